@@ -19,11 +19,13 @@ module JournalReader {
     requires j.Inv() && j.home <= a < j.sz
     ensures a as int in j.Cur()
   { reveal j.Inv(); }
+  // b may be seen while the mutex is held
+  predicate Shown(j: Journal, b: Blk) reads j, j.repr, j.cache { j.cache.Shows(b) || exists m: BMap {:trigger m.Shows(b)} :: m in j.repr && m.Shows(b) }
   // [L] the block if it is in memory, else a ticket for a disk read
   method Lookup(j: Journal, a: uint64) returns (b: Blk?, t: uint64)
     requires j.Inv() && j.mu.Inside() && j.home <= a < j.sz
     ensures a as int in j.Cur()
-    ensures b != null ==> b.v == j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> b.v == j.Cur()[a as int] && |b.v| == 4096 && Shown(j, b)
     ensures b == null ==> a as int in j.base && !j.Pending(a as int) && j.base[a as int] == j.Cur()[a as int]
     ensures t == j.trims
   {
@@ -44,7 +46,7 @@ module JournalReader {
     requires j.Inv() && j.mu.settled != null && j.home <= a && a as int + n as int <= j.sz as int && t <= j.trims
     modifies j`rds, j.mu`settled
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
-    ensures ok ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
+    ensures ok ==> fresh(l) && !l.taken && |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
     ensures ok ==> WereRead(j, a as int, t, l.blks, j.torn)
     ensures j.torn == old(j.torn) && (!ok ==> !j.Sound())
   {
@@ -193,7 +195,7 @@ module JournalReader {
     requires j.Inv() && j.mu.Inside() && j.home <= a < j.sz && j.WasRead(a as int, t, c.v)
     modifies j.cache
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
-    ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && (b == c || Shown(j, b))
   {
     var t2;
     b, t2 := Lookup(j, a);

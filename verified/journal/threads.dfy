@@ -483,11 +483,11 @@ module JournalThreads {
   }
   // Block a as the device has it, if that is what it should be. null = block bad is damaged, or what was read was overtaken. If the device
   // can be trusted it is that (Late), or the block was torn.
-  method Fetch(j: Journal, a: uint64, t: uint64) returns (ok: bool, c: Blk?, bad: uint64)
+  method Fetch(j: Journal, h: Hold, a: uint64, t: uint64) returns (ok: bool, c: Blk?, bad: uint64)
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held && t <= j.trims
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures ok && c != null ==> j.WasRead(a as int, t, c.v)
+    ensures ok && c != null ==> j.WasRead(a as int, t, c.v) && Lasts(h, c)
     ensures !ok || c == null ==> !j.Sound() || a as int in old(j.torn) || (ok && j.Late(a as int, t))
   {
     c := null; bad := a;
@@ -495,6 +495,7 @@ module JournalThreads {
     var l;
     ok, l := ReadHome(j, a, 1, t);
     if !ok { return; }
+    h.Take(l);
     ghost var lost := j.torn;
     CYield(j);
     var m;
@@ -507,7 +508,7 @@ module JournalThreads {
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096   // linearized at the last step
+    ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)   // linearized at the last step
     ensures !ok ==> !j.Sound() || a as int in old(j.torn)
     decreases *
   {
@@ -519,7 +520,7 @@ module JournalThreads {
       b, t := LookOnce(j, h, a);
       if b != null { return true, b; }
       var c, bad;
-      ok, c, bad := Fetch(j, a, t);
+      ok, c, bad := Fetch(j, h, a, t);
       assert fresh(j.repr - old(j.repr)) && j.Mono();
       if !ok { return; }
       ok, b := Decide(j, h, a, t, c, bad);
@@ -531,26 +532,26 @@ module JournalThreads {
     requires j.Inv() && j.home <= a < j.sz && !j.mu.held
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && t <= j.trims
-    ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
   {
     j.mu.Lock(); CYield(j);
     b, t := Lookup(j, a);
-    if b != null { h.Keep(j.cache, b); }
+    if b != null { h.Keep(j.mu, j.cache, b); }
     j.mu.Unlock();
   }
   // What a read of block a with ticket t found, c, counts if nothing came in between (null: try again); or block bad is damaged.
   method Decide(j: Journal, h: Hold, a: uint64, t: uint64, c: Blk?, bad: uint64) returns (ok: bool, b: Blk?)
-    requires j.Inv() && j.home <= a < j.sz && !j.mu.held && (c != null ==> j.WasRead(a as int, t, c.v))
+    requires j.Inv() && j.home <= a < j.sz && !j.mu.held && (c != null ==> j.WasRead(a as int, t, c.v) && Lasts(h, c))
     modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
     ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
-    ensures b != null ==> ok && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> ok && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
     ensures !ok ==> c == null && !old(j.Late(a as int, t))
   {
     j.mu.Lock(); CYield(j);
     b := null; ok := true;
     if c != null {
       b := Lookup2(j, a, t, c);
-      if b != null { h.Keep(j.cache, b); }
+      if b != null { h.Keep(j.mu, j.cache, b); }
     } else {
       var damaged := Confirm(j, a, t, bad);
       ok := !damaged;

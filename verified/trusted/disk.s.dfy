@@ -47,12 +47,14 @@ module {:extern "ddisk"} DiskS {
   class {:extern "BList"} BList {         // tested: ddisk.TestContents
     ghost const addrs: seq<int>
     ghost const blks: seq<BV>
+    ghost var taken: bool                 // a Hold has taken it (log.s.dfy)
+    predicate {:axiom} Shows(b: Blk)      // b is one of its blocks
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |blks|
     method {:extern "AddrAt"} AddrAt(i: uint64) returns (a: uint64)
       requires i as int < |addrs| ensures a as int == addrs[i as int]
     method {:extern "BlkAt"} BlkAt(i: uint64) returns (b: Blk)
-      requires i as int < |blks| ensures b.v == blks[i as int]
+      requires i as int < |blks| ensures b.v == blks[i as int] && Shows(b)
   }
 
   class {:extern "Disk"} Disk {           // tested: ddisk.TestContents, TestErrorsStick, TestStop; Barrier: TestBarrierIsADeviceBarrier
@@ -82,11 +84,11 @@ module {:extern "ddisk"} DiskS {
     // n blocks from a on. A read that runs beside a write of the same block may see any mixture, hence poss.
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
       requires Valid() && a as int + n as int <= |cur| ensures ok_ || Erred(this)
-      ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
+      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
     // the same from a device that may lie; Saw: that is what it returned for this block, at some time
     method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList, ghost honest: bool)
       requires Valid() && a as int + n as int <= |cur| ensures (ok_ && honest) || Erred(this)
-      ensures ok_ ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
+      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
     // n blocks, from l[i] on, to the blocks from a on, in any order
     method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|

@@ -69,6 +69,7 @@ module {:extern "dlog"} LogS {
     }
     lemma {:axiom} Distinct()           // it is a map
       requires Ok() ensures forall i, j :: 0 <= i < j < |addrs| ==> addrs[i] != addrs[j]
+    predicate {:axiom} Shows(b: Blk) reads this     // b may be seen until this map changes or the mutex is given back
     method {:extern "Put"} Put(a: uint64, b: Blk)
       requires Ok() && |b.v| == 4096
       modifies this
@@ -77,7 +78,7 @@ module {:extern "dlog"} LogS {
     method {:extern "Get"} Get(a: uint64) returns (b: Blk?)
       requires Ok()
       ensures (b == null) == (a as int !in m)
-      ensures b != null ==> b.v == m[a as int]
+      ensures b != null ==> b.v == m[a as int] && Shows(b)
     method {:extern "Len"} Len() returns (n: uint64)
       requires Ok() ensures n as int == |addrs|
     method {:extern "AddrAt"} AddrAt(i: uint64) returns (a: uint64)
@@ -101,16 +102,21 @@ module {:extern "dlog"} LogS {
     ensures fresh(b) && b.Ok() && b.m == map[] && b.addrs == []
 
   // Who sees blocks whose memory is used again. A block from Cache.Get, and one from a BMap that CopyOf made (bytes.s.dfy), may be seen while the
-  // journal's mutex is held; what is kept for a Hold or taken to it, until that ends. Only the runner of transactions ends it: when procedures and commit have returned, and
+  // journal's mutex is held and they do not change (Shows); what is kept for a Hold or taken to it, until that ends (Lasts). Only the runner of transactions ends it: when procedures and commit have returned, and
   // Ahead for what it kept or took, which all hand out no block (the types of their results). What CopyOf made may be seen besides until the WRITE is over, and as long as a BMap has it: the logger and the installer
   // see those of the maps that do not change while they are at it (cgm, cdm, inm), whose BLists they make. Put, Clear and the end of a map give back. All other blocks live as long as they are seen.
   // Tested: dlog.TestHold, TestTake, TestBMapRetains, dbytes.TestPool, fs.TestWriteMemory.
-  class {:extern "Hold"} Hold { method {:extern "Keep"} Keep(c: Cache, b: Blk) method {:extern "Take"} Take(l: BList) }
+  class {:extern "Hold"} Hold {
+    method {:extern "Keep"} Keep(ghost mu: Mutex, c: Cache, b: Blk) requires mu.Inside() && (Lasts(this, b) || c.Shows(b) || exists m: BMap :: m.Shows(b)) ensures Lasts(this, b)
+    method {:extern "Take"} Take(l: BList) requires !l.taken modifies l ensures l.taken && forall b: Blk :: l.Shows(b) ==> Lasts(this, b)
+  }
+  predicate {:axiom} Lasts(h: Hold, b: Blk)           // b may be seen until h ends
   // A bounded cache: it may forget at any time, and remembers nothing else than what was put there.
   class {:extern "Cache"} Cache {         // tested: dlog.TestCache
     ghost var m: BM
+    predicate {:axiom} Shows(b: Blk) reads this     // as of a BMap
     method {:extern "Get"} Get(a: uint64) returns (b: Blk?)
-      ensures b != null ==> a as int in m && b.v == m[a as int] && |b.v| == 4096
+      ensures b != null ==> a as int in m && b.v == m[a as int] && |b.v| == 4096 && Shows(b)
     method {:extern "Put"} Put(a: uint64, b: Blk)
       requires |b.v| == 4096 modifies this
       ensures forall x :: x in m ==> if x == a as int then m[x] == b.v else x in old(m) && m[x] == old(m)[x]

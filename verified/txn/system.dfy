@@ -89,28 +89,38 @@ module TxnSysM {
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
     ensures t <= s.j.trims
   {
     s.j.mu.Lock(); TYield(s, o);
     b, t := Lookup(s.j, a);
-    if b != null { h.Keep(s.j.cache, b); }
+    if b != null { h.Keep(s.j.mu, s.j.cache, b); }
     s.j.mu.Unlock();
   }
-  // What the device holds at block a and the n-1 behind it, and how many of these, m, are what they should be; or block bad is not.
+  // What the device returns for block a and the n-1 behind it.
+  method Load(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
+    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
+    ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures ok ==> (forall b :: l.Shows(b) ==> Lasts(h, b)) && n as int == |l.blks| && (forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096) && WereRead(s.j, a as int, t, l.blks, s.j.torn)
+    ensures !ok ==> !s.j.Sound()
+  {
+    TYield(s, o);
+    ok, l := ReadHome(s.j, a, n, t);
+    if ok { h.Take(l); }
+  }
+  // The same, and how many of these blocks, m, are what they should be; or block bad is not.
   method Device(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList, m: uint64, bad: uint64)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-    ensures ok ==> m <= n && n as int == |l.blks| && forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
+    ensures ok ==> (forall b :: l.Shows(b) ==> Lasts(h, b)) && m <= n && n as int == |l.blks| && forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
     ensures !ok || m == 0 ==> !s.j.Sound() || a as int in old(s.j.torn) || (ok && s.j.Late(a as int, t))
   {
     m := 0; bad := a;
-    TYield(s, o);
-    ok, l := ReadHome(s.j, a, n, t);
+    ok, l := Load(s, o, h, a, n, t);
     if !ok { return; }
     ghost var lost := s.j.torn;
-    h.Take(l);
     TYield(s, o);
     m, bad := CheckHome(s.j, a, l, 0, t, lost);
   }
@@ -118,10 +128,10 @@ module TxnSysM {
   // to be read again.
   method Bring(s: Sys, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
     requires s.Inv() && s.j.mu.Inside() && s.j.home <= a && 0 < m && m as int <= |l.blks| && a as int + m as int <= s.j.sz as int
-    requires forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
+    requires (forall b :: l.Shows(b) ==> Lasts(h, b)) && forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
     modifies s.j.cache
     ensures s.Inv() && s.j.LKeep() && s.j.IKeep() && s.j.Mono()
-    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
   {
     b := null;
     var i := m;
@@ -129,13 +139,13 @@ module TxnSysM {
       invariant i <= m && s.Inv() && s.j.LKeep() && s.j.IKeep() && s.j.Mono()
       invariant forall k :: 0 <= k < m as int ==> s.j.WasRead(a as int + k, t, l.blks[k])
       invariant i == m ==> b == null
-      invariant i < m && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096
+      invariant i < m && b != null ==> (a + i) as int in s.j.Cur() && b.v == s.j.Cur()[(a + i) as int] && |b.v| == 4096 && (Lasts(h, b) || Shown(s.j, b))
     {
       i := i - 1;
       var c := l.BlkAt(i);
       b := Lookup2(s.j, a + i, t, c);
     }
-    if b != null { h.Keep(s.j.cache, b); }
+    if b != null { h.Keep(s.j.mu, s.j.cache, b); }
   }
   // The latest value of block a from the device; null, although the device did not fail: try again. The n-1
   // blocks behind it are read with it, as far as they are undamaged.
@@ -143,7 +153,7 @@ module TxnSysM {
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-    ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> ok && a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
     ensures !ok ==> !s.j.Sound() || a as int in old(s.j.torn)
   {
     var l, m, bad;
@@ -164,7 +174,7 @@ module TxnSysM {
     requires s.Inv() && !s.j.mu.held && s.j.home <= a < s.j.sz && 0 < n
     modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
     ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
-    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+    ensures b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
     ensures b == null ==> !s.j.Sound() || a as int in old(s.j.torn)
     decreases *
   {
@@ -175,7 +185,7 @@ module TxnSysM {
     while b == null && ok
       invariant 0 < r && a as int + r as int <= s.j.sz as int && s.j.home <= a
       invariant s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o) && t <= s.j.trims
-      invariant b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096
+      invariant b != null ==> a as int in s.j.Cur() && b.v == s.j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
       invariant !ok ==> !s.j.Sound() || a as int in old(s.j.torn)
       decreases *
     {

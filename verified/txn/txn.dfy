@@ -184,6 +184,7 @@ module TxnM {
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
       ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
+      ensures st == OK && Key(a, 0) !in buf.m ==> Lasts(hold, b)
       ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(log)
       decreases *

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var _ = _525_cs
 	var _526_cns uint32
 	var _ = _526_cns
-	var _out830 uint64
-	var _ = _out830
-	var _out831 uint32
-	var _ = _out831
-	_out830, _out831 = inodeformat.Companion_Default___.GetCtime(ip)
-	_525_cs = _out830
-	_526_cns = _out831
+	var _out832 uint64
+	var _ = _out832
+	var _out833 uint32
+	var _ = _out833
+	_out832, _out833 = inodeformat.Companion_Default___.GetCtime(ip)
+	_525_cs = _out832
+	_526_cns = _out833
 	if _525_cs < s || _525_cs == s && _526_cns < ns {
 		return ts, tns
 	}
@@ -90,16 +90,16 @@ func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var _ = x
 	var _527_size uint64
 	var _ = _527_size
-	var _out832 uint64
-	var _ = _out832
-	_out832 = inodeformat.Companion_Default___.GetSize(ip)
-	_527_size = _out832
+	var _out834 uint64
+	var _ = _out834
+	_out834 = inodeformat.Companion_Default___.GetSize(ip)
+	_527_size = _out834
 	var _528_n uint64
 	var _ = _528_n
-	var _out833 uint64
-	var _ = _out833
-	_out833 = inodeformat.Companion_Default___.GetUsed(ip)
-	_528_n = _out833
+	var _out835 uint64
+	var _ = _out835
+	_out835 = inodeformat.Companion_Default___.GetUsed(ip)
+	_528_n = _out835
 	if uint64(549755813888) < _527_size {
 		x = uint64(0)
 		return x

@@ -186,13 +186,13 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	after = (*dbytes.Bytes)(nil)
 	var _866_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _866_ip
-	var _out1161 uint32
-	var _ = _out1161
-	var _out1162 *dbytes.Bytes
-	var _ = _out1162
-	_out1161, _out1162 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1161
-	_866_ip = _out1162
+	var _out1163 uint32
+	var _ = _out1163
+	var _out1164 *dbytes.Bytes
+	var _ = _out1164
+	_out1163, _out1164 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1163
+	_866_ip = _out1164
 	if st == uint32(0) {
 		after = _866_ip
 	}
@@ -208,21 +208,21 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
 	var _867_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _867_ip
-	var _out1163 uint32
-	var _ = _out1163
-	var _out1164 *dbytes.Bytes
-	var _ = _out1164
-	_out1163, _out1164 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1163
-	_867_ip = _out1164
+	var _out1165 uint32
+	var _ = _out1165
+	var _out1166 *dbytes.Bytes
+	var _ = _out1166
+	_out1165, _out1166 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1165
+	_867_ip = _out1166
 	if st != uint32(0) {
 		return st, bits, after
 	}
 	after = _867_ip
-	var _out1165 uint32
-	var _ = _out1165
-	_out1165 = permissions.Companion_Default___.AccessBits(c, _867_ip)
-	bits = _out1165
+	var _out1167 uint32
+	var _ = _out1167
+	_out1167 = permissions.Companion_Default___.AccessBits(c, _867_ip)
+	bits = _out1167
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -244,10 +244,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	st = uint32(0)
 	var _868_own bool
 	var _ = _868_own
-	var _out1166 bool
-	var _ = _out1166
-	_out1166 = permissions.Companion_Default___.IsOwner(c, ip)
-	_868_own = _out1166
+	var _out1168 bool
+	var _ = _out1168
+	_out1168 = permissions.Companion_Default___.IsOwner(c, ip)
+	_868_own = _out1168
 	if a.HasMode && !_868_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
@@ -255,10 +255,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasUid && c.Uid != uint32(0) {
 		var _869_u uint32
 		var _ = _869_u
-		var _out1167 uint32
-		var _ = _out1167
-		_out1167 = inodeformat.Companion_Default___.GetUid(ip)
-		_869_u = _out1167
+		var _out1169 uint32
+		var _ = _out1169
+		_out1169 = inodeformat.Companion_Default___.GetUid(ip)
+		_869_u = _out1169
 		if !_868_own || a.Uid != _869_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -267,16 +267,16 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasGid && c.Uid != uint32(0) {
 		var _870_g uint32
 		var _ = _870_g
-		var _out1168 uint32
-		var _ = _out1168
-		_out1168 = inodeformat.Companion_Default___.GetGid(ip)
-		_870_g = _out1168
+		var _out1170 uint32
+		var _ = _out1170
+		_out1170 = inodeformat.Companion_Default___.GetGid(ip)
+		_870_g = _out1170
 		var _871_mine bool
 		var _ = _871_mine
-		var _out1169 bool
-		var _ = _out1169
-		_out1169 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_871_mine = _out1169
+		var _out1171 bool
+		var _ = _out1171
+		_out1171 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_871_mine = _out1171
 		if !_868_own || a.Gid != _870_g && !_871_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
@@ -289,10 +289,10 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
 		var _872_w bool
 		var _ = _872_w
-		var _out1170 bool
-		var _ = _out1170
-		_out1170 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_872_w = _out1170
+		var _out1172 bool
+		var _ = _out1172
+		_out1172 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_872_w = _out1172
 		if !_872_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
@@ -320,34 +320,34 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	}
 	var _873_mode uint32
 	var _ = _873_mode
-	var _out1171 uint32
-	var _ = _out1171
-	_out1171 = inodeformat.Companion_Default___.GetMode(ip)
-	_873_mode = _out1171
+	var _out1173 uint32
+	var _ = _out1173
+	_out1173 = inodeformat.Companion_Default___.GetMode(ip)
+	_873_mode = _out1173
 	if a.HasMode {
 		_873_mode = a.Mode % uint32(4096)
 		var _874_gid uint32
 		var _ = _874_gid
-		var _out1172 uint32
-		var _ = _out1172
-		_out1172 = inodeformat.Companion_Default___.GetGid(ip)
-		_874_gid = _out1172
+		var _out1174 uint32
+		var _ = _out1174
+		_out1174 = inodeformat.Companion_Default___.GetGid(ip)
+		_874_gid = _out1174
 		var _875_mine bool
 		var _ = _875_mine
-		var _out1173 bool
-		var _ = _out1173
-		_out1173 = permissions.Companion_Default___.InGroup(c, _874_gid)
-		_875_mine = _out1173
+		var _out1175 bool
+		var _ = _out1175
+		_out1175 = permissions.Companion_Default___.InGroup(c, _874_gid)
+		_875_mine = _out1175
 		if c.Uid != uint32(0) && !_875_mine {
 			_873_mode = permissions.Companion_Default___.DropSetgid(_873_mode)
 		}
 	}
 	var _876_ty uint32
 	var _ = _876_ty
-	var _out1174 uint32
-	var _ = _out1174
-	_out1174 = inodeformat.Companion_Default___.GetTy(ip)
-	_876_ty = _out1174
+	var _out1176 uint32
+	var _ = _out1176
+	_out1176 = inodeformat.Companion_Default___.GetTy(ip)
+	_876_ty = _out1176
 	if _876_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
 		_873_mode = permissions.Companion_Default___.KillPriv(_873_mode)
 	}
@@ -369,32 +369,32 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	later = false
 	var _877_ip *dbytes.Bytes
 	var _ = _877_ip
-	var _out1175 *dbytes.Bytes
-	var _ = _out1175
-	_out1175 = d.Fs.GetInode(txn, ino, true)
-	_877_ip = _out1175
+	var _out1177 *dbytes.Bytes
+	var _ = _out1177
+	_out1177 = d.Fs.GetInode(txn, ino, true)
+	_877_ip = _out1177
 	var _878_was uint64
 	var _ = _878_was
-	var _out1176 uint64
-	var _ = _out1176
-	_out1176 = inodeformat.Companion_Default___.GetSize(_877_ip)
-	_878_was = _out1176
+	var _out1178 uint64
+	var _ = _out1178
+	_out1178 = inodeformat.Companion_Default___.GetSize(_877_ip)
+	_878_was = _out1178
 	var _879_shrink uint64
 	var _ = _879_shrink
-	var _out1177 uint64
-	var _ = _out1177
-	_out1177 = inodeformat.Companion_Default___.GetShrink(_877_ip)
-	_879_shrink = _out1177
+	var _out1179 uint64
+	var _ = _out1179
+	_out1179 = inodeformat.Companion_Default___.GetShrink(_877_ip)
+	_879_shrink = _out1179
 	if size > _878_was && _879_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
 	var _880_ok bool
 	var _ = _880_ok
-	var _out1178 bool
-	var _ = _out1178
-	_out1178 = d.SetSize(txn, ino, size)
-	_880_ok = _out1178
+	var _out1180 bool
+	var _ = _out1180
+	_out1180 = d.SetSize(txn, ino, size)
+	_880_ok = _out1180
 	if !_880_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
@@ -403,10 +403,10 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	if size < _878_was {
 		var _881_done bool
 		var _ = _881_done
-		var _out1179 bool
-		var _ = _out1179
-		_out1179 = procedurebase.Companion_Default___.Release(txn, d, ino, _878_was-size)
-		_881_done = _out1179
+		var _out1181 bool
+		var _ = _out1181
+		_out1181 = procedurebase.Companion_Default___.Release(txn, d, ino, _878_was-size)
+		_881_done = _out1181
 		later = !_881_done
 	}
 	return st, later
@@ -419,13 +419,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	ip = (*dbytes.Bytes)(nil)
 	var _882_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _882_p
-	var _out1180 uint32
-	var _ = _out1180
-	var _out1181 *dbytes.Bytes
-	var _ = _out1181
-	_out1180, _out1181 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1180
-	_882_p = _out1181
+	var _out1182 uint32
+	var _ = _out1182
+	var _out1183 *dbytes.Bytes
+	var _ = _out1183
+	_out1182, _out1183 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1182
+	_882_p = _out1183
 	if st != uint32(0) {
 		return st, ip
 	}
@@ -435,13 +435,13 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 		var _ = _883_cs
 		var _884_cns uint32
 		var _ = _884_cns
-		var _out1182 uint64
-		var _ = _out1182
-		var _out1183 uint32
-		var _ = _out1183
-		_out1182, _out1183 = inodeformat.Companion_Default___.GetCtime(_882_p)
-		_883_cs = _out1182
-		_884_cns = _out1183
+		var _out1184 uint64
+		var _ = _out1184
+		var _out1185 uint32
+		var _ = _out1185
+		_out1184, _out1185 = inodeformat.Companion_Default___.GetCtime(_882_p)
+		_883_cs = _out1184
+		_884_cns = _out1185
 		if _883_cs != gs || _884_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
@@ -449,25 +449,25 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _885_ty uint32
 	var _ = _885_ty
-	var _out1184 uint32
-	var _ = _out1184
-	_out1184 = inodeformat.Companion_Default___.GetTy(_882_p)
-	_885_ty = _out1184
+	var _out1186 uint32
+	var _ = _out1186
+	_out1186 = inodeformat.Companion_Default___.GetTy(_882_p)
+	_885_ty = _out1186
 	if a.HasSize && _885_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1185 uint32
-	var _ = _out1185
-	_out1185 = Companion_Default___.ArgStatus(a)
-	st = _out1185
+	var _out1187 uint32
+	var _ = _out1187
+	_out1187 = Companion_Default___.ArgStatus(a)
+	st = _out1187
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1186 uint32
-	var _ = _out1186
-	_out1186 = Companion_Default___.MaySetattr(c, _882_p, a)
-	st = _out1186
+	var _out1188 uint32
+	var _ = _out1188
+	_out1188 = Companion_Default___.MaySetattr(c, _882_p, a)
+	st = _out1188
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,13 +479,13 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1187 uint32
-		var _ = _out1187
-		var _out1188 bool
-		var _ = _out1188
-		_out1187, _out1188 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1187
-		later = _out1188
+		var _out1189 uint32
+		var _ = _out1189
+		var _out1190 bool
+		var _ = _out1190
+		_out1189, _out1190 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1189
+		later = _out1190
 		if st != uint32(0) {
 			return st, after, later
 		}
@@ -493,21 +493,21 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	st = uint32(0)
 	var _886_np *dbytes.Bytes
 	var _ = _886_np
-	var _out1189 *dbytes.Bytes
-	var _ = _out1189
-	_out1189 = d.Fs.GetInode(txn, ino, true)
-	_886_np = _out1189
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	_out1191 = d.Fs.GetInode(txn, ino, true)
+	_886_np = _out1191
 	var _887_ts uint64
 	var _ = _887_ts
 	var _888_tns uint32
 	var _ = _888_tns
-	var _out1190 uint64
-	var _ = _out1190
-	var _out1191 uint32
-	var _ = _out1191
-	_out1190, _out1191 = attributechanges.Companion_Default___.Stamp(_886_np, s, ns)
-	_887_ts = _out1190
-	_888_tns = _out1191
+	var _out1192 uint64
+	var _ = _out1192
+	var _out1193 uint32
+	var _ = _out1193
+	_out1192, _out1193 = attributechanges.Companion_Default___.Stamp(_886_np, s, ns)
+	_887_ts = _out1192
+	_888_tns = _out1193
 	Companion_Default___.Apply(c, _886_np, a, _887_ts, _888_tns)
 	inodeformat.Companion_Default___.SetVerf(_886_np, uint64(0))
 	d.PutInode(txn, ino, _886_np)
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1192 uint32
-	var _ = _out1192
-	var _out1193 *dbytes.Bytes
-	var _ = _out1193
-	_out1192, _out1193 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1192
-	before = _out1193
+	var _out1194 uint32
+	var _ = _out1194
+	var _out1195 *dbytes.Bytes
+	var _ = _out1195
+	_out1194, _out1195 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1194
+	before = _out1195
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,37 +538,37 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1194 uint32
-	var _ = _out1194
-	var _out1195 *dbytes.Bytes
-	var _ = _out1195
-	var _out1196 bool
+	var _out1196 uint32
 	var _ = _out1196
-	_out1194, _out1195, _out1196 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1194
-	after = _out1195
-	later = _out1196
+	var _out1197 *dbytes.Bytes
+	var _ = _out1197
+	var _out1198 bool
+	var _ = _out1198
+	_out1196, _out1197, _out1198 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1196
+	after = _out1197
+	later = _out1198
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
 	var _889_ty uint32
 	var _ = _889_ty
-	var _out1197 uint32
-	var _ = _out1197
-	_out1197 = inodeformat.Companion_Default___.GetTy(ip)
-	_889_ty = _out1197
-	var _890_dmode uint32
-	var _ = _890_dmode
-	var _out1198 uint32
-	var _ = _out1198
-	_out1198 = inodeformat.Companion_Default___.GetMode(dp)
-	_890_dmode = _out1198
-	var _891_dgid uint32
-	var _ = _891_dgid
 	var _out1199 uint32
 	var _ = _out1199
-	_out1199 = inodeformat.Companion_Default___.GetGid(dp)
-	_891_dgid = _out1199
+	_out1199 = inodeformat.Companion_Default___.GetTy(ip)
+	_889_ty = _out1199
+	var _890_dmode uint32
+	var _ = _890_dmode
+	var _out1200 uint32
+	var _ = _out1200
+	_out1200 = inodeformat.Companion_Default___.GetMode(dp)
+	_890_dmode = _out1200
+	var _891_dgid uint32
+	var _ = _891_dgid
+	var _out1201 uint32
+	var _ = _out1201
+	_out1201 = inodeformat.Companion_Default___.GetGid(dp)
+	_891_dgid = _out1201
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
 		if _890_dmode/uint32(1024)%uint32(2) == uint32(1) {
@@ -590,16 +590,16 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
 	var _892_dmode uint32
 	var _ = _892_dmode
-	var _out1200 uint32
-	var _ = _out1200
-	_out1200 = inodeformat.Companion_Default___.GetMode(dp)
-	_892_dmode = _out1200
+	var _out1202 uint32
+	var _ = _out1202
+	_out1202 = inodeformat.Companion_Default___.GetMode(dp)
+	_892_dmode = _out1202
 	var _893_m uint32
 	var _ = _893_m
-	var _out1201 uint32
-	var _ = _out1201
-	_out1201 = inodeformat.Companion_Default___.GetMode(ip)
-	_893_m = _out1201
+	var _out1203 uint32
+	var _ = _out1203
+	_out1203 = inodeformat.Companion_Default___.GetMode(ip)
+	_893_m = _out1203
 	if _892_dmode/uint32(1024)%uint32(2) == uint32(1) && _893_m/uint32(1024)%uint32(2) == uint32(0) && _893_m < uint32(4096) {
 		inodeformat.Companion_Default___.SetMode(ip, _893_m+uint32(1024))
 	}

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out734 *dbytes.Bytes
-	var _ = _out734
-	_out734 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out734
+	var _out736 *dbytes.Bytes
+	var _ = _out736
+	_out736 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out736
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -92,13 +92,13 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	for _471_tries < uint64(16) {
 		var _472_got bool = false
 		var _ = _472_got
-		var _out735 bool
-		var _ = _out735
-		var _out736 uint64
-		var _ = _out736
-		_out735, _out736 = txn.AllocHint(uint64(1), near)
-		_472_got = _out735
-		ino = _out736
+		var _out737 bool
+		var _ = _out737
+		var _out738 uint64
+		var _ = _out738
+		_out737, _out738 = txn.AllocHint(uint64(1), near)
+		_472_got = _out737
+		ino = _out738
 		if !_472_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
@@ -106,10 +106,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
 			var _473_u bool
 			var _ = _473_u
-			var _out737 bool
-			var _ = _out737
-			_out737 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_473_u = _out737
+			var _out739 bool
+			var _ = _out739
+			_out739 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_473_u = _out739
 			if !_473_u {
 				ok, ino = true, ino
 				return ok, ino
@@ -122,10 +122,10 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out738 *dbytes.Blk
-	var _ = _out738
-	_out738 = txn.ReadBlock(bn, excl)
-	b = _out738
+	var _out740 *dbytes.Blk
+	var _ = _out740
+	_out740 = txn.ReadBlock(bn, excl)
+	b = _out740
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -146,18 +146,18 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	for _474_tries < uint64(16) {
 		var _475_got bool = false
 		var _ = _475_got
-		var _out739 bool
-		var _ = _out739
-		var _out740 uint64
-		var _ = _out740
-		_out739, _out740 = txn.AllocHint(func() uint64 {
+		var _out741 bool
+		var _ = _out741
+		var _out742 uint64
+		var _ = _out742
+		_out741, _out742 = txn.AllocHint(func() uint64 {
 			if exchange {
 				return uint64(2)
 			}
 			return uint64(0)
 		}(), near)
-		_475_got = _out739
-		bn = _out740
+		_475_got = _out741
+		bn = _out742
 		if !_475_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
@@ -165,10 +165,10 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
 			var _476_u bool
 			var _ = _476_u
-			var _out741 bool
-			var _ = _out741
-			_out741 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_476_u = _out741
+			var _out743 bool
+			var _ = _out743
+			_out743 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_476_u = _out743
 			if !_476_u {
 				ok = true
 				goto L4
@@ -190,28 +190,28 @@ func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
 	for _477_b < lo+n {
 		var _478___v0 bool
 		var _ = _478___v0
-		var _out742 bool
-		var _ = _out742
-		_out742 = _this.FreeBit(txn, _477_b)
-		_478___v0 = _out742
+		var _out744 bool
+		var _ = _out744
+		_out744 = _this.FreeBit(txn, _477_b)
+		_478___v0 = _out744
 		_477_b = _477_b + uint64(1)
 	}
 	_477_b = lo
 	for _477_b < lo+n {
 		var _479_is bool
 		var _ = _479_is
-		var _out743 bool
-		var _ = _out743
-		_out743 = _this.FreeBit(txn, _477_b)
-		_479_is = _out743
+		var _out745 bool
+		var _ = _out745
+		_out745 = _this.FreeBit(txn, _477_b)
+		_479_is = _out745
 		if _479_is {
 			txn.Bulk(_477_b)
 			var _480_z *dbytes.Bytes
 			var _ = _480_z
-			var _out744 *dbytes.Bytes
-			var _ = _out744
-			_out744 = dbytes.NewBytes(uint64(4096))
-			_480_z = _out744
+			var _out746 *dbytes.Bytes
+			var _ = _out746
+			_out746 = dbytes.NewBytes(uint64(4096))
+			_480_z = _out746
 			_this.WriteBlock(txn, _477_b, _480_z)
 		}
 		_477_b = _477_b + uint64(1)
@@ -222,10 +222,10 @@ func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var _ = is
 	var _481_u bool
 	var _ = _481_u
-	var _out745 bool
-	var _ = _out745
-	_out745 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_481_u = _out745
+	var _out747 bool
+	var _ = _out747
+	_out747 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_481_u = _out747
 	is = !_481_u
 	return is
 }

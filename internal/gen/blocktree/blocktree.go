@@ -68,18 +68,18 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out805 uint64
-		var _ = _out805
-		_out805 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out805
+		var _out807 uint64
+		var _ = _out807
+		_out807 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out807
 		return bn
 	}
 	var _515_pb *dbytes.Blk
 	var _ = _515_pb
-	var _out806 *dbytes.Blk
-	var _ = _out806
-	_out806 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_515_pb = _out806
+	var _out808 *dbytes.Blk
+	var _ = _out808
+	_out808 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_515_pb = _out808
 	bn = _515_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
@@ -88,20 +88,20 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	var _ = pb
 	var _516_pn uint64
 	var _ = _516_pn
-	var _out807 uint64
-	var _ = _out807
-	_out807 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_516_pn = _out807
+	var _out809 uint64
+	var _ = _out809
+	_out809 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_516_pn = _out809
 	if _516_pn == uint64(0) {
-		var _out808 *dbytes.Blk
-		var _ = _out808
-		_out808 = dbytes.ZeroBlk()
-		pb = _out808
+		var _out810 *dbytes.Blk
+		var _ = _out810
+		_out810 = dbytes.ZeroBlk()
+		pb = _out810
 	} else {
-		var _out809 *dbytes.Blk
-		var _ = _out809
-		_out809 = _this.Fs.ReadBlock(txn, _516_pn, excl)
-		pb = _out809
+		var _out811 *dbytes.Blk
+		var _ = _out811
+		_out811 = _this.Fs.ReadBlock(txn, _516_pn, excl)
+		pb = _out811
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out810 bool
-	var _ = _out810
-	var _out811 uint64
-	var _ = _out811
-	_out810, _out811 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out810
-	bn = _out811
+	var _out812 bool
+	var _ = _out812
+	var _out813 uint64
+	var _ = _out813
+	_out812, _out813 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out812
+	bn = _out813
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out812 bool
-	var _ = _out812
-	var _out813 uint64
-	var _ = _out813
-	_out812, _out813 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out812
-	bn = _out813
+	var _out814 bool
+	var _ = _out814
+	var _out815 uint64
+	var _ = _out815
+	_out814, _out815 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out814
+	bn = _out815
 	if !ok {
 		return ok, bn
 	}
@@ -158,72 +158,72 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out814 uint64
-		var _ = _out814
-		_out814 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out814
+		var _out816 uint64
+		var _ = _out816
+		_out816 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out816
 		if bn == uint64(0) {
 			var _517_near uint64
 			var _ = _517_near
-			var _out815 uint64
-			var _ = _out815
-			_out815 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_517_near = _out815
+			var _out817 uint64
+			var _ = _out817
+			_out817 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_517_near = _out817
 			var _518_z *dbytes.Bytes
 			var _ = _518_z
-			var _out816 *dbytes.Bytes
-			var _ = _out816
-			_out816 = dbytes.NewBytes(uint64(4096))
-			_518_z = _out816
-			var _out817 bool
-			var _ = _out817
-			var _out818 uint64
+			var _out818 *dbytes.Bytes
 			var _ = _out818
-			_out817, _out818 = _this.AllocRoot(txn, ip, ino, k, _517_near, _518_z)
-			ok = _out817
-			bn = _out818
+			_out818 = dbytes.NewBytes(uint64(4096))
+			_518_z = _out818
+			var _out819 bool
+			var _ = _out819
+			var _out820 uint64
+			var _ = _out820
+			_out819, _out820 = _this.AllocRoot(txn, ip, ino, k, _517_near, _518_z)
+			ok = _out819
+			bn = _out820
 		}
 		return ok, bn
 	}
 	var _519_pn uint64 = 0
 	var _ = _519_pn
-	var _out819 bool
-	var _ = _out819
-	var _out820 uint64
-	var _ = _out820
-	_out819, _out820 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out819
-	_519_pn = _out820
+	var _out821 bool
+	var _ = _out821
+	var _out822 uint64
+	var _ = _out822
+	_out821, _out822 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out821
+	_519_pn = _out822
 	if !ok {
 		return ok, bn
 	}
 	var _520_pb *dbytes.Blk
 	var _ = _520_pb
-	var _out821 *dbytes.Blk
-	var _ = _out821
-	_out821 = _this.Fs.ReadBlock(txn, _519_pn, true)
-	_520_pb = _out821
+	var _out823 *dbytes.Blk
+	var _ = _out823
+	_out823 = _this.Fs.ReadBlock(txn, _519_pn, true)
+	_520_pb = _out823
 	bn = _520_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
 		var _521_t *dbytes.Bytes
 		var _ = _521_t
-		var _out822 *dbytes.Bytes
-		var _ = _out822
-		_out822 = _520_pb.Thaw()
-		_521_t = _out822
+		var _out824 *dbytes.Bytes
+		var _ = _out824
+		_out824 = _520_pb.Thaw()
+		_521_t = _out824
 		var _522_z *dbytes.Bytes
 		var _ = _522_z
-		var _out823 *dbytes.Bytes
-		var _ = _out823
-		_out823 = dbytes.NewBytes(uint64(4096))
-		_522_z = _out823
-		var _out824 bool
-		var _ = _out824
-		var _out825 uint64
+		var _out825 *dbytes.Bytes
 		var _ = _out825
-		_out824, _out825 = _this.AddChild(txn, ip, _521_t, _519_pn, j, false, _519_pn, _522_z)
-		ok = _out824
-		bn = _out825
+		_out825 = dbytes.NewBytes(uint64(4096))
+		_522_z = _out825
+		var _out826 bool
+		var _ = _out826
+		var _out827 uint64
+		var _ = _out827
+		_out826, _out827 = _this.AddChild(txn, ip, _521_t, _519_pn, j, false, _519_pn, _522_z)
+		ok = _out826
+		bn = _out827
 		if !ok {
 			return ok, bn
 		}
@@ -244,15 +244,15 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out826 *dbytes.Blk
-		var _ = _out826
-		_out826 = dbytes.ZeroBlk()
-		b = _out826
+		var _out828 *dbytes.Blk
+		var _ = _out828
+		_out828 = dbytes.ZeroBlk()
+		b = _out828
 	} else {
-		var _out827 *dbytes.Blk
-		var _ = _out827
-		_out827 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out827
+		var _out829 *dbytes.Blk
+		var _ = _out829
+		_out829 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out829
 	}
 	return b
 }
@@ -264,14 +264,14 @@ func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, ex
 	_523_k = positions.Companion_Default___.FlatK(n)
 	var _524_bn uint64
 	var _ = _524_bn
-	var _out828 uint64
-	var _ = _out828
-	_out828 = _this.Resolve(txn, ip, _523_k, positions.Companion_Default___.MaxLev(_523_k), positions.Companion_Default___.FlatJ(n), excl)
-	_524_bn = _out828
-	var _out829 *dbytes.Blk
-	var _ = _out829
-	_out829 = _this.ReadAt(txn, _524_bn, excl)
-	b = _out829
+	var _out830 uint64
+	var _ = _out830
+	_out830 = _this.Resolve(txn, ip, _523_k, positions.Companion_Default___.MaxLev(_523_k), positions.Companion_Default___.FlatJ(n), excl)
+	_524_bn = _out830
+	var _out831 *dbytes.Blk
+	var _ = _out831
+	_out831 = _this.ReadAt(txn, _524_bn, excl)
+	b = _out831
 	return b
 }
 

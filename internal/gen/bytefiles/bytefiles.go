@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out918 *dbytes.Bytes
-	var _ = _out918
-	_out918 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out918
+	var _out920 *dbytes.Bytes
+	var _ = _out920
+	_out920 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out920
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -91,66 +91,66 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	var _ = b
 	var _649_ip *dbytes.Bytes
 	var _ = _649_ip
-	var _out919 *dbytes.Bytes
-	var _ = _out919
-	_out919 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_649_ip = _out919
+	var _out921 *dbytes.Bytes
+	var _ = _out921
+	_out921 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_649_ip = _out921
 	var _650_size uint64
 	var _ = _650_size
-	var _out920 uint64
-	var _ = _out920
-	_out920 = inodeformat.Companion_Default___.GetSize(_649_ip)
-	_650_size = _out920
+	var _out922 uint64
+	var _ = _out922
+	_out922 = inodeformat.Companion_Default___.GetSize(_649_ip)
+	_650_size = _out922
 	if off >= _650_size {
-		var _out921 *dbytes.Pieces
-		var _ = _out921
-		_out921 = dbytes.NewPieces()
-		b = _out921
+		var _out923 *dbytes.Pieces
+		var _ = _out923
+		_out923 = dbytes.NewPieces()
+		b = _out923
 		return b
 	}
 	var _651_n uint64
 	var _ = _651_n
-	var _out922 uint64
-	var _ = _out922
-	_out922 = reading.Companion_Default___.Min(len_, _650_size-off)
-	_651_n = _out922
-	var _out923 *dbytes.Pieces
-	var _ = _out923
-	_out923 = reading.Companion_Default___.Fetch(_this.Fs, txn, _649_ip, off, _651_n)
-	b = _out923
+	var _out924 uint64
+	var _ = _out924
+	_out924 = reading.Companion_Default___.Min(len_, _650_size-off)
+	_651_n = _out924
+	var _out925 *dbytes.Pieces
+	var _ = _out925
+	_out925 = reading.Companion_Default___.Fetch(_this.Fs, txn, _649_ip, off, _651_n)
+	b = _out925
 	return b
 }
 func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) {
 	var _652_ip *dbytes.Bytes
 	var _ = _652_ip
-	var _out924 *dbytes.Bytes
-	var _ = _out924
-	_out924 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_652_ip = _out924
+	var _out926 *dbytes.Bytes
+	var _ = _out926
+	_out926 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_652_ip = _out926
 	var _653_size uint64
 	var _ = _653_size
-	var _out925 uint64
-	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetSize(_652_ip)
-	_653_size = _out925
+	var _out927 uint64
+	var _ = _out927
+	_out927 = inodeformat.Companion_Default___.GetSize(_652_ip)
+	_653_size = _out927
 	if off >= _653_size {
 		return
 	}
 	var _654_n uint64
 	var _ = _654_n
-	var _out926 uint64
-	var _ = _out926
-	_out926 = reading.Companion_Default___.Min(len_, _653_size-off)
-	_654_n = _out926
+	var _out928 uint64
+	var _ = _out928
+	_out928 = reading.Companion_Default___.Min(len_, _653_size-off)
+	_654_n = _out928
 	reading.Companion_Default___.Prefetch(_this.Fs, txn, _652_ip, off, _654_n)
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out927 *dbytes.Blk
-	var _ = _out927
-	_out927 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out927
+	var _out929 *dbytes.Blk
+	var _ = _out929
+	_out929 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out929
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -166,30 +166,30 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	}
 	var _655_ip *dbytes.Bytes
 	var _ = _655_ip
-	var _out928 *dbytes.Bytes
-	var _ = _out928
-	_out928 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_655_ip = _out928
+	var _out930 *dbytes.Bytes
+	var _ = _out930
+	_out930 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_655_ip = _out930
 	var _656_size uint64
 	var _ = _656_size
-	var _out929 uint64
-	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetSize(_655_ip)
-	_656_size = _out929
+	var _out931 uint64
+	var _ = _out931
+	_out931 = inodeformat.Companion_Default___.GetSize(_655_ip)
+	_656_size = _out931
 	var _657_shrink uint64
 	var _ = _657_shrink
-	var _out930 uint64
-	var _ = _out930
-	_out930 = inodeformat.Companion_Default___.GetShrink(_655_ip)
-	_657_shrink = _out930
+	var _out932 uint64
+	var _ = _out932
+	_out932 = inodeformat.Companion_Default___.GetShrink(_655_ip)
+	_657_shrink = _out932
 	if _657_shrink != uint64(0) && off+len_ > _656_size {
 		ok = false
 		return ok
 	}
-	var _out931 bool
-	var _ = _out931
-	_out931 = writing.Companion_Default___.Store(_this.Fs, txn, _655_ip, ino, off, src, so, len_)
-	ok = _out931
+	var _out933 bool
+	var _ = _out933
+	_out933 = writing.Companion_Default___.Store(_this.Fs, txn, _655_ip, ino, off, src, so, len_)
+	ok = _out933
 	if !ok {
 		return ok
 	}
@@ -209,22 +209,22 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	}
 	var _658_ip *dbytes.Bytes
 	var _ = _658_ip
-	var _out932 *dbytes.Bytes
-	var _ = _out932
-	_out932 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_658_ip = _out932
+	var _out934 *dbytes.Bytes
+	var _ = _out934
+	_out934 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_658_ip = _out934
 	var _659_size uint64
 	var _ = _659_size
-	var _out933 uint64
-	var _ = _out933
-	_out933 = inodeformat.Companion_Default___.GetSize(_658_ip)
-	_659_size = _out933
+	var _out935 uint64
+	var _ = _out935
+	_out935 = inodeformat.Companion_Default___.GetSize(_658_ip)
+	_659_size = _out935
 	var _660_shrink uint64
 	var _ = _660_shrink
-	var _out934 uint64
-	var _ = _out934
-	_out934 = inodeformat.Companion_Default___.GetShrink(_658_ip)
-	_660_shrink = _out934
+	var _out936 uint64
+	var _ = _out936
+	_out936 = inodeformat.Companion_Default___.GetShrink(_658_ip)
+	_660_shrink = _out936
 	ok = true
 	if sz > _659_size {
 		if _660_shrink != uint64(0) {
@@ -252,14 +252,14 @@ func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max u
 	var _ = m
 	var _662_ip *dbytes.Bytes
 	var _ = _662_ip
-	var _out935 *dbytes.Bytes
-	var _ = _out935
-	_out935 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_662_ip = _out935
-	var _out936 uint64
-	var _ = _out936
-	_out936 = punching.Companion_Default___.Punch(_this.Fs, txn, _662_ip, ino, n, lo, max)
-	m = _out936
+	var _out937 *dbytes.Bytes
+	var _ = _out937
+	_out937 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_662_ip = _out937
+	var _out938 uint64
+	var _ = _out938
+	_out938 = punching.Companion_Default___.Punch(_this.Fs, txn, _662_ip, ino, n, lo, max)
+	m = _out938
 	_this.Fs.SetMeta(txn, _662_ip, ino)
 	return m
 }
@@ -270,17 +270,17 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = found
 	var _663_ip *dbytes.Bytes
 	var _ = _663_ip
-	var _out937 *dbytes.Bytes
-	var _ = _out937
-	_out937 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_663_ip = _out937
-	var _out938 uint64
-	var _ = _out938
-	var _out939 bool
+	var _out939 *dbytes.Bytes
 	var _ = _out939
-	_out938, _out939 = seeking.Companion_Default___.Pass(_this.Fs, txn, _663_ip, ino, n, top, there, max, excl)
-	m = _out938
-	found = _out939
+	_out939 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_663_ip = _out939
+	var _out940 uint64
+	var _ = _out940
+	var _out941 bool
+	var _ = _out941
+	_out940, _out941 = seeking.Companion_Default___.Pass(_this.Fs, txn, _663_ip, ino, n, top, there, max, excl)
+	m = _out940
+	found = _out941
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
@@ -288,22 +288,22 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = done
 	var _664_ip *dbytes.Bytes
 	var _ = _664_ip
-	var _out940 *dbytes.Bytes
-	var _ = _out940
-	_out940 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_664_ip = _out940
+	var _out942 *dbytes.Bytes
+	var _ = _out942
+	_out942 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_664_ip = _out942
 	var _665_size uint64
 	var _ = _665_size
-	var _out941 uint64
-	var _ = _out941
-	_out941 = inodeformat.Companion_Default___.GetSize(_664_ip)
-	_665_size = _out941
+	var _out943 uint64
+	var _ = _out943
+	_out943 = inodeformat.Companion_Default___.GetSize(_664_ip)
+	_665_size = _out943
 	var _666_shrink uint64
 	var _ = _666_shrink
-	var _out942 uint64
-	var _ = _out942
-	_out942 = inodeformat.Companion_Default___.GetShrink(_664_ip)
-	_666_shrink = _out942
+	var _out944 uint64
+	var _ = _out944
+	_out944 = inodeformat.Companion_Default___.GetShrink(_664_ip)
+	_666_shrink = _out944
 	if _666_shrink == uint64(0) {
 		done = true
 		return done
@@ -319,10 +319,10 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	}
 	var _669_m uint64
 	var _ = _669_m
-	var _out943 uint64
-	var _ = _out943
-	_out943 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _664_ip, ino, _668_n, _667_lo, max)
-	_669_m = _out943
+	var _out945 uint64
+	var _ = _out945
+	_out945 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _664_ip, ino, _668_n, _667_lo, max)
+	_669_m = _out945
 	var _670_shrink_k uint64
 	var _ = _670_shrink_k
 	_670_shrink_k = uint64(4096) * _669_m
@@ -339,46 +339,46 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out944 bool
-	var _ = _out944
-	var _out945 uint64
-	var _ = _out945
-	_out944, _out945 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out944
-	ino = _out945
+	var _out946 bool
+	var _ = _out946
+	var _out947 uint64
+	var _ = _out947
+	_out946, _out947 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out946
+	ino = _out947
 	if !ok {
 		return ok, ino
 	}
 	var _671_ip *dbytes.Bytes
 	var _ = _671_ip
-	var _out946 *dbytes.Bytes
-	var _ = _out946
-	_out946 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_671_ip = _out946
+	var _out948 *dbytes.Bytes
+	var _ = _out948
+	_out948 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_671_ip = _out948
 	var _672_size uint64
 	var _ = _672_size
-	var _out947 uint64
-	var _ = _out947
-	_out947 = inodeformat.Companion_Default___.GetSize(_671_ip)
-	_672_size = _out947
-	var _673_shrink uint64
-	var _ = _673_shrink
-	var _out948 uint64
-	var _ = _out948
-	_out948 = inodeformat.Companion_Default___.GetShrink(_671_ip)
-	_673_shrink = _out948
-	var _674_gen uint64
-	var _ = _674_gen
 	var _out949 uint64
 	var _ = _out949
-	_out949 = inodeformat.Companion_Default___.GetGen(_671_ip)
-	_674_gen = _out949
+	_out949 = inodeformat.Companion_Default___.GetSize(_671_ip)
+	_672_size = _out949
+	var _673_shrink uint64
+	var _ = _673_shrink
+	var _out950 uint64
+	var _ = _out950
+	_out950 = inodeformat.Companion_Default___.GetShrink(_671_ip)
+	_673_shrink = _out950
+	var _674_gen uint64
+	var _ = _674_gen
+	var _out951 uint64
+	var _ = _out951
+	_out951 = inodeformat.Companion_Default___.GetGen(_671_ip)
+	_674_gen = _out951
 	var _675_bare bool
 	var _ = _675_bare
-	var _out950 bool
-	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.NoSlots(_671_ip)
-	_675_bare = _out950
+	var _out952 bool
+	var _ = _out952
+	_out952 = inodeformat.Companion_Default___.NoSlots(_671_ip)
+	_675_bare = _out952
 	if _672_size != uint64(0) || _673_shrink != uint64(0) || !_675_bare || _674_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
@@ -391,34 +391,34 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var _ = ok
 	var _676_ip *dbytes.Bytes
 	var _ = _676_ip
-	var _out951 *dbytes.Bytes
-	var _ = _out951
-	_out951 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_676_ip = _out951
+	var _out953 *dbytes.Bytes
+	var _ = _out953
+	_out953 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_676_ip = _out953
 	var _677_size uint64
 	var _ = _677_size
-	var _out952 uint64
-	var _ = _out952
-	_out952 = inodeformat.Companion_Default___.GetSize(_676_ip)
-	_677_size = _out952
-	var _678_shrink uint64
-	var _ = _678_shrink
-	var _out953 uint64
-	var _ = _out953
-	_out953 = inodeformat.Companion_Default___.GetShrink(_676_ip)
-	_678_shrink = _out953
-	var _679_gen uint64
-	var _ = _679_gen
 	var _out954 uint64
 	var _ = _out954
-	_out954 = inodeformat.Companion_Default___.GetGen(_676_ip)
-	_679_gen = _out954
+	_out954 = inodeformat.Companion_Default___.GetSize(_676_ip)
+	_677_size = _out954
+	var _678_shrink uint64
+	var _ = _678_shrink
+	var _out955 uint64
+	var _ = _out955
+	_out955 = inodeformat.Companion_Default___.GetShrink(_676_ip)
+	_678_shrink = _out955
+	var _679_gen uint64
+	var _ = _679_gen
+	var _out956 uint64
+	var _ = _out956
+	_out956 = inodeformat.Companion_Default___.GetGen(_676_ip)
+	_679_gen = _out956
 	var _680_bare bool
 	var _ = _680_bare
-	var _out955 bool
-	var _ = _out955
-	_out955 = inodeformat.Companion_Default___.NoSlots(_676_ip)
-	_680_bare = _out955
+	var _out957 bool
+	var _ = _out957
+	_out957 = inodeformat.Companion_Default___.NoSlots(_676_ip)
+	_680_bare = _out957
 	if _677_size != uint64(0) || _678_shrink != uint64(0) || !_680_bare {
 		ok = false
 		return ok
@@ -430,10 +430,10 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
 	var _681_z *dbytes.Bytes
 	var _ = _681_z
-	var _out956 *dbytes.Bytes
-	var _ = _out956
-	_out956 = dbytes.NewBytes(uint64(256))
-	_681_z = _out956
+	var _out958 *dbytes.Bytes
+	var _ = _out958
+	_out958 = dbytes.NewBytes(uint64(256))
+	_681_z = _out958
 	inodeformat.Companion_Default___.SetTy(_681_z, ty)
 	inodeformat.Companion_Default___.SetGen(_681_z, gen)
 	_this.Fs.SetInode(txn, _681_z, ino, ty != uint32(0))

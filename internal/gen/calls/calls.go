@@ -183,13 +183,13 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = st
 	var _843_status uint32 = 0
 	var _ = _843_status
-	var _out1127 uint32
-	var _ = _out1127
-	var _out1128 uint32
-	var _ = _out1128
-	_out1127, _out1128 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
-	_843_status = _out1127
-	st = _out1128
+	var _out1129 uint32
+	var _ = _out1129
+	var _out1130 uint32
+	var _ = _out1130
+	_out1129, _out1130 = exec.Companion_Default___.Exec(t, w, cut, r, c.P, c.How, c.Deferred)
+	_843_status = _out1129
+	st = _out1130
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()

@@ -62,24 +62,24 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Make(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _out802 bool
-	var _ = _out802
-	_out802 = superblockcopies.Companion_Default___.Blank(d)
-	io = _out802
-	if !io {
-		return io
-	}
-	var _out803 bool
-	var _ = _out803
-	_out803 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
-	io = _out803
-	if !io {
-		return io
-	}
 	var _out804 bool
 	var _ = _out804
-	_out804 = superblockcopies.Companion_Default___.Commission(d, s)
+	_out804 = superblockcopies.Companion_Default___.Blank(d)
 	io = _out804
+	if !io {
+		return io
+	}
+	var _out805 bool
+	var _ = _out805
+	_out805 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
+	io = _out805
+	if !io {
+		return io
+	}
+	var _out806 bool
+	var _ = _out806
+	_out806 = superblockcopies.Companion_Default___.Commission(d, s)
+	io = _out806
 	return io
 }
 

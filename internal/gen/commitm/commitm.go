@@ -68,10 +68,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	var _ = i
 	var _322_n uint64
 	var _ = _322_n
-	var _out502 uint64
-	var _ = _out502
-	_out502 = t.Buf.Len()
-	_322_n = _out502
+	var _out504 uint64
+	var _ = _out504
+	_out504 = t.Buf.Len()
+	_322_n = _out504
 	i = i0
 	var _323_go bool
 	var _ = _323_go
@@ -79,10 +79,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 	for _323_go {
 		var _324_k uint64
 		var _ = _324_k
-		var _out503 uint64
-		var _ = _out503
-		_out503 = t.Buf.KeyAt(i)
-		_324_k = _out503
+		var _out505 uint64
+		var _ = _out505
+		_out505 = t.Buf.KeyAt(i)
+		_324_k = _out505
 		var _325_off uint64
 		var _ = _325_off
 		_325_off = objectsm.Companion_Default___.KeyOff(_324_k)
@@ -90,13 +90,13 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		var _ = _326_is
 		var _327_v bool
 		var _ = _327_v
-		var _out504 bool
-		var _ = _out504
-		var _out505 bool
-		var _ = _out505
-		_out504, _out505 = t.Buf.BitAt(i)
-		_326_is = _out504
-		_327_v = _out505
+		var _out506 bool
+		var _ = _out506
+		var _out507 bool
+		var _ = _out507
+		_out506, _out507 = t.Buf.BitAt(i)
+		_326_is = _out506
+		_327_v = _out507
 		if _326_is {
 			objectsm.Companion_Default___.PutBit(w, _325_off, _327_v)
 		} else {
@@ -108,10 +108,10 @@ func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint6
 		} else {
 			var _328_k2 uint64
 			var _ = _328_k2
-			var _out506 uint64
-			var _ = _out506
-			_out506 = t.Buf.KeyAt(i)
-			_328_k2 = _out506
+			var _out508 uint64
+			var _ = _out508
+			_out508 = t.Buf.KeyAt(i)
+			_328_k2 = _out508
 			_323_go = objectsm.Companion_Default___.KeyBlk(_328_k2) == a
 		}
 	}
@@ -125,10 +125,10 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	tx.Clear()
 	var _329_n uint64
 	var _ = _329_n
-	var _out507 uint64
-	var _ = _out507
-	_out507 = t.Buf.Len()
-	_329_n = _out507
+	var _out509 uint64
+	var _ = _out509
+	_out509 = t.Buf.Len()
+	_329_n = _out509
 	var _330_i uint64
 	var _ = _330_i
 	_330_i = uint64(0)
@@ -136,19 +136,19 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	for _330_i < _329_n {
 		var _331_k uint64
 		var _ = _331_k
-		var _out508 uint64
-		var _ = _out508
-		_out508 = t.Buf.KeyAt(_330_i)
-		_331_k = _out508
+		var _out510 uint64
+		var _ = _out510
+		_out510 = t.Buf.KeyAt(_330_i)
+		_331_k = _out510
 		var _332_a uint64
 		var _ = _332_a
 		_332_a = objectsm.Companion_Default___.KeyBlk(_331_k)
 		var _333_b *dbytes.Blk
 		var _ = _333_b
-		var _out509 *dbytes.Blk
-		var _ = _out509
-		_out509 = t.Buf.BlkAt(_330_i)
-		_333_b = _out509
+		var _out511 *dbytes.Blk
+		var _ = _out511
+		_out511 = t.Buf.BlkAt(_330_i)
+		_333_b = _out511
 		if _333_b != (*dbytes.Blk)(nil) {
 			tx.Put(_332_a, _333_b)
 			_330_i = _330_i + uint64(1)
@@ -157,33 +157,33 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 			var _ = _334_c
 			var _335___v0 uint64
 			var _ = _335___v0
-			var _out510 *dbytes.Blk
-			var _ = _out510
-			var _out511 uint64
-			var _ = _out511
-			_out510, _out511 = journalreader.Companion_Default___.Lookup(t.S.J, _332_a)
-			_334_c = _out510
-			_335___v0 = _out511
+			var _out512 *dbytes.Blk
+			var _ = _out512
+			var _out513 uint64
+			var _ = _out513
+			_out512, _out513 = journalreader.Companion_Default___.Lookup(t.S.J, _332_a)
+			_334_c = _out512
+			_335___v0 = _out513
 			if _334_c == (*dbytes.Blk)(nil) {
 				ok, miss = false, _332_a
 				return ok, miss
 			}
 			var _336_w *dbytes.Bytes
 			var _ = _336_w
-			var _out512 *dbytes.Bytes
-			var _ = _out512
-			_out512 = _334_c.Thaw()
-			_336_w = _out512
-			var _out513 uint64
-			var _ = _out513
-			_out513 = Companion_Default___.Splice1(t, _330_i, _332_a, _336_w)
-			_330_i = _out513
+			var _out514 *dbytes.Bytes
+			var _ = _out514
+			_out514 = _334_c.Thaw()
+			_336_w = _out514
+			var _out515 uint64
+			var _ = _out515
+			_out515 = Companion_Default___.Splice1(t, _330_i, _332_a, _336_w)
+			_330_i = _out515
 			var _337_f *dbytes.Blk
 			var _ = _337_f
-			var _out514 *dbytes.Blk
-			var _ = _out514
-			_out514 = dbytes.Freeze(_336_w)
-			_337_f = _out514
+			var _out516 *dbytes.Blk
+			var _ = _out516
+			_out516 = dbytes.Freeze(_336_w)
+			_337_f = _out516
 			tx.Put(_332_a, _337_f)
 		}
 	}
@@ -225,19 +225,19 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	_338_j = t.S.J
 	_338_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out515 uint32
-	var _ = _out515
-	var _out516 uint64
-	var _ = _out516
-	var _out517 bool
+	var _out517 uint32
 	var _ = _out517
 	var _out518 uint64
 	var _ = _out518
-	_out515, _out516, _out517, _out518 = Companion_Default___.Point(t)
-	st = _out515
-	n = _out516
-	get = _out517
-	miss = _out518
+	var _out519 bool
+	var _ = _out519
+	var _out520 uint64
+	var _ = _out520
+	_out517, _out518, _out519, _out520 = Companion_Default___.Point(t)
+	st = _out517
+	n = _out518
+	get = _out519
+	miss = _out520
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
@@ -264,25 +264,25 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	n = uint64(0)
 	var _340_ok bool = false
 	var _ = _340_ok
-	var _out519 bool
-	var _ = _out519
-	var _out520 uint64
-	var _ = _out520
-	_out519, _out520 = Companion_Default___.Build(t, t.Tx)
-	_340_ok = _out519
-	miss = _out520
+	var _out521 bool
+	var _ = _out521
+	var _out522 uint64
+	var _ = _out522
+	_out521, _out522 = Companion_Default___.Build(t, t.Tx)
+	_340_ok = _out521
+	miss = _out522
 	get = !_340_ok
 	if !_340_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out521 uint32
-	var _ = _out521
-	var _out522 uint64
-	var _ = _out522
-	_out521, _out522 = journalcommit.Companion_Default___.Append(_339_j, t.Tx)
-	st = _out521
-	n = _out522
+	var _out523 uint32
+	var _ = _out523
+	var _out524 uint64
+	var _ = _out524
+	_out523, _out524 = journalcommit.Companion_Default___.Append(_339_j, t.Tx)
+	st = _out523
+	n = _out524
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -300,26 +300,26 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		var _out523 uint32
-		var _ = _out523
-		var _out524 uint64
-		var _ = _out524
-		var _out525 bool
+		var _out525 uint32
 		var _ = _out525
 		var _out526 uint64
 		var _ = _out526
-		_out523, _out524, _out525, _out526 = Companion_Default___.TryAppend(t)
-		st = _out523
-		n = _out524
-		_342_get = _out525
-		_343_miss = _out526
+		var _out527 bool
+		var _ = _out527
+		var _out528 uint64
+		var _ = _out528
+		_out525, _out526, _out527, _out528 = Companion_Default___.TryAppend(t)
+		st = _out525
+		n = _out526
+		_342_get = _out527
+		_343_miss = _out528
 		if _342_get {
 			var _344_b *dbytes.Blk
 			var _ = _344_b
-			var _out527 *dbytes.Blk
-			var _ = _out527
-			_out527 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _343_miss, uint64(1))
-			_344_b = _out527
+			var _out529 *dbytes.Blk
+			var _ = _out529
+			_out529 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _343_miss, uint64(1))
+			_344_b = _out529
 			if _344_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
@@ -346,27 +346,27 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	need = t.Seen
 	var _345_w uint64
 	var _ = _345_w
-	var _out528 uint64
-	var _ = _out528
-	_out528 = t.Buf.Len()
-	_345_w = _out528
+	var _out530 uint64
+	var _ = _out530
+	_out530 = t.Buf.Len()
+	_345_w = _out530
 	var _346_n uint64
 	var _ = _346_n
 	_346_n = uint64(0)
 	if _345_w > uint64(0) {
 		t.Buf.Sort()
-		var _out529 uint32
-		var _ = _out529
-		var _out530 uint64
-		var _ = _out530
-		_out529, _out530 = Companion_Default___.AppendAll(t)
-		st = _out529
-		_346_n = _out530
+		var _out531 uint32
+		var _ = _out531
+		var _out532 uint64
+		var _ = _out532
+		_out531, _out532 = Companion_Default___.AppendAll(t)
+		st = _out531
+		_346_n = _out532
 		if st != txnm.Companion_Default___.OK() {
-			var _out531 uint64
-			var _ = _out531
-			_out531 = Companion_Default___.Abort(t)
-			need = _out531
+			var _out533 uint64
+			var _ = _out533
+			_out533 = Companion_Default___.Abort(t)
+			need = _out533
 			return st, need
 		}
 		if !stable {

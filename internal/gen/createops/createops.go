@@ -82,16 +82,16 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	found, ino, hint = false, uint64(0), uint64(0)
 	var _910_dots uint32 = 0
 	var _ = _910_dots
-	var _out1233 uint32
-	var _ = _out1233
-	var _out1234 *dbytes.Bytes
-	var _ = _out1234
 	var _out1235 uint32
 	var _ = _out1235
-	_out1233, _out1234, _out1235 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1233
-	dir = _out1234
-	_910_dots = _out1235
+	var _out1236 *dbytes.Bytes
+	var _ = _out1236
+	var _out1237 uint32
+	var _ = _out1237
+	_out1235, _out1236, _out1237 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1235
+	dir = _out1236
+	_910_dots = _out1237
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
@@ -103,33 +103,33 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1236 uint32
-	var _ = _out1236
-	_out1236 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1236
+	var _out1238 uint32
+	var _ = _out1238
+	_out1238 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1238
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
 	var _911_x bool
 	var _ = _911_x
-	var _out1237 bool
-	var _ = _out1237
-	_out1237 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_911_x = _out1237
+	var _out1239 bool
+	var _ = _out1239
+	_out1239 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_911_x = _out1239
 	if !_911_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1238 bool
-	var _ = _out1238
-	var _out1239 uint64
-	var _ = _out1239
-	var _out1240 uint64
+	var _out1240 bool
 	var _ = _out1240
-	_out1238, _out1239, _out1240 = d.LookupHint(txn, dino, name, true)
-	found = _out1238
-	ino = _out1239
-	hint = _out1240
+	var _out1241 uint64
+	var _ = _out1241
+	var _out1242 uint64
+	var _ = _out1242
+	_out1240, _out1241, _out1242 = d.LookupHint(txn, dino, name, true)
+	found = _out1240
+	ino = _out1241
+	hint = _out1242
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
@@ -138,10 +138,10 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	}
 	var _912_w bool
 	var _ = _912_w
-	var _out1241 bool
-	var _ = _out1241
-	_out1241 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_912_w = _out1241
+	var _out1243 bool
+	var _ = _out1243
+	_out1243 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_912_w = _out1243
 	if !_912_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
@@ -155,23 +155,23 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _913_ok bool = false
 	var _ = _913_ok
 	st = uint32(0)
-	var _out1242 bool
-	var _ = _out1242
-	var _out1243 uint64
-	var _ = _out1243
-	_out1242, _out1243 = d.AllocInode(txn, dino, ty)
-	_913_ok = _out1242
-	ino = _out1243
+	var _out1244 bool
+	var _ = _out1244
+	var _out1245 uint64
+	var _ = _out1245
+	_out1244, _out1245 = d.AllocInode(txn, dino, ty)
+	_913_ok = _out1244
+	ino = _out1245
 	if !_913_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
 	var _914_ip *dbytes.Bytes
 	var _ = _914_ip
-	var _out1244 *dbytes.Bytes
-	var _ = _out1244
-	_out1244 = d.Fs.GetInode(txn, ino, true)
-	_914_ip = _out1244
+	var _out1246 *dbytes.Bytes
+	var _ = _out1246
+	_out1246 = d.Fs.GetInode(txn, ino, true)
+	_914_ip = _out1246
 	Companion_Default___.FirstAttrs(c, dino, dir, _914_ip, ty, a, mode, s, ns)
 	d.PutInode(txn, ino, _914_ip)
 	return st, ino
@@ -179,10 +179,10 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
 	var _915_t *attributeops.Sattr
 	var _ = _915_t
-	var _out1245 *attributeops.Sattr
-	var _ = _out1245
-	_out1245 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_915_t = _out1245
+	var _out1247 *attributeops.Sattr
+	var _ = _out1247
+	_out1247 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_915_t = _out1247
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
 	attributeops.Companion_Default___.Apply(c, ip, _915_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
@@ -199,14 +199,14 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _916_ok bool
 	var _ = _916_ok
-	var _out1246 bool
-	var _ = _out1246
-	_out1246 = d.InsertAt(txn, dino, name, ino, hint)
-	_916_ok = _out1246
-	var _out1247 *dbytes.Bytes
-	var _ = _out1247
-	_out1247 = dbytes.NewBytes(uint64(0))
-	node = _out1247
+	var _out1248 bool
+	var _ = _out1248
+	_out1248 = d.InsertAt(txn, dino, name, ino, hint)
+	_916_ok = _out1248
+	var _out1249 *dbytes.Bytes
+	var _ = _out1249
+	_out1249 = dbytes.NewBytes(uint64(0))
+	node = _out1249
 	after = node
 	if !_916_ok {
 		st = permissions.Companion_Default___.NOSPC()
@@ -214,22 +214,22 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	}
 	st = uint32(0)
 	if sub {
-		var _out1248 uint32
-		var _ = _out1248
-		_out1248 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1248
+		var _out1250 uint32
+		var _ = _out1250
+		_out1250 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1250
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1249 *dbytes.Bytes
-	var _ = _out1249
-	_out1249 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1249
-	var _out1250 *dbytes.Bytes
-	var _ = _out1250
-	_out1250 = d.Fs.GetInode(txn, ino, false)
-	node = _out1250
+	var _out1251 *dbytes.Bytes
+	var _ = _out1251
+	_out1251 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1251
+	var _out1252 *dbytes.Bytes
+	var _ = _out1252
+	_out1252 = d.Fs.GetInode(txn, ino, false)
+	node = _out1252
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -250,61 +250,61 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _917_found
 	var _918_hint uint64 = 0
 	var _ = _918_hint
-	var _out1251 uint32
-	var _ = _out1251
-	var _out1252 *dbytes.Bytes
-	var _ = _out1252
-	var _out1253 bool
+	var _out1253 uint32
 	var _ = _out1253
-	var _out1254 uint64
+	var _out1254 *dbytes.Bytes
 	var _ = _out1254
-	var _out1255 uint64
+	var _out1255 bool
 	var _ = _out1255
-	_out1251, _out1252, _out1253, _out1254, _out1255 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1256 uint64
+	var _ = _out1256
+	var _out1257 uint64
+	var _ = _out1257
+	_out1253, _out1254, _out1255, _out1256, _out1257 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1251
-	before = _out1252
-	_917_found = _out1253
-	ino = _out1254
-	_918_hint = _out1255
+	st = _out1253
+	before = _out1254
+	_917_found = _out1255
+	ino = _out1256
+	_918_hint = _out1257
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
 	if _917_found {
 		var _919_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
 		var _ = _919_p
-		var _out1256 uint32
-		var _ = _out1256
-		var _out1257 *dbytes.Bytes
-		var _ = _out1257
-		var _out1258 bool
+		var _out1258 uint32
 		var _ = _out1258
-		_out1256, _out1257, _out1258 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1256
-		_919_p = _out1257
-		later = _out1258
+		var _out1259 *dbytes.Bytes
+		var _ = _out1259
+		var _out1260 bool
+		var _ = _out1260
+		_out1258, _out1259, _out1260 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1258
+		_919_p = _out1259
+		later = _out1260
 		if st == uint32(0) {
 			node, after = _919_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1259 uint32
-	var _ = _out1259
-	var _out1260 uint64
-	var _ = _out1260
-	var _out1261 *dbytes.Bytes
+	var _out1261 uint32
 	var _ = _out1261
-	var _out1262 *dbytes.Bytes
+	var _out1262 uint64
 	var _ = _out1262
-	_out1259, _out1260, _out1261, _out1262 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _918_hint, a, how, verf, s, ns)
-	st = _out1259
-	ino = _out1260
-	node = _out1261
-	after = _out1262
+	var _out1263 *dbytes.Bytes
+	var _ = _out1263
+	var _out1264 *dbytes.Bytes
+	var _ = _out1264
+	_out1261, _out1262, _out1263, _out1264 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _918_hint, a, how, verf, s, ns)
+	st = _out1261
+	ino = _out1262
+	node = _out1263
+	after = _out1264
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -320,35 +320,35 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1263 uint32
-	var _ = _out1263
-	var _out1264 uint64
-	var _ = _out1264
-	_out1263, _out1264 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _920_mode, s, ns)
-	st = _out1263
-	ino = _out1264
+	var _out1265 uint32
+	var _ = _out1265
+	var _out1266 uint64
+	var _ = _out1266
+	_out1265, _out1266 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _920_mode, s, ns)
+	st = _out1265
+	ino = _out1266
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _921_ip *dbytes.Bytes
 		var _ = _921_ip
-		var _out1265 *dbytes.Bytes
-		var _ = _out1265
-		_out1265 = d.Fs.GetInode(txn, ino, true)
-		_921_ip = _out1265
+		var _out1267 *dbytes.Bytes
+		var _ = _out1267
+		_out1267 = d.Fs.GetInode(txn, ino, true)
+		_921_ip = _out1267
 		inodeformat.Companion_Default___.SetVerf(_921_ip, verf)
 		d.PutInode(txn, ino, _921_ip)
 	} else if a.HasSize {
 		var _922_later bool = false
 		var _ = _922_later
-		var _out1266 uint32
-		var _ = _out1266
-		var _out1267 bool
-		var _ = _out1267
-		_out1266, _out1267 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1266
-		_922_later = _out1267
+		var _out1268 uint32
+		var _ = _out1268
+		var _out1269 bool
+		var _ = _out1269
+		_out1268, _out1269 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1268
+		_922_later = _out1269
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -373,26 +373,26 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 		}
 		return uint32(420)
 	}()
-	var _out1268 uint32
-	var _ = _out1268
-	var _out1269 uint64
-	var _ = _out1269
-	_out1268, _out1269 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1268
-	ino = _out1269
+	var _out1270 uint32
+	var _ = _out1270
+	var _out1271 uint64
+	var _ = _out1271
+	_out1270, _out1271 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1270
+	ino = _out1271
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1270 uint32
-	var _ = _out1270
-	var _out1271 *dbytes.Bytes
-	var _ = _out1271
-	var _out1272 *dbytes.Bytes
+	var _out1272 uint32
 	var _ = _out1272
-	_out1270, _out1271, _out1272 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1270
-	node = _out1271
-	after = _out1272
+	var _out1273 *dbytes.Bytes
+	var _ = _out1273
+	var _out1274 *dbytes.Bytes
+	var _ = _out1274
+	_out1272, _out1273, _out1274 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1272
+	node = _out1273
+	after = _out1274
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,22 +406,22 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1273 uint32
-	var _ = _out1273
-	var _out1274 *dbytes.Bytes
-	var _ = _out1274
-	_out1273, _out1274 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1273
-	node = _out1274
+	var _out1275 uint32
+	var _ = _out1275
+	var _out1276 *dbytes.Bytes
+	var _ = _out1276
+	_out1275, _out1276 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1275
+	node = _out1276
 	if st != uint32(0) {
 		return st, node, later
 	}
 	var _924_ty uint32
 	var _ = _924_ty
-	var _out1275 uint32
-	var _ = _out1275
-	_out1275 = inodeformat.Companion_Default___.GetTy(node)
-	_924_ty = _out1275
+	var _out1277 uint32
+	var _ = _out1277
+	_out1277 = inodeformat.Companion_Default___.GetTy(node)
+	_924_ty = _out1277
 	if _924_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
@@ -429,10 +429,10 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if how == Companion_Default___.EXCLUSIVE() {
 		var _925_v uint64
 		var _ = _925_v
-		var _out1276 uint64
-		var _ = _out1276
-		_out1276 = inodeformat.Companion_Default___.GetVerf(node)
-		_925_v = _out1276
+		var _out1278 uint64
+		var _ = _out1278
+		_out1278 = inodeformat.Companion_Default___.GetVerf(node)
+		_925_v = _out1278
 		if _925_v != verf || _925_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
@@ -443,48 +443,48 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	}
 	var _926_may bool
 	var _ = _926_may
-	var _out1277 bool
-	var _ = _out1277
-	_out1277 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_926_may = _out1277
+	var _out1279 bool
+	var _ = _out1279
+	_out1279 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_926_may = _out1279
 	if !_926_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1278 uint32
-	var _ = _out1278
-	var _out1279 bool
-	var _ = _out1279
-	_out1278, _out1279 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1278
-	later = _out1279
+	var _out1280 uint32
+	var _ = _out1280
+	var _out1281 bool
+	var _ = _out1281
+	_out1280, _out1281 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1280
+	later = _out1281
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1280 *dbytes.Bytes
-	var _ = _out1280
-	_out1280 = d.Fs.GetInode(txn, ino, true)
-	node = _out1280
+	var _out1282 *dbytes.Bytes
+	var _ = _out1282
+	_out1282 = d.Fs.GetInode(txn, ino, true)
+	node = _out1282
 	var _927_ts uint64
 	var _ = _927_ts
 	var _928_tns uint32
 	var _ = _928_tns
-	var _out1281 uint64
-	var _ = _out1281
-	var _out1282 uint32
-	var _ = _out1282
-	_out1281, _out1282 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_927_ts = _out1281
-	_928_tns = _out1282
+	var _out1283 uint64
+	var _ = _out1283
+	var _out1284 uint32
+	var _ = _out1284
+	_out1283, _out1284 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_927_ts = _out1283
+	_928_tns = _out1284
 	inodeformat.Companion_Default___.SetMtime(node, _927_ts, _928_tns)
 	inodeformat.Companion_Default___.SetCtime(node, _927_ts, _928_tns)
 	if c.Uid != uint32(0) {
 		var _929_mode uint32
 		var _ = _929_mode
-		var _out1283 uint32
-		var _ = _out1283
-		_out1283 = inodeformat.Companion_Default___.GetMode(node)
-		_929_mode = _out1283
+		var _out1285 uint32
+		var _ = _out1285
+		_out1285 = inodeformat.Companion_Default___.GetMode(node)
+		_929_mode = _out1285
 		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_929_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
@@ -504,10 +504,10 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _930_t *attributeops.Sattr
 	var _ = _930_t
-	var _out1284 *attributeops.Sattr
-	var _ = _out1284
-	_out1284 = attributeops.Companion_Default___.Without(a, false, false)
-	_930_t = _out1284
+	var _out1286 *attributeops.Sattr
+	var _ = _out1286
+	_out1286 = attributeops.Companion_Default___.Without(a, false, false)
+	_930_t = _out1286
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _931_found bool = false
 	var _ = _931_found
@@ -515,38 +515,38 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _932_x
 	var _933_hint uint64 = 0
 	var _ = _933_hint
-	var _out1285 uint32
-	var _ = _out1285
-	var _out1286 *dbytes.Bytes
-	var _ = _out1286
-	var _out1287 bool
+	var _out1287 uint32
 	var _ = _out1287
-	var _out1288 uint64
+	var _out1288 *dbytes.Bytes
 	var _ = _out1288
-	var _out1289 uint64
+	var _out1289 bool
 	var _ = _out1289
-	_out1285, _out1286, _out1287, _out1288, _out1289 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _930_t, false)
-	st = _out1285
-	before = _out1286
-	_931_found = _out1287
-	_932_x = _out1288
-	_933_hint = _out1289
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1290 uint32
+	var _out1290 uint64
 	var _ = _out1290
 	var _out1291 uint64
 	var _ = _out1291
-	var _out1292 *dbytes.Bytes
+	_out1287, _out1288, _out1289, _out1290, _out1291 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _930_t, false)
+	st = _out1287
+	before = _out1288
+	_931_found = _out1289
+	_932_x = _out1290
+	_933_hint = _out1291
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1292 uint32
 	var _ = _out1292
-	var _out1293 *dbytes.Bytes
+	var _out1293 uint64
 	var _ = _out1293
-	_out1290, _out1291, _out1292, _out1293 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _933_hint, _930_t, s, ns)
-	st = _out1290
-	ino = _out1291
-	node = _out1292
-	after = _out1293
+	var _out1294 *dbytes.Bytes
+	var _ = _out1294
+	var _out1295 *dbytes.Bytes
+	var _ = _out1295
+	_out1292, _out1293, _out1294, _out1295 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _933_hint, _930_t, s, ns)
+	st = _out1292
+	ino = _out1293
+	node = _out1294
+	after = _out1295
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -562,10 +562,10 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	var _934_t *attributeops.Sattr
 	var _ = _934_t
-	var _out1294 *attributeops.Sattr
-	var _ = _out1294
-	_out1294 = attributeops.Companion_Default___.Without(a, true, false)
-	_934_t = _out1294
+	var _out1296 *attributeops.Sattr
+	var _ = _out1296
+	_out1296 = attributeops.Companion_Default___.Without(a, true, false)
+	_934_t = _out1296
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _935_found bool = false
 	var _ = _935_found
@@ -589,38 +589,38 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 			return uint32(0)
 		}()
 	}()
-	var _out1295 uint32
-	var _ = _out1295
-	var _out1296 *dbytes.Bytes
-	var _ = _out1296
-	var _out1297 bool
+	var _out1297 uint32
 	var _ = _out1297
-	var _out1298 uint64
+	var _out1298 *dbytes.Bytes
 	var _ = _out1298
-	var _out1299 uint64
+	var _out1299 bool
 	var _ = _out1299
-	_out1295, _out1296, _out1297, _out1298, _out1299 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _939_bad, _934_t, false)
-	st = _out1295
-	before = _out1296
-	_935_found = _out1297
-	_936_x = _out1298
-	_937_hint = _out1299
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1300 uint32
+	var _out1300 uint64
 	var _ = _out1300
 	var _out1301 uint64
 	var _ = _out1301
-	var _out1302 *dbytes.Bytes
+	_out1297, _out1298, _out1299, _out1300, _out1301 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _939_bad, _934_t, false)
+	st = _out1297
+	before = _out1298
+	_935_found = _out1299
+	_936_x = _out1300
+	_937_hint = _out1301
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1302 uint32
 	var _ = _out1302
-	var _out1303 *dbytes.Bytes
+	var _out1303 uint64
 	var _ = _out1303
-	_out1300, _out1301, _out1302, _out1303 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _937_hint, _934_t, target, s, ns)
-	st = _out1300
-	ino = _out1301
-	node = _out1302
-	after = _out1303
+	var _out1304 *dbytes.Bytes
+	var _ = _out1304
+	var _out1305 *dbytes.Bytes
+	var _ = _out1305
+	_out1302, _out1303, _out1304, _out1305 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _937_hint, _934_t, target, s, ns)
+	st = _out1302
+	ino = _out1303
+	node = _out1304
+	after = _out1305
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -636,10 +636,10 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	var _940_t *attributeops.Sattr
 	var _ = _940_t
-	var _out1304 *attributeops.Sattr
-	var _ = _out1304
-	_out1304 = attributeops.Companion_Default___.Without(a, false, false)
-	_940_t = _out1304
+	var _out1306 *attributeops.Sattr
+	var _ = _out1306
+	_out1306 = attributeops.Companion_Default___.Without(a, false, false)
+	_940_t = _out1306
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
 	var _941_found bool = false
 	var _ = _941_found
@@ -663,38 +663,38 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 			return uint32(0)
 		}()
 	}()
-	var _out1305 uint32
-	var _ = _out1305
-	var _out1306 *dbytes.Bytes
-	var _ = _out1306
-	var _out1307 bool
+	var _out1307 uint32
 	var _ = _out1307
-	var _out1308 uint64
+	var _out1308 *dbytes.Bytes
 	var _ = _out1308
-	var _out1309 uint64
+	var _out1309 bool
 	var _ = _out1309
-	_out1305, _out1306, _out1307, _out1308, _out1309 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _945_bad, _940_t, false)
-	st = _out1305
-	before = _out1306
-	_941_found = _out1307
-	_942_x = _out1308
-	_943_hint = _out1309
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1310 uint32
+	var _out1310 uint64
 	var _ = _out1310
 	var _out1311 uint64
 	var _ = _out1311
-	var _out1312 *dbytes.Bytes
+	_out1307, _out1308, _out1309, _out1310, _out1311 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _945_bad, _940_t, false)
+	st = _out1307
+	before = _out1308
+	_941_found = _out1309
+	_942_x = _out1310
+	_943_hint = _out1311
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1312 uint32
 	var _ = _out1312
-	var _out1313 *dbytes.Bytes
+	var _out1313 uint64
 	var _ = _out1313
-	_out1310, _out1311, _out1312, _out1313 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _943_hint, _940_t, ty, maj, min, s, ns)
-	st = _out1310
-	ino = _out1311
-	node = _out1312
-	after = _out1313
+	var _out1314 *dbytes.Bytes
+	var _ = _out1314
+	var _out1315 *dbytes.Bytes
+	var _ = _out1315
+	_out1312, _out1313, _out1314, _out1315 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _943_hint, _940_t, ty, maj, min, s, ns)
+	st = _out1312
+	ino = _out1313
+	node = _out1314
+	after = _out1315
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1314 uint32
-	var _ = _out1314
-	var _out1315 uint64
-	var _ = _out1315
-	_out1314, _out1315 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1314
-	ino = _out1315
+	var _out1316 uint32
+	var _ = _out1316
+	var _out1317 uint64
+	var _ = _out1317
+	_out1316, _out1317 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1316
+	ino = _out1317
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1316 uint32
-	var _ = _out1316
-	var _out1317 *dbytes.Bytes
-	var _ = _out1317
-	var _out1318 *dbytes.Bytes
+	var _out1318 uint32
 	var _ = _out1318
-	_out1316, _out1317, _out1318 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1316
-	node = _out1317
-	after = _out1318
+	var _out1319 *dbytes.Bytes
+	var _ = _out1319
+	var _out1320 *dbytes.Bytes
+	var _ = _out1320
+	_out1318, _out1319, _out1320 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1318
+	node = _out1319
+	after = _out1320
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,13 +742,13 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1319 uint32
-	var _ = _out1319
-	var _out1320 uint64
-	var _ = _out1320
-	_out1319, _out1320 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1319
-	ino = _out1320
+	var _out1321 uint32
+	var _ = _out1321
+	var _out1322 uint64
+	var _ = _out1322
+	_out1321, _out1322 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1321
+	ino = _out1322
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -757,24 +757,24 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	_946_len = target.Len()
 	var _947_ok bool
 	var _ = _947_ok
-	var _out1321 bool
-	var _ = _out1321
-	_out1321 = d.Write(txn, ino, uint64(0), target, uint64(0), _946_len)
-	_947_ok = _out1321
+	var _out1323 bool
+	var _ = _out1323
+	_out1323 = d.Write(txn, ino, uint64(0), target, uint64(0), _946_len)
+	_947_ok = _out1323
 	if !_947_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1322 uint32
-	var _ = _out1322
-	var _out1323 *dbytes.Bytes
-	var _ = _out1323
-	var _out1324 *dbytes.Bytes
+	var _out1324 uint32
 	var _ = _out1324
-	_out1322, _out1323, _out1324 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1322
-	node = _out1323
-	after = _out1324
+	var _out1325 *dbytes.Bytes
+	var _ = _out1325
+	var _out1326 *dbytes.Bytes
+	var _ = _out1326
+	_out1324, _out1325, _out1326 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1324
+	node = _out1325
+	after = _out1326
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1325 uint32
-	var _ = _out1325
-	var _out1326 uint64
-	var _ = _out1326
-	_out1325, _out1326 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1325
-	ino = _out1326
+	var _out1327 uint32
+	var _ = _out1327
+	var _out1328 uint64
+	var _ = _out1328
+	_out1327, _out1328 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1327
+	ino = _out1328
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
 		var _948_ip *dbytes.Bytes
 		var _ = _948_ip
-		var _out1327 *dbytes.Bytes
-		var _ = _out1327
-		_out1327 = d.Fs.GetInode(txn, ino, true)
-		_948_ip = _out1327
+		var _out1329 *dbytes.Bytes
+		var _ = _out1329
+		_out1329 = d.Fs.GetInode(txn, ino, true)
+		_948_ip = _out1329
 		inodeformat.Companion_Default___.SetRdev(_948_ip, maj, min)
 		d.PutInode(txn, ino, _948_ip)
 	}
-	var _out1328 uint32
-	var _ = _out1328
-	var _out1329 *dbytes.Bytes
-	var _ = _out1329
-	var _out1330 *dbytes.Bytes
+	var _out1330 uint32
 	var _ = _out1330
-	_out1328, _out1329, _out1330 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1328
-	node = _out1329
-	after = _out1330
+	var _out1331 *dbytes.Bytes
+	var _ = _out1331
+	var _out1332 *dbytes.Bytes
+	var _ = _out1332
+	_out1330, _out1331, _out1332 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1330
+	node = _out1331
+	after = _out1332
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out960 *dbytes.Bytes
-	var _ = _out960
-	_out960 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out960
-	var _out961 uint64
-	var _ = _out961
-	_out961 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out961
+	var _out962 *dbytes.Bytes
+	var _ = _out962
+	_out962 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out962
+	var _out963 uint64
+	var _ = _out963
+	_out963 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out963
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -95,22 +95,22 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = _693_ip
 	var _694_nb uint64
 	var _ = _694_nb
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	var _out963 uint64
-	var _ = _out963
-	_out962, _out963 = _this.Open(txn, d, excl)
-	_693_ip = _out962
-	_694_nb = _out963
+	var _out964 *dbytes.Bytes
+	var _ = _out964
+	var _out965 uint64
+	var _ = _out965
+	_out964, _out965 = _this.Open(txn, d, excl)
+	_693_ip = _out964
+	_694_nb = _out965
 	var _695_h uint64
 	var _ = _695_h
 	_695_h = dbytes.NameHash(name)
 	var _696_key uint64
 	var _ = _696_key
-	var _out964 uint64
-	var _ = _out964
-	_out964 = dirlayout.Companion_Default___.KeyFor(name, _695_h)
-	_696_key = _out964
+	var _out966 uint64
+	var _ = _out966
+	_out966 = dirlayout.Companion_Default___.KeyFor(name, _695_h)
+	_696_key = _out966
 	var _697_kind uint64
 	var _ = _697_kind
 	_697_kind = uint64(0)
@@ -128,37 +128,37 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 		_699_n = _699_n - uint64(1)
 		var _700_blk uint64
 		var _ = _700_blk
-		var _out965 uint64
-		var _ = _out965
-		_out965 = dirlayout.Companion_Default___.BucketBlock(_695_h, _699_n, _697_kind)
-		_700_blk = _out965
+		var _out967 uint64
+		var _ = _out967
+		_out967 = dirlayout.Companion_Default___.BucketBlock(_695_h, _699_n, _697_kind)
+		_700_blk = _out967
 		var _701_fr uint64
 		var _ = _701_fr
 		_701_fr = uint64(0)
 		if _700_blk < _694_nb {
 			var _702_b *dbytes.Blk
 			var _ = _702_b
-			var _out966 *dbytes.Blk
-			var _ = _out966
-			_out966 = _this.Fs.ReadBlockOf(txn, _693_ip, d, _700_blk, excl)
-			_702_b = _out966
+			var _out968 *dbytes.Blk
+			var _ = _out968
+			_out968 = _this.Fs.ReadBlockOf(txn, _693_ip, d, _700_blk, excl)
+			_702_b = _out968
 			var _703_i uint64 = 0
 			var _ = _703_i
 			var _704_w uint64 = 0
 			var _ = _704_w
-			var _out967 bool
-			var _ = _out967
-			var _out968 uint64
-			var _ = _out968
-			var _out969 uint64
+			var _out969 bool
 			var _ = _out969
 			var _out970 uint64
 			var _ = _out970
-			_out967, _out968, _out969, _out970 = dirlayout.Companion_Default___.Search(_702_b, _700_blk, name, _696_key)
-			found = _out967
-			_703_i = _out968
-			_704_w = _out969
-			_701_fr = _out970
+			var _out971 uint64
+			var _ = _out971
+			var _out972 uint64
+			var _ = _out972
+			_out969, _out970, _out971, _out972 = dirlayout.Companion_Default___.Search(_702_b, _700_blk, name, _696_key)
+			found = _out969
+			_703_i = _out970
+			_704_w = _out971
+			_701_fr = _out972
 			if found {
 				ino, cell = _704_w%uint64(281474976710656), uint64(64)*_700_blk+_703_i
 				return found, ino, cell, lev
@@ -179,19 +179,19 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = _705_cell
 	var _706_lev uint64 = 0
 	var _ = _706_lev
-	var _out971 bool
-	var _ = _out971
-	var _out972 uint64
-	var _ = _out972
-	var _out973 uint64
+	var _out973 bool
 	var _ = _out973
 	var _out974 uint64
 	var _ = _out974
-	_out971, _out972, _out973, _out974 = _this.Find(txn, d, name, excl)
-	found = _out971
-	ino = _out972
-	_705_cell = _out973
-	_706_lev = _out974
+	var _out975 uint64
+	var _ = _out975
+	var _out976 uint64
+	var _ = _out976
+	_out973, _out974, _out975, _out976 = _this.Find(txn, d, name, excl)
+	found = _out973
+	ino = _out974
+	_705_cell = _out975
+	_706_lev = _out976
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -203,19 +203,19 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = hint
 	var _707_cell uint64 = 0
 	var _ = _707_cell
-	var _out975 bool
-	var _ = _out975
-	var _out976 uint64
-	var _ = _out976
-	var _out977 uint64
+	var _out977 bool
 	var _ = _out977
 	var _out978 uint64
 	var _ = _out978
-	_out975, _out976, _out977, _out978 = _this.Find(txn, d, name, excl)
-	found = _out975
-	ino = _out976
-	_707_cell = _out977
-	hint = _out978
+	var _out979 uint64
+	var _ = _out979
+	var _out980 uint64
+	var _ = _out980
+	_out977, _out978, _out979, _out980 = _this.Find(txn, d, name, excl)
+	found = _out977
+	ino = _out978
+	_707_cell = _out979
+	hint = _out980
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
@@ -223,16 +223,16 @@ func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var _ = ok
 	var _708_ip *dbytes.Bytes
 	var _ = _708_ip
-	var _out979 *dbytes.Bytes
-	var _ = _out979
-	_out979 = _this.Fs.GetInode(txn, d, true)
-	_708_ip = _out979
+	var _out981 *dbytes.Bytes
+	var _ = _out981
+	_out981 = _this.Fs.GetInode(txn, d, true)
+	_708_ip = _out981
 	var _709_n uint64
 	var _ = _709_n
-	var _out980 uint64
-	var _ = _out980
-	_out980 = inodeformat.Companion_Default___.GetNent(_708_ip)
-	_709_n = _out980
+	var _out982 uint64
+	var _ = _out982
+	_out982 = inodeformat.Companion_Default___.GetNent(_708_ip)
+	_709_n = _out982
 	if !down && _709_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
@@ -253,18 +253,18 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 	var _710_len uint64
 	var _ = _710_len
 	_710_len = s.Len()
-	var _out981 bool
-	var _ = _out981
-	_out981 = _this.Fs.Write(txn, d, off, s, uint64(0), _710_len)
-	ok = _out981
+	var _out983 bool
+	var _ = _out983
+	_out983 = _this.Fs.Write(txn, d, off, s, uint64(0), _710_len)
+	ok = _out983
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out982 bool
-		var _ = _out982
-		_out982 = _this.Count(txn, d, down)
-		ok = _out982
+		var _out984 bool
+		var _ = _out984
+		_out984 = _this.Count(txn, d, down)
+		ok = _out984
 		if !ok {
 			return ok
 		}
@@ -274,10 +274,10 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out983 bool
-	var _ = _out983
-	_out983 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out983
+	var _out985 bool
+	var _ = _out985
+	_out985 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out985
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
@@ -288,37 +288,37 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	_711_h = dbytes.NameHash(name)
 	var _712_key uint64
 	var _ = _712_key
-	var _out984 uint64
-	var _ = _out984
-	_out984 = dirlayout.Companion_Default___.KeyFor(name, _711_h)
-	_712_key = _out984
+	var _out986 uint64
+	var _ = _out986
+	_out986 = dirlayout.Companion_Default___.KeyFor(name, _711_h)
+	_712_key = _out986
 	var _713_cell uint64 = 0
 	var _ = _713_cell
 	var _714_size uint64 = 0
 	var _ = _714_size
-	var _out985 bool
-	var _ = _out985
-	var _out986 uint64
-	var _ = _out986
-	var _out987 uint64
+	var _out987 bool
 	var _ = _out987
-	_out985, _out986, _out987 = _this.Room(txn, d, name, _711_h, hint)
-	ok = _out985
-	_713_cell = _out986
-	_714_size = _out987
+	var _out988 uint64
+	var _ = _out988
+	var _out989 uint64
+	var _ = _out989
+	_out987, _out988, _out989 = _this.Room(txn, d, name, _711_h, hint)
+	ok = _out987
+	_713_cell = _out988
+	_714_size = _out989
 	if !ok {
 		return ok
 	}
 	var _715_s *dbytes.Bytes
 	var _ = _715_s
-	var _out988 *dbytes.Bytes
-	var _ = _out988
-	_out988 = dirlayout.Companion_Default___.MakeSlot(_714_size, ino, name, _712_key)
-	_715_s = _out988
-	var _out989 bool
-	var _ = _out989
-	_out989 = _this.Store(txn, d, uint64(64)*_713_cell, _715_s, true, false)
-	ok = _out989
+	var _out990 *dbytes.Bytes
+	var _ = _out990
+	_out990 = dirlayout.Companion_Default___.MakeSlot(_714_size, ino, name, _712_key)
+	_715_s = _out990
+	var _out991 bool
+	var _ = _out991
+	_out991 = _this.Store(txn, d, uint64(64)*_713_cell, _715_s, true, false)
+	ok = _out991
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -332,13 +332,13 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = _716_ip
 	var _717_nb uint64
 	var _ = _717_nb
-	var _out990 *dbytes.Bytes
-	var _ = _out990
-	var _out991 uint64
-	var _ = _out991
-	_out990, _out991 = _this.Open(txn, d, true)
-	_716_ip = _out990
-	_717_nb = _out991
+	var _out992 *dbytes.Bytes
+	var _ = _out992
+	var _out993 uint64
+	var _ = _out993
+	_out992, _out993 = _this.Open(txn, d, true)
+	_716_ip = _out992
+	_717_nb = _out993
 	var _718_l uint64
 	var _ = _718_l
 	_718_l = name.Len()
@@ -355,26 +355,26 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	for _720_n < uint64(9) {
 		var _721_blk uint64
 		var _ = _721_blk
-		var _out992 uint64
-		var _ = _out992
-		_out992 = dirlayout.Companion_Default___.BucketBlock(h, _720_n, _719_kind)
-		_721_blk = _out992
+		var _out994 uint64
+		var _ = _out994
+		_out994 = dirlayout.Companion_Default___.BucketBlock(h, _720_n, _719_kind)
+		_721_blk = _out994
 		if _721_blk >= _717_nb {
 			ok, cell, size = true, uint64(64)*_721_blk, uint64(4096)
 			return ok, cell, size
 		}
 		var _722_b *dbytes.Blk
 		var _ = _722_b
-		var _out993 *dbytes.Blk
-		var _ = _out993
-		_out993 = _this.Fs.ReadBlockOf(txn, _716_ip, d, _721_blk, true)
-		_722_b = _out993
+		var _out995 *dbytes.Blk
+		var _ = _out995
+		_out995 = _this.Fs.ReadBlockOf(txn, _716_ip, d, _721_blk, true)
+		_722_b = _out995
 		var _723_i uint64
 		var _ = _723_i
-		var _out994 uint64
-		var _ = _out994
-		_out994 = dirlayout.Companion_Default___.SearchFree(_722_b, _721_blk)
-		_723_i = _out994
+		var _out996 uint64
+		var _ = _out996
+		_out996 = dirlayout.Companion_Default___.SearchFree(_722_b, _721_blk)
+		_723_i = _out996
 		if _723_i < uint64(64) {
 			ok, cell, size = true, uint64(64)*_721_blk+_723_i, size
 			return ok, cell, size
@@ -395,28 +395,28 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _ = _726_cell
 	var _727_lev uint64
 	var _ = _727_lev
-	var _out995 bool
-	var _ = _out995
-	var _out996 uint64
-	var _ = _out996
-	var _out997 uint64
+	var _out997 bool
 	var _ = _out997
 	var _out998 uint64
 	var _ = _out998
-	_out995, _out996, _out997, _out998 = _this.Find(txn, d, name, true)
-	_724_found = _out995
-	_725_ino0 = _out996
-	_726_cell = _out997
-	_727_lev = _out998
+	var _out999 uint64
+	var _ = _out999
+	var _out1000 uint64
+	var _ = _out1000
+	_out997, _out998, _out999, _out1000 = _this.Find(txn, d, name, true)
+	_724_found = _out997
+	_725_ino0 = _out998
+	_726_cell = _out999
+	_727_lev = _out1000
 	var _728_h uint64
 	var _ = _728_h
 	_728_h = dbytes.NameHash(name)
 	var _729_key uint64
 	var _ = _729_key
-	var _out999 uint64
-	var _ = _out999
-	_out999 = dirlayout.Companion_Default___.KeyFor(name, _728_h)
-	_729_key = _out999
+	var _out1001 uint64
+	var _ = _out1001
+	_out1001 = dirlayout.Companion_Default___.KeyFor(name, _728_h)
+	_729_key = _out1001
 	var _730_size uint64
 	var _ = _730_size
 	_730_size = uint64(64)
@@ -425,14 +425,14 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	}
 	var _731_s *dbytes.Bytes
 	var _ = _731_s
-	var _out1000 *dbytes.Bytes
-	var _ = _out1000
-	_out1000 = dirlayout.Companion_Default___.MakeSlot(_730_size, ino, name, _729_key)
-	_731_s = _out1000
-	var _out1001 bool
-	var _ = _out1001
-	_out1001 = _this.Store(txn, d, uint64(64)*_726_cell, _731_s, false, false)
-	ok = _out1001
+	var _out1002 *dbytes.Bytes
+	var _ = _out1002
+	_out1002 = dirlayout.Companion_Default___.MakeSlot(_730_size, ino, name, _729_key)
+	_731_s = _out1002
+	var _out1003 bool
+	var _ = _out1003
+	_out1003 = _this.Store(txn, d, uint64(64)*_726_cell, _731_s, false, false)
+	ok = _out1003
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
@@ -446,19 +446,19 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _ = _734_cell
 	var _735_lev uint64
 	var _ = _735_lev
-	var _out1002 bool
-	var _ = _out1002
-	var _out1003 uint64
-	var _ = _out1003
-	var _out1004 uint64
+	var _out1004 bool
 	var _ = _out1004
 	var _out1005 uint64
 	var _ = _out1005
-	_out1002, _out1003, _out1004, _out1005 = _this.Find(txn, d, name, true)
-	_732_found = _out1002
-	_733_ino0 = _out1003
-	_734_cell = _out1004
-	_735_lev = _out1005
+	var _out1006 uint64
+	var _ = _out1006
+	var _out1007 uint64
+	var _ = _out1007
+	_out1004, _out1005, _out1006, _out1007 = _this.Find(txn, d, name, true)
+	_732_found = _out1004
+	_733_ino0 = _out1005
+	_734_cell = _out1006
+	_735_lev = _out1007
 	var _736_size uint64
 	var _ = _736_size
 	_736_size = uint64(64)
@@ -467,14 +467,14 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	}
 	var _737_s *dbytes.Bytes
 	var _ = _737_s
-	var _out1006 *dbytes.Bytes
-	var _ = _out1006
-	_out1006 = dbytes.NewBytes(_736_size)
-	_737_s = _out1006
-	var _out1007 bool
-	var _ = _out1007
-	_out1007 = _this.Store(txn, d, uint64(64)*_734_cell, _737_s, true, true)
-	ok = _out1007
+	var _out1008 *dbytes.Bytes
+	var _ = _out1008
+	_out1008 = dbytes.NewBytes(_736_size)
+	_737_s = _out1008
+	var _out1009 bool
+	var _ = _out1009
+	_out1009 = _this.Store(txn, d, uint64(64)*_734_cell, _737_s, true, true)
+	ok = _out1009
 	_this.GiveBack(txn, d, _734_cell/uint64(64))
 	return ok
 }
@@ -486,53 +486,53 @@ func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
 	var _ = _738_ip
 	var _739_nb uint64
 	var _ = _739_nb
-	var _out1008 *dbytes.Bytes
-	var _ = _out1008
-	var _out1009 uint64
-	var _ = _out1009
-	_out1008, _out1009 = _this.Open(txn, d, true)
-	_738_ip = _out1008
-	_739_nb = _out1009
+	var _out1010 *dbytes.Bytes
+	var _ = _out1010
+	var _out1011 uint64
+	var _ = _out1011
+	_out1010, _out1011 = _this.Open(txn, d, true)
+	_738_ip = _out1010
+	_739_nb = _out1011
 	if blk >= _739_nb {
 		return
 	}
 	var _740_b *dbytes.Blk
 	var _ = _740_b
-	var _out1010 *dbytes.Blk
-	var _ = _out1010
-	_out1010 = _this.Fs.ReadBlockOf(txn, _738_ip, d, blk, true)
-	_740_b = _out1010
+	var _out1012 *dbytes.Blk
+	var _ = _out1012
+	_out1012 = _this.Fs.ReadBlockOf(txn, _738_ip, d, blk, true)
+	_740_b = _out1012
 	var _741_zero bool
 	var _ = _741_zero
-	var _out1011 bool
-	var _ = _out1011
-	_out1011 = Companion_Default___.IsZero(_740_b)
-	_741_zero = _out1011
+	var _out1013 bool
+	var _ = _out1013
+	_out1013 = Companion_Default___.IsZero(_740_b)
+	_741_zero = _out1013
 	if !_741_zero {
 		return
 	}
 	var _742_m uint64
 	var _ = _742_m
-	var _out1012 uint64
-	var _ = _out1012
-	_out1012 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
-	_742_m = _out1012
+	var _out1014 uint64
+	var _ = _out1014
+	_out1014 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
+	_742_m = _out1014
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
 	var _743_ip *dbytes.Bytes
 	var _ = _743_ip
-	var _out1013 *dbytes.Bytes
-	var _ = _out1013
-	_out1013 = _this.Fs.GetInode(txn, d, false)
-	_743_ip = _out1013
+	var _out1015 *dbytes.Bytes
+	var _ = _out1015
+	_out1015 = _this.Fs.GetInode(txn, d, false)
+	_743_ip = _out1015
 	var _744_n uint64
 	var _ = _744_n
-	var _out1014 uint64
-	var _ = _out1014
-	_out1014 = inodeformat.Companion_Default___.GetNent(_743_ip)
-	_744_n = _out1014
+	var _out1016 uint64
+	var _ = _out1016
+	_out1016 = inodeformat.Companion_Default___.GetNent(_743_ip)
+	_744_n = _out1016
 	e = _744_n == uint64(0)
 	return e
 }
@@ -543,13 +543,13 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	var _ = _745_ip
 	var _746_nb uint64
 	var _ = _746_nb
-	var _out1015 *dbytes.Bytes
-	var _ = _out1015
-	var _out1016 uint64
-	var _ = _out1016
-	_out1015, _out1016 = _this.Open(txn, d, false)
-	_745_ip = _out1015
-	_746_nb = _out1016
+	var _out1017 *dbytes.Bytes
+	var _ = _out1017
+	var _out1018 uint64
+	var _ = _out1018
+	_out1017, _out1018 = _this.Open(txn, d, false)
+	_745_ip = _out1017
+	_746_nb = _out1018
 	var _747_c uint64
 	var _ = _747_c
 	_747_c = uint64(0)
@@ -564,25 +564,25 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	for _748_blk < _746_nb {
 		var _750_next uint64
 		var _ = _750_next
-		var _out1017 uint64
-		var _ = _out1017
-		_out1017 = _this.SkipHoles(txn, _745_ip, d, _748_blk, _746_nb)
-		_750_next = _out1017
+		var _out1019 uint64
+		var _ = _out1019
+		_out1019 = _this.SkipHoles(txn, _745_ip, d, _748_blk, _746_nb)
+		_750_next = _out1019
 		if _750_next != _748_blk {
 			_748_blk, _749_i = _750_next, uint64(0)
 		} else {
 			var _751_b *dbytes.Blk
 			var _ = _751_b
-			var _out1018 *dbytes.Blk
-			var _ = _out1018
-			_out1018 = _this.Fs.ReadBlockOf(txn, _745_ip, d, _748_blk, false)
-			_751_b = _out1018
+			var _out1020 *dbytes.Blk
+			var _ = _out1020
+			_out1020 = _this.Fs.ReadBlockOf(txn, _745_ip, d, _748_blk, false)
+			_751_b = _out1020
 			var _752_fits bool = false
 			var _ = _752_fits
-			var _out1019 bool
-			var _ = _out1019
-			_out1019 = dirpages.Companion_Default___.ListBlock(_751_b, _748_blk, _749_i, out)
-			_752_fits = _out1019
+			var _out1021 bool
+			var _ = _out1021
+			_out1021 = dirpages.Companion_Default___.ListBlock(_751_b, _748_blk, _749_i, out)
+			_752_fits = _out1021
 			if !_752_fits {
 				eof = false
 				return eof
@@ -605,10 +605,10 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	}
 	var _754_pb *dbytes.Blk
 	var _ = _754_pb
-	var _out1020 *dbytes.Blk
-	var _ = _out1020
-	_out1020 = _this.Fs.Fs.ReadParent(txn, ip, _753_k, positions.Companion_Default___.MaxLev(_753_k), positions.Companion_Default___.FlatJ(n), false)
-	_754_pb = _out1020
+	var _out1022 *dbytes.Blk
+	var _ = _out1022
+	_out1022 = _this.Fs.Fs.ReadParent(txn, ip, _753_k, positions.Companion_Default___.MaxLev(_753_k), positions.Companion_Default___.FlatJ(n), false)
+	_754_pb = _out1022
 	var _755_i uint64
 	var _ = _755_i
 	_755_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
@@ -628,22 +628,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out1021 bool
-	var _ = _out1021
-	var _out1022 uint64
-	var _ = _out1022
-	_out1021, _out1022 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out1021
-	ino = _out1022
+	var _out1023 bool
+	var _ = _out1023
+	var _out1024 uint64
+	var _ = _out1024
+	_out1023, _out1024 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out1023
+	ino = _out1024
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1023 bool
-	var _ = _out1023
-	_out1023 = _this.Fs.FreeInode(txn, ino)
-	ok = _out1023
+	var _out1025 bool
+	var _ = _out1025
+	_out1025 = _this.Fs.FreeInode(txn, ino)
+	ok = _out1025
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -652,37 +652,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1024 bool
-	var _ = _out1024
-	_out1024 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out1024
+	var _out1026 bool
+	var _ = _out1026
+	_out1026 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out1026
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out1025 uint64
-	var _ = _out1025
-	_out1025 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out1025
+	var _out1027 uint64
+	var _ = _out1027
+	_out1027 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out1027
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1026 bool
-	var _ = _out1026
-	_out1026 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out1026
+	var _out1028 bool
+	var _ = _out1028
+	_out1028 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out1028
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out1027 bool
-	var _ = _out1027
-	_out1027 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out1027
+	var _out1029 bool
+	var _ = _out1029
+	_out1029 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out1029
 	return done
 }
 

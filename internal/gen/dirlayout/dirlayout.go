@@ -110,10 +110,10 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out957 bool
-			var _ = _out957
-			_out957 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out957
+			var _out959 bool
+			var _ = _out959
+			_out959 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out959
 			if found {
 				return found, i, w, fr
 			}
@@ -149,10 +149,10 @@ func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) u
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out958 *dbytes.Bytes
-	var _ = _out958
-	_out958 = dbytes.NewBytes(size)
-	s = _out958
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	_out960 = dbytes.NewBytes(size)
+	s = _out960
 	var _687_l uint64
 	var _ = _687_l
 	_687_l = name.Len()

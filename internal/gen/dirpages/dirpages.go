@@ -82,10 +82,10 @@ func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, fr
 			if _692_l > _689_cap {
 				_692_l = _689_cap
 			}
-			var _out959 bool
-			var _ = _out959
-			_out959 = out.Offer(_691_w%uint64(281474976710656), b, uint64(64)*_690_i+uint64(8), _692_l, uint64(64)*blk+_690_i+uint64(3))
-			fits = _out959
+			var _out961 bool
+			var _ = _out961
+			_out961 = out.Offer(_691_w%uint64(281474976710656), b, uint64(64)*_690_i+uint64(8), _692_l, uint64(64)*blk+_690_i+uint64(3))
+			fits = _out961
 			if !fits {
 				return fits
 			}

@@ -103,13 +103,13 @@ func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var _ = _841_ok
 	var _842_n uint64
 	var _ = _842_n
-	var _out1123 bool
-	var _ = _out1123
-	var _out1124 uint64
-	var _ = _out1124
-	_out1123, _out1124 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_841_ok = _out1123
-	_842_n = _out1124
+	var _out1125 bool
+	var _ = _out1125
+	var _out1126 uint64
+	var _ = _out1126
+	_out1125, _out1126 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_841_ok = _out1125
+	_842_n = _out1126
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
 		if _841_ok {
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1125 uint32
-	var _ = _out1125
-	_out1125 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1125
+	var _out1127 uint32
+	var _ = _out1127
+	_out1127 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1127
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1126 uint32
-		var _ = _out1126
-		_out1126 = Companion_Default___.Sync(t)
-		st = _out1126
+		var _out1128 uint32
+		var _ = _out1128
+		_out1128 = Companion_Default___.Sync(t)
+		st = _out1128
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -73,54 +73,54 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
 	var _845_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _845_ip
-	var _out1129 uint32
-	var _ = _out1129
-	var _out1130 *dbytes.Bytes
-	var _ = _out1130
-	_out1129, _out1130 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1129
-	_845_ip = _out1130
+	var _out1131 uint32
+	var _ = _out1131
+	var _out1132 *dbytes.Bytes
+	var _ = _out1132
+	_out1131, _out1132 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1131
+	_845_ip = _out1132
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
 	after = _845_ip
 	var _846_ty uint32
 	var _ = _846_ty
-	var _out1131 uint32
-	var _ = _out1131
-	_out1131 = inodeformat.Companion_Default___.GetTy(_845_ip)
-	_846_ty = _out1131
+	var _out1133 uint32
+	var _ = _out1133
+	_out1133 = inodeformat.Companion_Default___.GetTy(_845_ip)
+	_846_ty = _out1133
 	if _846_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
 	var _847_r bool
 	var _ = _847_r
-	var _out1132 bool
-	var _ = _out1132
-	_out1132 = permissions.Companion_Default___.MayData(c, _845_ip, permissions.Companion_Default___.MAYR())
-	_847_r = _out1132
+	var _out1134 bool
+	var _ = _out1134
+	_out1134 = permissions.Companion_Default___.MayData(c, _845_ip, permissions.Companion_Default___.MAYR())
+	_847_r = _out1134
 	var _848_x bool
 	var _ = _848_x
-	var _out1133 bool
-	var _ = _out1133
-	_out1133 = permissions.Companion_Default___.May(c, _845_ip, permissions.Companion_Default___.MAYX())
-	_848_x = _out1133
+	var _out1135 bool
+	var _ = _out1135
+	_out1135 = permissions.Companion_Default___.May(c, _845_ip, permissions.Companion_Default___.MAYX())
+	_848_x = _out1135
 	if !_847_r && !_848_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
 	var _849_size uint64
 	var _ = _849_size
-	var _out1134 uint64
-	var _ = _out1134
-	_out1134 = inodeformat.Companion_Default___.GetSize(_845_ip)
-	_849_size = _out1134
+	var _out1136 uint64
+	var _ = _out1136
+	_out1136 = inodeformat.Companion_Default___.GetSize(_845_ip)
+	_849_size = _out1136
 	eof = off >= _849_size || len_ >= _849_size-off
-	var _out1135 *dbytes.Pieces
-	var _ = _out1135
-	_out1135 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1135
+	var _out1137 *dbytes.Pieces
+	var _ = _out1137
+	_out1137 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1137
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
@@ -128,22 +128,22 @@ func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.
 	var _ = st
 	var _850_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _850_ip
-	var _out1136 uint32
-	var _ = _out1136
-	var _out1137 *dbytes.Bytes
-	var _ = _out1137
-	_out1136, _out1137 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1136
-	_850_ip = _out1137
+	var _out1138 uint32
+	var _ = _out1138
+	var _out1139 *dbytes.Bytes
+	var _ = _out1139
+	_out1138, _out1139 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1138
+	_850_ip = _out1139
 	if st != uint32(0) {
 		return st
 	}
 	var _851_ty uint32
 	var _ = _851_ty
-	var _out1138 uint32
-	var _ = _out1138
-	_out1138 = inodeformat.Companion_Default___.GetTy(_850_ip)
-	_851_ty = _out1138
+	var _out1140 uint32
+	var _ = _out1140
+	_out1140 = inodeformat.Companion_Default___.GetTy(_850_ip)
+	_851_ty = _out1140
 	if _851_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st
@@ -161,23 +161,23 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _852_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _852_ip
-	var _out1139 uint32
-	var _ = _out1139
-	var _out1140 *dbytes.Bytes
-	var _ = _out1140
-	_out1139, _out1140 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1139
-	_852_ip = _out1140
+	var _out1141 uint32
+	var _ = _out1141
+	var _out1142 *dbytes.Bytes
+	var _ = _out1142
+	_out1141, _out1142 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1141
+	_852_ip = _out1142
 	if st != uint32(0) {
 		return st, before, after
 	}
 	before = _852_ip
 	var _853_ty uint32
 	var _ = _853_ty
-	var _out1141 uint32
-	var _ = _out1141
-	_out1141 = inodeformat.Companion_Default___.GetTy(_852_ip)
-	_853_ty = _out1141
+	var _out1143 uint32
+	var _ = _out1143
+	_out1143 = inodeformat.Companion_Default___.GetTy(_852_ip)
+	_853_ty = _out1143
 	if _853_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
@@ -188,10 +188,10 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _854_w bool
 	var _ = _854_w
-	var _out1142 bool
-	var _ = _out1142
-	_out1142 = permissions.Companion_Default___.MayData(c, _852_ip, permissions.Companion_Default___.MAYW())
-	_854_w = _out1142
+	var _out1144 bool
+	var _ = _out1144
+	_out1144 = permissions.Companion_Default___.MayData(c, _852_ip, permissions.Companion_Default___.MAYW())
+	_854_w = _out1144
 	if !_854_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
@@ -202,27 +202,27 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	}
 	var _855_size uint64
 	var _ = _855_size
-	var _out1143 uint64
-	var _ = _out1143
-	_out1143 = inodeformat.Companion_Default___.GetSize(_852_ip)
-	_855_size = _out1143
+	var _out1145 uint64
+	var _ = _out1145
+	_out1145 = inodeformat.Companion_Default___.GetSize(_852_ip)
+	_855_size = _out1145
 	var _856_shrink uint64
 	var _ = _856_shrink
-	var _out1144 uint64
-	var _ = _out1144
-	_out1144 = inodeformat.Companion_Default___.GetShrink(_852_ip)
-	_856_shrink = _out1144
+	var _out1146 uint64
+	var _ = _out1146
+	_out1146 = inodeformat.Companion_Default___.GetShrink(_852_ip)
+	_856_shrink = _out1146
 	if _856_shrink != uint64(0) && off+len_ > _855_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1145 uint32
-	var _ = _out1145
-	var _out1146 *dbytes.Bytes
-	var _ = _out1146
-	_out1145, _out1146 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1145
-	after = _out1146
+	var _out1147 uint32
+	var _ = _out1147
+	var _out1148 *dbytes.Bytes
+	var _ = _out1148
+	_out1147, _out1148 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1147
+	after = _out1148
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -233,40 +233,40 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
 	var _857_ok bool
 	var _ = _857_ok
-	var _out1147 bool
-	var _ = _out1147
-	_out1147 = d.Write(txn, ino, off, src, so, len_)
-	_857_ok = _out1147
+	var _out1149 bool
+	var _ = _out1149
+	_out1149 = d.Write(txn, ino, off, src, so, len_)
+	_857_ok = _out1149
 	if !_857_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
 	var _858_np *dbytes.Bytes
 	var _ = _858_np
-	var _out1148 *dbytes.Bytes
-	var _ = _out1148
-	_out1148 = d.Fs.GetInode(txn, ino, true)
-	_858_np = _out1148
+	var _out1150 *dbytes.Bytes
+	var _ = _out1150
+	_out1150 = d.Fs.GetInode(txn, ino, true)
+	_858_np = _out1150
 	var _859_ts uint64
 	var _ = _859_ts
 	var _860_tns uint32
 	var _ = _860_tns
-	var _out1149 uint64
-	var _ = _out1149
-	var _out1150 uint32
-	var _ = _out1150
-	_out1149, _out1150 = attributechanges.Companion_Default___.Stamp(_858_np, s, ns)
-	_859_ts = _out1149
-	_860_tns = _out1150
+	var _out1151 uint64
+	var _ = _out1151
+	var _out1152 uint32
+	var _ = _out1152
+	_out1151, _out1152 = attributechanges.Companion_Default___.Stamp(_858_np, s, ns)
+	_859_ts = _out1151
+	_860_tns = _out1152
 	inodeformat.Companion_Default___.SetMtime(_858_np, _859_ts, _860_tns)
 	inodeformat.Companion_Default___.SetCtime(_858_np, _859_ts, _860_tns)
 	if c.Uid != uint32(0) {
 		var _861_mode uint32
 		var _ = _861_mode
-		var _out1151 uint32
-		var _ = _out1151
-		_out1151 = inodeformat.Companion_Default___.GetMode(_858_np)
-		_861_mode = _out1151
+		var _out1153 uint32
+		var _ = _out1153
+		_out1153 = inodeformat.Companion_Default___.GetMode(_858_np)
+		_861_mode = _out1153
 		inodeformat.Companion_Default___.SetMode(_858_np, permissions.Companion_Default___.KillPriv(_861_mode))
 	}
 	d.PutInode(txn, ino, _858_np)
@@ -283,47 +283,47 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
 	var _862_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _862_ip
-	var _out1152 uint32
-	var _ = _out1152
-	var _out1153 *dbytes.Bytes
-	var _ = _out1153
-	_out1152, _out1153 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1152
-	_862_ip = _out1153
+	var _out1154 uint32
+	var _ = _out1154
+	var _out1155 *dbytes.Bytes
+	var _ = _out1155
+	_out1154, _out1155 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1154
+	_862_ip = _out1155
 	if st != uint32(0) {
 		return st, target, after
 	}
 	after = _862_ip
 	var _863_ty uint32
 	var _ = _863_ty
-	var _out1154 uint32
-	var _ = _out1154
-	_out1154 = inodeformat.Companion_Default___.GetTy(_862_ip)
-	_863_ty = _out1154
+	var _out1156 uint32
+	var _ = _out1156
+	_out1156 = inodeformat.Companion_Default___.GetTy(_862_ip)
+	_863_ty = _out1156
 	if _863_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
 	var _864_size uint64
 	var _ = _864_size
-	var _out1155 uint64
-	var _ = _out1155
-	_out1155 = inodeformat.Companion_Default___.GetSize(_862_ip)
-	_864_size = _out1155
+	var _out1157 uint64
+	var _ = _out1157
+	_out1157 = inodeformat.Companion_Default___.GetSize(_862_ip)
+	_864_size = _out1157
 	if _864_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
 	var _865_p *dbytes.Pieces
 	var _ = _865_p
-	var _out1156 *dbytes.Pieces
-	var _ = _out1156
-	_out1156 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_865_p = _out1156
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1157 = _865_p.Join()
-	target = _out1157
+	var _out1158 *dbytes.Pieces
+	var _ = _out1158
+	_out1158 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	_865_p = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1159 = _865_p.Join()
+	target = _out1159
 	return st, target, after
 }
 

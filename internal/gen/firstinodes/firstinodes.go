@@ -59,10 +59,10 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out773 = dbytes.NewBytes(uint64(256))
-	ip = _out773
+	var _out775 *dbytes.Bytes
+	var _ = _out775
+	_out775 = dbytes.NewBytes(uint64(256))
+	ip = _out775
 	inodeformat.Companion_Default___.SetTy(ip, uint32(2))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	inodeformat.Companion_Default___.SetMode(ip, mode)
@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint3
 func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out774 *dbytes.Bytes
-	var _ = _out774
-	_out774 = dbytes.NewBytes(uint64(256))
-	ip = _out774
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out776 = dbytes.NewBytes(uint64(256))
+	ip = _out776
 	inodeformat.Companion_Default___.SetTy(ip, uint32(8))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	return ip
@@ -91,28 +91,28 @@ func (_this *CompanionStruct_Default___) FirstTable(mode uint32, uid uint32, gid
 	var _ = b
 	var _495_r *dbytes.Bytes
 	var _ = _495_r
-	var _out775 *dbytes.Bytes
-	var _ = _out775
-	_out775 = Companion_Default___.Root(mode, uid, gid, s, ns)
-	_495_r = _out775
-	var _496_x *dbytes.Bytes
-	var _ = _496_x
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out776 = Companion_Default___.Reserved()
-	_496_x = _out776
-	var _497_y *dbytes.Bytes
-	var _ = _497_y
 	var _out777 *dbytes.Bytes
 	var _ = _out777
-	_out777 = dbytes.NewBytes(uint64(4096))
-	_497_y = _out777
+	_out777 = Companion_Default___.Root(mode, uid, gid, s, ns)
+	_495_r = _out777
+	var _496_x *dbytes.Bytes
+	var _ = _496_x
+	var _out778 *dbytes.Bytes
+	var _ = _out778
+	_out778 = Companion_Default___.Reserved()
+	_496_x = _out778
+	var _497_y *dbytes.Bytes
+	var _ = _497_y
+	var _out779 *dbytes.Bytes
+	var _ = _out779
+	_out779 = dbytes.NewBytes(uint64(4096))
+	_497_y = _out779
 	_497_y.CopyFrom(uint64(256), _495_r, uint64(0), uint64(256))
 	_497_y.CopyFrom(uint64(512), _496_x, uint64(0), uint64(256))
-	var _out778 *dbytes.Blk
-	var _ = _out778
-	_out778 = dbytes.Freeze(_497_y)
-	b = _out778
+	var _out780 *dbytes.Blk
+	var _ = _out780
+	_out780 = dbytes.Freeze(_497_y)
+	b = _out780
 	return b
 }
 func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
@@ -120,15 +120,15 @@ func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
 	var _ = b
 	var _498_y *dbytes.Bytes
 	var _ = _498_y
-	var _out779 *dbytes.Bytes
-	var _ = _out779
-	_out779 = dbytes.NewBytes(uint64(4096))
-	_498_y = _out779
+	var _out781 *dbytes.Bytes
+	var _ = _out781
+	_out781 = dbytes.NewBytes(uint64(4096))
+	_498_y = _out781
 	_498_y.Set(uint64(0), uint8(6))
-	var _out780 *dbytes.Blk
-	var _ = _out780
-	_out780 = dbytes.Freeze(_498_y)
-	b = _out780
+	var _out782 *dbytes.Blk
+	var _ = _out782
+	_out782 = dbytes.Freeze(_498_y)
+	b = _out782
 	return b
 }
 

@@ -164,10 +164,10 @@ func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	for _375_k < uint64(15) {
 		var _376_x uint64
 		var _ = _376_x
-		var _out573 uint64
-		var _ = _out573
-		_out573 = Companion_Default___.GetSlot(b, _375_k)
-		_376_x = _out573
+		var _out575 uint64
+		var _ = _out575
+		_out575 = Companion_Default___.GetSlot(b, _375_k)
+		_376_x = _out575
 		if _376_x != uint64(0) {
 			r = false
 			return r
@@ -238,19 +238,19 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
 	var _377_u uint64
 	var _ = _377_u
-	var _out574 uint64
-	var _ = _out574
-	_out574 = Companion_Default___.GetUsed(b)
-	_377_u = _out574
+	var _out576 uint64
+	var _ = _out576
+	_out576 = Companion_Default___.GetUsed(b)
+	_377_u = _out576
 	Companion_Default___.SetUsed(b, _377_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _378_u uint64
 	var _ = _378_u
-	var _out575 uint64
-	var _ = _out575
-	_out575 = Companion_Default___.GetUsed(b)
-	_378_u = _out575
+	var _out577 uint64
+	var _ = _out577
+	_out577 = Companion_Default___.GetUsed(b)
+	_378_u = _out577
 	Companion_Default___.SetUsed(b, _378_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {

@@ -764,7 +764,7 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	}
 	return st, n
 }
-func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t uint64) (bool, *dbytes.Blk, uint64) {
+func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64) (bool, *dbytes.Blk, uint64) {
 	var ok bool = false
 	var _ = ok
 	var c *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -786,6 +786,7 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, a uint64, t 
 	if !ok {
 		return ok, c, bad
 	}
+	h.Take(_252_l)
 	Companion_Default___.CYield(j)
 	var _253_m uint64 = 0
 	var _ = _253_m
@@ -833,7 +834,7 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold,
 		var _ = _out390
 		var _out391 uint64
 		var _ = _out391
-		_out389, _out390, _out391 = Companion_Default___.Fetch(j, a, _254_t)
+		_out389, _out390, _out391 = Companion_Default___.Fetch(j, h, a, _254_t)
 		ok = _out389
 		_255_c = _out390
 		_256_bad = _out391

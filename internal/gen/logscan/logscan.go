@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out576 bool
-		var _ = _out576
-		var _out577 *ddisk.BList
-		var _ = _out577
-		_out576, _out577 = d.ReadRun(a, n)
-		io = _out576
-		l = _out577
-	} else {
 		var _out578 bool
 		var _ = _out578
 		var _out579 *ddisk.BList
 		var _ = _out579
-		_out578, _out579 = d.ReadAny(a, n)
+		_out578, _out579 = d.ReadRun(a, n)
 		io = _out578
 		l = _out579
+	} else {
+		var _out580 bool
+		var _ = _out580
+		var _out581 *ddisk.BList
+		var _ = _out581
+		_out580, _out581 = d.ReadAny(a, n)
+		io = _out580
+		l = _out581
 	}
 	return io, l
 }
@@ -94,10 +94,10 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = y
 	var _379_s uint64
 	var _ = _379_s
-	var _out580 uint64
-	var _ = _out580
-	_out580 = ring.Companion_Default___.SlotOf(q, nd)
-	_379_s = _out580
+	var _out582 uint64
+	var _ = _out582
+	_out582 = ring.Companion_Default___.SlotOf(q, nd)
+	_379_s = _out582
 	var _380_a uint64
 	var _ = _380_a
 	_380_a = at + uint64(2) + uint64(16)*_379_s
@@ -105,33 +105,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = _381_k
 	_381_k = n
 	if n > uint64(15) {
-		var _out581 uint64
-		var _ = _out581
-		_out581 = ring.Companion_Default___.SlotOf(pos, nr)
-		_379_s = _out581
+		var _out583 uint64
+		var _ = _out583
+		_out583 = ring.Companion_Default___.SlotOf(pos, nr)
+		_379_s = _out583
 		_380_a = at + uint64(1) + uint64(16)*nd + _379_s
 		if _381_k > nr-_379_s {
 			_381_k = nr - _379_s
 		}
 	}
-	var _out582 bool
-	var _ = _out582
-	var _out583 *ddisk.BList
-	var _ = _out583
-	_out582, _out583 = Companion_Default___.ReadLog(d, believe, _380_a, _381_k)
-	io = _out582
-	x = _out583
-	y = x
-	if !io {
-		return io, x, y
-	}
 	var _out584 bool
 	var _ = _out584
 	var _out585 *ddisk.BList
 	var _ = _out585
-	_out584, _out585 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_381_k)
+	_out584, _out585 = Companion_Default___.ReadLog(d, believe, _380_a, _381_k)
 	io = _out584
-	y = _out585
+	x = _out585
+	y = x
+	if !io {
+		return io, x, y
+	}
+	var _out586 bool
+	var _ = _out586
+	var _out587 *ddisk.BList
+	var _ = _out587
+	_out586, _out587 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_381_k)
+	io = _out586
+	y = _out587
 	if !io {
 		return io, x, y
 	}
@@ -146,10 +146,10 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	io = true
 	var _382_hm *dlog.BMap
 	var _ = _382_hm
-	var _out586 *dlog.BMap
-	var _ = _out586
-	_out586 = dlog.NewBMap()
-	_382_hm = _out586
+	var _out588 *dlog.BMap
+	var _ = _out588
+	_out588 = dlog.NewBMap()
+	_382_hm = _out588
 	var _383_i uint64
 	var _ = _383_i
 	_383_i = uint64(0)
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 		var _ = _384_a
 		var _385_n uint64
 		var _ = _385_n
-		var _out587 uint64
-		var _ = _out587
-		var _out588 uint64
-		var _ = _out588
-		_out587, _out588 = Companion_Default___.DirRun(r, _383_i, m)
-		_384_a = _out587
-		_385_n = _out588
+		var _out589 uint64
+		var _ = _out589
+		var _out590 uint64
+		var _ = _out590
+		_out589, _out590 = Companion_Default___.DirRun(r, _383_i, m)
+		_384_a = _out589
+		_385_n = _out590
 		var _386_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _386_l
-		var _out589 bool
-		var _ = _out589
-		var _out590 *ddisk.BList
-		var _ = _out590
-		_out589, _out590 = Companion_Default___.ReadLog(d, believe, _384_a, _385_n)
-		io = _out589
-		_386_l = _out590
+		var _out591 bool
+		var _ = _out591
+		var _out592 *ddisk.BList
+		var _ = _out592
+		_out591, _out592 = Companion_Default___.ReadLog(d, believe, _384_a, _385_n)
+		io = _out591
+		_386_l = _out592
 		if !io {
 			return io, z
 		}
 		var _387_ok bool
 		var _ = _387_ok
-		var _out591 bool
-		var _ = _out591
-		_out591 = Companion_Default___.PutRun(_382_hm, r, _383_i, _385_n, _386_l)
-		_387_ok = _out591
+		var _out593 bool
+		var _ = _out593
+		_out593 = Companion_Default___.PutRun(_382_hm, r, _383_i, _385_n, _386_l)
+		_387_ok = _out593
 		if !_387_ok {
 			return io, z
 		}
 		_383_i = _383_i + _385_n
 	}
-	var _out592 *ddisk.BList
-	var _ = _out592
-	_out592 = _382_hm.List()
-	z = _out592
+	var _out594 *ddisk.BList
+	var _ = _out594
+	_out594 = _382_hm.List()
+	z = _out594
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -199,18 +199,18 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out593 uint64
-	var _ = _out593
-	_out593 = r.Dir(i)
-	a = _out593
+	var _out595 uint64
+	var _ = _out595
+	_out595 = r.Dir(i)
+	a = _out595
 	n = uint64(1)
 	for i+n < m {
 		var _388_b uint64
 		var _ = _388_b
-		var _out594 uint64
-		var _ = _out594
-		_out594 = r.Dir(i + n)
-		_388_b = _out594
+		var _out596 uint64
+		var _ = _out596
+		_out596 = r.Dir(i + n)
+		_388_b = _out596
 		if _388_b != a+n {
 			goto L3
 		}
@@ -228,26 +228,26 @@ func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i 
 	for _389_k < n {
 		var _390_a uint64
 		var _ = _390_a
-		var _out595 uint64
-		var _ = _out595
-		_out595 = r.Dir(i + _389_k)
-		_390_a = _out595
+		var _out597 uint64
+		var _ = _out597
+		_out597 = r.Dir(i + _389_k)
+		_390_a = _out597
 		var _391_o *dbytes.Blk
 		var _ = _391_o
-		var _out596 *dbytes.Blk
-		var _ = _out596
-		_out596 = hm.Get(_390_a)
-		_391_o = _out596
+		var _out598 *dbytes.Blk
+		var _ = _out598
+		_out598 = hm.Get(_390_a)
+		_391_o = _out598
 		if _391_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
 		var _392_b *dbytes.Blk
 		var _ = _392_b
-		var _out597 *dbytes.Blk
-		var _ = _out597
-		_out597 = l.BlkAt(_389_k)
-		_392_b = _out597
+		var _out599 *dbytes.Blk
+		var _ = _out599
+		_out599 = l.BlkAt(_389_k)
+		_392_b = _out599
 		hm.Put(_390_a, _392_b)
 		_389_k = _389_k + uint64(1)
 	}
@@ -263,79 +263,79 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	gm = (*dlog.BMap)(nil)
 	var _393_s uint64
 	var _ = _393_s
-	var _out598 uint64
-	var _ = _out598
-	_out598 = ring.Companion_Default___.SlotOf(q, nd)
-	_393_s = _out598
+	var _out600 uint64
+	var _ = _out600
+	_out600 = ring.Companion_Default___.SlotOf(q, nd)
+	_393_s = _out600
 	var _394_l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _394_l
-	var _out599 bool
-	var _ = _out599
-	var _out600 *ddisk.BList
-	var _ = _out600
-	_out599, _out600 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_393_s, uint64(1))
-	io = _out599
-	_394_l = _out600
+	var _out601 bool
+	var _ = _out601
+	var _out602 *ddisk.BList
+	var _ = _out602
+	_out601, _out602 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_393_s, uint64(1))
+	io = _out601
+	_394_l = _out602
 	if !io {
 		return io, gm
 	}
 	var _395_b *dbytes.Blk
 	var _ = _395_b
-	var _out601 *dbytes.Blk
-	var _ = _out601
-	_out601 = _394_l.BlkAt(uint64(0))
-	_395_b = _out601
+	var _out603 *dbytes.Blk
+	var _ = _out603
+	_out603 = _394_l.BlkAt(uint64(0))
+	_395_b = _out603
 	var _396_r *dlog.DescR
 	var _ = _396_r
-	var _out602 *dlog.DescR
-	var _ = _out602
-	_out602 = dlog.Parse(_395_b)
-	_396_r = _out602
+	var _out604 *dlog.DescR
+	var _ = _out604
+	_out604 = dlog.Parse(_395_b)
+	_396_r = _out604
 	if _396_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
 	var _397_q2 uint64
 	var _ = _397_q2
-	var _out603 uint64
-	var _ = _out603
-	_out603 = _396_r.Sq()
-	_397_q2 = _out603
-	var _398_pos uint64
-	var _ = _398_pos
-	var _out604 uint64
-	var _ = _out604
-	_out604 = _396_r.Pos()
-	_398_pos = _out604
-	var _399_n uint64
-	var _ = _399_n
 	var _out605 uint64
 	var _ = _out605
-	_out605 = _396_r.N()
-	_399_n = _out605
-	var _400_dn uint64
-	var _ = _400_dn
+	_out605 = _396_r.Sq()
+	_397_q2 = _out605
+	var _398_pos uint64
+	var _ = _398_pos
 	var _out606 uint64
 	var _ = _out606
-	_out606 = _396_r.M()
-	_400_dn = _out606
+	_out606 = _396_r.Pos()
+	_398_pos = _out606
+	var _399_n uint64
+	var _ = _399_n
+	var _out607 uint64
+	var _ = _out607
+	_out607 = _396_r.N()
+	_399_n = _out607
+	var _400_dn uint64
+	var _ = _400_dn
+	var _out608 uint64
+	var _ = _out608
+	_out608 = _396_r.M()
+	_400_dn = _out608
 	if _397_q2 != q || _398_pos >= uint64(2305843009213693952) || _399_n > uint64(500) || _400_dn > uint64(500)-_399_n {
 		return io, gm
 	}
 	var _401_same bool
 	var _ = _401_same
-	var _out607 bool
-	var _ = _out607
-	_out607 = seal.Under(_396_r, hb)
-	_401_same = _out607
+	var _out609 bool
+	var _ = _out609
+	_out609 = seal.Under(_396_r, hb)
+	_401_same = _out609
 	if !_401_same {
 		return io, gm
 	}
 	var _402_inside bool
 	var _ = _402_inside
-	var _out608 bool
-	var _ = _out608
-	_out608 = Companion_Default___.AddrsIn(_396_r, _399_n, _400_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_402_inside = _out608
+	var _out610 bool
+	var _ = _out610
+	_out610 = Companion_Default___.AddrsIn(_396_r, _399_n, _400_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_402_inside = _out610
 	if !_402_inside {
 		return io, gm
 	}
@@ -343,44 +343,44 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var _ = _403_x
 	var _404_y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _404_y
-	var _out609 bool
-	var _ = _out609
-	var _out610 *ddisk.BList
-	var _ = _out610
-	var _out611 *ddisk.BList
+	var _out611 bool
 	var _ = _out611
-	_out609, _out610, _out611 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _398_pos, _399_n)
-	io = _out609
-	_403_x = _out610
-	_404_y = _out611
+	var _out612 *ddisk.BList
+	var _ = _out612
+	var _out613 *ddisk.BList
+	var _ = _out613
+	_out611, _out612, _out613 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _398_pos, _399_n)
+	io = _out611
+	_403_x = _out612
+	_404_y = _out613
 	if !io {
 		return io, gm
 	}
 	var _405_z *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _405_z
-	var _out612 bool
-	var _ = _out612
-	var _out613 *ddisk.BList
-	var _ = _out613
-	_out612, _out613 = Companion_Default___.ReadDirect(d, believe, _396_r, _400_dn)
-	io = _out612
-	_405_z = _out613
+	var _out614 bool
+	var _ = _out614
+	var _out615 *ddisk.BList
+	var _ = _out615
+	_out614, _out615 = Companion_Default___.ReadDirect(d, believe, _396_r, _400_dn)
+	io = _out614
+	_405_z = _out615
 	if !io || _405_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
 	var _406_ok bool
 	var _ = _406_ok
-	var _out614 bool
-	var _ = _out614
-	_out614 = seal.Check(_396_r, _403_x, _404_y, _405_z, cs)
-	_406_ok = _out614
+	var _out616 bool
+	var _ = _out616
+	_out616 = seal.Check(_396_r, _403_x, _404_y, _405_z, cs)
+	_406_ok = _out616
 	if !_406_ok {
 		return io, gm
 	}
-	var _out615 *dlog.BMap
-	var _ = _out615
-	_out615 = Companion_Default___.GroupMap(_396_r, _399_n, _403_x, _404_y)
-	gm = _out615
+	var _out617 *dlog.BMap
+	var _ = _out617
+	_out617 = Companion_Default___.GroupMap(_396_r, _399_n, _403_x, _404_y)
+	gm = _out617
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
@@ -392,10 +392,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _407_i < n {
 		var _408_a uint64
 		var _ = _408_a
-		var _out616 uint64
-		var _ = _out616
-		_out616 = r.Addr(_407_i)
-		_408_a = _out616
+		var _out618 uint64
+		var _ = _out618
+		_out618 = r.Addr(_407_i)
+		_408_a = _out618
 		if _408_a < lo || _408_a >= hi {
 			ok = false
 			return ok
@@ -406,10 +406,10 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 	for _407_i < m {
 		var _409_a uint64
 		var _ = _409_a
-		var _out617 uint64
-		var _ = _out617
-		_out617 = r.Dir(_407_i)
-		_409_a = _out617
+		var _out619 uint64
+		var _ = _out619
+		_out619 = r.Dir(_407_i)
+		_409_a = _out619
 		if _409_a < lo || _409_a >= hi {
 			ok = false
 			return ok
@@ -423,38 +423,38 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out618 *dlog.BMap
-	var _ = _out618
-	_out618 = dlog.NewBMap()
-	gm = _out618
+	var _out620 *dlog.BMap
+	var _ = _out620
+	_out620 = dlog.NewBMap()
+	gm = _out620
 	var _410_k uint64
 	var _ = _410_k
-	var _out619 uint64
-	var _ = _out619
-	_out619 = x.Len()
-	_410_k = _out619
+	var _out621 uint64
+	var _ = _out621
+	_out621 = x.Len()
+	_410_k = _out621
 	var _411_i uint64
 	var _ = _411_i
 	_411_i = uint64(0)
 	for _411_i < n {
 		var _412_a uint64
 		var _ = _412_a
-		var _out620 uint64
-		var _ = _out620
-		_out620 = r.Addr(_411_i)
-		_412_a = _out620
+		var _out622 uint64
+		var _ = _out622
+		_out622 = r.Addr(_411_i)
+		_412_a = _out622
 		var _413_b *dbytes.Blk = (*dbytes.Blk)(nil)
 		var _ = _413_b
 		if _411_i < _410_k {
-			var _out621 *dbytes.Blk
-			var _ = _out621
-			_out621 = x.BlkAt(_411_i)
-			_413_b = _out621
+			var _out623 *dbytes.Blk
+			var _ = _out623
+			_out623 = x.BlkAt(_411_i)
+			_413_b = _out623
 		} else {
-			var _out622 *dbytes.Blk
-			var _ = _out622
-			_out622 = y.BlkAt(_411_i - _410_k)
-			_413_b = _out622
+			var _out624 *dbytes.Blk
+			var _ = _out624
+			_out624 = y.BlkAt(_411_i - _410_k)
+			_413_b = _out624
 		}
 		gm.Put(_412_a, _413_b)
 		_411_i = _411_i + uint64(1)
@@ -471,36 +471,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out623 bool
-	var _ = _out623
-	var _out624 *dlog.BMap
-	var _ = _out624
-	var _out625 uint64
+	var _out625 bool
 	var _ = _out625
-	_out623, _out624, _out625 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out623
-	mm = _out624
-	i = _out625
-	if !io {
-		return io, damaged, mm, i
-	}
-	var _out626 bool
+	var _out626 *dlog.BMap
 	var _ = _out626
-	var _out627 bool
+	var _out627 uint64
 	var _ = _out627
-	_out626, _out627 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out626
-	damaged = _out627
-	if !io || damaged {
+	_out625, _out626, _out627 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out625
+	mm = _out626
+	i = _out627
+	if !io {
 		return io, damaged, mm, i
 	}
 	var _out628 bool
 	var _ = _out628
 	var _out629 bool
 	var _ = _out629
-	_out628, _out629 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	_out628, _out629 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
 	io = _out628
 	damaged = _out629
+	if !io || damaged {
+		return io, damaged, mm, i
+	}
+	var _out630 bool
+	var _ = _out630
+	var _out631 bool
+	var _ = _out631
+	_out630, _out631 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out630
+	damaged = _out631
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -510,10 +510,10 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out630 *dlog.BMap
-	var _ = _out630
-	_out630 = dlog.NewBMap()
-	mm = _out630
+	var _out632 *dlog.BMap
+	var _ = _out632
+	_out632 = dlog.NewBMap()
+	mm = _out632
 	i = uint64(0)
 	io = true
 	var _414_done bool
@@ -522,13 +522,13 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	for !_414_done {
 		var _415_gm *dlog.BMap = (*dlog.BMap)(nil)
 		var _ = _415_gm
-		var _out631 bool
-		var _ = _out631
-		var _out632 *dlog.BMap
-		var _ = _out632
-		_out631, _out632 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out631
-		_415_gm = _out632
+		var _out633 bool
+		var _ = _out633
+		var _out634 *dlog.BMap
+		var _ = _out634
+		_out633, _out634 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out633
+		_415_gm = _out634
 		if !io {
 			return io, mm, i
 		}
@@ -554,42 +554,42 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	for _416_s < nd {
 		var _417_l *ddisk.BList = (*ddisk.BList)(nil)
 		var _ = _417_l
-		var _out633 bool
-		var _ = _out633
-		var _out634 *ddisk.BList
-		var _ = _out634
-		_out633, _out634 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_416_s, uint64(1))
-		io = _out633
-		_417_l = _out634
+		var _out635 bool
+		var _ = _out635
+		var _out636 *ddisk.BList
+		var _ = _out636
+		_out635, _out636 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_416_s, uint64(1))
+		io = _out635
+		_417_l = _out636
 		if !io {
 			return io, found
 		}
 		var _418_b *dbytes.Blk
 		var _ = _418_b
-		var _out635 *dbytes.Blk
-		var _ = _out635
-		_out635 = _417_l.BlkAt(uint64(0))
-		_418_b = _out635
+		var _out637 *dbytes.Blk
+		var _ = _out637
+		_out637 = _417_l.BlkAt(uint64(0))
+		_418_b = _out637
 		var _419_r *dlog.DescR
 		var _ = _419_r
-		var _out636 *dlog.DescR
-		var _ = _out636
-		_out636 = dlog.Parse(_418_b)
-		_419_r = _out636
+		var _out638 *dlog.DescR
+		var _ = _out638
+		_out638 = dlog.Parse(_418_b)
+		_419_r = _out638
 		if _419_r != (*dlog.DescR)(nil) {
 			var _420_u uint64
 			var _ = _420_u
-			var _out637 uint64
-			var _ = _out637
-			_out637 = _419_r.Dur()
-			_420_u = _out637
+			var _out639 uint64
+			var _ = _out639
+			_out639 = _419_r.Dur()
+			_420_u = _out639
 			if _420_u > e {
 				var _421_ok bool
 				var _ = _421_ok
-				var _out638 bool
-				var _ = _out638
-				_out638 = seal.Vouch(_419_r)
-				_421_ok = _out638
+				var _out640 bool
+				var _ = _out640
+				_out640 = seal.Vouch(_419_r)
+				_421_ok = _out640
 				if _421_ok {
 					found = true
 					return io, found
@@ -607,20 +607,20 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = lied
 	var _422_cs *dlog.Codes
 	var _ = _422_cs
-	var _out639 *dlog.Codes
-	var _ = _out639
-	_out639 = dlog.NewCodes()
-	_422_cs = _out639
+	var _out641 *dlog.Codes
+	var _ = _out641
+	_out641 = dlog.NewCodes()
+	_422_cs = _out641
 	var _423_gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = _423_gm
 	lied = false
-	var _out640 bool
-	var _ = _out640
-	var _out641 *dlog.BMap
-	var _ = _out641
-	_out640, _out641 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, h+i, at, nd, nr, sz)
-	io = _out640
-	_423_gm = _out641
+	var _out642 bool
+	var _ = _out642
+	var _out643 *dlog.BMap
+	var _ = _out643
+	_out642, _out643 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, h+i, at, nd, nr, sz)
+	io = _out642
+	_423_gm = _out643
 	if !io {
 		return io, lied
 	}
@@ -629,13 +629,13 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = _424_e
 	_424_e = h + i
 	for !lied && _424_e > h && h+i-_424_e < journalm.Companion_Default___.WINDOW() {
-		var _out642 bool
-		var _ = _out642
-		var _out643 *dlog.BMap
-		var _ = _out643
-		_out642, _out643 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, _424_e-uint64(1), at, nd, nr, sz)
-		io = _out642
-		_423_gm = _out643
+		var _out644 bool
+		var _ = _out644
+		var _out645 *dlog.BMap
+		var _ = _out645
+		_out644, _out645 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, _424_e-uint64(1), at, nd, nr, sz)
+		io = _out644
+		_423_gm = _out645
 		if !io {
 			return io, lied
 		}

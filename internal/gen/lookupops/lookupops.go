@@ -73,25 +73,25 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
 	var _894_dots uint32 = 0
 	var _ = _894_dots
-	var _out1202 uint32
-	var _ = _out1202
-	var _out1203 *dbytes.Bytes
-	var _ = _out1203
 	var _out1204 uint32
 	var _ = _out1204
-	_out1202, _out1203, _out1204 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1202
-	dir = _out1203
-	_894_dots = _out1204
+	var _out1205 *dbytes.Bytes
+	var _ = _out1205
+	var _out1206 uint32
+	var _ = _out1206
+	_out1204, _out1205, _out1206 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1204
+	dir = _out1205
+	_894_dots = _out1206
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
 	var _895_ok bool
 	var _ = _895_ok
-	var _out1205 bool
-	var _ = _out1205
-	_out1205 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_895_ok = _out1205
+	var _out1207 bool
+	var _ = _out1207
+	_out1207 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_895_ok = _out1207
 	if !_895_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
@@ -103,41 +103,41 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, dir
 	}
 	if _894_dots == uint32(2) {
-		var _out1206 uint64
-		var _ = _out1206
-		_out1206 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1206
+		var _out1208 uint64
+		var _ = _out1208
+		_out1208 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1208
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1207 *dbytes.Bytes
-		var _ = _out1207
-		_out1207 = d.Fs.GetInode(txn, ino, false)
-		_896_ip = _out1207
+		var _out1209 *dbytes.Bytes
+		var _ = _out1209
+		_out1209 = d.Fs.GetInode(txn, ino, false)
+		_896_ip = _out1209
 		node = _896_ip
 		return st, ino, node, dir
 	}
 	var _897_found bool = false
 	var _ = _897_found
-	var _out1208 bool
-	var _ = _out1208
-	var _out1209 uint64
-	var _ = _out1209
-	_out1208, _out1209 = d.Lookup(txn, dino, name, false)
-	_897_found = _out1208
-	ino = _out1209
+	var _out1210 bool
+	var _ = _out1210
+	var _out1211 uint64
+	var _ = _out1211
+	_out1210, _out1211 = d.Lookup(txn, dino, name, false)
+	_897_found = _out1210
+	ino = _out1211
 	if !_897_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1210 uint32
-	var _ = _out1210
-	var _out1211 *dbytes.Bytes
-	var _ = _out1211
-	_out1210, _out1211 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1210
-	_896_ip = _out1211
+	var _out1212 uint32
+	var _ = _out1212
+	var _out1213 *dbytes.Bytes
+	var _ = _out1213
+	_out1212, _out1213 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1212
+	_896_ip = _out1213
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}

@@ -95,13 +95,13 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 	var _ = _502_ok
 	var _503_g volumegeometry.Geo
 	var _ = _503_g
-	var _out781 bool
-	var _ = _out781
-	var _out782 volumegeometry.Geo
-	var _ = _out782
-	_out781, _out782 = volumegeometry.Companion_Default___.Layout(size, _499_l+uint64(2)*_501_pages, ninode, slots)
-	_502_ok = _out781
-	_503_g = _out782
+	var _out783 bool
+	var _ = _out783
+	var _out784 volumegeometry.Geo
+	var _ = _out784
+	_out783, _out784 = volumegeometry.Companion_Default___.Layout(size, _499_l+uint64(2)*_501_pages, ninode, slots)
+	_502_ok = _out783
+	_503_g = _out784
 	if !_502_ok {
 		return why, s
 	}
@@ -130,43 +130,43 @@ func (_this *CompanionStruct_Default___) Prepare(d *ddisk.Disk, s superblockform
 	var _ = io
 	var _506_bits *dbytes.Blk
 	var _ = _506_bits
-	var _out783 *dbytes.Blk
-	var _ = _out783
-	_out783 = firstinodes.Companion_Default___.FirstBitmap()
-	_506_bits = _out783
+	var _out785 *dbytes.Blk
+	var _ = _out785
+	_out785 = firstinodes.Companion_Default___.FirstBitmap()
+	_506_bits = _out785
 	var _507_table *dbytes.Blk
 	var _ = _507_table
-	var _out784 *dbytes.Blk
-	var _ = _out784
-	_out784 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
-	_507_table = _out784
-	var _out785 bool
-	var _ = _out785
-	_out785 = Companion_Default___.Homes(d, s, zeroed, _506_bits, _507_table)
-	io = _out785
+	var _out786 *dbytes.Blk
+	var _ = _out786
+	_out786 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
+	_507_table = _out786
+	var _out787 bool
+	var _ = _out787
+	_out787 = Companion_Default___.Homes(d, s, zeroed, _506_bits, _507_table)
+	io = _out787
 	if io {
 		var _508_r0 uint64 = 0
 		var _ = _508_r0
 		var _509_r1 uint64 = 0
 		var _ = _509_r1
-		var _out786 bool
-		var _ = _out786
-		var _out787 uint64
-		var _ = _out787
-		var _out788 uint64
+		var _out788 bool
 		var _ = _out788
-		_out786, _out787, _out788 = Companion_Default___.Codes(d, s, seal, pages, _506_bits, _507_table)
-		io = _out786
-		_508_r0 = _out787
-		_509_r1 = _out788
+		var _out789 uint64
+		var _ = _out789
+		var _out790 uint64
+		var _ = _out790
+		_out788, _out789, _out790 = Companion_Default___.Codes(d, s, seal, pages, _506_bits, _507_table)
+		io = _out788
+		_508_r0 = _out789
+		_509_r1 = _out790
 		if io {
 			var _510_log uint64
 			var _ = _510_log
 			_510_log = regions.Companion_Default___.Log(s)
-			var _out789 bool
-			var _ = _out789
-			_out789 = recoverm.Companion_Default___.EmptyLog(d, seal, _510_log, s.Dtor_lognd(), s.Dtor_lognr(), _508_r0, _509_r1)
-			io = _out789
+			var _out791 bool
+			var _ = _out791
+			_out791 = recoverm.Companion_Default___.EmptyLog(d, seal, _510_log, s.Dtor_lognd(), s.Dtor_lognr(), _508_r0, _509_r1)
+			io = _out791
 		}
 	}
 	return io
@@ -176,32 +176,32 @@ func (_this *CompanionStruct_Default___) Homes(d *ddisk.Disk, s superblockformat
 	var _ = io
 	io = true
 	if !zeroed {
-		var _out790 bool
-		var _ = _out790
-		_out790 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
-		io = _out790
+		var _out792 bool
+		var _ = _out792
+		_out792 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
+		io = _out792
 		if !io {
 			return io
 		}
 	}
-	var _out791 bool
-	var _ = _out791
-	_out791 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
-	io = _out791
-	if !io {
-		return io
-	}
-	var _out792 bool
-	var _ = _out792
-	_out792 = d.Write(s.Dtor_geo().Dtor_itab(), table)
-	io = _out792
-	if !io {
-		return io
-	}
 	var _out793 bool
 	var _ = _out793
-	_out793 = d.Barrier()
+	_out793 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
 	io = _out793
+	if !io {
+		return io
+	}
+	var _out794 bool
+	var _ = _out794
+	_out794 = d.Write(s.Dtor_geo().Dtor_itab(), table)
+	io = _out794
+	if !io {
+		return io
+	}
+	var _out795 bool
+	var _ = _out795
+	_out795 = d.Barrier()
+	io = _out795
 	return io
 }
 func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, bits *dbytes.Blk, table *dbytes.Blk) (bool, uint64, uint64) {
@@ -220,40 +220,40 @@ func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat
 	_511_t = _nw10
 	var _512_cs *dlog.Codes
 	var _ = _512_cs
-	var _out794 *dlog.Codes
-	var _ = _out794
-	_out794 = dlog.NewCodes()
-	_512_cs = _out794
+	var _out796 *dlog.Codes
+	var _ = _out796
+	_out796 = dlog.NewCodes()
+	_512_cs = _out796
 	var _513_c0 uint64
 	var _ = _513_c0
 	var _514_c1 uint64
 	var _ = _514_c1
-	var _out795 uint64
-	var _ = _out795
-	var _out796 uint64
-	var _ = _out796
-	_out795, _out796 = seal.Code(uint64(0), bits)
-	_513_c0 = _out795
-	_514_c1 = _out796
-	_512_cs.Add(uint64(0), _513_c0, _514_c1)
 	var _out797 uint64
 	var _ = _out797
 	var _out798 uint64
 	var _ = _out798
-	_out797, _out798 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
+	_out797, _out798 = seal.Code(uint64(0), bits)
 	_513_c0 = _out797
 	_514_c1 = _out798
-	_512_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _513_c0, _514_c1)
-	var _out799 bool
+	_512_cs.Add(uint64(0), _513_c0, _514_c1)
+	var _out799 uint64
 	var _ = _out799
 	var _out800 uint64
 	var _ = _out800
-	var _out801 uint64
+	_out799, _out800 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
+	_513_c0 = _out799
+	_514_c1 = _out800
+	_512_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _513_c0, _514_c1)
+	var _out801 bool
 	var _ = _out801
-	_out799, _out800, _out801 = recoverm.Companion_Default___.UpdatePages(d, _511_t, _512_cs)
-	io = _out799
-	r0 = _out800
-	r1 = _out801
+	var _out802 uint64
+	var _ = _out802
+	var _out803 uint64
+	var _ = _out803
+	_out801, _out802, _out803 = recoverm.Companion_Default___.UpdatePages(d, _511_t, _512_cs)
+	io = _out801
+	r0 = _out802
+	r1 = _out803
 	if !io {
 		return io, r0, r1
 	}

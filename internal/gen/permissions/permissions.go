@@ -231,32 +231,32 @@ func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) ui
 	var _ = p
 	var _762_mode uint32
 	var _ = _762_mode
-	var _out1028 uint32
-	var _ = _out1028
-	_out1028 = inodeformat.Companion_Default___.GetMode(ip)
-	_762_mode = _out1028
+	var _out1030 uint32
+	var _ = _out1030
+	_out1030 = inodeformat.Companion_Default___.GetMode(ip)
+	_762_mode = _out1030
 	var _763_u uint32
 	var _ = _763_u
-	var _out1029 uint32
-	var _ = _out1029
-	_out1029 = inodeformat.Companion_Default___.GetUid(ip)
-	_763_u = _out1029
+	var _out1031 uint32
+	var _ = _out1031
+	_out1031 = inodeformat.Companion_Default___.GetUid(ip)
+	_763_u = _out1031
 	if c.Uid == _763_u {
 		p = _762_mode / uint32(64) % uint32(8)
 		return p
 	}
 	var _764_g uint32
 	var _ = _764_g
-	var _out1030 uint32
-	var _ = _out1030
-	_out1030 = inodeformat.Companion_Default___.GetGid(ip)
-	_764_g = _out1030
+	var _out1032 uint32
+	var _ = _out1032
+	_out1032 = inodeformat.Companion_Default___.GetGid(ip)
+	_764_g = _out1032
 	var _765_m bool
 	var _ = _765_m
-	var _out1031 bool
-	var _ = _out1031
-	_out1031 = Companion_Default___.InGroup(c, _764_g)
-	_765_m = _out1031
+	var _out1033 bool
+	var _ = _out1033
+	_out1033 = Companion_Default___.InGroup(c, _764_g)
+	_765_m = _out1033
 	if _765_m {
 		p = _762_mode / uint32(8) % uint32(8)
 	} else {
@@ -270,16 +270,16 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	if c.Uid == uint32(0) {
 		var _766_ty uint32
 		var _ = _766_ty
-		var _out1032 uint32
-		var _ = _out1032
-		_out1032 = inodeformat.Companion_Default___.GetTy(ip)
-		_766_ty = _out1032
+		var _out1034 uint32
+		var _ = _out1034
+		_out1034 = inodeformat.Companion_Default___.GetTy(ip)
+		_766_ty = _out1034
 		var _767_mode uint32
 		var _ = _767_mode
-		var _out1033 uint32
-		var _ = _out1033
-		_out1033 = inodeformat.Companion_Default___.GetMode(ip)
-		_767_mode = _out1033
+		var _out1035 uint32
+		var _ = _out1035
+		_out1035 = inodeformat.Companion_Default___.GetMode(ip)
+		_767_mode = _out1035
 		if _766_ty == Companion_Default___.DIR() || _767_mode%uint32(2) == uint32(1) || _767_mode/uint32(8)%uint32(2) == uint32(1) || _767_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
@@ -287,10 +287,10 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 		}
 		return p
 	}
-	var _out1034 uint32
-	var _ = _out1034
-	_out1034 = Companion_Default___.ClassBits(c, ip)
-	p = _out1034
+	var _out1036 uint32
+	var _ = _out1036
+	_out1036 = Companion_Default___.ClassBits(c, ip)
+	p = _out1036
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
@@ -298,10 +298,10 @@ func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uin
 	var _ = ok
 	var _768_p uint32
 	var _ = _768_p
-	var _out1035 uint32
-	var _ = _out1035
-	_out1035 = Companion_Default___.Granted(c, ip)
-	_768_p = _out1035
+	var _out1037 uint32
+	var _ = _out1037
+	_out1037 = Companion_Default___.Granted(c, ip)
+	_768_p = _out1037
 	ok = (want%uint32(2) == uint32(0) || _768_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _768_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _768_p/uint32(4) == uint32(1))
 	return ok
 }
@@ -310,18 +310,18 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 	var _ = ok
 	var _769_u uint32
 	var _ = _769_u
-	var _out1036 uint32
-	var _ = _out1036
-	_out1036 = inodeformat.Companion_Default___.GetUid(ip)
-	_769_u = _out1036
+	var _out1038 uint32
+	var _ = _out1038
+	_out1038 = inodeformat.Companion_Default___.GetUid(ip)
+	_769_u = _out1038
 	if c.Uid == _769_u {
 		ok = true
 		return ok
 	}
-	var _out1037 bool
-	var _ = _out1037
-	_out1037 = Companion_Default___.May(c, ip, want)
-	ok = _out1037
+	var _out1039 bool
+	var _ = _out1039
+	_out1039 = Companion_Default___.May(c, ip, want)
+	ok = _out1039
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
@@ -329,10 +329,10 @@ func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool
 	var _ = ok
 	var _770_u uint32
 	var _ = _770_u
-	var _out1038 uint32
-	var _ = _out1038
-	_out1038 = inodeformat.Companion_Default___.GetUid(ip)
-	_770_u = _out1038
+	var _out1040 uint32
+	var _ = _out1040
+	_out1040 = inodeformat.Companion_Default___.GetUid(ip)
+	_770_u = _out1040
 	ok = c.Uid == uint32(0) || c.Uid == _770_u
 	return ok
 }
@@ -341,26 +341,26 @@ func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *d
 	var _ = refuse
 	var _771_mode uint32
 	var _ = _771_mode
-	var _out1039 uint32
-	var _ = _out1039
-	_out1039 = inodeformat.Companion_Default___.GetMode(dp)
-	_771_mode = _out1039
+	var _out1041 uint32
+	var _ = _out1041
+	_out1041 = inodeformat.Companion_Default___.GetMode(dp)
+	_771_mode = _out1041
 	if _771_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
 	var _772_a bool
 	var _ = _772_a
-	var _out1040 bool
-	var _ = _out1040
-	_out1040 = Companion_Default___.IsOwner(c, dp)
-	_772_a = _out1040
+	var _out1042 bool
+	var _ = _out1042
+	_out1042 = Companion_Default___.IsOwner(c, dp)
+	_772_a = _out1042
 	var _773_b bool
 	var _ = _773_b
-	var _out1041 bool
-	var _ = _out1041
-	_out1041 = Companion_Default___.IsOwner(c, ip)
-	_773_b = _out1041
+	var _out1043 bool
+	var _ = _out1043
+	_out1043 = Companion_Default___.IsOwner(c, ip)
+	_773_b = _out1043
 	refuse = !_772_a && !_773_b
 	return refuse
 }
@@ -369,16 +369,16 @@ func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) u
 	var _ = bits
 	var _774_p uint32
 	var _ = _774_p
-	var _out1042 uint32
-	var _ = _out1042
-	_out1042 = Companion_Default___.Granted(c, ip)
-	_774_p = _out1042
+	var _out1044 uint32
+	var _ = _out1044
+	_out1044 = Companion_Default___.Granted(c, ip)
+	_774_p = _out1044
 	var _775_ty uint32
 	var _ = _775_ty
-	var _out1043 uint32
-	var _ = _out1043
-	_out1043 = inodeformat.Companion_Default___.GetTy(ip)
-	_775_ty = _out1043
+	var _out1045 uint32
+	var _ = _out1045
+	_out1045 = inodeformat.Companion_Default___.GetTy(ip)
+	_775_ty = _out1045
 	bits = uint32(0)
 	if _774_p/uint32(4) == uint32(1) {
 		bits = uint32(1)

@@ -118,10 +118,10 @@ func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 		}
 		_484_p = _484_p.Next
 	}
-	var _out746 *txnsysm.Sys
-	var _ = _out746
-	_out746 = txnsysm.Companion_Default___.Open(j)
-	s = _out746
+	var _out748 *txnsysm.Sys
+	var _ = _out748
+	_out748 = txnsysm.Companion_Default___.Open(j)
+	s = _out748
 	return s
 }
 func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -131,21 +131,21 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = b
 	var _485_ok bool
 	var _ = _485_ok
-	var _out747 bool
-	var _ = _out747
-	_out747 = _this.Holds(a, w)
-	_485_ok = _out747
+	var _out749 bool
+	var _ = _out749
+	_out749 = _this.Holds(a, w)
+	_485_ok = _out749
 	if !_485_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out748 uint32
-	var _ = _out748
-	var _out749 *dbytes.Bytes
-	var _ = _out749
-	_out748, _out749 = t.ReadInode(a, off, excl)
-	st = _out748
-	b = _out749
+	var _out750 uint32
+	var _ = _out750
+	var _out751 *dbytes.Bytes
+	var _ = _out751
+	_out750, _out751 = t.ReadInode(a, off, excl)
+	st = _out750
+	b = _out751
 	return st, b
 }
 func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes.Blk) {
@@ -155,21 +155,21 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = b
 	var _486_ok bool
 	var _ = _486_ok
-	var _out750 bool
-	var _ = _out750
-	_out750 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_486_ok = _out750
+	var _out752 bool
+	var _ = _out752
+	_out752 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_486_ok = _out752
 	if !_486_ok {
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out751 uint32
-	var _ = _out751
-	var _out752 *dbytes.Blk
-	var _ = _out752
-	_out751, _out752 = t.ReadBlock(a, excl)
-	st = _out751
-	b = _out752
+	var _out753 uint32
+	var _ = _out753
+	var _out754 *dbytes.Blk
+	var _ = _out754
+	_out753, _out754 = t.ReadBlock(a, excl)
+	st = _out753
+	b = _out754
 	return st, b
 }
 func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint32, bool) {
@@ -179,21 +179,21 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = b
 	var _487_ok bool
 	var _ = _487_ok
-	var _out753 bool
-	var _ = _out753
-	_out753 = _this.Holds(a, Companion_Default___.BITS())
-	_487_ok = _out753
+	var _out755 bool
+	var _ = _out755
+	_out755 = _this.Holds(a, Companion_Default___.BITS())
+	_487_ok = _out755
 	if !_487_ok || off >= uint64(32768) {
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
-	var _out754 uint32
-	var _ = _out754
-	var _out755 bool
-	var _ = _out755
-	_out754, _out755 = t.ReadBit(a, off, excl)
-	st = _out754
-	b = _out755
+	var _out756 uint32
+	var _ = _out756
+	var _out757 bool
+	var _ = _out757
+	_out756, _out757 = t.ReadBit(a, off, excl)
+	st = _out756
+	b = _out757
 	return st, b
 }
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
@@ -201,18 +201,18 @@ func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *d
 	var _ = st
 	var _488_ok bool
 	var _ = _488_ok
-	var _out756 bool
-	var _ = _out756
-	_out756 = _this.Holds(a, w)
-	_488_ok = _out756
+	var _out758 bool
+	var _ = _out758
+	_out758 = _this.Holds(a, w)
+	_488_ok = _out758
 	if !_488_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out757 uint32
-	var _ = _out757
-	_out757 = t.WriteInode(a, off, b)
-	st = _out757
+	var _out759 uint32
+	var _ = _out759
+	_out759 = t.WriteInode(a, off, b)
+	st = _out759
 	return st
 }
 func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *dbytes.Bytes) {
@@ -226,27 +226,27 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = b
 	var _489_ok bool = false
 	var _ = _489_ok
-	var _out758 bool
-	var _ = _out758
-	var _out759 uint64
-	var _ = _out759
-	var _out760 uint64
+	var _out760 bool
 	var _ = _out760
-	_out758, _out759, _out760 = _this.Record(i)
-	_489_ok = _out758
-	a = _out759
-	off = _out760
+	var _out761 uint64
+	var _ = _out761
+	var _out762 uint64
+	var _ = _out762
+	_out760, _out761, _out762 = _this.Record(i)
+	_489_ok = _out760
+	a = _out761
+	off = _out762
 	if !_489_ok {
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
-	var _out761 uint32
-	var _ = _out761
-	var _out762 *dbytes.Bytes
-	var _ = _out762
-	_out761, _out762 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
-	st = _out761
-	b = _out762
+	var _out763 uint32
+	var _ = _out763
+	var _out764 *dbytes.Bytes
+	var _ = _out764
+	_out763, _out764 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
+	st = _out763
+	b = _out764
 	return st, a, off, b
 }
 func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32, uint64, uint64) {
@@ -258,24 +258,24 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = off
 	var _490_ok bool = false
 	var _ = _490_ok
-	var _out763 bool
-	var _ = _out763
-	var _out764 uint64
-	var _ = _out764
-	var _out765 uint64
+	var _out765 bool
 	var _ = _out765
-	_out763, _out764, _out765 = _this.Record(i)
-	_490_ok = _out763
-	a = _out764
-	off = _out765
+	var _out766 uint64
+	var _ = _out766
+	var _out767 uint64
+	var _ = _out767
+	_out765, _out766, _out767 = _this.Record(i)
+	_490_ok = _out765
+	a = _out766
+	off = _out767
 	if !_490_ok {
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
-	var _out766 uint32
-	var _ = _out766
-	_out766 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
-	st = _out766
+	var _out768 uint32
+	var _ = _out768
+	_out768 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
+	st = _out768
 	return st, a, off
 }
 func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
@@ -289,13 +289,13 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = _491_start
 	var _492_end uint64
 	var _ = _492_end
-	var _out767 uint64
-	var _ = _out767
-	var _out768 uint64
-	var _ = _out768
-	_out767, _out768 = _this.First(Companion_Default___.RECORDS())
-	_491_start = _out767
-	_492_end = _out768
+	var _out769 uint64
+	var _ = _out769
+	var _out770 uint64
+	var _ = _out770
+	_out769, _out770 = _this.First(Companion_Default___.RECORDS())
+	_491_start = _out769
+	_492_end = _out770
 	ok, a, off = true, _492_end, i%uint64(16)*uint64(2048)
 	if _492_end <= _491_start || _492_end-_491_start <= i/uint64(16) {
 		ok = false
@@ -309,18 +309,18 @@ func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var _ = st
 	var _493_ok bool
 	var _ = _493_ok
-	var _out769 bool
-	var _ = _out769
-	_out769 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_493_ok = _out769
+	var _out771 bool
+	var _ = _out771
+	_out771 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_493_ok = _out771
 	if !_493_ok {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out770 uint32
-	var _ = _out770
-	_out770 = t.WriteBlock(a, b)
-	st = _out770
+	var _out772 uint32
+	var _ = _out772
+	_out772 = t.WriteBlock(a, b)
+	st = _out772
 	return st
 }
 func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
@@ -328,18 +328,18 @@ func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
 	var _ = st
 	var _494_ok bool
 	var _ = _494_ok
-	var _out771 bool
-	var _ = _out771
-	_out771 = _this.Holds(a, Companion_Default___.BITS())
-	_494_ok = _out771
+	var _out773 bool
+	var _ = _out773
+	_out773 = _this.Holds(a, Companion_Default___.BITS())
+	_494_ok = _out773
 	if !_494_ok || off >= uint64(32768) {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out772 uint32
-	var _ = _out772
-	_out772 = t.WriteBit(a, off, b)
-	st = _out772
+	var _out774 uint32
+	var _ = _out774
+	_out774 = t.WriteBit(a, off, b)
+	st = _out774
 	return st
 }
 

@@ -80,10 +80,10 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 		_645_l, _646_freed = uint64(0), uint64(1)
 		var _647_d uint64
 		var _ = _647_d
-		var _out914 uint64
-		var _ = _out914
-		_out914 = shrinking.Companion_Default___.Missing(x, txn, ip, _643_k, _644_j, true)
-		_647_d = _out914
+		var _out916 uint64
+		var _ = _out916
+		_out916 = shrinking.Companion_Default___.Missing(x, txn, ip, _643_k, _644_j, true)
+		_647_d = _out916
 		if uint64(0) < _647_d {
 			_645_l = allocatedrange.Companion_Default___.BaseOf(_643_k) + allocatedrange.Companion_Default___.First512(_644_j, _647_d)
 			if _645_l < lo {
@@ -95,17 +95,17 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 		} else {
 			var _648_pn uint64
 			var _ = _648_pn
-			var _out915 uint64
-			var _ = _out915
-			_out915 = x.Resolve(txn, ip, _643_k, positions.Companion_Default___.MaxLev(_643_k)-uint64(1), _644_j/uint64(512), true)
-			_648_pn = _out915
-			var _out916 uint64
-			var _ = _out916
 			var _out917 uint64
 			var _ = _out917
-			_out916, _out917 = shrinking.Companion_Default___.CutRun(x, txn, ip, _648_pn, ino, m, lo, _642_left)
-			_645_l = _out916
-			_646_freed = _out917
+			_out917 = x.Resolve(txn, ip, _643_k, positions.Companion_Default___.MaxLev(_643_k)-uint64(1), _644_j/uint64(512), true)
+			_648_pn = _out917
+			var _out918 uint64
+			var _ = _out918
+			var _out919 uint64
+			var _ = _out919
+			_out918, _out919 = shrinking.Companion_Default___.CutRun(x, txn, ip, _648_pn, ino, m, lo, _642_left)
+			_645_l = _out918
+			_646_freed = _out919
 			if _646_freed == uint64(0) {
 				_646_freed = uint64(1)
 			}

@@ -85,17 +85,17 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	_530_k, _531_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
 	if _530_k < uint64(12) {
-		var _out834 uint64
-		var _ = _out834
-		_out834 = x.Resolve(txn, ip, _530_k, uint64(0), uint64(0), excl)
-		bn = _out834
+		var _out836 uint64
+		var _ = _out836
+		_out836 = x.Resolve(txn, ip, _530_k, uint64(0), uint64(0), excl)
+		bn = _out836
 		return bn, ck_k, cj_k, pb_k
 	}
 	if ck != _530_k || cj != _531_j/uint64(512) {
-		var _out835 *dbytes.Blk
-		var _ = _out835
-		_out835 = x.ReadParent(txn, ip, _530_k, positions.Companion_Default___.MaxLev(_530_k), _531_j, excl)
-		pb_k = _out835
+		var _out837 *dbytes.Blk
+		var _ = _out837
+		_out837 = x.ReadParent(txn, ip, _530_k, positions.Companion_Default___.MaxLev(_530_k), _531_j, excl)
+		pb_k = _out837
 		ck_k, cj_k = _530_k, _531_j/uint64(512)
 	}
 	bn = pb_k.U64(uint64(8) * (_531_j % uint64(512)))
@@ -122,23 +122,23 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 	}()
 	var _535_m uint64
 	var _ = _535_m
-	var _out836 uint64
-	var _ = _out836
-	_out836 = Companion_Default___.Min(max, _534_room)
-	_535_m = _out836
-	var _out837 uint64
-	var _ = _out837
-	_out837 = Companion_Default___.Min(_535_m, Companion_Default___.AheadMax())
-	_535_m = _out837
+	var _out838 uint64
+	var _ = _out838
+	_out838 = Companion_Default___.Min(max, _534_room)
+	_535_m = _out838
+	var _out839 uint64
+	var _ = _out839
+	_out839 = Companion_Default___.Min(_535_m, Companion_Default___.AheadMax())
+	_535_m = _out839
 	r = uint64(1)
 	for r < _535_m && bn < uint64(18446744073709486080) {
 		var _536_e uint64 = 0
 		var _ = _536_e
 		if _532_k < uint64(12) {
-			var _out838 uint64
-			var _ = _out838
-			_out838 = inodeformat.Companion_Default___.GetSlot(ip, _532_k+r)
-			_536_e = _out838
+			var _out840 uint64
+			var _ = _out840
+			_out840 = inodeformat.Companion_Default___.GetSlot(ip, _532_k+r)
+			_536_e = _out840
 		} else {
 			_536_e = pb.U64(uint64(8) * (_533_j + r))
 		}
@@ -152,10 +152,10 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _out839 *dbytes.Pieces
-	var _ = _out839
-	_out839 = dbytes.NewPieces()
-	b = _out839
+	var _out841 *dbytes.Pieces
+	var _ = _out841
+	_out841 = dbytes.NewPieces()
+	b = _out841
 	var _537_done uint64
 	var _ = _537_done
 	_537_done = uint64(0)
@@ -169,10 +169,10 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	_539_ck, _540_cj = uint64(15), uint64(0)
 	var _541_pb *dbytes.Blk
 	var _ = _541_pb
-	var _out840 *dbytes.Blk
-	var _ = _out840
-	_out840 = dbytes.ZeroBlk()
-	_541_pb = _out840
+	var _out842 *dbytes.Blk
+	var _ = _out842
+	_out842 = dbytes.ZeroBlk()
+	_541_pb = _out842
 	for _537_done < n {
 		var _542_pos uint64
 		var _ = _542_pos
@@ -182,31 +182,31 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		_543_bo = _542_pos % uint64(4096)
 		var _544_c uint64
 		var _ = _544_c
-		var _out841 uint64
-		var _ = _out841
-		_out841 = Companion_Default___.Min(uint64(4096)-_543_bo, n-_537_done)
-		_544_c = _out841
-		var _545_bn uint64 = 0
-		var _ = _545_bn
-		var _out842 uint64
-		var _ = _out842
 		var _out843 uint64
 		var _ = _out843
+		_out843 = Companion_Default___.Min(uint64(4096)-_543_bo, n-_537_done)
+		_544_c = _out843
+		var _545_bn uint64 = 0
+		var _ = _545_bn
 		var _out844 uint64
 		var _ = _out844
-		var _out845 *dbytes.Blk
+		var _out845 uint64
 		var _ = _out845
-		_out842, _out843, _out844, _out845 = Companion_Default___.Find(x, txn, ip, _542_pos/uint64(4096), false, _539_ck, _540_cj, _541_pb)
-		_545_bn = _out842
-		_539_ck = _out843
-		_540_cj = _out844
-		_541_pb = _out845
+		var _out846 uint64
+		var _ = _out846
+		var _out847 *dbytes.Blk
+		var _ = _out847
+		_out844, _out845, _out846, _out847 = Companion_Default___.Find(x, txn, ip, _542_pos/uint64(4096), false, _539_ck, _540_cj, _541_pb)
+		_545_bn = _out844
+		_539_ck = _out845
+		_540_cj = _out846
+		_541_pb = _out847
 		var _546_blk *dbytes.Blk
 		var _ = _546_blk
-		var _out846 *dbytes.Blk
-		var _ = _out846
-		_out846 = dbytes.ZeroBlk()
-		_546_blk = _out846
+		var _out848 *dbytes.Blk
+		var _ = _out848
+		_out848 = dbytes.ZeroBlk()
+		_546_blk = _out848
 		if _545_bn != uint64(0) {
 			if _538_ahead <= _542_pos/uint64(4096) {
 				var _547_left uint64
@@ -214,19 +214,19 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 				_547_left = (_543_bo + (n - _537_done) + uint64(4095)) / uint64(4096)
 				var _548_r uint64
 				var _ = _548_r
-				var _out847 uint64
-				var _ = _out847
-				_out847 = Companion_Default___.Adjacent(ip, _541_pb, _542_pos/uint64(4096), _545_bn, _547_left)
-				_548_r = _out847
+				var _out849 uint64
+				var _ = _out849
+				_out849 = Companion_Default___.Adjacent(ip, _541_pb, _542_pos/uint64(4096), _545_bn, _547_left)
+				_548_r = _out849
 				if uint64(1) < _548_r {
 					txn.Ahead(_545_bn, _548_r)
 				}
 				_538_ahead = _542_pos/uint64(4096) + _548_r
 			}
-			var _out848 *dbytes.Blk
-			var _ = _out848
-			_out848 = x.ReadAt(txn, _545_bn, false)
-			_546_blk = _out848
+			var _out850 *dbytes.Blk
+			var _ = _out850
+			_out850 = x.ReadAt(txn, _545_bn, false)
+			_546_blk = _out850
 		}
 		b.Add(_546_blk, _543_bo, _544_c)
 		_537_done = _537_done + _544_c
@@ -246,34 +246,34 @@ func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn 
 	_551_ck, _552_cj = uint64(15), uint64(0)
 	var _553_pb *dbytes.Blk
 	var _ = _553_pb
-	var _out849 *dbytes.Blk
-	var _ = _out849
-	_out849 = dbytes.ZeroBlk()
-	_553_pb = _out849
+	var _out851 *dbytes.Blk
+	var _ = _out851
+	_out851 = dbytes.ZeroBlk()
+	_553_pb = _out851
 	for _549_i < _550_end {
 		var _554_bn uint64 = 0
 		var _ = _554_bn
 		var _555_r uint64
 		var _ = _555_r
 		_555_r = uint64(1)
-		var _out850 uint64
-		var _ = _out850
-		var _out851 uint64
-		var _ = _out851
 		var _out852 uint64
 		var _ = _out852
-		var _out853 *dbytes.Blk
+		var _out853 uint64
 		var _ = _out853
-		_out850, _out851, _out852, _out853 = Companion_Default___.Find(x, txn, ip, _549_i, false, _551_ck, _552_cj, _553_pb)
-		_554_bn = _out850
-		_551_ck = _out851
-		_552_cj = _out852
-		_553_pb = _out853
+		var _out854 uint64
+		var _ = _out854
+		var _out855 *dbytes.Blk
+		var _ = _out855
+		_out852, _out853, _out854, _out855 = Companion_Default___.Find(x, txn, ip, _549_i, false, _551_ck, _552_cj, _553_pb)
+		_554_bn = _out852
+		_551_ck = _out853
+		_552_cj = _out854
+		_553_pb = _out855
 		if _554_bn != uint64(0) {
-			var _out854 uint64
-			var _ = _out854
-			_out854 = Companion_Default___.Adjacent(ip, _553_pb, _549_i, _554_bn, _550_end-_549_i)
-			_555_r = _out854
+			var _out856 uint64
+			var _ = _out856
+			_out856 = Companion_Default___.Adjacent(ip, _553_pb, _549_i, _554_bn, _550_end-_549_i)
+			_555_r = _out856
 			txn.Ahead(_554_bn, _555_r)
 		}
 		_549_i = _549_i + _555_r

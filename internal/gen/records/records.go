@@ -70,10 +70,10 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = t
 	var _1122_b *dbytes.Bytes
 	var _ = _1122_b
-	var _out1597 *dbytes.Bytes
-	var _ = _out1597
-	_out1597 = txn.ReadSlot(i)
-	_1122_b = _out1597
+	var _out1599 *dbytes.Bytes
+	var _ = _out1599
+	_out1599 = txn.ReadSlot(i)
+	_1122_b = _out1599
 	var _1123_full uint32
 	var _ = _1123_full
 	var _1124_at uint64
@@ -113,10 +113,10 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
 	var _1137_b *dbytes.Bytes
 	var _ = _1137_b
-	var _out1598 *dbytes.Bytes
-	var _ = _out1598
-	_out1598 = dbytes.NewBytes(uint64(256))
-	_1137_b = _out1598
+	var _out1600 *dbytes.Bytes
+	var _ = _out1600
+	_out1600 = dbytes.NewBytes(uint64(256))
+	_1137_b = _out1600
 	_1137_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
 	marshal.Companion_Default___.Put32(_1137_b, uint64(0), uint32(1))
 	marshal.Companion_Default___.Put64(_1137_b, uint64(48), ino)
@@ -143,47 +143,47 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var _ = _1138_st
 	var _1139_dots uint32 = 0
 	var _ = _1139_dots
-	var _out1599 uint32
-	var _ = _out1599
-	var _out1600 *dbytes.Bytes
-	var _ = _out1600
 	var _out1601 uint32
 	var _ = _out1601
-	_out1599, _out1600, _out1601 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1138_st = _out1599
-	dir = _out1600
-	_1139_dots = _out1601
+	var _out1602 *dbytes.Bytes
+	var _ = _out1602
+	var _out1603 uint32
+	var _ = _out1603
+	_out1601, _out1602, _out1603 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1138_st = _out1601
+	dir = _out1602
+	_1139_dots = _out1603
 	if _1138_st != uint32(0) || _1139_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1602 bool
-	var _ = _out1602
-	var _out1603 uint64
-	var _ = _out1603
-	_out1602, _out1603 = d.Lookup(txn, dino, name, false)
-	found = _out1602
-	ino = _out1603
+	var _out1604 bool
+	var _ = _out1604
+	var _out1605 uint64
+	var _ = _out1605
+	_out1604, _out1605 = d.Lookup(txn, dino, name, false)
+	found = _out1604
+	ino = _out1605
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
 	var _1140_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _1140_ip
-	var _out1604 uint32
-	var _ = _out1604
-	var _out1605 *dbytes.Bytes
-	var _ = _out1605
-	_out1604, _out1605 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1138_st = _out1604
-	_1140_ip = _out1605
+	var _out1606 uint32
+	var _ = _out1606
+	var _out1607 *dbytes.Bytes
+	var _ = _out1607
+	_out1606, _out1607 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1138_st = _out1606
+	_1140_ip = _out1607
 	if _1138_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
 	node = _1140_ip
-	var _out1606 uint64
-	var _ = _out1606
-	_out1606 = inodeformat.Companion_Default___.GetGen(_1140_ip)
-	gen = _out1606
+	var _out1608 uint64
+	var _ = _out1608
+	_out1608 = inodeformat.Companion_Default___.GetGen(_1140_ip)
+	gen = _out1608
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -203,16 +203,16 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var _ = _1142_h
 	var _1143_t nfsstate.Time
 	var _ = _1143_t
-	var _out1607 bool
-	var _ = _out1607
-	var _out1608 nfsstate.Handle
-	var _ = _out1608
-	var _out1609 nfsstate.Time
+	var _out1609 bool
 	var _ = _out1609
-	_out1607, _out1608, _out1609 = Companion_Default___.Look(txn, i, r, since)
-	_1141_found = _out1607
-	_1142_h = _out1608
-	_1143_t = _out1609
+	var _out1610 nfsstate.Handle
+	var _ = _out1610
+	var _out1611 nfsstate.Time
+	var _ = _out1611
+	_out1609, _out1610, _out1611 = Companion_Default___.Look(txn, i, r, since)
+	_1141_found = _out1609
+	_1142_h = _out1610
+	_1143_t = _out1611
 	if !_1141_found {
 		return again, ino, node, dir
 	}
@@ -222,25 +222,25 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var _ = _1145_there
 	var _1146_gen uint64 = 0
 	var _ = _1146_gen
-	var _out1610 bool
-	var _ = _out1610
-	var _out1611 bool
-	var _ = _out1611
-	var _out1612 uint64
+	var _out1612 bool
 	var _ = _out1612
-	var _out1613 uint64
+	var _out1613 bool
 	var _ = _out1613
-	var _out1614 *dbytes.Bytes
+	var _out1614 uint64
 	var _ = _out1614
-	var _out1615 *dbytes.Bytes
+	var _out1615 uint64
 	var _ = _out1615
-	_out1610, _out1611, _out1612, _out1613, _out1614, _out1615 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1144_ok = _out1610
-	_1145_there = _out1611
-	ino = _out1612
-	_1146_gen = _out1613
-	node = _out1614
-	dir = _out1615
+	var _out1616 *dbytes.Bytes
+	var _ = _out1616
+	var _out1617 *dbytes.Bytes
+	var _ = _out1617
+	_out1612, _out1613, _out1614, _out1615, _out1616, _out1617 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1144_ok = _out1612
+	_1145_there = _out1613
+	ino = _out1614
+	_1146_gen = _out1615
+	node = _out1616
+	dir = _out1617
 	if !_1144_ok || !_1145_there || !_1142_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1146_gen}}) {
 		return again, ino, node, dir
 	}
@@ -248,13 +248,13 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var _ = _1147_s
 	var _1148_ns uint32
 	var _ = _1148_ns
-	var _out1616 uint64
-	var _ = _out1616
-	var _out1617 uint32
-	var _ = _out1617
-	_out1616, _out1617 = inodeformat.Companion_Default___.GetCtime(node)
-	_1147_s = _out1616
-	_1148_ns = _out1617
+	var _out1618 uint64
+	var _ = _out1618
+	var _out1619 uint32
+	var _ = _out1619
+	_out1618, _out1619 = inodeformat.Companion_Default___.GetCtime(node)
+	_1147_s = _out1618
+	_1148_ns = _out1619
 	again = _1143_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1147_s, _1148_ns}})
 	return again, ino, node, dir
 }
@@ -272,16 +272,16 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var _ = _1150_h
 	var _1151_t nfsstate.Time
 	var _ = _1151_t
-	var _out1618 bool
-	var _ = _out1618
-	var _out1619 nfsstate.Handle
-	var _ = _out1619
-	var _out1620 nfsstate.Time
+	var _out1620 bool
 	var _ = _out1620
-	_out1618, _out1619, _out1620 = Companion_Default___.Look(txn, i, r, since)
-	_1149_found = _out1618
-	_1150_h = _out1619
-	_1151_t = _out1620
+	var _out1621 nfsstate.Handle
+	var _ = _out1621
+	var _out1622 nfsstate.Time
+	var _ = _out1622
+	_out1620, _out1621, _out1622 = Companion_Default___.Look(txn, i, r, since)
+	_1149_found = _out1620
+	_1150_h = _out1621
+	_1151_t = _out1622
 	if !_1149_found || !_1150_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
@@ -293,25 +293,25 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var _ = _1154_ino
 	var _1155_gen uint64 = 0
 	var _ = _1155_gen
-	var _out1621 bool
-	var _ = _out1621
-	var _out1622 bool
-	var _ = _out1622
-	var _out1623 uint64
+	var _out1623 bool
 	var _ = _out1623
-	var _out1624 uint64
+	var _out1624 bool
 	var _ = _out1624
-	var _out1625 *dbytes.Bytes
+	var _out1625 uint64
 	var _ = _out1625
-	var _out1626 *dbytes.Bytes
+	var _out1626 uint64
 	var _ = _out1626
-	_out1621, _out1622, _out1623, _out1624, _out1625, _out1626 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1152_ok = _out1621
-	_1153_there = _out1622
-	_1154_ino = _out1623
-	_1155_gen = _out1624
-	node = _out1625
-	dir = _out1626
+	var _out1627 *dbytes.Bytes
+	var _ = _out1627
+	var _out1628 *dbytes.Bytes
+	var _ = _out1628
+	_out1623, _out1624, _out1625, _out1626, _out1627, _out1628 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1152_ok = _out1623
+	_1153_there = _out1624
+	_1154_ino = _out1625
+	_1155_gen = _out1626
+	node = _out1627
+	dir = _out1628
 	again = _1152_ok && _1153_there && _1150_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1154_ino, _1155_gen}})
 	return again, node, dir
 }
@@ -327,16 +327,16 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _ = _1157_h
 	var _1158_t nfsstate.Time
 	var _ = _1158_t
-	var _out1627 bool
-	var _ = _out1627
-	var _out1628 nfsstate.Handle
-	var _ = _out1628
-	var _out1629 nfsstate.Time
+	var _out1629 bool
 	var _ = _out1629
-	_out1627, _out1628, _out1629 = Companion_Default___.Look(txn, i, r, since)
-	_1156_found = _out1627
-	_1157_h = _out1628
-	_1158_t = _out1629
+	var _out1630 nfsstate.Handle
+	var _ = _out1630
+	var _out1631 nfsstate.Time
+	var _ = _out1631
+	_out1629, _out1630, _out1631 = Companion_Default___.Look(txn, i, r, since)
+	_1156_found = _out1629
+	_1157_h = _out1630
+	_1158_t = _out1631
 	if !_1156_found {
 		return again, dir
 	}
@@ -350,25 +350,25 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _ = _1162_gen
 	var _1163_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _1163_node
-	var _out1630 bool
-	var _ = _out1630
-	var _out1631 bool
-	var _ = _out1631
-	var _out1632 uint64
+	var _out1632 bool
 	var _ = _out1632
-	var _out1633 uint64
+	var _out1633 bool
 	var _ = _out1633
-	var _out1634 *dbytes.Bytes
+	var _out1634 uint64
 	var _ = _out1634
-	var _out1635 *dbytes.Bytes
+	var _out1635 uint64
 	var _ = _out1635
-	_out1630, _out1631, _out1632, _out1633, _out1634, _out1635 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1159_ok = _out1630
-	_1160_there = _out1631
-	_1161_ino = _out1632
-	_1162_gen = _out1633
-	_1163_node = _out1634
-	dir = _out1635
+	var _out1636 *dbytes.Bytes
+	var _ = _out1636
+	var _out1637 *dbytes.Bytes
+	var _ = _out1637
+	_out1632, _out1633, _out1634, _out1635, _out1636, _out1637 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1159_ok = _out1632
+	_1160_there = _out1633
+	_1161_ino = _out1634
+	_1162_gen = _out1635
+	_1163_node = _out1636
+	dir = _out1637
 	again = _1159_ok && !_1160_there
 	return again, dir
 }
@@ -386,16 +386,16 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _ = _1165_h
 	var _1166_t nfsstate.Time
 	var _ = _1166_t
-	var _out1636 bool
-	var _ = _out1636
-	var _out1637 nfsstate.Handle
-	var _ = _out1637
-	var _out1638 nfsstate.Time
+	var _out1638 bool
 	var _ = _out1638
-	_out1636, _out1637, _out1638 = Companion_Default___.Look(txn, i, r, since)
-	_1164_found = _out1636
-	_1165_h = _out1637
-	_1166_t = _out1638
+	var _out1639 nfsstate.Handle
+	var _ = _out1639
+	var _out1640 nfsstate.Time
+	var _ = _out1640
+	_out1638, _out1639, _out1640 = Companion_Default___.Look(txn, i, r, since)
+	_1164_found = _out1638
+	_1165_h = _out1639
+	_1166_t = _out1640
 	if !_1164_found {
 		return again, from, to
 	}
@@ -409,25 +409,25 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _ = _1170_gen
 	var _1171_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _1171_node
-	var _out1639 bool
-	var _ = _out1639
-	var _out1640 bool
-	var _ = _out1640
-	var _out1641 uint64
+	var _out1641 bool
 	var _ = _out1641
-	var _out1642 uint64
+	var _out1642 bool
 	var _ = _out1642
-	var _out1643 *dbytes.Bytes
+	var _out1643 uint64
 	var _ = _out1643
-	var _out1644 *dbytes.Bytes
+	var _out1644 uint64
 	var _ = _out1644
-	_out1639, _out1640, _out1641, _out1642, _out1643, _out1644 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1167_fok = _out1639
-	_1168_there = _out1640
-	_1169_ino = _out1641
-	_1170_gen = _out1642
-	_1171_node = _out1643
-	from = _out1644
+	var _out1645 *dbytes.Bytes
+	var _ = _out1645
+	var _out1646 *dbytes.Bytes
+	var _ = _out1646
+	_out1641, _out1642, _out1643, _out1644, _out1645, _out1646 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1167_fok = _out1641
+	_1168_there = _out1642
+	_1169_ino = _out1643
+	_1170_gen = _out1644
+	_1171_node = _out1645
+	from = _out1646
 	if !_1167_fok || _1168_there && !_1165_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1169_ino, _1170_gen}}) {
 		return again, from, to
 	}
@@ -435,25 +435,25 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _ = _1172_tok
 	var _1173_tthere bool = false
 	var _ = _1173_tthere
-	var _out1645 bool
-	var _ = _out1645
-	var _out1646 bool
-	var _ = _out1646
-	var _out1647 uint64
+	var _out1647 bool
 	var _ = _out1647
-	var _out1648 uint64
+	var _out1648 bool
 	var _ = _out1648
-	var _out1649 *dbytes.Bytes
+	var _out1649 uint64
 	var _ = _out1649
-	var _out1650 *dbytes.Bytes
+	var _out1650 uint64
 	var _ = _out1650
-	_out1645, _out1646, _out1647, _out1648, _out1649, _out1650 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1172_tok = _out1645
-	_1173_tthere = _out1646
-	_1169_ino = _out1647
-	_1170_gen = _out1648
-	_1171_node = _out1649
-	to = _out1650
+	var _out1651 *dbytes.Bytes
+	var _ = _out1651
+	var _out1652 *dbytes.Bytes
+	var _ = _out1652
+	_out1647, _out1648, _out1649, _out1650, _out1651, _out1652 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1172_tok = _out1647
+	_1173_tthere = _out1648
+	_1169_ino = _out1649
+	_1170_gen = _out1650
+	_1171_node = _out1651
+	to = _out1652
 	again = _1172_tok && _1173_tthere && _1165_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1169_ino, _1170_gen}})
 	return again, from, to
 }
@@ -469,16 +469,16 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var _ = _1175_h
 	var _1176_t nfsstate.Time
 	var _ = _1176_t
-	var _out1651 bool
-	var _ = _out1651
-	var _out1652 nfsstate.Handle
-	var _ = _out1652
-	var _out1653 nfsstate.Time
+	var _out1653 bool
 	var _ = _out1653
-	_out1651, _out1652, _out1653 = Companion_Default___.Look(txn, i, r, since)
-	_1174_found = _out1651
-	_1175_h = _out1652
-	_1176_t = _out1653
+	var _out1654 nfsstate.Handle
+	var _ = _out1654
+	var _out1655 nfsstate.Time
+	var _ = _out1655
+	_out1653, _out1654, _out1655 = Companion_Default___.Look(txn, i, r, since)
+	_1174_found = _out1653
+	_1175_h = _out1654
+	_1176_t = _out1655
 	if !_1174_found {
 		return again, node
 	}
@@ -486,13 +486,13 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var _ = _1177_st
 	var _1178_ip *dbytes.Bytes
 	var _ = _1178_ip
-	var _out1654 uint32
-	var _ = _out1654
-	var _out1655 *dbytes.Bytes
-	var _ = _out1655
-	_out1654, _out1655 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1177_st = _out1654
-	_1178_ip = _out1655
+	var _out1656 uint32
+	var _ = _out1656
+	var _out1657 *dbytes.Bytes
+	var _ = _out1657
+	_out1656, _out1657 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1177_st = _out1656
+	_1178_ip = _out1657
 	if _1177_st != uint32(0) {
 		return again, node
 	}
@@ -501,13 +501,13 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var _ = _1179_s
 	var _1180_ns uint32
 	var _ = _1180_ns
-	var _out1656 uint64
-	var _ = _out1656
-	var _out1657 uint32
-	var _ = _out1657
-	_out1656, _out1657 = inodeformat.Companion_Default___.GetCtime(_1178_ip)
-	_1179_s = _out1656
-	_1180_ns = _out1657
+	var _out1658 uint64
+	var _ = _out1658
+	var _out1659 uint32
+	var _ = _out1659
+	_out1658, _out1659 = inodeformat.Companion_Default___.GetCtime(_1178_ip)
+	_1179_s = _out1658
+	_1180_ns = _out1659
 	again = _1176_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1179_s, _1180_ns}})
 	return again, node
 }

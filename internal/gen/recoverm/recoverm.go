@@ -70,31 +70,31 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r1
 	var _425_version uint64 = 0
 	var _ = _425_version
-	var _out644 uint64
-	var _ = _out644
-	var _out645 uint64
-	var _ = _out645
 	var _out646 uint64
 	var _ = _out646
-	_out644, _out645, _out646 = t.Pages.Root()
-	_425_version = _out644
-	r0 = _out645
-	r1 = _out646
+	var _out647 uint64
+	var _ = _out647
+	var _out648 uint64
+	var _ = _out648
+	_out646, _out647, _out648 = t.Pages.Root()
+	_425_version = _out646
+	r0 = _out647
+	r1 = _out648
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
 	Companion_Default___.LogCodes(t, cs, mm)
-	var _out647 bool
-	var _ = _out647
-	var _out648 uint64
-	var _ = _out648
-	var _out649 uint64
+	var _out649 bool
 	var _ = _out649
-	_out647, _out648, _out649 = Companion_Default___.UpdatePages(d, t, cs)
-	io = _out647
-	r0 = _out648
-	r1 = _out649
+	var _out650 uint64
+	var _ = _out650
+	var _out651 uint64
+	var _ = _out651
+	_out649, _out650, _out651 = Companion_Default___.UpdatePages(d, t, cs)
+	io = _out649
+	r0 = _out650
+	r1 = _out651
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes) (bool, uint64, uint64) {
@@ -106,61 +106,61 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _ = r1
 	var _426_version uint64 = 0
 	var _ = _426_version
-	var _out650 uint64
-	var _ = _out650
-	var _out651 uint64
-	var _ = _out651
 	var _out652 uint64
 	var _ = _out652
-	_out650, _out651, _out652 = t.Pages.Root()
-	_426_version = _out650
-	r0 = _out651
-	r1 = _out652
+	var _out653 uint64
+	var _ = _out653
+	var _out654 uint64
+	var _ = _out654
+	_out652, _out653, _out654 = t.Pages.Root()
+	_426_version = _out652
+	r0 = _out653
+	r1 = _out654
 	io = true
 	var _427_i uint64
 	var _ = _427_i
 	_427_i = uint64(0)
 	var _428_n uint64
 	var _ = _428_n
-	var _out653 uint64
-	var _ = _out653
-	_out653 = cs.Len()
-	_428_n = _out653
+	var _out655 uint64
+	var _ = _out655
+	_out655 = cs.Len()
+	_428_n = _out655
 	for _427_i < _428_n {
-		var _out654 bool
-		var _ = _out654
-		var _out655 uint64
-		var _ = _out655
-		var _out656 uint64
+		var _out656 bool
 		var _ = _out656
 		var _out657 uint64
 		var _ = _out657
-		_out654, _out655, _out656, _out657 = Companion_Default___.UpdatePage(d, t, cs, _427_i, r0, r1)
-		io = _out654
-		_427_i = _out655
-		r0 = _out656
-		r1 = _out657
+		var _out658 uint64
+		var _ = _out658
+		var _out659 uint64
+		var _ = _out659
+		_out656, _out657, _out658, _out659 = Companion_Default___.UpdatePage(d, t, cs, _427_i, r0, r1)
+		io = _out656
+		_427_i = _out657
+		r0 = _out658
+		r1 = _out659
 		if !io {
 			return io, r0, r1
 		}
-		var _out658 uint64
-		var _ = _out658
-		_out658 = cs.Len()
-		_428_n = _out658
+		var _out660 uint64
+		var _ = _out660
+		_out660 = cs.Len()
+		_428_n = _out660
 	}
-	var _out659 bool
-	var _ = _out659
-	_out659 = d.Barrier()
-	io = _out659
+	var _out661 bool
+	var _ = _out661
+	_out661 = d.Barrier()
+	io = _out661
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
 	var _429_l *ddisk.BList
 	var _ = _429_l
-	var _out660 *ddisk.BList
-	var _ = _out660
-	_out660 = mm.Sorted()
-	_429_l = _out660
+	var _out662 *ddisk.BList
+	var _ = _out662
+	_out662 = mm.Sorted()
+	_429_l = _out662
 	treeofcodes.Companion_Default___.AddList(t, cs, _429_l)
 	cs.Sort()
 }
@@ -180,29 +180,29 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _431_a
 	var _432_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _432_b
-	var _out661 bool
-	var _ = _out661
-	var _out662 uint64
-	var _ = _out662
-	var _out663 uint64
+	var _out663 bool
 	var _ = _out663
-	var _out664 *dbytes.Blk
+	var _out664 uint64
 	var _ = _out664
 	var _out665 uint64
 	var _ = _out665
-	_out661, _out662, _out663, _out664, _out665 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out661
-	_430_x = _out662
-	_431_a = _out663
-	_432_b = _out664
-	j = _out665
+	var _out666 *dbytes.Blk
+	var _ = _out666
+	var _out667 uint64
+	var _ = _out667
+	_out663, _out664, _out665, _out666, _out667 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out663
+	_430_x = _out664
+	_431_a = _out665
+	_432_b = _out666
+	j = _out667
 	if !io {
 		return io, j, r0, r1
 	}
-	var _out666 bool
-	var _ = _out666
-	_out666 = d.Write(_431_a, _432_b)
-	io = _out666
+	var _out668 bool
+	var _ = _out668
+	_out668 = d.Write(_431_a, _432_b)
+	io = _out668
 	if !io {
 		return io, j, r0, r1
 	}
@@ -212,16 +212,16 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _434_c0
 	var _435_c1 uint64
 	var _ = _435_c1
-	var _out667 bool
-	var _ = _out667
-	var _out668 uint64
-	var _ = _out668
-	var _out669 uint64
+	var _out669 bool
 	var _ = _out669
-	_out667, _out668, _out669 = treeofcodes.Companion_Default___.Upwards(t, cs, _430_x, _432_b)
-	_433_root = _out667
-	_434_c0 = _out668
-	_435_c1 = _out669
+	var _out670 uint64
+	var _ = _out670
+	var _out671 uint64
+	var _ = _out671
+	_out669, _out670, _out671 = treeofcodes.Companion_Default___.Upwards(t, cs, _430_x, _432_b)
+	_433_root = _out669
+	_434_c0 = _out670
+	_435_c1 = _out671
 	if _433_root {
 		r0, r1 = _434_c0, _435_c1
 	}
@@ -232,16 +232,16 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 	var _ = io
 	var _436_l *ddisk.BList
 	var _ = _436_l
-	var _out670 *ddisk.BList
-	var _ = _out670
-	_out670 = mm.Sorted()
-	_436_l = _out670
+	var _out672 *ddisk.BList
+	var _ = _out672
+	_out672 = mm.Sorted()
+	_436_l = _out672
 	var _437_n uint64
 	var _ = _437_n
-	var _out671 uint64
-	var _ = _out671
-	_out671 = _436_l.Len()
-	_437_n = _out671
+	var _out673 uint64
+	var _ = _out673
+	_out673 = _436_l.Len()
+	_437_n = _out673
 	var _438_k uint64
 	var _ = _438_k
 	_438_k = uint64(0)
@@ -250,26 +250,26 @@ func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap
 		var _ = _439_a
 		var _440_m uint64
 		var _ = _440_m
-		var _out672 uint64
-		var _ = _out672
-		var _out673 uint64
-		var _ = _out673
-		_out672, _out673 = groups.Companion_Default___.Adjacent(_436_l, _438_k)
-		_439_a = _out672
-		_440_m = _out673
-		var _out674 bool
+		var _out674 uint64
 		var _ = _out674
-		_out674 = d.WriteRun(_439_a, _436_l, _438_k, _440_m)
-		io = _out674
+		var _out675 uint64
+		var _ = _out675
+		_out674, _out675 = groups.Companion_Default___.Adjacent(_436_l, _438_k)
+		_439_a = _out674
+		_440_m = _out675
+		var _out676 bool
+		var _ = _out676
+		_out676 = d.WriteRun(_439_a, _436_l, _438_k, _440_m)
+		io = _out676
 		if !io {
 			return io
 		}
 		_438_k = _438_k + _440_m
 	}
-	var _out675 bool
-	var _ = _out675
-	_out675 = d.Barrier()
-	io = _out675
+	var _out677 bool
+	var _ = _out677
+	_out677 = d.Barrier()
+	io = _out677
 	if !io {
 		return io
 	}
@@ -290,66 +290,66 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _442_ok1
 	var _443_q1 uint64
 	var _ = _443_q1
-	var _out676 bool
-	var _ = _out676
-	var _out677 bool
-	var _ = _out677
-	var _out678 uint64
+	var _out678 bool
 	var _ = _out678
-	_out676, _out677, _out678 = Companion_Default___.HeaderIn(d, seal, at)
-	_441_i1 = _out676
-	_442_ok1 = _out677
-	_443_q1 = _out678
+	var _out679 bool
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	_out678, _out679, _out680 = Companion_Default___.HeaderIn(d, seal, at)
+	_441_i1 = _out678
+	_442_ok1 = _out679
+	_443_q1 = _out680
 	var _444_i2 bool
 	var _ = _444_i2
 	var _445_ok2 bool
 	var _ = _445_ok2
 	var _446_q2 uint64
 	var _ = _446_q2
-	var _out679 bool
-	var _ = _out679
-	var _out680 bool
-	var _ = _out680
-	var _out681 uint64
+	var _out681 bool
 	var _ = _out681
-	_out679, _out680, _out681 = Companion_Default___.HeaderIn(d, seal, cp)
-	_444_i2 = _out679
-	_445_ok2 = _out680
-	_446_q2 = _out681
+	var _out682 bool
+	var _ = _out682
+	var _out683 uint64
+	var _ = _out683
+	_out681, _out682, _out683 = Companion_Default___.HeaderIn(d, seal, cp)
+	_444_i2 = _out681
+	_445_ok2 = _out682
+	_446_q2 = _out683
 	io = _441_i1 || _444_i2
 	if !_442_ok1 && !_445_ok2 {
 		return io, hb, h
 	}
 	var _447_l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = _447_l
-	var _out682 bool
-	var _ = _out682
-	var _out683 *ddisk.BList
-	var _ = _out683
-	_out682, _out683 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+	var _out684 bool
+	var _ = _out684
+	var _out685 *ddisk.BList
+	var _ = _out685
+	_out684, _out685 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
 		if _442_ok1 && (!_445_ok2 || _443_q1 >= _446_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out682
-	_447_l = _out683
+	io = _out684
+	_447_l = _out685
 	if !io {
 		return io, hb, h
 	}
-	var _out684 *dbytes.Blk
-	var _ = _out684
-	_out684 = _447_l.BlkAt(uint64(0))
-	hb = _out684
+	var _out686 *dbytes.Blk
+	var _ = _out686
+	_out686 = _447_l.BlkAt(uint64(0))
+	hb = _out686
 	var _448_ok bool = false
 	var _ = _448_ok
-	var _out685 bool
-	var _ = _out685
-	var _out686 uint64
-	var _ = _out686
-	_out685, _out686 = seal.DecHdr(hb)
-	_448_ok = _out685
-	h = _out686
+	var _out687 bool
+	var _ = _out687
+	var _out688 uint64
+	var _ = _out688
+	_out687, _out688 = seal.DecHdr(hb)
+	_448_ok = _out687
+	h = _out688
 	if !_448_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
@@ -365,54 +365,54 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _449_b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = _449_b
 	ok, q = false, uint64(0)
-	var _out687 bool
-	var _ = _out687
-	var _out688 *dbytes.Blk
-	var _ = _out688
-	_out687, _out688 = d.Read(a)
-	io = _out687
-	_449_b = _out688
+	var _out689 bool
+	var _ = _out689
+	var _out690 *dbytes.Blk
+	var _ = _out690
+	_out689, _out690 = d.Read(a)
+	io = _out689
+	_449_b = _out690
 	if io {
-		var _out689 bool
-		var _ = _out689
-		var _out690 uint64
-		var _ = _out690
-		_out689, _out690 = seal.DecHdr(_449_b)
-		ok = _out689
-		q = _out690
+		var _out691 bool
+		var _ = _out691
+		var _out692 uint64
+		var _ = _out692
+		_out691, _out692 = seal.DecHdr(_449_b)
+		ok = _out691
+		q = _out692
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out691 bool
-	var _ = _out691
-	_out691 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out691
-	if !io {
-		return io
-	}
-	var _out692 bool
-	var _ = _out692
-	_out692 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out692
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
-	var io bool = false
-	var _ = io
 	var _out693 bool
 	var _ = _out693
-	_out693 = d.WriteSector(a, hb)
+	_out693 = Companion_Default___.WriteHead(d, hb, at)
 	io = _out693
 	if !io {
 		return io
 	}
 	var _out694 bool
 	var _ = _out694
-	_out694 = d.Barrier()
+	_out694 = Companion_Default___.WriteHead(d, hb, cp)
 	io = _out694
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out695 bool
+	var _ = _out695
+	_out695 = d.WriteSector(a, hb)
+	io = _out695
+	if !io {
+		return io
+	}
+	var _out696 bool
+	var _ = _out696
+	_out696 = d.Barrier()
+	io = _out696
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
@@ -421,14 +421,14 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	seal.NewEpoch()
 	var _450_nb *dbytes.Blk
 	var _ = _450_nb
-	var _out695 *dbytes.Blk
-	var _ = _out695
-	_out695 = seal.EncHdr(q, r0, r1)
-	_450_nb = _out695
-	var _out696 bool
-	var _ = _out696
-	_out696 = Companion_Default___.WriteHeads(d, _450_nb, at, cp)
-	io = _out696
+	var _out697 *dbytes.Blk
+	var _ = _out697
+	_out697 = seal.EncHdr(q, r0, r1)
+	_450_nb = _out697
+	var _out698 bool
+	var _ = _out698
+	_out698 = Companion_Default___.WriteHeads(d, _450_nb, at, cp)
+	io = _out698
 	if !io {
 		return io
 	}
@@ -443,23 +443,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out697 bool
-	var _ = _out697
-	_out697 = d.Barrier()
-	io = _out697
+	var _out699 bool
+	var _ = _out699
+	_out699 = d.Barrier()
+	io = _out699
 	if !io {
 		return io, damaged, j
 	}
-	var _out698 bool
-	var _ = _out698
-	var _out699 bool
-	var _ = _out699
-	var _out700 *journalm.Journal
+	var _out700 bool
 	var _ = _out700
-	_out698, _out699, _out700 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out698
-	damaged = _out699
-	j = _out700
+	var _out701 bool
+	var _ = _out701
+	var _out702 *journalm.Journal
+	var _ = _out702
+	_out700, _out701, _out702 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out700
+	damaged = _out701
+	j = _out702
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -475,10 +475,10 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	damaged = false
 	var _451_sz uint64
 	var _ = _451_sz
-	var _out701 uint64
-	var _ = _out701
-	_out701 = d.Size()
-	_451_sz = _out701
+	var _out703 uint64
+	var _ = _out703
+	_out703 = d.Size()
+	_451_sz = _out703
 	var _452_cp uint64
 	var _ = _452_cp
 	_452_cp = at + uint64(1) + uint64(16)*nd + nr
@@ -486,16 +486,16 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _453_hb
 	var _454_h uint64 = 0
 	var _ = _454_h
-	var _out702 bool
-	var _ = _out702
-	var _out703 *dbytes.Blk
-	var _ = _out703
-	var _out704 uint64
+	var _out704 bool
 	var _ = _out704
-	_out702, _out703, _out704 = Companion_Default___.Choose(d, seal, at, _452_cp)
-	io = _out702
-	_453_hb = _out703
-	_454_h = _out704
+	var _out705 *dbytes.Blk
+	var _ = _out705
+	var _out706 uint64
+	var _ = _out706
+	_out704, _out705, _out706 = Companion_Default___.Choose(d, seal, at, _452_cp)
+	io = _out704
+	_453_hb = _out705
+	_454_h = _out706
 	if _453_hb == (*dbytes.Blk)(nil) || _454_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
@@ -503,47 +503,47 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _455_r0
 	var _456_r1 uint64
 	var _ = _456_r1
-	var _out705 uint64
-	var _ = _out705
-	var _out706 uint64
-	var _ = _out706
-	_out705, _out706 = seal.Root(_453_hb)
-	_455_r0 = _out705
-	_456_r1 = _out706
+	var _out707 uint64
+	var _ = _out707
+	var _out708 uint64
+	var _ = _out708
+	_out707, _out708 = seal.Root(_453_hb)
+	_455_r0 = _out707
+	_456_r1 = _out708
 	var _457_cs *dlog.Codes
 	var _ = _457_cs
-	var _out707 *dlog.Codes
-	var _ = _out707
-	_out707 = dlog.NewCodes()
-	_457_cs = _out707
+	var _out709 *dlog.Codes
+	var _ = _out709
+	_out709 = dlog.NewCodes()
+	_457_cs = _out709
 	t.Pages.Begin(_455_r0, _456_r1)
 	var _458_mm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = _458_mm
 	var _459_i uint64 = 0
 	var _ = _459_i
-	var _out708 bool
-	var _ = _out708
-	var _out709 bool
-	var _ = _out709
-	var _out710 *dlog.BMap
+	var _out710 bool
 	var _ = _out710
-	var _out711 uint64
+	var _out711 bool
 	var _ = _out711
-	_out708, _out709, _out710, _out711 = logscan.Companion_Default___.Scan(d, seal, t, _457_cs, _453_hb, _454_h, at, nd, nr, _451_sz)
-	io = _out708
-	damaged = _out709
-	_458_mm = _out710
-	_459_i = _out711
+	var _out712 *dlog.BMap
+	var _ = _out712
+	var _out713 uint64
+	var _ = _out713
+	_out710, _out711, _out712, _out713 = logscan.Companion_Default___.Scan(d, seal, t, _457_cs, _453_hb, _454_h, at, nd, nr, _451_sz)
+	io = _out710
+	damaged = _out711
+	_458_mm = _out712
+	_459_i = _out713
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out712 bool
-	var _ = _out712
-	var _out713 *journalm.Journal
-	var _ = _out713
-	_out712, _out713 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _457_cs, _453_hb, _454_h+_459_i+journalm.Companion_Default___.WINDOW(), _458_mm, _451_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out712
-	j = _out713
+	var _out714 bool
+	var _ = _out714
+	var _out715 *journalm.Journal
+	var _ = _out715
+	_out714, _out715 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _457_cs, _453_hb, _454_h+_459_i+journalm.Companion_Default___.WINDOW(), _458_mm, _451_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out714
+	j = _out715
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -552,26 +552,26 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out714 bool
-	var _ = _out714
-	_out714 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out714
+	var _out716 bool
+	var _ = _out716
+	_out716 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out716
 	if !io {
 		return io, j
 	}
-	var _out715 *journalm.Journal
-	var _ = _out715
-	_out715 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out715
+	var _out717 *journalm.Journal
+	var _ = _out717
+	_out717 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out717
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out716 bool
-	var _ = _out716
-	_out716 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
-	io = _out716
+	var _out718 bool
+	var _ = _out718
+	_out718 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
+	io = _out718
 	if !io {
 		return io
 	}
@@ -579,30 +579,30 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _460_r0
 	var _461_r1 uint64 = 0
 	var _ = _461_r1
-	var _out717 bool
-	var _ = _out717
-	var _out718 uint64
-	var _ = _out718
-	var _out719 uint64
+	var _out719 bool
 	var _ = _out719
-	_out717, _out718, _out719 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out717
-	_460_r0 = _out718
-	_461_r1 = _out719
-	if !io {
-		return io
-	}
-	var _out720 bool
+	var _out720 uint64
 	var _ = _out720
-	_out720 = Companion_Default___.InstallAll(d, mm)
-	io = _out720
+	var _out721 uint64
+	var _ = _out721
+	_out719, _out720, _out721 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out719
+	_460_r0 = _out720
+	_461_r1 = _out721
 	if !io {
 		return io
 	}
-	var _out721 bool
-	var _ = _out721
-	_out721 = Companion_Default___.Empty(d, seal, e, _460_r0, _461_r1, at, cp)
-	io = _out721
+	var _out722 bool
+	var _ = _out722
+	_out722 = Companion_Default___.InstallAll(d, mm)
+	io = _out722
+	if !io {
+		return io
+	}
+	var _out723 bool
+	var _ = _out723
+	_out723 = Companion_Default___.Empty(d, seal, e, _460_r0, _461_r1, at, cp)
+	io = _out723
 	if !io {
 		return io
 	}
@@ -612,10 +612,10 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out722 bool
-	var _ = _out722
-	_out722 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out722
+	var _out724 bool
+	var _ = _out724
+	_out724 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out724
 	if !io {
 		return io
 	}
@@ -644,16 +644,16 @@ func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var _ = l
 	var _463_m *dlog.BMap
 	var _ = _463_m
-	var _out723 *dlog.BMap
-	var _ = _out723
-	_out723 = dlog.NewBMap()
-	_463_m = _out723
+	var _out725 *dlog.BMap
+	var _ = _out725
+	_out725 = dlog.NewBMap()
+	_463_m = _out725
 	var _464_z *dbytes.Blk
 	var _ = _464_z
-	var _out724 *dbytes.Blk
-	var _ = _out724
-	_out724 = dbytes.ZeroBlk()
-	_464_z = _out724
+	var _out726 *dbytes.Blk
+	var _ = _out726
+	_out726 = dbytes.ZeroBlk()
+	_464_z = _out726
 	var _465_i uint64
 	var _ = _465_i
 	_465_i = uint64(0)
@@ -661,10 +661,10 @@ func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 		_463_m.Put(_465_i, _464_z)
 		_465_i = _465_i + uint64(1)
 	}
-	var _out725 *ddisk.BList
-	var _ = _out725
-	_out725 = _463_m.List()
-	l = _out725
+	var _out727 *ddisk.BList
+	var _ = _out727
+	_out727 = _463_m.List()
+	l = _out727
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
@@ -672,10 +672,10 @@ func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint6
 	var _ = io
 	var _466_l *ddisk.BList
 	var _ = _466_l
-	var _out726 *ddisk.BList
-	var _ = _out726
-	_out726 = Companion_Default___.ZeroList()
-	_466_l = _out726
+	var _out728 *ddisk.BList
+	var _ = _out728
+	_out728 = Companion_Default___.ZeroList()
+	_466_l = _out728
 	var _467_b uint64
 	var _ = _467_b
 	_467_b = a
@@ -689,10 +689,10 @@ func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint6
 			}
 			return Companion_Default___.CHUNK()
 		}()
-		var _out727 bool
-		var _ = _out727
-		_out727 = d.WriteRun(_467_b, _466_l, uint64(0), _468_n)
-		io = _out727
+		var _out729 bool
+		var _ = _out729
+		_out729 = d.WriteRun(_467_b, _466_l, uint64(0), _468_n)
+		io = _out729
 		if io {
 			_467_b = _467_b + _468_n
 		}
@@ -702,10 +702,10 @@ func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint6
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out728 bool
-	var _ = _out728
-	_out728 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
-	io = _out728
+	var _out730 bool
+	var _ = _out730
+	_out730 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
+	io = _out730
 	if !io {
 		return io
 	}
@@ -717,38 +717,38 @@ func (_this *CompanionStruct_Default___) EmptyLog(d *ddisk.Disk, seal *dlog.Seal
 	seal.NewEpoch()
 	var _469_b *dbytes.Blk
 	var _ = _469_b
-	var _out729 *dbytes.Blk
-	var _ = _out729
-	_out729 = seal.EncHdr(uint64(1), r0, r1)
-	_469_b = _out729
+	var _out731 *dbytes.Blk
+	var _ = _out731
+	_out731 = seal.EncHdr(uint64(1), r0, r1)
+	_469_b = _out731
 	var _470_cp uint64
 	var _ = _470_cp
 	_470_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out730 bool
-	var _ = _out730
-	_out730 = Companion_Default___.Zero(d, at, _470_cp+uint64(1))
-	io = _out730
-	if !io {
-		return io
-	}
-	var _out731 bool
-	var _ = _out731
-	_out731 = d.Write(at, _469_b)
-	io = _out731
-	if !io {
-		return io
-	}
 	var _out732 bool
 	var _ = _out732
-	_out732 = d.Write(_470_cp, _469_b)
+	_out732 = Companion_Default___.Zero(d, at, _470_cp+uint64(1))
 	io = _out732
 	if !io {
 		return io
 	}
 	var _out733 bool
 	var _ = _out733
-	_out733 = d.Barrier()
+	_out733 = d.Write(at, _469_b)
 	io = _out733
+	if !io {
+		return io
+	}
+	var _out734 bool
+	var _ = _out734
+	_out734 = d.Write(_470_cp, _469_b)
+	io = _out734
+	if !io {
+		return io
+	}
+	var _out735 bool
+	var _ = _out735
+	_out735 = d.Barrier()
+	io = _out735
 	return io
 }
 

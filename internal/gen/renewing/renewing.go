@@ -71,42 +71,42 @@ func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.Dir
 	if _1006_g.Dtor_ibm() <= a && a < _1006_g.Dtor_itab() {
 		var _1008_bit bool
 		var _ = _1008_bit
-		var _out1447 bool
-		var _ = _out1447
-		_out1447 = txn.ReadBit(a, uint64(0), true)
-		_1008_bit = _out1447
+		var _out1449 bool
+		var _ = _out1449
+		_out1449 = txn.ReadBit(a, uint64(0), true)
+		_1008_bit = _out1449
 		txn.WriteBit(a, uint64(0), _1008_bit)
 	} else if _1006_g.Dtor_itab() <= a && a < _1006_g.Dtor_slot0() {
 		var _1009_ino *dbytes.Bytes
 		var _ = _1009_ino
-		var _out1448 *dbytes.Bytes
-		var _ = _out1448
-		_out1448 = txn.ReadInode(a, uint64(0), true)
-		_1009_ino = _out1448
+		var _out1450 *dbytes.Bytes
+		var _ = _out1450
+		_out1450 = txn.ReadInode(a, uint64(0), true)
+		_1009_ino = _out1450
 		txn.WriteInode(a, uint64(0), _1009_ino)
 	} else if _1006_g.Dtor_data0() <= a && a < _1006_g.Dtor_data1() {
 		var _1010_unused bool
 		var _ = _1010_unused
-		var _out1449 bool
-		var _ = _out1449
-		_out1449 = _1007_s.FreeBit(txn, a)
-		_1010_unused = _out1449
+		var _out1451 bool
+		var _ = _out1451
+		_out1451 = _1007_s.FreeBit(txn, a)
+		_1010_unused = _out1451
 		if _1010_unused {
 			wrote = false
 			return wrote
 		}
 		var _1011_b *dbytes.Blk
 		var _ = _1011_b
-		var _out1450 *dbytes.Blk
-		var _ = _out1450
-		_out1450 = txn.ReadBlock(a, true)
-		_1011_b = _out1450
+		var _out1452 *dbytes.Blk
+		var _ = _out1452
+		_out1452 = txn.ReadBlock(a, true)
+		_1011_b = _out1452
 		var _1012_y *dbytes.Bytes
 		var _ = _1012_y
-		var _out1451 *dbytes.Bytes
-		var _ = _out1451
-		_out1451 = _1011_b.Thaw()
-		_1012_y = _out1451
+		var _out1453 *dbytes.Bytes
+		var _ = _out1453
+		_out1453 = _1011_b.Thaw()
+		_1012_y = _out1453
 		txn.WriteBlock(a, _1012_y)
 	} else {
 		wrote = false

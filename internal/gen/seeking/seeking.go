@@ -80,10 +80,10 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	_634_ck, _635_cj = uint64(15), uint64(0)
 	var _636_pb *dbytes.Blk
 	var _ = _636_pb
-	var _out908 *dbytes.Blk
-	var _ = _out908
-	_out908 = dbytes.ZeroBlk()
-	_636_pb = _out908
+	var _out910 *dbytes.Blk
+	var _ = _out910
+	_out910 = dbytes.ZeroBlk()
+	_636_pb = _out910
 	for m < top && uint64(0) < _633_left {
 		var _637_k uint64
 		var _ = _637_k
@@ -92,19 +92,19 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 		_637_k, _638_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
 		var _639_bn uint64 = 0
 		var _ = _639_bn
-		var _out909 uint64
-		var _ = _out909
-		var _out910 uint64
-		var _ = _out910
 		var _out911 uint64
 		var _ = _out911
-		var _out912 *dbytes.Blk
+		var _out912 uint64
 		var _ = _out912
-		_out909, _out910, _out911, _out912 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _634_ck, _635_cj, _636_pb)
-		_639_bn = _out909
-		_634_ck = _out910
-		_635_cj = _out911
-		_636_pb = _out912
+		var _out913 uint64
+		var _ = _out913
+		var _out914 *dbytes.Blk
+		var _ = _out914
+		_out911, _out912, _out913, _out914 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _634_ck, _635_cj, _636_pb)
+		_639_bn = _out911
+		_634_ck = _out912
+		_635_cj = _out913
+		_636_pb = _out914
 		if _639_bn != uint64(0) != there {
 			found = true
 			return m, found
@@ -115,10 +115,10 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 		if _639_bn == uint64(0) && uint64(12) <= _637_k && (_638_j%uint64(512) == uint64(0) || _633_left == max) {
 			var _641_d uint64
 			var _ = _641_d
-			var _out913 uint64
-			var _ = _out913
-			_out913 = shrinking.Companion_Default___.Missing(x, txn, ip, _637_k, _638_j, excl)
-			_641_d = _out913
+			var _out915 uint64
+			var _ = _out915
+			_out915 = shrinking.Companion_Default___.Missing(x, txn, ip, _637_k, _638_j, excl)
+			_641_d = _out915
 			_640_next = Companion_Default___.Behind(m, _641_d)
 			if top < _640_next {
 				_640_next = top

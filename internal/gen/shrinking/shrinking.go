@@ -68,10 +68,10 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	for uint64(0) < d {
 		var _616_bn uint64
 		var _ = _616_bn
-		var _out900 uint64
-		var _ = _out900
-		_out900 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_616_bn = _out900
+		var _out902 uint64
+		var _ = _out902
+		_out902 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_616_bn = _out902
 		if _616_bn == uint64(0) {
 			return d
 		}
@@ -95,16 +95,16 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	_619_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
 	var _620_pb *dbytes.Blk
 	var _ = _620_pb
-	var _out901 *dbytes.Blk
-	var _ = _out901
-	_out901 = x.Fs.ReadBlock(txn, pn, true)
-	_620_pb = _out901
+	var _out903 *dbytes.Blk
+	var _ = _out903
+	_out903 = x.Fs.ReadBlock(txn, pn, true)
+	_620_pb = _out903
 	var _621_t *dbytes.Bytes
 	var _ = _621_t
-	var _out902 *dbytes.Bytes
-	var _ = _out902
-	_out902 = _620_pb.Thaw()
-	_621_t = _out902
+	var _out904 *dbytes.Bytes
+	var _ = _out904
+	_out904 = _620_pb.Thaw()
+	_621_t = _out904
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
 		var _622_l uint64
@@ -135,10 +135,10 @@ L7:
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _625_bn uint64
 	var _ = _625_bn
-	var _out903 uint64
-	var _ = _out903
-	_out903 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_625_bn = _out903
+	var _out905 uint64
+	var _ = _out905
+	_out905 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_625_bn = _out905
 	if _625_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
@@ -164,10 +164,10 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 		_629_l, _630_freed = uint64(0), uint64(1)
 		var _631_d uint64
 		var _ = _631_d
-		var _out904 uint64
-		var _ = _out904
-		_out904 = Companion_Default___.Missing(x, txn, ip, _627_k, _628_j, true)
-		_631_d = _out904
+		var _out906 uint64
+		var _ = _out906
+		_out906 = Companion_Default___.Missing(x, txn, ip, _627_k, _628_j, true)
+		_631_d = _out906
 		if uint64(0) < _631_d || _627_k < uint64(12) {
 			_629_l = allocatedrange.Companion_Default___.BaseOf(_627_k) + allocatedrange.Companion_Default___.First512(_628_j, _631_d)
 			if _629_l < lo {
@@ -180,17 +180,17 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 		} else {
 			var _632_pn uint64
 			var _ = _632_pn
-			var _out905 uint64
-			var _ = _out905
-			_out905 = x.Resolve(txn, ip, _627_k, positions.Companion_Default___.MaxLev(_627_k)-uint64(1), _628_j/uint64(512), true)
-			_632_pn = _out905
-			var _out906 uint64
-			var _ = _out906
 			var _out907 uint64
 			var _ = _out907
-			_out906, _out907 = Companion_Default___.CutRun(x, txn, ip, _632_pn, ino, m, lo, _626_left)
-			_629_l = _out906
-			_630_freed = _out907
+			_out907 = x.Resolve(txn, ip, _627_k, positions.Companion_Default___.MaxLev(_627_k)-uint64(1), _628_j/uint64(512), true)
+			_632_pn = _out907
+			var _out908 uint64
+			var _ = _out908
+			var _out909 uint64
+			var _ = _out909
+			_out908, _out909 = Companion_Default___.CutRun(x, txn, ip, _632_pn, ino, m, lo, _626_left)
+			_629_l = _out908
+			_630_freed = _out909
 			if _630_freed == uint64(0) {
 				_630_freed = uint64(1)
 			}

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1595 *dbytes.Bytes
-		var _ = _out1595
-		_out1595 = dbytes.NewBytes(uint64(0))
-		gs = _out1595
+		var _out1597 *dbytes.Bytes
+		var _ = _out1597
+		_out1597 = dbytes.NewBytes(uint64(0))
+		gs = _out1597
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -86,10 +86,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	_1118_n = gids.Len() / uint64(4)
 	var _1119_out *dbytes.Bytes
 	var _ = _1119_out
-	var _out1596 *dbytes.Bytes
-	var _ = _out1596
-	_out1596 = dbytes.NewBytes(uint64(4) * _1118_n)
-	_1119_out = _out1596
+	var _out1598 *dbytes.Bytes
+	var _ = _out1598
+	_out1598 = dbytes.NewBytes(uint64(4) * _1118_n)
+	_1119_out = _out1598
 	var _1120_i uint64
 	var _ = _1120_i
 	_1120_i = uint64(0)

@@ -62,51 +62,51 @@ func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var _ = io
 	var _366_n uint64
 	var _ = _366_n
-	var _out549 uint64
-	var _ = _out549
-	_out549 = d.Size()
-	_366_n = _out549
+	var _out551 uint64
+	var _ = _out551
+	_out551 = d.Size()
+	_366_n = _out551
 	var _367_z *dbytes.Blk
 	var _ = _367_z
-	var _out550 *dbytes.Blk
-	var _ = _out550
-	_out550 = dbytes.ZeroBlk()
-	_367_z = _out550
-	var _out551 bool
-	var _ = _out551
-	_out551 = d.Write(uint64(0), _367_z)
-	io = _out551
+	var _out552 *dbytes.Blk
+	var _ = _out552
+	_out552 = dbytes.ZeroBlk()
+	_367_z = _out552
+	var _out553 bool
+	var _ = _out553
+	_out553 = d.Write(uint64(0), _367_z)
+	io = _out553
 	if io {
-		var _out552 bool
-		var _ = _out552
-		_out552 = d.Write(_366_n-uint64(1), _367_z)
-		io = _out552
+		var _out554 bool
+		var _ = _out554
+		_out554 = d.Write(_366_n-uint64(1), _367_z)
+		io = _out554
 	}
 	if io {
-		var _out553 bool
-		var _ = _out553
-		_out553 = d.Barrier()
-		io = _out553
+		var _out555 bool
+		var _ = _out555
+		_out555 = d.Barrier()
+		io = _out555
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out554 bool
-	var _ = _out554
-	_out554 = d.Barrier()
-	io = _out554
+	var _out556 bool
+	var _ = _out556
+	_out556 = d.Barrier()
+	io = _out556
 	if io {
-		var _out555 bool
-		var _ = _out555
-		_out555 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out555
+		var _out557 bool
+		var _ = _out557
+		_out557 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out557
 		if io {
-			var _out556 bool
-			var _ = _out556
-			_out556 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out556
+			var _out558 bool
+			var _ = _out558
+			_out558 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out558
 		}
 	}
 	return io
@@ -114,10 +114,10 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out557 bool
-	var _ = _out557
-	_out557 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out557
+	var _out559 bool
+	var _ = _out559
+	_out559 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out559
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
@@ -125,25 +125,25 @@ func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.S
 	var _ = io
 	var _368_e *dbytes.Bytes
 	var _ = _368_e
-	var _out558 *dbytes.Bytes
-	var _ = _out558
-	_out558 = superblockformat.Companion_Default___.Encode(s)
-	_368_e = _out558
+	var _out560 *dbytes.Bytes
+	var _ = _out560
+	_out560 = superblockformat.Companion_Default___.Encode(s)
+	_368_e = _out560
 	var _369_b *dbytes.Blk
 	var _ = _369_b
-	var _out559 *dbytes.Blk
-	var _ = _out559
-	_out559 = dbytes.Freeze(_368_e)
-	_369_b = _out559
-	var _out560 bool
-	var _ = _out560
-	_out560 = d.Write(a, _369_b)
-	io = _out560
+	var _out561 *dbytes.Blk
+	var _ = _out561
+	_out561 = dbytes.Freeze(_368_e)
+	_369_b = _out561
+	var _out562 bool
+	var _ = _out562
+	_out562 = d.Write(a, _369_b)
+	io = _out562
 	if io {
-		var _out561 bool
-		var _ = _out561
-		_out561 = d.Barrier()
-		io = _out561
+		var _out563 bool
+		var _ = _out563
+		_out563 = d.Barrier()
+		io = _out563
 	}
 	return io
 }
@@ -171,33 +171,33 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = _370_io
 	var _371_c *dbytes.Blk
 	var _ = _371_c
-	var _out562 bool
-	var _ = _out562
-	var _out563 *dbytes.Blk
-	var _ = _out563
-	_out562, _out563 = d.Read(a)
-	_370_io = _out562
-	_371_c = _out563
+	var _out564 bool
+	var _ = _out564
+	var _out565 *dbytes.Blk
+	var _ = _out565
+	_out564, _out565 = d.Read(a)
+	_370_io = _out564
+	_371_c = _out565
 	var _372_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _372_e
 	if _370_io {
-		var _out564 *dbytes.Bytes
-		var _ = _out564
-		_out564 = _371_c.Thaw()
-		_372_e = _out564
+		var _out566 *dbytes.Bytes
+		var _ = _out566
+		_out566 = _371_c.Thaw()
+		_372_e = _out566
 	} else {
-		var _out565 *dbytes.Bytes
-		var _ = _out565
-		_out565 = dbytes.NewBytes(uint64(4096))
-		_372_e = _out565
+		var _out567 *dbytes.Bytes
+		var _ = _out567
+		_out567 = dbytes.NewBytes(uint64(4096))
+		_372_e = _out567
 	}
-	var _out566 uint32
-	var _ = _out566
-	var _out567 superblockformat.Super
-	var _ = _out567
-	_out566, _out567 = superblockformat.Companion_Default___.Decode(_372_e)
-	why = _out566
-	s = _out567
+	var _out568 uint32
+	var _ = _out568
+	var _out569 superblockformat.Super
+	var _ = _out569
+	_out568, _out569 = superblockformat.Companion_Default___.Decode(_372_e)
+	why = _out568
+	s = _out569
 	if !_370_io {
 		why = Companion_Default___.UNREAD()
 	}
@@ -212,17 +212,17 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = s
 	var _373_n uint64
 	var _ = _373_n
-	var _out568 uint64
-	var _ = _out568
-	_out568 = d.Size()
-	_373_n = _out568
-	var _out569 uint32
-	var _ = _out569
-	var _out570 superblockformat.Super
+	var _out570 uint64
 	var _ = _out570
-	_out569, _out570 = Companion_Default___.Look(d, uint64(0))
-	why = _out569
-	s = _out570
+	_out570 = d.Size()
+	_373_n = _out570
+	var _out571 uint32
+	var _ = _out571
+	var _out572 superblockformat.Super
+	var _ = _out572
+	_out571, _out572 = Companion_Default___.Look(d, uint64(0))
+	why = _out571
+	s = _out572
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -232,13 +232,13 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
 		var _374_copy uint32 = 0
 		var _ = _374_copy
-		var _out571 uint32
-		var _ = _out571
-		var _out572 superblockformat.Super
-		var _ = _out572
-		_out571, _out572 = Companion_Default___.Look(d, _373_n-uint64(1))
-		_374_copy = _out571
-		s = _out572
+		var _out573 uint32
+		var _ = _out573
+		var _out574 superblockformat.Super
+		var _ = _out574
+		_out573, _out574 = Companion_Default___.Look(d, _373_n-uint64(1))
+		_374_copy = _out573
+		s = _out574
 		which = func() uint32 {
 			if _374_copy == uint32(0) {
 				return Companion_Default___.COPY()

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out544 *dbytes.Bytes
-	var _ = _out544
-	_out544 = dbytes.NewBytes(uint64(4096))
-	b = _out544
+	var _out546 *dbytes.Bytes
+	var _ = _out546
+	_out546 = dbytes.NewBytes(uint64(4096))
+	b = _out546
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -257,10 +257,10 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
 	var _360_sum *dbytes.Bytes
 	var _ = _360_sum
-	var _out545 *dbytes.Bytes
-	var _ = _out545
-	_out545 = dsum.Sum(b, uint64(4064))
-	_360_sum = _out545
+	var _out547 *dbytes.Bytes
+	var _ = _out547
+	_out547 = dsum.Sum(b, uint64(4064))
+	_360_sum = _out547
 	b.CopyFrom(uint64(4064), _360_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
@@ -283,16 +283,16 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _363_sum *dbytes.Bytes
 	var _ = _363_sum
-	var _out546 *dbytes.Bytes
-	var _ = _out546
-	_out546 = dsum.Sum(b, uint64(4064))
-	_363_sum = _out546
+	var _out548 *dbytes.Bytes
+	var _ = _out548
+	_out548 = dsum.Sum(b, uint64(4064))
+	_363_sum = _out548
 	var _364_sealed bool
 	var _ = _364_sealed
-	var _out547 bool
-	var _ = _out547
-	_out547 = b.EqualAt(uint64(4064), _363_sum)
-	_364_sealed = _out547
+	var _out549 bool
+	var _ = _out549
+	_out549 = b.EqualAt(uint64(4064), _363_sum)
+	_364_sealed = _out549
 	if !_364_sealed {
 		why, s = uint32(2), s
 		return why, s
@@ -307,10 +307,10 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 	}
 	var _365_ok bool
 	var _ = _365_ok
-	var _out548 bool
-	var _ = _out548
-	_out548 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_365_ok = _out548
+	var _out550 bool
+	var _ = _out550
+	_out550 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_365_ok = _out550
 	if !_365_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s

@@ -95,13 +95,13 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	txnsysm.Companion_Default___.TYield(_this.S)
 	var _300_queued bool = false
 	var _ = _300_queued
-	var _out481 bool
-	var _ = _out481
-	var _out482 bool
-	var _ = _out482
-	_out481, _out482 = _this.Grab(k, excl)
-	ok = _out481
-	_300_queued = _out482
+	var _out483 bool
+	var _ = _out483
+	var _out484 bool
+	var _ = _out484
+	_out483, _out484 = _this.Grab(k, excl)
+	ok = _out483
+	_300_queued = _out484
 	if _300_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
@@ -119,16 +119,16 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	_301_wait = k > _this.Top
 	var _302_n uint64 = 0
 	var _ = _302_n
-	var _out483 bool
-	var _ = _out483
-	var _out484 bool
-	var _ = _out484
-	var _out485 uint64
+	var _out485 bool
 	var _ = _out485
-	_out483, _out484, _out485 = _this.S.Tbl.Lock(_this.Own, k, excl, _301_wait)
-	ok = _out483
-	queued = _out484
-	_302_n = _out485
+	var _out486 bool
+	var _ = _out486
+	var _out487 uint64
+	var _ = _out487
+	_out485, _out486, _out487 = _this.S.Tbl.Lock(_this.Own, k, excl, _301_wait)
+	ok = _out485
+	queued = _out486
+	_302_n = _out487
 	if ok {
 		if _302_n > _this.Seen {
 			_this.Seen = _302_n
@@ -142,10 +142,10 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 func (_this *Txn) Granted(k uint64) {
 	var _303_n uint64
 	var _ = _303_n
-	var _out486 uint64
-	var _ = _out486
-	_out486 = _this.S.Tbl.Await(_this.Own)
-	_303_n = _out486
+	var _out488 uint64
+	var _ = _out488
+	_out488 = _this.S.Tbl.Await(_this.Own)
+	_303_n = _out488
 	if _303_n > _this.Seen {
 		_this.Seen = _303_n
 	}
@@ -161,31 +161,31 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	_304_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _305_ok bool
 	var _ = _305_ok
-	var _out487 bool
-	var _ = _out487
-	_out487 = _this.Lock(_304_k, excl)
-	_305_ok = _out487
+	var _out489 bool
+	var _ = _out489
+	_out489 = _this.Lock(_304_k, excl)
+	_305_ok = _out489
 	if !_305_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out488 *dbytes.Blk
-	var _ = _out488
-	_out488 = _this.Buf.GetBlk(_304_k)
-	b = _out488
+	var _out490 *dbytes.Blk
+	var _ = _out490
+	_out490 = _this.Buf.GetBlk(_304_k)
+	b = _out490
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out489 *dbytes.Blk
-	var _ = _out489
-	_out489 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, func() uint64 {
+	var _out491 *dbytes.Blk
+	var _ = _out491
+	_out491 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, func() uint64 {
 		if _this.From <= a && a < _this.Upto {
 			return _this.Upto - a
 		}
 		return uint64(1)
 	}())
-	b = _out489
+	b = _out491
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -213,38 +213,38 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_306_k = objectsm.Companion_Default___.Key(a, off)
 	var _307_ok bool
 	var _ = _307_ok
-	var _out490 bool
-	var _ = _out490
-	_out490 = _this.Lock(_306_k, excl)
-	_307_ok = _out490
+	var _out492 bool
+	var _ = _out492
+	_out492 = _this.Lock(_306_k, excl)
+	_307_ok = _out492
 	if !_307_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out491 *dbytes.Bytes
-	var _ = _out491
-	_out491 = _this.Buf.GetBytes(_306_k)
-	b = _out491
+	var _out493 *dbytes.Bytes
+	var _ = _out493
+	_out493 = _this.Buf.GetBytes(_306_k)
+	b = _out493
 	if b != (*dbytes.Bytes)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _308_v *dbytes.Blk
 	var _ = _308_v
-	var _out492 *dbytes.Blk
-	var _ = _out492
-	_out492 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_308_v = _out492
+	var _out494 *dbytes.Blk
+	var _ = _out494
+	_out494 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_308_v = _out494
 	if _308_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
 	var _309_c *dbytes.Bytes
 	var _ = _309_c
-	var _out493 *dbytes.Bytes
-	var _ = _out493
-	_out493 = dbytes.NewBytes(uint64(256))
-	_309_c = _out493
+	var _out495 *dbytes.Bytes
+	var _ = _out495
+	_out495 = dbytes.NewBytes(uint64(256))
+	_309_c = _out495
 	_309_c.CopyBlk(uint64(0), _308_v, off/uint64(8), uint64(256))
 	st, b = Companion_Default___.OK(), _309_c
 	return st, b
@@ -260,33 +260,33 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	_310_k = objectsm.Companion_Default___.Key(a, off)
 	var _311_ok bool
 	var _ = _311_ok
-	var _out494 bool
-	var _ = _out494
-	_out494 = _this.Lock(_310_k, excl)
-	_311_ok = _out494
+	var _out496 bool
+	var _ = _out496
+	_out496 = _this.Lock(_310_k, excl)
+	_311_ok = _out496
 	if !_311_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
 	var _312_found bool = false
 	var _ = _312_found
-	var _out495 bool
-	var _ = _out495
-	var _out496 bool
-	var _ = _out496
-	_out495, _out496 = _this.Buf.GetBit(_310_k)
-	_312_found = _out495
-	b = _out496
+	var _out497 bool
+	var _ = _out497
+	var _out498 bool
+	var _ = _out498
+	_out497, _out498 = _this.Buf.GetBit(_310_k)
+	_312_found = _out497
+	b = _out498
 	if _312_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
 	var _313_v *dbytes.Blk
 	var _ = _313_v
-	var _out497 *dbytes.Blk
-	var _ = _out497
-	_out497 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_313_v = _out497
+	var _out499 *dbytes.Blk
+	var _ = _out499
+	_out499 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_313_v = _out499
 	if _313_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
@@ -306,20 +306,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	_315_k = objectsm.Companion_Default___.Key(a, uint64(0))
 	var _316_ok bool
 	var _ = _316_ok
-	var _out498 bool
-	var _ = _out498
-	_out498 = _this.Lock(_315_k, true)
-	_316_ok = _out498
+	var _out500 bool
+	var _ = _out500
+	_out500 = _this.Lock(_315_k, true)
+	_316_ok = _out500
 	if !_316_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
 	var _317_v *dbytes.Blk
 	var _ = _317_v
-	var _out499 *dbytes.Blk
-	var _ = _out499
-	_out499 = dbytes.Freeze(b)
-	_317_v = _out499
+	var _out501 *dbytes.Blk
+	var _ = _out501
+	_out501 = dbytes.Freeze(b)
+	_317_v = _out501
 	_this.Buf.PutBlk(_315_k, _317_v)
 	st = Companion_Default___.OK()
 	return st
@@ -333,10 +333,10 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	_318_k = objectsm.Companion_Default___.Key(a, off)
 	var _319_ok bool
 	var _ = _319_ok
-	var _out500 bool
-	var _ = _out500
-	_out500 = _this.Lock(_318_k, true)
-	_319_ok = _out500
+	var _out502 bool
+	var _ = _out502
+	_out502 = _this.Lock(_318_k, true)
+	_319_ok = _out502
 	if !_319_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
@@ -354,10 +354,10 @@ func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	_320_k = objectsm.Companion_Default___.Key(a, off)
 	var _321_ok bool
 	var _ = _321_ok
-	var _out501 bool
-	var _ = _out501
-	_out501 = _this.Lock(_320_k, true)
-	_321_ok = _out501
+	var _out503 bool
+	var _ = _out503
+	_out503 = _this.Lock(_320_k, true)
+	_321_ok = _out503
 	if !_321_ok {
 		st = Companion_Default___.CONFLICT()
 		return st

@@ -72,10 +72,10 @@ func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint
 	var _ = _347_ok
 	_347_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
-		var _out532 bool
-		var _ = _out532
-		_out532 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_347_ok = _out532
+		var _out534 bool
+		var _ = _out534
+		_out534 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_347_ok = _out534
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
@@ -94,43 +94,43 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	if r != uint32(0) || ro {
 		var _348_n uint64
 		var _ = _348_n
-		var _out533 uint64
-		var _ = _out533
-		_out533 = t.Buf.Len()
-		_348_n = _out533
+		var _out535 uint64
+		var _ = _out535
+		_out535 = t.Buf.Len()
+		_348_n = _out535
 		st = func() uint32 {
 			if r == uint32(0) && _348_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out534 uint64
-		var _ = _out534
-		_out534 = commitm.Companion_Default___.Abort(t)
-		need = _out534
-		return st, need
-	}
-	var _349_ok bool
-	var _ = _349_ok
-	var _out535 bool
-	var _ = _out535
-	_out535 = w.Admit()
-	_349_ok = _out535
-	if !_349_ok {
 		var _out536 uint64
 		var _ = _out536
 		_out536 = commitm.Companion_Default___.Abort(t)
 		need = _out536
+		return st, need
+	}
+	var _349_ok bool
+	var _ = _349_ok
+	var _out537 bool
+	var _ = _out537
+	_out537 = w.Admit()
+	_349_ok = _out537
+	if !_349_ok {
+		var _out538 uint64
+		var _ = _out538
+		_out538 = commitm.Companion_Default___.Abort(t)
+		need = _out538
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out537 uint32
-	var _ = _out537
-	var _out538 uint64
-	var _ = _out538
-	_out537, _out538 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out537
-	need = _out538
+	var _out539 uint32
+	var _ = _out539
+	var _out540 uint64
+	var _ = _out540
+	_out539, _out540 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out539
+	need = _out540
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
@@ -138,28 +138,28 @@ func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint
 	var _ = st
 	var _350_need uint64 = 0
 	var _ = _350_need
-	var _out539 uint32
-	var _ = _out539
-	var _out540 uint64
-	var _ = _out540
-	_out539, _out540 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out539
-	_350_need = _out540
-	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
 	var _out541 uint32
 	var _ = _out541
-	_out541 = Companion_Default___.Await(t, st, _350_need)
+	var _out542 uint64
+	var _ = _out542
+	_out541, _out542 = Companion_Default___.Conclude(t, w, r, stable, ro)
 	st = _out541
+	_350_need = _out542
+	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
+	var _out543 uint32
+	var _ = _out543
+	_out543 = Companion_Default___.Await(t, st, _350_need)
+	st = _out543
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out542 uint32
-		var _ = _out542
-		_out542 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out542
+		var _out544 uint32
+		var _ = _out544
+		_out544 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out544
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -169,10 +169,10 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 		}()
 		var _351_need uint64
 		var _ = _351_need
-		var _out543 uint64
-		var _ = _out543
-		_out543 = commitm.Companion_Default___.Abort(t)
-		_351_need = _out543
+		var _out545 uint64
+		var _ = _out545
+		_out545 = commitm.Companion_Default___.Abort(t)
+		_351_need = _out545
 		w.Ended(false)
 	}
 	return st

@@ -150,6 +150,24 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	s.J.Mu.Unlock()
 	return b, t
 }
+func (_this *CompanionStruct_Default___) Load(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList) {
+	var ok bool = false
+	var _ = ok
+	var l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = l
+	Companion_Default___.TYield(s)
+	var _out459 bool
+	var _ = _out459
+	var _out460 *ddisk.BList
+	var _ = _out460
+	_out459, _out460 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out459
+	l = _out460
+	if ok {
+		h.Take(l)
+	}
+	return ok, l
+}
 func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
@@ -161,26 +179,24 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	var _ = bad
 	m = uint64(0)
 	bad = a
-	Companion_Default___.TYield(s)
-	var _out459 bool
-	var _ = _out459
-	var _out460 *ddisk.BList
-	var _ = _out460
-	_out459, _out460 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out459
-	l = _out460
+	var _out461 bool
+	var _ = _out461
+	var _out462 *ddisk.BList
+	var _ = _out462
+	_out461, _out462 = Companion_Default___.Load(s, h, a, n, t)
+	ok = _out461
+	l = _out462
 	if !ok {
 		return ok, l, m, bad
 	}
-	h.Take(l)
 	Companion_Default___.TYield(s)
-	var _out461 uint64
-	var _ = _out461
-	var _out462 uint64
-	var _ = _out462
-	_out461, _out462 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out461
-	bad = _out462
+	var _out463 uint64
+	var _ = _out463
+	var _out464 uint64
+	var _ = _out464
+	_out463, _out464 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out463
+	bad = _out464
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
@@ -194,14 +210,14 @@ func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l
 		_287_i = _287_i - uint64(1)
 		var _288_c *dbytes.Blk
 		var _ = _288_c
-		var _out463 *dbytes.Blk
-		var _ = _out463
-		_out463 = l.BlkAt(_287_i)
-		_288_c = _out463
-		var _out464 *dbytes.Blk
-		var _ = _out464
-		_out464 = journalreader.Companion_Default___.Lookup2(s.J, a+_287_i, t, _288_c)
-		b = _out464
+		var _out465 *dbytes.Blk
+		var _ = _out465
+		_out465 = l.BlkAt(_287_i)
+		_288_c = _out465
+		var _out466 *dbytes.Blk
+		var _ = _out466
+		_out466 = journalreader.Companion_Default___.Lookup2(s.J, a+_287_i, t, _288_c)
+		b = _out466
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -219,19 +235,19 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = _290_m
 	var _291_bad uint64 = 0
 	var _ = _291_bad
-	var _out465 bool
-	var _ = _out465
-	var _out466 *ddisk.BList
-	var _ = _out466
-	var _out467 uint64
+	var _out467 bool
 	var _ = _out467
-	var _out468 uint64
+	var _out468 *ddisk.BList
 	var _ = _out468
-	_out465, _out466, _out467, _out468 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out465
-	_289_l = _out466
-	_290_m = _out467
-	_291_bad = _out468
+	var _out469 uint64
+	var _ = _out469
+	var _out470 uint64
+	var _ = _out470
+	_out467, _out468, _out469, _out470 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out467
+	_289_l = _out468
+	_290_m = _out469
+	_291_bad = _out470
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
@@ -241,16 +257,16 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	if _290_m == uint64(0) {
 		var _292_damaged bool
 		var _ = _292_damaged
-		var _out469 bool
-		var _ = _out469
-		_out469 = journalreader.Companion_Default___.Confirm(s.J, a, t, _291_bad)
-		_292_damaged = _out469
+		var _out471 bool
+		var _ = _out471
+		_out471 = journalreader.Companion_Default___.Confirm(s.J, a, t, _291_bad)
+		_292_damaged = _out471
 		ok, b = !_292_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out470 *dbytes.Blk
-		var _ = _out470
-		_out470 = Companion_Default___.Bring(s, h, a, _289_l, _290_m, t)
-		b = _out470
+		var _out472 *dbytes.Blk
+		var _ = _out472
+		_out472 = Companion_Default___.Bring(s, h, a, _289_l, _290_m, t)
+		b = _out472
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -260,13 +276,13 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64, 
 	var _ = b
 	var _293_t uint64 = 0
 	var _ = _293_t
-	var _out471 *dbytes.Blk
-	var _ = _out471
-	var _out472 uint64
-	var _ = _out472
-	_out471, _out472 = Companion_Default___.Peek(s, h, a)
-	b = _out471
-	_293_t = _out472
+	var _out473 *dbytes.Blk
+	var _ = _out473
+	var _out474 uint64
+	var _ = _out474
+	_out473, _out474 = Companion_Default___.Peek(s, h, a)
+	b = _out473
+	_293_t = _out474
 	var _294_ok bool
 	var _ = _294_ok
 	_294_ok = true
@@ -279,25 +295,25 @@ func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64, 
 		return n
 	}()
 	for b == (*dbytes.Blk)(nil) && _294_ok {
-		var _out473 bool
-		var _ = _out473
-		var _out474 *dbytes.Blk
-		var _ = _out474
-		_out473, _out474 = Companion_Default___.Fetch(s, h, a, _295_r, _293_t)
-		_294_ok = _out473
-		b = _out474
+		var _out475 bool
+		var _ = _out475
+		var _out476 *dbytes.Blk
+		var _ = _out476
+		_out475, _out476 = Companion_Default___.Fetch(s, h, a, _295_r, _293_t)
+		_294_ok = _out475
+		b = _out476
 		if !_294_ok && uint64(1) < _295_r {
 			_294_ok = true
 		}
 		_295_r = uint64(1)
 		if _294_ok && b == (*dbytes.Blk)(nil) {
-			var _out475 *dbytes.Blk
-			var _ = _out475
-			var _out476 uint64
-			var _ = _out476
-			_out475, _out476 = Companion_Default___.Peek(s, h, a)
-			b = _out475
-			_293_t = _out476
+			var _out477 *dbytes.Blk
+			var _ = _out477
+			var _out478 uint64
+			var _ = _out478
+			_out477, _out478 = Companion_Default___.Peek(s, h, a)
+			b = _out477
+			_293_t = _out478
 		}
 	}
 	return b
@@ -318,23 +334,23 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = _297_b
 	var _298_t uint64
 	var _ = _298_t
-	var _out477 *dbytes.Blk
-	var _ = _out477
-	var _out478 uint64
-	var _ = _out478
-	_out477, _out478 = Companion_Default___.Peek(s, h, a)
-	_297_b = _out477
-	_298_t = _out478
+	var _out479 *dbytes.Blk
+	var _ = _out479
+	var _out480 uint64
+	var _ = _out480
+	_out479, _out480 = Companion_Default___.Peek(s, h, a)
+	_297_b = _out479
+	_298_t = _out480
 	if _297_b == (*dbytes.Blk)(nil) {
 		var _299_ok bool = false
 		var _ = _299_ok
-		var _out479 bool
-		var _ = _out479
-		var _out480 *dbytes.Blk
-		var _ = _out480
-		_out479, _out480 = Companion_Default___.Fetch(s, h, a, _296_m, _298_t)
-		_299_ok = _out479
-		_297_b = _out480
+		var _out481 bool
+		var _ = _out481
+		var _out482 *dbytes.Blk
+		var _ = _out482
+		_out481, _out482 = Companion_Default___.Fetch(s, h, a, _296_m, _298_t)
+		_299_ok = _out481
+		_297_b = _out482
 	}
 }
 

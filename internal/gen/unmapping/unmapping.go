@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
 	var _557_bn uint64
 	var _ = _557_bn
-	var _out855 uint64
-	var _ = _out855
-	_out855 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_557_bn = _out855
+	var _out857 uint64
+	var _ = _out857
+	_out857 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_557_bn = _out857
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
@@ -101,13 +101,13 @@ func (_this *CompanionStruct_Default___) SwapChild(x *blocktree.BlockTreeFs, txn
 	var _ = ok
 	var nb uint64 = 0
 	var _ = nb
-	var _out856 bool
-	var _ = _out856
-	var _out857 uint64
-	var _ = _out857
-	_out856, _out857 = x.Fs.AllocBlock(txn, true, near, b)
-	ok = _out856
-	nb = _out857
+	var _out858 bool
+	var _ = _out858
+	var _out859 uint64
+	var _ = _out859
+	_out858, _out859 = x.Fs.AllocBlock(txn, true, near, b)
+	ok = _out858
+	nb = _out859
 	if !ok {
 		return ok, nb
 	}
@@ -123,47 +123,47 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 	}
 	var _558_pn uint64
 	var _ = _558_pn
-	var _out858 uint64
-	var _ = _out858
-	_out858 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_558_pn = _out858
+	var _out860 uint64
+	var _ = _out860
+	_out860 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_558_pn = _out860
 	var _559_pb *dbytes.Blk
 	var _ = _559_pb
-	var _out859 *dbytes.Blk
-	var _ = _out859
-	_out859 = x.Fs.ReadBlock(txn, _558_pn, true)
-	_559_pb = _out859
+	var _out861 *dbytes.Blk
+	var _ = _out861
+	_out861 = x.Fs.ReadBlock(txn, _558_pn, true)
+	_559_pb = _out861
 	var _560_bn uint64
 	var _ = _560_bn
 	_560_bn = _559_pb.U64(uint64(8) * (j % uint64(512)))
 	var _561_t *dbytes.Bytes
 	var _ = _561_t
-	var _out860 *dbytes.Bytes
-	var _ = _out860
-	_out860 = _559_pb.Thaw()
-	_561_t = _out860
+	var _out862 *dbytes.Bytes
+	var _ = _out862
+	_out862 = _559_pb.Thaw()
+	_561_t = _out862
 	Companion_Default___.CutChild(x, txn, ip, _561_t, _558_pn, _560_bn, j, false)
 	x.CloseParent(txn, _558_pn, _561_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
 	var _562_bn uint64
 	var _ = _562_bn
-	var _out861 uint64
-	var _ = _out861
-	_out861 = x.Resolve(txn, ip, k, lev, j, true)
-	_562_bn = _out861
+	var _out863 uint64
+	var _ = _out863
+	_out863 = x.Resolve(txn, ip, k, lev, j, true)
+	_562_bn = _out863
 	var _563_b *dbytes.Blk
 	var _ = _563_b
-	var _out862 *dbytes.Blk
-	var _ = _out862
-	_out862 = x.Fs.ReadBlock(txn, _562_bn, true)
-	_563_b = _out862
+	var _out864 *dbytes.Blk
+	var _ = _out864
+	_out864 = x.Fs.ReadBlock(txn, _562_bn, true)
+	_563_b = _out864
 	var _564_e bool = false
 	var _ = _564_e
-	var _out863 bool
-	var _ = _out863
-	_out863 = Companion_Default___.NoEntries(_563_b)
-	_564_e = _out863
+	var _out865 bool
+	var _ = _out865
+	_out865 = Companion_Default___.NoEntries(_563_b)
+	_564_e = _out865
 	if !_564_e {
 		return
 	}

@@ -82,13 +82,13 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1438 uint32
-	var _ = _out1438
-	var _out1439 *dbytes.Bytes
-	var _ = _out1439
-	_out1438, _out1439 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1438
-	after = _out1439
+	var _out1440 uint32
+	var _ = _out1440
+	var _out1441 *dbytes.Bytes
+	var _ = _out1441
+	_out1440, _out1441 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1440
+	after = _out1441
 	var _999_all uint64
 	var _ = _999_all
 	_999_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1440 uint32
-	var _ = _out1440
-	var _out1441 *dbytes.Bytes
-	var _ = _out1441
-	_out1440, _out1441 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1440
-	after = _out1441
+	var _out1442 uint32
+	var _ = _out1442
+	var _out1443 *dbytes.Bytes
+	var _ = _out1443
+	_out1442, _out1443 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1442
+	after = _out1443
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1442 uint32
-	var _ = _out1442
-	var _out1443 *dbytes.Bytes
-	var _ = _out1443
-	_out1442, _out1443 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1442
-	after = _out1443
+	var _out1444 uint32
+	var _ = _out1444
+	var _out1445 *dbytes.Bytes
+	var _ = _out1445
+	_out1444, _out1445 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1444
+	after = _out1445
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -153,22 +153,22 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	after = (*dbytes.Bytes)(nil)
 	var _1003_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _1003_ip
-	var _out1444 uint32
-	var _ = _out1444
-	var _out1445 *dbytes.Bytes
-	var _ = _out1445
-	_out1444, _out1445 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1444
-	_1003_ip = _out1445
+	var _out1446 uint32
+	var _ = _out1446
+	var _out1447 *dbytes.Bytes
+	var _ = _out1447
+	_out1446, _out1447 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1446
+	_1003_ip = _out1447
 	if st != uint32(0) {
 		return st, after
 	}
 	var _1004_ty uint32
 	var _ = _1004_ty
-	var _out1446 uint32
-	var _ = _out1446
-	_out1446 = inodeformat.Companion_Default___.GetTy(_1003_ip)
-	_1004_ty = _out1446
+	var _out1448 uint32
+	var _ = _out1448
+	_out1448 = inodeformat.Companion_Default___.GetTy(_1003_ip)
+	_1004_ty = _out1448
 	if _1004_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after

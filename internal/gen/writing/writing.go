@@ -68,21 +68,21 @@ func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn
 	var _566_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = _566_b
 	if c == uint64(4096) {
-		var _out864 *dbytes.Bytes
-		var _ = _out864
-		_out864 = src.CopyOf(so)
-		_566_b = _out864
+		var _out866 *dbytes.Bytes
+		var _ = _out866
+		_out866 = src.CopyOf(so)
+		_566_b = _out866
 	} else {
 		var _567_blk *dbytes.Blk
 		var _ = _567_blk
-		var _out865 *dbytes.Blk
-		var _ = _out865
-		_out865 = x.ReadAt(txn, bn, true)
-		_567_blk = _out865
-		var _out866 *dbytes.Bytes
-		var _ = _out866
-		_out866 = _567_blk.Thaw()
-		_566_b = _out866
+		var _out867 *dbytes.Blk
+		var _ = _out867
+		_out867 = x.ReadAt(txn, bn, true)
+		_567_blk = _out867
+		var _out868 *dbytes.Bytes
+		var _ = _out868
+		_out868 = _567_blk.Thaw()
+		_566_b = _out868
 		_566_b.CopyFrom(_565_bo, src, so, c)
 	}
 	x.WriteData(txn, bn, _566_b)
@@ -91,15 +91,15 @@ func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Byte
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out867 *dbytes.Bytes
-		var _ = _out867
-		_out867 = src.CopyOf(so)
-		b = _out867
+		var _out869 *dbytes.Bytes
+		var _ = _out869
+		_out869 = src.CopyOf(so)
+		b = _out869
 	} else {
-		var _out868 *dbytes.Bytes
-		var _ = _out868
-		_out868 = dbytes.NewBytes(uint64(4096))
-		b = _out868
+		var _out870 *dbytes.Bytes
+		var _ = _out870
+		_out870 = dbytes.NewBytes(uint64(4096))
+		b = _out870
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -121,29 +121,29 @@ func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, tx
 	_568_k = pos / uint64(4096)
 	var _569_b *dbytes.Bytes
 	var _ = _569_b
-	var _out869 *dbytes.Bytes
-	var _ = _out869
-	_out869 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_569_b = _out869
+	var _out871 *dbytes.Bytes
+	var _ = _out871
+	_out871 = Companion_Default___.FirstBlock(pos, src, so, c)
+	_569_b = _out871
 	var _570_near uint64
 	var _ = _570_near
 	_570_near = uint64(0)
 	if uint64(0) < _568_k {
-		var _out870 uint64
-		var _ = _out870
-		_out870 = inodeformat.Companion_Default___.GetSlot(ip, _568_k-uint64(1))
-		_570_near = _out870
+		var _out872 uint64
+		var _ = _out872
+		_out872 = inodeformat.Companion_Default___.GetSlot(ip, _568_k-uint64(1))
+		_570_near = _out872
 	}
 	var _571_bn uint64 = 0
 	var _ = _571_bn
 	txn.Position(_568_k, false)
-	var _out871 bool
-	var _ = _out871
-	var _out872 uint64
-	var _ = _out872
-	_out871, _out872 = x.AllocRoot(txn, ip, ino, _568_k, _570_near, _569_b)
-	ok = _out871
-	_571_bn = _out872
+	var _out873 bool
+	var _ = _out873
+	var _out874 uint64
+	var _ = _out874
+	_out873, _out874 = x.AllocRoot(txn, ip, ino, _568_k, _570_near, _569_b)
+	ok = _out873
+	_571_bn = _out874
 	if bulk && ok && c == uint64(4096) {
 		txn.Bulk(_571_bn)
 	}
@@ -167,28 +167,28 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _575_pn uint64 = 0
 	var _ = _575_pn
 	txn.Position(pos/uint64(4096), true)
-	var _out873 bool
-	var _ = _out873
-	var _out874 uint64
-	var _ = _out874
-	_out873, _out874 = x.ResolveAlloc(txn, ip, ino, _572_k, _573_lev-uint64(1), _574_jp)
-	ok = _out873
-	_575_pn = _out874
+	var _out875 bool
+	var _ = _out875
+	var _out876 uint64
+	var _ = _out876
+	_out875, _out876 = x.ResolveAlloc(txn, ip, ino, _572_k, _573_lev-uint64(1), _574_jp)
+	ok = _out875
+	_575_pn = _out876
 	if !ok {
 		return ok, m
 	}
 	var _576_blk *dbytes.Blk
 	var _ = _576_blk
-	var _out875 *dbytes.Blk
-	var _ = _out875
-	_out875 = x.Fs.ReadBlock(txn, _575_pn, true)
-	_576_blk = _out875
+	var _out877 *dbytes.Blk
+	var _ = _out877
+	_out877 = x.Fs.ReadBlock(txn, _575_pn, true)
+	_576_blk = _out877
 	var _577_t *dbytes.Bytes
 	var _ = _577_t
-	var _out876 *dbytes.Bytes
-	var _ = _out876
-	_out876 = _576_blk.Thaw()
-	_577_t = _out876
+	var _out878 *dbytes.Bytes
+	var _ = _out878
+	_out878 = _576_blk.Thaw()
+	_577_t = _out878
 	var _578_near uint64
 	var _ = _578_near
 	_578_near = _575_pn
@@ -213,16 +213,16 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 		}
 		var _583_c uint64
 		var _ = _583_c
-		var _out877 uint64
-		var _ = _out877
-		_out877 = reading.Companion_Default___.Min(uint64(4096)-_579_at%uint64(4096), len_-m)
-		_583_c = _out877
+		var _out879 uint64
+		var _ = _out879
+		_out879 = reading.Companion_Default___.Min(uint64(4096)-_579_at%uint64(4096), len_-m)
+		_583_c = _out879
 		var _584_b *dbytes.Bytes
 		var _ = _584_b
-		var _out878 *dbytes.Bytes
-		var _ = _out878
-		_out878 = Companion_Default___.FirstBlock(_579_at, src, so+m, _583_c)
-		_584_b = _out878
+		var _out880 *dbytes.Bytes
+		var _ = _out880
+		_out880 = Companion_Default___.FirstBlock(_579_at, src, so+m, _583_c)
+		_584_b = _out880
 		if _581_j%uint64(512) != uint64(0) {
 			var _585_left uint64
 			var _ = _585_left
@@ -232,13 +232,13 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 			}
 		}
 		txn.Position(_580_n, false)
-		var _out879 bool
-		var _ = _out879
-		var _out880 uint64
-		var _ = _out880
-		_out879, _out880 = x.AddChild(txn, ip, _577_t, _575_pn, _581_j, true, _578_near, _584_b)
-		ok = _out879
-		_582_bn = _out880
+		var _out881 bool
+		var _ = _out881
+		var _out882 uint64
+		var _ = _out882
+		_out881, _out882 = x.AddChild(txn, ip, _577_t, _575_pn, _581_j, true, _578_near, _584_b)
+		ok = _out881
+		_582_bn = _out882
 		if !ok {
 			return ok, m
 		}
@@ -269,22 +269,22 @@ func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *
 	_588_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	var _589_pn uint64
 	var _ = _589_pn
-	var _out881 uint64
-	var _ = _out881
-	_out881 = x.Resolve(txn, ip, _586_k, _587_lev-uint64(1), _588_jp, true)
-	_589_pn = _out881
+	var _out883 uint64
+	var _ = _out883
+	_out883 = x.Resolve(txn, ip, _586_k, _587_lev-uint64(1), _588_jp, true)
+	_589_pn = _out883
 	var _590_blk *dbytes.Blk
 	var _ = _590_blk
-	var _out882 *dbytes.Blk
-	var _ = _out882
-	_out882 = x.Fs.ReadBlock(txn, _589_pn, true)
-	_590_blk = _out882
+	var _out884 *dbytes.Blk
+	var _ = _out884
+	_out884 = x.Fs.ReadBlock(txn, _589_pn, true)
+	_590_blk = _out884
 	var _591_t *dbytes.Bytes
 	var _ = _591_t
-	var _out883 *dbytes.Bytes
-	var _ = _out883
-	_out883 = _590_blk.Thaw()
-	_591_t = _out883
+	var _out885 *dbytes.Bytes
+	var _ = _out885
+	_out885 = _590_blk.Thaw()
+	_591_t = _out885
 	m = uint64(0)
 	var _592_near uint64
 	var _ = _592_near
@@ -318,19 +318,19 @@ func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *
 		}
 		var _598_b *dbytes.Bytes
 		var _ = _598_b
-		var _out884 *dbytes.Bytes
-		var _ = _out884
-		_out884 = src.CopyOf(so + m)
-		_598_b = _out884
+		var _out886 *dbytes.Bytes
+		var _ = _out886
+		_out886 = src.CopyOf(so + m)
+		_598_b = _out886
 		var _599_ok bool = false
 		var _ = _599_ok
-		var _out885 bool
-		var _ = _out885
-		var _out886 uint64
-		var _ = _out886
-		_out885, _out886 = unmapping.Companion_Default___.SwapChild(x, txn, _591_t, _589_pn, _596_bn, _595_j, _592_near, _598_b)
-		_599_ok = _out885
-		_596_bn = _out886
+		var _out887 bool
+		var _ = _out887
+		var _out888 uint64
+		var _ = _out888
+		_out887, _out888 = unmapping.Companion_Default___.SwapChild(x, txn, _591_t, _589_pn, _596_bn, _595_j, _592_near, _598_b)
+		_599_ok = _out887
+		_596_bn = _out888
 		if !_599_ok {
 			goto L6
 		}
@@ -355,10 +355,10 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 	_601_ck, _602_cj = uint64(15), uint64(0)
 	var _603_pb *dbytes.Blk
 	var _ = _603_pb
-	var _out887 *dbytes.Blk
-	var _ = _out887
-	_out887 = dbytes.ZeroBlk()
-	_603_pb = _out887
+	var _out889 *dbytes.Blk
+	var _ = _out889
+	_out889 = dbytes.ZeroBlk()
+	_603_pb = _out889
 	var _604_bulk bool
 	var _ = _604_bulk
 	_604_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
@@ -374,34 +374,34 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		_607_n = _606_pos / uint64(4096)
 		var _608_c uint64
 		var _ = _608_c
-		var _out888 uint64
-		var _ = _out888
-		_out888 = reading.Companion_Default___.Min(uint64(4096)-_606_pos%uint64(4096), len_-_600_done)
-		_608_c = _out888
-		var _609_bn uint64 = 0
-		var _ = _609_bn
-		var _out889 uint64
-		var _ = _out889
 		var _out890 uint64
 		var _ = _out890
+		_out890 = reading.Companion_Default___.Min(uint64(4096)-_606_pos%uint64(4096), len_-_600_done)
+		_608_c = _out890
+		var _609_bn uint64 = 0
+		var _ = _609_bn
 		var _out891 uint64
 		var _ = _out891
-		var _out892 *dbytes.Blk
+		var _out892 uint64
 		var _ = _out892
-		_out889, _out890, _out891, _out892 = reading.Companion_Default___.Find(x, txn, ip, _607_n, true, _601_ck, _602_cj, _603_pb)
-		_609_bn = _out889
-		_601_ck = _out890
-		_602_cj = _out891
-		_603_pb = _out892
+		var _out893 uint64
+		var _ = _out893
+		var _out894 *dbytes.Blk
+		var _ = _out894
+		_out891, _out892, _out893, _out894 = reading.Companion_Default___.Find(x, txn, ip, _607_n, true, _601_ck, _602_cj, _603_pb)
+		_609_bn = _out891
+		_601_ck = _out892
+		_602_cj = _out893
+		_603_pb = _out894
 		var _610_m uint64
 		var _ = _610_m
 		_610_m = uint64(0)
 		if _609_bn != uint64(0) && _605_swap && _608_c == uint64(4096) && uint64(12) <= _607_n {
 			_601_ck = uint64(15)
-			var _out893 uint64
-			var _ = _out893
-			_out893 = Companion_Default___.SwapRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done)
-			_610_m = _out893
+			var _out895 uint64
+			var _ = _out895
+			_out895 = Companion_Default___.SwapRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done)
+			_610_m = _out895
 			_605_swap = _610_m != uint64(0) /* dircomp */
 		}
 		if _610_m != uint64(0) {
@@ -410,22 +410,22 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 			Companion_Default___.Overwrite(x, txn, _609_bn, _606_pos, src, so+_600_done, _608_c)
 		} else if _607_n < uint64(12) {
 			_601_ck = uint64(15)
-			var _out894 bool
-			var _ = _out894
-			_out894 = Companion_Default___.FillDirect(x, txn, ip, ino, _606_pos, src, so+_600_done, _608_c, _604_bulk)
-			ok = _out894
+			var _out896 bool
+			var _ = _out896
+			_out896 = Companion_Default___.FillDirect(x, txn, ip, ino, _606_pos, src, so+_600_done, _608_c, _604_bulk)
+			ok = _out896
 			if !ok {
 				return ok
 			}
 		} else {
 			_601_ck = uint64(15)
-			var _out895 bool
-			var _ = _out895
-			var _out896 uint64
-			var _ = _out896
-			_out895, _out896 = Companion_Default___.FillRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done, _604_bulk)
-			ok = _out895
-			_608_c = _out896
+			var _out897 bool
+			var _ = _out897
+			var _out898 uint64
+			var _ = _out898
+			_out897, _out898 = Companion_Default___.FillRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done, _604_bulk)
+			ok = _out897
+			_608_c = _out898
 			if !ok {
 				return ok
 			}
@@ -447,25 +447,25 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	_612_k = positions.Companion_Default___.FlatK(_611_n)
 	var _613_bn uint64
 	var _ = _613_bn
-	var _out897 uint64
-	var _ = _out897
-	_out897 = x.Resolve(txn, ip, _612_k, positions.Companion_Default___.MaxLev(_612_k), positions.Companion_Default___.FlatJ(_611_n), true)
-	_613_bn = _out897
+	var _out899 uint64
+	var _ = _out899
+	_out899 = x.Resolve(txn, ip, _612_k, positions.Companion_Default___.MaxLev(_612_k), positions.Companion_Default___.FlatJ(_611_n), true)
+	_613_bn = _out899
 	if _613_bn == uint64(0) {
 		return
 	}
 	var _614_blk *dbytes.Blk
 	var _ = _614_blk
-	var _out898 *dbytes.Blk
-	var _ = _out898
-	_out898 = x.ReadAt(txn, _613_bn, true)
-	_614_blk = _out898
+	var _out900 *dbytes.Blk
+	var _ = _out900
+	_out900 = x.ReadAt(txn, _613_bn, true)
+	_614_blk = _out900
 	var _615_b *dbytes.Bytes
 	var _ = _615_b
-	var _out899 *dbytes.Bytes
-	var _ = _out899
-	_out899 = dbytes.NewBytes(uint64(4096))
-	_615_b = _out899
+	var _out901 *dbytes.Bytes
+	var _ = _out901
+	_out901 = dbytes.NewBytes(uint64(4096))
+	_615_b = _out901
 	_615_b.CopyBlk(uint64(0), _614_blk, uint64(0), sz%uint64(4096))
 	x.WriteData(txn, _613_bn, _615_b)
 }

@@ -86,10 +86,10 @@ func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64,
 		r = false
 		return r
 	}
-	var _out1044 bool
-	var _ = _out1044
-	_out1044 = b.EqualAt(o+uint64(4), name)
-	r = _out1044
+	var _out1046 bool
+	var _ = _out1046
+	_out1046 = b.EqualAt(o+uint64(4), name)
+	r = _out1046
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -110,25 +110,25 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 		var _ = _784_n
 		var _785_v uint64
 		var _ = _785_v
-		var _out1045 bool
-		var _ = _out1045
-		var _out1046 uint64
-		var _ = _out1046
-		var _out1047 uint64
+		var _out1047 bool
 		var _ = _out1047
-		_out1045, _out1046, _out1047 = Companion_Default___.Look(b, _782_o)
-		_783_ok = _out1045
-		_784_n = _out1046
-		_785_v = _out1047
+		var _out1048 uint64
+		var _ = _out1048
+		var _out1049 uint64
+		var _ = _out1049
+		_out1047, _out1048, _out1049 = Companion_Default___.Look(b, _782_o)
+		_783_ok = _out1047
+		_784_n = _out1048
+		_785_v = _out1049
 		if !_783_ok {
 			return found, at, len_
 		}
 		var _786_same bool
 		var _ = _786_same
-		var _out1048 bool
-		var _ = _out1048
-		_out1048 = Companion_Default___.Is(b, _782_o, _784_n, name)
-		_786_same = _out1048
+		var _out1050 bool
+		var _ = _out1050
+		_out1050 = Companion_Default___.Is(b, _782_o, _784_n, name)
+		_786_same = _out1050
 		if _786_same {
 			found, at, len_ = true, _782_o+uint64(4)+_784_n, _785_v
 			return found, at, len_
@@ -149,16 +149,16 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var _ = _788_k
 	var _789_v uint64
 	var _ = _789_v
-	var _out1049 bool
-	var _ = _out1049
-	var _out1050 uint64
-	var _ = _out1050
-	var _out1051 uint64
+	var _out1051 bool
 	var _ = _out1051
-	_out1049, _out1050, _out1051 = Companion_Default___.Look(b, o)
-	_787_is = _out1049
-	_788_k = _out1050
-	_789_v = _out1051
+	var _out1052 uint64
+	var _ = _out1052
+	var _out1053 uint64
+	var _ = _out1053
+	_out1051, _out1052, _out1053 = Companion_Default___.Look(b, o)
+	_787_is = _out1051
+	_788_k = _out1052
+	_789_v = _out1053
 	if !_787_is {
 		return ok, end
 	}
@@ -167,18 +167,18 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	_790_l = uint64(4) + _788_k + _789_v
 	var _791_same bool
 	var _ = _791_same
-	var _out1052 bool
-	var _ = _out1052
-	_out1052 = Companion_Default___.Is(b, o, _788_k, name)
-	_791_same = _out1052
+	var _out1054 bool
+	var _ = _out1054
+	_out1054 = Companion_Default___.Is(b, o, _788_k, name)
+	_791_same = _out1054
 	if _791_same {
-		var _out1053 bool
-		var _ = _out1053
-		var _out1054 uint64
-		var _ = _out1054
-		_out1053, _out1054 = Companion_Default___.Copy(b, o+_790_l, name, n, p)
-		ok = _out1053
-		end = _out1054
+		var _out1055 bool
+		var _ = _out1055
+		var _out1056 uint64
+		var _ = _out1056
+		_out1055, _out1056 = Companion_Default___.Copy(b, o+_790_l, name, n, p)
+		ok = _out1055
+		end = _out1056
 		return ok, end
 	}
 	if p+_790_l > uint64(4096) {
@@ -186,13 +186,13 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 		return ok, end
 	}
 	n.CopyFrom(p, b, o, _790_l)
-	var _out1055 bool
-	var _ = _out1055
-	var _out1056 uint64
-	var _ = _out1056
-	_out1055, _out1056 = Companion_Default___.Copy(b, o+_790_l, name, n, p+_790_l)
-	ok = _out1055
-	end = _out1056
+	var _out1057 bool
+	var _ = _out1057
+	var _out1058 uint64
+	var _ = _out1058
+	_out1057, _out1058 = Companion_Default___.Copy(b, o+_790_l, name, n, p+_790_l)
+	ok = _out1057
+	end = _out1058
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,10 +200,10 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1057 *dbytes.Bytes
-	var _ = _out1057
-	_out1057 = dbytes.NewBytes(uint64(4096))
-	n = _out1057
+	var _out1059 *dbytes.Bytes
+	var _ = _out1059
+	_out1059 = dbytes.NewBytes(uint64(4096))
+	n = _out1059
 	var _792_k uint64
 	var _ = _792_k
 	var _793_v uint64
@@ -222,13 +222,13 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	n.CopyFrom(uint64(12)+_792_k, value, uint64(0), _793_v)
 	var _795_end uint64 = 0
 	var _ = _795_end
-	var _out1058 bool
-	var _ = _out1058
-	var _out1059 uint64
-	var _ = _out1059
-	_out1058, _out1059 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_794_l)
-	ok = _out1058
-	_795_end = _out1059
+	var _out1060 bool
+	var _ = _out1060
+	var _out1061 uint64
+	var _ = _out1061
+	_out1060, _out1061 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_794_l)
+	ok = _out1060
+	_795_end = _out1061
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1060 *dbytes.Bytes
-	var _ = _out1060
-	_out1060 = dbytes.NewBytes(uint64(4096))
-	n = _out1060
+	var _out1062 *dbytes.Bytes
+	var _ = _out1062
+	_out1062 = dbytes.NewBytes(uint64(4096))
+	n = _out1062
 	n.PutU64(uint64(0), gen)
 	var _796_ok bool
 	var _ = _796_ok
 	var _797_end uint64
 	var _ = _797_end
-	var _out1061 bool
-	var _ = _out1061
-	var _out1062 uint64
-	var _ = _out1062
-	_out1061, _out1062 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_796_ok = _out1061
-	_797_end = _out1062
+	var _out1063 bool
+	var _ = _out1063
+	var _out1064 uint64
+	var _ = _out1064
+	_out1063, _out1064 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_796_ok = _out1063
+	_797_end = _out1064
 	empty = _797_end == Companion_Default___.FIRST()
 	return n, empty
 }
@@ -260,10 +260,10 @@ func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var _ = r
 	var _798_z *dbytes.Bytes
 	var _ = _798_z
-	var _out1063 *dbytes.Bytes
-	var _ = _out1063
-	_out1063 = dbytes.NewBytes(uint64(4096))
-	_798_z = _out1063
+	var _out1065 *dbytes.Bytes
+	var _ = _out1065
+	_out1065 = dbytes.NewBytes(uint64(4096))
+	_798_z = _out1065
 	var _799_o uint64
 	var _ = _799_o
 	var _800_q uint64
@@ -276,25 +276,25 @@ func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 		var _ = _802_n
 		var _803_v uint64
 		var _ = _803_v
-		var _out1064 bool
-		var _ = _out1064
-		var _out1065 uint64
-		var _ = _out1065
-		var _out1066 uint64
+		var _out1066 bool
 		var _ = _out1066
-		_out1064, _out1065, _out1066 = Companion_Default___.Look(b, _799_o)
-		_801_ok = _out1064
-		_802_n = _out1065
-		_803_v = _out1066
+		var _out1067 uint64
+		var _ = _out1067
+		var _out1068 uint64
+		var _ = _out1068
+		_out1066, _out1067, _out1068 = Companion_Default___.Look(b, _799_o)
+		_801_ok = _out1066
+		_802_n = _out1067
+		_803_v = _out1068
 		if !_801_ok {
 			goto L8
 		}
 		var _804_name *dbytes.Bytes
 		var _ = _804_name
-		var _out1067 *dbytes.Bytes
-		var _ = _out1067
-		_out1067 = dbytes.NewBytes(_802_n)
-		_804_name = _out1067
+		var _out1069 *dbytes.Bytes
+		var _ = _out1069
+		_out1069 = dbytes.NewBytes(_802_n)
+		_804_name = _out1069
 		_804_name.CopyFrom(uint64(0), b, _799_o+uint64(4), _802_n)
 		var _805_again bool
 		var _ = _805_again
@@ -302,16 +302,16 @@ func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 		var _ = _806_at
 		var _807_len uint64
 		var _ = _807_len
-		var _out1068 bool
-		var _ = _out1068
-		var _out1069 uint64
-		var _ = _out1069
-		var _out1070 uint64
+		var _out1070 bool
 		var _ = _out1070
-		_out1068, _out1069, _out1070 = Companion_Default___.Find(b, _799_o+uint64(4)+_802_n+_803_v, _804_name)
-		_805_again = _out1068
-		_806_at = _out1069
-		_807_len = _out1070
+		var _out1071 uint64
+		var _ = _out1071
+		var _out1072 uint64
+		var _ = _out1072
+		_out1070, _out1071, _out1072 = Companion_Default___.Find(b, _799_o+uint64(4)+_802_n+_803_v, _804_name)
+		_805_again = _out1070
+		_806_at = _out1071
+		_807_len = _out1072
 		if !_805_again {
 			_798_z.CopyFrom(_800_q, _804_name, uint64(0), _802_n)
 			_798_z.Set(_800_q+_802_n, uint8(0))
@@ -320,10 +320,10 @@ func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 		_799_o = _799_o + uint64(4) + _802_n + _803_v
 	}
 L8:
-	var _out1071 *dbytes.Bytes
-	var _ = _out1071
-	_out1071 = dbytes.NewBytes(_800_q)
-	r = _out1071
+	var _out1073 *dbytes.Bytes
+	var _ = _out1073
+	_out1073 = dbytes.NewBytes(_800_q)
+	r = _out1073
 	r.CopyFrom(uint64(0), _798_z, uint64(0), _800_q)
 	return r
 }
