@@ -127,8 +127,8 @@ func (c *campaign) end(m *mounttest.Mount, wait func()) error {
 		return c.endNFS(m, wait)
 	}
 	m.Kill()
+	wait() // what goes on fails; where nothing is mounted any more it would find an empty folder
 	syscall.Unmount(c.dir, syscall.MNT_DETACH)
-	wait()
 	return nil
 }
 
