@@ -2,21 +2,52 @@ package fs
 
 import (
 	"tansy/internal/gen/attributeops"
+	"tansy/internal/gen/calls"
 	"tansy/internal/gen/conversions"
 )
 
 // inodeSize is the size of a serialized inode; verified/fs/format/inode.dfy has the layout.
 const inodeSize = 256
 
-// decode returns the attributes in a serialized inode, nil for nil. It is small, to be inlined: who copies the attributes takes
+// A call is one of a client, or of the background. The attributes that the verified Call has are serialized inodes, in memory that
+// another transaction may use when this one is over.
+type call struct {
+	calls.Call
+	file            Attr // those attributes, but for the inode's number
+	before, after   Attr
+	before2, after2 Attr
+}
+
+// decode decodes the attributes.
+func (c *call) decode() {
+	c.file.decode(c.File)
+	c.before.decode(c.Before)
+	c.after.decode(c.After)
+	c.before2.decode(c.Before2)
+	c.after2.decode(c.After2)
+}
+
+func (a *Attr) decode(ip *buf) {
+	if known(ip) {
+		*a = attributes(0, ip)
+	}
+}
+
+// known tells that ip is an inode, not none.
+func known(ip *buf) bool { return ip != nil && len(ip.Data) == inodeSize }
+
+// of returns a as the attributes of inode ino, or nil if they are not known. It is small, to be inlined: who copies the attributes takes
 // nothing of the heap then.
-func decode(ino uint64, ip *buf) *Attr {
-	if ip == nil || len(ip.Data) != inodeSize {
+func (a Attr) of(ino uint64, known bool) *Attr {
+	if !known {
 		return nil
 	}
-	a := attributes(ino, ip)
+	a.Ino = ino
 	return &a
 }
+
+// attr are the attributes of the file, which is inode ino.
+func (c *call) attr(ino uint64) *Attr { return c.file.of(ino, known(c.File)) }
 
 // attributes are those in a serialized inode.
 func attributes(ino uint64, ip *buf) Attr {
@@ -29,15 +60,20 @@ func attributes(ino uint64, ip *buf) Attr {
 // What lies where in inodes and records (verified/fs/procedures/conversions.dfy).
 var converted = conversions.Companion_Default___
 
-// wcc makes weak cache consistency data of the attributes before and after.
-func wcc(ino uint64, before, after *buf) WCC {
-	w := WCC{Before: decode(ino, before)}
-	if after == before {
+// wcc is the weak cache consistency data of inode ino.
+func (c *call) wcc(ino uint64) WCC {
+	w := WCC{Before: c.before.of(ino, known(c.Before))}
+	if c.After == c.Before {
 		w.After = w.Before
 	} else {
-		w.After = decode(ino, after)
+		w.After = c.after.of(ino, known(c.After))
 	}
 	return w
+}
+
+// wcc2 is that of the second one.
+func (c *call) wcc2(ino uint64) WCC {
+	return WCC{Before: c.before2.of(ino, known(c.Before2)), After: c.after2.of(ino, known(c.After2))}
 }
 
 // cred makes r the caller c. Who gives a new one has it on the stack, if the verified code does not keep it.

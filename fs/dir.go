@@ -8,9 +8,9 @@ import (
 
 // node makes the result of an operation that finds or makes a file.
 func node(c *call, dir Handle, err error) (Node, error) {
-	n := Node{Dir: wcc(dir.Ino, c.Before, c.After)}
+	n := Node{Dir: c.wcc(dir.Ino)}
 	if err == nil {
-		a := decode(c.Ino, c.File)
+		a := c.attr(c.Ino)
 		n.Handle, n.Attr = Handle{c.Ino, a.Gen}, *a
 	}
 	return n, err
@@ -41,7 +41,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 		return
 	})
 	if err == nil && s != nil && s.Size != nil { // of a file that may have been there
-		v.changed(Handle{c.Ino, decode(c.Ino, c.File).Gen}, 0, nil)
+		v.changed(Handle{c.Ino, c.file.Gen}, 0, nil)
 	}
 	return node(&c, dir, err)
 }
@@ -102,7 +102,7 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 		return
 	})
 	v.forget(file, err)
-	return wcc(dir.Ino, c.Before, c.After), err
+	return c.wcc(dir.Ino), err
 }
 
 // Rename implements FileSystem.
@@ -115,7 +115,7 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 		return
 	})
 	v.forget(file, err)
-	return wcc(from.Ino, c.Before, c.After), wcc(to.Ino, c.Before2, c.After2), err
+	return c.wcc(from.Ino), c.wcc2(to.Ino), err
 }
 
 // Link implements FileSystem.
@@ -126,7 +126,7 @@ func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) 
 		st, again, c.File, c.Before, c.After = recorded.Link(t, v.dirs, p.index, p.record(), p.look, p.since, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
 		return
 	})
-	return decode(file.Ino, c.File), wcc(dir.Ino, c.Before, c.After), err
+	return c.attr(file.Ino), c.wcc(dir.Ino), err
 }
 
 // Readdir implements FileSystem.
@@ -152,7 +152,7 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, maxB
 		st, eof, c.File = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
 		return st
 	})
-	r := Listing{Dir: decode(dir.Ino, c.File)}
+	r := Listing{Dir: c.attr(dir.Ino)}
 	if err != nil {
 		return r, err
 	}

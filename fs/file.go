@@ -21,7 +21,7 @@ func (v *FS) Getattr(h Handle) (Attr, error) {
 	if err != nil {
 		return Attr{}, err
 	}
-	return *decode(h.Ino, c.File), nil
+	return *c.attr(h.Ino), nil
 }
 
 // Access implements FileSystem.
@@ -36,7 +36,7 @@ func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, *Attr, error) {
 	if v.refusesChanges() {
 		bits &^= accessChange
 	}
-	return bits & want, decode(h.Ino, c.File), err
+	return bits & want, c.attr(h.Ino), err
 }
 
 // accessChange are the rights of ACCESS to change something: MODIFY, EXTEND, DELETE.
@@ -57,12 +57,13 @@ func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (_ WCC, err e
 		}
 		defer func() { v.changed(h, since, err) }()
 	}
-	c := call{Ino: h.Ino}
+	var c call
+	c.Ino = h.Ino
 	err = v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Before, c.After, c.Later = recorded.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
 	})
-	return wcc(h.Ino, c.Before, c.After), err
+	return c.wcc(h.Ino), err
 }
 
 // Readlink implements FileSystem.
@@ -74,9 +75,9 @@ func (v *FS) Readlink(_ *Cred, h Handle) ([]byte, *Attr, error) {
 		return st
 	})
 	if err != nil {
-		return nil, decode(h.Ino, c.File), err
+		return nil, c.attr(h.Ino), err
 	}
-	return target.Data, decode(h.Ino, c.File), nil
+	return target.Data, c.attr(h.Ino), nil
 }
 
 // Read implements FileSystem. It returns at most MaxIO bytes.
@@ -109,9 +110,9 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 	})
 	if err != nil {
 		d.Done()
-		return nil, false, decode(h.Ino, c.File), err
+		return nil, false, c.attr(h.Ino), err
 	}
-	a := decode(h.Ino, c.File)
+	a := c.attr(h.Ino)
 	v.ahead.read(h, off, uint64(d.Len()), a.Size, v.ahead.waited(watch))
 	return d, eof, a, nil
 }
@@ -123,9 +124,10 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	vc := cred(new(vcred), who)
 	src := dbytes.Source(data)
 	defer src.LetGo()
-	c := call{Ino: h.Ino}
+	var c call
+	c.Ino = h.Ino
 	c.Make(procWrite, uint32(how), v.deferred, uint64(len(data)))
-	done := Stability(writing.Committed(&c))
+	done := Stability(writing.Committed(&c.Call))
 	if done == Unstable && c.N > freeStream {
 		lockorder.Wait[lockorder.Streams]()
 		v.streams <- struct{}{}
@@ -136,13 +138,13 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	since := v.changing(who, h)
 	err := v.serve(&c, func(t *txn) uint32 {
 		sec, nsec := v.now()
-		return writing.Store(&c, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
+		return writing.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
 	})
 	v.changed(h, since, err)
 	if err != nil {
-		return 0, done, wcc(h.Ino, c.Before, c.After), err
+		return 0, done, c.wcc(h.Ino), err
 	}
-	return writing.Count(&c), done, wcc(h.Ino, c.Before, c.After), nil
+	return writing.Count(&c.Call), done, c.wcc(h.Ino), nil
 }
 
 // What is stored of a WRITE, and what its reply says of that (verified/fs/exec/write.dfy).
@@ -170,7 +172,8 @@ func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	if err != nil {
 		return WCC{}, err
 	}
-	return wcc(h.Ino, c.File, c.File), nil
+	a := c.attr(h.Ino)
+	return WCC{a, a}, nil
 }
 
 // Sync makes everything durable that was changed so far. It costs no barrier if that is already so.

@@ -140,7 +140,7 @@ func (v *FS) shrink(c *call) (next uint32) {
 		done = procedurebase.Companion_Default___.Shrink(t, v.dirs, c.Ino, v.freeStep)
 		return 0
 	})
-	return then.Shrunk(c, step.Status, done)
+	return then.Shrunk(&c.Call, step.Status, done)
 }
 
 // A search is for room for a call that found none. What waits to be freed is room, too; each time more of it is.

@@ -256,7 +256,8 @@ func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) 
 		}
 	}()
 	err = v.sys.Perform(decisions.ReadOnly(c.P), op, func(t *txnm.Txn, w *txn, cut, r uint32) (again bool, st uint32) {
-		next, st = then.Ended(c, t, w, cut, r)
+		next, st = then.Ended(&c.Call, t, w, cut, r)
+		c.decode()
 		return next == then.AGAIN(), st
 	})
 	return next, err
@@ -279,7 +280,6 @@ const (
 type (
 	txn   = dtxn.Txn
 	buf   = dbytes.Bytes
-	call  = calls.Call
 	vcred = permissions.Cred
 )
 

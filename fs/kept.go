@@ -96,7 +96,7 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 		return st
 	})
 	v.came(open.Ino, first, err)
-	return wcc(dir.Ino, c.Before, c.After), err
+	return c.wcc(dir.Ino), err
 }
 
 // RenameOpen is Keep of file open, and Rename, in one transaction.
@@ -110,7 +110,7 @@ func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toNa
 		return st
 	})
 	v.came(open.Ino, first, err)
-	return wcc(from.Ino, c.Before, c.After), wcc(to.Ino, c.Before2, c.After2), err
+	return c.wcc(from.Ino), c.wcc2(to.Ino), err
 }
 
 // Tmpfile makes a regular file without a name, kept. Directory dir says where on the volume, and of which group if it is setgid.

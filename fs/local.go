@@ -34,7 +34,8 @@ func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) (err error) {
 	since := v.changing(who, h)
 	defer func() { v.changed(h, since, err) }()
 	for {
-		c := call{Ino: h.Ino}
+		var c call
+		c.Ino = h.Ino
 		c.Make(decisions.LOCAL(), 0, v.deferred, n)
 		err := v.serve(&c, func(t *txn) uint32 {
 			sec, nsec := v.now()
@@ -78,7 +79,8 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
 	since := v.changing(who, h)
 	defer func() { v.changed(h, since, err) }()
 	for lo < hi {
-		c := call{Ino: h.Ino}
+		var c call
+		c.Ino = h.Ino
 		c.Make(decisions.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
 		err := v.serve(&c, func(t *txn) (st uint32) {

@@ -61,12 +61,12 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	var c call
 	c.Make(procGetattr, 0, v.deferred, 0)
 	_, err := v.transact(&c, func(t *txn) uint32 {
-		a := decode(rootIno, f.GetInode(t, rootIno, false))
+		a := attributes(rootIno, f.GetInode(t, rootIno, false))
 		if a.Type != Directory || a.Nlink < 2 {
 			return uint32(ErrServerFault)
 		}
 		v.root = Handle{rootIno, a.Gen}
-		if decode(keptHead, f.GetInode(t, keptHead, false)).Size != 0 {
+		if attributes(keptHead, f.GetInode(t, keptHead, false)).Size != 0 {
 			v.xattrs.found()
 		}
 		return 0

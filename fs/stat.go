@@ -27,7 +27,7 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	if err != nil {
 		s = Stat{}
 	}
-	return s, decode(h.Ino, c.File), err
+	return s, c.attr(h.Ino), err
 }
 
 // count counts what is free, and of the blocks no more than the host has room for.
@@ -92,7 +92,7 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 		}
 		return st
 	})
-	return i, decode(h.Ino, c.File), err
+	return i, c.attr(h.Ino), err
 }
 
 // Pathconf implements FileSystem.
@@ -106,5 +106,5 @@ func (v *FS) Pathconf(h Handle) (l Pathconf, a *Attr, err error) {
 		}
 		return st
 	})
-	return l, decode(h.Ino, c.File), err
+	return l, c.attr(h.Ino), err
 }

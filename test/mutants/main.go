@@ -45,7 +45,7 @@ var (
 	rules         = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
 	pools         = []string{"./internal/extern/dbytes", "-run", "Pool|Retain|Source"}
 	writeMemory   = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "./fs", "-run", "Pool|Retain|Source|WriteMemory"}
-	caches        = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "-run", "Cache|Hold|Take|Recycle|Any"}
+	caches        = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "-run", "Cache|Hold|Small|Take|Recycle|Any"}
 	lends         = []string{"./txn/dtxn", "./internal/extern/dbytes", "./internal/extern/dlog", "./oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
 	volumes       = []string{"./server", "./cmd/tansy", "-run", "Volume"}
 	checks        = []string{"./check", "-short"}

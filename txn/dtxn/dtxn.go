@@ -234,7 +234,7 @@ func (s *System) Broken() error { return s.j.Broken() }
 type Txn struct {
 	s        *System
 	t        *txnm.Txn
-	hold     *dlog.Hold // of the blocks that it has read: they may be seen up to its end
+	hold     *dlog.Hold // of the blocks that it has read, which may be seen up to its end, and of its copies
 	readOnly bool
 	failed   error         // why the transaction can only be aborted
 	first    []want        // locks to take first: those met in conflicts
@@ -331,6 +331,7 @@ func (s *System) begin(readOnly bool) *Txn {
 func (t *Txn) put(st uint32) error {
 	err := t.result(st)
 	t.first, t.readOnly = t.first[:0], false
+	t.hold.EndSmall()
 	t.s.pool.Put(t)
 	return err
 }
@@ -402,7 +403,7 @@ func (t *Txn) Admit() bool {
 	if !t.admit() {
 		return false
 	}
-	t.hold.End() // here, for below it may wait long
+	t.hold.EndSeen() // here, for below it may wait long
 	for i := range t.gated {
 		if t.gated[i] = len(t.bits[i]) > 0; t.gated[i] {
 			t.s.alloc[i].gate.RLock()
@@ -521,6 +522,9 @@ func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
 	t.check(err)
 	return b
 }
+
+// Copy returns a mutable copy of b, to be written or dropped before the transaction is over.
+func (t *Txn) Copy(b *dbytes.Blk) *dbytes.Bytes { return t.hold.Copy(b) }
 
 // ReadBit returns bit off of blkno.
 func (t *Txn) ReadBit(blkno, off uint64, excl bool) bool {

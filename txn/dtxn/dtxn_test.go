@@ -70,6 +70,8 @@ func inodeAt(i uint64) (blkno, off uint64) { return inodeTab + i/16, i % 16 * 20
 // TestDeclarations compares random transactions, one at a time, with the
 // contract in txn.s.dfy: a plain map from objects to values, restored on abort.
 func TestDeclarations(t *testing.T) {
+	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
+	dbytes.Poison = true
 	r := seeded(t)(0)
 	s := newSystem(t)
 	type obj struct {
@@ -112,9 +114,11 @@ func TestDeclarations(t *testing.T) {
 					if r.IntN(3) == 0 {
 						x.Ahead(o.blkno, r.Uint64N(9))
 					}
-					got = x.ReadBlock(o.blkno, excl).Thaw().Data
+					was := x.ReadBlock(o.blkno, excl)
+					got = was.Thaw().Data
 					if write {
-						b := &dbytes.Bytes{Data: append([]byte(nil), v...)}
+						b := x.Copy(was)
+						copy(b.Data, v)
 						if r.IntN(2) == 0 {
 							x.Bulk(o.blkno)
 						}

@@ -37,10 +37,9 @@ module {:extern "dbuf"} BufS {
       requires k in m ==> ObjOk(KBlock, m[k])
       ensures (b != null) == (k in m)
       ensures b != null ==> m[k] == ObjData(b.v)
-    method {:extern "GetBytes"} GetBytes(k: uint64) returns (b: Bytes?)
-      requires k in m ==> ObjOk(KInode, m[k])
-      ensures (b != null) == (k in m)
-      ensures b != null ==> fresh(b) && m[k] == ObjData(b.data)
+    method {:extern "GetBytes"} GetBytes(k: uint64, b: Bytes) returns (found: bool)
+      requires (k in m ==> ObjOk(KInode, m[k])) && |b.data| == 256
+      modifies b ensures found == (k in m) && if found then m[k] == ObjData(b.data) else b.data == old(b.data)
     method {:extern "GetBit"} GetBit(k: uint64) returns (found: bool, v: bool)
       requires k in m ==> ObjOk(KBit, m[k])
       ensures found == (k in m)

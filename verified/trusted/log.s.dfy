@@ -109,6 +109,10 @@ module {:extern "dlog"} LogS {
   class {:extern "Hold"} Hold {
     method {:extern "Keep"} Keep(ghost mu: Mutex, c: Cache, b: Blk) requires mu.Inside() && (Lasts(this, b) || c.Shows(b) || exists m: BMap :: m.Shows(b)) ensures Lasts(this, b)
     method {:extern "Take"} Take(l: BList) requires !l.taken modifies l ensures l.taken && forall b: Blk :: l.Shows(b) ==> Lasts(this, b)
+    // 256 bytes, which hold anything; their memory is used again when the results of the transaction's procedure have been looked at; tested: dlog.TestSmall
+    method {:extern "Small"} Small() returns (b: Bytes) ensures fresh(b) && |b.data| == 256
+    // a mutable copy, which may be seen until the transaction is over, and as long as a BMap has it; tested: dlog.TestHoldCopy
+    method {:extern "Copy"} Copy(b: Blk) returns (c: Bytes) ensures fresh(c) && c.data == b.v
   }
   predicate {:axiom} Lasts(h: Hold, b: Blk)           // b may be seen until h ends
   // A bounded cache: it may forget at any time, and remembers nothing else than what was put there.

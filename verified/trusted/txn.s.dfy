@@ -72,6 +72,8 @@ module {:extern "dtxn"} TxnS {
     method {:extern "ReadBit"} ReadBit(blkno: uint64, off: uint64, excl: bool) returns (b: bool)
       requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
       ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjBit(b)
+    // a mutable copy
+    method {:extern "Copy"} Copy(b: Blk) returns (c: Bytes) ensures fresh(c) && c.data == b.v
     // copies b
     method {:extern "WriteInode"} WriteInode(blkno: uint64, off: uint64, b: Bytes)
       modifies jrnl

@@ -217,7 +217,7 @@ module CommitM {
       } else {
         var c, _ := Lookup(t.s.j, a);
         if c == null { assert k in m && KeyBlk(k) == a; return false, a; }
-        var w := c.Thaw();
+        var w := t.hold.Copy(c);
         i := Splice1(t, i, a, w);
         ghost var wd := w.data;
         var f := Freeze(w);

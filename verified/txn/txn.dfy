@@ -224,14 +224,14 @@ module TxnM {
       var k := Key(a, off);
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, null; }
-      b := buf.GetBytes(k);
-      if b != null { Note(k, ObjData(b.data)); return OK, b; }
+      var c := hold.Small();
+      var found := buf.GetBytes(k, c);
+      if found { Note(k, ObjData(c.data)); return OK, c; }
       var v := Latest(s, own, hold, a, 1);
       if v == null { return IOERR, null; }
       ghost var o := ObjData(v.v[off as int / 8 .. off as int / 8 + 256]);
       assert View(k) == o;
       Note(k, o);
-      var c := NewBytes(256);
       c.CopyBlk(0, v, off / 8, 256);
       assert c.data == o.bs;
       return OK, c;

@@ -14,6 +14,7 @@ type Buf struct {
 	objs  []object
 	index map[uint64]int // positions in objs, when it is long
 	order []entry        // objs by key, after Sort
+	idle  [][]byte       // memory for values of 256 bytes
 }
 
 type entry struct {
@@ -34,6 +35,9 @@ const blockBits = 32768
 // indexFrom is the number of objects from which on a map finds them.
 const indexFrom = 12
 
+// maxIdle is the most values of 256 bytes of which the memory is kept.
+const maxIdle = 16
+
 // NewBuf returns an empty buffer.
 func NewBuf() *Buf { return &Buf{} }
 
@@ -41,6 +45,11 @@ func NewBuf() *Buf { return &Buf{} }
 func (b *Buf) Clear() {
 	if len(b.objs) >= indexFrom {
 		clear(b.index)
+	}
+	for _, x := range b.objs[:min(len(b.objs), maxIdle)] {
+		if x.p != nil && len(b.idle) < maxIdle {
+			b.idle = append(b.idle, x.p)
+		}
 	}
 	if cap(b.objs) > 4096 { // do not keep what one large transaction needed
 		b.objs, b.index, b.order = nil, nil, nil
@@ -97,7 +106,11 @@ func (b *Buf) PutBlk(k uint64, v *dbytes.Blk) { *b.slot(k) = object{key: k, blk:
 // PutBytes makes a copy of v the value of k.
 func (b *Buf) PutBytes(k uint64, v *dbytes.Bytes) {
 	x := b.slot(k)
-	*x = object{key: k, p: append(x.p[:0], v.Data...)}
+	p := x.p
+	if n := len(b.idle) - 1; p == nil && n >= 0 {
+		p, b.idle = b.idle[n], b.idle[:n]
+	}
+	*x = object{key: k, p: append(p[:0], v.Data...)}
 }
 
 // PutBit makes the bit v the value of k.
@@ -111,12 +124,14 @@ func (b *Buf) GetBlk(k uint64) *dbytes.Blk {
 	return nil
 }
 
-// GetBytes returns a copy of the bytes at k, or nil.
-func (b *Buf) GetBytes(k uint64) *dbytes.Bytes {
-	if x := b.find(k); x != nil {
-		return &dbytes.Bytes{Data: slices.Clone(x.p)}
+// GetBytes copies the bytes at k to v, if there are any.
+func (b *Buf) GetBytes(k uint64, v *dbytes.Bytes) (found bool) {
+	x := b.find(k)
+	if x == nil {
+		return false
 	}
-	return nil
+	copy(v.Data, x.p)
+	return true
 }
 
 // GetBit returns the bit at k, if there is one.

@@ -50,13 +50,18 @@ func TestDeclarations(t *testing.T) {
 					m[k] = v
 				}
 			case 1:
-				x := b.GetBytes(k)
-				if (x != nil) != in || in && !bytes.Equal(x.Data, old) {
+				x, was := dbytes.NewBytes(256), make([]byte, 256)
+				for i := range x.Data {
+					x.Data[i] = byte(i)
+				}
+				copy(was, x.Data)
+				if in {
+					was = old
+				}
+				if b.GetBytes(k, x) != in || !bytes.Equal(x.Data, was) {
 					t.Fatal("GetBytes")
 				}
-				if in {
-					x.Data[0]++ // it is the caller's
-				}
+				x.Data[0]++ // it is the caller's
 				if write {
 					w := &dbytes.Bytes{Data: slices.Clone(v)}
 					b.PutBytes(k, w)

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The blocks that WRITEs bring lie outside of Go's heap, where the garbage collector neither finds nor counts them: in
+// The blocks that are written lie outside of Go's heap, where the garbage collector neither finds nor counts them: in
 // a stream of writes they are nearly all of what is allocated, and a collector that has to keep up with the network
 // needs a third of the processors, and all the memory that it may take.
 //
 // So it is counted who may see such a block, and when nobody may, its memory is used again. Those are
-//   - who made it (Source), until the WRITE is over;
+//   - who made it: of what a WRITE brings (Source), until the WRITE is over; of what a transaction changes (dlog.Hold.Copy), until
+//     the transaction is;
 //   - each map of blocks that has it (dlog.BMap), until it is cleared or dropped: what is being written by the logger
 //     or the installer lies in maps that do not change meanwhile;
 //   - each Hold that it is kept for (dlog.Hold): who has got it from such a map under the journal's mutex, and sees it
@@ -189,11 +190,22 @@ func (b *Bytes) LetGo() {
 func (b *Bytes) CopyOf(so uint64) *Bytes {
 	from := b.Data[so : so+BlkSize]
 	if b.copies != nil {
-		if k := writes.get(); k != nil {
-			copy(k.v[:], from)
+		if k := Copy(BlkOf(from)); k != nil {
 			b.copies.blocks = append(b.copies.blocks, k)
-			return &Bytes{Data: k.v[:]}
+			return k.Melt()
 		}
 	}
 	return &Bytes{Data: append([]byte(nil), from...)} // append does not clear it first
 }
+
+// Copy returns a copy of b outside of Go's heap, retained once, or nil if there is no room.
+func Copy(b *Blk) *Blk {
+	k := writes.get()
+	if k != nil {
+		*k = *b
+	}
+	return k
+}
+
+// Melt returns b as a buffer. Nobody else has it.
+func (b *Blk) Melt() *Bytes { return &Bytes{Data: b.v[:]} }

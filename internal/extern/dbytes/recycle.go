@@ -96,8 +96,16 @@ func Spoil(run []Blk) {
 		return
 	}
 	for i := range run {
-		for k := range run[i].v {
-			run[i].v[k] = 0xDB
-		}
+		SpoilBytes(run[i].v[:])
+	}
+}
+
+// SpoilBytes is Spoil for other memory.
+func SpoilBytes(b []byte) {
+	if !Poison {
+		return
+	}
+	for i := range b {
+		b[i] = 0xDB
 	}
 }

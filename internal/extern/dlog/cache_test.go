@@ -1,8 +1,10 @@
 package dlog
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -158,6 +160,71 @@ func testCache(t *testing.T, seed uint64, slots, keep int) {
 
 // The memory of a block that is not kept is used again, that of one that is kept is not; and a block of other
 // memory may be kept, too.
+// TestSmall: what Small returns is the caller's own up to EndSmall, also of more than are kept; a Hold of it passes none on.
+func TestSmall(t *testing.T) {
+	poison(t)
+	h, to := NewHold(), NewHold()
+	for range 3 {
+		var all []*dbytes.Bytes
+		for i := range byte(3 * maxSmall) {
+			b := h.Small()
+			if len(b.Data) != 256 {
+				t.Fatal(len(b.Data))
+			}
+			copy(b.Data, bytes.Repeat([]byte{i}, 256))
+			all = append(all, b)
+		}
+		h.Pass(to)
+		to.End()
+		h.End()
+		for i, b := range all {
+			if string(b.Data) != strings.Repeat(string([]byte{byte(i)}), 256) {
+				t.Errorf("number %d changed", i)
+			}
+		}
+		h.EndSmall()
+		if all[0].Data[0] == 0 {
+			t.Error("what nobody sees is not spoiled")
+		}
+	}
+	if testing.AllocsPerRun(100, func() { h.Small(); h.EndSmall() }) > 0 {
+		t.Error("its memory is not used again")
+	}
+}
+
+// TestHoldCopy: a copy stays until the Hold ends, or longer if a map has it, but not longer than that.
+func TestHoldCopy(t *testing.T) {
+	poison(t)
+	h, m, b := NewHold(), NewBMap(), block(1)
+	x, y := h.Copy(b), h.Copy(b)
+	if x.Data[0] ^= 1; *b != *block(1) || y.Data[0] != b.Data()[0] {
+		t.Fatal("a copy is not the caller's own")
+	}
+	seen := y.Data
+	m.Put(5, dbytes.Freeze(x))
+	want := *m.Get(5)
+	h.EndSeen()
+	if *dbytes.BlkOf(seen) != *b {
+		t.Error("a copy is spoiled before the Hold ends")
+	}
+	h.End()
+	if *dbytes.BlkOf(seen) == *b {
+		t.Error("the memory of a copy that nobody sees is not used again")
+	}
+	for range 3000 { // more than there are in all
+		h.Copy(b)
+	}
+	if *m.Get(5) != want {
+		t.Error("a copy that a map has is spoiled")
+	}
+	h.End()
+	k := m.Get(5)
+	m.Clear()
+	if *k == want {
+		t.Error("the memory of a copy that a map had is not used again")
+	}
+}
+
 func TestHold(t *testing.T) {
 	poison(t)
 	c := newCache(minCache, allocate)

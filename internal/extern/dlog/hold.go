@@ -12,8 +12,15 @@ type Hold struct {
 	cache *Cache
 	slots []uint32       // of cache, that are kept
 	blks  []*dbytes.Blk  // others, that are retained
+	made  []*dbytes.Blk  // copies, that are retained
 	runs  [][]dbytes.Blk // that were taken
+
+	small []*dbytes.Bytes // of 256 bytes; so many of the first
+	lent  int             // were given out
 }
+
+// maxSmall is the most of them that are kept.
+const maxSmall = 16
 
 // NewHold returns a Hold of nothing.
 func NewHold() *Hold { return &Hold{} }
@@ -44,8 +51,43 @@ func (h *Hold) Take(l *ddisk.BList) {
 	}
 }
 
-// Pass gives all that h has to a Hold that has nothing.
-func (h *Hold) Pass(to *Hold) { *h, *to = *to, *h }
+// Copy returns a mutable copy of b, which is the caller's, and that of whoever it passes it to, up to End.
+func (h *Hold) Copy(b *dbytes.Blk) *dbytes.Bytes {
+	c := dbytes.Copy(b)
+	if c == nil {
+		return b.Thaw()
+	}
+	h.made = append(h.made, c)
+	return c.Melt()
+}
+
+// Small returns 256 bytes that hold anything. They are the caller's up to EndSmall.
+func (h *Hold) Small() *dbytes.Bytes {
+	if h.lent == len(h.small) {
+		if h.lent == maxSmall {
+			return dbytes.NewBytes(256)
+		}
+		h.small = append(h.small, dbytes.NewBytes(256))
+	}
+	h.lent++
+	return h.small[h.lent-1]
+}
+
+// EndSmall says that nobody sees what Small returned any more.
+func (h *Hold) EndSmall() {
+	for _, b := range h.small[:h.lent] {
+		dbytes.SpoilBytes(b.Data)
+	}
+	h.lent = 0
+}
+
+// Pass gives all blocks that h has kept or taken to a Hold that has none.
+func (h *Hold) Pass(to *Hold) {
+	h.cache, to.cache = to.cache, h.cache
+	h.slots, to.slots = to.slots, h.slots
+	h.blks, to.blks = to.blks, h.blks
+	h.runs, to.runs = to.runs, h.runs
+}
 
 // Len is how many blocks it has.
 func (h *Hold) Len() int {
@@ -56,8 +98,18 @@ func (h *Hold) Len() int {
 	return n
 }
 
-// End ends the Hold: nobody sees a block of it any more. It may be used again.
-func (h *Hold) End() { h.EndSince(Mark{}) }
+// End ends the Hold: nobody sees a block of it any more, nor a copy but where a map has it. It may be used again.
+func (h *Hold) End() {
+	h.EndSeen()
+	for _, c := range h.made {
+		dbytes.Release(c)
+	}
+	clear(h.made)
+	h.made = h.made[:0]
+}
+
+// EndSeen ends the Hold but for the copies.
+func (h *Hold) EndSeen() { h.EndSince(Mark{}) }
 
 // Mark is a point in time for a Hold.
 type Mark struct{ slots, blks, runs int }

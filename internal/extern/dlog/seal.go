@@ -153,7 +153,7 @@ func (s *Seal) Sign(sq, dur, pos uint64, bm, hm *BMap) (*dbytes.Blk, *Codes) {
 	prints := s.prints(s.aead, sq, bm.blks, hm.blks, hm.addrs)
 	tag := tagOf(s.aead, sq, dataIndex, prints)
 	copy(b[dataTag:], tag[:])
-	tag = tagOfDesc(s.aead, sq, b)
+	tag = tagOf(s.aead, sq, 0, b) // as tagOfDesc: where it goes there are zeros yet
 	copy(b[descTag:], tag[:])
 	c := NewCodes()
 	s.addCodes(c, hm.addrs, prints[tagSize*len(bm.blks):])

@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _525_cs uint64
-	var _ = _525_cs
-	var _526_cns uint32
-	var _ = _526_cns
-	var _out832 uint64
-	var _ = _out832
-	var _out833 uint32
-	var _ = _out833
-	_out832, _out833 = inodeformat.Companion_Default___.GetCtime(ip)
-	_525_cs = _out832
-	_526_cns = _out833
-	if _525_cs < s || _525_cs == s && _526_cns < ns {
+	var _528_cs uint64
+	var _ = _528_cs
+	var _529_cns uint32
+	var _ = _529_cns
+	var _out834 uint64
+	var _ = _out834
+	var _out835 uint32
+	var _ = _out835
+	_out834, _out835 = inodeformat.Companion_Default___.GetCtime(ip)
+	_528_cs = _out834
+	_529_cns = _out835
+	if _528_cs < s || _528_cs == s && _529_cns < ns {
 		return ts, tns
 	}
-	if _526_cns < uint32(999999999) {
-		ts, tns = _525_cs, _526_cns+uint32(1)
-	} else if _525_cs < uint64(18446744073709551615) {
-		ts, tns = _525_cs+uint64(1), uint32(0)
+	if _529_cns < uint32(999999999) {
+		ts, tns = _528_cs, _529_cns+uint32(1)
+	} else if _528_cs < uint64(18446744073709551615) {
+		ts, tns = _528_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _525_cs, _526_cns
+		ts, tns = _528_cs, _529_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _527_size uint64
-	var _ = _527_size
-	var _out834 uint64
-	var _ = _out834
-	_out834 = inodeformat.Companion_Default___.GetSize(ip)
-	_527_size = _out834
-	var _528_n uint64
-	var _ = _528_n
-	var _out835 uint64
-	var _ = _out835
-	_out835 = inodeformat.Companion_Default___.GetUsed(ip)
-	_528_n = _out835
-	if uint64(549755813888) < _527_size {
+	var _530_size uint64
+	var _ = _530_size
+	var _out836 uint64
+	var _ = _out836
+	_out836 = inodeformat.Companion_Default___.GetSize(ip)
+	_530_size = _out836
+	var _531_n uint64
+	var _ = _531_n
+	var _out837 uint64
+	var _ = _out837
+	_out837 = inodeformat.Companion_Default___.GetUsed(ip)
+	_531_n = _out837
+	if uint64(549755813888) < _530_size {
 		x = uint64(0)
 		return x
 	}
-	var _529_all uint64
-	var _ = _529_all
-	_529_all = (_527_size + uint64(4095)) / uint64(4096)
-	if _529_all < _528_n {
-		_528_n = _529_all
+	var _532_all uint64
+	var _ = _532_all
+	_532_all = (_530_size + uint64(4095)) / uint64(4096)
+	if _532_all < _531_n {
+		_531_n = _532_all
 	}
-	x = uint64(4096) * _528_n
+	x = uint64(4096) * _531_n
 	return x
 }
 

@@ -74,25 +74,25 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 		bn = _out807
 		return bn
 	}
-	var _515_pb *dbytes.Blk
-	var _ = _515_pb
+	var _516_pb *dbytes.Blk
+	var _ = _516_pb
 	var _out808 *dbytes.Blk
 	var _ = _out808
 	_out808 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_515_pb = _out808
-	bn = _515_pb.U64(uint64(8) * (j % uint64(512)))
+	_516_pb = _out808
+	bn = _516_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _516_pn uint64
-	var _ = _516_pn
+	var _517_pn uint64
+	var _ = _517_pn
 	var _out809 uint64
 	var _ = _out809
 	_out809 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_516_pn = _out809
-	if _516_pn == uint64(0) {
+	_517_pn = _out809
+	if _517_pn == uint64(0) {
 		var _out810 *dbytes.Blk
 		var _ = _out810
 		_out810 = dbytes.ZeroBlk()
@@ -100,7 +100,7 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	} else {
 		var _out811 *dbytes.Blk
 		var _ = _out811
-		_out811 = _this.Fs.ReadBlock(txn, _516_pn, excl)
+		_out811 = _this.Fs.ReadBlock(txn, _517_pn, excl)
 		pb = _out811
 	}
 	return pb
@@ -163,71 +163,83 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		_out816 = inodeformat.Companion_Default___.GetSlot(ip, k)
 		bn = _out816
 		if bn == uint64(0) {
-			var _517_near uint64
-			var _ = _517_near
+			var _518_near uint64
+			var _ = _518_near
 			var _out817 uint64
 			var _ = _out817
 			_out817 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_517_near = _out817
-			var _518_z *dbytes.Bytes
-			var _ = _518_z
-			var _out818 *dbytes.Bytes
+			_518_near = _out817
+			var _519_none *dbytes.Blk
+			var _ = _519_none
+			var _out818 *dbytes.Blk
 			var _ = _out818
-			_out818 = dbytes.NewBytes(uint64(4096))
-			_518_z = _out818
-			var _out819 bool
+			_out818 = dbytes.ZeroBlk()
+			_519_none = _out818
+			var _520_z *dbytes.Bytes
+			var _ = _520_z
+			var _out819 *dbytes.Bytes
 			var _ = _out819
-			var _out820 uint64
+			_out819 = txn.Copy(_519_none)
+			_520_z = _out819
+			var _out820 bool
 			var _ = _out820
-			_out819, _out820 = _this.AllocRoot(txn, ip, ino, k, _517_near, _518_z)
-			ok = _out819
-			bn = _out820
+			var _out821 uint64
+			var _ = _out821
+			_out820, _out821 = _this.AllocRoot(txn, ip, ino, k, _518_near, _520_z)
+			ok = _out820
+			bn = _out821
 		}
 		return ok, bn
 	}
-	var _519_pn uint64 = 0
-	var _ = _519_pn
-	var _out821 bool
-	var _ = _out821
-	var _out822 uint64
+	var _521_pn uint64 = 0
+	var _ = _521_pn
+	var _out822 bool
 	var _ = _out822
-	_out821, _out822 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out821
-	_519_pn = _out822
+	var _out823 uint64
+	var _ = _out823
+	_out822, _out823 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out822
+	_521_pn = _out823
 	if !ok {
 		return ok, bn
 	}
-	var _520_pb *dbytes.Blk
-	var _ = _520_pb
-	var _out823 *dbytes.Blk
-	var _ = _out823
-	_out823 = _this.Fs.ReadBlock(txn, _519_pn, true)
-	_520_pb = _out823
-	bn = _520_pb.U64(uint64(8) * (j % uint64(512)))
+	var _522_pb *dbytes.Blk
+	var _ = _522_pb
+	var _out824 *dbytes.Blk
+	var _ = _out824
+	_out824 = _this.Fs.ReadBlock(txn, _521_pn, true)
+	_522_pb = _out824
+	bn = _522_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _521_t *dbytes.Bytes
-		var _ = _521_t
-		var _out824 *dbytes.Bytes
-		var _ = _out824
-		_out824 = _520_pb.Thaw()
-		_521_t = _out824
-		var _522_z *dbytes.Bytes
-		var _ = _522_z
+		var _523_t *dbytes.Bytes
+		var _ = _523_t
 		var _out825 *dbytes.Bytes
 		var _ = _out825
-		_out825 = dbytes.NewBytes(uint64(4096))
-		_522_z = _out825
-		var _out826 bool
+		_out825 = txn.Copy(_522_pb)
+		_523_t = _out825
+		var _524_none *dbytes.Blk
+		var _ = _524_none
+		var _out826 *dbytes.Blk
 		var _ = _out826
-		var _out827 uint64
+		_out826 = dbytes.ZeroBlk()
+		_524_none = _out826
+		var _525_z *dbytes.Bytes
+		var _ = _525_z
+		var _out827 *dbytes.Bytes
 		var _ = _out827
-		_out826, _out827 = _this.AddChild(txn, ip, _521_t, _519_pn, j, false, _519_pn, _522_z)
-		ok = _out826
-		bn = _out827
+		_out827 = txn.Copy(_524_none)
+		_525_z = _out827
+		var _out828 bool
+		var _ = _out828
+		var _out829 uint64
+		var _ = _out829
+		_out828, _out829 = _this.AddChild(txn, ip, _523_t, _521_pn, j, false, _521_pn, _525_z)
+		ok = _out828
+		bn = _out829
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _519_pn, _521_t)
+		_this.CloseParent(txn, _521_pn, _523_t)
 	}
 	return ok, bn
 }
@@ -244,34 +256,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out828 *dbytes.Blk
-		var _ = _out828
-		_out828 = dbytes.ZeroBlk()
-		b = _out828
+		var _out830 *dbytes.Blk
+		var _ = _out830
+		_out830 = dbytes.ZeroBlk()
+		b = _out830
 	} else {
-		var _out829 *dbytes.Blk
-		var _ = _out829
-		_out829 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out829
+		var _out831 *dbytes.Blk
+		var _ = _out831
+		_out831 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out831
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _523_k uint64
-	var _ = _523_k
-	_523_k = positions.Companion_Default___.FlatK(n)
-	var _524_bn uint64
-	var _ = _524_bn
-	var _out830 uint64
-	var _ = _out830
-	_out830 = _this.Resolve(txn, ip, _523_k, positions.Companion_Default___.MaxLev(_523_k), positions.Companion_Default___.FlatJ(n), excl)
-	_524_bn = _out830
-	var _out831 *dbytes.Blk
-	var _ = _out831
-	_out831 = _this.ReadAt(txn, _524_bn, excl)
-	b = _out831
+	var _526_k uint64
+	var _ = _526_k
+	_526_k = positions.Companion_Default___.FlatK(n)
+	var _527_bn uint64
+	var _ = _527_bn
+	var _out832 uint64
+	var _ = _out832
+	_out832 = _this.Resolve(txn, ip, _526_k, positions.Companion_Default___.MaxLev(_526_k), positions.Companion_Default___.FlatJ(n), excl)
+	_527_bn = _out832
+	var _out833 *dbytes.Blk
+	var _ = _out833
+	_out833 = _this.ReadAt(txn, _527_bn, excl)
+	b = _out833
 	return b
 }
 

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _322_n uint64
-	var _ = _322_n
+	var _323_n uint64
+	var _ = _323_n
 	var _out504 uint64
 	var _ = _out504
 	_out504 = t.Buf.Len()
-	_322_n = _out504
+	_323_n = _out504
 	i = i0
-	var _323_go bool
-	var _ = _323_go
-	_323_go = true
-	for _323_go {
-		var _324_k uint64
-		var _ = _324_k
+	var _324_go bool
+	var _ = _324_go
+	_324_go = true
+	for _324_go {
+		var _325_k uint64
+		var _ = _325_k
 		var _out505 uint64
 		var _ = _out505
 		_out505 = t.Buf.KeyAt(i)
-		_324_k = _out505
-		var _325_off uint64
-		var _ = _325_off
-		_325_off = objectsm.Companion_Default___.KeyOff(_324_k)
-		var _326_is bool
-		var _ = _326_is
-		var _327_v bool
-		var _ = _327_v
+		_325_k = _out505
+		var _326_off uint64
+		var _ = _326_off
+		_326_off = objectsm.Companion_Default___.KeyOff(_325_k)
+		var _327_is bool
+		var _ = _327_is
+		var _328_v bool
+		var _ = _328_v
 		var _out506 bool
 		var _ = _out506
 		var _out507 bool
 		var _ = _out507
 		_out506, _out507 = t.Buf.BitAt(i)
-		_326_is = _out506
-		_327_v = _out507
-		if _326_is {
-			objectsm.Companion_Default___.PutBit(w, _325_off, _327_v)
+		_327_is = _out506
+		_328_v = _out507
+		if _327_is {
+			objectsm.Companion_Default___.PutBit(w, _326_off, _328_v)
 		} else {
-			t.Buf.CopyAt(i, w, _325_off/uint64(8))
+			t.Buf.CopyAt(i, w, _326_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _322_n {
-			_323_go = false
+		if i == _323_n {
+			_324_go = false
 		} else {
-			var _328_k2 uint64
-			var _ = _328_k2
+			var _329_k2 uint64
+			var _ = _329_k2
 			var _out508 uint64
 			var _ = _out508
 			_out508 = t.Buf.KeyAt(i)
-			_328_k2 = _out508
-			_323_go = objectsm.Companion_Default___.KeyBlk(_328_k2) == a
+			_329_k2 = _out508
+			_324_go = objectsm.Companion_Default___.KeyBlk(_329_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _329_n uint64
-	var _ = _329_n
+	var _330_n uint64
+	var _ = _330_n
 	var _out509 uint64
 	var _ = _out509
 	_out509 = t.Buf.Len()
-	_329_n = _out509
-	var _330_i uint64
-	var _ = _330_i
-	_330_i = uint64(0)
+	_330_n = _out509
+	var _331_i uint64
+	var _ = _331_i
+	_331_i = uint64(0)
 	miss = uint64(0)
-	for _330_i < _329_n {
-		var _331_k uint64
-		var _ = _331_k
+	for _331_i < _330_n {
+		var _332_k uint64
+		var _ = _332_k
 		var _out510 uint64
 		var _ = _out510
-		_out510 = t.Buf.KeyAt(_330_i)
-		_331_k = _out510
-		var _332_a uint64
-		var _ = _332_a
-		_332_a = objectsm.Companion_Default___.KeyBlk(_331_k)
-		var _333_b *dbytes.Blk
-		var _ = _333_b
+		_out510 = t.Buf.KeyAt(_331_i)
+		_332_k = _out510
+		var _333_a uint64
+		var _ = _333_a
+		_333_a = objectsm.Companion_Default___.KeyBlk(_332_k)
+		var _334_b *dbytes.Blk
+		var _ = _334_b
 		var _out511 *dbytes.Blk
 		var _ = _out511
-		_out511 = t.Buf.BlkAt(_330_i)
-		_333_b = _out511
-		if _333_b != (*dbytes.Blk)(nil) {
-			tx.Put(_332_a, _333_b)
-			_330_i = _330_i + uint64(1)
+		_out511 = t.Buf.BlkAt(_331_i)
+		_334_b = _out511
+		if _334_b != (*dbytes.Blk)(nil) {
+			tx.Put(_333_a, _334_b)
+			_331_i = _331_i + uint64(1)
 		} else {
-			var _334_c *dbytes.Blk
-			var _ = _334_c
-			var _335___v0 uint64
-			var _ = _335___v0
+			var _335_c *dbytes.Blk
+			var _ = _335_c
+			var _336___v0 uint64
+			var _ = _336___v0
 			var _out512 *dbytes.Blk
 			var _ = _out512
 			var _out513 uint64
 			var _ = _out513
-			_out512, _out513 = journalreader.Companion_Default___.Lookup(t.S.J, _332_a)
-			_334_c = _out512
-			_335___v0 = _out513
-			if _334_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _332_a
+			_out512, _out513 = journalreader.Companion_Default___.Lookup(t.S.J, _333_a)
+			_335_c = _out512
+			_336___v0 = _out513
+			if _335_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _333_a
 				return ok, miss
 			}
-			var _336_w *dbytes.Bytes
-			var _ = _336_w
+			var _337_w *dbytes.Bytes
+			var _ = _337_w
 			var _out514 *dbytes.Bytes
 			var _ = _out514
-			_out514 = _334_c.Thaw()
-			_336_w = _out514
+			_out514 = t.Hold.Copy(_335_c)
+			_337_w = _out514
 			var _out515 uint64
 			var _ = _out515
-			_out515 = Companion_Default___.Splice1(t, _330_i, _332_a, _336_w)
-			_330_i = _out515
-			var _337_f *dbytes.Blk
-			var _ = _337_f
+			_out515 = Companion_Default___.Splice1(t, _331_i, _333_a, _337_w)
+			_331_i = _out515
+			var _338_f *dbytes.Blk
+			var _ = _338_f
 			var _out516 *dbytes.Blk
 			var _ = _out516
-			_out516 = dbytes.Freeze(_336_w)
-			_337_f = _out516
-			tx.Put(_332_a, _337_f)
+			_out516 = dbytes.Freeze(_337_w)
+			_338_f = _out516
+			tx.Put(_333_a, _338_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -220,10 +220,10 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _338_j *journalm.Journal
-	var _ = _338_j
-	_338_j = t.S.J
-	_338_j.Mu.Lock()
+	var _339_j *journalm.Journal
+	var _ = _339_j
+	_339_j = t.S.J
+	_339_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
 	var _out517 uint32
 	var _ = _out517
@@ -241,7 +241,7 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_338_j.Mu.Unlock()
+	_339_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -258,21 +258,21 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _339_j *journalm.Journal
-	var _ = _339_j
-	_339_j = t.S.J
+	var _340_j *journalm.Journal
+	var _ = _340_j
+	_340_j = t.S.J
 	n = uint64(0)
-	var _340_ok bool = false
-	var _ = _340_ok
+	var _341_ok bool = false
+	var _ = _341_ok
 	var _out521 bool
 	var _ = _out521
 	var _out522 uint64
 	var _ = _out522
 	_out521, _out522 = Companion_Default___.Build(t, t.Tx)
-	_340_ok = _out521
+	_341_ok = _out521
 	miss = _out522
-	get = !_340_ok
-	if !_340_ok {
+	get = !_341_ok
+	if !_341_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
@@ -280,7 +280,7 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = _out523
 	var _out524 uint64
 	var _ = _out524
-	_out523, _out524 = journalcommit.Companion_Default___.Append(_339_j, t.Tx)
+	_out523, _out524 = journalcommit.Companion_Default___.Append(_340_j, t.Tx)
 	st = _out523
 	n = _out524
 	return st, n, get, miss
@@ -290,13 +290,13 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _341_j *journalm.Journal
-	var _ = _341_j
-	_341_j = t.S.J
-	var _342_get bool = false
-	var _ = _342_get
-	var _343_miss uint64 = 0
-	var _ = _343_miss
+	var _342_j *journalm.Journal
+	var _ = _342_j
+	_342_j = t.S.J
+	var _343_get bool = false
+	var _ = _343_get
+	var _344_miss uint64 = 0
+	var _ = _344_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
@@ -311,16 +311,16 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 		_out525, _out526, _out527, _out528 = Companion_Default___.TryAppend(t)
 		st = _out525
 		n = _out526
-		_342_get = _out527
-		_343_miss = _out528
-		if _342_get {
-			var _344_b *dbytes.Blk
-			var _ = _344_b
+		_343_get = _out527
+		_344_miss = _out528
+		if _343_get {
+			var _345_b *dbytes.Blk
+			var _ = _345_b
 			var _out529 *dbytes.Blk
 			var _ = _out529
-			_out529 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _343_miss, uint64(1))
-			_344_b = _out529
-			if _344_b == (*dbytes.Blk)(nil) {
+			_out529 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _344_miss, uint64(1))
+			_345_b = _out529
+			if _345_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,16 +344,16 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _345_w uint64
-	var _ = _345_w
+	var _346_w uint64
+	var _ = _346_w
 	var _out530 uint64
 	var _ = _out530
 	_out530 = t.Buf.Len()
-	_345_w = _out530
-	var _346_n uint64
-	var _ = _346_n
-	_346_n = uint64(0)
-	if _345_w > uint64(0) {
+	_346_w = _out530
+	var _347_n uint64
+	var _ = _347_n
+	_347_n = uint64(0)
+	if _346_w > uint64(0) {
 		t.Buf.Sort()
 		var _out531 uint32
 		var _ = _out531
@@ -361,7 +361,7 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 		var _ = _out532
 		_out531, _out532 = Companion_Default___.AppendAll(t)
 		st = _out531
-		_346_n = _out532
+		_347_n = _out532
 		if st != txnm.Companion_Default___.OK() {
 			var _out533 uint64
 			var _ = _out533
@@ -370,13 +370,13 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 			return st, need
 		}
 		if !stable {
-			_346_n = uint64(0)
+			_347_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _346_n)
-	if _346_n > need {
-		need = _346_n
+	Companion_Default___.Drop(t, _347_n)
+	if _347_n > need {
+		need = _347_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _910_dots uint32 = 0
-	var _ = _910_dots
-	var _out1235 uint32
-	var _ = _out1235
-	var _out1236 *dbytes.Bytes
-	var _ = _out1236
-	var _out1237 uint32
-	var _ = _out1237
-	_out1235, _out1236, _out1237 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1235
-	dir = _out1236
-	_910_dots = _out1237
+	var _915_dots uint32 = 0
+	var _ = _915_dots
+	var _out1239 uint32
+	var _ = _out1239
+	var _out1240 *dbytes.Bytes
+	var _ = _out1240
+	var _out1241 uint32
+	var _ = _out1241
+	_out1239, _out1240, _out1241 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1239
+	dir = _out1240
+	_915_dots = _out1241
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _910_dots != uint32(0) {
+	if _915_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1238 uint32
-	var _ = _out1238
-	_out1238 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1238
+	var _out1242 uint32
+	var _ = _out1242
+	_out1242 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1242
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _911_x bool
-	var _ = _911_x
-	var _out1239 bool
-	var _ = _out1239
-	_out1239 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_911_x = _out1239
-	if !_911_x {
+	var _916_x bool
+	var _ = _916_x
+	var _out1243 bool
+	var _ = _out1243
+	_out1243 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_916_x = _out1243
+	if !_916_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1240 bool
-	var _ = _out1240
-	var _out1241 uint64
-	var _ = _out1241
-	var _out1242 uint64
-	var _ = _out1242
-	_out1240, _out1241, _out1242 = d.LookupHint(txn, dino, name, true)
-	found = _out1240
-	ino = _out1241
-	hint = _out1242
+	var _out1244 bool
+	var _ = _out1244
+	var _out1245 uint64
+	var _ = _out1245
+	var _out1246 uint64
+	var _ = _out1246
+	_out1244, _out1245, _out1246 = d.LookupHint(txn, dino, name, true)
+	found = _out1244
+	ino = _out1245
+	hint = _out1246
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _912_w bool
-	var _ = _912_w
-	var _out1243 bool
-	var _ = _out1243
-	_out1243 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_912_w = _out1243
-	if !_912_w {
+	var _917_w bool
+	var _ = _917_w
+	var _out1247 bool
+	var _ = _out1247
+	_out1247 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_917_w = _out1247
+	if !_917_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _913_ok bool = false
-	var _ = _913_ok
+	var _918_ok bool = false
+	var _ = _918_ok
 	st = uint32(0)
-	var _out1244 bool
-	var _ = _out1244
-	var _out1245 uint64
-	var _ = _out1245
-	_out1244, _out1245 = d.AllocInode(txn, dino, ty)
-	_913_ok = _out1244
-	ino = _out1245
-	if !_913_ok {
+	var _out1248 bool
+	var _ = _out1248
+	var _out1249 uint64
+	var _ = _out1249
+	_out1248, _out1249 = d.AllocInode(txn, dino, ty)
+	_918_ok = _out1248
+	ino = _out1249
+	if !_918_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _914_ip *dbytes.Bytes
-	var _ = _914_ip
-	var _out1246 *dbytes.Bytes
-	var _ = _out1246
-	_out1246 = d.Fs.GetInode(txn, ino, true)
-	_914_ip = _out1246
-	Companion_Default___.FirstAttrs(c, dino, dir, _914_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _914_ip)
+	var _919_ip *dbytes.Bytes
+	var _ = _919_ip
+	var _out1250 *dbytes.Bytes
+	var _ = _out1250
+	_out1250 = d.Fs.GetInode(txn, ino, true)
+	_919_ip = _out1250
+	Companion_Default___.FirstAttrs(c, dino, dir, _919_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _919_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _915_t *attributeops.Sattr
-	var _ = _915_t
-	var _out1247 *attributeops.Sattr
-	var _ = _out1247
-	_out1247 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_915_t = _out1247
+	var _920_t *attributeops.Sattr
+	var _ = _920_t
+	var _out1251 *attributeops.Sattr
+	var _ = _out1251
+	_out1251 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_920_t = _out1251
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _915_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _920_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _916_ok bool
-	var _ = _916_ok
-	var _out1248 bool
-	var _ = _out1248
-	_out1248 = d.InsertAt(txn, dino, name, ino, hint)
-	_916_ok = _out1248
-	var _out1249 *dbytes.Bytes
-	var _ = _out1249
-	_out1249 = dbytes.NewBytes(uint64(0))
-	node = _out1249
+	var _921_ok bool
+	var _ = _921_ok
+	var _out1252 bool
+	var _ = _out1252
+	_out1252 = d.InsertAt(txn, dino, name, ino, hint)
+	_921_ok = _out1252
+	var _out1253 *dbytes.Bytes
+	var _ = _out1253
+	_out1253 = dbytes.NewBytes(uint64(0))
+	node = _out1253
 	after = node
-	if !_916_ok {
+	if !_921_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1250 uint32
-		var _ = _out1250
-		_out1250 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1250
+		var _out1254 uint32
+		var _ = _out1254
+		_out1254 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1254
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1251 *dbytes.Bytes
-	var _ = _out1251
-	_out1251 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1251
-	var _out1252 *dbytes.Bytes
-	var _ = _out1252
-	_out1252 = d.Fs.GetInode(txn, ino, false)
-	node = _out1252
+	var _out1255 *dbytes.Bytes
+	var _ = _out1255
+	_out1255 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1255
+	var _out1256 *dbytes.Bytes
+	var _ = _out1256
+	_out1256 = d.Fs.GetInode(txn, ino, false)
+	node = _out1256
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _917_found bool = false
-	var _ = _917_found
-	var _918_hint uint64 = 0
-	var _ = _918_hint
-	var _out1253 uint32
-	var _ = _out1253
-	var _out1254 *dbytes.Bytes
-	var _ = _out1254
-	var _out1255 bool
-	var _ = _out1255
-	var _out1256 uint64
-	var _ = _out1256
-	var _out1257 uint64
+	var _922_found bool = false
+	var _ = _922_found
+	var _923_hint uint64 = 0
+	var _ = _923_hint
+	var _out1257 uint32
 	var _ = _out1257
-	_out1253, _out1254, _out1255, _out1256, _out1257 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1258 *dbytes.Bytes
+	var _ = _out1258
+	var _out1259 bool
+	var _ = _out1259
+	var _out1260 uint64
+	var _ = _out1260
+	var _out1261 uint64
+	var _ = _out1261
+	_out1257, _out1258, _out1259, _out1260, _out1261 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1253
-	before = _out1254
-	_917_found = _out1255
-	ino = _out1256
-	_918_hint = _out1257
+	st = _out1257
+	before = _out1258
+	_922_found = _out1259
+	ino = _out1260
+	_923_hint = _out1261
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _917_found {
-		var _919_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _919_p
-		var _out1258 uint32
-		var _ = _out1258
-		var _out1259 *dbytes.Bytes
-		var _ = _out1259
-		var _out1260 bool
-		var _ = _out1260
-		_out1258, _out1259, _out1260 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1258
-		_919_p = _out1259
-		later = _out1260
+	if _922_found {
+		var _924_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _924_p
+		var _out1262 uint32
+		var _ = _out1262
+		var _out1263 *dbytes.Bytes
+		var _ = _out1263
+		var _out1264 bool
+		var _ = _out1264
+		_out1262, _out1263, _out1264 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1262
+		_924_p = _out1263
+		later = _out1264
 		if st == uint32(0) {
-			node, after = _919_p, before
+			node, after = _924_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1261 uint32
-	var _ = _out1261
-	var _out1262 uint64
-	var _ = _out1262
-	var _out1263 *dbytes.Bytes
-	var _ = _out1263
-	var _out1264 *dbytes.Bytes
-	var _ = _out1264
-	_out1261, _out1262, _out1263, _out1264 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _918_hint, a, how, verf, s, ns)
-	st = _out1261
-	ino = _out1262
-	node = _out1263
-	after = _out1264
+	var _out1265 uint32
+	var _ = _out1265
+	var _out1266 uint64
+	var _ = _out1266
+	var _out1267 *dbytes.Bytes
+	var _ = _out1267
+	var _out1268 *dbytes.Bytes
+	var _ = _out1268
+	_out1265, _out1266, _out1267, _out1268 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _923_hint, a, how, verf, s, ns)
+	st = _out1265
+	ino = _out1266
+	node = _out1267
+	after = _out1268
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _920_mode uint32
-	var _ = _920_mode
-	_920_mode = func() uint32 {
+	var _925_mode uint32
+	var _ = _925_mode
+	_925_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1265 uint32
-	var _ = _out1265
-	var _out1266 uint64
-	var _ = _out1266
-	_out1265, _out1266 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _920_mode, s, ns)
-	st = _out1265
-	ino = _out1266
+	var _out1269 uint32
+	var _ = _out1269
+	var _out1270 uint64
+	var _ = _out1270
+	_out1269, _out1270 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _925_mode, s, ns)
+	st = _out1269
+	ino = _out1270
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _921_ip *dbytes.Bytes
-		var _ = _921_ip
-		var _out1267 *dbytes.Bytes
-		var _ = _out1267
-		_out1267 = d.Fs.GetInode(txn, ino, true)
-		_921_ip = _out1267
-		inodeformat.Companion_Default___.SetVerf(_921_ip, verf)
-		d.PutInode(txn, ino, _921_ip)
+		var _926_ip *dbytes.Bytes
+		var _ = _926_ip
+		var _out1271 *dbytes.Bytes
+		var _ = _out1271
+		_out1271 = d.Fs.GetInode(txn, ino, true)
+		_926_ip = _out1271
+		inodeformat.Companion_Default___.SetVerf(_926_ip, verf)
+		d.PutInode(txn, ino, _926_ip)
 	} else if a.HasSize {
-		var _922_later bool = false
-		var _ = _922_later
-		var _out1268 uint32
-		var _ = _out1268
-		var _out1269 bool
-		var _ = _out1269
-		_out1268, _out1269 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1268
-		_922_later = _out1269
+		var _927_later bool = false
+		var _ = _927_later
+		var _out1272 uint32
+		var _ = _out1272
+		var _out1273 bool
+		var _ = _out1273
+		_out1272, _out1273 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1272
+		_927_later = _out1273
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _923_mode uint32
-	var _ = _923_mode
-	_923_mode = func() uint32 {
+	var _928_mode uint32
+	var _ = _928_mode
+	_928_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1270 uint32
-	var _ = _out1270
-	var _out1271 uint64
-	var _ = _out1271
-	_out1270, _out1271 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1270
-	ino = _out1271
+	var _out1274 uint32
+	var _ = _out1274
+	var _out1275 uint64
+	var _ = _out1275
+	_out1274, _out1275 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1274
+	ino = _out1275
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1272 uint32
-	var _ = _out1272
-	var _out1273 *dbytes.Bytes
-	var _ = _out1273
-	var _out1274 *dbytes.Bytes
-	var _ = _out1274
-	_out1272, _out1273, _out1274 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1272
-	node = _out1273
-	after = _out1274
+	var _out1276 uint32
+	var _ = _out1276
+	var _out1277 *dbytes.Bytes
+	var _ = _out1277
+	var _out1278 *dbytes.Bytes
+	var _ = _out1278
+	_out1276, _out1277, _out1278 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1276
+	node = _out1277
+	after = _out1278
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1275 uint32
-	var _ = _out1275
-	var _out1276 *dbytes.Bytes
-	var _ = _out1276
-	_out1275, _out1276 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1275
-	node = _out1276
+	var _out1279 uint32
+	var _ = _out1279
+	var _out1280 *dbytes.Bytes
+	var _ = _out1280
+	_out1279, _out1280 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1279
+	node = _out1280
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _924_ty uint32
-	var _ = _924_ty
-	var _out1277 uint32
-	var _ = _out1277
-	_out1277 = inodeformat.Companion_Default___.GetTy(node)
-	_924_ty = _out1277
-	if _924_ty != permissions.Companion_Default___.REG() {
+	var _929_ty uint32
+	var _ = _929_ty
+	var _out1281 uint32
+	var _ = _out1281
+	_out1281 = inodeformat.Companion_Default___.GetTy(node)
+	_929_ty = _out1281
+	if _929_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _925_v uint64
-		var _ = _925_v
-		var _out1278 uint64
-		var _ = _out1278
-		_out1278 = inodeformat.Companion_Default___.GetVerf(node)
-		_925_v = _out1278
-		if _925_v != verf || _925_v == uint64(0) {
+		var _930_v uint64
+		var _ = _930_v
+		var _out1282 uint64
+		var _ = _out1282
+		_out1282 = inodeformat.Companion_Default___.GetVerf(node)
+		_930_v = _out1282
+		if _930_v != verf || _930_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _926_may bool
-	var _ = _926_may
-	var _out1279 bool
-	var _ = _out1279
-	_out1279 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_926_may = _out1279
-	if !_926_may {
+	var _931_may bool
+	var _ = _931_may
+	var _out1283 bool
+	var _ = _out1283
+	_out1283 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_931_may = _out1283
+	if !_931_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1280 uint32
-	var _ = _out1280
-	var _out1281 bool
-	var _ = _out1281
-	_out1280, _out1281 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1280
-	later = _out1281
+	var _out1284 uint32
+	var _ = _out1284
+	var _out1285 bool
+	var _ = _out1285
+	_out1284, _out1285 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1284
+	later = _out1285
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1282 *dbytes.Bytes
-	var _ = _out1282
-	_out1282 = d.Fs.GetInode(txn, ino, true)
-	node = _out1282
-	var _927_ts uint64
-	var _ = _927_ts
-	var _928_tns uint32
-	var _ = _928_tns
-	var _out1283 uint64
-	var _ = _out1283
-	var _out1284 uint32
-	var _ = _out1284
-	_out1283, _out1284 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_927_ts = _out1283
-	_928_tns = _out1284
-	inodeformat.Companion_Default___.SetMtime(node, _927_ts, _928_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _927_ts, _928_tns)
+	var _out1286 *dbytes.Bytes
+	var _ = _out1286
+	_out1286 = d.Fs.GetInode(txn, ino, true)
+	node = _out1286
+	var _932_ts uint64
+	var _ = _932_ts
+	var _933_tns uint32
+	var _ = _933_tns
+	var _out1287 uint64
+	var _ = _out1287
+	var _out1288 uint32
+	var _ = _out1288
+	_out1287, _out1288 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_932_ts = _out1287
+	_933_tns = _out1288
+	inodeformat.Companion_Default___.SetMtime(node, _932_ts, _933_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _932_ts, _933_tns)
 	if c.Uid != uint32(0) {
-		var _929_mode uint32
-		var _ = _929_mode
-		var _out1285 uint32
-		var _ = _out1285
-		_out1285 = inodeformat.Companion_Default___.GetMode(node)
-		_929_mode = _out1285
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_929_mode))
+		var _934_mode uint32
+		var _ = _934_mode
+		var _out1289 uint32
+		var _ = _out1289
+		_out1289 = inodeformat.Companion_Default___.GetMode(node)
+		_934_mode = _out1289
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_934_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _930_t *attributeops.Sattr
-	var _ = _930_t
-	var _out1286 *attributeops.Sattr
-	var _ = _out1286
-	_out1286 = attributeops.Companion_Default___.Without(a, false, false)
-	_930_t = _out1286
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _931_found bool = false
-	var _ = _931_found
-	var _932_x uint64 = 0
-	var _ = _932_x
-	var _933_hint uint64 = 0
-	var _ = _933_hint
-	var _out1287 uint32
-	var _ = _out1287
-	var _out1288 *dbytes.Bytes
-	var _ = _out1288
-	var _out1289 bool
-	var _ = _out1289
-	var _out1290 uint64
+	var _935_t *attributeops.Sattr
+	var _ = _935_t
+	var _out1290 *attributeops.Sattr
 	var _ = _out1290
-	var _out1291 uint64
+	_out1290 = attributeops.Companion_Default___.Without(a, false, false)
+	_935_t = _out1290
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _936_found bool = false
+	var _ = _936_found
+	var _937_x uint64 = 0
+	var _ = _937_x
+	var _938_hint uint64 = 0
+	var _ = _938_hint
+	var _out1291 uint32
 	var _ = _out1291
-	_out1287, _out1288, _out1289, _out1290, _out1291 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _930_t, false)
-	st = _out1287
-	before = _out1288
-	_931_found = _out1289
-	_932_x = _out1290
-	_933_hint = _out1291
+	var _out1292 *dbytes.Bytes
+	var _ = _out1292
+	var _out1293 bool
+	var _ = _out1293
+	var _out1294 uint64
+	var _ = _out1294
+	var _out1295 uint64
+	var _ = _out1295
+	_out1291, _out1292, _out1293, _out1294, _out1295 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _935_t, false)
+	st = _out1291
+	before = _out1292
+	_936_found = _out1293
+	_937_x = _out1294
+	_938_hint = _out1295
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1292 uint32
-	var _ = _out1292
-	var _out1293 uint64
-	var _ = _out1293
-	var _out1294 *dbytes.Bytes
-	var _ = _out1294
-	var _out1295 *dbytes.Bytes
-	var _ = _out1295
-	_out1292, _out1293, _out1294, _out1295 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _933_hint, _930_t, s, ns)
-	st = _out1292
-	ino = _out1293
-	node = _out1294
-	after = _out1295
+	var _out1296 uint32
+	var _ = _out1296
+	var _out1297 uint64
+	var _ = _out1297
+	var _out1298 *dbytes.Bytes
+	var _ = _out1298
+	var _out1299 *dbytes.Bytes
+	var _ = _out1299
+	_out1296, _out1297, _out1298, _out1299 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _938_hint, _935_t, s, ns)
+	st = _out1296
+	ino = _out1297
+	node = _out1298
+	after = _out1299
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _934_t *attributeops.Sattr
-	var _ = _934_t
-	var _out1296 *attributeops.Sattr
-	var _ = _out1296
-	_out1296 = attributeops.Companion_Default___.Without(a, true, false)
-	_934_t = _out1296
+	var _939_t *attributeops.Sattr
+	var _ = _939_t
+	var _out1300 *attributeops.Sattr
+	var _ = _out1300
+	_out1300 = attributeops.Companion_Default___.Without(a, true, false)
+	_939_t = _out1300
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _935_found bool = false
-	var _ = _935_found
-	var _936_x uint64 = 0
-	var _ = _936_x
-	var _937_hint uint64 = 0
-	var _ = _937_hint
-	var _938_len uint64
-	var _ = _938_len
-	_938_len = target.Len()
-	var _939_bad uint32
-	var _ = _939_bad
-	_939_bad = func() uint32 {
-		if _938_len == uint64(0) {
+	var _940_found bool = false
+	var _ = _940_found
+	var _941_x uint64 = 0
+	var _ = _941_x
+	var _942_hint uint64 = 0
+	var _ = _942_hint
+	var _943_len uint64
+	var _ = _943_len
+	_943_len = target.Len()
+	var _944_bad uint32
+	var _ = _944_bad
+	_944_bad = func() uint32 {
+		if _943_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _938_len > uint64(4095) {
+			if _943_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1297 uint32
-	var _ = _out1297
-	var _out1298 *dbytes.Bytes
-	var _ = _out1298
-	var _out1299 bool
-	var _ = _out1299
-	var _out1300 uint64
-	var _ = _out1300
-	var _out1301 uint64
+	var _out1301 uint32
 	var _ = _out1301
-	_out1297, _out1298, _out1299, _out1300, _out1301 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _939_bad, _934_t, false)
-	st = _out1297
-	before = _out1298
-	_935_found = _out1299
-	_936_x = _out1300
-	_937_hint = _out1301
+	var _out1302 *dbytes.Bytes
+	var _ = _out1302
+	var _out1303 bool
+	var _ = _out1303
+	var _out1304 uint64
+	var _ = _out1304
+	var _out1305 uint64
+	var _ = _out1305
+	_out1301, _out1302, _out1303, _out1304, _out1305 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _944_bad, _939_t, false)
+	st = _out1301
+	before = _out1302
+	_940_found = _out1303
+	_941_x = _out1304
+	_942_hint = _out1305
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1302 uint32
-	var _ = _out1302
-	var _out1303 uint64
-	var _ = _out1303
-	var _out1304 *dbytes.Bytes
-	var _ = _out1304
-	var _out1305 *dbytes.Bytes
-	var _ = _out1305
-	_out1302, _out1303, _out1304, _out1305 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _937_hint, _934_t, target, s, ns)
-	st = _out1302
-	ino = _out1303
-	node = _out1304
-	after = _out1305
+	var _out1306 uint32
+	var _ = _out1306
+	var _out1307 uint64
+	var _ = _out1307
+	var _out1308 *dbytes.Bytes
+	var _ = _out1308
+	var _out1309 *dbytes.Bytes
+	var _ = _out1309
+	_out1306, _out1307, _out1308, _out1309 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _942_hint, _939_t, target, s, ns)
+	st = _out1306
+	ino = _out1307
+	node = _out1308
+	after = _out1309
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _940_t *attributeops.Sattr
-	var _ = _940_t
-	var _out1306 *attributeops.Sattr
-	var _ = _out1306
-	_out1306 = attributeops.Companion_Default___.Without(a, false, false)
-	_940_t = _out1306
+	var _945_t *attributeops.Sattr
+	var _ = _945_t
+	var _out1310 *attributeops.Sattr
+	var _ = _out1310
+	_out1310 = attributeops.Companion_Default___.Without(a, false, false)
+	_945_t = _out1310
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _941_found bool = false
-	var _ = _941_found
-	var _942_x uint64 = 0
-	var _ = _942_x
-	var _943_hint uint64 = 0
-	var _ = _943_hint
-	var _944_dev bool
-	var _ = _944_dev
-	_944_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _945_bad uint32
-	var _ = _945_bad
-	_945_bad = func() uint32 {
-		if !_944_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _946_found bool = false
+	var _ = _946_found
+	var _947_x uint64 = 0
+	var _ = _947_x
+	var _948_hint uint64 = 0
+	var _ = _948_hint
+	var _949_dev bool
+	var _ = _949_dev
+	_949_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _950_bad uint32
+	var _ = _950_bad
+	_950_bad = func() uint32 {
+		if !_949_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _944_dev && c.Uid != uint32(0) {
+			if _949_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1307 uint32
-	var _ = _out1307
-	var _out1308 *dbytes.Bytes
-	var _ = _out1308
-	var _out1309 bool
-	var _ = _out1309
-	var _out1310 uint64
-	var _ = _out1310
-	var _out1311 uint64
+	var _out1311 uint32
 	var _ = _out1311
-	_out1307, _out1308, _out1309, _out1310, _out1311 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _945_bad, _940_t, false)
-	st = _out1307
-	before = _out1308
-	_941_found = _out1309
-	_942_x = _out1310
-	_943_hint = _out1311
+	var _out1312 *dbytes.Bytes
+	var _ = _out1312
+	var _out1313 bool
+	var _ = _out1313
+	var _out1314 uint64
+	var _ = _out1314
+	var _out1315 uint64
+	var _ = _out1315
+	_out1311, _out1312, _out1313, _out1314, _out1315 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _950_bad, _945_t, false)
+	st = _out1311
+	before = _out1312
+	_946_found = _out1313
+	_947_x = _out1314
+	_948_hint = _out1315
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var _out1312 uint32
-	var _ = _out1312
-	var _out1313 uint64
-	var _ = _out1313
-	var _out1314 *dbytes.Bytes
-	var _ = _out1314
-	var _out1315 *dbytes.Bytes
-	var _ = _out1315
-	_out1312, _out1313, _out1314, _out1315 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _943_hint, _940_t, ty, maj, min, s, ns)
-	st = _out1312
-	ino = _out1313
-	node = _out1314
-	after = _out1315
+	var _out1316 uint32
+	var _ = _out1316
+	var _out1317 uint64
+	var _ = _out1317
+	var _out1318 *dbytes.Bytes
+	var _ = _out1318
+	var _out1319 *dbytes.Bytes
+	var _ = _out1319
+	_out1316, _out1317, _out1318, _out1319 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _948_hint, _945_t, ty, maj, min, s, ns)
+	st = _out1316
+	ino = _out1317
+	node = _out1318
+	after = _out1319
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1316 uint32
-	var _ = _out1316
-	var _out1317 uint64
-	var _ = _out1317
-	_out1316, _out1317 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1316
-	ino = _out1317
+	var _out1320 uint32
+	var _ = _out1320
+	var _out1321 uint64
+	var _ = _out1321
+	_out1320, _out1321 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1320
+	ino = _out1321
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1318 uint32
-	var _ = _out1318
-	var _out1319 *dbytes.Bytes
-	var _ = _out1319
-	var _out1320 *dbytes.Bytes
-	var _ = _out1320
-	_out1318, _out1319, _out1320 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1318
-	node = _out1319
-	after = _out1320
+	var _out1322 uint32
+	var _ = _out1322
+	var _out1323 *dbytes.Bytes
+	var _ = _out1323
+	var _out1324 *dbytes.Bytes
+	var _ = _out1324
+	_out1322, _out1323, _out1324 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1322
+	node = _out1323
+	after = _out1324
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1321 uint32
-	var _ = _out1321
-	var _out1322 uint64
-	var _ = _out1322
-	_out1321, _out1322 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1321
-	ino = _out1322
+	var _out1325 uint32
+	var _ = _out1325
+	var _out1326 uint64
+	var _ = _out1326
+	_out1325, _out1326 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1325
+	ino = _out1326
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _946_len uint64
-	var _ = _946_len
-	_946_len = target.Len()
-	var _947_ok bool
-	var _ = _947_ok
-	var _out1323 bool
-	var _ = _out1323
-	_out1323 = d.Write(txn, ino, uint64(0), target, uint64(0), _946_len)
-	_947_ok = _out1323
-	if !_947_ok {
+	var _951_len uint64
+	var _ = _951_len
+	_951_len = target.Len()
+	var _952_ok bool
+	var _ = _952_ok
+	var _out1327 bool
+	var _ = _out1327
+	_out1327 = d.Write(txn, ino, uint64(0), target, uint64(0), _951_len)
+	_952_ok = _out1327
+	if !_952_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1324 uint32
-	var _ = _out1324
-	var _out1325 *dbytes.Bytes
-	var _ = _out1325
-	var _out1326 *dbytes.Bytes
-	var _ = _out1326
-	_out1324, _out1325, _out1326 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1324
-	node = _out1325
-	after = _out1326
+	var _out1328 uint32
+	var _ = _out1328
+	var _out1329 *dbytes.Bytes
+	var _ = _out1329
+	var _out1330 *dbytes.Bytes
+	var _ = _out1330
+	_out1328, _out1329, _out1330 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1328
+	node = _out1329
+	after = _out1330
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1327 uint32
-	var _ = _out1327
-	var _out1328 uint64
-	var _ = _out1328
-	_out1327, _out1328 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1327
-	ino = _out1328
+	var _out1331 uint32
+	var _ = _out1331
+	var _out1332 uint64
+	var _ = _out1332
+	_out1331, _out1332 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1331
+	ino = _out1332
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _948_ip *dbytes.Bytes
-		var _ = _948_ip
-		var _out1329 *dbytes.Bytes
-		var _ = _out1329
-		_out1329 = d.Fs.GetInode(txn, ino, true)
-		_948_ip = _out1329
-		inodeformat.Companion_Default___.SetRdev(_948_ip, maj, min)
-		d.PutInode(txn, ino, _948_ip)
+		var _953_ip *dbytes.Bytes
+		var _ = _953_ip
+		var _out1333 *dbytes.Bytes
+		var _ = _out1333
+		_out1333 = d.Fs.GetInode(txn, ino, true)
+		_953_ip = _out1333
+		inodeformat.Companion_Default___.SetRdev(_953_ip, maj, min)
+		d.PutInode(txn, ino, _953_ip)
 	}
-	var _out1330 uint32
-	var _ = _out1330
-	var _out1331 *dbytes.Bytes
-	var _ = _out1331
-	var _out1332 *dbytes.Bytes
-	var _ = _out1332
-	_out1330, _out1331, _out1332 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1330
-	node = _out1331
-	after = _out1332
+	var _out1334 uint32
+	var _ = _out1334
+	var _out1335 *dbytes.Bytes
+	var _ = _out1335
+	var _out1336 *dbytes.Bytes
+	var _ = _out1336
+	_out1334, _out1335, _out1336 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1334
+	node = _out1335
+	after = _out1336
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out962 *dbytes.Bytes
-	var _ = _out962
-	_out962 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out962
-	var _out963 uint64
-	var _ = _out963
-	_out963 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out963
+	var _out966 *dbytes.Bytes
+	var _ = _out966
+	_out966 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out966
+	var _out967 uint64
+	var _ = _out967
+	_out967 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out967
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _693_ip *dbytes.Bytes
-	var _ = _693_ip
-	var _694_nb uint64
-	var _ = _694_nb
-	var _out964 *dbytes.Bytes
-	var _ = _out964
-	var _out965 uint64
-	var _ = _out965
-	_out964, _out965 = _this.Open(txn, d, excl)
-	_693_ip = _out964
-	_694_nb = _out965
-	var _695_h uint64
-	var _ = _695_h
-	_695_h = dbytes.NameHash(name)
-	var _696_key uint64
-	var _ = _696_key
-	var _out966 uint64
-	var _ = _out966
-	_out966 = dirlayout.Companion_Default___.KeyFor(name, _695_h)
-	_696_key = _out966
-	var _697_kind uint64
-	var _ = _697_kind
-	_697_kind = uint64(0)
-	var _698_l uint64
-	var _ = _698_l
-	_698_l = name.Len()
-	if _698_l > uint64(56) {
-		_697_kind = uint64(1)
+	var _698_ip *dbytes.Bytes
+	var _ = _698_ip
+	var _699_nb uint64
+	var _ = _699_nb
+	var _out968 *dbytes.Bytes
+	var _ = _out968
+	var _out969 uint64
+	var _ = _out969
+	_out968, _out969 = _this.Open(txn, d, excl)
+	_698_ip = _out968
+	_699_nb = _out969
+	var _700_h uint64
+	var _ = _700_h
+	_700_h = dbytes.NameHash(name)
+	var _701_key uint64
+	var _ = _701_key
+	var _out970 uint64
+	var _ = _out970
+	_out970 = dirlayout.Companion_Default___.KeyFor(name, _700_h)
+	_701_key = _out970
+	var _702_kind uint64
+	var _ = _702_kind
+	_702_kind = uint64(0)
+	var _703_l uint64
+	var _ = _703_l
+	_703_l = name.Len()
+	if _703_l > uint64(56) {
+		_702_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _699_n uint64
-	var _ = _699_n
-	_699_n = uint64(9)
-	for _699_n > uint64(0) {
-		_699_n = _699_n - uint64(1)
-		var _700_blk uint64
-		var _ = _700_blk
-		var _out967 uint64
-		var _ = _out967
-		_out967 = dirlayout.Companion_Default___.BucketBlock(_695_h, _699_n, _697_kind)
-		_700_blk = _out967
-		var _701_fr uint64
-		var _ = _701_fr
-		_701_fr = uint64(0)
-		if _700_blk < _694_nb {
-			var _702_b *dbytes.Blk
-			var _ = _702_b
-			var _out968 *dbytes.Blk
-			var _ = _out968
-			_out968 = _this.Fs.ReadBlockOf(txn, _693_ip, d, _700_blk, excl)
-			_702_b = _out968
-			var _703_i uint64 = 0
-			var _ = _703_i
-			var _704_w uint64 = 0
-			var _ = _704_w
-			var _out969 bool
-			var _ = _out969
-			var _out970 uint64
-			var _ = _out970
-			var _out971 uint64
-			var _ = _out971
-			var _out972 uint64
+	var _704_n uint64
+	var _ = _704_n
+	_704_n = uint64(9)
+	for _704_n > uint64(0) {
+		_704_n = _704_n - uint64(1)
+		var _705_blk uint64
+		var _ = _705_blk
+		var _out971 uint64
+		var _ = _out971
+		_out971 = dirlayout.Companion_Default___.BucketBlock(_700_h, _704_n, _702_kind)
+		_705_blk = _out971
+		var _706_fr uint64
+		var _ = _706_fr
+		_706_fr = uint64(0)
+		if _705_blk < _699_nb {
+			var _707_b *dbytes.Blk
+			var _ = _707_b
+			var _out972 *dbytes.Blk
 			var _ = _out972
-			_out969, _out970, _out971, _out972 = dirlayout.Companion_Default___.Search(_702_b, _700_blk, name, _696_key)
-			found = _out969
-			_703_i = _out970
-			_704_w = _out971
-			_701_fr = _out972
+			_out972 = _this.Fs.ReadBlockOf(txn, _698_ip, d, _705_blk, excl)
+			_707_b = _out972
+			var _708_i uint64 = 0
+			var _ = _708_i
+			var _709_w uint64 = 0
+			var _ = _709_w
+			var _out973 bool
+			var _ = _out973
+			var _out974 uint64
+			var _ = _out974
+			var _out975 uint64
+			var _ = _out975
+			var _out976 uint64
+			var _ = _out976
+			_out973, _out974, _out975, _out976 = dirlayout.Companion_Default___.Search(_707_b, _705_blk, name, _701_key)
+			found = _out973
+			_708_i = _out974
+			_709_w = _out975
+			_706_fr = _out976
 			if found {
-				ino, cell = _704_w%uint64(281474976710656), uint64(64)*_700_blk+_703_i
+				ino, cell = _709_w%uint64(281474976710656), uint64(64)*_705_blk+_708_i
 				return found, ino, cell, lev
 			}
 		}
-		if _701_fr < uint64(64) {
-			lev = _699_n
+		if _706_fr < uint64(64) {
+			lev = _704_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,34 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _705_cell uint64 = 0
-	var _ = _705_cell
-	var _706_lev uint64 = 0
-	var _ = _706_lev
-	var _out973 bool
-	var _ = _out973
-	var _out974 uint64
-	var _ = _out974
-	var _out975 uint64
-	var _ = _out975
-	var _out976 uint64
-	var _ = _out976
-	_out973, _out974, _out975, _out976 = _this.Find(txn, d, name, excl)
-	found = _out973
-	ino = _out974
-	_705_cell = _out975
-	_706_lev = _out976
-	return found, ino
-}
-func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
-	var found bool = false
-	var _ = found
-	var ino uint64 = 0
-	var _ = ino
-	var hint uint64 = 0
-	var _ = hint
-	var _707_cell uint64 = 0
-	var _ = _707_cell
+	var _710_cell uint64 = 0
+	var _ = _710_cell
+	var _711_lev uint64 = 0
+	var _ = _711_lev
 	var _out977 bool
 	var _ = _out977
 	var _out978 uint64
@@ -214,57 +190,81 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out977, _out978, _out979, _out980 = _this.Find(txn, d, name, excl)
 	found = _out977
 	ino = _out978
-	_707_cell = _out979
-	hint = _out980
+	_710_cell = _out979
+	_711_lev = _out980
+	return found, ino
+}
+func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
+	var found bool = false
+	var _ = found
+	var ino uint64 = 0
+	var _ = ino
+	var hint uint64 = 0
+	var _ = hint
+	var _712_cell uint64 = 0
+	var _ = _712_cell
+	var _out981 bool
+	var _ = _out981
+	var _out982 uint64
+	var _ = _out982
+	var _out983 uint64
+	var _ = _out983
+	var _out984 uint64
+	var _ = _out984
+	_out981, _out982, _out983, _out984 = _this.Find(txn, d, name, excl)
+	found = _out981
+	ino = _out982
+	_712_cell = _out983
+	hint = _out984
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _708_ip *dbytes.Bytes
-	var _ = _708_ip
-	var _out981 *dbytes.Bytes
-	var _ = _out981
-	_out981 = _this.Fs.GetInode(txn, d, true)
-	_708_ip = _out981
-	var _709_n uint64
-	var _ = _709_n
-	var _out982 uint64
-	var _ = _out982
-	_out982 = inodeformat.Companion_Default___.GetNent(_708_ip)
-	_709_n = _out982
-	if !down && _709_n == uint64(18446744073709551615) {
+	var _713_ip *dbytes.Bytes
+	var _ = _713_ip
+	var _out985 *dbytes.Bytes
+	var _ = _out985
+	_out985 = _this.Fs.GetInode(txn, d, true)
+	_713_ip = _out985
+	var _714_n uint64
+	var _ = _714_n
+	var _out986 uint64
+	var _ = _out986
+	_out986 = inodeformat.Companion_Default___.GetNent(_713_ip)
+	_714_n = _out986
+	if !down && _714_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_709_n = _709_n - uint64(1)
+		_714_n = _714_n - uint64(1)
 	} else {
-		_709_n = _709_n + uint64(1)
+		_714_n = _714_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_708_ip, _709_n)
-	_this.Fs.PutInode(txn, d, _708_ip)
+	inodeformat.Companion_Default___.SetNent(_713_ip, _714_n)
+	_this.Fs.PutInode(txn, d, _713_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _710_len uint64
-	var _ = _710_len
-	_710_len = s.Len()
-	var _out983 bool
-	var _ = _out983
-	_out983 = _this.Fs.Write(txn, d, off, s, uint64(0), _710_len)
-	ok = _out983
+	var _715_len uint64
+	var _ = _715_len
+	_715_len = s.Len()
+	var _out987 bool
+	var _ = _out987
+	_out987 = _this.Fs.Write(txn, d, off, s, uint64(0), _715_len)
+	ok = _out987
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out984 bool
-		var _ = _out984
-		_out984 = _this.Count(txn, d, down)
-		ok = _out984
+		var _out988 bool
+		var _ = _out988
+		_out988 = _this.Count(txn, d, down)
+		ok = _out988
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out985 bool
-	var _ = _out985
-	_out985 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out985
+	var _out989 bool
+	var _ = _out989
+	_out989 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out989
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _711_h uint64
-	var _ = _711_h
-	_711_h = dbytes.NameHash(name)
-	var _712_key uint64
-	var _ = _712_key
-	var _out986 uint64
-	var _ = _out986
-	_out986 = dirlayout.Companion_Default___.KeyFor(name, _711_h)
-	_712_key = _out986
-	var _713_cell uint64 = 0
-	var _ = _713_cell
-	var _714_size uint64 = 0
-	var _ = _714_size
-	var _out987 bool
-	var _ = _out987
-	var _out988 uint64
-	var _ = _out988
-	var _out989 uint64
-	var _ = _out989
-	_out987, _out988, _out989 = _this.Room(txn, d, name, _711_h, hint)
-	ok = _out987
-	_713_cell = _out988
-	_714_size = _out989
+	var _716_h uint64
+	var _ = _716_h
+	_716_h = dbytes.NameHash(name)
+	var _717_key uint64
+	var _ = _717_key
+	var _out990 uint64
+	var _ = _out990
+	_out990 = dirlayout.Companion_Default___.KeyFor(name, _716_h)
+	_717_key = _out990
+	var _718_cell uint64 = 0
+	var _ = _718_cell
+	var _719_size uint64 = 0
+	var _ = _719_size
+	var _out991 bool
+	var _ = _out991
+	var _out992 uint64
+	var _ = _out992
+	var _out993 uint64
+	var _ = _out993
+	_out991, _out992, _out993 = _this.Room(txn, d, name, _716_h, hint)
+	ok = _out991
+	_718_cell = _out992
+	_719_size = _out993
 	if !ok {
 		return ok
 	}
-	var _715_s *dbytes.Bytes
-	var _ = _715_s
-	var _out990 *dbytes.Bytes
-	var _ = _out990
-	_out990 = dirlayout.Companion_Default___.MakeSlot(_714_size, ino, name, _712_key)
-	_715_s = _out990
-	var _out991 bool
-	var _ = _out991
-	_out991 = _this.Store(txn, d, uint64(64)*_713_cell, _715_s, true, false)
-	ok = _out991
+	var _720_s *dbytes.Bytes
+	var _ = _720_s
+	var _out994 *dbytes.Bytes
+	var _ = _out994
+	_out994 = dirlayout.Companion_Default___.MakeSlot(_719_size, ino, name, _717_key)
+	_720_s = _out994
+	var _out995 bool
+	var _ = _out995
+	_out995 = _this.Store(txn, d, uint64(64)*_718_cell, _720_s, true, false)
+	ok = _out995
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _716_ip *dbytes.Bytes
-	var _ = _716_ip
-	var _717_nb uint64
-	var _ = _717_nb
-	var _out992 *dbytes.Bytes
-	var _ = _out992
-	var _out993 uint64
-	var _ = _out993
-	_out992, _out993 = _this.Open(txn, d, true)
-	_716_ip = _out992
-	_717_nb = _out993
-	var _718_l uint64
-	var _ = _718_l
-	_718_l = name.Len()
-	var _719_kind uint64
-	var _ = _719_kind
-	_719_kind = uint64(0)
+	var _721_ip *dbytes.Bytes
+	var _ = _721_ip
+	var _722_nb uint64
+	var _ = _722_nb
+	var _out996 *dbytes.Bytes
+	var _ = _out996
+	var _out997 uint64
+	var _ = _out997
+	_out996, _out997 = _this.Open(txn, d, true)
+	_721_ip = _out996
+	_722_nb = _out997
+	var _723_l uint64
+	var _ = _723_l
+	_723_l = name.Len()
+	var _724_kind uint64
+	var _ = _724_kind
+	_724_kind = uint64(0)
 	size = uint64(64)
-	if _718_l > uint64(56) {
-		_719_kind, size = uint64(1), uint64(512)
+	if _723_l > uint64(56) {
+		_724_kind, size = uint64(1), uint64(512)
 	}
-	var _720_n uint64
-	var _ = _720_n
-	_720_n = from
-	for _720_n < uint64(9) {
-		var _721_blk uint64
-		var _ = _721_blk
-		var _out994 uint64
-		var _ = _out994
-		_out994 = dirlayout.Companion_Default___.BucketBlock(h, _720_n, _719_kind)
-		_721_blk = _out994
-		if _721_blk >= _717_nb {
-			ok, cell, size = true, uint64(64)*_721_blk, uint64(4096)
+	var _725_n uint64
+	var _ = _725_n
+	_725_n = from
+	for _725_n < uint64(9) {
+		var _726_blk uint64
+		var _ = _726_blk
+		var _out998 uint64
+		var _ = _out998
+		_out998 = dirlayout.Companion_Default___.BucketBlock(h, _725_n, _724_kind)
+		_726_blk = _out998
+		if _726_blk >= _722_nb {
+			ok, cell, size = true, uint64(64)*_726_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _722_b *dbytes.Blk
-		var _ = _722_b
-		var _out995 *dbytes.Blk
-		var _ = _out995
-		_out995 = _this.Fs.ReadBlockOf(txn, _716_ip, d, _721_blk, true)
-		_722_b = _out995
-		var _723_i uint64
-		var _ = _723_i
-		var _out996 uint64
-		var _ = _out996
-		_out996 = dirlayout.Companion_Default___.SearchFree(_722_b, _721_blk)
-		_723_i = _out996
-		if _723_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_721_blk+_723_i, size
+		var _727_b *dbytes.Blk
+		var _ = _727_b
+		var _out999 *dbytes.Blk
+		var _ = _out999
+		_out999 = _this.Fs.ReadBlockOf(txn, _721_ip, d, _726_blk, true)
+		_727_b = _out999
+		var _728_i uint64
+		var _ = _728_i
+		var _out1000 uint64
+		var _ = _out1000
+		_out1000 = dirlayout.Companion_Default___.SearchFree(_727_b, _726_blk)
+		_728_i = _out1000
+		if _728_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_726_blk+_728_i, size
 			return ok, cell, size
 		}
-		_720_n = _720_n + uint64(1)
+		_725_n = _725_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,207 +387,207 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _724_found bool
-	var _ = _724_found
-	var _725_ino0 uint64
-	var _ = _725_ino0
-	var _726_cell uint64
-	var _ = _726_cell
-	var _727_lev uint64
-	var _ = _727_lev
-	var _out997 bool
-	var _ = _out997
-	var _out998 uint64
-	var _ = _out998
-	var _out999 uint64
-	var _ = _out999
-	var _out1000 uint64
-	var _ = _out1000
-	_out997, _out998, _out999, _out1000 = _this.Find(txn, d, name, true)
-	_724_found = _out997
-	_725_ino0 = _out998
-	_726_cell = _out999
-	_727_lev = _out1000
-	var _728_h uint64
-	var _ = _728_h
-	_728_h = dbytes.NameHash(name)
-	var _729_key uint64
-	var _ = _729_key
-	var _out1001 uint64
+	var _729_found bool
+	var _ = _729_found
+	var _730_ino0 uint64
+	var _ = _730_ino0
+	var _731_cell uint64
+	var _ = _731_cell
+	var _732_lev uint64
+	var _ = _732_lev
+	var _out1001 bool
 	var _ = _out1001
-	_out1001 = dirlayout.Companion_Default___.KeyFor(name, _728_h)
-	_729_key = _out1001
-	var _730_size uint64
-	var _ = _730_size
-	_730_size = uint64(64)
-	if _726_cell/uint64(64)%uint64(2) == uint64(1) {
-		_730_size = uint64(512)
-	}
-	var _731_s *dbytes.Bytes
-	var _ = _731_s
-	var _out1002 *dbytes.Bytes
+	var _out1002 uint64
 	var _ = _out1002
-	_out1002 = dirlayout.Companion_Default___.MakeSlot(_730_size, ino, name, _729_key)
-	_731_s = _out1002
-	var _out1003 bool
+	var _out1003 uint64
 	var _ = _out1003
-	_out1003 = _this.Store(txn, d, uint64(64)*_726_cell, _731_s, false, false)
-	ok = _out1003
+	var _out1004 uint64
+	var _ = _out1004
+	_out1001, _out1002, _out1003, _out1004 = _this.Find(txn, d, name, true)
+	_729_found = _out1001
+	_730_ino0 = _out1002
+	_731_cell = _out1003
+	_732_lev = _out1004
+	var _733_h uint64
+	var _ = _733_h
+	_733_h = dbytes.NameHash(name)
+	var _734_key uint64
+	var _ = _734_key
+	var _out1005 uint64
+	var _ = _out1005
+	_out1005 = dirlayout.Companion_Default___.KeyFor(name, _733_h)
+	_734_key = _out1005
+	var _735_size uint64
+	var _ = _735_size
+	_735_size = uint64(64)
+	if _731_cell/uint64(64)%uint64(2) == uint64(1) {
+		_735_size = uint64(512)
+	}
+	var _736_s *dbytes.Bytes
+	var _ = _736_s
+	var _out1006 *dbytes.Bytes
+	var _ = _out1006
+	_out1006 = dirlayout.Companion_Default___.MakeSlot(_735_size, ino, name, _734_key)
+	_736_s = _out1006
+	var _out1007 bool
+	var _ = _out1007
+	_out1007 = _this.Store(txn, d, uint64(64)*_731_cell, _736_s, false, false)
+	ok = _out1007
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _732_found bool
-	var _ = _732_found
-	var _733_ino0 uint64
-	var _ = _733_ino0
-	var _734_cell uint64
-	var _ = _734_cell
-	var _735_lev uint64
-	var _ = _735_lev
-	var _out1004 bool
-	var _ = _out1004
-	var _out1005 uint64
-	var _ = _out1005
-	var _out1006 uint64
-	var _ = _out1006
-	var _out1007 uint64
-	var _ = _out1007
-	_out1004, _out1005, _out1006, _out1007 = _this.Find(txn, d, name, true)
-	_732_found = _out1004
-	_733_ino0 = _out1005
-	_734_cell = _out1006
-	_735_lev = _out1007
-	var _736_size uint64
-	var _ = _736_size
-	_736_size = uint64(64)
-	if _734_cell/uint64(64)%uint64(2) == uint64(1) {
-		_736_size = uint64(512)
-	}
-	var _737_s *dbytes.Bytes
-	var _ = _737_s
-	var _out1008 *dbytes.Bytes
+	var _737_found bool
+	var _ = _737_found
+	var _738_ino0 uint64
+	var _ = _738_ino0
+	var _739_cell uint64
+	var _ = _739_cell
+	var _740_lev uint64
+	var _ = _740_lev
+	var _out1008 bool
 	var _ = _out1008
-	_out1008 = dbytes.NewBytes(_736_size)
-	_737_s = _out1008
-	var _out1009 bool
+	var _out1009 uint64
 	var _ = _out1009
-	_out1009 = _this.Store(txn, d, uint64(64)*_734_cell, _737_s, true, true)
-	ok = _out1009
-	_this.GiveBack(txn, d, _734_cell/uint64(64))
+	var _out1010 uint64
+	var _ = _out1010
+	var _out1011 uint64
+	var _ = _out1011
+	_out1008, _out1009, _out1010, _out1011 = _this.Find(txn, d, name, true)
+	_737_found = _out1008
+	_738_ino0 = _out1009
+	_739_cell = _out1010
+	_740_lev = _out1011
+	var _741_size uint64
+	var _ = _741_size
+	_741_size = uint64(64)
+	if _739_cell/uint64(64)%uint64(2) == uint64(1) {
+		_741_size = uint64(512)
+	}
+	var _742_s *dbytes.Bytes
+	var _ = _742_s
+	var _out1012 *dbytes.Bytes
+	var _ = _out1012
+	_out1012 = dbytes.NewBytes(_741_size)
+	_742_s = _out1012
+	var _out1013 bool
+	var _ = _out1013
+	_out1013 = _this.Store(txn, d, uint64(64)*_739_cell, _742_s, true, true)
+	ok = _out1013
+	_this.GiveBack(txn, d, _739_cell/uint64(64))
 	return ok
 }
 func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
 	if blk < Companion_Default___.FirstLevels() {
 		return
 	}
-	var _738_ip *dbytes.Bytes
-	var _ = _738_ip
-	var _739_nb uint64
-	var _ = _739_nb
-	var _out1010 *dbytes.Bytes
-	var _ = _out1010
-	var _out1011 uint64
-	var _ = _out1011
-	_out1010, _out1011 = _this.Open(txn, d, true)
-	_738_ip = _out1010
-	_739_nb = _out1011
-	if blk >= _739_nb {
-		return
-	}
-	var _740_b *dbytes.Blk
-	var _ = _740_b
-	var _out1012 *dbytes.Blk
-	var _ = _out1012
-	_out1012 = _this.Fs.ReadBlockOf(txn, _738_ip, d, blk, true)
-	_740_b = _out1012
-	var _741_zero bool
-	var _ = _741_zero
-	var _out1013 bool
-	var _ = _out1013
-	_out1013 = Companion_Default___.IsZero(_740_b)
-	_741_zero = _out1013
-	if !_741_zero {
-		return
-	}
-	var _742_m uint64
-	var _ = _742_m
-	var _out1014 uint64
+	var _743_ip *dbytes.Bytes
+	var _ = _743_ip
+	var _744_nb uint64
+	var _ = _744_nb
+	var _out1014 *dbytes.Bytes
 	var _ = _out1014
-	_out1014 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
-	_742_m = _out1014
+	var _out1015 uint64
+	var _ = _out1015
+	_out1014, _out1015 = _this.Open(txn, d, true)
+	_743_ip = _out1014
+	_744_nb = _out1015
+	if blk >= _744_nb {
+		return
+	}
+	var _745_b *dbytes.Blk
+	var _ = _745_b
+	var _out1016 *dbytes.Blk
+	var _ = _out1016
+	_out1016 = _this.Fs.ReadBlockOf(txn, _743_ip, d, blk, true)
+	_745_b = _out1016
+	var _746_zero bool
+	var _ = _746_zero
+	var _out1017 bool
+	var _ = _out1017
+	_out1017 = Companion_Default___.IsZero(_745_b)
+	_746_zero = _out1017
+	if !_746_zero {
+		return
+	}
+	var _747_m uint64
+	var _ = _747_m
+	var _out1018 uint64
+	var _ = _out1018
+	_out1018 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
+	_747_m = _out1018
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _743_ip *dbytes.Bytes
-	var _ = _743_ip
-	var _out1015 *dbytes.Bytes
-	var _ = _out1015
-	_out1015 = _this.Fs.GetInode(txn, d, false)
-	_743_ip = _out1015
-	var _744_n uint64
-	var _ = _744_n
-	var _out1016 uint64
-	var _ = _out1016
-	_out1016 = inodeformat.Companion_Default___.GetNent(_743_ip)
-	_744_n = _out1016
-	e = _744_n == uint64(0)
+	var _748_ip *dbytes.Bytes
+	var _ = _748_ip
+	var _out1019 *dbytes.Bytes
+	var _ = _out1019
+	_out1019 = _this.Fs.GetInode(txn, d, false)
+	_748_ip = _out1019
+	var _749_n uint64
+	var _ = _749_n
+	var _out1020 uint64
+	var _ = _out1020
+	_out1020 = inodeformat.Companion_Default___.GetNent(_748_ip)
+	_749_n = _out1020
+	e = _749_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _745_ip *dbytes.Bytes
-	var _ = _745_ip
-	var _746_nb uint64
-	var _ = _746_nb
-	var _out1017 *dbytes.Bytes
-	var _ = _out1017
-	var _out1018 uint64
-	var _ = _out1018
-	_out1017, _out1018 = _this.Open(txn, d, false)
-	_745_ip = _out1017
-	_746_nb = _out1018
-	var _747_c uint64
-	var _ = _747_c
-	_747_c = uint64(0)
+	var _750_ip *dbytes.Bytes
+	var _ = _750_ip
+	var _751_nb uint64
+	var _ = _751_nb
+	var _out1021 *dbytes.Bytes
+	var _ = _out1021
+	var _out1022 uint64
+	var _ = _out1022
+	_out1021, _out1022 = _this.Open(txn, d, false)
+	_750_ip = _out1021
+	_751_nb = _out1022
+	var _752_c uint64
+	var _ = _752_c
+	_752_c = uint64(0)
 	if cookie >= uint64(3) {
-		_747_c = cookie - uint64(2)
+		_752_c = cookie - uint64(2)
 	}
-	var _748_blk uint64
-	var _ = _748_blk
-	var _749_i uint64
-	var _ = _749_i
-	_748_blk, _749_i = _747_c/uint64(64), _747_c%uint64(64)
-	for _748_blk < _746_nb {
-		var _750_next uint64
-		var _ = _750_next
-		var _out1019 uint64
-		var _ = _out1019
-		_out1019 = _this.SkipHoles(txn, _745_ip, d, _748_blk, _746_nb)
-		_750_next = _out1019
-		if _750_next != _748_blk {
-			_748_blk, _749_i = _750_next, uint64(0)
+	var _753_blk uint64
+	var _ = _753_blk
+	var _754_i uint64
+	var _ = _754_i
+	_753_blk, _754_i = _752_c/uint64(64), _752_c%uint64(64)
+	for _753_blk < _751_nb {
+		var _755_next uint64
+		var _ = _755_next
+		var _out1023 uint64
+		var _ = _out1023
+		_out1023 = _this.SkipHoles(txn, _750_ip, d, _753_blk, _751_nb)
+		_755_next = _out1023
+		if _755_next != _753_blk {
+			_753_blk, _754_i = _755_next, uint64(0)
 		} else {
-			var _751_b *dbytes.Blk
-			var _ = _751_b
-			var _out1020 *dbytes.Blk
-			var _ = _out1020
-			_out1020 = _this.Fs.ReadBlockOf(txn, _745_ip, d, _748_blk, false)
-			_751_b = _out1020
-			var _752_fits bool = false
-			var _ = _752_fits
-			var _out1021 bool
-			var _ = _out1021
-			_out1021 = dirpages.Companion_Default___.ListBlock(_751_b, _748_blk, _749_i, out)
-			_752_fits = _out1021
-			if !_752_fits {
+			var _756_b *dbytes.Blk
+			var _ = _756_b
+			var _out1024 *dbytes.Blk
+			var _ = _out1024
+			_out1024 = _this.Fs.ReadBlockOf(txn, _750_ip, d, _753_blk, false)
+			_756_b = _out1024
+			var _757_fits bool = false
+			var _ = _757_fits
+			var _out1025 bool
+			var _ = _out1025
+			_out1025 = dirpages.Companion_Default___.ListBlock(_756_b, _753_blk, _754_i, out)
+			_757_fits = _out1025
+			if !_757_fits {
 				eof = false
 				return eof
 			}
-			_748_blk, _749_i = _748_blk+uint64(1), uint64(0)
+			_753_blk, _754_i = _753_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -597,29 +597,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _753_k uint64
-	var _ = _753_k
-	_753_k = positions.Companion_Default___.FlatK(n)
-	if _753_k < uint64(12) {
+	var _758_k uint64
+	var _ = _758_k
+	_758_k = positions.Companion_Default___.FlatK(n)
+	if _758_k < uint64(12) {
 		return m
 	}
-	var _754_pb *dbytes.Blk
-	var _ = _754_pb
-	var _out1022 *dbytes.Blk
-	var _ = _out1022
-	_out1022 = _this.Fs.Fs.ReadParent(txn, ip, _753_k, positions.Companion_Default___.MaxLev(_753_k), positions.Companion_Default___.FlatJ(n), false)
-	_754_pb = _out1022
-	var _755_i uint64
-	var _ = _755_i
-	_755_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _755_i < uint64(512) {
-		var _756_bn uint64
-		var _ = _756_bn
-		_756_bn = _754_pb.U64(uint64(8) * _755_i)
-		if _756_bn != uint64(0) {
+	var _759_pb *dbytes.Blk
+	var _ = _759_pb
+	var _out1026 *dbytes.Blk
+	var _ = _out1026
+	_out1026 = _this.Fs.Fs.ReadParent(txn, ip, _758_k, positions.Companion_Default___.MaxLev(_758_k), positions.Companion_Default___.FlatJ(n), false)
+	_759_pb = _out1026
+	var _760_i uint64
+	var _ = _760_i
+	_760_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _760_i < uint64(512) {
+		var _761_bn uint64
+		var _ = _761_bn
+		_761_bn = _759_pb.U64(uint64(8) * _760_i)
+		if _761_bn != uint64(0) {
 			return m
 		}
-		m, _755_i = m+uint64(1), _755_i+uint64(1)
+		m, _760_i = m+uint64(1), _760_i+uint64(1)
 	}
 	return m
 }
@@ -628,22 +628,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out1023 bool
-	var _ = _out1023
-	var _out1024 uint64
-	var _ = _out1024
-	_out1023, _out1024 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out1023
-	ino = _out1024
+	var _out1027 bool
+	var _ = _out1027
+	var _out1028 uint64
+	var _ = _out1028
+	_out1027, _out1028 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out1027
+	ino = _out1028
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1025 bool
-	var _ = _out1025
-	_out1025 = _this.Fs.FreeInode(txn, ino)
-	ok = _out1025
+	var _out1029 bool
+	var _ = _out1029
+	_out1029 = _this.Fs.FreeInode(txn, ino)
+	ok = _out1029
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -652,37 +652,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1026 bool
-	var _ = _out1026
-	_out1026 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out1026
+	var _out1030 bool
+	var _ = _out1030
+	_out1030 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out1030
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out1027 uint64
-	var _ = _out1027
-	_out1027 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out1027
+	var _out1031 uint64
+	var _ = _out1031
+	_out1031 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out1031
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1028 bool
-	var _ = _out1028
-	_out1028 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out1028
+	var _out1032 bool
+	var _ = _out1032
+	_out1032 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out1032
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out1029 bool
-	var _ = _out1029
-	_out1029 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out1029
+	var _out1033 bool
+	var _ = _out1033
+	_out1033 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out1033
 	return done
 }
 
@@ -737,18 +737,18 @@ func (_this *CompanionStruct_Default___) FirstLevels() uint64 {
 func (_this *CompanionStruct_Default___) IsZero(b *dbytes.Blk) bool {
 	var zero bool = false
 	var _ = zero
-	var _757_i uint64
-	var _ = _757_i
-	_757_i = uint64(0)
-	for _757_i < uint64(4096) {
-		var _758_x uint8
-		var _ = _758_x
-		_758_x = b.Get(_757_i)
-		if _758_x != uint8(0) {
+	var _762_i uint64
+	var _ = _762_i
+	_762_i = uint64(0)
+	for _762_i < uint64(4096) {
+		var _763_x uint8
+		var _ = _763_x
+		_763_x = b.Get(_762_i)
+		if _763_x != uint8(0) {
 			zero = false
 			return zero
 		}
-		_757_i = _757_i + uint64(1)
+		_762_i = _762_i + uint64(1)
 	}
 	zero = true
 	return zero

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _682_b uint64 = 0
-	var _ = _682_b
+	var _687_b uint64 = 0
+	var _ = _687_b
 	if lev == uint64(0) {
-		_682_b = uint64(0)
+		_687_b = uint64(0)
 	} else if lev == uint64(1) {
-		_682_b = uint64(1) + h%uint64(8)
+		_687_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_682_b = uint64(9) + h%uint64(64)
+		_687_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_682_b = uint64(73) + h%uint64(512)
+		_687_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_682_b = uint64(585) + h%uint64(4096)
+		_687_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_682_b = uint64(4681) + h%uint64(32768)
+		_687_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_682_b = uint64(37449) + h%uint64(262144)
+		_687_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_682_b = uint64(299593) + h%uint64(2097152)
+		_687_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_682_b = uint64(2396745) + h%uint64(16777216)
+		_687_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_682_b + kind
+	blk = uint64(2)*_687_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _683_l uint64
-	var _ = _683_l
-	_683_l = name.Len()
-	key = _683_l + uint64(256)*(h/uint64(72057594037927936))
+	var _688_l uint64
+	var _ = _688_l
+	_688_l = name.Len()
+	key = _688_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _684_step uint64
-	var _ = _684_step
-	_684_step = uint64(1)
+	var _689_step uint64
+	var _ = _689_step
+	_689_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_684_step = uint64(8)
+		_689_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out959 bool
-			var _ = _out959
-			_out959 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out959
+			var _out963 bool
+			var _ = _out963
+			_out963 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out963
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _684_step
+		i = i + _689_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _685_step uint64
-	var _ = _685_step
-	_685_step = uint64(1)
+	var _690_step uint64
+	var _ = _690_step
+	_690_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_685_step = uint64(8)
+		_690_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _686_w uint64
-		var _ = _686_w
-		_686_w = b.U64(uint64(64) * i)
-		if _686_w == uint64(0) {
+		var _691_w uint64
+		var _ = _691_w
+		_691_w = b.U64(uint64(64) * i)
+		if _691_w == uint64(0) {
 			return i
 		}
-		i = i + _685_step
+		i = i + _690_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out960 *dbytes.Bytes
-	var _ = _out960
-	_out960 = dbytes.NewBytes(size)
-	s = _out960
-	var _687_l uint64
-	var _ = _687_l
-	_687_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _687_l)
+	var _out964 *dbytes.Bytes
+	var _ = _out964
+	_out964 = dbytes.NewBytes(size)
+	s = _out964
+	var _692_l uint64
+	var _ = _692_l
+	_692_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _692_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

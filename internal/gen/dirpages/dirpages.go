@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _688_step uint64
-	var _ = _688_step
-	var _689_cap uint64
-	var _ = _689_cap
-	_688_step, _689_cap = uint64(1), uint64(56)
-	var _690_i uint64
-	var _ = _690_i
-	_690_i = from
+	var _693_step uint64
+	var _ = _693_step
+	var _694_cap uint64
+	var _ = _694_cap
+	_693_step, _694_cap = uint64(1), uint64(56)
+	var _695_i uint64
+	var _ = _695_i
+	_695_i = from
 	if blk%uint64(2) == uint64(1) {
-		_688_step, _689_cap = uint64(8), uint64(255)
-		_690_i = (_690_i + uint64(7)) / uint64(8) * uint64(8)
+		_693_step, _694_cap = uint64(8), uint64(255)
+		_695_i = (_695_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _690_i < uint64(64) {
-		var _691_w uint64
-		var _ = _691_w
-		_691_w = b.U64(uint64(64) * _690_i)
-		if _691_w != uint64(0) {
-			var _692_l uint64
-			var _ = _692_l
-			_692_l = _691_w / uint64(281474976710656) % uint64(256)
-			if _692_l > _689_cap {
-				_692_l = _689_cap
+	for _695_i < uint64(64) {
+		var _696_w uint64
+		var _ = _696_w
+		_696_w = b.U64(uint64(64) * _695_i)
+		if _696_w != uint64(0) {
+			var _697_l uint64
+			var _ = _697_l
+			_697_l = _696_w / uint64(281474976710656) % uint64(256)
+			if _697_l > _694_cap {
+				_697_l = _694_cap
 			}
-			var _out961 bool
-			var _ = _out961
-			_out961 = out.Offer(_691_w%uint64(281474976710656), b, uint64(64)*_690_i+uint64(8), _692_l, uint64(64)*blk+_690_i+uint64(3))
-			fits = _out961
+			var _out965 bool
+			var _ = _out965
+			_out965 = out.Offer(_696_w%uint64(281474976710656), b, uint64(64)*_695_i+uint64(8), _697_l, uint64(64)*blk+_695_i+uint64(3))
+			fits = _out965
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_690_i = _690_i + _688_step
+		_695_i = _695_i + _693_step
 	}
 	fits = true
 	return fits

@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _841_ok bool
-	var _ = _841_ok
-	var _842_n uint64
-	var _ = _842_n
-	var _out1125 bool
-	var _ = _out1125
-	var _out1126 uint64
-	var _ = _out1126
-	_out1125, _out1126 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_841_ok = _out1125
-	_842_n = _out1126
+	var _846_ok bool
+	var _ = _846_ok
+	var _847_n uint64
+	var _ = _847_n
+	var _out1129 bool
+	var _ = _out1129
+	var _out1130 uint64
+	var _ = _out1130
+	_out1129, _out1130 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_846_ok = _out1129
+	_847_n = _out1130
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _841_ok {
+		if _846_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1127 uint32
-	var _ = _out1127
-	_out1127 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1127
+	var _out1131 uint32
+	var _ = _out1131
+	_out1131 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1131
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1128 uint32
-		var _ = _out1128
-		_out1128 = Companion_Default___.Sync(t)
-		st = _out1128
+		var _out1132 uint32
+		var _ = _out1132
+		_out1132 = Companion_Default___.Sync(t)
+		st = _out1132
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -71,80 +71,80 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _845_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _845_ip
-	var _out1131 uint32
-	var _ = _out1131
-	var _out1132 *dbytes.Bytes
-	var _ = _out1132
-	_out1131, _out1132 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1131
-	_845_ip = _out1132
+	var _850_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _850_ip
+	var _out1135 uint32
+	var _ = _out1135
+	var _out1136 *dbytes.Bytes
+	var _ = _out1136
+	_out1135, _out1136 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1135
+	_850_ip = _out1136
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _845_ip
-	var _846_ty uint32
-	var _ = _846_ty
-	var _out1133 uint32
-	var _ = _out1133
-	_out1133 = inodeformat.Companion_Default___.GetTy(_845_ip)
-	_846_ty = _out1133
-	if _846_ty != permissions.Companion_Default___.REG() {
+	after = _850_ip
+	var _851_ty uint32
+	var _ = _851_ty
+	var _out1137 uint32
+	var _ = _out1137
+	_out1137 = inodeformat.Companion_Default___.GetTy(_850_ip)
+	_851_ty = _out1137
+	if _851_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _847_r bool
-	var _ = _847_r
-	var _out1134 bool
-	var _ = _out1134
-	_out1134 = permissions.Companion_Default___.MayData(c, _845_ip, permissions.Companion_Default___.MAYR())
-	_847_r = _out1134
-	var _848_x bool
-	var _ = _848_x
-	var _out1135 bool
-	var _ = _out1135
-	_out1135 = permissions.Companion_Default___.May(c, _845_ip, permissions.Companion_Default___.MAYX())
-	_848_x = _out1135
-	if !_847_r && !_848_x {
+	var _852_r bool
+	var _ = _852_r
+	var _out1138 bool
+	var _ = _out1138
+	_out1138 = permissions.Companion_Default___.MayData(c, _850_ip, permissions.Companion_Default___.MAYR())
+	_852_r = _out1138
+	var _853_x bool
+	var _ = _853_x
+	var _out1139 bool
+	var _ = _out1139
+	_out1139 = permissions.Companion_Default___.May(c, _850_ip, permissions.Companion_Default___.MAYX())
+	_853_x = _out1139
+	if !_852_r && !_853_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _849_size uint64
-	var _ = _849_size
-	var _out1136 uint64
-	var _ = _out1136
-	_out1136 = inodeformat.Companion_Default___.GetSize(_845_ip)
-	_849_size = _out1136
-	eof = off >= _849_size || len_ >= _849_size-off
-	var _out1137 *dbytes.Pieces
-	var _ = _out1137
-	_out1137 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1137
+	var _854_size uint64
+	var _ = _854_size
+	var _out1140 uint64
+	var _ = _out1140
+	_out1140 = inodeformat.Companion_Default___.GetSize(_850_ip)
+	_854_size = _out1140
+	eof = off >= _854_size || len_ >= _854_size-off
+	var _out1141 *dbytes.Pieces
+	var _ = _out1141
+	_out1141 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1141
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _850_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _850_ip
-	var _out1138 uint32
-	var _ = _out1138
-	var _out1139 *dbytes.Bytes
-	var _ = _out1139
-	_out1138, _out1139 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1138
-	_850_ip = _out1139
+	var _855_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _855_ip
+	var _out1142 uint32
+	var _ = _out1142
+	var _out1143 *dbytes.Bytes
+	var _ = _out1143
+	_out1142, _out1143 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1142
+	_855_ip = _out1143
 	if st != uint32(0) {
 		return st
 	}
-	var _851_ty uint32
-	var _ = _851_ty
-	var _out1140 uint32
-	var _ = _out1140
-	_out1140 = inodeformat.Companion_Default___.GetTy(_850_ip)
-	_851_ty = _out1140
-	if _851_ty != permissions.Companion_Default___.REG() {
+	var _856_ty uint32
+	var _ = _856_ty
+	var _out1144 uint32
+	var _ = _out1144
+	_out1144 = inodeformat.Companion_Default___.GetTy(_855_ip)
+	_856_ty = _out1144
+	if _856_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -159,26 +159,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _852_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _852_ip
-	var _out1141 uint32
-	var _ = _out1141
-	var _out1142 *dbytes.Bytes
-	var _ = _out1142
-	_out1141, _out1142 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1141
-	_852_ip = _out1142
+	var _857_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _857_ip
+	var _out1145 uint32
+	var _ = _out1145
+	var _out1146 *dbytes.Bytes
+	var _ = _out1146
+	_out1145, _out1146 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1145
+	_857_ip = _out1146
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _852_ip
-	var _853_ty uint32
-	var _ = _853_ty
-	var _out1143 uint32
-	var _ = _out1143
-	_out1143 = inodeformat.Companion_Default___.GetTy(_852_ip)
-	_853_ty = _out1143
-	if _853_ty != permissions.Companion_Default___.REG() {
+	before = _857_ip
+	var _858_ty uint32
+	var _ = _858_ty
+	var _out1147 uint32
+	var _ = _out1147
+	_out1147 = inodeformat.Companion_Default___.GetTy(_857_ip)
+	_858_ty = _out1147
+	if _858_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -186,43 +186,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _854_w bool
-	var _ = _854_w
-	var _out1144 bool
-	var _ = _out1144
-	_out1144 = permissions.Companion_Default___.MayData(c, _852_ip, permissions.Companion_Default___.MAYW())
-	_854_w = _out1144
-	if !_854_w {
+	var _859_w bool
+	var _ = _859_w
+	var _out1148 bool
+	var _ = _out1148
+	_out1148 = permissions.Companion_Default___.MayData(c, _857_ip, permissions.Companion_Default___.MAYW())
+	_859_w = _out1148
+	if !_859_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _852_ip
+		after = _857_ip
 		return st, before, after
 	}
-	var _855_size uint64
-	var _ = _855_size
-	var _out1145 uint64
-	var _ = _out1145
-	_out1145 = inodeformat.Companion_Default___.GetSize(_852_ip)
-	_855_size = _out1145
-	var _856_shrink uint64
-	var _ = _856_shrink
-	var _out1146 uint64
-	var _ = _out1146
-	_out1146 = inodeformat.Companion_Default___.GetShrink(_852_ip)
-	_856_shrink = _out1146
-	if _856_shrink != uint64(0) && off+len_ > _855_size {
+	var _860_size uint64
+	var _ = _860_size
+	var _out1149 uint64
+	var _ = _out1149
+	_out1149 = inodeformat.Companion_Default___.GetSize(_857_ip)
+	_860_size = _out1149
+	var _861_shrink uint64
+	var _ = _861_shrink
+	var _out1150 uint64
+	var _ = _out1150
+	_out1150 = inodeformat.Companion_Default___.GetShrink(_857_ip)
+	_861_shrink = _out1150
+	if _861_shrink != uint64(0) && off+len_ > _860_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1147 uint32
-	var _ = _out1147
-	var _out1148 *dbytes.Bytes
-	var _ = _out1148
-	_out1147, _out1148 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1147
-	after = _out1148
+	var _out1151 uint32
+	var _ = _out1151
+	var _out1152 *dbytes.Bytes
+	var _ = _out1152
+	_out1151, _out1152 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1151
+	after = _out1152
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -231,46 +231,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _857_ok bool
-	var _ = _857_ok
-	var _out1149 bool
-	var _ = _out1149
-	_out1149 = d.Write(txn, ino, off, src, so, len_)
-	_857_ok = _out1149
-	if !_857_ok {
+	var _862_ok bool
+	var _ = _862_ok
+	var _out1153 bool
+	var _ = _out1153
+	_out1153 = d.Write(txn, ino, off, src, so, len_)
+	_862_ok = _out1153
+	if !_862_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _858_np *dbytes.Bytes
-	var _ = _858_np
-	var _out1150 *dbytes.Bytes
-	var _ = _out1150
-	_out1150 = d.Fs.GetInode(txn, ino, true)
-	_858_np = _out1150
-	var _859_ts uint64
-	var _ = _859_ts
-	var _860_tns uint32
-	var _ = _860_tns
-	var _out1151 uint64
-	var _ = _out1151
-	var _out1152 uint32
-	var _ = _out1152
-	_out1151, _out1152 = attributechanges.Companion_Default___.Stamp(_858_np, s, ns)
-	_859_ts = _out1151
-	_860_tns = _out1152
-	inodeformat.Companion_Default___.SetMtime(_858_np, _859_ts, _860_tns)
-	inodeformat.Companion_Default___.SetCtime(_858_np, _859_ts, _860_tns)
+	var _863_np *dbytes.Bytes
+	var _ = _863_np
+	var _out1154 *dbytes.Bytes
+	var _ = _out1154
+	_out1154 = d.Fs.GetInode(txn, ino, true)
+	_863_np = _out1154
+	var _864_ts uint64
+	var _ = _864_ts
+	var _865_tns uint32
+	var _ = _865_tns
+	var _out1155 uint64
+	var _ = _out1155
+	var _out1156 uint32
+	var _ = _out1156
+	_out1155, _out1156 = attributechanges.Companion_Default___.Stamp(_863_np, s, ns)
+	_864_ts = _out1155
+	_865_tns = _out1156
+	inodeformat.Companion_Default___.SetMtime(_863_np, _864_ts, _865_tns)
+	inodeformat.Companion_Default___.SetCtime(_863_np, _864_ts, _865_tns)
 	if c.Uid != uint32(0) {
-		var _861_mode uint32
-		var _ = _861_mode
-		var _out1153 uint32
-		var _ = _out1153
-		_out1153 = inodeformat.Companion_Default___.GetMode(_858_np)
-		_861_mode = _out1153
-		inodeformat.Companion_Default___.SetMode(_858_np, permissions.Companion_Default___.KillPriv(_861_mode))
+		var _866_mode uint32
+		var _ = _866_mode
+		var _out1157 uint32
+		var _ = _out1157
+		_out1157 = inodeformat.Companion_Default___.GetMode(_863_np)
+		_866_mode = _out1157
+		inodeformat.Companion_Default___.SetMode(_863_np, permissions.Companion_Default___.KillPriv(_866_mode))
 	}
-	d.PutInode(txn, ino, _858_np)
-	after = _858_np
+	d.PutInode(txn, ino, _863_np)
+	after = _863_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -281,49 +281,49 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _862_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _862_ip
-	var _out1154 uint32
-	var _ = _out1154
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1154, _out1155 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1154
-	_862_ip = _out1155
+	var _867_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _867_ip
+	var _out1158 uint32
+	var _ = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1158, _out1159 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1158
+	_867_ip = _out1159
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _862_ip
-	var _863_ty uint32
-	var _ = _863_ty
-	var _out1156 uint32
-	var _ = _out1156
-	_out1156 = inodeformat.Companion_Default___.GetTy(_862_ip)
-	_863_ty = _out1156
-	if _863_ty != permissions.Companion_Default___.LNK() {
+	after = _867_ip
+	var _868_ty uint32
+	var _ = _868_ty
+	var _out1160 uint32
+	var _ = _out1160
+	_out1160 = inodeformat.Companion_Default___.GetTy(_867_ip)
+	_868_ty = _out1160
+	if _868_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _864_size uint64
-	var _ = _864_size
-	var _out1157 uint64
-	var _ = _out1157
-	_out1157 = inodeformat.Companion_Default___.GetSize(_862_ip)
-	_864_size = _out1157
-	if _864_size > uint64(4096) {
+	var _869_size uint64
+	var _ = _869_size
+	var _out1161 uint64
+	var _ = _out1161
+	_out1161 = inodeformat.Companion_Default___.GetSize(_867_ip)
+	_869_size = _out1161
+	if _869_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _865_p *dbytes.Pieces
-	var _ = _865_p
-	var _out1158 *dbytes.Pieces
-	var _ = _out1158
-	_out1158 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_865_p = _out1158
-	var _out1159 *dbytes.Bytes
-	var _ = _out1159
-	_out1159 = _865_p.Join()
-	target = _out1159
+	var _870_p *dbytes.Pieces
+	var _ = _870_p
+	var _out1162 *dbytes.Pieces
+	var _ = _out1162
+	_out1162 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	_870_p = _out1162
+	var _out1163 *dbytes.Bytes
+	var _ = _out1163
+	_out1163 = _870_p.Join()
+	target = _out1163
 	return st, target, after
 }
 

@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _1051_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1051_ip
-	var _out1490 uint32
-	var _ = _out1490
-	var _out1491 *dbytes.Bytes
-	var _ = _out1491
-	_out1490, _out1491 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1490
-	_1051_ip = _out1491
+	var _1056_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1056_ip
+	var _out1494 uint32
+	var _ = _out1494
+	var _out1495 *dbytes.Bytes
+	var _ = _out1495
+	_out1494, _out1495 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1494
+	_1056_ip = _out1495
 	if st != uint32(0) {
 		return st, first
 	}
-	var _1052_ty uint32
-	var _ = _1052_ty
-	var _out1492 uint32
-	var _ = _out1492
-	_out1492 = inodeformat.Companion_Default___.GetTy(_1051_ip)
-	_1052_ty = _out1492
-	if _1052_ty == permissions.Companion_Default___.DIR() {
+	var _1057_ty uint32
+	var _ = _1057_ty
+	var _out1496 uint32
+	var _ = _out1496
+	_out1496 = inodeformat.Companion_Default___.GetTy(_1056_ip)
+	_1057_ty = _out1496
+	if _1057_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _1053_fl uint32
-	var _ = _1053_fl
-	var _out1493 uint32
-	var _ = _out1493
-	_out1493 = inodeformat.Companion_Default___.GetFlags(_1051_ip)
-	_1053_fl = _out1493
-	if _1053_fl/uint32(2)%uint32(2) == uint32(1) {
+	var _1058_fl uint32
+	var _ = _1058_fl
+	var _out1497 uint32
+	var _ = _out1497
+	_out1497 = inodeformat.Companion_Default___.GetFlags(_1056_ip)
+	_1058_fl = _out1497
+	if _1058_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _1054_nl uint32
-	var _ = _1054_nl
-	var _out1494 uint32
-	var _ = _out1494
-	_out1494 = inodeformat.Companion_Default___.GetNlink(_1051_ip)
-	_1054_nl = _out1494
-	if _1054_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _1059_nl uint32
+	var _ = _1059_nl
+	var _out1498 uint32
+	var _ = _out1498
+	_out1498 = inodeformat.Companion_Default___.GetNlink(_1056_ip)
+	_1059_nl = _out1498
+	if _1059_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _1055_hp *dbytes.Bytes
-	var _ = _1055_hp
-	var _out1495 *dbytes.Bytes
-	var _ = _out1495
-	_out1495 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1055_hp = _out1495
-	var _out1496 uint64
-	var _ = _out1496
-	_out1496 = inodeformat.Companion_Default___.GetParent(_1055_hp)
-	first = _out1496
-	inodeformat.Companion_Default___.SetFlags(_1051_ip, _1053_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1051_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_1051_ip, _1054_nl+uint32(1))
-	var _1056_ts uint64
-	var _ = _1056_ts
-	var _1057_tns uint32
-	var _ = _1057_tns
-	var _out1497 uint64
-	var _ = _out1497
-	var _out1498 uint32
-	var _ = _out1498
-	_out1497, _out1498 = attributechanges.Companion_Default___.Stamp(_1051_ip, s, ns)
-	_1056_ts = _out1497
-	_1057_tns = _out1498
-	inodeformat.Companion_Default___.SetCtime(_1051_ip, _1056_ts, _1057_tns)
-	d.PutInode(txn, ino, _1051_ip)
+	var _1060_hp *dbytes.Bytes
+	var _ = _1060_hp
 	var _out1499 *dbytes.Bytes
 	var _ = _out1499
 	_out1499 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1055_hp = _out1499
-	inodeformat.Companion_Default___.SetParent(_1055_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1055_hp)
+	_1060_hp = _out1499
+	var _out1500 uint64
+	var _ = _out1500
+	_out1500 = inodeformat.Companion_Default___.GetParent(_1060_hp)
+	first = _out1500
+	inodeformat.Companion_Default___.SetFlags(_1056_ip, _1058_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1056_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_1056_ip, _1059_nl+uint32(1))
+	var _1061_ts uint64
+	var _ = _1061_ts
+	var _1062_tns uint32
+	var _ = _1062_tns
+	var _out1501 uint64
+	var _ = _out1501
+	var _out1502 uint32
+	var _ = _out1502
+	_out1501, _out1502 = attributechanges.Companion_Default___.Stamp(_1056_ip, s, ns)
+	_1061_ts = _out1501
+	_1062_tns = _out1502
+	inodeformat.Companion_Default___.SetCtime(_1056_ip, _1061_ts, _1062_tns)
+	d.PutInode(txn, ino, _1056_ip)
+	var _out1503 *dbytes.Bytes
+	var _ = _out1503
+	_out1503 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1060_hp = _out1503
+	inodeformat.Companion_Default___.SetParent(_1060_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1060_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -158,31 +158,31 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1500 uint32
-	var _ = _out1500
-	var _out1501 uint64
-	var _ = _out1501
-	_out1500, _out1501 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1500
-	first = _out1501
+	var _out1504 uint32
+	var _ = _out1504
+	var _out1505 uint64
+	var _ = _out1505
+	_out1504, _out1505 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1504
+	first = _out1505
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _1058_later bool = false
-	var _ = _1058_later
-	var _out1502 uint32
-	var _ = _out1502
-	var _out1503 *dbytes.Bytes
-	var _ = _out1503
-	var _out1504 *dbytes.Bytes
-	var _ = _out1504
-	var _out1505 bool
-	var _ = _out1505
-	_out1502, _out1503, _out1504, _out1505 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
-	st = _out1502
-	before = _out1503
-	after = _out1504
-	_1058_later = _out1505
+	var _1063_later bool = false
+	var _ = _1063_later
+	var _out1506 uint32
+	var _ = _out1506
+	var _out1507 *dbytes.Bytes
+	var _ = _out1507
+	var _out1508 *dbytes.Bytes
+	var _ = _out1508
+	var _out1509 bool
+	var _ = _out1509
+	_out1506, _out1507, _out1508, _out1509 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
+	st = _out1506
+	before = _out1507
+	after = _out1508
+	_1063_later = _out1509
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -199,37 +199,37 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	fbefore, fafter, tbefore, tafter = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1506 uint32
-	var _ = _out1506
-	var _out1507 uint64
-	var _ = _out1507
-	_out1506, _out1507 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1506
-	first = _out1507
+	var _out1510 uint32
+	var _ = _out1510
+	var _out1511 uint64
+	var _ = _out1511
+	_out1510, _out1511 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1510
+	first = _out1511
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _1059_later bool = false
-	var _ = _1059_later
-	var _out1508 uint32
-	var _ = _out1508
-	var _out1509 *dbytes.Bytes
-	var _ = _out1509
-	var _out1510 *dbytes.Bytes
-	var _ = _out1510
-	var _out1511 *dbytes.Bytes
-	var _ = _out1511
-	var _out1512 *dbytes.Bytes
+	var _1064_later bool = false
+	var _ = _1064_later
+	var _out1512 uint32
 	var _ = _out1512
-	var _out1513 bool
+	var _out1513 *dbytes.Bytes
 	var _ = _out1513
-	_out1508, _out1509, _out1510, _out1511, _out1512, _out1513 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1508
-	fbefore = _out1509
-	fafter = _out1510
-	tbefore = _out1511
-	tafter = _out1512
-	_1059_later = _out1513
+	var _out1514 *dbytes.Bytes
+	var _ = _out1514
+	var _out1515 *dbytes.Bytes
+	var _ = _out1515
+	var _out1516 *dbytes.Bytes
+	var _ = _out1516
+	var _out1517 bool
+	var _ = _out1517
+	_out1512, _out1513, _out1514, _out1515, _out1516, _out1517 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1512
+	fbefore = _out1513
+	fafter = _out1514
+	tbefore = _out1515
+	tafter = _out1516
+	_1064_later = _out1517
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,42 +242,42 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _1060_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1060_dir
-	var _out1514 uint32
-	var _ = _out1514
-	var _out1515 *dbytes.Bytes
-	var _ = _out1515
-	_out1514, _out1515 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
-	st = _out1514
-	_1060_dir = _out1515
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
-	var _out1516 uint32
-	var _ = _out1516
-	_out1516 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1516
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
-	var _out1517 uint32
-	var _ = _out1517
-	var _out1518 uint64
+	var _1065_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1065_dir
+	var _out1518 uint32
 	var _ = _out1518
-	_out1517, _out1518 = createops.Companion_Default___.NewData(txn, d, c, dino, _1060_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
-	st = _out1517
-	ino = _out1518
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
 	var _out1519 *dbytes.Bytes
 	var _ = _out1519
-	var _out1520 uint64
+	_out1518, _out1519 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
+	st = _out1518
+	_1065_dir = _out1519
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1520 uint32
 	var _ = _out1520
-	_out1519, _out1520 = Companion_Default___.PutFirst(txn, d, ino)
-	node = _out1519
-	first = _out1520
+	_out1520 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1520
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1521 uint32
+	var _ = _out1521
+	var _out1522 uint64
+	var _ = _out1522
+	_out1521, _out1522 = createops.Companion_Default___.NewData(txn, d, c, dino, _1065_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	st = _out1521
+	ino = _out1522
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1523 *dbytes.Bytes
+	var _ = _out1523
+	var _out1524 uint64
+	var _ = _out1524
+	_out1523, _out1524 = Companion_Default___.PutFirst(txn, d, ino)
+	node = _out1523
+	first = _out1524
 	return st, ino, node, first
 }
 func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {
@@ -285,35 +285,35 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _1061_hp *dbytes.Bytes
-	var _ = _1061_hp
-	var _out1521 *dbytes.Bytes
-	var _ = _out1521
-	_out1521 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1061_hp = _out1521
-	var _out1522 uint64
-	var _ = _out1522
-	_out1522 = inodeformat.Companion_Default___.GetParent(_1061_hp)
-	first = _out1522
-	var _1062_ip *dbytes.Bytes
-	var _ = _1062_ip
-	var _out1523 *dbytes.Bytes
-	var _ = _out1523
-	_out1523 = d.Fs.GetInode(txn, ino, true)
-	_1062_ip = _out1523
-	inodeformat.Companion_Default___.SetFlags(_1062_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1062_ip, first)
-	d.PutInode(txn, ino, _1062_ip)
-	var _out1524 *dbytes.Bytes
-	var _ = _out1524
-	_out1524 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1061_hp = _out1524
-	inodeformat.Companion_Default___.SetParent(_1061_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1061_hp)
+	var _1066_hp *dbytes.Bytes
+	var _ = _1066_hp
 	var _out1525 *dbytes.Bytes
 	var _ = _out1525
-	_out1525 = d.Fs.GetInode(txn, ino, false)
-	node = _out1525
+	_out1525 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1066_hp = _out1525
+	var _out1526 uint64
+	var _ = _out1526
+	_out1526 = inodeformat.Companion_Default___.GetParent(_1066_hp)
+	first = _out1526
+	var _1067_ip *dbytes.Bytes
+	var _ = _1067_ip
+	var _out1527 *dbytes.Bytes
+	var _ = _out1527
+	_out1527 = d.Fs.GetInode(txn, ino, true)
+	_1067_ip = _out1527
+	inodeformat.Companion_Default___.SetFlags(_1067_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1067_ip, first)
+	d.PutInode(txn, ino, _1067_ip)
+	var _out1528 *dbytes.Bytes
+	var _ = _out1528
+	_out1528 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1066_hp = _out1528
+	inodeformat.Companion_Default___.SetParent(_1066_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1066_hp)
+	var _out1529 *dbytes.Bytes
+	var _ = _out1529
+	_out1529 = d.Fs.GetInode(txn, ino, false)
+	node = _out1529
 	return node, first
 }
 func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (bool, uint64) {
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _1063_ip *dbytes.Bytes
-	var _ = _1063_ip
-	var _out1526 *dbytes.Bytes
-	var _ = _out1526
-	_out1526 = d.Fs.GetInode(txn, at, false)
-	_1063_ip = _out1526
-	var _1064_fl uint32
-	var _ = _1064_fl
-	var _out1527 uint32
-	var _ = _out1527
-	_out1527 = inodeformat.Companion_Default___.GetFlags(_1063_ip)
-	_1064_fl = _out1527
-	if at != procedurebase.Companion_Default___.ORPHANS() && _1064_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1068_ip *dbytes.Bytes
+	var _ = _1068_ip
+	var _out1530 *dbytes.Bytes
+	var _ = _out1530
+	_out1530 = d.Fs.GetInode(txn, at, false)
+	_1068_ip = _out1530
+	var _1069_fl uint32
+	var _ = _1069_fl
+	var _out1531 uint32
+	var _ = _out1531
+	_out1531 = inodeformat.Companion_Default___.GetFlags(_1068_ip)
+	_1069_fl = _out1531
+	if at != procedurebase.Companion_Default___.ORPHANS() && _1069_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _1065_next uint64
-		var _ = _1065_next
-		var _out1528 uint64
-		var _ = _out1528
-		_out1528 = inodeformat.Companion_Default___.GetParent(_1063_ip)
-		_1065_next = _out1528
-		if _1065_next == ino {
+		var _1070_next uint64
+		var _ = _1070_next
+		var _out1532 uint64
+		var _ = _out1532
+		_out1532 = inodeformat.Companion_Default___.GetParent(_1068_ip)
+		_1070_next = _out1532
+		if _1070_next == ino {
 			found = true
 			return found, at
 		}
-		if _1065_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1065_next) {
+		if _1070_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1070_next) {
 			return found, at
 		}
-		var _out1529 *dbytes.Bytes
-		var _ = _out1529
-		_out1529 = d.Fs.GetInode(txn, _1065_next, false)
-		_1063_ip = _out1529
-		at = _1065_next
+		var _out1533 *dbytes.Bytes
+		var _ = _out1533
+		_out1533 = d.Fs.GetInode(txn, _1070_next, false)
+		_1068_ip = _out1533
+		at = _1070_next
 	}
 	return found, at
 }
@@ -372,48 +372,48 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _1066_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1066_ip
-	var _out1530 uint32
-	var _ = _out1530
-	var _out1531 *dbytes.Bytes
-	var _ = _out1531
-	_out1530, _out1531 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1530
-	_1066_ip = _out1531
+	var _1071_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1071_ip
+	var _out1534 uint32
+	var _ = _out1534
+	var _out1535 *dbytes.Bytes
+	var _ = _out1535
+	_out1534, _out1535 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1534
+	_1071_ip = _out1535
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _1067_fl uint32
-	var _ = _1067_fl
-	var _out1532 uint32
-	var _ = _out1532
-	_out1532 = inodeformat.Companion_Default___.GetFlags(_1066_ip)
-	_1067_fl = _out1532
-	if _1067_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1072_fl uint32
+	var _ = _1072_fl
+	var _out1536 uint32
+	var _ = _out1536
+	_out1536 = inodeformat.Companion_Default___.GetFlags(_1071_ip)
+	_1072_fl = _out1536
+	if _1072_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _1068_found bool = false
-	var _ = _1068_found
-	var _out1533 bool
-	var _ = _out1533
-	var _out1534 uint64
-	var _ = _out1534
-	_out1533, _out1534 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_1068_found = _out1533
-	at = _out1534
-	if !_1068_found {
+	var _1073_found bool = false
+	var _ = _1073_found
+	var _out1537 bool
+	var _ = _out1537
+	var _out1538 uint64
+	var _ = _out1538
+	_out1537, _out1538 = Companion_Default___.Predecessor(txn, d, ino, from)
+	_1073_found = _out1537
+	at = _out1538
+	if !_1073_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, later, at, next
 	}
-	var _out1535 bool
-	var _ = _out1535
-	var _out1536 uint64
-	var _ = _out1536
-	_out1535, _out1536 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
-	later = _out1535
-	next = _out1536
+	var _out1539 bool
+	var _ = _out1539
+	var _out1540 uint64
+	var _ = _out1540
+	_out1539, _out1540 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
+	later = _out1539
+	next = _out1540
 	return st, later, at, next
 }
 func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirFs, ino uint64, at uint64, s uint64, ns uint32) (bool, uint64) {
@@ -421,47 +421,47 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _1069_ip *dbytes.Bytes
-	var _ = _1069_ip
-	var _out1537 *dbytes.Bytes
-	var _ = _out1537
-	_out1537 = d.Fs.GetInode(txn, ino, true)
-	_1069_ip = _out1537
-	var _1070_fl uint32
-	var _ = _1070_fl
-	var _out1538 uint32
-	var _ = _out1538
-	_out1538 = inodeformat.Companion_Default___.GetFlags(_1069_ip)
-	_1070_fl = _out1538
-	var _out1539 uint64
-	var _ = _out1539
-	_out1539 = inodeformat.Companion_Default___.GetParent(_1069_ip)
-	next = _out1539
-	inodeformat.Companion_Default___.SetFlags(_1069_ip, _1070_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1069_ip, uint64(0))
-	d.PutInode(txn, ino, _1069_ip)
-	var _1071_hp *dbytes.Bytes
-	var _ = _1071_hp
-	var _out1540 *dbytes.Bytes
-	var _ = _out1540
-	_out1540 = d.Fs.GetInode(txn, at, true)
-	_1071_hp = _out1540
-	inodeformat.Companion_Default___.SetParent(_1071_hp, next)
-	d.PutInode(txn, at, _1071_hp)
-	var _1072_st uint32 = 0
-	var _ = _1072_st
-	var _1073_freed bool = false
-	var _ = _1073_freed
-	var _out1541 uint32
+	var _1074_ip *dbytes.Bytes
+	var _ = _1074_ip
+	var _out1541 *dbytes.Bytes
 	var _ = _out1541
-	var _out1542 bool
+	_out1541 = d.Fs.GetInode(txn, ino, true)
+	_1074_ip = _out1541
+	var _1075_fl uint32
+	var _ = _1075_fl
+	var _out1542 uint32
 	var _ = _out1542
-	var _out1543 bool
+	_out1542 = inodeformat.Companion_Default___.GetFlags(_1074_ip)
+	_1075_fl = _out1542
+	var _out1543 uint64
 	var _ = _out1543
-	_out1541, _out1542, _out1543 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_1072_st = _out1541
-	_1073_freed = _out1542
-	later = _out1543
+	_out1543 = inodeformat.Companion_Default___.GetParent(_1074_ip)
+	next = _out1543
+	inodeformat.Companion_Default___.SetFlags(_1074_ip, _1075_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1074_ip, uint64(0))
+	d.PutInode(txn, ino, _1074_ip)
+	var _1076_hp *dbytes.Bytes
+	var _ = _1076_hp
+	var _out1544 *dbytes.Bytes
+	var _ = _out1544
+	_out1544 = d.Fs.GetInode(txn, at, true)
+	_1076_hp = _out1544
+	inodeformat.Companion_Default___.SetParent(_1076_hp, next)
+	d.PutInode(txn, at, _1076_hp)
+	var _1077_st uint32 = 0
+	var _ = _1077_st
+	var _1078_freed bool = false
+	var _ = _1078_freed
+	var _out1545 uint32
+	var _ = _out1545
+	var _out1546 bool
+	var _ = _out1546
+	var _out1547 bool
+	var _ = _out1547
+	_out1545, _out1546, _out1547 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	_1077_st = _out1545
+	_1078_freed = _out1546
+	later = _out1547
 	return later, next
 }
 func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, bool, uint64) {
@@ -471,29 +471,29 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = later
 	var first uint64 = 0
 	var _ = first
-	var _1074_hp *dbytes.Bytes
-	var _ = _1074_hp
-	var _out1544 *dbytes.Bytes
-	var _ = _out1544
-	_out1544 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1074_hp = _out1544
-	var _out1545 uint64
-	var _ = _out1545
-	_out1545 = inodeformat.Companion_Default___.GetParent(_1074_hp)
-	first = _out1545
+	var _1079_hp *dbytes.Bytes
+	var _ = _1079_hp
+	var _out1548 *dbytes.Bytes
+	var _ = _out1548
+	_out1548 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1079_hp = _out1548
+	var _out1549 uint64
+	var _ = _out1549
+	_out1549 = inodeformat.Companion_Default___.GetParent(_1079_hp)
+	first = _out1549
 	more, later = first != uint64(0), false
 	if !more {
 		return more, later, first
 	}
-	var _1075_next uint64 = 0
-	var _ = _1075_next
-	var _out1546 bool
-	var _ = _out1546
-	var _out1547 uint64
-	var _ = _out1547
-	_out1546, _out1547 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
-	later = _out1546
-	_1075_next = _out1547
+	var _1080_next uint64 = 0
+	var _ = _1080_next
+	var _out1550 bool
+	var _ = _out1550
+	var _out1551 uint64
+	var _ = _out1551
+	_out1550, _out1551 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	later = _out1550
+	_1080_next = _out1551
 	return more, later, first
 }
 

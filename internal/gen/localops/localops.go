@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _1013_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1013_ip
-	var _out1454 uint32
-	var _ = _out1454
-	var _out1455 *dbytes.Bytes
-	var _ = _out1455
-	_out1454, _out1455 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1454
-	_1013_ip = _out1455
+	var _1018_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1018_ip
+	var _out1458 uint32
+	var _ = _out1458
+	var _out1459 *dbytes.Bytes
+	var _ = _out1459
+	_out1458, _out1459 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1458
+	_1018_ip = _out1459
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _1014_ty uint32
-	var _ = _1014_ty
-	var _out1456 uint32
-	var _ = _out1456
-	_out1456 = inodeformat.Companion_Default___.GetTy(_1013_ip)
-	_1014_ty = _out1456
-	if _1014_ty != permissions.Companion_Default___.REG() {
+	var _1019_ty uint32
+	var _ = _1019_ty
+	var _out1460 uint32
+	var _ = _out1460
+	_out1460 = inodeformat.Companion_Default___.GetTy(_1018_ip)
+	_1019_ty = _out1460
+	if _1019_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _1015_r bool
-	var _ = _1015_r
-	var _out1457 bool
-	var _ = _out1457
-	_out1457 = permissions.Companion_Default___.MayData(c, _1013_ip, permissions.Companion_Default___.MAYR())
-	_1015_r = _out1457
-	var _1016_x bool
-	var _ = _1016_x
-	var _out1458 bool
-	var _ = _out1458
-	_out1458 = permissions.Companion_Default___.May(c, _1013_ip, permissions.Companion_Default___.MAYX())
-	_1016_x = _out1458
-	if !_1015_r && !_1016_x {
+	var _1020_r bool
+	var _ = _1020_r
+	var _out1461 bool
+	var _ = _out1461
+	_out1461 = permissions.Companion_Default___.MayData(c, _1018_ip, permissions.Companion_Default___.MAYR())
+	_1020_r = _out1461
+	var _1021_x bool
+	var _ = _1021_x
+	var _out1462 bool
+	var _ = _out1462
+	_out1462 = permissions.Companion_Default___.May(c, _1018_ip, permissions.Companion_Default___.MAYX())
+	_1021_x = _out1462
+	if !_1020_r && !_1021_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _1017_size uint64
-	var _ = _1017_size
-	var _out1459 uint64
-	var _ = _out1459
-	_out1459 = inodeformat.Companion_Default___.GetSize(_1013_ip)
-	_1017_size = _out1459
-	if _1017_size <= off {
+	var _1022_size uint64
+	var _ = _1022_size
+	var _out1463 uint64
+	var _ = _out1463
+	_out1463 = inodeformat.Companion_Default___.GetSize(_1018_ip)
+	_1022_size = _out1463
+	if _1022_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _1018_n uint64
-	var _ = _1018_n
-	var _1019_top uint64
-	var _ = _1019_top
-	_1018_n, _1019_top = off/uint64(4096), (_1017_size+uint64(4095))/uint64(4096)
-	var _1020_m uint64 = 0
-	var _ = _1020_m
-	var _out1460 uint64
-	var _ = _out1460
-	var _out1461 bool
-	var _ = _out1461
-	_out1460, _out1461 = d.Fs.Pass(txn, ino, _1018_n, _1019_top, hole, Companion_Default___.STEPS(), false)
-	_1020_m = _out1460
-	found = _out1461
-	if _1018_n < _1020_m {
+	var _1023_n uint64
+	var _ = _1023_n
+	var _1024_top uint64
+	var _ = _1024_top
+	_1023_n, _1024_top = off/uint64(4096), (_1022_size+uint64(4095))/uint64(4096)
+	var _1025_m uint64 = 0
+	var _ = _1025_m
+	var _out1464 uint64
+	var _ = _out1464
+	var _out1465 bool
+	var _ = _out1465
+	_out1464, _out1465 = d.Fs.Pass(txn, ino, _1023_n, _1024_top, hole, Companion_Default___.STEPS(), false)
+	_1025_m = _out1464
+	found = _out1465
+	if _1023_n < _1025_m {
 		at = func() uint64 {
-			if _1020_m == _1019_top {
-				return _1017_size
+			if _1025_m == _1024_top {
+				return _1022_size
 			}
-			return uint64(4096) * _1020_m
+			return uint64(4096) * _1025_m
 		}()
 	}
-	if _1020_m == _1019_top && hole {
+	if _1025_m == _1024_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1021_np *dbytes.Bytes
-	var _ = _1021_np
-	var _out1462 *dbytes.Bytes
-	var _ = _out1462
-	_out1462 = d.Fs.GetInode(txn, ino, true)
-	_1021_np = _out1462
-	var _1022_ts uint64
-	var _ = _1022_ts
-	var _1023_tns uint32
-	var _ = _1023_tns
-	var _out1463 uint64
-	var _ = _out1463
-	var _out1464 uint32
-	var _ = _out1464
-	_out1463, _out1464 = attributechanges.Companion_Default___.Stamp(_1021_np, s, ns)
-	_1022_ts = _out1463
-	_1023_tns = _out1464
-	inodeformat.Companion_Default___.SetMtime(_1021_np, _1022_ts, _1023_tns)
-	inodeformat.Companion_Default___.SetCtime(_1021_np, _1022_ts, _1023_tns)
+	var _1026_np *dbytes.Bytes
+	var _ = _1026_np
+	var _out1466 *dbytes.Bytes
+	var _ = _out1466
+	_out1466 = d.Fs.GetInode(txn, ino, true)
+	_1026_np = _out1466
+	var _1027_ts uint64
+	var _ = _1027_ts
+	var _1028_tns uint32
+	var _ = _1028_tns
+	var _out1467 uint64
+	var _ = _out1467
+	var _out1468 uint32
+	var _ = _out1468
+	_out1467, _out1468 = attributechanges.Companion_Default___.Stamp(_1026_np, s, ns)
+	_1027_ts = _out1467
+	_1028_tns = _out1468
+	inodeformat.Companion_Default___.SetMtime(_1026_np, _1027_ts, _1028_tns)
+	inodeformat.Companion_Default___.SetCtime(_1026_np, _1027_ts, _1028_tns)
 	if c.Uid != uint32(0) {
-		var _1024_mode uint32
-		var _ = _1024_mode
-		var _out1465 uint32
-		var _ = _out1465
-		_out1465 = inodeformat.Companion_Default___.GetMode(_1021_np)
-		_1024_mode = _out1465
-		inodeformat.Companion_Default___.SetMode(_1021_np, permissions.Companion_Default___.KillPriv(_1024_mode))
+		var _1029_mode uint32
+		var _ = _1029_mode
+		var _out1469 uint32
+		var _ = _out1469
+		_out1469 = inodeformat.Companion_Default___.GetMode(_1026_np)
+		_1029_mode = _out1469
+		inodeformat.Companion_Default___.SetMode(_1026_np, permissions.Companion_Default___.KillPriv(_1029_mode))
 	}
-	d.PutInode(txn, ino, _1021_np)
+	d.PutInode(txn, ino, _1026_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1025_lim uint64
-	var _ = _1025_lim
-	_1025_lim = func() uint64 {
+	var _1030_lim uint64
+	var _ = _1030_lim
+	_1030_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1026_found bool = false
-	var _ = _1026_found
-	var _out1466 uint64
-	var _ = _out1466
-	var _out1467 bool
-	var _ = _out1467
-	_out1466, _out1467 = d.Fs.Pass(txn, ino, b, _1025_lim, false, Companion_Default___.RUN(), true)
-	m = _out1466
-	_1026_found = _out1467
-	var _1027_to uint64
-	var _ = _1027_to
-	_1027_to = func() uint64 {
+	var _1031_found bool = false
+	var _ = _1031_found
+	var _out1470 uint64
+	var _ = _out1470
+	var _out1471 bool
+	var _ = _out1471
+	_out1470, _out1471 = d.Fs.Pass(txn, ino, b, _1030_lim, false, Companion_Default___.RUN(), true)
+	m = _out1470
+	_1031_found = _out1471
+	var _1032_to uint64
+	var _ = _1032_to
+	_1032_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1028_n uint64
-	var _ = _1028_n
-	_1028_n = _1027_to - uint64(4096)*b
-	var _out1468 bool
-	var _ = _out1468
-	_out1468 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1028_n)
-	ok = _out1468
+	var _1033_n uint64
+	var _ = _1033_n
+	_1033_n = _1032_to - uint64(4096)*b
+	var _out1472 bool
+	var _ = _out1472
+	_out1472 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1033_n)
+	ok = _out1472
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1029_end uint64
-	var _ = _1029_end
-	_1029_end = off + len_
-	var _1030_ip *dbytes.Bytes
-	var _ = _1030_ip
-	var _out1469 *dbytes.Bytes
-	var _ = _out1469
-	_out1469 = d.Fs.GetInode(txn, ino, true)
-	_1030_ip = _out1469
-	var _1031_size uint64
-	var _ = _1031_size
-	var _out1470 uint64
-	var _ = _out1470
-	_out1470 = inodeformat.Companion_Default___.GetSize(_1030_ip)
-	_1031_size = _out1470
-	if _1031_size < _1029_end {
-		var _1032_ok bool
-		var _ = _1032_ok
-		var _out1471 bool
-		var _ = _out1471
-		_out1471 = d.SetSize(txn, ino, _1029_end)
-		_1032_ok = _out1471
-		_1031_size = _1029_end
+	var _1034_end uint64
+	var _ = _1034_end
+	_1034_end = off + len_
+	var _1035_ip *dbytes.Bytes
+	var _ = _1035_ip
+	var _out1473 *dbytes.Bytes
+	var _ = _out1473
+	_out1473 = d.Fs.GetInode(txn, ino, true)
+	_1035_ip = _out1473
+	var _1036_size uint64
+	var _ = _1036_size
+	var _out1474 uint64
+	var _ = _out1474
+	_out1474 = inodeformat.Companion_Default___.GetSize(_1035_ip)
+	_1036_size = _out1474
+	if _1036_size < _1034_end {
+		var _1037_ok bool
+		var _ = _1037_ok
+		var _out1475 bool
+		var _ = _out1475
+		_out1475 = d.SetSize(txn, ino, _1034_end)
+		_1037_ok = _out1475
+		_1036_size = _1034_end
 	} else {
 	}
-	var _1033_first uint64
-	var _ = _1033_first
-	var _1034_top uint64
-	var _ = _1034_top
-	_1033_first, _1034_top = off/uint64(4096), (_1029_end+uint64(4095))/uint64(4096)
-	var _1035_b uint64
-	var _ = _1035_b
-	_1035_b = _1033_first
-	var _1036_z *dbytes.Bytes
-	var _ = _1036_z
-	var _out1472 *dbytes.Bytes
-	var _ = _out1472
-	_out1472 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1036_z = _out1472
-	for _1035_b < _1034_top {
-		var _1037_m uint64
-		var _ = _1037_m
-		var _1038_found bool
-		var _ = _1038_found
-		var _out1473 uint64
-		var _ = _out1473
-		var _out1474 bool
-		var _ = _out1474
-		_out1473, _out1474 = d.Fs.Pass(txn, ino, _1035_b, _1034_top, true, Companion_Default___.STEPS(), true)
-		_1037_m = _out1473
-		_1038_found = _out1474
-		if _1035_b < _1037_m {
+	var _1038_first uint64
+	var _ = _1038_first
+	var _1039_top uint64
+	var _ = _1039_top
+	_1038_first, _1039_top = off/uint64(4096), (_1034_end+uint64(4095))/uint64(4096)
+	var _1040_b uint64
+	var _ = _1040_b
+	_1040_b = _1038_first
+	var _1041_z *dbytes.Bytes
+	var _ = _1041_z
+	var _out1476 *dbytes.Bytes
+	var _ = _out1476
+	_out1476 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_1041_z = _out1476
+	for _1040_b < _1039_top {
+		var _1042_m uint64
+		var _ = _1042_m
+		var _1043_found bool
+		var _ = _1043_found
+		var _out1477 uint64
+		var _ = _out1477
+		var _out1478 bool
+		var _ = _out1478
+		_out1477, _out1478 = d.Fs.Pass(txn, ino, _1040_b, _1039_top, true, Companion_Default___.STEPS(), true)
+		_1042_m = _out1477
+		_1043_found = _out1478
+		if _1040_b < _1042_m {
 		} else {
-			var _1039_ok bool = false
-			var _ = _1039_ok
-			var _out1475 bool
-			var _ = _out1475
-			var _out1476 uint64
-			var _ = _out1476
-			_out1475, _out1476 = Companion_Default___.FillHoles(txn, d, ino, _1035_b, _1034_top, _1036_z, _1031_size)
-			_1039_ok = _out1475
-			_1037_m = _out1476
-			if !_1039_ok {
+			var _1044_ok bool = false
+			var _ = _1044_ok
+			var _out1479 bool
+			var _ = _out1479
+			var _out1480 uint64
+			var _ = _out1480
+			_out1479, _out1480 = Companion_Default___.FillHoles(txn, d, ino, _1040_b, _1039_top, _1041_z, _1036_size)
+			_1044_ok = _out1479
+			_1042_m = _out1480
+			if !_1044_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1035_b = _1037_m
+		_1040_b = _1042_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1040_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1040_ip
-	var _out1477 uint32
-	var _ = _out1477
-	var _out1478 *dbytes.Bytes
-	var _ = _out1478
-	_out1477, _out1478 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1477
-	_1040_ip = _out1478
+	var _1045_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1045_ip
+	var _out1481 uint32
+	var _ = _out1481
+	var _out1482 *dbytes.Bytes
+	var _ = _out1482
+	_out1481, _out1482 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1481
+	_1045_ip = _out1482
 	if st != uint32(0) {
 		return st
 	}
-	var _1041_ty uint32
-	var _ = _1041_ty
-	var _out1479 uint32
-	var _ = _out1479
-	_out1479 = inodeformat.Companion_Default___.GetTy(_1040_ip)
-	_1041_ty = _out1479
-	if _1041_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _1046_ty uint32
+	var _ = _1046_ty
+	var _out1483 uint32
+	var _ = _out1483
+	_out1483 = inodeformat.Companion_Default___.GetTy(_1045_ip)
+	_1046_ty = _out1483
+	if _1046_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1042_w bool
-	var _ = _1042_w
-	var _out1480 bool
-	var _ = _out1480
-	_out1480 = permissions.Companion_Default___.MayData(c, _1040_ip, permissions.Companion_Default___.MAYW())
-	_1042_w = _out1480
-	if !_1042_w {
+	var _1047_w bool
+	var _ = _1047_w
+	var _out1484 bool
+	var _ = _out1484
+	_out1484 = permissions.Companion_Default___.MayData(c, _1045_ip, permissions.Companion_Default___.MAYW())
+	_1047_w = _out1484
+	if !_1047_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1043_size uint64
-	var _ = _1043_size
-	var _out1481 uint64
-	var _ = _out1481
-	_out1481 = inodeformat.Companion_Default___.GetSize(_1040_ip)
-	_1043_size = _out1481
-	var _1044_shrink uint64
-	var _ = _1044_shrink
-	var _out1482 uint64
-	var _ = _out1482
-	_out1482 = inodeformat.Companion_Default___.GetShrink(_1040_ip)
-	_1044_shrink = _out1482
-	if _1044_shrink != uint64(0) && off+len_ > _1043_size {
+	var _1048_size uint64
+	var _ = _1048_size
+	var _out1485 uint64
+	var _ = _out1485
+	_out1485 = inodeformat.Companion_Default___.GetSize(_1045_ip)
+	_1048_size = _out1485
+	var _1049_shrink uint64
+	var _ = _1049_shrink
+	var _out1486 uint64
+	var _ = _out1486
+	_out1486 = inodeformat.Companion_Default___.GetShrink(_1045_ip)
+	_1049_shrink = _out1486
+	if _1049_shrink != uint64(0) && off+len_ > _1048_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1483 uint32
-	var _ = _out1483
-	_out1483 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1483
+	var _out1487 uint32
+	var _ = _out1487
+	_out1487 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1487
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1045_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1045_ip
-	var _out1484 uint32
-	var _ = _out1484
-	var _out1485 *dbytes.Bytes
-	var _ = _out1485
-	_out1484, _out1485 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1484
-	_1045_ip = _out1485
+	var _1050_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1050_ip
+	var _out1488 uint32
+	var _ = _out1488
+	var _out1489 *dbytes.Bytes
+	var _ = _out1489
+	_out1488, _out1489 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1488
+	_1050_ip = _out1489
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1046_ty uint32
-	var _ = _1046_ty
-	var _out1486 uint32
-	var _ = _out1486
-	_out1486 = inodeformat.Companion_Default___.GetTy(_1045_ip)
-	_1046_ty = _out1486
-	if _1046_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _1051_ty uint32
+	var _ = _1051_ty
+	var _out1490 uint32
+	var _ = _out1490
+	_out1490 = inodeformat.Companion_Default___.GetTy(_1050_ip)
+	_1051_ty = _out1490
+	if _1051_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1047_w bool
-	var _ = _1047_w
-	var _out1487 bool
-	var _ = _out1487
-	_out1487 = permissions.Companion_Default___.MayData(c, _1045_ip, permissions.Companion_Default___.MAYW())
-	_1047_w = _out1487
-	if !_1047_w {
+	var _1052_w bool
+	var _ = _1052_w
+	var _out1491 bool
+	var _ = _out1491
+	_out1491 = permissions.Companion_Default___.MayData(c, _1050_ip, permissions.Companion_Default___.MAYW())
+	_1052_w = _out1491
+	if !_1052_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1048_size uint64
-	var _ = _1048_size
-	var _out1488 uint64
-	var _ = _out1488
-	_out1488 = inodeformat.Companion_Default___.GetSize(_1045_ip)
-	_1048_size = _out1488
-	var _1049_top uint64
-	var _ = _1049_top
-	_1049_top = (_1048_size + uint64(4095)) / uint64(4096)
-	var _1050_n uint64
-	var _ = _1050_n
-	_1050_n = func() uint64 {
-		if hi < _1049_top {
+	var _1053_size uint64
+	var _ = _1053_size
+	var _out1492 uint64
+	var _ = _out1492
+	_out1492 = inodeformat.Companion_Default___.GetSize(_1050_ip)
+	_1053_size = _out1492
+	var _1054_top uint64
+	var _ = _1054_top
+	_1054_top = (_1053_size + uint64(4095)) / uint64(4096)
+	var _1055_n uint64
+	var _ = _1055_n
+	_1055_n = func() uint64 {
+		if hi < _1054_top {
 			return hi
 		}
-		return _1049_top
+		return _1054_top
 	}()
-	if lo < _1050_n {
-		var _out1489 uint64
-		var _ = _out1489
-		_out1489 = d.Punch(txn, ino, lo, _1050_n, max)
-		at = _out1489
+	if lo < _1055_n {
+		var _out1493 uint64
+		var _ = _out1493
+		_out1493 = d.Punch(txn, ino, lo, _1055_n, max)
+		at = _out1493
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

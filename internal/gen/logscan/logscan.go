@@ -92,33 +92,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _379_s uint64
-	var _ = _379_s
+	var _380_s uint64
+	var _ = _380_s
 	var _out582 uint64
 	var _ = _out582
 	_out582 = ring.Companion_Default___.SlotOf(q, nd)
-	_379_s = _out582
-	var _380_a uint64
-	var _ = _380_a
-	_380_a = at + uint64(2) + uint64(16)*_379_s
-	var _381_k uint64
-	var _ = _381_k
-	_381_k = n
+	_380_s = _out582
+	var _381_a uint64
+	var _ = _381_a
+	_381_a = at + uint64(2) + uint64(16)*_380_s
+	var _382_k uint64
+	var _ = _382_k
+	_382_k = n
 	if n > uint64(15) {
 		var _out583 uint64
 		var _ = _out583
 		_out583 = ring.Companion_Default___.SlotOf(pos, nr)
-		_379_s = _out583
-		_380_a = at + uint64(1) + uint64(16)*nd + _379_s
-		if _381_k > nr-_379_s {
-			_381_k = nr - _379_s
+		_380_s = _out583
+		_381_a = at + uint64(1) + uint64(16)*nd + _380_s
+		if _382_k > nr-_380_s {
+			_382_k = nr - _380_s
 		}
 	}
 	var _out584 bool
 	var _ = _out584
 	var _out585 *ddisk.BList
 	var _ = _out585
-	_out584, _out585 = Companion_Default___.ReadLog(d, believe, _380_a, _381_k)
+	_out584, _out585 = Companion_Default___.ReadLog(d, believe, _381_a, _382_k)
 	io = _out584
 	x = _out585
 	y = x
@@ -129,7 +129,7 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = _out586
 	var _out587 *ddisk.BList
 	var _ = _out587
-	_out586, _out587 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_381_k)
+	_out586, _out587 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_382_k)
 	io = _out586
 	y = _out587
 	if !io {
@@ -144,53 +144,53 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _382_hm *dlog.BMap
-	var _ = _382_hm
+	var _383_hm *dlog.BMap
+	var _ = _383_hm
 	var _out588 *dlog.BMap
 	var _ = _out588
 	_out588 = dlog.NewBMap()
-	_382_hm = _out588
-	var _383_i uint64
-	var _ = _383_i
-	_383_i = uint64(0)
-	for _383_i < m {
-		var _384_a uint64
-		var _ = _384_a
-		var _385_n uint64
-		var _ = _385_n
+	_383_hm = _out588
+	var _384_i uint64
+	var _ = _384_i
+	_384_i = uint64(0)
+	for _384_i < m {
+		var _385_a uint64
+		var _ = _385_a
+		var _386_n uint64
+		var _ = _386_n
 		var _out589 uint64
 		var _ = _out589
 		var _out590 uint64
 		var _ = _out590
-		_out589, _out590 = Companion_Default___.DirRun(r, _383_i, m)
-		_384_a = _out589
-		_385_n = _out590
-		var _386_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _386_l
+		_out589, _out590 = Companion_Default___.DirRun(r, _384_i, m)
+		_385_a = _out589
+		_386_n = _out590
+		var _387_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _387_l
 		var _out591 bool
 		var _ = _out591
 		var _out592 *ddisk.BList
 		var _ = _out592
-		_out591, _out592 = Companion_Default___.ReadLog(d, believe, _384_a, _385_n)
+		_out591, _out592 = Companion_Default___.ReadLog(d, believe, _385_a, _386_n)
 		io = _out591
-		_386_l = _out592
+		_387_l = _out592
 		if !io {
 			return io, z
 		}
-		var _387_ok bool
-		var _ = _387_ok
+		var _388_ok bool
+		var _ = _388_ok
 		var _out593 bool
 		var _ = _out593
-		_out593 = Companion_Default___.PutRun(_382_hm, r, _383_i, _385_n, _386_l)
-		_387_ok = _out593
-		if !_387_ok {
+		_out593 = Companion_Default___.PutRun(_383_hm, r, _384_i, _386_n, _387_l)
+		_388_ok = _out593
+		if !_388_ok {
 			return io, z
 		}
-		_383_i = _383_i + _385_n
+		_384_i = _384_i + _386_n
 	}
 	var _out594 *ddisk.BList
 	var _ = _out594
-	_out594 = _382_hm.List()
+	_out594 = _383_hm.List()
 	z = _out594
 	return io, z
 }
@@ -205,13 +205,13 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	a = _out595
 	n = uint64(1)
 	for i+n < m {
-		var _388_b uint64
-		var _ = _388_b
+		var _389_b uint64
+		var _ = _389_b
 		var _out596 uint64
 		var _ = _out596
 		_out596 = r.Dir(i + n)
-		_388_b = _out596
-		if _388_b != a+n {
+		_389_b = _out596
+		if _389_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -222,34 +222,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _389_k uint64
-	var _ = _389_k
-	_389_k = uint64(0)
-	for _389_k < n {
-		var _390_a uint64
-		var _ = _390_a
+	var _390_k uint64
+	var _ = _390_k
+	_390_k = uint64(0)
+	for _390_k < n {
+		var _391_a uint64
+		var _ = _391_a
 		var _out597 uint64
 		var _ = _out597
-		_out597 = r.Dir(i + _389_k)
-		_390_a = _out597
-		var _391_o *dbytes.Blk
-		var _ = _391_o
+		_out597 = r.Dir(i + _390_k)
+		_391_a = _out597
+		var _392_o *dbytes.Blk
+		var _ = _392_o
 		var _out598 *dbytes.Blk
 		var _ = _out598
-		_out598 = hm.Get(_390_a)
-		_391_o = _out598
-		if _391_o != (*dbytes.Blk)(nil) {
+		_out598 = hm.Get(_391_a)
+		_392_o = _out598
+		if _392_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _392_b *dbytes.Blk
-		var _ = _392_b
+		var _393_b *dbytes.Blk
+		var _ = _393_b
 		var _out599 *dbytes.Blk
 		var _ = _out599
-		_out599 = l.BlkAt(_389_k)
-		_392_b = _out599
-		hm.Put(_390_a, _392_b)
-		_389_k = _389_k + uint64(1)
+		_out599 = l.BlkAt(_390_k)
+		_393_b = _out599
+		hm.Put(_391_a, _393_b)
+		_390_k = _390_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -261,160 +261,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _393_s uint64
-	var _ = _393_s
+	var _394_s uint64
+	var _ = _394_s
 	var _out600 uint64
 	var _ = _out600
 	_out600 = ring.Companion_Default___.SlotOf(q, nd)
-	_393_s = _out600
-	var _394_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _394_l
+	_394_s = _out600
+	var _395_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _395_l
 	var _out601 bool
 	var _ = _out601
 	var _out602 *ddisk.BList
 	var _ = _out602
-	_out601, _out602 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_393_s, uint64(1))
+	_out601, _out602 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_394_s, uint64(1))
 	io = _out601
-	_394_l = _out602
+	_395_l = _out602
 	if !io {
 		return io, gm
 	}
-	var _395_b *dbytes.Blk
-	var _ = _395_b
+	var _396_b *dbytes.Blk
+	var _ = _396_b
 	var _out603 *dbytes.Blk
 	var _ = _out603
-	_out603 = _394_l.BlkAt(uint64(0))
-	_395_b = _out603
-	var _396_r *dlog.DescR
-	var _ = _396_r
+	_out603 = _395_l.BlkAt(uint64(0))
+	_396_b = _out603
+	var _397_r *dlog.DescR
+	var _ = _397_r
 	var _out604 *dlog.DescR
 	var _ = _out604
-	_out604 = dlog.Parse(_395_b)
-	_396_r = _out604
-	if _396_r == (*dlog.DescR)(nil) {
+	_out604 = dlog.Parse(_396_b)
+	_397_r = _out604
+	if _397_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _397_q2 uint64
-	var _ = _397_q2
+	var _398_q2 uint64
+	var _ = _398_q2
 	var _out605 uint64
 	var _ = _out605
-	_out605 = _396_r.Sq()
-	_397_q2 = _out605
-	var _398_pos uint64
-	var _ = _398_pos
+	_out605 = _397_r.Sq()
+	_398_q2 = _out605
+	var _399_pos uint64
+	var _ = _399_pos
 	var _out606 uint64
 	var _ = _out606
-	_out606 = _396_r.Pos()
-	_398_pos = _out606
-	var _399_n uint64
-	var _ = _399_n
+	_out606 = _397_r.Pos()
+	_399_pos = _out606
+	var _400_n uint64
+	var _ = _400_n
 	var _out607 uint64
 	var _ = _out607
-	_out607 = _396_r.N()
-	_399_n = _out607
-	var _400_dn uint64
-	var _ = _400_dn
+	_out607 = _397_r.N()
+	_400_n = _out607
+	var _401_dn uint64
+	var _ = _401_dn
 	var _out608 uint64
 	var _ = _out608
-	_out608 = _396_r.M()
-	_400_dn = _out608
-	if _397_q2 != q || _398_pos >= uint64(2305843009213693952) || _399_n > uint64(500) || _400_dn > uint64(500)-_399_n {
+	_out608 = _397_r.M()
+	_401_dn = _out608
+	if _398_q2 != q || _399_pos >= uint64(2305843009213693952) || _400_n > uint64(500) || _401_dn > uint64(500)-_400_n {
 		return io, gm
 	}
-	var _401_same bool
-	var _ = _401_same
+	var _402_same bool
+	var _ = _402_same
 	var _out609 bool
 	var _ = _out609
-	_out609 = seal.Under(_396_r, hb)
-	_401_same = _out609
-	if !_401_same {
+	_out609 = seal.Under(_397_r, hb)
+	_402_same = _out609
+	if !_402_same {
 		return io, gm
 	}
-	var _402_inside bool
-	var _ = _402_inside
+	var _403_inside bool
+	var _ = _403_inside
 	var _out610 bool
 	var _ = _out610
-	_out610 = Companion_Default___.AddrsIn(_396_r, _399_n, _400_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_402_inside = _out610
-	if !_402_inside {
+	_out610 = Companion_Default___.AddrsIn(_397_r, _400_n, _401_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_403_inside = _out610
+	if !_403_inside {
 		return io, gm
 	}
-	var _403_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _403_x
-	var _404_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _404_y
+	var _404_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _404_x
+	var _405_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _405_y
 	var _out611 bool
 	var _ = _out611
 	var _out612 *ddisk.BList
 	var _ = _out612
 	var _out613 *ddisk.BList
 	var _ = _out613
-	_out611, _out612, _out613 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _398_pos, _399_n)
+	_out611, _out612, _out613 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _399_pos, _400_n)
 	io = _out611
-	_403_x = _out612
-	_404_y = _out613
+	_404_x = _out612
+	_405_y = _out613
 	if !io {
 		return io, gm
 	}
-	var _405_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _405_z
+	var _406_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _406_z
 	var _out614 bool
 	var _ = _out614
 	var _out615 *ddisk.BList
 	var _ = _out615
-	_out614, _out615 = Companion_Default___.ReadDirect(d, believe, _396_r, _400_dn)
+	_out614, _out615 = Companion_Default___.ReadDirect(d, believe, _397_r, _401_dn)
 	io = _out614
-	_405_z = _out615
-	if !io || _405_z == (*ddisk.BList)(nil) {
+	_406_z = _out615
+	if !io || _406_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _406_ok bool
-	var _ = _406_ok
+	var _407_ok bool
+	var _ = _407_ok
 	var _out616 bool
 	var _ = _out616
-	_out616 = seal.Check(_396_r, _403_x, _404_y, _405_z, cs)
-	_406_ok = _out616
-	if !_406_ok {
+	_out616 = seal.Check(_397_r, _404_x, _405_y, _406_z, cs)
+	_407_ok = _out616
+	if !_407_ok {
 		return io, gm
 	}
 	var _out617 *dlog.BMap
 	var _ = _out617
-	_out617 = Companion_Default___.GroupMap(_396_r, _399_n, _403_x, _404_y)
+	_out617 = Companion_Default___.GroupMap(_397_r, _400_n, _404_x, _405_y)
 	gm = _out617
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _407_i uint64
-	var _ = _407_i
-	_407_i = uint64(0)
-	for _407_i < n {
-		var _408_a uint64
-		var _ = _408_a
-		var _out618 uint64
-		var _ = _out618
-		_out618 = r.Addr(_407_i)
-		_408_a = _out618
-		if _408_a < lo || _408_a >= hi {
-			ok = false
-			return ok
-		}
-		_407_i = _407_i + uint64(1)
-	}
-	_407_i = uint64(0)
-	for _407_i < m {
+	var _408_i uint64
+	var _ = _408_i
+	_408_i = uint64(0)
+	for _408_i < n {
 		var _409_a uint64
 		var _ = _409_a
-		var _out619 uint64
-		var _ = _out619
-		_out619 = r.Dir(_407_i)
-		_409_a = _out619
+		var _out618 uint64
+		var _ = _out618
+		_out618 = r.Addr(_408_i)
+		_409_a = _out618
 		if _409_a < lo || _409_a >= hi {
 			ok = false
 			return ok
 		}
-		_407_i = _407_i + uint64(1)
+		_408_i = _408_i + uint64(1)
+	}
+	_408_i = uint64(0)
+	for _408_i < m {
+		var _410_a uint64
+		var _ = _410_a
+		var _out619 uint64
+		var _ = _out619
+		_out619 = r.Dir(_408_i)
+		_410_a = _out619
+		if _410_a < lo || _410_a >= hi {
+			ok = false
+			return ok
+		}
+		_408_i = _408_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -427,37 +427,37 @@ func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *dd
 	var _ = _out620
 	_out620 = dlog.NewBMap()
 	gm = _out620
-	var _410_k uint64
-	var _ = _410_k
+	var _411_k uint64
+	var _ = _411_k
 	var _out621 uint64
 	var _ = _out621
 	_out621 = x.Len()
-	_410_k = _out621
-	var _411_i uint64
-	var _ = _411_i
-	_411_i = uint64(0)
-	for _411_i < n {
-		var _412_a uint64
-		var _ = _412_a
+	_411_k = _out621
+	var _412_i uint64
+	var _ = _412_i
+	_412_i = uint64(0)
+	for _412_i < n {
+		var _413_a uint64
+		var _ = _413_a
 		var _out622 uint64
 		var _ = _out622
-		_out622 = r.Addr(_411_i)
-		_412_a = _out622
-		var _413_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _413_b
-		if _411_i < _410_k {
+		_out622 = r.Addr(_412_i)
+		_413_a = _out622
+		var _414_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _414_b
+		if _412_i < _411_k {
 			var _out623 *dbytes.Blk
 			var _ = _out623
-			_out623 = x.BlkAt(_411_i)
-			_413_b = _out623
+			_out623 = x.BlkAt(_412_i)
+			_414_b = _out623
 		} else {
 			var _out624 *dbytes.Blk
 			var _ = _out624
-			_out624 = y.BlkAt(_411_i - _410_k)
-			_413_b = _out624
+			_out624 = y.BlkAt(_412_i - _411_k)
+			_414_b = _out624
 		}
-		gm.Put(_412_a, _413_b)
-		_411_i = _411_i + uint64(1)
+		gm.Put(_413_a, _414_b)
+		_412_i = _412_i + uint64(1)
 	}
 	return gm
 }
@@ -516,26 +516,26 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	mm = _out632
 	i = uint64(0)
 	io = true
-	var _414_done bool
-	var _ = _414_done
-	_414_done = false
-	for !_414_done {
-		var _415_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _415_gm
+	var _415_done bool
+	var _ = _415_done
+	_415_done = false
+	for !_415_done {
+		var _416_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _416_gm
 		var _out633 bool
 		var _ = _out633
 		var _out634 *dlog.BMap
 		var _ = _out634
 		_out633, _out634 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
 		io = _out633
-		_415_gm = _out634
+		_416_gm = _out634
 		if !io {
 			return io, mm, i
 		}
-		if _415_gm == (*dlog.BMap)(nil) {
-			_414_done = true
+		if _416_gm == (*dlog.BMap)(nil) {
+			_415_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _415_gm)
+			groups.Companion_Default___.MergeInto(mm, _416_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -546,57 +546,57 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _416_s uint64
-	var _ = _416_s
-	_416_s = uint64(0)
+	var _417_s uint64
+	var _ = _417_s
+	_417_s = uint64(0)
 	io = true
 	found = false
-	for _416_s < nd {
-		var _417_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _417_l
+	for _417_s < nd {
+		var _418_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _418_l
 		var _out635 bool
 		var _ = _out635
 		var _out636 *ddisk.BList
 		var _ = _out636
-		_out635, _out636 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_416_s, uint64(1))
+		_out635, _out636 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_417_s, uint64(1))
 		io = _out635
-		_417_l = _out636
+		_418_l = _out636
 		if !io {
 			return io, found
 		}
-		var _418_b *dbytes.Blk
-		var _ = _418_b
+		var _419_b *dbytes.Blk
+		var _ = _419_b
 		var _out637 *dbytes.Blk
 		var _ = _out637
-		_out637 = _417_l.BlkAt(uint64(0))
-		_418_b = _out637
-		var _419_r *dlog.DescR
-		var _ = _419_r
+		_out637 = _418_l.BlkAt(uint64(0))
+		_419_b = _out637
+		var _420_r *dlog.DescR
+		var _ = _420_r
 		var _out638 *dlog.DescR
 		var _ = _out638
-		_out638 = dlog.Parse(_418_b)
-		_419_r = _out638
-		if _419_r != (*dlog.DescR)(nil) {
-			var _420_u uint64
-			var _ = _420_u
+		_out638 = dlog.Parse(_419_b)
+		_420_r = _out638
+		if _420_r != (*dlog.DescR)(nil) {
+			var _421_u uint64
+			var _ = _421_u
 			var _out639 uint64
 			var _ = _out639
-			_out639 = _419_r.Dur()
-			_420_u = _out639
-			if _420_u > e {
-				var _421_ok bool
-				var _ = _421_ok
+			_out639 = _420_r.Dur()
+			_421_u = _out639
+			if _421_u > e {
+				var _422_ok bool
+				var _ = _422_ok
 				var _out640 bool
 				var _ = _out640
-				_out640 = seal.Vouch(_419_r)
-				_421_ok = _out640
-				if _421_ok {
+				_out640 = seal.Vouch(_420_r)
+				_422_ok = _out640
+				if _422_ok {
 					found = true
 					return io, found
 				}
 			}
 		}
-		_416_s = _416_s + uint64(1)
+		_417_s = _417_s + uint64(1)
 	}
 	return io, found
 }
@@ -605,42 +605,42 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _422_cs *dlog.Codes
-	var _ = _422_cs
+	var _423_cs *dlog.Codes
+	var _ = _423_cs
 	var _out641 *dlog.Codes
 	var _ = _out641
 	_out641 = dlog.NewCodes()
-	_422_cs = _out641
-	var _423_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _423_gm
+	_423_cs = _out641
+	var _424_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _424_gm
 	lied = false
 	var _out642 bool
 	var _ = _out642
 	var _out643 *dlog.BMap
 	var _ = _out643
-	_out642, _out643 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, h+i, at, nd, nr, sz)
+	_out642, _out643 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, h+i, at, nd, nr, sz)
 	io = _out642
-	_423_gm = _out643
+	_424_gm = _out643
 	if !io {
 		return io, lied
 	}
-	lied = _423_gm != (*dlog.BMap)(nil) /* dircomp */
-	var _424_e uint64
-	var _ = _424_e
-	_424_e = h + i
-	for !lied && _424_e > h && h+i-_424_e < journalm.Companion_Default___.WINDOW() {
+	lied = _424_gm != (*dlog.BMap)(nil) /* dircomp */
+	var _425_e uint64
+	var _ = _425_e
+	_425_e = h + i
+	for !lied && _425_e > h && h+i-_425_e < journalm.Companion_Default___.WINDOW() {
 		var _out644 bool
 		var _ = _out644
 		var _out645 *dlog.BMap
 		var _ = _out645
-		_out644, _out645 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, _424_e-uint64(1), at, nd, nr, sz)
+		_out644, _out645 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, _425_e-uint64(1), at, nd, nr, sz)
 		io = _out644
-		_423_gm = _out645
+		_424_gm = _out645
 		if !io {
 			return io, lied
 		}
-		lied = _423_gm == (*dlog.BMap)(nil)
-		_424_e = _424_e - uint64(1)
+		lied = _424_gm == (*dlog.BMap)(nil)
+		_425_e = _425_e - uint64(1)
 	}
 	return io, lied
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _894_dots uint32 = 0
-	var _ = _894_dots
-	var _out1204 uint32
-	var _ = _out1204
-	var _out1205 *dbytes.Bytes
-	var _ = _out1205
-	var _out1206 uint32
-	var _ = _out1206
-	_out1204, _out1205, _out1206 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1204
-	dir = _out1205
-	_894_dots = _out1206
+	var _899_dots uint32 = 0
+	var _ = _899_dots
+	var _out1208 uint32
+	var _ = _out1208
+	var _out1209 *dbytes.Bytes
+	var _ = _out1209
+	var _out1210 uint32
+	var _ = _out1210
+	_out1208, _out1209, _out1210 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1208
+	dir = _out1209
+	_899_dots = _out1210
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _895_ok bool
-	var _ = _895_ok
-	var _out1207 bool
-	var _ = _out1207
-	_out1207 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_895_ok = _out1207
-	if !_895_ok {
+	var _900_ok bool
+	var _ = _900_ok
+	var _out1211 bool
+	var _ = _out1211
+	_out1211 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_900_ok = _out1211
+	if !_900_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _896_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _896_ip
-	if _894_dots == uint32(1) {
+	var _901_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _901_ip
+	if _899_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _894_dots == uint32(2) {
-		var _out1208 uint64
-		var _ = _out1208
-		_out1208 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1208
+	if _899_dots == uint32(2) {
+		var _out1212 uint64
+		var _ = _out1212
+		_out1212 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1212
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1209 *dbytes.Bytes
-		var _ = _out1209
-		_out1209 = d.Fs.GetInode(txn, ino, false)
-		_896_ip = _out1209
-		node = _896_ip
+		var _out1213 *dbytes.Bytes
+		var _ = _out1213
+		_out1213 = d.Fs.GetInode(txn, ino, false)
+		_901_ip = _out1213
+		node = _901_ip
 		return st, ino, node, dir
 	}
-	var _897_found bool = false
-	var _ = _897_found
-	var _out1210 bool
-	var _ = _out1210
-	var _out1211 uint64
-	var _ = _out1211
-	_out1210, _out1211 = d.Lookup(txn, dino, name, false)
-	_897_found = _out1210
-	ino = _out1211
-	if !_897_found {
+	var _902_found bool = false
+	var _ = _902_found
+	var _out1214 bool
+	var _ = _out1214
+	var _out1215 uint64
+	var _ = _out1215
+	_out1214, _out1215 = d.Lookup(txn, dino, name, false)
+	_902_found = _out1214
+	ino = _out1215
+	if !_902_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1212 uint32
-	var _ = _out1212
-	var _out1213 *dbytes.Bytes
-	var _ = _out1213
-	_out1212, _out1213 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1212
-	_896_ip = _out1213
+	var _out1216 uint32
+	var _ = _out1216
+	var _out1217 *dbytes.Bytes
+	var _ = _out1217
+	_out1216, _out1217 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1216
+	_901_ip = _out1217
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _896_ip
+	node = _901_ip
 	return st, ino, node, dir
 }
 

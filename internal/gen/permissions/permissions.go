@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _759_n uint64
-	var _ = _759_n
-	_759_n = c.Gids.Len()
-	var _760_i uint64
-	var _ = _760_i
-	_760_i = uint64(0)
-	for _759_n-_760_i >= uint64(4) {
-		var _761_x uint32
-		var _ = _761_x
-		_761_x = c.Gids.U32(_760_i)
-		if _761_x == g {
+	var _764_n uint64
+	var _ = _764_n
+	_764_n = c.Gids.Len()
+	var _765_i uint64
+	var _ = _765_i
+	_765_i = uint64(0)
+	for _764_n-_765_i >= uint64(4) {
+		var _766_x uint32
+		var _ = _766_x
+		_766_x = c.Gids.U32(_765_i)
+		if _766_x == g {
 			r = true
 			return r
 		}
-		_760_i = _760_i + uint64(4)
+		_765_i = _765_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _762_mode uint32
-	var _ = _762_mode
-	var _out1030 uint32
-	var _ = _out1030
-	_out1030 = inodeformat.Companion_Default___.GetMode(ip)
-	_762_mode = _out1030
-	var _763_u uint32
-	var _ = _763_u
-	var _out1031 uint32
-	var _ = _out1031
-	_out1031 = inodeformat.Companion_Default___.GetUid(ip)
-	_763_u = _out1031
-	if c.Uid == _763_u {
-		p = _762_mode / uint32(64) % uint32(8)
+	var _767_mode uint32
+	var _ = _767_mode
+	var _out1034 uint32
+	var _ = _out1034
+	_out1034 = inodeformat.Companion_Default___.GetMode(ip)
+	_767_mode = _out1034
+	var _768_u uint32
+	var _ = _768_u
+	var _out1035 uint32
+	var _ = _out1035
+	_out1035 = inodeformat.Companion_Default___.GetUid(ip)
+	_768_u = _out1035
+	if c.Uid == _768_u {
+		p = _767_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _764_g uint32
-	var _ = _764_g
-	var _out1032 uint32
-	var _ = _out1032
-	_out1032 = inodeformat.Companion_Default___.GetGid(ip)
-	_764_g = _out1032
-	var _765_m bool
-	var _ = _765_m
-	var _out1033 bool
-	var _ = _out1033
-	_out1033 = Companion_Default___.InGroup(c, _764_g)
-	_765_m = _out1033
-	if _765_m {
-		p = _762_mode / uint32(8) % uint32(8)
+	var _769_g uint32
+	var _ = _769_g
+	var _out1036 uint32
+	var _ = _out1036
+	_out1036 = inodeformat.Companion_Default___.GetGid(ip)
+	_769_g = _out1036
+	var _770_m bool
+	var _ = _770_m
+	var _out1037 bool
+	var _ = _out1037
+	_out1037 = Companion_Default___.InGroup(c, _769_g)
+	_770_m = _out1037
+	if _770_m {
+		p = _767_mode / uint32(8) % uint32(8)
 	} else {
-		p = _762_mode % uint32(8)
+		p = _767_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _766_ty uint32
-		var _ = _766_ty
-		var _out1034 uint32
-		var _ = _out1034
-		_out1034 = inodeformat.Companion_Default___.GetTy(ip)
-		_766_ty = _out1034
-		var _767_mode uint32
-		var _ = _767_mode
-		var _out1035 uint32
-		var _ = _out1035
-		_out1035 = inodeformat.Companion_Default___.GetMode(ip)
-		_767_mode = _out1035
-		if _766_ty == Companion_Default___.DIR() || _767_mode%uint32(2) == uint32(1) || _767_mode/uint32(8)%uint32(2) == uint32(1) || _767_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _771_ty uint32
+		var _ = _771_ty
+		var _out1038 uint32
+		var _ = _out1038
+		_out1038 = inodeformat.Companion_Default___.GetTy(ip)
+		_771_ty = _out1038
+		var _772_mode uint32
+		var _ = _772_mode
+		var _out1039 uint32
+		var _ = _out1039
+		_out1039 = inodeformat.Companion_Default___.GetMode(ip)
+		_772_mode = _out1039
+		if _771_ty == Companion_Default___.DIR() || _772_mode%uint32(2) == uint32(1) || _772_mode/uint32(8)%uint32(2) == uint32(1) || _772_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out1036 uint32
-	var _ = _out1036
-	_out1036 = Companion_Default___.ClassBits(c, ip)
-	p = _out1036
+	var _out1040 uint32
+	var _ = _out1040
+	_out1040 = Companion_Default___.ClassBits(c, ip)
+	p = _out1040
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _768_p uint32
-	var _ = _768_p
-	var _out1037 uint32
-	var _ = _out1037
-	_out1037 = Companion_Default___.Granted(c, ip)
-	_768_p = _out1037
-	ok = (want%uint32(2) == uint32(0) || _768_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _768_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _768_p/uint32(4) == uint32(1))
+	var _773_p uint32
+	var _ = _773_p
+	var _out1041 uint32
+	var _ = _out1041
+	_out1041 = Companion_Default___.Granted(c, ip)
+	_773_p = _out1041
+	ok = (want%uint32(2) == uint32(0) || _773_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _773_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _773_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _769_u uint32
-	var _ = _769_u
-	var _out1038 uint32
-	var _ = _out1038
-	_out1038 = inodeformat.Companion_Default___.GetUid(ip)
-	_769_u = _out1038
-	if c.Uid == _769_u {
+	var _774_u uint32
+	var _ = _774_u
+	var _out1042 uint32
+	var _ = _out1042
+	_out1042 = inodeformat.Companion_Default___.GetUid(ip)
+	_774_u = _out1042
+	if c.Uid == _774_u {
 		ok = true
 		return ok
 	}
-	var _out1039 bool
-	var _ = _out1039
-	_out1039 = Companion_Default___.May(c, ip, want)
-	ok = _out1039
+	var _out1043 bool
+	var _ = _out1043
+	_out1043 = Companion_Default___.May(c, ip, want)
+	ok = _out1043
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _770_u uint32
-	var _ = _770_u
-	var _out1040 uint32
-	var _ = _out1040
-	_out1040 = inodeformat.Companion_Default___.GetUid(ip)
-	_770_u = _out1040
-	ok = c.Uid == uint32(0) || c.Uid == _770_u
+	var _775_u uint32
+	var _ = _775_u
+	var _out1044 uint32
+	var _ = _out1044
+	_out1044 = inodeformat.Companion_Default___.GetUid(ip)
+	_775_u = _out1044
+	ok = c.Uid == uint32(0) || c.Uid == _775_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _771_mode uint32
-	var _ = _771_mode
-	var _out1041 uint32
-	var _ = _out1041
-	_out1041 = inodeformat.Companion_Default___.GetMode(dp)
-	_771_mode = _out1041
-	if _771_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _776_mode uint32
+	var _ = _776_mode
+	var _out1045 uint32
+	var _ = _out1045
+	_out1045 = inodeformat.Companion_Default___.GetMode(dp)
+	_776_mode = _out1045
+	if _776_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _772_a bool
-	var _ = _772_a
-	var _out1042 bool
-	var _ = _out1042
-	_out1042 = Companion_Default___.IsOwner(c, dp)
-	_772_a = _out1042
-	var _773_b bool
-	var _ = _773_b
-	var _out1043 bool
-	var _ = _out1043
-	_out1043 = Companion_Default___.IsOwner(c, ip)
-	_773_b = _out1043
-	refuse = !_772_a && !_773_b
+	var _777_a bool
+	var _ = _777_a
+	var _out1046 bool
+	var _ = _out1046
+	_out1046 = Companion_Default___.IsOwner(c, dp)
+	_777_a = _out1046
+	var _778_b bool
+	var _ = _778_b
+	var _out1047 bool
+	var _ = _out1047
+	_out1047 = Companion_Default___.IsOwner(c, ip)
+	_778_b = _out1047
+	refuse = !_777_a && !_778_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _774_p uint32
-	var _ = _774_p
-	var _out1044 uint32
-	var _ = _out1044
-	_out1044 = Companion_Default___.Granted(c, ip)
-	_774_p = _out1044
-	var _775_ty uint32
-	var _ = _775_ty
-	var _out1045 uint32
-	var _ = _out1045
-	_out1045 = inodeformat.Companion_Default___.GetTy(ip)
-	_775_ty = _out1045
+	var _779_p uint32
+	var _ = _779_p
+	var _out1048 uint32
+	var _ = _out1048
+	_out1048 = Companion_Default___.Granted(c, ip)
+	_779_p = _out1048
+	var _780_ty uint32
+	var _ = _780_ty
+	var _out1049 uint32
+	var _ = _out1049
+	_out1049 = inodeformat.Companion_Default___.GetTy(ip)
+	_780_ty = _out1049
 	bits = uint32(0)
-	if _774_p/uint32(4) == uint32(1) {
+	if _779_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _775_ty == Companion_Default___.DIR() {
-		if _774_p%uint32(2) == uint32(1) {
+	if _780_ty == Companion_Default___.DIR() {
+		if _779_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _774_p%uint32(2) == uint32(1) && _774_p/uint32(2)%uint32(2) == uint32(1) {
+		if _779_p%uint32(2) == uint32(1) && _779_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _774_p/uint32(2)%uint32(2) == uint32(1) {
+		if _779_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _774_p%uint32(2) == uint32(1) {
+		if _779_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _776_a uint32 = func() uint32 {
+	var _781_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _776_a
+	var _ = _781_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _776_a - uint32(1024)
+		return _781_a - uint32(1024)
 	} else {
-		return _776_a
+		return _781_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _777_len uint64
-	var _ = _777_len
-	_777_len = n.Len()
-	if _777_len == uint64(0) {
+	var _782_len uint64
+	var _ = _782_len
+	_782_len = n.Len()
+	if _782_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _777_len > uint64(255) {
+	if _782_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _778_i uint64
-	var _ = _778_i
-	_778_i = uint64(0)
-	for _778_i < _777_len {
-		var _779_b uint8
-		var _ = _779_b
-		_779_b = n.Get(_778_i)
-		if _779_b == uint8(0) || _779_b == uint8(47) {
+	var _783_i uint64
+	var _ = _783_i
+	_783_i = uint64(0)
+	for _783_i < _782_len {
+		var _784_b uint8
+		var _ = _784_b
+		_784_b = n.Get(_783_i)
+		if _784_b == uint8(0) || _784_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_778_i = _778_i + uint64(1)
+		_783_i = _783_i + uint64(1)
 	}
 	st = uint32(0)
-	if _777_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _782_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _777_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _782_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

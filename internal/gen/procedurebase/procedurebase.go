@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out1074 *dbytes.Bytes
-		var _ = _out1074
-		_out1074 = dbytes.NewBytes(uint64(256))
-		ip = _out1074
+		var _out1078 *dbytes.Bytes
+		var _ = _out1078
+		_out1078 = dbytes.NewBytes(uint64(256))
+		ip = _out1078
 		return st, ip
 	}
-	var _out1075 *dbytes.Bytes
-	var _ = _out1075
-	_out1075 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1075
-	var _808_ty uint32
-	var _ = _808_ty
-	var _out1076 uint32
-	var _ = _out1076
-	_out1076 = inodeformat.Companion_Default___.GetTy(ip)
-	_808_ty = _out1076
-	var _809_nl uint32
-	var _ = _809_nl
-	var _out1077 uint32
-	var _ = _out1077
-	_out1077 = inodeformat.Companion_Default___.GetNlink(ip)
-	_809_nl = _out1077
-	var _810_g uint64
-	var _ = _810_g
-	var _out1078 uint64
-	var _ = _out1078
-	_out1078 = inodeformat.Companion_Default___.GetGen(ip)
-	_810_g = _out1078
-	if _808_ty == uint32(0) || _809_nl == uint32(0) || _810_g != gen {
+	var _out1079 *dbytes.Bytes
+	var _ = _out1079
+	_out1079 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1079
+	var _813_ty uint32
+	var _ = _813_ty
+	var _out1080 uint32
+	var _ = _out1080
+	_out1080 = inodeformat.Companion_Default___.GetTy(ip)
+	_813_ty = _out1080
+	var _814_nl uint32
+	var _ = _814_nl
+	var _out1081 uint32
+	var _ = _out1081
+	_out1081 = inodeformat.Companion_Default___.GetNlink(ip)
+	_814_nl = _out1081
+	var _815_g uint64
+	var _ = _815_g
+	var _out1082 uint64
+	var _ = _out1082
+	_out1082 = inodeformat.Companion_Default___.GetGen(ip)
+	_815_g = _out1082
+	if _813_ty == uint32(0) || _814_nl == uint32(0) || _815_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1079 *dbytes.Bytes
-	var _ = _out1079
-	_out1079 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1079
-	var _811_ty uint32
-	var _ = _811_ty
-	var _out1080 uint32
-	var _ = _out1080
-	_out1080 = inodeformat.Companion_Default___.GetTy(ip)
-	_811_ty = _out1080
-	var _812_nl uint32
-	var _ = _812_nl
-	var _out1081 uint32
-	var _ = _out1081
-	_out1081 = inodeformat.Companion_Default___.GetNlink(ip)
-	_812_nl = _out1081
+	var _out1083 *dbytes.Bytes
+	var _ = _out1083
+	_out1083 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1083
+	var _816_ty uint32
+	var _ = _816_ty
+	var _out1084 uint32
+	var _ = _out1084
+	_out1084 = inodeformat.Companion_Default___.GetTy(ip)
+	_816_ty = _out1084
+	var _817_nl uint32
+	var _ = _817_nl
+	var _out1085 uint32
+	var _ = _out1085
+	_out1085 = inodeformat.Companion_Default___.GetNlink(ip)
+	_817_nl = _out1085
 	st = func() uint32 {
-		if _811_ty == uint32(0) || _812_nl == uint32(0) || ino <= uint64(2) {
+		if _816_ty == uint32(0) || _817_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out1082 uint32
-	var _ = _out1082
-	var _out1083 *dbytes.Bytes
-	var _ = _out1083
-	_out1082, _out1083 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out1082
-	ip = _out1083
+	var _out1086 uint32
+	var _ = _out1086
+	var _out1087 *dbytes.Bytes
+	var _ = _out1087
+	_out1086, _out1087 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out1086
+	ip = _out1087
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out1084 uint32
-	var _ = _out1084
-	var _out1085 uint32
-	var _ = _out1085
-	_out1084, _out1085 = permissions.Companion_Default___.NameStatus(name)
-	st = _out1084
-	dots = _out1085
+	var _out1088 uint32
+	var _ = _out1088
+	var _out1089 uint32
+	var _ = _out1089
+	_out1088, _out1089 = permissions.Companion_Default___.NameStatus(name)
+	st = _out1088
+	dots = _out1089
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _813_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _813_p
-	var _out1086 uint32
-	var _ = _out1086
-	var _out1087 *dbytes.Bytes
-	var _ = _out1087
-	_out1086, _out1087 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out1086
-	_813_p = _out1087
+	var _818_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _818_p
+	var _out1090 uint32
+	var _ = _out1090
+	var _out1091 *dbytes.Bytes
+	var _ = _out1091
+	_out1090, _out1091 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out1090
+	_818_p = _out1091
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _813_p
-	var _814_ty uint32
-	var _ = _814_ty
-	var _out1088 uint32
-	var _ = _out1088
-	_out1088 = inodeformat.Companion_Default___.GetTy(_813_p)
-	_814_ty = _out1088
-	if _814_ty != permissions.Companion_Default___.DIR() {
+	ip = _818_p
+	var _819_ty uint32
+	var _ = _819_ty
+	var _out1092 uint32
+	var _ = _out1092
+	_out1092 = inodeformat.Companion_Default___.GetTy(_818_p)
+	_819_ty = _out1092
+	if _819_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1089 *dbytes.Bytes
-	var _ = _out1089
-	_out1089 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1089
-	var _815_ts uint64
-	var _ = _815_ts
-	var _816_tns uint32
-	var _ = _816_tns
-	var _out1090 uint64
-	var _ = _out1090
-	var _out1091 uint32
-	var _ = _out1091
-	_out1090, _out1091 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_815_ts = _out1090
-	_816_tns = _out1091
-	inodeformat.Companion_Default___.SetMtime(ip, _815_ts, _816_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _815_ts, _816_tns)
+	var _out1093 *dbytes.Bytes
+	var _ = _out1093
+	_out1093 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1093
+	var _820_ts uint64
+	var _ = _820_ts
+	var _821_tns uint32
+	var _ = _821_tns
+	var _out1094 uint64
+	var _ = _out1094
+	var _out1095 uint32
+	var _ = _out1095
+	_out1094, _out1095 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_820_ts = _out1094
+	_821_tns = _out1095
+	inodeformat.Companion_Default___.SetMtime(ip, _820_ts, _821_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _820_ts, _821_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1092 *dbytes.Bytes
-	var _ = _out1092
-	_out1092 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1092
+	var _out1096 *dbytes.Bytes
+	var _ = _out1096
+	_out1096 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1096
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _817_ts uint64
-	var _ = _817_ts
-	var _818_tns uint32
-	var _ = _818_tns
-	var _out1093 uint64
-	var _ = _out1093
-	var _out1094 uint32
-	var _ = _out1094
-	_out1093, _out1094 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_817_ts = _out1093
-	_818_tns = _out1094
-	inodeformat.Companion_Default___.SetCtime(ip, _817_ts, _818_tns)
+	var _822_ts uint64
+	var _ = _822_ts
+	var _823_tns uint32
+	var _ = _823_tns
+	var _out1097 uint64
+	var _ = _out1097
+	var _out1098 uint32
+	var _ = _out1098
+	_out1097, _out1098 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_822_ts = _out1097
+	_823_tns = _out1098
+	inodeformat.Companion_Default___.SetCtime(ip, _822_ts, _823_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _819_ip *dbytes.Bytes
-	var _ = _819_ip
-	var _out1095 *dbytes.Bytes
-	var _ = _out1095
-	_out1095 = d.Fs.GetInode(txn, ino, true)
-	_819_ip = _out1095
-	var _820_nl uint32
-	var _ = _820_nl
-	var _out1096 uint32
-	var _ = _out1096
-	_out1096 = inodeformat.Companion_Default___.GetNlink(_819_ip)
-	_820_nl = _out1096
-	if up && _820_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _824_ip *dbytes.Bytes
+	var _ = _824_ip
+	var _out1099 *dbytes.Bytes
+	var _ = _out1099
+	_out1099 = d.Fs.GetInode(txn, ino, true)
+	_824_ip = _out1099
+	var _825_nl uint32
+	var _ = _825_nl
+	var _out1100 uint32
+	var _ = _out1100
+	_out1100 = inodeformat.Companion_Default___.GetNlink(_824_ip)
+	_825_nl = _out1100
+	if up && _825_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _820_nl <= uint32(2) {
+	if !up && _825_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_819_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_824_ip, func() uint32 {
 		if up {
-			return _820_nl + uint32(1)
+			return _825_nl + uint32(1)
 		}
-		return _820_nl - uint32(1)
+		return _825_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _819_ip)
+	d.PutInode(txn, ino, _824_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _821_ip *dbytes.Bytes
-	var _ = _821_ip
-	var _out1097 *dbytes.Bytes
-	var _ = _out1097
-	_out1097 = d.Fs.GetInode(txn, ino, true)
-	_821_ip = _out1097
-	var _822_fl uint32
-	var _ = _822_fl
-	var _out1098 uint32
-	var _ = _out1098
-	_out1098 = inodeformat.Companion_Default___.GetFlags(_821_ip)
-	_822_fl = _out1098
-	if _822_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
-	}
-	var _823_hp *dbytes.Bytes
-	var _ = _823_hp
-	var _out1099 *dbytes.Bytes
-	var _ = _out1099
-	_out1099 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_823_hp = _out1099
-	var _824_h uint64
-	var _ = _824_h
-	var _out1100 uint64
-	var _ = _out1100
-	_out1100 = inodeformat.Companion_Default___.GetNext(_823_hp)
-	_824_h = _out1100
-	inodeformat.Companion_Default___.SetNext(_821_ip, _824_h)
-	inodeformat.Companion_Default___.SetFlags(_821_ip, _822_fl+uint32(1))
-	d.PutInode(txn, ino, _821_ip)
+	var _826_ip *dbytes.Bytes
+	var _ = _826_ip
 	var _out1101 *dbytes.Bytes
 	var _ = _out1101
-	_out1101 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_823_hp = _out1101
-	inodeformat.Companion_Default___.SetNext(_823_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _823_hp)
+	_out1101 = d.Fs.GetInode(txn, ino, true)
+	_826_ip = _out1101
+	var _827_fl uint32
+	var _ = _827_fl
+	var _out1102 uint32
+	var _ = _out1102
+	_out1102 = inodeformat.Companion_Default___.GetFlags(_826_ip)
+	_827_fl = _out1102
+	if _827_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _828_hp *dbytes.Bytes
+	var _ = _828_hp
+	var _out1103 *dbytes.Bytes
+	var _ = _out1103
+	_out1103 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_828_hp = _out1103
+	var _829_h uint64
+	var _ = _829_h
+	var _out1104 uint64
+	var _ = _out1104
+	_out1104 = inodeformat.Companion_Default___.GetNext(_828_hp)
+	_829_h = _out1104
+	inodeformat.Companion_Default___.SetNext(_826_ip, _829_h)
+	inodeformat.Companion_Default___.SetFlags(_826_ip, _827_fl+uint32(1))
+	d.PutInode(txn, ino, _826_ip)
+	var _out1105 *dbytes.Bytes
+	var _ = _out1105
+	_out1105 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_828_hp = _out1105
+	inodeformat.Companion_Default___.SetNext(_828_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _828_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1102 bool
-		var _ = _out1102
-		_out1102 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1102
+		var _out1106 bool
+		var _ = _out1106
+		_out1106 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1106
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _825_ip *dbytes.Bytes
-	var _ = _825_ip
-	var _out1103 *dbytes.Bytes
-	var _ = _out1103
-	_out1103 = d.Fs.GetInode(txn, ino, true)
-	_825_ip = _out1103
-	var _826_nl uint32
-	var _ = _826_nl
-	var _out1104 uint32
-	var _ = _out1104
-	_out1104 = inodeformat.Companion_Default___.GetNlink(_825_ip)
-	_826_nl = _out1104
-	var _827_ty uint32
-	var _ = _827_ty
-	var _out1105 uint32
-	var _ = _out1105
-	_out1105 = inodeformat.Companion_Default___.GetTy(_825_ip)
-	_827_ty = _out1105
-	var _828_size uint64
-	var _ = _828_size
-	var _out1106 uint64
-	var _ = _out1106
-	_out1106 = inodeformat.Companion_Default___.GetSize(_825_ip)
-	_828_size = _out1106
-	var _829_fl uint32
-	var _ = _829_fl
-	var _out1107 uint32
+	var _830_ip *dbytes.Bytes
+	var _ = _830_ip
+	var _out1107 *dbytes.Bytes
 	var _ = _out1107
-	_out1107 = inodeformat.Companion_Default___.GetFlags(_825_ip)
-	_829_fl = _out1107
-	if _826_nl == uint32(0) {
+	_out1107 = d.Fs.GetInode(txn, ino, true)
+	_830_ip = _out1107
+	var _831_nl uint32
+	var _ = _831_nl
+	var _out1108 uint32
+	var _ = _out1108
+	_out1108 = inodeformat.Companion_Default___.GetNlink(_830_ip)
+	_831_nl = _out1108
+	var _832_ty uint32
+	var _ = _832_ty
+	var _out1109 uint32
+	var _ = _out1109
+	_out1109 = inodeformat.Companion_Default___.GetTy(_830_ip)
+	_832_ty = _out1109
+	var _833_size uint64
+	var _ = _833_size
+	var _out1110 uint64
+	var _ = _out1110
+	_out1110 = inodeformat.Companion_Default___.GetSize(_830_ip)
+	_833_size = _out1110
+	var _834_fl uint32
+	var _ = _834_fl
+	var _out1111 uint32
+	var _ = _out1111
+	_out1111 = inodeformat.Companion_Default___.GetFlags(_830_ip)
+	_834_fl = _out1111
+	if _831_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _827_ty != permissions.Companion_Default___.DIR() && _826_nl > uint32(1) {
-		var _out1108 *dbytes.Bytes
-		var _ = _out1108
-		_out1108 = Companion_Default___.SetLinks(txn, d, ino, _826_nl-uint32(1), s, ns)
-		_825_ip = _out1108
+	if _832_ty != permissions.Companion_Default___.DIR() && _831_nl > uint32(1) {
+		var _out1112 *dbytes.Bytes
+		var _ = _out1112
+		_out1112 = Companion_Default___.SetLinks(txn, d, ino, _831_nl-uint32(1), s, ns)
+		_830_ip = _out1112
 		return st, freed, later
 	}
-	var _out1109 *dbytes.Bytes
-	var _ = _out1109
-	_out1109 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_825_ip = _out1109
-	var _830_ok bool
-	var _ = _830_ok
-	var _out1110 bool
-	var _ = _out1110
-	_out1110 = d.SetSize(txn, ino, uint64(0))
-	_830_ok = _out1110
-	if !_830_ok {
+	var _out1113 *dbytes.Bytes
+	var _ = _out1113
+	_out1113 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_830_ip = _out1113
+	var _835_ok bool
+	var _ = _835_ok
+	var _out1114 bool
+	var _ = _out1114
+	_out1114 = d.SetSize(txn, ino, uint64(0))
+	_835_ok = _out1114
+	if !_835_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _829_fl%uint32(2) == uint32(1) {
+	if _834_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _831_done bool
-	var _ = _831_done
-	var _out1111 bool
-	var _ = _out1111
-	_out1111 = Companion_Default___.Release(txn, d, ino, _828_size)
-	_831_done = _out1111
-	if _831_done {
-		var _out1112 bool
-		var _ = _out1112
-		_out1112 = d.FreeInode(txn, ino)
-		_830_ok = _out1112
-		if !_830_ok {
+	var _836_done bool
+	var _ = _836_done
+	var _out1115 bool
+	var _ = _out1115
+	_out1115 = Companion_Default___.Release(txn, d, ino, _833_size)
+	_836_done = _out1115
+	if _836_done {
+		var _out1116 bool
+		var _ = _out1116
+		_out1116 = d.FreeInode(txn, ino)
+		_835_ok = _out1116
+		if !_835_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _832_hp *dbytes.Bytes
-	var _ = _832_hp
-	var _out1113 *dbytes.Bytes
-	var _ = _out1113
-	_out1113 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_832_hp = _out1113
-	var _833_h uint64
-	var _ = _833_h
-	var _out1114 uint64
-	var _ = _out1114
-	_out1114 = inodeformat.Companion_Default___.GetNext(_832_hp)
-	_833_h = _out1114
+	var _837_hp *dbytes.Bytes
+	var _ = _837_hp
+	var _out1117 *dbytes.Bytes
+	var _ = _out1117
+	_out1117 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_837_hp = _out1117
+	var _838_h uint64
+	var _ = _838_h
+	var _out1118 uint64
+	var _ = _out1118
+	_out1118 = inodeformat.Companion_Default___.GetNext(_837_hp)
+	_838_h = _out1118
 	st, more = uint32(0), false
-	if _833_h == uint64(0) {
+	if _838_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _833_h) || _833_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _838_h) || _838_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _834_done bool
-	var _ = _834_done
-	var _out1115 bool
-	var _ = _out1115
-	_out1115 = d.FreeSome(txn, _833_h, max)
-	_834_done = _out1115
-	if !_834_done {
+	var _839_done bool
+	var _ = _839_done
+	var _out1119 bool
+	var _ = _out1119
+	_out1119 = d.FreeSome(txn, _838_h, max)
+	_839_done = _out1119
+	if !_839_done {
 		return st, more
 	}
-	var _out1116 uint32
-	var _ = _out1116
-	var _out1117 bool
-	var _ = _out1117
-	_out1116, _out1117 = Companion_Default___.OffList(txn, d, _833_h)
-	st = _out1116
-	more = _out1117
+	var _out1120 uint32
+	var _ = _out1120
+	var _out1121 bool
+	var _ = _out1121
+	_out1120, _out1121 = Companion_Default___.OffList(txn, d, _838_h)
+	st = _out1120
+	more = _out1121
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _835_ip *dbytes.Bytes
-	var _ = _835_ip
-	var _out1118 *dbytes.Bytes
-	var _ = _out1118
-	_out1118 = d.Fs.GetInode(txn, h, true)
-	_835_ip = _out1118
-	var _836_fl uint32
-	var _ = _836_fl
-	var _out1119 uint32
-	var _ = _out1119
-	_out1119 = inodeformat.Companion_Default___.GetFlags(_835_ip)
-	_836_fl = _out1119
-	var _837_nl uint32
-	var _ = _837_nl
-	var _out1120 uint32
-	var _ = _out1120
-	_out1120 = inodeformat.Companion_Default___.GetNlink(_835_ip)
-	_837_nl = _out1120
-	var _838_next uint64
-	var _ = _838_next
-	var _out1121 uint64
-	var _ = _out1121
-	_out1121 = inodeformat.Companion_Default___.GetNext(_835_ip)
-	_838_next = _out1121
-	if _836_fl%uint32(2) == uint32(0) {
+	var _840_ip *dbytes.Bytes
+	var _ = _840_ip
+	var _out1122 *dbytes.Bytes
+	var _ = _out1122
+	_out1122 = d.Fs.GetInode(txn, h, true)
+	_840_ip = _out1122
+	var _841_fl uint32
+	var _ = _841_fl
+	var _out1123 uint32
+	var _ = _out1123
+	_out1123 = inodeformat.Companion_Default___.GetFlags(_840_ip)
+	_841_fl = _out1123
+	var _842_nl uint32
+	var _ = _842_nl
+	var _out1124 uint32
+	var _ = _out1124
+	_out1124 = inodeformat.Companion_Default___.GetNlink(_840_ip)
+	_842_nl = _out1124
+	var _843_next uint64
+	var _ = _843_next
+	var _out1125 uint64
+	var _ = _out1125
+	_out1125 = inodeformat.Companion_Default___.GetNext(_840_ip)
+	_843_next = _out1125
+	if _841_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_835_ip, _836_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_835_ip, uint64(0))
-	d.PutInode(txn, h, _835_ip)
-	var _839_hp *dbytes.Bytes
-	var _ = _839_hp
-	var _out1122 *dbytes.Bytes
-	var _ = _out1122
-	_out1122 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_839_hp = _out1122
-	inodeformat.Companion_Default___.SetNext(_839_hp, _838_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _839_hp)
-	if _837_nl == uint32(0) {
-		var _840_ok bool
-		var _ = _840_ok
-		var _out1123 bool
-		var _ = _out1123
-		_out1123 = d.FreeInode(txn, h)
-		_840_ok = _out1123
-		if !_840_ok {
+	inodeformat.Companion_Default___.SetFlags(_840_ip, _841_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_840_ip, uint64(0))
+	d.PutInode(txn, h, _840_ip)
+	var _844_hp *dbytes.Bytes
+	var _ = _844_hp
+	var _out1126 *dbytes.Bytes
+	var _ = _out1126
+	_out1126 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_844_hp = _out1126
+	inodeformat.Companion_Default___.SetNext(_844_hp, _843_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _844_hp)
+	if _842_nl == uint32(0) {
+		var _845_ok bool
+		var _ = _845_ok
+		var _out1127 bool
+		var _ = _out1127
+		_out1127 = d.FreeInode(txn, h)
+		_845_ok = _out1127
+		if !_845_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _838_next != uint64(0) /* dircomp */
+	more = _843_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1124 bool
-	var _ = _out1124
-	_out1124 = d.FreeSome(txn, ino, max)
-	done = _out1124
+	var _out1128 bool
+	var _ = _out1128
+	_out1128 = d.FreeSome(txn, ino, max)
+	done = _out1128
 	return done
 }
 

@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _642_left uint64
-	var _ = _642_left
-	_642_left = max
-	for lo < m && uint64(0) < _642_left {
-		var _643_k uint64
-		var _ = _643_k
-		var _644_j uint64
-		var _ = _644_j
-		_643_k, _644_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _645_l uint64
-		var _ = _645_l
-		var _646_freed uint64
-		var _ = _646_freed
-		_645_l, _646_freed = uint64(0), uint64(1)
-		var _647_d uint64
-		var _ = _647_d
-		var _out916 uint64
-		var _ = _out916
-		_out916 = shrinking.Companion_Default___.Missing(x, txn, ip, _643_k, _644_j, true)
-		_647_d = _out916
-		if uint64(0) < _647_d {
-			_645_l = allocatedrange.Companion_Default___.BaseOf(_643_k) + allocatedrange.Companion_Default___.First512(_644_j, _647_d)
-			if _645_l < lo {
-				_645_l = lo
+	var _647_left uint64
+	var _ = _647_left
+	_647_left = max
+	for lo < m && uint64(0) < _647_left {
+		var _648_k uint64
+		var _ = _648_k
+		var _649_j uint64
+		var _ = _649_j
+		_648_k, _649_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _650_l uint64
+		var _ = _650_l
+		var _651_freed uint64
+		var _ = _651_freed
+		_650_l, _651_freed = uint64(0), uint64(1)
+		var _652_d uint64
+		var _ = _652_d
+		var _out920 uint64
+		var _ = _out920
+		_out920 = shrinking.Companion_Default___.Missing(x, txn, ip, _648_k, _649_j, true)
+		_652_d = _out920
+		if uint64(0) < _652_d {
+			_650_l = allocatedrange.Companion_Default___.BaseOf(_648_k) + allocatedrange.Companion_Default___.First512(_649_j, _652_d)
+			if _650_l < lo {
+				_650_l = lo
 			}
-		} else if _643_k < uint64(12) {
-			_645_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _643_k)
+		} else if _648_k < uint64(12) {
+			_650_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _648_k)
 		} else {
-			var _648_pn uint64
-			var _ = _648_pn
-			var _out917 uint64
-			var _ = _out917
-			_out917 = x.Resolve(txn, ip, _643_k, positions.Companion_Default___.MaxLev(_643_k)-uint64(1), _644_j/uint64(512), true)
-			_648_pn = _out917
-			var _out918 uint64
-			var _ = _out918
-			var _out919 uint64
-			var _ = _out919
-			_out918, _out919 = shrinking.Companion_Default___.CutRun(x, txn, ip, _648_pn, ino, m, lo, _642_left)
-			_645_l = _out918
-			_646_freed = _out919
-			if _646_freed == uint64(0) {
-				_646_freed = uint64(1)
+			var _653_pn uint64
+			var _ = _653_pn
+			var _out921 uint64
+			var _ = _out921
+			_out921 = x.Resolve(txn, ip, _648_k, positions.Companion_Default___.MaxLev(_648_k)-uint64(1), _649_j/uint64(512), true)
+			_653_pn = _out921
+			var _out922 uint64
+			var _ = _out922
+			var _out923 uint64
+			var _ = _out923
+			_out922, _out923 = shrinking.Companion_Default___.CutRun(x, txn, ip, _653_pn, ino, m, lo, _647_left)
+			_650_l = _out922
+			_651_freed = _out923
+			if _651_freed == uint64(0) {
+				_651_freed = uint64(1)
 			}
 		}
-		_642_left = _642_left - _646_freed
-		m = _645_l
+		_647_left = _647_left - _651_freed
+		m = _650_l
 	}
 	return m
 }

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _898_w *dbytes.Bytes
-	var _ = _898_w
-	var _out1214 *dbytes.Bytes
-	var _ = _out1214
-	_out1214 = dbytes.NewBytes(uint64(4096))
-	_898_w = _out1214
-	_898_w.Set(uint64(0), uint8(46))
-	_898_w.Set(uint64(1), uint8(46))
-	var _out1215 *dbytes.Blk
-	var _ = _out1215
-	_out1215 = dbytes.Freeze(_898_w)
-	b = _out1215
+	var _903_w *dbytes.Bytes
+	var _ = _903_w
+	var _out1218 *dbytes.Bytes
+	var _ = _out1218
+	_out1218 = dbytes.NewBytes(uint64(4096))
+	_903_w = _out1218
+	_903_w.Set(uint64(0), uint8(46))
+	_903_w.Set(uint64(1), uint8(46))
+	var _out1219 *dbytes.Blk
+	var _ = _out1219
+	_out1219 = dbytes.Freeze(_903_w)
+	b = _out1219
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _899_dots *dbytes.Blk
-	var _ = _899_dots
-	var _out1216 *dbytes.Blk
-	var _ = _out1216
-	_out1216 = Companion_Default___.DotNames()
-	_899_dots = _out1216
+	var _904_dots *dbytes.Blk
+	var _ = _904_dots
+	var _out1220 *dbytes.Blk
+	var _ = _out1220
+	_out1220 = Companion_Default___.DotNames()
+	_904_dots = _out1220
 	if cookie == uint64(0) {
-		var _out1217 bool
-		var _ = _out1217
-		_out1217 = out.Offer(ino, _899_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1217
+		var _out1221 bool
+		var _ = _out1221
+		_out1221 = out.Offer(ino, _904_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1221
 	}
 	if fits {
-		var _out1218 bool
-		var _ = _out1218
-		_out1218 = out.Offer(up, _899_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1218
+		var _out1222 bool
+		var _ = _out1222
+		_out1222 = out.Offer(up, _904_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1222
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _900_up uint64
-	var _ = _900_up
-	var _out1219 uint64
-	var _ = _out1219
-	_out1219 = inodeformat.Companion_Default___.GetParent(dp)
-	_900_up = _out1219
-	var _901_fits bool
-	var _ = _901_fits
-	var _out1220 bool
-	var _ = _out1220
-	_out1220 = Companion_Default___.Offer2(ino, _900_up, cookie, out)
-	_901_fits = _out1220
-	if !_901_fits {
+	var _905_up uint64
+	var _ = _905_up
+	var _out1223 uint64
+	var _ = _out1223
+	_out1223 = inodeformat.Companion_Default___.GetParent(dp)
+	_905_up = _out1223
+	var _906_fits bool
+	var _ = _906_fits
+	var _out1224 bool
+	var _ = _out1224
+	_out1224 = Companion_Default___.Offer2(ino, _905_up, cookie, out)
+	_906_fits = _out1224
+	if !_906_fits {
 		return eof
 	}
-	var _out1221 bool
-	var _ = _out1221
-	_out1221 = d.List(txn, ino, func() uint64 {
+	var _out1225 bool
+	var _ = _out1225
+	_out1225 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1221
+	eof = _out1225
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1222 uint32
-	var _ = _out1222
-	var _out1223 *dbytes.Bytes
-	var _ = _out1223
-	_out1222, _out1223 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1222
-	dir = _out1223
+	var _out1226 uint32
+	var _ = _out1226
+	var _out1227 *dbytes.Bytes
+	var _ = _out1227
+	_out1226, _out1227 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1226
+	dir = _out1227
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _902_ok bool
-	var _ = _902_ok
-	var _out1224 bool
-	var _ = _out1224
-	_out1224 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_902_ok = _out1224
-	if !_902_ok {
+	var _907_ok bool
+	var _ = _907_ok
+	var _out1228 bool
+	var _ = _out1228
+	_out1228 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_907_ok = _out1228
+	if !_907_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _903_room bool
-	var _ = _903_room
-	var _out1225 bool
-	var _ = _out1225
-	_out1225 = out.Fits()
-	_903_room = _out1225
-	if !_903_room {
+	var _908_room bool
+	var _ = _908_room
+	var _out1229 bool
+	var _ = _out1229
+	_out1229 = out.Fits()
+	_908_room = _out1229
+	if !_908_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1226 bool
-	var _ = _out1226
-	_out1226 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1226
-	var _904_n uint64
-	var _ = _904_n
-	var _out1227 uint64
-	var _ = _out1227
-	_out1227 = out.Len()
-	_904_n = _out1227
-	if _904_n == uint64(0) && !eof {
+	var _out1230 bool
+	var _ = _out1230
+	_out1230 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1230
+	var _909_n uint64
+	var _ = _909_n
+	var _out1231 uint64
+	var _ = _out1231
+	_out1231 = out.Len()
+	_909_n = _out1231
+	if _909_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _905_n uint64
-	var _ = _905_n
-	var _out1228 uint64
-	var _ = _out1228
-	_out1228 = out.Len()
-	_905_n = _out1228
-	var _906_i uint64
-	var _ = _906_i
-	_906_i = uint64(0)
-	for _906_i < _905_n {
-		var _907_x uint64
-		var _ = _907_x
-		var _out1229 uint64
-		var _ = _out1229
-		_out1229 = out.InoAt(_906_i)
-		_907_x = _out1229
-		var _908_p *dbytes.Bytes
-		var _ = _908_p
-		var _out1230 *dbytes.Bytes
-		var _ = _out1230
-		_out1230 = d.Fs.GetInode(txn, _907_x, false)
-		_908_p = _out1230
-		out.AttrAt(_906_i, _908_p)
-		_906_i = _906_i + uint64(1)
+	var _910_n uint64
+	var _ = _910_n
+	var _out1232 uint64
+	var _ = _out1232
+	_out1232 = out.Len()
+	_910_n = _out1232
+	var _911_i uint64
+	var _ = _911_i
+	_911_i = uint64(0)
+	for _911_i < _910_n {
+		var _912_x uint64
+		var _ = _912_x
+		var _out1233 uint64
+		var _ = _out1233
+		_out1233 = out.InoAt(_911_i)
+		_912_x = _out1233
+		var _913_p *dbytes.Bytes
+		var _ = _913_p
+		var _out1234 *dbytes.Bytes
+		var _ = _out1234
+		_out1234 = d.Fs.GetInode(txn, _912_x, false)
+		_913_p = _out1234
+		out.AttrAt(_911_i, _913_p)
+		_911_i = _911_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1231 uint32
-	var _ = _out1231
-	var _out1232 bool
-	var _ = _out1232
-	var _out1233 *dbytes.Bytes
-	var _ = _out1233
-	_out1231, _out1232, _out1233 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1231
-	eof = _out1232
-	dir = _out1233
+	var _out1235 uint32
+	var _ = _out1235
+	var _out1236 bool
+	var _ = _out1236
+	var _out1237 *dbytes.Bytes
+	var _ = _out1237
+	_out1235, _out1236, _out1237 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1235
+	eof = _out1236
+	dir = _out1237
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _909_ok bool
-	var _ = _909_ok
-	var _out1234 bool
-	var _ = _out1234
-	_out1234 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_909_ok = _out1234
-	if !_909_ok {
+	var _914_ok bool
+	var _ = _914_ok
+	var _out1238 bool
+	var _ = _out1238
+	_out1238 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_914_ok = _out1238
+	if !_914_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _530_k uint64
-	var _ = _530_k
-	var _531_j uint64
-	var _ = _531_j
-	_530_k, _531_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _533_k uint64
+	var _ = _533_k
+	var _534_j uint64
+	var _ = _534_j
+	_533_k, _534_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _530_k < uint64(12) {
-		var _out836 uint64
-		var _ = _out836
-		_out836 = x.Resolve(txn, ip, _530_k, uint64(0), uint64(0), excl)
-		bn = _out836
+	if _533_k < uint64(12) {
+		var _out838 uint64
+		var _ = _out838
+		_out838 = x.Resolve(txn, ip, _533_k, uint64(0), uint64(0), excl)
+		bn = _out838
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _530_k || cj != _531_j/uint64(512) {
-		var _out837 *dbytes.Blk
-		var _ = _out837
-		_out837 = x.ReadParent(txn, ip, _530_k, positions.Companion_Default___.MaxLev(_530_k), _531_j, excl)
-		pb_k = _out837
-		ck_k, cj_k = _530_k, _531_j/uint64(512)
+	if ck != _533_k || cj != _534_j/uint64(512) {
+		var _out839 *dbytes.Blk
+		var _ = _out839
+		_out839 = x.ReadParent(txn, ip, _533_k, positions.Companion_Default___.MaxLev(_533_k), _534_j, excl)
+		pb_k = _out839
+		ck_k, cj_k = _533_k, _534_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_531_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_534_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _532_k uint64
-	var _ = _532_k
-	var _533_j uint64
-	var _ = _533_j
-	_532_k, _533_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _534_room uint64
-	var _ = _534_room
-	_534_room = func() uint64 {
-		if _532_k < uint64(12) {
-			return uint64(12) - _532_k
+	var _535_k uint64
+	var _ = _535_k
+	var _536_j uint64
+	var _ = _536_j
+	_535_k, _536_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _537_room uint64
+	var _ = _537_room
+	_537_room = func() uint64 {
+		if _535_k < uint64(12) {
+			return uint64(12) - _535_k
 		}
-		return uint64(512) - _533_j
+		return uint64(512) - _536_j
 	}()
-	var _535_m uint64
-	var _ = _535_m
-	var _out838 uint64
-	var _ = _out838
-	_out838 = Companion_Default___.Min(max, _534_room)
-	_535_m = _out838
-	var _out839 uint64
-	var _ = _out839
-	_out839 = Companion_Default___.Min(_535_m, Companion_Default___.AheadMax())
-	_535_m = _out839
+	var _538_m uint64
+	var _ = _538_m
+	var _out840 uint64
+	var _ = _out840
+	_out840 = Companion_Default___.Min(max, _537_room)
+	_538_m = _out840
+	var _out841 uint64
+	var _ = _out841
+	_out841 = Companion_Default___.Min(_538_m, Companion_Default___.AheadMax())
+	_538_m = _out841
 	r = uint64(1)
-	for r < _535_m && bn < uint64(18446744073709486080) {
-		var _536_e uint64 = 0
-		var _ = _536_e
-		if _532_k < uint64(12) {
-			var _out840 uint64
-			var _ = _out840
-			_out840 = inodeformat.Companion_Default___.GetSlot(ip, _532_k+r)
-			_536_e = _out840
+	for r < _538_m && bn < uint64(18446744073709486080) {
+		var _539_e uint64 = 0
+		var _ = _539_e
+		if _535_k < uint64(12) {
+			var _out842 uint64
+			var _ = _out842
+			_out842 = inodeformat.Companion_Default___.GetSlot(ip, _535_k+r)
+			_539_e = _out842
 		} else {
-			_536_e = pb.U64(uint64(8) * (_533_j + r))
+			_539_e = pb.U64(uint64(8) * (_536_j + r))
 		}
-		if _536_e != bn+r {
+		if _539_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,131 +152,131 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _out841 *dbytes.Pieces
-	var _ = _out841
-	_out841 = dbytes.NewPieces()
-	b = _out841
-	var _537_done uint64
-	var _ = _537_done
-	_537_done = uint64(0)
-	var _538_ahead uint64
-	var _ = _538_ahead
-	_538_ahead = uint64(0)
-	var _539_ck uint64
-	var _ = _539_ck
-	var _540_cj uint64
-	var _ = _540_cj
-	_539_ck, _540_cj = uint64(15), uint64(0)
-	var _541_pb *dbytes.Blk
-	var _ = _541_pb
-	var _out842 *dbytes.Blk
-	var _ = _out842
-	_out842 = dbytes.ZeroBlk()
-	_541_pb = _out842
-	for _537_done < n {
-		var _542_pos uint64
-		var _ = _542_pos
-		_542_pos = off + _537_done
-		var _543_bo uint64
-		var _ = _543_bo
-		_543_bo = _542_pos % uint64(4096)
-		var _544_c uint64
-		var _ = _544_c
-		var _out843 uint64
-		var _ = _out843
-		_out843 = Companion_Default___.Min(uint64(4096)-_543_bo, n-_537_done)
-		_544_c = _out843
-		var _545_bn uint64 = 0
-		var _ = _545_bn
-		var _out844 uint64
-		var _ = _out844
+	var _out843 *dbytes.Pieces
+	var _ = _out843
+	_out843 = dbytes.NewPieces()
+	b = _out843
+	var _540_done uint64
+	var _ = _540_done
+	_540_done = uint64(0)
+	var _541_ahead uint64
+	var _ = _541_ahead
+	_541_ahead = uint64(0)
+	var _542_ck uint64
+	var _ = _542_ck
+	var _543_cj uint64
+	var _ = _543_cj
+	_542_ck, _543_cj = uint64(15), uint64(0)
+	var _544_pb *dbytes.Blk
+	var _ = _544_pb
+	var _out844 *dbytes.Blk
+	var _ = _out844
+	_out844 = dbytes.ZeroBlk()
+	_544_pb = _out844
+	for _540_done < n {
+		var _545_pos uint64
+		var _ = _545_pos
+		_545_pos = off + _540_done
+		var _546_bo uint64
+		var _ = _546_bo
+		_546_bo = _545_pos % uint64(4096)
+		var _547_c uint64
+		var _ = _547_c
 		var _out845 uint64
 		var _ = _out845
+		_out845 = Companion_Default___.Min(uint64(4096)-_546_bo, n-_540_done)
+		_547_c = _out845
+		var _548_bn uint64 = 0
+		var _ = _548_bn
 		var _out846 uint64
 		var _ = _out846
-		var _out847 *dbytes.Blk
+		var _out847 uint64
 		var _ = _out847
-		_out844, _out845, _out846, _out847 = Companion_Default___.Find(x, txn, ip, _542_pos/uint64(4096), false, _539_ck, _540_cj, _541_pb)
-		_545_bn = _out844
-		_539_ck = _out845
-		_540_cj = _out846
-		_541_pb = _out847
-		var _546_blk *dbytes.Blk
-		var _ = _546_blk
-		var _out848 *dbytes.Blk
+		var _out848 uint64
 		var _ = _out848
-		_out848 = dbytes.ZeroBlk()
-		_546_blk = _out848
-		if _545_bn != uint64(0) {
-			if _538_ahead <= _542_pos/uint64(4096) {
-				var _547_left uint64
-				var _ = _547_left
-				_547_left = (_543_bo + (n - _537_done) + uint64(4095)) / uint64(4096)
-				var _548_r uint64
-				var _ = _548_r
-				var _out849 uint64
-				var _ = _out849
-				_out849 = Companion_Default___.Adjacent(ip, _541_pb, _542_pos/uint64(4096), _545_bn, _547_left)
-				_548_r = _out849
-				if uint64(1) < _548_r {
-					txn.Ahead(_545_bn, _548_r)
+		var _out849 *dbytes.Blk
+		var _ = _out849
+		_out846, _out847, _out848, _out849 = Companion_Default___.Find(x, txn, ip, _545_pos/uint64(4096), false, _542_ck, _543_cj, _544_pb)
+		_548_bn = _out846
+		_542_ck = _out847
+		_543_cj = _out848
+		_544_pb = _out849
+		var _549_blk *dbytes.Blk
+		var _ = _549_blk
+		var _out850 *dbytes.Blk
+		var _ = _out850
+		_out850 = dbytes.ZeroBlk()
+		_549_blk = _out850
+		if _548_bn != uint64(0) {
+			if _541_ahead <= _545_pos/uint64(4096) {
+				var _550_left uint64
+				var _ = _550_left
+				_550_left = (_546_bo + (n - _540_done) + uint64(4095)) / uint64(4096)
+				var _551_r uint64
+				var _ = _551_r
+				var _out851 uint64
+				var _ = _out851
+				_out851 = Companion_Default___.Adjacent(ip, _544_pb, _545_pos/uint64(4096), _548_bn, _550_left)
+				_551_r = _out851
+				if uint64(1) < _551_r {
+					txn.Ahead(_548_bn, _551_r)
 				}
-				_538_ahead = _542_pos/uint64(4096) + _548_r
+				_541_ahead = _545_pos/uint64(4096) + _551_r
 			}
-			var _out850 *dbytes.Blk
-			var _ = _out850
-			_out850 = x.ReadAt(txn, _545_bn, false)
-			_546_blk = _out850
+			var _out852 *dbytes.Blk
+			var _ = _out852
+			_out852 = x.ReadAt(txn, _548_bn, false)
+			_549_blk = _out852
 		}
-		b.Add(_546_blk, _543_bo, _544_c)
-		_537_done = _537_done + _544_c
+		b.Add(_549_blk, _546_bo, _547_c)
+		_540_done = _540_done + _547_c
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
-	var _549_i uint64
-	var _ = _549_i
-	var _550_end uint64
-	var _ = _550_end
-	_549_i, _550_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
-	var _551_ck uint64
-	var _ = _551_ck
-	var _552_cj uint64
-	var _ = _552_cj
-	_551_ck, _552_cj = uint64(15), uint64(0)
-	var _553_pb *dbytes.Blk
-	var _ = _553_pb
-	var _out851 *dbytes.Blk
-	var _ = _out851
-	_out851 = dbytes.ZeroBlk()
-	_553_pb = _out851
-	for _549_i < _550_end {
-		var _554_bn uint64 = 0
-		var _ = _554_bn
-		var _555_r uint64
-		var _ = _555_r
-		_555_r = uint64(1)
-		var _out852 uint64
-		var _ = _out852
-		var _out853 uint64
-		var _ = _out853
+	var _552_i uint64
+	var _ = _552_i
+	var _553_end uint64
+	var _ = _553_end
+	_552_i, _553_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _554_ck uint64
+	var _ = _554_ck
+	var _555_cj uint64
+	var _ = _555_cj
+	_554_ck, _555_cj = uint64(15), uint64(0)
+	var _556_pb *dbytes.Blk
+	var _ = _556_pb
+	var _out853 *dbytes.Blk
+	var _ = _out853
+	_out853 = dbytes.ZeroBlk()
+	_556_pb = _out853
+	for _552_i < _553_end {
+		var _557_bn uint64 = 0
+		var _ = _557_bn
+		var _558_r uint64
+		var _ = _558_r
+		_558_r = uint64(1)
 		var _out854 uint64
 		var _ = _out854
-		var _out855 *dbytes.Blk
+		var _out855 uint64
 		var _ = _out855
-		_out852, _out853, _out854, _out855 = Companion_Default___.Find(x, txn, ip, _549_i, false, _551_ck, _552_cj, _553_pb)
-		_554_bn = _out852
-		_551_ck = _out853
-		_552_cj = _out854
-		_553_pb = _out855
-		if _554_bn != uint64(0) {
-			var _out856 uint64
-			var _ = _out856
-			_out856 = Companion_Default___.Adjacent(ip, _553_pb, _549_i, _554_bn, _550_end-_549_i)
-			_555_r = _out856
-			txn.Ahead(_554_bn, _555_r)
+		var _out856 uint64
+		var _ = _out856
+		var _out857 *dbytes.Blk
+		var _ = _out857
+		_out854, _out855, _out856, _out857 = Companion_Default___.Find(x, txn, ip, _552_i, false, _554_ck, _555_cj, _556_pb)
+		_557_bn = _out854
+		_554_ck = _out855
+		_555_cj = _out856
+		_556_pb = _out857
+		if _557_bn != uint64(0) {
+			var _out858 uint64
+			var _ = _out858
+			_out858 = Companion_Default___.Adjacent(ip, _556_pb, _552_i, _557_bn, _553_end-_552_i)
+			_558_r = _out858
+			txn.Ahead(_557_bn, _558_r)
 		}
-		_549_i = _549_i + _555_r
+		_552_i = _552_i + _558_r
 	}
 }
 

@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _633_left uint64
-	var _ = _633_left
-	_633_left = max
-	var _634_ck uint64
-	var _ = _634_ck
-	var _635_cj uint64
-	var _ = _635_cj
-	_634_ck, _635_cj = uint64(15), uint64(0)
-	var _636_pb *dbytes.Blk
-	var _ = _636_pb
-	var _out910 *dbytes.Blk
-	var _ = _out910
-	_out910 = dbytes.ZeroBlk()
-	_636_pb = _out910
-	for m < top && uint64(0) < _633_left {
-		var _637_k uint64
-		var _ = _637_k
-		var _638_j uint64
-		var _ = _638_j
-		_637_k, _638_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _639_bn uint64 = 0
-		var _ = _639_bn
-		var _out911 uint64
-		var _ = _out911
-		var _out912 uint64
-		var _ = _out912
-		var _out913 uint64
-		var _ = _out913
-		var _out914 *dbytes.Blk
-		var _ = _out914
-		_out911, _out912, _out913, _out914 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _634_ck, _635_cj, _636_pb)
-		_639_bn = _out911
-		_634_ck = _out912
-		_635_cj = _out913
-		_636_pb = _out914
-		if _639_bn != uint64(0) != there {
+	var _638_left uint64
+	var _ = _638_left
+	_638_left = max
+	var _639_ck uint64
+	var _ = _639_ck
+	var _640_cj uint64
+	var _ = _640_cj
+	_639_ck, _640_cj = uint64(15), uint64(0)
+	var _641_pb *dbytes.Blk
+	var _ = _641_pb
+	var _out914 *dbytes.Blk
+	var _ = _out914
+	_out914 = dbytes.ZeroBlk()
+	_641_pb = _out914
+	for m < top && uint64(0) < _638_left {
+		var _642_k uint64
+		var _ = _642_k
+		var _643_j uint64
+		var _ = _643_j
+		_642_k, _643_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _644_bn uint64 = 0
+		var _ = _644_bn
+		var _out915 uint64
+		var _ = _out915
+		var _out916 uint64
+		var _ = _out916
+		var _out917 uint64
+		var _ = _out917
+		var _out918 *dbytes.Blk
+		var _ = _out918
+		_out915, _out916, _out917, _out918 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _639_ck, _640_cj, _641_pb)
+		_644_bn = _out915
+		_639_ck = _out916
+		_640_cj = _out917
+		_641_pb = _out918
+		if _644_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _640_next uint64
-		var _ = _640_next
-		_640_next = m + uint64(1)
-		if _639_bn == uint64(0) && uint64(12) <= _637_k && (_638_j%uint64(512) == uint64(0) || _633_left == max) {
-			var _641_d uint64
-			var _ = _641_d
-			var _out915 uint64
-			var _ = _out915
-			_out915 = shrinking.Companion_Default___.Missing(x, txn, ip, _637_k, _638_j, excl)
-			_641_d = _out915
-			_640_next = Companion_Default___.Behind(m, _641_d)
-			if top < _640_next {
-				_640_next = top
+		var _645_next uint64
+		var _ = _645_next
+		_645_next = m + uint64(1)
+		if _644_bn == uint64(0) && uint64(12) <= _642_k && (_643_j%uint64(512) == uint64(0) || _638_left == max) {
+			var _646_d uint64
+			var _ = _646_d
+			var _out919 uint64
+			var _ = _out919
+			_out919 = shrinking.Companion_Default___.Missing(x, txn, ip, _642_k, _643_j, excl)
+			_646_d = _out919
+			_645_next = Companion_Default___.Behind(m, _646_d)
+			if top < _645_next {
+				_645_next = top
 			}
 		}
-		m = _640_next
-		_633_left = _633_left - uint64(1)
+		m = _645_next
+		_638_left = _638_left - uint64(1)
 	}
 	return m, found
 }

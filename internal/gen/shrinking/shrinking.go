@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _616_bn uint64
-		var _ = _616_bn
-		var _out902 uint64
-		var _ = _out902
-		_out902 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_616_bn = _out902
-		if _616_bn == uint64(0) {
+		var _621_bn uint64
+		var _ = _621_bn
+		var _out906 uint64
+		var _ = _out906
+		_out906 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_621_bn = _out906
+		if _621_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _617_k uint64
-	var _ = _617_k
-	_617_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _618_lev uint64
-	var _ = _618_lev
-	_618_lev = positions.Companion_Default___.MaxLev(_617_k)
-	var _619_jp uint64
-	var _ = _619_jp
-	_619_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _620_pb *dbytes.Blk
-	var _ = _620_pb
-	var _out903 *dbytes.Blk
-	var _ = _out903
-	_out903 = x.Fs.ReadBlock(txn, pn, true)
-	_620_pb = _out903
-	var _621_t *dbytes.Bytes
-	var _ = _621_t
-	var _out904 *dbytes.Bytes
-	var _ = _out904
-	_out904 = _620_pb.Thaw()
-	_621_t = _out904
+	var _622_k uint64
+	var _ = _622_k
+	_622_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _623_lev uint64
+	var _ = _623_lev
+	_623_lev = positions.Companion_Default___.MaxLev(_622_k)
+	var _624_jp uint64
+	var _ = _624_jp
+	_624_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _625_pb *dbytes.Blk
+	var _ = _625_pb
+	var _out907 *dbytes.Blk
+	var _ = _out907
+	_out907 = x.Fs.ReadBlock(txn, pn, true)
+	_625_pb = _out907
+	var _626_t *dbytes.Bytes
+	var _ = _626_t
+	var _out908 *dbytes.Bytes
+	var _ = _out908
+	_out908 = txn.Copy(_625_pb)
+	_626_t = _out908
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _622_l uint64
-		var _ = _622_l
-		_622_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_622_l) != _617_k || positions.Companion_Default___.FlatJ(_622_l)/uint64(512) != _619_jp {
+		var _627_l uint64
+		var _ = _627_l
+		_627_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_627_l) != _622_k || positions.Companion_Default___.FlatJ(_627_l)/uint64(512) != _624_jp {
 			goto L7
 		}
-		var _623_j uint64
-		var _ = _623_j
-		_623_j = positions.Companion_Default___.FlatJ(_622_l)
-		var _624_bn uint64
-		var _ = _624_bn
-		_624_bn = _621_t.U64(uint64(8) * (_623_j % uint64(512)))
-		if _624_bn == uint64(0) {
+		var _628_j uint64
+		var _ = _628_j
+		_628_j = positions.Companion_Default___.FlatJ(_627_l)
+		var _629_bn uint64
+		var _ = _629_bn
+		_629_bn = _626_t.U64(uint64(8) * (_628_j % uint64(512)))
+		if _629_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _621_t, pn, _624_bn, _623_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _626_t, pn, _629_bn, _628_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _622_l
+		m = _627_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _621_t)
+		x.CloseParent(txn, pn, _626_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _625_bn uint64
-	var _ = _625_bn
-	var _out905 uint64
-	var _ = _out905
-	_out905 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_625_bn = _out905
-	if _625_bn == uint64(0) {
+	var _630_bn uint64
+	var _ = _630_bn
+	var _out909 uint64
+	var _ = _out909
+	_out909 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_630_bn = _out909
+	if _630_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _626_left uint64
-	var _ = _626_left
-	_626_left = max
-	for lo < m && uint64(0) < _626_left {
-		var _627_k uint64
-		var _ = _627_k
-		var _628_j uint64
-		var _ = _628_j
-		_627_k, _628_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _629_l uint64
-		var _ = _629_l
-		var _630_freed uint64
-		var _ = _630_freed
-		_629_l, _630_freed = uint64(0), uint64(1)
-		var _631_d uint64
-		var _ = _631_d
-		var _out906 uint64
-		var _ = _out906
-		_out906 = Companion_Default___.Missing(x, txn, ip, _627_k, _628_j, true)
-		_631_d = _out906
-		if uint64(0) < _631_d || _627_k < uint64(12) {
-			_629_l = allocatedrange.Companion_Default___.BaseOf(_627_k) + allocatedrange.Companion_Default___.First512(_628_j, _631_d)
-			if _629_l < lo {
-				_629_l = lo
+	var _631_left uint64
+	var _ = _631_left
+	_631_left = max
+	for lo < m && uint64(0) < _631_left {
+		var _632_k uint64
+		var _ = _632_k
+		var _633_j uint64
+		var _ = _633_j
+		_632_k, _633_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _634_l uint64
+		var _ = _634_l
+		var _635_freed uint64
+		var _ = _635_freed
+		_634_l, _635_freed = uint64(0), uint64(1)
+		var _636_d uint64
+		var _ = _636_d
+		var _out910 uint64
+		var _ = _out910
+		_out910 = Companion_Default___.Missing(x, txn, ip, _632_k, _633_j, true)
+		_636_d = _out910
+		if uint64(0) < _636_d || _632_k < uint64(12) {
+			_634_l = allocatedrange.Companion_Default___.BaseOf(_632_k) + allocatedrange.Companion_Default___.First512(_633_j, _636_d)
+			if _634_l < lo {
+				_634_l = lo
 			}
-			if _631_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _627_k)
+			if _636_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _632_k)
 			} else {
 			}
 		} else {
-			var _632_pn uint64
-			var _ = _632_pn
-			var _out907 uint64
-			var _ = _out907
-			_out907 = x.Resolve(txn, ip, _627_k, positions.Companion_Default___.MaxLev(_627_k)-uint64(1), _628_j/uint64(512), true)
-			_632_pn = _out907
-			var _out908 uint64
-			var _ = _out908
-			var _out909 uint64
-			var _ = _out909
-			_out908, _out909 = Companion_Default___.CutRun(x, txn, ip, _632_pn, ino, m, lo, _626_left)
-			_629_l = _out908
-			_630_freed = _out909
-			if _630_freed == uint64(0) {
-				_630_freed = uint64(1)
+			var _637_pn uint64
+			var _ = _637_pn
+			var _out911 uint64
+			var _ = _out911
+			_out911 = x.Resolve(txn, ip, _632_k, positions.Companion_Default___.MaxLev(_632_k)-uint64(1), _633_j/uint64(512), true)
+			_637_pn = _out911
+			var _out912 uint64
+			var _ = _out912
+			var _out913 uint64
+			var _ = _out913
+			_out912, _out913 = Companion_Default___.CutRun(x, txn, ip, _637_pn, ino, m, lo, _631_left)
+			_634_l = _out912
+			_635_freed = _out913
+			if _635_freed == uint64(0) {
+				_635_freed = uint64(1)
 			}
 		}
-		if _631_d < positions.Companion_Default___.MaxLev(_627_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _627_k, positions.Companion_Default___.MaxLev(_627_k)-_631_d-uint64(1), allocatedrange.Companion_Default___.Up512(_628_j, _631_d+uint64(1)))
+		if _636_d < positions.Companion_Default___.MaxLev(_632_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _632_k, positions.Companion_Default___.MaxLev(_632_k)-_636_d-uint64(1), allocatedrange.Companion_Default___.Up512(_633_j, _636_d+uint64(1)))
 		}
-		_626_left = _626_left - _630_freed
-		m = _629_l
+		_631_left = _631_left - _635_freed
+		m = _634_l
 	}
 	return m
 }

@@ -60,26 +60,26 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _366_n uint64
-	var _ = _366_n
+	var _367_n uint64
+	var _ = _367_n
 	var _out551 uint64
 	var _ = _out551
 	_out551 = d.Size()
-	_366_n = _out551
-	var _367_z *dbytes.Blk
-	var _ = _367_z
+	_367_n = _out551
+	var _368_z *dbytes.Blk
+	var _ = _368_z
 	var _out552 *dbytes.Blk
 	var _ = _out552
 	_out552 = dbytes.ZeroBlk()
-	_367_z = _out552
+	_368_z = _out552
 	var _out553 bool
 	var _ = _out553
-	_out553 = d.Write(uint64(0), _367_z)
+	_out553 = d.Write(uint64(0), _368_z)
 	io = _out553
 	if io {
 		var _out554 bool
 		var _ = _out554
-		_out554 = d.Write(_366_n-uint64(1), _367_z)
+		_out554 = d.Write(_367_n-uint64(1), _368_z)
 		io = _out554
 	}
 	if io {
@@ -123,21 +123,21 @@ func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockform
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _368_e *dbytes.Bytes
-	var _ = _368_e
+	var _369_e *dbytes.Bytes
+	var _ = _369_e
 	var _out560 *dbytes.Bytes
 	var _ = _out560
 	_out560 = superblockformat.Companion_Default___.Encode(s)
-	_368_e = _out560
-	var _369_b *dbytes.Blk
-	var _ = _369_b
+	_369_e = _out560
+	var _370_b *dbytes.Blk
+	var _ = _370_b
 	var _out561 *dbytes.Blk
 	var _ = _out561
-	_out561 = dbytes.Freeze(_368_e)
-	_369_b = _out561
+	_out561 = dbytes.Freeze(_369_e)
+	_370_b = _out561
 	var _out562 bool
 	var _ = _out562
-	_out562 = d.Write(a, _369_b)
+	_out562 = d.Write(a, _370_b)
 	io = _out562
 	if io {
 		var _out563 bool
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _370_io bool
-	var _ = _370_io
-	var _371_c *dbytes.Blk
-	var _ = _371_c
+	var _371_io bool
+	var _ = _371_io
+	var _372_c *dbytes.Blk
+	var _ = _372_c
 	var _out564 bool
 	var _ = _out564
 	var _out565 *dbytes.Blk
 	var _ = _out565
 	_out564, _out565 = d.Read(a)
-	_370_io = _out564
-	_371_c = _out565
-	var _372_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _372_e
-	if _370_io {
+	_371_io = _out564
+	_372_c = _out565
+	var _373_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _373_e
+	if _371_io {
 		var _out566 *dbytes.Bytes
 		var _ = _out566
-		_out566 = _371_c.Thaw()
-		_372_e = _out566
+		_out566 = _372_c.Thaw()
+		_373_e = _out566
 	} else {
 		var _out567 *dbytes.Bytes
 		var _ = _out567
 		_out567 = dbytes.NewBytes(uint64(4096))
-		_372_e = _out567
+		_373_e = _out567
 	}
 	var _out568 uint32
 	var _ = _out568
 	var _out569 superblockformat.Super
 	var _ = _out569
-	_out568, _out569 = superblockformat.Companion_Default___.Decode(_372_e)
+	_out568, _out569 = superblockformat.Companion_Default___.Decode(_373_e)
 	why = _out568
 	s = _out569
-	if !_370_io {
+	if !_371_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,12 +210,12 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _373_n uint64
-	var _ = _373_n
+	var _374_n uint64
+	var _ = _374_n
 	var _out570 uint64
 	var _ = _out570
 	_out570 = d.Size()
-	_373_n = _out570
+	_374_n = _out570
 	var _out571 uint32
 	var _ = _out571
 	var _out572 superblockformat.Super
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _374_copy uint32 = 0
-		var _ = _374_copy
+		var _375_copy uint32 = 0
+		var _ = _375_copy
 		var _out573 uint32
 		var _ = _out573
 		var _out574 superblockformat.Super
 		var _ = _out574
-		_out573, _out574 = Companion_Default___.Look(d, _373_n-uint64(1))
-		_374_copy = _out573
+		_out573, _out574 = Companion_Default___.Look(d, _374_n-uint64(1))
+		_375_copy = _out573
 		s = _out574
 		which = func() uint32 {
-			if _374_copy == uint32(0) {
+			if _375_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _373_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _374_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

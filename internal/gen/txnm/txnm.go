@@ -221,32 +221,34 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
+	var _308_c *dbytes.Bytes
+	var _ = _308_c
 	var _out493 *dbytes.Bytes
 	var _ = _out493
-	_out493 = _this.Buf.GetBytes(_306_k)
-	b = _out493
-	if b != (*dbytes.Bytes)(nil) {
-		st, b = Companion_Default___.OK(), b
+	_out493 = _this.Hold.Small()
+	_308_c = _out493
+	var _309_found bool
+	var _ = _309_found
+	var _out494 bool
+	var _ = _out494
+	_out494 = _this.Buf.GetBytes(_306_k, _308_c)
+	_309_found = _out494
+	if _309_found {
+		st, b = Companion_Default___.OK(), _308_c
 		return st, b
 	}
-	var _308_v *dbytes.Blk
-	var _ = _308_v
-	var _out494 *dbytes.Blk
-	var _ = _out494
-	_out494 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_308_v = _out494
-	if _308_v == (*dbytes.Blk)(nil) {
+	var _310_v *dbytes.Blk
+	var _ = _310_v
+	var _out495 *dbytes.Blk
+	var _ = _out495
+	_out495 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_310_v = _out495
+	if _310_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _309_c *dbytes.Bytes
-	var _ = _309_c
-	var _out495 *dbytes.Bytes
-	var _ = _out495
-	_out495 = dbytes.NewBytes(uint64(256))
-	_309_c = _out495
-	_309_c.CopyBlk(uint64(0), _308_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _309_c
+	_308_c.CopyBlk(uint64(0), _310_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _308_c
 	return st, b
 	return st, b
 }
@@ -255,72 +257,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _310_k uint64
-	var _ = _310_k
-	_310_k = objectsm.Companion_Default___.Key(a, off)
-	var _311_ok bool
-	var _ = _311_ok
+	var _311_k uint64
+	var _ = _311_k
+	_311_k = objectsm.Companion_Default___.Key(a, off)
+	var _312_ok bool
+	var _ = _312_ok
 	var _out496 bool
 	var _ = _out496
-	_out496 = _this.Lock(_310_k, excl)
-	_311_ok = _out496
-	if !_311_ok {
+	_out496 = _this.Lock(_311_k, excl)
+	_312_ok = _out496
+	if !_312_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _312_found bool = false
-	var _ = _312_found
+	var _313_found bool = false
+	var _ = _313_found
 	var _out497 bool
 	var _ = _out497
 	var _out498 bool
 	var _ = _out498
-	_out497, _out498 = _this.Buf.GetBit(_310_k)
-	_312_found = _out497
+	_out497, _out498 = _this.Buf.GetBit(_311_k)
+	_313_found = _out497
 	b = _out498
-	if _312_found {
+	if _313_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _313_v *dbytes.Blk
-	var _ = _313_v
+	var _314_v *dbytes.Blk
+	var _ = _314_v
 	var _out499 *dbytes.Blk
 	var _ = _out499
 	_out499 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_313_v = _out499
-	if _313_v == (*dbytes.Blk)(nil) {
+	_314_v = _out499
+	if _314_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _314_c uint8
-	var _ = _314_c
-	_314_c = _313_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_314_c, off%uint64(8))
+	var _315_c uint8
+	var _ = _315_c
+	_315_c = _314_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_315_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _315_k uint64
-	var _ = _315_k
-	_315_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _316_ok bool
-	var _ = _316_ok
+	var _316_k uint64
+	var _ = _316_k
+	_316_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _317_ok bool
+	var _ = _317_ok
 	var _out500 bool
 	var _ = _out500
-	_out500 = _this.Lock(_315_k, true)
-	_316_ok = _out500
-	if !_316_ok {
+	_out500 = _this.Lock(_316_k, true)
+	_317_ok = _out500
+	if !_317_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _317_v *dbytes.Blk
-	var _ = _317_v
+	var _318_v *dbytes.Blk
+	var _ = _318_v
 	var _out501 *dbytes.Blk
 	var _ = _out501
 	_out501 = dbytes.Freeze(b)
-	_317_v = _out501
-	_this.Buf.PutBlk(_315_k, _317_v)
+	_318_v = _out501
+	_this.Buf.PutBlk(_316_k, _318_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -328,20 +330,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _318_k uint64
-	var _ = _318_k
-	_318_k = objectsm.Companion_Default___.Key(a, off)
-	var _319_ok bool
-	var _ = _319_ok
+	var _319_k uint64
+	var _ = _319_k
+	_319_k = objectsm.Companion_Default___.Key(a, off)
+	var _320_ok bool
+	var _ = _320_ok
 	var _out502 bool
 	var _ = _out502
-	_out502 = _this.Lock(_318_k, true)
-	_319_ok = _out502
-	if !_319_ok {
+	_out502 = _this.Lock(_319_k, true)
+	_320_ok = _out502
+	if !_320_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_318_k, b)
+	_this.Buf.PutBytes(_319_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -349,20 +351,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _320_k uint64
-	var _ = _320_k
-	_320_k = objectsm.Companion_Default___.Key(a, off)
-	var _321_ok bool
-	var _ = _321_ok
+	var _321_k uint64
+	var _ = _321_k
+	_321_k = objectsm.Companion_Default___.Key(a, off)
+	var _322_ok bool
+	var _ = _322_ok
 	var _out503 bool
 	var _ = _out503
-	_out503 = _this.Lock(_320_k, true)
-	_321_ok = _out503
-	if !_321_ok {
+	_out503 = _this.Lock(_321_k, true)
+	_322_ok = _out503
+	if !_322_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_320_k, b)
+	_this.Buf.PutBit(_321_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

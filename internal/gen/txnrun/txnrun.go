@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _347_ok bool
-	var _ = _347_ok
-	_347_ok = true
+	var _348_ok bool
+	var _ = _348_ok
+	_348_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
 		var _out534 bool
 		var _ = _out534
 		_out534 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_347_ok = _out534
+		_348_ok = _out534
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _347_ok {
+		if _348_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,14 +92,14 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _348_n uint64
-		var _ = _348_n
+		var _349_n uint64
+		var _ = _349_n
 		var _out535 uint64
 		var _ = _out535
 		_out535 = t.Buf.Len()
-		_348_n = _out535
+		_349_n = _out535
 		st = func() uint32 {
-			if r == uint32(0) && _348_n > uint64(0) {
+			if r == uint32(0) && _349_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 		need = _out536
 		return st, need
 	}
-	var _349_ok bool
-	var _ = _349_ok
+	var _350_ok bool
+	var _ = _350_ok
 	var _out537 bool
 	var _ = _out537
 	_out537 = w.Admit()
-	_349_ok = _out537
-	if !_349_ok {
+	_350_ok = _out537
+	if !_350_ok {
 		var _out538 uint64
 		var _ = _out538
 		_out538 = commitm.Companion_Default___.Abort(t)
@@ -136,19 +136,19 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _350_need uint64 = 0
-	var _ = _350_need
+	var _351_need uint64 = 0
+	var _ = _351_need
 	var _out541 uint32
 	var _ = _out541
 	var _out542 uint64
 	var _ = _out542
 	_out541, _out542 = Companion_Default___.Conclude(t, w, r, stable, ro)
 	st = _out541
-	_350_need = _out542
+	_351_need = _out542
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
 	var _out543 uint32
 	var _ = _out543
-	_out543 = Companion_Default___.Await(t, st, _350_need)
+	_out543 = Companion_Default___.Await(t, st, _351_need)
 	st = _out543
 	return st
 }
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _351_need uint64
-		var _ = _351_need
+		var _352_need uint64
+		var _ = _352_need
 		var _out545 uint64
 		var _ = _out545
 		_out545 = commitm.Companion_Default___.Abort(t)
-		_351_need = _out545
+		_352_need = _out545
 		w.Ended(false)
 	}
 	return st

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1440 uint32
-	var _ = _out1440
-	var _out1441 *dbytes.Bytes
-	var _ = _out1441
-	_out1440, _out1441 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1440
-	after = _out1441
-	var _999_all uint64
-	var _ = _999_all
-	_999_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _1000_files uint64
-	var _ = _1000_files
-	_1000_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _1001_b uint64
-	var _ = _1001_b
-	_1001_b = Companion_Default___.Least(blocks, _999_all)
-	var _1002_i uint64
-	var _ = _1002_i
-	_1002_i = Companion_Default___.Least(inodes, _1000_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _999_all, uint64(4096) * _1001_b, uint64(4096) * _1001_b, _1000_files, _1002_i, _1002_i, uint32(0)}}
+	var _out1444 uint32
+	var _ = _out1444
+	var _out1445 *dbytes.Bytes
+	var _ = _out1445
+	_out1444, _out1445 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1444
+	after = _out1445
+	var _1004_all uint64
+	var _ = _1004_all
+	_1004_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _1005_files uint64
+	var _ = _1005_files
+	_1005_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _1006_b uint64
+	var _ = _1006_b
+	_1006_b = Companion_Default___.Least(blocks, _1004_all)
+	var _1007_i uint64
+	var _ = _1007_i
+	_1007_i = Companion_Default___.Least(inodes, _1005_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1004_all, uint64(4096) * _1006_b, uint64(4096) * _1006_b, _1005_files, _1007_i, _1007_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1442 uint32
-	var _ = _out1442
-	var _out1443 *dbytes.Bytes
-	var _ = _out1443
-	_out1442, _out1443 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1442
-	after = _out1443
+	var _out1446 uint32
+	var _ = _out1446
+	var _out1447 *dbytes.Bytes
+	var _ = _out1447
+	_out1446, _out1447 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1446
+	after = _out1447
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1444 uint32
-	var _ = _out1444
-	var _out1445 *dbytes.Bytes
-	var _ = _out1445
-	_out1444, _out1445 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1444
-	after = _out1445
+	var _out1448 uint32
+	var _ = _out1448
+	var _out1449 *dbytes.Bytes
+	var _ = _out1449
+	_out1448, _out1449 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1448
+	after = _out1449
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _1003_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1003_ip
-	var _out1446 uint32
-	var _ = _out1446
-	var _out1447 *dbytes.Bytes
-	var _ = _out1447
-	_out1446, _out1447 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1446
-	_1003_ip = _out1447
+	var _1008_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1008_ip
+	var _out1450 uint32
+	var _ = _out1450
+	var _out1451 *dbytes.Bytes
+	var _ = _out1451
+	_out1450, _out1451 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1450
+	_1008_ip = _out1451
 	if st != uint32(0) {
 		return st, after
 	}
-	var _1004_ty uint32
-	var _ = _1004_ty
-	var _out1448 uint32
-	var _ = _out1448
-	_out1448 = inodeformat.Companion_Default___.GetTy(_1003_ip)
-	_1004_ty = _out1448
-	if _1004_ty != permissions.Companion_Default___.REG() {
+	var _1009_ty uint32
+	var _ = _1009_ty
+	var _out1452 uint32
+	var _ = _out1452
+	_out1452 = inodeformat.Companion_Default___.GetTy(_1008_ip)
+	_1009_ty = _out1452
+	if _1009_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _1003_ip
+	after = _1008_ip
 	return st, after
 }
 

@@ -62,44 +62,50 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _565_bo uint64
-	var _ = _565_bo
-	_565_bo = pos % uint64(4096)
-	var _566_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _566_b
+	var _568_bo uint64
+	var _ = _568_bo
+	_568_bo = pos % uint64(4096)
+	var _569_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _569_b
 	if c == uint64(4096) {
-		var _out866 *dbytes.Bytes
-		var _ = _out866
-		_out866 = src.CopyOf(so)
-		_566_b = _out866
-	} else {
-		var _567_blk *dbytes.Blk
-		var _ = _567_blk
-		var _out867 *dbytes.Blk
-		var _ = _out867
-		_out867 = x.ReadAt(txn, bn, true)
-		_567_blk = _out867
 		var _out868 *dbytes.Bytes
 		var _ = _out868
-		_out868 = _567_blk.Thaw()
-		_566_b = _out868
-		_566_b.CopyFrom(_565_bo, src, so, c)
+		_out868 = src.CopyOf(so)
+		_569_b = _out868
+	} else {
+		var _570_blk *dbytes.Blk
+		var _ = _570_blk
+		var _out869 *dbytes.Blk
+		var _ = _out869
+		_out869 = x.ReadAt(txn, bn, true)
+		_570_blk = _out869
+		var _out870 *dbytes.Bytes
+		var _ = _out870
+		_out870 = txn.Copy(_570_blk)
+		_569_b = _out870
+		_569_b.CopyFrom(_568_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _566_b)
+	x.WriteData(txn, bn, _569_b)
 }
-func (_this *CompanionStruct_Default___) FirstBlock(pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
+func (_this *CompanionStruct_Default___) FirstBlock(txn *dtxn.Txn, pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out869 *dbytes.Bytes
-		var _ = _out869
-		_out869 = src.CopyOf(so)
-		b = _out869
+		var _out871 *dbytes.Bytes
+		var _ = _out871
+		_out871 = src.CopyOf(so)
+		b = _out871
 	} else {
-		var _out870 *dbytes.Bytes
-		var _ = _out870
-		_out870 = dbytes.NewBytes(uint64(4096))
-		b = _out870
+		var _571_none *dbytes.Blk
+		var _ = _571_none
+		var _out872 *dbytes.Blk
+		var _ = _out872
+		_out872 = dbytes.ZeroBlk()
+		_571_none = _out872
+		var _out873 *dbytes.Bytes
+		var _ = _out873
+		_out873 = txn.Copy(_571_none)
+		b = _out873
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -116,36 +122,36 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _568_k uint64
-	var _ = _568_k
-	_568_k = pos / uint64(4096)
-	var _569_b *dbytes.Bytes
-	var _ = _569_b
-	var _out871 *dbytes.Bytes
-	var _ = _out871
-	_out871 = Companion_Default___.FirstBlock(pos, src, so, c)
-	_569_b = _out871
-	var _570_near uint64
-	var _ = _570_near
-	_570_near = uint64(0)
-	if uint64(0) < _568_k {
-		var _out872 uint64
-		var _ = _out872
-		_out872 = inodeformat.Companion_Default___.GetSlot(ip, _568_k-uint64(1))
-		_570_near = _out872
-	}
-	var _571_bn uint64 = 0
-	var _ = _571_bn
-	txn.Position(_568_k, false)
-	var _out873 bool
-	var _ = _out873
-	var _out874 uint64
+	var _572_k uint64
+	var _ = _572_k
+	_572_k = pos / uint64(4096)
+	var _573_b *dbytes.Bytes
+	var _ = _573_b
+	var _out874 *dbytes.Bytes
 	var _ = _out874
-	_out873, _out874 = x.AllocRoot(txn, ip, ino, _568_k, _570_near, _569_b)
-	ok = _out873
-	_571_bn = _out874
+	_out874 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
+	_573_b = _out874
+	var _574_near uint64
+	var _ = _574_near
+	_574_near = uint64(0)
+	if uint64(0) < _572_k {
+		var _out875 uint64
+		var _ = _out875
+		_out875 = inodeformat.Companion_Default___.GetSlot(ip, _572_k-uint64(1))
+		_574_near = _out875
+	}
+	var _575_bn uint64 = 0
+	var _ = _575_bn
+	txn.Position(_572_k, false)
+	var _out876 bool
+	var _ = _out876
+	var _out877 uint64
+	var _ = _out877
+	_out876, _out877 = x.AllocRoot(txn, ip, ino, _572_k, _574_near, _573_b)
+	ok = _out876
+	_575_bn = _out877
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_571_bn)
+		txn.Bulk(_575_bn)
 	}
 	return ok
 }
@@ -154,102 +160,102 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _572_k uint64
-	var _ = _572_k
-	_572_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _573_lev uint64
-	var _ = _573_lev
-	_573_lev = positions.Companion_Default___.MaxLev(_572_k)
-	var _574_jp uint64
-	var _ = _574_jp
-	_574_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _576_k uint64
+	var _ = _576_k
+	_576_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _577_lev uint64
+	var _ = _577_lev
+	_577_lev = positions.Companion_Default___.MaxLev(_576_k)
+	var _578_jp uint64
+	var _ = _578_jp
+	_578_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _575_pn uint64 = 0
-	var _ = _575_pn
+	var _579_pn uint64 = 0
+	var _ = _579_pn
 	txn.Position(pos/uint64(4096), true)
-	var _out875 bool
-	var _ = _out875
-	var _out876 uint64
-	var _ = _out876
-	_out875, _out876 = x.ResolveAlloc(txn, ip, ino, _572_k, _573_lev-uint64(1), _574_jp)
-	ok = _out875
-	_575_pn = _out876
+	var _out878 bool
+	var _ = _out878
+	var _out879 uint64
+	var _ = _out879
+	_out878, _out879 = x.ResolveAlloc(txn, ip, ino, _576_k, _577_lev-uint64(1), _578_jp)
+	ok = _out878
+	_579_pn = _out879
 	if !ok {
 		return ok, m
 	}
-	var _576_blk *dbytes.Blk
-	var _ = _576_blk
-	var _out877 *dbytes.Blk
-	var _ = _out877
-	_out877 = x.Fs.ReadBlock(txn, _575_pn, true)
-	_576_blk = _out877
-	var _577_t *dbytes.Bytes
-	var _ = _577_t
-	var _out878 *dbytes.Bytes
-	var _ = _out878
-	_out878 = _576_blk.Thaw()
-	_577_t = _out878
-	var _578_near uint64
-	var _ = _578_near
-	_578_near = _575_pn
+	var _580_blk *dbytes.Blk
+	var _ = _580_blk
+	var _out880 *dbytes.Blk
+	var _ = _out880
+	_out880 = x.Fs.ReadBlock(txn, _579_pn, true)
+	_580_blk = _out880
+	var _581_t *dbytes.Bytes
+	var _ = _581_t
+	var _out881 *dbytes.Bytes
+	var _ = _out881
+	_out881 = txn.Copy(_580_blk)
+	_581_t = _out881
+	var _582_near uint64
+	var _ = _582_near
+	_582_near = _579_pn
 	for m < len_ {
-		var _579_at uint64
-		var _ = _579_at
-		_579_at = pos + m
-		var _580_n uint64
-		var _ = _580_n
-		_580_n = _579_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_580_n) != _572_k || positions.Companion_Default___.FlatJ(_580_n)/uint64(512) != _574_jp {
+		var _583_at uint64
+		var _ = _583_at
+		_583_at = pos + m
+		var _584_n uint64
+		var _ = _584_n
+		_584_n = _583_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_584_n) != _576_k || positions.Companion_Default___.FlatJ(_584_n)/uint64(512) != _578_jp {
 			goto L5
 		}
-		var _581_j uint64
-		var _ = _581_j
-		_581_j = positions.Companion_Default___.FlatJ(_580_n)
-		var _582_bn uint64
-		var _ = _582_bn
-		_582_bn = _577_t.U64(uint64(8) * (_581_j % uint64(512)))
-		if _582_bn != uint64(0) {
+		var _585_j uint64
+		var _ = _585_j
+		_585_j = positions.Companion_Default___.FlatJ(_584_n)
+		var _586_bn uint64
+		var _ = _586_bn
+		_586_bn = _581_t.U64(uint64(8) * (_585_j % uint64(512)))
+		if _586_bn != uint64(0) {
 			goto L5
 		}
-		var _583_c uint64
-		var _ = _583_c
-		var _out879 uint64
-		var _ = _out879
-		_out879 = reading.Companion_Default___.Min(uint64(4096)-_579_at%uint64(4096), len_-m)
-		_583_c = _out879
-		var _584_b *dbytes.Bytes
-		var _ = _584_b
-		var _out880 *dbytes.Bytes
-		var _ = _out880
-		_out880 = Companion_Default___.FirstBlock(_579_at, src, so+m, _583_c)
-		_584_b = _out880
-		if _581_j%uint64(512) != uint64(0) {
-			var _585_left uint64
-			var _ = _585_left
-			_585_left = _577_t.U64(uint64(8) * (_581_j%uint64(512) - uint64(1)))
-			if _585_left != uint64(0) {
-				_578_near = _585_left
-			}
-		}
-		txn.Position(_580_n, false)
-		var _out881 bool
-		var _ = _out881
+		var _587_c uint64
+		var _ = _587_c
 		var _out882 uint64
 		var _ = _out882
-		_out881, _out882 = x.AddChild(txn, ip, _577_t, _575_pn, _581_j, true, _578_near, _584_b)
-		ok = _out881
-		_582_bn = _out882
+		_out882 = reading.Companion_Default___.Min(uint64(4096)-_583_at%uint64(4096), len_-m)
+		_587_c = _out882
+		var _588_b *dbytes.Bytes
+		var _ = _588_b
+		var _out883 *dbytes.Bytes
+		var _ = _out883
+		_out883 = Companion_Default___.FirstBlock(txn, _583_at, src, so+m, _587_c)
+		_588_b = _out883
+		if _585_j%uint64(512) != uint64(0) {
+			var _589_left uint64
+			var _ = _589_left
+			_589_left = _581_t.U64(uint64(8) * (_585_j%uint64(512) - uint64(1)))
+			if _589_left != uint64(0) {
+				_582_near = _589_left
+			}
+		}
+		txn.Position(_584_n, false)
+		var _out884 bool
+		var _ = _out884
+		var _out885 uint64
+		var _ = _out885
+		_out884, _out885 = x.AddChild(txn, ip, _581_t, _579_pn, _585_j, true, _582_near, _588_b)
+		ok = _out884
+		_586_bn = _out885
 		if !ok {
 			return ok, m
 		}
-		if bulk && _583_c == uint64(4096) {
-			txn.Bulk(_582_bn)
+		if bulk && _587_c == uint64(4096) {
+			txn.Bulk(_586_bn)
 		}
-		_578_near = _582_bn
-		m = m + _583_c
+		_582_near = _586_bn
+		m = m + _587_c
 	}
 L5:
-	x.CloseParent(txn, _575_pn, _577_t)
+	x.CloseParent(txn, _579_pn, _581_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -258,179 +264,179 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _586_k uint64
-	var _ = _586_k
-	_586_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _587_lev uint64
-	var _ = _587_lev
-	_587_lev = positions.Companion_Default___.MaxLev(_586_k)
-	var _588_jp uint64
-	var _ = _588_jp
-	_588_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _589_pn uint64
-	var _ = _589_pn
-	var _out883 uint64
-	var _ = _out883
-	_out883 = x.Resolve(txn, ip, _586_k, _587_lev-uint64(1), _588_jp, true)
-	_589_pn = _out883
-	var _590_blk *dbytes.Blk
-	var _ = _590_blk
-	var _out884 *dbytes.Blk
-	var _ = _out884
-	_out884 = x.Fs.ReadBlock(txn, _589_pn, true)
-	_590_blk = _out884
-	var _591_t *dbytes.Bytes
-	var _ = _591_t
-	var _out885 *dbytes.Bytes
-	var _ = _out885
-	_out885 = _590_blk.Thaw()
-	_591_t = _out885
+	var _590_k uint64
+	var _ = _590_k
+	_590_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _591_lev uint64
+	var _ = _591_lev
+	_591_lev = positions.Companion_Default___.MaxLev(_590_k)
+	var _592_jp uint64
+	var _ = _592_jp
+	_592_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _593_pn uint64
+	var _ = _593_pn
+	var _out886 uint64
+	var _ = _out886
+	_out886 = x.Resolve(txn, ip, _590_k, _591_lev-uint64(1), _592_jp, true)
+	_593_pn = _out886
+	var _594_blk *dbytes.Blk
+	var _ = _594_blk
+	var _out887 *dbytes.Blk
+	var _ = _out887
+	_out887 = x.Fs.ReadBlock(txn, _593_pn, true)
+	_594_blk = _out887
+	var _595_t *dbytes.Bytes
+	var _ = _595_t
+	var _out888 *dbytes.Bytes
+	var _ = _out888
+	_out888 = txn.Copy(_594_blk)
+	_595_t = _out888
 	m = uint64(0)
-	var _592_near uint64
-	var _ = _592_near
-	_592_near = _589_pn
+	var _596_near uint64
+	var _ = _596_near
+	_596_near = _593_pn
 	for m+uint64(4096) <= len_ {
-		var _593_at uint64
-		var _ = _593_at
-		_593_at = pos + m
-		var _594_n uint64
-		var _ = _594_n
-		_594_n = _593_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_594_n) != _586_k || positions.Companion_Default___.FlatJ(_594_n)/uint64(512) != _588_jp {
+		var _597_at uint64
+		var _ = _597_at
+		_597_at = pos + m
+		var _598_n uint64
+		var _ = _598_n
+		_598_n = _597_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_598_n) != _590_k || positions.Companion_Default___.FlatJ(_598_n)/uint64(512) != _592_jp {
 			goto L6
 		}
-		var _595_j uint64
-		var _ = _595_j
-		_595_j = positions.Companion_Default___.FlatJ(_594_n)
-		var _596_bn uint64
-		var _ = _596_bn
-		_596_bn = _591_t.U64(uint64(8) * (_595_j % uint64(512)))
-		if _596_bn == uint64(0) {
+		var _599_j uint64
+		var _ = _599_j
+		_599_j = positions.Companion_Default___.FlatJ(_598_n)
+		var _600_bn uint64
+		var _ = _600_bn
+		_600_bn = _595_t.U64(uint64(8) * (_599_j % uint64(512)))
+		if _600_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _595_j%uint64(512) != uint64(0) {
-			var _597_left uint64
-			var _ = _597_left
-			_597_left = _591_t.U64(uint64(8) * (_595_j%uint64(512) - uint64(1)))
-			if _597_left != uint64(0) {
-				_592_near = _597_left
+		if m == uint64(0) && _599_j%uint64(512) != uint64(0) {
+			var _601_left uint64
+			var _ = _601_left
+			_601_left = _595_t.U64(uint64(8) * (_599_j%uint64(512) - uint64(1)))
+			if _601_left != uint64(0) {
+				_596_near = _601_left
 			}
 		}
-		var _598_b *dbytes.Bytes
-		var _ = _598_b
-		var _out886 *dbytes.Bytes
-		var _ = _out886
-		_out886 = src.CopyOf(so + m)
-		_598_b = _out886
-		var _599_ok bool = false
-		var _ = _599_ok
-		var _out887 bool
-		var _ = _out887
-		var _out888 uint64
-		var _ = _out888
-		_out887, _out888 = unmapping.Companion_Default___.SwapChild(x, txn, _591_t, _589_pn, _596_bn, _595_j, _592_near, _598_b)
-		_599_ok = _out887
-		_596_bn = _out888
-		if !_599_ok {
+		var _602_b *dbytes.Bytes
+		var _ = _602_b
+		var _out889 *dbytes.Bytes
+		var _ = _out889
+		_out889 = src.CopyOf(so + m)
+		_602_b = _out889
+		var _603_ok bool = false
+		var _ = _603_ok
+		var _out890 bool
+		var _ = _out890
+		var _out891 uint64
+		var _ = _out891
+		_out890, _out891 = unmapping.Companion_Default___.SwapChild(x, txn, _595_t, _593_pn, _600_bn, _599_j, _596_near, _602_b)
+		_603_ok = _out890
+		_600_bn = _out891
+		if !_603_ok {
 			goto L6
 		}
-		txn.Bulk(_596_bn)
-		_592_near = _596_bn
+		txn.Bulk(_600_bn)
+		_596_near = _600_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _589_pn, _591_t)
+	x.CloseParent(txn, _593_pn, _595_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _600_done uint64
-	var _ = _600_done
-	_600_done = uint64(0)
-	var _601_ck uint64
-	var _ = _601_ck
-	var _602_cj uint64
-	var _ = _602_cj
-	_601_ck, _602_cj = uint64(15), uint64(0)
-	var _603_pb *dbytes.Blk
-	var _ = _603_pb
-	var _out889 *dbytes.Blk
-	var _ = _out889
-	_out889 = dbytes.ZeroBlk()
-	_603_pb = _out889
-	var _604_bulk bool
-	var _ = _604_bulk
-	_604_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _605_swap bool
-	var _ = _605_swap
-	_605_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _600_done < len_ {
-		var _606_pos uint64
-		var _ = _606_pos
-		_606_pos = off + _600_done
-		var _607_n uint64
-		var _ = _607_n
-		_607_n = _606_pos / uint64(4096)
-		var _608_c uint64
-		var _ = _608_c
-		var _out890 uint64
-		var _ = _out890
-		_out890 = reading.Companion_Default___.Min(uint64(4096)-_606_pos%uint64(4096), len_-_600_done)
-		_608_c = _out890
-		var _609_bn uint64 = 0
-		var _ = _609_bn
-		var _out891 uint64
-		var _ = _out891
-		var _out892 uint64
-		var _ = _out892
+	var _604_done uint64
+	var _ = _604_done
+	_604_done = uint64(0)
+	var _605_ck uint64
+	var _ = _605_ck
+	var _606_cj uint64
+	var _ = _606_cj
+	_605_ck, _606_cj = uint64(15), uint64(0)
+	var _607_pb *dbytes.Blk
+	var _ = _607_pb
+	var _out892 *dbytes.Blk
+	var _ = _out892
+	_out892 = dbytes.ZeroBlk()
+	_607_pb = _out892
+	var _608_bulk bool
+	var _ = _608_bulk
+	_608_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _609_swap bool
+	var _ = _609_swap
+	_609_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _604_done < len_ {
+		var _610_pos uint64
+		var _ = _610_pos
+		_610_pos = off + _604_done
+		var _611_n uint64
+		var _ = _611_n
+		_611_n = _610_pos / uint64(4096)
+		var _612_c uint64
+		var _ = _612_c
 		var _out893 uint64
 		var _ = _out893
-		var _out894 *dbytes.Blk
+		_out893 = reading.Companion_Default___.Min(uint64(4096)-_610_pos%uint64(4096), len_-_604_done)
+		_612_c = _out893
+		var _613_bn uint64 = 0
+		var _ = _613_bn
+		var _out894 uint64
 		var _ = _out894
-		_out891, _out892, _out893, _out894 = reading.Companion_Default___.Find(x, txn, ip, _607_n, true, _601_ck, _602_cj, _603_pb)
-		_609_bn = _out891
-		_601_ck = _out892
-		_602_cj = _out893
-		_603_pb = _out894
-		var _610_m uint64
-		var _ = _610_m
-		_610_m = uint64(0)
-		if _609_bn != uint64(0) && _605_swap && _608_c == uint64(4096) && uint64(12) <= _607_n {
-			_601_ck = uint64(15)
-			var _out895 uint64
-			var _ = _out895
-			_out895 = Companion_Default___.SwapRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done)
-			_610_m = _out895
-			_605_swap = _610_m != uint64(0) /* dircomp */
+		var _out895 uint64
+		var _ = _out895
+		var _out896 uint64
+		var _ = _out896
+		var _out897 *dbytes.Blk
+		var _ = _out897
+		_out894, _out895, _out896, _out897 = reading.Companion_Default___.Find(x, txn, ip, _611_n, true, _605_ck, _606_cj, _607_pb)
+		_613_bn = _out894
+		_605_ck = _out895
+		_606_cj = _out896
+		_607_pb = _out897
+		var _614_m uint64
+		var _ = _614_m
+		_614_m = uint64(0)
+		if _613_bn != uint64(0) && _609_swap && _612_c == uint64(4096) && uint64(12) <= _611_n {
+			_605_ck = uint64(15)
+			var _out898 uint64
+			var _ = _out898
+			_out898 = Companion_Default___.SwapRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done)
+			_614_m = _out898
+			_609_swap = _614_m != uint64(0) /* dircomp */
 		}
-		if _610_m != uint64(0) {
-			_608_c = _610_m
-		} else if _609_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _609_bn, _606_pos, src, so+_600_done, _608_c)
-		} else if _607_n < uint64(12) {
-			_601_ck = uint64(15)
-			var _out896 bool
-			var _ = _out896
-			_out896 = Companion_Default___.FillDirect(x, txn, ip, ino, _606_pos, src, so+_600_done, _608_c, _604_bulk)
-			ok = _out896
+		if _614_m != uint64(0) {
+			_612_c = _614_m
+		} else if _613_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _613_bn, _610_pos, src, so+_604_done, _612_c)
+		} else if _611_n < uint64(12) {
+			_605_ck = uint64(15)
+			var _out899 bool
+			var _ = _out899
+			_out899 = Companion_Default___.FillDirect(x, txn, ip, ino, _610_pos, src, so+_604_done, _612_c, _608_bulk)
+			ok = _out899
 			if !ok {
 				return ok
 			}
 		} else {
-			_601_ck = uint64(15)
-			var _out897 bool
-			var _ = _out897
-			var _out898 uint64
-			var _ = _out898
-			_out897, _out898 = Companion_Default___.FillRun(x, txn, ip, ino, _606_pos, src, so+_600_done, len_-_600_done, _604_bulk)
-			ok = _out897
-			_608_c = _out898
+			_605_ck = uint64(15)
+			var _out900 bool
+			var _ = _out900
+			var _out901 uint64
+			var _ = _out901
+			_out900, _out901 = Companion_Default___.FillRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done, _608_bulk)
+			ok = _out900
+			_612_c = _out901
 			if !ok {
 				return ok
 			}
 		}
-		_600_done = _600_done + _608_c
+		_604_done = _604_done + _612_c
 	}
 	ok = true
 	return ok
@@ -439,35 +445,41 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _611_n uint64
-	var _ = _611_n
-	_611_n = sz / uint64(4096)
-	var _612_k uint64
-	var _ = _612_k
-	_612_k = positions.Companion_Default___.FlatK(_611_n)
-	var _613_bn uint64
-	var _ = _613_bn
-	var _out899 uint64
-	var _ = _out899
-	_out899 = x.Resolve(txn, ip, _612_k, positions.Companion_Default___.MaxLev(_612_k), positions.Companion_Default___.FlatJ(_611_n), true)
-	_613_bn = _out899
-	if _613_bn == uint64(0) {
+	var _615_n uint64
+	var _ = _615_n
+	_615_n = sz / uint64(4096)
+	var _616_k uint64
+	var _ = _616_k
+	_616_k = positions.Companion_Default___.FlatK(_615_n)
+	var _617_bn uint64
+	var _ = _617_bn
+	var _out902 uint64
+	var _ = _out902
+	_out902 = x.Resolve(txn, ip, _616_k, positions.Companion_Default___.MaxLev(_616_k), positions.Companion_Default___.FlatJ(_615_n), true)
+	_617_bn = _out902
+	if _617_bn == uint64(0) {
 		return
 	}
-	var _614_blk *dbytes.Blk
-	var _ = _614_blk
-	var _out900 *dbytes.Blk
-	var _ = _out900
-	_out900 = x.ReadAt(txn, _613_bn, true)
-	_614_blk = _out900
-	var _615_b *dbytes.Bytes
-	var _ = _615_b
-	var _out901 *dbytes.Bytes
-	var _ = _out901
-	_out901 = dbytes.NewBytes(uint64(4096))
-	_615_b = _out901
-	_615_b.CopyBlk(uint64(0), _614_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _613_bn, _615_b)
+	var _618_blk *dbytes.Blk
+	var _ = _618_blk
+	var _out903 *dbytes.Blk
+	var _ = _out903
+	_out903 = x.ReadAt(txn, _617_bn, true)
+	_618_blk = _out903
+	var _619_none *dbytes.Blk
+	var _ = _619_none
+	var _out904 *dbytes.Blk
+	var _ = _out904
+	_out904 = dbytes.ZeroBlk()
+	_619_none = _out904
+	var _620_b *dbytes.Bytes
+	var _ = _620_b
+	var _out905 *dbytes.Bytes
+	var _ = _out905
+	_out905 = txn.Copy(_619_none)
+	_620_b = _out905
+	_620_b.CopyBlk(uint64(0), _618_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _617_bn, _620_b)
 }
 
 // End of class Default__

@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _780_x uint64
-	var _ = _780_x
-	_780_x = uint64(b.U32(o))
-	n, v = _780_x%uint64(256), _780_x/uint64(256)
+	var _785_x uint64
+	var _ = _785_x
+	_785_x = uint64(b.U32(o))
+	n, v = _785_x%uint64(256), _785_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _781_l uint64
-	var _ = _781_l
-	_781_l = name.Len()
-	if _781_l != n {
+	var _786_l uint64
+	var _ = _786_l
+	_786_l = name.Len()
+	if _786_l != n {
 		r = false
 		return r
 	}
-	var _out1046 bool
-	var _ = _out1046
-	_out1046 = b.EqualAt(o+uint64(4), name)
-	r = _out1046
+	var _out1050 bool
+	var _ = _out1050
+	_out1050 = b.EqualAt(o+uint64(4), name)
+	r = _out1050
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _782_o uint64
-	var _ = _782_o
-	_782_o = from
+	var _787_o uint64
+	var _ = _787_o
+	_787_o = from
 	for true {
-		var _783_ok bool
-		var _ = _783_ok
-		var _784_n uint64
-		var _ = _784_n
-		var _785_v uint64
-		var _ = _785_v
-		var _out1047 bool
-		var _ = _out1047
-		var _out1048 uint64
-		var _ = _out1048
-		var _out1049 uint64
-		var _ = _out1049
-		_out1047, _out1048, _out1049 = Companion_Default___.Look(b, _782_o)
-		_783_ok = _out1047
-		_784_n = _out1048
-		_785_v = _out1049
-		if !_783_ok {
+		var _788_ok bool
+		var _ = _788_ok
+		var _789_n uint64
+		var _ = _789_n
+		var _790_v uint64
+		var _ = _790_v
+		var _out1051 bool
+		var _ = _out1051
+		var _out1052 uint64
+		var _ = _out1052
+		var _out1053 uint64
+		var _ = _out1053
+		_out1051, _out1052, _out1053 = Companion_Default___.Look(b, _787_o)
+		_788_ok = _out1051
+		_789_n = _out1052
+		_790_v = _out1053
+		if !_788_ok {
 			return found, at, len_
 		}
-		var _786_same bool
-		var _ = _786_same
-		var _out1050 bool
-		var _ = _out1050
-		_out1050 = Companion_Default___.Is(b, _782_o, _784_n, name)
-		_786_same = _out1050
-		if _786_same {
-			found, at, len_ = true, _782_o+uint64(4)+_784_n, _785_v
+		var _791_same bool
+		var _ = _791_same
+		var _out1054 bool
+		var _ = _out1054
+		_out1054 = Companion_Default___.Is(b, _787_o, _789_n, name)
+		_791_same = _out1054
+		if _791_same {
+			found, at, len_ = true, _787_o+uint64(4)+_789_n, _790_v
 			return found, at, len_
 		}
-		_782_o = _782_o + uint64(4) + _784_n + _785_v
+		_787_o = _787_o + uint64(4) + _789_n + _790_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _787_is bool
-	var _ = _787_is
-	var _788_k uint64
-	var _ = _788_k
-	var _789_v uint64
-	var _ = _789_v
-	var _out1051 bool
-	var _ = _out1051
-	var _out1052 uint64
-	var _ = _out1052
-	var _out1053 uint64
-	var _ = _out1053
-	_out1051, _out1052, _out1053 = Companion_Default___.Look(b, o)
-	_787_is = _out1051
-	_788_k = _out1052
-	_789_v = _out1053
-	if !_787_is {
+	var _792_is bool
+	var _ = _792_is
+	var _793_k uint64
+	var _ = _793_k
+	var _794_v uint64
+	var _ = _794_v
+	var _out1055 bool
+	var _ = _out1055
+	var _out1056 uint64
+	var _ = _out1056
+	var _out1057 uint64
+	var _ = _out1057
+	_out1055, _out1056, _out1057 = Companion_Default___.Look(b, o)
+	_792_is = _out1055
+	_793_k = _out1056
+	_794_v = _out1057
+	if !_792_is {
 		return ok, end
 	}
-	var _790_l uint64
-	var _ = _790_l
-	_790_l = uint64(4) + _788_k + _789_v
-	var _791_same bool
-	var _ = _791_same
-	var _out1054 bool
-	var _ = _out1054
-	_out1054 = Companion_Default___.Is(b, o, _788_k, name)
-	_791_same = _out1054
-	if _791_same {
-		var _out1055 bool
-		var _ = _out1055
-		var _out1056 uint64
-		var _ = _out1056
-		_out1055, _out1056 = Companion_Default___.Copy(b, o+_790_l, name, n, p)
-		ok = _out1055
-		end = _out1056
+	var _795_l uint64
+	var _ = _795_l
+	_795_l = uint64(4) + _793_k + _794_v
+	var _796_same bool
+	var _ = _796_same
+	var _out1058 bool
+	var _ = _out1058
+	_out1058 = Companion_Default___.Is(b, o, _793_k, name)
+	_796_same = _out1058
+	if _796_same {
+		var _out1059 bool
+		var _ = _out1059
+		var _out1060 uint64
+		var _ = _out1060
+		_out1059, _out1060 = Companion_Default___.Copy(b, o+_795_l, name, n, p)
+		ok = _out1059
+		end = _out1060
 		return ok, end
 	}
-	if p+_790_l > uint64(4096) {
+	if p+_795_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _790_l)
-	var _out1057 bool
-	var _ = _out1057
-	var _out1058 uint64
-	var _ = _out1058
-	_out1057, _out1058 = Companion_Default___.Copy(b, o+_790_l, name, n, p+_790_l)
-	ok = _out1057
-	end = _out1058
+	n.CopyFrom(p, b, o, _795_l)
+	var _out1061 bool
+	var _ = _out1061
+	var _out1062 uint64
+	var _ = _out1062
+	_out1061, _out1062 = Companion_Default___.Copy(b, o+_795_l, name, n, p+_795_l)
+	ok = _out1061
+	end = _out1062
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1059 *dbytes.Bytes
-	var _ = _out1059
-	_out1059 = dbytes.NewBytes(uint64(4096))
-	n = _out1059
-	var _792_k uint64
-	var _ = _792_k
-	var _793_v uint64
-	var _ = _793_v
-	_792_k, _793_v = name.Len(), value.Len()
+	var _out1063 *dbytes.Bytes
+	var _ = _out1063
+	_out1063 = dbytes.NewBytes(uint64(4096))
+	n = _out1063
+	var _797_k uint64
+	var _ = _797_k
+	var _798_v uint64
+	var _ = _798_v
+	_797_k, _798_v = name.Len(), value.Len()
 	ok = false
-	if _793_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_792_k+_793_v > uint64(4096) {
+	if _798_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_797_k+_798_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _794_l uint64
-	var _ = _794_l
-	_794_l = uint64(4) + _792_k + _793_v
-	n.PutU32(uint64(8), uint32(_792_k+uint64(256)*_793_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _792_k)
-	n.CopyFrom(uint64(12)+_792_k, value, uint64(0), _793_v)
-	var _795_end uint64 = 0
-	var _ = _795_end
-	var _out1060 bool
-	var _ = _out1060
-	var _out1061 uint64
-	var _ = _out1061
-	_out1060, _out1061 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_794_l)
-	ok = _out1060
-	_795_end = _out1061
+	var _799_l uint64
+	var _ = _799_l
+	_799_l = uint64(4) + _797_k + _798_v
+	n.PutU32(uint64(8), uint32(_797_k+uint64(256)*_798_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _797_k)
+	n.CopyFrom(uint64(12)+_797_k, value, uint64(0), _798_v)
+	var _800_end uint64 = 0
+	var _ = _800_end
+	var _out1064 bool
+	var _ = _out1064
+	var _out1065 uint64
+	var _ = _out1065
+	_out1064, _out1065 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_799_l)
+	ok = _out1064
+	_800_end = _out1065
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1062 *dbytes.Bytes
-	var _ = _out1062
-	_out1062 = dbytes.NewBytes(uint64(4096))
-	n = _out1062
+	var _out1066 *dbytes.Bytes
+	var _ = _out1066
+	_out1066 = dbytes.NewBytes(uint64(4096))
+	n = _out1066
 	n.PutU64(uint64(0), gen)
-	var _796_ok bool
-	var _ = _796_ok
-	var _797_end uint64
-	var _ = _797_end
-	var _out1063 bool
-	var _ = _out1063
-	var _out1064 uint64
-	var _ = _out1064
-	_out1063, _out1064 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_796_ok = _out1063
-	_797_end = _out1064
-	empty = _797_end == Companion_Default___.FIRST()
+	var _801_ok bool
+	var _ = _801_ok
+	var _802_end uint64
+	var _ = _802_end
+	var _out1067 bool
+	var _ = _out1067
+	var _out1068 uint64
+	var _ = _out1068
+	_out1067, _out1068 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_801_ok = _out1067
+	_802_end = _out1068
+	empty = _802_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _798_z *dbytes.Bytes
-	var _ = _798_z
-	var _out1065 *dbytes.Bytes
-	var _ = _out1065
-	_out1065 = dbytes.NewBytes(uint64(4096))
-	_798_z = _out1065
-	var _799_o uint64
-	var _ = _799_o
-	var _800_q uint64
-	var _ = _800_q
-	_799_o, _800_q = Companion_Default___.FIRST(), uint64(0)
+	var _803_z *dbytes.Bytes
+	var _ = _803_z
+	var _out1069 *dbytes.Bytes
+	var _ = _out1069
+	_out1069 = dbytes.NewBytes(uint64(4096))
+	_803_z = _out1069
+	var _804_o uint64
+	var _ = _804_o
+	var _805_q uint64
+	var _ = _805_q
+	_804_o, _805_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _801_ok bool
-		var _ = _801_ok
-		var _802_n uint64
-		var _ = _802_n
-		var _803_v uint64
-		var _ = _803_v
-		var _out1066 bool
-		var _ = _out1066
-		var _out1067 uint64
-		var _ = _out1067
-		var _out1068 uint64
-		var _ = _out1068
-		_out1066, _out1067, _out1068 = Companion_Default___.Look(b, _799_o)
-		_801_ok = _out1066
-		_802_n = _out1067
-		_803_v = _out1068
-		if !_801_ok {
-			goto L8
-		}
-		var _804_name *dbytes.Bytes
-		var _ = _804_name
-		var _out1069 *dbytes.Bytes
-		var _ = _out1069
-		_out1069 = dbytes.NewBytes(_802_n)
-		_804_name = _out1069
-		_804_name.CopyFrom(uint64(0), b, _799_o+uint64(4), _802_n)
-		var _805_again bool
-		var _ = _805_again
-		var _806_at uint64
-		var _ = _806_at
-		var _807_len uint64
-		var _ = _807_len
+		var _806_ok bool
+		var _ = _806_ok
+		var _807_n uint64
+		var _ = _807_n
+		var _808_v uint64
+		var _ = _808_v
 		var _out1070 bool
 		var _ = _out1070
 		var _out1071 uint64
 		var _ = _out1071
 		var _out1072 uint64
 		var _ = _out1072
-		_out1070, _out1071, _out1072 = Companion_Default___.Find(b, _799_o+uint64(4)+_802_n+_803_v, _804_name)
-		_805_again = _out1070
-		_806_at = _out1071
-		_807_len = _out1072
-		if !_805_again {
-			_798_z.CopyFrom(_800_q, _804_name, uint64(0), _802_n)
-			_798_z.Set(_800_q+_802_n, uint8(0))
-			_800_q = _800_q + _802_n + uint64(1)
+		_out1070, _out1071, _out1072 = Companion_Default___.Look(b, _804_o)
+		_806_ok = _out1070
+		_807_n = _out1071
+		_808_v = _out1072
+		if !_806_ok {
+			goto L8
 		}
-		_799_o = _799_o + uint64(4) + _802_n + _803_v
+		var _809_name *dbytes.Bytes
+		var _ = _809_name
+		var _out1073 *dbytes.Bytes
+		var _ = _out1073
+		_out1073 = dbytes.NewBytes(_807_n)
+		_809_name = _out1073
+		_809_name.CopyFrom(uint64(0), b, _804_o+uint64(4), _807_n)
+		var _810_again bool
+		var _ = _810_again
+		var _811_at uint64
+		var _ = _811_at
+		var _812_len uint64
+		var _ = _812_len
+		var _out1074 bool
+		var _ = _out1074
+		var _out1075 uint64
+		var _ = _out1075
+		var _out1076 uint64
+		var _ = _out1076
+		_out1074, _out1075, _out1076 = Companion_Default___.Find(b, _804_o+uint64(4)+_807_n+_808_v, _809_name)
+		_810_again = _out1074
+		_811_at = _out1075
+		_812_len = _out1076
+		if !_810_again {
+			_803_z.CopyFrom(_805_q, _809_name, uint64(0), _807_n)
+			_803_z.Set(_805_q+_807_n, uint8(0))
+			_805_q = _805_q + _807_n + uint64(1)
+		}
+		_804_o = _804_o + uint64(4) + _807_n + _808_v
 	}
 L8:
-	var _out1073 *dbytes.Bytes
-	var _ = _out1073
-	_out1073 = dbytes.NewBytes(_800_q)
-	r = _out1073
-	r.CopyFrom(uint64(0), _798_z, uint64(0), _800_q)
+	var _out1077 *dbytes.Bytes
+	var _ = _out1077
+	_out1077 = dbytes.NewBytes(_805_q)
+	r = _out1077
+	r.CopyFrom(uint64(0), _803_z, uint64(0), _805_q)
 	return r
 }
 

@@ -69,30 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1548 *dbytes.Bytes
-		var _ = _out1548
-		_out1548 = dbytes.NewBytes(uint64(4096))
-		b = _out1548
+		var _out1552 *dbytes.Bytes
+		var _ = _out1552
+		_out1552 = dbytes.NewBytes(uint64(4096))
+		b = _out1552
 		return b
 	}
-	var _1076_p *dbytes.Pieces
-	var _ = _1076_p
-	var _out1549 *dbytes.Pieces
-	var _ = _out1549
-	_out1549 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1076_p = _out1549
-	var _out1550 *dbytes.Bytes
-	var _ = _out1550
-	_out1550 = _1076_p.Join()
-	b = _out1550
-	var _1077_n uint64
-	var _ = _1077_n
-	_1077_n = b.Len()
-	if _1077_n != uint64(4096) {
-		var _out1551 *dbytes.Bytes
-		var _ = _out1551
-		_out1551 = dbytes.NewBytes(uint64(4096))
-		b = _out1551
+	var _1081_p *dbytes.Pieces
+	var _ = _1081_p
+	var _out1553 *dbytes.Pieces
+	var _ = _out1553
+	_out1553 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1081_p = _out1553
+	var _out1554 *dbytes.Bytes
+	var _ = _out1554
+	_out1554 = _1081_p.Join()
+	b = _out1554
+	var _1082_n uint64
+	var _ = _1082_n
+	_1082_n = b.Len()
+	if _1082_n != uint64(4096) {
+		var _out1555 *dbytes.Bytes
+		var _ = _out1555
+		_out1555 = dbytes.NewBytes(uint64(4096))
+		b = _out1555
 		return b
 	}
 	return b
@@ -100,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1552 *dbytes.Bytes
-	var _ = _out1552
-	_out1552 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1552
-	var _1078_g uint64
-	var _ = _1078_g
-	_1078_g = b.U64(uint64(0))
-	if _1078_g != gen || _1078_g == uint64(0) {
-		var _out1553 *dbytes.Bytes
-		var _ = _out1553
-		_out1553 = dbytes.NewBytes(uint64(4096))
-		b = _out1553
+	var _out1556 *dbytes.Bytes
+	var _ = _out1556
+	_out1556 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1556
+	var _1083_g uint64
+	var _ = _1083_g
+	_1083_g = b.U64(uint64(0))
+	if _1083_g != gen || _1083_g == uint64(0) {
+		var _out1557 *dbytes.Bytes
+		var _ = _out1557
+		_out1557 = dbytes.NewBytes(uint64(4096))
+		b = _out1557
 	}
 	return b
 }
@@ -122,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1554 bool
-	var _ = _out1554
-	_out1554 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1554
+	var _out1558 bool
+	var _ = _out1558
+	_out1558 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1558
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1079_hp *dbytes.Bytes
-	var _ = _1079_hp
-	var _out1555 *dbytes.Bytes
-	var _ = _out1555
-	_out1555 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1079_hp = _out1555
-	var _1080_size uint64
-	var _ = _1080_size
-	var _out1556 uint64
-	var _ = _out1556
-	_out1556 = inodeformat.Companion_Default___.GetSize(_1079_hp)
-	_1080_size = _out1556
-	if _1080_size/uint64(4096) <= ino {
+	var _1084_hp *dbytes.Bytes
+	var _ = _1084_hp
+	var _out1559 *dbytes.Bytes
+	var _ = _out1559
+	_out1559 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1084_hp = _out1559
+	var _1085_size uint64
+	var _ = _1085_size
+	var _out1560 uint64
+	var _ = _out1560
+	_out1560 = inodeformat.Companion_Default___.GetSize(_1084_hp)
+	_1085_size = _out1560
+	if _1085_size/uint64(4096) <= ino {
 		return
 	}
-	var _1081_m uint64
-	var _ = _1081_m
-	var _out1557 uint64
-	var _ = _out1557
-	_out1557 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1081_m = _out1557
+	var _1086_m uint64
+	var _ = _1086_m
+	var _out1561 uint64
+	var _ = _out1561
+	_out1561 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1086_m = _out1561
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1082_ip *dbytes.Bytes
-	var _ = _1082_ip
-	var _out1558 *dbytes.Bytes
-	var _ = _out1558
-	_out1558 = d.Fs.GetInode(txn, ino, true)
-	_1082_ip = _out1558
-	var _1083_ts uint64
-	var _ = _1083_ts
-	var _1084_tns uint32
-	var _ = _1084_tns
-	var _out1559 uint64
-	var _ = _out1559
-	var _out1560 uint32
-	var _ = _out1560
-	_out1559, _out1560 = attributechanges.Companion_Default___.Stamp(_1082_ip, s, ns)
-	_1083_ts = _out1559
-	_1084_tns = _out1560
-	inodeformat.Companion_Default___.SetCtime(_1082_ip, _1083_ts, _1084_tns)
-	d.PutInode(txn, ino, _1082_ip)
+	var _1087_ip *dbytes.Bytes
+	var _ = _1087_ip
+	var _out1562 *dbytes.Bytes
+	var _ = _out1562
+	_out1562 = d.Fs.GetInode(txn, ino, true)
+	_1087_ip = _out1562
+	var _1088_ts uint64
+	var _ = _1088_ts
+	var _1089_tns uint32
+	var _ = _1089_tns
+	var _out1563 uint64
+	var _ = _out1563
+	var _out1564 uint32
+	var _ = _out1564
+	_out1563, _out1564 = attributechanges.Companion_Default___.Stamp(_1087_ip, s, ns)
+	_1088_ts = _out1563
+	_1089_tns = _out1564
+	inodeformat.Companion_Default___.SetCtime(_1087_ip, _1088_ts, _1089_tns)
+	d.PutInode(txn, ino, _1087_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1085_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1085_ip
-	var _out1561 uint32
-	var _ = _out1561
-	var _out1562 *dbytes.Bytes
-	var _ = _out1562
-	_out1561, _out1562 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1561
-	_1085_ip = _out1562
+	var _1090_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1090_ip
+	var _out1565 uint32
+	var _ = _out1565
+	var _out1566 *dbytes.Bytes
+	var _ = _out1566
+	_out1565, _out1566 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1565
+	_1090_ip = _out1566
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1086_b *dbytes.Bytes
-	var _ = _1086_b
-	var _out1563 *dbytes.Bytes
-	var _ = _out1563
-	_out1563 = Companion_Default___.Current(txn, d, ino, gen)
-	_1086_b = _out1563
-	var _1087_found bool
-	var _ = _1087_found
-	var _1088_at uint64
-	var _ = _1088_at
-	var _1089_len uint64
-	var _ = _1089_len
-	var _out1564 bool
-	var _ = _out1564
-	var _out1565 uint64
-	var _ = _out1565
-	var _out1566 uint64
-	var _ = _out1566
-	_out1564, _out1565, _out1566 = xattrlists.Companion_Default___.Find(_1086_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1087_found = _out1564
-	_1088_at = _out1565
-	_1089_len = _out1566
-	if !_1087_found {
+	var _1091_b *dbytes.Bytes
+	var _ = _1091_b
+	var _out1567 *dbytes.Bytes
+	var _ = _out1567
+	_out1567 = Companion_Default___.Current(txn, d, ino, gen)
+	_1091_b = _out1567
+	var _1092_found bool
+	var _ = _1092_found
+	var _1093_at uint64
+	var _ = _1093_at
+	var _1094_len uint64
+	var _ = _1094_len
+	var _out1568 bool
+	var _ = _out1568
+	var _out1569 uint64
+	var _ = _out1569
+	var _out1570 uint64
+	var _ = _out1570
+	_out1568, _out1569, _out1570 = xattrlists.Companion_Default___.Find(_1091_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1092_found = _out1568
+	_1093_at = _out1569
+	_1094_len = _out1570
+	if !_1092_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1090_v *dbytes.Bytes
-	var _ = _1090_v
-	var _out1567 *dbytes.Bytes
-	var _ = _out1567
-	_out1567 = dbytes.NewBytes(_1089_len)
-	_1090_v = _out1567
-	_1090_v.CopyFrom(uint64(0), _1086_b, _1088_at, _1089_len)
-	value = _1090_v
+	var _1095_v *dbytes.Bytes
+	var _ = _1095_v
+	var _out1571 *dbytes.Bytes
+	var _ = _out1571
+	_out1571 = dbytes.NewBytes(_1094_len)
+	_1095_v = _out1571
+	_1095_v.CopyFrom(uint64(0), _1091_b, _1093_at, _1094_len)
+	value = _1095_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1091_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1091_ip
-	var _out1568 uint32
-	var _ = _out1568
-	var _out1569 *dbytes.Bytes
-	var _ = _out1569
-	_out1568, _out1569 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1568
-	_1091_ip = _out1569
+	var _1096_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1096_ip
+	var _out1572 uint32
+	var _ = _out1572
+	var _out1573 *dbytes.Bytes
+	var _ = _out1573
+	_out1572, _out1573 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1572
+	_1096_ip = _out1573
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1092_b *dbytes.Bytes
-	var _ = _1092_b
-	var _out1570 *dbytes.Bytes
-	var _ = _out1570
-	_out1570 = Companion_Default___.Current(txn, d, ino, gen)
-	_1092_b = _out1570
-	var _out1571 *dbytes.Bytes
-	var _ = _out1571
-	_out1571 = xattrlists.Companion_Default___.Names(_1092_b)
-	names = _out1571
+	var _1097_b *dbytes.Bytes
+	var _ = _1097_b
+	var _out1574 *dbytes.Bytes
+	var _ = _out1574
+	_out1574 = Companion_Default___.Current(txn, d, ino, gen)
+	_1097_b = _out1574
+	var _out1575 *dbytes.Bytes
+	var _ = _out1575
+	_out1575 = xattrlists.Companion_Default___.Names(_1097_b)
+	names = _out1575
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1093_n uint64
-	var _ = _1093_n
-	var _1094_i uint64
-	var _ = _1094_i
-	_1093_n, _1094_i = name.Len(), uint64(0)
-	if _1093_n == uint64(0) || _1093_n > uint64(255) {
+	var _1098_n uint64
+	var _ = _1098_n
+	var _1099_i uint64
+	var _ = _1099_i
+	_1098_n, _1099_i = name.Len(), uint64(0)
+	if _1098_n == uint64(0) || _1098_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1094_i < _1093_n {
-		if name.Get(_1094_i) == uint8(0) {
+	for _1099_i < _1098_n {
+		if name.Get(_1099_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1094_i = _1094_i + uint64(1)
+		_1099_i = _1099_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1095_named bool
-	var _ = _1095_named
-	var _out1572 bool
-	var _ = _out1572
-	_out1572 = Companion_Default___.IsNamed(name)
-	_1095_named = _out1572
-	if !_1095_named {
+	var _1100_named bool
+	var _ = _1100_named
+	var _out1576 bool
+	var _ = _out1576
+	_out1576 = Companion_Default___.IsNamed(name)
+	_1100_named = _out1576
+	if !_1100_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1096_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1096_ip
-	var _out1573 uint32
-	var _ = _out1573
-	var _out1574 *dbytes.Bytes
-	var _ = _out1574
-	_out1573, _out1574 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1573
-	_1096_ip = _out1574
+	var _1101_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1101_ip
+	var _out1577 uint32
+	var _ = _out1577
+	var _out1578 *dbytes.Bytes
+	var _ = _out1578
+	_out1577, _out1578 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1577
+	_1101_ip = _out1578
 	if st != uint32(0) {
 		return st
 	}
-	var _1097_hp *dbytes.Bytes
-	var _ = _1097_hp
-	var _out1575 *dbytes.Bytes
-	var _ = _out1575
-	_out1575 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1097_hp = _out1575
-	var _1098_b *dbytes.Bytes
-	var _ = _1098_b
-	var _out1576 *dbytes.Bytes
-	var _ = _out1576
-	_out1576 = Companion_Default___.Current(txn, d, ino, gen)
-	_1098_b = _out1576
-	var _1099_found bool
-	var _ = _1099_found
-	var _1100_at uint64
-	var _ = _1100_at
-	var _1101_len uint64
-	var _ = _1101_len
-	var _out1577 bool
-	var _ = _out1577
-	var _out1578 uint64
-	var _ = _out1578
-	var _out1579 uint64
+	var _1102_hp *dbytes.Bytes
+	var _ = _1102_hp
+	var _out1579 *dbytes.Bytes
 	var _ = _out1579
-	_out1577, _out1578, _out1579 = xattrlists.Companion_Default___.Find(_1098_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1099_found = _out1577
-	_1100_at = _out1578
-	_1101_len = _out1579
-	if _1099_found && create {
+	_out1579 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1102_hp = _out1579
+	var _1103_b *dbytes.Bytes
+	var _ = _1103_b
+	var _out1580 *dbytes.Bytes
+	var _ = _out1580
+	_out1580 = Companion_Default___.Current(txn, d, ino, gen)
+	_1103_b = _out1580
+	var _1104_found bool
+	var _ = _1104_found
+	var _1105_at uint64
+	var _ = _1105_at
+	var _1106_len uint64
+	var _ = _1106_len
+	var _out1581 bool
+	var _ = _out1581
+	var _out1582 uint64
+	var _ = _out1582
+	var _out1583 uint64
+	var _ = _out1583
+	_out1581, _out1582, _out1583 = xattrlists.Companion_Default___.Find(_1103_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1104_found = _out1581
+	_1105_at = _out1582
+	_1106_len = _out1583
+	if _1104_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1099_found && replace {
+	if !_1104_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1102_ok bool
-	var _ = _1102_ok
-	var _1103_n *dbytes.Bytes
-	var _ = _1103_n
-	var _out1580 bool
-	var _ = _out1580
-	var _out1581 *dbytes.Bytes
-	var _ = _out1581
-	_out1580, _out1581 = xattrlists.Companion_Default___.Build(_1098_b, gen, name, value)
-	_1102_ok = _out1580
-	_1103_n = _out1581
-	if !_1102_ok {
+	var _1107_ok bool
+	var _ = _1107_ok
+	var _1108_n *dbytes.Bytes
+	var _ = _1108_n
+	var _out1584 bool
+	var _ = _out1584
+	var _out1585 *dbytes.Bytes
+	var _ = _out1585
+	_out1584, _out1585 = xattrlists.Companion_Default___.Build(_1103_b, gen, name, value)
+	_1107_ok = _out1584
+	_1108_n = _out1585
+	if !_1107_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1582 bool
-	var _ = _out1582
-	_out1582 = Companion_Default___.Store(txn, d, ino, _1103_n)
-	_1102_ok = _out1582
-	if !_1102_ok {
+	var _out1586 bool
+	var _ = _out1586
+	_out1586 = Companion_Default___.Store(txn, d, ino, _1108_n)
+	_1107_ok = _out1586
+	if !_1107_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1104_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1104_ip
-	var _out1583 uint32
-	var _ = _out1583
-	var _out1584 *dbytes.Bytes
-	var _ = _out1584
-	_out1583, _out1584 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1583
-	_1104_ip = _out1584
+	var _1109_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1109_ip
+	var _out1587 uint32
+	var _ = _out1587
+	var _out1588 *dbytes.Bytes
+	var _ = _out1588
+	_out1587, _out1588 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1587
+	_1109_ip = _out1588
 	if st != uint32(0) {
 		return st
 	}
-	var _1105_hp *dbytes.Bytes
-	var _ = _1105_hp
-	var _out1585 *dbytes.Bytes
-	var _ = _out1585
-	_out1585 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1105_hp = _out1585
-	var _1106_b *dbytes.Bytes
-	var _ = _1106_b
-	var _out1586 *dbytes.Bytes
-	var _ = _out1586
-	_out1586 = Companion_Default___.Current(txn, d, ino, gen)
-	_1106_b = _out1586
-	var _1107_found bool
-	var _ = _1107_found
-	var _1108_at uint64
-	var _ = _1108_at
-	var _1109_len uint64
-	var _ = _1109_len
-	var _out1587 bool
-	var _ = _out1587
-	var _out1588 uint64
-	var _ = _out1588
-	var _out1589 uint64
+	var _1110_hp *dbytes.Bytes
+	var _ = _1110_hp
+	var _out1589 *dbytes.Bytes
 	var _ = _out1589
-	_out1587, _out1588, _out1589 = xattrlists.Companion_Default___.Find(_1106_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1107_found = _out1587
-	_1108_at = _out1588
-	_1109_len = _out1589
-	if !_1107_found {
+	_out1589 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1110_hp = _out1589
+	var _1111_b *dbytes.Bytes
+	var _ = _1111_b
+	var _out1590 *dbytes.Bytes
+	var _ = _out1590
+	_out1590 = Companion_Default___.Current(txn, d, ino, gen)
+	_1111_b = _out1590
+	var _1112_found bool
+	var _ = _1112_found
+	var _1113_at uint64
+	var _ = _1113_at
+	var _1114_len uint64
+	var _ = _1114_len
+	var _out1591 bool
+	var _ = _out1591
+	var _out1592 uint64
+	var _ = _out1592
+	var _out1593 uint64
+	var _ = _out1593
+	_out1591, _out1592, _out1593 = xattrlists.Companion_Default___.Find(_1111_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1112_found = _out1591
+	_1113_at = _out1592
+	_1114_len = _out1593
+	if !_1112_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1110_n *dbytes.Bytes
-	var _ = _1110_n
-	var _1111_empty bool
-	var _ = _1111_empty
-	var _out1590 *dbytes.Bytes
-	var _ = _out1590
-	var _out1591 bool
-	var _ = _out1591
-	_out1590, _out1591 = xattrlists.Companion_Default___.Drop(_1106_b, gen, name)
-	_1110_n = _out1590
-	_1111_empty = _out1591
-	if _1111_empty {
+	var _1115_n *dbytes.Bytes
+	var _ = _1115_n
+	var _1116_empty bool
+	var _ = _1116_empty
+	var _out1594 *dbytes.Bytes
+	var _ = _out1594
+	var _out1595 bool
+	var _ = _out1595
+	_out1594, _out1595 = xattrlists.Companion_Default___.Drop(_1111_b, gen, name)
+	_1115_n = _out1594
+	_1116_empty = _out1595
+	if _1116_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1112_ok bool
-		var _ = _1112_ok
-		var _out1592 bool
-		var _ = _out1592
-		_out1592 = Companion_Default___.Store(txn, d, ino, _1110_n)
-		_1112_ok = _out1592
+		var _1117_ok bool
+		var _ = _1117_ok
+		var _out1596 bool
+		var _ = _out1596
+		_out1596 = Companion_Default___.Store(txn, d, ino, _1115_n)
+		_1117_ok = _out1596
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1113_hp *dbytes.Bytes
-	var _ = _1113_hp
-	var _out1593 *dbytes.Bytes
-	var _ = _out1593
-	_out1593 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1113_hp = _out1593
-	var _1114_b *dbytes.Bytes
-	var _ = _1114_b
-	var _out1594 *dbytes.Bytes
-	var _ = _out1594
-	_out1594 = Companion_Default___.Fetch(txn, d, ino)
-	_1114_b = _out1594
-	var _1115_gen uint64
-	var _ = _1115_gen
-	_1115_gen = _1114_b.U64(uint64(0))
-	if _1115_gen != uint64(0) {
-		var _1116_live uint32
-		var _ = _1116_live
-		var _1117_ip *dbytes.Bytes
-		var _ = _1117_ip
-		var _out1595 uint32
-		var _ = _out1595
-		var _out1596 *dbytes.Bytes
-		var _ = _out1596
-		_out1595, _out1596 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1115_gen, false)
-		_1116_live = _out1595
-		_1117_ip = _out1596
-		if _1116_live == uint32(0) {
+	var _1118_hp *dbytes.Bytes
+	var _ = _1118_hp
+	var _out1597 *dbytes.Bytes
+	var _ = _out1597
+	_out1597 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1118_hp = _out1597
+	var _1119_b *dbytes.Bytes
+	var _ = _1119_b
+	var _out1598 *dbytes.Bytes
+	var _ = _out1598
+	_out1598 = Companion_Default___.Fetch(txn, d, ino)
+	_1119_b = _out1598
+	var _1120_gen uint64
+	var _ = _1120_gen
+	_1120_gen = _1119_b.U64(uint64(0))
+	if _1120_gen != uint64(0) {
+		var _1121_live uint32
+		var _ = _1121_live
+		var _1122_ip *dbytes.Bytes
+		var _ = _1122_ip
+		var _out1599 uint32
+		var _ = _out1599
+		var _out1600 *dbytes.Bytes
+		var _ = _out1600
+		_out1599, _out1600 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1120_gen, false)
+		_1121_live = _out1599
+		_1122_ip = _out1600
+		if _1121_live == uint32(0) {
 			return st
 		}
 	}

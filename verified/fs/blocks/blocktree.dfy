@@ -213,7 +213,8 @@ module BlockTree {
         assert bn == bm[p] by { reveal RootsOk(); }
         if bn == 0 {
           var near := GetSlot(ip, k - 1);
-          var z := NewBytes(4096);
+          var none := ZeroBlk();
+          var z := txn.Copy(none);
           ok, bn := AllocRoot(txn, ip, ino, k, near, z);
           if ok { GrewOne(b0, p, bn, NODATA, n); }
         }
@@ -232,8 +233,9 @@ module BlockTree {
       bn := pb.U64(8 * (j % 512));
       Child(p, pb.v);
       if bn == 0 {
-        var t := pb.Thaw();
-        var z := NewBytes(4096);
+        var t := txn.Copy(pb);
+        var none := ZeroBlk();
+        var z := txn.Copy(none);
         assert fs.blocks[pn := t.data] == fs.blocks;
         ok, bn := AddChild(txn, ip, t, pn, ino, k, lev, j, false, pn, z);
         if !ok { return; }

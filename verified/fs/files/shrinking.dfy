@@ -120,7 +120,7 @@ module Shrinking {
     ghost var i0 := x.fs.inodes;
     x.BlkOf(q);
     var pb := x.fs.ReadBlock(txn, pn, true);
-    var t := pb.Thaw();
+    var t := txn.Copy(pb);
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     m, freed := n, 0;
     ghost var b0 := x.bm;

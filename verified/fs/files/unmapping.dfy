@@ -273,7 +273,7 @@ module Unmapping {
     assert x.IsParent(p, pb.v);
     x.Child(p, pb.v);
     var bn := pb.U64(8 * (j % 512));
-    var t := pb.Thaw();
+    var t := txn.Copy(pb);
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     CutChild(x, txn, ip, t, pn, bn, ino, k, lev, j, false);
     x.CloseParent(txn, pn, t);

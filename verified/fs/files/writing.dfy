@@ -47,7 +47,7 @@ module Writing {
       b := src.CopyOf(so);
     } else {
       var blk := x.ReadAt(txn, bn, p, true);
-      b := blk.Thaw();
+      b := txn.Copy(blk);
       b.CopyFrom(bo, src, so, c);
     }
     WroteBlock(x.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
@@ -58,7 +58,7 @@ module Writing {
   }
 
   // the first contents of a block that was a hole: c bytes of src, zeros around them
-  method FirstBlock(ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
+  method FirstBlock(txn: Txn, ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
     requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
@@ -68,7 +68,8 @@ module Writing {
     if c == 4096 {
       b := src.CopyOf(so);
     } else {
-      b := NewBytes(4096);
+      var none := ZeroBlk();
+      b := txn.Copy(none);
       b.CopyFrom(pos % 4096, src, so, c);
     }
     WroteBlock(d, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
@@ -105,7 +106,7 @@ module Writing {
     ghost var p := PosOf(ino, k);
     PosOfOk(ino, k);
     Hole(x, p);
-    var b := FirstBlock(x.data, ino, pos, src, so, c);
+    var b := FirstBlock(txn, x.data, ino, pos, src, so, c);
     var near: uint64 := 0;
     if 0 < k { near := GetSlot(ip, k - 1); }
     var bn: uint64;
@@ -148,7 +149,7 @@ module Writing {
     GrewNone(x.bm, ino, lo, top);
     GrewMore(b0, x.bm, x.bm, ino, NODATA, First(q) + 1, lo, top);
     var blk := x.fs.ReadBlock(txn, pn, true);
-    var t := blk.Thaw();
+    var t := txn.Copy(blk);
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     WroteNone(d0, ino, pos as int);
     assert src.data[so as int .. so as int + m as int] == [];
@@ -177,7 +178,7 @@ module Writing {
       if bn != 0 { break; }
       var c := Min(4096 - at % 4096, len - m);
       HoleBut(x, p, pn, t);
-      var b := FirstBlock(x.data, ino, at, src, so + m, c);
+      var b := FirstBlock(txn, x.data, ino, at, src, so + m, c);
       ghost var d1, b1 := x.data, x.bm;
       if j % 512 != 0 {
         var left := t.U64(8 * (j % 512 - 1));
@@ -223,7 +224,7 @@ module Writing {
     var pn := x.Resolve(txn, ip, ino, k, lev - 1, jp, true);
     assert pn != 0 && OkBlk(x.fs.geo, pn) by { reveal LinksOk(); reveal OwnerOk(); }
     var blk := x.fs.ReadBlock(txn, pn, true);
-    var t := blk.Thaw();
+    var t := txn.Copy(blk);
     assert x.fs.blocks[pn := t.data] == x.fs.blocks;
     GrewNone(b0, ino, lo, top);
     WroteNone(d0, ino, pos as int);
@@ -404,7 +405,8 @@ module Writing {
       return;
     }
     var blk := x.ReadAt(txn, bn, p, true);
-    var b := NewBytes(4096);
+    var none := ZeroBlk();
+    var b := txn.Copy(none);
     b.CopyBlk(0, blk, 0, sz % 4096);
     WroteBlock(x.data, ino, sz as int, z, b.data);
     x.WriteData(txn, bn, b, p);

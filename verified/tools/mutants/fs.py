@@ -75,7 +75,7 @@
     ("files/reading", "read ahead: over the end of the indirect block", "12 - k else 512 - j;", "12 - k else 512;", "*Reading*Adjacent"),
     ("files/reading", "read: over the end of a block", "Min(4096 - bo, n - done)", "Min(4096, n - done)", "*Reading*Fetch"),
     ("files/writing", "write: the rest of the block is lost", "if c == 4096 {", "if c >= 1 {", "*Overwrite"),
-    ("files/writing", "write: the first block again and again", "if c == 4096 {\n      b := src.CopyOf(so);\n    } else {\n      b := NewBytes", "if c == 4096 {\n      b := src.CopyOf(0);\n    } else {\n      b := NewBytes", "*FirstBlock"),
+    ("files/writing", "write: the first block again and again", "b := src.CopyOf(so);\n    } else {\n      var none", "b := src.CopyOf(0);\n    } else {\n      var none", "*FirstBlock"),
     ("files/writing", "write: over a whole block, the first of the data again and again", "b := src.CopyOf(so);\n    } else {\n      var blk", "b := src.CopyOf(0);\n    } else {\n      var blk", "*Overwrite"),
     ("files/writing", "write: at the start of a new block", "b.CopyFrom(pos % 4096, src, so, c);", "b.CopyFrom(0, src, so, c);", "*FirstBlock"),
     ("files/writing", "write: indirect block not stored", "    x.CloseParent(txn, pn, t);\n", "", "*FillRun"),

@@ -16,7 +16,7 @@
     ("system", "seen: kept without the mutex", "    if b != null { h.Keep(s.j.mu, s.j.cache, b); }\n    s.j.mu.Unlock();", "    s.j.mu.Unlock();\n    if b != null { h.Keep(s.j.mu, s.j.cache, b); }", "*.Peek"),
     ("system", "seen: what the device returned is not taken", "if ok { h.Take(l); }", "", "*.Load"),
     ("system", "seen: what came into memory meanwhile is not kept", "    if b != null { h.Keep(s.j.mu, s.j.cache, b); }\n  }\n  // The latest value of block a from the device;", "  }\n  // The latest value of block a from the device;", "*.Bring"),
-    ("commit", "splice: into zeros", "var w := c.Thaw();", "var w := NewBytes(4096);", "*Build"),
+    ("commit", "splice: into zeros", "var w := t.hold.Copy(c);", "var w := NewBytes(4096);", "*Build"),
     ("commit", "splice: a wrong place", "t.buf.CopyAt(i, w, off / 8);", "t.buf.CopyAt(i, w, 0);", "*Splice1"),
     ("commit", "splice: only one object of a block", "go := KeyBlk(k2) == a;", "go := false;", "*Splice1"),
     ("commit", "splice: objects of the next block too", "go := KeyBlk(k2) == a;", "go := true;", "*Splice1"),
