@@ -38,7 +38,7 @@ type Time struct {
 	Nsec uint32
 }
 
-// Attr are the attributes of a file (RFC 1813, fattr3).
+// Attr are the attributes of a file (RFC 1813, fattr3). There is no type 0: the zero Attr stands for those that are not known.
 type Attr struct {
 	Type                Type
 	Mode                uint32 // permission bits only, 07777
@@ -49,6 +49,14 @@ type Attr struct {
 	Major, Minor        uint32 // device number
 	Ino, Gen            uint64
 	Atime, Mtime, Ctime Time
+}
+
+// OrNil is a, or nil if a is the zero Attr.
+func (a *Attr) OrNil() *Attr {
+	if a.Type == 0 {
+		return nil
+	}
+	return a
 }
 
 // WCC is weak cache consistency data: the attributes before and after the
@@ -89,7 +97,8 @@ const (
 type Node struct {
 	Handle Handle
 	Attr   Attr
-	Dir    WCC // the directory
+	Dir    WCC  // the directory, of those that make one
+	Parent Attr // the directory, of LOOKUP, which allocates nothing; zero if they are not known
 }
 
 // Entry is one directory entry.
@@ -191,11 +200,11 @@ type FileSystem interface {
 	Getattr(h Handle) (Attr, error)
 	// Setattr: guard, when not nil, must equal the ctime (else ErrNotSync).
 	Setattr(c *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error)
-	// Lookup returns the node; Node.Dir.After is the directory's attributes.
+	// Lookup returns the node, and with an error as well Node.Parent.
 	// "." and ".." are looked up too (".." of the root is the root).
 	Lookup(c *Cred, dir Handle, name []byte) (Node, error)
-	// Access returns which of the ACCESS3 bits in want are granted.
-	Access(c *Cred, h Handle, want uint32) (granted uint32, a *Attr, err error)
+	// Access returns which of the ACCESS3 bits in want are granted. a is zero if the attributes are not known.
+	Access(c *Cred, h Handle, want uint32) (granted uint32, a Attr, err error)
 	Readlink(c *Cred, h Handle) (target []byte, a *Attr, err error)
 	// Read returns at most count bytes. The slice is the caller's.
 	Read(c *Cred, h Handle, off uint64, count uint32) (data []byte, eof bool, a *Attr, err error)

@@ -49,6 +49,14 @@ func (a Attr) of(ino uint64, known bool) *Attr {
 // attr are the attributes of the file, which is inode ino.
 func (c *call) attr(ino uint64) *Attr { return c.file.of(ino, known(c.File)) }
 
+// orZero is a, or zero if that is nil.
+func orZero(a *Attr) Attr {
+	if a == nil {
+		return Attr{}
+	}
+	return *a
+}
+
 // attributes are those in a serialized inode.
 func attributes(ino uint64, ip *buf) Attr {
 	a, ty := Attr{Ino: ino}, uint32(0)

@@ -8,7 +8,13 @@ import (
 
 // node makes the result of an operation that finds or makes a file.
 func node(c *call, dir Handle, err error) (Node, error) {
-	n := Node{Dir: c.wcc(dir.Ino)}
+	n, err := found(c, err)
+	n.Dir = c.wcc(dir.Ino)
+	return n, err
+}
+
+// found is node without its directory.
+func found(c *call, err error) (n Node, _ error) {
 	if err == nil {
 		a := c.attr(c.Ino)
 		n.Handle, n.Attr = Handle{c.Ino, a.Gen}, *a
@@ -25,7 +31,9 @@ func (v *FS) Lookup(who *Cred, dir Handle, name []byte) (Node, error) {
 		c.After = c.Before
 		return st
 	})
-	return node(&c, dir, err)
+	n, err := found(&c, err)
+	n.Parent = orZero(c.before.of(dir.Ino, known(c.Before)))
+	return n, err
 }
 
 // Create implements FileSystem.

@@ -25,7 +25,7 @@ func (v *FS) Getattr(h Handle) (Attr, error) {
 }
 
 // Access implements FileSystem.
-func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, *Attr, error) {
+func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, Attr, error) {
 	vc := cred(new(vcred), who)
 	var c call
 	var bits uint32
@@ -36,7 +36,7 @@ func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, *Attr, error) {
 	if v.refusesChanges() {
 		bits &^= accessChange
 	}
-	return bits & want, c.attr(h.Ino), err
+	return bits & want, orZero(c.attr(h.Ino)), err
 }
 
 // accessChange are the rights of ACCESS to change something: MODIFY, EXTEND, DELETE.

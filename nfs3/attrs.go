@@ -60,7 +60,7 @@ func getAccess(d *oncrpc.Decoder) accessArgs { return accessArgs{getHandle(d), d
 
 type accessResult struct {
 	granted uint32
-	attr    *fs.Attr
+	attr    fs.Attr
 }
 
 func (s *Service) access(c call, a accessArgs) (r accessResult, err error) {
@@ -76,7 +76,7 @@ func (s *Service) access(c call, a accessArgs) (r accessResult, err error) {
 }
 
 func (s *Service) putAccess(c call, r accessResult, err error) {
-	s.putPostOp(&c.Reply, r.attr)
+	s.putPostOp(&c.Reply, r.attr.OrNil())
 	if err == nil {
 		c.Reply.Uint32(r.granted)
 	}

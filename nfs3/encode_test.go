@@ -50,11 +50,21 @@ func (r made) maybe() *fs.Attr {
 	return &a
 }
 
+// orZero makes attributes, or none.
+func (r made) orZero() (a fs.Attr) {
+	if m := r.maybe(); m != nil {
+		a = *m
+	}
+	return a
+}
+
 func (r made) wcc() fs.WCC { return fs.WCC{Before: r.maybe(), After: r.maybe()} }
 
 func (r made) handle() fs.Handle { return fs.Handle{Ino: r.u64(), Gen: r.u64()} }
 
-func (r made) node() fs.Node { return fs.Node{Handle: r.handle(), Attr: r.attr(), Dir: r.wcc()} }
+func (r made) node() fs.Node {
+	return fs.Node{Handle: r.handle(), Attr: r.attr(), Dir: r.wcc(), Parent: r.orZero()}
+}
 
 func (r made) listing(plus bool) (l fs.Listing) {
 	l = fs.Listing{Dir: r.maybe(), EOF: r.IntN(2) == 0, Verf: r.u64()}
@@ -129,11 +139,11 @@ func encoded(s *Service, proc int, r made, oc *oncrpc.Call, err error) []any {
 			v.handle(n.Handle)
 			v.postOp(&n.Attr)
 		}
-		v.postOp(n.Dir.After)
+		v.postOp(n.Parent.OrNil())
 	case ProcAccess:
-		x := accessResult{r.u32(), r.maybe()}
+		x := accessResult{r.u32(), r.orZero()}
 		s.putAccess(c, x, err)
-		v.postOp(x.attr)
+		v.postOp(x.attr.OrNil())
 		if ok {
 			v.num(uint64(x.granted))
 		}

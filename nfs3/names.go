@@ -26,7 +26,7 @@ func (s *Service) putLookup(c call, n fs.Node, err error) {
 		s.putHandle(c, n.Handle)
 		s.putPostOp(&c.Reply, &n.Attr)
 	}
-	s.putPostOp(&c.Reply, n.Dir.After)
+	s.putPostOp(&c.Reply, n.Parent.OrNil())
 }
 
 // putCreated encodes the result of the operations that make a file.

@@ -79,20 +79,20 @@ func TestProcedures(t *testing.T) {
 
 	n, err := c.Lookup(root, r, []byte("file"))
 	wantErr(t, "LOOKUP", err, nil)
-	if n.Handle != f.Handle || n.Attr.Mode != 0o600 || n.Dir.After == nil {
+	if n.Handle != f.Handle || n.Attr.Mode != 0o600 || n.Parent.Type != fs.Directory {
 		t.Errorf("LOOKUP: %+v", n)
 	}
 	n, err = c.Lookup(root, r, []byte("nothing"))
 	wantErr(t, "LOOKUP", err, fs.ErrNoEnt)
-	if n.Dir.After == nil {
+	if n.Parent.Type != fs.Directory {
 		t.Error("failed LOOKUP without the directory's attributes")
 	}
 	_, err = c.Lookup(root, f.Handle, []byte("x"))
 	wantErr(t, "LOOKUP in a file", err, fs.ErrNotDir)
 
-	granted, at, err := c.Access(bob, f.Handle, 0xffffffff)
+	granted, shown, err := c.Access(bob, f.Handle, 0xffffffff)
 	wantErr(t, "ACCESS", err, nil)
-	if granted != 0 || at == nil {
+	if granted != 0 || shown.Type == 0 {
 		t.Errorf("ACCESS: %x", granted)
 	}
 	granted, _, _ = c.Access(root, f.Handle, 0xff)

@@ -124,7 +124,7 @@ func (v *Volume) Lookup(_ *fs.Cred, dir fs.Handle, name []byte) (n fs.Node, err 
 	if dir.Ino != root {
 		return n, fs.ErrNotDir
 	}
-	n.Dir.After = &rootAttr
+	n.Parent = rootAttr
 	for _, e := range entries {
 		if string(e.Name) == string(name) {
 			n.Handle.Ino = e.Ino
@@ -154,11 +154,11 @@ func (v *Volume) Readdir(_ *fs.Cred, dir fs.Handle, cookie, _ uint64, _ bool, ma
 }
 
 // Access implements fs.FileSystem: everybody may do what can be done.
-func (v *Volume) Access(_ *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, error) {
+func (v *Volume) Access(_ *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) {
 	if h.Ino == root {
-		return want & (nfs3.AccessRead | nfs3.AccessLookup), &rootAttr, nil
+		return want & (nfs3.AccessRead | nfs3.AccessLookup), rootAttr, nil
 	}
-	a, err := v.call(h, false, false, v.getattr)
+	a, err := v.Getattr(h)
 	return want & (nfs3.AccessRead | nfs3.AccessModify | nfs3.AccessExtend), a, err
 }
 

@@ -51,7 +51,7 @@ func (c *Comparer) sameNode(x, y fs.Node, errA, errB error) error {
 			return fmt.Errorf("handle %v with attributes of inode %d, generation %d", y.Handle, y.Attr.Ino, y.Attr.Gen)
 		}
 	}
-	return c.sameWCC(x.Dir, y.Dir)
+	return first(c.sameWCC(x.Dir, y.Dir), c.sameAttr(x.Parent.OrNil(), y.Parent.OrNil()))
 }
 
 // sameWCC compares what both have; b may leave out the attributes before.

@@ -80,12 +80,12 @@ const (
 )
 
 // Access implements fs.FileSystem.
-func (m *Model) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, error) {
+func (m *Model) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, err := m.get(h)
 	if err != nil {
-		return 0, nil, err
+		return 0, fs.Attr{}, err
 	}
 	var granted uint32
 	if may(c, n, mayRead) {
@@ -106,5 +106,5 @@ func (m *Model) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, 
 			granted |= accessExecute
 		}
 	}
-	return granted & want, n.snap(), nil
+	return granted & want, *n.snap(), nil
 }

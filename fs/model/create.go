@@ -6,27 +6,32 @@ import "tansy/fs"
 func (m *Model) Lookup(c *fs.Cred, dir fs.Handle, name []byte) (fs.Node, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d, before, err := m.dir(dir)
+	d, _, err := m.dir(dir)
 	if err == nil {
 		err = checkName(name)
 	}
 	if err == nil && !may(c, d, mayExec) {
 		err = fs.ErrAcces
 	}
+	if d == nil {
+		return fs.Node{}, err
+	}
+	n := fs.Node{Parent: *d.snap()}
 	if err != nil {
-		return fs.Node{Dir: d.wcc(before)}, err
+		return n, err
 	}
-	if isDot(name) {
-		return d.node(d, before), nil
-	}
+	found := d
 	if isDotDot(name) {
-		return d.parent.node(d, before), nil
+		found = d.parent
+	} else if !isDot(name) {
+		e := d.names[string(name)]
+		if e == nil {
+			return n, fs.ErrNoEnt
+		}
+		found = e.node
 	}
-	e := d.names[string(name)]
-	if e == nil {
-		return fs.Node{Dir: d.wcc(before)}, fs.ErrNoEnt
-	}
-	return e.node.node(d, before), nil
+	n.Handle, n.Attr = found.handle(), *found.snap()
+	return n, nil
 }
 
 // node is n as the result of an operation on directory d.

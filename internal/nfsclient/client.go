@@ -235,17 +235,21 @@ func (c *Client) Lookup(cred *fs.Cred, dir fs.Handle, name []byte) (n fs.Node, e
 			n.Attr.Gen = n.Handle.Gen
 		}
 	}
-	n.Dir.After = getPostOp(d)
+	if a := getPostOp(d); a != nil {
+		n.Parent = *a
+	}
 	return n, c.end(d, err)
 }
 
 // Access implements fs.FileSystem.
-func (c *Client) Access(cred *fs.Cred, h fs.Handle, want uint32) (granted uint32, a *fs.Attr, err error) {
+func (c *Client) Access(cred *fs.Cred, h fs.Handle, want uint32) (granted uint32, a fs.Attr, err error) {
 	d, err := c.nfs(nfs3.ProcAccess, cred, func(e *oncrpc.Encoder) {
 		c.putHandle(e, h)
 		e.Uint32(want)
 	})
-	a = getPostOp(d)
+	if known := getPostOp(d); known != nil {
+		a = *known
+	}
 	if err == nil {
 		granted = d.Uint32()
 	}

@@ -30,7 +30,7 @@ type fault struct {
 	remove  func(c *fs.Cred, d fs.Handle, name []byte) (fs.WCC, error)
 	rename  func(c *fs.Cred, f fs.Handle, fn []byte, t fs.Handle, tn []byte) (fs.WCC, fs.WCC, error)
 	link    func(c *fs.Cred, f, d fs.Handle, name []byte) (*fs.Attr, fs.WCC, error)
-	access  func(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, error)
+	access  func(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error)
 	readdir func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error)
 	verf    func() uint64
 }
@@ -59,7 +59,7 @@ func (f fault) Rename(c *fs.Cred, from fs.Handle, fn []byte, to fs.Handle, tn []
 func (f fault) Link(c *fs.Cred, file, d fs.Handle, name []byte) (*fs.Attr, fs.WCC, error) {
 	return f.link(c, file, d, name)
 }
-func (f fault) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, error) {
+func (f fault) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) {
 	return f.access(c, h, want)
 }
 func (f fault) Readdir(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
@@ -275,12 +275,12 @@ var faults = []struct {
 		}
 	}},
 	{"access/supplementary", func(f *fault, m *model.Model) {
-		f.access = func(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, error) {
+		f.access = func(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) {
 			return m.Access(&fs.Cred{UID: c.UID, GID: c.GID}, h, want)
 		}
 	}},
 	{"access/subset", func(f *fault, m *model.Model) {
-		f.access = func(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, error) { return m.Access(c, h, 0x3f) }
+		f.access = func(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) { return m.Access(c, h, 0x3f) }
 	}},
 	{"readdir/all", func(f *fault, m *model.Model) {
 		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {

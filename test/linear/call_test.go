@@ -76,9 +76,10 @@ func (c *call) do(f fs.FileSystem) (r reply) {
 		r.wcc, r.err = f.Setattr(c.cred, c.h, &c.set, c.guard)
 	case nfs3.ProcLookup:
 		r.node, r.err = f.Lookup(c.cred, c.h, name)
-		r.node.Dir.Before = nil // is not on the wire
 	case nfs3.ProcAccess:
-		r.n, r.attr, r.err = f.Access(c.cred, c.h, c.want)
+		var a fs.Attr
+		r.n, a, r.err = f.Access(c.cred, c.h, c.want)
+		r.attr = a.OrNil()
 	case nfs3.ProcReadlink:
 		var b []byte
 		b, r.attr, r.err = f.Readlink(c.cred, c.h)
@@ -200,8 +201,11 @@ func (r *reply) String() string {
 	if r.node.Handle != (fs.Handle{}) {
 		fmt.Fprintf(&b, " %s %s", handleName(r.node.Handle), showAttr(&r.node.Attr))
 	}
-	if r.attr != nil {
-		fmt.Fprintf(&b, " %s", showAttr(r.attr))
+	for _, a := range []*fs.Attr{r.node.Parent.OrNil(), r.attr} {
+		if a == nil {
+			continue
+		}
+		fmt.Fprintf(&b, " %s", showAttr(a))
 	}
 	if r.data != "" || r.eof {
 		fmt.Fprintf(&b, " %d bytes %q eof %v", len(r.data), short(r.data), r.eof)

@@ -135,6 +135,7 @@ func (m *match) reply(c *call, a, b *reply) bool {
 	m.wcc("first object", a.wcc, b.wcc)
 	m.wcc("second object", a.wcc2, b.wcc2)
 	m.wcc("directory", a.node.Dir, b.node.Dir)
+	m.attr("directory", a.node.Parent.OrNil(), b.node.Parent.OrNil())
 	if a.err != nil {
 		return m.why == nil
 	}

@@ -23,7 +23,7 @@ func stampsIn(r *reply, c *call) *stamps {
 	if r.err != nil {
 		return s
 	}
-	for _, a := range []*fs.Attr{r.node.Dir.After, r.wcc.After, &r.node.Attr, r.wcc2.After, r.attr} {
+	for _, a := range []*fs.Attr{r.node.Dir.After, &r.node.Parent, r.wcc.After, &r.node.Attr, r.wcc2.After, r.attr} {
 		if a != nil && a.Type != 0 {
 			s.shown[a.Ino] = a.Ctime
 		}

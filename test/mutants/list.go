@@ -127,7 +127,7 @@ var mutants = []mutant{
 	{what: "arguments received over while in use", file: "oncrpc/call.go", old: "\t\tt.chunk.hold()\n", new: "", tests: []string{"./oncrpc"}},
 	{what: "the first caller's credentials for all", file: "oncrpc/message.go", old: "if k.cred != nil && k.flavor == flavor && bytes.Equal(k.body, body) {", new: "if k.cred != nil && k.flavor == flavor && bytes.Equal(k.body[:0], body[:0]) {", tests: concurrent},
 	{what: "RENAME removes what is in the way first", file: "nfs3/names.go", old: "\tr.from, r.to, err = s.once(c).Rename(", new: "\ts.fs.Remove(c.cred, to, a.to.name)\n\tr.from, r.to, err = s.once(c).Rename(", tests: concurrent},
-	{what: "attributes after are those before", file: "fs/attr.go", old: "w.After = decode(ino, after)", new: "w.After = w.Before", tests: concurrent},
+	{what: "attributes after are those before", file: "fs/attr.go", old: "w.After = c.after.of(ino, known(c.After))", new: "w.After = w.Before", tests: concurrent},
 
 	// Locks.
 	{what: "a lock made exclusive beside other readers", file: "internal/extern/dlock/dlock.go", old: "ok = l.shared == 1\n", new: "ok = true\n", tests: []string{"./internal/extern/dlock"}},
@@ -422,7 +422,7 @@ var mutants = []mutant{
 	{what: "ranges: holes are looked for as data", file: "mount/ranges.go", old: "in.Whence == unix.SEEK_HOLE", new: "in.Whence != unix.SEEK_HOLE", tests: []string{"./test/posix", "-run", "TestMount$"}},
 	{what: "ranges: zeros in the place of a hole", file: "mount/ranges.go", old: "f.volume.PunchHole(superuser", new: "f.volume.ZeroRange(superuser", tests: []string{"./test/posix", "-run", "TestMount$"}},
 	{what: "mount: operations wait for the device", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, false, 0)", tests: []string{"./fs", "-run", "Deferred"}},
-	{what: "mount: a WRITE that did not wait says that it is stable", file: "fs/file.go", old: "Stability(writing.Committed(&c))", new: "how", tests: []string{"./fs", "-run", "Deferred"}},
+	{what: "mount: a WRITE that did not wait says that it is stable", file: "fs/file.go", old: "Stability(writing.Committed(&c.Call))", new: "how", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: mounts},
 	{what: "mount: an open file goes with its last name", file: "mount/kept.go", old: "!last || !open ||", new: "!last || open ||", tests: mounts},
 	{what: "mount: a kept file goes when it is closed for the first time", file: "mount/kept.go", old: "x.opens == 0 {\n\t\t\tkept", new: "x.opens >= 0 {\n\t\t\tkept", tests: mounts},

@@ -136,7 +136,7 @@ func (f counted) Lookup(c *fs.Cred, dir fs.Handle, name []byte) (fs.Node, error)
 	return n, err
 }
 
-func (f counted) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, *fs.Attr, error) {
+func (f counted) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) {
 	granted, a, err := f.FileSystem.Access(c, h, want)
 	f.n.add("ACCESS", err)
 	return granted, a, err
