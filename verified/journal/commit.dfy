@@ -229,6 +229,35 @@ module JournalCommit {
     bb !in j.cdm.m && bb in DurState(j.g()) && DurState(j.g())[bb] in l.blks && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) &&
     forall i :: 0 <= i < |j.lg.ps| && bb in j.lg.ps[i].m ==> j.lg.ps[i].m[bb] in l.blks
   }
+  // the map m is the list all
+  predicate Listed(m: BMap, all: seq<BV>) reads m {
+    m.Ok() && |m.addrs| == |all| && (forall k :: 0 <= k < |all| ==> m.addrs[k] == k && k in m.m && m.m[k] == all[k]) && forall k :: k in m.m ==> 0 <= k < |all|
+  }
+  // all has what block bb is in each pending group from the i-th on that has it
+  predicate HasFrom(j: Journal, bb: int, i: int, all: seq<BV>) reads j.lg { forall k :: 0 <= i <= k < |j.lg.ps| && bb in j.lg.ps[k].m ==> j.lg.ps[k].m[bb] in all }
+  // [L] Adds to the map m, which is a, what block bb is in the pending groups.
+  method InPending(j: Journal, bb: uint64, m: BMap, ghost a: seq<BV>) returns (ghost all: seq<BV>)
+    requires j.Inv() && j.mu.Inside() && j.lg.ph == 0 && m !in j.repr && Listed(m, a) && |a| == 1
+    modifies m
+    ensures Listed(m, all) && |all| < 0x8_0000_0000_0000 && a <= all && HasFrom(j, bb as int, 0, all)
+  {
+    reveal j.Inv(); LogFacts(j);
+    all := a;
+    var n: uint64 := 1;
+    var w := j.lg.newest;
+    ghost var bs, ms := j.lg.bodies, j.lg.maps;
+    while w != null
+      invariant |bs| <= |j.lg.ps| && bs == j.lg.bodies[..|bs|] && Chain(w, bs, ms)
+      invariant 1 <= n as int == |all| <= 1 + |j.lg.ps| - |bs| && Listed(m, all) && a <= all && HasFrom(j, bb as int, |bs|, all)
+      decreases |bs|
+    {
+      ghost var i := |bs| - 1;
+      PendFacts(j.d.poss, j.g(), i);
+      var y := In(w.body, bb, j.lg.ps[i]);
+      if y != null { m.Put(n, y); n := n + 1; all := all + [y.v]; }
+      w := w.before; bs := bs[..i]; ms := ms[..|ms| - 2];
+    }
+  }
   // [L] these; null = they are not all in memory, or it is a direct block
   method Bitmap(j: Journal, bb: uint64) returns (l: BList?)
     requires j.Inv() && j.mu.Inside() && j.lg.ph == 0
@@ -239,28 +268,13 @@ module JournalCommit {
     if x != null { return; }
     var known, v := Durably(j, bb);
     if !known { return; }
-    reveal j.Inv(); LogFacts(j);
     var m := NewBMap();
     m.Put(0, v);
-    ghost var all := [v.v];
-    var n: uint64 := 1;
-    var w := j.lg.newest;
-    ghost var bs, ms := j.lg.bodies, j.lg.maps;
-    while w != null
-      invariant |bs| <= |j.lg.ps| && bs == j.lg.bodies[..|bs|] && Chain(w, bs, ms)
-      invariant 1 <= n as int == |all| <= 1 + |j.lg.ps| - |bs| && fresh(m) && m.Ok() && |m.addrs| == n as int && (forall k :: 0 <= k < n as int ==> m.addrs[k] == k && k in m.m && m.m[k] == all[k]) && forall k :: k in m.m ==> 0 <= k < n as int
-      invariant all[0] == v.v && forall k :: |bs| <= k < |j.lg.ps| && bb as int in j.lg.ps[k].m ==> j.lg.ps[k].m[bb as int] in all
-      decreases |bs|
-    {
-      ghost var i := |bs| - 1;
-      PendFacts(j.d.poss, j.g(), i);
-      var y := In(w.body, bb, j.lg.ps[i]);
-      if y != null { m.Put(n, y); n := n + 1; all := all + [y.v]; }
-      w := w.before; bs := bs[..i]; ms := ms[..|ms| - 2];
-    }
+    ghost var all := InPending(j, bb, m, [v.v]);
     l := m.List();
-    assert l.blks == all;
+    assert l.blks == all && all[0] == v.v;
     m.Clear();
+    reveal j.Inv();
   }
   // is the bit clear in all of l?
   method ClearIn(l: BList, bit: uint64) returns (ok: bool)

@@ -335,64 +335,68 @@ func (_this *CompanionStruct_Default___) Wished(j *journalm.Journal, a uint64) b
 	b = true
 	return b
 }
+func (_this *CompanionStruct_Default___) InPending(j *journalm.Journal, bb uint64, m *dlog.BMap) {
+	var _115_n uint64
+	var _ = _115_n
+	_115_n = uint64(1)
+	var _116_w *journalm.InLog
+	var _ = _116_w
+	_116_w = j.Lg.Newest
+	for _116_w != (*journalm.InLog)(nil) {
+		var _117_y *dbytes.Blk
+		var _ = _117_y
+		var _out153 *dbytes.Blk
+		var _ = _out153
+		_out153 = Companion_Default___.In(_116_w.Body, bb)
+		_117_y = _out153
+		if _117_y != (*dbytes.Blk)(nil) {
+			m.Put(_115_n, _117_y)
+			_115_n = _115_n + uint64(1)
+		}
+		_116_w = _116_w.Before
+	}
+	return
+}
 func (_this *CompanionStruct_Default___) Bitmap(j *journalm.Journal, bb uint64) *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	l = (*ddisk.BList)(nil)
-	var _115_x *dbytes.Blk
-	var _ = _115_x
-	var _out153 *dbytes.Blk
-	var _ = _out153
-	_out153 = j.Cdm.Get(bb)
-	_115_x = _out153
-	if _115_x != (*dbytes.Blk)(nil) {
-		return l
-	}
-	var _116_known bool
-	var _ = _116_known
-	var _117_v *dbytes.Blk
-	var _ = _117_v
-	var _out154 bool
+	var _118_x *dbytes.Blk
+	var _ = _118_x
+	var _out154 *dbytes.Blk
 	var _ = _out154
-	var _out155 *dbytes.Blk
-	var _ = _out155
-	_out154, _out155 = Companion_Default___.Durably(j, bb)
-	_116_known = _out154
-	_117_v = _out155
-	if !_116_known {
+	_out154 = j.Cdm.Get(bb)
+	_118_x = _out154
+	if _118_x != (*dbytes.Blk)(nil) {
 		return l
 	}
-	var _118_m *dlog.BMap
-	var _ = _118_m
-	var _out156 *dlog.BMap
+	var _119_known bool
+	var _ = _119_known
+	var _120_v *dbytes.Blk
+	var _ = _120_v
+	var _out155 bool
+	var _ = _out155
+	var _out156 *dbytes.Blk
 	var _ = _out156
-	_out156 = dlog.NewBMap()
-	_118_m = _out156
-	_118_m.Put(uint64(0), _117_v)
-	var _119_n uint64
-	var _ = _119_n
-	_119_n = uint64(1)
-	var _120_w *journalm.InLog
-	var _ = _120_w
-	_120_w = j.Lg.Newest
-	for _120_w != (*journalm.InLog)(nil) {
-		var _121_y *dbytes.Blk
-		var _ = _121_y
-		var _out157 *dbytes.Blk
-		var _ = _out157
-		_out157 = Companion_Default___.In(_120_w.Body, bb)
-		_121_y = _out157
-		if _121_y != (*dbytes.Blk)(nil) {
-			_118_m.Put(_119_n, _121_y)
-			_119_n = _119_n + uint64(1)
-		}
-		_120_w = _120_w.Before
+	_out155, _out156 = Companion_Default___.Durably(j, bb)
+	_119_known = _out155
+	_120_v = _out156
+	if !_119_known {
+		return l
 	}
+	var _121_m *dlog.BMap
+	var _ = _121_m
+	var _out157 *dlog.BMap
+	var _ = _out157
+	_out157 = dlog.NewBMap()
+	_121_m = _out157
+	_121_m.Put(uint64(0), _120_v)
+	Companion_Default___.InPending(j, bb, _121_m)
 	var _out158 *ddisk.BList
 	var _ = _out158
-	_out158 = _118_m.List()
+	_out158 = _121_m.List()
 	l = _out158
-	_118_m.Clear()
+	_121_m.Clear()
 	return l
 }
 func (_this *CompanionStruct_Default___) ClearIn(l *ddisk.BList, bit uint64) bool {
