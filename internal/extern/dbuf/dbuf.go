@@ -144,7 +144,7 @@ func (b *Buf) GetBit(k uint64) (found, v bool) {
 
 // Parts is the number of blocks that hold objects smaller than a block.
 func (b *Buf) Parts() int {
-	var room [32]uint64 // enough for most
+	var room [64]uint64 // enough for most
 	blks := room[:0]
 	for i := range b.objs {
 		if b.objs[i].blk != nil {

@@ -75,7 +75,7 @@ const PerPage = 255
 func NewCodes() *Codes { return &Codes{} }
 
 // Add appends the code of node x.
-func (c *Codes) Add(x, c0, c1 uint64) { c.list = append(c.list, nodeCode{x, c0, c1}) }
+func (c *Codes) Add(x, c0, c1 uint64) { c.list = push(c.list, nodeCode{x, c0, c1}) }
 
 // Len is the number of codes.
 func (c *Codes) Len() uint64 { return uint64(len(c.list)) }

@@ -92,8 +92,7 @@ func (m *BMap) Put(a uint64, b *dbytes.Blk) {
 		m.blks[i] = b
 		return
 	}
-	m.addrs = append(m.addrs, a)
-	m.blks = append(m.blks, b)
+	m.addrs, m.blks = push(m.addrs, a), push(m.blks, b)
 	switch n := len(m.addrs); {
 	case n <= linear: // needs no index
 	case 2*n > len(m.idx):
@@ -105,6 +104,15 @@ func (m *BMap) Put(a uint64, b *dbytes.Blk) {
 	default:
 		m.index(n - 1)
 	}
+}
+
+// push is append, but a slice that is full grows to twice its length. By a quarter at a time, as append has long ones grow,
+// it would leave more than twice as much behind for the garbage collector.
+func push[T any](s []T, x T) []T {
+	if len(s) == cap(s) {
+		s = slices.Grow(s, len(s))
+	}
+	return append(s, x)
 }
 
 // zeros are n zeros, in the memory of s if there is so much.
