@@ -33,7 +33,7 @@ var recycled = func() (l [maxRecycled + 1]*freelist.List[*Blk]) {
 // class says of which pieces n blocks are taken; it is not ok if they are not worth it.
 func class(n uint64) (i int, ok bool) {
 	i = bits.Len64(n - 1)
-	return i, 2 <= n && i <= maxRecycled && n > 3<<i/4
+	return i, 1 <= n && i <= maxRecycled && n > 3<<i/4
 }
 
 // AnyBlks returns n blocks side by side that hold anything: who asks writes all of each before anybody else sees it.
