@@ -10,7 +10,7 @@ import (
 const inodeSize = 256
 
 // A call is one of a client, or of the background. The attributes that the verified Call has are serialized inodes, in memory that
-// another transaction may use when this one is over.
+// is used again as soon as they have been decoded.
 type call struct {
 	calls.Call
 	file            Attr // those attributes, but for the inode's number

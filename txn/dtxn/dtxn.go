@@ -331,7 +331,7 @@ func (s *System) begin(readOnly bool) *Txn {
 func (t *Txn) put(st uint32) error {
 	err := t.result(st)
 	t.first, t.readOnly = t.first[:0], false
-	t.hold.EndSmall()
+	t.hold.DropSmall()
 	t.s.pool.Put(t)
 	return err
 }
@@ -505,7 +505,7 @@ func (t *Txn) Commit(stable bool) error {
 	return t.result(txnrun.Companion_Default___.Close(t.t, t, 0, stable, false))
 }
 
-// ReadInode returns a copy of the 256-byte object at bit offset off of blkno.
+// ReadInode returns a copy of the 256-byte object at bit offset off of blkno, which is the caller's up to Seen.
 func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
 	b, err := t.TryReadInode(blkno, off, excl)
 	t.check(err)
@@ -522,6 +522,10 @@ func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
 	t.check(err)
 	return b
 }
+
+// Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs
+// who see them.
+func (t *Txn) Seen() { t.hold.EndSmall() }
 
 // Copy returns a mutable copy of b, to be written or dropped before the transaction is over.
 func (t *Txn) Copy(b *dbytes.Blk) *dbytes.Bytes { return t.hold.Copy(b) }

@@ -61,7 +61,7 @@ func (h *Hold) Copy(b *dbytes.Blk) *dbytes.Bytes {
 	return c.Melt()
 }
 
-// Small returns 256 bytes that hold anything. They are the caller's up to EndSmall.
+// Small returns 256 bytes that hold anything. They are the caller's up to EndSmall; without that, for good.
 func (h *Hold) Small() *dbytes.Bytes {
 	if h.lent == len(h.small) {
 		if h.lent == maxSmall {
@@ -79,6 +79,13 @@ func (h *Hold) EndSmall() {
 		dbytes.SpoilBytes(b.Data)
 	}
 	h.lent = 0
+}
+
+// DropSmall leaves what Small returned to those who see it.
+func (h *Hold) DropSmall() {
+	if h.lent > 0 {
+		h.small, h.lent = nil, 0
+	}
 }
 
 // Pass gives all blocks that h has kept or taken to a Hold that has none.

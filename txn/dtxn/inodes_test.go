@@ -1,0 +1,45 @@
+package dtxn
+
+import (
+	"bytes"
+	"testing"
+
+	"tansy/internal/extern/dbytes"
+)
+
+// TestSeenInodes: an inode that a transaction has read is the caller's, also when that is over and others read more, unless he says that
+// he has seen it.
+func TestSeenInodes(t *testing.T) {
+	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
+	dbytes.Poison = true
+	s := newSystem(t)
+	read := func(seen bool, n int) (all []*dbytes.Bytes) {
+		must(t, s.Run(false, true, func(x *Txn) error {
+			for i := range n {
+				blkno, off := inodeAt(uint64(i))
+				all = append(all, x.ReadInode(blkno, off, false))
+			}
+			if seen {
+				x.Seen()
+			}
+			return nil
+		}))
+		return all
+	}
+	zero := make([]byte, 256)
+	kept := read(false, 20)
+	for i, b := range kept {
+		b.Data[0] = byte(i)
+	}
+	for range 10 {
+		if b := read(true, 1)[0]; bytes.Equal(b.Data, zero) {
+			t.Error("what was seen is not spoiled")
+		}
+		read(false, 3)
+	}
+	for i, b := range kept {
+		if b.Data[0] != byte(i) || !bytes.Equal(b.Data[1:], zero[1:]) {
+			t.Errorf("inode %d, which somebody sees, is spoiled", i)
+		}
+	}
+}
