@@ -9,14 +9,18 @@ import (
 
 // Hold is for one who sees blocks whose memory is used again. It belongs to one goroutine.
 type Hold struct {
+	seen
+	made  []*dbytes.Blk   // copies, that are retained
+	small []*dbytes.Bytes // of 256 bytes; so many of the first
+	lent  int             // were given out
+}
+
+// seen are blocks that somebody looks at.
+type seen struct {
 	cache *Cache
 	slots []uint32       // of cache, that are kept
 	blks  []*dbytes.Blk  // others, that are retained
-	made  []*dbytes.Blk  // copies, that are retained
 	runs  [][]dbytes.Blk // that were taken
-
-	small []*dbytes.Bytes // of 256 bytes; so many of the first
-	lent  int             // were given out
 }
 
 // maxSmall is the most of them that are kept.
@@ -89,12 +93,7 @@ func (h *Hold) DropSmall() {
 }
 
 // Pass gives all blocks that h has kept or taken to a Hold that has none.
-func (h *Hold) Pass(to *Hold) {
-	h.cache, to.cache = to.cache, h.cache
-	h.slots, to.slots = to.slots, h.slots
-	h.blks, to.blks = to.blks, h.blks
-	h.runs, to.runs = to.runs, h.runs
-}
+func (h *Hold) Pass(to *Hold) { h.seen, to.seen = to.seen, h.seen }
 
 // Len is how many blocks it has.
 func (h *Hold) Len() int {
