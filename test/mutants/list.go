@@ -90,7 +90,7 @@ var mutants = []mutant{
 	{what: "hold: never ends", file: "internal/extern/dlog/hold.go", old: "h.cache.kept[s].Add(-1)", new: "h.cache.kept[s].Add(0)", tests: caches},
 	{what: "hold: ends for others, too", file: "internal/extern/dlog/hold.go", old: "h.cache.kept[s].Add(-1)", new: "h.cache.kept[s].Store(0)", tests: caches},
 	{what: "hold: copies never end", file: "internal/extern/dlog/hold.go", old: "\t\tdbytes.Release(c)\n", new: "\t\t_ = c\n", tests: caches},
-	{what: "hold: copies end before they are written", file: "txn/dtxn/dtxn.go", old: "t.hold.EndSeen()", new: "t.hold.End()", tests: []string{"./txn/dtxn", "-run=Declarations", "-timeout=20s"}},
+	{what: "hold: copies end before they are written", file: "txn/dtxn/dtxn.go", old: "t.hold.EndSeen()", new: "t.hold.End()", tests: []string{"./txn/dtxn", "-run=Copies"}},
 	{what: "hold: small ones are given out twice", file: "internal/extern/dlog/hold.go", old: "\th.lent++\n\treturn h.small[h.lent-1]", new: "\treturn h.small[h.lent]", tests: caches},
 	{what: "hold: small ones are not used again", file: "internal/extern/dlog/hold.go", old: "\th.lent = 0\n", new: "", tests: caches},
 	{what: "hold: small ones are used again before the results have been looked at", file: "txn/dtxn/dtxn.go", old: "\tt.hold.End()\n}", new: "\tt.hold.End()\n\tt.hold.EndSmall()\n}", tests: []string{"./fs", "-run=Model"}},

@@ -43,3 +43,20 @@ func TestSeenInodes(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesOutliveAdmit: what a transaction copied to change it is still so when it commits, which is after Admit.
+func TestCopiesOutliveAdmit(t *testing.T) {
+	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
+	dbytes.Poison = true
+	s := newSystem(t)
+	x := s.Begin()
+	c := x.Copy(x.ReadBlock(data, true))
+	c.Data[0] = 1
+	if !x.Admit() {
+		t.Fatal("not admitted")
+	}
+	if c.Data[0] != 1 || c.Data[1] != 0 {
+		t.Errorf("it is spoiled: %x...", c.Data[:2])
+	}
+	x.Abort()
+}
