@@ -18,7 +18,6 @@ import (
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/replay"
 )
 
@@ -66,8 +65,7 @@ func newVolume(t testing.TB, o fs.Options) *fs.FS {
 // Random operations do to the verified file system what they do to the model,
 // also when the volume is closed and opened in between.
 func TestModel(t *testing.T) {
-	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison) // memory that may be used again is spoiled
-	dbytes.Poison = true
+	poison(t)
 	clock := fstest.NewClock()
 	s := seed(t)
 	d := disk.NewMem(100000)

@@ -17,8 +17,7 @@ import (
 // all the while, while they are in the log, on their way home, and read again, each block that is read is one that was written there; and
 // when the volume is closed, none is in use any more. Memory that may be used again is spoiled.
 func TestWriteMemory(t *testing.T) {
-	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
-	dbytes.Poison = true
+	poison(t)
 	before := dbytes.WritesHeld()
 	d := disk.NewMem(20000)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
@@ -111,4 +110,13 @@ func mark(b []byte, at, x uint64) {
 func marked(b []byte, at uint64) bool {
 	want := bytes.Repeat(b[:16], len(b)/16)
 	return bytes.Equal(b, want) && (binary.LittleEndian.Uint64(b) == at || bytes.Equal(b, make([]byte, len(b))))
+}
+
+// poison has memory that may be used again spoiled up to the end of the test. With the race detector it is anyway, and nothing is written,
+// which that would find.
+func poison(t *testing.T) {
+	if !dbytes.Poison {
+		dbytes.Poison = true
+		t.Cleanup(func() { dbytes.Poison = false })
+	}
 }

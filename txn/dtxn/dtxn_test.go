@@ -70,8 +70,7 @@ func inodeAt(i uint64) (blkno, off uint64) { return inodeTab + i/16, i % 16 * 20
 // TestDeclarations compares random transactions, one at a time, with the
 // contract in txn.s.dfy: a plain map from objects to values, restored on abort.
 func TestDeclarations(t *testing.T) {
-	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
-	dbytes.Poison = true
+	poison(t)
 	r := seeded(t)(0)
 	s := newSystem(t)
 	type obj struct {

@@ -10,8 +10,7 @@ import (
 // TestSeenInodes: an inode that a transaction has read is the caller's, also when that is over and others read more, unless he says that
 // he has seen it.
 func TestSeenInodes(t *testing.T) {
-	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
-	dbytes.Poison = true
+	poison(t)
 	s := newSystem(t)
 	read := func(seen bool, n int) (all []*dbytes.Bytes) {
 		must(t, s.Run(false, true, func(x *Txn) error {
@@ -46,8 +45,7 @@ func TestSeenInodes(t *testing.T) {
 
 // TestCopiesOutliveAdmit: what a transaction copied to change it is still so when it commits, which is after Admit.
 func TestCopiesOutliveAdmit(t *testing.T) {
-	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
-	dbytes.Poison = true
+	poison(t)
 	s := newSystem(t)
 	x := s.Begin()
 	c := x.Copy(x.ReadBlock(data, true))
@@ -59,4 +57,13 @@ func TestCopiesOutliveAdmit(t *testing.T) {
 		t.Errorf("it is spoiled: %x...", c.Data[:2])
 	}
 	x.Abort()
+}
+
+// poison has memory that may be used again spoiled up to the end of the test. With the race detector it is anyway, and nothing is written,
+// which that would find.
+func poison(t *testing.T) {
+	if !dbytes.Poison {
+		dbytes.Poison = true
+		t.Cleanup(func() { dbytes.Poison = false })
+	}
 }
