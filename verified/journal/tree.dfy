@@ -83,8 +83,16 @@ module TreeModel {
     ensures PagesAt(t, first, Fuzzy(poss, PlaceOf(first, p, b), 1), pg, r)
   {
     var q := Fuzzy(poss, PlaceOf(first, p, b), 1);
-    forall x | 0 <= x < t.np ensures Sits(first, q, x, PageCode(t, pg, r, x), pg[x]) { assert Sits(first, poss, x, PageCode(t, pg, r, x), pg[x]); }
+    forall x | 0 <= x < t.np ensures Sits(first, q, x, PageCode(t, pg, r, x), pg[x])
+    {
+      assert Sits(first, poss, x, PageCode(t, pg, r, x), pg[x]);
+      if x != p { PlacesApart(first, x, pg[x], p, b); }
+    }
   }
+  lemma PlacesApart(first: int, x: int, bx: BV, p: int, b: BV)
+    requires x != p && |bx| == 4096 && |b| == 4096
+    ensures PlaceOf(first, x, bx) != PlaceOf(first, p, b)
+  { }
   // ... and nothing more is possible where they lie
   lemma PagesLess(t: TreeGeo, first: int, poss: Poss, poss2: Poss, pg: seq<BV>, r: CV)
     requires PagesAt(t, first, poss, pg, r) && |poss2| == |poss| && forall x :: 0 <= x < |poss| && first <= x < first + 2 * t.np ==> poss2[x] <= poss[x]
