@@ -52,7 +52,7 @@ type waiter struct {
 type Owner struct {
 	some  lockorder.Held[lockorder.Objects] // while it holds any
 	held  []holding
-	index map[uint64]int // positions in held, when it is long
+	index map[uint64]int // positions of the first in held, when many were asked for again
 	wait  waiter
 	wants holding // what it waits for
 }
@@ -64,8 +64,8 @@ type holding struct {
 	excl bool
 }
 
-// indexFrom is the number of holdings from which on a map finds them.
-const indexFrom = 12
+// recent is the number of holdings, of the last, that are looked through; a map finds the others.
+const recent = 12
 
 // NewTable returns a table in which nothing is held.
 func NewTable() *Table { return &Table{} }
@@ -78,15 +78,28 @@ func NewOwner() *Owner {
 // Len is the number of locks held.
 func (o *Owner) Len() int { return len(o.held) }
 
-// find returns o's holding of key k, or nil.
-func (o *Owner) find(k uint64) *holding {
-	if len(o.held) < indexFrom {
-		for i := range o.held {
-			if o.held[i].key == k {
-				return &o.held[i]
-			}
+// recently returns o's holding of key k if it is of the last, or nil.
+func (o *Owner) recently(k uint64) *holding {
+	for i := len(o.held) - 1; i >= max(0, len(o.held)-recent); i-- {
+		if o.held[i].key == k {
+			return &o.held[i]
 		}
+	}
+	return nil
+}
+
+// before returns o's holding of key k if it is not of the last, or nil. Those that are new since it was called last go into the map: who
+// locks many objects, each of them once, has none.
+func (o *Owner) before(k uint64) *holding {
+	n := len(o.held) - recent
+	if n <= 0 {
 		return nil
+	}
+	if o.index == nil {
+		o.index = make(map[uint64]int, n)
+	}
+	for i := len(o.index); i < n; i++ {
+		o.index[o.held[i].key] = i
 	}
 	if i, ok := o.index[k]; ok {
 		return &o.held[i]
@@ -99,17 +112,6 @@ func (o *Owner) add(h holding) {
 		o.some.Take()
 	}
 	o.held = append(o.held, h)
-	switch n := len(o.held); {
-	case n == indexFrom:
-		if o.index == nil {
-			o.index = make(map[uint64]int, 4*indexFrom)
-		}
-		for i := range o.held {
-			o.index[o.held[i].key] = i
-		}
-	case n > indexFrom:
-		o.index[h.key] = n - 1
-	}
 }
 
 // at returns the shard and bucket of key k. A transaction that locks neighbours
@@ -133,7 +135,7 @@ func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok, queued bool, seen
 	if lockorder.On && wait {
 		o.mayWait(k)
 	}
-	h := o.find(k)
+	h := o.recently(k)
 	if h != nil && (h.excl || !excl) {
 		return true, false, h.seen
 	}
@@ -144,7 +146,13 @@ func (t *Table) Lock(o *Owner, k uint64, excl, wait bool) (ok, queued bool, seen
 	for l != nil && l.key != k {
 		l = l.next
 	}
+	if l != nil && h == nil { // perhaps it is o's
+		h = o.before(k)
+	}
 	switch {
+	case h != nil && (h.excl || !excl):
+		s.mu.Unlock()
+		return true, false, h.seen
 	case h != nil: // from shared to exclusive: only if alone
 		ok = l.shared == 1
 		if ok {
@@ -252,9 +260,7 @@ func (t *Table) Release(o *Owner, n uint64) {
 	if lockorder.On && len(o.held) > 0 {
 		o.some.Drop()
 	}
-	if len(o.held) >= indexFrom {
-		clear(o.index)
-	}
+	clear(o.index)
 	if cap(o.held) > 4096 { // do not keep what one large transaction needed
 		o.held, o.index = nil, nil
 	}
