@@ -110,12 +110,39 @@ type Entry struct {
 	Attr   *Attr  // READDIRPLUS only; nil: there is no handle either
 }
 
+// Limit is how much is asked of a listing.
+type Limit struct {
+	Bytes int                   // at most so many,
+	Size  func(nameLen int) int // of which an entry takes so many
+	// Beyond the first entry, if DirSize is not nil, at most DirBytes as well, of which an entry takes DirSize: READDIRPLUS's
+	// dircount (RFC 1813, 3.3.17).
+	DirBytes int
+	DirSize  func(nameLen int) int
+
+	some bool // taken
+}
+
+// Take tells whether one more entry is within l, which is what is left then.
+func (l *Limit) Take(nameLen int) bool {
+	left, dirLeft := l.Bytes-l.Size(nameLen), 0
+	if l.DirSize != nil {
+		dirLeft = l.DirBytes - l.DirSize(nameLen)
+	}
+	if left < 0 || dirLeft < 0 && l.some {
+		return false
+	}
+	l.Bytes, l.DirBytes, l.some = left, dirLeft, true
+	return true
+}
+
 // Listing is a page of a directory.
 type Listing struct {
 	Dir     *Attr
 	Entries []Entry
 	EOF     bool
 	Verf    uint64 // cookie verifier
+
+	page *page // the memory of the entries; nil: the garbage collector's
 }
 
 // Stat are the dynamic numbers of a volume (FSSTAT), in bytes and files.
@@ -221,12 +248,9 @@ type FileSystem interface {
 	Rmdir(c *Cred, dir Handle, name []byte) (WCC, error)
 	Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []byte) (fromWCC, toWCC WCC, err error)
 	Link(c *Cred, file, dir Handle, name []byte) (a *Attr, w WCC, err error)
-	// Readdir lists a directory from after cookie (0 = start). size returns the
-	// encoded size of an entry in bytes; the listing stops before the sum
-	// exceeds maxBytes. ErrTooSmall: not even the first entry fits, or maxBytes
-	// is below 0. With plus, entries have handles and attributes if c may search
-	// the directory.
-	Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error)
+	// Readdir lists a directory from after cookie (0 = start), as far as lim goes. ErrTooSmall: not even the first entry fits, or lim.Bytes
+	// is below 0. With plus, entries have handles and attributes if c may search the directory.
+	Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, lim Limit) (Listing, error)
 	Fsstat(h Handle) (Stat, *Attr, error)
 	Fsinfo(h Handle) (Info, *Attr, error)
 	Pathconf(h Handle) (Pathconf, *Attr, error)

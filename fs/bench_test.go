@@ -59,7 +59,7 @@ func BenchmarkReaddirplus(b *testing.B) {
 	var cookie, verf uint64
 	b.ReportAllocs()
 	for n := 0; n < b.N; {
-		l, err := v.Readdir(root, v.Root(), cookie, verf, true, page, size)
+		l, err := v.Readdir(root, v.Root(), cookie, verf, true, Limit{Bytes: page, Size: size})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -156,7 +156,7 @@ func TestDamagedDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.v.Readdir(root, dir, 0, 0, false, 4096, func(n int) int { return n + 24 }); err != fs.ErrIO {
+	if _, err := x.v.Readdir(root, dir, 0, 0, false, fs.Limit{Bytes: 4096, Size: func(n int) int { return n + 24 }}); err != fs.ErrIO {
 		t.Errorf("listing it: %v", err)
 	}
 	if _, err := x.v.Create(root, dir, []byte("more"), fs.Guarded, nil, 0); err != fs.ErrIO {

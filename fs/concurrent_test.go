@@ -94,7 +94,7 @@ func TestConcurrentTree(t *testing.T) {
 						_, _, err = v.Link(root, n.Handle, e, b)
 					}
 				case 8:
-					_, err = v.Readdir(root, d, 0, 0, true, 1000, func(n int) int { return n + 24 })
+					_, err = v.Readdir(root, d, 0, 0, true, fs.Limit{Bytes: 1000, Size: func(n int) int { return n + 24 }})
 				}
 				if errors.Is(err, fs.ErrIO) || errors.Is(err, fs.ErrServerFault) || errors.Is(err, fs.ErrNoSpc) || errors.Is(err, fs.ErrROFS) {
 					t.Error(err)
@@ -116,7 +116,7 @@ func checkTree(t testing.TB, v *fs.FS) {
 		if depth > 10000 {
 			t.Fatal("a cycle")
 		}
-		l, err := v.Readdir(root, d, 0, 0, true, 1<<20, func(n int) int { return n + 24 })
+		l, err := v.Readdir(root, d, 0, 0, true, fs.Limit{Bytes: 1 << 20, Size: func(n int) int { return n + 24 }})
 		if err != nil || !l.EOF {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func TestAnyCookie(t *testing.T) {
 		cookies = append(cookies, rand.Uint64()>>rand.Intn(64))
 	}
 	for _, c := range cookies {
-		l, err := v.Readdir(root, v.Root(), c, 0, false, 1000, size)
+		l, err := v.Readdir(root, v.Root(), c, 0, false, Limit{Bytes: 1000, Size: size})
 		want(t, err, 0)
 		if len(l.Entries) == 0 && !l.EOF {
 			t.Fatalf("cookie %d: nothing, and not the end", c)

@@ -52,7 +52,7 @@ func tree(t testing.TB, v *fs.FS, dir string) string {
 	walk = func(path string, h fs.Handle) {
 		var cookie uint64
 		for eof := false; !eof; {
-			l, err := v.Readdir(root, h, cookie, 0, true, 4000, size)
+			l, err := v.Readdir(root, h, cookie, 0, true, fs.Limit{Bytes: 4000, Size: size})
 			if err != nil {
 				t.Fatalf("%s: %v", path, err)
 			}

@@ -172,7 +172,7 @@ func exercise(r *rand.Rand, v *fs.FS) {
 		dir := dirs[i]
 		var cookie uint64
 		for page := 0; page < 20; page++ {
-			l, err := v.Readdir(root, dir, cookie, 0, true, 4096, size)
+			l, err := v.Readdir(root, dir, cookie, 0, true, fs.Limit{Bytes: 4096, Size: size})
 			if err != nil {
 				break
 			}
@@ -241,7 +241,7 @@ func TestImpossibleSize(t *testing.T) {
 	binary.LittleEndian.PutUint64(b[n.Handle.Ino%16*256+32:], 1<<63)
 	tamper(t, d, map[uint64][]byte{a: b})
 	v = open(t, d, fs.Options{Log: slog.New(slog.DiscardHandler)})
-	if _, err := v.Readdir(root, n.Handle, 0, 0, false, 4096, func(n int) int { return n + 24 }); err != fs.ErrIO {
+	if _, err := v.Readdir(root, n.Handle, 0, 0, false, fs.Limit{Bytes: 4096, Size: func(n int) int { return n + 24 }}); err != fs.ErrIO {
 		t.Errorf("listing it: %v", err)
 	}
 	v.Close() // it is read-only now, and may say so

@@ -1,10 +1,6 @@
 package fs
 
-import (
-	"tansy/internal/extern/ddir"
-	"tansy/internal/gen/lookupops"
-	"tansy/internal/gen/readdirops"
-)
+import "tansy/internal/gen/lookupops"
 
 // node makes the result of an operation that finds or makes a file.
 func node(c *call, dir Handle, err error) (Node, error) {
@@ -135,49 +131,4 @@ func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) 
 		return
 	})
 	return c.attr(file.Ino), c.wcc(dir.Ino), err
-}
-
-// Readdir implements FileSystem.
-func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (Listing, error) {
-	vc := cred(new(vcred), who)
-	var c call
-	var l *ddir.List
-	var eof bool
-	p, list := uint32(procReaddir), readdirops.Companion_Default___.Readdir
-	if plus {
-		p, list = procReaddirplus, readdirops.Companion_Default___.Readdirplus
-	}
-	defer func() {
-		if l != nil {
-			l.Recycle()
-		}
-	}()
-	err := v.run(&c, p, func(t *txn) (st uint32) {
-		if l != nil {
-			l.Recycle()
-		}
-		l = ddir.New(maxBytes, size)
-		st, eof, c.File = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, l)
-		return st
-	})
-	r := Listing{Dir: c.attr(dir.Ino)}
-	if err != nil {
-		return r, err
-	}
-	r.EOF = eof
-	r.Entries = make([]Entry, len(l.Entries))
-	var attrs []Attr // in one piece
-	if plus {
-		attrs = make([]Attr, len(l.Entries))
-	}
-	var ip buf
-	for i, e := range l.Entries {
-		r.Entries[i] = Entry{Ino: e.Ino, Name: e.Name, Cookie: e.Cookie}
-		if e.Attr != nil {
-			ip.Data = e.Attr
-			attrs[i] = attributes(e.Ino, &ip)
-			r.Entries[i].Attr, r.Entries[i].Handle = &attrs[i], Handle{e.Ino, attrs[i].Gen}
-		}
-	}
-	return r, nil
 }

@@ -60,7 +60,7 @@ func TestSmoke(t *testing.T) {
 	if err != nil || !eof || string(got) != string(data) || a.Size != 100005 {
 		t.Fatal(err, eof, len(got), a)
 	}
-	l, err := v.Readdir(root, v.Root(), 0, 0, true, 10000, func(n int) int { return n + 20 })
+	l, err := v.Readdir(root, v.Root(), 0, 0, true, Limit{Bytes: 10000, Size: func(n int) int { return n + 20 }})
 	if err != nil || len(l.Entries) != 3 || !l.EOF {
 		t.Fatal(l, err)
 	}

@@ -64,7 +64,7 @@ func read(t testing.TB, v *FS, h Handle, off uint64, n uint32) string {
 
 func names(t testing.TB, v *FS, dir Handle) (s []string) {
 	t.Helper()
-	l, err := v.Readdir(root, dir, 0, 0, false, 1<<20, func(n int) int { return n + 24 })
+	l, err := v.Readdir(root, dir, 0, 0, false, Limit{Bytes: 1 << 20, Size: func(n int) int { return n + 24 }})
 	want(t, err, 0)
 	if !l.EOF {
 		t.Fatal("listing is not complete")
@@ -493,7 +493,7 @@ func TestReaddirPages(t *testing.T) {
 	seen := map[string]int{}
 	var cookie uint64
 	for page := 0; ; page++ {
-		l, err := v.Readdir(root, d, cookie, 0, page%2 == 0, 500, func(n int) int { return n + 24 })
+		l, err := v.Readdir(root, d, cookie, 0, page%2 == 0, Limit{Bytes: 500, Size: func(n int) int { return n + 24 }})
 		want(t, err, 0)
 		for _, e := range l.Entries {
 			seen[string(e.Name)]++
@@ -514,18 +514,18 @@ func TestReaddirPages(t *testing.T) {
 			t.Fatal(n, k)
 		}
 	}
-	_, err := v.Readdir(root, d, 0, 0, false, 10, func(n int) int { return n + 24 })
+	_, err := v.Readdir(root, d, 0, 0, false, Limit{Bytes: 10, Size: func(n int) int { return n + 24 }})
 	want(t, err, ErrTooSmall)
 	for _, plus := range []bool{false, true} { // behind the last entry
-		_, err = v.Readdir(root, d, cookie, 0, plus, -1, func(n int) int { return n + 24 })
+		_, err = v.Readdir(root, d, cookie, 0, plus, Limit{Bytes: -1, Size: func(n int) int { return n + 24 }})
 		want(t, err, ErrTooSmall)
-		l, err := v.Readdir(root, d, cookie, 0, plus, 0, func(n int) int { return n + 24 })
+		l, err := v.Readdir(root, d, cookie, 0, plus, Limit{Bytes: 0, Size: func(n int) int { return n + 24 }})
 		want(t, err, 0)
 		if len(l.Entries) > 0 || !l.EOF {
 			t.Errorf("%d entries, eof %v", len(l.Entries), l.EOF)
 		}
 	}
-	_, err = v.Readdir(root, d, 1, 99, false, 1000, func(n int) int { return n + 24 })
+	_, err = v.Readdir(root, d, 1, 99, false, Limit{Bytes: 1000, Size: func(n int) int { return n + 24 }})
 	want(t, err, ErrBadCookie)
 }
 

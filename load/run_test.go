@@ -39,7 +39,7 @@ func serve(t *testing.T, f fs.FileSystem) (addr string) {
 // entries are the names in the root.
 func entries(t *testing.T, m fs.FileSystem) (names []string) {
 	t.Helper()
-	l, err := m.Readdir(&fs.Cred{}, m.Root(), 0, 0, false, 1<<20, func(int) int { return 1 })
+	l, err := m.Readdir(&fs.Cred{}, m.Root(), 0, 0, false, fs.Limit{Bytes: 1 << 20, Size: func(int) int { return 1 }})
 	if err != nil {
 		t.Fatal(err)
 	}

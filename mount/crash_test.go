@@ -257,7 +257,7 @@ func TestOldFolder(t *testing.T) {
 		if a, err := v.Getattr(v.Root()); err != nil || a.Mtime != before.Mtime {
 			t.Errorf("%s: the root's mtime became %v, %v", c.name, a.Mtime, err)
 		}
-		l, err := v.Readdir(superuser, folder.Handle, 0, 0, false, 10000, func(int) int { return 1 })
+		l, err := v.Readdir(superuser, folder.Handle, 0, 0, false, fs.Limit{Bytes: 10000, Size: func(int) int { return 1 }})
 		if c.left == 0 {
 			if err != fs.ErrStale {
 				t.Errorf("%s: the folder is still there: %v", c.name, err)

@@ -51,7 +51,7 @@ func removeOldFolder(v Volume, log *slog.Logger) error {
 
 func emptyOldFolder(v Volume, folder fs.Handle) (removed int, left bool, err error) {
 	for cookie := uint64(0); ; {
-		l, err := v.Readdir(superuser, folder, cookie, 0, true, fs.MaxListing, func(int) int { return 1 << 9 })
+		l, err := v.Readdir(superuser, folder, cookie, 0, true, fs.Limit{Bytes: fs.MaxListing, Size: func(int) int { return 1 << 9 }})
 		if err != nil {
 			return removed, left, err
 		}

@@ -52,7 +52,7 @@ func (f *fileSystem) list(in *fuse.ReadIn, size func(int) int, add func(*fs.Entr
 	}
 	added, cookie := false, in.Offset
 	for !added {
-		l, err := f.volume.Readdir(superuser, dir, cookie, 0, true, int(in.Size), size)
+		l, err := f.volume.Readdir(superuser, dir, cookie, 0, true, fs.Limit{Bytes: int(in.Size), Size: size})
 		if err != nil {
 			return status(err)
 		}

@@ -32,7 +32,7 @@ func getReaddir(d *oncrpc.Decoder) readdirArgs {
 }
 
 func (s *Service) readdir(c call, a readdirArgs) (fs.Listing, error) {
-	return s.list(c, a, entrySize, false)
+	return s.list(c, a, fs.Limit{Size: entrySize}, false)
 }
 
 type readdirplusArgs struct {
@@ -47,33 +47,18 @@ func getReaddirplus(d *oncrpc.Decoder) (a readdirplusArgs) {
 }
 
 func (s *Service) readdirplus(c call, a readdirplusArgs) (fs.Listing, error) {
-	l, err := s.list(c, a.readdirArgs, entryPlusSize, true)
-	if err == nil {
-		trim(&l, int(min(a.dirCount, maxListing)))
-	}
-	return l, err
+	return s.list(c, a.readdirArgs, fs.Limit{Size: entryPlusSize, DirBytes: int(min(a.dirCount, maxListing)), DirSize: entrySize}, true)
 }
 
 // list fetches entries for a result of at most a.count bytes; of those it needs
 // sizeListing even without entries.
-func (s *Service) list(c call, a readdirArgs, size func(nameLen int) int, plus bool) (l fs.Listing, err error) {
+func (s *Service) list(c call, a readdirArgs, lim fs.Limit, plus bool) (l fs.Listing, err error) {
 	dir, err := s.file(c, a.dir)
 	if err != nil {
 		return l, err
 	}
-	return s.fs.Readdir(c.cred, dir, a.cookie, a.verf, plus, int(min(a.count, maxListing))-sizeListing, size)
-}
-
-// trim cuts a listing to dirCount bytes of names and cookies, but leaves one
-// entry, so that the client gets on.
-func trim(l *fs.Listing, dirCount int) {
-	for i, e := range l.Entries {
-		dirCount -= entrySize(len(e.Name))
-		if dirCount < 0 && i > 0 {
-			l.Entries, l.EOF = l.Entries[:i], false
-			return
-		}
-	}
+	lim.Bytes = int(min(a.count, maxListing)) - sizeListing
+	return s.fs.Readdir(c.cred, dir, a.cookie, a.verf, plus, lim)
 }
 
 func (s *Service) putReaddir(c call, l fs.Listing, err error) {
@@ -111,4 +96,5 @@ func (s *Service) putListing(c call, l *fs.Listing, plus bool, err error) {
 	}
 	e.Bool(false)
 	e.Bool(l.EOF)
+	l.Recycle()
 }

@@ -87,7 +87,7 @@ func names(t *testing.T, d disk.Disk) (found []string) {
 		t.Fatal(err)
 	}
 	defer v.Close()
-	l, err := v.Readdir(&fs.Cred{}, v.Root(), 0, 0, false, 1<<20, func(n int) int { return n })
+	l, err := v.Readdir(&fs.Cred{}, v.Root(), 0, 0, false, fs.Limit{Bytes: 1 << 20, Size: func(n int) int { return n }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -386,7 +386,7 @@ func TestExportsConfined(t *testing.T) {
 		t.Error(".. in the export of the root is not what it should be")
 	}
 	for c, want := range map[*nfsclient.Client]bool{in: false, all: true} {
-		list, err := c.Readdir(root, at["/a"], 0, 0, true, 8192, nil)
+		list, err := c.Readdir(root, at["/a"], 0, 0, true, fs.Limit{Bytes: 8192})
 		is(t, "READDIRPLUS", err, nil)
 		for _, e := range list.Entries {
 			if got := e.Attr != nil; got != (want || string(e.Name) != "..") {

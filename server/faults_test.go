@@ -85,7 +85,7 @@ func TestTruncatedArguments(t *testing.T) {
 			wantGarbage(t, fmt.Sprintf("procedure %d with %d of %d bytes", proc, n, full.Len()), err)
 		}
 	}
-	if l, err := m.Readdir(root, m.Root(), 0, 0, false, 1000, func(int) int { return 1 }); err != nil || len(l.Entries) != 2 {
+	if l, err := m.Readdir(root, m.Root(), 0, 0, false, fs.Limit{Bytes: 1000, Size: func(int) int { return 1 }}); err != nil || len(l.Entries) != 2 {
 		t.Errorf("truncated calls were carried out: %v", l)
 	}
 }

@@ -184,7 +184,7 @@ func withHandles(t *testing.T, dial func() net.Conn, b []byte) []byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	l, err := c.Readdir(root, c.Root(), 0, 0, true, 8192, nil)
+	l, err := c.Readdir(root, c.Root(), 0, 0, true, fs.Limit{Bytes: 8192})
 	if err != nil {
 		t.Fatal(err)
 	}

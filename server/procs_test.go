@@ -207,7 +207,7 @@ func TestProcedures(t *testing.T) {
 	wantErr(t, "GETATTR of what was removed", err, fs.ErrStale)
 
 	for _, plus := range []bool{false, true} {
-		l, err := c.Readdir(root, d.Handle, 0, 0, plus, 8192, nil)
+		l, err := c.Readdir(root, d.Handle, 0, 0, plus, fs.Limit{Bytes: 8192})
 		wantErr(t, "READDIR", err, nil)
 		if len(l.Entries) != 6 || !l.EOF || l.Dir == nil {
 			t.Errorf("READDIR: %+v", l)
@@ -217,7 +217,7 @@ func TestProcedures(t *testing.T) {
 				t.Errorf("READDIR: %+v", x)
 			}
 		}
-		l, err = c.Readdir(root, d.Handle, 0, 0, plus, 20, nil)
+		l, err = c.Readdir(root, d.Handle, 0, 0, plus, fs.Limit{Bytes: 20})
 		wantErr(t, "READDIR with room for 20 bytes", err, fs.ErrTooSmall)
 		if l.Dir == nil {
 			t.Error("failed READDIR without attributes")
@@ -370,7 +370,7 @@ func TestListing(t *testing.T) {
 			}
 		}
 	}
-	l, err := c.Readdir(root, r, 2, 77, false, 4096, nil)
+	l, err := c.Readdir(root, r, 2, 77, false, fs.Limit{Bytes: 4096})
 	wantErr(t, "READDIR with a strange verifier", err, fs.ErrBadCookie)
 	_ = l
 }

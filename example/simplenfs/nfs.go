@@ -136,13 +136,13 @@ func (v *Volume) Lookup(_ *fs.Cred, dir fs.Handle, name []byte) (n fs.Node, err 
 }
 
 // Readdir implements fs.FileSystem.
-func (v *Volume) Readdir(_ *fs.Cred, dir fs.Handle, cookie, _ uint64, _ bool, maxBytes int, size func(nameLen int) int) (fs.Listing, error) {
+func (v *Volume) Readdir(_ *fs.Cred, dir fs.Handle, cookie, _ uint64, _ bool, lim fs.Limit) (fs.Listing, error) {
 	if dir.Ino != root {
 		return fs.Listing{}, fs.ErrNotDir
 	}
 	l := fs.Listing{Dir: &rootAttr, Entries: entries[min(cookie, uint64(len(entries))):], EOF: true}
 	for i, e := range l.Entries {
-		if maxBytes -= size(len(e.Name)); maxBytes < 0 {
+		if !lim.Take(len(e.Name)) {
 			l.Entries, l.EOF = l.Entries[:i], false
 			break
 		}

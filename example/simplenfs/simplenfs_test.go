@@ -186,11 +186,11 @@ func TestProcedures(t *testing.T) {
 	if w, err := c.Commit(h, 0, 0); err != nil || w.After.Size != 5 {
 		t.Errorf("COMMIT: %v, %v", w.After, err)
 	}
-	l, err := c.Readdir(nil, c.Root(), 0, 0, false, 4096, nil)
+	l, err := c.Readdir(nil, c.Root(), 0, 0, false, fs.Limit{Bytes: 4096})
 	if err != nil || len(l.Entries) != 2+files || !l.EOF || string(l.Entries[5].Name) != "file3" || l.Entries[5].Ino != h.Ino {
 		t.Errorf("READDIR: %+v, %v", l, err)
 	}
-	page, err := c.Readdir(nil, c.Root(), l.Entries[9].Cookie, 0, true, 300, nil)
+	page, err := c.Readdir(nil, c.Root(), l.Entries[9].Cookie, 0, true, fs.Limit{Bytes: 300})
 	if err != nil || page.EOF || len(page.Entries) == 0 || string(page.Entries[0].Name) != string(l.Entries[10].Name) {
 		t.Errorf("READDIRPLUS: %+v, %v", page, err)
 	}
@@ -208,7 +208,7 @@ func TestProcedures(t *testing.T) {
 		"LOOKUP in a file":                       {second(c.Lookup(nil, h, []byte("file1"))), fs.ErrNotDir},
 		"SETATTR of the directory":               {second(c.Setattr(nil, c.Root(), &fs.SetAttr{Size: &size}, nil)), fs.ErrIsDir},
 		"SETATTR of a mode":                      {second(c.Setattr(nil, h, &fs.SetAttr{Size: &size, Mode: new(uint32)}, nil)), fs.ErrNotSupp},
-		"READDIR of a page too small for a name": {second(c.Readdir(nil, c.Root(), 0, 0, false, 1, nil)), fs.ErrTooSmall},
+		"READDIR of a page too small for a name": {second(c.Readdir(nil, c.Root(), 0, 0, false, fs.Limit{Bytes: 1})), fs.ErrTooSmall},
 	} {
 		if x.got != x.want {
 			t.Errorf("%s: %v, not %v", what, x.got, x.want)

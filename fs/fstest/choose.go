@@ -48,7 +48,7 @@ func (c *Comparer) dir() (int, pair) {
 func (c *Comparer) entry(of fs.Type) (int, pair, []byte) {
 	for try := 0; try < 10 && c.rnd.Intn(4) > 0; try++ {
 		i, o := c.obj()
-		l, err := c.a.Readdir(&fs.Cred{}, o.a, 2, 0, true, 1<<20, func(n int) int { return n })
+		l, err := c.a.Readdir(&fs.Cred{}, o.a, 2, 0, true, fs.Limit{Bytes: 1 << 20, Size: func(n int) int { return n }})
 		if err != nil {
 			continue
 		}

@@ -15,8 +15,12 @@ func (c *Comparer) list(cred *fs.Cred, i int) error {
 	plus := c.rnd.Intn(2) == 0
 	size := func(n int) int { return 160 + n }
 	c.note("list %d plus %v as %v", i, plus, *cred)
-	x, errA := listAll(c.a, cred, o.a, plus, 1<<20, size)
-	y, errB := listAll(c.b, cred, o.b, plus, 600+c.rnd.Intn(2000), size)
+	small := fs.Limit{Bytes: 600 + c.rnd.Intn(2000), Size: size}
+	if plus && c.rnd.Intn(2) == 0 {
+		small.DirBytes, small.DirSize = c.rnd.Intn(300), func(n int) int { return 24 + n }
+	}
+	x, errA := listAll(c.a, cred, o.a, plus, fs.Limit{Bytes: 1 << 20, Size: size})
+	y, errB := listAll(c.b, cred, o.b, plus, small)
 	if errA != nil || errB != nil {
 		return sameErr(errA, errB)
 	}
@@ -57,8 +61,8 @@ func (c *Comparer) oddList(cred *fs.Cred, i int) error {
 	cookie, verf, plus, maxBytes := uint64(c.rnd.Intn(3)), uint64(c.rnd.Intn(2)), c.rnd.Intn(2) == 0, []int{-1, 0, 10, 4096}[c.rnd.Intn(4)]
 	c.note("list %d from cookie %d, verifier %d, %d bytes, plus %v, as %v", i, cookie, verf, maxBytes, plus, *cred)
 	size := func(n int) int { return 24 + n }
-	x, errA := c.a.Readdir(cred, o.a, cookie, verf, plus, maxBytes, size)
-	y, errB := c.b.Readdir(cred, o.b, cookie, verf, plus, maxBytes, size)
+	x, errA := c.a.Readdir(cred, o.a, cookie, verf, plus, fs.Limit{Bytes: maxBytes, Size: size})
+	y, errB := c.b.Readdir(cred, o.b, cookie, verf, plus, fs.Limit{Bytes: maxBytes, Size: size})
 	if err := first(sameErr(errA, errB), c.sameAttr(x.Dir, y.Dir)); err != nil || errA != nil {
 		return err
 	}
@@ -72,15 +76,22 @@ func (c *Comparer) oddList(cred *fs.Cred, i int) error {
 }
 
 // listAll reads a directory page by page and checks that it makes progress.
-func listAll(f fs.FileSystem, cred *fs.Cred, dir fs.Handle, plus bool, maxBytes int, size func(int) int) (all []fs.Entry, err error) {
+func listAll(f fs.FileSystem, cred *fs.Cred, dir fs.Handle, plus bool, lim fs.Limit) (all []fs.Entry, err error) {
 	cookie, verf := uint64(0), uint64(0)
 	seen := map[string]bool{}
 	for {
-		l, err := f.Readdir(cred, dir, cookie, verf, plus, maxBytes, size)
+		l, err := f.Readdir(cred, dir, cookie, verf, plus, lim)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range l.Entries {
+		names := 0
+		for i, e := range l.Entries {
+			if lim.DirSize != nil {
+				names += lim.DirSize(len(e.Name))
+				if i > 0 && names > lim.DirBytes {
+					return nil, fmt.Errorf("list: %d bytes of names within %d", names, lim.DirBytes)
+				}
+			}
 			if seen[string(e.Name)] {
 				return nil, fmt.Errorf("list: %q twice", e.Name)
 			}
@@ -135,7 +146,7 @@ func (c *Comparer) CompareTrees() error {
 			if err := c.list(root, i); err != nil {
 				return err
 			}
-			names, err := listAll(c.a, root, o.a, false, 1<<20, func(int) int { return 1 })
+			names, err := listAll(c.a, root, o.a, false, fs.Limit{Bytes: 1 << 20, Size: func(int) int { return 1 }})
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 )
 
 // Readdir implements fs.FileSystem.
-func (m *Model) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (fs.Listing, error) {
+func (m *Model) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, a, err := m.dir(dir)
@@ -17,7 +17,7 @@ func (m *Model) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus boo
 		err = fs.ErrAcces
 	case cookie != 0 && verf != 0:
 		err = fs.ErrBadCookie
-	case maxBytes < 0:
+	case lim.Bytes < 0:
 		err = fs.ErrTooSmall
 	}
 	l := fs.Listing{Dir: a}
@@ -25,10 +25,9 @@ func (m *Model) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus boo
 		return l, err
 	}
 	plus = plus && may(c, d, mayExec)
-	used := 0
 	// put adds an entry and tells if it fitted.
 	put := func(name string, n *inode, cookie uint64) bool {
-		if used += size(len(name)); used > maxBytes {
+		if !lim.Take(len(name)) {
 			return false
 		}
 		e := fs.Entry{Ino: n.attr.Ino, Name: []byte(name), Cookie: cookie}

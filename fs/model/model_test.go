@@ -147,7 +147,7 @@ func TestListing(t *testing.T) {
 	size := func(n int) int { return 24 + n }
 	seen := map[string]int{}
 	for cookie, eof := uint64(0), false; !eof; {
-		l, err := m.Readdir(root, r, cookie, 0, true, 200, size)
+		l, err := m.Readdir(root, r, cookie, 0, true, fs.Limit{Bytes: 200, Size: size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,8 +167,8 @@ func TestListing(t *testing.T) {
 			t.Errorf("%q %d times", name, n)
 		}
 	}
-	_, err := m.Readdir(root, r, 0, 0, false, 20, size)
+	_, err := m.Readdir(root, r, 0, 0, false, fs.Limit{Bytes: 20, Size: size})
 	want(t, "too small", err, fs.ErrTooSmall)
-	_, err = m.Readdir(root, r, 1, 9, false, 200, size)
+	_, err = m.Readdir(root, r, 1, 9, false, fs.Limit{Bytes: 200, Size: size})
 	want(t, "verifier", err, fs.ErrBadCookie)
 }

@@ -90,7 +90,8 @@ func (v *dirVolume) remove(t testing.TB, d uint64, n string) bool {
 
 // list returns one page of at most room bytes after cookie.
 func (v *dirVolume) list(t testing.TB, d, cookie uint64, room int) (es []ddir.Entry, eof bool) {
-	l := ddir.New(room, func(n int) int { return n + 24 })
+	l := ddir.New()
+	l.Fill(true, func(n int) bool { room -= n + 24; return room >= 0 }, nil)
 	v.do(t, func(tx *dtxn.Txn) bool { eof = v.fs.List(tx, d, cookie, l); return true })
 	return l.Entries, eof
 }

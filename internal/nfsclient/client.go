@@ -401,11 +401,14 @@ func (c *Client) Link(cred *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr
 	return a, w, c.end(d, err)
 }
 
-// Readdir implements fs.FileSystem. An entry's size is that of the protocol; size
-// is not used.
-func (c *Client) Readdir(cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, maxBytes int, size func(nameLen int) int) (l fs.Listing, err error) {
+// Readdir implements fs.FileSystem. The sizes of entries are those of the protocol; the functions of lim are not called.
+func (c *Client) Readdir(cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (l fs.Listing, err error) {
 	const rest = 104 // bytes of the result beside its entries
-	count := uint32(rest + maxBytes)
+	count := uint32(rest + lim.Bytes)
+	dirCount := count
+	if lim.DirSize != nil {
+		dirCount = uint32(lim.DirBytes)
+	}
 	proc := uint32(nfs3.ProcReaddir)
 	if plus {
 		proc = nfs3.ProcReaddirplus
@@ -414,10 +417,10 @@ func (c *Client) Readdir(cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus
 		c.putHandle(e, dir)
 		e.Uint64(cookie)
 		e.Uint64(verf)
-		e.Uint32(count)
 		if plus {
-			e.Uint32(count)
+			e.Uint32(dirCount)
 		}
+		e.Uint32(count)
 	})
 	l.Dir = getPostOp(d)
 	if err != nil {

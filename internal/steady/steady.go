@@ -212,7 +212,7 @@ func (s *Client) verify() error {
 			return fmt.Errorf("keep%d at the end: %w", i, err)
 		}
 	}
-	list, err := s.fs.Readdir(root, s.dir, 0, 0, false, 64<<10, nil)
+	list, err := s.fs.Readdir(root, s.dir, 0, 0, false, fs.Limit{Bytes: 64 << 10})
 	if err == nil && (len(list.Entries) != 2+files || !list.EOF) {
 		err = fmt.Errorf("%d names, want %d", len(list.Entries), 2+files)
 	}

@@ -132,8 +132,8 @@ func (h home) Lookup(c *fs.Cred, dir fs.Handle, name []byte) (fs.Node, error) {
 	return h.FileSystem.Lookup(c, dir, name)
 }
 
-func (h home) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, maxBytes int, size func(int) int) (fs.Listing, error) {
-	l, err := h.FileSystem.Readdir(c, dir, cookie, verf, plus, maxBytes, size)
+func (h home) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+	l, err := h.FileSystem.Readdir(c, dir, cookie, verf, plus, lim)
 	if err == nil && dir == h.root {
 		for i := range l.Entries {
 			if e := &l.Entries[i]; string(e.Name) == ".." {
@@ -300,7 +300,7 @@ func (w *worker) step() error {
 		cookie := uint64(0)
 		for err == nil {
 			var l fs.Listing
-			l, err = w.f.Readdir(root, dir, cookie, 0, w.rnd.Intn(2) == 0, 2000, nil)
+			l, err = w.f.Readdir(root, dir, cookie, 0, w.rnd.Intn(2) == 0, fs.Limit{Bytes: 2000})
 			if err != nil || l.EOF {
 				break
 			}

@@ -40,7 +40,7 @@ func (d *desk) is(what string, err, want error) {
 func (d *desk) names(c *fs.Cred, size int) (names []string) {
 	d.t.Helper()
 	for cookie, verf := uint64(0), uint64(0); ; {
-		l, err := d.Readdir(c, d.dir, cookie, verf, true, size, func(n int) int { return n + 200 })
+		l, err := d.Readdir(c, d.dir, cookie, verf, true, fs.Limit{Bytes: size, Size: func(n int) int { return n + 200 }})
 		d.is("READDIRPLUS", err, nil)
 		for _, e := range l.Entries {
 			names = append(names, string(e.Name))

@@ -31,7 +31,7 @@ type fault struct {
 	rename  func(c *fs.Cred, f fs.Handle, fn []byte, t fs.Handle, tn []byte) (fs.WCC, fs.WCC, error)
 	link    func(c *fs.Cred, f, d fs.Handle, name []byte) (*fs.Attr, fs.WCC, error)
 	access  func(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error)
-	readdir func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error)
+	readdir func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error)
 	verf    func() uint64
 }
 
@@ -62,8 +62,8 @@ func (f fault) Link(c *fs.Cred, file, d fs.Handle, name []byte) (*fs.Attr, fs.WC
 func (f fault) Access(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) {
 	return f.access(c, h, want)
 }
-func (f fault) Readdir(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
-	return f.readdir(c, d, cookie, verf, plus, n, size)
+func (f fault) Readdir(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+	return f.readdir(c, d, cookie, verf, plus, lim)
 }
 func (f fault) Verifier() uint64 { return f.verf() }
 
@@ -181,7 +181,7 @@ var faults = []struct {
 	{"lookup/above-the-export", func(f *fault, m *model.Model) {
 		f.lookup = func(c *fs.Cred, d fs.Handle, name []byte) (fs.Node, error) {
 			if d == m.Root() && string(name) == ".." {
-				l, _ := m.Readdir(c, d, 2, 0, true, 4096, func(int) int { return 1 })
+				l, _ := m.Readdir(c, d, 2, 0, true, fs.Limit{Bytes: 4096, Size: func(int) int { return 1 }})
 				name = l.Entries[0].Name
 			}
 			return m.Lookup(c, d, name)
@@ -283,8 +283,8 @@ var faults = []struct {
 		f.access = func(c *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, error) { return m.Access(c, h, 0x3f) }
 	}},
 	{"readdir/all", func(f *fault, m *model.Model) {
-		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
-			l, err := m.Readdir(c, d, cookie, verf, plus, n, size)
+		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+			l, err := m.Readdir(c, d, cookie, verf, plus, lim)
 			if len(l.Entries) > 20 {
 				l.Entries = append(l.Entries[:10], l.Entries[11:]...)
 			}
@@ -292,14 +292,14 @@ var faults = []struct {
 		}
 	}},
 	{"readdir-scan/removed-behind", func(f *fault, m *model.Model) { // cookies that count entries
-		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
-			l, err := m.Readdir(c, d, 0, 0, plus, 1<<20, size)
+		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+			l, err := m.Readdir(c, d, 0, 0, plus, fs.Limit{Bytes: 1 << 20, Size: lim.Size})
 			for i := range l.Entries {
 				l.Entries[i].Cookie = uint64(i + 1)
 			}
 			l.Entries = l.Entries[min(int(cookie), len(l.Entries)):]
 			for i := range l.Entries {
-				if n -= size(len(l.Entries[i].Name)); n < 0 {
+				if !lim.Take(len(l.Entries[i].Name)) {
 					l.Entries, l.EOF = l.Entries[:i], false
 					break
 				}
@@ -308,8 +308,8 @@ var faults = []struct {
 		}
 	}},
 	{"readdir/fileids", func(f *fault, m *model.Model) {
-		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
-			l, err := m.Readdir(c, d, cookie, verf, plus, n, size)
+		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+			l, err := m.Readdir(c, d, cookie, verf, plus, lim)
 			for i := range l.Entries {
 				l.Entries[i].Ino++
 			}
@@ -317,13 +317,14 @@ var faults = []struct {
 		}
 	}},
 	{"readdir/no-read", func(f *fault, m *model.Model) {
-		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
-			return m.Readdir(root, d, cookie, verf, plus, n, size)
+		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+			return m.Readdir(root, d, cookie, verf, plus, lim)
 		}
 	}},
 	{"readdir/count", func(f *fault, m *model.Model) {
-		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
-			return m.Readdir(c, d, cookie, verf, plus, n+100, size)
+		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+			lim.Bytes += 100
+			return m.Readdir(c, d, cookie, verf, plus, lim)
 		}
 	}},
 }
@@ -359,8 +360,8 @@ func TestEmptyPages(t *testing.T) {
 	for _, eof := range []bool{false, true} {
 		m := model.New(model.Options{})
 		f := sound(m)
-		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, n int, size func(int) int) (fs.Listing, error) {
-			l, err := m.Readdir(c, d, cookie, verf, plus, n, size)
+		f.readdir = func(c *fs.Cred, d fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+			l, err := m.Readdir(c, d, cookie, verf, plus, lim)
 			l.Entries, l.EOF = nil, eof
 			return l, err
 		}

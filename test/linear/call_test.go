@@ -113,7 +113,7 @@ func (c *call) do(f fs.FileSystem) (r reply) {
 		r.attr, r.wcc, r.err = f.Link(c.cred, c.h, c.h2, name)
 	case nfs3.ProcReaddir:
 		var l fs.Listing
-		l, r.err = f.Readdir(c.cred, c.h, c.cookie, 0, c.plus, int(c.count), func(n int) int { return n })
+		l, r.err = f.Readdir(c.cred, c.h, c.cookie, 0, c.plus, fs.Limit{Bytes: int(c.count), Size: func(n int) int { return n }})
 		r.list, r.eof, r.attr = l.Entries, l.EOF, l.Dir
 	case nfs3.ProcFsstat:
 		_, r.attr, r.err = f.Fsstat(c.h)

@@ -91,8 +91,8 @@ func (f renameInTwo) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.H
 // doubleEntry lists the last entry of a longer directory twice.
 type doubleEntry struct{ fs.FileSystem }
 
-func (f doubleEntry) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, maxBytes int, size func(int) int) (fs.Listing, error) {
-	l, err := f.FileSystem.Readdir(c, dir, cookie, verf, plus, maxBytes, size)
+func (f doubleEntry) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+	l, err := f.FileSystem.Readdir(c, dir, cookie, verf, plus, lim)
 	if n := len(l.Entries); n > 4 {
 		l.Entries = append(l.Entries, l.Entries[n-1])
 	}

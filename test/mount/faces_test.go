@@ -348,7 +348,7 @@ func (w *faces) check() {
 		for _, e := range entries {
 			here = append(here, e.Name())
 		}
-		l, err2 := w.c.Readdir(root, dir, 0, 0, false, 1<<16, func(int) int { return 1 })
+		l, err2 := w.c.Readdir(root, dir, 0, 0, false, tansyfs.Limit{Bytes: 1 << 16, Size: func(int) int { return 1 }})
 		there := []string{}
 		for _, e := range l.Entries {
 			if string(e.Name) != "." && string(e.Name) != ".." {

@@ -92,6 +92,14 @@ var mutants = []mutant{
 	{what: "hold: copies never end", file: "internal/extern/dlog/hold.go", old: "\t\tdbytes.Release(c)\n", new: "\t\t_ = c\n", tests: caches},
 	{what: "hold: copies end before they are written", file: "txn/dtxn/dtxn.go", old: "t.hold.EndSeen()", new: "t.hold.End()", tests: []string{"./txn/dtxn", "-run=Copies"}},
 	{what: "hold: small ones are given out twice", file: "internal/extern/dlog/hold.go", old: "\th.lent++\n\treturn h.small[h.lent-1]", new: "\treturn h.small[h.lent]", tests: caches},
+	{what: "hold: any of the small ones is the last", file: "internal/extern/dlog/hold.go", old: "unsafe.SliceData(h.small[h.lent-1].mem) != unsafe.SliceData(mem)", new: "false", tests: caches},
+	{what: "hold: the last small one is seen by its last owner", file: "internal/extern/dlog/hold.go", old: "\th.small[h.lent].b = h.view(mem)\n", new: "\th.small[h.lent].b.Data = mem\n", tests: caches},
+	{what: "hold: small ones that were taken over are given out empty", file: "internal/extern/dlog/hold.go", old: "s.b.Data == nil {", new: "false {", tests: caches},
+	{what: "listings: used again while they are seen", file: "fs/list.go", old: "\treturn r, nil\n", new: "\tpages.Put(m)\n\treturn r, nil\n", tests: []string{"./fs", "-run", "ListingMemory"}},
+	{what: "listings: not used again", file: "fs/list.go", old: "\tpages.Put(p)\n", new: "", tests: []string{"./fs", "-run", "ListingMemory"}},
+	{what: "listings: attributes of the page before", file: "fs/list.go", old: "\t\tm.attrs = m.attrs[:0]\n", new: "", tests: []string{"./fs", "-run", "ListingMemory"}},
+	{what: "listings: dircount leaves no entry", file: "fs/api.go", old: "dirLeft < 0 && l.some", new: "dirLeft < 0", tests: []string{"./fs", "-run", "Limit"}},
+	{what: "listings: dircount does not count", file: "fs/api.go", old: "dirLeft < 0 && l.some", new: "false", tests: []string{"./fs", "-run", "Limit"}},
 	{what: "hold: small ones are not used again", file: "internal/extern/dlog/hold.go", old: "\th.lent = 0\n", new: "", tests: caches},
 	{what: "hold: small ones are used again before the results have been looked at", file: "txn/dtxn/dtxn.go", old: "\tt.hold.End()\n}", new: "\tt.hold.End()\n\tt.hold.EndSmall()\n}", tests: []string{"./fs", "-run=Model"}},
 	{what: "hold: small ones are used again though nobody has said that they were seen", file: "txn/dtxn/dtxn.go", old: "\tt.hold.DropSmall()\n", new: "\tt.hold.EndSmall()\n", tests: []string{"./txn/dtxn", "-run=Seen"}},
@@ -132,6 +140,8 @@ var mutants = []mutant{
 	{what: "attributes after are those before", file: "fs/attr.go", old: "w.After = c.after.of(ino, known(c.After))", new: "w.After = w.Before", tests: concurrent},
 
 	// Locks.
+	{what: "a lock that was taken long ago is taken once more", file: "internal/extern/dlock/dlock.go", old: "\t\th = o.before(k)\n", new: "", tests: []string{"./internal/extern/dlock"}},
+	{what: "a lock that was taken long ago is another one", file: "internal/extern/dlock/dlock.go", old: "\t\to.index[o.held[i].key] = i\n", new: "\t\to.index[o.held[i].key] = 0\n", tests: []string{"./internal/extern/dlock"}},
 	{what: "a lock made exclusive beside other readers", file: "internal/extern/dlock/dlock.go", old: "ok = l.shared == 1\n", new: "ok = true\n", tests: []string{"./internal/extern/dlock"}},
 	{what: "an exclusive lock given beside shared ones", file: "internal/extern/dlock/dlock.go", old: "!l.excl && (!excl || l.shared == 0)", new: "!l.excl", tests: concurrent},
 	{what: "the gate waited for under the allocator's mutex", file: "txn/dtxn/alloc.go", old: "\ta.mu.Unlock() // order: gate, then mu\n\ta.gate.Lock()\n\ta.mu.Lock()\n", new: "\ta.gate.Lock()\n", tests: []string{"./txn/dtxn", "-tags=lockorder"}},

@@ -231,7 +231,7 @@ func badHandles(t *testing.T, n tally) {
 // snapshot is what the root directory shows.
 func snapshot(t *testing.T, f fs.FileSystem) string {
 	t.Helper()
-	l, err := f.Readdir(root, f.Root(), 0, 0, true, 60000, nil)
+	l, err := f.Readdir(root, f.Root(), 0, 0, true, fs.Limit{Bytes: 60000})
 	want(t, "READDIRPLUS", err, nil)
 	s := ""
 	for _, e := range l.Entries {

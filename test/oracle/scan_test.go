@@ -178,7 +178,7 @@ func (b *board) scan(c fs.FileSystem, r *rand.Rand, restart func() fs.FileSystem
 			c = restart()
 		}
 		plus := r.IntN(2) == 0
-		l, err := c.Readdir(root, c.Root(), cookie, 0, plus, 500+r.IntN(size), nil)
+		l, err := c.Readdir(root, c.Root(), cookie, 0, plus, fs.Limit{Bytes: 500 + r.IntN(size)})
 		if err != nil {
 			return err
 		}

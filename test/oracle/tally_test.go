@@ -208,8 +208,8 @@ func (f counted) Link(c *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr, f
 	return a, w, err
 }
 
-func (f counted) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, maxBytes int, size func(int) int) (fs.Listing, error) {
-	l, err := f.FileSystem.Readdir(c, dir, cookie, verf, plus, maxBytes, size)
+func (f counted) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+	l, err := f.FileSystem.Readdir(c, dir, cookie, verf, plus, lim)
 	if plus {
 		f.n.add("READDIRPLUS", err)
 	} else {

@@ -527,6 +527,9 @@ func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
 // who see them.
 func (t *Txn) Seen() { t.hold.EndSmall() }
 
+// SeenLast says it of the inode that it has read last, if the memory of that is b.
+func (t *Txn) SeenLast(b []byte) { t.hold.EndLast(b) }
+
 // Copy returns a mutable copy of b, to be written or dropped before the transaction is over.
 func (t *Txn) Copy(b *dbytes.Blk) *dbytes.Bytes { return t.hold.Copy(b) }
 

@@ -1,5 +1,5 @@
-// TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/extern/ddir.
-// It keeps the entries and counts their encoded size; Offer takes an entry exactly if it still fits. Go makes the List (New).
+// TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/extern/ddir, and fs.Limit, which says what fits.
+// It keeps the entries and counts their encoded size; Offer takes an entry only if it still fits. Go makes the List (New).
 include "bytes.s.dfy"
 
 module DirListSpec {
@@ -22,22 +22,23 @@ module {:extern "ddir"} DirListS {
     // there is room for max bytes (below 0: not even for no entry), and an entry takes cost of the length of its name
     ghost const max: int   ghost const cost: int -> int
 
-    // an entry: the name is blk[off .. off+len]; cookie resumes after it
+    // an entry: the name is blk[off .. off+len]; cookie resumes after it. The first is taken exactly if it fits; others may be
+    // refused although they do (dircount).
     method {:extern "Offer"} Offer(ino: uint64, blk: Blk, off: uint64, len: uint64, cookie: uint64) returns (fits: bool)
       modifies this
       requires off as int + len as int <= |blk.v|
       ensures var g := old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)];
-        fits == (Used(cost, g) <= max) && got == (if fits then g else old(got)) && attrs == old(attrs)
+        (fits ==> Used(cost, g) <= max) && (|g| == 1 && Used(cost, g) <= max ==> fits) && got == (if fits then g else old(got)) && attrs == old(attrs)
     // whether there is room for what it has; number of entries, and the inode number of entry i
     method {:extern "Fits"} Fits() returns (fits: bool) ensures fits == (Used(cost, got) <= max)
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |got|
     method {:extern "InoAt"} InoAt(i: uint64) returns (ino: uint64)
       ensures i as int < |got| ==> ino == got[i].ino
-    // READDIRPLUS: the attributes of entry i; copies ip
+    // READDIRPLUS: the attributes of entry i; takes ip over: the caller's view of it becomes empty
     method {:extern "AttrAt"} AttrAt(i: uint64, ip: Bytes)
-      modifies this
+      modifies this, ip
       requires |ip.data| == 256 && i as int < |got|
-      ensures got == old(got) && attrs == old(attrs)[i as int := ip.data]
+      ensures got == old(got) && attrs == old(attrs)[i as int := old(ip.data)] && ip.data == []
   }
 }

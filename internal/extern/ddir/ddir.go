@@ -7,7 +7,6 @@ package ddir
 
 import (
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/freelist"
 )
 
 // Entry is an entry of a listing.
@@ -15,58 +14,50 @@ type Entry struct {
 	Ino    uint64
 	Name   []byte // the List's own copy
 	Cookie uint64 // resumes after this entry
-	Attr   []byte // the serialized inode (256 bytes), when it was asked for; else nil. It is the List's
 }
 
-// List is a listing with a limit on its encoded size. It belongs to one call.
+// List is a listing with a limit. It belongs to one goroutine.
 type List struct {
 	Entries []Entry
 
-	room int
-	size func(nameLen int) int
-	buf  []byte // backs the names: one allocation for many
-	attr []byte // backs the attributes
+	fits  bool
+	take  func(nameLen int) bool
+	attr  func(i uint64, inode []byte)
+	names []byte // backs the names
 }
 
-// idle are lists that have been recycled, of about so many bytes each.
-var idle = freelist.New[*List](freelist.NewBudget(1<<20), 128<<10)
+// New returns an empty listing, for which there is no room.
+func New() *List { return new(List) }
 
-// New returns an empty listing. size is the encoded size of an entry in bytes; the
-// sizes of the entries that fit sum up to at most max; with a max below 0 none fits.
-func New(max int, size func(nameLen int) int) *List {
-	l, ok := idle.Get()
-	if !ok {
-		l = new(List)
-	}
-	l.room, l.size = max, size
-	return l
+// Fill says what an empty listing takes: fits tells whether there is room for it, take whether one more entry fits, which is then there. attr, if it
+// is not nil, gets the serialized inode (256 bytes) of entry i, when all entries are there. That is attr's from then on.
+func (l *List) Fill(fits bool, take func(nameLen int) bool, attr func(i uint64, inode []byte)) {
+	l.fits, l.take, l.attr = fits, take, attr
 }
 
-// Recycle takes l back, but for the names of its entries.
-func (l *List) Recycle() {
+// Reset empties l, of which nobody sees anything any more.
+func (l *List) Reset() {
 	clear(l.Entries)
-	l.Entries, l.buf, l.attr, l.size = l.Entries[:0], nil, l.attr[:0], nil
-	idle.Put(l)
+	dbytes.SpoilBytes(l.names)
+	*l = List{Entries: l.Entries[:0], names: l.names[:0]}
 }
 
 // Offer appends an entry exactly if it still fits.
 func (l *List) Offer(ino uint64, blk *dbytes.Blk, off, n, cookie uint64) bool {
-	need := l.size(int(n))
-	if need > l.room {
+	if !l.take(int(n)) {
 		return false
 	}
-	l.room -= need
-	if uint64(cap(l.buf)-len(l.buf)) < n {
-		l.buf = make([]byte, 0, 4096)
+	at := len(l.names)
+	if cap(l.names)-at < int(n) { // those before stay where they are
+		l.names, at = make([]byte, 0, max(4096, 2*cap(l.names))), 0
 	}
-	at := len(l.buf)
-	l.buf = append(l.buf, blk.Data()[off:off+n]...)
-	l.Entries = append(l.Entries, Entry{Ino: ino, Name: l.buf[at:len(l.buf):len(l.buf)], Cookie: cookie})
+	l.names = append(l.names, blk.Data()[off:off+n]...)
+	l.Entries = append(l.Entries, Entry{Ino: ino, Name: l.names[at:len(l.names):len(l.names)], Cookie: cookie})
 	return true
 }
 
-// Fits tells if there is room for what the List has. There is, unless max is below 0.
-func (l *List) Fits() bool { return l.room >= 0 }
+// Fits tells if there is room for what the List has.
+func (l *List) Fits() bool { return l.fits }
 
 // Len is the number of entries.
 func (l *List) Len() uint64 { return uint64(len(l.Entries)) }
@@ -79,17 +70,11 @@ func (l *List) InoAt(i uint64) uint64 {
 	return l.Entries[i].Ino
 }
 
-// AttrAt gives entry i its attributes; beyond the last one it does nothing. ip is
-// copied.
+// AttrAt gives entry i its attributes; beyond the last one it does nothing. It takes ip over, which is empty afterwards.
 func (l *List) AttrAt(i uint64, ip *dbytes.Bytes) {
-	if i >= l.Len() {
-		return
+	inode := ip.Data
+	ip.Data = nil
+	if i < l.Len() && l.attr != nil {
+		l.attr(i, inode)
 	}
-	n := len(ip.Data)
-	if cap(l.attr)-len(l.attr) < n {
-		l.attr = make([]byte, 0, max(16<<10, 2*cap(l.attr))) // those before stay where they are
-	}
-	at := len(l.attr)
-	l.attr = append(l.attr, ip.Data...)
-	l.Entries[i].Attr = l.attr[at:len(l.attr):len(l.attr)]
 }

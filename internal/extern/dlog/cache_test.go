@@ -193,6 +193,40 @@ func TestSmall(t *testing.T) {
 	}
 }
 
+// TestSmallLast: the memory that Small gave out last is used again once nobody sees it, but no other; the view of it is another one.
+func TestSmallLast(t *testing.T) {
+	poison(t)
+	h := NewHold()
+	a := h.Small()
+	a.Data[0] = 1
+	b := h.Small()
+	b.Data[0] = 2
+	mem := b.Data
+	h.EndLast(a.Data)
+	if a.Data[0] != 1 || b.Data[0] != 2 {
+		t.Error("what was not given out last is spoiled")
+	}
+	b.Data = nil // it is taken over
+	h.EndLast(mem)
+	if a.Data[0] != 1 || mem[0] == 2 {
+		t.Error("not spoiled, or another one is")
+	}
+	c := h.Small()
+	if c == b || &c.Data[0] != &mem[0] || len(c.Data) != 256 || b.Data != nil {
+		t.Error("its memory is not used again, or is seen by its last owner")
+	}
+	c.Data = nil // taken over, and not seen to the end
+	h.EndSmall()
+	for range 2 {
+		if x := h.Small(); len(x.Data) != 256 || x == b || x == c {
+			t.Error("what was taken over is seen by its last owner")
+		}
+	}
+	if testing.AllocsPerRun(320, func() { m := h.Small().Data; h.small[h.lent-1].b.Data = nil; h.EndLast(m) }) > 0 {
+		t.Error("views are allocated one by one")
+	}
+}
+
 // TestHoldCopy: a copy stays until the Hold ends, or longer if a map has it, but not longer than that.
 func TestHoldCopy(t *testing.T) {
 	poison(t)

@@ -10,9 +10,16 @@ import (
 // Hold is for one who sees blocks whose memory is used again. It belongs to one goroutine.
 type Hold struct {
 	seen
-	made  []*dbytes.Blk   // copies, that are retained
-	small []*dbytes.Bytes // of 256 bytes; so many of the first
-	lent  int             // were given out
+	made  []*dbytes.Blk // copies, that are retained
+	small []small       // so many of the first
+	lent  int           // were given out
+	views []dbytes.Bytes
+}
+
+// small are 256 bytes, and what they were given out as.
+type small struct {
+	b   *dbytes.Bytes
+	mem []byte
 }
 
 // seen are blocks that somebody looks at.
@@ -71,18 +78,43 @@ func (h *Hold) Small() *dbytes.Bytes {
 		if h.lent == maxSmall {
 			return dbytes.NewBytes(256)
 		}
-		h.small = append(h.small, dbytes.NewBytes(256))
+		b := dbytes.NewBytes(256)
+		h.small = append(h.small, small{b, b.Data})
 	}
 	h.lent++
-	return h.small[h.lent-1]
+	return h.small[h.lent-1].b
+}
+
+// EndLast says that nobody sees mem any more. If it is of what Small returned last, it may be used again; whoever has that does not have mem by it.
+func (h *Hold) EndLast(mem []byte) {
+	if h.lent == 0 || unsafe.SliceData(h.small[h.lent-1].mem) != unsafe.SliceData(mem) {
+		return
+	}
+	h.lent--
+	h.small[h.lent].b = h.view(mem)
+	dbytes.SpoilBytes(mem)
 }
 
 // EndSmall says that nobody sees what Small returned any more.
 func (h *Hold) EndSmall() {
-	for _, b := range h.small[:h.lent] {
-		dbytes.SpoilBytes(b.Data)
+	for i := range h.lent {
+		if s := &h.small[i]; s.b.Data == nil { // it was taken over
+			s.b = h.view(s.mem)
+		}
+		dbytes.SpoilBytes(h.small[i].mem)
 	}
 	h.lent = 0
+}
+
+// view is a new view of mem.
+func (h *Hold) view(mem []byte) *dbytes.Bytes {
+	if len(h.views) == 0 {
+		h.views = make([]dbytes.Bytes, 32)
+	}
+	v := &h.views[0]
+	h.views = h.views[1:]
+	v.Data = mem
+	return v
 }
 
 // DropSmall leaves what Small returned to those who see it.

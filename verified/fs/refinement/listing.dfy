@@ -92,46 +92,6 @@ module Listing {
     assert items[0] == L.Item(i, [46], 1);
     forall e: L.Item | L.Listed(i, b, e) && 0 < e.cookie && e.cookie <= 1 ensures e in items { assert e == items[0]; }
   }
-  // the start of a page is a page, and keeps to the limit: nfs3/list.go cuts what is more than dircount asks for
-  lemma Cut(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int, lim: L.Limit)
-    requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items|
-    requires L.Fits(items, lim) && forall k: int {:trigger lim.cost(k)} | 0 <= k :: 0 <= lim.cost(k)
-    ensures L.Page(i, b, cookie, items[..n], false) && L.Fits(items[..n], lim)
-  {
-    Less(lim.cost, items, n);
-    var p := items[..n];
-    forall e: L.Item | L.Listed(i, b, e) && cookie < e.cookie <= p[n - 1].cookie ensures e in p
-    {
-      assert p[n - 1] == items[n - 1] && e in items;
-      var k :| 0 <= k < |items| && items[k] == e;
-      if n - 1 < k { assert items[n - 1].cookie < items[k].cookie; }
-      assert p[k] == e;
-    }
-  }
-
-  lemma Less(cost: int -> int, items: seq<L.Item>, n: int)
-    requires 0 <= n <= |items| && forall k: int {:trigger cost(k)} | 0 <= k :: 0 <= cost(k)
-    ensures L.Bytes(cost, items[..n]) <= L.Bytes(cost, items)
-  {
-    if n == |items| { assert items[..n] == items; return; }
-    var p := items[..|items| - 1];
-    assert p[..n] == items[..n];
-    Less(cost, p, n);
-  }
-  // The specification's limits are such: a page of READDIRPLUS; and, for one, that of an empty directory, cut to ".".
-  lemma CutPlus(i: uint64, b: N.Body, cookie: int, items: seq<L.Item>, eof: bool, n: int, maxcount: int)
-    requires b.Dir? && L.Page(i, b, cookie, items, eof) && 0 < n <= |items| && L.Fits(items, L.Maxcount(maxcount))
-    ensures L.Page(i, b, cookie, items[..n], false) && L.Fits(items[..n], L.Maxcount(maxcount))
-  { Cut(i, b, cookie, items, eof, n, L.Maxcount(maxcount)); }
-  lemma CutEmpty()
-    ensures var b := N.Dir(map[], map[], 1, 0); L.Page(1, b, 0, [L.Item(1, [46], 1)], false) && L.Fits([L.Item(1, [46], 1)], L.Maxcount(512))
-  {
-    var b := N.Dir(map[], map[], 1, 0);
-    var items := [L.Item(1, [46], 1), L.Item(1, [46, 46], 2)];
-    assert items[..1] == [items[0]] && L.Bytes(L.Maxcount(512).cost, items[..1]) == 156;
-    CutPlus(1, b, 0, items, true, 1, 512);
-  }
-
   // ---- READDIRPLUS ----
 
   // a: the attributes (serialized inodes) by the index of the entry; of all entries or of none

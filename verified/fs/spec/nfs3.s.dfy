@@ -544,7 +544,7 @@ module NfsList {
   // What the protocol layer makes of `count` of READDIR (3.3.16) and `maxcount` of READDIRPLUS (3.3.17), after
   // it has cut them to 64 KiB: the result has 104 bytes beside its entries, those of a page without entries too. An
   // entry has 24 (another follows, fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts 128
-  // for attributes and handle, even of an entry that is given none. `dircount` is the protocol layer's alone: it cuts the page shorter.
+  // for attributes and handle, even of an entry that is given none. `dircount` is not specified: a page may end before one more entry is too much.
   function Padded(n: int): int { (n + 3) / 4 * 4 }
   function Count(count: int): Limit { Limit(count - 104, n => 24 + Padded(n)) }
   function Maxcount(count: int): Limit { Limit(count - 104, n => 152 + Padded(n)) }

@@ -239,10 +239,10 @@
     ("procedures/readdir", "READDIR: . twice", "if cookie == 0 { fits", "if cookie <= 1 { fits", "*Offer2"),
     ("procedures/readdir", "READDIR: an entry skipped", "if cookie < 2 then 0 else cookie, out", "cookie + 1, out", "*ReaddirOps*Page"),
     ("procedures/readdir", "READDIRPLUS: without search permission", "    if !ok { return; }\n", "", "*ReaddirOps*Readdirplus"),
+    ("procedures/readdir", "READDIRPLUS: an inode is passed on twice", "out.AttrAt(i, p);", "out.AttrAt(i, p); out.AttrAt(i, p);", "*ReaddirOps*Attrs"),
     ("procedures/readdir", "READDIRPLUS: the attributes of the first entry", "var x := out.InoAt(i);", "var x := out.InoAt(0);", "*ReaddirOps*Attrs"),
     ("tree/tree", "sound: a free inode keeps its blocks", "(m.ty == 0 ==> m == NewMeta(0, m.gen))", "(m.ty == 0 ==> m.nlink == 0 && !OnList(m))", "procedures/soundness:*FreeHolds"),
     ("spec/scan", "scan: an entry may move", ":: Stay(pre.nodes[i].body, post.nodes[i].body) }", ":: true }", "*Steady"),
-    ("refinement/listing", "a page cut short: for costs that are not the specification's", "| 0 <= k :: 0 <= lim.cost(k)", ":: 0 <= lim.cost(k)", "*CutPlus"),
     ("procedures/volume", "FSSTAT: more free than there is", "var b := Least(blocks, all);", "var b := blocks;", "*Fsstat"),
     ("procedures/volume", "FSINFO: larger writes", "MAXIO: uint32 := 1048576", "MAXIO: uint32 := 2097152", "*Fsinfo"),
     ("procedures/volume", "PATHCONF: names of 256 bytes", "NAMEMAX: uint32 := 255", "NAMEMAX: uint32 := 256", "*Pathconf"),
@@ -327,7 +327,6 @@
     ("spec/scan", "vacuity: an entry that is there throughout", "      Steady(fs, i, n, p);\n", "      Steady(fs, i, n, p); assert false;\n", "*Steady"),
     ("spec/scan", "vacuity: a scan of a volume that changes", "    j, k := Once(", "    assert false; j, k := Once(", "*Scanned"),
     ("spec/scan", "vacuity: a scan", "    assert e in pages[j];\n", "    assert e in pages[j]; assert false;\n", "*Once"),
-    ("refinement/listing", "vacuity: a page cut short", "    CutPlus(1, b, 0, items, true, 1, 512);\n", "    CutPlus(1, b, 0, items, true, 1, 512); assert false;\n", "*CutEmpty"),
 
     # calls that come again
     ("procedures/records", "again: another call's record counts", "c0 == c1 && d0 == d1;", "c0 == c1;", "*Look"),

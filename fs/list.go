@@ -1,0 +1,88 @@
+package fs
+
+import (
+	"tansy/internal/extern/ddir"
+	"tansy/internal/freelist"
+	"tansy/internal/gen/readdirops"
+)
+
+// page is the memory of a Listing.
+type page struct {
+	list    *ddir.List
+	entries []Entry
+	attrs   []Attr // of all entries, or none
+}
+
+// pages are those that are not in use, of about so many bytes each.
+var pages = freelist.New[*page](freelist.NewBudget(1<<20), 96<<10)
+
+func newPage() *page {
+	p, ok := pages.Get()
+	if !ok {
+		p = &page{list: ddir.New()}
+	}
+	return p
+}
+
+// Recycle gives back the memory of l, of which nobody sees anything any more. Without it the memory is the garbage collector's.
+func (l *Listing) Recycle() {
+	if l.page != nil {
+		l.page.recycle()
+		*l = Listing{}
+	}
+}
+
+func (p *page) recycle() {
+	p.list.Reset()
+	clear(p.entries)
+	clear(p.attrs)
+	pages.Put(p)
+}
+
+// of returns n elements of s, or as many others.
+func of[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// Readdir implements FileSystem.
+func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim Limit) (Listing, error) {
+	vc := cred(new(vcred), who)
+	var c call
+	var eof bool
+	p, list := uint32(procReaddir), readdirops.Companion_Default___.Readdir
+	if plus {
+		p, list = procReaddirplus, readdirops.Companion_Default___.Readdirplus
+	}
+	m := newPage()
+	err := v.run(&c, p, func(t *txn) (st uint32) {
+		m.list.Reset()
+		m.attrs = m.attrs[:0]
+		lim := lim // as it was given
+		m.list.Fill(lim.Bytes >= 0, lim.Take, func(i uint64, inode []byte) {
+			if len(m.attrs) == 0 {
+				m.attrs = of(m.attrs, len(m.list.Entries))
+			}
+			m.attrs[i] = attributes(m.list.InoAt(i), &buf{Data: inode})
+			t.SeenLast(inode)
+		})
+		st, eof, c.File = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, m.list)
+		return st
+	})
+	r := Listing{Dir: c.attr(dir.Ino)}
+	if err != nil {
+		m.recycle()
+		return r, err
+	}
+	m.entries = of(m.entries, len(m.list.Entries))
+	for i, e := range m.list.Entries {
+		m.entries[i] = Entry{Ino: e.Ino, Name: e.Name, Cookie: e.Cookie}
+		if len(m.attrs) > 0 {
+			m.entries[i].Attr, m.entries[i].Handle = &m.attrs[i], Handle{e.Ino, m.attrs[i].Gen}
+		}
+	}
+	r.Entries, r.EOF, r.page = m.entries, eof, m
+	return r, nil
+}
