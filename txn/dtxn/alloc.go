@@ -164,6 +164,23 @@ func (a *alloc) anywhere(near uint64) (x uint64, ok bool, err error) {
 	return x, ok, err
 }
 
+// exchange hands out a clear bit in the place of one near the given: the next one behind from, which onward says if it is 0.
+func (a *alloc) exchange(near, from uint64) (x uint64, ok bool, err error) {
+	if a.first >= a.limit {
+		return 0, false, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if from == 0 {
+		from = a.onward(near)
+	}
+	x, ok, err = a.anywhere(from)
+	if ok {
+		a.turned(from, x)
+	}
+	return x, ok, err
+}
+
 // A rotor is where the search for blocks in the place of others goes on in one region of the bitmap, all around. What was freed a
 // moment ago is no place for new data before the journal is done with the old: the commit would have to wait for a
 // whole installation, or the data would go to the log first.
@@ -176,10 +193,9 @@ const (
 )
 
 // onward is where to look for a block in the place of one near the given: behind that one, if it was itself handed out a moment
-// ago and the next bit is to be had, so that a file stays together; else behind what was handed out last in its region, or in the next one that has room.
+// ago and the next bit is to be had, so that a file stays together; else behind what was handed out last in its region, or in the next one that
+// has room. The caller holds mu.
 func (a *alloc) onward(near uint64) (from uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	region := near / rotorSpan
 	r, ok := a.rotors[region]
 	if ok && near <= r && r-near < rotorRecent && a.isClear(near+1) {
@@ -213,10 +229,8 @@ func (a *alloc) hasRoom(region uint64) bool {
 	return n >= rotorRoom
 }
 
-// turned notes that x was handed out in the place of another, by a search from there on.
+// turned notes that x was handed out in the place of another, by a search from there on. The caller holds mu.
 func (a *alloc) turned(from, x uint64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	if len(a.rotors) >= maxRotors {
 		clear(a.rotors)
 	}

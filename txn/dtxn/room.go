@@ -55,27 +55,25 @@ func (s *System) hint(which uint64, p place) (x uint64, ok bool, err error) {
 // the image is not to grow each time a file is written over.
 func (s *System) exchange(near uint64) (x uint64, ok bool, err error) {
 	a := s.alloc[Blocks]
-	from := a.onward(near)
-	if x, ok, err = s.exchangeFrom(from); !ok && err == nil && from != near {
-		x, ok, err = s.exchangeFrom(near)
-	}
-	if ok {
-		a.turned(from, x)
-	}
-	return x, ok, err
-}
-
-// exchangeFrom does so with the next free block after near; x is 0 if it is not ok.
-func (s *System) exchangeFrom(near uint64) (x uint64, ok bool, err error) {
-	a := s.alloc[Blocks]
-	x, ok, err = a.take(near)
-	if !ok || err != nil || s.layout.Host == nil {
+	if x, ok, err = a.exchange(near, 0); !ok || err != nil || s.layout.Host == nil {
 		return x, ok, err
 	}
-	if ok, err = s.backed(x); ok {
+	if x, ok, err = s.ifBacked(x); ok || err != nil {
+		return x, ok, err
+	}
+	if x, ok, err = a.exchange(near, near); !ok || err != nil {
+		return x, ok, err
+	}
+	return s.ifBacked(x)
+}
+
+// ifBacked hands out x, which was taken, if it has room on the host.
+func (s *System) ifBacked(x uint64) (uint64, bool, error) {
+	ok, err := s.backed(x)
+	if ok {
 		return x, true, nil
 	}
-	a.giveBack(x)
+	s.alloc[Blocks].giveBack(x)
 	if errors.Is(err, disk.ErrNoRoom) {
 		err = nil
 	}
