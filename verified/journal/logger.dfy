@@ -47,37 +47,6 @@ module JournalLogger {
     forall a | a in m.m ensures exists e :: e in s && e.x == a - home { assert a in m.addrs; var i :| 0 <= i < |m.addrs| && m.addrs[i] == a; assert s[i] in s; }
     forall e | e in s ensures e.x + home in m.m && Vouches(key, e.x, e.c, m.m[e.x + home]) { var i :| 0 <= i < |s| && s[i] == e; }
   }
-  // the codes of two lists; y is not needed after this
-  method Joining(x: Codes, y: Codes) returns (c: Codes)
-    ensures c.s == x.s + y.s && (c == y || fresh(c))
-  {
-    var n := x.Len();
-    if n == 0 { c := y; } else { c := Joined(x, y); }
-  }
-  // ... copied
-  method Joined(x: Codes, y: Codes) returns (c: Codes)
-    ensures fresh(c) && c.s == x.s + y.s
-  {
-    c := NewCodes();
-    var n := x.Len(); var i: uint64 := 0;
-    while i < n
-      invariant i <= n && n as int == |x.s| && fresh(c) && c.s == x.s[..i as int]
-    {
-      var a, c0, c1 := x.At(i);
-      c.Add(a, c0, c1);
-      i := i + 1;
-    }
-    n := y.Len(); i := 0;
-    assert c.s == x.s;
-    while i < n
-      invariant i <= n && n as int == |y.s| && fresh(c) && c.s == x.s + y.s[..i as int]
-    {
-      var a, c0, c1 := y.At(i);
-      c.Add(a, c0, c1);
-      i := i + 1;
-    }
-    assert c.s == x.s + y.s;
-  }
   lemma JoinedOf(s: seq<Code>, m: BM, t: seq<Code>, h: BM, home: int, key: int)
     requires CodesOf(s, m, home, key) && CodesOf(t, h, home, key) && forall a :: a in h ==> a !in m
     ensures CodesOf(s + t, Ov(m, h), home, key)
@@ -108,7 +77,7 @@ module JournalLogger {
     var cs;
     b, cs := j.seal.Sign(j.eq + j.lg.np, j.eq, j.lg.pos, ring, dir);
     Listed(cs.s, dir, Home(j.geo), j.seal.key);
-    c := Joining(j.lg.codes, cs);
+    c := JoinCodes(j.lg.codes, cs);
     l := ring.List();
     dl := dir.Sorted();
     SortedLen(dl.addrs, j.sz as int);
@@ -528,6 +497,23 @@ module JournalLogger {
     DescWritePres(j.d.poss, j.g(), |j.lg.ps| - 1);
     CrashAll(Fuzzy(j.d.poss, DSlot(j.geo, Last(j).d.sq), 1), j.g(), j.vs, j.lb, j.cl);
   }
+  // What else is on the device stays when the descriptor of the last pending group is written: its blocks, home blocks, and other groups.
+  lemma DescAlone(g: G, c: Img, c2: Img)
+    requires GeoOk(g.p) && GInv(g, |c|) && PInv(g) && g.ps != [] && |c2| == |c| >= Home(g.p)
+    requires var a := DSlot(g.p, g.ps[|g.ps| - 1].d.sq); forall x :: 0 <= x < |c| && x != a ==> c2[x] == c[x]
+    ensures var d := g.ps[|g.ps| - 1].d; forall i {:trigger At(g.p, d, i)} :: 0 <= i < |d.addrs| ==> c2[At(g.p, d, i)] == c[At(g.p, d, i)]
+    ensures forall x :: Home(g.p) <= x < |c| ==> c2[x] == c[x]
+    ensures (forall x :: 0 <= x < |g.ps| - 1 ==> Written(g.p, c, g.ps[x])) ==> forall x :: 0 <= x < |g.ps| - 1 ==> Written(g.p, c2, g.ps[x])
+  {
+    var k := |g.ps| - 1; var e := g.ps[k];
+    assert PendWf(g, e, End(g) + k, |c|);
+    forall i | 0 <= i < |e.d.addrs| ensures c2[At(g.p, e.d, i)] == c[At(g.p, e.d, i)] { DescApart(g.p, e.d, i); }
+    if forall x :: 0 <= x < k ==> Written(g.p, c, g.ps[x]) { OthersWritten(g, |c|, k, 0, 0, c, c2); }
+  }
+  lemma DescApart(p: Geo, d: Desc, i: int)
+    requires GeoOk(p) && 0 <= i
+    ensures At(p, d, i) != DSlot(p, d.sq)
+  { }
   twostate lemma DescWroteI(j: Journal, ok: bool)
     requires old(j.LogI()) && LogSame(j) && j.lg.wn == old(j.lg.wn) && j.lg.dn == old(j.lg.dn) && GInv(j.g(), |j.d.cur|) && PInv(j.g())
     requires j.lg.wd == (ok || old(j.lg.wd)) && if ok then j.d.bad == old(j.d.bad) else j.d.bad
@@ -535,13 +521,7 @@ module JournalLogger {
     ensures j.LogI()
   {
     reveal j.LogI();
-    var e := Last(j); var k := |j.lg.ps| - 1;
-    if ok && !j.d.bad {
-      assert PendWf(j.g(), e, End(j.g()) + k, |j.d.cur|);
-      forall i | 0 <= i < j.lg.wn ensures j.d.cur[At(j.geo, e.d, i)] == j.lg.body.blks[i] { assert At(j.geo, e.d, i) != DSlot(j.geo, e.d.sq); }
-      OthersWritten(j.g(), |j.d.cur|, k, 0, 0, old(j.d.cur), j.d.cur);
-      forall i | 0 <= i < j.lg.dn ensures j.d.cur[j.lg.dirs.addrs[i]] == j.lg.dirs.blks[i] { assert Home(j.geo) <= j.lg.dirs.addrs[i]; }
-    }
+    if ok && !j.d.bad { DescAlone(j.g(), old(j.d.cur), j.d.cur); }
   }
   // [F] the last pending group is written (no operation of the device)
   method LogWrote(j: Journal)

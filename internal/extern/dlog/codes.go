@@ -63,8 +63,12 @@ func (w *work) mac(key cipher.AEAD, dst []byte, n uint64, index uint32, msg []by
 	key.Seal(dst[:0], w.nonce[:], nil, msg)
 }
 
-// Codes is a list of codes of nodes.
-type Codes struct{ list []nodeCode }
+// Codes is a list of codes of nodes. It belongs to one goroutine at a time; lists that were joined to others may be looked at by others meanwhile.
+type Codes struct {
+	list   []nodeCode
+	shared bool // others may have this memory, too
+	ends   bool // so much of it as list has, and another one has what is behind
+}
 
 type nodeCode struct{ x, c0, c1 uint64 }
 
@@ -74,8 +78,34 @@ const PerPage = 255
 // NewCodes returns an empty list.
 func NewCodes() *Codes { return &Codes{} }
 
+// JoinCodes returns the codes of x and behind them those of y. It is in the memory of x (or of y if x has none) where that goes on: lists that each are the last one and a
+// little more would else take the square of what they have.
+func JoinCodes(x, y *Codes) *Codes {
+	from, more := x, y.list
+	if len(x.list) == 0 {
+		from, more = y, nil
+	}
+	c := &Codes{list: from.list, shared: true, ends: from.ends}
+	from.shared, from.ends = true, true
+	c.more(len(more))
+	c.list = append(c.list, more...)
+	return c
+}
+
+// more makes room for n codes behind those of c.
+func (c *Codes) more(n int) {
+	if have := len(c.list); c.ends || cap(c.list)-have < n {
+		list := make([]nodeCode, have, max(longer(have), have+n))
+		copy(list, c.list)
+		c.list, c.shared, c.ends = list, false, false
+	}
+}
+
 // Add appends the code of node x.
-func (c *Codes) Add(x, c0, c1 uint64) { c.list = push(c.list, nodeCode{x, c0, c1}) }
+func (c *Codes) Add(x, c0, c1 uint64) {
+	c.more(1)
+	c.list = append(c.list, nodeCode{x, c0, c1})
+}
 
 // Len is the number of codes.
 func (c *Codes) Len() uint64 { return uint64(len(c.list)) }
@@ -88,6 +118,9 @@ func (c *Codes) At(i uint64) (x, c0, c1 uint64) {
 
 // Sort puts the codes in the order of their nodes.
 func (c *Codes) Sort() {
+	if c.shared {
+		c.list, c.shared, c.ends = slices.Clone(c.list), false, false
+	}
 	slices.SortFunc(c.list, func(a, b nodeCode) int {
 		switch {
 		case a.x < b.x:

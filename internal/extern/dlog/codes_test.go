@@ -1,11 +1,13 @@
 package dlog
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/replay"
 )
 
 func randomBlk(r *rand.Rand) *dbytes.Blk {
@@ -71,6 +73,55 @@ func TestCodes(t *testing.T) {
 	c.Sort()
 	slices.SortFunc(want, func(a, b nodeCode) int { return int(a.x) - int(b.x) })
 	check()
+}
+
+// TestJoinCodes: lists that were joined in any order, to the same ones or others, added to, and sorted, have what they should.
+func TestJoinCodes(t *testing.T) {
+	seed := replay.Seed(t)
+	r := rand.New(rand.NewPCG(seed, 2))
+	type pair struct {
+		c    *Codes
+		want []nodeCode
+	}
+	for range 200 {
+		all := []pair{{c: NewCodes()}}
+		for range 60 {
+			i := r.IntN(len(all))
+			p := &all[i]
+			switch r.IntN(5) {
+			case 0:
+				all = append(all, pair{c: NewCodes()})
+			case 1:
+				e := nodeCode{r.Uint64N(1 << 40), r.Uint64(), r.Uint64()}
+				p.c.Add(e.x, e.c0, e.c1)
+				p.want = append(slices.Clip(p.want), e)
+			case 2:
+				p.c.Sort()
+				p.want = slices.SortedFunc(slices.Values(p.want), func(a, b nodeCode) int { return cmp.Compare(a.x, b.x) })
+			default:
+				q := all[r.IntN(len(all))]
+				all = append(all, pair{JoinCodes(p.c, q.c), slices.Concat(p.want, q.want)})
+			}
+			for k, p := range all {
+				if !slices.Equal(p.c.list, p.want) {
+					t.Fatalf("list %d of %d is %v, not %v", k, len(all), p.c.list, p.want)
+				}
+			}
+		}
+	}
+	// 32 times a little more, as the codes of pending groups are
+	some := NewCodes()
+	for i := range uint64(500) {
+		some.Add(i, i, i)
+	}
+	if n := testing.AllocsPerRun(10, func() {
+		c := NewCodes()
+		for range 32 {
+			c = JoinCodes(c, some)
+		}
+	}); n > 1+32+7 {
+		t.Errorf("%v allocations", n)
+	}
 }
 
 // TestPages: what is put is there, but for what belongs to an older version, and the pages that change with one.

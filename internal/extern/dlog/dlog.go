@@ -106,13 +106,21 @@ func (m *BMap) Put(a uint64, b *dbytes.Blk) {
 	}
 }
 
-// push is append, but a slice that is full grows to twice its length. By a quarter at a time, as append has long ones grow,
+// push is append, but a slice that is full grows to the length that longer says. By a quarter at a time, as append has long ones grow,
 // it would leave more than twice as much behind for the garbage collector.
 func push[T any](s []T, x T) []T {
-	if len(s) == cap(s) {
-		s = slices.Grow(s, len(s))
+	if n := len(s); n == cap(s) {
+		s = slices.Grow(s, longer(n)-n)
 	}
 	return append(s, x)
+}
+
+// longer is how long a list of n becomes when it grows: short ones, as most are, to four times that.
+func longer(n int) int {
+	if n < 256 {
+		return max(linear, 4*n)
+	}
+	return 2 * n
 }
 
 // zeros are n zeros, in the memory of s if there is so much.

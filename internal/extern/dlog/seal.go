@@ -162,7 +162,7 @@ func (s *Seal) Sign(sq, dur, pos uint64, bm, hm *BMap) (*dbytes.Blk, *Codes) {
 
 // addCodes appends the codes of the blocks at some addresses, as they stand in codes, to c.
 func (s *Seal) addCodes(c *Codes, at []uint64, codes []byte) {
-	c.list = slices.Grow(c.list, len(at))
+	c.more(len(at))
 	for i, a := range at {
 		k := codes[i*tagSize:]
 		c.Add(a-s.home, le.Uint64(k), le.Uint64(k[8:]))

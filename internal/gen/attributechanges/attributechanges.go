@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _528_cs uint64
-	var _ = _528_cs
-	var _529_cns uint32
-	var _ = _529_cns
-	var _out834 uint64
-	var _ = _out834
-	var _out835 uint32
-	var _ = _out835
-	_out834, _out835 = inodeformat.Companion_Default___.GetCtime(ip)
-	_528_cs = _out834
-	_529_cns = _out835
-	if _528_cs < s || _528_cs == s && _529_cns < ns {
+	var _519_cs uint64
+	var _ = _519_cs
+	var _520_cns uint32
+	var _ = _520_cns
+	var _out823 uint64
+	var _ = _out823
+	var _out824 uint32
+	var _ = _out824
+	_out823, _out824 = inodeformat.Companion_Default___.GetCtime(ip)
+	_519_cs = _out823
+	_520_cns = _out824
+	if _519_cs < s || _519_cs == s && _520_cns < ns {
 		return ts, tns
 	}
-	if _529_cns < uint32(999999999) {
-		ts, tns = _528_cs, _529_cns+uint32(1)
-	} else if _528_cs < uint64(18446744073709551615) {
-		ts, tns = _528_cs+uint64(1), uint32(0)
+	if _520_cns < uint32(999999999) {
+		ts, tns = _519_cs, _520_cns+uint32(1)
+	} else if _519_cs < uint64(18446744073709551615) {
+		ts, tns = _519_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _528_cs, _529_cns
+		ts, tns = _519_cs, _520_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _530_size uint64
-	var _ = _530_size
-	var _out836 uint64
-	var _ = _out836
-	_out836 = inodeformat.Companion_Default___.GetSize(ip)
-	_530_size = _out836
-	var _531_n uint64
-	var _ = _531_n
-	var _out837 uint64
-	var _ = _out837
-	_out837 = inodeformat.Companion_Default___.GetUsed(ip)
-	_531_n = _out837
-	if uint64(549755813888) < _530_size {
+	var _521_size uint64
+	var _ = _521_size
+	var _out825 uint64
+	var _ = _out825
+	_out825 = inodeformat.Companion_Default___.GetSize(ip)
+	_521_size = _out825
+	var _522_n uint64
+	var _ = _522_n
+	var _out826 uint64
+	var _ = _out826
+	_out826 = inodeformat.Companion_Default___.GetUsed(ip)
+	_522_n = _out826
+	if uint64(549755813888) < _521_size {
 		x = uint64(0)
 		return x
 	}
-	var _532_all uint64
-	var _ = _532_all
-	_532_all = (_530_size + uint64(4095)) / uint64(4096)
-	if _532_all < _531_n {
-		_531_n = _532_all
+	var _523_all uint64
+	var _ = _523_all
+	_523_all = (_521_size + uint64(4095)) / uint64(4096)
+	if _523_all < _522_n {
+		_522_n = _523_all
 	}
-	x = uint64(4096) * _531_n
+	x = uint64(4096) * _522_n
 	return x
 }
 

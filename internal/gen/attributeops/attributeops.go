@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _871_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _871_ip
-	var _out1167 uint32
-	var _ = _out1167
-	var _out1168 *dbytes.Bytes
-	var _ = _out1168
-	_out1167, _out1168 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1167
-	_871_ip = _out1168
+	var _862_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _862_ip
+	var _out1156 uint32
+	var _ = _out1156
+	var _out1157 *dbytes.Bytes
+	var _ = _out1157
+	_out1156, _out1157 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1156
+	_862_ip = _out1157
 	if st == uint32(0) {
-		after = _871_ip
+		after = _862_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _872_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _872_ip
-	var _out1169 uint32
-	var _ = _out1169
-	var _out1170 *dbytes.Bytes
-	var _ = _out1170
-	_out1169, _out1170 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1169
-	_872_ip = _out1170
+	var _863_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _863_ip
+	var _out1158 uint32
+	var _ = _out1158
+	var _out1159 *dbytes.Bytes
+	var _ = _out1159
+	_out1158, _out1159 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1158
+	_863_ip = _out1159
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _872_ip
-	var _out1171 uint32
-	var _ = _out1171
-	_out1171 = permissions.Companion_Default___.AccessBits(c, _872_ip)
-	bits = _out1171
+	after = _863_ip
+	var _out1160 uint32
+	var _ = _out1160
+	_out1160 = permissions.Companion_Default___.AccessBits(c, _863_ip)
+	bits = _out1160
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _873_own bool
-	var _ = _873_own
-	var _out1172 bool
-	var _ = _out1172
-	_out1172 = permissions.Companion_Default___.IsOwner(c, ip)
-	_873_own = _out1172
-	if a.HasMode && !_873_own {
+	var _864_own bool
+	var _ = _864_own
+	var _out1161 bool
+	var _ = _out1161
+	_out1161 = permissions.Companion_Default___.IsOwner(c, ip)
+	_864_own = _out1161
+	if a.HasMode && !_864_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _874_u uint32
-		var _ = _874_u
-		var _out1173 uint32
-		var _ = _out1173
-		_out1173 = inodeformat.Companion_Default___.GetUid(ip)
-		_874_u = _out1173
-		if !_873_own || a.Uid != _874_u {
+		var _865_u uint32
+		var _ = _865_u
+		var _out1162 uint32
+		var _ = _out1162
+		_out1162 = inodeformat.Companion_Default___.GetUid(ip)
+		_865_u = _out1162
+		if !_864_own || a.Uid != _865_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _875_g uint32
-		var _ = _875_g
-		var _out1174 uint32
-		var _ = _out1174
-		_out1174 = inodeformat.Companion_Default___.GetGid(ip)
-		_875_g = _out1174
-		var _876_mine bool
-		var _ = _876_mine
-		var _out1175 bool
-		var _ = _out1175
-		_out1175 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_876_mine = _out1175
-		if !_873_own || a.Gid != _875_g && !_876_mine {
+		var _866_g uint32
+		var _ = _866_g
+		var _out1163 uint32
+		var _ = _out1163
+		_out1163 = inodeformat.Companion_Default___.GetGid(ip)
+		_866_g = _out1163
+		var _867_mine bool
+		var _ = _867_mine
+		var _out1164 bool
+		var _ = _out1164
+		_out1164 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_867_mine = _out1164
+		if !_864_own || a.Gid != _866_g && !_867_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_873_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_864_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _877_w bool
-		var _ = _877_w
-		var _out1176 bool
-		var _ = _out1176
-		_out1176 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_877_w = _out1176
-		if !_877_w {
+		var _868_w bool
+		var _ = _868_w
+		var _out1165 bool
+		var _ = _out1165
+		_out1165 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_868_w = _out1165
+		if !_868_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _878_mode uint32
-	var _ = _878_mode
-	var _out1177 uint32
-	var _ = _out1177
-	_out1177 = inodeformat.Companion_Default___.GetMode(ip)
-	_878_mode = _out1177
+	var _869_mode uint32
+	var _ = _869_mode
+	var _out1166 uint32
+	var _ = _out1166
+	_out1166 = inodeformat.Companion_Default___.GetMode(ip)
+	_869_mode = _out1166
 	if a.HasMode {
-		_878_mode = a.Mode % uint32(4096)
-		var _879_gid uint32
-		var _ = _879_gid
-		var _out1178 uint32
-		var _ = _out1178
-		_out1178 = inodeformat.Companion_Default___.GetGid(ip)
-		_879_gid = _out1178
-		var _880_mine bool
-		var _ = _880_mine
-		var _out1179 bool
-		var _ = _out1179
-		_out1179 = permissions.Companion_Default___.InGroup(c, _879_gid)
-		_880_mine = _out1179
-		if c.Uid != uint32(0) && !_880_mine {
-			_878_mode = permissions.Companion_Default___.DropSetgid(_878_mode)
+		_869_mode = a.Mode % uint32(4096)
+		var _870_gid uint32
+		var _ = _870_gid
+		var _out1167 uint32
+		var _ = _out1167
+		_out1167 = inodeformat.Companion_Default___.GetGid(ip)
+		_870_gid = _out1167
+		var _871_mine bool
+		var _ = _871_mine
+		var _out1168 bool
+		var _ = _out1168
+		_out1168 = permissions.Companion_Default___.InGroup(c, _870_gid)
+		_871_mine = _out1168
+		if c.Uid != uint32(0) && !_871_mine {
+			_869_mode = permissions.Companion_Default___.DropSetgid(_869_mode)
 		}
 	}
-	var _881_ty uint32
-	var _ = _881_ty
-	var _out1180 uint32
-	var _ = _out1180
-	_out1180 = inodeformat.Companion_Default___.GetTy(ip)
-	_881_ty = _out1180
-	if _881_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_878_mode = permissions.Companion_Default___.KillPriv(_878_mode)
+	var _872_ty uint32
+	var _ = _872_ty
+	var _out1169 uint32
+	var _ = _out1169
+	_out1169 = inodeformat.Companion_Default___.GetTy(ip)
+	_872_ty = _out1169
+	if _872_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_869_mode = permissions.Companion_Default___.KillPriv(_869_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _878_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _869_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _882_ip *dbytes.Bytes
-	var _ = _882_ip
-	var _out1181 *dbytes.Bytes
-	var _ = _out1181
-	_out1181 = d.Fs.GetInode(txn, ino, true)
-	_882_ip = _out1181
-	var _883_was uint64
-	var _ = _883_was
-	var _out1182 uint64
-	var _ = _out1182
-	_out1182 = inodeformat.Companion_Default___.GetSize(_882_ip)
-	_883_was = _out1182
-	var _884_shrink uint64
-	var _ = _884_shrink
-	var _out1183 uint64
-	var _ = _out1183
-	_out1183 = inodeformat.Companion_Default___.GetShrink(_882_ip)
-	_884_shrink = _out1183
-	if size > _883_was && _884_shrink != uint64(0) {
+	var _873_ip *dbytes.Bytes
+	var _ = _873_ip
+	var _out1170 *dbytes.Bytes
+	var _ = _out1170
+	_out1170 = d.Fs.GetInode(txn, ino, true)
+	_873_ip = _out1170
+	var _874_was uint64
+	var _ = _874_was
+	var _out1171 uint64
+	var _ = _out1171
+	_out1171 = inodeformat.Companion_Default___.GetSize(_873_ip)
+	_874_was = _out1171
+	var _875_shrink uint64
+	var _ = _875_shrink
+	var _out1172 uint64
+	var _ = _out1172
+	_out1172 = inodeformat.Companion_Default___.GetShrink(_873_ip)
+	_875_shrink = _out1172
+	if size > _874_was && _875_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _885_ok bool
-	var _ = _885_ok
-	var _out1184 bool
-	var _ = _out1184
-	_out1184 = d.SetSize(txn, ino, size)
-	_885_ok = _out1184
-	if !_885_ok {
+	var _876_ok bool
+	var _ = _876_ok
+	var _out1173 bool
+	var _ = _out1173
+	_out1173 = d.SetSize(txn, ino, size)
+	_876_ok = _out1173
+	if !_876_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _883_was {
-		var _886_done bool
-		var _ = _886_done
-		var _out1185 bool
-		var _ = _out1185
-		_out1185 = procedurebase.Companion_Default___.Release(txn, d, ino, _883_was-size)
-		_886_done = _out1185
-		later = !_886_done
+	if size < _874_was {
+		var _877_done bool
+		var _ = _877_done
+		var _out1174 bool
+		var _ = _out1174
+		_out1174 = procedurebase.Companion_Default___.Release(txn, d, ino, _874_was-size)
+		_877_done = _out1174
+		later = !_877_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _887_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _887_p
-	var _out1186 uint32
-	var _ = _out1186
-	var _out1187 *dbytes.Bytes
-	var _ = _out1187
-	_out1186, _out1187 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1186
-	_887_p = _out1187
+	var _878_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _878_p
+	var _out1175 uint32
+	var _ = _out1175
+	var _out1176 *dbytes.Bytes
+	var _ = _out1176
+	_out1175, _out1176 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1175
+	_878_p = _out1176
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _887_p
+	ip = _878_p
 	if guard {
-		var _888_cs uint64
-		var _ = _888_cs
-		var _889_cns uint32
-		var _ = _889_cns
-		var _out1188 uint64
-		var _ = _out1188
-		var _out1189 uint32
-		var _ = _out1189
-		_out1188, _out1189 = inodeformat.Companion_Default___.GetCtime(_887_p)
-		_888_cs = _out1188
-		_889_cns = _out1189
-		if _888_cs != gs || _889_cns != gns {
+		var _879_cs uint64
+		var _ = _879_cs
+		var _880_cns uint32
+		var _ = _880_cns
+		var _out1177 uint64
+		var _ = _out1177
+		var _out1178 uint32
+		var _ = _out1178
+		_out1177, _out1178 = inodeformat.Companion_Default___.GetCtime(_878_p)
+		_879_cs = _out1177
+		_880_cns = _out1178
+		if _879_cs != gs || _880_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _890_ty uint32
-	var _ = _890_ty
-	var _out1190 uint32
-	var _ = _out1190
-	_out1190 = inodeformat.Companion_Default___.GetTy(_887_p)
-	_890_ty = _out1190
-	if a.HasSize && _890_ty != permissions.Companion_Default___.REG() {
+	var _881_ty uint32
+	var _ = _881_ty
+	var _out1179 uint32
+	var _ = _out1179
+	_out1179 = inodeformat.Companion_Default___.GetTy(_878_p)
+	_881_ty = _out1179
+	if a.HasSize && _881_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1191 uint32
-	var _ = _out1191
-	_out1191 = Companion_Default___.ArgStatus(a)
-	st = _out1191
+	var _out1180 uint32
+	var _ = _out1180
+	_out1180 = Companion_Default___.ArgStatus(a)
+	st = _out1180
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1192 uint32
-	var _ = _out1192
-	_out1192 = Companion_Default___.MaySetattr(c, _887_p, a)
-	st = _out1192
+	var _out1181 uint32
+	var _ = _out1181
+	_out1181 = Companion_Default___.MaySetattr(c, _878_p, a)
+	st = _out1181
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1193 uint32
-		var _ = _out1193
-		var _out1194 bool
-		var _ = _out1194
-		_out1193, _out1194 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1193
-		later = _out1194
+		var _out1182 uint32
+		var _ = _out1182
+		var _out1183 bool
+		var _ = _out1183
+		_out1182, _out1183 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1182
+		later = _out1183
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _891_np *dbytes.Bytes
-	var _ = _891_np
-	var _out1195 *dbytes.Bytes
-	var _ = _out1195
-	_out1195 = d.Fs.GetInode(txn, ino, true)
-	_891_np = _out1195
-	var _892_ts uint64
-	var _ = _892_ts
-	var _893_tns uint32
-	var _ = _893_tns
-	var _out1196 uint64
-	var _ = _out1196
-	var _out1197 uint32
-	var _ = _out1197
-	_out1196, _out1197 = attributechanges.Companion_Default___.Stamp(_891_np, s, ns)
-	_892_ts = _out1196
-	_893_tns = _out1197
-	Companion_Default___.Apply(c, _891_np, a, _892_ts, _893_tns)
-	inodeformat.Companion_Default___.SetVerf(_891_np, uint64(0))
-	d.PutInode(txn, ino, _891_np)
-	after = _891_np
+	var _882_np *dbytes.Bytes
+	var _ = _882_np
+	var _out1184 *dbytes.Bytes
+	var _ = _out1184
+	_out1184 = d.Fs.GetInode(txn, ino, true)
+	_882_np = _out1184
+	var _883_ts uint64
+	var _ = _883_ts
+	var _884_tns uint32
+	var _ = _884_tns
+	var _out1185 uint64
+	var _ = _out1185
+	var _out1186 uint32
+	var _ = _out1186
+	_out1185, _out1186 = attributechanges.Companion_Default___.Stamp(_882_np, s, ns)
+	_883_ts = _out1185
+	_884_tns = _out1186
+	Companion_Default___.Apply(c, _882_np, a, _883_ts, _884_tns)
+	inodeformat.Companion_Default___.SetVerf(_882_np, uint64(0))
+	d.PutInode(txn, ino, _882_np)
+	after = _882_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1198 uint32
-	var _ = _out1198
-	var _out1199 *dbytes.Bytes
-	var _ = _out1199
-	_out1198, _out1199 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1198
-	before = _out1199
+	var _out1187 uint32
+	var _ = _out1187
+	var _out1188 *dbytes.Bytes
+	var _ = _out1188
+	_out1187, _out1188 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1187
+	before = _out1188
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1200 uint32
-	var _ = _out1200
-	var _out1201 *dbytes.Bytes
-	var _ = _out1201
-	var _out1202 bool
-	var _ = _out1202
-	_out1200, _out1201, _out1202 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1200
-	after = _out1201
-	later = _out1202
+	var _out1189 uint32
+	var _ = _out1189
+	var _out1190 *dbytes.Bytes
+	var _ = _out1190
+	var _out1191 bool
+	var _ = _out1191
+	_out1189, _out1190, _out1191 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1189
+	after = _out1190
+	later = _out1191
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _894_ty uint32
-	var _ = _894_ty
-	var _out1203 uint32
-	var _ = _out1203
-	_out1203 = inodeformat.Companion_Default___.GetTy(ip)
-	_894_ty = _out1203
-	var _895_dmode uint32
-	var _ = _895_dmode
-	var _out1204 uint32
-	var _ = _out1204
-	_out1204 = inodeformat.Companion_Default___.GetMode(dp)
-	_895_dmode = _out1204
-	var _896_dgid uint32
-	var _ = _896_dgid
-	var _out1205 uint32
-	var _ = _out1205
-	_out1205 = inodeformat.Companion_Default___.GetGid(dp)
-	_896_dgid = _out1205
+	var _885_ty uint32
+	var _ = _885_ty
+	var _out1192 uint32
+	var _ = _out1192
+	_out1192 = inodeformat.Companion_Default___.GetTy(ip)
+	_885_ty = _out1192
+	var _886_dmode uint32
+	var _ = _886_dmode
+	var _out1193 uint32
+	var _ = _out1193
+	_out1193 = inodeformat.Companion_Default___.GetMode(dp)
+	_886_dmode = _out1193
+	var _887_dgid uint32
+	var _ = _887_dgid
+	var _out1194 uint32
+	var _ = _out1194
+	_out1194 = inodeformat.Companion_Default___.GetGid(dp)
+	_887_dgid = _out1194
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _895_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _896_dgid
+		if _886_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _887_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _894_ty == permissions.Companion_Default___.DIR() {
+		if _885_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _897_dmode uint32
-	var _ = _897_dmode
-	var _out1206 uint32
-	var _ = _out1206
-	_out1206 = inodeformat.Companion_Default___.GetMode(dp)
-	_897_dmode = _out1206
-	var _898_m uint32
-	var _ = _898_m
-	var _out1207 uint32
-	var _ = _out1207
-	_out1207 = inodeformat.Companion_Default___.GetMode(ip)
-	_898_m = _out1207
-	if _897_dmode/uint32(1024)%uint32(2) == uint32(1) && _898_m/uint32(1024)%uint32(2) == uint32(0) && _898_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _898_m+uint32(1024))
+	var _888_dmode uint32
+	var _ = _888_dmode
+	var _out1195 uint32
+	var _ = _out1195
+	_out1195 = inodeformat.Companion_Default___.GetMode(dp)
+	_888_dmode = _out1195
+	var _889_m uint32
+	var _ = _889_m
+	var _out1196 uint32
+	var _ = _out1196
+	_out1196 = inodeformat.Companion_Default___.GetMode(ip)
+	_889_m = _out1196
+	if _888_dmode/uint32(1024)%uint32(2) == uint32(1) && _889_m/uint32(1024)%uint32(2) == uint32(0) && _889_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _889_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out736 *dbytes.Bytes
-	var _ = _out736
-	_out736 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out736
+	var _out725 *dbytes.Bytes
+	var _ = _out725
+	_out725 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out725
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _472_tries uint64
-	var _ = _472_tries
-	_472_tries = uint64(0)
-	for _472_tries < uint64(16) {
-		var _473_got bool = false
-		var _ = _473_got
-		var _out737 bool
-		var _ = _out737
-		var _out738 uint64
-		var _ = _out738
-		_out737, _out738 = txn.AllocHint(uint64(1), near)
-		_473_got = _out737
-		ino = _out738
-		if !_473_got {
+	var _463_tries uint64
+	var _ = _463_tries
+	_463_tries = uint64(0)
+	for _463_tries < uint64(16) {
+		var _464_got bool = false
+		var _ = _464_got
+		var _out726 bool
+		var _ = _out726
+		var _out727 uint64
+		var _ = _out727
+		_out726, _out727 = txn.AllocHint(uint64(1), near)
+		_464_got = _out726
+		ino = _out727
+		if !_464_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _474_u bool
-			var _ = _474_u
-			var _out739 bool
-			var _ = _out739
-			_out739 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_474_u = _out739
-			if !_474_u {
+			var _465_u bool
+			var _ = _465_u
+			var _out728 bool
+			var _ = _out728
+			_out728 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_465_u = _out728
+			if !_465_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_472_tries = _472_tries + uint64(1)
+		_463_tries = _463_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out740 *dbytes.Blk
-	var _ = _out740
-	_out740 = txn.ReadBlock(bn, excl)
-	b = _out740
+	var _out729 *dbytes.Blk
+	var _ = _out729
+	_out729 = txn.ReadBlock(bn, excl)
+	b = _out729
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,41 +140,41 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _475_tries uint64
-	var _ = _475_tries
-	_475_tries = uint64(0)
-	for _475_tries < uint64(16) {
-		var _476_got bool = false
-		var _ = _476_got
-		var _out741 bool
-		var _ = _out741
-		var _out742 uint64
-		var _ = _out742
-		_out741, _out742 = txn.AllocHint(func() uint64 {
+	var _466_tries uint64
+	var _ = _466_tries
+	_466_tries = uint64(0)
+	for _466_tries < uint64(16) {
+		var _467_got bool = false
+		var _ = _467_got
+		var _out730 bool
+		var _ = _out730
+		var _out731 uint64
+		var _ = _out731
+		_out730, _out731 = txn.AllocHint(func() uint64 {
 			if exchange {
 				return uint64(2)
 			}
 			return uint64(0)
 		}(), near)
-		_476_got = _out741
-		bn = _out742
-		if !_476_got {
+		_467_got = _out730
+		bn = _out731
+		if !_467_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _477_u bool
-			var _ = _477_u
-			var _out743 bool
-			var _ = _out743
-			_out743 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_477_u = _out743
-			if !_477_u {
+			var _468_u bool
+			var _ = _468_u
+			var _out732 bool
+			var _ = _out732
+			_out732 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_468_u = _out732
+			if !_468_u {
 				ok = true
 				goto L4
 			}
 		}
-		_475_tries = _475_tries + uint64(1)
+		_466_tries = _466_tries + uint64(1)
 	}
 L4:
 	if ok {
@@ -184,49 +184,49 @@ L4:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _478_b uint64
-	var _ = _478_b
-	_478_b = lo
-	for _478_b < lo+n {
-		var _479___v0 bool
-		var _ = _479___v0
-		var _out744 bool
-		var _ = _out744
-		_out744 = _this.FreeBit(txn, _478_b)
-		_479___v0 = _out744
-		_478_b = _478_b + uint64(1)
+	var _469_b uint64
+	var _ = _469_b
+	_469_b = lo
+	for _469_b < lo+n {
+		var _470___v0 bool
+		var _ = _470___v0
+		var _out733 bool
+		var _ = _out733
+		_out733 = _this.FreeBit(txn, _469_b)
+		_470___v0 = _out733
+		_469_b = _469_b + uint64(1)
 	}
-	_478_b = lo
-	for _478_b < lo+n {
-		var _480_is bool
-		var _ = _480_is
-		var _out745 bool
-		var _ = _out745
-		_out745 = _this.FreeBit(txn, _478_b)
-		_480_is = _out745
-		if _480_is {
-			txn.Bulk(_478_b)
-			var _481_z *dbytes.Bytes
-			var _ = _481_z
-			var _out746 *dbytes.Bytes
-			var _ = _out746
-			_out746 = dbytes.NewBytes(uint64(4096))
-			_481_z = _out746
-			_this.WriteBlock(txn, _478_b, _481_z)
+	_469_b = lo
+	for _469_b < lo+n {
+		var _471_is bool
+		var _ = _471_is
+		var _out734 bool
+		var _ = _out734
+		_out734 = _this.FreeBit(txn, _469_b)
+		_471_is = _out734
+		if _471_is {
+			txn.Bulk(_469_b)
+			var _472_z *dbytes.Bytes
+			var _ = _472_z
+			var _out735 *dbytes.Bytes
+			var _ = _out735
+			_out735 = dbytes.NewBytes(uint64(4096))
+			_472_z = _out735
+			_this.WriteBlock(txn, _469_b, _472_z)
 		}
-		_478_b = _478_b + uint64(1)
+		_469_b = _469_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _482_u bool
-	var _ = _482_u
-	var _out747 bool
-	var _ = _out747
-	_out747 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_482_u = _out747
-	is = !_482_u
+	var _473_u bool
+	var _ = _473_u
+	var _out736 bool
+	var _ = _out736
+	_out736 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_473_u = _out736
+	is = !_473_u
 	return is
 }
 

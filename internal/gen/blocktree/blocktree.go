@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out807 uint64
-		var _ = _out807
-		_out807 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out807
+		var _out796 uint64
+		var _ = _out796
+		_out796 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out796
 		return bn
 	}
-	var _516_pb *dbytes.Blk
-	var _ = _516_pb
-	var _out808 *dbytes.Blk
-	var _ = _out808
-	_out808 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_516_pb = _out808
-	bn = _516_pb.U64(uint64(8) * (j % uint64(512)))
+	var _507_pb *dbytes.Blk
+	var _ = _507_pb
+	var _out797 *dbytes.Blk
+	var _ = _out797
+	_out797 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_507_pb = _out797
+	bn = _507_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _517_pn uint64
-	var _ = _517_pn
-	var _out809 uint64
-	var _ = _out809
-	_out809 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_517_pn = _out809
-	if _517_pn == uint64(0) {
-		var _out810 *dbytes.Blk
-		var _ = _out810
-		_out810 = dbytes.ZeroBlk()
-		pb = _out810
+	var _508_pn uint64
+	var _ = _508_pn
+	var _out798 uint64
+	var _ = _out798
+	_out798 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_508_pn = _out798
+	if _508_pn == uint64(0) {
+		var _out799 *dbytes.Blk
+		var _ = _out799
+		_out799 = dbytes.ZeroBlk()
+		pb = _out799
 	} else {
-		var _out811 *dbytes.Blk
-		var _ = _out811
-		_out811 = _this.Fs.ReadBlock(txn, _517_pn, excl)
-		pb = _out811
+		var _out800 *dbytes.Blk
+		var _ = _out800
+		_out800 = _this.Fs.ReadBlock(txn, _508_pn, excl)
+		pb = _out800
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out812 bool
-	var _ = _out812
-	var _out813 uint64
-	var _ = _out813
-	_out812, _out813 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out812
-	bn = _out813
+	var _out801 bool
+	var _ = _out801
+	var _out802 uint64
+	var _ = _out802
+	_out801, _out802 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out801
+	bn = _out802
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out814 bool
-	var _ = _out814
-	var _out815 uint64
-	var _ = _out815
-	_out814, _out815 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out814
-	bn = _out815
+	var _out803 bool
+	var _ = _out803
+	var _out804 uint64
+	var _ = _out804
+	_out803, _out804 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out803
+	bn = _out804
 	if !ok {
 		return ok, bn
 	}
@@ -158,88 +158,88 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out816 uint64
-		var _ = _out816
-		_out816 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out816
+		var _out805 uint64
+		var _ = _out805
+		_out805 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out805
 		if bn == uint64(0) {
-			var _518_near uint64
-			var _ = _518_near
-			var _out817 uint64
-			var _ = _out817
-			_out817 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_518_near = _out817
-			var _519_none *dbytes.Blk
-			var _ = _519_none
-			var _out818 *dbytes.Blk
-			var _ = _out818
-			_out818 = dbytes.ZeroBlk()
-			_519_none = _out818
-			var _520_z *dbytes.Bytes
-			var _ = _520_z
-			var _out819 *dbytes.Bytes
-			var _ = _out819
-			_out819 = txn.Copy(_519_none)
-			_520_z = _out819
-			var _out820 bool
-			var _ = _out820
-			var _out821 uint64
-			var _ = _out821
-			_out820, _out821 = _this.AllocRoot(txn, ip, ino, k, _518_near, _520_z)
-			ok = _out820
-			bn = _out821
+			var _509_near uint64
+			var _ = _509_near
+			var _out806 uint64
+			var _ = _out806
+			_out806 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_509_near = _out806
+			var _510_none *dbytes.Blk
+			var _ = _510_none
+			var _out807 *dbytes.Blk
+			var _ = _out807
+			_out807 = dbytes.ZeroBlk()
+			_510_none = _out807
+			var _511_z *dbytes.Bytes
+			var _ = _511_z
+			var _out808 *dbytes.Bytes
+			var _ = _out808
+			_out808 = txn.Copy(_510_none)
+			_511_z = _out808
+			var _out809 bool
+			var _ = _out809
+			var _out810 uint64
+			var _ = _out810
+			_out809, _out810 = _this.AllocRoot(txn, ip, ino, k, _509_near, _511_z)
+			ok = _out809
+			bn = _out810
 		}
 		return ok, bn
 	}
-	var _521_pn uint64 = 0
-	var _ = _521_pn
-	var _out822 bool
-	var _ = _out822
-	var _out823 uint64
-	var _ = _out823
-	_out822, _out823 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out822
-	_521_pn = _out823
+	var _512_pn uint64 = 0
+	var _ = _512_pn
+	var _out811 bool
+	var _ = _out811
+	var _out812 uint64
+	var _ = _out812
+	_out811, _out812 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out811
+	_512_pn = _out812
 	if !ok {
 		return ok, bn
 	}
-	var _522_pb *dbytes.Blk
-	var _ = _522_pb
-	var _out824 *dbytes.Blk
-	var _ = _out824
-	_out824 = _this.Fs.ReadBlock(txn, _521_pn, true)
-	_522_pb = _out824
-	bn = _522_pb.U64(uint64(8) * (j % uint64(512)))
+	var _513_pb *dbytes.Blk
+	var _ = _513_pb
+	var _out813 *dbytes.Blk
+	var _ = _out813
+	_out813 = _this.Fs.ReadBlock(txn, _512_pn, true)
+	_513_pb = _out813
+	bn = _513_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _523_t *dbytes.Bytes
-		var _ = _523_t
-		var _out825 *dbytes.Bytes
-		var _ = _out825
-		_out825 = txn.Copy(_522_pb)
-		_523_t = _out825
-		var _524_none *dbytes.Blk
-		var _ = _524_none
-		var _out826 *dbytes.Blk
-		var _ = _out826
-		_out826 = dbytes.ZeroBlk()
-		_524_none = _out826
-		var _525_z *dbytes.Bytes
-		var _ = _525_z
-		var _out827 *dbytes.Bytes
-		var _ = _out827
-		_out827 = txn.Copy(_524_none)
-		_525_z = _out827
-		var _out828 bool
-		var _ = _out828
-		var _out829 uint64
-		var _ = _out829
-		_out828, _out829 = _this.AddChild(txn, ip, _523_t, _521_pn, j, false, _521_pn, _525_z)
-		ok = _out828
-		bn = _out829
+		var _514_t *dbytes.Bytes
+		var _ = _514_t
+		var _out814 *dbytes.Bytes
+		var _ = _out814
+		_out814 = txn.Copy(_513_pb)
+		_514_t = _out814
+		var _515_none *dbytes.Blk
+		var _ = _515_none
+		var _out815 *dbytes.Blk
+		var _ = _out815
+		_out815 = dbytes.ZeroBlk()
+		_515_none = _out815
+		var _516_z *dbytes.Bytes
+		var _ = _516_z
+		var _out816 *dbytes.Bytes
+		var _ = _out816
+		_out816 = txn.Copy(_515_none)
+		_516_z = _out816
+		var _out817 bool
+		var _ = _out817
+		var _out818 uint64
+		var _ = _out818
+		_out817, _out818 = _this.AddChild(txn, ip, _514_t, _512_pn, j, false, _512_pn, _516_z)
+		ok = _out817
+		bn = _out818
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _521_pn, _523_t)
+		_this.CloseParent(txn, _512_pn, _514_t)
 	}
 	return ok, bn
 }
@@ -256,34 +256,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out830 *dbytes.Blk
-		var _ = _out830
-		_out830 = dbytes.ZeroBlk()
-		b = _out830
+		var _out819 *dbytes.Blk
+		var _ = _out819
+		_out819 = dbytes.ZeroBlk()
+		b = _out819
 	} else {
-		var _out831 *dbytes.Blk
-		var _ = _out831
-		_out831 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out831
+		var _out820 *dbytes.Blk
+		var _ = _out820
+		_out820 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out820
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _526_k uint64
-	var _ = _526_k
-	_526_k = positions.Companion_Default___.FlatK(n)
-	var _527_bn uint64
-	var _ = _527_bn
-	var _out832 uint64
-	var _ = _out832
-	_out832 = _this.Resolve(txn, ip, _526_k, positions.Companion_Default___.MaxLev(_526_k), positions.Companion_Default___.FlatJ(n), excl)
-	_527_bn = _out832
-	var _out833 *dbytes.Blk
-	var _ = _out833
-	_out833 = _this.ReadAt(txn, _527_bn, excl)
-	b = _out833
+	var _517_k uint64
+	var _ = _517_k
+	_517_k = positions.Companion_Default___.FlatK(n)
+	var _518_bn uint64
+	var _ = _518_bn
+	var _out821 uint64
+	var _ = _out821
+	_out821 = _this.Resolve(txn, ip, _517_k, positions.Companion_Default___.MaxLev(_517_k), positions.Companion_Default___.FlatJ(n), excl)
+	_518_bn = _out821
+	var _out822 *dbytes.Blk
+	var _ = _out822
+	_out822 = _this.ReadAt(txn, _518_bn, excl)
+	b = _out822
 	return b
 }
 

@@ -62,24 +62,24 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Make(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _out804 bool
-	var _ = _out804
-	_out804 = superblockcopies.Companion_Default___.Blank(d)
-	io = _out804
+	var _out793 bool
+	var _ = _out793
+	_out793 = superblockcopies.Companion_Default___.Blank(d)
+	io = _out793
 	if !io {
 		return io
 	}
-	var _out805 bool
-	var _ = _out805
-	_out805 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
-	io = _out805
+	var _out794 bool
+	var _ = _out794
+	_out794 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
+	io = _out794
 	if !io {
 		return io
 	}
-	var _out806 bool
-	var _ = _out806
-	_out806 = superblockcopies.Companion_Default___.Commission(d, s)
-	io = _out806
+	var _out795 bool
+	var _ = _out795
+	_out795 = superblockcopies.Companion_Default___.Commission(d, s)
+	io = _out795
 	return io
 }
 

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _323_n uint64
-	var _ = _323_n
-	var _out504 uint64
-	var _ = _out504
-	_out504 = t.Buf.Len()
-	_323_n = _out504
+	var _314_n uint64
+	var _ = _314_n
+	var _out493 uint64
+	var _ = _out493
+	_out493 = t.Buf.Len()
+	_314_n = _out493
 	i = i0
-	var _324_go bool
-	var _ = _324_go
-	_324_go = true
-	for _324_go {
-		var _325_k uint64
-		var _ = _325_k
-		var _out505 uint64
-		var _ = _out505
-		_out505 = t.Buf.KeyAt(i)
-		_325_k = _out505
-		var _326_off uint64
-		var _ = _326_off
-		_326_off = objectsm.Companion_Default___.KeyOff(_325_k)
-		var _327_is bool
-		var _ = _327_is
-		var _328_v bool
-		var _ = _328_v
-		var _out506 bool
-		var _ = _out506
-		var _out507 bool
-		var _ = _out507
-		_out506, _out507 = t.Buf.BitAt(i)
-		_327_is = _out506
-		_328_v = _out507
-		if _327_is {
-			objectsm.Companion_Default___.PutBit(w, _326_off, _328_v)
+	var _315_go bool
+	var _ = _315_go
+	_315_go = true
+	for _315_go {
+		var _316_k uint64
+		var _ = _316_k
+		var _out494 uint64
+		var _ = _out494
+		_out494 = t.Buf.KeyAt(i)
+		_316_k = _out494
+		var _317_off uint64
+		var _ = _317_off
+		_317_off = objectsm.Companion_Default___.KeyOff(_316_k)
+		var _318_is bool
+		var _ = _318_is
+		var _319_v bool
+		var _ = _319_v
+		var _out495 bool
+		var _ = _out495
+		var _out496 bool
+		var _ = _out496
+		_out495, _out496 = t.Buf.BitAt(i)
+		_318_is = _out495
+		_319_v = _out496
+		if _318_is {
+			objectsm.Companion_Default___.PutBit(w, _317_off, _319_v)
 		} else {
-			t.Buf.CopyAt(i, w, _326_off/uint64(8))
+			t.Buf.CopyAt(i, w, _317_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _323_n {
-			_324_go = false
+		if i == _314_n {
+			_315_go = false
 		} else {
-			var _329_k2 uint64
-			var _ = _329_k2
-			var _out508 uint64
-			var _ = _out508
-			_out508 = t.Buf.KeyAt(i)
-			_329_k2 = _out508
-			_324_go = objectsm.Companion_Default___.KeyBlk(_329_k2) == a
+			var _320_k2 uint64
+			var _ = _320_k2
+			var _out497 uint64
+			var _ = _out497
+			_out497 = t.Buf.KeyAt(i)
+			_320_k2 = _out497
+			_315_go = objectsm.Companion_Default___.KeyBlk(_320_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _330_n uint64
-	var _ = _330_n
-	var _out509 uint64
-	var _ = _out509
-	_out509 = t.Buf.Len()
-	_330_n = _out509
-	var _331_i uint64
-	var _ = _331_i
-	_331_i = uint64(0)
+	var _321_n uint64
+	var _ = _321_n
+	var _out498 uint64
+	var _ = _out498
+	_out498 = t.Buf.Len()
+	_321_n = _out498
+	var _322_i uint64
+	var _ = _322_i
+	_322_i = uint64(0)
 	miss = uint64(0)
-	for _331_i < _330_n {
-		var _332_k uint64
-		var _ = _332_k
-		var _out510 uint64
-		var _ = _out510
-		_out510 = t.Buf.KeyAt(_331_i)
-		_332_k = _out510
-		var _333_a uint64
-		var _ = _333_a
-		_333_a = objectsm.Companion_Default___.KeyBlk(_332_k)
-		var _334_b *dbytes.Blk
-		var _ = _334_b
-		var _out511 *dbytes.Blk
-		var _ = _out511
-		_out511 = t.Buf.BlkAt(_331_i)
-		_334_b = _out511
-		if _334_b != (*dbytes.Blk)(nil) {
-			tx.Put(_333_a, _334_b)
-			_331_i = _331_i + uint64(1)
+	for _322_i < _321_n {
+		var _323_k uint64
+		var _ = _323_k
+		var _out499 uint64
+		var _ = _out499
+		_out499 = t.Buf.KeyAt(_322_i)
+		_323_k = _out499
+		var _324_a uint64
+		var _ = _324_a
+		_324_a = objectsm.Companion_Default___.KeyBlk(_323_k)
+		var _325_b *dbytes.Blk
+		var _ = _325_b
+		var _out500 *dbytes.Blk
+		var _ = _out500
+		_out500 = t.Buf.BlkAt(_322_i)
+		_325_b = _out500
+		if _325_b != (*dbytes.Blk)(nil) {
+			tx.Put(_324_a, _325_b)
+			_322_i = _322_i + uint64(1)
 		} else {
-			var _335_c *dbytes.Blk
-			var _ = _335_c
-			var _336___v0 uint64
-			var _ = _336___v0
-			var _out512 *dbytes.Blk
-			var _ = _out512
-			var _out513 uint64
-			var _ = _out513
-			_out512, _out513 = journalreader.Companion_Default___.Lookup(t.S.J, _333_a)
-			_335_c = _out512
-			_336___v0 = _out513
-			if _335_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _333_a
+			var _326_c *dbytes.Blk
+			var _ = _326_c
+			var _327___v0 uint64
+			var _ = _327___v0
+			var _out501 *dbytes.Blk
+			var _ = _out501
+			var _out502 uint64
+			var _ = _out502
+			_out501, _out502 = journalreader.Companion_Default___.Lookup(t.S.J, _324_a)
+			_326_c = _out501
+			_327___v0 = _out502
+			if _326_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _324_a
 				return ok, miss
 			}
-			var _337_w *dbytes.Bytes
-			var _ = _337_w
-			var _out514 *dbytes.Bytes
-			var _ = _out514
-			_out514 = t.Hold.Copy(_335_c)
-			_337_w = _out514
-			var _out515 uint64
-			var _ = _out515
-			_out515 = Companion_Default___.Splice1(t, _331_i, _333_a, _337_w)
-			_331_i = _out515
-			var _338_f *dbytes.Blk
-			var _ = _338_f
-			var _out516 *dbytes.Blk
-			var _ = _out516
-			_out516 = dbytes.Freeze(_337_w)
-			_338_f = _out516
-			tx.Put(_333_a, _338_f)
+			var _328_w *dbytes.Bytes
+			var _ = _328_w
+			var _out503 *dbytes.Bytes
+			var _ = _out503
+			_out503 = t.Hold.Copy(_326_c)
+			_328_w = _out503
+			var _out504 uint64
+			var _ = _out504
+			_out504 = Companion_Default___.Splice1(t, _322_i, _324_a, _328_w)
+			_322_i = _out504
+			var _329_f *dbytes.Blk
+			var _ = _329_f
+			var _out505 *dbytes.Blk
+			var _ = _out505
+			_out505 = dbytes.Freeze(_328_w)
+			_329_f = _out505
+			tx.Put(_324_a, _329_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -220,28 +220,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _339_j *journalm.Journal
-	var _ = _339_j
-	_339_j = t.S.J
-	_339_j.Mu.Lock()
+	var _330_j *journalm.Journal
+	var _ = _330_j
+	_330_j = t.S.J
+	_330_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out517 uint32
-	var _ = _out517
-	var _out518 uint64
-	var _ = _out518
-	var _out519 bool
-	var _ = _out519
-	var _out520 uint64
-	var _ = _out520
-	_out517, _out518, _out519, _out520 = Companion_Default___.Point(t)
-	st = _out517
-	n = _out518
-	get = _out519
-	miss = _out520
+	var _out506 uint32
+	var _ = _out506
+	var _out507 uint64
+	var _ = _out507
+	var _out508 bool
+	var _ = _out508
+	var _out509 uint64
+	var _ = _out509
+	_out506, _out507, _out508, _out509 = Companion_Default___.Point(t)
+	st = _out506
+	n = _out507
+	get = _out508
+	miss = _out509
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_339_j.Mu.Unlock()
+	_330_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -258,31 +258,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _340_j *journalm.Journal
-	var _ = _340_j
-	_340_j = t.S.J
+	var _331_j *journalm.Journal
+	var _ = _331_j
+	_331_j = t.S.J
 	n = uint64(0)
-	var _341_ok bool = false
-	var _ = _341_ok
-	var _out521 bool
-	var _ = _out521
-	var _out522 uint64
-	var _ = _out522
-	_out521, _out522 = Companion_Default___.Build(t, t.Tx)
-	_341_ok = _out521
-	miss = _out522
-	get = !_341_ok
-	if !_341_ok {
+	var _332_ok bool = false
+	var _ = _332_ok
+	var _out510 bool
+	var _ = _out510
+	var _out511 uint64
+	var _ = _out511
+	_out510, _out511 = Companion_Default___.Build(t, t.Tx)
+	_332_ok = _out510
+	miss = _out511
+	get = !_332_ok
+	if !_332_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out523 uint32
-	var _ = _out523
-	var _out524 uint64
-	var _ = _out524
-	_out523, _out524 = journalcommit.Companion_Default___.Append(_340_j, t.Tx)
-	st = _out523
-	n = _out524
+	var _out512 uint32
+	var _ = _out512
+	var _out513 uint64
+	var _ = _out513
+	_out512, _out513 = journalcommit.Companion_Default___.Append(_331_j, t.Tx)
+	st = _out512
+	n = _out513
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
@@ -290,37 +290,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64)
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _342_j *journalm.Journal
-	var _ = _342_j
-	_342_j = t.S.J
-	var _343_get bool = false
-	var _ = _343_get
-	var _344_miss uint64 = 0
-	var _ = _344_miss
+	var _333_j *journalm.Journal
+	var _ = _333_j
+	_333_j = t.S.J
+	var _334_get bool = false
+	var _ = _334_get
+	var _335_miss uint64 = 0
+	var _ = _335_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		var _out525 uint32
-		var _ = _out525
-		var _out526 uint64
-		var _ = _out526
-		var _out527 bool
-		var _ = _out527
-		var _out528 uint64
-		var _ = _out528
-		_out525, _out526, _out527, _out528 = Companion_Default___.TryAppend(t)
-		st = _out525
-		n = _out526
-		_343_get = _out527
-		_344_miss = _out528
-		if _343_get {
-			var _345_b *dbytes.Blk
-			var _ = _345_b
-			var _out529 *dbytes.Blk
-			var _ = _out529
-			_out529 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _344_miss, uint64(1))
-			_345_b = _out529
-			if _345_b == (*dbytes.Blk)(nil) {
+		var _out514 uint32
+		var _ = _out514
+		var _out515 uint64
+		var _ = _out515
+		var _out516 bool
+		var _ = _out516
+		var _out517 uint64
+		var _ = _out517
+		_out514, _out515, _out516, _out517 = Companion_Default___.TryAppend(t)
+		st = _out514
+		n = _out515
+		_334_get = _out516
+		_335_miss = _out517
+		if _334_get {
+			var _336_b *dbytes.Blk
+			var _ = _336_b
+			var _out518 *dbytes.Blk
+			var _ = _out518
+			_out518 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _335_miss, uint64(1))
+			_336_b = _out518
+			if _336_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -344,39 +344,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _346_w uint64
-	var _ = _346_w
-	var _out530 uint64
-	var _ = _out530
-	_out530 = t.Buf.Len()
-	_346_w = _out530
-	var _347_n uint64
-	var _ = _347_n
-	_347_n = uint64(0)
-	if _346_w > uint64(0) {
+	var _337_w uint64
+	var _ = _337_w
+	var _out519 uint64
+	var _ = _out519
+	_out519 = t.Buf.Len()
+	_337_w = _out519
+	var _338_n uint64
+	var _ = _338_n
+	_338_n = uint64(0)
+	if _337_w > uint64(0) {
 		t.Buf.Sort()
-		var _out531 uint32
-		var _ = _out531
-		var _out532 uint64
-		var _ = _out532
-		_out531, _out532 = Companion_Default___.AppendAll(t)
-		st = _out531
-		_347_n = _out532
+		var _out520 uint32
+		var _ = _out520
+		var _out521 uint64
+		var _ = _out521
+		_out520, _out521 = Companion_Default___.AppendAll(t)
+		st = _out520
+		_338_n = _out521
 		if st != txnm.Companion_Default___.OK() {
-			var _out533 uint64
-			var _ = _out533
-			_out533 = Companion_Default___.Abort(t)
-			need = _out533
+			var _out522 uint64
+			var _ = _out522
+			_out522 = Companion_Default___.Abort(t)
+			need = _out522
 			return st, need
 		}
 		if !stable {
-			_347_n = uint64(0)
+			_338_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _347_n)
-	if _347_n > need {
-		need = _347_n
+	Companion_Default___.Drop(t, _338_n)
+	if _338_n > need {
+		need = _338_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

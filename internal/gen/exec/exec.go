@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _846_ok bool
-	var _ = _846_ok
-	var _847_n uint64
-	var _ = _847_n
-	var _out1129 bool
-	var _ = _out1129
-	var _out1130 uint64
-	var _ = _out1130
-	_out1129, _out1130 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_846_ok = _out1129
-	_847_n = _out1130
+	var _837_ok bool
+	var _ = _837_ok
+	var _838_n uint64
+	var _ = _838_n
+	var _out1118 bool
+	var _ = _out1118
+	var _out1119 uint64
+	var _ = _out1119
+	_out1118, _out1119 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_837_ok = _out1118
+	_838_n = _out1119
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _846_ok {
+		if _837_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uin
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1131 uint32
-	var _ = _out1131
-	_out1131 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1131
+	var _out1120 uint32
+	var _ = _out1120
+	_out1120 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1120
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1132 uint32
-		var _ = _out1132
-		_out1132 = Companion_Default___.Sync(t)
-		st = _out1132
+		var _out1121 uint32
+		var _ = _out1121
+		_out1121 = Companion_Default___.Sync(t)
+		st = _out1121
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -59,10 +59,10 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out775 *dbytes.Bytes
-	var _ = _out775
-	_out775 = dbytes.NewBytes(uint64(256))
-	ip = _out775
+	var _out764 *dbytes.Bytes
+	var _ = _out764
+	_out764 = dbytes.NewBytes(uint64(256))
+	ip = _out764
 	inodeformat.Companion_Default___.SetTy(ip, uint32(2))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	inodeformat.Companion_Default___.SetMode(ip, mode)
@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint3
 func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out776 *dbytes.Bytes
-	var _ = _out776
-	_out776 = dbytes.NewBytes(uint64(256))
-	ip = _out776
+	var _out765 *dbytes.Bytes
+	var _ = _out765
+	_out765 = dbytes.NewBytes(uint64(256))
+	ip = _out765
 	inodeformat.Companion_Default___.SetTy(ip, uint32(8))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	return ip
@@ -89,46 +89,46 @@ func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) FirstTable(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _496_r *dbytes.Bytes
-	var _ = _496_r
-	var _out777 *dbytes.Bytes
-	var _ = _out777
-	_out777 = Companion_Default___.Root(mode, uid, gid, s, ns)
-	_496_r = _out777
-	var _497_x *dbytes.Bytes
-	var _ = _497_x
-	var _out778 *dbytes.Bytes
-	var _ = _out778
-	_out778 = Companion_Default___.Reserved()
-	_497_x = _out778
-	var _498_y *dbytes.Bytes
-	var _ = _498_y
-	var _out779 *dbytes.Bytes
-	var _ = _out779
-	_out779 = dbytes.NewBytes(uint64(4096))
-	_498_y = _out779
-	_498_y.CopyFrom(uint64(256), _496_r, uint64(0), uint64(256))
-	_498_y.CopyFrom(uint64(512), _497_x, uint64(0), uint64(256))
-	var _out780 *dbytes.Blk
-	var _ = _out780
-	_out780 = dbytes.Freeze(_498_y)
-	b = _out780
+	var _487_r *dbytes.Bytes
+	var _ = _487_r
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	_out766 = Companion_Default___.Root(mode, uid, gid, s, ns)
+	_487_r = _out766
+	var _488_x *dbytes.Bytes
+	var _ = _488_x
+	var _out767 *dbytes.Bytes
+	var _ = _out767
+	_out767 = Companion_Default___.Reserved()
+	_488_x = _out767
+	var _489_y *dbytes.Bytes
+	var _ = _489_y
+	var _out768 *dbytes.Bytes
+	var _ = _out768
+	_out768 = dbytes.NewBytes(uint64(4096))
+	_489_y = _out768
+	_489_y.CopyFrom(uint64(256), _487_r, uint64(0), uint64(256))
+	_489_y.CopyFrom(uint64(512), _488_x, uint64(0), uint64(256))
+	var _out769 *dbytes.Blk
+	var _ = _out769
+	_out769 = dbytes.Freeze(_489_y)
+	b = _out769
 	return b
 }
 func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _499_y *dbytes.Bytes
-	var _ = _499_y
-	var _out781 *dbytes.Bytes
-	var _ = _out781
-	_out781 = dbytes.NewBytes(uint64(4096))
-	_499_y = _out781
-	_499_y.Set(uint64(0), uint8(6))
-	var _out782 *dbytes.Blk
-	var _ = _out782
-	_out782 = dbytes.Freeze(_499_y)
-	b = _out782
+	var _490_y *dbytes.Bytes
+	var _ = _490_y
+	var _out770 *dbytes.Bytes
+	var _ = _out770
+	_out770 = dbytes.NewBytes(uint64(4096))
+	_490_y = _out770
+	_490_y.Set(uint64(0), uint8(6))
+	var _out771 *dbytes.Blk
+	var _ = _out771
+	_out771 = dbytes.Freeze(_490_y)
+	b = _out771
 	return b
 }
 

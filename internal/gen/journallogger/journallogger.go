@@ -89,88 +89,6 @@ func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) {
 	_160_c = _out193
 	Companion_Default___.LogEncFields(j.Lg, _155_ring, _156_dir, _157_b, _158_l, _159_dl, _160_c)
 }
-func (_this *CompanionStruct_Default___) Joining(x *dlog.Codes, y *dlog.Codes) *dlog.Codes {
-	var c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = c
-	var _161_n uint64
-	var _ = _161_n
-	var _out194 uint64
-	var _ = _out194
-	_out194 = x.Len()
-	_161_n = _out194
-	if _161_n == uint64(0) {
-		c = y
-	} else {
-		var _out195 *dlog.Codes
-		var _ = _out195
-		_out195 = Companion_Default___.Joined(x, y)
-		c = _out195
-	}
-	return c
-}
-func (_this *CompanionStruct_Default___) Joined(x *dlog.Codes, y *dlog.Codes) *dlog.Codes {
-	var c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = c
-	var _out196 *dlog.Codes
-	var _ = _out196
-	_out196 = dlog.NewCodes()
-	c = _out196
-	var _162_n uint64
-	var _ = _162_n
-	var _out197 uint64
-	var _ = _out197
-	_out197 = x.Len()
-	_162_n = _out197
-	var _163_i uint64
-	var _ = _163_i
-	_163_i = uint64(0)
-	for _163_i < _162_n {
-		var _164_a uint64
-		var _ = _164_a
-		var _165_c0 uint64
-		var _ = _165_c0
-		var _166_c1 uint64
-		var _ = _166_c1
-		var _out198 uint64
-		var _ = _out198
-		var _out199 uint64
-		var _ = _out199
-		var _out200 uint64
-		var _ = _out200
-		_out198, _out199, _out200 = x.At(_163_i)
-		_164_a = _out198
-		_165_c0 = _out199
-		_166_c1 = _out200
-		c.Add(_164_a, _165_c0, _166_c1)
-		_163_i = _163_i + uint64(1)
-	}
-	var _out201 uint64
-	var _ = _out201
-	_out201 = y.Len()
-	_162_n = _out201
-	_163_i = uint64(0)
-	for _163_i < _162_n {
-		var _167_a uint64
-		var _ = _167_a
-		var _168_c0 uint64
-		var _ = _168_c0
-		var _169_c1 uint64
-		var _ = _169_c1
-		var _out202 uint64
-		var _ = _out202
-		var _out203 uint64
-		var _ = _out203
-		var _out204 uint64
-		var _ = _out204
-		_out202, _out203, _out204 = y.At(_163_i)
-		_167_a = _out202
-		_168_c0 = _out203
-		_169_c1 = _out204
-		c.Add(_167_a, _168_c0, _169_c1)
-		_163_i = _163_i + uint64(1)
-	}
-	return c
-}
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
@@ -180,42 +98,42 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal, ring *dlog.
 	var _ = dl
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _170_cs *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _170_cs
-	var _out205 *dbytes.Blk
-	var _ = _out205
-	var _out206 *dlog.Codes
-	var _ = _out206
-	_out205, _out206 = j.Seal.Sign(j.Eq+j.Lg.Np, j.Eq, j.Lg.Pos, ring, dir)
-	b = _out205
-	_170_cs = _out206
-	var _out207 *dlog.Codes
-	var _ = _out207
-	_out207 = Companion_Default___.Joining(j.Lg.Codes, _170_cs)
-	c = _out207
-	var _out208 *ddisk.BList
-	var _ = _out208
-	_out208 = ring.List()
-	l = _out208
-	var _out209 *ddisk.BList
-	var _ = _out209
-	_out209 = dir.Sorted()
-	dl = _out209
+	var _161_cs *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _161_cs
+	var _out194 *dbytes.Blk
+	var _ = _out194
+	var _out195 *dlog.Codes
+	var _ = _out195
+	_out194, _out195 = j.Seal.Sign(j.Eq+j.Lg.Np, j.Eq, j.Lg.Pos, ring, dir)
+	b = _out194
+	_161_cs = _out195
+	var _out196 *dlog.Codes
+	var _ = _out196
+	_out196 = dlog.JoinCodes(j.Lg.Codes, _161_cs)
+	c = _out196
+	var _out197 *ddisk.BList
+	var _ = _out197
+	_out197 = ring.List()
+	l = _out197
+	var _out198 *ddisk.BList
+	var _ = _out198
+	_out198 = dir.Sorted()
+	dl = _out198
 	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, ring *dlog.BMap, dir *dlog.BMap, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList, c *dlog.Codes) {
-	var _171_n uint64
-	var _ = _171_n
-	var _out210 uint64
-	var _ = _out210
-	_out210 = ring.Len()
-	_171_n = _out210
+	var _162_n uint64
+	var _ = _162_n
+	var _out199 uint64
+	var _ = _out199
+	_out199 = ring.Len()
+	_162_n = _out199
 	var _nw1 = journalm.New_InLog_()
 	var _ = _nw1
 	_nw1.Ctor__(l, ring, dir, lg.Newest)
 	lg.Newest = _nw1
 	lg.Np = lg.Np + uint64(1)
-	lg.Pos = lg.Pos + _171_n
+	lg.Pos = lg.Pos + _162_n
 	lg.Codes = c
 	lg.Ring = (*dlog.BMap)(nil)
 	lg.Dir = (*dlog.BMap)(nil)
@@ -226,10 +144,10 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, ring 
 func (_this *CompanionStruct_Default___) LogLen(j *journalm.Journal) uint64 {
 	var n uint64 = 0
 	var _ = n
-	var _out211 uint64
-	var _ = _out211
-	_out211 = j.Lg.Body.Len()
-	n = _out211
+	var _out200 uint64
+	var _ = _out200
+	_out200 = j.Lg.Body.Len()
+	n = _out200
 	return n
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -237,61 +155,61 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out212 uint64
-	var _ = _out212
-	_out212 = j.Lg.Body.Len()
-	n = _out212
-	var _172_m *dlog.BMap
-	var _ = _172_m
-	var _out213 *dlog.BMap
-	var _ = _out213
-	_out213 = dlog.NewBMap()
-	_172_m = _out213
-	_172_m.Put(uint64(0), j.Lg.Desc)
-	var _173_i uint64
-	var _ = _173_i
-	_173_i = uint64(0)
-	for _173_i < n {
-		var _174_b *dbytes.Blk
-		var _ = _174_b
-		var _out214 *dbytes.Blk
-		var _ = _out214
-		_out214 = j.Lg.Body.BlkAt(_173_i)
-		_174_b = _out214
-		_172_m.Put(_173_i+uint64(1), _174_b)
-		_173_i = _173_i + uint64(1)
+	var _out201 uint64
+	var _ = _out201
+	_out201 = j.Lg.Body.Len()
+	n = _out201
+	var _163_m *dlog.BMap
+	var _ = _163_m
+	var _out202 *dlog.BMap
+	var _ = _out202
+	_out202 = dlog.NewBMap()
+	_163_m = _out202
+	_163_m.Put(uint64(0), j.Lg.Desc)
+	var _164_i uint64
+	var _ = _164_i
+	_164_i = uint64(0)
+	for _164_i < n {
+		var _165_b *dbytes.Blk
+		var _ = _165_b
+		var _out203 *dbytes.Blk
+		var _ = _out203
+		_out203 = j.Lg.Body.BlkAt(_164_i)
+		_165_b = _out203
+		_163_m.Put(_164_i+uint64(1), _165_b)
+		_164_i = _164_i + uint64(1)
 	}
-	var _out215 *ddisk.BList
-	var _ = _out215
-	_out215 = _172_m.List()
-	l = _out215
-	_172_m.Clear()
+	var _out204 *ddisk.BList
+	var _ = _out204
+	_out204 = _163_m.List()
+	l = _out204
+	_163_m.Clear()
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _175_l *ddisk.BList
-	var _ = _175_l
-	var _176_n uint64
-	var _ = _176_n
-	var _out216 *ddisk.BList
-	var _ = _out216
-	var _out217 uint64
-	var _ = _out217
-	_out216, _out217 = Companion_Default___.UnitList(j)
-	_175_l = _out216
-	_176_n = _out217
-	var _177_s uint64
-	var _ = _177_s
-	var _out218 uint64
-	var _ = _out218
-	_out218 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
-	_177_s = _out218
-	var _out219 bool
-	var _ = _out219
-	_out219 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_177_s, _175_l, uint64(0), uint64(1)+_176_n)
-	ok = _out219
+	var _166_l *ddisk.BList
+	var _ = _166_l
+	var _167_n uint64
+	var _ = _167_n
+	var _out205 *ddisk.BList
+	var _ = _out205
+	var _out206 uint64
+	var _ = _out206
+	_out205, _out206 = Companion_Default___.UnitList(j)
+	_166_l = _out205
+	_167_n = _out206
+	var _168_s uint64
+	var _ = _168_s
+	var _out207 uint64
+	var _ = _out207
+	_out207 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	_168_s = _out207
+	var _out208 bool
+	var _ = _out208
+	_out208 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_168_s, _166_l, uint64(0), uint64(1)+_167_n)
+	ok = _out208
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -299,23 +217,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _178_len uint64
-	var _ = _178_len
-	var _out220 uint64
-	var _ = _out220
-	_out220 = j.Lg.Body.Len()
-	_178_len = _out220
-	n = _178_len - i
-	var _179_s uint64
-	var _ = _179_s
-	var _out221 uint64
-	var _ = _out221
-	_out221 = ring.Companion_Default___.SlotOf(j.Lg.Pos-n, j.Nr)
-	_179_s = _out221
-	if n > j.Nr-_179_s {
-		n = j.Nr - _179_s
+	var _169_len uint64
+	var _ = _169_len
+	var _out209 uint64
+	var _ = _out209
+	_out209 = j.Lg.Body.Len()
+	_169_len = _out209
+	n = _169_len - i
+	var _170_s uint64
+	var _ = _170_s
+	var _out210 uint64
+	var _ = _out210
+	_out210 = ring.Companion_Default___.SlotOf(j.Lg.Pos-n, j.Nr)
+	_170_s = _out210
+	if n > j.Nr-_170_s {
+		n = j.Nr - _170_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _179_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _170_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -323,19 +241,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _180_a uint64 = 0
-	var _ = _180_a
-	var _out222 uint64
-	var _ = _out222
-	var _out223 uint64
-	var _ = _out223
-	_out222, _out223 = Companion_Default___.DataRun(j, i)
-	_180_a = _out222
-	n = _out223
-	var _out224 bool
-	var _ = _out224
-	_out224 = j.D.WriteRun(_180_a, j.Lg.Body, i, n)
-	ok = _out224
+	var _171_a uint64 = 0
+	var _ = _171_a
+	var _out211 uint64
+	var _ = _out211
+	var _out212 uint64
+	var _ = _out212
+	_out211, _out212 = Companion_Default___.DataRun(j, i)
+	_171_a = _out211
+	n = _out212
+	var _out213 bool
+	var _ = _out213
+	_out213 = j.D.WriteRun(_171_a, j.Lg.Body, i, n)
+	ok = _out213
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -343,19 +261,19 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _181_a uint64 = 0
-	var _ = _181_a
-	var _out225 uint64
-	var _ = _out225
-	var _out226 uint64
-	var _ = _out226
-	_out225, _out226 = Companion_Default___.DirsAt(j, i)
-	_181_a = _out225
-	n = _out226
-	var _out227 bool
-	var _ = _out227
-	_out227 = j.D.WriteRun(_181_a, j.Lg.Dirs, i, n)
-	ok = _out227
+	var _172_a uint64 = 0
+	var _ = _172_a
+	var _out214 uint64
+	var _ = _out214
+	var _out215 uint64
+	var _ = _out215
+	_out214, _out215 = Companion_Default___.DirsAt(j, i)
+	_172_a = _out214
+	n = _out215
+	var _out216 bool
+	var _ = _out216
+	_out216 = j.D.WriteRun(_172_a, j.Lg.Dirs, i, n)
+	ok = _out216
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirsAt(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -363,28 +281,28 @@ func (_this *CompanionStruct_Default___) DirsAt(j *journalm.Journal, i uint64) (
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out228 uint64
-	var _ = _out228
-	var _out229 uint64
-	var _ = _out229
-	_out228, _out229 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	a = _out228
-	n = _out229
+	var _out217 uint64
+	var _ = _out217
+	var _out218 uint64
+	var _ = _out218
+	_out217, _out218 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	a = _out217
+	n = _out218
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _182_s uint64
-	var _ = _182_s
-	var _out230 uint64
-	var _ = _out230
-	_out230 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
-	_182_s = _out230
-	var _out231 bool
-	var _ = _out231
-	_out231 = j.D.Write(j.At+uint64(1)+uint64(16)*_182_s, j.Lg.Desc)
-	ok = _out231
+	var _173_s uint64
+	var _ = _173_s
+	var _out219 uint64
+	var _ = _out219
+	_out219 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	_173_s = _out219
+	var _out220 bool
+	var _ = _out220
+	_out220 = j.D.Write(j.At+uint64(1)+uint64(16)*_173_s, j.Lg.Desc)
+	ok = _out220
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogWrote(j *journalm.Journal) {
@@ -392,10 +310,10 @@ func (_this *CompanionStruct_Default___) LogWrote(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out232 bool
-	var _ = _out232
-	_out232 = j.D.Barrier()
-	ok = _out232
+	var _out221 bool
+	var _ = _out221
+	_out221 = j.D.Barrier()
+	ok = _out221
 	return ok
 }
 

@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out277 *dbytes.Blk
-	var _ = _out277
-	_out277 = j.Running.Get(a)
-	b = _out277
+	var _out266 *dbytes.Blk
+	var _ = _out266
+	_out266 = j.Running.Get(a)
+	b = _out266
 	if b == (*dbytes.Blk)(nil) {
-		var _out278 *dbytes.Blk
-		var _ = _out278
-		_out278 = j.Cgm.Get(a)
-		b = _out278
+		var _out267 *dbytes.Blk
+		var _ = _out267
+		_out267 = j.Cgm.Get(a)
+		b = _out267
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out279 *dbytes.Blk
-		var _ = _out279
-		_out279 = j.Cdm.Get(a)
-		b = _out279
+		var _out268 *dbytes.Blk
+		var _ = _out268
+		_out268 = j.Cdm.Get(a)
+		b = _out268
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out280 *dbytes.Blk
-		var _ = _out280
-		_out280 = j.Lgm.Get(a)
-		b = _out280
+		var _out269 *dbytes.Blk
+		var _ = _out269
+		_out269 = j.Lgm.Get(a)
+		b = _out269
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out281 *dbytes.Blk
-		var _ = _out281
-		_out281 = j.Inm.Get(a)
-		b = _out281
+		var _out270 *dbytes.Blk
+		var _ = _out270
+		_out270 = j.Inm.Get(a)
+		b = _out270
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out282 *dbytes.Blk
-		var _ = _out282
-		_out282 = j.Cache.Get(a)
-		b = _out282
+		var _out271 *dbytes.Blk
+		var _ = _out271
+		_out271 = j.Cache.Get(a)
+		b = _out271
 	}
 	return b, t
 }
@@ -106,22 +106,22 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out283 bool
-		var _ = _out283
-		var _out284 *ddisk.BList
-		var _ = _out284
-		_out283, _out284 = j.D.ReadAny(a, n)
-		ok = _out283
-		l = _out284
+		var _out272 bool
+		var _ = _out272
+		var _out273 *ddisk.BList
+		var _ = _out273
+		_out272, _out273 = j.D.ReadAny(a, n)
+		ok = _out272
+		l = _out273
 		return ok, l
 	}
-	var _out285 bool
-	var _ = _out285
-	var _out286 *ddisk.BList
-	var _ = _out286
-	_out285, _out286 = j.D.ReadRun(a, n)
-	ok = _out285
-	l = _out286
+	var _out274 bool
+	var _ = _out274
+	var _out275 *ddisk.BList
+	var _ = _out275
+	_out274, _out275 = j.D.ReadRun(a, n)
+	ok = _out274
+	l = _out275
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
@@ -129,31 +129,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _208_n uint64
-	var _ = _208_n
-	var _out287 uint64
-	var _ = _out287
-	_out287 = l.Len()
-	_208_n = _out287
+	var _199_n uint64
+	var _ = _199_n
+	var _out276 uint64
+	var _ = _out276
+	_out276 = l.Len()
+	_199_n = _out276
 	m = i
 	bad = a
-	for m < _208_n {
-		var _209_b *dbytes.Blk
-		var _ = _209_b
-		var _out288 *dbytes.Blk
-		var _ = _out288
-		_out288 = l.BlkAt(m)
-		_209_b = _out288
-		var _210_ok bool = false
-		var _ = _210_ok
-		var _out289 bool
-		var _ = _out289
-		var _out290 uint64
-		var _ = _out290
-		_out289, _out290 = Companion_Default___.CheckOne(j, a+m, _209_b, t)
-		_210_ok = _out289
-		bad = _out290
-		if !_210_ok {
+	for m < _199_n {
+		var _200_b *dbytes.Blk
+		var _ = _200_b
+		var _out277 *dbytes.Blk
+		var _ = _out277
+		_out277 = l.BlkAt(m)
+		_200_b = _out277
+		var _201_ok bool = false
+		var _ = _201_ok
+		var _out278 bool
+		var _ = _out278
+		var _out279 uint64
+		var _ = _out279
+		_out278, _out279 = Companion_Default___.CheckOne(j, a+m, _200_b, t)
+		_201_ok = _out278
+		bad = _out279
+		if !_201_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out291 bool
-	var _ = _out291
-	var _out292 uint64
-	var _ = _out292
-	_out291, _out292 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out291
-	bad = _out292
+	var _out280 bool
+	var _ = _out280
+	var _out281 uint64
+	var _ = _out281
+	_out280, _out281 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out280
+	bad = _out281
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _211_b *dbytes.Blk
-	var _ = _211_b
-	var _212_t2 uint64
-	var _ = _212_t2
-	var _out293 *dbytes.Blk
-	var _ = _out293
-	var _out294 uint64
-	var _ = _out294
-	_out293, _out294 = Companion_Default___.Lookup(j, a)
-	_211_b = _out293
-	_212_t2 = _out294
-	damaged = _211_b == (*dbytes.Blk)(nil) && t == _212_t2
+	var _202_b *dbytes.Blk
+	var _ = _202_b
+	var _203_t2 uint64
+	var _ = _203_t2
+	var _out282 *dbytes.Blk
+	var _ = _out282
+	var _out283 uint64
+	var _ = _out283
+	_out282, _out283 = Companion_Default___.Lookup(j, a)
+	_202_b = _out282
+	_203_t2 = _out283
+	damaged = _202_b == (*dbytes.Blk)(nil) && t == _203_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _213_t2 uint64 = 0
-	var _ = _213_t2
-	var _out295 *dbytes.Blk
-	var _ = _out295
-	var _out296 uint64
-	var _ = _out296
-	_out295, _out296 = Companion_Default___.Lookup(j, a)
-	b = _out295
-	_213_t2 = _out296
-	if b == (*dbytes.Blk)(nil) && t == _213_t2 {
+	var _204_t2 uint64 = 0
+	var _ = _204_t2
+	var _out284 *dbytes.Blk
+	var _ = _out284
+	var _out285 uint64
+	var _ = _out285
+	_out284, _out285 = Companion_Default___.Lookup(j, a)
+	b = _out284
+	_204_t2 = _out285
+	if b == (*dbytes.Blk)(nil) && t == _204_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

@@ -84,49 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _260_b *dbytes.Blk
-	var _ = _260_b
-	var _out405 *dbytes.Blk
-	var _ = _out405
-	_out405 = j.Running.Get(a)
-	_260_b = _out405
-	if _260_b == (*dbytes.Blk)(nil) {
-		var _out406 *dbytes.Blk
-		var _ = _out406
-		_out406 = j.Cgm.Get(a)
-		_260_b = _out406
+	var _251_b *dbytes.Blk
+	var _ = _251_b
+	var _out394 *dbytes.Blk
+	var _ = _out394
+	_out394 = j.Running.Get(a)
+	_251_b = _out394
+	if _251_b == (*dbytes.Blk)(nil) {
+		var _out395 *dbytes.Blk
+		var _ = _out395
+		_out395 = j.Cgm.Get(a)
+		_251_b = _out395
 	}
-	if _260_b == (*dbytes.Blk)(nil) {
-		var _out407 *dbytes.Blk
-		var _ = _out407
-		_out407 = j.Cdm.Get(a)
-		_260_b = _out407
+	if _251_b == (*dbytes.Blk)(nil) {
+		var _out396 *dbytes.Blk
+		var _ = _out396
+		_out396 = j.Cdm.Get(a)
+		_251_b = _out396
 	}
-	if _260_b == (*dbytes.Blk)(nil) {
-		var _out408 *dbytes.Blk
-		var _ = _out408
-		_out408 = j.Lgm.Get(a)
-		_260_b = _out408
+	if _251_b == (*dbytes.Blk)(nil) {
+		var _out397 *dbytes.Blk
+		var _ = _out397
+		_out397 = j.Lgm.Get(a)
+		_251_b = _out397
 	}
-	if _260_b == (*dbytes.Blk)(nil) {
-		var _out409 *dbytes.Blk
-		var _ = _out409
-		_out409 = j.Inm.Get(a)
-		_260_b = _out409
+	if _251_b == (*dbytes.Blk)(nil) {
+		var _out398 *dbytes.Blk
+		var _ = _out398
+		_out398 = j.Inm.Get(a)
+		_251_b = _out398
 	}
-	is = _260_b != (*dbytes.Blk)(nil) /* dircomp */
+	is = _251_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _261_pending bool
-	var _ = _261_pending
-	var _out410 bool
-	var _ = _out410
-	_out410 = Companion_Default___.IsPending(j, a)
-	_261_pending = _out410
-	if _261_pending {
+	var _252_pending bool
+	var _ = _252_pending
+	var _out399 bool
+	var _ = _out399
+	_out399 = Companion_Default___.IsPending(j, a)
+	_252_pending = _out399
+	if _252_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -134,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _262_b *dbytes.Blk
-	var _ = _262_b
-	var _out411 *dbytes.Blk
-	var _ = _out411
-	_out411 = j.Cache.Get(a)
-	_262_b = _out411
+	var _253_b *dbytes.Blk
+	var _ = _253_b
+	var _out400 *dbytes.Blk
+	var _ = _out400
+	_out400 = j.Cache.Get(a)
+	_253_b = _out400
 	st = func() uint32 {
-		if _262_b != (*dbytes.Blk)(nil) && bad == a {
+		if _253_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out412 bool
-	var _ = _out412
-	var _out413 *dbytes.Blk
-	var _ = _out413
-	var _out414 bool
-	var _ = _out414
-	var _out415 bool
-	var _ = _out415
-	var _out416 uint64
-	var _ = _out416
-	_out412, _out413, _out414, _out415, _out416 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out412
-	b = _out413
-	mem = _out414
-	blank = _out415
-	bad = _out416
+	var _out401 bool
+	var _ = _out401
+	var _out402 *dbytes.Blk
+	var _ = _out402
+	var _out403 bool
+	var _ = _out403
+	var _out404 bool
+	var _ = _out404
+	var _out405 uint64
+	var _ = _out405
+	_out401, _out402, _out403, _out404, _out405 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out401
+	b = _out402
+	mem = _out403
+	blank = _out404
+	bad = _out405
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -225,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _263_version uint64
-	var _ = _263_version
-	var _264_r0 uint64
-	var _ = _264_r0
-	var _265_r1 uint64
-	var _ = _265_r1
-	var _out417 uint64
-	var _ = _out417
-	var _out418 uint64
-	var _ = _out418
-	var _out419 uint64
-	var _ = _out419
-	_out417, _out418, _out419 = t.Pages.Root()
-	_263_version = _out417
-	_264_r0 = _out418
-	_265_r1 = _out419
-	var _266_place uint64 = 0
-	var _ = _266_place
-	var _267_c0 uint64
-	var _ = _267_c0
-	var _268_c1 uint64
-	var _ = _268_c1
-	_267_c0, _268_c1 = _264_r0, _265_r1
+	var _254_version uint64
+	var _ = _254_version
+	var _255_r0 uint64
+	var _ = _255_r0
+	var _256_r1 uint64
+	var _ = _256_r1
+	var _out406 uint64
+	var _ = _out406
+	var _out407 uint64
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	_out406, _out407, _out408 = t.Pages.Root()
+	_254_version = _out406
+	_255_r0 = _out407
+	_256_r1 = _out408
+	var _257_place uint64 = 0
+	var _ = _257_place
+	var _258_c0 uint64
+	var _ = _258_c0
+	var _259_c1 uint64
+	var _ = _259_c1
+	_258_c0, _259_c1 = _255_r0, _256_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _269_q uint64
-		var _ = _269_q
-		_269_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out420 bool
-		var _ = _out420
-		var _out421 *dbytes.Blk
-		var _ = _out421
-		var _out422 uint64
-		var _ = _out422
-		var _out423 uint64
-		var _ = _out423
-		_out420, _out421, _out422, _out423 = treeofcodes.Companion_Default___.Page(t, _269_q, _263_version, _264_r0, _265_r1)
-		ok = _out420
-		b = _out421
-		_266_place = _out422
-		bad = _out423
+		var _260_q uint64
+		var _ = _260_q
+		_260_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out409 bool
+		var _ = _out409
+		var _out410 *dbytes.Blk
+		var _ = _out410
+		var _out411 uint64
+		var _ = _out411
+		var _out412 uint64
+		var _ = _out412
+		_out409, _out410, _out411, _out412 = treeofcodes.Companion_Default___.Page(t, _260_q, _254_version, _255_r0, _256_r1)
+		ok = _out409
+		b = _out410
+		_257_place = _out411
+		bad = _out412
 		if !ok {
 			return ok, b, mem, blank, bad
 		}
-		var _out424 uint64
-		var _ = _out424
-		var _out425 uint64
-		var _ = _out425
-		_out424, _out425 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_267_c0 = _out424
-		_268_c1 = _out425
+		var _out413 uint64
+		var _ = _out413
+		var _out414 uint64
+		var _ = _out414
+		_out413, _out414 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_258_c0 = _out413
+		_259_c1 = _out414
 	}
 	bad = p
-	blank = _267_c0 == uint64(0) && _268_c1 == uint64(0)
-	var _out426 bool
-	var _ = _out426
-	var _out427 *dbytes.Blk
-	var _ = _out427
-	var _out428 uint64
-	var _ = _out428
-	_out426, _out427, _out428 = treeofcodes.Companion_Default___.Load(t, p, _267_c0, _268_c1)
-	ok = _out426
-	b = _out427
-	_266_place = _out428
+	blank = _258_c0 == uint64(0) && _259_c1 == uint64(0)
+	var _out415 bool
+	var _ = _out415
+	var _out416 *dbytes.Blk
+	var _ = _out416
+	var _out417 uint64
+	var _ = _out417
+	_out415, _out416, _out417 = treeofcodes.Companion_Default___.Load(t, p, _258_c0, _259_c1)
+	ok = _out415
+	b = _out416
+	_257_place = _out417
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _270_c *dbytes.Blk
-	var _ = _270_c
-	var _out429 *dbytes.Blk
-	var _ = _out429
-	_out429 = t.Pages.Get(_263_version, p)
-	_270_c = _out429
-	mem = _270_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _261_c *dbytes.Blk
+	var _ = _261_c
+	var _out418 *dbytes.Blk
+	var _ = _out418
+	_out418 = t.Pages.Get(_254_version, p)
+	_261_c = _out418
+	mem = _261_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _271_t uint64
-	var _ = _271_t
-	var _out430 uint64
-	var _ = _out430
-	_out430 = journalscrub.Companion_Default___.Ticket(j)
-	_271_t = _out430
+	var _262_t uint64
+	var _ = _262_t
+	var _out419 uint64
+	var _ = _out419
+	_out419 = journalscrub.Companion_Default___.Ticket(j)
+	_262_t = _out419
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _272_ok bool
-	var _ = _272_ok
-	var _273_l *ddisk.BList
-	var _ = _273_l
-	var _out431 bool
-	var _ = _out431
-	var _out432 *ddisk.BList
-	var _ = _out432
-	_out431, _out432 = journalreader.Companion_Default___.ReadHome(j, a, n, _271_t)
-	_272_ok = _out431
-	_273_l = _out432
-	if !_272_ok {
-		var _out433 uint32
-		var _ = _out433
-		_out433 = Companion_Default___.Judge(j, a, _271_t, a, true)
-		st = _out433
+	var _263_ok bool
+	var _ = _263_ok
+	var _264_l *ddisk.BList
+	var _ = _264_l
+	var _out420 bool
+	var _ = _out420
+	var _out421 *ddisk.BList
+	var _ = _out421
+	_out420, _out421 = journalreader.Companion_Default___.ReadHome(j, a, n, _262_t)
+	_263_ok = _out420
+	_264_l = _out421
+	if !_263_ok {
+		var _out422 uint32
+		var _ = _out422
+		_out422 = Companion_Default___.Judge(j, a, _262_t, a, true)
+		st = _out422
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,20 +112,20 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		var _274_k uint64 = 0
-		var _ = _274_k
-		var _out434 uint32
-		var _ = _out434
-		var _out435 uint64
-		var _ = _out435
-		var _out436 uint64
-		var _ = _out436
-		_out434, _out435, _out436 = Companion_Default___.ScrubOn(j, a, _273_l, m, _271_t)
-		st = _out434
-		_274_k = _out435
-		bad = _out436
-		good = good + (_274_k - m)
-		m = _274_k
+		var _265_k uint64 = 0
+		var _ = _265_k
+		var _out423 uint32
+		var _ = _out423
+		var _out424 uint64
+		var _ = _out424
+		var _out425 uint64
+		var _ = _out425
+		_out423, _out424, _out425 = Companion_Default___.ScrubOn(j, a, _264_l, m, _262_t)
+		st = _out423
+		_265_k = _out424
+		bad = _out425
+		good = good + (_265_k - m)
+		m = _265_k
 		if st != journalscrub.Companion_Default___.SGood() {
 			return st, m, good, bad
 		}
@@ -143,25 +143,25 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
-	var _out437 uint64
-	var _ = _out437
-	var _out438 uint64
-	var _ = _out438
-	_out437, _out438 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out437
-	bad = _out438
+	var _out426 uint64
+	var _ = _out426
+	var _out427 uint64
+	var _ = _out427
+	_out426, _out427 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out426
+	bad = _out427
 	st = journalscrub.Companion_Default___.SGood()
-	var _275_n uint64
-	var _ = _275_n
-	var _out439 uint64
-	var _ = _out439
-	_out439 = l.Len()
-	_275_n = _out439
-	if m < _275_n {
-		var _out440 uint32
-		var _ = _out440
-		_out440 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out440
+	var _266_n uint64
+	var _ = _266_n
+	var _out428 uint64
+	var _ = _out428
+	_out428 = l.Len()
+	_266_n = _out428
+	if m < _266_n {
+		var _out429 uint32
+		var _ = _out429
+		_out429 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out429
 	}
 	return st, m, bad
 }
@@ -170,16 +170,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	var _ = st
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out441 uint32
-	var _ = _out441
-	_out441 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out441
+	var _out430 uint32
+	var _ = _out430
+	_out430 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out430
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out442 uint32
-		var _ = _out442
-		_out442 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out442
+		var _out431 uint32
+		var _ = _out431
+		_out431 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out431
 	}
 	return st
 }
@@ -187,22 +187,22 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _276_ours bool
-	var _ = _276_ours
-	var _out443 bool
-	var _ = _out443
-	_out443 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_276_ours = _out443
+	var _267_ours bool
+	var _ = _267_ours
+	var _out432 bool
+	var _ = _out432
+	_out432 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_267_ours = _out432
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out444 uint32
-	var _ = _out444
-	_out444 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out444
-	var _out445 uint32
-	var _ = _out445
-	_out445 = journalscrub.Companion_Default___.Tell(j, st, _276_ours, unread, bad)
-	st = _out445
+	var _out433 uint32
+	var _ = _out433
+	_out433 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out433
+	var _out434 uint32
+	var _ = _out434
+	_out434 = journalscrub.Companion_Default___.Tell(j, st, _267_ours, unread, bad)
+	st = _out434
 	j.Mu.Unlock()
 	return st
 }
@@ -215,42 +215,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _277_t uint64
-	var _ = _277_t
-	var _out446 uint64
-	var _ = _out446
-	_out446 = journalscrub.Companion_Default___.Ticket(j)
-	_277_t = _out446
+	var _268_t uint64
+	var _ = _268_t
+	var _out435 uint64
+	var _ = _out435
+	_out435 = journalscrub.Companion_Default___.Ticket(j)
+	_268_t = _out435
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _278_ok bool = false
-	var _ = _278_ok
-	var _279_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _279_b
-	var _280_mem bool = false
-	var _ = _280_mem
-	var _out447 bool
-	var _ = _out447
-	var _out448 *dbytes.Blk
-	var _ = _out448
-	var _out449 bool
-	var _ = _out449
-	var _out450 bool
-	var _ = _out450
-	var _out451 uint64
-	var _ = _out451
-	_out447, _out448, _out449, _out450, _out451 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_278_ok = _out447
-	_279_b = _out448
-	_280_mem = _out449
-	blank = _out450
-	bad = _out451
+	var _269_ok bool = false
+	var _ = _269_ok
+	var _270_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _270_b
+	var _271_mem bool = false
+	var _ = _271_mem
+	var _out436 bool
+	var _ = _out436
+	var _out437 *dbytes.Blk
+	var _ = _out437
+	var _out438 bool
+	var _ = _out438
+	var _out439 bool
+	var _ = _out439
+	var _out440 uint64
+	var _ = _out440
+	_out436, _out437, _out438, _out439, _out440 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_269_ok = _out436
+	_270_b = _out437
+	_271_mem = _out438
+	blank = _out439
+	bad = _out440
 	st = journalscrub.Companion_Default___.SGood()
-	if !_278_ok {
-		var _out452 uint32
-		var _ = _out452
-		_out452 = Companion_Default___.SentencePage(j, _277_t, _280_mem, bad)
-		st = _out452
+	if !_269_ok {
+		var _out441 uint32
+		var _ = _out441
+		_out441 = Companion_Default___.SentencePage(j, _268_t, _271_mem, bad)
+		st = _out441
 	}
 	return st, blank, bad
 }
@@ -258,22 +258,22 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _281_ours bool
-	var _ = _281_ours
-	var _out453 bool
-	var _ = _out453
-	_out453 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_281_ours = _out453
+	var _272_ours bool
+	var _ = _272_ours
+	var _out442 bool
+	var _ = _out442
+	_out442 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_272_ours = _out442
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out454 uint32
-	var _ = _out454
-	_out454 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out454
-	var _out455 uint32
-	var _ = _out455
-	_out455 = journalscrub.Companion_Default___.Tell(j, st, _281_ours, false, bad)
-	st = _out455
+	var _out443 uint32
+	var _ = _out443
+	_out443 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out443
+	var _out444 uint32
+	var _ = _out444
+	_out444 = journalscrub.Companion_Default___.Tell(j, st, _272_ours, false, bad)
+	st = _out444
 	j.Mu.Unlock()
 	return st
 }

@@ -72,39 +72,39 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _214_l *ddisk.BList
-	var _ = _214_l
-	_214_l = j.Lg.Dirs
-	var _215_n uint64
-	var _ = _215_n
-	var _out297 uint64
-	var _ = _out297
-	_out297 = _214_l.Len()
-	_215_n = _out297
-	var _216_i uint64
-	var _ = _216_i
-	_216_i = uint64(0)
+	var _205_l *ddisk.BList
+	var _ = _205_l
+	_205_l = j.Lg.Dirs
+	var _206_n uint64
+	var _ = _206_n
+	var _out286 uint64
+	var _ = _out286
+	_out286 = _205_l.Len()
+	_206_n = _out286
+	var _207_i uint64
+	var _ = _207_i
+	_207_i = uint64(0)
 	ok = true
 	if look {
 		Companion_Default___.LYield(j)
-		var _out298 bool
-		var _ = _out298
-		_out298 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-		ok = _out298
+		var _out287 bool
+		var _ = _out287
+		_out287 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out287
 	}
-	for ok && _216_i < _215_n {
+	for ok && _207_i < _206_n {
 		Companion_Default___.LYield(j)
-		var _217_m uint64 = 0
-		var _ = _217_m
-		var _out299 bool
-		var _ = _out299
-		var _out300 uint64
-		var _ = _out300
-		_out299, _out300 = journallogger.Companion_Default___.DirWrite(j, _216_i)
-		ok = _out299
-		_217_m = _out300
+		var _208_m uint64 = 0
+		var _ = _208_m
+		var _out288 bool
+		var _ = _out288
+		var _out289 uint64
+		var _ = _out289
+		_out288, _out289 = journallogger.Companion_Default___.DirWrite(j, _207_i)
+		ok = _out288
+		_208_m = _out289
 		if ok {
-			_216_i = _216_i + _217_m
+			_207_i = _207_i + _208_m
 		}
 	}
 	return ok
@@ -112,23 +112,23 @@ func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look b
 func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _218_i uint64
-	var _ = _218_i
-	_218_i = uint64(0)
+	var _209_i uint64
+	var _ = _209_i
+	_209_i = uint64(0)
 	ok = true
-	for ok && _218_i < n {
+	for ok && _209_i < n {
 		Companion_Default___.LYield(j)
-		var _219_m uint64 = 0
-		var _ = _219_m
-		var _out301 bool
-		var _ = _out301
-		var _out302 uint64
-		var _ = _out302
-		_out301, _out302 = journallogger.Companion_Default___.LogWrite(j, _218_i)
-		ok = _out301
-		_219_m = _out302
+		var _210_m uint64 = 0
+		var _ = _210_m
+		var _out290 bool
+		var _ = _out290
+		var _out291 uint64
+		var _ = _out291
+		_out290, _out291 = journallogger.Companion_Default___.LogWrite(j, _209_i)
+		ok = _out290
+		_210_m = _out291
 		if ok {
-			_218_i = _218_i + _219_m
+			_209_i = _209_i + _210_m
 		}
 	}
 	return ok
@@ -137,47 +137,47 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _220_n uint64
-	var _ = _220_n
-	var _out303 uint64
-	var _ = _out303
-	_out303 = journallogger.Companion_Default___.LogLen(j)
-	_220_n = _out303
-	if _220_n <= uint64(15) {
-		var _out304 bool
-		var _ = _out304
-		_out304 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out304
+	var _211_n uint64
+	var _ = _211_n
+	var _out292 uint64
+	var _ = _out292
+	_out292 = journallogger.Companion_Default___.LogLen(j)
+	_211_n = _out292
+	if _211_n <= uint64(15) {
+		var _out293 bool
+		var _ = _out293
+		_out293 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out293
 		return ok
 	}
-	var _out305 bool
-	var _ = _out305
-	_out305 = Companion_Default___.WriteRing(j, _220_n)
-	ok = _out305
+	var _out294 bool
+	var _ = _out294
+	_out294 = Companion_Default___.WriteRing(j, _211_n)
+	ok = _out294
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out306 bool
-	var _ = _out306
-	_out306 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out306
+	var _out295 bool
+	var _ = _out295
+	_out295 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out295
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _out307 bool
-	var _ = _out307
-	_out307 = Companion_Default___.WriteRecord(j)
-	ok = _out307
+	var _out296 bool
+	var _ = _out296
+	_out296 = Companion_Default___.WriteRecord(j)
+	ok = _out296
 	if !ok {
 		return ok
 	}
-	var _out308 bool
-	var _ = _out308
-	_out308 = Companion_Default___.WriteDirect(j, look)
-	ok = _out308
+	var _out297 bool
+	var _ = _out297
+	_out297 = Companion_Default___.WriteDirect(j, look)
+	ok = _out297
 	if !ok {
 		return ok
 	}
@@ -188,19 +188,19 @@ func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bo
 func (_this *CompanionStruct_Default___) WriteFrozen(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _221_look bool
-	var _ = _221_look
-	var _out309 bool
-	var _ = _out309
-	_out309 = journalpolicy.Companion_Default___.LookDue(j)
-	_221_look = _out309
+	var _212_look bool
+	var _ = _212_look
+	var _out298 bool
+	var _ = _out298
+	_out298 = journalpolicy.Companion_Default___.LookDue(j)
+	_212_look = _out298
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	journallogger.Companion_Default___.LogEnc(j)
-	var _out310 bool
-	var _ = _out310
-	_out310 = Companion_Default___.WriteGroup(j, _221_look)
-	ok = _out310
+	var _out299 bool
+	var _ = _out299
+	_out299 = Companion_Default___.WriteGroup(j, _212_look)
+	ok = _out299
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
 	if !ok {
@@ -213,10 +213,10 @@ func (_this *CompanionStruct_Default___) SealAll(j *journalm.Journal) bool {
 	var _ = ok
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	var _out311 bool
-	var _ = _out311
-	_out311 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out311
+	var _out300 bool
+	var _ = _out300
+	_out300 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out300
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
 	if !ok || j.Trims >= uint64(4611686018427322368) {
@@ -229,77 +229,77 @@ func (_this *CompanionStruct_Default___) SealAll(j *journalm.Journal) bool {
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal, frozen bool) {
 	if frozen {
-		var _222_ok bool
-		var _ = _222_ok
-		var _out312 bool
-		var _ = _out312
-		_out312 = Companion_Default___.WriteFrozen(j)
-		_222_ok = _out312
-		if !_222_ok {
+		var _213_ok bool
+		var _ = _213_ok
+		var _out301 bool
+		var _ = _out301
+		_out301 = Companion_Default___.WriteFrozen(j)
+		_213_ok = _out301
+		if !_213_ok {
 			return
 		}
-		var _223_need bool
-		var _ = _223_need
-		var _out313 bool
-		var _ = _out313
-		_out313 = journalpolicy.Companion_Default___.WantDurable(j)
-		_223_need = _out313
-		if !_223_need {
+		var _214_need bool
+		var _ = _214_need
+		var _out302 bool
+		var _ = _out302
+		_out302 = journalpolicy.Companion_Default___.WantDurable(j)
+		_214_need = _out302
+		if !_214_need {
 			journalcommit.Companion_Default___.Defer(j)
 			return
 		}
 	}
-	var _224_ok bool
-	var _ = _224_ok
-	var _out314 bool
-	var _ = _out314
-	_out314 = Companion_Default___.SealAll(j)
-	_224_ok = _out314
+	var _215_ok bool
+	var _ = _215_ok
+	var _out303 bool
+	var _ = _out303
+	_out303 = Companion_Default___.SealAll(j)
+	_215_ok = _out303
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _225_alive bool
-	var _ = _225_alive
-	var _out315 bool
-	var _ = _out315
-	_out315 = journalpolicy.Companion_Default___.Alive(j)
-	_225_alive = _out315
-	for _225_alive {
-		var _226_go bool
-		var _ = _226_go
-		var _227_frozen bool
-		var _ = _227_frozen
-		var _out316 bool
-		var _ = _out316
-		var _out317 bool
-		var _ = _out317
-		_out316, _out317 = journalcommit.Companion_Default___.StartCommit(j)
-		_226_go = _out316
-		_227_frozen = _out317
-		if _226_go {
-			Companion_Default___.LogGroup(j, _227_frozen)
+	var _216_alive bool
+	var _ = _216_alive
+	var _out304 bool
+	var _ = _out304
+	_out304 = journalpolicy.Companion_Default___.Alive(j)
+	_216_alive = _out304
+	for _216_alive {
+		var _217_go bool
+		var _ = _217_go
+		var _218_frozen bool
+		var _ = _218_frozen
+		var _out305 bool
+		var _ = _out305
+		var _out306 bool
+		var _ = _out306
+		_out305, _out306 = journalcommit.Companion_Default___.StartCommit(j)
+		_217_go = _out305
+		_218_frozen = _out306
+		if _217_go {
+			Companion_Default___.LogGroup(j, _218_frozen)
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out318 bool
-		var _ = _out318
-		_out318 = journalpolicy.Companion_Default___.Alive(j)
-		_225_alive = _out318
+		var _out307 bool
+		var _ = _out307
+		_out307 = journalpolicy.Companion_Default___.Alive(j)
+		_216_alive = _out307
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _228_i uint64
-	var _ = _228_i
-	_228_i = uint64(0)
-	for _228_i < n {
+	var _219_i uint64
+	var _ = _219_i
+	_219_i = uint64(0)
+	for _219_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_228_i = _228_i + uint64(1)
-		if _228_i%uint64(128) == uint64(0) {
+		_219_i = _219_i + uint64(1)
+		if _219_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			j.Mu.Lock()
 			Companion_Default___.IYield(j)
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out319 *dlog.Codes
-	var _ = _out319
-	_out319 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	c = _out319
+	var _out308 *dlog.Codes
+	var _ = _out308
+	_out308 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	c = _out308
 	ok = true
 	Companion_Default___.IYield(j)
-	var _out320 uint64
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	_out320, _out321 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out320
-	r1 = _out321
+	var _out309 uint64
+	var _ = _out309
+	var _out310 uint64
+	var _ = _out310
+	_out309, _out310 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out309
+	r1 = _out310
 	if j.Tree.Np == uint64(0) {
 		return ok, c, r0, r1
 	}
-	var _229_i uint64
-	var _ = _229_i
-	_229_i = uint64(0)
-	var _230_n uint64
-	var _ = _230_n
-	var _out322 uint64
-	var _ = _out322
-	_out322 = c.Len()
-	_230_n = _out322
-	for ok && _229_i < _230_n {
-		var _out323 bool
-		var _ = _out323
-		var _out324 uint64
-		var _ = _out324
-		var _out325 uint64
-		var _ = _out325
-		var _out326 uint64
-		var _ = _out326
-		_out323, _out324, _out325, _out326 = Companion_Default___.WritePage(j, c, _229_i, r0, r1)
-		ok = _out323
-		_229_i = _out324
-		r0 = _out325
-		r1 = _out326
-		var _out327 uint64
-		var _ = _out327
-		_out327 = c.Len()
-		_230_n = _out327
+	var _220_i uint64
+	var _ = _220_i
+	_220_i = uint64(0)
+	var _221_n uint64
+	var _ = _221_n
+	var _out311 uint64
+	var _ = _out311
+	_out311 = c.Len()
+	_221_n = _out311
+	for ok && _220_i < _221_n {
+		var _out312 bool
+		var _ = _out312
+		var _out313 uint64
+		var _ = _out313
+		var _out314 uint64
+		var _ = _out314
+		var _out315 uint64
+		var _ = _out315
+		_out312, _out313, _out314, _out315 = Companion_Default___.WritePage(j, c, _220_i, r0, r1)
+		ok = _out312
+		_220_i = _out313
+		r0 = _out314
+		r1 = _out315
+		var _out316 uint64
+		var _ = _out316
+		_out316 = c.Len()
+		_221_n = _out316
 	}
 	return ok, c, r0, r1
 }
@@ -375,58 +375,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _231_p uint64 = 0
-	var _ = _231_p
-	var _232_a uint64 = 0
-	var _ = _232_a
-	var _233_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _233_b
-	var _out328 bool
-	var _ = _out328
-	var _out329 uint64
-	var _ = _out329
-	var _out330 uint64
-	var _ = _out330
-	var _out331 *dbytes.Blk
-	var _ = _out331
-	var _out332 uint64
-	var _ = _out332
-	_out328, _out329, _out330, _out331, _out332 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out328
-	_231_p = _out329
-	_232_a = _out330
-	_233_b = _out331
-	i1 = _out332
+	var _222_p uint64 = 0
+	var _ = _222_p
+	var _223_a uint64 = 0
+	var _ = _223_a
+	var _224_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _224_b
+	var _out317 bool
+	var _ = _out317
+	var _out318 uint64
+	var _ = _out318
+	var _out319 uint64
+	var _ = _out319
+	var _out320 *dbytes.Blk
+	var _ = _out320
+	var _out321 uint64
+	var _ = _out321
+	_out317, _out318, _out319, _out320, _out321 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out317
+	_222_p = _out318
+	_223_a = _out319
+	_224_b = _out320
+	i1 = _out321
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
-	var _out333 bool
-	var _ = _out333
-	_out333 = journalinstaller.Companion_Default___.PageWrite(j, _231_p, _232_a, _233_b)
-	ok = _out333
+	var _out322 bool
+	var _ = _out322
+	_out322 = journalinstaller.Companion_Default___.PageWrite(j, _222_p, _223_a, _224_b)
+	ok = _out322
 	if !ok {
 		return ok, i1, r0, r1
 	}
 	Companion_Default___.IYield(j)
-	var _234_root bool
-	var _ = _234_root
-	var _235_c0 uint64
-	var _ = _235_c0
-	var _236_c1 uint64
-	var _ = _236_c1
-	var _out334 bool
-	var _ = _out334
-	var _out335 uint64
-	var _ = _out335
-	var _out336 uint64
-	var _ = _out336
-	_out334, _out335, _out336 = journalinstaller.Companion_Default___.PageUp(j, c, _231_p, _233_b)
-	_234_root = _out334
-	_235_c0 = _out335
-	_236_c1 = _out336
-	if _234_root {
-		r0, r1 = _235_c0, _236_c1
+	var _225_root bool
+	var _ = _225_root
+	var _226_c0 uint64
+	var _ = _226_c0
+	var _227_c1 uint64
+	var _ = _227_c1
+	var _out323 bool
+	var _ = _out323
+	var _out324 uint64
+	var _ = _out324
+	var _out325 uint64
+	var _ = _out325
+	_out323, _out324, _out325 = journalinstaller.Companion_Default___.PageUp(j, c, _222_p, _224_b)
+	_225_root = _out323
+	_226_c0 = _out324
+	_227_c1 = _out325
+	if _225_root {
+		r0, r1 = _226_c0, _227_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -443,66 +443,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out337 *dlog.Codes
-	var _ = _out337
-	_out337 = dlog.NewCodes()
-	c = _out337
+	var _out326 *dlog.Codes
+	var _ = _out326
+	_out326 = dlog.NewCodes()
+	c = _out326
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out338 *ddisk.BList
-	var _ = _out338
-	_out338 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out338
+	var _out327 *ddisk.BList
+	var _ = _out327
+	_out327 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out327
 	Companion_Default___.IYield(j)
-	var _out339 bool
-	var _ = _out339
-	_out339 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out339
-	var _out340 uint64
-	var _ = _out340
-	_out340 = l.Len()
-	n = _out340
-	var _237_i uint64
-	var _ = _237_i
-	_237_i = uint64(0)
-	for ok && _237_i < n {
+	var _out328 bool
+	var _ = _out328
+	_out328 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out328
+	var _out329 uint64
+	var _ = _out329
+	_out329 = l.Len()
+	n = _out329
+	var _228_i uint64
+	var _ = _228_i
+	_228_i = uint64(0)
+	for ok && _228_i < n {
 		Companion_Default___.IYield(j)
-		var _238_m uint64 = 0
-		var _ = _238_m
-		var _out341 bool
-		var _ = _out341
-		var _out342 uint64
-		var _ = _out342
-		_out341, _out342 = journalinstaller.Companion_Default___.InstWrite(j, _237_i)
-		ok = _out341
-		_238_m = _out342
+		var _229_m uint64 = 0
+		var _ = _229_m
+		var _out330 bool
+		var _ = _out330
+		var _out331 uint64
+		var _ = _out331
+		_out330, _out331 = journalinstaller.Companion_Default___.InstWrite(j, _228_i)
+		ok = _out330
+		_229_m = _out331
 		if ok {
-			_237_i = _237_i + _238_m
+			_228_i = _228_i + _229_m
 		}
 	}
 	if ok {
-		var _out343 bool
-		var _ = _out343
-		var _out344 *dlog.Codes
-		var _ = _out344
-		var _out345 uint64
-		var _ = _out345
-		var _out346 uint64
-		var _ = _out346
-		_out343, _out344, _out345, _out346 = Companion_Default___.WritePages(j)
-		ok = _out343
-		c = _out344
-		r0 = _out345
-		r1 = _out346
+		var _out332 bool
+		var _ = _out332
+		var _out333 *dlog.Codes
+		var _ = _out333
+		var _out334 uint64
+		var _ = _out334
+		var _out335 uint64
+		var _ = _out335
+		_out332, _out333, _out334, _out335 = Companion_Default___.WritePages(j)
+		ok = _out332
+		c = _out333
+		r0 = _out334
+		r1 = _out335
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out347 bool
-		var _ = _out347
-		_out347 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out347
+		var _out336 bool
+		var _ = _out336
+		_out336 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out336
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -519,6 +519,81 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
+	var _out337 bool
+	var _ = _out337
+	var _out338 *ddisk.BList
+	var _ = _out338
+	var _out339 uint64
+	var _ = _out339
+	var _out340 *dlog.Codes
+	var _ = _out340
+	var _out341 uint64
+	var _ = _out341
+	var _out342 uint64
+	var _ = _out342
+	_out337, _out338, _out339, _out340, _out341, _out342 = Companion_Default___.WriteHome(j)
+	ok = _out337
+	l = _out338
+	n = _out339
+	c = _out340
+	r0 = _out341
+	r1 = _out342
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out343 bool
+	var _ = _out343
+	_out343 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out343
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out344 bool
+	var _ = _out344
+	_out344 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out344
+	return ok, l, n, c, r0, r1
+}
+func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
+	var ok bool = false
+	var _ = ok
+	Companion_Default___.IYield(j)
+	var _out345 bool
+	var _ = _out345
+	_out345 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out345
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out346 bool
+	var _ = _out346
+	_out346 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out346
+	if !ok {
+		return ok
+	}
+	Companion_Default___.IYield(j)
+	var _out347 bool
+	var _ = _out347
+	_out347 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out347
+	return ok
+}
+func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	j.Mu.Unlock()
+	var _230_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _230_l
+	var _231_n uint64 = 0
+	var _ = _231_n
+	var _232_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _232_c
+	var _233_r0 uint64 = 0
+	var _ = _233_r0
+	var _234_r1 uint64 = 0
+	var _ = _234_r1
 	var _out348 bool
 	var _ = _out348
 	var _out349 *ddisk.BList
@@ -531,140 +606,65 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = _out352
 	var _out353 uint64
 	var _ = _out353
-	_out348, _out349, _out350, _out351, _out352, _out353 = Companion_Default___.WriteHome(j)
+	_out348, _out349, _out350, _out351, _out352, _out353 = Companion_Default___.WriteInst(j)
 	ok = _out348
-	l = _out349
-	n = _out350
-	c = _out351
-	r0 = _out352
-	r1 = _out353
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out354 bool
-	var _ = _out354
-	_out354 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out354
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out355 bool
-	var _ = _out355
-	_out355 = Companion_Default___.WriteHeader(j, true, r0, r1)
-	ok = _out355
-	return ok, l, n, c, r0, r1
-}
-func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
-	var ok bool = false
-	var _ = ok
-	Companion_Default___.IYield(j)
-	var _out356 bool
-	var _ = _out356
-	_out356 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out356
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
-	var _out357 bool
-	var _ = _out357
-	_out357 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out357
-	if !ok {
-		return ok
-	}
-	Companion_Default___.IYield(j)
-	var _out358 bool
-	var _ = _out358
-	_out358 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out358
-	return ok
-}
-func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
-	var ok bool = false
-	var _ = ok
-	j.Mu.Unlock()
-	var _239_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _239_l
-	var _240_n uint64 = 0
-	var _ = _240_n
-	var _241_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _241_c
-	var _242_r0 uint64 = 0
-	var _ = _242_r0
-	var _243_r1 uint64 = 0
-	var _ = _243_r1
-	var _out359 bool
-	var _ = _out359
-	var _out360 *ddisk.BList
-	var _ = _out360
-	var _out361 uint64
-	var _ = _out361
-	var _out362 *dlog.Codes
-	var _ = _out362
-	var _out363 uint64
-	var _ = _out363
-	var _out364 uint64
-	var _ = _out364
-	_out359, _out360, _out361, _out362, _out363, _out364 = Companion_Default___.WriteInst(j)
-	ok = _out359
-	_239_l = _out360
-	_240_n = _out361
-	_241_c = _out362
-	_242_r0 = _out363
-	_243_r1 = _out364
+	_230_l = _out349
+	_231_n = _out350
+	_232_c = _out351
+	_233_r0 = _out352
+	_234_r1 = _out353
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
 	if !ok {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out365 bool
-	var _ = _out365
-	_out365 = Companion_Default___.CacheAll(j, _239_l, _240_n)
-	ok = _out365
+	var _out354 bool
+	var _ = _out354
+	_out354 = Companion_Default___.CacheAll(j, _230_l, _231_n)
+	ok = _out354
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _241_c, _242_r0, _243_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _232_c, _233_r0, _234_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _244_alive bool
-	var _ = _244_alive
-	var _out366 bool
-	var _ = _out366
-	_out366 = journalpolicy.Companion_Default___.Alive(j)
-	_244_alive = _out366
-	for _244_alive {
-		var _245_go bool
-		var _ = _245_go
-		var _out367 bool
-		var _ = _out367
-		_out367 = journalinstaller.Companion_Default___.StartInstall(j)
-		_245_go = _out367
-		if _245_go {
-			var _246_ok bool
-			var _ = _246_ok
-			var _out368 bool
-			var _ = _out368
-			_out368 = Companion_Default___.Install(j)
-			_246_ok = _out368
-			if !_246_ok {
+	var _235_alive bool
+	var _ = _235_alive
+	var _out355 bool
+	var _ = _out355
+	_out355 = journalpolicy.Companion_Default___.Alive(j)
+	_235_alive = _out355
+	for _235_alive {
+		var _236_go bool
+		var _ = _236_go
+		var _out356 bool
+		var _ = _out356
+		_out356 = journalinstaller.Companion_Default___.StartInstall(j)
+		_236_go = _out356
+		if _236_go {
+			var _237_ok bool
+			var _ = _237_ok
+			var _out357 bool
+			var _ = _out357
+			_out357 = Companion_Default___.Install(j)
+			_237_ok = _out357
+			if !_237_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out369 bool
-		var _ = _out369
-		_out369 = journalpolicy.Companion_Default___.Alive(j)
-		_244_alive = _out369
+		var _out358 bool
+		var _ = _out358
+		_out358 = journalpolicy.Companion_Default___.Alive(j)
+		_235_alive = _out358
 	}
 L2:
 	j.Mu.Unlock()
@@ -679,49 +679,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out370 bool
-	var _ = _out370
-	_out370 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out370
-	var _247_failed bool
-	var _ = _247_failed
-	var _out371 bool
-	var _ = _out371
-	_out371 = journalpolicy.Companion_Default___.Failed(j)
-	_247_failed = _out371
-	for !ok && !_247_failed {
+	var _out359 bool
+	var _ = _out359
+	_out359 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out359
+	var _238_failed bool
+	var _ = _238_failed
+	var _out360 bool
+	var _ = _out360
+	_out360 = journalpolicy.Companion_Default___.Failed(j)
+	_238_failed = _out360
+	for !ok && !_238_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _248_go bool
-		var _ = _248_go
-		var _249_frozen bool
-		var _ = _249_frozen
-		var _out372 bool
-		var _ = _out372
-		var _out373 bool
-		var _ = _out373
-		_out372, _out373 = journalcommit.Companion_Default___.StartCommit(j)
-		_248_go = _out372
-		_249_frozen = _out373
-		if _248_go {
-			Companion_Default___.LogGroup(j, _249_frozen)
+		var _239_go bool
+		var _ = _239_go
+		var _240_frozen bool
+		var _ = _240_frozen
+		var _out361 bool
+		var _ = _out361
+		var _out362 bool
+		var _ = _out362
+		_out361, _out362 = journalcommit.Companion_Default___.StartCommit(j)
+		_239_go = _out361
+		_240_frozen = _out362
+		if _239_go {
+			Companion_Default___.LogGroup(j, _240_frozen)
 		} else {
-			var _250_c uint32
-			var _ = _250_c
-			var _out374 uint32
-			var _ = _out374
-			_out374 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_250_c = _out374
-			j.Mu.Wait(_250_c)
+			var _241_c uint32
+			var _ = _241_c
+			var _out363 uint32
+			var _ = _out363
+			_out363 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_241_c = _out363
+			j.Mu.Wait(_241_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out375 bool
-		var _ = _out375
-		_out375 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out375
-		var _out376 bool
-		var _ = _out376
-		_out376 = journalpolicy.Companion_Default___.Failed(j)
-		_247_failed = _out376
+		var _out364 bool
+		var _ = _out364
+		_out364 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out364
+		var _out365 bool
+		var _ = _out365
+		_out365 = journalpolicy.Companion_Default___.Failed(j)
+		_238_failed = _out365
 	}
 	j.Mu.Unlock()
 	return ok
@@ -733,32 +733,32 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out377 uint32
-	var _ = _out377
-	var _out378 uint64
-	var _ = _out378
-	_out377, _out378 = journalcommit.Companion_Default___.Append(j, tx)
-	st = _out377
-	n = _out378
+	var _out366 uint32
+	var _ = _out366
+	var _out367 uint64
+	var _ = _out367
+	_out366, _out367 = journalcommit.Companion_Default___.Append(j, tx)
+	st = _out366
+	n = _out367
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out379 uint32
-		var _ = _out379
-		var _out380 uint64
-		var _ = _out380
-		_out379, _out380 = journalcommit.Companion_Default___.Append(j, tx)
-		st = _out379
-		n = _out380
+		var _out368 uint32
+		var _ = _out368
+		var _out369 uint64
+		var _ = _out369
+		_out368, _out369 = journalcommit.Companion_Default___.Append(j, tx)
+		st = _out368
+		n = _out369
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
-		var _251_ok bool
-		var _ = _251_ok
-		var _out381 bool
-		var _ = _out381
-		_out381 = Companion_Default___.WaitDurable(j, n)
-		_251_ok = _out381
-		if !_251_ok {
+		var _242_ok bool
+		var _ = _242_ok
+		var _out370 bool
+		var _ = _out370
+		_out370 = Companion_Default___.WaitDurable(j, n)
+		_242_ok = _out370
+		if !_242_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -774,34 +774,34 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, h *dlog.Hold
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _252_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _252_l
-	var _out382 bool
-	var _ = _out382
-	var _out383 *ddisk.BList
-	var _ = _out383
-	_out382, _out383 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out382
-	_252_l = _out383
+	var _243_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _243_l
+	var _out371 bool
+	var _ = _out371
+	var _out372 *ddisk.BList
+	var _ = _out372
+	_out371, _out372 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out371
+	_243_l = _out372
 	if !ok {
 		return ok, c, bad
 	}
-	h.Take(_252_l)
+	h.Take(_243_l)
 	Companion_Default___.CYield(j)
-	var _253_m uint64 = 0
-	var _ = _253_m
-	var _out384 uint64
-	var _ = _out384
-	var _out385 uint64
-	var _ = _out385
-	_out384, _out385 = journalreader.Companion_Default___.CheckHome(j, a, _252_l, uint64(0), t)
-	_253_m = _out384
-	bad = _out385
-	if _253_m > uint64(0) {
-		var _out386 *dbytes.Blk
-		var _ = _out386
-		_out386 = _252_l.BlkAt(uint64(0))
-		c = _out386
+	var _244_m uint64 = 0
+	var _ = _244_m
+	var _out373 uint64
+	var _ = _out373
+	var _out374 uint64
+	var _ = _out374
+	_out373, _out374 = journalreader.Companion_Default___.CheckHome(j, a, _243_l, uint64(0), t)
+	_244_m = _out373
+	bad = _out374
+	if _244_m > uint64(0) {
+		var _out375 *dbytes.Blk
+		var _ = _out375
+		_out375 = _243_l.BlkAt(uint64(0))
+		c = _out375
 	}
 	return ok, c, bad
 }
@@ -811,43 +811,43 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _254_t uint64 = 0
-		var _ = _254_t
-		var _out387 *dbytes.Blk
-		var _ = _out387
-		var _out388 uint64
-		var _ = _out388
-		_out387, _out388 = Companion_Default___.LookOnce(j, h, a)
-		b = _out387
-		_254_t = _out388
+		var _245_t uint64 = 0
+		var _ = _245_t
+		var _out376 *dbytes.Blk
+		var _ = _out376
+		var _out377 uint64
+		var _ = _out377
+		_out376, _out377 = Companion_Default___.LookOnce(j, h, a)
+		b = _out376
+		_245_t = _out377
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _255_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _255_c
-		var _256_bad uint64 = 0
-		var _ = _256_bad
-		var _out389 bool
-		var _ = _out389
-		var _out390 *dbytes.Blk
-		var _ = _out390
-		var _out391 uint64
-		var _ = _out391
-		_out389, _out390, _out391 = Companion_Default___.Fetch(j, h, a, _254_t)
-		ok = _out389
-		_255_c = _out390
-		_256_bad = _out391
+		var _246_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _246_c
+		var _247_bad uint64 = 0
+		var _ = _247_bad
+		var _out378 bool
+		var _ = _out378
+		var _out379 *dbytes.Blk
+		var _ = _out379
+		var _out380 uint64
+		var _ = _out380
+		_out378, _out379, _out380 = Companion_Default___.Fetch(j, h, a, _245_t)
+		ok = _out378
+		_246_c = _out379
+		_247_bad = _out380
 		if !ok {
 			return ok, b
 		}
-		var _out392 bool
-		var _ = _out392
-		var _out393 *dbytes.Blk
-		var _ = _out393
-		_out392, _out393 = Companion_Default___.Decide(j, h, a, _254_t, _255_c, _256_bad)
-		ok = _out392
-		b = _out393
+		var _out381 bool
+		var _ = _out381
+		var _out382 *dbytes.Blk
+		var _ = _out382
+		_out381, _out382 = Companion_Default___.Decide(j, h, a, _245_t, _246_c, _247_bad)
+		ok = _out381
+		b = _out382
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
@@ -861,13 +861,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.H
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out394 *dbytes.Blk
-	var _ = _out394
-	var _out395 uint64
-	var _ = _out395
-	_out394, _out395 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out394
-	t = _out395
+	var _out383 *dbytes.Blk
+	var _ = _out383
+	var _out384 uint64
+	var _ = _out384
+	_out383, _out384 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out383
+	t = _out384
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(j.Cache, b)
 	}
@@ -884,21 +884,21 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hol
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out396 *dbytes.Blk
-		var _ = _out396
-		_out396 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out396
+		var _out385 *dbytes.Blk
+		var _ = _out385
+		_out385 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out385
 		if b != (*dbytes.Blk)(nil) {
 			h.Keep(j.Cache, b)
 		}
 	} else {
-		var _257_damaged bool
-		var _ = _257_damaged
-		var _out397 bool
-		var _ = _out397
-		_out397 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_257_damaged = _out397
-		ok = !_257_damaged
+		var _248_damaged bool
+		var _ = _248_damaged
+		var _out386 bool
+		var _ = _out386
+		_out386 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_248_damaged = _out386
+		ok = !_248_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -910,15 +910,15 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out398 uint64
-	var _ = _out398
-	_out398 = journalcommit.Companion_Default___.Newest(j)
-	n = _out398
+	var _out387 uint64
+	var _ = _out387
+	_out387 = journalcommit.Companion_Default___.Newest(j)
+	n = _out387
 	j.Mu.Unlock()
-	var _out399 bool
-	var _ = _out399
-	_out399 = Companion_Default___.WaitDurable(j, n)
-	ok = _out399
+	var _out388 bool
+	var _ = _out388
+	_out388 = Companion_Default___.WaitDurable(j, n)
+	ok = _out388
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -930,31 +930,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _258_e bool
-	var _ = _258_e
-	var _out400 bool
-	var _ = _out400
-	_out400 = journalpolicy.Companion_Default___.Drained(j)
-	_258_e = _out400
-	var _259_failed bool
-	var _ = _259_failed
-	var _out401 bool
-	var _ = _out401
-	_out401 = journalpolicy.Companion_Default___.Failed(j)
-	_259_failed = _out401
-	for !_258_e && !_259_failed {
+	var _249_e bool
+	var _ = _249_e
+	var _out389 bool
+	var _ = _out389
+	_out389 = journalpolicy.Companion_Default___.Drained(j)
+	_249_e = _out389
+	var _250_failed bool
+	var _ = _250_failed
+	var _out390 bool
+	var _ = _out390
+	_out390 = journalpolicy.Companion_Default___.Failed(j)
+	_250_failed = _out390
+	for !_249_e && !_250_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out402 bool
-		var _ = _out402
-		_out402 = journalpolicy.Companion_Default___.Drained(j)
-		_258_e = _out402
-		var _out403 bool
-		var _ = _out403
-		_out403 = journalpolicy.Companion_Default___.Failed(j)
-		_259_failed = _out403
+		var _out391 bool
+		var _ = _out391
+		_out391 = journalpolicy.Companion_Default___.Drained(j)
+		_249_e = _out391
+		var _out392 bool
+		var _ = _out392
+		_out392 = journalpolicy.Companion_Default___.Failed(j)
+		_250_failed = _out392
 	}
 	j.Mu.Unlock()
 }
@@ -962,10 +962,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out404 bool
-	var _ = _out404
-	_out404 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out404
+	var _out393 bool
+	var _ = _out393
+	_out393 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out393
 	if ok {
 		return ok
 	}

@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _1018_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1018_ip
-	var _out1458 uint32
-	var _ = _out1458
-	var _out1459 *dbytes.Bytes
-	var _ = _out1459
-	_out1458, _out1459 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1458
-	_1018_ip = _out1459
+	var _1009_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1009_ip
+	var _out1447 uint32
+	var _ = _out1447
+	var _out1448 *dbytes.Bytes
+	var _ = _out1448
+	_out1447, _out1448 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1447
+	_1009_ip = _out1448
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _1019_ty uint32
-	var _ = _1019_ty
-	var _out1460 uint32
-	var _ = _out1460
-	_out1460 = inodeformat.Companion_Default___.GetTy(_1018_ip)
-	_1019_ty = _out1460
-	if _1019_ty != permissions.Companion_Default___.REG() {
+	var _1010_ty uint32
+	var _ = _1010_ty
+	var _out1449 uint32
+	var _ = _out1449
+	_out1449 = inodeformat.Companion_Default___.GetTy(_1009_ip)
+	_1010_ty = _out1449
+	if _1010_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _1020_r bool
-	var _ = _1020_r
-	var _out1461 bool
-	var _ = _out1461
-	_out1461 = permissions.Companion_Default___.MayData(c, _1018_ip, permissions.Companion_Default___.MAYR())
-	_1020_r = _out1461
-	var _1021_x bool
-	var _ = _1021_x
-	var _out1462 bool
-	var _ = _out1462
-	_out1462 = permissions.Companion_Default___.May(c, _1018_ip, permissions.Companion_Default___.MAYX())
-	_1021_x = _out1462
-	if !_1020_r && !_1021_x {
+	var _1011_r bool
+	var _ = _1011_r
+	var _out1450 bool
+	var _ = _out1450
+	_out1450 = permissions.Companion_Default___.MayData(c, _1009_ip, permissions.Companion_Default___.MAYR())
+	_1011_r = _out1450
+	var _1012_x bool
+	var _ = _1012_x
+	var _out1451 bool
+	var _ = _out1451
+	_out1451 = permissions.Companion_Default___.May(c, _1009_ip, permissions.Companion_Default___.MAYX())
+	_1012_x = _out1451
+	if !_1011_r && !_1012_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _1022_size uint64
-	var _ = _1022_size
-	var _out1463 uint64
-	var _ = _out1463
-	_out1463 = inodeformat.Companion_Default___.GetSize(_1018_ip)
-	_1022_size = _out1463
-	if _1022_size <= off {
+	var _1013_size uint64
+	var _ = _1013_size
+	var _out1452 uint64
+	var _ = _out1452
+	_out1452 = inodeformat.Companion_Default___.GetSize(_1009_ip)
+	_1013_size = _out1452
+	if _1013_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _1023_n uint64
-	var _ = _1023_n
-	var _1024_top uint64
-	var _ = _1024_top
-	_1023_n, _1024_top = off/uint64(4096), (_1022_size+uint64(4095))/uint64(4096)
-	var _1025_m uint64 = 0
-	var _ = _1025_m
-	var _out1464 uint64
-	var _ = _out1464
-	var _out1465 bool
-	var _ = _out1465
-	_out1464, _out1465 = d.Fs.Pass(txn, ino, _1023_n, _1024_top, hole, Companion_Default___.STEPS(), false)
-	_1025_m = _out1464
-	found = _out1465
-	if _1023_n < _1025_m {
+	var _1014_n uint64
+	var _ = _1014_n
+	var _1015_top uint64
+	var _ = _1015_top
+	_1014_n, _1015_top = off/uint64(4096), (_1013_size+uint64(4095))/uint64(4096)
+	var _1016_m uint64 = 0
+	var _ = _1016_m
+	var _out1453 uint64
+	var _ = _out1453
+	var _out1454 bool
+	var _ = _out1454
+	_out1453, _out1454 = d.Fs.Pass(txn, ino, _1014_n, _1015_top, hole, Companion_Default___.STEPS(), false)
+	_1016_m = _out1453
+	found = _out1454
+	if _1014_n < _1016_m {
 		at = func() uint64 {
-			if _1025_m == _1024_top {
-				return _1022_size
+			if _1016_m == _1015_top {
+				return _1013_size
 			}
-			return uint64(4096) * _1025_m
+			return uint64(4096) * _1016_m
 		}()
 	}
-	if _1025_m == _1024_top && hole {
+	if _1016_m == _1015_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1026_np *dbytes.Bytes
-	var _ = _1026_np
-	var _out1466 *dbytes.Bytes
-	var _ = _out1466
-	_out1466 = d.Fs.GetInode(txn, ino, true)
-	_1026_np = _out1466
-	var _1027_ts uint64
-	var _ = _1027_ts
-	var _1028_tns uint32
-	var _ = _1028_tns
-	var _out1467 uint64
-	var _ = _out1467
-	var _out1468 uint32
-	var _ = _out1468
-	_out1467, _out1468 = attributechanges.Companion_Default___.Stamp(_1026_np, s, ns)
-	_1027_ts = _out1467
-	_1028_tns = _out1468
-	inodeformat.Companion_Default___.SetMtime(_1026_np, _1027_ts, _1028_tns)
-	inodeformat.Companion_Default___.SetCtime(_1026_np, _1027_ts, _1028_tns)
+	var _1017_np *dbytes.Bytes
+	var _ = _1017_np
+	var _out1455 *dbytes.Bytes
+	var _ = _out1455
+	_out1455 = d.Fs.GetInode(txn, ino, true)
+	_1017_np = _out1455
+	var _1018_ts uint64
+	var _ = _1018_ts
+	var _1019_tns uint32
+	var _ = _1019_tns
+	var _out1456 uint64
+	var _ = _out1456
+	var _out1457 uint32
+	var _ = _out1457
+	_out1456, _out1457 = attributechanges.Companion_Default___.Stamp(_1017_np, s, ns)
+	_1018_ts = _out1456
+	_1019_tns = _out1457
+	inodeformat.Companion_Default___.SetMtime(_1017_np, _1018_ts, _1019_tns)
+	inodeformat.Companion_Default___.SetCtime(_1017_np, _1018_ts, _1019_tns)
 	if c.Uid != uint32(0) {
-		var _1029_mode uint32
-		var _ = _1029_mode
-		var _out1469 uint32
-		var _ = _out1469
-		_out1469 = inodeformat.Companion_Default___.GetMode(_1026_np)
-		_1029_mode = _out1469
-		inodeformat.Companion_Default___.SetMode(_1026_np, permissions.Companion_Default___.KillPriv(_1029_mode))
+		var _1020_mode uint32
+		var _ = _1020_mode
+		var _out1458 uint32
+		var _ = _out1458
+		_out1458 = inodeformat.Companion_Default___.GetMode(_1017_np)
+		_1020_mode = _out1458
+		inodeformat.Companion_Default___.SetMode(_1017_np, permissions.Companion_Default___.KillPriv(_1020_mode))
 	}
-	d.PutInode(txn, ino, _1026_np)
+	d.PutInode(txn, ino, _1017_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1030_lim uint64
-	var _ = _1030_lim
-	_1030_lim = func() uint64 {
+	var _1021_lim uint64
+	var _ = _1021_lim
+	_1021_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1031_found bool = false
-	var _ = _1031_found
-	var _out1470 uint64
-	var _ = _out1470
-	var _out1471 bool
-	var _ = _out1471
-	_out1470, _out1471 = d.Fs.Pass(txn, ino, b, _1030_lim, false, Companion_Default___.RUN(), true)
-	m = _out1470
-	_1031_found = _out1471
-	var _1032_to uint64
-	var _ = _1032_to
-	_1032_to = func() uint64 {
+	var _1022_found bool = false
+	var _ = _1022_found
+	var _out1459 uint64
+	var _ = _out1459
+	var _out1460 bool
+	var _ = _out1460
+	_out1459, _out1460 = d.Fs.Pass(txn, ino, b, _1021_lim, false, Companion_Default___.RUN(), true)
+	m = _out1459
+	_1022_found = _out1460
+	var _1023_to uint64
+	var _ = _1023_to
+	_1023_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1033_n uint64
-	var _ = _1033_n
-	_1033_n = _1032_to - uint64(4096)*b
-	var _out1472 bool
-	var _ = _out1472
-	_out1472 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1033_n)
-	ok = _out1472
+	var _1024_n uint64
+	var _ = _1024_n
+	_1024_n = _1023_to - uint64(4096)*b
+	var _out1461 bool
+	var _ = _out1461
+	_out1461 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1024_n)
+	ok = _out1461
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1034_end uint64
-	var _ = _1034_end
-	_1034_end = off + len_
-	var _1035_ip *dbytes.Bytes
-	var _ = _1035_ip
-	var _out1473 *dbytes.Bytes
-	var _ = _out1473
-	_out1473 = d.Fs.GetInode(txn, ino, true)
-	_1035_ip = _out1473
-	var _1036_size uint64
-	var _ = _1036_size
-	var _out1474 uint64
-	var _ = _out1474
-	_out1474 = inodeformat.Companion_Default___.GetSize(_1035_ip)
-	_1036_size = _out1474
-	if _1036_size < _1034_end {
-		var _1037_ok bool
-		var _ = _1037_ok
-		var _out1475 bool
-		var _ = _out1475
-		_out1475 = d.SetSize(txn, ino, _1034_end)
-		_1037_ok = _out1475
-		_1036_size = _1034_end
+	var _1025_end uint64
+	var _ = _1025_end
+	_1025_end = off + len_
+	var _1026_ip *dbytes.Bytes
+	var _ = _1026_ip
+	var _out1462 *dbytes.Bytes
+	var _ = _out1462
+	_out1462 = d.Fs.GetInode(txn, ino, true)
+	_1026_ip = _out1462
+	var _1027_size uint64
+	var _ = _1027_size
+	var _out1463 uint64
+	var _ = _out1463
+	_out1463 = inodeformat.Companion_Default___.GetSize(_1026_ip)
+	_1027_size = _out1463
+	if _1027_size < _1025_end {
+		var _1028_ok bool
+		var _ = _1028_ok
+		var _out1464 bool
+		var _ = _out1464
+		_out1464 = d.SetSize(txn, ino, _1025_end)
+		_1028_ok = _out1464
+		_1027_size = _1025_end
 	} else {
 	}
-	var _1038_first uint64
-	var _ = _1038_first
-	var _1039_top uint64
-	var _ = _1039_top
-	_1038_first, _1039_top = off/uint64(4096), (_1034_end+uint64(4095))/uint64(4096)
-	var _1040_b uint64
-	var _ = _1040_b
-	_1040_b = _1038_first
-	var _1041_z *dbytes.Bytes
-	var _ = _1041_z
-	var _out1476 *dbytes.Bytes
-	var _ = _out1476
-	_out1476 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1041_z = _out1476
-	for _1040_b < _1039_top {
-		var _1042_m uint64
-		var _ = _1042_m
-		var _1043_found bool
-		var _ = _1043_found
-		var _out1477 uint64
-		var _ = _out1477
-		var _out1478 bool
-		var _ = _out1478
-		_out1477, _out1478 = d.Fs.Pass(txn, ino, _1040_b, _1039_top, true, Companion_Default___.STEPS(), true)
-		_1042_m = _out1477
-		_1043_found = _out1478
-		if _1040_b < _1042_m {
+	var _1029_first uint64
+	var _ = _1029_first
+	var _1030_top uint64
+	var _ = _1030_top
+	_1029_first, _1030_top = off/uint64(4096), (_1025_end+uint64(4095))/uint64(4096)
+	var _1031_b uint64
+	var _ = _1031_b
+	_1031_b = _1029_first
+	var _1032_z *dbytes.Bytes
+	var _ = _1032_z
+	var _out1465 *dbytes.Bytes
+	var _ = _out1465
+	_out1465 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_1032_z = _out1465
+	for _1031_b < _1030_top {
+		var _1033_m uint64
+		var _ = _1033_m
+		var _1034_found bool
+		var _ = _1034_found
+		var _out1466 uint64
+		var _ = _out1466
+		var _out1467 bool
+		var _ = _out1467
+		_out1466, _out1467 = d.Fs.Pass(txn, ino, _1031_b, _1030_top, true, Companion_Default___.STEPS(), true)
+		_1033_m = _out1466
+		_1034_found = _out1467
+		if _1031_b < _1033_m {
 		} else {
-			var _1044_ok bool = false
-			var _ = _1044_ok
-			var _out1479 bool
-			var _ = _out1479
-			var _out1480 uint64
-			var _ = _out1480
-			_out1479, _out1480 = Companion_Default___.FillHoles(txn, d, ino, _1040_b, _1039_top, _1041_z, _1036_size)
-			_1044_ok = _out1479
-			_1042_m = _out1480
-			if !_1044_ok {
+			var _1035_ok bool = false
+			var _ = _1035_ok
+			var _out1468 bool
+			var _ = _out1468
+			var _out1469 uint64
+			var _ = _out1469
+			_out1468, _out1469 = Companion_Default___.FillHoles(txn, d, ino, _1031_b, _1030_top, _1032_z, _1027_size)
+			_1035_ok = _out1468
+			_1033_m = _out1469
+			if !_1035_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1040_b = _1042_m
+		_1031_b = _1033_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1045_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1045_ip
-	var _out1481 uint32
-	var _ = _out1481
-	var _out1482 *dbytes.Bytes
-	var _ = _out1482
-	_out1481, _out1482 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1481
-	_1045_ip = _out1482
+	var _1036_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1036_ip
+	var _out1470 uint32
+	var _ = _out1470
+	var _out1471 *dbytes.Bytes
+	var _ = _out1471
+	_out1470, _out1471 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1470
+	_1036_ip = _out1471
 	if st != uint32(0) {
 		return st
 	}
-	var _1046_ty uint32
-	var _ = _1046_ty
-	var _out1483 uint32
-	var _ = _out1483
-	_out1483 = inodeformat.Companion_Default___.GetTy(_1045_ip)
-	_1046_ty = _out1483
-	if _1046_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _1037_ty uint32
+	var _ = _1037_ty
+	var _out1472 uint32
+	var _ = _out1472
+	_out1472 = inodeformat.Companion_Default___.GetTy(_1036_ip)
+	_1037_ty = _out1472
+	if _1037_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1047_w bool
-	var _ = _1047_w
-	var _out1484 bool
-	var _ = _out1484
-	_out1484 = permissions.Companion_Default___.MayData(c, _1045_ip, permissions.Companion_Default___.MAYW())
-	_1047_w = _out1484
-	if !_1047_w {
+	var _1038_w bool
+	var _ = _1038_w
+	var _out1473 bool
+	var _ = _out1473
+	_out1473 = permissions.Companion_Default___.MayData(c, _1036_ip, permissions.Companion_Default___.MAYW())
+	_1038_w = _out1473
+	if !_1038_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1048_size uint64
-	var _ = _1048_size
-	var _out1485 uint64
-	var _ = _out1485
-	_out1485 = inodeformat.Companion_Default___.GetSize(_1045_ip)
-	_1048_size = _out1485
-	var _1049_shrink uint64
-	var _ = _1049_shrink
-	var _out1486 uint64
-	var _ = _out1486
-	_out1486 = inodeformat.Companion_Default___.GetShrink(_1045_ip)
-	_1049_shrink = _out1486
-	if _1049_shrink != uint64(0) && off+len_ > _1048_size {
+	var _1039_size uint64
+	var _ = _1039_size
+	var _out1474 uint64
+	var _ = _out1474
+	_out1474 = inodeformat.Companion_Default___.GetSize(_1036_ip)
+	_1039_size = _out1474
+	var _1040_shrink uint64
+	var _ = _1040_shrink
+	var _out1475 uint64
+	var _ = _out1475
+	_out1475 = inodeformat.Companion_Default___.GetShrink(_1036_ip)
+	_1040_shrink = _out1475
+	if _1040_shrink != uint64(0) && off+len_ > _1039_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1487 uint32
-	var _ = _out1487
-	_out1487 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1487
+	var _out1476 uint32
+	var _ = _out1476
+	_out1476 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1476
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1050_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1050_ip
-	var _out1488 uint32
-	var _ = _out1488
-	var _out1489 *dbytes.Bytes
-	var _ = _out1489
-	_out1488, _out1489 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1488
-	_1050_ip = _out1489
+	var _1041_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1041_ip
+	var _out1477 uint32
+	var _ = _out1477
+	var _out1478 *dbytes.Bytes
+	var _ = _out1478
+	_out1477, _out1478 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1477
+	_1041_ip = _out1478
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1051_ty uint32
-	var _ = _1051_ty
-	var _out1490 uint32
-	var _ = _out1490
-	_out1490 = inodeformat.Companion_Default___.GetTy(_1050_ip)
-	_1051_ty = _out1490
-	if _1051_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _1042_ty uint32
+	var _ = _1042_ty
+	var _out1479 uint32
+	var _ = _out1479
+	_out1479 = inodeformat.Companion_Default___.GetTy(_1041_ip)
+	_1042_ty = _out1479
+	if _1042_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1052_w bool
-	var _ = _1052_w
-	var _out1491 bool
-	var _ = _out1491
-	_out1491 = permissions.Companion_Default___.MayData(c, _1050_ip, permissions.Companion_Default___.MAYW())
-	_1052_w = _out1491
-	if !_1052_w {
+	var _1043_w bool
+	var _ = _1043_w
+	var _out1480 bool
+	var _ = _out1480
+	_out1480 = permissions.Companion_Default___.MayData(c, _1041_ip, permissions.Companion_Default___.MAYW())
+	_1043_w = _out1480
+	if !_1043_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1053_size uint64
-	var _ = _1053_size
-	var _out1492 uint64
-	var _ = _out1492
-	_out1492 = inodeformat.Companion_Default___.GetSize(_1050_ip)
-	_1053_size = _out1492
-	var _1054_top uint64
-	var _ = _1054_top
-	_1054_top = (_1053_size + uint64(4095)) / uint64(4096)
-	var _1055_n uint64
-	var _ = _1055_n
-	_1055_n = func() uint64 {
-		if hi < _1054_top {
+	var _1044_size uint64
+	var _ = _1044_size
+	var _out1481 uint64
+	var _ = _out1481
+	_out1481 = inodeformat.Companion_Default___.GetSize(_1041_ip)
+	_1044_size = _out1481
+	var _1045_top uint64
+	var _ = _1045_top
+	_1045_top = (_1044_size + uint64(4095)) / uint64(4096)
+	var _1046_n uint64
+	var _ = _1046_n
+	_1046_n = func() uint64 {
+		if hi < _1045_top {
 			return hi
 		}
-		return _1054_top
+		return _1045_top
 	}()
-	if lo < _1055_n {
-		var _out1493 uint64
-		var _ = _out1493
-		_out1493 = d.Punch(txn, ino, lo, _1055_n, max)
-		at = _out1493
+	if lo < _1046_n {
+		var _out1482 uint64
+		var _ = _out1482
+		_out1482 = d.Punch(txn, ino, lo, _1046_n, max)
+		at = _out1482
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

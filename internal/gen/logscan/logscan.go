@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out578 bool
-		var _ = _out578
-		var _out579 *ddisk.BList
-		var _ = _out579
-		_out578, _out579 = d.ReadRun(a, n)
-		io = _out578
-		l = _out579
+		var _out567 bool
+		var _ = _out567
+		var _out568 *ddisk.BList
+		var _ = _out568
+		_out567, _out568 = d.ReadRun(a, n)
+		io = _out567
+		l = _out568
 	} else {
-		var _out580 bool
-		var _ = _out580
-		var _out581 *ddisk.BList
-		var _ = _out581
-		_out580, _out581 = d.ReadAny(a, n)
-		io = _out580
-		l = _out581
+		var _out569 bool
+		var _ = _out569
+		var _out570 *ddisk.BList
+		var _ = _out570
+		_out569, _out570 = d.ReadAny(a, n)
+		io = _out569
+		l = _out570
 	}
 	return io, l
 }
@@ -92,46 +92,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _380_s uint64
-	var _ = _380_s
-	var _out582 uint64
-	var _ = _out582
-	_out582 = ring.Companion_Default___.SlotOf(q, nd)
-	_380_s = _out582
-	var _381_a uint64
-	var _ = _381_a
-	_381_a = at + uint64(2) + uint64(16)*_380_s
-	var _382_k uint64
-	var _ = _382_k
-	_382_k = n
+	var _371_s uint64
+	var _ = _371_s
+	var _out571 uint64
+	var _ = _out571
+	_out571 = ring.Companion_Default___.SlotOf(q, nd)
+	_371_s = _out571
+	var _372_a uint64
+	var _ = _372_a
+	_372_a = at + uint64(2) + uint64(16)*_371_s
+	var _373_k uint64
+	var _ = _373_k
+	_373_k = n
 	if n > uint64(15) {
-		var _out583 uint64
-		var _ = _out583
-		_out583 = ring.Companion_Default___.SlotOf(pos, nr)
-		_380_s = _out583
-		_381_a = at + uint64(1) + uint64(16)*nd + _380_s
-		if _382_k > nr-_380_s {
-			_382_k = nr - _380_s
+		var _out572 uint64
+		var _ = _out572
+		_out572 = ring.Companion_Default___.SlotOf(pos, nr)
+		_371_s = _out572
+		_372_a = at + uint64(1) + uint64(16)*nd + _371_s
+		if _373_k > nr-_371_s {
+			_373_k = nr - _371_s
 		}
 	}
-	var _out584 bool
-	var _ = _out584
-	var _out585 *ddisk.BList
-	var _ = _out585
-	_out584, _out585 = Companion_Default___.ReadLog(d, believe, _381_a, _382_k)
-	io = _out584
-	x = _out585
+	var _out573 bool
+	var _ = _out573
+	var _out574 *ddisk.BList
+	var _ = _out574
+	_out573, _out574 = Companion_Default___.ReadLog(d, believe, _372_a, _373_k)
+	io = _out573
+	x = _out574
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out586 bool
-	var _ = _out586
-	var _out587 *ddisk.BList
-	var _ = _out587
-	_out586, _out587 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_382_k)
-	io = _out586
-	y = _out587
+	var _out575 bool
+	var _ = _out575
+	var _out576 *ddisk.BList
+	var _ = _out576
+	_out575, _out576 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_373_k)
+	io = _out575
+	y = _out576
 	if !io {
 		return io, x, y
 	}
@@ -144,54 +144,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _383_hm *dlog.BMap
-	var _ = _383_hm
-	var _out588 *dlog.BMap
-	var _ = _out588
-	_out588 = dlog.NewBMap()
-	_383_hm = _out588
-	var _384_i uint64
-	var _ = _384_i
-	_384_i = uint64(0)
-	for _384_i < m {
-		var _385_a uint64
-		var _ = _385_a
-		var _386_n uint64
-		var _ = _386_n
-		var _out589 uint64
-		var _ = _out589
-		var _out590 uint64
-		var _ = _out590
-		_out589, _out590 = Companion_Default___.DirRun(r, _384_i, m)
-		_385_a = _out589
-		_386_n = _out590
-		var _387_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _387_l
-		var _out591 bool
-		var _ = _out591
-		var _out592 *ddisk.BList
-		var _ = _out592
-		_out591, _out592 = Companion_Default___.ReadLog(d, believe, _385_a, _386_n)
-		io = _out591
-		_387_l = _out592
+	var _374_hm *dlog.BMap
+	var _ = _374_hm
+	var _out577 *dlog.BMap
+	var _ = _out577
+	_out577 = dlog.NewBMap()
+	_374_hm = _out577
+	var _375_i uint64
+	var _ = _375_i
+	_375_i = uint64(0)
+	for _375_i < m {
+		var _376_a uint64
+		var _ = _376_a
+		var _377_n uint64
+		var _ = _377_n
+		var _out578 uint64
+		var _ = _out578
+		var _out579 uint64
+		var _ = _out579
+		_out578, _out579 = Companion_Default___.DirRun(r, _375_i, m)
+		_376_a = _out578
+		_377_n = _out579
+		var _378_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _378_l
+		var _out580 bool
+		var _ = _out580
+		var _out581 *ddisk.BList
+		var _ = _out581
+		_out580, _out581 = Companion_Default___.ReadLog(d, believe, _376_a, _377_n)
+		io = _out580
+		_378_l = _out581
 		if !io {
 			return io, z
 		}
-		var _388_ok bool
-		var _ = _388_ok
-		var _out593 bool
-		var _ = _out593
-		_out593 = Companion_Default___.PutRun(_383_hm, r, _384_i, _386_n, _387_l)
-		_388_ok = _out593
-		if !_388_ok {
+		var _379_ok bool
+		var _ = _379_ok
+		var _out582 bool
+		var _ = _out582
+		_out582 = Companion_Default___.PutRun(_374_hm, r, _375_i, _377_n, _378_l)
+		_379_ok = _out582
+		if !_379_ok {
 			return io, z
 		}
-		_384_i = _384_i + _386_n
+		_375_i = _375_i + _377_n
 	}
-	var _out594 *ddisk.BList
-	var _ = _out594
-	_out594 = _383_hm.List()
-	z = _out594
+	var _out583 *ddisk.BList
+	var _ = _out583
+	_out583 = _374_hm.List()
+	z = _out583
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -199,19 +199,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out595 uint64
-	var _ = _out595
-	_out595 = r.Dir(i)
-	a = _out595
+	var _out584 uint64
+	var _ = _out584
+	_out584 = r.Dir(i)
+	a = _out584
 	n = uint64(1)
 	for i+n < m {
-		var _389_b uint64
-		var _ = _389_b
-		var _out596 uint64
-		var _ = _out596
-		_out596 = r.Dir(i + n)
-		_389_b = _out596
-		if _389_b != a+n {
+		var _380_b uint64
+		var _ = _380_b
+		var _out585 uint64
+		var _ = _out585
+		_out585 = r.Dir(i + n)
+		_380_b = _out585
+		if _380_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -222,34 +222,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _390_k uint64
-	var _ = _390_k
-	_390_k = uint64(0)
-	for _390_k < n {
-		var _391_a uint64
-		var _ = _391_a
-		var _out597 uint64
-		var _ = _out597
-		_out597 = r.Dir(i + _390_k)
-		_391_a = _out597
-		var _392_o *dbytes.Blk
-		var _ = _392_o
-		var _out598 *dbytes.Blk
-		var _ = _out598
-		_out598 = hm.Get(_391_a)
-		_392_o = _out598
-		if _392_o != (*dbytes.Blk)(nil) {
+	var _381_k uint64
+	var _ = _381_k
+	_381_k = uint64(0)
+	for _381_k < n {
+		var _382_a uint64
+		var _ = _382_a
+		var _out586 uint64
+		var _ = _out586
+		_out586 = r.Dir(i + _381_k)
+		_382_a = _out586
+		var _383_o *dbytes.Blk
+		var _ = _383_o
+		var _out587 *dbytes.Blk
+		var _ = _out587
+		_out587 = hm.Get(_382_a)
+		_383_o = _out587
+		if _383_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _393_b *dbytes.Blk
-		var _ = _393_b
-		var _out599 *dbytes.Blk
-		var _ = _out599
-		_out599 = l.BlkAt(_390_k)
-		_393_b = _out599
-		hm.Put(_391_a, _393_b)
-		_390_k = _390_k + uint64(1)
+		var _384_b *dbytes.Blk
+		var _ = _384_b
+		var _out588 *dbytes.Blk
+		var _ = _out588
+		_out588 = l.BlkAt(_381_k)
+		_384_b = _out588
+		hm.Put(_382_a, _384_b)
+		_381_k = _381_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -261,160 +261,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _394_s uint64
-	var _ = _394_s
-	var _out600 uint64
+	var _385_s uint64
+	var _ = _385_s
+	var _out589 uint64
+	var _ = _out589
+	_out589 = ring.Companion_Default___.SlotOf(q, nd)
+	_385_s = _out589
+	var _386_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _386_l
+	var _out590 bool
+	var _ = _out590
+	var _out591 *ddisk.BList
+	var _ = _out591
+	_out590, _out591 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_385_s, uint64(1))
+	io = _out590
+	_386_l = _out591
+	if !io {
+		return io, gm
+	}
+	var _387_b *dbytes.Blk
+	var _ = _387_b
+	var _out592 *dbytes.Blk
+	var _ = _out592
+	_out592 = _386_l.BlkAt(uint64(0))
+	_387_b = _out592
+	var _388_r *dlog.DescR
+	var _ = _388_r
+	var _out593 *dlog.DescR
+	var _ = _out593
+	_out593 = dlog.Parse(_387_b)
+	_388_r = _out593
+	if _388_r == (*dlog.DescR)(nil) {
+		return io, gm
+	}
+	var _389_q2 uint64
+	var _ = _389_q2
+	var _out594 uint64
+	var _ = _out594
+	_out594 = _388_r.Sq()
+	_389_q2 = _out594
+	var _390_pos uint64
+	var _ = _390_pos
+	var _out595 uint64
+	var _ = _out595
+	_out595 = _388_r.Pos()
+	_390_pos = _out595
+	var _391_n uint64
+	var _ = _391_n
+	var _out596 uint64
+	var _ = _out596
+	_out596 = _388_r.N()
+	_391_n = _out596
+	var _392_dn uint64
+	var _ = _392_dn
+	var _out597 uint64
+	var _ = _out597
+	_out597 = _388_r.M()
+	_392_dn = _out597
+	if _389_q2 != q || _390_pos >= uint64(2305843009213693952) || _391_n > uint64(500) || _392_dn > uint64(500)-_391_n {
+		return io, gm
+	}
+	var _393_same bool
+	var _ = _393_same
+	var _out598 bool
+	var _ = _out598
+	_out598 = seal.Under(_388_r, hb)
+	_393_same = _out598
+	if !_393_same {
+		return io, gm
+	}
+	var _394_inside bool
+	var _ = _394_inside
+	var _out599 bool
+	var _ = _out599
+	_out599 = Companion_Default___.AddrsIn(_388_r, _391_n, _392_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_394_inside = _out599
+	if !_394_inside {
+		return io, gm
+	}
+	var _395_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _395_x
+	var _396_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _396_y
+	var _out600 bool
 	var _ = _out600
-	_out600 = ring.Companion_Default___.SlotOf(q, nd)
-	_394_s = _out600
-	var _395_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _395_l
-	var _out601 bool
+	var _out601 *ddisk.BList
 	var _ = _out601
 	var _out602 *ddisk.BList
 	var _ = _out602
-	_out601, _out602 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_394_s, uint64(1))
-	io = _out601
-	_395_l = _out602
+	_out600, _out601, _out602 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _390_pos, _391_n)
+	io = _out600
+	_395_x = _out601
+	_396_y = _out602
 	if !io {
 		return io, gm
 	}
-	var _396_b *dbytes.Blk
-	var _ = _396_b
-	var _out603 *dbytes.Blk
+	var _397_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _397_z
+	var _out603 bool
 	var _ = _out603
-	_out603 = _395_l.BlkAt(uint64(0))
-	_396_b = _out603
-	var _397_r *dlog.DescR
-	var _ = _397_r
-	var _out604 *dlog.DescR
+	var _out604 *ddisk.BList
 	var _ = _out604
-	_out604 = dlog.Parse(_396_b)
-	_397_r = _out604
-	if _397_r == (*dlog.DescR)(nil) {
+	_out603, _out604 = Companion_Default___.ReadDirect(d, believe, _388_r, _392_dn)
+	io = _out603
+	_397_z = _out604
+	if !io || _397_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _398_q2 uint64
-	var _ = _398_q2
-	var _out605 uint64
+	var _398_ok bool
+	var _ = _398_ok
+	var _out605 bool
 	var _ = _out605
-	_out605 = _397_r.Sq()
-	_398_q2 = _out605
-	var _399_pos uint64
-	var _ = _399_pos
-	var _out606 uint64
+	_out605 = seal.Check(_388_r, _395_x, _396_y, _397_z, cs)
+	_398_ok = _out605
+	if !_398_ok {
+		return io, gm
+	}
+	var _out606 *dlog.BMap
 	var _ = _out606
-	_out606 = _397_r.Pos()
-	_399_pos = _out606
-	var _400_n uint64
-	var _ = _400_n
-	var _out607 uint64
-	var _ = _out607
-	_out607 = _397_r.N()
-	_400_n = _out607
-	var _401_dn uint64
-	var _ = _401_dn
-	var _out608 uint64
-	var _ = _out608
-	_out608 = _397_r.M()
-	_401_dn = _out608
-	if _398_q2 != q || _399_pos >= uint64(2305843009213693952) || _400_n > uint64(500) || _401_dn > uint64(500)-_400_n {
-		return io, gm
-	}
-	var _402_same bool
-	var _ = _402_same
-	var _out609 bool
-	var _ = _out609
-	_out609 = seal.Under(_397_r, hb)
-	_402_same = _out609
-	if !_402_same {
-		return io, gm
-	}
-	var _403_inside bool
-	var _ = _403_inside
-	var _out610 bool
-	var _ = _out610
-	_out610 = Companion_Default___.AddrsIn(_397_r, _400_n, _401_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_403_inside = _out610
-	if !_403_inside {
-		return io, gm
-	}
-	var _404_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _404_x
-	var _405_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _405_y
-	var _out611 bool
-	var _ = _out611
-	var _out612 *ddisk.BList
-	var _ = _out612
-	var _out613 *ddisk.BList
-	var _ = _out613
-	_out611, _out612, _out613 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _399_pos, _400_n)
-	io = _out611
-	_404_x = _out612
-	_405_y = _out613
-	if !io {
-		return io, gm
-	}
-	var _406_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _406_z
-	var _out614 bool
-	var _ = _out614
-	var _out615 *ddisk.BList
-	var _ = _out615
-	_out614, _out615 = Companion_Default___.ReadDirect(d, believe, _397_r, _401_dn)
-	io = _out614
-	_406_z = _out615
-	if !io || _406_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _407_ok bool
-	var _ = _407_ok
-	var _out616 bool
-	var _ = _out616
-	_out616 = seal.Check(_397_r, _404_x, _405_y, _406_z, cs)
-	_407_ok = _out616
-	if !_407_ok {
-		return io, gm
-	}
-	var _out617 *dlog.BMap
-	var _ = _out617
-	_out617 = Companion_Default___.GroupMap(_397_r, _400_n, _404_x, _405_y)
-	gm = _out617
+	_out606 = Companion_Default___.GroupMap(_388_r, _391_n, _395_x, _396_y)
+	gm = _out606
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _408_i uint64
-	var _ = _408_i
-	_408_i = uint64(0)
-	for _408_i < n {
-		var _409_a uint64
-		var _ = _409_a
-		var _out618 uint64
-		var _ = _out618
-		_out618 = r.Addr(_408_i)
-		_409_a = _out618
-		if _409_a < lo || _409_a >= hi {
+	var _399_i uint64
+	var _ = _399_i
+	_399_i = uint64(0)
+	for _399_i < n {
+		var _400_a uint64
+		var _ = _400_a
+		var _out607 uint64
+		var _ = _out607
+		_out607 = r.Addr(_399_i)
+		_400_a = _out607
+		if _400_a < lo || _400_a >= hi {
 			ok = false
 			return ok
 		}
-		_408_i = _408_i + uint64(1)
+		_399_i = _399_i + uint64(1)
 	}
-	_408_i = uint64(0)
-	for _408_i < m {
-		var _410_a uint64
-		var _ = _410_a
-		var _out619 uint64
-		var _ = _out619
-		_out619 = r.Dir(_408_i)
-		_410_a = _out619
-		if _410_a < lo || _410_a >= hi {
+	_399_i = uint64(0)
+	for _399_i < m {
+		var _401_a uint64
+		var _ = _401_a
+		var _out608 uint64
+		var _ = _out608
+		_out608 = r.Dir(_399_i)
+		_401_a = _out608
+		if _401_a < lo || _401_a >= hi {
 			ok = false
 			return ok
 		}
-		_408_i = _408_i + uint64(1)
+		_399_i = _399_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -423,41 +423,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out620 *dlog.BMap
-	var _ = _out620
-	_out620 = dlog.NewBMap()
-	gm = _out620
-	var _411_k uint64
-	var _ = _411_k
-	var _out621 uint64
-	var _ = _out621
-	_out621 = x.Len()
-	_411_k = _out621
-	var _412_i uint64
-	var _ = _412_i
-	_412_i = uint64(0)
-	for _412_i < n {
-		var _413_a uint64
-		var _ = _413_a
-		var _out622 uint64
-		var _ = _out622
-		_out622 = r.Addr(_412_i)
-		_413_a = _out622
-		var _414_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _414_b
-		if _412_i < _411_k {
-			var _out623 *dbytes.Blk
-			var _ = _out623
-			_out623 = x.BlkAt(_412_i)
-			_414_b = _out623
+	var _out609 *dlog.BMap
+	var _ = _out609
+	_out609 = dlog.NewBMap()
+	gm = _out609
+	var _402_k uint64
+	var _ = _402_k
+	var _out610 uint64
+	var _ = _out610
+	_out610 = x.Len()
+	_402_k = _out610
+	var _403_i uint64
+	var _ = _403_i
+	_403_i = uint64(0)
+	for _403_i < n {
+		var _404_a uint64
+		var _ = _404_a
+		var _out611 uint64
+		var _ = _out611
+		_out611 = r.Addr(_403_i)
+		_404_a = _out611
+		var _405_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _405_b
+		if _403_i < _402_k {
+			var _out612 *dbytes.Blk
+			var _ = _out612
+			_out612 = x.BlkAt(_403_i)
+			_405_b = _out612
 		} else {
-			var _out624 *dbytes.Blk
-			var _ = _out624
-			_out624 = y.BlkAt(_412_i - _411_k)
-			_414_b = _out624
+			var _out613 *dbytes.Blk
+			var _ = _out613
+			_out613 = y.BlkAt(_403_i - _402_k)
+			_405_b = _out613
 		}
-		gm.Put(_413_a, _414_b)
-		_412_i = _412_i + uint64(1)
+		gm.Put(_404_a, _405_b)
+		_403_i = _403_i + uint64(1)
 	}
 	return gm
 }
@@ -471,36 +471,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out625 bool
-	var _ = _out625
-	var _out626 *dlog.BMap
-	var _ = _out626
-	var _out627 uint64
-	var _ = _out627
-	_out625, _out626, _out627 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out625
-	mm = _out626
-	i = _out627
+	var _out614 bool
+	var _ = _out614
+	var _out615 *dlog.BMap
+	var _ = _out615
+	var _out616 uint64
+	var _ = _out616
+	_out614, _out615, _out616 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out614
+	mm = _out615
+	i = _out616
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out628 bool
-	var _ = _out628
-	var _out629 bool
-	var _ = _out629
-	_out628, _out629 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out628
-	damaged = _out629
+	var _out617 bool
+	var _ = _out617
+	var _out618 bool
+	var _ = _out618
+	_out617, _out618 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out617
+	damaged = _out618
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out630 bool
-	var _ = _out630
-	var _out631 bool
-	var _ = _out631
-	_out630, _out631 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out630
-	damaged = _out631
+	var _out619 bool
+	var _ = _out619
+	var _out620 bool
+	var _ = _out620
+	_out619, _out620 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out619
+	damaged = _out620
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -510,32 +510,32 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out632 *dlog.BMap
-	var _ = _out632
-	_out632 = dlog.NewBMap()
-	mm = _out632
+	var _out621 *dlog.BMap
+	var _ = _out621
+	_out621 = dlog.NewBMap()
+	mm = _out621
 	i = uint64(0)
 	io = true
-	var _415_done bool
-	var _ = _415_done
-	_415_done = false
-	for !_415_done {
-		var _416_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _416_gm
-		var _out633 bool
-		var _ = _out633
-		var _out634 *dlog.BMap
-		var _ = _out634
-		_out633, _out634 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out633
-		_416_gm = _out634
+	var _406_done bool
+	var _ = _406_done
+	_406_done = false
+	for !_406_done {
+		var _407_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _407_gm
+		var _out622 bool
+		var _ = _out622
+		var _out623 *dlog.BMap
+		var _ = _out623
+		_out622, _out623 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out622
+		_407_gm = _out623
 		if !io {
 			return io, mm, i
 		}
-		if _416_gm == (*dlog.BMap)(nil) {
-			_415_done = true
+		if _407_gm == (*dlog.BMap)(nil) {
+			_406_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _416_gm)
+			groups.Companion_Default___.MergeInto(mm, _407_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -546,57 +546,57 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _417_s uint64
-	var _ = _417_s
-	_417_s = uint64(0)
+	var _408_s uint64
+	var _ = _408_s
+	_408_s = uint64(0)
 	io = true
 	found = false
-	for _417_s < nd {
-		var _418_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _418_l
-		var _out635 bool
-		var _ = _out635
-		var _out636 *ddisk.BList
-		var _ = _out636
-		_out635, _out636 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_417_s, uint64(1))
-		io = _out635
-		_418_l = _out636
+	for _408_s < nd {
+		var _409_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _409_l
+		var _out624 bool
+		var _ = _out624
+		var _out625 *ddisk.BList
+		var _ = _out625
+		_out624, _out625 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_408_s, uint64(1))
+		io = _out624
+		_409_l = _out625
 		if !io {
 			return io, found
 		}
-		var _419_b *dbytes.Blk
-		var _ = _419_b
-		var _out637 *dbytes.Blk
-		var _ = _out637
-		_out637 = _418_l.BlkAt(uint64(0))
-		_419_b = _out637
-		var _420_r *dlog.DescR
-		var _ = _420_r
-		var _out638 *dlog.DescR
-		var _ = _out638
-		_out638 = dlog.Parse(_419_b)
-		_420_r = _out638
-		if _420_r != (*dlog.DescR)(nil) {
-			var _421_u uint64
-			var _ = _421_u
-			var _out639 uint64
-			var _ = _out639
-			_out639 = _420_r.Dur()
-			_421_u = _out639
-			if _421_u > e {
-				var _422_ok bool
-				var _ = _422_ok
-				var _out640 bool
-				var _ = _out640
-				_out640 = seal.Vouch(_420_r)
-				_422_ok = _out640
-				if _422_ok {
+		var _410_b *dbytes.Blk
+		var _ = _410_b
+		var _out626 *dbytes.Blk
+		var _ = _out626
+		_out626 = _409_l.BlkAt(uint64(0))
+		_410_b = _out626
+		var _411_r *dlog.DescR
+		var _ = _411_r
+		var _out627 *dlog.DescR
+		var _ = _out627
+		_out627 = dlog.Parse(_410_b)
+		_411_r = _out627
+		if _411_r != (*dlog.DescR)(nil) {
+			var _412_u uint64
+			var _ = _412_u
+			var _out628 uint64
+			var _ = _out628
+			_out628 = _411_r.Dur()
+			_412_u = _out628
+			if _412_u > e {
+				var _413_ok bool
+				var _ = _413_ok
+				var _out629 bool
+				var _ = _out629
+				_out629 = seal.Vouch(_411_r)
+				_413_ok = _out629
+				if _413_ok {
 					found = true
 					return io, found
 				}
 			}
 		}
-		_417_s = _417_s + uint64(1)
+		_408_s = _408_s + uint64(1)
 	}
 	return io, found
 }
@@ -605,42 +605,42 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _423_cs *dlog.Codes
-	var _ = _423_cs
-	var _out641 *dlog.Codes
-	var _ = _out641
-	_out641 = dlog.NewCodes()
-	_423_cs = _out641
-	var _424_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _424_gm
+	var _414_cs *dlog.Codes
+	var _ = _414_cs
+	var _out630 *dlog.Codes
+	var _ = _out630
+	_out630 = dlog.NewCodes()
+	_414_cs = _out630
+	var _415_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _415_gm
 	lied = false
-	var _out642 bool
-	var _ = _out642
-	var _out643 *dlog.BMap
-	var _ = _out643
-	_out642, _out643 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, h+i, at, nd, nr, sz)
-	io = _out642
-	_424_gm = _out643
+	var _out631 bool
+	var _ = _out631
+	var _out632 *dlog.BMap
+	var _ = _out632
+	_out631, _out632 = Companion_Default___.ReadAt(d, true, seal, t, _414_cs, hb, h+i, at, nd, nr, sz)
+	io = _out631
+	_415_gm = _out632
 	if !io {
 		return io, lied
 	}
-	lied = _424_gm != (*dlog.BMap)(nil) /* dircomp */
-	var _425_e uint64
-	var _ = _425_e
-	_425_e = h + i
-	for !lied && _425_e > h && h+i-_425_e < journalm.Companion_Default___.WINDOW() {
-		var _out644 bool
-		var _ = _out644
-		var _out645 *dlog.BMap
-		var _ = _out645
-		_out644, _out645 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, _425_e-uint64(1), at, nd, nr, sz)
-		io = _out644
-		_424_gm = _out645
+	lied = _415_gm != (*dlog.BMap)(nil) /* dircomp */
+	var _416_e uint64
+	var _ = _416_e
+	_416_e = h + i
+	for !lied && _416_e > h && h+i-_416_e < journalm.Companion_Default___.WINDOW() {
+		var _out633 bool
+		var _ = _out633
+		var _out634 *dlog.BMap
+		var _ = _out634
+		_out633, _out634 = Companion_Default___.ReadAt(d, true, seal, t, _414_cs, hb, _416_e-uint64(1), at, nd, nr, sz)
+		io = _out633
+		_415_gm = _out634
 		if !io {
 			return io, lied
 		}
-		lied = _424_gm == (*dlog.BMap)(nil)
-		_425_e = _425_e - uint64(1)
+		lied = _415_gm == (*dlog.BMap)(nil)
+		_416_e = _416_e - uint64(1)
 	}
 	return io, lied
 }

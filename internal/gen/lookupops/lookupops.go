@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _899_dots uint32 = 0
-	var _ = _899_dots
-	var _out1208 uint32
-	var _ = _out1208
-	var _out1209 *dbytes.Bytes
-	var _ = _out1209
-	var _out1210 uint32
-	var _ = _out1210
-	_out1208, _out1209, _out1210 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1208
-	dir = _out1209
-	_899_dots = _out1210
+	var _890_dots uint32 = 0
+	var _ = _890_dots
+	var _out1197 uint32
+	var _ = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	var _out1199 uint32
+	var _ = _out1199
+	_out1197, _out1198, _out1199 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1197
+	dir = _out1198
+	_890_dots = _out1199
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _900_ok bool
-	var _ = _900_ok
-	var _out1211 bool
-	var _ = _out1211
-	_out1211 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_900_ok = _out1211
-	if !_900_ok {
+	var _891_ok bool
+	var _ = _891_ok
+	var _out1200 bool
+	var _ = _out1200
+	_out1200 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_891_ok = _out1200
+	if !_891_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _901_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _901_ip
-	if _899_dots == uint32(1) {
+	var _892_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _892_ip
+	if _890_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _899_dots == uint32(2) {
-		var _out1212 uint64
-		var _ = _out1212
-		_out1212 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1212
+	if _890_dots == uint32(2) {
+		var _out1201 uint64
+		var _ = _out1201
+		_out1201 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1201
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1213 *dbytes.Bytes
-		var _ = _out1213
-		_out1213 = d.Fs.GetInode(txn, ino, false)
-		_901_ip = _out1213
-		node = _901_ip
+		var _out1202 *dbytes.Bytes
+		var _ = _out1202
+		_out1202 = d.Fs.GetInode(txn, ino, false)
+		_892_ip = _out1202
+		node = _892_ip
 		return st, ino, node, dir
 	}
-	var _902_found bool = false
-	var _ = _902_found
-	var _out1214 bool
-	var _ = _out1214
-	var _out1215 uint64
-	var _ = _out1215
-	_out1214, _out1215 = d.Lookup(txn, dino, name, false)
-	_902_found = _out1214
-	ino = _out1215
-	if !_902_found {
+	var _893_found bool = false
+	var _ = _893_found
+	var _out1203 bool
+	var _ = _out1203
+	var _out1204 uint64
+	var _ = _out1204
+	_out1203, _out1204 = d.Lookup(txn, dino, name, false)
+	_893_found = _out1203
+	ino = _out1204
+	if !_893_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1216 uint32
-	var _ = _out1216
-	var _out1217 *dbytes.Bytes
-	var _ = _out1217
-	_out1216, _out1217 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1216
-	_901_ip = _out1217
+	var _out1205 uint32
+	var _ = _out1205
+	var _out1206 *dbytes.Bytes
+	var _ = _out1206
+	_out1205, _out1206 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1205
+	_892_ip = _out1206
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _901_ip
+	node = _892_ip
 	return st, ino, node, dir
 }
 

@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _282_b uint8
-	var _ = _282_b
-	_282_b = w.Get(off / uint64(8))
-	var _283_i uint64
-	var _ = _283_i
-	_283_i = off % uint64(8)
-	var _284_is bool
-	var _ = _284_is
-	_284_is = bits.Companion_Default___.BitOf(_282_b, _283_i)
-	if _284_is != v {
-		var _285_c uint8 = 0
-		var _ = _285_c
+	var _273_b uint8
+	var _ = _273_b
+	_273_b = w.Get(off / uint64(8))
+	var _274_i uint64
+	var _ = _274_i
+	_274_i = off % uint64(8)
+	var _275_is bool
+	var _ = _275_is
+	_275_is = bits.Companion_Default___.BitOf(_273_b, _274_i)
+	if _275_is != v {
+		var _276_c uint8 = 0
+		var _ = _276_c
 		if v {
-			_285_c = _282_b + Companion_Default___.Pow2(_283_i)
+			_276_c = _273_b + Companion_Default___.Pow2(_274_i)
 		} else {
-			_285_c = _282_b - Companion_Default___.Pow2(_283_i)
+			_276_c = _273_b - Companion_Default___.Pow2(_274_i)
 		}
-		w.Set(off/uint64(8), _285_c)
+		w.Set(off/uint64(8), _276_c)
 	}
 }
 

@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _483_p *Place
-	var _ = _483_p
-	_483_p = _this
-	for _483_p != (*Place)(nil) {
-		if _483_p.Start <= a && a < _483_p.End {
-			ok = _483_p.What == w
+	var _474_p *Place
+	var _ = _474_p
+	_474_p = _this
+	for _474_p != (*Place)(nil) {
+		if _474_p.Start <= a && a < _474_p.End {
+			ok = _474_p.What == w
 			return ok
 		}
-		_483_p = _483_p.Next
+		_474_p = _474_p.Next
 	}
 	ok = false
 	return ok
@@ -92,15 +92,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _484_p *Place
-	var _ = _484_p
-	_484_p = _this
-	for _484_p != (*Place)(nil) {
-		if _484_p.What == w {
-			start, end = _484_p.Start, _484_p.End
+	var _475_p *Place
+	var _ = _475_p
+	_475_p = _this
+	for _475_p != (*Place)(nil) {
+		if _475_p.What == w {
+			start, end = _475_p.Start, _475_p.End
 			return start, end
 		}
-		_484_p = _484_p.Next
+		_475_p = _475_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -108,20 +108,20 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _485_p *Place
-	var _ = _485_p
-	_485_p = _this
-	for _485_p != (*Place)(nil) {
-		if _485_p.Start < _485_p.End && (_485_p.Start < j.Home || j.Sz < _485_p.End || uint64(281474976710656) < _485_p.End) {
+	var _476_p *Place
+	var _ = _476_p
+	_476_p = _this
+	for _476_p != (*Place)(nil) {
+		if _476_p.Start < _476_p.End && (_476_p.Start < j.Home || j.Sz < _476_p.End || uint64(281474976710656) < _476_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_485_p = _485_p.Next
+		_476_p = _476_p.Next
 	}
-	var _out748 *txnsysm.Sys
-	var _ = _out748
-	_out748 = txnsysm.Companion_Default___.Open(j)
-	s = _out748
+	var _out737 *txnsysm.Sys
+	var _ = _out737
+	_out737 = txnsysm.Companion_Default___.Open(j)
+	s = _out737
 	return s
 }
 func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -129,23 +129,23 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _486_ok bool
-	var _ = _486_ok
-	var _out749 bool
-	var _ = _out749
-	_out749 = _this.Holds(a, w)
-	_486_ok = _out749
-	if !_486_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _477_ok bool
+	var _ = _477_ok
+	var _out738 bool
+	var _ = _out738
+	_out738 = _this.Holds(a, w)
+	_477_ok = _out738
+	if !_477_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out750 uint32
-	var _ = _out750
-	var _out751 *dbytes.Bytes
-	var _ = _out751
-	_out750, _out751 = t.ReadInode(a, off, excl)
-	st = _out750
-	b = _out751
+	var _out739 uint32
+	var _ = _out739
+	var _out740 *dbytes.Bytes
+	var _ = _out740
+	_out739, _out740 = t.ReadInode(a, off, excl)
+	st = _out739
+	b = _out740
 	return st, b
 }
 func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes.Blk) {
@@ -153,23 +153,23 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _487_ok bool
-	var _ = _487_ok
-	var _out752 bool
-	var _ = _out752
-	_out752 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_487_ok = _out752
-	if !_487_ok {
+	var _478_ok bool
+	var _ = _478_ok
+	var _out741 bool
+	var _ = _out741
+	_out741 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_478_ok = _out741
+	if !_478_ok {
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out753 uint32
-	var _ = _out753
-	var _out754 *dbytes.Blk
-	var _ = _out754
-	_out753, _out754 = t.ReadBlock(a, excl)
-	st = _out753
-	b = _out754
+	var _out742 uint32
+	var _ = _out742
+	var _out743 *dbytes.Blk
+	var _ = _out743
+	_out742, _out743 = t.ReadBlock(a, excl)
+	st = _out742
+	b = _out743
 	return st, b
 }
 func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint32, bool) {
@@ -177,42 +177,42 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _488_ok bool
-	var _ = _488_ok
-	var _out755 bool
-	var _ = _out755
-	_out755 = _this.Holds(a, Companion_Default___.BITS())
-	_488_ok = _out755
-	if !_488_ok || off >= uint64(32768) {
+	var _479_ok bool
+	var _ = _479_ok
+	var _out744 bool
+	var _ = _out744
+	_out744 = _this.Holds(a, Companion_Default___.BITS())
+	_479_ok = _out744
+	if !_479_ok || off >= uint64(32768) {
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
-	var _out756 uint32
-	var _ = _out756
-	var _out757 bool
-	var _ = _out757
-	_out756, _out757 = t.ReadBit(a, off, excl)
-	st = _out756
-	b = _out757
+	var _out745 uint32
+	var _ = _out745
+	var _out746 bool
+	var _ = _out746
+	_out745, _out746 = t.ReadBit(a, off, excl)
+	st = _out745
+	b = _out746
 	return st, b
 }
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _489_ok bool
-	var _ = _489_ok
-	var _out758 bool
-	var _ = _out758
-	_out758 = _this.Holds(a, w)
-	_489_ok = _out758
-	if !_489_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _480_ok bool
+	var _ = _480_ok
+	var _out747 bool
+	var _ = _out747
+	_out747 = _this.Holds(a, w)
+	_480_ok = _out747
+	if !_480_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out759 uint32
-	var _ = _out759
-	_out759 = t.WriteInode(a, off, b)
-	st = _out759
+	var _out748 uint32
+	var _ = _out748
+	_out748 = t.WriteInode(a, off, b)
+	st = _out748
 	return st
 }
 func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *dbytes.Bytes) {
@@ -224,29 +224,29 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _490_ok bool = false
-	var _ = _490_ok
-	var _out760 bool
-	var _ = _out760
-	var _out761 uint64
-	var _ = _out761
-	var _out762 uint64
-	var _ = _out762
-	_out760, _out761, _out762 = _this.Record(i)
-	_490_ok = _out760
-	a = _out761
-	off = _out762
-	if !_490_ok {
+	var _481_ok bool = false
+	var _ = _481_ok
+	var _out749 bool
+	var _ = _out749
+	var _out750 uint64
+	var _ = _out750
+	var _out751 uint64
+	var _ = _out751
+	_out749, _out750, _out751 = _this.Record(i)
+	_481_ok = _out749
+	a = _out750
+	off = _out751
+	if !_481_ok {
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
-	var _out763 uint32
-	var _ = _out763
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out763, _out764 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
-	st = _out763
-	b = _out764
+	var _out752 uint32
+	var _ = _out752
+	var _out753 *dbytes.Bytes
+	var _ = _out753
+	_out752, _out753 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
+	st = _out752
+	b = _out753
 	return st, a, off, b
 }
 func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32, uint64, uint64) {
@@ -256,26 +256,26 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _491_ok bool = false
-	var _ = _491_ok
-	var _out765 bool
-	var _ = _out765
-	var _out766 uint64
-	var _ = _out766
-	var _out767 uint64
-	var _ = _out767
-	_out765, _out766, _out767 = _this.Record(i)
-	_491_ok = _out765
-	a = _out766
-	off = _out767
-	if !_491_ok {
+	var _482_ok bool = false
+	var _ = _482_ok
+	var _out754 bool
+	var _ = _out754
+	var _out755 uint64
+	var _ = _out755
+	var _out756 uint64
+	var _ = _out756
+	_out754, _out755, _out756 = _this.Record(i)
+	_482_ok = _out754
+	a = _out755
+	off = _out756
+	if !_482_ok {
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
-	var _out768 uint32
-	var _ = _out768
-	_out768 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
-	st = _out768
+	var _out757 uint32
+	var _ = _out757
+	_out757 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
+	st = _out757
 	return st, a, off
 }
 func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
@@ -285,61 +285,61 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _492_start uint64
-	var _ = _492_start
-	var _493_end uint64
-	var _ = _493_end
-	var _out769 uint64
-	var _ = _out769
-	var _out770 uint64
-	var _ = _out770
-	_out769, _out770 = _this.First(Companion_Default___.RECORDS())
-	_492_start = _out769
-	_493_end = _out770
-	ok, a, off = true, _493_end, i%uint64(16)*uint64(2048)
-	if _493_end <= _492_start || _493_end-_492_start <= i/uint64(16) {
+	var _483_start uint64
+	var _ = _483_start
+	var _484_end uint64
+	var _ = _484_end
+	var _out758 uint64
+	var _ = _out758
+	var _out759 uint64
+	var _ = _out759
+	_out758, _out759 = _this.First(Companion_Default___.RECORDS())
+	_483_start = _out758
+	_484_end = _out759
+	ok, a, off = true, _484_end, i%uint64(16)*uint64(2048)
+	if _484_end <= _483_start || _484_end-_483_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _492_start + i/uint64(16)
+		a = _483_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _494_ok bool
-	var _ = _494_ok
-	var _out771 bool
-	var _ = _out771
-	_out771 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_494_ok = _out771
-	if !_494_ok {
+	var _485_ok bool
+	var _ = _485_ok
+	var _out760 bool
+	var _ = _out760
+	_out760 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_485_ok = _out760
+	if !_485_ok {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out772 uint32
-	var _ = _out772
-	_out772 = t.WriteBlock(a, b)
-	st = _out772
+	var _out761 uint32
+	var _ = _out761
+	_out761 = t.WriteBlock(a, b)
+	st = _out761
 	return st
 }
 func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _495_ok bool
-	var _ = _495_ok
-	var _out773 bool
-	var _ = _out773
-	_out773 = _this.Holds(a, Companion_Default___.BITS())
-	_495_ok = _out773
-	if !_495_ok || off >= uint64(32768) {
+	var _486_ok bool
+	var _ = _486_ok
+	var _out762 bool
+	var _ = _out762
+	_out762 = _this.Holds(a, Companion_Default___.BITS())
+	_486_ok = _out762
+	if !_486_ok || off >= uint64(32768) {
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out774 uint32
-	var _ = _out774
-	_out774 = t.WriteBit(a, off, b)
-	st = _out774
+	var _out763 uint32
+	var _ = _out763
+	_out763 = t.WriteBit(a, off, b)
+	st = _out763
 	return st
 }
 

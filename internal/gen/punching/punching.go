@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _647_left uint64
-	var _ = _647_left
-	_647_left = max
-	for lo < m && uint64(0) < _647_left {
-		var _648_k uint64
-		var _ = _648_k
-		var _649_j uint64
-		var _ = _649_j
-		_648_k, _649_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _650_l uint64
-		var _ = _650_l
-		var _651_freed uint64
-		var _ = _651_freed
-		_650_l, _651_freed = uint64(0), uint64(1)
-		var _652_d uint64
-		var _ = _652_d
-		var _out920 uint64
-		var _ = _out920
-		_out920 = shrinking.Companion_Default___.Missing(x, txn, ip, _648_k, _649_j, true)
-		_652_d = _out920
-		if uint64(0) < _652_d {
-			_650_l = allocatedrange.Companion_Default___.BaseOf(_648_k) + allocatedrange.Companion_Default___.First512(_649_j, _652_d)
-			if _650_l < lo {
-				_650_l = lo
+	var _638_left uint64
+	var _ = _638_left
+	_638_left = max
+	for lo < m && uint64(0) < _638_left {
+		var _639_k uint64
+		var _ = _639_k
+		var _640_j uint64
+		var _ = _640_j
+		_639_k, _640_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _641_l uint64
+		var _ = _641_l
+		var _642_freed uint64
+		var _ = _642_freed
+		_641_l, _642_freed = uint64(0), uint64(1)
+		var _643_d uint64
+		var _ = _643_d
+		var _out909 uint64
+		var _ = _out909
+		_out909 = shrinking.Companion_Default___.Missing(x, txn, ip, _639_k, _640_j, true)
+		_643_d = _out909
+		if uint64(0) < _643_d {
+			_641_l = allocatedrange.Companion_Default___.BaseOf(_639_k) + allocatedrange.Companion_Default___.First512(_640_j, _643_d)
+			if _641_l < lo {
+				_641_l = lo
 			}
-		} else if _648_k < uint64(12) {
-			_650_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _648_k)
+		} else if _639_k < uint64(12) {
+			_641_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _639_k)
 		} else {
-			var _653_pn uint64
-			var _ = _653_pn
-			var _out921 uint64
-			var _ = _out921
-			_out921 = x.Resolve(txn, ip, _648_k, positions.Companion_Default___.MaxLev(_648_k)-uint64(1), _649_j/uint64(512), true)
-			_653_pn = _out921
-			var _out922 uint64
-			var _ = _out922
-			var _out923 uint64
-			var _ = _out923
-			_out922, _out923 = shrinking.Companion_Default___.CutRun(x, txn, ip, _653_pn, ino, m, lo, _647_left)
-			_650_l = _out922
-			_651_freed = _out923
-			if _651_freed == uint64(0) {
-				_651_freed = uint64(1)
+			var _644_pn uint64
+			var _ = _644_pn
+			var _out910 uint64
+			var _ = _out910
+			_out910 = x.Resolve(txn, ip, _639_k, positions.Companion_Default___.MaxLev(_639_k)-uint64(1), _640_j/uint64(512), true)
+			_644_pn = _out910
+			var _out911 uint64
+			var _ = _out911
+			var _out912 uint64
+			var _ = _out912
+			_out911, _out912 = shrinking.Companion_Default___.CutRun(x, txn, ip, _644_pn, ino, m, lo, _638_left)
+			_641_l = _out911
+			_642_freed = _out912
+			if _642_freed == uint64(0) {
+				_642_freed = uint64(1)
 			}
 		}
-		_647_left = _647_left - _651_freed
-		m = _650_l
+		_638_left = _638_left - _642_freed
+		m = _641_l
 	}
 	return m
 }

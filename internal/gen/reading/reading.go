@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _533_k uint64
-	var _ = _533_k
-	var _534_j uint64
-	var _ = _534_j
-	_533_k, _534_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _524_k uint64
+	var _ = _524_k
+	var _525_j uint64
+	var _ = _525_j
+	_524_k, _525_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _533_k < uint64(12) {
-		var _out838 uint64
-		var _ = _out838
-		_out838 = x.Resolve(txn, ip, _533_k, uint64(0), uint64(0), excl)
-		bn = _out838
+	if _524_k < uint64(12) {
+		var _out827 uint64
+		var _ = _out827
+		_out827 = x.Resolve(txn, ip, _524_k, uint64(0), uint64(0), excl)
+		bn = _out827
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _533_k || cj != _534_j/uint64(512) {
-		var _out839 *dbytes.Blk
-		var _ = _out839
-		_out839 = x.ReadParent(txn, ip, _533_k, positions.Companion_Default___.MaxLev(_533_k), _534_j, excl)
-		pb_k = _out839
-		ck_k, cj_k = _533_k, _534_j/uint64(512)
+	if ck != _524_k || cj != _525_j/uint64(512) {
+		var _out828 *dbytes.Blk
+		var _ = _out828
+		_out828 = x.ReadParent(txn, ip, _524_k, positions.Companion_Default___.MaxLev(_524_k), _525_j, excl)
+		pb_k = _out828
+		ck_k, cj_k = _524_k, _525_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_534_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_525_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _535_k uint64
-	var _ = _535_k
-	var _536_j uint64
-	var _ = _536_j
-	_535_k, _536_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _537_room uint64
-	var _ = _537_room
-	_537_room = func() uint64 {
-		if _535_k < uint64(12) {
-			return uint64(12) - _535_k
+	var _526_k uint64
+	var _ = _526_k
+	var _527_j uint64
+	var _ = _527_j
+	_526_k, _527_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _528_room uint64
+	var _ = _528_room
+	_528_room = func() uint64 {
+		if _526_k < uint64(12) {
+			return uint64(12) - _526_k
 		}
-		return uint64(512) - _536_j
+		return uint64(512) - _527_j
 	}()
-	var _538_m uint64
-	var _ = _538_m
-	var _out840 uint64
-	var _ = _out840
-	_out840 = Companion_Default___.Min(max, _537_room)
-	_538_m = _out840
-	var _out841 uint64
-	var _ = _out841
-	_out841 = Companion_Default___.Min(_538_m, Companion_Default___.AheadMax())
-	_538_m = _out841
+	var _529_m uint64
+	var _ = _529_m
+	var _out829 uint64
+	var _ = _out829
+	_out829 = Companion_Default___.Min(max, _528_room)
+	_529_m = _out829
+	var _out830 uint64
+	var _ = _out830
+	_out830 = Companion_Default___.Min(_529_m, Companion_Default___.AheadMax())
+	_529_m = _out830
 	r = uint64(1)
-	for r < _538_m && bn < uint64(18446744073709486080) {
-		var _539_e uint64 = 0
-		var _ = _539_e
-		if _535_k < uint64(12) {
-			var _out842 uint64
-			var _ = _out842
-			_out842 = inodeformat.Companion_Default___.GetSlot(ip, _535_k+r)
-			_539_e = _out842
+	for r < _529_m && bn < uint64(18446744073709486080) {
+		var _530_e uint64 = 0
+		var _ = _530_e
+		if _526_k < uint64(12) {
+			var _out831 uint64
+			var _ = _out831
+			_out831 = inodeformat.Companion_Default___.GetSlot(ip, _526_k+r)
+			_530_e = _out831
 		} else {
-			_539_e = pb.U64(uint64(8) * (_536_j + r))
+			_530_e = pb.U64(uint64(8) * (_527_j + r))
 		}
-		if _539_e != bn+r {
+		if _530_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,131 +152,131 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _out843 *dbytes.Pieces
-	var _ = _out843
-	_out843 = dbytes.NewPieces()
-	b = _out843
-	var _540_done uint64
-	var _ = _540_done
-	_540_done = uint64(0)
-	var _541_ahead uint64
-	var _ = _541_ahead
-	_541_ahead = uint64(0)
-	var _542_ck uint64
-	var _ = _542_ck
-	var _543_cj uint64
-	var _ = _543_cj
-	_542_ck, _543_cj = uint64(15), uint64(0)
-	var _544_pb *dbytes.Blk
-	var _ = _544_pb
-	var _out844 *dbytes.Blk
-	var _ = _out844
-	_out844 = dbytes.ZeroBlk()
-	_544_pb = _out844
-	for _540_done < n {
-		var _545_pos uint64
-		var _ = _545_pos
-		_545_pos = off + _540_done
-		var _546_bo uint64
-		var _ = _546_bo
-		_546_bo = _545_pos % uint64(4096)
-		var _547_c uint64
-		var _ = _547_c
-		var _out845 uint64
-		var _ = _out845
-		_out845 = Companion_Default___.Min(uint64(4096)-_546_bo, n-_540_done)
-		_547_c = _out845
-		var _548_bn uint64 = 0
-		var _ = _548_bn
-		var _out846 uint64
-		var _ = _out846
-		var _out847 uint64
-		var _ = _out847
-		var _out848 uint64
-		var _ = _out848
-		var _out849 *dbytes.Blk
-		var _ = _out849
-		_out846, _out847, _out848, _out849 = Companion_Default___.Find(x, txn, ip, _545_pos/uint64(4096), false, _542_ck, _543_cj, _544_pb)
-		_548_bn = _out846
-		_542_ck = _out847
-		_543_cj = _out848
-		_544_pb = _out849
-		var _549_blk *dbytes.Blk
-		var _ = _549_blk
-		var _out850 *dbytes.Blk
-		var _ = _out850
-		_out850 = dbytes.ZeroBlk()
-		_549_blk = _out850
-		if _548_bn != uint64(0) {
-			if _541_ahead <= _545_pos/uint64(4096) {
-				var _550_left uint64
-				var _ = _550_left
-				_550_left = (_546_bo + (n - _540_done) + uint64(4095)) / uint64(4096)
-				var _551_r uint64
-				var _ = _551_r
-				var _out851 uint64
-				var _ = _out851
-				_out851 = Companion_Default___.Adjacent(ip, _544_pb, _545_pos/uint64(4096), _548_bn, _550_left)
-				_551_r = _out851
-				if uint64(1) < _551_r {
-					txn.Ahead(_548_bn, _551_r)
+	var _out832 *dbytes.Pieces
+	var _ = _out832
+	_out832 = dbytes.NewPieces()
+	b = _out832
+	var _531_done uint64
+	var _ = _531_done
+	_531_done = uint64(0)
+	var _532_ahead uint64
+	var _ = _532_ahead
+	_532_ahead = uint64(0)
+	var _533_ck uint64
+	var _ = _533_ck
+	var _534_cj uint64
+	var _ = _534_cj
+	_533_ck, _534_cj = uint64(15), uint64(0)
+	var _535_pb *dbytes.Blk
+	var _ = _535_pb
+	var _out833 *dbytes.Blk
+	var _ = _out833
+	_out833 = dbytes.ZeroBlk()
+	_535_pb = _out833
+	for _531_done < n {
+		var _536_pos uint64
+		var _ = _536_pos
+		_536_pos = off + _531_done
+		var _537_bo uint64
+		var _ = _537_bo
+		_537_bo = _536_pos % uint64(4096)
+		var _538_c uint64
+		var _ = _538_c
+		var _out834 uint64
+		var _ = _out834
+		_out834 = Companion_Default___.Min(uint64(4096)-_537_bo, n-_531_done)
+		_538_c = _out834
+		var _539_bn uint64 = 0
+		var _ = _539_bn
+		var _out835 uint64
+		var _ = _out835
+		var _out836 uint64
+		var _ = _out836
+		var _out837 uint64
+		var _ = _out837
+		var _out838 *dbytes.Blk
+		var _ = _out838
+		_out835, _out836, _out837, _out838 = Companion_Default___.Find(x, txn, ip, _536_pos/uint64(4096), false, _533_ck, _534_cj, _535_pb)
+		_539_bn = _out835
+		_533_ck = _out836
+		_534_cj = _out837
+		_535_pb = _out838
+		var _540_blk *dbytes.Blk
+		var _ = _540_blk
+		var _out839 *dbytes.Blk
+		var _ = _out839
+		_out839 = dbytes.ZeroBlk()
+		_540_blk = _out839
+		if _539_bn != uint64(0) {
+			if _532_ahead <= _536_pos/uint64(4096) {
+				var _541_left uint64
+				var _ = _541_left
+				_541_left = (_537_bo + (n - _531_done) + uint64(4095)) / uint64(4096)
+				var _542_r uint64
+				var _ = _542_r
+				var _out840 uint64
+				var _ = _out840
+				_out840 = Companion_Default___.Adjacent(ip, _535_pb, _536_pos/uint64(4096), _539_bn, _541_left)
+				_542_r = _out840
+				if uint64(1) < _542_r {
+					txn.Ahead(_539_bn, _542_r)
 				}
-				_541_ahead = _545_pos/uint64(4096) + _551_r
+				_532_ahead = _536_pos/uint64(4096) + _542_r
 			}
-			var _out852 *dbytes.Blk
-			var _ = _out852
-			_out852 = x.ReadAt(txn, _548_bn, false)
-			_549_blk = _out852
+			var _out841 *dbytes.Blk
+			var _ = _out841
+			_out841 = x.ReadAt(txn, _539_bn, false)
+			_540_blk = _out841
 		}
-		b.Add(_549_blk, _546_bo, _547_c)
-		_540_done = _540_done + _547_c
+		b.Add(_540_blk, _537_bo, _538_c)
+		_531_done = _531_done + _538_c
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
-	var _552_i uint64
-	var _ = _552_i
-	var _553_end uint64
-	var _ = _553_end
-	_552_i, _553_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
-	var _554_ck uint64
-	var _ = _554_ck
-	var _555_cj uint64
-	var _ = _555_cj
-	_554_ck, _555_cj = uint64(15), uint64(0)
-	var _556_pb *dbytes.Blk
-	var _ = _556_pb
-	var _out853 *dbytes.Blk
-	var _ = _out853
-	_out853 = dbytes.ZeroBlk()
-	_556_pb = _out853
-	for _552_i < _553_end {
-		var _557_bn uint64 = 0
-		var _ = _557_bn
-		var _558_r uint64
-		var _ = _558_r
-		_558_r = uint64(1)
-		var _out854 uint64
-		var _ = _out854
-		var _out855 uint64
-		var _ = _out855
-		var _out856 uint64
-		var _ = _out856
-		var _out857 *dbytes.Blk
-		var _ = _out857
-		_out854, _out855, _out856, _out857 = Companion_Default___.Find(x, txn, ip, _552_i, false, _554_ck, _555_cj, _556_pb)
-		_557_bn = _out854
-		_554_ck = _out855
-		_555_cj = _out856
-		_556_pb = _out857
-		if _557_bn != uint64(0) {
-			var _out858 uint64
-			var _ = _out858
-			_out858 = Companion_Default___.Adjacent(ip, _556_pb, _552_i, _557_bn, _553_end-_552_i)
-			_558_r = _out858
-			txn.Ahead(_557_bn, _558_r)
+	var _543_i uint64
+	var _ = _543_i
+	var _544_end uint64
+	var _ = _544_end
+	_543_i, _544_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _545_ck uint64
+	var _ = _545_ck
+	var _546_cj uint64
+	var _ = _546_cj
+	_545_ck, _546_cj = uint64(15), uint64(0)
+	var _547_pb *dbytes.Blk
+	var _ = _547_pb
+	var _out842 *dbytes.Blk
+	var _ = _out842
+	_out842 = dbytes.ZeroBlk()
+	_547_pb = _out842
+	for _543_i < _544_end {
+		var _548_bn uint64 = 0
+		var _ = _548_bn
+		var _549_r uint64
+		var _ = _549_r
+		_549_r = uint64(1)
+		var _out843 uint64
+		var _ = _out843
+		var _out844 uint64
+		var _ = _out844
+		var _out845 uint64
+		var _ = _out845
+		var _out846 *dbytes.Blk
+		var _ = _out846
+		_out843, _out844, _out845, _out846 = Companion_Default___.Find(x, txn, ip, _543_i, false, _545_ck, _546_cj, _547_pb)
+		_548_bn = _out843
+		_545_ck = _out844
+		_546_cj = _out845
+		_547_pb = _out846
+		if _548_bn != uint64(0) {
+			var _out847 uint64
+			var _ = _out847
+			_out847 = Companion_Default___.Adjacent(ip, _547_pb, _543_i, _548_bn, _544_end-_543_i)
+			_549_r = _out847
+			txn.Ahead(_548_bn, _549_r)
 		}
-		_552_i = _552_i + _558_r
+		_543_i = _543_i + _549_r
 	}
 }
 

@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _1011_g volumegeometry.Geo
-	var _ = _1011_g
-	_1011_g = d.Fs.Geo
-	var _1012_s *blockstore.BlockFs
-	var _ = _1012_s
-	_1012_s = d.Fs.Fs.Fs
-	if _1011_g.Dtor_ibm() <= a && a < _1011_g.Dtor_itab() {
-		var _1013_bit bool
-		var _ = _1013_bit
-		var _out1453 bool
-		var _ = _out1453
-		_out1453 = txn.ReadBit(a, uint64(0), true)
-		_1013_bit = _out1453
-		txn.WriteBit(a, uint64(0), _1013_bit)
-	} else if _1011_g.Dtor_itab() <= a && a < _1011_g.Dtor_slot0() {
-		var _1014_ino *dbytes.Bytes
-		var _ = _1014_ino
-		var _out1454 *dbytes.Bytes
-		var _ = _out1454
-		_out1454 = txn.ReadInode(a, uint64(0), true)
-		_1014_ino = _out1454
-		txn.WriteInode(a, uint64(0), _1014_ino)
-	} else if _1011_g.Dtor_data0() <= a && a < _1011_g.Dtor_data1() {
-		var _1015_unused bool
-		var _ = _1015_unused
-		var _out1455 bool
-		var _ = _out1455
-		_out1455 = _1012_s.FreeBit(txn, a)
-		_1015_unused = _out1455
-		if _1015_unused {
+	var _1002_g volumegeometry.Geo
+	var _ = _1002_g
+	_1002_g = d.Fs.Geo
+	var _1003_s *blockstore.BlockFs
+	var _ = _1003_s
+	_1003_s = d.Fs.Fs.Fs
+	if _1002_g.Dtor_ibm() <= a && a < _1002_g.Dtor_itab() {
+		var _1004_bit bool
+		var _ = _1004_bit
+		var _out1442 bool
+		var _ = _out1442
+		_out1442 = txn.ReadBit(a, uint64(0), true)
+		_1004_bit = _out1442
+		txn.WriteBit(a, uint64(0), _1004_bit)
+	} else if _1002_g.Dtor_itab() <= a && a < _1002_g.Dtor_slot0() {
+		var _1005_ino *dbytes.Bytes
+		var _ = _1005_ino
+		var _out1443 *dbytes.Bytes
+		var _ = _out1443
+		_out1443 = txn.ReadInode(a, uint64(0), true)
+		_1005_ino = _out1443
+		txn.WriteInode(a, uint64(0), _1005_ino)
+	} else if _1002_g.Dtor_data0() <= a && a < _1002_g.Dtor_data1() {
+		var _1006_unused bool
+		var _ = _1006_unused
+		var _out1444 bool
+		var _ = _out1444
+		_out1444 = _1003_s.FreeBit(txn, a)
+		_1006_unused = _out1444
+		if _1006_unused {
 			wrote = false
 			return wrote
 		}
-		var _1016_b *dbytes.Blk
-		var _ = _1016_b
-		var _out1456 *dbytes.Blk
-		var _ = _out1456
-		_out1456 = txn.ReadBlock(a, true)
-		_1016_b = _out1456
-		var _1017_y *dbytes.Bytes
-		var _ = _1017_y
-		var _out1457 *dbytes.Bytes
-		var _ = _out1457
-		_out1457 = _1016_b.Thaw()
-		_1017_y = _out1457
-		txn.WriteBlock(a, _1017_y)
+		var _1007_b *dbytes.Blk
+		var _ = _1007_b
+		var _out1445 *dbytes.Blk
+		var _ = _out1445
+		_out1445 = txn.ReadBlock(a, true)
+		_1007_b = _out1445
+		var _1008_y *dbytes.Bytes
+		var _ = _1008_y
+		var _out1446 *dbytes.Bytes
+		var _ = _out1446
+		_out1446 = _1007_b.Thaw()
+		_1008_y = _out1446
+		txn.WriteBlock(a, _1008_y)
 	} else {
 		wrote = false
 		return wrote

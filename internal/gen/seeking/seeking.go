@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _638_left uint64
-	var _ = _638_left
-	_638_left = max
-	var _639_ck uint64
-	var _ = _639_ck
-	var _640_cj uint64
-	var _ = _640_cj
-	_639_ck, _640_cj = uint64(15), uint64(0)
-	var _641_pb *dbytes.Blk
-	var _ = _641_pb
-	var _out914 *dbytes.Blk
-	var _ = _out914
-	_out914 = dbytes.ZeroBlk()
-	_641_pb = _out914
-	for m < top && uint64(0) < _638_left {
-		var _642_k uint64
-		var _ = _642_k
-		var _643_j uint64
-		var _ = _643_j
-		_642_k, _643_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _644_bn uint64 = 0
-		var _ = _644_bn
-		var _out915 uint64
-		var _ = _out915
-		var _out916 uint64
-		var _ = _out916
-		var _out917 uint64
-		var _ = _out917
-		var _out918 *dbytes.Blk
-		var _ = _out918
-		_out915, _out916, _out917, _out918 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _639_ck, _640_cj, _641_pb)
-		_644_bn = _out915
-		_639_ck = _out916
-		_640_cj = _out917
-		_641_pb = _out918
-		if _644_bn != uint64(0) != there {
+	var _629_left uint64
+	var _ = _629_left
+	_629_left = max
+	var _630_ck uint64
+	var _ = _630_ck
+	var _631_cj uint64
+	var _ = _631_cj
+	_630_ck, _631_cj = uint64(15), uint64(0)
+	var _632_pb *dbytes.Blk
+	var _ = _632_pb
+	var _out903 *dbytes.Blk
+	var _ = _out903
+	_out903 = dbytes.ZeroBlk()
+	_632_pb = _out903
+	for m < top && uint64(0) < _629_left {
+		var _633_k uint64
+		var _ = _633_k
+		var _634_j uint64
+		var _ = _634_j
+		_633_k, _634_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _635_bn uint64 = 0
+		var _ = _635_bn
+		var _out904 uint64
+		var _ = _out904
+		var _out905 uint64
+		var _ = _out905
+		var _out906 uint64
+		var _ = _out906
+		var _out907 *dbytes.Blk
+		var _ = _out907
+		_out904, _out905, _out906, _out907 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _630_ck, _631_cj, _632_pb)
+		_635_bn = _out904
+		_630_ck = _out905
+		_631_cj = _out906
+		_632_pb = _out907
+		if _635_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _645_next uint64
-		var _ = _645_next
-		_645_next = m + uint64(1)
-		if _644_bn == uint64(0) && uint64(12) <= _642_k && (_643_j%uint64(512) == uint64(0) || _638_left == max) {
-			var _646_d uint64
-			var _ = _646_d
-			var _out919 uint64
-			var _ = _out919
-			_out919 = shrinking.Companion_Default___.Missing(x, txn, ip, _642_k, _643_j, excl)
-			_646_d = _out919
-			_645_next = Companion_Default___.Behind(m, _646_d)
-			if top < _645_next {
-				_645_next = top
+		var _636_next uint64
+		var _ = _636_next
+		_636_next = m + uint64(1)
+		if _635_bn == uint64(0) && uint64(12) <= _633_k && (_634_j%uint64(512) == uint64(0) || _629_left == max) {
+			var _637_d uint64
+			var _ = _637_d
+			var _out908 uint64
+			var _ = _out908
+			_out908 = shrinking.Companion_Default___.Missing(x, txn, ip, _633_k, _634_j, excl)
+			_637_d = _out908
+			_636_next = Companion_Default___.Behind(m, _637_d)
+			if top < _636_next {
+				_636_next = top
 			}
 		}
-		m = _645_next
-		_638_left = _638_left - uint64(1)
+		m = _636_next
+		_629_left = _629_left - uint64(1)
 	}
 	return m, found
 }

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _621_bn uint64
-		var _ = _621_bn
-		var _out906 uint64
-		var _ = _out906
-		_out906 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_621_bn = _out906
-		if _621_bn == uint64(0) {
+		var _612_bn uint64
+		var _ = _612_bn
+		var _out895 uint64
+		var _ = _out895
+		_out895 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_612_bn = _out895
+		if _612_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _622_k uint64
-	var _ = _622_k
-	_622_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _623_lev uint64
-	var _ = _623_lev
-	_623_lev = positions.Companion_Default___.MaxLev(_622_k)
-	var _624_jp uint64
-	var _ = _624_jp
-	_624_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _625_pb *dbytes.Blk
-	var _ = _625_pb
-	var _out907 *dbytes.Blk
-	var _ = _out907
-	_out907 = x.Fs.ReadBlock(txn, pn, true)
-	_625_pb = _out907
-	var _626_t *dbytes.Bytes
-	var _ = _626_t
-	var _out908 *dbytes.Bytes
-	var _ = _out908
-	_out908 = txn.Copy(_625_pb)
-	_626_t = _out908
+	var _613_k uint64
+	var _ = _613_k
+	_613_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _614_lev uint64
+	var _ = _614_lev
+	_614_lev = positions.Companion_Default___.MaxLev(_613_k)
+	var _615_jp uint64
+	var _ = _615_jp
+	_615_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _616_pb *dbytes.Blk
+	var _ = _616_pb
+	var _out896 *dbytes.Blk
+	var _ = _out896
+	_out896 = x.Fs.ReadBlock(txn, pn, true)
+	_616_pb = _out896
+	var _617_t *dbytes.Bytes
+	var _ = _617_t
+	var _out897 *dbytes.Bytes
+	var _ = _out897
+	_out897 = txn.Copy(_616_pb)
+	_617_t = _out897
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _627_l uint64
-		var _ = _627_l
-		_627_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_627_l) != _622_k || positions.Companion_Default___.FlatJ(_627_l)/uint64(512) != _624_jp {
+		var _618_l uint64
+		var _ = _618_l
+		_618_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_618_l) != _613_k || positions.Companion_Default___.FlatJ(_618_l)/uint64(512) != _615_jp {
 			goto L7
 		}
-		var _628_j uint64
-		var _ = _628_j
-		_628_j = positions.Companion_Default___.FlatJ(_627_l)
-		var _629_bn uint64
-		var _ = _629_bn
-		_629_bn = _626_t.U64(uint64(8) * (_628_j % uint64(512)))
-		if _629_bn == uint64(0) {
+		var _619_j uint64
+		var _ = _619_j
+		_619_j = positions.Companion_Default___.FlatJ(_618_l)
+		var _620_bn uint64
+		var _ = _620_bn
+		_620_bn = _617_t.U64(uint64(8) * (_619_j % uint64(512)))
+		if _620_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _626_t, pn, _629_bn, _628_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _617_t, pn, _620_bn, _619_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _627_l
+		m = _618_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _626_t)
+		x.CloseParent(txn, pn, _617_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _630_bn uint64
-	var _ = _630_bn
-	var _out909 uint64
-	var _ = _out909
-	_out909 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_630_bn = _out909
-	if _630_bn == uint64(0) {
+	var _621_bn uint64
+	var _ = _621_bn
+	var _out898 uint64
+	var _ = _out898
+	_out898 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_621_bn = _out898
+	if _621_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _631_left uint64
-	var _ = _631_left
-	_631_left = max
-	for lo < m && uint64(0) < _631_left {
-		var _632_k uint64
-		var _ = _632_k
-		var _633_j uint64
-		var _ = _633_j
-		_632_k, _633_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _634_l uint64
-		var _ = _634_l
-		var _635_freed uint64
-		var _ = _635_freed
-		_634_l, _635_freed = uint64(0), uint64(1)
-		var _636_d uint64
-		var _ = _636_d
-		var _out910 uint64
-		var _ = _out910
-		_out910 = Companion_Default___.Missing(x, txn, ip, _632_k, _633_j, true)
-		_636_d = _out910
-		if uint64(0) < _636_d || _632_k < uint64(12) {
-			_634_l = allocatedrange.Companion_Default___.BaseOf(_632_k) + allocatedrange.Companion_Default___.First512(_633_j, _636_d)
-			if _634_l < lo {
-				_634_l = lo
+	var _622_left uint64
+	var _ = _622_left
+	_622_left = max
+	for lo < m && uint64(0) < _622_left {
+		var _623_k uint64
+		var _ = _623_k
+		var _624_j uint64
+		var _ = _624_j
+		_623_k, _624_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _625_l uint64
+		var _ = _625_l
+		var _626_freed uint64
+		var _ = _626_freed
+		_625_l, _626_freed = uint64(0), uint64(1)
+		var _627_d uint64
+		var _ = _627_d
+		var _out899 uint64
+		var _ = _out899
+		_out899 = Companion_Default___.Missing(x, txn, ip, _623_k, _624_j, true)
+		_627_d = _out899
+		if uint64(0) < _627_d || _623_k < uint64(12) {
+			_625_l = allocatedrange.Companion_Default___.BaseOf(_623_k) + allocatedrange.Companion_Default___.First512(_624_j, _627_d)
+			if _625_l < lo {
+				_625_l = lo
 			}
-			if _636_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _632_k)
+			if _627_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _623_k)
 			} else {
 			}
 		} else {
-			var _637_pn uint64
-			var _ = _637_pn
-			var _out911 uint64
-			var _ = _out911
-			_out911 = x.Resolve(txn, ip, _632_k, positions.Companion_Default___.MaxLev(_632_k)-uint64(1), _633_j/uint64(512), true)
-			_637_pn = _out911
-			var _out912 uint64
-			var _ = _out912
-			var _out913 uint64
-			var _ = _out913
-			_out912, _out913 = Companion_Default___.CutRun(x, txn, ip, _637_pn, ino, m, lo, _631_left)
-			_634_l = _out912
-			_635_freed = _out913
-			if _635_freed == uint64(0) {
-				_635_freed = uint64(1)
+			var _628_pn uint64
+			var _ = _628_pn
+			var _out900 uint64
+			var _ = _out900
+			_out900 = x.Resolve(txn, ip, _623_k, positions.Companion_Default___.MaxLev(_623_k)-uint64(1), _624_j/uint64(512), true)
+			_628_pn = _out900
+			var _out901 uint64
+			var _ = _out901
+			var _out902 uint64
+			var _ = _out902
+			_out901, _out902 = Companion_Default___.CutRun(x, txn, ip, _628_pn, ino, m, lo, _622_left)
+			_625_l = _out901
+			_626_freed = _out902
+			if _626_freed == uint64(0) {
+				_626_freed = uint64(1)
 			}
 		}
-		if _636_d < positions.Companion_Default___.MaxLev(_632_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _632_k, positions.Companion_Default___.MaxLev(_632_k)-_636_d-uint64(1), allocatedrange.Companion_Default___.Up512(_633_j, _636_d+uint64(1)))
+		if _627_d < positions.Companion_Default___.MaxLev(_623_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _623_k, positions.Companion_Default___.MaxLev(_623_k)-_627_d-uint64(1), allocatedrange.Companion_Default___.Up512(_624_j, _627_d+uint64(1)))
 		}
-		_631_left = _631_left - _635_freed
-		m = _634_l
+		_622_left = _622_left - _626_freed
+		m = _625_l
 	}
 	return m
 }

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1601 *dbytes.Bytes
-		var _ = _out1601
-		_out1601 = dbytes.NewBytes(uint64(0))
-		gs = _out1601
+		var _out1590 *dbytes.Bytes
+		var _ = _out1590
+		_out1590 = dbytes.NewBytes(uint64(0))
+		gs = _out1590
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1123_n uint64
-	var _ = _1123_n
-	_1123_n = gids.Len() / uint64(4)
-	var _1124_out *dbytes.Bytes
-	var _ = _1124_out
-	var _out1602 *dbytes.Bytes
-	var _ = _out1602
-	_out1602 = dbytes.NewBytes(uint64(4) * _1123_n)
-	_1124_out = _out1602
-	var _1125_i uint64
-	var _ = _1125_i
-	_1125_i = uint64(0)
-	for _1125_i < _1123_n {
-		var _1126_x uint32
-		var _ = _1126_x
-		_1126_x = gids.U32(uint64(4) * _1125_i)
-		if _1126_x == uint32(0) {
-			_1126_x = anonGid
+	var _1114_n uint64
+	var _ = _1114_n
+	_1114_n = gids.Len() / uint64(4)
+	var _1115_out *dbytes.Bytes
+	var _ = _1115_out
+	var _out1591 *dbytes.Bytes
+	var _ = _out1591
+	_out1591 = dbytes.NewBytes(uint64(4) * _1114_n)
+	_1115_out = _out1591
+	var _1116_i uint64
+	var _ = _1116_i
+	_1116_i = uint64(0)
+	for _1116_i < _1114_n {
+		var _1117_x uint32
+		var _ = _1117_x
+		_1117_x = gids.U32(uint64(4) * _1116_i)
+		if _1117_x == uint32(0) {
+			_1117_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1124_out, uint64(4)*_1125_i, _1126_x)
-		_1125_i = _1125_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1115_out, uint64(4)*_1116_i, _1117_x)
+		_1116_i = _1116_i + uint64(1)
 	}
-	gs = _1124_out
+	gs = _1115_out
 	return u, g, gs
 }
 

@@ -93,16 +93,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _300_queued bool = false
-	var _ = _300_queued
-	var _out483 bool
-	var _ = _out483
-	var _out484 bool
-	var _ = _out484
-	_out483, _out484 = _this.Grab(k, excl)
-	ok = _out483
-	_300_queued = _out484
-	if _300_queued {
+	var _291_queued bool = false
+	var _ = _291_queued
+	var _out472 bool
+	var _ = _out472
+	var _out473 bool
+	var _ = _out473
+	_out472, _out473 = _this.Grab(k, excl)
+	ok = _out472
+	_291_queued = _out473
+	if _291_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -114,40 +114,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _301_wait bool
-	var _ = _301_wait
-	_301_wait = k > _this.Top
-	var _302_n uint64 = 0
-	var _ = _302_n
-	var _out485 bool
-	var _ = _out485
-	var _out486 bool
-	var _ = _out486
-	var _out487 uint64
-	var _ = _out487
-	_out485, _out486, _out487 = _this.S.Tbl.Lock(_this.Own, k, excl, _301_wait)
-	ok = _out485
-	queued = _out486
-	_302_n = _out487
+	var _292_wait bool
+	var _ = _292_wait
+	_292_wait = k > _this.Top
+	var _293_n uint64 = 0
+	var _ = _293_n
+	var _out474 bool
+	var _ = _out474
+	var _out475 bool
+	var _ = _out475
+	var _out476 uint64
+	var _ = _out476
+	_out474, _out475, _out476 = _this.S.Tbl.Lock(_this.Own, k, excl, _292_wait)
+	ok = _out474
+	queued = _out475
+	_293_n = _out476
 	if ok {
-		if _302_n > _this.Seen {
-			_this.Seen = _302_n
+		if _293_n > _this.Seen {
+			_this.Seen = _293_n
 		}
-		if _301_wait {
+		if _292_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _303_n uint64
-	var _ = _303_n
-	var _out488 uint64
-	var _ = _out488
-	_out488 = _this.S.Tbl.Await(_this.Own)
-	_303_n = _out488
-	if _303_n > _this.Seen {
-		_this.Seen = _303_n
+	var _294_n uint64
+	var _ = _294_n
+	var _out477 uint64
+	var _ = _out477
+	_out477 = _this.S.Tbl.Await(_this.Own)
+	_294_n = _out477
+	if _294_n > _this.Seen {
+		_this.Seen = _294_n
 	}
 	_this.Top = k
 }
@@ -156,36 +156,36 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _304_k uint64
-	var _ = _304_k
-	_304_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _305_ok bool
-	var _ = _305_ok
-	var _out489 bool
-	var _ = _out489
-	_out489 = _this.Lock(_304_k, excl)
-	_305_ok = _out489
-	if !_305_ok {
+	var _295_k uint64
+	var _ = _295_k
+	_295_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _296_ok bool
+	var _ = _296_ok
+	var _out478 bool
+	var _ = _out478
+	_out478 = _this.Lock(_295_k, excl)
+	_296_ok = _out478
+	if !_296_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out490 *dbytes.Blk
-	var _ = _out490
-	_out490 = _this.Buf.GetBlk(_304_k)
-	b = _out490
+	var _out479 *dbytes.Blk
+	var _ = _out479
+	_out479 = _this.Buf.GetBlk(_295_k)
+	b = _out479
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out491 *dbytes.Blk
-	var _ = _out491
-	_out491 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, func() uint64 {
+	var _out480 *dbytes.Blk
+	var _ = _out480
+	_out480 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, func() uint64 {
 		if _this.From <= a && a < _this.Upto {
 			return _this.Upto - a
 		}
 		return uint64(1)
 	}())
-	b = _out491
+	b = _out480
 	if b == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
@@ -208,47 +208,47 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _306_k uint64
-	var _ = _306_k
-	_306_k = objectsm.Companion_Default___.Key(a, off)
-	var _307_ok bool
-	var _ = _307_ok
-	var _out492 bool
-	var _ = _out492
-	_out492 = _this.Lock(_306_k, excl)
-	_307_ok = _out492
-	if !_307_ok {
+	var _297_k uint64
+	var _ = _297_k
+	_297_k = objectsm.Companion_Default___.Key(a, off)
+	var _298_ok bool
+	var _ = _298_ok
+	var _out481 bool
+	var _ = _out481
+	_out481 = _this.Lock(_297_k, excl)
+	_298_ok = _out481
+	if !_298_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _308_c *dbytes.Bytes
-	var _ = _308_c
-	var _out493 *dbytes.Bytes
-	var _ = _out493
-	_out493 = _this.Hold.Small()
-	_308_c = _out493
-	var _309_found bool
-	var _ = _309_found
-	var _out494 bool
-	var _ = _out494
-	_out494 = _this.Buf.GetBytes(_306_k, _308_c)
-	_309_found = _out494
-	if _309_found {
-		st, b = Companion_Default___.OK(), _308_c
+	var _299_c *dbytes.Bytes
+	var _ = _299_c
+	var _out482 *dbytes.Bytes
+	var _ = _out482
+	_out482 = _this.Hold.Small()
+	_299_c = _out482
+	var _300_found bool
+	var _ = _300_found
+	var _out483 bool
+	var _ = _out483
+	_out483 = _this.Buf.GetBytes(_297_k, _299_c)
+	_300_found = _out483
+	if _300_found {
+		st, b = Companion_Default___.OK(), _299_c
 		return st, b
 	}
-	var _310_v *dbytes.Blk
-	var _ = _310_v
-	var _out495 *dbytes.Blk
-	var _ = _out495
-	_out495 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_310_v = _out495
-	if _310_v == (*dbytes.Blk)(nil) {
+	var _301_v *dbytes.Blk
+	var _ = _301_v
+	var _out484 *dbytes.Blk
+	var _ = _out484
+	_out484 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_301_v = _out484
+	if _301_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	_308_c.CopyBlk(uint64(0), _310_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _308_c
+	_299_c.CopyBlk(uint64(0), _301_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _299_c
 	return st, b
 	return st, b
 }
@@ -257,72 +257,72 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _311_k uint64
-	var _ = _311_k
-	_311_k = objectsm.Companion_Default___.Key(a, off)
-	var _312_ok bool
-	var _ = _312_ok
-	var _out496 bool
-	var _ = _out496
-	_out496 = _this.Lock(_311_k, excl)
-	_312_ok = _out496
-	if !_312_ok {
+	var _302_k uint64
+	var _ = _302_k
+	_302_k = objectsm.Companion_Default___.Key(a, off)
+	var _303_ok bool
+	var _ = _303_ok
+	var _out485 bool
+	var _ = _out485
+	_out485 = _this.Lock(_302_k, excl)
+	_303_ok = _out485
+	if !_303_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _313_found bool = false
-	var _ = _313_found
-	var _out497 bool
-	var _ = _out497
-	var _out498 bool
-	var _ = _out498
-	_out497, _out498 = _this.Buf.GetBit(_311_k)
-	_313_found = _out497
-	b = _out498
-	if _313_found {
+	var _304_found bool = false
+	var _ = _304_found
+	var _out486 bool
+	var _ = _out486
+	var _out487 bool
+	var _ = _out487
+	_out486, _out487 = _this.Buf.GetBit(_302_k)
+	_304_found = _out486
+	b = _out487
+	if _304_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _314_v *dbytes.Blk
-	var _ = _314_v
-	var _out499 *dbytes.Blk
-	var _ = _out499
-	_out499 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_314_v = _out499
-	if _314_v == (*dbytes.Blk)(nil) {
+	var _305_v *dbytes.Blk
+	var _ = _305_v
+	var _out488 *dbytes.Blk
+	var _ = _out488
+	_out488 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_305_v = _out488
+	if _305_v == (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _315_c uint8
-	var _ = _315_c
-	_315_c = _314_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_315_c, off%uint64(8))
+	var _306_c uint8
+	var _ = _306_c
+	_306_c = _305_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_306_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _316_k uint64
-	var _ = _316_k
-	_316_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _317_ok bool
-	var _ = _317_ok
-	var _out500 bool
-	var _ = _out500
-	_out500 = _this.Lock(_316_k, true)
-	_317_ok = _out500
-	if !_317_ok {
+	var _307_k uint64
+	var _ = _307_k
+	_307_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _308_ok bool
+	var _ = _308_ok
+	var _out489 bool
+	var _ = _out489
+	_out489 = _this.Lock(_307_k, true)
+	_308_ok = _out489
+	if !_308_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _318_v *dbytes.Blk
-	var _ = _318_v
-	var _out501 *dbytes.Blk
-	var _ = _out501
-	_out501 = dbytes.Freeze(b)
-	_318_v = _out501
-	_this.Buf.PutBlk(_316_k, _318_v)
+	var _309_v *dbytes.Blk
+	var _ = _309_v
+	var _out490 *dbytes.Blk
+	var _ = _out490
+	_out490 = dbytes.Freeze(b)
+	_309_v = _out490
+	_this.Buf.PutBlk(_307_k, _309_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -330,20 +330,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _319_k uint64
-	var _ = _319_k
-	_319_k = objectsm.Companion_Default___.Key(a, off)
-	var _320_ok bool
-	var _ = _320_ok
-	var _out502 bool
-	var _ = _out502
-	_out502 = _this.Lock(_319_k, true)
-	_320_ok = _out502
-	if !_320_ok {
+	var _310_k uint64
+	var _ = _310_k
+	_310_k = objectsm.Companion_Default___.Key(a, off)
+	var _311_ok bool
+	var _ = _311_ok
+	var _out491 bool
+	var _ = _out491
+	_out491 = _this.Lock(_310_k, true)
+	_311_ok = _out491
+	if !_311_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_319_k, b)
+	_this.Buf.PutBytes(_310_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -351,20 +351,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _321_k uint64
-	var _ = _321_k
-	_321_k = objectsm.Companion_Default___.Key(a, off)
-	var _322_ok bool
-	var _ = _322_ok
-	var _out503 bool
-	var _ = _out503
-	_out503 = _this.Lock(_321_k, true)
-	_322_ok = _out503
-	if !_322_ok {
+	var _312_k uint64
+	var _ = _312_k
+	_312_k = objectsm.Companion_Default___.Key(a, off)
+	var _313_ok bool
+	var _ = _313_ok
+	var _out492 bool
+	var _ = _out492
+	_out492 = _this.Lock(_312_k, true)
+	_313_ok = _out492
+	if !_313_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_321_k, b)
+	_this.Buf.PutBit(_312_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _348_ok bool
-	var _ = _348_ok
-	_348_ok = true
+	var _339_ok bool
+	var _ = _339_ok
+	_339_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
-		var _out534 bool
-		var _ = _out534
-		_out534 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_348_ok = _out534
+		var _out523 bool
+		var _ = _out523
+		_out523 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_339_ok = _out523
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _348_ok {
+		if _339_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,74 +92,74 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _349_n uint64
-		var _ = _349_n
-		var _out535 uint64
-		var _ = _out535
-		_out535 = t.Buf.Len()
-		_349_n = _out535
+		var _340_n uint64
+		var _ = _340_n
+		var _out524 uint64
+		var _ = _out524
+		_out524 = t.Buf.Len()
+		_340_n = _out524
 		st = func() uint32 {
-			if r == uint32(0) && _349_n > uint64(0) {
+			if r == uint32(0) && _340_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out536 uint64
-		var _ = _out536
-		_out536 = commitm.Companion_Default___.Abort(t)
-		need = _out536
+		var _out525 uint64
+		var _ = _out525
+		_out525 = commitm.Companion_Default___.Abort(t)
+		need = _out525
 		return st, need
 	}
-	var _350_ok bool
-	var _ = _350_ok
-	var _out537 bool
-	var _ = _out537
-	_out537 = w.Admit()
-	_350_ok = _out537
-	if !_350_ok {
-		var _out538 uint64
-		var _ = _out538
-		_out538 = commitm.Companion_Default___.Abort(t)
-		need = _out538
+	var _341_ok bool
+	var _ = _341_ok
+	var _out526 bool
+	var _ = _out526
+	_out526 = w.Admit()
+	_341_ok = _out526
+	if !_341_ok {
+		var _out527 uint64
+		var _ = _out527
+		_out527 = commitm.Companion_Default___.Abort(t)
+		need = _out527
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out539 uint32
-	var _ = _out539
-	var _out540 uint64
-	var _ = _out540
-	_out539, _out540 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out539
-	need = _out540
+	var _out528 uint32
+	var _ = _out528
+	var _out529 uint64
+	var _ = _out529
+	_out528, _out529 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out528
+	need = _out529
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _351_need uint64 = 0
-	var _ = _351_need
-	var _out541 uint32
-	var _ = _out541
-	var _out542 uint64
-	var _ = _out542
-	_out541, _out542 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out541
-	_351_need = _out542
+	var _342_need uint64 = 0
+	var _ = _342_need
+	var _out530 uint32
+	var _ = _out530
+	var _out531 uint64
+	var _ = _out531
+	_out530, _out531 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out530
+	_342_need = _out531
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out543 uint32
-	var _ = _out543
-	_out543 = Companion_Default___.Await(t, st, _351_need)
-	st = _out543
+	var _out532 uint32
+	var _ = _out532
+	_out532 = Companion_Default___.Await(t, st, _342_need)
+	st = _out532
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	if cut == txnm.Companion_Default___.OK() {
-		var _out544 uint32
-		var _ = _out544
-		_out544 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out544
+		var _out533 uint32
+		var _ = _out533
+		_out533 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out533
 	} else {
 		st = func() uint32 {
 			if Companion_Default___.MayTell(cut) {
@@ -167,12 +167,12 @@ func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint
 			}
 			return cut
 		}()
-		var _352_need uint64
-		var _ = _352_need
-		var _out545 uint64
-		var _ = _out545
-		_out545 = commitm.Companion_Default___.Abort(t)
-		_352_need = _out545
+		var _343_need uint64
+		var _ = _343_need
+		var _out534 uint64
+		var _ = _out534
+		_out534 = commitm.Companion_Default___.Abort(t)
+		_343_need = _out534
 		w.Ended(false)
 	}
 	return st

@@ -116,15 +116,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _286_t *dlock.Table
-	var _ = _286_t
-	var _out456 *dlock.Table
-	var _ = _out456
-	_out456 = dlock.NewTable()
-	_286_t = _out456
+	var _277_t *dlock.Table
+	var _ = _277_t
+	var _out445 *dlock.Table
+	var _ = _out445
+	_out445 = dlock.NewTable()
+	_277_t = _out445
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _286_t)
+	_nw2.Ctor__(j, _277_t)
 	s = _nw2
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out457 *dbytes.Blk
-	var _ = _out457
-	var _out458 uint64
-	var _ = _out458
-	_out457, _out458 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out457
-	t = _out458
+	var _out446 *dbytes.Blk
+	var _ = _out446
+	var _out447 uint64
+	var _ = _out447
+	_out446, _out447 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out446
+	t = _out447
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
 	}
@@ -156,13 +156,13 @@ func (_this *CompanionStruct_Default___) Load(s *Sys, h *dlog.Hold, a uint64, n 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	Companion_Default___.TYield(s)
-	var _out459 bool
-	var _ = _out459
-	var _out460 *ddisk.BList
-	var _ = _out460
-	_out459, _out460 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out459
-	l = _out460
+	var _out448 bool
+	var _ = _out448
+	var _out449 *ddisk.BList
+	var _ = _out449
+	_out448, _out449 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out448
+	l = _out449
 	if ok {
 		h.Take(l)
 	}
@@ -179,45 +179,45 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	var _ = bad
 	m = uint64(0)
 	bad = a
-	var _out461 bool
-	var _ = _out461
-	var _out462 *ddisk.BList
-	var _ = _out462
-	_out461, _out462 = Companion_Default___.Load(s, h, a, n, t)
-	ok = _out461
-	l = _out462
+	var _out450 bool
+	var _ = _out450
+	var _out451 *ddisk.BList
+	var _ = _out451
+	_out450, _out451 = Companion_Default___.Load(s, h, a, n, t)
+	ok = _out450
+	l = _out451
 	if !ok {
 		return ok, l, m, bad
 	}
 	Companion_Default___.TYield(s)
-	var _out463 uint64
-	var _ = _out463
-	var _out464 uint64
-	var _ = _out464
-	_out463, _out464 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out463
-	bad = _out464
+	var _out452 uint64
+	var _ = _out452
+	var _out453 uint64
+	var _ = _out453
+	_out452, _out453 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out452
+	bad = _out453
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _287_i uint64
-	var _ = _287_i
-	_287_i = m
-	for uint64(0) < _287_i {
-		_287_i = _287_i - uint64(1)
-		var _288_c *dbytes.Blk
-		var _ = _288_c
-		var _out465 *dbytes.Blk
-		var _ = _out465
-		_out465 = l.BlkAt(_287_i)
-		_288_c = _out465
-		var _out466 *dbytes.Blk
-		var _ = _out466
-		_out466 = journalreader.Companion_Default___.Lookup2(s.J, a+_287_i, t, _288_c)
-		b = _out466
+	var _278_i uint64
+	var _ = _278_i
+	_278_i = m
+	for uint64(0) < _278_i {
+		_278_i = _278_i - uint64(1)
+		var _279_c *dbytes.Blk
+		var _ = _279_c
+		var _out454 *dbytes.Blk
+		var _ = _out454
+		_out454 = l.BlkAt(_278_i)
+		_279_c = _out454
+		var _out455 *dbytes.Blk
+		var _ = _out455
+		_out455 = journalreader.Companion_Default___.Lookup2(s.J, a+_278_i, t, _279_c)
+		b = _out455
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -229,44 +229,44 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _289_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _289_l
-	var _290_m uint64 = 0
-	var _ = _290_m
-	var _291_bad uint64 = 0
-	var _ = _291_bad
-	var _out467 bool
-	var _ = _out467
-	var _out468 *ddisk.BList
-	var _ = _out468
-	var _out469 uint64
-	var _ = _out469
-	var _out470 uint64
-	var _ = _out470
-	_out467, _out468, _out469, _out470 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out467
-	_289_l = _out468
-	_290_m = _out469
-	_291_bad = _out470
+	var _280_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _280_l
+	var _281_m uint64 = 0
+	var _ = _281_m
+	var _282_bad uint64 = 0
+	var _ = _282_bad
+	var _out456 bool
+	var _ = _out456
+	var _out457 *ddisk.BList
+	var _ = _out457
+	var _out458 uint64
+	var _ = _out458
+	var _out459 uint64
+	var _ = _out459
+	_out456, _out457, _out458, _out459 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out456
+	_280_l = _out457
+	_281_m = _out458
+	_282_bad = _out459
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	if _290_m == uint64(0) {
-		var _292_damaged bool
-		var _ = _292_damaged
-		var _out471 bool
-		var _ = _out471
-		_out471 = journalreader.Companion_Default___.Confirm(s.J, a, t, _291_bad)
-		_292_damaged = _out471
-		ok, b = !_292_damaged, (*dbytes.Blk)(nil)
+	if _281_m == uint64(0) {
+		var _283_damaged bool
+		var _ = _283_damaged
+		var _out460 bool
+		var _ = _out460
+		_out460 = journalreader.Companion_Default___.Confirm(s.J, a, t, _282_bad)
+		_283_damaged = _out460
+		ok, b = !_283_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out472 *dbytes.Blk
-		var _ = _out472
-		_out472 = Companion_Default___.Bring(s, h, a, _289_l, _290_m, t)
-		b = _out472
+		var _out461 *dbytes.Blk
+		var _ = _out461
+		_out461 = Companion_Default___.Bring(s, h, a, _280_l, _281_m, t)
+		b = _out461
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -274,46 +274,46 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _293_t uint64 = 0
-	var _ = _293_t
-	var _out473 *dbytes.Blk
-	var _ = _out473
-	var _out474 uint64
-	var _ = _out474
-	_out473, _out474 = Companion_Default___.Peek(s, h, a)
-	b = _out473
-	_293_t = _out474
-	var _294_ok bool
-	var _ = _294_ok
-	_294_ok = true
-	var _295_r uint64
-	var _ = _295_r
-	_295_r = func() uint64 {
+	var _284_t uint64 = 0
+	var _ = _284_t
+	var _out462 *dbytes.Blk
+	var _ = _out462
+	var _out463 uint64
+	var _ = _out463
+	_out462, _out463 = Companion_Default___.Peek(s, h, a)
+	b = _out462
+	_284_t = _out463
+	var _285_ok bool
+	var _ = _285_ok
+	_285_ok = true
+	var _286_r uint64
+	var _ = _286_r
+	_286_r = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	for b == (*dbytes.Blk)(nil) && _294_ok {
-		var _out475 bool
-		var _ = _out475
-		var _out476 *dbytes.Blk
-		var _ = _out476
-		_out475, _out476 = Companion_Default___.Fetch(s, h, a, _295_r, _293_t)
-		_294_ok = _out475
-		b = _out476
-		if !_294_ok && uint64(1) < _295_r {
-			_294_ok = true
+	for b == (*dbytes.Blk)(nil) && _285_ok {
+		var _out464 bool
+		var _ = _out464
+		var _out465 *dbytes.Blk
+		var _ = _out465
+		_out464, _out465 = Companion_Default___.Fetch(s, h, a, _286_r, _284_t)
+		_285_ok = _out464
+		b = _out465
+		if !_285_ok && uint64(1) < _286_r {
+			_285_ok = true
 		}
-		_295_r = uint64(1)
-		if _294_ok && b == (*dbytes.Blk)(nil) {
-			var _out477 *dbytes.Blk
-			var _ = _out477
-			var _out478 uint64
-			var _ = _out478
-			_out477, _out478 = Companion_Default___.Peek(s, h, a)
-			b = _out477
-			_293_t = _out478
+		_286_r = uint64(1)
+		if _285_ok && b == (*dbytes.Blk)(nil) {
+			var _out466 *dbytes.Blk
+			var _ = _out466
+			var _out467 uint64
+			var _ = _out467
+			_out466, _out467 = Companion_Default___.Peek(s, h, a)
+			b = _out466
+			_284_t = _out467
 		}
 	}
 	return b
@@ -322,35 +322,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _296_m uint64
-	var _ = _296_m
-	_296_m = func() uint64 {
+	var _287_m uint64
+	var _ = _287_m
+	_287_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _297_b *dbytes.Blk
-	var _ = _297_b
-	var _298_t uint64
-	var _ = _298_t
-	var _out479 *dbytes.Blk
-	var _ = _out479
-	var _out480 uint64
-	var _ = _out480
-	_out479, _out480 = Companion_Default___.Peek(s, h, a)
-	_297_b = _out479
-	_298_t = _out480
-	if _297_b == (*dbytes.Blk)(nil) {
-		var _299_ok bool = false
-		var _ = _299_ok
-		var _out481 bool
-		var _ = _out481
-		var _out482 *dbytes.Blk
-		var _ = _out482
-		_out481, _out482 = Companion_Default___.Fetch(s, h, a, _296_m, _298_t)
-		_299_ok = _out481
-		_297_b = _out482
+	var _288_b *dbytes.Blk
+	var _ = _288_b
+	var _289_t uint64
+	var _ = _289_t
+	var _out468 *dbytes.Blk
+	var _ = _out468
+	var _out469 uint64
+	var _ = _out469
+	_out468, _out469 = Companion_Default___.Peek(s, h, a)
+	_288_b = _out468
+	_289_t = _out469
+	if _288_b == (*dbytes.Blk)(nil) {
+		var _290_ok bool = false
+		var _ = _290_ok
+		var _out470 bool
+		var _ = _out470
+		var _out471 *dbytes.Blk
+		var _ = _out471
+		_out470, _out471 = Companion_Default___.Fetch(s, h, a, _287_m, _289_t)
+		_290_ok = _out470
+		_288_b = _out471
 	}
 }
 

@@ -62,50 +62,50 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _568_bo uint64
-	var _ = _568_bo
-	_568_bo = pos % uint64(4096)
-	var _569_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _569_b
+	var _559_bo uint64
+	var _ = _559_bo
+	_559_bo = pos % uint64(4096)
+	var _560_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _560_b
 	if c == uint64(4096) {
-		var _out868 *dbytes.Bytes
-		var _ = _out868
-		_out868 = src.CopyOf(so)
-		_569_b = _out868
+		var _out857 *dbytes.Bytes
+		var _ = _out857
+		_out857 = src.CopyOf(so)
+		_560_b = _out857
 	} else {
-		var _570_blk *dbytes.Blk
-		var _ = _570_blk
-		var _out869 *dbytes.Blk
-		var _ = _out869
-		_out869 = x.ReadAt(txn, bn, true)
-		_570_blk = _out869
-		var _out870 *dbytes.Bytes
-		var _ = _out870
-		_out870 = txn.Copy(_570_blk)
-		_569_b = _out870
-		_569_b.CopyFrom(_568_bo, src, so, c)
+		var _561_blk *dbytes.Blk
+		var _ = _561_blk
+		var _out858 *dbytes.Blk
+		var _ = _out858
+		_out858 = x.ReadAt(txn, bn, true)
+		_561_blk = _out858
+		var _out859 *dbytes.Bytes
+		var _ = _out859
+		_out859 = txn.Copy(_561_blk)
+		_560_b = _out859
+		_560_b.CopyFrom(_559_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _569_b)
+	x.WriteData(txn, bn, _560_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(txn *dtxn.Txn, pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out871 *dbytes.Bytes
-		var _ = _out871
-		_out871 = src.CopyOf(so)
-		b = _out871
+		var _out860 *dbytes.Bytes
+		var _ = _out860
+		_out860 = src.CopyOf(so)
+		b = _out860
 	} else {
-		var _571_none *dbytes.Blk
-		var _ = _571_none
-		var _out872 *dbytes.Blk
-		var _ = _out872
-		_out872 = dbytes.ZeroBlk()
-		_571_none = _out872
-		var _out873 *dbytes.Bytes
-		var _ = _out873
-		_out873 = txn.Copy(_571_none)
-		b = _out873
+		var _562_none *dbytes.Blk
+		var _ = _562_none
+		var _out861 *dbytes.Blk
+		var _ = _out861
+		_out861 = dbytes.ZeroBlk()
+		_562_none = _out861
+		var _out862 *dbytes.Bytes
+		var _ = _out862
+		_out862 = txn.Copy(_562_none)
+		b = _out862
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -122,36 +122,36 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _572_k uint64
-	var _ = _572_k
-	_572_k = pos / uint64(4096)
-	var _573_b *dbytes.Bytes
-	var _ = _573_b
-	var _out874 *dbytes.Bytes
-	var _ = _out874
-	_out874 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
-	_573_b = _out874
-	var _574_near uint64
-	var _ = _574_near
-	_574_near = uint64(0)
-	if uint64(0) < _572_k {
-		var _out875 uint64
-		var _ = _out875
-		_out875 = inodeformat.Companion_Default___.GetSlot(ip, _572_k-uint64(1))
-		_574_near = _out875
+	var _563_k uint64
+	var _ = _563_k
+	_563_k = pos / uint64(4096)
+	var _564_b *dbytes.Bytes
+	var _ = _564_b
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out863 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
+	_564_b = _out863
+	var _565_near uint64
+	var _ = _565_near
+	_565_near = uint64(0)
+	if uint64(0) < _563_k {
+		var _out864 uint64
+		var _ = _out864
+		_out864 = inodeformat.Companion_Default___.GetSlot(ip, _563_k-uint64(1))
+		_565_near = _out864
 	}
-	var _575_bn uint64 = 0
-	var _ = _575_bn
-	txn.Position(_572_k, false)
-	var _out876 bool
-	var _ = _out876
-	var _out877 uint64
-	var _ = _out877
-	_out876, _out877 = x.AllocRoot(txn, ip, ino, _572_k, _574_near, _573_b)
-	ok = _out876
-	_575_bn = _out877
+	var _566_bn uint64 = 0
+	var _ = _566_bn
+	txn.Position(_563_k, false)
+	var _out865 bool
+	var _ = _out865
+	var _out866 uint64
+	var _ = _out866
+	_out865, _out866 = x.AllocRoot(txn, ip, ino, _563_k, _565_near, _564_b)
+	ok = _out865
+	_566_bn = _out866
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_575_bn)
+		txn.Bulk(_566_bn)
 	}
 	return ok
 }
@@ -160,102 +160,102 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _576_k uint64
-	var _ = _576_k
-	_576_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _577_lev uint64
-	var _ = _577_lev
-	_577_lev = positions.Companion_Default___.MaxLev(_576_k)
-	var _578_jp uint64
-	var _ = _578_jp
-	_578_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _567_k uint64
+	var _ = _567_k
+	_567_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _568_lev uint64
+	var _ = _568_lev
+	_568_lev = positions.Companion_Default___.MaxLev(_567_k)
+	var _569_jp uint64
+	var _ = _569_jp
+	_569_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _579_pn uint64 = 0
-	var _ = _579_pn
+	var _570_pn uint64 = 0
+	var _ = _570_pn
 	txn.Position(pos/uint64(4096), true)
-	var _out878 bool
-	var _ = _out878
-	var _out879 uint64
-	var _ = _out879
-	_out878, _out879 = x.ResolveAlloc(txn, ip, ino, _576_k, _577_lev-uint64(1), _578_jp)
-	ok = _out878
-	_579_pn = _out879
+	var _out867 bool
+	var _ = _out867
+	var _out868 uint64
+	var _ = _out868
+	_out867, _out868 = x.ResolveAlloc(txn, ip, ino, _567_k, _568_lev-uint64(1), _569_jp)
+	ok = _out867
+	_570_pn = _out868
 	if !ok {
 		return ok, m
 	}
-	var _580_blk *dbytes.Blk
-	var _ = _580_blk
-	var _out880 *dbytes.Blk
-	var _ = _out880
-	_out880 = x.Fs.ReadBlock(txn, _579_pn, true)
-	_580_blk = _out880
-	var _581_t *dbytes.Bytes
-	var _ = _581_t
-	var _out881 *dbytes.Bytes
-	var _ = _out881
-	_out881 = txn.Copy(_580_blk)
-	_581_t = _out881
-	var _582_near uint64
-	var _ = _582_near
-	_582_near = _579_pn
+	var _571_blk *dbytes.Blk
+	var _ = _571_blk
+	var _out869 *dbytes.Blk
+	var _ = _out869
+	_out869 = x.Fs.ReadBlock(txn, _570_pn, true)
+	_571_blk = _out869
+	var _572_t *dbytes.Bytes
+	var _ = _572_t
+	var _out870 *dbytes.Bytes
+	var _ = _out870
+	_out870 = txn.Copy(_571_blk)
+	_572_t = _out870
+	var _573_near uint64
+	var _ = _573_near
+	_573_near = _570_pn
 	for m < len_ {
-		var _583_at uint64
-		var _ = _583_at
-		_583_at = pos + m
-		var _584_n uint64
-		var _ = _584_n
-		_584_n = _583_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_584_n) != _576_k || positions.Companion_Default___.FlatJ(_584_n)/uint64(512) != _578_jp {
+		var _574_at uint64
+		var _ = _574_at
+		_574_at = pos + m
+		var _575_n uint64
+		var _ = _575_n
+		_575_n = _574_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_575_n) != _567_k || positions.Companion_Default___.FlatJ(_575_n)/uint64(512) != _569_jp {
 			goto L5
 		}
-		var _585_j uint64
-		var _ = _585_j
-		_585_j = positions.Companion_Default___.FlatJ(_584_n)
-		var _586_bn uint64
-		var _ = _586_bn
-		_586_bn = _581_t.U64(uint64(8) * (_585_j % uint64(512)))
-		if _586_bn != uint64(0) {
+		var _576_j uint64
+		var _ = _576_j
+		_576_j = positions.Companion_Default___.FlatJ(_575_n)
+		var _577_bn uint64
+		var _ = _577_bn
+		_577_bn = _572_t.U64(uint64(8) * (_576_j % uint64(512)))
+		if _577_bn != uint64(0) {
 			goto L5
 		}
-		var _587_c uint64
-		var _ = _587_c
-		var _out882 uint64
-		var _ = _out882
-		_out882 = reading.Companion_Default___.Min(uint64(4096)-_583_at%uint64(4096), len_-m)
-		_587_c = _out882
-		var _588_b *dbytes.Bytes
-		var _ = _588_b
-		var _out883 *dbytes.Bytes
-		var _ = _out883
-		_out883 = Companion_Default___.FirstBlock(txn, _583_at, src, so+m, _587_c)
-		_588_b = _out883
-		if _585_j%uint64(512) != uint64(0) {
-			var _589_left uint64
-			var _ = _589_left
-			_589_left = _581_t.U64(uint64(8) * (_585_j%uint64(512) - uint64(1)))
-			if _589_left != uint64(0) {
-				_582_near = _589_left
+		var _578_c uint64
+		var _ = _578_c
+		var _out871 uint64
+		var _ = _out871
+		_out871 = reading.Companion_Default___.Min(uint64(4096)-_574_at%uint64(4096), len_-m)
+		_578_c = _out871
+		var _579_b *dbytes.Bytes
+		var _ = _579_b
+		var _out872 *dbytes.Bytes
+		var _ = _out872
+		_out872 = Companion_Default___.FirstBlock(txn, _574_at, src, so+m, _578_c)
+		_579_b = _out872
+		if _576_j%uint64(512) != uint64(0) {
+			var _580_left uint64
+			var _ = _580_left
+			_580_left = _572_t.U64(uint64(8) * (_576_j%uint64(512) - uint64(1)))
+			if _580_left != uint64(0) {
+				_573_near = _580_left
 			}
 		}
-		txn.Position(_584_n, false)
-		var _out884 bool
-		var _ = _out884
-		var _out885 uint64
-		var _ = _out885
-		_out884, _out885 = x.AddChild(txn, ip, _581_t, _579_pn, _585_j, true, _582_near, _588_b)
-		ok = _out884
-		_586_bn = _out885
+		txn.Position(_575_n, false)
+		var _out873 bool
+		var _ = _out873
+		var _out874 uint64
+		var _ = _out874
+		_out873, _out874 = x.AddChild(txn, ip, _572_t, _570_pn, _576_j, true, _573_near, _579_b)
+		ok = _out873
+		_577_bn = _out874
 		if !ok {
 			return ok, m
 		}
-		if bulk && _587_c == uint64(4096) {
-			txn.Bulk(_586_bn)
+		if bulk && _578_c == uint64(4096) {
+			txn.Bulk(_577_bn)
 		}
-		_582_near = _586_bn
-		m = m + _587_c
+		_573_near = _577_bn
+		m = m + _578_c
 	}
 L5:
-	x.CloseParent(txn, _579_pn, _581_t)
+	x.CloseParent(txn, _570_pn, _572_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -264,179 +264,179 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _590_k uint64
-	var _ = _590_k
-	_590_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _591_lev uint64
-	var _ = _591_lev
-	_591_lev = positions.Companion_Default___.MaxLev(_590_k)
-	var _592_jp uint64
-	var _ = _592_jp
-	_592_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _593_pn uint64
-	var _ = _593_pn
-	var _out886 uint64
-	var _ = _out886
-	_out886 = x.Resolve(txn, ip, _590_k, _591_lev-uint64(1), _592_jp, true)
-	_593_pn = _out886
-	var _594_blk *dbytes.Blk
-	var _ = _594_blk
-	var _out887 *dbytes.Blk
-	var _ = _out887
-	_out887 = x.Fs.ReadBlock(txn, _593_pn, true)
-	_594_blk = _out887
-	var _595_t *dbytes.Bytes
-	var _ = _595_t
-	var _out888 *dbytes.Bytes
-	var _ = _out888
-	_out888 = txn.Copy(_594_blk)
-	_595_t = _out888
+	var _581_k uint64
+	var _ = _581_k
+	_581_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _582_lev uint64
+	var _ = _582_lev
+	_582_lev = positions.Companion_Default___.MaxLev(_581_k)
+	var _583_jp uint64
+	var _ = _583_jp
+	_583_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _584_pn uint64
+	var _ = _584_pn
+	var _out875 uint64
+	var _ = _out875
+	_out875 = x.Resolve(txn, ip, _581_k, _582_lev-uint64(1), _583_jp, true)
+	_584_pn = _out875
+	var _585_blk *dbytes.Blk
+	var _ = _585_blk
+	var _out876 *dbytes.Blk
+	var _ = _out876
+	_out876 = x.Fs.ReadBlock(txn, _584_pn, true)
+	_585_blk = _out876
+	var _586_t *dbytes.Bytes
+	var _ = _586_t
+	var _out877 *dbytes.Bytes
+	var _ = _out877
+	_out877 = txn.Copy(_585_blk)
+	_586_t = _out877
 	m = uint64(0)
-	var _596_near uint64
-	var _ = _596_near
-	_596_near = _593_pn
+	var _587_near uint64
+	var _ = _587_near
+	_587_near = _584_pn
 	for m+uint64(4096) <= len_ {
-		var _597_at uint64
-		var _ = _597_at
-		_597_at = pos + m
-		var _598_n uint64
-		var _ = _598_n
-		_598_n = _597_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_598_n) != _590_k || positions.Companion_Default___.FlatJ(_598_n)/uint64(512) != _592_jp {
+		var _588_at uint64
+		var _ = _588_at
+		_588_at = pos + m
+		var _589_n uint64
+		var _ = _589_n
+		_589_n = _588_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_589_n) != _581_k || positions.Companion_Default___.FlatJ(_589_n)/uint64(512) != _583_jp {
 			goto L6
 		}
-		var _599_j uint64
-		var _ = _599_j
-		_599_j = positions.Companion_Default___.FlatJ(_598_n)
-		var _600_bn uint64
-		var _ = _600_bn
-		_600_bn = _595_t.U64(uint64(8) * (_599_j % uint64(512)))
-		if _600_bn == uint64(0) {
+		var _590_j uint64
+		var _ = _590_j
+		_590_j = positions.Companion_Default___.FlatJ(_589_n)
+		var _591_bn uint64
+		var _ = _591_bn
+		_591_bn = _586_t.U64(uint64(8) * (_590_j % uint64(512)))
+		if _591_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _599_j%uint64(512) != uint64(0) {
-			var _601_left uint64
-			var _ = _601_left
-			_601_left = _595_t.U64(uint64(8) * (_599_j%uint64(512) - uint64(1)))
-			if _601_left != uint64(0) {
-				_596_near = _601_left
+		if m == uint64(0) && _590_j%uint64(512) != uint64(0) {
+			var _592_left uint64
+			var _ = _592_left
+			_592_left = _586_t.U64(uint64(8) * (_590_j%uint64(512) - uint64(1)))
+			if _592_left != uint64(0) {
+				_587_near = _592_left
 			}
 		}
-		var _602_b *dbytes.Bytes
-		var _ = _602_b
-		var _out889 *dbytes.Bytes
-		var _ = _out889
-		_out889 = src.CopyOf(so + m)
-		_602_b = _out889
-		var _603_ok bool = false
-		var _ = _603_ok
-		var _out890 bool
-		var _ = _out890
-		var _out891 uint64
-		var _ = _out891
-		_out890, _out891 = unmapping.Companion_Default___.SwapChild(x, txn, _595_t, _593_pn, _600_bn, _599_j, _596_near, _602_b)
-		_603_ok = _out890
-		_600_bn = _out891
-		if !_603_ok {
+		var _593_b *dbytes.Bytes
+		var _ = _593_b
+		var _out878 *dbytes.Bytes
+		var _ = _out878
+		_out878 = src.CopyOf(so + m)
+		_593_b = _out878
+		var _594_ok bool = false
+		var _ = _594_ok
+		var _out879 bool
+		var _ = _out879
+		var _out880 uint64
+		var _ = _out880
+		_out879, _out880 = unmapping.Companion_Default___.SwapChild(x, txn, _586_t, _584_pn, _591_bn, _590_j, _587_near, _593_b)
+		_594_ok = _out879
+		_591_bn = _out880
+		if !_594_ok {
 			goto L6
 		}
-		txn.Bulk(_600_bn)
-		_596_near = _600_bn
+		txn.Bulk(_591_bn)
+		_587_near = _591_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _593_pn, _595_t)
+	x.CloseParent(txn, _584_pn, _586_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _604_done uint64
-	var _ = _604_done
-	_604_done = uint64(0)
-	var _605_ck uint64
-	var _ = _605_ck
-	var _606_cj uint64
-	var _ = _606_cj
-	_605_ck, _606_cj = uint64(15), uint64(0)
-	var _607_pb *dbytes.Blk
-	var _ = _607_pb
-	var _out892 *dbytes.Blk
-	var _ = _out892
-	_out892 = dbytes.ZeroBlk()
-	_607_pb = _out892
-	var _608_bulk bool
-	var _ = _608_bulk
-	_608_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _609_swap bool
-	var _ = _609_swap
-	_609_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _604_done < len_ {
-		var _610_pos uint64
-		var _ = _610_pos
-		_610_pos = off + _604_done
-		var _611_n uint64
-		var _ = _611_n
-		_611_n = _610_pos / uint64(4096)
-		var _612_c uint64
-		var _ = _612_c
-		var _out893 uint64
-		var _ = _out893
-		_out893 = reading.Companion_Default___.Min(uint64(4096)-_610_pos%uint64(4096), len_-_604_done)
-		_612_c = _out893
-		var _613_bn uint64 = 0
-		var _ = _613_bn
-		var _out894 uint64
-		var _ = _out894
-		var _out895 uint64
-		var _ = _out895
-		var _out896 uint64
-		var _ = _out896
-		var _out897 *dbytes.Blk
-		var _ = _out897
-		_out894, _out895, _out896, _out897 = reading.Companion_Default___.Find(x, txn, ip, _611_n, true, _605_ck, _606_cj, _607_pb)
-		_613_bn = _out894
-		_605_ck = _out895
-		_606_cj = _out896
-		_607_pb = _out897
-		var _614_m uint64
-		var _ = _614_m
-		_614_m = uint64(0)
-		if _613_bn != uint64(0) && _609_swap && _612_c == uint64(4096) && uint64(12) <= _611_n {
-			_605_ck = uint64(15)
-			var _out898 uint64
-			var _ = _out898
-			_out898 = Companion_Default___.SwapRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done)
-			_614_m = _out898
-			_609_swap = _614_m != uint64(0) /* dircomp */
+	var _595_done uint64
+	var _ = _595_done
+	_595_done = uint64(0)
+	var _596_ck uint64
+	var _ = _596_ck
+	var _597_cj uint64
+	var _ = _597_cj
+	_596_ck, _597_cj = uint64(15), uint64(0)
+	var _598_pb *dbytes.Blk
+	var _ = _598_pb
+	var _out881 *dbytes.Blk
+	var _ = _out881
+	_out881 = dbytes.ZeroBlk()
+	_598_pb = _out881
+	var _599_bulk bool
+	var _ = _599_bulk
+	_599_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _600_swap bool
+	var _ = _600_swap
+	_600_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _595_done < len_ {
+		var _601_pos uint64
+		var _ = _601_pos
+		_601_pos = off + _595_done
+		var _602_n uint64
+		var _ = _602_n
+		_602_n = _601_pos / uint64(4096)
+		var _603_c uint64
+		var _ = _603_c
+		var _out882 uint64
+		var _ = _out882
+		_out882 = reading.Companion_Default___.Min(uint64(4096)-_601_pos%uint64(4096), len_-_595_done)
+		_603_c = _out882
+		var _604_bn uint64 = 0
+		var _ = _604_bn
+		var _out883 uint64
+		var _ = _out883
+		var _out884 uint64
+		var _ = _out884
+		var _out885 uint64
+		var _ = _out885
+		var _out886 *dbytes.Blk
+		var _ = _out886
+		_out883, _out884, _out885, _out886 = reading.Companion_Default___.Find(x, txn, ip, _602_n, true, _596_ck, _597_cj, _598_pb)
+		_604_bn = _out883
+		_596_ck = _out884
+		_597_cj = _out885
+		_598_pb = _out886
+		var _605_m uint64
+		var _ = _605_m
+		_605_m = uint64(0)
+		if _604_bn != uint64(0) && _600_swap && _603_c == uint64(4096) && uint64(12) <= _602_n {
+			_596_ck = uint64(15)
+			var _out887 uint64
+			var _ = _out887
+			_out887 = Companion_Default___.SwapRun(x, txn, ip, ino, _601_pos, src, so+_595_done, len_-_595_done)
+			_605_m = _out887
+			_600_swap = _605_m != uint64(0) /* dircomp */
 		}
-		if _614_m != uint64(0) {
-			_612_c = _614_m
-		} else if _613_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _613_bn, _610_pos, src, so+_604_done, _612_c)
-		} else if _611_n < uint64(12) {
-			_605_ck = uint64(15)
-			var _out899 bool
-			var _ = _out899
-			_out899 = Companion_Default___.FillDirect(x, txn, ip, ino, _610_pos, src, so+_604_done, _612_c, _608_bulk)
-			ok = _out899
+		if _605_m != uint64(0) {
+			_603_c = _605_m
+		} else if _604_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _604_bn, _601_pos, src, so+_595_done, _603_c)
+		} else if _602_n < uint64(12) {
+			_596_ck = uint64(15)
+			var _out888 bool
+			var _ = _out888
+			_out888 = Companion_Default___.FillDirect(x, txn, ip, ino, _601_pos, src, so+_595_done, _603_c, _599_bulk)
+			ok = _out888
 			if !ok {
 				return ok
 			}
 		} else {
-			_605_ck = uint64(15)
-			var _out900 bool
-			var _ = _out900
-			var _out901 uint64
-			var _ = _out901
-			_out900, _out901 = Companion_Default___.FillRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done, _608_bulk)
-			ok = _out900
-			_612_c = _out901
+			_596_ck = uint64(15)
+			var _out889 bool
+			var _ = _out889
+			var _out890 uint64
+			var _ = _out890
+			_out889, _out890 = Companion_Default___.FillRun(x, txn, ip, ino, _601_pos, src, so+_595_done, len_-_595_done, _599_bulk)
+			ok = _out889
+			_603_c = _out890
 			if !ok {
 				return ok
 			}
 		}
-		_604_done = _604_done + _612_c
+		_595_done = _595_done + _603_c
 	}
 	ok = true
 	return ok
@@ -445,41 +445,41 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _615_n uint64
-	var _ = _615_n
-	_615_n = sz / uint64(4096)
-	var _616_k uint64
-	var _ = _616_k
-	_616_k = positions.Companion_Default___.FlatK(_615_n)
-	var _617_bn uint64
-	var _ = _617_bn
-	var _out902 uint64
-	var _ = _out902
-	_out902 = x.Resolve(txn, ip, _616_k, positions.Companion_Default___.MaxLev(_616_k), positions.Companion_Default___.FlatJ(_615_n), true)
-	_617_bn = _out902
-	if _617_bn == uint64(0) {
+	var _606_n uint64
+	var _ = _606_n
+	_606_n = sz / uint64(4096)
+	var _607_k uint64
+	var _ = _607_k
+	_607_k = positions.Companion_Default___.FlatK(_606_n)
+	var _608_bn uint64
+	var _ = _608_bn
+	var _out891 uint64
+	var _ = _out891
+	_out891 = x.Resolve(txn, ip, _607_k, positions.Companion_Default___.MaxLev(_607_k), positions.Companion_Default___.FlatJ(_606_n), true)
+	_608_bn = _out891
+	if _608_bn == uint64(0) {
 		return
 	}
-	var _618_blk *dbytes.Blk
-	var _ = _618_blk
-	var _out903 *dbytes.Blk
-	var _ = _out903
-	_out903 = x.ReadAt(txn, _617_bn, true)
-	_618_blk = _out903
-	var _619_none *dbytes.Blk
-	var _ = _619_none
-	var _out904 *dbytes.Blk
-	var _ = _out904
-	_out904 = dbytes.ZeroBlk()
-	_619_none = _out904
-	var _620_b *dbytes.Bytes
-	var _ = _620_b
-	var _out905 *dbytes.Bytes
-	var _ = _out905
-	_out905 = txn.Copy(_619_none)
-	_620_b = _out905
-	_620_b.CopyBlk(uint64(0), _618_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _617_bn, _620_b)
+	var _609_blk *dbytes.Blk
+	var _ = _609_blk
+	var _out892 *dbytes.Blk
+	var _ = _out892
+	_out892 = x.ReadAt(txn, _608_bn, true)
+	_609_blk = _out892
+	var _610_none *dbytes.Blk
+	var _ = _610_none
+	var _out893 *dbytes.Blk
+	var _ = _out893
+	_out893 = dbytes.ZeroBlk()
+	_610_none = _out893
+	var _611_b *dbytes.Bytes
+	var _ = _611_b
+	var _out894 *dbytes.Bytes
+	var _ = _out894
+	_out894 = txn.Copy(_610_none)
+	_611_b = _out894
+	_611_b.CopyBlk(uint64(0), _609_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _608_bn, _611_b)
 }
 
 // End of class Default__

@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _785_x uint64
-	var _ = _785_x
-	_785_x = uint64(b.U32(o))
-	n, v = _785_x%uint64(256), _785_x/uint64(256)
+	var _776_x uint64
+	var _ = _776_x
+	_776_x = uint64(b.U32(o))
+	n, v = _776_x%uint64(256), _776_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _786_l uint64
-	var _ = _786_l
-	_786_l = name.Len()
-	if _786_l != n {
+	var _777_l uint64
+	var _ = _777_l
+	_777_l = name.Len()
+	if _777_l != n {
 		r = false
 		return r
 	}
-	var _out1050 bool
-	var _ = _out1050
-	_out1050 = b.EqualAt(o+uint64(4), name)
-	r = _out1050
+	var _out1039 bool
+	var _ = _out1039
+	_out1039 = b.EqualAt(o+uint64(4), name)
+	r = _out1039
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _787_o uint64
-	var _ = _787_o
-	_787_o = from
+	var _778_o uint64
+	var _ = _778_o
+	_778_o = from
 	for true {
-		var _788_ok bool
-		var _ = _788_ok
-		var _789_n uint64
-		var _ = _789_n
-		var _790_v uint64
-		var _ = _790_v
-		var _out1051 bool
-		var _ = _out1051
-		var _out1052 uint64
-		var _ = _out1052
-		var _out1053 uint64
-		var _ = _out1053
-		_out1051, _out1052, _out1053 = Companion_Default___.Look(b, _787_o)
-		_788_ok = _out1051
-		_789_n = _out1052
-		_790_v = _out1053
-		if !_788_ok {
+		var _779_ok bool
+		var _ = _779_ok
+		var _780_n uint64
+		var _ = _780_n
+		var _781_v uint64
+		var _ = _781_v
+		var _out1040 bool
+		var _ = _out1040
+		var _out1041 uint64
+		var _ = _out1041
+		var _out1042 uint64
+		var _ = _out1042
+		_out1040, _out1041, _out1042 = Companion_Default___.Look(b, _778_o)
+		_779_ok = _out1040
+		_780_n = _out1041
+		_781_v = _out1042
+		if !_779_ok {
 			return found, at, len_
 		}
-		var _791_same bool
-		var _ = _791_same
-		var _out1054 bool
-		var _ = _out1054
-		_out1054 = Companion_Default___.Is(b, _787_o, _789_n, name)
-		_791_same = _out1054
-		if _791_same {
-			found, at, len_ = true, _787_o+uint64(4)+_789_n, _790_v
+		var _782_same bool
+		var _ = _782_same
+		var _out1043 bool
+		var _ = _out1043
+		_out1043 = Companion_Default___.Is(b, _778_o, _780_n, name)
+		_782_same = _out1043
+		if _782_same {
+			found, at, len_ = true, _778_o+uint64(4)+_780_n, _781_v
 			return found, at, len_
 		}
-		_787_o = _787_o + uint64(4) + _789_n + _790_v
+		_778_o = _778_o + uint64(4) + _780_n + _781_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _792_is bool
-	var _ = _792_is
-	var _793_k uint64
-	var _ = _793_k
-	var _794_v uint64
-	var _ = _794_v
-	var _out1055 bool
-	var _ = _out1055
-	var _out1056 uint64
-	var _ = _out1056
-	var _out1057 uint64
-	var _ = _out1057
-	_out1055, _out1056, _out1057 = Companion_Default___.Look(b, o)
-	_792_is = _out1055
-	_793_k = _out1056
-	_794_v = _out1057
-	if !_792_is {
+	var _783_is bool
+	var _ = _783_is
+	var _784_k uint64
+	var _ = _784_k
+	var _785_v uint64
+	var _ = _785_v
+	var _out1044 bool
+	var _ = _out1044
+	var _out1045 uint64
+	var _ = _out1045
+	var _out1046 uint64
+	var _ = _out1046
+	_out1044, _out1045, _out1046 = Companion_Default___.Look(b, o)
+	_783_is = _out1044
+	_784_k = _out1045
+	_785_v = _out1046
+	if !_783_is {
 		return ok, end
 	}
-	var _795_l uint64
-	var _ = _795_l
-	_795_l = uint64(4) + _793_k + _794_v
-	var _796_same bool
-	var _ = _796_same
-	var _out1058 bool
-	var _ = _out1058
-	_out1058 = Companion_Default___.Is(b, o, _793_k, name)
-	_796_same = _out1058
-	if _796_same {
-		var _out1059 bool
-		var _ = _out1059
-		var _out1060 uint64
-		var _ = _out1060
-		_out1059, _out1060 = Companion_Default___.Copy(b, o+_795_l, name, n, p)
-		ok = _out1059
-		end = _out1060
+	var _786_l uint64
+	var _ = _786_l
+	_786_l = uint64(4) + _784_k + _785_v
+	var _787_same bool
+	var _ = _787_same
+	var _out1047 bool
+	var _ = _out1047
+	_out1047 = Companion_Default___.Is(b, o, _784_k, name)
+	_787_same = _out1047
+	if _787_same {
+		var _out1048 bool
+		var _ = _out1048
+		var _out1049 uint64
+		var _ = _out1049
+		_out1048, _out1049 = Companion_Default___.Copy(b, o+_786_l, name, n, p)
+		ok = _out1048
+		end = _out1049
 		return ok, end
 	}
-	if p+_795_l > uint64(4096) {
+	if p+_786_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _795_l)
-	var _out1061 bool
-	var _ = _out1061
-	var _out1062 uint64
-	var _ = _out1062
-	_out1061, _out1062 = Companion_Default___.Copy(b, o+_795_l, name, n, p+_795_l)
-	ok = _out1061
-	end = _out1062
+	n.CopyFrom(p, b, o, _786_l)
+	var _out1050 bool
+	var _ = _out1050
+	var _out1051 uint64
+	var _ = _out1051
+	_out1050, _out1051 = Companion_Default___.Copy(b, o+_786_l, name, n, p+_786_l)
+	ok = _out1050
+	end = _out1051
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1063 *dbytes.Bytes
-	var _ = _out1063
-	_out1063 = dbytes.NewBytes(uint64(4096))
-	n = _out1063
-	var _797_k uint64
-	var _ = _797_k
-	var _798_v uint64
-	var _ = _798_v
-	_797_k, _798_v = name.Len(), value.Len()
+	var _out1052 *dbytes.Bytes
+	var _ = _out1052
+	_out1052 = dbytes.NewBytes(uint64(4096))
+	n = _out1052
+	var _788_k uint64
+	var _ = _788_k
+	var _789_v uint64
+	var _ = _789_v
+	_788_k, _789_v = name.Len(), value.Len()
 	ok = false
-	if _798_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_797_k+_798_v > uint64(4096) {
+	if _789_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_788_k+_789_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _799_l uint64
-	var _ = _799_l
-	_799_l = uint64(4) + _797_k + _798_v
-	n.PutU32(uint64(8), uint32(_797_k+uint64(256)*_798_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _797_k)
-	n.CopyFrom(uint64(12)+_797_k, value, uint64(0), _798_v)
-	var _800_end uint64 = 0
-	var _ = _800_end
-	var _out1064 bool
-	var _ = _out1064
-	var _out1065 uint64
-	var _ = _out1065
-	_out1064, _out1065 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_799_l)
-	ok = _out1064
-	_800_end = _out1065
+	var _790_l uint64
+	var _ = _790_l
+	_790_l = uint64(4) + _788_k + _789_v
+	n.PutU32(uint64(8), uint32(_788_k+uint64(256)*_789_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _788_k)
+	n.CopyFrom(uint64(12)+_788_k, value, uint64(0), _789_v)
+	var _791_end uint64 = 0
+	var _ = _791_end
+	var _out1053 bool
+	var _ = _out1053
+	var _out1054 uint64
+	var _ = _out1054
+	_out1053, _out1054 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_790_l)
+	ok = _out1053
+	_791_end = _out1054
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1066 *dbytes.Bytes
-	var _ = _out1066
-	_out1066 = dbytes.NewBytes(uint64(4096))
-	n = _out1066
+	var _out1055 *dbytes.Bytes
+	var _ = _out1055
+	_out1055 = dbytes.NewBytes(uint64(4096))
+	n = _out1055
 	n.PutU64(uint64(0), gen)
-	var _801_ok bool
-	var _ = _801_ok
-	var _802_end uint64
-	var _ = _802_end
-	var _out1067 bool
-	var _ = _out1067
-	var _out1068 uint64
-	var _ = _out1068
-	_out1067, _out1068 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_801_ok = _out1067
-	_802_end = _out1068
-	empty = _802_end == Companion_Default___.FIRST()
+	var _792_ok bool
+	var _ = _792_ok
+	var _793_end uint64
+	var _ = _793_end
+	var _out1056 bool
+	var _ = _out1056
+	var _out1057 uint64
+	var _ = _out1057
+	_out1056, _out1057 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_792_ok = _out1056
+	_793_end = _out1057
+	empty = _793_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _803_z *dbytes.Bytes
-	var _ = _803_z
-	var _out1069 *dbytes.Bytes
-	var _ = _out1069
-	_out1069 = dbytes.NewBytes(uint64(4096))
-	_803_z = _out1069
-	var _804_o uint64
-	var _ = _804_o
-	var _805_q uint64
-	var _ = _805_q
-	_804_o, _805_q = Companion_Default___.FIRST(), uint64(0)
+	var _794_z *dbytes.Bytes
+	var _ = _794_z
+	var _out1058 *dbytes.Bytes
+	var _ = _out1058
+	_out1058 = dbytes.NewBytes(uint64(4096))
+	_794_z = _out1058
+	var _795_o uint64
+	var _ = _795_o
+	var _796_q uint64
+	var _ = _796_q
+	_795_o, _796_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _806_ok bool
-		var _ = _806_ok
-		var _807_n uint64
-		var _ = _807_n
-		var _808_v uint64
-		var _ = _808_v
-		var _out1070 bool
-		var _ = _out1070
-		var _out1071 uint64
-		var _ = _out1071
-		var _out1072 uint64
-		var _ = _out1072
-		_out1070, _out1071, _out1072 = Companion_Default___.Look(b, _804_o)
-		_806_ok = _out1070
-		_807_n = _out1071
-		_808_v = _out1072
-		if !_806_ok {
+		var _797_ok bool
+		var _ = _797_ok
+		var _798_n uint64
+		var _ = _798_n
+		var _799_v uint64
+		var _ = _799_v
+		var _out1059 bool
+		var _ = _out1059
+		var _out1060 uint64
+		var _ = _out1060
+		var _out1061 uint64
+		var _ = _out1061
+		_out1059, _out1060, _out1061 = Companion_Default___.Look(b, _795_o)
+		_797_ok = _out1059
+		_798_n = _out1060
+		_799_v = _out1061
+		if !_797_ok {
 			goto L8
 		}
-		var _809_name *dbytes.Bytes
-		var _ = _809_name
-		var _out1073 *dbytes.Bytes
-		var _ = _out1073
-		_out1073 = dbytes.NewBytes(_807_n)
-		_809_name = _out1073
-		_809_name.CopyFrom(uint64(0), b, _804_o+uint64(4), _807_n)
-		var _810_again bool
-		var _ = _810_again
-		var _811_at uint64
-		var _ = _811_at
-		var _812_len uint64
-		var _ = _812_len
-		var _out1074 bool
-		var _ = _out1074
-		var _out1075 uint64
-		var _ = _out1075
-		var _out1076 uint64
-		var _ = _out1076
-		_out1074, _out1075, _out1076 = Companion_Default___.Find(b, _804_o+uint64(4)+_807_n+_808_v, _809_name)
-		_810_again = _out1074
-		_811_at = _out1075
-		_812_len = _out1076
-		if !_810_again {
-			_803_z.CopyFrom(_805_q, _809_name, uint64(0), _807_n)
-			_803_z.Set(_805_q+_807_n, uint8(0))
-			_805_q = _805_q + _807_n + uint64(1)
+		var _800_name *dbytes.Bytes
+		var _ = _800_name
+		var _out1062 *dbytes.Bytes
+		var _ = _out1062
+		_out1062 = dbytes.NewBytes(_798_n)
+		_800_name = _out1062
+		_800_name.CopyFrom(uint64(0), b, _795_o+uint64(4), _798_n)
+		var _801_again bool
+		var _ = _801_again
+		var _802_at uint64
+		var _ = _802_at
+		var _803_len uint64
+		var _ = _803_len
+		var _out1063 bool
+		var _ = _out1063
+		var _out1064 uint64
+		var _ = _out1064
+		var _out1065 uint64
+		var _ = _out1065
+		_out1063, _out1064, _out1065 = Companion_Default___.Find(b, _795_o+uint64(4)+_798_n+_799_v, _800_name)
+		_801_again = _out1063
+		_802_at = _out1064
+		_803_len = _out1065
+		if !_801_again {
+			_794_z.CopyFrom(_796_q, _800_name, uint64(0), _798_n)
+			_794_z.Set(_796_q+_798_n, uint8(0))
+			_796_q = _796_q + _798_n + uint64(1)
 		}
-		_804_o = _804_o + uint64(4) + _807_n + _808_v
+		_795_o = _795_o + uint64(4) + _798_n + _799_v
 	}
 L8:
-	var _out1077 *dbytes.Bytes
-	var _ = _out1077
-	_out1077 = dbytes.NewBytes(_805_q)
-	r = _out1077
-	r.CopyFrom(uint64(0), _803_z, uint64(0), _805_q)
+	var _out1066 *dbytes.Bytes
+	var _ = _out1066
+	_out1066 = dbytes.NewBytes(_796_q)
+	r = _out1066
+	r.CopyFrom(uint64(0), _794_z, uint64(0), _796_q)
 	return r
 }
 

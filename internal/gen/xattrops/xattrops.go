@@ -69,30 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1552 *dbytes.Bytes
-		var _ = _out1552
-		_out1552 = dbytes.NewBytes(uint64(4096))
-		b = _out1552
+		var _out1541 *dbytes.Bytes
+		var _ = _out1541
+		_out1541 = dbytes.NewBytes(uint64(4096))
+		b = _out1541
 		return b
 	}
-	var _1081_p *dbytes.Pieces
-	var _ = _1081_p
-	var _out1553 *dbytes.Pieces
-	var _ = _out1553
-	_out1553 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1081_p = _out1553
-	var _out1554 *dbytes.Bytes
-	var _ = _out1554
-	_out1554 = _1081_p.Join()
-	b = _out1554
-	var _1082_n uint64
-	var _ = _1082_n
-	_1082_n = b.Len()
-	if _1082_n != uint64(4096) {
-		var _out1555 *dbytes.Bytes
-		var _ = _out1555
-		_out1555 = dbytes.NewBytes(uint64(4096))
-		b = _out1555
+	var _1072_p *dbytes.Pieces
+	var _ = _1072_p
+	var _out1542 *dbytes.Pieces
+	var _ = _out1542
+	_out1542 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1072_p = _out1542
+	var _out1543 *dbytes.Bytes
+	var _ = _out1543
+	_out1543 = _1072_p.Join()
+	b = _out1543
+	var _1073_n uint64
+	var _ = _1073_n
+	_1073_n = b.Len()
+	if _1073_n != uint64(4096) {
+		var _out1544 *dbytes.Bytes
+		var _ = _out1544
+		_out1544 = dbytes.NewBytes(uint64(4096))
+		b = _out1544
 		return b
 	}
 	return b
@@ -100,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1556 *dbytes.Bytes
-	var _ = _out1556
-	_out1556 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1556
-	var _1083_g uint64
-	var _ = _1083_g
-	_1083_g = b.U64(uint64(0))
-	if _1083_g != gen || _1083_g == uint64(0) {
-		var _out1557 *dbytes.Bytes
-		var _ = _out1557
-		_out1557 = dbytes.NewBytes(uint64(4096))
-		b = _out1557
+	var _out1545 *dbytes.Bytes
+	var _ = _out1545
+	_out1545 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1545
+	var _1074_g uint64
+	var _ = _1074_g
+	_1074_g = b.U64(uint64(0))
+	if _1074_g != gen || _1074_g == uint64(0) {
+		var _out1546 *dbytes.Bytes
+		var _ = _out1546
+		_out1546 = dbytes.NewBytes(uint64(4096))
+		b = _out1546
 	}
 	return b
 }
@@ -122,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1558 bool
-	var _ = _out1558
-	_out1558 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1558
+	var _out1547 bool
+	var _ = _out1547
+	_out1547 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1547
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1084_hp *dbytes.Bytes
-	var _ = _1084_hp
-	var _out1559 *dbytes.Bytes
-	var _ = _out1559
-	_out1559 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1084_hp = _out1559
-	var _1085_size uint64
-	var _ = _1085_size
-	var _out1560 uint64
-	var _ = _out1560
-	_out1560 = inodeformat.Companion_Default___.GetSize(_1084_hp)
-	_1085_size = _out1560
-	if _1085_size/uint64(4096) <= ino {
+	var _1075_hp *dbytes.Bytes
+	var _ = _1075_hp
+	var _out1548 *dbytes.Bytes
+	var _ = _out1548
+	_out1548 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1075_hp = _out1548
+	var _1076_size uint64
+	var _ = _1076_size
+	var _out1549 uint64
+	var _ = _out1549
+	_out1549 = inodeformat.Companion_Default___.GetSize(_1075_hp)
+	_1076_size = _out1549
+	if _1076_size/uint64(4096) <= ino {
 		return
 	}
-	var _1086_m uint64
-	var _ = _1086_m
-	var _out1561 uint64
-	var _ = _out1561
-	_out1561 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1086_m = _out1561
+	var _1077_m uint64
+	var _ = _1077_m
+	var _out1550 uint64
+	var _ = _out1550
+	_out1550 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1077_m = _out1550
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1087_ip *dbytes.Bytes
-	var _ = _1087_ip
-	var _out1562 *dbytes.Bytes
-	var _ = _out1562
-	_out1562 = d.Fs.GetInode(txn, ino, true)
-	_1087_ip = _out1562
-	var _1088_ts uint64
-	var _ = _1088_ts
-	var _1089_tns uint32
-	var _ = _1089_tns
-	var _out1563 uint64
-	var _ = _out1563
-	var _out1564 uint32
-	var _ = _out1564
-	_out1563, _out1564 = attributechanges.Companion_Default___.Stamp(_1087_ip, s, ns)
-	_1088_ts = _out1563
-	_1089_tns = _out1564
-	inodeformat.Companion_Default___.SetCtime(_1087_ip, _1088_ts, _1089_tns)
-	d.PutInode(txn, ino, _1087_ip)
+	var _1078_ip *dbytes.Bytes
+	var _ = _1078_ip
+	var _out1551 *dbytes.Bytes
+	var _ = _out1551
+	_out1551 = d.Fs.GetInode(txn, ino, true)
+	_1078_ip = _out1551
+	var _1079_ts uint64
+	var _ = _1079_ts
+	var _1080_tns uint32
+	var _ = _1080_tns
+	var _out1552 uint64
+	var _ = _out1552
+	var _out1553 uint32
+	var _ = _out1553
+	_out1552, _out1553 = attributechanges.Companion_Default___.Stamp(_1078_ip, s, ns)
+	_1079_ts = _out1552
+	_1080_tns = _out1553
+	inodeformat.Companion_Default___.SetCtime(_1078_ip, _1079_ts, _1080_tns)
+	d.PutInode(txn, ino, _1078_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1090_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1090_ip
-	var _out1565 uint32
-	var _ = _out1565
-	var _out1566 *dbytes.Bytes
-	var _ = _out1566
-	_out1565, _out1566 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1565
-	_1090_ip = _out1566
+	var _1081_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1081_ip
+	var _out1554 uint32
+	var _ = _out1554
+	var _out1555 *dbytes.Bytes
+	var _ = _out1555
+	_out1554, _out1555 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1554
+	_1081_ip = _out1555
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1091_b *dbytes.Bytes
-	var _ = _1091_b
-	var _out1567 *dbytes.Bytes
-	var _ = _out1567
-	_out1567 = Companion_Default___.Current(txn, d, ino, gen)
-	_1091_b = _out1567
-	var _1092_found bool
-	var _ = _1092_found
-	var _1093_at uint64
-	var _ = _1093_at
-	var _1094_len uint64
-	var _ = _1094_len
-	var _out1568 bool
-	var _ = _out1568
-	var _out1569 uint64
-	var _ = _out1569
-	var _out1570 uint64
-	var _ = _out1570
-	_out1568, _out1569, _out1570 = xattrlists.Companion_Default___.Find(_1091_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1092_found = _out1568
-	_1093_at = _out1569
-	_1094_len = _out1570
-	if !_1092_found {
+	var _1082_b *dbytes.Bytes
+	var _ = _1082_b
+	var _out1556 *dbytes.Bytes
+	var _ = _out1556
+	_out1556 = Companion_Default___.Current(txn, d, ino, gen)
+	_1082_b = _out1556
+	var _1083_found bool
+	var _ = _1083_found
+	var _1084_at uint64
+	var _ = _1084_at
+	var _1085_len uint64
+	var _ = _1085_len
+	var _out1557 bool
+	var _ = _out1557
+	var _out1558 uint64
+	var _ = _out1558
+	var _out1559 uint64
+	var _ = _out1559
+	_out1557, _out1558, _out1559 = xattrlists.Companion_Default___.Find(_1082_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1083_found = _out1557
+	_1084_at = _out1558
+	_1085_len = _out1559
+	if !_1083_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1095_v *dbytes.Bytes
-	var _ = _1095_v
-	var _out1571 *dbytes.Bytes
-	var _ = _out1571
-	_out1571 = dbytes.NewBytes(_1094_len)
-	_1095_v = _out1571
-	_1095_v.CopyFrom(uint64(0), _1091_b, _1093_at, _1094_len)
-	value = _1095_v
+	var _1086_v *dbytes.Bytes
+	var _ = _1086_v
+	var _out1560 *dbytes.Bytes
+	var _ = _out1560
+	_out1560 = dbytes.NewBytes(_1085_len)
+	_1086_v = _out1560
+	_1086_v.CopyFrom(uint64(0), _1082_b, _1084_at, _1085_len)
+	value = _1086_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1096_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1096_ip
-	var _out1572 uint32
-	var _ = _out1572
-	var _out1573 *dbytes.Bytes
-	var _ = _out1573
-	_out1572, _out1573 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1572
-	_1096_ip = _out1573
+	var _1087_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1087_ip
+	var _out1561 uint32
+	var _ = _out1561
+	var _out1562 *dbytes.Bytes
+	var _ = _out1562
+	_out1561, _out1562 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1561
+	_1087_ip = _out1562
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1097_b *dbytes.Bytes
-	var _ = _1097_b
-	var _out1574 *dbytes.Bytes
-	var _ = _out1574
-	_out1574 = Companion_Default___.Current(txn, d, ino, gen)
-	_1097_b = _out1574
-	var _out1575 *dbytes.Bytes
-	var _ = _out1575
-	_out1575 = xattrlists.Companion_Default___.Names(_1097_b)
-	names = _out1575
+	var _1088_b *dbytes.Bytes
+	var _ = _1088_b
+	var _out1563 *dbytes.Bytes
+	var _ = _out1563
+	_out1563 = Companion_Default___.Current(txn, d, ino, gen)
+	_1088_b = _out1563
+	var _out1564 *dbytes.Bytes
+	var _ = _out1564
+	_out1564 = xattrlists.Companion_Default___.Names(_1088_b)
+	names = _out1564
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1098_n uint64
-	var _ = _1098_n
-	var _1099_i uint64
-	var _ = _1099_i
-	_1098_n, _1099_i = name.Len(), uint64(0)
-	if _1098_n == uint64(0) || _1098_n > uint64(255) {
+	var _1089_n uint64
+	var _ = _1089_n
+	var _1090_i uint64
+	var _ = _1090_i
+	_1089_n, _1090_i = name.Len(), uint64(0)
+	if _1089_n == uint64(0) || _1089_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1099_i < _1098_n {
-		if name.Get(_1099_i) == uint8(0) {
+	for _1090_i < _1089_n {
+		if name.Get(_1090_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1099_i = _1099_i + uint64(1)
+		_1090_i = _1090_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1100_named bool
-	var _ = _1100_named
-	var _out1576 bool
-	var _ = _out1576
-	_out1576 = Companion_Default___.IsNamed(name)
-	_1100_named = _out1576
-	if !_1100_named {
+	var _1091_named bool
+	var _ = _1091_named
+	var _out1565 bool
+	var _ = _out1565
+	_out1565 = Companion_Default___.IsNamed(name)
+	_1091_named = _out1565
+	if !_1091_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1101_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1101_ip
-	var _out1577 uint32
-	var _ = _out1577
-	var _out1578 *dbytes.Bytes
-	var _ = _out1578
-	_out1577, _out1578 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1577
-	_1101_ip = _out1578
+	var _1092_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1092_ip
+	var _out1566 uint32
+	var _ = _out1566
+	var _out1567 *dbytes.Bytes
+	var _ = _out1567
+	_out1566, _out1567 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1566
+	_1092_ip = _out1567
 	if st != uint32(0) {
 		return st
 	}
-	var _1102_hp *dbytes.Bytes
-	var _ = _1102_hp
-	var _out1579 *dbytes.Bytes
-	var _ = _out1579
-	_out1579 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1102_hp = _out1579
-	var _1103_b *dbytes.Bytes
-	var _ = _1103_b
-	var _out1580 *dbytes.Bytes
-	var _ = _out1580
-	_out1580 = Companion_Default___.Current(txn, d, ino, gen)
-	_1103_b = _out1580
-	var _1104_found bool
-	var _ = _1104_found
-	var _1105_at uint64
-	var _ = _1105_at
-	var _1106_len uint64
-	var _ = _1106_len
-	var _out1581 bool
-	var _ = _out1581
-	var _out1582 uint64
-	var _ = _out1582
-	var _out1583 uint64
-	var _ = _out1583
-	_out1581, _out1582, _out1583 = xattrlists.Companion_Default___.Find(_1103_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1104_found = _out1581
-	_1105_at = _out1582
-	_1106_len = _out1583
-	if _1104_found && create {
+	var _1093_hp *dbytes.Bytes
+	var _ = _1093_hp
+	var _out1568 *dbytes.Bytes
+	var _ = _out1568
+	_out1568 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1093_hp = _out1568
+	var _1094_b *dbytes.Bytes
+	var _ = _1094_b
+	var _out1569 *dbytes.Bytes
+	var _ = _out1569
+	_out1569 = Companion_Default___.Current(txn, d, ino, gen)
+	_1094_b = _out1569
+	var _1095_found bool
+	var _ = _1095_found
+	var _1096_at uint64
+	var _ = _1096_at
+	var _1097_len uint64
+	var _ = _1097_len
+	var _out1570 bool
+	var _ = _out1570
+	var _out1571 uint64
+	var _ = _out1571
+	var _out1572 uint64
+	var _ = _out1572
+	_out1570, _out1571, _out1572 = xattrlists.Companion_Default___.Find(_1094_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1095_found = _out1570
+	_1096_at = _out1571
+	_1097_len = _out1572
+	if _1095_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1104_found && replace {
+	if !_1095_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1107_ok bool
-	var _ = _1107_ok
-	var _1108_n *dbytes.Bytes
-	var _ = _1108_n
-	var _out1584 bool
-	var _ = _out1584
-	var _out1585 *dbytes.Bytes
-	var _ = _out1585
-	_out1584, _out1585 = xattrlists.Companion_Default___.Build(_1103_b, gen, name, value)
-	_1107_ok = _out1584
-	_1108_n = _out1585
-	if !_1107_ok {
+	var _1098_ok bool
+	var _ = _1098_ok
+	var _1099_n *dbytes.Bytes
+	var _ = _1099_n
+	var _out1573 bool
+	var _ = _out1573
+	var _out1574 *dbytes.Bytes
+	var _ = _out1574
+	_out1573, _out1574 = xattrlists.Companion_Default___.Build(_1094_b, gen, name, value)
+	_1098_ok = _out1573
+	_1099_n = _out1574
+	if !_1098_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1586 bool
-	var _ = _out1586
-	_out1586 = Companion_Default___.Store(txn, d, ino, _1108_n)
-	_1107_ok = _out1586
-	if !_1107_ok {
+	var _out1575 bool
+	var _ = _out1575
+	_out1575 = Companion_Default___.Store(txn, d, ino, _1099_n)
+	_1098_ok = _out1575
+	if !_1098_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1109_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1109_ip
-	var _out1587 uint32
-	var _ = _out1587
-	var _out1588 *dbytes.Bytes
-	var _ = _out1588
-	_out1587, _out1588 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1587
-	_1109_ip = _out1588
+	var _1100_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1100_ip
+	var _out1576 uint32
+	var _ = _out1576
+	var _out1577 *dbytes.Bytes
+	var _ = _out1577
+	_out1576, _out1577 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1576
+	_1100_ip = _out1577
 	if st != uint32(0) {
 		return st
 	}
-	var _1110_hp *dbytes.Bytes
-	var _ = _1110_hp
-	var _out1589 *dbytes.Bytes
-	var _ = _out1589
-	_out1589 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1110_hp = _out1589
-	var _1111_b *dbytes.Bytes
-	var _ = _1111_b
-	var _out1590 *dbytes.Bytes
-	var _ = _out1590
-	_out1590 = Companion_Default___.Current(txn, d, ino, gen)
-	_1111_b = _out1590
-	var _1112_found bool
-	var _ = _1112_found
-	var _1113_at uint64
-	var _ = _1113_at
-	var _1114_len uint64
-	var _ = _1114_len
-	var _out1591 bool
-	var _ = _out1591
-	var _out1592 uint64
-	var _ = _out1592
-	var _out1593 uint64
-	var _ = _out1593
-	_out1591, _out1592, _out1593 = xattrlists.Companion_Default___.Find(_1111_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1112_found = _out1591
-	_1113_at = _out1592
-	_1114_len = _out1593
-	if !_1112_found {
+	var _1101_hp *dbytes.Bytes
+	var _ = _1101_hp
+	var _out1578 *dbytes.Bytes
+	var _ = _out1578
+	_out1578 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1101_hp = _out1578
+	var _1102_b *dbytes.Bytes
+	var _ = _1102_b
+	var _out1579 *dbytes.Bytes
+	var _ = _out1579
+	_out1579 = Companion_Default___.Current(txn, d, ino, gen)
+	_1102_b = _out1579
+	var _1103_found bool
+	var _ = _1103_found
+	var _1104_at uint64
+	var _ = _1104_at
+	var _1105_len uint64
+	var _ = _1105_len
+	var _out1580 bool
+	var _ = _out1580
+	var _out1581 uint64
+	var _ = _out1581
+	var _out1582 uint64
+	var _ = _out1582
+	_out1580, _out1581, _out1582 = xattrlists.Companion_Default___.Find(_1102_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1103_found = _out1580
+	_1104_at = _out1581
+	_1105_len = _out1582
+	if !_1103_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1115_n *dbytes.Bytes
-	var _ = _1115_n
-	var _1116_empty bool
-	var _ = _1116_empty
-	var _out1594 *dbytes.Bytes
-	var _ = _out1594
-	var _out1595 bool
-	var _ = _out1595
-	_out1594, _out1595 = xattrlists.Companion_Default___.Drop(_1111_b, gen, name)
-	_1115_n = _out1594
-	_1116_empty = _out1595
-	if _1116_empty {
+	var _1106_n *dbytes.Bytes
+	var _ = _1106_n
+	var _1107_empty bool
+	var _ = _1107_empty
+	var _out1583 *dbytes.Bytes
+	var _ = _out1583
+	var _out1584 bool
+	var _ = _out1584
+	_out1583, _out1584 = xattrlists.Companion_Default___.Drop(_1102_b, gen, name)
+	_1106_n = _out1583
+	_1107_empty = _out1584
+	if _1107_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1117_ok bool
-		var _ = _1117_ok
-		var _out1596 bool
-		var _ = _out1596
-		_out1596 = Companion_Default___.Store(txn, d, ino, _1115_n)
-		_1117_ok = _out1596
+		var _1108_ok bool
+		var _ = _1108_ok
+		var _out1585 bool
+		var _ = _out1585
+		_out1585 = Companion_Default___.Store(txn, d, ino, _1106_n)
+		_1108_ok = _out1585
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1118_hp *dbytes.Bytes
-	var _ = _1118_hp
-	var _out1597 *dbytes.Bytes
-	var _ = _out1597
-	_out1597 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1118_hp = _out1597
-	var _1119_b *dbytes.Bytes
-	var _ = _1119_b
-	var _out1598 *dbytes.Bytes
-	var _ = _out1598
-	_out1598 = Companion_Default___.Fetch(txn, d, ino)
-	_1119_b = _out1598
-	var _1120_gen uint64
-	var _ = _1120_gen
-	_1120_gen = _1119_b.U64(uint64(0))
-	if _1120_gen != uint64(0) {
-		var _1121_live uint32
-		var _ = _1121_live
-		var _1122_ip *dbytes.Bytes
-		var _ = _1122_ip
-		var _out1599 uint32
-		var _ = _out1599
-		var _out1600 *dbytes.Bytes
-		var _ = _out1600
-		_out1599, _out1600 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1120_gen, false)
-		_1121_live = _out1599
-		_1122_ip = _out1600
-		if _1121_live == uint32(0) {
+	var _1109_hp *dbytes.Bytes
+	var _ = _1109_hp
+	var _out1586 *dbytes.Bytes
+	var _ = _out1586
+	_out1586 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1109_hp = _out1586
+	var _1110_b *dbytes.Bytes
+	var _ = _1110_b
+	var _out1587 *dbytes.Bytes
+	var _ = _out1587
+	_out1587 = Companion_Default___.Fetch(txn, d, ino)
+	_1110_b = _out1587
+	var _1111_gen uint64
+	var _ = _1111_gen
+	_1111_gen = _1110_b.U64(uint64(0))
+	if _1111_gen != uint64(0) {
+		var _1112_live uint32
+		var _ = _1112_live
+		var _1113_ip *dbytes.Bytes
+		var _ = _1113_ip
+		var _out1588 uint32
+		var _ = _out1588
+		var _out1589 *dbytes.Bytes
+		var _ = _out1589
+		_out1588, _out1589 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1111_gen, false)
+		_1112_live = _out1588
+		_1113_ip = _out1589
+		if _1112_live == uint32(0) {
 			return st
 		}
 	}

@@ -121,7 +121,7 @@
     ("commit", "pending: acknowledged when it is written", "    j.lg.ph := 0; j.busy := false;\n    assert j.OwnI() by { reveal j.OwnI(); }\n  }\n  // [L] is there room", "    j.lg.ph := 0; j.busy := false; j.lb := j.cl; j.nlb := j.ncl;\n    assert j.OwnI() by { reveal j.OwnI(); }\n  }\n  // [L] is there room", "*.Resign"),
     ("threads", "pending: no barrier", "    ok := LogBarrier(j);\n", "    ok := true;\n", "*.SealAll"),
     ("threads", "pending: the next group before this one is written", "    ok := WriteRecord(j);\n    if !ok { return; }\n    ok := WriteDirect", "    ok := WriteDirect", "*.WriteGroup"),
-    ("logger", "pending: codes of the last group alone are held", "    c := Joining(j.lg.codes, cs);\n", "    c := cs;\n", "*.Encode"),
+    ("logger", "pending: codes of the last group alone are held", "    c := JoinCodes(j.lg.codes, cs);\n", "    c := cs;\n", "*.Encode"),
     ("logger", "pending: a descriptor tells of groups as durable that are not", "j.seal.Sign(j.eq + j.lg.np, j.eq, j.lg.pos", "j.seal.Sign(j.eq + j.lg.np, j.eq + j.lg.np, j.lg.pos", "*.Encode"),
     ("logger", "pending: a number that a pending group has", "j.seal.Sign(j.eq + j.lg.np, j.eq, j.lg.pos", "j.seal.Sign(j.eq, j.eq, j.lg.pos", "*.Encode"),
     ("logger", "pending: written over the pending group before", "    var s := SlotOf(j.lg.pos - n, j.nr);", "    var s := SlotOf(j.wp + i, j.nr);", "*.DataRun"),
