@@ -78,17 +78,16 @@ const PerPage = 255
 // NewCodes returns an empty list.
 func NewCodes() *Codes { return &Codes{} }
 
-// JoinCodes returns the codes of x and behind them those of y. It is in the memory of x (or of y if x has none) where that goes on: lists that each are the last one and a
+// JoinCodes returns the codes of x and behind them those of y. It is y if x has none; else it is in the memory of x where that goes on: lists that each are the last one and a
 // little more would else take the square of what they have.
 func JoinCodes(x, y *Codes) *Codes {
-	from, more := x, y.list
 	if len(x.list) == 0 {
-		from, more = y, nil
+		return y
 	}
-	c := &Codes{list: from.list, shared: true, ends: from.ends}
-	from.shared, from.ends = true, true
-	c.more(len(more))
-	c.list = append(c.list, more...)
+	c := &Codes{list: x.list, shared: true, ends: x.ends}
+	x.shared, x.ends = true, true
+	c.more(len(y.list))
+	c.list = append(c.list, y.list...)
 	return c
 }
 

@@ -100,7 +100,11 @@ func TestJoinCodes(t *testing.T) {
 				p.want = slices.SortedFunc(slices.Values(p.want), func(a, b nodeCode) int { return cmp.Compare(a.x, b.x) })
 			default:
 				q := all[r.IntN(len(all))]
-				all = append(all, pair{JoinCodes(p.c, q.c), slices.Concat(p.want, q.want)})
+				if len(p.want) > 0 { // else it is q
+					all = append(all, pair{JoinCodes(p.c, q.c), slices.Concat(p.want, q.want)})
+				} else if JoinCodes(p.c, q.c) != q.c {
+					t.Fatal("behind nothing it is another one")
+				}
 			}
 			for k, p := range all {
 				if !slices.Equal(p.c.list, p.want) {
