@@ -40,6 +40,7 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
+	"tansy/internal/gen/codeplaces"
 	"tansy/internal/gen/journalm"
 	"tansy/internal/gen/journalthreads"
 	"tansy/internal/gen/recoverm"
@@ -96,63 +97,41 @@ func PagesFor(n uint64) (pages uint64, ok bool) {
 // pages has two, side by side, of which the first is listed.
 func (p Params) TreeBlocks(a uint64, size uint64) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
-		if a < p.Home() {
-			return
-		}
 		for b, ok := p.TreeBlock(a, size); ok && yield(b); {
 			b, ok = p.TreeBlock(b, size)
 		}
 	}
 }
 
-// TreeBlock is the first of the two blocks of the page that has the code of block a: a home block, or the first of
+// TreeBlock is the first of the two blocks of the page that has the code of block a: a home block, or one of
 // the two blocks of a page. ok is false if none has.
 func (p Params) TreeBlock(a uint64, size uint64) (b uint64, ok bool) {
-	first, home := p.Start-2*p.Pages, p.Home()
-	x := a - home // the node
-	if a >= first && a < p.Start {
-		x = size - home + (a-first)/2
-	} else if a < home || a >= size {
-		return 0, false
-	}
-	q := x / dlog.PerPage
-	return first + 2*q, p.Pages > 0 && x+1 < size-home+p.Pages // the root has none
+	ok, b = codePlaces.PageWith(p.tree0(), p.Pages, p.Home(), size-p.Home(), a)
+	return b, ok
 }
 
-// Below are the home blocks from first to last that have their codes in page q of the tree of codes, which is in one of the two
-// blocks from q on, or in pages below that; where a page has the codes of blocks and of pages, only what is below the latter.
+// Below are some home blocks, from first to last, that have their codes in page q of the tree of codes, which is in one of the two
+// blocks from q on, or in pages below that. There must be a tree.
 func (p Params) Below(q, size uint64) (first, last uint64) {
-	n := size - p.Home()
-	nodes := n + p.Pages - 1 // that have codes
-	page := (q - (p.Start - 2*p.Pages)) / 2
-	lo, end := page*dlog.PerPage, min((page+1)*dlog.PerPage, nodes)
-	for end > n {
-		lo, end = (max(lo, n)-n)*dlog.PerPage, min((end-n)*dlog.PerPage, nodes)
-	}
-	return p.Home() + lo, p.Home() + end - 1
+	return codePlaces.Below(p.Pages, p.Home(), size-p.Home(), (q-p.tree0())/2)
 }
 
 // Depends tells whether the codes of some of the home blocks [a, end) are not known without page q of the tree of
 // codes, which is in one of the two blocks from q on.
 func (p Params) Depends(q, a, end, size uint64) bool {
-	if p.Pages == 0 || q < p.Start-2*p.Pages || q >= p.Start || a >= end {
-		return false
-	}
-	page, n := p.Pages-(p.Start-q+1)/2, size-p.Home()
-	lo, hi := (a-p.Home())/dlog.PerPage, (end-1-p.Home())/dlog.PerPage
-	for page < lo || page > hi {
-		if lo == p.Pages-1 {
-			return false
-		}
-		lo, hi = (n+lo)/dlog.PerPage, min((n+hi)/dlog.PerPage, p.Pages-1)
-	}
-	return true
+	return codePlaces.Depends(p.tree0(), p.Pages, p.Home(), size-p.Home(), q, a, end)
 }
+
+// tree0 is the first block of the tree of codes.
+func (p Params) tree0() uint64 { return p.Start - 2*p.Pages }
+
+// Where the codes of blocks lie (verified/journal/codeplaces.dfy).
+var codePlaces = codeplaces.Companion_Default___
 
 // tree is the tree of codes over d, of size blocks.
 func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *treeofcodes.Tree {
 	t := treeofcodes.New_Tree_()
-	t.Ctor__(d, s, g, p.Start-2*p.Pages, p.Pages, p.Home(), size-p.Home())
+	t.Ctor__(d, s, g, p.tree0(), p.Pages, p.Home(), size-p.Home())
 	return t
 }
 

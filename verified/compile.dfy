@@ -1,6 +1,7 @@
 // What is translated to Go: the top of every part, which includes the rest.
 include "journal/threads.dfy"
 include "journal/scrubthread.dfy"
+include "journal/codeplaces.dfy"
 include "txn/run.dfy"
 include "fs/procedures/all.dfy"
 include "fs/mkfs/commissioned.dfy"

@@ -92,7 +92,7 @@ var mutants = []mutant{
 	{what: "hold: copies never end", file: "internal/extern/dlog/hold.go", old: "\t\tdbytes.Release(c)\n", new: "\t\t_ = c\n", tests: caches},
 	{what: "hold: copies end before they are written", file: "txn/dtxn/dtxn.go", old: "t.hold.EndSeen()", new: "t.hold.End()", tests: []string{"./txn/dtxn", "-run=Copies"}},
 	{what: "hold: small ones are given out twice", file: "internal/extern/dlog/hold.go", old: "\th.lent++\n\treturn h.small[h.lent-1]", new: "\treturn h.small[h.lent]", tests: caches},
-	{what: "codes: two lists go on in the same memory", file: "internal/extern/dlog/codes.go", old: "\tfrom.shared, from.ends = true, true\n", new: "\tfrom.shared = true\n", tests: []string{"./internal/extern/dlog", "-run", "Codes"}},
+	{what: "codes: two lists go on in the same memory", file: "internal/extern/dlog/codes.go", old: "\tx.shared, x.ends = true, true\n", new: "\tx.shared = true\n", tests: []string{"./internal/extern/dlog", "-run", "Codes"}},
 	{what: "codes: sorting sorts the list of another", file: "internal/extern/dlog/codes.go", old: "\tif c.shared {\n", new: "\tif false {\n", tests: []string{"./internal/extern/dlog", "-run", "Codes"}},
 	{what: "codes: what pending groups have is copied for each", file: "internal/extern/dlog/codes.go", old: "c.ends || cap(c.list)-have < n", new: "n > 1 || c.ends || cap(c.list)-have < n", tests: []string{"./internal/extern/dlog", "-run", "Codes"}},
 	{what: "hold: any of the small ones is the last", file: "internal/extern/dlog/hold.go", old: "unsafe.SliceData(h.small[h.lent-1].mem) != unsafe.SliceData(mem)", new: "false", tests: caches},
@@ -329,7 +329,7 @@ var mutants = []mutant{
 	{what: "scrub: one damaged block ends a run", file: "journal/scrub.go", old: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.Companion_Default___.SInMemory()})\n\t\t\t\ta++\n", new: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.Companion_Default___.SInMemory()})\n\t\t\t\ta += n - m\n", tests: scrubs},
 	{what: "scrub: what memory has is not written", file: "fs/scrub.go", old: "case f.InMemory && s.v.renew(f.Block):", new: "case f.InMemory && s.renewed > 1<<60:", tests: scrubs},
 	{what: "renew: what is to go home stays in the log", file: "fs/renew.go", old: "return v.sys.Settle() == nil", new: "return v.sys.Flush() == nil", tests: scrubs},
-	{what: "renew: the first page below a page is not looked for", file: "journal/journal.go", old: "for end > n {", new: "for end > n+p.Pages {", tests: scrubs},
+	{what: "renew: the first page below a page is not looked for", file: "internal/gen/codeplaces/codeplaces.go", old: "for n < ", new: "for n+np < ", tests: scrubs},
 	{what: "owner: large new data go home without a look at the header", file: "internal/extern/dlog/dlog.go", old: ".Abs()).Milliseconds())", new: ".Abs()).Milliseconds() % 1)", tests: scrubs},
 
 	// The server as a daemon: log, port, service manager, numbers.
