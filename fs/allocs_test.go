@@ -42,11 +42,15 @@ func TestAllocs(t *testing.T) {
 			return err
 		}},
 	} {
-		if got := testing.AllocsPerRun(200, func() {
-			if err := c.op(); err != nil {
-				t.Fatal(c.name, err)
-			}
-		}); got > c.most {
+		got := c.most + 1
+		for try := 0; try < 10 && got > c.most; try++ { // the journal's goroutines are counted, too, which commit more groups on a busy machine
+			got = testing.AllocsPerRun(200, func() {
+				if err := c.op(); err != nil {
+					t.Fatal(c.name, err)
+				}
+			})
+		}
+		if got > c.most {
 			t.Errorf("%s: %v allocations, not %v", c.name, got, c.most)
 		}
 	}
