@@ -1,6 +1,8 @@
 package fs
 
 import (
+	"slices"
+
 	"tansy/internal/extern/ddir"
 	"tansy/internal/freelist"
 	"tansy/internal/gen/readdirops"
@@ -39,14 +41,6 @@ func (p *page) recycle() {
 	pages.Put(p)
 }
 
-// of returns n elements of s, or as many others.
-func of[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}
-
 // Readdir implements FileSystem.
 func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim Limit) (Listing, error) {
 	vc := cred(new(vcred), who)
@@ -63,7 +57,7 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim 
 		lim := lim // as it was given
 		m.list.Fill(lim.Bytes >= 0, lim.Take, func(i uint64, inode []byte) {
 			if len(m.attrs) == 0 {
-				m.attrs = of(m.attrs, len(m.list.Entries))
+				m.attrs = slices.Grow(m.attrs, len(m.list.Entries))[:len(m.list.Entries)]
 			}
 			m.attrs[i] = attributes(m.list.InoAt(i), &buf{Data: inode})
 			t.SeenLast(inode)
@@ -76,7 +70,7 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim 
 		m.recycle()
 		return r, err
 	}
-	m.entries = of(m.entries, len(m.list.Entries))
+	m.entries = slices.Grow(m.entries[:0], len(m.list.Entries))[:len(m.list.Entries)]
 	for i, e := range m.list.Entries {
 		m.entries[i] = Entry{Ino: e.Ino, Name: e.Name, Cookie: e.Cookie}
 		if len(m.attrs) > 0 {

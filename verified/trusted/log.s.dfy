@@ -168,6 +168,7 @@ module {:extern "dlog"} LogS {
       modifies this ensures |s| == |old(s)| && (forall e :: e in s <==> e in old(s)) && forall i, k :: 0 <= i < k < |s| ==> s[i].x <= s[k].x
   }
   method {:extern "NewCodes"} NewCodes() returns (c: Codes) ensures fresh(c) && c.s == []
+  // the codes of x and, behind them, of y, which it may be. Tested: dlog.TestJoinCodes
   method {:extern "JoinCodes"} JoinCodes(x: Codes, y: Codes) returns (c: Codes) ensures (c == y || fresh(c)) && c.s == x.s + y.s
   // What is in memory of the tree: its root and some of its pages, of the newest version; and the codes of blocks that went
   // straight home and are not in the pages yet (held). Each call is atomic; versions are never taken back.
