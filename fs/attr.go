@@ -18,28 +18,28 @@ type call struct {
 	before2, after2 Attr
 }
 
-// decode decodes the attributes.
+// decode decodes the attributes. What is left of those that the Call has tells only whether they are known.
 func (c *call) decode() {
-	c.file.decode(c.File)
-	c.before.decode(c.Before)
-	c.after.decode(c.After)
-	c.before2.decode(c.Before2)
-	c.after2.decode(c.After2)
+	c.File = c.file.decode(c.File)
+	c.Before = c.before.decode(c.Before)
+	c.After = c.after.decode(c.After)
+	c.Before2 = c.before2.decode(c.Before2)
+	c.After2 = c.after2.decode(c.After2)
 }
 
-func (a *Attr) decode(ip *buf) {
-	if known(ip) {
-		*a = attributes(0, ip)
+// decode returns nil if ip is none.
+func (a *Attr) decode(ip *buf) *buf {
+	if ip == nil || len(ip.Data) != inodeSize {
+		return nil
 	}
+	*a = attributes(0, ip)
+	return ip
 }
 
-// known tells that ip is an inode, not none.
-func known(ip *buf) bool { return ip != nil && len(ip.Data) == inodeSize }
-
-// of returns a as the attributes of inode ino, or nil if they are not known. It is small, to be inlined: who copies the attributes takes
+// of returns a as the attributes of inode ino, or nil if there are none. It is small, to be inlined: who copies the attributes takes
 // nothing of the heap then.
-func (a Attr) of(ino uint64, known bool) *Attr {
-	if !known {
+func (a Attr) of(ino uint64, decoded *buf) *Attr {
+	if decoded == nil {
 		return nil
 	}
 	a.Ino = ino
@@ -47,7 +47,7 @@ func (a Attr) of(ino uint64, known bool) *Attr {
 }
 
 // attr are the attributes of the file, which is inode ino.
-func (c *call) attr(ino uint64) *Attr { return c.file.of(ino, known(c.File)) }
+func (c *call) attr(ino uint64) *Attr { return c.file.of(ino, c.File) }
 
 // orZero is a, or zero if that is nil.
 func orZero(a *Attr) Attr {
@@ -70,18 +70,18 @@ var converted = conversions.Companion_Default___
 
 // wcc is the weak cache consistency data of inode ino.
 func (c *call) wcc(ino uint64) WCC {
-	w := WCC{Before: c.before.of(ino, known(c.Before))}
+	w := WCC{Before: c.before.of(ino, c.Before)}
 	if c.After == c.Before {
 		w.After = w.Before
 	} else {
-		w.After = c.after.of(ino, known(c.After))
+		w.After = c.after.of(ino, c.After)
 	}
 	return w
 }
 
 // wcc2 is that of the second one.
 func (c *call) wcc2(ino uint64) WCC {
-	return WCC{Before: c.before2.of(ino, known(c.Before2)), After: c.after2.of(ino, known(c.After2))}
+	return WCC{Before: c.before2.of(ino, c.Before2), After: c.after2.of(ino, c.After2)}
 }
 
 // cred makes r the caller c. Who gives a new one has it on the stack, if the verified code does not keep it.

@@ -28,7 +28,7 @@ func (v *FS) Lookup(who *Cred, dir Handle, name []byte) (Node, error) {
 		return st
 	})
 	n, err := found(&c, err)
-	n.Parent = orZero(c.before.of(dir.Ino, known(c.Before)))
+	n.Parent = orZero(c.before.of(dir.Ino, c.Before))
 	return n, err
 }
 

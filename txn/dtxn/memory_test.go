@@ -31,7 +31,7 @@ func TestSeenInodes(t *testing.T) {
 		b.Data[0] = byte(i)
 	}
 	for range 10 {
-		if b := read(true, 1)[0]; bytes.Equal(b.Data, zero) {
+		if b := read(true, 1)[0]; b.Data != nil {
 			t.Error("what was seen is not spoiled")
 		}
 		read(false, 3)

@@ -98,7 +98,11 @@ func (h *Hold) EndLast(mem []byte) {
 // EndSmall says that nobody sees what Small returned any more.
 func (h *Hold) EndSmall() {
 	for i := range h.lent {
-		if s := &h.small[i]; s.b.Data == nil { // it was taken over
+		s := &h.small[i]
+		if dbytes.Poison {
+			s.b.Data = nil // nor does anybody ask it how long it is
+		}
+		if s.b.Data == nil { // or it was taken over
 			s.b = h.view(s.mem)
 		}
 		dbytes.SpoilBytes(h.small[i].mem)
