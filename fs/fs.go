@@ -255,8 +255,8 @@ func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) 
 			next, err = then.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	err = v.sys.Perform(decisions.ReadOnly(c.P), op, func(t *txnm.Txn, w *txn, cut, r uint32) (again bool, st uint32) {
-		next, st = then.Ended(&c.Call, t, w, cut, r)
+	err = v.sys.Perform(decisions.ReadOnly(c.P), op, func(t *txnm.Txn, w *txn, r uint32) (again bool, st uint32) {
+		next, st = then.Ended(&c.Call, t, w, r)
 		c.decode()
 		w.Seen()
 		return next == then.AGAIN(), st

@@ -44,8 +44,7 @@ func (t *Txn) TryReadBit(blkno, off uint64, excl bool) (bool, error) {
 // write refuses writes in a read-only transaction.
 func (t *Txn) write() error {
 	if t.readOnly {
-		t.failed = ErrReadOnly
-		return ErrReadOnly
+		return t.refuse(ErrReadOnly)
 	}
 	return nil
 }
@@ -101,7 +100,7 @@ func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
 	}
 	t.placed = t.placed && t.leads
 	if err != nil {
-		t.failed = err
+		err = t.refuse(err)
 	} else if ok {
 		t.took[which] = append(t.took[which], x)
 	}

@@ -288,8 +288,8 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 			return 1
 		}
 		return 0
-	}, func(t *txnm.Txn, w *Txn, cut, r uint32) (again bool, st uint32) {
-		st = txnrun.Companion_Default___.Run(t, w, cut, r, stable, readOnly)
+	}, func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32) {
+		st = txnrun.Companion_Default___.Run(t, w, r, stable, readOnly)
 		return st == conflict, st
 	})
 	if err != nil {
@@ -301,7 +301,7 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 // Perform runs f in a transaction, as Run does. The verified runner that ends it is end: its arguments are those of Run
 // (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the status that the
 // transaction ended with. That of the last one is the result, as an error.
-func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, cut, r uint32) (again bool, st uint32)) error {
+func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)) error {
 	if ablation.On(ablation.OneLock) || ablation.On(ablation.NoGroupCommit) {
 		defer ablation.Transaction(s.Flush)()
 	}
@@ -312,8 +312,7 @@ func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Tx
 		}
 	}()
 	for {
-		cut, r := t.do(f)
-		if again, st := end(t.t, t, cut, r); !again {
+		if again, st := end(t.t, t, t.do(f)); !again {
 			ended := t
 			t = nil // it may be another's when this returns
 			return ended.put(st)
@@ -360,8 +359,8 @@ func (t *Txn) escape() {
 	}
 }
 
-// do is the work f, once. st is not 0 if it was cut short.
-func (t *Txn) do(f func(*Txn) uint32) (st, r uint32) {
+// do is the work f, once, and its status. If it is cut short, the verified transaction knows that and never commits.
+func (t *Txn) do(f func(*Txn) uint32) (r uint32) {
 	t.cause, t.working = nil, true
 	defer func() {
 		if !t.working {
@@ -371,7 +370,7 @@ func (t *Txn) do(f func(*Txn) uint32) (st, r uint32) {
 			if u, ok := p.(unwind); !ok || u.t != t {
 				panic(p) // not ours
 			}
-			st = t.cut()
+			t.cut()
 		}
 	}()
 	for _, w := range t.first { // ascending, so these are waited for
@@ -379,23 +378,24 @@ func (t *Txn) do(f func(*Txn) uint32) (st, r uint32) {
 	}
 	r = f(t)
 	if t.failed != nil { // the work has ignored it
-		return t.cut(), r
+		t.cut()
 	}
 	t.working = false
-	return 0, r
+	return r
 }
 
-// cut is the status of work that cannot go on.
-func (t *Txn) cut() uint32 {
+// cut tells the verified transaction that the work cannot go on: it knows already if an answer of its own is why.
+func (t *Txn) cut() {
 	t.working, t.cause = false, t.failed
-	if t.failed == ErrConflict {
+	st := uint32(ioError)
+	switch {
+	case t.failed == ErrConflict:
 		t.s.conflicts.Add(1)
-		return conflict
+		st = conflict
+	case errors.Is(t.failed, ErrReadOnly):
+		st = readOnly
 	}
-	if errors.Is(t.failed, ErrReadOnly) {
-		return readOnly
-	}
-	return ioError
+	t.t.CutShort(st)
 }
 
 // Admit is called before a commit.
@@ -446,11 +446,9 @@ func (t *Txn) fail(st, what uint32, blkno, off uint64, excl bool) error {
 	case conflict:
 		return t.conflict(t.s.key(blkno, off), excl)
 	case wild:
-		t.failed = t.s.wild(what, blkno)
-	default:
-		t.failed = t.s.status(st)
+		return t.refuse(t.s.wild(what, blkno))
 	}
-	return t.failed
+	return t.refuse(t.s.status(st))
 }
 
 // conflict notes that the lock of object k is in the way.
@@ -461,14 +459,21 @@ func (t *Txn) conflict(k uint64, excl bool) error {
 	} else {
 		t.first = slices.Insert(t.first, i, want{k, excl})
 	}
-	t.failed = ErrConflict
-	return ErrConflict
+	return t.refuse(ErrConflict)
+}
+
+// refuse notes that the transaction cannot go on, and returns why: err, unless that was so before.
+func (t *Txn) refuse(err error) error {
+	if t.failed == nil {
+		t.failed = err
+	}
+	return t.failed
 }
 
 // check unwinds on an error.
 func (t *Txn) check(err error) {
 	if err != nil {
-		t.failed = err
+		t.refuse(err)
 		panic(unwind{t})
 	}
 }
@@ -502,7 +507,7 @@ func (t *Txn) Commit(stable bool) error {
 		t.Abort()
 		return err
 	}
-	return t.result(txnrun.Companion_Default___.Close(t.t, t, 0, stable, false))
+	return t.result(txnrun.Companion_Default___.Run(t.t, t, 0, stable, false))
 }
 
 // ReadInode returns a copy of the 256-byte object at bit offset off of blkno, which is the caller's up to Seen.
@@ -510,8 +515,7 @@ func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
 	b, err := t.TryReadInode(blkno, off, excl)
 	t.check(err)
 	if ok := t.s.layout.SmallOK; ok != nil && !ok(b) {
-		t.failed = fmt.Errorf("%w: the object at byte %d of block %d cannot be", ErrDamaged, off/8, blkno)
-		t.check(t.failed)
+		t.check(fmt.Errorf("%w: the object at byte %d of block %d cannot be", ErrDamaged, off/8, blkno))
 	}
 	return b
 }

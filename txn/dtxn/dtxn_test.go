@@ -461,6 +461,59 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestRefusedNeverCommits: the verified transaction knows that it was refused something, whatever the Go around it makes of that; and
+// what Go refuses it is told. The first reason is the one that counts.
+func TestRefusedNeverCommits(t *testing.T) {
+	s := newSystem(t)
+	undone := func(name string) {
+		t.Helper()
+		must(t, s.Run(true, false, func(x *Txn) error {
+			if x.ReadBit(blockMap, 20, false) {
+				t.Errorf("%s: what was written is there", name)
+			}
+			return nil
+		}))
+		if s.held() != 0 {
+			t.Errorf("%s: locks are left", name)
+		}
+	}
+	for name, c := range map[string]struct {
+		refused func(x *Txn) error
+		want    error
+	}{
+		"a lock":                {func(x *Txn) error { _, err := x.TryReadBit(blockMap, 9, false); return err }, ErrConflict},
+		"a read where none is":  {func(x *Txn) error { _, err := x.TryReadBlock(0, false); return err }, ErrDamaged},
+		"a write where none is": {func(x *Txn) error { return x.TryWriteBlock(0, dbytes.NewBytes(4096)) }, ErrDamaged},
+	} {
+		holder, x := s.Begin(), s.Begin()
+		holder.WriteBit(blockMap, 9, true)
+		x.WriteBit(blockMap, 20, true)
+		if err := c.refused(x); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		x.failed = nil // nobody has seen it
+		if err := x.Commit(true); err == nil {
+			t.Errorf("%s: committed all the same", name)
+		}
+		holder.Abort()
+		undone(name)
+	}
+	mine := errors.New("mine")
+	for _, then := range []func(x *Txn) error{
+		func(x *Txn) error { return nil },
+		func(x *Txn) error { _, err := x.TryReadBlock(0, false); return err },
+	} {
+		if err := s.Run(true, false, func(x *Txn) error {
+			x.WriteBit(blockMap, 20, true)
+			x.refuse(mine)
+			return then(x)
+		}); err != mine {
+			t.Errorf("refused by Go: %v", err)
+		}
+		undone("refused by Go")
+	}
+}
+
 func BenchmarkGetattr(b *testing.B) {
 	s := newSystem(b)
 	b.ReportAllocs()

@@ -260,7 +260,7 @@ module CommitM {
     t.tx.Clear();
     t.s.tbl.Release(t.own, n);
     forall o: Owner, k | o in t.s.tbl.wants && t.s.tbl.Holds(o, k) ensures k < t.s.tbl.wants[o].k { assert old(t.s.tbl.Holds(o, k)); }
-    t.top := 0; t.seen := 0; t.from := 0; t.upto := 0; t.pend := 0; t.appended := false; t.log := []; t.found := map[];
+    t.top := 0; t.seen := 0; t.from := 0; t.upto := 0; t.pend := 0; t.appended := false; t.log := []; t.found := map[]; t.cut := OK;
     DidNone(t.s.kinds);
   }
   // no object that the transaction holds was written by a stable commit beyond n
@@ -303,7 +303,7 @@ module CommitM {
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may && t.cut == OK
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
@@ -336,7 +336,7 @@ module CommitM {
   }
   // [L] the step itself
   method Point(t: Txn, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && t.buf.Sorted() && p.may
+    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && t.buf.Sorted() && p.may && t.cut == OK
     modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points, p
     ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
@@ -371,7 +371,7 @@ module CommitM {
   }
   // The same, waiting for room and fetching blocks.
   method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may && t.cut == OK
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
@@ -414,7 +414,7 @@ module CommitM {
   // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
   method Finish(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may && t.cut == OK
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures st == OK && old(t.buf.m) != map[] ==>

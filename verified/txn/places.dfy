@@ -113,49 +113,49 @@ module Places {
     method ReadInode(t: Txn, w: uint32, a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && (w == INODES || w == RECORDS)
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == w && OffOk(KInode, off))
       ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> b == null && unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures st == WILD ==> b == null && unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && t.s.tbl.Holds(t.own, Key(a, off)) && t.View(Key(a, off)) == ObjData(b.data)
       ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpRead(Key(a, off), ObjData(b.data))] else old(t.log)
       decreases *
     {
       var ok := Holds(a, w);
-      if !ok || off >= 32768 || off % 2048 != 0 { return WILD, null; }
+      if !ok || off >= 32768 || off % 2048 != 0 { t.CutShort(WILD); return WILD, null; }
       st, b := t.ReadInode(a, off, excl);
     }
     method ReadBlock(t: Txn, a: uint64, excl: bool) returns (st: uint32, b: Blk?)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
       ensures st == WILD <==> What(all, a) != BLOCKS
       ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000
-      ensures st == WILD ==> b == null && unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures st == WILD ==> b == null && unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st == OK ==> b != null && |b.v| == 4096 && t.s.tbl.Holds(t.own, Key(a, 0)) && t.View(Key(a, 0)) == ObjData(b.v)
       ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && t.Below(Key(a, 0)))
       ensures t.log == if st == OK then old(t.log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(t.log)
       decreases *
     {
       var ok := Holds(a, BLOCKS);
-      if !ok { return WILD, null; }
+      if !ok { t.CutShort(WILD); return WILD, null; }
       st, b := t.ReadBlock(a, excl);
     }
     method ReadBit(t: Txn, a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == BITS && OffOk(KBit, off))
       ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st == OK ==> t.s.tbl.Holds(t.own, Key(a, off)) && t.View(Key(a, off)) == ObjBit(b)
       ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpRead(Key(a, off), ObjBit(b))] else old(t.log)
       decreases *
     {
       var ok := Holds(a, BITS);
-      if !ok || off >= 32768 { return WILD, false; }
+      if !ok || off >= 32768 { t.CutShort(WILD); return WILD, false; }
       st, b := t.ReadBit(a, off, excl);
     }
 
@@ -163,45 +163,45 @@ module Places {
     method WriteInode(t: Txn, w: uint32, a: uint64, off: uint64, b: Bytes) returns (st: uint32)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && (w == INODES || w == RECORDS) && |b.data| == 256
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == w && OffOk(KInode, off))
       ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st == OK ==> t.buf.m == old(t.buf.m)[Key(a, off) := ObjData(b.data)]
       ensures st != OK ==> t.buf.m == old(t.buf.m)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(t.log)
     {
       var ok := Holds(a, w);
-      if !ok || off >= 32768 || off % 2048 != 0 { return WILD; }
+      if !ok || off >= 32768 || off % 2048 != 0 { t.CutShort(WILD); return WILD; }
       st := t.WriteInode(a, off, b);
     }
     // record i: where it is, and what it is; it is locked exclusively
     method ReadRecord(t: Txn, i: uint64) returns (st: uint32, a: uint64, off: uint64, b: Bytes?)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
-      ensures st == WILD ==> unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st != WILD ==> IsRecord(all, i, a, off) && a in t.s.kinds && a < 0x1_0000_0000_0000
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && t.s.tbl.Holds(t.own, Key(a, off)) && t.View(Key(a, off)) == ObjData(b.data)
       decreases *
     {
       var ok;
       ok, a, off := Record(i);
-      if !ok { return WILD, a, off, null; }
+      if !ok { t.CutShort(WILD); return WILD, a, off, null; }
       st, b := ReadInode(t, RECORDS, a, off, true);
     }
     method WriteRecord(t: Txn, i: uint64, b: Bytes) returns (st: uint32, a: uint64, off: uint64)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && |b.data| == 256
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
-      ensures st == WILD ==> unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st != WILD ==> IsRecord(all, i, a, off) && a in t.s.kinds && a < 0x1_0000_0000_0000
       ensures t.buf.m == if st == OK then old(t.buf.m)[Key(a, off) := ObjData(b.data)] else old(t.buf.m)
     {
       var ok;
       ok, a, off := Record(i);
-      if !ok { return WILD, a, off; }
+      if !ok { t.CutShort(WILD); return WILD, a, off; }
       st := WriteInode(t, RECORDS, a, off, b);
     }
     method Record(i: uint64) returns (ok: bool, a: uint64, off: uint64)
@@ -216,33 +216,33 @@ module Places {
     method WriteBlock(t: Txn, a: uint64, b: Bytes) returns (st: uint32)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && |b.data| == 4096
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf, b
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
       ensures st == WILD <==> What(all, a) != BLOCKS
       ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000
-      ensures st == WILD ==> unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st == OK ==> t.buf.m == old(t.buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
       ensures st != OK ==> t.buf.m == old(t.buf.m)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, 0)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(t.log)
     {
       var ok := Holds(a, BLOCKS);
-      if !ok { return WILD; }
+      if !ok { t.CutShort(WILD); return WILD; }
       st := t.WriteBlock(a, b);
     }
     method WriteBit(t: Txn, a: uint64, off: uint64, b: bool) returns (st: uint32)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
       modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == BITS && OffOk(KBit, off))
       ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> unchanged(t, t.s, t.s.j, t.s.j.d, t.s.tbl)
+      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
       ensures st == OK ==> t.buf.m == old(t.buf.m)[Key(a, off) := ObjBit(b)]
       ensures st != OK ==> t.buf.m == old(t.buf.m)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, off), ObjBit(b))] else old(t.log)
     {
       var ok := Holds(a, BITS);
-      if !ok || off >= 32768 { return WILD; }
+      if !ok || off >= 32768 { t.CutShort(WILD); return WILD; }
       st := t.WriteBit(a, off, b);
     }
     // So what a transaction has written lies in these places, each object in one of its kind.

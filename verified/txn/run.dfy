@@ -70,7 +70,7 @@ module TxnRun {
   // Ends a transaction whose work has come to status r: commits if that is 0, else aborts; a read-only one never commits. If st is one
   // of MayTell, r may be told when commit need is durable.
   method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may && t.cut == OK
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures old(Covers(t, need as int))
@@ -98,7 +98,7 @@ module TxnRun {
   }
   // The same, and waits. With st = OK, r may be told.
   method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may && t.cut == OK
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     ensures g == old(What(t)) && Finds(old(t.s.kinds), g.log, old(t.s.j.Cur()))
@@ -121,18 +121,19 @@ module TxnRun {
     if st == UNSURE { FailedFor(t.s.j); }
   }
 
-  // Ends a transaction whose work was cut short with status cut, or else has come to status r. CONFLICT: it is to be run again.
-  method Run(t: Txn, w: Work, cut: uint32, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
+  // Ends a transaction. Its work was cut short, as t.cut says, or has come to status r. CONFLICT: it is to be run again.
+  method Run(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures MayTell(st) ==> cut == OK && Lasting(t.s, g)
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.s, g)
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
-    ensures if cut == OK then Reason(t, st, ro, g.wrote, old(t.s.j.torn)) else st == if MayTell(cut) then IOERR else cut
+    ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.s.j.torn)) else st == if MayTell(old(t.cut)) then IOERR else old(t.cut)
     decreases *
   {
     at := 0;
+    var cut := t.cut;
     if cut == OK {
       st, at, g := Close(t, w, r, stable, ro, p);
     } else {

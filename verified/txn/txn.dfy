@@ -43,12 +43,13 @@ module TxnM {
     var from: uint64    // the blocks from here on,
     var upto: uint64    // and below this one, are to be read together: the last wish
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
+    var cut: uint32     // why its work cannot go on: the first status but OK that it was answered. Then it never commits
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && o !in s0.tbl.wants && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
     {
-      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; from := 0; upto := 0; new;
+      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; from := 0; upto := 0; cut := OK; new;
       assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k);
       DidNone(s.kinds);
     }
@@ -66,7 +67,7 @@ module TxnM {
         OkKey(s.kinds, k) && s.tbl.Owns(own, k) && ObjOk(s.kinds[KeyBlk(k)], buf.m[k]))
     }
     predicate Idle() reads this, s, s.tbl, buf {
-      buf.m == map[] && log == [] && found == map[] && pend == 0 && !appended && (forall k :: !s.tbl.Holds(own, k))
+      buf.m == map[] && log == [] && found == map[] && pend == 0 && !appended && cut == OK && (forall k :: !s.tbl.Holds(own, k))
     }
     // The transaction has seen the last stable commit of every object that it holds.
     lemma Known(k: uint64)
@@ -96,13 +97,21 @@ module TxnM {
       (forall x :: s.tbl.Owns(own, x) ==> old(s.tbl.Owns(own, x)) || (ok && x == k)) && (ok || Below(k))
     }
 
+    // Its work was answered with st, and knows it.
+    twostate predicate Answered(st: uint32) reads this`cut { cut == if old(cut) == OK then st else old(cut) }
+    // its work cannot go on, because of st
+    method CutShort(st: uint32)
+      modifies this`cut
+      ensures Answered(st)
+    { if cut == OK { cut := st; } }
+
     // Locks an object, or says that it would have to wait out of order.
     method Lock(k: uint64, excl: bool) returns (ok: bool)
       requires Inv() && !s.j.mu.held && OkKey(s.kinds, k)
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
-      ensures Took(k, ok) && log == old(log)
+      ensures Took(k, ok) && log == old(log) && Answered(if ok then OK else CONFLICT)
     {
       TYield(s, own);
       ghost var h, w := iset x | s.tbl.Holds(own, x), iset x | s.tbl.Owns(own, x);
@@ -113,6 +122,7 @@ module TxnM {
         Granted(k);
         ok := true;
       }
+      if !ok { CutShort(CONFLICT); }
       forall x | old(s.tbl.Holds(own, x))
         ensures s.tbl.Holds(own, x) && s.Now(x) == old(s.Now(x))
       { assert x in h; }
@@ -123,7 +133,7 @@ module TxnM {
     method Grab(k: uint64, excl: bool) returns (ok: bool, queued: bool)
       requires Inv() && s.j.mu.settled == own && OkKey(s.kinds, k)
       modifies this, s.tbl, s.j.mu`settled
-      ensures InvAs(queued) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
+      ensures InvAs(queued) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found) && cut == old(cut)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
@@ -150,7 +160,7 @@ module TxnM {
     method Granted(k: uint64)
       requires InvAs(true) && s.j.mu.settled == own && s.tbl.wants[own].k == k && OkKey(s.kinds, k) && top < k
       modifies this, s.tbl, s.j.mu`settled
-      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found)
+      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found) && cut == old(cut)
       ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
       ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
       ensures s.tbl.Holds(own, k) && (old(s.tbl.wants[own].excl) ==> s.tbl.Owns(own, k)) && Took(k, true)
@@ -187,6 +197,7 @@ module TxnM {
       ensures st == OK && Key(a, 0) !in buf.m ==> Lasts(hold, b)
       ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(log)
+      ensures Answered(st)
       decreases *
     {
       var k := Key(a, 0);
@@ -195,7 +206,7 @@ module TxnM {
       b := buf.GetBlk(k);
       if b != null { Note(k, ObjData(b.v)); return OK, b; }
       b := Latest(s, own, hold, a, if from <= a < upto then upto - a else 1);
-      if b == null { return IOERR, null; }
+      if b == null { CutShort(IOERR); return IOERR, null; }
       Note(k, ObjData(b.v));
       return OK, b;
     }
@@ -205,7 +216,7 @@ module TxnM {
       requires Inv() && !s.j.mu.held
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
       ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
-      ensures log == old(log)
+      ensures log == old(log) && cut == old(cut)
     {
       TxnSysM.Ahead(s, own, hold, a, n);
       from, upto := a, if n < 0x1_0000_0000 && a < 0x1_0000_0000_0000 then a + n else a;
@@ -219,6 +230,7 @@ module TxnM {
       ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
       ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjData(b.data))] else old(log)
+      ensures Answered(st)
       decreases *
     {
       var k := Key(a, off);
@@ -228,7 +240,7 @@ module TxnM {
       var found := buf.GetBytes(k, c);
       if found { Note(k, ObjData(c.data)); return OK, c; }
       var v := Latest(s, own, hold, a, 1);
-      if v == null { return IOERR, null; }
+      if v == null { CutShort(IOERR); return IOERR, null; }
       ghost var o := ObjData(v.v[off as int / 8 .. off as int / 8 + 256]);
       assert View(k) == o;
       Note(k, o);
@@ -244,6 +256,7 @@ module TxnM {
       ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
       ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjBit(b))] else old(log)
+      ensures Answered(st)
       decreases *
     {
       var k := Key(a, off);
@@ -253,7 +266,7 @@ module TxnM {
       found, b := buf.GetBit(k);
       if found { Note(k, ObjBit(b)); return OK, b; }
       var v := Latest(s, own, hold, a, 1);
-      if v == null { return IOERR, false; }
+      if v == null { CutShort(IOERR); return IOERR, false; }
       var c := v.Get(off / 8);
       Note(k, ObjBit(BitOf(c, off % 8)));
       return OK, BitOf(c, off % 8);
@@ -268,6 +281,7 @@ module TxnM {
       ensures st != OK ==> buf.m == old(buf.m)
       ensures st == OK || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(log)
+      ensures Answered(st)
     {
       var k := Key(a, 0);
       var ok := Lock(k, true);
@@ -286,6 +300,7 @@ module TxnM {
       ensures st != OK ==> buf.m == old(buf.m)
       ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(log)
+      ensures Answered(st)
     {
       var k := Key(a, off);
       var ok := Lock(k, true);
@@ -303,6 +318,7 @@ module TxnM {
       ensures st != OK ==> buf.m == old(buf.m)
       ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjBit(b))] else old(log)
+      ensures Answered(st)
     {
       var k := Key(a, off);
       var ok := Lock(k, true);

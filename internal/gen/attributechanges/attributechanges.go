@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _527_cs uint64
-	var _ = _527_cs
-	var _528_cns uint32
-	var _ = _528_cns
+	var _528_cs uint64
+	var _ = _528_cs
+	var _529_cns uint32
+	var _ = _529_cns
 	var _out823 uint64
 	var _ = _out823
 	var _out824 uint32
 	var _ = _out824
 	_out823, _out824 = inodeformat.Companion_Default___.GetCtime(ip)
-	_527_cs = _out823
-	_528_cns = _out824
-	if _527_cs < s || _527_cs == s && _528_cns < ns {
+	_528_cs = _out823
+	_529_cns = _out824
+	if _528_cs < s || _528_cs == s && _529_cns < ns {
 		return ts, tns
 	}
-	if _528_cns < uint32(999999999) {
-		ts, tns = _527_cs, _528_cns+uint32(1)
-	} else if _527_cs < uint64(18446744073709551615) {
-		ts, tns = _527_cs+uint64(1), uint32(0)
+	if _529_cns < uint32(999999999) {
+		ts, tns = _528_cs, _529_cns+uint32(1)
+	} else if _528_cs < uint64(18446744073709551615) {
+		ts, tns = _528_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _527_cs, _528_cns
+		ts, tns = _528_cs, _529_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _529_size uint64
-	var _ = _529_size
+	var _530_size uint64
+	var _ = _530_size
 	var _out825 uint64
 	var _ = _out825
 	_out825 = inodeformat.Companion_Default___.GetSize(ip)
-	_529_size = _out825
-	var _530_n uint64
-	var _ = _530_n
+	_530_size = _out825
+	var _531_n uint64
+	var _ = _531_n
 	var _out826 uint64
 	var _ = _out826
 	_out826 = inodeformat.Companion_Default___.GetUsed(ip)
-	_530_n = _out826
-	if uint64(549755813888) < _529_size {
+	_531_n = _out826
+	if uint64(549755813888) < _530_size {
 		x = uint64(0)
 		return x
 	}
-	var _531_all uint64
-	var _ = _531_all
-	_531_all = (_529_size + uint64(4095)) / uint64(4096)
-	if _531_all < _530_n {
-		_530_n = _531_all
+	var _532_all uint64
+	var _ = _532_all
+	_532_all = (_530_size + uint64(4095)) / uint64(4096)
+	if _532_all < _531_n {
+		_531_n = _532_all
 	}
-	x = uint64(4096) * _530_n
+	x = uint64(4096) * _531_n
 	return x
 }
 

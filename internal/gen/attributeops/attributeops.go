@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _870_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _870_ip
+	var _871_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _871_ip
 	var _out1156 uint32
 	var _ = _out1156
 	var _out1157 *dbytes.Bytes
 	var _ = _out1157
 	_out1156, _out1157 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1156
-	_870_ip = _out1157
+	_871_ip = _out1157
 	if st == uint32(0) {
-		after = _870_ip
+		after = _871_ip
 	}
 	return st, after
 }
@@ -206,22 +206,22 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _871_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _871_ip
+	var _872_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _872_ip
 	var _out1158 uint32
 	var _ = _out1158
 	var _out1159 *dbytes.Bytes
 	var _ = _out1159
 	_out1158, _out1159 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1158
-	_871_ip = _out1159
+	_872_ip = _out1159
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _871_ip
+	after = _872_ip
 	var _out1160 uint32
 	var _ = _out1160
-	_out1160 = permissions.Companion_Default___.AccessBits(c, _871_ip)
+	_out1160 = permissions.Companion_Default___.AccessBits(c, _872_ip)
 	bits = _out1160
 	return st, bits, after
 }
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _872_own bool
-	var _ = _872_own
+	var _873_own bool
+	var _ = _873_own
 	var _out1161 bool
 	var _ = _out1161
 	_out1161 = permissions.Companion_Default___.IsOwner(c, ip)
-	_872_own = _out1161
-	if a.HasMode && !_872_own {
+	_873_own = _out1161
+	if a.HasMode && !_873_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _873_u uint32
-		var _ = _873_u
+		var _874_u uint32
+		var _ = _874_u
 		var _out1162 uint32
 		var _ = _out1162
 		_out1162 = inodeformat.Companion_Default___.GetUid(ip)
-		_873_u = _out1162
-		if !_872_own || a.Uid != _873_u {
+		_874_u = _out1162
+		if !_873_own || a.Uid != _874_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _874_g uint32
-		var _ = _874_g
+		var _875_g uint32
+		var _ = _875_g
 		var _out1163 uint32
 		var _ = _out1163
 		_out1163 = inodeformat.Companion_Default___.GetGid(ip)
-		_874_g = _out1163
-		var _875_mine bool
-		var _ = _875_mine
+		_875_g = _out1163
+		var _876_mine bool
+		var _ = _876_mine
 		var _out1164 bool
 		var _ = _out1164
 		_out1164 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_875_mine = _out1164
-		if !_872_own || a.Gid != _874_g && !_875_mine {
+		_876_mine = _out1164
+		if !_873_own || a.Gid != _875_g && !_876_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_872_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_873_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _876_w bool
-		var _ = _876_w
+		var _877_w bool
+		var _ = _877_w
 		var _out1165 bool
 		var _ = _out1165
 		_out1165 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_876_w = _out1165
-		if !_876_w {
+		_877_w = _out1165
+		if !_877_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _877_mode uint32
-	var _ = _877_mode
+	var _878_mode uint32
+	var _ = _878_mode
 	var _out1166 uint32
 	var _ = _out1166
 	_out1166 = inodeformat.Companion_Default___.GetMode(ip)
-	_877_mode = _out1166
+	_878_mode = _out1166
 	if a.HasMode {
-		_877_mode = a.Mode % uint32(4096)
-		var _878_gid uint32
-		var _ = _878_gid
+		_878_mode = a.Mode % uint32(4096)
+		var _879_gid uint32
+		var _ = _879_gid
 		var _out1167 uint32
 		var _ = _out1167
 		_out1167 = inodeformat.Companion_Default___.GetGid(ip)
-		_878_gid = _out1167
-		var _879_mine bool
-		var _ = _879_mine
+		_879_gid = _out1167
+		var _880_mine bool
+		var _ = _880_mine
 		var _out1168 bool
 		var _ = _out1168
-		_out1168 = permissions.Companion_Default___.InGroup(c, _878_gid)
-		_879_mine = _out1168
-		if c.Uid != uint32(0) && !_879_mine {
-			_877_mode = permissions.Companion_Default___.DropSetgid(_877_mode)
+		_out1168 = permissions.Companion_Default___.InGroup(c, _879_gid)
+		_880_mine = _out1168
+		if c.Uid != uint32(0) && !_880_mine {
+			_878_mode = permissions.Companion_Default___.DropSetgid(_878_mode)
 		}
 	}
-	var _880_ty uint32
-	var _ = _880_ty
+	var _881_ty uint32
+	var _ = _881_ty
 	var _out1169 uint32
 	var _ = _out1169
 	_out1169 = inodeformat.Companion_Default___.GetTy(ip)
-	_880_ty = _out1169
-	if _880_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_877_mode = permissions.Companion_Default___.KillPriv(_877_mode)
+	_881_ty = _out1169
+	if _881_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_878_mode = permissions.Companion_Default___.KillPriv(_878_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _877_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _878_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _881_ip *dbytes.Bytes
-	var _ = _881_ip
+	var _882_ip *dbytes.Bytes
+	var _ = _882_ip
 	var _out1170 *dbytes.Bytes
 	var _ = _out1170
 	_out1170 = d.Fs.GetInode(txn, ino, true)
-	_881_ip = _out1170
-	var _882_was uint64
-	var _ = _882_was
+	_882_ip = _out1170
+	var _883_was uint64
+	var _ = _883_was
 	var _out1171 uint64
 	var _ = _out1171
-	_out1171 = inodeformat.Companion_Default___.GetSize(_881_ip)
-	_882_was = _out1171
-	var _883_shrink uint64
-	var _ = _883_shrink
+	_out1171 = inodeformat.Companion_Default___.GetSize(_882_ip)
+	_883_was = _out1171
+	var _884_shrink uint64
+	var _ = _884_shrink
 	var _out1172 uint64
 	var _ = _out1172
-	_out1172 = inodeformat.Companion_Default___.GetShrink(_881_ip)
-	_883_shrink = _out1172
-	if size > _882_was && _883_shrink != uint64(0) {
+	_out1172 = inodeformat.Companion_Default___.GetShrink(_882_ip)
+	_884_shrink = _out1172
+	if size > _883_was && _884_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _884_ok bool
-	var _ = _884_ok
+	var _885_ok bool
+	var _ = _885_ok
 	var _out1173 bool
 	var _ = _out1173
 	_out1173 = d.SetSize(txn, ino, size)
-	_884_ok = _out1173
-	if !_884_ok {
+	_885_ok = _out1173
+	if !_885_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _882_was {
-		var _885_done bool
-		var _ = _885_done
+	if size < _883_was {
+		var _886_done bool
+		var _ = _886_done
 		var _out1174 bool
 		var _ = _out1174
-		_out1174 = procedurebase.Companion_Default___.Release(txn, d, ino, _882_was-size)
-		_885_done = _out1174
-		later = !_885_done
+		_out1174 = procedurebase.Companion_Default___.Release(txn, d, ino, _883_was-size)
+		_886_done = _out1174
+		later = !_886_done
 	}
 	return st, later
 }
@@ -417,43 +417,43 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _886_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _886_p
+	var _887_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _887_p
 	var _out1175 uint32
 	var _ = _out1175
 	var _out1176 *dbytes.Bytes
 	var _ = _out1176
 	_out1175, _out1176 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1175
-	_886_p = _out1176
+	_887_p = _out1176
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _886_p
+	ip = _887_p
 	if guard {
-		var _887_cs uint64
-		var _ = _887_cs
-		var _888_cns uint32
-		var _ = _888_cns
+		var _888_cs uint64
+		var _ = _888_cs
+		var _889_cns uint32
+		var _ = _889_cns
 		var _out1177 uint64
 		var _ = _out1177
 		var _out1178 uint32
 		var _ = _out1178
-		_out1177, _out1178 = inodeformat.Companion_Default___.GetCtime(_886_p)
-		_887_cs = _out1177
-		_888_cns = _out1178
-		if _887_cs != gs || _888_cns != gns {
+		_out1177, _out1178 = inodeformat.Companion_Default___.GetCtime(_887_p)
+		_888_cs = _out1177
+		_889_cns = _out1178
+		if _888_cs != gs || _889_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _889_ty uint32
-	var _ = _889_ty
+	var _890_ty uint32
+	var _ = _890_ty
 	var _out1179 uint32
 	var _ = _out1179
-	_out1179 = inodeformat.Companion_Default___.GetTy(_886_p)
-	_889_ty = _out1179
-	if a.HasSize && _889_ty != permissions.Companion_Default___.REG() {
+	_out1179 = inodeformat.Companion_Default___.GetTy(_887_p)
+	_890_ty = _out1179
+	if a.HasSize && _890_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
@@ -466,7 +466,7 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _out1181 uint32
 	var _ = _out1181
-	_out1181 = Companion_Default___.MaySetattr(c, _886_p, a)
+	_out1181 = Companion_Default___.MaySetattr(c, _887_p, a)
 	st = _out1181
 	return st, ip
 }
@@ -491,27 +491,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 		}
 	}
 	st = uint32(0)
-	var _890_np *dbytes.Bytes
-	var _ = _890_np
+	var _891_np *dbytes.Bytes
+	var _ = _891_np
 	var _out1184 *dbytes.Bytes
 	var _ = _out1184
 	_out1184 = d.Fs.GetInode(txn, ino, true)
-	_890_np = _out1184
-	var _891_ts uint64
-	var _ = _891_ts
-	var _892_tns uint32
-	var _ = _892_tns
+	_891_np = _out1184
+	var _892_ts uint64
+	var _ = _892_ts
+	var _893_tns uint32
+	var _ = _893_tns
 	var _out1185 uint64
 	var _ = _out1185
 	var _out1186 uint32
 	var _ = _out1186
-	_out1185, _out1186 = attributechanges.Companion_Default___.Stamp(_890_np, s, ns)
-	_891_ts = _out1185
-	_892_tns = _out1186
-	Companion_Default___.Apply(c, _890_np, a, _891_ts, _892_tns)
-	inodeformat.Companion_Default___.SetVerf(_890_np, uint64(0))
-	d.PutInode(txn, ino, _890_np)
-	after = _890_np
+	_out1185, _out1186 = attributechanges.Companion_Default___.Stamp(_891_np, s, ns)
+	_892_ts = _out1185
+	_893_tns = _out1186
+	Companion_Default___.Apply(c, _891_np, a, _892_ts, _893_tns)
+	inodeformat.Companion_Default___.SetVerf(_891_np, uint64(0))
+	d.PutInode(txn, ino, _891_np)
+	after = _891_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -551,34 +551,34 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _893_ty uint32
-	var _ = _893_ty
+	var _894_ty uint32
+	var _ = _894_ty
 	var _out1192 uint32
 	var _ = _out1192
 	_out1192 = inodeformat.Companion_Default___.GetTy(ip)
-	_893_ty = _out1192
-	var _894_dmode uint32
-	var _ = _894_dmode
+	_894_ty = _out1192
+	var _895_dmode uint32
+	var _ = _895_dmode
 	var _out1193 uint32
 	var _ = _out1193
 	_out1193 = inodeformat.Companion_Default___.GetMode(dp)
-	_894_dmode = _out1193
-	var _895_dgid uint32
-	var _ = _895_dgid
+	_895_dmode = _out1193
+	var _896_dgid uint32
+	var _ = _896_dgid
 	var _out1194 uint32
 	var _ = _out1194
 	_out1194 = inodeformat.Companion_Default___.GetGid(dp)
-	_895_dgid = _out1194
+	_896_dgid = _out1194
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _894_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _895_dgid
+		if _895_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _896_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _893_ty == permissions.Companion_Default___.DIR() {
+		if _894_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _896_dmode uint32
-	var _ = _896_dmode
+	var _897_dmode uint32
+	var _ = _897_dmode
 	var _out1195 uint32
 	var _ = _out1195
 	_out1195 = inodeformat.Companion_Default___.GetMode(dp)
-	_896_dmode = _out1195
-	var _897_m uint32
-	var _ = _897_m
+	_897_dmode = _out1195
+	var _898_m uint32
+	var _ = _898_m
 	var _out1196 uint32
 	var _ = _out1196
 	_out1196 = inodeformat.Companion_Default___.GetMode(ip)
-	_897_m = _out1196
-	if _896_dmode/uint32(1024)%uint32(2) == uint32(1) && _897_m/uint32(1024)%uint32(2) == uint32(0) && _897_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _897_m+uint32(1024))
+	_898_m = _out1196
+	if _897_dmode/uint32(1024)%uint32(2) == uint32(1) && _898_m/uint32(1024)%uint32(2) == uint32(0) && _898_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _898_m+uint32(1024))
 	}
 }
 

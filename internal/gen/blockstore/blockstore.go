@@ -86,36 +86,36 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _471_tries uint64
-	var _ = _471_tries
-	_471_tries = uint64(0)
-	for _471_tries < uint64(16) {
-		var _472_got bool = false
-		var _ = _472_got
+	var _472_tries uint64
+	var _ = _472_tries
+	_472_tries = uint64(0)
+	for _472_tries < uint64(16) {
+		var _473_got bool = false
+		var _ = _473_got
 		var _out726 bool
 		var _ = _out726
 		var _out727 uint64
 		var _ = _out727
 		_out726, _out727 = txn.AllocHint(uint64(1), near)
-		_472_got = _out726
+		_473_got = _out726
 		ino = _out727
-		if !_472_got {
+		if !_473_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _473_u bool
-			var _ = _473_u
+			var _474_u bool
+			var _ = _474_u
 			var _out728 bool
 			var _ = _out728
 			_out728 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_473_u = _out728
-			if !_473_u {
+			_474_u = _out728
+			if !_474_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_471_tries = _471_tries + uint64(1)
+		_472_tries = _472_tries + uint64(1)
 	}
 	return ok, ino
 }
@@ -140,12 +140,12 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _474_tries uint64
-	var _ = _474_tries
-	_474_tries = uint64(0)
-	for _474_tries < uint64(16) {
-		var _475_got bool = false
-		var _ = _475_got
+	var _475_tries uint64
+	var _ = _475_tries
+	_475_tries = uint64(0)
+	for _475_tries < uint64(16) {
+		var _476_got bool = false
+		var _ = _476_got
 		var _out730 bool
 		var _ = _out730
 		var _out731 uint64
@@ -156,25 +156,25 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 			}
 			return uint64(0)
 		}(), near)
-		_475_got = _out730
+		_476_got = _out730
 		bn = _out731
-		if !_475_got {
+		if !_476_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _476_u bool
-			var _ = _476_u
+			var _477_u bool
+			var _ = _477_u
 			var _out732 bool
 			var _ = _out732
 			_out732 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_476_u = _out732
-			if !_476_u {
+			_477_u = _out732
+			if !_477_u {
 				ok = true
 				goto L4
 			}
 		}
-		_474_tries = _474_tries + uint64(1)
+		_475_tries = _475_tries + uint64(1)
 	}
 L4:
 	if ok {
@@ -184,49 +184,49 @@ L4:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _477_b uint64
-	var _ = _477_b
-	_477_b = lo
-	for _477_b < lo+n {
-		var _478___v0 bool
-		var _ = _478___v0
+	var _478_b uint64
+	var _ = _478_b
+	_478_b = lo
+	for _478_b < lo+n {
+		var _479___v0 bool
+		var _ = _479___v0
 		var _out733 bool
 		var _ = _out733
-		_out733 = _this.FreeBit(txn, _477_b)
-		_478___v0 = _out733
-		_477_b = _477_b + uint64(1)
+		_out733 = _this.FreeBit(txn, _478_b)
+		_479___v0 = _out733
+		_478_b = _478_b + uint64(1)
 	}
-	_477_b = lo
-	for _477_b < lo+n {
-		var _479_is bool
-		var _ = _479_is
+	_478_b = lo
+	for _478_b < lo+n {
+		var _480_is bool
+		var _ = _480_is
 		var _out734 bool
 		var _ = _out734
-		_out734 = _this.FreeBit(txn, _477_b)
-		_479_is = _out734
-		if _479_is {
-			txn.Bulk(_477_b)
-			var _480_z *dbytes.Bytes
-			var _ = _480_z
+		_out734 = _this.FreeBit(txn, _478_b)
+		_480_is = _out734
+		if _480_is {
+			txn.Bulk(_478_b)
+			var _481_z *dbytes.Bytes
+			var _ = _481_z
 			var _out735 *dbytes.Bytes
 			var _ = _out735
 			_out735 = dbytes.NewBytes(uint64(4096))
-			_480_z = _out735
-			_this.WriteBlock(txn, _477_b, _480_z)
+			_481_z = _out735
+			_this.WriteBlock(txn, _478_b, _481_z)
 		}
-		_477_b = _477_b + uint64(1)
+		_478_b = _478_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _481_u bool
-	var _ = _481_u
+	var _482_u bool
+	var _ = _482_u
 	var _out736 bool
 	var _ = _out736
 	_out736 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_481_u = _out736
-	is = !_481_u
+	_482_u = _out736
+	is = !_482_u
 	return is
 }
 

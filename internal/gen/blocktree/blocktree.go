@@ -74,25 +74,25 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 		bn = _out796
 		return bn
 	}
-	var _515_pb *dbytes.Blk
-	var _ = _515_pb
+	var _516_pb *dbytes.Blk
+	var _ = _516_pb
 	var _out797 *dbytes.Blk
 	var _ = _out797
 	_out797 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_515_pb = _out797
-	bn = _515_pb.U64(uint64(8) * (j % uint64(512)))
+	_516_pb = _out797
+	bn = _516_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _516_pn uint64
-	var _ = _516_pn
+	var _517_pn uint64
+	var _ = _517_pn
 	var _out798 uint64
 	var _ = _out798
 	_out798 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_516_pn = _out798
-	if _516_pn == uint64(0) {
+	_517_pn = _out798
+	if _517_pn == uint64(0) {
 		var _out799 *dbytes.Blk
 		var _ = _out799
 		_out799 = dbytes.ZeroBlk()
@@ -100,7 +100,7 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	} else {
 		var _out800 *dbytes.Blk
 		var _ = _out800
-		_out800 = _this.Fs.ReadBlock(txn, _516_pn, excl)
+		_out800 = _this.Fs.ReadBlock(txn, _517_pn, excl)
 		pb = _out800
 	}
 	return pb
@@ -163,83 +163,83 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		_out805 = inodeformat.Companion_Default___.GetSlot(ip, k)
 		bn = _out805
 		if bn == uint64(0) {
-			var _517_near uint64
-			var _ = _517_near
+			var _518_near uint64
+			var _ = _518_near
 			var _out806 uint64
 			var _ = _out806
 			_out806 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_517_near = _out806
-			var _518_none *dbytes.Blk
-			var _ = _518_none
+			_518_near = _out806
+			var _519_none *dbytes.Blk
+			var _ = _519_none
 			var _out807 *dbytes.Blk
 			var _ = _out807
 			_out807 = dbytes.ZeroBlk()
-			_518_none = _out807
-			var _519_z *dbytes.Bytes
-			var _ = _519_z
+			_519_none = _out807
+			var _520_z *dbytes.Bytes
+			var _ = _520_z
 			var _out808 *dbytes.Bytes
 			var _ = _out808
-			_out808 = txn.Copy(_518_none)
-			_519_z = _out808
+			_out808 = txn.Copy(_519_none)
+			_520_z = _out808
 			var _out809 bool
 			var _ = _out809
 			var _out810 uint64
 			var _ = _out810
-			_out809, _out810 = _this.AllocRoot(txn, ip, ino, k, _517_near, _519_z)
+			_out809, _out810 = _this.AllocRoot(txn, ip, ino, k, _518_near, _520_z)
 			ok = _out809
 			bn = _out810
 		}
 		return ok, bn
 	}
-	var _520_pn uint64 = 0
-	var _ = _520_pn
+	var _521_pn uint64 = 0
+	var _ = _521_pn
 	var _out811 bool
 	var _ = _out811
 	var _out812 uint64
 	var _ = _out812
 	_out811, _out812 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
 	ok = _out811
-	_520_pn = _out812
+	_521_pn = _out812
 	if !ok {
 		return ok, bn
 	}
-	var _521_pb *dbytes.Blk
-	var _ = _521_pb
+	var _522_pb *dbytes.Blk
+	var _ = _522_pb
 	var _out813 *dbytes.Blk
 	var _ = _out813
-	_out813 = _this.Fs.ReadBlock(txn, _520_pn, true)
-	_521_pb = _out813
-	bn = _521_pb.U64(uint64(8) * (j % uint64(512)))
+	_out813 = _this.Fs.ReadBlock(txn, _521_pn, true)
+	_522_pb = _out813
+	bn = _522_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _522_t *dbytes.Bytes
-		var _ = _522_t
+		var _523_t *dbytes.Bytes
+		var _ = _523_t
 		var _out814 *dbytes.Bytes
 		var _ = _out814
-		_out814 = txn.Copy(_521_pb)
-		_522_t = _out814
-		var _523_none *dbytes.Blk
-		var _ = _523_none
+		_out814 = txn.Copy(_522_pb)
+		_523_t = _out814
+		var _524_none *dbytes.Blk
+		var _ = _524_none
 		var _out815 *dbytes.Blk
 		var _ = _out815
 		_out815 = dbytes.ZeroBlk()
-		_523_none = _out815
-		var _524_z *dbytes.Bytes
-		var _ = _524_z
+		_524_none = _out815
+		var _525_z *dbytes.Bytes
+		var _ = _525_z
 		var _out816 *dbytes.Bytes
 		var _ = _out816
-		_out816 = txn.Copy(_523_none)
-		_524_z = _out816
+		_out816 = txn.Copy(_524_none)
+		_525_z = _out816
 		var _out817 bool
 		var _ = _out817
 		var _out818 uint64
 		var _ = _out818
-		_out817, _out818 = _this.AddChild(txn, ip, _522_t, _520_pn, j, false, _520_pn, _524_z)
+		_out817, _out818 = _this.AddChild(txn, ip, _523_t, _521_pn, j, false, _521_pn, _525_z)
 		ok = _out817
 		bn = _out818
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _520_pn, _522_t)
+		_this.CloseParent(txn, _521_pn, _523_t)
 	}
 	return ok, bn
 }
@@ -271,18 +271,18 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _525_k uint64
-	var _ = _525_k
-	_525_k = positions.Companion_Default___.FlatK(n)
-	var _526_bn uint64
-	var _ = _526_bn
+	var _526_k uint64
+	var _ = _526_k
+	_526_k = positions.Companion_Default___.FlatK(n)
+	var _527_bn uint64
+	var _ = _527_bn
 	var _out821 uint64
 	var _ = _out821
-	_out821 = _this.Resolve(txn, ip, _525_k, positions.Companion_Default___.MaxLev(_525_k), positions.Companion_Default___.FlatJ(n), excl)
-	_526_bn = _out821
+	_out821 = _this.Resolve(txn, ip, _526_k, positions.Companion_Default___.MaxLev(_526_k), positions.Companion_Default___.FlatJ(n), excl)
+	_527_bn = _out821
 	var _out822 *dbytes.Blk
 	var _ = _out822
-	_out822 = _this.ReadAt(txn, _526_bn, excl)
+	_out822 = _this.ReadAt(txn, _527_bn, excl)
 	b = _out822
 	return b
 }

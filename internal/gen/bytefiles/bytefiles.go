@@ -89,60 +89,60 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _653_ip *dbytes.Bytes
-	var _ = _653_ip
+	var _654_ip *dbytes.Bytes
+	var _ = _654_ip
 	var _out914 *dbytes.Bytes
 	var _ = _out914
 	_out914 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_653_ip = _out914
-	var _654_size uint64
-	var _ = _654_size
+	_654_ip = _out914
+	var _655_size uint64
+	var _ = _655_size
 	var _out915 uint64
 	var _ = _out915
-	_out915 = inodeformat.Companion_Default___.GetSize(_653_ip)
-	_654_size = _out915
-	if off >= _654_size {
+	_out915 = inodeformat.Companion_Default___.GetSize(_654_ip)
+	_655_size = _out915
+	if off >= _655_size {
 		var _out916 *dbytes.Pieces
 		var _ = _out916
 		_out916 = dbytes.NewPieces()
 		b = _out916
 		return b
 	}
-	var _655_n uint64
-	var _ = _655_n
+	var _656_n uint64
+	var _ = _656_n
 	var _out917 uint64
 	var _ = _out917
-	_out917 = reading.Companion_Default___.Min(len_, _654_size-off)
-	_655_n = _out917
+	_out917 = reading.Companion_Default___.Min(len_, _655_size-off)
+	_656_n = _out917
 	var _out918 *dbytes.Pieces
 	var _ = _out918
-	_out918 = reading.Companion_Default___.Fetch(_this.Fs, txn, _653_ip, off, _655_n)
+	_out918 = reading.Companion_Default___.Fetch(_this.Fs, txn, _654_ip, off, _656_n)
 	b = _out918
 	return b
 }
 func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) {
-	var _656_ip *dbytes.Bytes
-	var _ = _656_ip
+	var _657_ip *dbytes.Bytes
+	var _ = _657_ip
 	var _out919 *dbytes.Bytes
 	var _ = _out919
 	_out919 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_656_ip = _out919
-	var _657_size uint64
-	var _ = _657_size
+	_657_ip = _out919
+	var _658_size uint64
+	var _ = _658_size
 	var _out920 uint64
 	var _ = _out920
-	_out920 = inodeformat.Companion_Default___.GetSize(_656_ip)
-	_657_size = _out920
-	if off >= _657_size {
+	_out920 = inodeformat.Companion_Default___.GetSize(_657_ip)
+	_658_size = _out920
+	if off >= _658_size {
 		return
 	}
-	var _658_n uint64
-	var _ = _658_n
+	var _659_n uint64
+	var _ = _659_n
 	var _out921 uint64
 	var _ = _out921
-	_out921 = reading.Companion_Default___.Min(len_, _657_size-off)
-	_658_n = _out921
-	reading.Companion_Default___.Prefetch(_this.Fs, txn, _656_ip, off, _658_n)
+	_out921 = reading.Companion_Default___.Min(len_, _658_size-off)
+	_659_n = _out921
+	reading.Companion_Default___.Prefetch(_this.Fs, txn, _657_ip, off, _659_n)
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -164,40 +164,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _659_ip *dbytes.Bytes
-	var _ = _659_ip
+	var _660_ip *dbytes.Bytes
+	var _ = _660_ip
 	var _out923 *dbytes.Bytes
 	var _ = _out923
 	_out923 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_659_ip = _out923
-	var _660_size uint64
-	var _ = _660_size
+	_660_ip = _out923
+	var _661_size uint64
+	var _ = _661_size
 	var _out924 uint64
 	var _ = _out924
-	_out924 = inodeformat.Companion_Default___.GetSize(_659_ip)
-	_660_size = _out924
-	var _661_shrink uint64
-	var _ = _661_shrink
+	_out924 = inodeformat.Companion_Default___.GetSize(_660_ip)
+	_661_size = _out924
+	var _662_shrink uint64
+	var _ = _662_shrink
 	var _out925 uint64
 	var _ = _out925
-	_out925 = inodeformat.Companion_Default___.GetShrink(_659_ip)
-	_661_shrink = _out925
-	if _661_shrink != uint64(0) && off+len_ > _660_size {
+	_out925 = inodeformat.Companion_Default___.GetShrink(_660_ip)
+	_662_shrink = _out925
+	if _662_shrink != uint64(0) && off+len_ > _661_size {
 		ok = false
 		return ok
 	}
 	var _out926 bool
 	var _ = _out926
-	_out926 = writing.Companion_Default___.Store(_this.Fs, txn, _659_ip, ino, off, src, so, len_)
+	_out926 = writing.Companion_Default___.Store(_this.Fs, txn, _660_ip, ino, off, src, so, len_)
 	ok = _out926
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _660_size {
-		inodeformat.Companion_Default___.SetFileSize(_659_ip, off+len_)
+	if off+len_ > _661_size {
+		inodeformat.Companion_Default___.SetFileSize(_660_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _659_ip, ino)
+	_this.Fs.SetMeta(txn, _660_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -207,60 +207,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _662_ip *dbytes.Bytes
-	var _ = _662_ip
+	var _663_ip *dbytes.Bytes
+	var _ = _663_ip
 	var _out927 *dbytes.Bytes
 	var _ = _out927
 	_out927 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_662_ip = _out927
-	var _663_size uint64
-	var _ = _663_size
+	_663_ip = _out927
+	var _664_size uint64
+	var _ = _664_size
 	var _out928 uint64
 	var _ = _out928
-	_out928 = inodeformat.Companion_Default___.GetSize(_662_ip)
-	_663_size = _out928
-	var _664_shrink uint64
-	var _ = _664_shrink
+	_out928 = inodeformat.Companion_Default___.GetSize(_663_ip)
+	_664_size = _out928
+	var _665_shrink uint64
+	var _ = _665_shrink
 	var _out929 uint64
 	var _ = _out929
-	_out929 = inodeformat.Companion_Default___.GetShrink(_662_ip)
-	_664_shrink = _out929
+	_out929 = inodeformat.Companion_Default___.GetShrink(_663_ip)
+	_665_shrink = _out929
 	ok = true
-	if sz > _663_size {
-		if _664_shrink != uint64(0) {
+	if sz > _664_size {
+		if _665_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _663_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _662_ip, sz)
-		var _665_shrink_k uint64
-		var _ = _665_shrink_k
-		_665_shrink_k = _664_shrink
-		if _664_shrink < _663_size && (_664_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_663_size+uint64(4095))/uint64(4096)) {
-			_665_shrink_k = _663_size
+	} else if sz < _664_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _663_ip, sz)
+		var _666_shrink_k uint64
+		var _ = _666_shrink_k
+		_666_shrink_k = _665_shrink
+		if _665_shrink < _664_size && (_665_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_664_size+uint64(4095))/uint64(4096)) {
+			_666_shrink_k = _664_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_662_ip, _665_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_663_ip, _666_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_662_ip, sz)
-	_this.Fs.SetMeta(txn, _662_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_663_ip, sz)
+	_this.Fs.SetMeta(txn, _663_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _666_ip *dbytes.Bytes
-	var _ = _666_ip
+	var _667_ip *dbytes.Bytes
+	var _ = _667_ip
 	var _out930 *dbytes.Bytes
 	var _ = _out930
 	_out930 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_666_ip = _out930
+	_667_ip = _out930
 	var _out931 uint64
 	var _ = _out931
-	_out931 = punching.Companion_Default___.Punch(_this.Fs, txn, _666_ip, ino, n, lo, max)
+	_out931 = punching.Companion_Default___.Punch(_this.Fs, txn, _667_ip, ino, n, lo, max)
 	m = _out931
-	_this.Fs.SetMeta(txn, _666_ip, ino)
+	_this.Fs.SetMeta(txn, _667_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -268,17 +268,17 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _667_ip *dbytes.Bytes
-	var _ = _667_ip
+	var _668_ip *dbytes.Bytes
+	var _ = _668_ip
 	var _out932 *dbytes.Bytes
 	var _ = _out932
 	_out932 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_667_ip = _out932
+	_668_ip = _out932
 	var _out933 uint64
 	var _ = _out933
 	var _out934 bool
 	var _ = _out934
-	_out933, _out934 = seeking.Companion_Default___.Pass(_this.Fs, txn, _667_ip, ino, n, top, there, max, excl)
+	_out933, _out934 = seeking.Companion_Default___.Pass(_this.Fs, txn, _668_ip, ino, n, top, there, max, excl)
 	m = _out933
 	found = _out934
 	return m, found
@@ -286,52 +286,52 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _668_ip *dbytes.Bytes
-	var _ = _668_ip
+	var _669_ip *dbytes.Bytes
+	var _ = _669_ip
 	var _out935 *dbytes.Bytes
 	var _ = _out935
 	_out935 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_668_ip = _out935
-	var _669_size uint64
-	var _ = _669_size
+	_669_ip = _out935
+	var _670_size uint64
+	var _ = _670_size
 	var _out936 uint64
 	var _ = _out936
-	_out936 = inodeformat.Companion_Default___.GetSize(_668_ip)
-	_669_size = _out936
-	var _670_shrink uint64
-	var _ = _670_shrink
+	_out936 = inodeformat.Companion_Default___.GetSize(_669_ip)
+	_670_size = _out936
+	var _671_shrink uint64
+	var _ = _671_shrink
 	var _out937 uint64
 	var _ = _out937
-	_out937 = inodeformat.Companion_Default___.GetShrink(_668_ip)
-	_670_shrink = _out937
-	if _670_shrink == uint64(0) {
+	_out937 = inodeformat.Companion_Default___.GetShrink(_669_ip)
+	_671_shrink = _out937
+	if _671_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _671_lo uint64
-	var _ = _671_lo
-	_671_lo = (_669_size + uint64(4095)) / uint64(4096)
-	var _672_n uint64
-	var _ = _672_n
-	_672_n = (_670_shrink + uint64(4095)) / uint64(4096)
-	if _672_n < _671_lo {
-		_672_n = _671_lo
+	var _672_lo uint64
+	var _ = _672_lo
+	_672_lo = (_670_size + uint64(4095)) / uint64(4096)
+	var _673_n uint64
+	var _ = _673_n
+	_673_n = (_671_shrink + uint64(4095)) / uint64(4096)
+	if _673_n < _672_lo {
+		_673_n = _672_lo
 	}
-	var _673_m uint64
-	var _ = _673_m
+	var _674_m uint64
+	var _ = _674_m
 	var _out938 uint64
 	var _ = _out938
-	_out938 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _668_ip, ino, _672_n, _671_lo, max)
-	_673_m = _out938
-	var _674_shrink_k uint64
-	var _ = _674_shrink_k
-	_674_shrink_k = uint64(4096) * _673_m
-	if _673_m == _671_lo {
-		_674_shrink_k = uint64(0)
+	_out938 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _669_ip, ino, _673_n, _672_lo, max)
+	_674_m = _out938
+	var _675_shrink_k uint64
+	var _ = _675_shrink_k
+	_675_shrink_k = uint64(4096) * _674_m
+	if _674_m == _672_lo {
+		_675_shrink_k = uint64(0)
 	}
-	done = _674_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_668_ip, _674_shrink_k)
-	_this.Fs.SetMeta(txn, _668_ip, ino)
+	done = _675_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_669_ip, _675_shrink_k)
+	_this.Fs.SetMeta(txn, _669_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -349,94 +349,94 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	if !ok {
 		return ok, ino
 	}
-	var _675_ip *dbytes.Bytes
-	var _ = _675_ip
+	var _676_ip *dbytes.Bytes
+	var _ = _676_ip
 	var _out941 *dbytes.Bytes
 	var _ = _out941
 	_out941 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_675_ip = _out941
-	var _676_size uint64
-	var _ = _676_size
+	_676_ip = _out941
+	var _677_size uint64
+	var _ = _677_size
 	var _out942 uint64
 	var _ = _out942
-	_out942 = inodeformat.Companion_Default___.GetSize(_675_ip)
-	_676_size = _out942
-	var _677_shrink uint64
-	var _ = _677_shrink
+	_out942 = inodeformat.Companion_Default___.GetSize(_676_ip)
+	_677_size = _out942
+	var _678_shrink uint64
+	var _ = _678_shrink
 	var _out943 uint64
 	var _ = _out943
-	_out943 = inodeformat.Companion_Default___.GetShrink(_675_ip)
-	_677_shrink = _out943
-	var _678_gen uint64
-	var _ = _678_gen
+	_out943 = inodeformat.Companion_Default___.GetShrink(_676_ip)
+	_678_shrink = _out943
+	var _679_gen uint64
+	var _ = _679_gen
 	var _out944 uint64
 	var _ = _out944
-	_out944 = inodeformat.Companion_Default___.GetGen(_675_ip)
-	_678_gen = _out944
-	var _679_bare bool
-	var _ = _679_bare
+	_out944 = inodeformat.Companion_Default___.GetGen(_676_ip)
+	_679_gen = _out944
+	var _680_bare bool
+	var _ = _680_bare
 	var _out945 bool
 	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.NoSlots(_675_ip)
-	_679_bare = _out945
-	if _676_size != uint64(0) || _677_shrink != uint64(0) || !_679_bare || _678_gen == uint64(18446744073709551615) {
+	_out945 = inodeformat.Companion_Default___.NoSlots(_676_ip)
+	_680_bare = _out945
+	if _677_size != uint64(0) || _678_shrink != uint64(0) || !_680_bare || _679_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _675_ip, ino, ty, _678_gen+uint64(1))
+	_this.Blank(txn, _676_ip, ino, ty, _679_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _680_ip *dbytes.Bytes
-	var _ = _680_ip
+	var _681_ip *dbytes.Bytes
+	var _ = _681_ip
 	var _out946 *dbytes.Bytes
 	var _ = _out946
 	_out946 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_680_ip = _out946
-	var _681_size uint64
-	var _ = _681_size
+	_681_ip = _out946
+	var _682_size uint64
+	var _ = _682_size
 	var _out947 uint64
 	var _ = _out947
-	_out947 = inodeformat.Companion_Default___.GetSize(_680_ip)
-	_681_size = _out947
-	var _682_shrink uint64
-	var _ = _682_shrink
+	_out947 = inodeformat.Companion_Default___.GetSize(_681_ip)
+	_682_size = _out947
+	var _683_shrink uint64
+	var _ = _683_shrink
 	var _out948 uint64
 	var _ = _out948
-	_out948 = inodeformat.Companion_Default___.GetShrink(_680_ip)
-	_682_shrink = _out948
-	var _683_gen uint64
-	var _ = _683_gen
+	_out948 = inodeformat.Companion_Default___.GetShrink(_681_ip)
+	_683_shrink = _out948
+	var _684_gen uint64
+	var _ = _684_gen
 	var _out949 uint64
 	var _ = _out949
-	_out949 = inodeformat.Companion_Default___.GetGen(_680_ip)
-	_683_gen = _out949
-	var _684_bare bool
-	var _ = _684_bare
+	_out949 = inodeformat.Companion_Default___.GetGen(_681_ip)
+	_684_gen = _out949
+	var _685_bare bool
+	var _ = _685_bare
 	var _out950 bool
 	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.NoSlots(_680_ip)
-	_684_bare = _out950
-	if _681_size != uint64(0) || _682_shrink != uint64(0) || !_684_bare {
+	_out950 = inodeformat.Companion_Default___.NoSlots(_681_ip)
+	_685_bare = _out950
+	if _682_size != uint64(0) || _683_shrink != uint64(0) || !_685_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _680_ip, ino, uint32(0), _683_gen)
+	_this.Blank(txn, _681_ip, ino, uint32(0), _684_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _685_z *dbytes.Bytes
-	var _ = _685_z
+	var _686_z *dbytes.Bytes
+	var _ = _686_z
 	var _out951 *dbytes.Bytes
 	var _ = _out951
 	_out951 = dbytes.NewBytes(uint64(256))
-	_685_z = _out951
-	inodeformat.Companion_Default___.SetTy(_685_z, ty)
-	inodeformat.Companion_Default___.SetGen(_685_z, gen)
-	_this.Fs.SetInode(txn, _685_z, ino, ty != uint32(0))
+	_686_z = _out951
+	inodeformat.Companion_Default___.SetTy(_686_z, ty)
+	inodeformat.Companion_Default___.SetGen(_686_z, gen)
+	_this.Fs.SetInode(txn, _686_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -203,6 +203,7 @@ func (_this *CompanionStruct_Default___) LetGo(t *txnm.Txn, n uint64) {
 	t.Seen = uint64(0)
 	t.From = uint64(0)
 	t.Upto = uint64(0)
+	t.Cut = txnm.Companion_Default___.OK()
 }
 func (_this *CompanionStruct_Default___) Abort(t *txnm.Txn) uint64 {
 	var need uint64 = 0

@@ -133,19 +133,19 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 func (_this *CompanionStruct_Default___) SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _1198_size uint64
-	var _ = _1198_size
+	var _1199_size uint64
+	var _ = _1199_size
 	var _out1739 uint64
 	var _ = _out1739
 	_out1739 = inodeformat.Companion_Default___.GetSize(b)
-	_1198_size = _out1739
-	var _1199_shrink uint64
-	var _ = _1199_shrink
+	_1199_size = _out1739
+	var _1200_shrink uint64
+	var _ = _1200_shrink
 	var _out1740 uint64
 	var _ = _out1740
 	_out1740 = inodeformat.Companion_Default___.GetShrink(b)
-	_1199_shrink = _out1740
-	ok = _1198_size <= Companion_Default___.MAXFILE() && _1199_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
+	_1200_shrink = _out1740
+	ok = _1199_size <= Companion_Default___.MAXFILE() && _1200_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
 	return ok
 }
 func (_this *CompanionStruct_Default___) NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes) *dbytes.Bytes {
@@ -172,10 +172,10 @@ func (_this *CompanionStruct_Default___) OfRecord(r *dbytes.Bytes) (bool, uint64
 	var _ = key
 	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = client
-	var _1200_u uint32
-	var _ = _1200_u
-	_1200_u = r.U32(uint64(0))
-	full = _1200_u == uint32(1)
+	var _1201_u uint32
+	var _ = _1201_u
+	_1201_u = r.U32(uint64(0))
+	full = _1201_u == uint32(1)
 	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
 	var _out1742 *dbytes.Bytes
 	var _ = _out1742

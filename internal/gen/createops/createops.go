@@ -80,8 +80,8 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _914_dots uint32 = 0
-	var _ = _914_dots
+	var _915_dots uint32 = 0
+	var _ = _915_dots
 	var _out1228 uint32
 	var _ = _out1228
 	var _out1229 *dbytes.Bytes
@@ -91,11 +91,11 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	_out1228, _out1229, _out1230 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1228
 	dir = _out1229
-	_914_dots = _out1230
+	_915_dots = _out1230
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _914_dots != uint32(0) {
+	if _915_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -110,13 +110,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _915_x bool
-	var _ = _915_x
+	var _916_x bool
+	var _ = _916_x
 	var _out1232 bool
 	var _ = _out1232
 	_out1232 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_915_x = _out1232
-	if !_915_x {
+	_916_x = _out1232
+	if !_916_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
@@ -136,13 +136,13 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		}
 		return st, dir, found, ino, hint
 	}
-	var _916_w bool
-	var _ = _916_w
+	var _917_w bool
+	var _ = _917_w
 	var _out1236 bool
 	var _ = _out1236
 	_out1236 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_916_w = _out1236
-	if !_916_w {
+	_917_w = _out1236
+	if !_917_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _917_ok bool = false
-	var _ = _917_ok
+	var _918_ok bool = false
+	var _ = _918_ok
 	st = uint32(0)
 	var _out1237 bool
 	var _ = _out1237
 	var _out1238 uint64
 	var _ = _out1238
 	_out1237, _out1238 = d.AllocInode(txn, dino, ty)
-	_917_ok = _out1237
+	_918_ok = _out1237
 	ino = _out1238
-	if !_917_ok {
+	if !_918_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _918_ip *dbytes.Bytes
-	var _ = _918_ip
+	var _919_ip *dbytes.Bytes
+	var _ = _919_ip
 	var _out1239 *dbytes.Bytes
 	var _ = _out1239
 	_out1239 = d.Fs.GetInode(txn, ino, true)
-	_918_ip = _out1239
-	Companion_Default___.FirstAttrs(c, dino, dir, _918_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _918_ip)
+	_919_ip = _out1239
+	Companion_Default___.FirstAttrs(c, dino, dir, _919_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _919_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _919_t *attributeops.Sattr
-	var _ = _919_t
+	var _920_t *attributeops.Sattr
+	var _ = _920_t
 	var _out1240 *attributeops.Sattr
 	var _ = _out1240
 	_out1240 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_919_t = _out1240
+	_920_t = _out1240
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _919_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _920_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,18 +197,18 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _920_ok bool
-	var _ = _920_ok
+	var _921_ok bool
+	var _ = _921_ok
 	var _out1241 bool
 	var _ = _out1241
 	_out1241 = d.InsertAt(txn, dino, name, ino, hint)
-	_920_ok = _out1241
+	_921_ok = _out1241
 	var _out1242 *dbytes.Bytes
 	var _ = _out1242
 	_out1242 = dbytes.NewBytes(uint64(0))
 	node = _out1242
 	after = node
-	if !_920_ok {
+	if !_921_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
@@ -246,10 +246,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _921_found bool = false
-	var _ = _921_found
-	var _922_hint uint64 = 0
-	var _ = _922_hint
+	var _922_found bool = false
+	var _ = _922_found
+	var _923_hint uint64 = 0
+	var _ = _923_hint
 	var _out1246 uint32
 	var _ = _out1246
 	var _out1247 *dbytes.Bytes
@@ -268,15 +268,15 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	}(), a, how != Companion_Default___.GUARDED())
 	st = _out1246
 	before = _out1247
-	_921_found = _out1248
+	_922_found = _out1248
 	ino = _out1249
-	_922_hint = _out1250
+	_923_hint = _out1250
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _921_found {
-		var _923_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _923_p
+	if _922_found {
+		var _924_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _924_p
 		var _out1251 uint32
 		var _ = _out1251
 		var _out1252 *dbytes.Bytes
@@ -285,10 +285,10 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 		var _ = _out1253
 		_out1251, _out1252, _out1253 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
 		st = _out1251
-		_923_p = _out1252
+		_924_p = _out1252
 		later = _out1253
 		if st == uint32(0) {
-			node, after = _923_p, before
+			node, after = _924_p, before
 		}
 		return st, ino, node, before, after, later
 	}
@@ -300,7 +300,7 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1256
 	var _out1257 *dbytes.Bytes
 	var _ = _out1257
-	_out1254, _out1255, _out1256, _out1257 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _922_hint, a, how, verf, s, ns)
+	_out1254, _out1255, _out1256, _out1257 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _923_hint, a, how, verf, s, ns)
 	st = _out1254
 	ino = _out1255
 	node = _out1256
@@ -312,9 +312,9 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _924_mode uint32
-	var _ = _924_mode
-	_924_mode = func() uint32 {
+	var _925_mode uint32
+	var _ = _925_mode
+	_925_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -324,31 +324,31 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = _out1258
 	var _out1259 uint64
 	var _ = _out1259
-	_out1258, _out1259 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _924_mode, s, ns)
+	_out1258, _out1259 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _925_mode, s, ns)
 	st = _out1258
 	ino = _out1259
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _925_ip *dbytes.Bytes
-		var _ = _925_ip
+		var _926_ip *dbytes.Bytes
+		var _ = _926_ip
 		var _out1260 *dbytes.Bytes
 		var _ = _out1260
 		_out1260 = d.Fs.GetInode(txn, ino, true)
-		_925_ip = _out1260
-		inodeformat.Companion_Default___.SetVerf(_925_ip, verf)
-		d.PutInode(txn, ino, _925_ip)
+		_926_ip = _out1260
+		inodeformat.Companion_Default___.SetVerf(_926_ip, verf)
+		d.PutInode(txn, ino, _926_ip)
 	} else if a.HasSize {
-		var _926_later bool = false
-		var _ = _926_later
+		var _927_later bool = false
+		var _ = _927_later
 		var _out1261 uint32
 		var _ = _out1261
 		var _out1262 bool
 		var _ = _out1262
 		_out1261, _out1262 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
 		st = _out1261
-		_926_later = _out1262
+		_927_later = _out1262
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,9 +365,9 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _927_mode uint32
-	var _ = _927_mode
-	_927_mode = func() uint32 {
+	var _928_mode uint32
+	var _ = _928_mode
+	_928_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
@@ -416,24 +416,24 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _928_ty uint32
-	var _ = _928_ty
+	var _929_ty uint32
+	var _ = _929_ty
 	var _out1270 uint32
 	var _ = _out1270
 	_out1270 = inodeformat.Companion_Default___.GetTy(node)
-	_928_ty = _out1270
-	if _928_ty != permissions.Companion_Default___.REG() {
+	_929_ty = _out1270
+	if _929_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _929_v uint64
-		var _ = _929_v
+		var _930_v uint64
+		var _ = _930_v
 		var _out1271 uint64
 		var _ = _out1271
 		_out1271 = inodeformat.Companion_Default___.GetVerf(node)
-		_929_v = _out1271
-		if _929_v != verf || _929_v == uint64(0) {
+		_930_v = _out1271
+		if _930_v != verf || _930_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,13 +441,13 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _930_may bool
-	var _ = _930_may
+	var _931_may bool
+	var _ = _931_may
 	var _out1272 bool
 	var _ = _out1272
 	_out1272 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_930_may = _out1272
-	if !_930_may {
+	_931_may = _out1272
+	if !_931_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
@@ -465,27 +465,27 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var _ = _out1275
 	_out1275 = d.Fs.GetInode(txn, ino, true)
 	node = _out1275
-	var _931_ts uint64
-	var _ = _931_ts
-	var _932_tns uint32
-	var _ = _932_tns
+	var _932_ts uint64
+	var _ = _932_ts
+	var _933_tns uint32
+	var _ = _933_tns
 	var _out1276 uint64
 	var _ = _out1276
 	var _out1277 uint32
 	var _ = _out1277
 	_out1276, _out1277 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_931_ts = _out1276
-	_932_tns = _out1277
-	inodeformat.Companion_Default___.SetMtime(node, _931_ts, _932_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _931_ts, _932_tns)
+	_932_ts = _out1276
+	_933_tns = _out1277
+	inodeformat.Companion_Default___.SetMtime(node, _932_ts, _933_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _932_ts, _933_tns)
 	if c.Uid != uint32(0) {
-		var _933_mode uint32
-		var _ = _933_mode
+		var _934_mode uint32
+		var _ = _934_mode
 		var _out1278 uint32
 		var _ = _out1278
 		_out1278 = inodeformat.Companion_Default___.GetMode(node)
-		_933_mode = _out1278
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_933_mode))
+		_934_mode = _out1278
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_934_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,19 +502,19 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _934_t *attributeops.Sattr
-	var _ = _934_t
+	var _935_t *attributeops.Sattr
+	var _ = _935_t
 	var _out1279 *attributeops.Sattr
 	var _ = _out1279
 	_out1279 = attributeops.Companion_Default___.Without(a, false, false)
-	_934_t = _out1279
+	_935_t = _out1279
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _935_found bool = false
-	var _ = _935_found
-	var _936_x uint64 = 0
-	var _ = _936_x
-	var _937_hint uint64 = 0
-	var _ = _937_hint
+	var _936_found bool = false
+	var _ = _936_found
+	var _937_x uint64 = 0
+	var _ = _937_x
+	var _938_hint uint64 = 0
+	var _ = _938_hint
 	var _out1280 uint32
 	var _ = _out1280
 	var _out1281 *dbytes.Bytes
@@ -525,12 +525,12 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1283
 	var _out1284 uint64
 	var _ = _out1284
-	_out1280, _out1281, _out1282, _out1283, _out1284 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _934_t, false)
+	_out1280, _out1281, _out1282, _out1283, _out1284 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _935_t, false)
 	st = _out1280
 	before = _out1281
-	_935_found = _out1282
-	_936_x = _out1283
-	_937_hint = _out1284
+	_936_found = _out1282
+	_937_x = _out1283
+	_938_hint = _out1284
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -542,7 +542,7 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1287
 	var _out1288 *dbytes.Bytes
 	var _ = _out1288
-	_out1285, _out1286, _out1287, _out1288 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _937_hint, _934_t, s, ns)
+	_out1285, _out1286, _out1287, _out1288 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _938_hint, _935_t, s, ns)
 	st = _out1285
 	ino = _out1286
 	node = _out1287
@@ -560,30 +560,30 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _938_t *attributeops.Sattr
-	var _ = _938_t
+	var _939_t *attributeops.Sattr
+	var _ = _939_t
 	var _out1289 *attributeops.Sattr
 	var _ = _out1289
 	_out1289 = attributeops.Companion_Default___.Without(a, true, false)
-	_938_t = _out1289
+	_939_t = _out1289
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _939_found bool = false
-	var _ = _939_found
-	var _940_x uint64 = 0
-	var _ = _940_x
-	var _941_hint uint64 = 0
-	var _ = _941_hint
-	var _942_len uint64
-	var _ = _942_len
-	_942_len = target.Len()
-	var _943_bad uint32
-	var _ = _943_bad
-	_943_bad = func() uint32 {
-		if _942_len == uint64(0) {
+	var _940_found bool = false
+	var _ = _940_found
+	var _941_x uint64 = 0
+	var _ = _941_x
+	var _942_hint uint64 = 0
+	var _ = _942_hint
+	var _943_len uint64
+	var _ = _943_len
+	_943_len = target.Len()
+	var _944_bad uint32
+	var _ = _944_bad
+	_944_bad = func() uint32 {
+		if _943_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _942_len > uint64(4095) {
+			if _943_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
@@ -599,12 +599,12 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1293
 	var _out1294 uint64
 	var _ = _out1294
-	_out1290, _out1291, _out1292, _out1293, _out1294 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _943_bad, _938_t, false)
+	_out1290, _out1291, _out1292, _out1293, _out1294 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _944_bad, _939_t, false)
 	st = _out1290
 	before = _out1291
-	_939_found = _out1292
-	_940_x = _out1293
-	_941_hint = _out1294
+	_940_found = _out1292
+	_941_x = _out1293
+	_942_hint = _out1294
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -616,7 +616,7 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = _out1297
 	var _out1298 *dbytes.Bytes
 	var _ = _out1298
-	_out1295, _out1296, _out1297, _out1298 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _941_hint, _938_t, target, s, ns)
+	_out1295, _out1296, _out1297, _out1298 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _942_hint, _939_t, target, s, ns)
 	st = _out1295
 	ino = _out1296
 	node = _out1297
@@ -634,30 +634,30 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _944_t *attributeops.Sattr
-	var _ = _944_t
+	var _945_t *attributeops.Sattr
+	var _ = _945_t
 	var _out1299 *attributeops.Sattr
 	var _ = _out1299
 	_out1299 = attributeops.Companion_Default___.Without(a, false, false)
-	_944_t = _out1299
+	_945_t = _out1299
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _945_found bool = false
-	var _ = _945_found
-	var _946_x uint64 = 0
-	var _ = _946_x
-	var _947_hint uint64 = 0
-	var _ = _947_hint
-	var _948_dev bool
-	var _ = _948_dev
-	_948_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _949_bad uint32
-	var _ = _949_bad
-	_949_bad = func() uint32 {
-		if !_948_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _946_found bool = false
+	var _ = _946_found
+	var _947_x uint64 = 0
+	var _ = _947_x
+	var _948_hint uint64 = 0
+	var _ = _948_hint
+	var _949_dev bool
+	var _ = _949_dev
+	_949_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _950_bad uint32
+	var _ = _950_bad
+	_950_bad = func() uint32 {
+		if !_949_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _948_dev && c.Uid != uint32(0) {
+			if _949_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
@@ -673,12 +673,12 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1303
 	var _out1304 uint64
 	var _ = _out1304
-	_out1300, _out1301, _out1302, _out1303, _out1304 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _949_bad, _944_t, false)
+	_out1300, _out1301, _out1302, _out1303, _out1304 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _950_bad, _945_t, false)
 	st = _out1300
 	before = _out1301
-	_945_found = _out1302
-	_946_x = _out1303
-	_947_hint = _out1304
+	_946_found = _out1302
+	_947_x = _out1303
+	_948_hint = _out1304
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
@@ -690,7 +690,7 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1307
 	var _out1308 *dbytes.Bytes
 	var _ = _out1308
-	_out1305, _out1306, _out1307, _out1308 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _947_hint, _944_t, ty, maj, min, s, ns)
+	_out1305, _out1306, _out1307, _out1308 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _948_hint, _945_t, ty, maj, min, s, ns)
 	st = _out1305
 	ino = _out1306
 	node = _out1307
@@ -752,16 +752,16 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _950_len uint64
-	var _ = _950_len
-	_950_len = target.Len()
-	var _951_ok bool
-	var _ = _951_ok
+	var _951_len uint64
+	var _ = _951_len
+	_951_len = target.Len()
+	var _952_ok bool
+	var _ = _952_ok
 	var _out1316 bool
 	var _ = _out1316
-	_out1316 = d.Write(txn, ino, uint64(0), target, uint64(0), _950_len)
-	_951_ok = _out1316
-	if !_951_ok {
+	_out1316 = d.Write(txn, ino, uint64(0), target, uint64(0), _951_len)
+	_952_ok = _out1316
+	if !_952_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
@@ -801,14 +801,14 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _952_ip *dbytes.Bytes
-		var _ = _952_ip
+		var _953_ip *dbytes.Bytes
+		var _ = _953_ip
 		var _out1322 *dbytes.Bytes
 		var _ = _out1322
 		_out1322 = d.Fs.GetInode(txn, ino, true)
-		_952_ip = _out1322
-		inodeformat.Companion_Default___.SetRdev(_952_ip, maj, min)
-		d.PutInode(txn, ino, _952_ip)
+		_953_ip = _out1322
+		inodeformat.Companion_Default___.SetRdev(_953_ip, maj, min)
+		d.PutInode(txn, ino, _953_ip)
 	}
 	var _out1323 uint32
 	var _ = _out1323

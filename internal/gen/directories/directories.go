@@ -91,61 +91,61 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _697_ip *dbytes.Bytes
-	var _ = _697_ip
-	var _698_nb uint64
-	var _ = _698_nb
+	var _698_ip *dbytes.Bytes
+	var _ = _698_ip
+	var _699_nb uint64
+	var _ = _699_nb
 	var _out957 *dbytes.Bytes
 	var _ = _out957
 	var _out958 uint64
 	var _ = _out958
 	_out957, _out958 = _this.Open(txn, d, excl)
-	_697_ip = _out957
-	_698_nb = _out958
-	var _699_h uint64
-	var _ = _699_h
-	_699_h = dbytes.NameHash(name)
-	var _700_key uint64
-	var _ = _700_key
+	_698_ip = _out957
+	_699_nb = _out958
+	var _700_h uint64
+	var _ = _700_h
+	_700_h = dbytes.NameHash(name)
+	var _701_key uint64
+	var _ = _701_key
 	var _out959 uint64
 	var _ = _out959
-	_out959 = dirlayout.Companion_Default___.KeyFor(name, _699_h)
-	_700_key = _out959
-	var _701_kind uint64
-	var _ = _701_kind
-	_701_kind = uint64(0)
-	var _702_l uint64
-	var _ = _702_l
-	_702_l = name.Len()
-	if _702_l > uint64(56) {
-		_701_kind = uint64(1)
+	_out959 = dirlayout.Companion_Default___.KeyFor(name, _700_h)
+	_701_key = _out959
+	var _702_kind uint64
+	var _ = _702_kind
+	_702_kind = uint64(0)
+	var _703_l uint64
+	var _ = _703_l
+	_703_l = name.Len()
+	if _703_l > uint64(56) {
+		_702_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _703_n uint64
-	var _ = _703_n
-	_703_n = uint64(9)
-	for _703_n > uint64(0) {
-		_703_n = _703_n - uint64(1)
-		var _704_blk uint64
-		var _ = _704_blk
+	var _704_n uint64
+	var _ = _704_n
+	_704_n = uint64(9)
+	for _704_n > uint64(0) {
+		_704_n = _704_n - uint64(1)
+		var _705_blk uint64
+		var _ = _705_blk
 		var _out960 uint64
 		var _ = _out960
-		_out960 = dirlayout.Companion_Default___.BucketBlock(_699_h, _703_n, _701_kind)
-		_704_blk = _out960
-		var _705_fr uint64
-		var _ = _705_fr
-		_705_fr = uint64(0)
-		if _704_blk < _698_nb {
-			var _706_b *dbytes.Blk
-			var _ = _706_b
+		_out960 = dirlayout.Companion_Default___.BucketBlock(_700_h, _704_n, _702_kind)
+		_705_blk = _out960
+		var _706_fr uint64
+		var _ = _706_fr
+		_706_fr = uint64(0)
+		if _705_blk < _699_nb {
+			var _707_b *dbytes.Blk
+			var _ = _707_b
 			var _out961 *dbytes.Blk
 			var _ = _out961
-			_out961 = _this.Fs.ReadBlockOf(txn, _697_ip, d, _704_blk, excl)
-			_706_b = _out961
-			var _707_i uint64 = 0
-			var _ = _707_i
-			var _708_w uint64 = 0
-			var _ = _708_w
+			_out961 = _this.Fs.ReadBlockOf(txn, _698_ip, d, _705_blk, excl)
+			_707_b = _out961
+			var _708_i uint64 = 0
+			var _ = _708_i
+			var _709_w uint64 = 0
+			var _ = _709_w
 			var _out962 bool
 			var _ = _out962
 			var _out963 uint64
@@ -154,18 +154,18 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 			var _ = _out964
 			var _out965 uint64
 			var _ = _out965
-			_out962, _out963, _out964, _out965 = dirlayout.Companion_Default___.Search(_706_b, _704_blk, name, _700_key)
+			_out962, _out963, _out964, _out965 = dirlayout.Companion_Default___.Search(_707_b, _705_blk, name, _701_key)
 			found = _out962
-			_707_i = _out963
-			_708_w = _out964
-			_705_fr = _out965
+			_708_i = _out963
+			_709_w = _out964
+			_706_fr = _out965
 			if found {
-				ino, cell = _708_w%uint64(281474976710656), uint64(64)*_704_blk+_707_i
+				ino, cell = _709_w%uint64(281474976710656), uint64(64)*_705_blk+_708_i
 				return found, ino, cell, lev
 			}
 		}
-		if _705_fr < uint64(64) {
-			lev = _703_n
+		if _706_fr < uint64(64) {
+			lev = _704_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,10 +175,10 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _709_cell uint64 = 0
-	var _ = _709_cell
-	var _710_lev uint64 = 0
-	var _ = _710_lev
+	var _710_cell uint64 = 0
+	var _ = _710_cell
+	var _711_lev uint64 = 0
+	var _ = _711_lev
 	var _out966 bool
 	var _ = _out966
 	var _out967 uint64
@@ -190,8 +190,8 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	_out966, _out967, _out968, _out969 = _this.Find(txn, d, name, excl)
 	found = _out966
 	ino = _out967
-	_709_cell = _out968
-	_710_lev = _out969
+	_710_cell = _out968
+	_711_lev = _out969
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,8 +201,8 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _711_cell uint64 = 0
-	var _ = _711_cell
+	var _712_cell uint64 = 0
+	var _ = _712_cell
 	var _out970 bool
 	var _ = _out970
 	var _out971 uint64
@@ -214,48 +214,48 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	_out970, _out971, _out972, _out973 = _this.Find(txn, d, name, excl)
 	found = _out970
 	ino = _out971
-	_711_cell = _out972
+	_712_cell = _out972
 	hint = _out973
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _712_ip *dbytes.Bytes
-	var _ = _712_ip
+	var _713_ip *dbytes.Bytes
+	var _ = _713_ip
 	var _out974 *dbytes.Bytes
 	var _ = _out974
 	_out974 = _this.Fs.GetInode(txn, d, true)
-	_712_ip = _out974
-	var _713_n uint64
-	var _ = _713_n
+	_713_ip = _out974
+	var _714_n uint64
+	var _ = _714_n
 	var _out975 uint64
 	var _ = _out975
-	_out975 = inodeformat.Companion_Default___.GetNent(_712_ip)
-	_713_n = _out975
-	if !down && _713_n == uint64(18446744073709551615) {
+	_out975 = inodeformat.Companion_Default___.GetNent(_713_ip)
+	_714_n = _out975
+	if !down && _714_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_713_n = _713_n - uint64(1)
+		_714_n = _714_n - uint64(1)
 	} else {
-		_713_n = _713_n + uint64(1)
+		_714_n = _714_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_712_ip, _713_n)
-	_this.Fs.PutInode(txn, d, _712_ip)
+	inodeformat.Companion_Default___.SetNent(_713_ip, _714_n)
+	_this.Fs.PutInode(txn, d, _713_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _714_len uint64
-	var _ = _714_len
-	_714_len = s.Len()
+	var _715_len uint64
+	var _ = _715_len
+	_715_len = s.Len()
 	var _out976 bool
 	var _ = _out976
-	_out976 = _this.Fs.Write(txn, d, off, s, uint64(0), _714_len)
+	_out976 = _this.Fs.Write(txn, d, off, s, uint64(0), _715_len)
 	ok = _out976
 	if !ok {
 		return ok
@@ -283,41 +283,41 @@ func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _715_h uint64
-	var _ = _715_h
-	_715_h = dbytes.NameHash(name)
-	var _716_key uint64
-	var _ = _716_key
+	var _716_h uint64
+	var _ = _716_h
+	_716_h = dbytes.NameHash(name)
+	var _717_key uint64
+	var _ = _717_key
 	var _out979 uint64
 	var _ = _out979
-	_out979 = dirlayout.Companion_Default___.KeyFor(name, _715_h)
-	_716_key = _out979
-	var _717_cell uint64 = 0
-	var _ = _717_cell
-	var _718_size uint64 = 0
-	var _ = _718_size
+	_out979 = dirlayout.Companion_Default___.KeyFor(name, _716_h)
+	_717_key = _out979
+	var _718_cell uint64 = 0
+	var _ = _718_cell
+	var _719_size uint64 = 0
+	var _ = _719_size
 	var _out980 bool
 	var _ = _out980
 	var _out981 uint64
 	var _ = _out981
 	var _out982 uint64
 	var _ = _out982
-	_out980, _out981, _out982 = _this.Room(txn, d, name, _715_h, hint)
+	_out980, _out981, _out982 = _this.Room(txn, d, name, _716_h, hint)
 	ok = _out980
-	_717_cell = _out981
-	_718_size = _out982
+	_718_cell = _out981
+	_719_size = _out982
 	if !ok {
 		return ok
 	}
-	var _719_s *dbytes.Bytes
-	var _ = _719_s
+	var _720_s *dbytes.Bytes
+	var _ = _720_s
 	var _out983 *dbytes.Bytes
 	var _ = _out983
-	_out983 = dirlayout.Companion_Default___.MakeSlot(_718_size, ino, name, _716_key)
-	_719_s = _out983
+	_out983 = dirlayout.Companion_Default___.MakeSlot(_719_size, ino, name, _717_key)
+	_720_s = _out983
 	var _out984 bool
 	var _ = _out984
-	_out984 = _this.Store(txn, d, uint64(64)*_717_cell, _719_s, true, false)
+	_out984 = _this.Store(txn, d, uint64(64)*_718_cell, _720_s, true, false)
 	ok = _out984
 	return ok
 }
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _720_ip *dbytes.Bytes
-	var _ = _720_ip
-	var _721_nb uint64
-	var _ = _721_nb
+	var _721_ip *dbytes.Bytes
+	var _ = _721_ip
+	var _722_nb uint64
+	var _ = _722_nb
 	var _out985 *dbytes.Bytes
 	var _ = _out985
 	var _out986 uint64
 	var _ = _out986
 	_out985, _out986 = _this.Open(txn, d, true)
-	_720_ip = _out985
-	_721_nb = _out986
-	var _722_l uint64
-	var _ = _722_l
-	_722_l = name.Len()
-	var _723_kind uint64
-	var _ = _723_kind
-	_723_kind = uint64(0)
+	_721_ip = _out985
+	_722_nb = _out986
+	var _723_l uint64
+	var _ = _723_l
+	_723_l = name.Len()
+	var _724_kind uint64
+	var _ = _724_kind
+	_724_kind = uint64(0)
 	size = uint64(64)
-	if _722_l > uint64(56) {
-		_723_kind, size = uint64(1), uint64(512)
+	if _723_l > uint64(56) {
+		_724_kind, size = uint64(1), uint64(512)
 	}
-	var _724_n uint64
-	var _ = _724_n
-	_724_n = from
-	for _724_n < uint64(9) {
-		var _725_blk uint64
-		var _ = _725_blk
+	var _725_n uint64
+	var _ = _725_n
+	_725_n = from
+	for _725_n < uint64(9) {
+		var _726_blk uint64
+		var _ = _726_blk
 		var _out987 uint64
 		var _ = _out987
-		_out987 = dirlayout.Companion_Default___.BucketBlock(h, _724_n, _723_kind)
-		_725_blk = _out987
-		if _725_blk >= _721_nb {
-			ok, cell, size = true, uint64(64)*_725_blk, uint64(4096)
+		_out987 = dirlayout.Companion_Default___.BucketBlock(h, _725_n, _724_kind)
+		_726_blk = _out987
+		if _726_blk >= _722_nb {
+			ok, cell, size = true, uint64(64)*_726_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _726_b *dbytes.Blk
-		var _ = _726_b
+		var _727_b *dbytes.Blk
+		var _ = _727_b
 		var _out988 *dbytes.Blk
 		var _ = _out988
-		_out988 = _this.Fs.ReadBlockOf(txn, _720_ip, d, _725_blk, true)
-		_726_b = _out988
-		var _727_i uint64
-		var _ = _727_i
+		_out988 = _this.Fs.ReadBlockOf(txn, _721_ip, d, _726_blk, true)
+		_727_b = _out988
+		var _728_i uint64
+		var _ = _728_i
 		var _out989 uint64
 		var _ = _out989
-		_out989 = dirlayout.Companion_Default___.SearchFree(_726_b, _725_blk)
-		_727_i = _out989
-		if _727_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_725_blk+_727_i, size
+		_out989 = dirlayout.Companion_Default___.SearchFree(_727_b, _726_blk)
+		_728_i = _out989
+		if _728_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_726_blk+_728_i, size
 			return ok, cell, size
 		}
-		_724_n = _724_n + uint64(1)
+		_725_n = _725_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,14 +387,14 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _728_found bool
-	var _ = _728_found
-	var _729_ino0 uint64
-	var _ = _729_ino0
-	var _730_cell uint64
-	var _ = _730_cell
-	var _731_lev uint64
-	var _ = _731_lev
+	var _729_found bool
+	var _ = _729_found
+	var _730_ino0 uint64
+	var _ = _730_ino0
+	var _731_cell uint64
+	var _ = _731_cell
+	var _732_lev uint64
+	var _ = _732_lev
 	var _out990 bool
 	var _ = _out990
 	var _out991 uint64
@@ -404,48 +404,48 @@ func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uin
 	var _out993 uint64
 	var _ = _out993
 	_out990, _out991, _out992, _out993 = _this.Find(txn, d, name, true)
-	_728_found = _out990
-	_729_ino0 = _out991
-	_730_cell = _out992
-	_731_lev = _out993
-	var _732_h uint64
-	var _ = _732_h
-	_732_h = dbytes.NameHash(name)
-	var _733_key uint64
-	var _ = _733_key
+	_729_found = _out990
+	_730_ino0 = _out991
+	_731_cell = _out992
+	_732_lev = _out993
+	var _733_h uint64
+	var _ = _733_h
+	_733_h = dbytes.NameHash(name)
+	var _734_key uint64
+	var _ = _734_key
 	var _out994 uint64
 	var _ = _out994
-	_out994 = dirlayout.Companion_Default___.KeyFor(name, _732_h)
-	_733_key = _out994
-	var _734_size uint64
-	var _ = _734_size
-	_734_size = uint64(64)
-	if _730_cell/uint64(64)%uint64(2) == uint64(1) {
-		_734_size = uint64(512)
+	_out994 = dirlayout.Companion_Default___.KeyFor(name, _733_h)
+	_734_key = _out994
+	var _735_size uint64
+	var _ = _735_size
+	_735_size = uint64(64)
+	if _731_cell/uint64(64)%uint64(2) == uint64(1) {
+		_735_size = uint64(512)
 	}
-	var _735_s *dbytes.Bytes
-	var _ = _735_s
+	var _736_s *dbytes.Bytes
+	var _ = _736_s
 	var _out995 *dbytes.Bytes
 	var _ = _out995
-	_out995 = dirlayout.Companion_Default___.MakeSlot(_734_size, ino, name, _733_key)
-	_735_s = _out995
+	_out995 = dirlayout.Companion_Default___.MakeSlot(_735_size, ino, name, _734_key)
+	_736_s = _out995
 	var _out996 bool
 	var _ = _out996
-	_out996 = _this.Store(txn, d, uint64(64)*_730_cell, _735_s, false, false)
+	_out996 = _this.Store(txn, d, uint64(64)*_731_cell, _736_s, false, false)
 	ok = _out996
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _736_found bool
-	var _ = _736_found
-	var _737_ino0 uint64
-	var _ = _737_ino0
-	var _738_cell uint64
-	var _ = _738_cell
-	var _739_lev uint64
-	var _ = _739_lev
+	var _737_found bool
+	var _ = _737_found
+	var _738_ino0 uint64
+	var _ = _738_ino0
+	var _739_cell uint64
+	var _ = _739_cell
+	var _740_lev uint64
+	var _ = _740_lev
 	var _out997 bool
 	var _ = _out997
 	var _out998 uint64
@@ -455,139 +455,139 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _out1000 uint64
 	var _ = _out1000
 	_out997, _out998, _out999, _out1000 = _this.Find(txn, d, name, true)
-	_736_found = _out997
-	_737_ino0 = _out998
-	_738_cell = _out999
-	_739_lev = _out1000
-	var _740_size uint64
-	var _ = _740_size
-	_740_size = uint64(64)
-	if _738_cell/uint64(64)%uint64(2) == uint64(1) {
-		_740_size = uint64(512)
+	_737_found = _out997
+	_738_ino0 = _out998
+	_739_cell = _out999
+	_740_lev = _out1000
+	var _741_size uint64
+	var _ = _741_size
+	_741_size = uint64(64)
+	if _739_cell/uint64(64)%uint64(2) == uint64(1) {
+		_741_size = uint64(512)
 	}
-	var _741_s *dbytes.Bytes
-	var _ = _741_s
+	var _742_s *dbytes.Bytes
+	var _ = _742_s
 	var _out1001 *dbytes.Bytes
 	var _ = _out1001
-	_out1001 = dbytes.NewBytes(_740_size)
-	_741_s = _out1001
+	_out1001 = dbytes.NewBytes(_741_size)
+	_742_s = _out1001
 	var _out1002 bool
 	var _ = _out1002
-	_out1002 = _this.Store(txn, d, uint64(64)*_738_cell, _741_s, true, true)
+	_out1002 = _this.Store(txn, d, uint64(64)*_739_cell, _742_s, true, true)
 	ok = _out1002
-	_this.GiveBack(txn, d, _738_cell/uint64(64))
+	_this.GiveBack(txn, d, _739_cell/uint64(64))
 	return ok
 }
 func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
 	if blk < Companion_Default___.FirstLevels() {
 		return
 	}
-	var _742_ip *dbytes.Bytes
-	var _ = _742_ip
-	var _743_nb uint64
-	var _ = _743_nb
+	var _743_ip *dbytes.Bytes
+	var _ = _743_ip
+	var _744_nb uint64
+	var _ = _744_nb
 	var _out1003 *dbytes.Bytes
 	var _ = _out1003
 	var _out1004 uint64
 	var _ = _out1004
 	_out1003, _out1004 = _this.Open(txn, d, true)
-	_742_ip = _out1003
-	_743_nb = _out1004
-	if blk >= _743_nb {
+	_743_ip = _out1003
+	_744_nb = _out1004
+	if blk >= _744_nb {
 		return
 	}
-	var _744_b *dbytes.Blk
-	var _ = _744_b
+	var _745_b *dbytes.Blk
+	var _ = _745_b
 	var _out1005 *dbytes.Blk
 	var _ = _out1005
-	_out1005 = _this.Fs.ReadBlockOf(txn, _742_ip, d, blk, true)
-	_744_b = _out1005
-	var _745_zero bool
-	var _ = _745_zero
+	_out1005 = _this.Fs.ReadBlockOf(txn, _743_ip, d, blk, true)
+	_745_b = _out1005
+	var _746_zero bool
+	var _ = _746_zero
 	var _out1006 bool
 	var _ = _out1006
-	_out1006 = Companion_Default___.IsZero(_744_b)
-	_745_zero = _out1006
-	if !_745_zero {
+	_out1006 = Companion_Default___.IsZero(_745_b)
+	_746_zero = _out1006
+	if !_746_zero {
 		return
 	}
-	var _746_m uint64
-	var _ = _746_m
+	var _747_m uint64
+	var _ = _747_m
 	var _out1007 uint64
 	var _ = _out1007
 	_out1007 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
-	_746_m = _out1007
+	_747_m = _out1007
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _747_ip *dbytes.Bytes
-	var _ = _747_ip
+	var _748_ip *dbytes.Bytes
+	var _ = _748_ip
 	var _out1008 *dbytes.Bytes
 	var _ = _out1008
 	_out1008 = _this.Fs.GetInode(txn, d, false)
-	_747_ip = _out1008
-	var _748_n uint64
-	var _ = _748_n
+	_748_ip = _out1008
+	var _749_n uint64
+	var _ = _749_n
 	var _out1009 uint64
 	var _ = _out1009
-	_out1009 = inodeformat.Companion_Default___.GetNent(_747_ip)
-	_748_n = _out1009
-	e = _748_n == uint64(0)
+	_out1009 = inodeformat.Companion_Default___.GetNent(_748_ip)
+	_749_n = _out1009
+	e = _749_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _749_ip *dbytes.Bytes
-	var _ = _749_ip
-	var _750_nb uint64
-	var _ = _750_nb
+	var _750_ip *dbytes.Bytes
+	var _ = _750_ip
+	var _751_nb uint64
+	var _ = _751_nb
 	var _out1010 *dbytes.Bytes
 	var _ = _out1010
 	var _out1011 uint64
 	var _ = _out1011
 	_out1010, _out1011 = _this.Open(txn, d, false)
-	_749_ip = _out1010
-	_750_nb = _out1011
-	var _751_c uint64
-	var _ = _751_c
-	_751_c = uint64(0)
+	_750_ip = _out1010
+	_751_nb = _out1011
+	var _752_c uint64
+	var _ = _752_c
+	_752_c = uint64(0)
 	if cookie >= uint64(3) {
-		_751_c = cookie - uint64(2)
+		_752_c = cookie - uint64(2)
 	}
-	var _752_blk uint64
-	var _ = _752_blk
-	var _753_i uint64
-	var _ = _753_i
-	_752_blk, _753_i = _751_c/uint64(64), _751_c%uint64(64)
-	for _752_blk < _750_nb {
-		var _754_next uint64
-		var _ = _754_next
+	var _753_blk uint64
+	var _ = _753_blk
+	var _754_i uint64
+	var _ = _754_i
+	_753_blk, _754_i = _752_c/uint64(64), _752_c%uint64(64)
+	for _753_blk < _751_nb {
+		var _755_next uint64
+		var _ = _755_next
 		var _out1012 uint64
 		var _ = _out1012
-		_out1012 = _this.SkipHoles(txn, _749_ip, d, _752_blk, _750_nb)
-		_754_next = _out1012
-		if _754_next != _752_blk {
-			_752_blk, _753_i = _754_next, uint64(0)
+		_out1012 = _this.SkipHoles(txn, _750_ip, d, _753_blk, _751_nb)
+		_755_next = _out1012
+		if _755_next != _753_blk {
+			_753_blk, _754_i = _755_next, uint64(0)
 		} else {
-			var _755_b *dbytes.Blk
-			var _ = _755_b
+			var _756_b *dbytes.Blk
+			var _ = _756_b
 			var _out1013 *dbytes.Blk
 			var _ = _out1013
-			_out1013 = _this.Fs.ReadBlockOf(txn, _749_ip, d, _752_blk, false)
-			_755_b = _out1013
-			var _756_fits bool = false
-			var _ = _756_fits
+			_out1013 = _this.Fs.ReadBlockOf(txn, _750_ip, d, _753_blk, false)
+			_756_b = _out1013
+			var _757_fits bool = false
+			var _ = _757_fits
 			var _out1014 bool
 			var _ = _out1014
-			_out1014 = dirpages.Companion_Default___.ListBlock(_755_b, _752_blk, _753_i, out)
-			_756_fits = _out1014
-			if !_756_fits {
+			_out1014 = dirpages.Companion_Default___.ListBlock(_756_b, _753_blk, _754_i, out)
+			_757_fits = _out1014
+			if !_757_fits {
 				eof = false
 				return eof
 			}
-			_752_blk, _753_i = _752_blk+uint64(1), uint64(0)
+			_753_blk, _754_i = _753_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -597,29 +597,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _757_k uint64
-	var _ = _757_k
-	_757_k = positions.Companion_Default___.FlatK(n)
-	if _757_k < uint64(12) {
+	var _758_k uint64
+	var _ = _758_k
+	_758_k = positions.Companion_Default___.FlatK(n)
+	if _758_k < uint64(12) {
 		return m
 	}
-	var _758_pb *dbytes.Blk
-	var _ = _758_pb
+	var _759_pb *dbytes.Blk
+	var _ = _759_pb
 	var _out1015 *dbytes.Blk
 	var _ = _out1015
-	_out1015 = _this.Fs.Fs.ReadParent(txn, ip, _757_k, positions.Companion_Default___.MaxLev(_757_k), positions.Companion_Default___.FlatJ(n), false)
-	_758_pb = _out1015
-	var _759_i uint64
-	var _ = _759_i
-	_759_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _759_i < uint64(512) {
-		var _760_bn uint64
-		var _ = _760_bn
-		_760_bn = _758_pb.U64(uint64(8) * _759_i)
-		if _760_bn != uint64(0) {
+	_out1015 = _this.Fs.Fs.ReadParent(txn, ip, _758_k, positions.Companion_Default___.MaxLev(_758_k), positions.Companion_Default___.FlatJ(n), false)
+	_759_pb = _out1015
+	var _760_i uint64
+	var _ = _760_i
+	_760_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _760_i < uint64(512) {
+		var _761_bn uint64
+		var _ = _761_bn
+		_761_bn = _759_pb.U64(uint64(8) * _760_i)
+		if _761_bn != uint64(0) {
 			return m
 		}
-		m, _759_i = m+uint64(1), _759_i+uint64(1)
+		m, _760_i = m+uint64(1), _760_i+uint64(1)
 	}
 	return m
 }
@@ -737,18 +737,18 @@ func (_this *CompanionStruct_Default___) FirstLevels() uint64 {
 func (_this *CompanionStruct_Default___) IsZero(b *dbytes.Blk) bool {
 	var zero bool = false
 	var _ = zero
-	var _761_i uint64
-	var _ = _761_i
-	_761_i = uint64(0)
-	for _761_i < uint64(4096) {
-		var _762_x uint8
-		var _ = _762_x
-		_762_x = b.Get(_761_i)
-		if _762_x != uint8(0) {
+	var _762_i uint64
+	var _ = _762_i
+	_762_i = uint64(0)
+	for _762_i < uint64(4096) {
+		var _763_x uint8
+		var _ = _763_x
+		_763_x = b.Get(_762_i)
+		if _763_x != uint8(0) {
 			zero = false
 			return zero
 		}
-		_761_i = _761_i + uint64(1)
+		_762_i = _762_i + uint64(1)
 	}
 	zero = true
 	return zero

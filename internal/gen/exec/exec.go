@@ -99,34 +99,34 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _845_ok bool
-	var _ = _845_ok
-	var _846_n uint64
-	var _ = _846_n
+	var _846_ok bool
+	var _ = _846_ok
+	var _847_n uint64
+	var _ = _847_n
 	var _out1118 bool
 	var _ = _out1118
 	var _out1119 uint64
 	var _ = _out1119
 	_out1118, _out1119 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_845_ok = _out1118
-	_846_n = _out1119
+	_846_ok = _out1118
+	_847_n = _out1119
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _845_ok {
+		if _846_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
 	}()
 	return st
 }
-func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, p uint32, how uint32, deferred bool) (uint32, uint32) {
+func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, r uint32, p uint32, how uint32, deferred bool) (uint32, uint32) {
 	var status uint32 = 0
 	var _ = status
 	var st uint32 = 0
 	var _ = st
 	var _out1120 uint32
 	var _ = _out1120
-	_out1120 = txnrun.Companion_Default___.Run(t, w, cut, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	_out1120 = txnrun.Companion_Default___.Run(t, w, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
 	st = _out1120
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
 		var _out1121 uint32

@@ -71,52 +71,52 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _849_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _849_ip
+	var _850_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _850_ip
 	var _out1124 uint32
 	var _ = _out1124
 	var _out1125 *dbytes.Bytes
 	var _ = _out1125
 	_out1124, _out1125 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1124
-	_849_ip = _out1125
+	_850_ip = _out1125
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _849_ip
-	var _850_ty uint32
-	var _ = _850_ty
+	after = _850_ip
+	var _851_ty uint32
+	var _ = _851_ty
 	var _out1126 uint32
 	var _ = _out1126
-	_out1126 = inodeformat.Companion_Default___.GetTy(_849_ip)
-	_850_ty = _out1126
-	if _850_ty != permissions.Companion_Default___.REG() {
+	_out1126 = inodeformat.Companion_Default___.GetTy(_850_ip)
+	_851_ty = _out1126
+	if _851_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _851_r bool
-	var _ = _851_r
+	var _852_r bool
+	var _ = _852_r
 	var _out1127 bool
 	var _ = _out1127
-	_out1127 = permissions.Companion_Default___.MayData(c, _849_ip, permissions.Companion_Default___.MAYR())
-	_851_r = _out1127
-	var _852_x bool
-	var _ = _852_x
+	_out1127 = permissions.Companion_Default___.MayData(c, _850_ip, permissions.Companion_Default___.MAYR())
+	_852_r = _out1127
+	var _853_x bool
+	var _ = _853_x
 	var _out1128 bool
 	var _ = _out1128
-	_out1128 = permissions.Companion_Default___.May(c, _849_ip, permissions.Companion_Default___.MAYX())
-	_852_x = _out1128
-	if !_851_r && !_852_x {
+	_out1128 = permissions.Companion_Default___.May(c, _850_ip, permissions.Companion_Default___.MAYX())
+	_853_x = _out1128
+	if !_852_r && !_853_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _853_size uint64
-	var _ = _853_size
+	var _854_size uint64
+	var _ = _854_size
 	var _out1129 uint64
 	var _ = _out1129
-	_out1129 = inodeformat.Companion_Default___.GetSize(_849_ip)
-	_853_size = _out1129
-	eof = off >= _853_size || len_ >= _853_size-off
+	_out1129 = inodeformat.Companion_Default___.GetSize(_850_ip)
+	_854_size = _out1129
+	eof = off >= _854_size || len_ >= _854_size-off
 	var _out1130 *dbytes.Pieces
 	var _ = _out1130
 	_out1130 = d.Fs.Read(txn, ino, off, len_)
@@ -126,25 +126,25 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _854_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _854_ip
+	var _855_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _855_ip
 	var _out1131 uint32
 	var _ = _out1131
 	var _out1132 *dbytes.Bytes
 	var _ = _out1132
 	_out1131, _out1132 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1131
-	_854_ip = _out1132
+	_855_ip = _out1132
 	if st != uint32(0) {
 		return st
 	}
-	var _855_ty uint32
-	var _ = _855_ty
+	var _856_ty uint32
+	var _ = _856_ty
 	var _out1133 uint32
 	var _ = _out1133
-	_out1133 = inodeformat.Companion_Default___.GetTy(_854_ip)
-	_855_ty = _out1133
-	if _855_ty != permissions.Companion_Default___.REG() {
+	_out1133 = inodeformat.Companion_Default___.GetTy(_855_ip)
+	_856_ty = _out1133
+	if _856_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -159,26 +159,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _856_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _856_ip
+	var _857_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _857_ip
 	var _out1134 uint32
 	var _ = _out1134
 	var _out1135 *dbytes.Bytes
 	var _ = _out1135
 	_out1134, _out1135 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1134
-	_856_ip = _out1135
+	_857_ip = _out1135
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _856_ip
-	var _857_ty uint32
-	var _ = _857_ty
+	before = _857_ip
+	var _858_ty uint32
+	var _ = _858_ty
 	var _out1136 uint32
 	var _ = _out1136
-	_out1136 = inodeformat.Companion_Default___.GetTy(_856_ip)
-	_857_ty = _out1136
-	if _857_ty != permissions.Companion_Default___.REG() {
+	_out1136 = inodeformat.Companion_Default___.GetTy(_857_ip)
+	_858_ty = _out1136
+	if _858_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -186,33 +186,33 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _858_w bool
-	var _ = _858_w
+	var _859_w bool
+	var _ = _859_w
 	var _out1137 bool
 	var _ = _out1137
-	_out1137 = permissions.Companion_Default___.MayData(c, _856_ip, permissions.Companion_Default___.MAYW())
-	_858_w = _out1137
-	if !_858_w {
+	_out1137 = permissions.Companion_Default___.MayData(c, _857_ip, permissions.Companion_Default___.MAYW())
+	_859_w = _out1137
+	if !_859_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _856_ip
+		after = _857_ip
 		return st, before, after
 	}
-	var _859_size uint64
-	var _ = _859_size
+	var _860_size uint64
+	var _ = _860_size
 	var _out1138 uint64
 	var _ = _out1138
-	_out1138 = inodeformat.Companion_Default___.GetSize(_856_ip)
-	_859_size = _out1138
-	var _860_shrink uint64
-	var _ = _860_shrink
+	_out1138 = inodeformat.Companion_Default___.GetSize(_857_ip)
+	_860_size = _out1138
+	var _861_shrink uint64
+	var _ = _861_shrink
 	var _out1139 uint64
 	var _ = _out1139
-	_out1139 = inodeformat.Companion_Default___.GetShrink(_856_ip)
-	_860_shrink = _out1139
-	if _860_shrink != uint64(0) && off+len_ > _859_size {
+	_out1139 = inodeformat.Companion_Default___.GetShrink(_857_ip)
+	_861_shrink = _out1139
+	if _861_shrink != uint64(0) && off+len_ > _860_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
@@ -231,46 +231,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _861_ok bool
-	var _ = _861_ok
+	var _862_ok bool
+	var _ = _862_ok
 	var _out1142 bool
 	var _ = _out1142
 	_out1142 = d.Write(txn, ino, off, src, so, len_)
-	_861_ok = _out1142
-	if !_861_ok {
+	_862_ok = _out1142
+	if !_862_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _862_np *dbytes.Bytes
-	var _ = _862_np
+	var _863_np *dbytes.Bytes
+	var _ = _863_np
 	var _out1143 *dbytes.Bytes
 	var _ = _out1143
 	_out1143 = d.Fs.GetInode(txn, ino, true)
-	_862_np = _out1143
-	var _863_ts uint64
-	var _ = _863_ts
-	var _864_tns uint32
-	var _ = _864_tns
+	_863_np = _out1143
+	var _864_ts uint64
+	var _ = _864_ts
+	var _865_tns uint32
+	var _ = _865_tns
 	var _out1144 uint64
 	var _ = _out1144
 	var _out1145 uint32
 	var _ = _out1145
-	_out1144, _out1145 = attributechanges.Companion_Default___.Stamp(_862_np, s, ns)
-	_863_ts = _out1144
-	_864_tns = _out1145
-	inodeformat.Companion_Default___.SetMtime(_862_np, _863_ts, _864_tns)
-	inodeformat.Companion_Default___.SetCtime(_862_np, _863_ts, _864_tns)
+	_out1144, _out1145 = attributechanges.Companion_Default___.Stamp(_863_np, s, ns)
+	_864_ts = _out1144
+	_865_tns = _out1145
+	inodeformat.Companion_Default___.SetMtime(_863_np, _864_ts, _865_tns)
+	inodeformat.Companion_Default___.SetCtime(_863_np, _864_ts, _865_tns)
 	if c.Uid != uint32(0) {
-		var _865_mode uint32
-		var _ = _865_mode
+		var _866_mode uint32
+		var _ = _866_mode
 		var _out1146 uint32
 		var _ = _out1146
-		_out1146 = inodeformat.Companion_Default___.GetMode(_862_np)
-		_865_mode = _out1146
-		inodeformat.Companion_Default___.SetMode(_862_np, permissions.Companion_Default___.KillPriv(_865_mode))
+		_out1146 = inodeformat.Companion_Default___.GetMode(_863_np)
+		_866_mode = _out1146
+		inodeformat.Companion_Default___.SetMode(_863_np, permissions.Companion_Default___.KillPriv(_866_mode))
 	}
-	d.PutInode(txn, ino, _862_np)
-	after = _862_np
+	d.PutInode(txn, ino, _863_np)
+	after = _863_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -281,48 +281,48 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _866_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _866_ip
+	var _867_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _867_ip
 	var _out1147 uint32
 	var _ = _out1147
 	var _out1148 *dbytes.Bytes
 	var _ = _out1148
 	_out1147, _out1148 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1147
-	_866_ip = _out1148
+	_867_ip = _out1148
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _866_ip
-	var _867_ty uint32
-	var _ = _867_ty
+	after = _867_ip
+	var _868_ty uint32
+	var _ = _868_ty
 	var _out1149 uint32
 	var _ = _out1149
-	_out1149 = inodeformat.Companion_Default___.GetTy(_866_ip)
-	_867_ty = _out1149
-	if _867_ty != permissions.Companion_Default___.LNK() {
+	_out1149 = inodeformat.Companion_Default___.GetTy(_867_ip)
+	_868_ty = _out1149
+	if _868_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _868_size uint64
-	var _ = _868_size
+	var _869_size uint64
+	var _ = _869_size
 	var _out1150 uint64
 	var _ = _out1150
-	_out1150 = inodeformat.Companion_Default___.GetSize(_866_ip)
-	_868_size = _out1150
-	if _868_size > uint64(4096) {
+	_out1150 = inodeformat.Companion_Default___.GetSize(_867_ip)
+	_869_size = _out1150
+	if _869_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _869_p *dbytes.Pieces
-	var _ = _869_p
+	var _870_p *dbytes.Pieces
+	var _ = _870_p
 	var _out1151 *dbytes.Pieces
 	var _ = _out1151
 	_out1151 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_869_p = _out1151
+	_870_p = _out1151
 	var _out1152 *dbytes.Bytes
 	var _ = _out1152
-	_out1152 = _869_p.Join()
+	_out1152 = _870_p.Join()
 	target = _out1152
 	return st, target, after
 }

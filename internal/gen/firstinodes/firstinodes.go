@@ -89,45 +89,45 @@ func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) FirstTable(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _495_r *dbytes.Bytes
-	var _ = _495_r
+	var _496_r *dbytes.Bytes
+	var _ = _496_r
 	var _out766 *dbytes.Bytes
 	var _ = _out766
 	_out766 = Companion_Default___.Root(mode, uid, gid, s, ns)
-	_495_r = _out766
-	var _496_x *dbytes.Bytes
-	var _ = _496_x
+	_496_r = _out766
+	var _497_x *dbytes.Bytes
+	var _ = _497_x
 	var _out767 *dbytes.Bytes
 	var _ = _out767
 	_out767 = Companion_Default___.Reserved()
-	_496_x = _out767
-	var _497_y *dbytes.Bytes
-	var _ = _497_y
+	_497_x = _out767
+	var _498_y *dbytes.Bytes
+	var _ = _498_y
 	var _out768 *dbytes.Bytes
 	var _ = _out768
 	_out768 = dbytes.NewBytes(uint64(4096))
-	_497_y = _out768
-	_497_y.CopyFrom(uint64(256), _495_r, uint64(0), uint64(256))
-	_497_y.CopyFrom(uint64(512), _496_x, uint64(0), uint64(256))
+	_498_y = _out768
+	_498_y.CopyFrom(uint64(256), _496_r, uint64(0), uint64(256))
+	_498_y.CopyFrom(uint64(512), _497_x, uint64(0), uint64(256))
 	var _out769 *dbytes.Blk
 	var _ = _out769
-	_out769 = dbytes.Freeze(_497_y)
+	_out769 = dbytes.Freeze(_498_y)
 	b = _out769
 	return b
 }
 func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _498_y *dbytes.Bytes
-	var _ = _498_y
+	var _499_y *dbytes.Bytes
+	var _ = _499_y
 	var _out770 *dbytes.Bytes
 	var _ = _out770
 	_out770 = dbytes.NewBytes(uint64(4096))
-	_498_y = _out770
-	_498_y.Set(uint64(0), uint8(6))
+	_499_y = _out770
+	_499_y.Set(uint64(0), uint8(6))
 	var _out771 *dbytes.Blk
 	var _ = _out771
-	_out771 = dbytes.Freeze(_498_y)
+	_out771 = dbytes.Freeze(_499_y)
 	b = _out771
 	return b
 }

@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _375_k uint64
-	var _ = _375_k
-	_375_k = uint64(0)
-	for _375_k < uint64(15) {
-		var _376_x uint64
-		var _ = _376_x
+	var _376_k uint64
+	var _ = _376_k
+	_376_k = uint64(0)
+	for _376_k < uint64(15) {
+		var _377_x uint64
+		var _ = _377_x
 		var _out564 uint64
 		var _ = _out564
-		_out564 = Companion_Default___.GetSlot(b, _375_k)
-		_376_x = _out564
-		if _376_x != uint64(0) {
+		_out564 = Companion_Default___.GetSlot(b, _376_k)
+		_377_x = _out564
+		if _377_x != uint64(0) {
 			r = false
 			return r
 		}
-		_375_k = _375_k + uint64(1)
+		_376_k = _376_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _377_u uint64
-	var _ = _377_u
+	var _378_u uint64
+	var _ = _378_u
 	var _out565 uint64
 	var _ = _out565
 	_out565 = Companion_Default___.GetUsed(b)
-	_377_u = _out565
-	Companion_Default___.SetUsed(b, _377_u+uint64(1))
+	_378_u = _out565
+	Companion_Default___.SetUsed(b, _378_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _378_u uint64
-	var _ = _378_u
+	var _379_u uint64
+	var _ = _379_u
 	var _out566 uint64
 	var _ = _out566
 	_out566 = Companion_Default___.GetUsed(b)
-	_378_u = _out566
-	Companion_Default___.SetUsed(b, _378_u-uint64(1))
+	_379_u = _out566
+	Companion_Default___.SetUsed(b, _379_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _1055_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1055_ip
+	var _1056_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1056_ip
 	var _out1483 uint32
 	var _ = _out1483
 	var _out1484 *dbytes.Bytes
 	var _ = _out1484
 	_out1483, _out1484 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1483
-	_1055_ip = _out1484
+	_1056_ip = _out1484
 	if st != uint32(0) {
 		return st, first
 	}
-	var _1056_ty uint32
-	var _ = _1056_ty
+	var _1057_ty uint32
+	var _ = _1057_ty
 	var _out1485 uint32
 	var _ = _out1485
-	_out1485 = inodeformat.Companion_Default___.GetTy(_1055_ip)
-	_1056_ty = _out1485
-	if _1056_ty == permissions.Companion_Default___.DIR() {
+	_out1485 = inodeformat.Companion_Default___.GetTy(_1056_ip)
+	_1057_ty = _out1485
+	if _1057_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _1057_fl uint32
-	var _ = _1057_fl
+	var _1058_fl uint32
+	var _ = _1058_fl
 	var _out1486 uint32
 	var _ = _out1486
-	_out1486 = inodeformat.Companion_Default___.GetFlags(_1055_ip)
-	_1057_fl = _out1486
-	if _1057_fl/uint32(2)%uint32(2) == uint32(1) {
+	_out1486 = inodeformat.Companion_Default___.GetFlags(_1056_ip)
+	_1058_fl = _out1486
+	if _1058_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _1058_nl uint32
-	var _ = _1058_nl
+	var _1059_nl uint32
+	var _ = _1059_nl
 	var _out1487 uint32
 	var _ = _out1487
-	_out1487 = inodeformat.Companion_Default___.GetNlink(_1055_ip)
-	_1058_nl = _out1487
-	if _1058_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1487 = inodeformat.Companion_Default___.GetNlink(_1056_ip)
+	_1059_nl = _out1487
+	if _1059_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _1059_hp *dbytes.Bytes
-	var _ = _1059_hp
+	var _1060_hp *dbytes.Bytes
+	var _ = _1060_hp
 	var _out1488 *dbytes.Bytes
 	var _ = _out1488
 	_out1488 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1059_hp = _out1488
+	_1060_hp = _out1488
 	var _out1489 uint64
 	var _ = _out1489
-	_out1489 = inodeformat.Companion_Default___.GetParent(_1059_hp)
+	_out1489 = inodeformat.Companion_Default___.GetParent(_1060_hp)
 	first = _out1489
-	inodeformat.Companion_Default___.SetFlags(_1055_ip, _1057_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1055_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_1055_ip, _1058_nl+uint32(1))
-	var _1060_ts uint64
-	var _ = _1060_ts
-	var _1061_tns uint32
-	var _ = _1061_tns
+	inodeformat.Companion_Default___.SetFlags(_1056_ip, _1058_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1056_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_1056_ip, _1059_nl+uint32(1))
+	var _1061_ts uint64
+	var _ = _1061_ts
+	var _1062_tns uint32
+	var _ = _1062_tns
 	var _out1490 uint64
 	var _ = _out1490
 	var _out1491 uint32
 	var _ = _out1491
-	_out1490, _out1491 = attributechanges.Companion_Default___.Stamp(_1055_ip, s, ns)
-	_1060_ts = _out1490
-	_1061_tns = _out1491
-	inodeformat.Companion_Default___.SetCtime(_1055_ip, _1060_ts, _1061_tns)
-	d.PutInode(txn, ino, _1055_ip)
+	_out1490, _out1491 = attributechanges.Companion_Default___.Stamp(_1056_ip, s, ns)
+	_1061_ts = _out1490
+	_1062_tns = _out1491
+	inodeformat.Companion_Default___.SetCtime(_1056_ip, _1061_ts, _1062_tns)
+	d.PutInode(txn, ino, _1056_ip)
 	var _out1492 *dbytes.Bytes
 	var _ = _out1492
 	_out1492 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1059_hp = _out1492
-	inodeformat.Companion_Default___.SetParent(_1059_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1059_hp)
+	_1060_hp = _out1492
+	inodeformat.Companion_Default___.SetParent(_1060_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1060_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -168,8 +168,8 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _1062_later bool = false
-	var _ = _1062_later
+	var _1063_later bool = false
+	var _ = _1063_later
 	var _out1495 uint32
 	var _ = _out1495
 	var _out1496 *dbytes.Bytes
@@ -182,7 +182,7 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	st = _out1495
 	before = _out1496
 	after = _out1497
-	_1062_later = _out1498
+	_1063_later = _out1498
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -209,8 +209,8 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _1063_later bool = false
-	var _ = _1063_later
+	var _1064_later bool = false
+	var _ = _1064_later
 	var _out1501 uint32
 	var _ = _out1501
 	var _out1502 *dbytes.Bytes
@@ -229,7 +229,7 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	fafter = _out1503
 	tbefore = _out1504
 	tafter = _out1505
-	_1063_later = _out1506
+	_1064_later = _out1506
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,15 +242,15 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _1064_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1064_dir
+	var _1065_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1065_dir
 	var _out1507 uint32
 	var _ = _out1507
 	var _out1508 *dbytes.Bytes
 	var _ = _out1508
 	_out1507, _out1508 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
 	st = _out1507
-	_1064_dir = _out1508
+	_1065_dir = _out1508
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
@@ -265,7 +265,7 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var _ = _out1510
 	var _out1511 uint64
 	var _ = _out1511
-	_out1510, _out1511 = createops.Companion_Default___.NewData(txn, d, c, dino, _1064_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	_out1510, _out1511 = createops.Companion_Default___.NewData(txn, d, c, dino, _1065_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
 	st = _out1510
 	ino = _out1511
 	if st != uint32(0) {
@@ -285,31 +285,31 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _1065_hp *dbytes.Bytes
-	var _ = _1065_hp
+	var _1066_hp *dbytes.Bytes
+	var _ = _1066_hp
 	var _out1514 *dbytes.Bytes
 	var _ = _out1514
 	_out1514 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1065_hp = _out1514
+	_1066_hp = _out1514
 	var _out1515 uint64
 	var _ = _out1515
-	_out1515 = inodeformat.Companion_Default___.GetParent(_1065_hp)
+	_out1515 = inodeformat.Companion_Default___.GetParent(_1066_hp)
 	first = _out1515
-	var _1066_ip *dbytes.Bytes
-	var _ = _1066_ip
+	var _1067_ip *dbytes.Bytes
+	var _ = _1067_ip
 	var _out1516 *dbytes.Bytes
 	var _ = _out1516
 	_out1516 = d.Fs.GetInode(txn, ino, true)
-	_1066_ip = _out1516
-	inodeformat.Companion_Default___.SetFlags(_1066_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1066_ip, first)
-	d.PutInode(txn, ino, _1066_ip)
+	_1067_ip = _out1516
+	inodeformat.Companion_Default___.SetFlags(_1067_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1067_ip, first)
+	d.PutInode(txn, ino, _1067_ip)
 	var _out1517 *dbytes.Bytes
 	var _ = _out1517
 	_out1517 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1065_hp = _out1517
-	inodeformat.Companion_Default___.SetParent(_1065_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1065_hp)
+	_1066_hp = _out1517
+	inodeformat.Companion_Default___.SetParent(_1066_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1066_hp)
 	var _out1518 *dbytes.Bytes
 	var _ = _out1518
 	_out1518 = d.Fs.GetInode(txn, ino, false)
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _1067_ip *dbytes.Bytes
-	var _ = _1067_ip
+	var _1068_ip *dbytes.Bytes
+	var _ = _1068_ip
 	var _out1519 *dbytes.Bytes
 	var _ = _out1519
 	_out1519 = d.Fs.GetInode(txn, at, false)
-	_1067_ip = _out1519
-	var _1068_fl uint32
-	var _ = _1068_fl
+	_1068_ip = _out1519
+	var _1069_fl uint32
+	var _ = _1069_fl
 	var _out1520 uint32
 	var _ = _out1520
-	_out1520 = inodeformat.Companion_Default___.GetFlags(_1067_ip)
-	_1068_fl = _out1520
-	if at != procedurebase.Companion_Default___.ORPHANS() && _1068_fl/uint32(2)%uint32(2) == uint32(0) {
+	_out1520 = inodeformat.Companion_Default___.GetFlags(_1068_ip)
+	_1069_fl = _out1520
+	if at != procedurebase.Companion_Default___.ORPHANS() && _1069_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _1069_next uint64
-		var _ = _1069_next
+		var _1070_next uint64
+		var _ = _1070_next
 		var _out1521 uint64
 		var _ = _out1521
-		_out1521 = inodeformat.Companion_Default___.GetParent(_1067_ip)
-		_1069_next = _out1521
-		if _1069_next == ino {
+		_out1521 = inodeformat.Companion_Default___.GetParent(_1068_ip)
+		_1070_next = _out1521
+		if _1070_next == ino {
 			found = true
 			return found, at
 		}
-		if _1069_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1069_next) {
+		if _1070_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1070_next) {
 			return found, at
 		}
 		var _out1522 *dbytes.Bytes
 		var _ = _out1522
-		_out1522 = d.Fs.GetInode(txn, _1069_next, false)
-		_1067_ip = _out1522
-		at = _1069_next
+		_out1522 = d.Fs.GetInode(txn, _1070_next, false)
+		_1068_ip = _out1522
+		at = _1070_next
 	}
 	return found, at
 }
@@ -372,38 +372,38 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _1070_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1070_ip
+	var _1071_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1071_ip
 	var _out1523 uint32
 	var _ = _out1523
 	var _out1524 *dbytes.Bytes
 	var _ = _out1524
 	_out1523, _out1524 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1523
-	_1070_ip = _out1524
+	_1071_ip = _out1524
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _1071_fl uint32
-	var _ = _1071_fl
+	var _1072_fl uint32
+	var _ = _1072_fl
 	var _out1525 uint32
 	var _ = _out1525
-	_out1525 = inodeformat.Companion_Default___.GetFlags(_1070_ip)
-	_1071_fl = _out1525
-	if _1071_fl/uint32(2)%uint32(2) == uint32(0) {
+	_out1525 = inodeformat.Companion_Default___.GetFlags(_1071_ip)
+	_1072_fl = _out1525
+	if _1072_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _1072_found bool = false
-	var _ = _1072_found
+	var _1073_found bool = false
+	var _ = _1073_found
 	var _out1526 bool
 	var _ = _out1526
 	var _out1527 uint64
 	var _ = _out1527
 	_out1526, _out1527 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_1072_found = _out1526
+	_1073_found = _out1526
 	at = _out1527
-	if !_1072_found {
+	if !_1073_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, later, at, next
 	}
@@ -421,37 +421,37 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _1073_ip *dbytes.Bytes
-	var _ = _1073_ip
+	var _1074_ip *dbytes.Bytes
+	var _ = _1074_ip
 	var _out1530 *dbytes.Bytes
 	var _ = _out1530
 	_out1530 = d.Fs.GetInode(txn, ino, true)
-	_1073_ip = _out1530
-	var _1074_fl uint32
-	var _ = _1074_fl
+	_1074_ip = _out1530
+	var _1075_fl uint32
+	var _ = _1075_fl
 	var _out1531 uint32
 	var _ = _out1531
-	_out1531 = inodeformat.Companion_Default___.GetFlags(_1073_ip)
-	_1074_fl = _out1531
+	_out1531 = inodeformat.Companion_Default___.GetFlags(_1074_ip)
+	_1075_fl = _out1531
 	var _out1532 uint64
 	var _ = _out1532
-	_out1532 = inodeformat.Companion_Default___.GetParent(_1073_ip)
+	_out1532 = inodeformat.Companion_Default___.GetParent(_1074_ip)
 	next = _out1532
-	inodeformat.Companion_Default___.SetFlags(_1073_ip, _1074_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1073_ip, uint64(0))
-	d.PutInode(txn, ino, _1073_ip)
-	var _1075_hp *dbytes.Bytes
-	var _ = _1075_hp
+	inodeformat.Companion_Default___.SetFlags(_1074_ip, _1075_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1074_ip, uint64(0))
+	d.PutInode(txn, ino, _1074_ip)
+	var _1076_hp *dbytes.Bytes
+	var _ = _1076_hp
 	var _out1533 *dbytes.Bytes
 	var _ = _out1533
 	_out1533 = d.Fs.GetInode(txn, at, true)
-	_1075_hp = _out1533
-	inodeformat.Companion_Default___.SetParent(_1075_hp, next)
-	d.PutInode(txn, at, _1075_hp)
-	var _1076_st uint32 = 0
-	var _ = _1076_st
-	var _1077_freed bool = false
-	var _ = _1077_freed
+	_1076_hp = _out1533
+	inodeformat.Companion_Default___.SetParent(_1076_hp, next)
+	d.PutInode(txn, at, _1076_hp)
+	var _1077_st uint32 = 0
+	var _ = _1077_st
+	var _1078_freed bool = false
+	var _ = _1078_freed
 	var _out1534 uint32
 	var _ = _out1534
 	var _out1535 bool
@@ -459,8 +459,8 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _out1536 bool
 	var _ = _out1536
 	_out1534, _out1535, _out1536 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_1076_st = _out1534
-	_1077_freed = _out1535
+	_1077_st = _out1534
+	_1078_freed = _out1535
 	later = _out1536
 	return later, next
 }
@@ -471,29 +471,29 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = later
 	var first uint64 = 0
 	var _ = first
-	var _1078_hp *dbytes.Bytes
-	var _ = _1078_hp
+	var _1079_hp *dbytes.Bytes
+	var _ = _1079_hp
 	var _out1537 *dbytes.Bytes
 	var _ = _out1537
 	_out1537 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1078_hp = _out1537
+	_1079_hp = _out1537
 	var _out1538 uint64
 	var _ = _out1538
-	_out1538 = inodeformat.Companion_Default___.GetParent(_1078_hp)
+	_out1538 = inodeformat.Companion_Default___.GetParent(_1079_hp)
 	first = _out1538
 	more, later = first != uint64(0), false
 	if !more {
 		return more, later, first
 	}
-	var _1079_next uint64 = 0
-	var _ = _1079_next
+	var _1080_next uint64 = 0
+	var _ = _1080_next
 	var _out1539 bool
 	var _ = _out1539
 	var _out1540 uint64
 	var _ = _out1540
 	_out1539, _out1540 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
 	later = _out1539
-	_1079_next = _out1540
+	_1080_next = _out1540
 	return more, later, first
 }
 

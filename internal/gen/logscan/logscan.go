@@ -92,33 +92,33 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _379_s uint64
-	var _ = _379_s
+	var _380_s uint64
+	var _ = _380_s
 	var _out571 uint64
 	var _ = _out571
 	_out571 = ring.Companion_Default___.SlotOf(q, nd)
-	_379_s = _out571
-	var _380_a uint64
-	var _ = _380_a
-	_380_a = at + uint64(2) + uint64(16)*_379_s
-	var _381_k uint64
-	var _ = _381_k
-	_381_k = n
+	_380_s = _out571
+	var _381_a uint64
+	var _ = _381_a
+	_381_a = at + uint64(2) + uint64(16)*_380_s
+	var _382_k uint64
+	var _ = _382_k
+	_382_k = n
 	if n > uint64(15) {
 		var _out572 uint64
 		var _ = _out572
 		_out572 = ring.Companion_Default___.SlotOf(pos, nr)
-		_379_s = _out572
-		_380_a = at + uint64(1) + uint64(16)*nd + _379_s
-		if _381_k > nr-_379_s {
-			_381_k = nr - _379_s
+		_380_s = _out572
+		_381_a = at + uint64(1) + uint64(16)*nd + _380_s
+		if _382_k > nr-_380_s {
+			_382_k = nr - _380_s
 		}
 	}
 	var _out573 bool
 	var _ = _out573
 	var _out574 *ddisk.BList
 	var _ = _out574
-	_out573, _out574 = Companion_Default___.ReadLog(d, believe, _380_a, _381_k)
+	_out573, _out574 = Companion_Default___.ReadLog(d, believe, _381_a, _382_k)
 	io = _out573
 	x = _out574
 	y = x
@@ -129,7 +129,7 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = _out575
 	var _out576 *ddisk.BList
 	var _ = _out576
-	_out575, _out576 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_381_k)
+	_out575, _out576 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_382_k)
 	io = _out575
 	y = _out576
 	if !io {
@@ -144,53 +144,53 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _382_hm *dlog.BMap
-	var _ = _382_hm
+	var _383_hm *dlog.BMap
+	var _ = _383_hm
 	var _out577 *dlog.BMap
 	var _ = _out577
 	_out577 = dlog.NewBMap()
-	_382_hm = _out577
-	var _383_i uint64
-	var _ = _383_i
-	_383_i = uint64(0)
-	for _383_i < m {
-		var _384_a uint64
-		var _ = _384_a
-		var _385_n uint64
-		var _ = _385_n
+	_383_hm = _out577
+	var _384_i uint64
+	var _ = _384_i
+	_384_i = uint64(0)
+	for _384_i < m {
+		var _385_a uint64
+		var _ = _385_a
+		var _386_n uint64
+		var _ = _386_n
 		var _out578 uint64
 		var _ = _out578
 		var _out579 uint64
 		var _ = _out579
-		_out578, _out579 = Companion_Default___.DirRun(r, _383_i, m)
-		_384_a = _out578
-		_385_n = _out579
-		var _386_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _386_l
+		_out578, _out579 = Companion_Default___.DirRun(r, _384_i, m)
+		_385_a = _out578
+		_386_n = _out579
+		var _387_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _387_l
 		var _out580 bool
 		var _ = _out580
 		var _out581 *ddisk.BList
 		var _ = _out581
-		_out580, _out581 = Companion_Default___.ReadLog(d, believe, _384_a, _385_n)
+		_out580, _out581 = Companion_Default___.ReadLog(d, believe, _385_a, _386_n)
 		io = _out580
-		_386_l = _out581
+		_387_l = _out581
 		if !io {
 			return io, z
 		}
-		var _387_ok bool
-		var _ = _387_ok
+		var _388_ok bool
+		var _ = _388_ok
 		var _out582 bool
 		var _ = _out582
-		_out582 = Companion_Default___.PutRun(_382_hm, r, _383_i, _385_n, _386_l)
-		_387_ok = _out582
-		if !_387_ok {
+		_out582 = Companion_Default___.PutRun(_383_hm, r, _384_i, _386_n, _387_l)
+		_388_ok = _out582
+		if !_388_ok {
 			return io, z
 		}
-		_383_i = _383_i + _385_n
+		_384_i = _384_i + _386_n
 	}
 	var _out583 *ddisk.BList
 	var _ = _out583
-	_out583 = _382_hm.List()
+	_out583 = _383_hm.List()
 	z = _out583
 	return io, z
 }
@@ -205,13 +205,13 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	a = _out584
 	n = uint64(1)
 	for i+n < m {
-		var _388_b uint64
-		var _ = _388_b
+		var _389_b uint64
+		var _ = _389_b
 		var _out585 uint64
 		var _ = _out585
 		_out585 = r.Dir(i + n)
-		_388_b = _out585
-		if _388_b != a+n {
+		_389_b = _out585
+		if _389_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -222,34 +222,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _389_k uint64
-	var _ = _389_k
-	_389_k = uint64(0)
-	for _389_k < n {
-		var _390_a uint64
-		var _ = _390_a
+	var _390_k uint64
+	var _ = _390_k
+	_390_k = uint64(0)
+	for _390_k < n {
+		var _391_a uint64
+		var _ = _391_a
 		var _out586 uint64
 		var _ = _out586
-		_out586 = r.Dir(i + _389_k)
-		_390_a = _out586
-		var _391_o *dbytes.Blk
-		var _ = _391_o
+		_out586 = r.Dir(i + _390_k)
+		_391_a = _out586
+		var _392_o *dbytes.Blk
+		var _ = _392_o
 		var _out587 *dbytes.Blk
 		var _ = _out587
-		_out587 = hm.Get(_390_a)
-		_391_o = _out587
-		if _391_o != (*dbytes.Blk)(nil) {
+		_out587 = hm.Get(_391_a)
+		_392_o = _out587
+		if _392_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _392_b *dbytes.Blk
-		var _ = _392_b
+		var _393_b *dbytes.Blk
+		var _ = _393_b
 		var _out588 *dbytes.Blk
 		var _ = _out588
-		_out588 = l.BlkAt(_389_k)
-		_392_b = _out588
-		hm.Put(_390_a, _392_b)
-		_389_k = _389_k + uint64(1)
+		_out588 = l.BlkAt(_390_k)
+		_393_b = _out588
+		hm.Put(_391_a, _393_b)
+		_390_k = _390_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -261,160 +261,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _393_s uint64
-	var _ = _393_s
+	var _394_s uint64
+	var _ = _394_s
 	var _out589 uint64
 	var _ = _out589
 	_out589 = ring.Companion_Default___.SlotOf(q, nd)
-	_393_s = _out589
-	var _394_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _394_l
+	_394_s = _out589
+	var _395_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _395_l
 	var _out590 bool
 	var _ = _out590
 	var _out591 *ddisk.BList
 	var _ = _out591
-	_out590, _out591 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_393_s, uint64(1))
+	_out590, _out591 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_394_s, uint64(1))
 	io = _out590
-	_394_l = _out591
+	_395_l = _out591
 	if !io {
 		return io, gm
 	}
-	var _395_b *dbytes.Blk
-	var _ = _395_b
+	var _396_b *dbytes.Blk
+	var _ = _396_b
 	var _out592 *dbytes.Blk
 	var _ = _out592
-	_out592 = _394_l.BlkAt(uint64(0))
-	_395_b = _out592
-	var _396_r *dlog.DescR
-	var _ = _396_r
+	_out592 = _395_l.BlkAt(uint64(0))
+	_396_b = _out592
+	var _397_r *dlog.DescR
+	var _ = _397_r
 	var _out593 *dlog.DescR
 	var _ = _out593
-	_out593 = dlog.Parse(_395_b)
-	_396_r = _out593
-	if _396_r == (*dlog.DescR)(nil) {
+	_out593 = dlog.Parse(_396_b)
+	_397_r = _out593
+	if _397_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _397_q2 uint64
-	var _ = _397_q2
+	var _398_q2 uint64
+	var _ = _398_q2
 	var _out594 uint64
 	var _ = _out594
-	_out594 = _396_r.Sq()
-	_397_q2 = _out594
-	var _398_pos uint64
-	var _ = _398_pos
+	_out594 = _397_r.Sq()
+	_398_q2 = _out594
+	var _399_pos uint64
+	var _ = _399_pos
 	var _out595 uint64
 	var _ = _out595
-	_out595 = _396_r.Pos()
-	_398_pos = _out595
-	var _399_n uint64
-	var _ = _399_n
+	_out595 = _397_r.Pos()
+	_399_pos = _out595
+	var _400_n uint64
+	var _ = _400_n
 	var _out596 uint64
 	var _ = _out596
-	_out596 = _396_r.N()
-	_399_n = _out596
-	var _400_dn uint64
-	var _ = _400_dn
+	_out596 = _397_r.N()
+	_400_n = _out596
+	var _401_dn uint64
+	var _ = _401_dn
 	var _out597 uint64
 	var _ = _out597
-	_out597 = _396_r.M()
-	_400_dn = _out597
-	if _397_q2 != q || _398_pos >= uint64(2305843009213693952) || _399_n > uint64(500) || _400_dn > uint64(500)-_399_n {
+	_out597 = _397_r.M()
+	_401_dn = _out597
+	if _398_q2 != q || _399_pos >= uint64(2305843009213693952) || _400_n > uint64(500) || _401_dn > uint64(500)-_400_n {
 		return io, gm
 	}
-	var _401_same bool
-	var _ = _401_same
+	var _402_same bool
+	var _ = _402_same
 	var _out598 bool
 	var _ = _out598
-	_out598 = seal.Under(_396_r, hb)
-	_401_same = _out598
-	if !_401_same {
+	_out598 = seal.Under(_397_r, hb)
+	_402_same = _out598
+	if !_402_same {
 		return io, gm
 	}
-	var _402_inside bool
-	var _ = _402_inside
+	var _403_inside bool
+	var _ = _403_inside
 	var _out599 bool
 	var _ = _out599
-	_out599 = Companion_Default___.AddrsIn(_396_r, _399_n, _400_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_402_inside = _out599
-	if !_402_inside {
+	_out599 = Companion_Default___.AddrsIn(_397_r, _400_n, _401_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_403_inside = _out599
+	if !_403_inside {
 		return io, gm
 	}
-	var _403_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _403_x
-	var _404_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _404_y
+	var _404_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _404_x
+	var _405_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _405_y
 	var _out600 bool
 	var _ = _out600
 	var _out601 *ddisk.BList
 	var _ = _out601
 	var _out602 *ddisk.BList
 	var _ = _out602
-	_out600, _out601, _out602 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _398_pos, _399_n)
+	_out600, _out601, _out602 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _399_pos, _400_n)
 	io = _out600
-	_403_x = _out601
-	_404_y = _out602
+	_404_x = _out601
+	_405_y = _out602
 	if !io {
 		return io, gm
 	}
-	var _405_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _405_z
+	var _406_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _406_z
 	var _out603 bool
 	var _ = _out603
 	var _out604 *ddisk.BList
 	var _ = _out604
-	_out603, _out604 = Companion_Default___.ReadDirect(d, believe, _396_r, _400_dn)
+	_out603, _out604 = Companion_Default___.ReadDirect(d, believe, _397_r, _401_dn)
 	io = _out603
-	_405_z = _out604
-	if !io || _405_z == (*ddisk.BList)(nil) {
+	_406_z = _out604
+	if !io || _406_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _406_ok bool
-	var _ = _406_ok
+	var _407_ok bool
+	var _ = _407_ok
 	var _out605 bool
 	var _ = _out605
-	_out605 = seal.Check(_396_r, _403_x, _404_y, _405_z, cs)
-	_406_ok = _out605
-	if !_406_ok {
+	_out605 = seal.Check(_397_r, _404_x, _405_y, _406_z, cs)
+	_407_ok = _out605
+	if !_407_ok {
 		return io, gm
 	}
 	var _out606 *dlog.BMap
 	var _ = _out606
-	_out606 = Companion_Default___.GroupMap(_396_r, _399_n, _403_x, _404_y)
+	_out606 = Companion_Default___.GroupMap(_397_r, _400_n, _404_x, _405_y)
 	gm = _out606
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _407_i uint64
-	var _ = _407_i
-	_407_i = uint64(0)
-	for _407_i < n {
-		var _408_a uint64
-		var _ = _408_a
-		var _out607 uint64
-		var _ = _out607
-		_out607 = r.Addr(_407_i)
-		_408_a = _out607
-		if _408_a < lo || _408_a >= hi {
-			ok = false
-			return ok
-		}
-		_407_i = _407_i + uint64(1)
-	}
-	_407_i = uint64(0)
-	for _407_i < m {
+	var _408_i uint64
+	var _ = _408_i
+	_408_i = uint64(0)
+	for _408_i < n {
 		var _409_a uint64
 		var _ = _409_a
-		var _out608 uint64
-		var _ = _out608
-		_out608 = r.Dir(_407_i)
-		_409_a = _out608
+		var _out607 uint64
+		var _ = _out607
+		_out607 = r.Addr(_408_i)
+		_409_a = _out607
 		if _409_a < lo || _409_a >= hi {
 			ok = false
 			return ok
 		}
-		_407_i = _407_i + uint64(1)
+		_408_i = _408_i + uint64(1)
+	}
+	_408_i = uint64(0)
+	for _408_i < m {
+		var _410_a uint64
+		var _ = _410_a
+		var _out608 uint64
+		var _ = _out608
+		_out608 = r.Dir(_408_i)
+		_410_a = _out608
+		if _410_a < lo || _410_a >= hi {
+			ok = false
+			return ok
+		}
+		_408_i = _408_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -427,37 +427,37 @@ func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *dd
 	var _ = _out609
 	_out609 = dlog.NewBMap()
 	gm = _out609
-	var _410_k uint64
-	var _ = _410_k
+	var _411_k uint64
+	var _ = _411_k
 	var _out610 uint64
 	var _ = _out610
 	_out610 = x.Len()
-	_410_k = _out610
-	var _411_i uint64
-	var _ = _411_i
-	_411_i = uint64(0)
-	for _411_i < n {
-		var _412_a uint64
-		var _ = _412_a
+	_411_k = _out610
+	var _412_i uint64
+	var _ = _412_i
+	_412_i = uint64(0)
+	for _412_i < n {
+		var _413_a uint64
+		var _ = _413_a
 		var _out611 uint64
 		var _ = _out611
-		_out611 = r.Addr(_411_i)
-		_412_a = _out611
-		var _413_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _413_b
-		if _411_i < _410_k {
+		_out611 = r.Addr(_412_i)
+		_413_a = _out611
+		var _414_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _414_b
+		if _412_i < _411_k {
 			var _out612 *dbytes.Blk
 			var _ = _out612
-			_out612 = x.BlkAt(_411_i)
-			_413_b = _out612
+			_out612 = x.BlkAt(_412_i)
+			_414_b = _out612
 		} else {
 			var _out613 *dbytes.Blk
 			var _ = _out613
-			_out613 = y.BlkAt(_411_i - _410_k)
-			_413_b = _out613
+			_out613 = y.BlkAt(_412_i - _411_k)
+			_414_b = _out613
 		}
-		gm.Put(_412_a, _413_b)
-		_411_i = _411_i + uint64(1)
+		gm.Put(_413_a, _414_b)
+		_412_i = _412_i + uint64(1)
 	}
 	return gm
 }
@@ -516,26 +516,26 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	mm = _out621
 	i = uint64(0)
 	io = true
-	var _414_done bool
-	var _ = _414_done
-	_414_done = false
-	for !_414_done {
-		var _415_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _415_gm
+	var _415_done bool
+	var _ = _415_done
+	_415_done = false
+	for !_415_done {
+		var _416_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _416_gm
 		var _out622 bool
 		var _ = _out622
 		var _out623 *dlog.BMap
 		var _ = _out623
 		_out622, _out623 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
 		io = _out622
-		_415_gm = _out623
+		_416_gm = _out623
 		if !io {
 			return io, mm, i
 		}
-		if _415_gm == (*dlog.BMap)(nil) {
-			_414_done = true
+		if _416_gm == (*dlog.BMap)(nil) {
+			_415_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _415_gm)
+			groups.Companion_Default___.MergeInto(mm, _416_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -546,57 +546,57 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _416_s uint64
-	var _ = _416_s
-	_416_s = uint64(0)
+	var _417_s uint64
+	var _ = _417_s
+	_417_s = uint64(0)
 	io = true
 	found = false
-	for _416_s < nd {
-		var _417_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _417_l
+	for _417_s < nd {
+		var _418_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _418_l
 		var _out624 bool
 		var _ = _out624
 		var _out625 *ddisk.BList
 		var _ = _out625
-		_out624, _out625 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_416_s, uint64(1))
+		_out624, _out625 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_417_s, uint64(1))
 		io = _out624
-		_417_l = _out625
+		_418_l = _out625
 		if !io {
 			return io, found
 		}
-		var _418_b *dbytes.Blk
-		var _ = _418_b
+		var _419_b *dbytes.Blk
+		var _ = _419_b
 		var _out626 *dbytes.Blk
 		var _ = _out626
-		_out626 = _417_l.BlkAt(uint64(0))
-		_418_b = _out626
-		var _419_r *dlog.DescR
-		var _ = _419_r
+		_out626 = _418_l.BlkAt(uint64(0))
+		_419_b = _out626
+		var _420_r *dlog.DescR
+		var _ = _420_r
 		var _out627 *dlog.DescR
 		var _ = _out627
-		_out627 = dlog.Parse(_418_b)
-		_419_r = _out627
-		if _419_r != (*dlog.DescR)(nil) {
-			var _420_u uint64
-			var _ = _420_u
+		_out627 = dlog.Parse(_419_b)
+		_420_r = _out627
+		if _420_r != (*dlog.DescR)(nil) {
+			var _421_u uint64
+			var _ = _421_u
 			var _out628 uint64
 			var _ = _out628
-			_out628 = _419_r.Dur()
-			_420_u = _out628
-			if _420_u > e {
-				var _421_ok bool
-				var _ = _421_ok
+			_out628 = _420_r.Dur()
+			_421_u = _out628
+			if _421_u > e {
+				var _422_ok bool
+				var _ = _422_ok
 				var _out629 bool
 				var _ = _out629
-				_out629 = seal.Vouch(_419_r)
-				_421_ok = _out629
-				if _421_ok {
+				_out629 = seal.Vouch(_420_r)
+				_422_ok = _out629
+				if _422_ok {
 					found = true
 					return io, found
 				}
 			}
 		}
-		_416_s = _416_s + uint64(1)
+		_417_s = _417_s + uint64(1)
 	}
 	return io, found
 }
@@ -605,42 +605,42 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _422_cs *dlog.Codes
-	var _ = _422_cs
+	var _423_cs *dlog.Codes
+	var _ = _423_cs
 	var _out630 *dlog.Codes
 	var _ = _out630
 	_out630 = dlog.NewCodes()
-	_422_cs = _out630
-	var _423_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _423_gm
+	_423_cs = _out630
+	var _424_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _424_gm
 	lied = false
 	var _out631 bool
 	var _ = _out631
 	var _out632 *dlog.BMap
 	var _ = _out632
-	_out631, _out632 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, h+i, at, nd, nr, sz)
+	_out631, _out632 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, h+i, at, nd, nr, sz)
 	io = _out631
-	_423_gm = _out632
+	_424_gm = _out632
 	if !io {
 		return io, lied
 	}
-	lied = _423_gm != (*dlog.BMap)(nil) /* dircomp */
-	var _424_e uint64
-	var _ = _424_e
-	_424_e = h + i
-	for !lied && _424_e > h && h+i-_424_e < journalm.Companion_Default___.WINDOW() {
+	lied = _424_gm != (*dlog.BMap)(nil) /* dircomp */
+	var _425_e uint64
+	var _ = _425_e
+	_425_e = h + i
+	for !lied && _425_e > h && h+i-_425_e < journalm.Companion_Default___.WINDOW() {
 		var _out633 bool
 		var _ = _out633
 		var _out634 *dlog.BMap
 		var _ = _out634
-		_out633, _out634 = Companion_Default___.ReadAt(d, true, seal, t, _422_cs, hb, _424_e-uint64(1), at, nd, nr, sz)
+		_out633, _out634 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, _425_e-uint64(1), at, nd, nr, sz)
 		io = _out633
-		_423_gm = _out634
+		_424_gm = _out634
 		if !io {
 			return io, lied
 		}
-		lied = _423_gm == (*dlog.BMap)(nil)
-		_424_e = _424_e - uint64(1)
+		lied = _424_gm == (*dlog.BMap)(nil)
+		_425_e = _425_e - uint64(1)
 	}
 	return io, lied
 }

@@ -71,8 +71,8 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _898_dots uint32 = 0
-	var _ = _898_dots
+	var _899_dots uint32 = 0
+	var _ = _899_dots
 	var _out1197 uint32
 	var _ = _out1197
 	var _out1198 *dbytes.Bytes
@@ -82,27 +82,27 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	_out1197, _out1198, _out1199 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
 	st = _out1197
 	dir = _out1198
-	_898_dots = _out1199
+	_899_dots = _out1199
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _899_ok bool
-	var _ = _899_ok
+	var _900_ok bool
+	var _ = _900_ok
 	var _out1200 bool
 	var _ = _out1200
 	_out1200 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_899_ok = _out1200
-	if !_899_ok {
+	_900_ok = _out1200
+	if !_900_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _900_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _900_ip
-	if _898_dots == uint32(1) {
+	var _901_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _901_ip
+	if _899_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _898_dots == uint32(2) {
+	if _899_dots == uint32(2) {
 		var _out1201 uint64
 		var _ = _out1201
 		_out1201 = inodeformat.Companion_Default___.GetParent(dir)
@@ -114,20 +114,20 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 		var _out1202 *dbytes.Bytes
 		var _ = _out1202
 		_out1202 = d.Fs.GetInode(txn, ino, false)
-		_900_ip = _out1202
-		node = _900_ip
+		_901_ip = _out1202
+		node = _901_ip
 		return st, ino, node, dir
 	}
-	var _901_found bool = false
-	var _ = _901_found
+	var _902_found bool = false
+	var _ = _902_found
 	var _out1203 bool
 	var _ = _out1203
 	var _out1204 uint64
 	var _ = _out1204
 	_out1203, _out1204 = d.Lookup(txn, dino, name, false)
-	_901_found = _out1203
+	_902_found = _out1203
 	ino = _out1204
-	if !_901_found {
+	if !_902_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
@@ -137,11 +137,11 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1206
 	_out1205, _out1206 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
 	st = _out1205
-	_900_ip = _out1206
+	_901_ip = _out1206
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _900_ip
+	node = _901_ip
 	return st, ino, node, dir
 }
 

@@ -79,46 +79,46 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
 	}
-	var _499_l uint64
-	var _ = _499_l
-	var _500_home uint64
-	var _ = _500_home
-	_499_l, _500_home = log, size-uint64(1)-log
-	if _500_home%uint64(256) == uint64(2) || _500_home%uint64(256) == uint64(3) {
-		_499_l = log + _500_home%uint64(256) - uint64(1)
-		_500_home = size - uint64(1) - _499_l
+	var _500_l uint64
+	var _ = _500_l
+	var _501_home uint64
+	var _ = _501_home
+	_500_l, _501_home = log, size-uint64(1)-log
+	if _501_home%uint64(256) == uint64(2) || _501_home%uint64(256) == uint64(3) {
+		_500_l = log + _501_home%uint64(256) - uint64(1)
+		_501_home = size - uint64(1) - _500_l
 	}
-	var _501_pages uint64
-	var _ = _501_pages
-	_501_pages = (_500_home + uint64(254)) / uint64(256)
-	var _502_ok bool
-	var _ = _502_ok
-	var _503_g volumegeometry.Geo
-	var _ = _503_g
+	var _502_pages uint64
+	var _ = _502_pages
+	_502_pages = (_501_home + uint64(254)) / uint64(256)
+	var _503_ok bool
+	var _ = _503_ok
+	var _504_g volumegeometry.Geo
+	var _ = _504_g
 	var _out772 bool
 	var _ = _out772
 	var _out773 volumegeometry.Geo
 	var _ = _out773
-	_out772, _out773 = volumegeometry.Companion_Default___.Layout(size, _499_l+uint64(2)*_501_pages, ninode, slots)
-	_502_ok = _out772
-	_503_g = _out773
-	if !_502_ok {
+	_out772, _out773 = volumegeometry.Companion_Default___.Layout(size, _500_l+uint64(2)*_502_pages, ninode, slots)
+	_503_ok = _out772
+	_504_g = _out773
+	if !_503_ok {
 		return why, s
 	}
-	var _504_small uint64
-	var _ = _504_small
-	_504_small = func() uint64 {
-		if _499_l/uint64(2) < _499_l-uint64(1002) {
-			return _499_l / uint64(2)
+	var _505_small uint64
+	var _ = _505_small
+	_505_small = func() uint64 {
+		if _500_l/uint64(2) < _500_l-uint64(1002) {
+			return _500_l / uint64(2)
 		}
-		return _499_l - uint64(1002)
+		return _500_l - uint64(1002)
 	}()
-	var _505_units uint64
-	var _ = _505_units
-	_505_units = _504_small / uint64(16)
-	s = superblockformat.Super{superblockformat.Super_Super{size, _505_units, _499_l - uint64(2) - uint64(16)*_505_units, _503_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _501_pages}}
+	var _506_units uint64
+	var _ = _506_units
+	_506_units = _505_small / uint64(16)
+	s = superblockformat.Super{superblockformat.Super_Super{size, _506_units, _500_l - uint64(2) - uint64(16)*_506_units, _504_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _502_pages}}
 	why = func() uint32 {
-		if _501_pages < uint64(2147483647) && _499_l < uint64(4294967296) {
+		if _502_pages < uint64(2147483647) && _500_l < uint64(4294967296) {
 			return uint32(0)
 		}
 		return Companion_Default___.TOOLARGE()
@@ -128,44 +128,44 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 func (_this *CompanionStruct_Default___) Prepare(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _506_bits *dbytes.Blk
-	var _ = _506_bits
+	var _507_bits *dbytes.Blk
+	var _ = _507_bits
 	var _out774 *dbytes.Blk
 	var _ = _out774
 	_out774 = firstinodes.Companion_Default___.FirstBitmap()
-	_506_bits = _out774
-	var _507_table *dbytes.Blk
-	var _ = _507_table
+	_507_bits = _out774
+	var _508_table *dbytes.Blk
+	var _ = _508_table
 	var _out775 *dbytes.Blk
 	var _ = _out775
 	_out775 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
-	_507_table = _out775
+	_508_table = _out775
 	var _out776 bool
 	var _ = _out776
-	_out776 = Companion_Default___.Homes(d, s, zeroed, _506_bits, _507_table)
+	_out776 = Companion_Default___.Homes(d, s, zeroed, _507_bits, _508_table)
 	io = _out776
 	if io {
-		var _508_r0 uint64 = 0
-		var _ = _508_r0
-		var _509_r1 uint64 = 0
-		var _ = _509_r1
+		var _509_r0 uint64 = 0
+		var _ = _509_r0
+		var _510_r1 uint64 = 0
+		var _ = _510_r1
 		var _out777 bool
 		var _ = _out777
 		var _out778 uint64
 		var _ = _out778
 		var _out779 uint64
 		var _ = _out779
-		_out777, _out778, _out779 = Companion_Default___.Codes(d, s, seal, pages, _506_bits, _507_table)
+		_out777, _out778, _out779 = Companion_Default___.Codes(d, s, seal, pages, _507_bits, _508_table)
 		io = _out777
-		_508_r0 = _out778
-		_509_r1 = _out779
+		_509_r0 = _out778
+		_510_r1 = _out779
 		if io {
-			var _510_log uint64
-			var _ = _510_log
-			_510_log = regions.Companion_Default___.Log(s)
+			var _511_log uint64
+			var _ = _511_log
+			_511_log = regions.Companion_Default___.Log(s)
 			var _out780 bool
 			var _ = _out780
-			_out780 = recoverm.Companion_Default___.EmptyLog(d, seal, _510_log, s.Dtor_lognd(), s.Dtor_lognr(), _508_r0, _509_r1)
+			_out780 = recoverm.Companion_Default___.EmptyLog(d, seal, _511_log, s.Dtor_lognd(), s.Dtor_lognr(), _509_r0, _510_r1)
 			io = _out780
 		}
 	}
@@ -212,45 +212,45 @@ func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat
 	var r1 uint64 = 0
 	var _ = r1
 	pages.Begin(uint64(0), uint64(0))
-	var _511_t *treeofcodes.Tree
-	var _ = _511_t
+	var _512_t *treeofcodes.Tree
+	var _ = _512_t
 	var _nw10 = treeofcodes.New_Tree_()
 	var _ = _nw10
 	_nw10.Ctor__(d, seal, pages, uint64(1), s.Dtor_pages(), s.Dtor_geo().Dtor_ibm(), s.Dtor_size()-s.Dtor_geo().Dtor_ibm())
-	_511_t = _nw10
-	var _512_cs *dlog.Codes
-	var _ = _512_cs
+	_512_t = _nw10
+	var _513_cs *dlog.Codes
+	var _ = _513_cs
 	var _out785 *dlog.Codes
 	var _ = _out785
 	_out785 = dlog.NewCodes()
-	_512_cs = _out785
-	var _513_c0 uint64
-	var _ = _513_c0
-	var _514_c1 uint64
-	var _ = _514_c1
+	_513_cs = _out785
+	var _514_c0 uint64
+	var _ = _514_c0
+	var _515_c1 uint64
+	var _ = _515_c1
 	var _out786 uint64
 	var _ = _out786
 	var _out787 uint64
 	var _ = _out787
 	_out786, _out787 = seal.Code(uint64(0), bits)
-	_513_c0 = _out786
-	_514_c1 = _out787
-	_512_cs.Add(uint64(0), _513_c0, _514_c1)
+	_514_c0 = _out786
+	_515_c1 = _out787
+	_513_cs.Add(uint64(0), _514_c0, _515_c1)
 	var _out788 uint64
 	var _ = _out788
 	var _out789 uint64
 	var _ = _out789
 	_out788, _out789 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
-	_513_c0 = _out788
-	_514_c1 = _out789
-	_512_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _513_c0, _514_c1)
+	_514_c0 = _out788
+	_515_c1 = _out789
+	_513_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _514_c0, _515_c1)
 	var _out790 bool
 	var _ = _out790
 	var _out791 uint64
 	var _ = _out791
 	var _out792 uint64
 	var _ = _out792
-	_out790, _out791, _out792 = recoverm.Companion_Default___.UpdatePages(d, _511_t, _512_cs)
+	_out790, _out791, _out792 = recoverm.Companion_Default___.UpdatePages(d, _512_t, _513_cs)
 	io = _out790
 	r0 = _out791
 	r1 = _out792

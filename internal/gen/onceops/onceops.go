@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _1185_gen uint64
-	var _ = _1185_gen
+	var _1186_gen uint64
+	var _ = _1186_gen
 	var _out1653 uint64
 	var _ = _out1653
 	_out1653 = inodeformat.Companion_Default___.GetGen(node)
-	_1185_gen = _out1653
-	var _1186_cs uint64
-	var _ = _1186_cs
-	var _1187_cns uint32
-	var _ = _1187_cns
+	_1186_gen = _out1653
+	var _1187_cs uint64
+	var _ = _1187_cs
+	var _1188_cns uint32
+	var _ = _1188_cns
 	var _out1654 uint64
 	var _ = _out1654
 	var _out1655 uint32
 	var _ = _out1655
 	_out1654, _out1655 = inodeformat.Companion_Default___.GetCtime(node)
-	_1186_cs = _out1654
-	_1187_cns = _out1655
-	records.Companion_Default___.Keep(txn, i, r, ino, _1185_gen, _1186_cs, _1187_cns)
+	_1187_cs = _out1654
+	_1188_cns = _out1655
+	records.Companion_Default___.Keep(txn, i, r, ino, _1186_gen, _1187_cs, _1188_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -349,18 +349,18 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _1188_cs uint64
-	var _ = _1188_cs
-	var _1189_cns uint32
-	var _ = _1189_cns
+	var _1189_cs uint64
+	var _ = _1189_cs
+	var _1190_cns uint32
+	var _ = _1190_cns
 	var _out1700 uint64
 	var _ = _out1700
 	var _out1701 uint32
 	var _ = _out1701
 	_out1700, _out1701 = inodeformat.Companion_Default___.GetCtime(node)
-	_1188_cs = _out1700
-	_1189_cns = _out1701
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1188_cs, _1189_cns)
+	_1189_cs = _out1700
+	_1190_cns = _out1701
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1189_cs, _1190_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -460,18 +460,18 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, fbefore, fafter, tbefore, tafter, later
 	}
-	var _1190_ok bool
-	var _ = _1190_ok
-	var _1191_found bool
-	var _ = _1191_found
-	var _1192_ino uint64
-	var _ = _1192_ino
-	var _1193_gen uint64
-	var _ = _1193_gen
-	var _1194_node *dbytes.Bytes
-	var _ = _1194_node
-	var _1195_dir *dbytes.Bytes
-	var _ = _1195_dir
+	var _1191_ok bool
+	var _ = _1191_ok
+	var _1192_found bool
+	var _ = _1192_found
+	var _1193_ino uint64
+	var _ = _1193_ino
+	var _1194_gen uint64
+	var _ = _1194_gen
+	var _1195_node *dbytes.Bytes
+	var _ = _1195_node
+	var _1196_dir *dbytes.Bytes
+	var _ = _1196_dir
 	var _out1717 bool
 	var _ = _out1717
 	var _out1718 bool
@@ -485,14 +485,14 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _out1722 *dbytes.Bytes
 	var _ = _out1722
 	_out1717, _out1718, _out1719, _out1720, _out1721, _out1722 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1190_ok = _out1717
-	_1191_found = _out1718
-	_1192_ino = _out1719
-	_1193_gen = _out1720
-	_1194_node = _out1721
-	_1195_dir = _out1722
-	if _1190_ok && _1191_found {
-		records.Companion_Default___.Keep(txn, i, r, _1192_ino, _1193_gen, uint64(0), uint32(0))
+	_1191_ok = _out1717
+	_1192_found = _out1718
+	_1193_ino = _out1719
+	_1194_gen = _out1720
+	_1195_node = _out1721
+	_1196_dir = _out1722
+	if _1191_ok && _1192_found {
+		records.Companion_Default___.Keep(txn, i, r, _1193_ino, _1194_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -537,18 +537,18 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _1196_cs uint64
-	var _ = _1196_cs
-	var _1197_cns uint32
-	var _ = _1197_cns
+	var _1197_cs uint64
+	var _ = _1197_cs
+	var _1198_cns uint32
+	var _ = _1198_cns
 	var _out1729 uint64
 	var _ = _out1729
 	var _out1730 uint32
 	var _ = _out1730
 	_out1729, _out1730 = inodeformat.Companion_Default___.GetCtime(after)
-	_1196_cs = _out1729
-	_1197_cns = _out1730
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1196_cs, _1197_cns)
+	_1197_cs = _out1729
+	_1198_cns = _out1730
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1197_cs, _1198_cns)
 	return st, again, before, after, later
 }
 

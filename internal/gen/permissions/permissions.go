@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _763_n uint64
-	var _ = _763_n
-	_763_n = c.Gids.Len()
-	var _764_i uint64
-	var _ = _764_i
-	_764_i = uint64(0)
-	for _763_n-_764_i >= uint64(4) {
-		var _765_x uint32
-		var _ = _765_x
-		_765_x = c.Gids.U32(_764_i)
-		if _765_x == g {
+	var _764_n uint64
+	var _ = _764_n
+	_764_n = c.Gids.Len()
+	var _765_i uint64
+	var _ = _765_i
+	_765_i = uint64(0)
+	for _764_n-_765_i >= uint64(4) {
+		var _766_x uint32
+		var _ = _766_x
+		_766_x = c.Gids.U32(_765_i)
+		if _766_x == g {
 			r = true
 			return r
 		}
-		_764_i = _764_i + uint64(4)
+		_765_i = _765_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _766_mode uint32
-	var _ = _766_mode
+	var _767_mode uint32
+	var _ = _767_mode
 	var _out1023 uint32
 	var _ = _out1023
 	_out1023 = inodeformat.Companion_Default___.GetMode(ip)
-	_766_mode = _out1023
-	var _767_u uint32
-	var _ = _767_u
+	_767_mode = _out1023
+	var _768_u uint32
+	var _ = _768_u
 	var _out1024 uint32
 	var _ = _out1024
 	_out1024 = inodeformat.Companion_Default___.GetUid(ip)
-	_767_u = _out1024
-	if c.Uid == _767_u {
-		p = _766_mode / uint32(64) % uint32(8)
+	_768_u = _out1024
+	if c.Uid == _768_u {
+		p = _767_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _768_g uint32
-	var _ = _768_g
+	var _769_g uint32
+	var _ = _769_g
 	var _out1025 uint32
 	var _ = _out1025
 	_out1025 = inodeformat.Companion_Default___.GetGid(ip)
-	_768_g = _out1025
-	var _769_m bool
-	var _ = _769_m
+	_769_g = _out1025
+	var _770_m bool
+	var _ = _770_m
 	var _out1026 bool
 	var _ = _out1026
-	_out1026 = Companion_Default___.InGroup(c, _768_g)
-	_769_m = _out1026
-	if _769_m {
-		p = _766_mode / uint32(8) % uint32(8)
+	_out1026 = Companion_Default___.InGroup(c, _769_g)
+	_770_m = _out1026
+	if _770_m {
+		p = _767_mode / uint32(8) % uint32(8)
 	} else {
-		p = _766_mode % uint32(8)
+		p = _767_mode % uint32(8)
 	}
 	return p
 }
@@ -268,19 +268,19 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _770_ty uint32
-		var _ = _770_ty
+		var _771_ty uint32
+		var _ = _771_ty
 		var _out1027 uint32
 		var _ = _out1027
 		_out1027 = inodeformat.Companion_Default___.GetTy(ip)
-		_770_ty = _out1027
-		var _771_mode uint32
-		var _ = _771_mode
+		_771_ty = _out1027
+		var _772_mode uint32
+		var _ = _772_mode
 		var _out1028 uint32
 		var _ = _out1028
 		_out1028 = inodeformat.Companion_Default___.GetMode(ip)
-		_771_mode = _out1028
-		if _770_ty == Companion_Default___.DIR() || _771_mode%uint32(2) == uint32(1) || _771_mode/uint32(8)%uint32(2) == uint32(1) || _771_mode/uint32(64)%uint32(2) == uint32(1) {
+		_772_mode = _out1028
+		if _771_ty == Companion_Default___.DIR() || _772_mode%uint32(2) == uint32(1) || _772_mode/uint32(8)%uint32(2) == uint32(1) || _772_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
@@ -296,25 +296,25 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _772_p uint32
-	var _ = _772_p
+	var _773_p uint32
+	var _ = _773_p
 	var _out1030 uint32
 	var _ = _out1030
 	_out1030 = Companion_Default___.Granted(c, ip)
-	_772_p = _out1030
-	ok = (want%uint32(2) == uint32(0) || _772_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _772_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _772_p/uint32(4) == uint32(1))
+	_773_p = _out1030
+	ok = (want%uint32(2) == uint32(0) || _773_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _773_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _773_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _773_u uint32
-	var _ = _773_u
+	var _774_u uint32
+	var _ = _774_u
 	var _out1031 uint32
 	var _ = _out1031
 	_out1031 = inodeformat.Companion_Default___.GetUid(ip)
-	_773_u = _out1031
-	if c.Uid == _773_u {
+	_774_u = _out1031
+	if c.Uid == _774_u {
 		ok = true
 		return ok
 	}
@@ -327,91 +327,91 @@ func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _774_u uint32
-	var _ = _774_u
+	var _775_u uint32
+	var _ = _775_u
 	var _out1033 uint32
 	var _ = _out1033
 	_out1033 = inodeformat.Companion_Default___.GetUid(ip)
-	_774_u = _out1033
-	ok = c.Uid == uint32(0) || c.Uid == _774_u
+	_775_u = _out1033
+	ok = c.Uid == uint32(0) || c.Uid == _775_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _775_mode uint32
-	var _ = _775_mode
+	var _776_mode uint32
+	var _ = _776_mode
 	var _out1034 uint32
 	var _ = _out1034
 	_out1034 = inodeformat.Companion_Default___.GetMode(dp)
-	_775_mode = _out1034
-	if _775_mode/uint32(512)%uint32(2) == uint32(0) {
+	_776_mode = _out1034
+	if _776_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _776_a bool
-	var _ = _776_a
+	var _777_a bool
+	var _ = _777_a
 	var _out1035 bool
 	var _ = _out1035
 	_out1035 = Companion_Default___.IsOwner(c, dp)
-	_776_a = _out1035
-	var _777_b bool
-	var _ = _777_b
+	_777_a = _out1035
+	var _778_b bool
+	var _ = _778_b
 	var _out1036 bool
 	var _ = _out1036
 	_out1036 = Companion_Default___.IsOwner(c, ip)
-	_777_b = _out1036
-	refuse = !_776_a && !_777_b
+	_778_b = _out1036
+	refuse = !_777_a && !_778_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _778_p uint32
-	var _ = _778_p
+	var _779_p uint32
+	var _ = _779_p
 	var _out1037 uint32
 	var _ = _out1037
 	_out1037 = Companion_Default___.Granted(c, ip)
-	_778_p = _out1037
-	var _779_ty uint32
-	var _ = _779_ty
+	_779_p = _out1037
+	var _780_ty uint32
+	var _ = _780_ty
 	var _out1038 uint32
 	var _ = _out1038
 	_out1038 = inodeformat.Companion_Default___.GetTy(ip)
-	_779_ty = _out1038
+	_780_ty = _out1038
 	bits = uint32(0)
-	if _778_p/uint32(4) == uint32(1) {
+	if _779_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _779_ty == Companion_Default___.DIR() {
-		if _778_p%uint32(2) == uint32(1) {
+	if _780_ty == Companion_Default___.DIR() {
+		if _779_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _778_p%uint32(2) == uint32(1) && _778_p/uint32(2)%uint32(2) == uint32(1) {
+		if _779_p%uint32(2) == uint32(1) && _779_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _778_p/uint32(2)%uint32(2) == uint32(1) {
+		if _779_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _778_p%uint32(2) == uint32(1) {
+		if _779_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _780_a uint32 = func() uint32 {
+	var _781_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _780_a
+	var _ = _781_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _780_a - uint32(1024)
+		return _781_a - uint32(1024)
 	} else {
-		return _780_a
+		return _781_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _781_len uint64
-	var _ = _781_len
-	_781_len = n.Len()
-	if _781_len == uint64(0) {
+	var _782_len uint64
+	var _ = _782_len
+	_782_len = n.Len()
+	if _782_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _781_len > uint64(255) {
+	if _782_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _782_i uint64
-	var _ = _782_i
-	_782_i = uint64(0)
-	for _782_i < _781_len {
-		var _783_b uint8
-		var _ = _783_b
-		_783_b = n.Get(_782_i)
-		if _783_b == uint8(0) || _783_b == uint8(47) {
+	var _783_i uint64
+	var _ = _783_i
+	_783_i = uint64(0)
+	for _783_i < _782_len {
+		var _784_b uint8
+		var _ = _784_b
+		_784_b = n.Get(_783_i)
+		if _784_b == uint8(0) || _784_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_782_i = _782_i + uint64(1)
+		_783_i = _783_i + uint64(1)
 	}
 	st = uint32(0)
-	if _781_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _782_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _781_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _782_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

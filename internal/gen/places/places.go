@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _482_p *Place
-	var _ = _482_p
-	_482_p = _this
-	for _482_p != (*Place)(nil) {
-		if _482_p.Start <= a && a < _482_p.End {
-			ok = _482_p.What == w
+	var _483_p *Place
+	var _ = _483_p
+	_483_p = _this
+	for _483_p != (*Place)(nil) {
+		if _483_p.Start <= a && a < _483_p.End {
+			ok = _483_p.What == w
 			return ok
 		}
-		_482_p = _482_p.Next
+		_483_p = _483_p.Next
 	}
 	ok = false
 	return ok
@@ -92,15 +92,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _483_p *Place
-	var _ = _483_p
-	_483_p = _this
-	for _483_p != (*Place)(nil) {
-		if _483_p.What == w {
-			start, end = _483_p.Start, _483_p.End
+	var _484_p *Place
+	var _ = _484_p
+	_484_p = _this
+	for _484_p != (*Place)(nil) {
+		if _484_p.What == w {
+			start, end = _484_p.Start, _484_p.End
 			return start, end
 		}
-		_483_p = _483_p.Next
+		_484_p = _484_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -108,15 +108,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _484_p *Place
-	var _ = _484_p
-	_484_p = _this
-	for _484_p != (*Place)(nil) {
-		if _484_p.Start < _484_p.End && (_484_p.Start < j.Home || j.Sz < _484_p.End || uint64(281474976710656) < _484_p.End) {
+	var _485_p *Place
+	var _ = _485_p
+	_485_p = _this
+	for _485_p != (*Place)(nil) {
+		if _485_p.Start < _485_p.End && (_485_p.Start < j.Home || j.Sz < _485_p.End || uint64(281474976710656) < _485_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_484_p = _484_p.Next
+		_485_p = _485_p.Next
 	}
 	var _out737 *txnsysm.Sys
 	var _ = _out737
@@ -129,13 +129,14 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _485_ok bool
-	var _ = _485_ok
+	var _486_ok bool
+	var _ = _486_ok
 	var _out738 bool
 	var _ = _out738
 	_out738 = _this.Holds(a, w)
-	_485_ok = _out738
-	if !_485_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	_486_ok = _out738
+	if !_486_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
@@ -153,13 +154,14 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _486_ok bool
-	var _ = _486_ok
+	var _487_ok bool
+	var _ = _487_ok
 	var _out741 bool
 	var _ = _out741
 	_out741 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_486_ok = _out741
-	if !_486_ok {
+	_487_ok = _out741
+	if !_487_ok {
+		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
@@ -177,13 +179,14 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _487_ok bool
-	var _ = _487_ok
+	var _488_ok bool
+	var _ = _488_ok
 	var _out744 bool
 	var _ = _out744
 	_out744 = _this.Holds(a, Companion_Default___.BITS())
-	_487_ok = _out744
-	if !_487_ok || off >= uint64(32768) {
+	_488_ok = _out744
+	if !_488_ok || off >= uint64(32768) {
+		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
@@ -199,13 +202,14 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _488_ok bool
-	var _ = _488_ok
+	var _489_ok bool
+	var _ = _489_ok
 	var _out747 bool
 	var _ = _out747
 	_out747 = _this.Holds(a, w)
-	_488_ok = _out747
-	if !_488_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	_489_ok = _out747
+	if !_489_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
@@ -224,8 +228,8 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _489_ok bool = false
-	var _ = _489_ok
+	var _490_ok bool = false
+	var _ = _490_ok
 	var _out749 bool
 	var _ = _out749
 	var _out750 uint64
@@ -233,10 +237,11 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _out751 uint64
 	var _ = _out751
 	_out749, _out750, _out751 = _this.Record(i)
-	_489_ok = _out749
+	_490_ok = _out749
 	a = _out750
 	off = _out751
-	if !_489_ok {
+	if !_490_ok {
+		t.CutShort(Companion_Default___.WILD())
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
@@ -256,8 +261,8 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _490_ok bool = false
-	var _ = _490_ok
+	var _491_ok bool = false
+	var _ = _491_ok
 	var _out754 bool
 	var _ = _out754
 	var _out755 uint64
@@ -265,10 +270,11 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _out756 uint64
 	var _ = _out756
 	_out754, _out755, _out756 = _this.Record(i)
-	_490_ok = _out754
+	_491_ok = _out754
 	a = _out755
 	off = _out756
-	if !_490_ok {
+	if !_491_ok {
+		t.CutShort(Companion_Default___.WILD())
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
@@ -285,35 +291,36 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _491_start uint64
-	var _ = _491_start
-	var _492_end uint64
-	var _ = _492_end
+	var _492_start uint64
+	var _ = _492_start
+	var _493_end uint64
+	var _ = _493_end
 	var _out758 uint64
 	var _ = _out758
 	var _out759 uint64
 	var _ = _out759
 	_out758, _out759 = _this.First(Companion_Default___.RECORDS())
-	_491_start = _out758
-	_492_end = _out759
-	ok, a, off = true, _492_end, i%uint64(16)*uint64(2048)
-	if _492_end <= _491_start || _492_end-_491_start <= i/uint64(16) {
+	_492_start = _out758
+	_493_end = _out759
+	ok, a, off = true, _493_end, i%uint64(16)*uint64(2048)
+	if _493_end <= _492_start || _493_end-_492_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _491_start + i/uint64(16)
+		a = _492_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _493_ok bool
-	var _ = _493_ok
+	var _494_ok bool
+	var _ = _494_ok
 	var _out760 bool
 	var _ = _out760
 	_out760 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_493_ok = _out760
-	if !_493_ok {
+	_494_ok = _out760
+	if !_494_ok {
+		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
@@ -326,13 +333,14 @@ func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _494_ok bool
-	var _ = _494_ok
+	var _495_ok bool
+	var _ = _495_ok
 	var _out762 bool
 	var _ = _out762
 	_out762 = _this.Holds(a, Companion_Default___.BITS())
-	_494_ok = _out762
-	if !_494_ok || off >= uint64(32768) {
+	_495_ok = _out762
+	if !_495_ok || off >= uint64(32768) {
+		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}

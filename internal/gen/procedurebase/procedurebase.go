@@ -90,25 +90,25 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = _out1068
 	_out1068 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out1068
-	var _812_ty uint32
-	var _ = _812_ty
+	var _813_ty uint32
+	var _ = _813_ty
 	var _out1069 uint32
 	var _ = _out1069
 	_out1069 = inodeformat.Companion_Default___.GetTy(ip)
-	_812_ty = _out1069
-	var _813_nl uint32
-	var _ = _813_nl
+	_813_ty = _out1069
+	var _814_nl uint32
+	var _ = _814_nl
 	var _out1070 uint32
 	var _ = _out1070
 	_out1070 = inodeformat.Companion_Default___.GetNlink(ip)
-	_813_nl = _out1070
-	var _814_g uint64
-	var _ = _814_g
+	_814_nl = _out1070
+	var _815_g uint64
+	var _ = _815_g
 	var _out1071 uint64
 	var _ = _out1071
 	_out1071 = inodeformat.Companion_Default___.GetGen(ip)
-	_814_g = _out1071
-	if _812_ty == uint32(0) || _813_nl == uint32(0) || _814_g != gen {
+	_815_g = _out1071
+	if _813_ty == uint32(0) || _814_nl == uint32(0) || _815_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -123,20 +123,20 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = _out1072
 	_out1072 = d.Fs.GetInode(txn, ino, excl)
 	ip = _out1072
-	var _815_ty uint32
-	var _ = _815_ty
+	var _816_ty uint32
+	var _ = _816_ty
 	var _out1073 uint32
 	var _ = _out1073
 	_out1073 = inodeformat.Companion_Default___.GetTy(ip)
-	_815_ty = _out1073
-	var _816_nl uint32
-	var _ = _816_nl
+	_816_ty = _out1073
+	var _817_nl uint32
+	var _ = _817_nl
 	var _out1074 uint32
 	var _ = _out1074
 	_out1074 = inodeformat.Companion_Default___.GetNlink(ip)
-	_816_nl = _out1074
+	_817_nl = _out1074
 	st = func() uint32 {
-		if _815_ty == uint32(0) || _816_nl == uint32(0) || ino <= uint64(2) {
+		if _816_ty == uint32(0) || _817_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _817_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _817_p
+	var _818_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _818_p
 	var _out1079 uint32
 	var _ = _out1079
 	var _out1080 *dbytes.Bytes
 	var _ = _out1080
 	_out1079, _out1080 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
 	st = _out1079
-	_817_p = _out1080
+	_818_p = _out1080
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _817_p
-	var _818_ty uint32
-	var _ = _818_ty
+	ip = _818_p
+	var _819_ty uint32
+	var _ = _819_ty
 	var _out1081 uint32
 	var _ = _out1081
-	_out1081 = inodeformat.Companion_Default___.GetTy(_817_p)
-	_818_ty = _out1081
-	if _818_ty != permissions.Companion_Default___.DIR() {
+	_out1081 = inodeformat.Companion_Default___.GetTy(_818_p)
+	_819_ty = _out1081
+	if _819_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -207,19 +207,19 @@ func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1082
 	_out1082 = d.Fs.GetInode(txn, ino, true)
 	ip = _out1082
-	var _819_ts uint64
-	var _ = _819_ts
-	var _820_tns uint32
-	var _ = _820_tns
+	var _820_ts uint64
+	var _ = _820_ts
+	var _821_tns uint32
+	var _ = _821_tns
 	var _out1083 uint64
 	var _ = _out1083
 	var _out1084 uint32
 	var _ = _out1084
 	_out1083, _out1084 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_819_ts = _out1083
-	_820_tns = _out1084
-	inodeformat.Companion_Default___.SetMtime(ip, _819_ts, _820_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _819_ts, _820_tns)
+	_820_ts = _out1083
+	_821_tns = _out1084
+	inodeformat.Companion_Default___.SetMtime(ip, _820_ts, _821_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _820_ts, _821_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
@@ -231,91 +231,91 @@ func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.
 	_out1085 = d.Fs.GetInode(txn, ino, true)
 	ip = _out1085
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _821_ts uint64
-	var _ = _821_ts
-	var _822_tns uint32
-	var _ = _822_tns
+	var _822_ts uint64
+	var _ = _822_ts
+	var _823_tns uint32
+	var _ = _823_tns
 	var _out1086 uint64
 	var _ = _out1086
 	var _out1087 uint32
 	var _ = _out1087
 	_out1086, _out1087 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_821_ts = _out1086
-	_822_tns = _out1087
-	inodeformat.Companion_Default___.SetCtime(ip, _821_ts, _822_tns)
+	_822_ts = _out1086
+	_823_tns = _out1087
+	inodeformat.Companion_Default___.SetCtime(ip, _822_ts, _823_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _823_ip *dbytes.Bytes
-	var _ = _823_ip
+	var _824_ip *dbytes.Bytes
+	var _ = _824_ip
 	var _out1088 *dbytes.Bytes
 	var _ = _out1088
 	_out1088 = d.Fs.GetInode(txn, ino, true)
-	_823_ip = _out1088
-	var _824_nl uint32
-	var _ = _824_nl
+	_824_ip = _out1088
+	var _825_nl uint32
+	var _ = _825_nl
 	var _out1089 uint32
 	var _ = _out1089
-	_out1089 = inodeformat.Companion_Default___.GetNlink(_823_ip)
-	_824_nl = _out1089
-	if up && _824_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1089 = inodeformat.Companion_Default___.GetNlink(_824_ip)
+	_825_nl = _out1089
+	if up && _825_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _824_nl <= uint32(2) {
+	if !up && _825_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_823_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_824_ip, func() uint32 {
 		if up {
-			return _824_nl + uint32(1)
+			return _825_nl + uint32(1)
 		}
-		return _824_nl - uint32(1)
+		return _825_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _823_ip)
+	d.PutInode(txn, ino, _824_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _825_ip *dbytes.Bytes
-	var _ = _825_ip
+	var _826_ip *dbytes.Bytes
+	var _ = _826_ip
 	var _out1090 *dbytes.Bytes
 	var _ = _out1090
 	_out1090 = d.Fs.GetInode(txn, ino, true)
-	_825_ip = _out1090
-	var _826_fl uint32
-	var _ = _826_fl
+	_826_ip = _out1090
+	var _827_fl uint32
+	var _ = _827_fl
 	var _out1091 uint32
 	var _ = _out1091
-	_out1091 = inodeformat.Companion_Default___.GetFlags(_825_ip)
-	_826_fl = _out1091
-	if _826_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	_out1091 = inodeformat.Companion_Default___.GetFlags(_826_ip)
+	_827_fl = _out1091
+	if _827_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _827_hp *dbytes.Bytes
-	var _ = _827_hp
+	var _828_hp *dbytes.Bytes
+	var _ = _828_hp
 	var _out1092 *dbytes.Bytes
 	var _ = _out1092
 	_out1092 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_827_hp = _out1092
-	var _828_h uint64
-	var _ = _828_h
+	_828_hp = _out1092
+	var _829_h uint64
+	var _ = _829_h
 	var _out1093 uint64
 	var _ = _out1093
-	_out1093 = inodeformat.Companion_Default___.GetNext(_827_hp)
-	_828_h = _out1093
-	inodeformat.Companion_Default___.SetNext(_825_ip, _828_h)
-	inodeformat.Companion_Default___.SetFlags(_825_ip, _826_fl+uint32(1))
-	d.PutInode(txn, ino, _825_ip)
+	_out1093 = inodeformat.Companion_Default___.GetNext(_828_hp)
+	_829_h = _out1093
+	inodeformat.Companion_Default___.SetNext(_826_ip, _829_h)
+	inodeformat.Companion_Default___.SetFlags(_826_ip, _827_fl+uint32(1))
+	d.PutInode(txn, ino, _826_ip)
 	var _out1094 *dbytes.Bytes
 	var _ = _out1094
 	_out1094 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_827_hp = _out1094
-	inodeformat.Companion_Default___.SetNext(_827_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _827_hp)
+	_828_hp = _out1094
+	inodeformat.Companion_Default___.SetNext(_828_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _828_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _829_ip *dbytes.Bytes
-	var _ = _829_ip
+	var _830_ip *dbytes.Bytes
+	var _ = _830_ip
 	var _out1096 *dbytes.Bytes
 	var _ = _out1096
 	_out1096 = d.Fs.GetInode(txn, ino, true)
-	_829_ip = _out1096
-	var _830_nl uint32
-	var _ = _830_nl
+	_830_ip = _out1096
+	var _831_nl uint32
+	var _ = _831_nl
 	var _out1097 uint32
 	var _ = _out1097
-	_out1097 = inodeformat.Companion_Default___.GetNlink(_829_ip)
-	_830_nl = _out1097
-	var _831_ty uint32
-	var _ = _831_ty
+	_out1097 = inodeformat.Companion_Default___.GetNlink(_830_ip)
+	_831_nl = _out1097
+	var _832_ty uint32
+	var _ = _832_ty
 	var _out1098 uint32
 	var _ = _out1098
-	_out1098 = inodeformat.Companion_Default___.GetTy(_829_ip)
-	_831_ty = _out1098
-	var _832_size uint64
-	var _ = _832_size
+	_out1098 = inodeformat.Companion_Default___.GetTy(_830_ip)
+	_832_ty = _out1098
+	var _833_size uint64
+	var _ = _833_size
 	var _out1099 uint64
 	var _ = _out1099
-	_out1099 = inodeformat.Companion_Default___.GetSize(_829_ip)
-	_832_size = _out1099
-	var _833_fl uint32
-	var _ = _833_fl
+	_out1099 = inodeformat.Companion_Default___.GetSize(_830_ip)
+	_833_size = _out1099
+	var _834_fl uint32
+	var _ = _834_fl
 	var _out1100 uint32
 	var _ = _out1100
-	_out1100 = inodeformat.Companion_Default___.GetFlags(_829_ip)
-	_833_fl = _out1100
-	if _830_nl == uint32(0) {
+	_out1100 = inodeformat.Companion_Default___.GetFlags(_830_ip)
+	_834_fl = _out1100
+	if _831_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _831_ty != permissions.Companion_Default___.DIR() && _830_nl > uint32(1) {
+	if _832_ty != permissions.Companion_Default___.DIR() && _831_nl > uint32(1) {
 		var _out1101 *dbytes.Bytes
 		var _ = _out1101
-		_out1101 = Companion_Default___.SetLinks(txn, d, ino, _830_nl-uint32(1), s, ns)
-		_829_ip = _out1101
+		_out1101 = Companion_Default___.SetLinks(txn, d, ino, _831_nl-uint32(1), s, ns)
+		_830_ip = _out1101
 		return st, freed, later
 	}
 	var _out1102 *dbytes.Bytes
 	var _ = _out1102
 	_out1102 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_829_ip = _out1102
-	var _834_ok bool
-	var _ = _834_ok
+	_830_ip = _out1102
+	var _835_ok bool
+	var _ = _835_ok
 	var _out1103 bool
 	var _ = _out1103
 	_out1103 = d.SetSize(txn, ino, uint64(0))
-	_834_ok = _out1103
-	if !_834_ok {
+	_835_ok = _out1103
+	if !_835_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _833_fl%uint32(2) == uint32(1) {
+	if _834_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _835_done bool
-	var _ = _835_done
+	var _836_done bool
+	var _ = _836_done
 	var _out1104 bool
 	var _ = _out1104
-	_out1104 = Companion_Default___.Release(txn, d, ino, _832_size)
-	_835_done = _out1104
-	if _835_done {
+	_out1104 = Companion_Default___.Release(txn, d, ino, _833_size)
+	_836_done = _out1104
+	if _836_done {
 		var _out1105 bool
 		var _ = _out1105
 		_out1105 = d.FreeInode(txn, ino)
-		_834_ok = _out1105
-		if !_834_ok {
+		_835_ok = _out1105
+		if !_835_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,41 +426,41 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _836_hp *dbytes.Bytes
-	var _ = _836_hp
+	var _837_hp *dbytes.Bytes
+	var _ = _837_hp
 	var _out1106 *dbytes.Bytes
 	var _ = _out1106
 	_out1106 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_836_hp = _out1106
-	var _837_h uint64
-	var _ = _837_h
+	_837_hp = _out1106
+	var _838_h uint64
+	var _ = _838_h
 	var _out1107 uint64
 	var _ = _out1107
-	_out1107 = inodeformat.Companion_Default___.GetNext(_836_hp)
-	_837_h = _out1107
+	_out1107 = inodeformat.Companion_Default___.GetNext(_837_hp)
+	_838_h = _out1107
 	st, more = uint32(0), false
-	if _837_h == uint64(0) {
+	if _838_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _837_h) || _837_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _838_h) || _838_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _838_done bool
-	var _ = _838_done
+	var _839_done bool
+	var _ = _839_done
 	var _out1108 bool
 	var _ = _out1108
-	_out1108 = d.FreeSome(txn, _837_h, max)
-	_838_done = _out1108
-	if !_838_done {
+	_out1108 = d.FreeSome(txn, _838_h, max)
+	_839_done = _out1108
+	if !_839_done {
 		return st, more
 	}
 	var _out1109 uint32
 	var _ = _out1109
 	var _out1110 bool
 	var _ = _out1110
-	_out1109, _out1110 = Companion_Default___.OffList(txn, d, _837_h)
+	_out1109, _out1110 = Companion_Default___.OffList(txn, d, _838_h)
 	st = _out1109
 	more = _out1110
 	if st != uint32(0) {
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _839_ip *dbytes.Bytes
-	var _ = _839_ip
+	var _840_ip *dbytes.Bytes
+	var _ = _840_ip
 	var _out1111 *dbytes.Bytes
 	var _ = _out1111
 	_out1111 = d.Fs.GetInode(txn, h, true)
-	_839_ip = _out1111
-	var _840_fl uint32
-	var _ = _840_fl
+	_840_ip = _out1111
+	var _841_fl uint32
+	var _ = _841_fl
 	var _out1112 uint32
 	var _ = _out1112
-	_out1112 = inodeformat.Companion_Default___.GetFlags(_839_ip)
-	_840_fl = _out1112
-	var _841_nl uint32
-	var _ = _841_nl
+	_out1112 = inodeformat.Companion_Default___.GetFlags(_840_ip)
+	_841_fl = _out1112
+	var _842_nl uint32
+	var _ = _842_nl
 	var _out1113 uint32
 	var _ = _out1113
-	_out1113 = inodeformat.Companion_Default___.GetNlink(_839_ip)
-	_841_nl = _out1113
-	var _842_next uint64
-	var _ = _842_next
+	_out1113 = inodeformat.Companion_Default___.GetNlink(_840_ip)
+	_842_nl = _out1113
+	var _843_next uint64
+	var _ = _843_next
 	var _out1114 uint64
 	var _ = _out1114
-	_out1114 = inodeformat.Companion_Default___.GetNext(_839_ip)
-	_842_next = _out1114
-	if _840_fl%uint32(2) == uint32(0) {
+	_out1114 = inodeformat.Companion_Default___.GetNext(_840_ip)
+	_843_next = _out1114
+	if _841_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_839_ip, _840_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_839_ip, uint64(0))
-	d.PutInode(txn, h, _839_ip)
-	var _843_hp *dbytes.Bytes
-	var _ = _843_hp
+	inodeformat.Companion_Default___.SetFlags(_840_ip, _841_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_840_ip, uint64(0))
+	d.PutInode(txn, h, _840_ip)
+	var _844_hp *dbytes.Bytes
+	var _ = _844_hp
 	var _out1115 *dbytes.Bytes
 	var _ = _out1115
 	_out1115 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_843_hp = _out1115
-	inodeformat.Companion_Default___.SetNext(_843_hp, _842_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _843_hp)
-	if _841_nl == uint32(0) {
-		var _844_ok bool
-		var _ = _844_ok
+	_844_hp = _out1115
+	inodeformat.Companion_Default___.SetNext(_844_hp, _843_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _844_hp)
+	if _842_nl == uint32(0) {
+		var _845_ok bool
+		var _ = _845_ok
 		var _out1116 bool
 		var _ = _out1116
 		_out1116 = d.FreeInode(txn, h)
-		_844_ok = _out1116
-		if !_844_ok {
+		_845_ok = _out1116
+		if !_845_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _842_next != uint64(0) /* dircomp */
+	more = _843_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {

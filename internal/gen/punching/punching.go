@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _646_left uint64
-	var _ = _646_left
-	_646_left = max
-	for lo < m && uint64(0) < _646_left {
-		var _647_k uint64
-		var _ = _647_k
-		var _648_j uint64
-		var _ = _648_j
-		_647_k, _648_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _649_l uint64
-		var _ = _649_l
-		var _650_freed uint64
-		var _ = _650_freed
-		_649_l, _650_freed = uint64(0), uint64(1)
-		var _651_d uint64
-		var _ = _651_d
+	var _647_left uint64
+	var _ = _647_left
+	_647_left = max
+	for lo < m && uint64(0) < _647_left {
+		var _648_k uint64
+		var _ = _648_k
+		var _649_j uint64
+		var _ = _649_j
+		_648_k, _649_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _650_l uint64
+		var _ = _650_l
+		var _651_freed uint64
+		var _ = _651_freed
+		_650_l, _651_freed = uint64(0), uint64(1)
+		var _652_d uint64
+		var _ = _652_d
 		var _out909 uint64
 		var _ = _out909
-		_out909 = shrinking.Companion_Default___.Missing(x, txn, ip, _647_k, _648_j, true)
-		_651_d = _out909
-		if uint64(0) < _651_d {
-			_649_l = allocatedrange.Companion_Default___.BaseOf(_647_k) + allocatedrange.Companion_Default___.First512(_648_j, _651_d)
-			if _649_l < lo {
-				_649_l = lo
+		_out909 = shrinking.Companion_Default___.Missing(x, txn, ip, _648_k, _649_j, true)
+		_652_d = _out909
+		if uint64(0) < _652_d {
+			_650_l = allocatedrange.Companion_Default___.BaseOf(_648_k) + allocatedrange.Companion_Default___.First512(_649_j, _652_d)
+			if _650_l < lo {
+				_650_l = lo
 			}
-		} else if _647_k < uint64(12) {
-			_649_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _647_k)
+		} else if _648_k < uint64(12) {
+			_650_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _648_k)
 		} else {
-			var _652_pn uint64
-			var _ = _652_pn
+			var _653_pn uint64
+			var _ = _653_pn
 			var _out910 uint64
 			var _ = _out910
-			_out910 = x.Resolve(txn, ip, _647_k, positions.Companion_Default___.MaxLev(_647_k)-uint64(1), _648_j/uint64(512), true)
-			_652_pn = _out910
+			_out910 = x.Resolve(txn, ip, _648_k, positions.Companion_Default___.MaxLev(_648_k)-uint64(1), _649_j/uint64(512), true)
+			_653_pn = _out910
 			var _out911 uint64
 			var _ = _out911
 			var _out912 uint64
 			var _ = _out912
-			_out911, _out912 = shrinking.Companion_Default___.CutRun(x, txn, ip, _652_pn, ino, m, lo, _646_left)
-			_649_l = _out911
-			_650_freed = _out912
-			if _650_freed == uint64(0) {
-				_650_freed = uint64(1)
+			_out911, _out912 = shrinking.Companion_Default___.CutRun(x, txn, ip, _653_pn, ino, m, lo, _647_left)
+			_650_l = _out911
+			_651_freed = _out912
+			if _651_freed == uint64(0) {
+				_651_freed = uint64(1)
 			}
 		}
-		_646_left = _646_left - _650_freed
-		m = _649_l
+		_647_left = _647_left - _651_freed
+		m = _650_l
 	}
 	return m
 }

@@ -67,17 +67,17 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _902_w *dbytes.Bytes
-	var _ = _902_w
+	var _903_w *dbytes.Bytes
+	var _ = _903_w
 	var _out1207 *dbytes.Bytes
 	var _ = _out1207
 	_out1207 = dbytes.NewBytes(uint64(4096))
-	_902_w = _out1207
-	_902_w.Set(uint64(0), uint8(46))
-	_902_w.Set(uint64(1), uint8(46))
+	_903_w = _out1207
+	_903_w.Set(uint64(0), uint8(46))
+	_903_w.Set(uint64(1), uint8(46))
 	var _out1208 *dbytes.Blk
 	var _ = _out1208
-	_out1208 = dbytes.Freeze(_902_w)
+	_out1208 = dbytes.Freeze(_903_w)
 	b = _out1208
 	return b
 }
@@ -88,22 +88,22 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _903_dots *dbytes.Blk
-	var _ = _903_dots
+	var _904_dots *dbytes.Blk
+	var _ = _904_dots
 	var _out1209 *dbytes.Blk
 	var _ = _out1209
 	_out1209 = Companion_Default___.DotNames()
-	_903_dots = _out1209
+	_904_dots = _out1209
 	if cookie == uint64(0) {
 		var _out1210 bool
 		var _ = _out1210
-		_out1210 = out.Offer(ino, _903_dots, uint64(0), uint64(1), uint64(1))
+		_out1210 = out.Offer(ino, _904_dots, uint64(0), uint64(1), uint64(1))
 		fits = _out1210
 	}
 	if fits {
 		var _out1211 bool
 		var _ = _out1211
-		_out1211 = out.Offer(up, _903_dots, uint64(0), uint64(2), uint64(2))
+		_out1211 = out.Offer(up, _904_dots, uint64(0), uint64(2), uint64(2))
 		fits = _out1211
 	}
 	return fits
@@ -112,19 +112,19 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _904_up uint64
-	var _ = _904_up
+	var _905_up uint64
+	var _ = _905_up
 	var _out1212 uint64
 	var _ = _out1212
 	_out1212 = inodeformat.Companion_Default___.GetParent(dp)
-	_904_up = _out1212
-	var _905_fits bool
-	var _ = _905_fits
+	_905_up = _out1212
+	var _906_fits bool
+	var _ = _906_fits
 	var _out1213 bool
 	var _ = _out1213
-	_out1213 = Companion_Default___.Offer2(ino, _904_up, cookie, out)
-	_905_fits = _out1213
-	if !_905_fits {
+	_out1213 = Companion_Default___.Offer2(ino, _905_up, cookie, out)
+	_906_fits = _out1213
+	if !_906_fits {
 		return eof
 	}
 	var _out1214 bool
@@ -156,13 +156,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _906_ok bool
-	var _ = _906_ok
+	var _907_ok bool
+	var _ = _907_ok
 	var _out1217 bool
 	var _ = _out1217
 	_out1217 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_906_ok = _out1217
-	if !_906_ok {
+	_907_ok = _out1217
+	if !_907_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,13 +170,13 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _907_room bool
-	var _ = _907_room
+	var _908_room bool
+	var _ = _908_room
 	var _out1218 bool
 	var _ = _out1218
 	_out1218 = out.Fits()
-	_907_room = _out1218
-	if !_907_room {
+	_908_room = _out1218
+	if !_908_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
@@ -184,42 +184,42 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var _ = _out1219
 	_out1219 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
 	eof = _out1219
-	var _908_n uint64
-	var _ = _908_n
+	var _909_n uint64
+	var _ = _909_n
 	var _out1220 uint64
 	var _ = _out1220
 	_out1220 = out.Len()
-	_908_n = _out1220
-	if _908_n == uint64(0) && !eof {
+	_909_n = _out1220
+	if _909_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _909_n uint64
-	var _ = _909_n
+	var _910_n uint64
+	var _ = _910_n
 	var _out1221 uint64
 	var _ = _out1221
 	_out1221 = out.Len()
-	_909_n = _out1221
-	var _910_i uint64
-	var _ = _910_i
-	_910_i = uint64(0)
-	for _910_i < _909_n {
-		var _911_x uint64
-		var _ = _911_x
+	_910_n = _out1221
+	var _911_i uint64
+	var _ = _911_i
+	_911_i = uint64(0)
+	for _911_i < _910_n {
+		var _912_x uint64
+		var _ = _912_x
 		var _out1222 uint64
 		var _ = _out1222
-		_out1222 = out.InoAt(_910_i)
-		_911_x = _out1222
-		var _912_p *dbytes.Bytes
-		var _ = _912_p
+		_out1222 = out.InoAt(_911_i)
+		_912_x = _out1222
+		var _913_p *dbytes.Bytes
+		var _ = _913_p
 		var _out1223 *dbytes.Bytes
 		var _ = _out1223
-		_out1223 = d.Fs.GetInode(txn, _911_x, false)
-		_912_p = _out1223
-		out.AttrAt(_910_i, _912_p)
-		_910_i = _910_i + uint64(1)
+		_out1223 = d.Fs.GetInode(txn, _912_x, false)
+		_913_p = _out1223
+		out.AttrAt(_911_i, _913_p)
+		_911_i = _911_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -242,13 +242,13 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _913_ok bool
-	var _ = _913_ok
+	var _914_ok bool
+	var _ = _914_ok
 	var _out1227 bool
 	var _ = _out1227
 	_out1227 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_913_ok = _out1227
-	if !_913_ok {
+	_914_ok = _out1227
+	if !_914_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

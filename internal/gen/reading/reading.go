@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _532_k uint64
-	var _ = _532_k
-	var _533_j uint64
-	var _ = _533_j
-	_532_k, _533_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _533_k uint64
+	var _ = _533_k
+	var _534_j uint64
+	var _ = _534_j
+	_533_k, _534_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _532_k < uint64(12) {
+	if _533_k < uint64(12) {
 		var _out827 uint64
 		var _ = _out827
-		_out827 = x.Resolve(txn, ip, _532_k, uint64(0), uint64(0), excl)
+		_out827 = x.Resolve(txn, ip, _533_k, uint64(0), uint64(0), excl)
 		bn = _out827
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _532_k || cj != _533_j/uint64(512) {
+	if ck != _533_k || cj != _534_j/uint64(512) {
 		var _out828 *dbytes.Blk
 		var _ = _out828
-		_out828 = x.ReadParent(txn, ip, _532_k, positions.Companion_Default___.MaxLev(_532_k), _533_j, excl)
+		_out828 = x.ReadParent(txn, ip, _533_k, positions.Companion_Default___.MaxLev(_533_k), _534_j, excl)
 		pb_k = _out828
-		ck_k, cj_k = _532_k, _533_j/uint64(512)
+		ck_k, cj_k = _533_k, _534_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_533_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_534_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _534_k uint64
-	var _ = _534_k
-	var _535_j uint64
-	var _ = _535_j
-	_534_k, _535_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _536_room uint64
-	var _ = _536_room
-	_536_room = func() uint64 {
-		if _534_k < uint64(12) {
-			return uint64(12) - _534_k
+	var _535_k uint64
+	var _ = _535_k
+	var _536_j uint64
+	var _ = _536_j
+	_535_k, _536_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _537_room uint64
+	var _ = _537_room
+	_537_room = func() uint64 {
+		if _535_k < uint64(12) {
+			return uint64(12) - _535_k
 		}
-		return uint64(512) - _535_j
+		return uint64(512) - _536_j
 	}()
-	var _537_m uint64
-	var _ = _537_m
+	var _538_m uint64
+	var _ = _538_m
 	var _out829 uint64
 	var _ = _out829
-	_out829 = Companion_Default___.Min(max, _536_room)
-	_537_m = _out829
+	_out829 = Companion_Default___.Min(max, _537_room)
+	_538_m = _out829
 	var _out830 uint64
 	var _ = _out830
-	_out830 = Companion_Default___.Min(_537_m, Companion_Default___.AheadMax())
-	_537_m = _out830
+	_out830 = Companion_Default___.Min(_538_m, Companion_Default___.AheadMax())
+	_538_m = _out830
 	r = uint64(1)
-	for r < _537_m && bn < uint64(18446744073709486080) {
-		var _538_e uint64 = 0
-		var _ = _538_e
-		if _534_k < uint64(12) {
+	for r < _538_m && bn < uint64(18446744073709486080) {
+		var _539_e uint64 = 0
+		var _ = _539_e
+		if _535_k < uint64(12) {
 			var _out831 uint64
 			var _ = _out831
-			_out831 = inodeformat.Companion_Default___.GetSlot(ip, _534_k+r)
-			_538_e = _out831
+			_out831 = inodeformat.Companion_Default___.GetSlot(ip, _535_k+r)
+			_539_e = _out831
 		} else {
-			_538_e = pb.U64(uint64(8) * (_535_j + r))
+			_539_e = pb.U64(uint64(8) * (_536_j + r))
 		}
-		if _538_e != bn+r {
+		if _539_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -156,38 +156,38 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 	var _ = _out832
 	_out832 = dbytes.NewPieces()
 	b = _out832
-	var _539_done uint64
-	var _ = _539_done
-	_539_done = uint64(0)
-	var _540_ahead uint64
-	var _ = _540_ahead
-	_540_ahead = uint64(0)
-	var _541_ck uint64
-	var _ = _541_ck
-	var _542_cj uint64
-	var _ = _542_cj
-	_541_ck, _542_cj = uint64(15), uint64(0)
-	var _543_pb *dbytes.Blk
-	var _ = _543_pb
+	var _540_done uint64
+	var _ = _540_done
+	_540_done = uint64(0)
+	var _541_ahead uint64
+	var _ = _541_ahead
+	_541_ahead = uint64(0)
+	var _542_ck uint64
+	var _ = _542_ck
+	var _543_cj uint64
+	var _ = _543_cj
+	_542_ck, _543_cj = uint64(15), uint64(0)
+	var _544_pb *dbytes.Blk
+	var _ = _544_pb
 	var _out833 *dbytes.Blk
 	var _ = _out833
 	_out833 = dbytes.ZeroBlk()
-	_543_pb = _out833
-	for _539_done < n {
-		var _544_pos uint64
-		var _ = _544_pos
-		_544_pos = off + _539_done
-		var _545_bo uint64
-		var _ = _545_bo
-		_545_bo = _544_pos % uint64(4096)
-		var _546_c uint64
-		var _ = _546_c
+	_544_pb = _out833
+	for _540_done < n {
+		var _545_pos uint64
+		var _ = _545_pos
+		_545_pos = off + _540_done
+		var _546_bo uint64
+		var _ = _546_bo
+		_546_bo = _545_pos % uint64(4096)
+		var _547_c uint64
+		var _ = _547_c
 		var _out834 uint64
 		var _ = _out834
-		_out834 = Companion_Default___.Min(uint64(4096)-_545_bo, n-_539_done)
-		_546_c = _out834
-		var _547_bn uint64 = 0
-		var _ = _547_bn
+		_out834 = Companion_Default___.Min(uint64(4096)-_546_bo, n-_540_done)
+		_547_c = _out834
+		var _548_bn uint64 = 0
+		var _ = _548_bn
 		var _out835 uint64
 		var _ = _out835
 		var _out836 uint64
@@ -196,66 +196,66 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out837
 		var _out838 *dbytes.Blk
 		var _ = _out838
-		_out835, _out836, _out837, _out838 = Companion_Default___.Find(x, txn, ip, _544_pos/uint64(4096), false, _541_ck, _542_cj, _543_pb)
-		_547_bn = _out835
-		_541_ck = _out836
-		_542_cj = _out837
-		_543_pb = _out838
-		var _548_blk *dbytes.Blk
-		var _ = _548_blk
+		_out835, _out836, _out837, _out838 = Companion_Default___.Find(x, txn, ip, _545_pos/uint64(4096), false, _542_ck, _543_cj, _544_pb)
+		_548_bn = _out835
+		_542_ck = _out836
+		_543_cj = _out837
+		_544_pb = _out838
+		var _549_blk *dbytes.Blk
+		var _ = _549_blk
 		var _out839 *dbytes.Blk
 		var _ = _out839
 		_out839 = dbytes.ZeroBlk()
-		_548_blk = _out839
-		if _547_bn != uint64(0) {
-			if _540_ahead <= _544_pos/uint64(4096) {
-				var _549_left uint64
-				var _ = _549_left
-				_549_left = (_545_bo + (n - _539_done) + uint64(4095)) / uint64(4096)
-				var _550_r uint64
-				var _ = _550_r
+		_549_blk = _out839
+		if _548_bn != uint64(0) {
+			if _541_ahead <= _545_pos/uint64(4096) {
+				var _550_left uint64
+				var _ = _550_left
+				_550_left = (_546_bo + (n - _540_done) + uint64(4095)) / uint64(4096)
+				var _551_r uint64
+				var _ = _551_r
 				var _out840 uint64
 				var _ = _out840
-				_out840 = Companion_Default___.Adjacent(ip, _543_pb, _544_pos/uint64(4096), _547_bn, _549_left)
-				_550_r = _out840
-				if uint64(1) < _550_r {
-					txn.Ahead(_547_bn, _550_r)
+				_out840 = Companion_Default___.Adjacent(ip, _544_pb, _545_pos/uint64(4096), _548_bn, _550_left)
+				_551_r = _out840
+				if uint64(1) < _551_r {
+					txn.Ahead(_548_bn, _551_r)
 				}
-				_540_ahead = _544_pos/uint64(4096) + _550_r
+				_541_ahead = _545_pos/uint64(4096) + _551_r
 			}
 			var _out841 *dbytes.Blk
 			var _ = _out841
-			_out841 = x.ReadAt(txn, _547_bn, false)
-			_548_blk = _out841
+			_out841 = x.ReadAt(txn, _548_bn, false)
+			_549_blk = _out841
 		}
-		b.Add(_548_blk, _545_bo, _546_c)
-		_539_done = _539_done + _546_c
+		b.Add(_549_blk, _546_bo, _547_c)
+		_540_done = _540_done + _547_c
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
-	var _551_i uint64
-	var _ = _551_i
-	var _552_end uint64
-	var _ = _552_end
-	_551_i, _552_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
-	var _553_ck uint64
-	var _ = _553_ck
-	var _554_cj uint64
-	var _ = _554_cj
-	_553_ck, _554_cj = uint64(15), uint64(0)
-	var _555_pb *dbytes.Blk
-	var _ = _555_pb
+	var _552_i uint64
+	var _ = _552_i
+	var _553_end uint64
+	var _ = _553_end
+	_552_i, _553_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _554_ck uint64
+	var _ = _554_ck
+	var _555_cj uint64
+	var _ = _555_cj
+	_554_ck, _555_cj = uint64(15), uint64(0)
+	var _556_pb *dbytes.Blk
+	var _ = _556_pb
 	var _out842 *dbytes.Blk
 	var _ = _out842
 	_out842 = dbytes.ZeroBlk()
-	_555_pb = _out842
-	for _551_i < _552_end {
-		var _556_bn uint64 = 0
-		var _ = _556_bn
-		var _557_r uint64
-		var _ = _557_r
-		_557_r = uint64(1)
+	_556_pb = _out842
+	for _552_i < _553_end {
+		var _557_bn uint64 = 0
+		var _ = _557_bn
+		var _558_r uint64
+		var _ = _558_r
+		_558_r = uint64(1)
 		var _out843 uint64
 		var _ = _out843
 		var _out844 uint64
@@ -264,19 +264,19 @@ func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn 
 		var _ = _out845
 		var _out846 *dbytes.Blk
 		var _ = _out846
-		_out843, _out844, _out845, _out846 = Companion_Default___.Find(x, txn, ip, _551_i, false, _553_ck, _554_cj, _555_pb)
-		_556_bn = _out843
-		_553_ck = _out844
-		_554_cj = _out845
-		_555_pb = _out846
-		if _556_bn != uint64(0) {
+		_out843, _out844, _out845, _out846 = Companion_Default___.Find(x, txn, ip, _552_i, false, _554_ck, _555_cj, _556_pb)
+		_557_bn = _out843
+		_554_ck = _out844
+		_555_cj = _out845
+		_556_pb = _out846
+		if _557_bn != uint64(0) {
 			var _out847 uint64
 			var _ = _out847
-			_out847 = Companion_Default___.Adjacent(ip, _555_pb, _551_i, _556_bn, _552_end-_551_i)
-			_557_r = _out847
-			txn.Ahead(_556_bn, _557_r)
+			_out847 = Companion_Default___.Adjacent(ip, _556_pb, _552_i, _557_bn, _553_end-_552_i)
+			_558_r = _out847
+			txn.Ahead(_557_bn, _558_r)
 		}
-		_551_i = _551_i + _557_r
+		_552_i = _552_i + _558_r
 	}
 }
 

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1126_b *dbytes.Bytes
-	var _ = _1126_b
+	var _1127_b *dbytes.Bytes
+	var _ = _1127_b
 	var _out1592 *dbytes.Bytes
 	var _ = _out1592
 	_out1592 = txn.ReadSlot(i)
-	_1126_b = _out1592
-	var _1127_full uint32
-	var _ = _1127_full
-	var _1128_at uint64
-	var _ = _1128_at
-	_1127_full, _1128_at = _1126_b.U32(uint64(0)), _1126_b.U64(uint64(8))
-	var _1129_a0 uint64
-	var _ = _1129_a0
-	var _1130_b0 uint64
-	var _ = _1130_b0
-	var _1131_c0 uint64
-	var _ = _1131_c0
-	var _1132_d0 uint64
-	var _ = _1132_d0
-	_1129_a0, _1130_b0, _1131_c0, _1132_d0 = _1126_b.U64(uint64(16)), _1126_b.U64(uint64(24)), _1126_b.U64(uint64(32)), _1126_b.U64(uint64(40))
-	var _1133_a1 uint64
-	var _ = _1133_a1
-	var _1134_b1 uint64
-	var _ = _1134_b1
-	var _1135_c1 uint64
-	var _ = _1135_c1
-	var _1136_d1 uint64
-	var _ = _1136_d1
-	_1133_a1, _1134_b1, _1135_c1, _1136_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1127_full == uint32(1) && since <= _1128_at && _1129_a0 == _1133_a1 && _1130_b0 == _1134_b1 && _1131_c0 == _1135_c1 && _1132_d0 == _1136_d1
-	var _1137_ino uint64
-	var _ = _1137_ino
-	var _1138_gen uint64
-	var _ = _1138_gen
-	var _1139_s uint64
-	var _ = _1139_s
-	var _1140_ns uint32
-	var _ = _1140_ns
-	_1137_ino, _1138_gen, _1139_s, _1140_ns = _1126_b.U64(uint64(48)), _1126_b.U64(uint64(56)), _1126_b.U64(uint64(64)), _1126_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1137_ino, _1138_gen}}, nfsstate.Time{nfsstate.Time_Time{_1139_s, _1140_ns}}
+	_1127_b = _out1592
+	var _1128_full uint32
+	var _ = _1128_full
+	var _1129_at uint64
+	var _ = _1129_at
+	_1128_full, _1129_at = _1127_b.U32(uint64(0)), _1127_b.U64(uint64(8))
+	var _1130_a0 uint64
+	var _ = _1130_a0
+	var _1131_b0 uint64
+	var _ = _1131_b0
+	var _1132_c0 uint64
+	var _ = _1132_c0
+	var _1133_d0 uint64
+	var _ = _1133_d0
+	_1130_a0, _1131_b0, _1132_c0, _1133_d0 = _1127_b.U64(uint64(16)), _1127_b.U64(uint64(24)), _1127_b.U64(uint64(32)), _1127_b.U64(uint64(40))
+	var _1134_a1 uint64
+	var _ = _1134_a1
+	var _1135_b1 uint64
+	var _ = _1135_b1
+	var _1136_c1 uint64
+	var _ = _1136_c1
+	var _1137_d1 uint64
+	var _ = _1137_d1
+	_1134_a1, _1135_b1, _1136_c1, _1137_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1128_full == uint32(1) && since <= _1129_at && _1130_a0 == _1134_a1 && _1131_b0 == _1135_b1 && _1132_c0 == _1136_c1 && _1133_d0 == _1137_d1
+	var _1138_ino uint64
+	var _ = _1138_ino
+	var _1139_gen uint64
+	var _ = _1139_gen
+	var _1140_s uint64
+	var _ = _1140_s
+	var _1141_ns uint32
+	var _ = _1141_ns
+	_1138_ino, _1139_gen, _1140_s, _1141_ns = _1127_b.U64(uint64(48)), _1127_b.U64(uint64(56)), _1127_b.U64(uint64(64)), _1127_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1138_ino, _1139_gen}}, nfsstate.Time{nfsstate.Time_Time{_1140_s, _1141_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1141_b *dbytes.Bytes
-	var _ = _1141_b
+	var _1142_b *dbytes.Bytes
+	var _ = _1142_b
 	var _out1593 *dbytes.Bytes
 	var _ = _out1593
 	_out1593 = dbytes.NewBytes(uint64(256))
-	_1141_b = _out1593
-	_1141_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1141_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1141_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1141_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1141_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1141_b, uint64(72), ns)
-	txn.WriteSlot(i, _1141_b)
+	_1142_b = _out1593
+	_1142_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1142_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1142_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1142_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1142_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1142_b, uint64(72), ns)
+	txn.WriteSlot(i, _1142_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,10 +139,10 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1142_st uint32 = 0
-	var _ = _1142_st
-	var _1143_dots uint32 = 0
-	var _ = _1143_dots
+	var _1143_st uint32 = 0
+	var _ = _1143_st
+	var _1144_dots uint32 = 0
+	var _ = _1144_dots
 	var _out1594 uint32
 	var _ = _out1594
 	var _out1595 *dbytes.Bytes
@@ -150,10 +150,10 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var _out1596 uint32
 	var _ = _out1596
 	_out1594, _out1595, _out1596 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1142_st = _out1594
+	_1143_st = _out1594
 	dir = _out1595
-	_1143_dots = _out1596
-	if _1142_st != uint32(0) || _1143_dots != uint32(0) {
+	_1144_dots = _out1596
+	if _1143_st != uint32(0) || _1144_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
 	var _out1597 bool
@@ -167,22 +167,22 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1144_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1144_ip
+	var _1145_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1145_ip
 	var _out1599 uint32
 	var _ = _out1599
 	var _out1600 *dbytes.Bytes
 	var _ = _out1600
 	_out1599, _out1600 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1142_st = _out1599
-	_1144_ip = _out1600
-	if _1142_st != uint32(0) {
+	_1143_st = _out1599
+	_1145_ip = _out1600
+	if _1143_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1144_ip
+	node = _1145_ip
 	var _out1601 uint64
 	var _ = _out1601
-	_out1601 = inodeformat.Companion_Default___.GetGen(_1144_ip)
+	_out1601 = inodeformat.Companion_Default___.GetGen(_1145_ip)
 	gen = _out1601
 	ok = true
 	return ok, found, ino, gen, node, dir
@@ -197,12 +197,12 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1145_found bool
-	var _ = _1145_found
-	var _1146_h nfsstate.Handle
-	var _ = _1146_h
-	var _1147_t nfsstate.Time
-	var _ = _1147_t
+	var _1146_found bool
+	var _ = _1146_found
+	var _1147_h nfsstate.Handle
+	var _ = _1147_h
+	var _1148_t nfsstate.Time
+	var _ = _1148_t
 	var _out1602 bool
 	var _ = _out1602
 	var _out1603 nfsstate.Handle
@@ -210,18 +210,18 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var _out1604 nfsstate.Time
 	var _ = _out1604
 	_out1602, _out1603, _out1604 = Companion_Default___.Look(txn, i, r, since)
-	_1145_found = _out1602
-	_1146_h = _out1603
-	_1147_t = _out1604
-	if !_1145_found {
+	_1146_found = _out1602
+	_1147_h = _out1603
+	_1148_t = _out1604
+	if !_1146_found {
 		return again, ino, node, dir
 	}
-	var _1148_ok bool = false
-	var _ = _1148_ok
-	var _1149_there bool = false
-	var _ = _1149_there
-	var _1150_gen uint64 = 0
-	var _ = _1150_gen
+	var _1149_ok bool = false
+	var _ = _1149_ok
+	var _1150_there bool = false
+	var _ = _1150_there
+	var _1151_gen uint64 = 0
+	var _ = _1151_gen
 	var _out1605 bool
 	var _ = _out1605
 	var _out1606 bool
@@ -235,27 +235,27 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var _out1610 *dbytes.Bytes
 	var _ = _out1610
 	_out1605, _out1606, _out1607, _out1608, _out1609, _out1610 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1148_ok = _out1605
-	_1149_there = _out1606
+	_1149_ok = _out1605
+	_1150_there = _out1606
 	ino = _out1607
-	_1150_gen = _out1608
+	_1151_gen = _out1608
 	node = _out1609
 	dir = _out1610
-	if !_1148_ok || !_1149_there || !_1146_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1150_gen}}) {
+	if !_1149_ok || !_1150_there || !_1147_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1151_gen}}) {
 		return again, ino, node, dir
 	}
-	var _1151_s uint64
-	var _ = _1151_s
-	var _1152_ns uint32
-	var _ = _1152_ns
+	var _1152_s uint64
+	var _ = _1152_s
+	var _1153_ns uint32
+	var _ = _1153_ns
 	var _out1611 uint64
 	var _ = _out1611
 	var _out1612 uint32
 	var _ = _out1612
 	_out1611, _out1612 = inodeformat.Companion_Default___.GetCtime(node)
-	_1151_s = _out1611
-	_1152_ns = _out1612
-	again = _1147_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1151_s, _1152_ns}})
+	_1152_s = _out1611
+	_1153_ns = _out1612
+	again = _1148_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1152_s, _1153_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,12 +266,12 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1153_found bool
-	var _ = _1153_found
-	var _1154_h nfsstate.Handle
-	var _ = _1154_h
-	var _1155_t nfsstate.Time
-	var _ = _1155_t
+	var _1154_found bool
+	var _ = _1154_found
+	var _1155_h nfsstate.Handle
+	var _ = _1155_h
+	var _1156_t nfsstate.Time
+	var _ = _1156_t
 	var _out1613 bool
 	var _ = _out1613
 	var _out1614 nfsstate.Handle
@@ -279,20 +279,20 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var _out1615 nfsstate.Time
 	var _ = _out1615
 	_out1613, _out1614, _out1615 = Companion_Default___.Look(txn, i, r, since)
-	_1153_found = _out1613
-	_1154_h = _out1614
-	_1155_t = _out1615
-	if !_1153_found || !_1154_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	_1154_found = _out1613
+	_1155_h = _out1614
+	_1156_t = _out1615
+	if !_1154_found || !_1155_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _1156_ok bool = false
-	var _ = _1156_ok
-	var _1157_there bool = false
-	var _ = _1157_there
-	var _1158_ino uint64 = 0
-	var _ = _1158_ino
-	var _1159_gen uint64 = 0
-	var _ = _1159_gen
+	var _1157_ok bool = false
+	var _ = _1157_ok
+	var _1158_there bool = false
+	var _ = _1158_there
+	var _1159_ino uint64 = 0
+	var _ = _1159_ino
+	var _1160_gen uint64 = 0
+	var _ = _1160_gen
 	var _out1616 bool
 	var _ = _out1616
 	var _out1617 bool
@@ -306,13 +306,13 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var _out1621 *dbytes.Bytes
 	var _ = _out1621
 	_out1616, _out1617, _out1618, _out1619, _out1620, _out1621 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1156_ok = _out1616
-	_1157_there = _out1617
-	_1158_ino = _out1618
-	_1159_gen = _out1619
+	_1157_ok = _out1616
+	_1158_there = _out1617
+	_1159_ino = _out1618
+	_1160_gen = _out1619
 	node = _out1620
 	dir = _out1621
-	again = _1156_ok && _1157_there && _1154_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1158_ino, _1159_gen}})
+	again = _1157_ok && _1158_there && _1155_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1159_ino, _1160_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,12 +321,12 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _1160_found bool
-	var _ = _1160_found
-	var _1161_h nfsstate.Handle
-	var _ = _1161_h
-	var _1162_t nfsstate.Time
-	var _ = _1162_t
+	var _1161_found bool
+	var _ = _1161_found
+	var _1162_h nfsstate.Handle
+	var _ = _1162_h
+	var _1163_t nfsstate.Time
+	var _ = _1163_t
 	var _out1622 bool
 	var _ = _out1622
 	var _out1623 nfsstate.Handle
@@ -334,22 +334,22 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _out1624 nfsstate.Time
 	var _ = _out1624
 	_out1622, _out1623, _out1624 = Companion_Default___.Look(txn, i, r, since)
-	_1160_found = _out1622
-	_1161_h = _out1623
-	_1162_t = _out1624
-	if !_1160_found {
+	_1161_found = _out1622
+	_1162_h = _out1623
+	_1163_t = _out1624
+	if !_1161_found {
 		return again, dir
 	}
-	var _1163_ok bool = false
-	var _ = _1163_ok
-	var _1164_there bool = false
-	var _ = _1164_there
-	var _1165_ino uint64 = 0
-	var _ = _1165_ino
-	var _1166_gen uint64 = 0
-	var _ = _1166_gen
-	var _1167_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1167_node
+	var _1164_ok bool = false
+	var _ = _1164_ok
+	var _1165_there bool = false
+	var _ = _1165_there
+	var _1166_ino uint64 = 0
+	var _ = _1166_ino
+	var _1167_gen uint64 = 0
+	var _ = _1167_gen
+	var _1168_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1168_node
 	var _out1625 bool
 	var _ = _out1625
 	var _out1626 bool
@@ -363,13 +363,13 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _out1630 *dbytes.Bytes
 	var _ = _out1630
 	_out1625, _out1626, _out1627, _out1628, _out1629, _out1630 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1163_ok = _out1625
-	_1164_there = _out1626
-	_1165_ino = _out1627
-	_1166_gen = _out1628
-	_1167_node = _out1629
+	_1164_ok = _out1625
+	_1165_there = _out1626
+	_1166_ino = _out1627
+	_1167_gen = _out1628
+	_1168_node = _out1629
 	dir = _out1630
-	again = _1163_ok && !_1164_there
+	again = _1164_ok && !_1165_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,12 +380,12 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1168_found bool
-	var _ = _1168_found
-	var _1169_h nfsstate.Handle
-	var _ = _1169_h
-	var _1170_t nfsstate.Time
-	var _ = _1170_t
+	var _1169_found bool
+	var _ = _1169_found
+	var _1170_h nfsstate.Handle
+	var _ = _1170_h
+	var _1171_t nfsstate.Time
+	var _ = _1171_t
 	var _out1631 bool
 	var _ = _out1631
 	var _out1632 nfsstate.Handle
@@ -393,22 +393,22 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _out1633 nfsstate.Time
 	var _ = _out1633
 	_out1631, _out1632, _out1633 = Companion_Default___.Look(txn, i, r, since)
-	_1168_found = _out1631
-	_1169_h = _out1632
-	_1170_t = _out1633
-	if !_1168_found {
+	_1169_found = _out1631
+	_1170_h = _out1632
+	_1171_t = _out1633
+	if !_1169_found {
 		return again, from, to
 	}
-	var _1171_fok bool = false
-	var _ = _1171_fok
-	var _1172_there bool = false
-	var _ = _1172_there
-	var _1173_ino uint64 = 0
-	var _ = _1173_ino
-	var _1174_gen uint64 = 0
-	var _ = _1174_gen
-	var _1175_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1175_node
+	var _1172_fok bool = false
+	var _ = _1172_fok
+	var _1173_there bool = false
+	var _ = _1173_there
+	var _1174_ino uint64 = 0
+	var _ = _1174_ino
+	var _1175_gen uint64 = 0
+	var _ = _1175_gen
+	var _1176_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1176_node
 	var _out1634 bool
 	var _ = _out1634
 	var _out1635 bool
@@ -422,19 +422,19 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _out1639 *dbytes.Bytes
 	var _ = _out1639
 	_out1634, _out1635, _out1636, _out1637, _out1638, _out1639 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1171_fok = _out1634
-	_1172_there = _out1635
-	_1173_ino = _out1636
-	_1174_gen = _out1637
-	_1175_node = _out1638
+	_1172_fok = _out1634
+	_1173_there = _out1635
+	_1174_ino = _out1636
+	_1175_gen = _out1637
+	_1176_node = _out1638
 	from = _out1639
-	if !_1171_fok || _1172_there && !_1169_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1173_ino, _1174_gen}}) {
+	if !_1172_fok || _1173_there && !_1170_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1174_ino, _1175_gen}}) {
 		return again, from, to
 	}
-	var _1176_tok bool = false
-	var _ = _1176_tok
-	var _1177_tthere bool = false
-	var _ = _1177_tthere
+	var _1177_tok bool = false
+	var _ = _1177_tok
+	var _1178_tthere bool = false
+	var _ = _1178_tthere
 	var _out1640 bool
 	var _ = _out1640
 	var _out1641 bool
@@ -448,13 +448,13 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var _out1645 *dbytes.Bytes
 	var _ = _out1645
 	_out1640, _out1641, _out1642, _out1643, _out1644, _out1645 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1176_tok = _out1640
-	_1177_tthere = _out1641
-	_1173_ino = _out1642
-	_1174_gen = _out1643
-	_1175_node = _out1644
+	_1177_tok = _out1640
+	_1178_tthere = _out1641
+	_1174_ino = _out1642
+	_1175_gen = _out1643
+	_1176_node = _out1644
 	to = _out1645
-	again = _1176_tok && _1177_tthere && _1169_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1173_ino, _1174_gen}})
+	again = _1177_tok && _1178_tthere && _1170_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1174_ino, _1175_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,12 +463,12 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1178_found bool
-	var _ = _1178_found
-	var _1179_h nfsstate.Handle
-	var _ = _1179_h
-	var _1180_t nfsstate.Time
-	var _ = _1180_t
+	var _1179_found bool
+	var _ = _1179_found
+	var _1180_h nfsstate.Handle
+	var _ = _1180_h
+	var _1181_t nfsstate.Time
+	var _ = _1181_t
 	var _out1646 bool
 	var _ = _out1646
 	var _out1647 nfsstate.Handle
@@ -476,39 +476,39 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var _out1648 nfsstate.Time
 	var _ = _out1648
 	_out1646, _out1647, _out1648 = Companion_Default___.Look(txn, i, r, since)
-	_1178_found = _out1646
-	_1179_h = _out1647
-	_1180_t = _out1648
-	if !_1178_found {
+	_1179_found = _out1646
+	_1180_h = _out1647
+	_1181_t = _out1648
+	if !_1179_found {
 		return again, node
 	}
-	var _1181_st uint32
-	var _ = _1181_st
-	var _1182_ip *dbytes.Bytes
-	var _ = _1182_ip
+	var _1182_st uint32
+	var _ = _1182_st
+	var _1183_ip *dbytes.Bytes
+	var _ = _1183_ip
 	var _out1649 uint32
 	var _ = _out1649
 	var _out1650 *dbytes.Bytes
 	var _ = _out1650
 	_out1649, _out1650 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1181_st = _out1649
-	_1182_ip = _out1650
-	if _1181_st != uint32(0) {
+	_1182_st = _out1649
+	_1183_ip = _out1650
+	if _1182_st != uint32(0) {
 		return again, node
 	}
-	node = _1182_ip
-	var _1183_s uint64
-	var _ = _1183_s
-	var _1184_ns uint32
-	var _ = _1184_ns
+	node = _1183_ip
+	var _1184_s uint64
+	var _ = _1184_s
+	var _1185_ns uint32
+	var _ = _1185_ns
 	var _out1651 uint64
 	var _ = _out1651
 	var _out1652 uint32
 	var _ = _out1652
-	_out1651, _out1652 = inodeformat.Companion_Default___.GetCtime(_1182_ip)
-	_1183_s = _out1651
-	_1184_ns = _out1652
-	again = _1180_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1183_s, _1184_ns}})
+	_out1651, _out1652 = inodeformat.Companion_Default___.GetCtime(_1183_ip)
+	_1184_s = _out1651
+	_1185_ns = _out1652
+	again = _1181_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1184_s, _1185_ns}})
 	return again, node
 }
 

@@ -68,8 +68,8 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _425_version uint64 = 0
-	var _ = _425_version
+	var _426_version uint64 = 0
+	var _ = _426_version
 	var _out635 uint64
 	var _ = _out635
 	var _out636 uint64
@@ -77,7 +77,7 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _out637 uint64
 	var _ = _out637
 	_out635, _out636, _out637 = t.Pages.Root()
-	_425_version = _out635
+	_426_version = _out635
 	r0 = _out636
 	r1 = _out637
 	io = true
@@ -104,8 +104,8 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _426_version uint64 = 0
-	var _ = _426_version
+	var _427_version uint64 = 0
+	var _ = _427_version
 	var _out641 uint64
 	var _ = _out641
 	var _out642 uint64
@@ -113,20 +113,20 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _out643 uint64
 	var _ = _out643
 	_out641, _out642, _out643 = t.Pages.Root()
-	_426_version = _out641
+	_427_version = _out641
 	r0 = _out642
 	r1 = _out643
 	io = true
-	var _427_i uint64
-	var _ = _427_i
-	_427_i = uint64(0)
-	var _428_n uint64
-	var _ = _428_n
+	var _428_i uint64
+	var _ = _428_i
+	_428_i = uint64(0)
+	var _429_n uint64
+	var _ = _429_n
 	var _out644 uint64
 	var _ = _out644
 	_out644 = cs.Len()
-	_428_n = _out644
-	for _427_i < _428_n {
+	_429_n = _out644
+	for _428_i < _429_n {
 		var _out645 bool
 		var _ = _out645
 		var _out646 uint64
@@ -135,9 +135,9 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 		var _ = _out647
 		var _out648 uint64
 		var _ = _out648
-		_out645, _out646, _out647, _out648 = Companion_Default___.UpdatePage(d, t, cs, _427_i, r0, r1)
+		_out645, _out646, _out647, _out648 = Companion_Default___.UpdatePage(d, t, cs, _428_i, r0, r1)
 		io = _out645
-		_427_i = _out646
+		_428_i = _out646
 		r0 = _out647
 		r1 = _out648
 		if !io {
@@ -146,7 +146,7 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 		var _out649 uint64
 		var _ = _out649
 		_out649 = cs.Len()
-		_428_n = _out649
+		_429_n = _out649
 	}
 	var _out650 bool
 	var _ = _out650
@@ -155,13 +155,13 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
-	var _429_l *ddisk.BList
-	var _ = _429_l
+	var _430_l *ddisk.BList
+	var _ = _430_l
 	var _out651 *ddisk.BList
 	var _ = _out651
 	_out651 = mm.Sorted()
-	_429_l = _out651
-	treeofcodes.Companion_Default___.AddList(t, cs, _429_l)
+	_430_l = _out651
+	treeofcodes.Companion_Default___.AddList(t, cs, _430_l)
 	cs.Sort()
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -174,12 +174,12 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _430_x uint64 = 0
-	var _ = _430_x
-	var _431_a uint64 = 0
-	var _ = _431_a
-	var _432_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _432_b
+	var _431_x uint64 = 0
+	var _ = _431_x
+	var _432_a uint64 = 0
+	var _ = _432_a
+	var _433_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _433_b
 	var _out652 bool
 	var _ = _out652
 	var _out653 uint64
@@ -192,79 +192,79 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var _ = _out656
 	_out652, _out653, _out654, _out655, _out656 = treeofcodes.Companion_Default___.Changed(t, cs, i)
 	io = _out652
-	_430_x = _out653
-	_431_a = _out654
-	_432_b = _out655
+	_431_x = _out653
+	_432_a = _out654
+	_433_b = _out655
 	j = _out656
 	if !io {
 		return io, j, r0, r1
 	}
 	var _out657 bool
 	var _ = _out657
-	_out657 = d.Write(_431_a, _432_b)
+	_out657 = d.Write(_432_a, _433_b)
 	io = _out657
 	if !io {
 		return io, j, r0, r1
 	}
-	var _433_root bool
-	var _ = _433_root
-	var _434_c0 uint64
-	var _ = _434_c0
-	var _435_c1 uint64
-	var _ = _435_c1
+	var _434_root bool
+	var _ = _434_root
+	var _435_c0 uint64
+	var _ = _435_c0
+	var _436_c1 uint64
+	var _ = _436_c1
 	var _out658 bool
 	var _ = _out658
 	var _out659 uint64
 	var _ = _out659
 	var _out660 uint64
 	var _ = _out660
-	_out658, _out659, _out660 = treeofcodes.Companion_Default___.Upwards(t, cs, _430_x, _432_b)
-	_433_root = _out658
-	_434_c0 = _out659
-	_435_c1 = _out660
-	if _433_root {
-		r0, r1 = _434_c0, _435_c1
+	_out658, _out659, _out660 = treeofcodes.Companion_Default___.Upwards(t, cs, _431_x, _433_b)
+	_434_root = _out658
+	_435_c0 = _out659
+	_436_c1 = _out660
+	if _434_root {
+		r0, r1 = _435_c0, _436_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _436_l *ddisk.BList
-	var _ = _436_l
+	var _437_l *ddisk.BList
+	var _ = _437_l
 	var _out661 *ddisk.BList
 	var _ = _out661
 	_out661 = mm.Sorted()
-	_436_l = _out661
-	var _437_n uint64
-	var _ = _437_n
+	_437_l = _out661
+	var _438_n uint64
+	var _ = _438_n
 	var _out662 uint64
 	var _ = _out662
-	_out662 = _436_l.Len()
-	_437_n = _out662
-	var _438_k uint64
-	var _ = _438_k
-	_438_k = uint64(0)
-	for _438_k < _437_n {
-		var _439_a uint64
-		var _ = _439_a
-		var _440_m uint64
-		var _ = _440_m
+	_out662 = _437_l.Len()
+	_438_n = _out662
+	var _439_k uint64
+	var _ = _439_k
+	_439_k = uint64(0)
+	for _439_k < _438_n {
+		var _440_a uint64
+		var _ = _440_a
+		var _441_m uint64
+		var _ = _441_m
 		var _out663 uint64
 		var _ = _out663
 		var _out664 uint64
 		var _ = _out664
-		_out663, _out664 = groups.Companion_Default___.Adjacent(_436_l, _438_k)
-		_439_a = _out663
-		_440_m = _out664
+		_out663, _out664 = groups.Companion_Default___.Adjacent(_437_l, _439_k)
+		_440_a = _out663
+		_441_m = _out664
 		var _out665 bool
 		var _ = _out665
-		_out665 = d.WriteRun(_439_a, _436_l, _438_k, _440_m)
+		_out665 = d.WriteRun(_440_a, _437_l, _439_k, _441_m)
 		io = _out665
 		if !io {
 			return io
 		}
-		_438_k = _438_k + _440_m
+		_439_k = _439_k + _441_m
 	}
 	var _out666 bool
 	var _ = _out666
@@ -284,12 +284,12 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _441_i1 bool
-	var _ = _441_i1
-	var _442_ok1 bool
-	var _ = _442_ok1
-	var _443_q1 uint64
-	var _ = _443_q1
+	var _442_i1 bool
+	var _ = _442_i1
+	var _443_ok1 bool
+	var _ = _443_ok1
+	var _444_q1 uint64
+	var _ = _444_q1
 	var _out667 bool
 	var _ = _out667
 	var _out668 bool
@@ -297,15 +297,15 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _out669 uint64
 	var _ = _out669
 	_out667, _out668, _out669 = Companion_Default___.HeaderIn(d, seal, at)
-	_441_i1 = _out667
-	_442_ok1 = _out668
-	_443_q1 = _out669
-	var _444_i2 bool
-	var _ = _444_i2
-	var _445_ok2 bool
-	var _ = _445_ok2
-	var _446_q2 uint64
-	var _ = _446_q2
+	_442_i1 = _out667
+	_443_ok1 = _out668
+	_444_q1 = _out669
+	var _445_i2 bool
+	var _ = _445_i2
+	var _446_ok2 bool
+	var _ = _446_ok2
+	var _447_q2 uint64
+	var _ = _447_q2
 	var _out670 bool
 	var _ = _out670
 	var _out671 bool
@@ -313,44 +313,44 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _out672 uint64
 	var _ = _out672
 	_out670, _out671, _out672 = Companion_Default___.HeaderIn(d, seal, cp)
-	_444_i2 = _out670
-	_445_ok2 = _out671
-	_446_q2 = _out672
-	io = _441_i1 || _444_i2
-	if !_442_ok1 && !_445_ok2 {
+	_445_i2 = _out670
+	_446_ok2 = _out671
+	_447_q2 = _out672
+	io = _442_i1 || _445_i2
+	if !_443_ok1 && !_446_ok2 {
 		return io, hb, h
 	}
-	var _447_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _447_l
+	var _448_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _448_l
 	var _out673 bool
 	var _ = _out673
 	var _out674 *ddisk.BList
 	var _ = _out674
 	_out673, _out674 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _442_ok1 && (!_445_ok2 || _443_q1 >= _446_q2) {
+		if _443_ok1 && (!_446_ok2 || _444_q1 >= _447_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
 	io = _out673
-	_447_l = _out674
+	_448_l = _out674
 	if !io {
 		return io, hb, h
 	}
 	var _out675 *dbytes.Blk
 	var _ = _out675
-	_out675 = _447_l.BlkAt(uint64(0))
+	_out675 = _448_l.BlkAt(uint64(0))
 	hb = _out675
-	var _448_ok bool = false
-	var _ = _448_ok
+	var _449_ok bool = false
+	var _ = _449_ok
 	var _out676 bool
 	var _ = _out676
 	var _out677 uint64
 	var _ = _out677
 	_out676, _out677 = seal.DecHdr(hb)
-	_448_ok = _out676
+	_449_ok = _out676
 	h = _out677
-	if !_448_ok {
+	if !_449_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -362,8 +362,8 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _449_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _449_b
+	var _450_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _450_b
 	ok, q = false, uint64(0)
 	var _out678 bool
 	var _ = _out678
@@ -371,13 +371,13 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = _out679
 	_out678, _out679 = d.Read(a)
 	io = _out678
-	_449_b = _out679
+	_450_b = _out679
 	if io {
 		var _out680 bool
 		var _ = _out680
 		var _out681 uint64
 		var _ = _out681
-		_out680, _out681 = seal.DecHdr(_449_b)
+		_out680, _out681 = seal.DecHdr(_450_b)
 		ok = _out680
 		q = _out681
 	}
@@ -419,15 +419,15 @@ func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _450_nb *dbytes.Blk
-	var _ = _450_nb
+	var _451_nb *dbytes.Blk
+	var _ = _451_nb
 	var _out686 *dbytes.Blk
 	var _ = _out686
 	_out686 = seal.EncHdr(q, r0, r1)
-	_450_nb = _out686
+	_451_nb = _out686
 	var _out687 bool
 	var _ = _out687
-	_out687 = Companion_Default___.WriteHeads(d, _450_nb, at, cp)
+	_out687 = Companion_Default___.WriteHeads(d, _451_nb, at, cp)
 	io = _out687
 	if !io {
 		return io
@@ -473,54 +473,54 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _451_sz uint64
-	var _ = _451_sz
+	var _452_sz uint64
+	var _ = _452_sz
 	var _out692 uint64
 	var _ = _out692
 	_out692 = d.Size()
-	_451_sz = _out692
-	var _452_cp uint64
-	var _ = _452_cp
-	_452_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _453_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _453_hb
-	var _454_h uint64 = 0
-	var _ = _454_h
+	_452_sz = _out692
+	var _453_cp uint64
+	var _ = _453_cp
+	_453_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _454_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _454_hb
+	var _455_h uint64 = 0
+	var _ = _455_h
 	var _out693 bool
 	var _ = _out693
 	var _out694 *dbytes.Blk
 	var _ = _out694
 	var _out695 uint64
 	var _ = _out695
-	_out693, _out694, _out695 = Companion_Default___.Choose(d, seal, at, _452_cp)
+	_out693, _out694, _out695 = Companion_Default___.Choose(d, seal, at, _453_cp)
 	io = _out693
-	_453_hb = _out694
-	_454_h = _out695
-	if _453_hb == (*dbytes.Blk)(nil) || _454_h >= uint64(1152921504606846976) {
+	_454_hb = _out694
+	_455_h = _out695
+	if _454_hb == (*dbytes.Blk)(nil) || _455_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _455_r0 uint64
-	var _ = _455_r0
-	var _456_r1 uint64
-	var _ = _456_r1
+	var _456_r0 uint64
+	var _ = _456_r0
+	var _457_r1 uint64
+	var _ = _457_r1
 	var _out696 uint64
 	var _ = _out696
 	var _out697 uint64
 	var _ = _out697
-	_out696, _out697 = seal.Root(_453_hb)
-	_455_r0 = _out696
-	_456_r1 = _out697
-	var _457_cs *dlog.Codes
-	var _ = _457_cs
+	_out696, _out697 = seal.Root(_454_hb)
+	_456_r0 = _out696
+	_457_r1 = _out697
+	var _458_cs *dlog.Codes
+	var _ = _458_cs
 	var _out698 *dlog.Codes
 	var _ = _out698
 	_out698 = dlog.NewCodes()
-	_457_cs = _out698
-	t.Pages.Begin(_455_r0, _456_r1)
-	var _458_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _458_mm
-	var _459_i uint64 = 0
-	var _ = _459_i
+	_458_cs = _out698
+	t.Pages.Begin(_456_r0, _457_r1)
+	var _459_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _459_mm
+	var _460_i uint64 = 0
+	var _ = _460_i
 	var _out699 bool
 	var _ = _out699
 	var _out700 bool
@@ -529,11 +529,11 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _out701
 	var _out702 uint64
 	var _ = _out702
-	_out699, _out700, _out701, _out702 = logscan.Companion_Default___.Scan(d, seal, t, _457_cs, _453_hb, _454_h, at, nd, nr, _451_sz)
+	_out699, _out700, _out701, _out702 = logscan.Companion_Default___.Scan(d, seal, t, _458_cs, _454_hb, _455_h, at, nd, nr, _452_sz)
 	io = _out699
 	damaged = _out700
-	_458_mm = _out701
-	_459_i = _out702
+	_459_mm = _out701
+	_460_i = _out702
 	if !io || damaged {
 		return io, damaged, j
 	}
@@ -541,7 +541,7 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = _out703
 	var _out704 *journalm.Journal
 	var _ = _out704
-	_out703, _out704 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _457_cs, _453_hb, _454_h+_459_i+journalm.Companion_Default___.WINDOW(), _458_mm, _451_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	_out703, _out704 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _458_cs, _454_hb, _455_h+_460_i+journalm.Companion_Default___.WINDOW(), _459_mm, _452_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
 	io = _out703
 	j = _out704
 	return io, damaged, j
@@ -575,10 +575,10 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	if !io {
 		return io
 	}
-	var _460_r0 uint64 = 0
-	var _ = _460_r0
-	var _461_r1 uint64 = 0
-	var _ = _461_r1
+	var _461_r0 uint64 = 0
+	var _ = _461_r0
+	var _462_r1 uint64 = 0
+	var _ = _462_r1
 	var _out708 bool
 	var _ = _out708
 	var _out709 uint64
@@ -587,8 +587,8 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = _out710
 	_out708, _out709, _out710 = Companion_Default___.UpdateTree(d, t, cs, mm)
 	io = _out708
-	_460_r0 = _out709
-	_461_r1 = _out710
+	_461_r0 = _out709
+	_462_r1 = _out710
 	if !io {
 		return io
 	}
@@ -601,12 +601,12 @@ func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal,
 	}
 	var _out712 bool
 	var _ = _out712
-	_out712 = Companion_Default___.Empty(d, seal, e, _460_r0, _461_r1, at, cp)
+	_out712 = Companion_Default___.Empty(d, seal, e, _461_r0, _462_r1, at, cp)
 	io = _out712
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _460_r0, _461_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _461_r0, _462_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
@@ -624,15 +624,15 @@ func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _462_i *journalm.Installer
-	var _ = _462_i
+	var _463_i *journalm.Installer
+	var _ = _463_i
 	var _nw3 = journalm.New_Installer_()
 	var _ = _nw3
 	_nw3.Ctor__()
-	_462_i = _nw3
+	_463_i = _nw3
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _462_i)
+	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _463_i)
 	j = _nw4
 	return j
 }
@@ -642,59 +642,59 @@ func (_this *CompanionStruct_Default___) CHUNK() uint64 {
 func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _463_m *dlog.BMap
-	var _ = _463_m
+	var _464_m *dlog.BMap
+	var _ = _464_m
 	var _out714 *dlog.BMap
 	var _ = _out714
 	_out714 = dlog.NewBMap()
-	_463_m = _out714
-	var _464_z *dbytes.Blk
-	var _ = _464_z
+	_464_m = _out714
+	var _465_z *dbytes.Blk
+	var _ = _465_z
 	var _out715 *dbytes.Blk
 	var _ = _out715
 	_out715 = dbytes.ZeroBlk()
-	_464_z = _out715
-	var _465_i uint64
-	var _ = _465_i
-	_465_i = uint64(0)
-	for _465_i < Companion_Default___.CHUNK() {
-		_463_m.Put(_465_i, _464_z)
-		_465_i = _465_i + uint64(1)
+	_465_z = _out715
+	var _466_i uint64
+	var _ = _466_i
+	_466_i = uint64(0)
+	for _466_i < Companion_Default___.CHUNK() {
+		_464_m.Put(_466_i, _465_z)
+		_466_i = _466_i + uint64(1)
 	}
 	var _out716 *ddisk.BList
 	var _ = _out716
-	_out716 = _463_m.List()
+	_out716 = _464_m.List()
 	l = _out716
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var _466_l *ddisk.BList
-	var _ = _466_l
+	var _467_l *ddisk.BList
+	var _ = _467_l
 	var _out717 *ddisk.BList
 	var _ = _out717
 	_out717 = Companion_Default___.ZeroList()
-	_466_l = _out717
-	var _467_b uint64
-	var _ = _467_b
-	_467_b = a
+	_467_l = _out717
+	var _468_b uint64
+	var _ = _468_b
+	_468_b = a
 	io = true
-	for io && _467_b < end {
-		var _468_n uint64
-		var _ = _468_n
-		_468_n = func() uint64 {
-			if end-_467_b < Companion_Default___.CHUNK() {
-				return end - _467_b
+	for io && _468_b < end {
+		var _469_n uint64
+		var _ = _469_n
+		_469_n = func() uint64 {
+			if end-_468_b < Companion_Default___.CHUNK() {
+				return end - _468_b
 			}
 			return Companion_Default___.CHUNK()
 		}()
 		var _out718 bool
 		var _ = _out718
-		_out718 = d.WriteRun(_467_b, _466_l, uint64(0), _468_n)
+		_out718 = d.WriteRun(_468_b, _467_l, uint64(0), _469_n)
 		io = _out718
 		if io {
-			_467_b = _467_b + _468_n
+			_468_b = _468_b + _469_n
 		}
 	}
 	return io
@@ -715,32 +715,32 @@ func (_this *CompanionStruct_Default___) EmptyLog(d *ddisk.Disk, seal *dlog.Seal
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _469_b *dbytes.Blk
-	var _ = _469_b
+	var _470_b *dbytes.Blk
+	var _ = _470_b
 	var _out720 *dbytes.Blk
 	var _ = _out720
 	_out720 = seal.EncHdr(uint64(1), r0, r1)
-	_469_b = _out720
-	var _470_cp uint64
-	var _ = _470_cp
-	_470_cp = at + uint64(1) + uint64(16)*nd + nr
+	_470_b = _out720
+	var _471_cp uint64
+	var _ = _471_cp
+	_471_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out721 bool
 	var _ = _out721
-	_out721 = Companion_Default___.Zero(d, at, _470_cp+uint64(1))
+	_out721 = Companion_Default___.Zero(d, at, _471_cp+uint64(1))
 	io = _out721
 	if !io {
 		return io
 	}
 	var _out722 bool
 	var _ = _out722
-	_out722 = d.Write(at, _469_b)
+	_out722 = d.Write(at, _470_b)
 	io = _out722
 	if !io {
 		return io
 	}
 	var _out723 bool
 	var _ = _out723
-	_out723 = d.Write(_470_cp, _469_b)
+	_out723 = d.Write(_471_cp, _470_b)
 	io = _out723
 	if !io {
 		return io

@@ -67,16 +67,16 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _953_found bool = false
-	var _ = _953_found
+	var _954_found bool = false
+	var _ = _954_found
 	var _out1326 bool
 	var _ = _out1326
 	var _out1327 uint64
 	var _ = _out1327
 	_out1326, _out1327 = d.Lookup(txn, dino, name, true)
-	_953_found = _out1326
+	_954_found = _out1326
 	ino = _out1327
-	if !_953_found {
+	if !_954_found {
 		st = permissions.Companion_Default___.NOENT()
 		var _out1328 *dbytes.Bytes
 		var _ = _out1328
@@ -94,13 +94,13 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _954_no bool
-	var _ = _954_no
+	var _955_no bool
+	var _ = _955_no
 	var _out1331 bool
 	var _ = _out1331
 	_out1331 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_954_no = _out1331
-	if _954_no {
+	_955_no = _out1331
+	if _955_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,8 +115,8 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _955_dots uint32 = 0
-	var _ = _955_dots
+	var _956_dots uint32 = 0
+	var _ = _956_dots
 	var _out1332 uint32
 	var _ = _out1332
 	var _out1333 *dbytes.Bytes
@@ -126,33 +126,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	_out1332, _out1333, _out1334 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1332
 	before = _out1333
-	_955_dots = _out1334
+	_956_dots = _out1334
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _955_dots != uint32(0) {
+	if _956_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _955_dots == uint32(2) {
+			if sub && _956_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _956_w bool
-	var _ = _956_w
+	var _957_w bool
+	var _ = _957_w
 	var _out1335 bool
 	var _ = _out1335
 	_out1335 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_956_w = _out1335
-	if !_956_w {
+	_957_w = _out1335
+	if !_957_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _957_ino uint64 = 0
-	var _ = _957_ino
-	var _958_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _958_ip
+	var _958_ino uint64 = 0
+	var _ = _958_ino
+	var _959_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _959_ip
 	var _out1336 uint32
 	var _ = _out1336
 	var _out1337 uint64
@@ -161,33 +161,33 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1338
 	_out1336, _out1337, _out1338 = Companion_Default___.Victim(txn, d, c, dino, before, name)
 	st = _out1336
-	_957_ino = _out1337
-	_958_ip = _out1338
+	_958_ino = _out1337
+	_959_ip = _out1338
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _959_ty uint32
-	var _ = _959_ty
+	var _960_ty uint32
+	var _ = _960_ty
 	var _out1339 uint32
 	var _ = _out1339
-	_out1339 = inodeformat.Companion_Default___.GetTy(_958_ip)
-	_959_ty = _out1339
-	if _959_ty == permissions.Companion_Default___.DIR() && !sub {
+	_out1339 = inodeformat.Companion_Default___.GetTy(_959_ip)
+	_960_ty = _out1339
+	if _960_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _959_ty != permissions.Companion_Default___.DIR() && sub {
+	if _960_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _960_e bool
-		var _ = _960_e
+		var _961_e bool
+		var _ = _961_e
 		var _out1340 bool
 		var _ = _out1340
-		_out1340 = d.IsEmpty(txn, _957_ino)
-		_960_e = _out1340
-		if !_960_e {
+		_out1340 = d.IsEmpty(txn, _958_ino)
+		_961_e = _out1340
+		if !_961_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
@@ -198,7 +198,7 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1342
 	var _out1343 bool
 	var _ = _out1343
-	_out1341, _out1342, _out1343 = Companion_Default___.TakeOut(txn, d, dino, name, _957_ino, sub, s, ns)
+	_out1341, _out1342, _out1343 = Companion_Default___.TakeOut(txn, d, dino, name, _958_ino, sub, s, ns)
 	st = _out1341
 	after = _out1342
 	later = _out1343
@@ -212,18 +212,18 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _961_ok bool
-	var _ = _961_ok
+	var _962_ok bool
+	var _ = _962_ok
 	var _out1344 bool
 	var _ = _out1344
 	_out1344 = d.Remove(txn, dino, name)
-	_961_ok = _out1344
-	if !_961_ok {
+	_962_ok = _out1344
+	if !_962_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _962_freed bool = false
-	var _ = _962_freed
+	var _963_freed bool = false
+	var _ = _963_freed
 	var _out1345 uint32
 	var _ = _out1345
 	var _out1346 bool
@@ -232,7 +232,7 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var _ = _out1347
 	_out1345, _out1346, _out1347 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
 	st = _out1345
-	_962_freed = _out1346
+	_963_freed = _out1346
 	later = _out1347
 	if st != uint32(0) {
 		return st, after, later
@@ -262,27 +262,27 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _963_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _963_ip
+	var _964_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _964_ip
 	var _out1350 uint32
 	var _ = _out1350
 	var _out1351 *dbytes.Bytes
 	var _ = _out1351
 	_out1350, _out1351 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1350
-	_963_ip = _out1351
+	_964_ip = _out1351
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _963_ip
-	var _964_ty uint32
-	var _ = _964_ty
+	node = _964_ip
+	var _965_ty uint32
+	var _ = _965_ty
 	var _out1352 uint32
 	var _ = _out1352
-	_out1352 = inodeformat.Companion_Default___.GetTy(_963_ip)
-	_964_ty = _out1352
-	var _965_dots uint32 = 0
-	var _ = _965_dots
+	_out1352 = inodeformat.Companion_Default___.GetTy(_964_ip)
+	_965_ty = _out1352
+	var _966_dots uint32 = 0
+	var _ = _966_dots
 	var _out1353 uint32
 	var _ = _out1353
 	var _out1354 *dbytes.Bytes
@@ -292,34 +292,34 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	_out1353, _out1354, _out1355 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
 	st = _out1353
 	before = _out1354
-	_965_dots = _out1355
+	_966_dots = _out1355
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _965_dots != uint32(0) {
+	if _966_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _964_ty == permissions.Companion_Default___.DIR() {
+	if _965_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _966_x bool
-	var _ = _966_x
+	var _967_x bool
+	var _ = _967_x
 	var _out1356 bool
 	var _ = _out1356
 	_out1356 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_966_x = _out1356
-	if !_966_x {
+	_967_x = _out1356
+	if !_967_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _967_found bool
-	var _ = _967_found
-	var _968_other uint64
-	var _ = _968_other
-	var _969_hint uint64
-	var _ = _969_hint
+	var _968_found bool
+	var _ = _968_found
+	var _969_other uint64
+	var _ = _969_other
+	var _970_hint uint64
+	var _ = _970_hint
 	var _out1357 bool
 	var _ = _out1357
 	var _out1358 uint64
@@ -327,47 +327,47 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _out1359 uint64
 	var _ = _out1359
 	_out1357, _out1358, _out1359 = d.LookupHint(txn, dino, name, true)
-	_967_found = _out1357
-	_968_other = _out1358
-	_969_hint = _out1359
-	if _967_found {
+	_968_found = _out1357
+	_969_other = _out1358
+	_970_hint = _out1359
+	if _968_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _970_w bool
-	var _ = _970_w
+	var _971_w bool
+	var _ = _971_w
 	var _out1360 bool
 	var _ = _out1360
 	_out1360 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_970_w = _out1360
-	if !_970_w {
+	_971_w = _out1360
+	if !_971_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _971_nl uint32
-	var _ = _971_nl
+	var _972_nl uint32
+	var _ = _972_nl
 	var _out1361 uint32
 	var _ = _out1361
-	_out1361 = inodeformat.Companion_Default___.GetNlink(_963_ip)
-	_971_nl = _out1361
-	if _971_nl >= permissions.Companion_Default___.MAXLINK() {
+	_out1361 = inodeformat.Companion_Default___.GetNlink(_964_ip)
+	_972_nl = _out1361
+	if _972_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _972_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _972_np
+	var _973_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _973_np
 	var _out1362 uint32
 	var _ = _out1362
 	var _out1363 *dbytes.Bytes
 	var _ = _out1363
 	var _out1364 *dbytes.Bytes
 	var _ = _out1364
-	_out1362, _out1363, _out1364 = Companion_Default___.AddName(txn, d, ino, dino, name, _969_hint, _971_nl, s, ns)
+	_out1362, _out1363, _out1364 = Companion_Default___.AddName(txn, d, ino, dino, name, _970_hint, _972_nl, s, ns)
 	st = _out1362
-	_972_np = _out1363
+	_973_np = _out1363
 	after = _out1364
 	if st == uint32(0) {
-		node = _972_np
+		node = _973_np
 	}
 	return st, node, before, after
 }
@@ -379,13 +379,13 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _973_ok bool
-	var _ = _973_ok
+	var _974_ok bool
+	var _ = _974_ok
 	var _out1365 bool
 	var _ = _out1365
 	_out1365 = d.InsertAt(txn, dino, name, ino, hint)
-	_973_ok = _out1365
-	if !_973_ok {
+	_974_ok = _out1365
+	if !_974_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}

@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _974_at uint64
-	var _ = _974_at
-	_974_at = x
-	var _975_n uint64
-	var _ = _975_n
-	_975_n = uint64(0)
-	for _975_n < Companion_Default___.MAXDEPTH() {
-		if _974_at == top {
+	var _975_at uint64
+	var _ = _975_at
+	_975_at = x
+	var _976_n uint64
+	var _ = _976_n
+	_976_n = uint64(0)
+	for _976_n < Companion_Default___.MAXDEPTH() {
+		if _975_at == top {
 			below = true
 			return st, below
 		}
-		if _974_at == procedurebase.Companion_Default___.ROOT() {
+		if _975_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _976_ip *dbytes.Bytes
-		var _ = _976_ip
+		var _977_ip *dbytes.Bytes
+		var _ = _977_ip
 		var _out1368 *dbytes.Bytes
 		var _ = _out1368
-		_out1368 = d.Fs.GetInode(txn, _974_at, false)
-		_976_ip = _out1368
+		_out1368 = d.Fs.GetInode(txn, _975_at, false)
+		_977_ip = _out1368
 		var _out1369 uint64
 		var _ = _out1369
-		_out1369 = inodeformat.Companion_Default___.GetParent(_976_ip)
-		_974_at = _out1369
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _974_at) {
+		_out1369 = inodeformat.Companion_Default___.GetParent(_977_ip)
+		_975_at = _out1369
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _975_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_975_n = _975_n + uint64(1)
+		_976_n = _976_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _977_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _977_ip
+	var _978_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _978_ip
 	var _out1370 uint32
 	var _ = _out1370
 	var _out1371 *dbytes.Bytes
 	var _ = _out1371
 	_out1370, _out1371 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
 	st = _out1370
-	_977_ip = _out1371
-	var _978_ty uint32
-	var _ = _978_ty
+	_978_ip = _out1371
+	var _979_ty uint32
+	var _ = _979_ty
 	var _out1372 uint32
 	var _ = _out1372
-	_out1372 = inodeformat.Companion_Default___.GetTy(_977_ip)
-	_978_ty = _out1372
-	var _979_no bool
-	var _ = _979_no
+	_out1372 = inodeformat.Companion_Default___.GetTy(_978_ip)
+	_979_ty = _out1372
+	var _980_no bool
+	var _ = _980_no
 	var _out1373 bool
 	var _ = _out1373
-	_out1373 = permissions.Companion_Default___.Sticky(c, tdir, _977_ip)
-	_979_no = _out1373
-	if _979_no {
+	_out1373 = permissions.Companion_Default___.Sticky(c, tdir, _978_ip)
+	_980_no = _out1373
+	if _980_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _978_ty != permissions.Companion_Default___.DIR() {
+	if dir && _979_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _978_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _979_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _980_e bool
-		var _ = _980_e
+		var _981_e bool
+		var _ = _981_e
 		var _out1374 bool
 		var _ = _out1374
 		_out1374 = d.IsEmpty(txn, dst)
-		_980_e = _out1374
-		if !_980_e {
+		_981_e = _out1374
+		if !_981_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _981_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _981_ip
+	var _982_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _982_ip
 	var _out1375 uint32
 	var _ = _out1375
 	var _out1376 *dbytes.Bytes
 	var _ = _out1376
 	_out1375, _out1376 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
 	st = _out1375
-	_981_ip = _out1376
-	var _982_ty uint32
-	var _ = _982_ty
+	_982_ip = _out1376
+	var _983_ty uint32
+	var _ = _983_ty
 	var _out1377 uint32
 	var _ = _out1377
-	_out1377 = inodeformat.Companion_Default___.GetTy(_981_ip)
-	_982_ty = _out1377
-	var _983_no bool
-	var _ = _983_no
+	_out1377 = inodeformat.Companion_Default___.GetTy(_982_ip)
+	_983_ty = _out1377
+	var _984_no bool
+	var _ = _984_no
 	var _out1378 bool
 	var _ = _out1378
-	_out1378 = permissions.Companion_Default___.Sticky(c, fdir, _981_ip)
-	_983_no = _out1378
-	if _983_no {
+	_out1378 = permissions.Companion_Default___.Sticky(c, fdir, _982_ip)
+	_984_no = _out1378
+	if _984_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _982_ty == permissions.Companion_Default___.DIR() {
+	if _983_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _984_below bool = false
-		var _ = _984_below
+		var _985_below bool = false
+		var _ = _985_below
 		var _out1379 uint32
 		var _ = _out1379
 		var _out1380 bool
 		var _ = _out1380
 		_out1379, _out1380 = Companion_Default___.Below(txn, d, tino, src)
 		st = _out1379
-		_984_below = _out1380
+		_985_below = _out1380
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _984_below {
+		if _985_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _985_w bool
-		var _ = _985_w
+		var _986_w bool
+		var _ = _986_w
 		var _out1381 bool
 		var _ = _out1381
-		_out1381 = permissions.Companion_Default___.May(c, _981_ip, permissions.Companion_Default___.MAYW())
-		_985_w = _out1381
-		if fino != tino && !_985_w {
+		_out1381 = permissions.Companion_Default___.May(c, _982_ip, permissions.Companion_Default___.MAYW())
+		_986_w = _out1381
+		if fino != tino && !_986_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,32 +233,32 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _986_wf bool
-	var _ = _986_wf
+	var _987_wf bool
+	var _ = _987_wf
 	var _out1382 bool
 	var _ = _out1382
 	_out1382 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_986_wf = _out1382
-	var _987_wt bool
-	var _ = _987_wt
+	_987_wf = _out1382
+	var _988_wt bool
+	var _ = _988_wt
 	var _out1383 bool
 	var _ = _out1383
 	_out1383 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_987_wt = _out1383
-	if !_986_wf || !_987_wt {
+	_988_wt = _out1383
+	if !_987_wf || !_988_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _988_there bool = false
-	var _ = _988_there
+	var _989_there bool = false
+	var _ = _989_there
 	var _out1384 bool
 	var _ = _out1384
 	var _out1385 uint64
 	var _ = _out1385
 	_out1384, _out1385 = d.Lookup(txn, fino, fname, true)
-	_988_there = _out1384
+	_989_there = _out1384
 	src = _out1385
-	if !_988_there {
+	if !_989_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
@@ -297,28 +297,28 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _989_ok bool = false
-	var _ = _989_ok
+	var _990_ok bool = false
+	var _ = _990_ok
 	if found {
 		var _out1391 bool
 		var _ = _out1391
 		_out1391 = d.Replace(txn, tino, tname, src)
-		_989_ok = _out1391
+		_990_ok = _out1391
 	} else {
 		var _out1392 bool
 		var _ = _out1392
 		_out1392 = d.Insert(txn, tino, tname, src)
-		_989_ok = _out1392
+		_990_ok = _out1392
 	}
-	if !_989_ok {
+	if !_990_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	var _out1393 bool
 	var _ = _out1393
 	_out1393 = d.Remove(txn, fino, fname)
-	_989_ok = _out1393
-	if !_989_ok {
+	_990_ok = _out1393
+	if !_990_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
@@ -382,14 +382,14 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 		}
 	}
 	if dir && fino != tino {
-		var _990_ip *dbytes.Bytes
-		var _ = _990_ip
+		var _991_ip *dbytes.Bytes
+		var _ = _991_ip
 		var _out1402 *dbytes.Bytes
 		var _ = _out1402
 		_out1402 = d.Fs.GetInode(txn, src, true)
-		_990_ip = _out1402
-		inodeformat.Companion_Default___.SetParent(_990_ip, tino)
-		d.PutInode(txn, src, _990_ip)
+		_991_ip = _out1402
+		inodeformat.Companion_Default___.SetParent(_991_ip, tino)
+		d.PutInode(txn, src, _991_ip)
 		var _out1403 uint32
 		var _ = _out1403
 		_out1403 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
@@ -412,25 +412,25 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _991_ip *dbytes.Bytes
-	var _ = _991_ip
+	var _992_ip *dbytes.Bytes
+	var _ = _992_ip
 	var _out1405 *dbytes.Bytes
 	var _ = _out1405
 	_out1405 = d.Fs.GetInode(txn, src, true)
-	_991_ip = _out1405
-	var _992_ts uint64
-	var _ = _992_ts
-	var _993_tns uint32
-	var _ = _993_tns
+	_992_ip = _out1405
+	var _993_ts uint64
+	var _ = _993_ts
+	var _994_tns uint32
+	var _ = _994_tns
 	var _out1406 uint64
 	var _ = _out1406
 	var _out1407 uint32
 	var _ = _out1407
-	_out1406, _out1407 = attributechanges.Companion_Default___.Stamp(_991_ip, s, ns)
-	_992_ts = _out1406
-	_993_tns = _out1407
-	inodeformat.Companion_Default___.SetCtime(_991_ip, _992_ts, _993_tns)
-	d.PutInode(txn, src, _991_ip)
+	_out1406, _out1407 = attributechanges.Companion_Default___.Stamp(_992_ip, s, ns)
+	_993_ts = _out1406
+	_994_tns = _out1407
+	inodeformat.Companion_Default___.SetCtime(_992_ip, _993_ts, _994_tns)
+	d.PutInode(txn, src, _992_ip)
 	var _out1408 *dbytes.Bytes
 	var _ = _out1408
 	_out1408 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
@@ -458,33 +458,33 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	_out1410, _out1411 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
 	st = _out1410
 	fdir = _out1411
-	var _994_tst uint32 = 0
-	var _ = _994_tst
+	var _995_tst uint32 = 0
+	var _ = _995_tst
 	var _out1412 uint32
 	var _ = _out1412
 	var _out1413 *dbytes.Bytes
 	var _ = _out1413
 	_out1412, _out1413 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_994_tst = _out1412
+	_995_tst = _out1412
 	tdir = _out1413
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	if _994_tst != uint32(0) {
-		st = _994_tst
+	if _995_tst != uint32(0) {
+		st = _995_tst
 		return st, fdir, tdir
 	}
-	var _995_fdots uint32 = 0
-	var _ = _995_fdots
-	var _996_tdots uint32 = 0
-	var _ = _996_tdots
+	var _996_fdots uint32 = 0
+	var _ = _996_fdots
+	var _997_tdots uint32 = 0
+	var _ = _997_tdots
 	var _out1414 uint32
 	var _ = _out1414
 	var _out1415 uint32
 	var _ = _out1415
 	_out1414, _out1415 = permissions.Companion_Default___.NameStatus(fname)
 	st = _out1414
-	_995_fdots = _out1415
+	_996_fdots = _out1415
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
@@ -494,8 +494,8 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = _out1417
 	_out1416, _out1417 = permissions.Companion_Default___.NameStatus(tname)
 	st = _out1416
-	_996_tdots = _out1417
-	if st == uint32(0) && (_995_fdots != uint32(0) || _996_tdots != uint32(0)) {
+	_997_tdots = _out1417
+	if st == uint32(0) && (_996_fdots != uint32(0) || _997_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -527,16 +527,16 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _997_done bool = false
-	var _ = _997_done
-	var _998_found bool = false
-	var _ = _998_found
-	var _999_src uint64 = 0
-	var _ = _999_src
-	var _1000_dst uint64 = 0
-	var _ = _1000_dst
-	var _1001_dir bool = false
-	var _ = _1001_dir
+	var _998_done bool = false
+	var _ = _998_done
+	var _999_found bool = false
+	var _ = _999_found
+	var _1000_src uint64 = 0
+	var _ = _1000_src
+	var _1001_dst uint64 = 0
+	var _ = _1001_dst
+	var _1002_dir bool = false
+	var _ = _1002_dir
 	var _out1421 uint32
 	var _ = _out1421
 	var _out1422 bool
@@ -551,29 +551,29 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1426
 	_out1421, _out1422, _out1423, _out1424, _out1425, _out1426 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
 	st = _out1421
-	_997_done = _out1422
-	_999_src = _out1423
-	_1001_dir = _out1424
-	_998_found = _out1425
-	_1000_dst = _out1426
+	_998_done = _out1422
+	_1000_src = _out1423
+	_1002_dir = _out1424
+	_999_found = _out1425
+	_1001_dst = _out1426
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _997_done {
+	if _998_done {
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _1002_fr bool = false
-	var _ = _1002_fr
+	var _1003_fr bool = false
+	var _ = _1003_fr
 	var _out1427 uint32
 	var _ = _out1427
 	var _out1428 bool
 	var _ = _out1428
 	var _out1429 bool
 	var _ = _out1429
-	_out1427, _out1428, _out1429 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _999_src, _998_found, _1000_dst, s, ns)
+	_out1427, _out1428, _out1429 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _1000_src, _999_found, _1001_dst, s, ns)
 	st = _out1427
-	_1002_fr = _out1428
+	_1003_fr = _out1428
 	later = _out1429
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
@@ -584,7 +584,7 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = _out1431
 	var _out1432 *dbytes.Bytes
 	var _ = _out1432
-	_out1430, _out1431, _out1432 = Companion_Default___.Finish(txn, d, fino, tino, _999_src, _1001_dir, _998_found && _1001_dir, s, ns)
+	_out1430, _out1431, _out1432 = Companion_Default___.Finish(txn, d, fino, tino, _1000_src, _1002_dir, _999_found && _1002_dir, s, ns)
 	st = _out1430
 	fafter = _out1431
 	tafter = _out1432

@@ -70,28 +70,28 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _637_left uint64
-	var _ = _637_left
-	_637_left = max
-	var _638_ck uint64
-	var _ = _638_ck
-	var _639_cj uint64
-	var _ = _639_cj
-	_638_ck, _639_cj = uint64(15), uint64(0)
-	var _640_pb *dbytes.Blk
-	var _ = _640_pb
+	var _638_left uint64
+	var _ = _638_left
+	_638_left = max
+	var _639_ck uint64
+	var _ = _639_ck
+	var _640_cj uint64
+	var _ = _640_cj
+	_639_ck, _640_cj = uint64(15), uint64(0)
+	var _641_pb *dbytes.Blk
+	var _ = _641_pb
 	var _out903 *dbytes.Blk
 	var _ = _out903
 	_out903 = dbytes.ZeroBlk()
-	_640_pb = _out903
-	for m < top && uint64(0) < _637_left {
-		var _641_k uint64
-		var _ = _641_k
-		var _642_j uint64
-		var _ = _642_j
-		_641_k, _642_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _643_bn uint64 = 0
-		var _ = _643_bn
+	_641_pb = _out903
+	for m < top && uint64(0) < _638_left {
+		var _642_k uint64
+		var _ = _642_k
+		var _643_j uint64
+		var _ = _643_j
+		_642_k, _643_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _644_bn uint64 = 0
+		var _ = _644_bn
 		var _out904 uint64
 		var _ = _out904
 		var _out905 uint64
@@ -100,32 +100,32 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 		var _ = _out906
 		var _out907 *dbytes.Blk
 		var _ = _out907
-		_out904, _out905, _out906, _out907 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _638_ck, _639_cj, _640_pb)
-		_643_bn = _out904
-		_638_ck = _out905
-		_639_cj = _out906
-		_640_pb = _out907
-		if _643_bn != uint64(0) != there {
+		_out904, _out905, _out906, _out907 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _639_ck, _640_cj, _641_pb)
+		_644_bn = _out904
+		_639_ck = _out905
+		_640_cj = _out906
+		_641_pb = _out907
+		if _644_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _644_next uint64
-		var _ = _644_next
-		_644_next = m + uint64(1)
-		if _643_bn == uint64(0) && uint64(12) <= _641_k && (_642_j%uint64(512) == uint64(0) || _637_left == max) {
-			var _645_d uint64
-			var _ = _645_d
+		var _645_next uint64
+		var _ = _645_next
+		_645_next = m + uint64(1)
+		if _644_bn == uint64(0) && uint64(12) <= _642_k && (_643_j%uint64(512) == uint64(0) || _638_left == max) {
+			var _646_d uint64
+			var _ = _646_d
 			var _out908 uint64
 			var _ = _out908
-			_out908 = shrinking.Companion_Default___.Missing(x, txn, ip, _641_k, _642_j, excl)
-			_645_d = _out908
-			_644_next = Companion_Default___.Behind(m, _645_d)
-			if top < _644_next {
-				_644_next = top
+			_out908 = shrinking.Companion_Default___.Missing(x, txn, ip, _642_k, _643_j, excl)
+			_646_d = _out908
+			_645_next = Companion_Default___.Behind(m, _646_d)
+			if top < _645_next {
+				_645_next = top
 			}
 		}
-		m = _644_next
-		_637_left = _637_left - uint64(1)
+		m = _645_next
+		_638_left = _638_left - uint64(1)
 	}
 	return m, found
 }

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _620_bn uint64
-		var _ = _620_bn
+		var _621_bn uint64
+		var _ = _621_bn
 		var _out895 uint64
 		var _ = _out895
 		_out895 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_620_bn = _out895
-		if _620_bn == uint64(0) {
+		_621_bn = _out895
+		if _621_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _621_k uint64
-	var _ = _621_k
-	_621_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _622_lev uint64
-	var _ = _622_lev
-	_622_lev = positions.Companion_Default___.MaxLev(_621_k)
-	var _623_jp uint64
-	var _ = _623_jp
-	_623_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _624_pb *dbytes.Blk
-	var _ = _624_pb
+	var _622_k uint64
+	var _ = _622_k
+	_622_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _623_lev uint64
+	var _ = _623_lev
+	_623_lev = positions.Companion_Default___.MaxLev(_622_k)
+	var _624_jp uint64
+	var _ = _624_jp
+	_624_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _625_pb *dbytes.Blk
+	var _ = _625_pb
 	var _out896 *dbytes.Blk
 	var _ = _out896
 	_out896 = x.Fs.ReadBlock(txn, pn, true)
-	_624_pb = _out896
-	var _625_t *dbytes.Bytes
-	var _ = _625_t
+	_625_pb = _out896
+	var _626_t *dbytes.Bytes
+	var _ = _626_t
 	var _out897 *dbytes.Bytes
 	var _ = _out897
-	_out897 = txn.Copy(_624_pb)
-	_625_t = _out897
+	_out897 = txn.Copy(_625_pb)
+	_626_t = _out897
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _626_l uint64
-		var _ = _626_l
-		_626_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_626_l) != _621_k || positions.Companion_Default___.FlatJ(_626_l)/uint64(512) != _623_jp {
+		var _627_l uint64
+		var _ = _627_l
+		_627_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_627_l) != _622_k || positions.Companion_Default___.FlatJ(_627_l)/uint64(512) != _624_jp {
 			goto L7
 		}
-		var _627_j uint64
-		var _ = _627_j
-		_627_j = positions.Companion_Default___.FlatJ(_626_l)
-		var _628_bn uint64
-		var _ = _628_bn
-		_628_bn = _625_t.U64(uint64(8) * (_627_j % uint64(512)))
-		if _628_bn == uint64(0) {
+		var _628_j uint64
+		var _ = _628_j
+		_628_j = positions.Companion_Default___.FlatJ(_627_l)
+		var _629_bn uint64
+		var _ = _629_bn
+		_629_bn = _626_t.U64(uint64(8) * (_628_j % uint64(512)))
+		if _629_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _625_t, pn, _628_bn, _627_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _626_t, pn, _629_bn, _628_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _626_l
+		m = _627_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _625_t)
+		x.CloseParent(txn, pn, _626_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _629_bn uint64
-	var _ = _629_bn
+	var _630_bn uint64
+	var _ = _630_bn
 	var _out898 uint64
 	var _ = _out898
 	_out898 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_629_bn = _out898
-	if _629_bn == uint64(0) {
+	_630_bn = _out898
+	if _630_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _630_left uint64
-	var _ = _630_left
-	_630_left = max
-	for lo < m && uint64(0) < _630_left {
-		var _631_k uint64
-		var _ = _631_k
-		var _632_j uint64
-		var _ = _632_j
-		_631_k, _632_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _633_l uint64
-		var _ = _633_l
-		var _634_freed uint64
-		var _ = _634_freed
-		_633_l, _634_freed = uint64(0), uint64(1)
-		var _635_d uint64
-		var _ = _635_d
+	var _631_left uint64
+	var _ = _631_left
+	_631_left = max
+	for lo < m && uint64(0) < _631_left {
+		var _632_k uint64
+		var _ = _632_k
+		var _633_j uint64
+		var _ = _633_j
+		_632_k, _633_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _634_l uint64
+		var _ = _634_l
+		var _635_freed uint64
+		var _ = _635_freed
+		_634_l, _635_freed = uint64(0), uint64(1)
+		var _636_d uint64
+		var _ = _636_d
 		var _out899 uint64
 		var _ = _out899
-		_out899 = Companion_Default___.Missing(x, txn, ip, _631_k, _632_j, true)
-		_635_d = _out899
-		if uint64(0) < _635_d || _631_k < uint64(12) {
-			_633_l = allocatedrange.Companion_Default___.BaseOf(_631_k) + allocatedrange.Companion_Default___.First512(_632_j, _635_d)
-			if _633_l < lo {
-				_633_l = lo
+		_out899 = Companion_Default___.Missing(x, txn, ip, _632_k, _633_j, true)
+		_636_d = _out899
+		if uint64(0) < _636_d || _632_k < uint64(12) {
+			_634_l = allocatedrange.Companion_Default___.BaseOf(_632_k) + allocatedrange.Companion_Default___.First512(_633_j, _636_d)
+			if _634_l < lo {
+				_634_l = lo
 			}
-			if _635_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _631_k)
+			if _636_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _632_k)
 			} else {
 			}
 		} else {
-			var _636_pn uint64
-			var _ = _636_pn
+			var _637_pn uint64
+			var _ = _637_pn
 			var _out900 uint64
 			var _ = _out900
-			_out900 = x.Resolve(txn, ip, _631_k, positions.Companion_Default___.MaxLev(_631_k)-uint64(1), _632_j/uint64(512), true)
-			_636_pn = _out900
+			_out900 = x.Resolve(txn, ip, _632_k, positions.Companion_Default___.MaxLev(_632_k)-uint64(1), _633_j/uint64(512), true)
+			_637_pn = _out900
 			var _out901 uint64
 			var _ = _out901
 			var _out902 uint64
 			var _ = _out902
-			_out901, _out902 = Companion_Default___.CutRun(x, txn, ip, _636_pn, ino, m, lo, _630_left)
-			_633_l = _out901
-			_634_freed = _out902
-			if _634_freed == uint64(0) {
-				_634_freed = uint64(1)
+			_out901, _out902 = Companion_Default___.CutRun(x, txn, ip, _637_pn, ino, m, lo, _631_left)
+			_634_l = _out901
+			_635_freed = _out902
+			if _635_freed == uint64(0) {
+				_635_freed = uint64(1)
 			}
 		}
-		if _635_d < positions.Companion_Default___.MaxLev(_631_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _631_k, positions.Companion_Default___.MaxLev(_631_k)-_635_d-uint64(1), allocatedrange.Companion_Default___.Up512(_632_j, _635_d+uint64(1)))
+		if _636_d < positions.Companion_Default___.MaxLev(_632_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _632_k, positions.Companion_Default___.MaxLev(_632_k)-_636_d-uint64(1), allocatedrange.Companion_Default___.Up512(_633_j, _636_d+uint64(1)))
 		}
-		_630_left = _630_left - _634_freed
-		m = _633_l
+		_631_left = _631_left - _635_freed
+		m = _634_l
 	}
 	return m
 }

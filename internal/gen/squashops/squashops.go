@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1122_n uint64
-	var _ = _1122_n
-	_1122_n = gids.Len() / uint64(4)
-	var _1123_out *dbytes.Bytes
-	var _ = _1123_out
+	var _1123_n uint64
+	var _ = _1123_n
+	_1123_n = gids.Len() / uint64(4)
+	var _1124_out *dbytes.Bytes
+	var _ = _1124_out
 	var _out1591 *dbytes.Bytes
 	var _ = _out1591
-	_out1591 = dbytes.NewBytes(uint64(4) * _1122_n)
-	_1123_out = _out1591
-	var _1124_i uint64
-	var _ = _1124_i
-	_1124_i = uint64(0)
-	for _1124_i < _1122_n {
-		var _1125_x uint32
-		var _ = _1125_x
-		_1125_x = gids.U32(uint64(4) * _1124_i)
-		if _1125_x == uint32(0) {
-			_1125_x = anonGid
+	_out1591 = dbytes.NewBytes(uint64(4) * _1123_n)
+	_1124_out = _out1591
+	var _1125_i uint64
+	var _ = _1125_i
+	_1125_i = uint64(0)
+	for _1125_i < _1123_n {
+		var _1126_x uint32
+		var _ = _1126_x
+		_1126_x = gids.U32(uint64(4) * _1125_i)
+		if _1126_x == uint32(0) {
+			_1126_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1123_out, uint64(4)*_1124_i, _1125_x)
-		_1124_i = _1124_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1124_out, uint64(4)*_1125_i, _1126_x)
+		_1125_i = _1125_i + uint64(1)
 	}
-	gs = _1123_out
+	gs = _1124_out
 	return u, g, gs
 }
 

@@ -60,26 +60,26 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _366_n uint64
-	var _ = _366_n
+	var _367_n uint64
+	var _ = _367_n
 	var _out540 uint64
 	var _ = _out540
 	_out540 = d.Size()
-	_366_n = _out540
-	var _367_z *dbytes.Blk
-	var _ = _367_z
+	_367_n = _out540
+	var _368_z *dbytes.Blk
+	var _ = _368_z
 	var _out541 *dbytes.Blk
 	var _ = _out541
 	_out541 = dbytes.ZeroBlk()
-	_367_z = _out541
+	_368_z = _out541
 	var _out542 bool
 	var _ = _out542
-	_out542 = d.Write(uint64(0), _367_z)
+	_out542 = d.Write(uint64(0), _368_z)
 	io = _out542
 	if io {
 		var _out543 bool
 		var _ = _out543
-		_out543 = d.Write(_366_n-uint64(1), _367_z)
+		_out543 = d.Write(_367_n-uint64(1), _368_z)
 		io = _out543
 	}
 	if io {
@@ -123,21 +123,21 @@ func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockform
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _368_e *dbytes.Bytes
-	var _ = _368_e
+	var _369_e *dbytes.Bytes
+	var _ = _369_e
 	var _out549 *dbytes.Bytes
 	var _ = _out549
 	_out549 = superblockformat.Companion_Default___.Encode(s)
-	_368_e = _out549
-	var _369_b *dbytes.Blk
-	var _ = _369_b
+	_369_e = _out549
+	var _370_b *dbytes.Blk
+	var _ = _370_b
 	var _out550 *dbytes.Blk
 	var _ = _out550
-	_out550 = dbytes.Freeze(_368_e)
-	_369_b = _out550
+	_out550 = dbytes.Freeze(_369_e)
+	_370_b = _out550
 	var _out551 bool
 	var _ = _out551
-	_out551 = d.Write(a, _369_b)
+	_out551 = d.Write(a, _370_b)
 	io = _out551
 	if io {
 		var _out552 bool
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _370_io bool
-	var _ = _370_io
-	var _371_c *dbytes.Blk
-	var _ = _371_c
+	var _371_io bool
+	var _ = _371_io
+	var _372_c *dbytes.Blk
+	var _ = _372_c
 	var _out553 bool
 	var _ = _out553
 	var _out554 *dbytes.Blk
 	var _ = _out554
 	_out553, _out554 = d.Read(a)
-	_370_io = _out553
-	_371_c = _out554
-	var _372_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _372_e
-	if _370_io {
+	_371_io = _out553
+	_372_c = _out554
+	var _373_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _373_e
+	if _371_io {
 		var _out555 *dbytes.Bytes
 		var _ = _out555
-		_out555 = _371_c.Thaw()
-		_372_e = _out555
+		_out555 = _372_c.Thaw()
+		_373_e = _out555
 	} else {
 		var _out556 *dbytes.Bytes
 		var _ = _out556
 		_out556 = dbytes.NewBytes(uint64(4096))
-		_372_e = _out556
+		_373_e = _out556
 	}
 	var _out557 uint32
 	var _ = _out557
 	var _out558 superblockformat.Super
 	var _ = _out558
-	_out557, _out558 = superblockformat.Companion_Default___.Decode(_372_e)
+	_out557, _out558 = superblockformat.Companion_Default___.Decode(_373_e)
 	why = _out557
 	s = _out558
-	if !_370_io {
+	if !_371_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,12 +210,12 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _373_n uint64
-	var _ = _373_n
+	var _374_n uint64
+	var _ = _374_n
 	var _out559 uint64
 	var _ = _out559
 	_out559 = d.Size()
-	_373_n = _out559
+	_374_n = _out559
 	var _out560 uint32
 	var _ = _out560
 	var _out561 superblockformat.Super
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _374_copy uint32 = 0
-		var _ = _374_copy
+		var _375_copy uint32 = 0
+		var _ = _375_copy
 		var _out562 uint32
 		var _ = _out562
 		var _out563 superblockformat.Super
 		var _ = _out563
-		_out562, _out563 = Companion_Default___.Look(d, _373_n-uint64(1))
-		_374_copy = _out562
+		_out562, _out563 = Companion_Default___.Look(d, _374_n-uint64(1))
+		_375_copy = _out562
 		s = _out563
 		which = func() uint32 {
-			if _374_copy == uint32(0) {
+			if _375_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _373_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _374_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

@@ -29,6 +29,7 @@ type Txn struct {
 	From uint64
 	Upto uint64
 	Seen uint64
+	Cut  uint32
 }
 
 func New_Txn_() *Txn {
@@ -43,6 +44,7 @@ func New_Txn_() *Txn {
 	_this.From = 0
 	_this.Upto = 0
 	_this.Seen = 0
+	_this.Cut = 0
 	return &_this
 }
 
@@ -88,6 +90,12 @@ func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.B
 	_this.Seen = uint64(0)
 	_this.From = uint64(0)
 	_this.Upto = uint64(0)
+	_this.Cut = Companion_Default___.OK()
+}
+func (_this *Txn) CutShort(st uint32) {
+	if _this.Cut == Companion_Default___.OK() {
+		_this.Cut = st
+	}
 }
 func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
@@ -106,6 +114,9 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
+	}
+	if !ok {
+		_this.CutShort(Companion_Default___.CONFLICT())
 	}
 	return ok
 }
@@ -187,6 +198,7 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	}())
 	b = _out480
 	if b == (*dbytes.Blk)(nil) {
+		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
 		return st, b
 	}
@@ -244,6 +256,7 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	_out484 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
 	_309_v = _out484
 	if _309_v == (*dbytes.Blk)(nil) {
+		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
@@ -290,6 +303,7 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	_out488 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
 	_313_v = _out488
 	if _313_v == (*dbytes.Blk)(nil) {
+		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}

@@ -152,27 +152,30 @@ func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint
 	st = _out532
 	return st
 }
-func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, cut uint32, r uint32, stable bool, ro bool) uint32 {
+func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	if cut == txnm.Companion_Default___.OK() {
+	var _351_cut uint32
+	var _ = _351_cut
+	_351_cut = t.Cut
+	if _351_cut == txnm.Companion_Default___.OK() {
 		var _out533 uint32
 		var _ = _out533
 		_out533 = Companion_Default___.Close(t, w, r, stable, ro)
 		st = _out533
 	} else {
 		st = func() uint32 {
-			if Companion_Default___.MayTell(cut) {
+			if Companion_Default___.MayTell(_351_cut) {
 				return txnm.Companion_Default___.IOERR()
 			}
-			return cut
+			return _351_cut
 		}()
-		var _351_need uint64
-		var _ = _351_need
+		var _352_need uint64
+		var _ = _352_need
 		var _out534 uint64
 		var _ = _out534
 		_out534 = commitm.Companion_Default___.Abort(t)
-		_351_need = _out534
+		_352_need = _out534
 		w.Ended(false)
 	}
 	return st

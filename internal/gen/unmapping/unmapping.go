@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _558_i uint64
-	var _ = _558_i
-	_558_i = uint64(0)
-	for _558_i < uint64(512) {
-		if b.U64(uint64(8)*_558_i) != uint64(0) {
+	var _559_i uint64
+	var _ = _559_i
+	_559_i = uint64(0)
+	for _559_i < uint64(512) {
+		if b.U64(uint64(8)*_559_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_558_i = _558_i + uint64(1)
+		_559_i = _559_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _559_bn uint64
-	var _ = _559_bn
+	var _560_bn uint64
+	var _ = _560_bn
 	var _out848 uint64
 	var _ = _out848
 	_out848 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_559_bn = _out848
+	_560_bn = _out848
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _559_bn, false)
+	x.Fs.SetUsedBit(txn, _560_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _560_pn uint64
-	var _ = _560_pn
+	var _561_pn uint64
+	var _ = _561_pn
 	var _out851 uint64
 	var _ = _out851
 	_out851 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_560_pn = _out851
-	var _561_pb *dbytes.Blk
-	var _ = _561_pb
+	_561_pn = _out851
+	var _562_pb *dbytes.Blk
+	var _ = _562_pb
 	var _out852 *dbytes.Blk
 	var _ = _out852
-	_out852 = x.Fs.ReadBlock(txn, _560_pn, true)
-	_561_pb = _out852
-	var _562_bn uint64
-	var _ = _562_bn
-	_562_bn = _561_pb.U64(uint64(8) * (j % uint64(512)))
-	var _563_t *dbytes.Bytes
-	var _ = _563_t
+	_out852 = x.Fs.ReadBlock(txn, _561_pn, true)
+	_562_pb = _out852
+	var _563_bn uint64
+	var _ = _563_bn
+	_563_bn = _562_pb.U64(uint64(8) * (j % uint64(512)))
+	var _564_t *dbytes.Bytes
+	var _ = _564_t
 	var _out853 *dbytes.Bytes
 	var _ = _out853
-	_out853 = txn.Copy(_561_pb)
-	_563_t = _out853
-	Companion_Default___.CutChild(x, txn, ip, _563_t, _560_pn, _562_bn, j, false)
-	x.CloseParent(txn, _560_pn, _563_t)
+	_out853 = txn.Copy(_562_pb)
+	_564_t = _out853
+	Companion_Default___.CutChild(x, txn, ip, _564_t, _561_pn, _563_bn, j, false)
+	x.CloseParent(txn, _561_pn, _564_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _564_bn uint64
-	var _ = _564_bn
+	var _565_bn uint64
+	var _ = _565_bn
 	var _out854 uint64
 	var _ = _out854
 	_out854 = x.Resolve(txn, ip, k, lev, j, true)
-	_564_bn = _out854
-	var _565_b *dbytes.Blk
-	var _ = _565_b
+	_565_bn = _out854
+	var _566_b *dbytes.Blk
+	var _ = _566_b
 	var _out855 *dbytes.Blk
 	var _ = _out855
-	_out855 = x.Fs.ReadBlock(txn, _564_bn, true)
-	_565_b = _out855
-	var _566_e bool = false
-	var _ = _566_e
+	_out855 = x.Fs.ReadBlock(txn, _565_bn, true)
+	_566_b = _out855
+	var _567_e bool = false
+	var _ = _567_e
 	var _out856 bool
 	var _ = _out856
-	_out856 = Companion_Default___.NoEntries(_565_b)
-	_566_e = _out856
-	if !_566_e {
+	_out856 = Companion_Default___.NoEntries(_566_b)
+	_567_e = _out856
+	if !_567_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

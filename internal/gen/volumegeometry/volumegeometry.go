@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _352_ib uint64
-	var _ = _352_ib
-	_352_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _353_bb uint64
-	var _ = _353_bb
-	_353_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _354_it uint64
-	var _ = _354_it
-	_354_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _352_ib < uint64(281474976710656) && uint64(32768)*_352_ib < g.Dtor_ninode() {
+	var _353_ib uint64
+	var _ = _353_ib
+	_353_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _354_bb uint64
+	var _ = _354_bb
+	_354_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _355_it uint64
+	var _ = _355_it
+	_355_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _353_ib < uint64(281474976710656) && uint64(32768)*_353_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _353_bb < uint64(281474976710656) && uint64(32768)*_353_bb < g.Dtor_data1() {
+	if _354_bb < uint64(281474976710656) && uint64(32768)*_354_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_354_it < g.Dtor_ninode() {
+	if uint64(16)*_355_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _355_ibm uint64
-	var _ = _355_ibm
-	_355_ibm = uint64(1) + log
-	var _356_bbm uint64
-	var _ = _356_bbm
-	_356_bbm = _355_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _357_itab uint64
-	var _ = _357_itab
-	_357_itab = _356_bbm + (size+uint64(32767))/uint64(32768)
-	var _358_slot0 uint64
-	var _ = _358_slot0
-	_358_slot0 = _357_itab + (ninode+uint64(15))/uint64(16)
-	var _359_data0 uint64
-	var _ = _359_data0
-	_359_data0 = _358_slot0 + (slots+uint64(15))/uint64(16)
-	if _359_data0 >= size-uint64(1) {
+	var _356_ibm uint64
+	var _ = _356_ibm
+	_356_ibm = uint64(1) + log
+	var _357_bbm uint64
+	var _ = _357_bbm
+	_357_bbm = _356_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _358_itab uint64
+	var _ = _358_itab
+	_358_itab = _357_bbm + (size+uint64(32767))/uint64(32768)
+	var _359_slot0 uint64
+	var _ = _359_slot0
+	_359_slot0 = _358_itab + (ninode+uint64(15))/uint64(16)
+	var _360_data0 uint64
+	var _ = _360_data0
+	_360_data0 = _359_slot0 + (slots+uint64(15))/uint64(16)
+	if _360_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_355_ibm, _356_bbm, _357_itab, _358_slot0, _359_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_356_ibm, _357_bbm, _358_itab, _359_slot0, _360_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

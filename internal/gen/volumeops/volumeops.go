@@ -89,19 +89,19 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	_out1433, _out1434 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
 	st = _out1433
 	after = _out1434
-	var _1003_all uint64
-	var _ = _1003_all
-	_1003_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _1004_files uint64
-	var _ = _1004_files
-	_1004_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _1005_b uint64
-	var _ = _1005_b
-	_1005_b = Companion_Default___.Least(blocks, _1003_all)
-	var _1006_i uint64
-	var _ = _1006_i
-	_1006_i = Companion_Default___.Least(inodes, _1004_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1003_all, uint64(4096) * _1005_b, uint64(4096) * _1005_b, _1004_files, _1006_i, _1006_i, uint32(0)}}
+	var _1004_all uint64
+	var _ = _1004_all
+	_1004_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _1005_files uint64
+	var _ = _1005_files
+	_1005_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _1006_b uint64
+	var _ = _1006_b
+	_1006_b = Companion_Default___.Least(blocks, _1004_all)
+	var _1007_i uint64
+	var _ = _1007_i
+	_1007_i = Companion_Default___.Least(inodes, _1005_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1004_all, uint64(4096) * _1006_b, uint64(4096) * _1006_b, _1005_files, _1007_i, _1007_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _1007_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1007_ip
+	var _1008_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1008_ip
 	var _out1439 uint32
 	var _ = _out1439
 	var _out1440 *dbytes.Bytes
 	var _ = _out1440
 	_out1439, _out1440 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1439
-	_1007_ip = _out1440
+	_1008_ip = _out1440
 	if st != uint32(0) {
 		return st, after
 	}
-	var _1008_ty uint32
-	var _ = _1008_ty
+	var _1009_ty uint32
+	var _ = _1009_ty
 	var _out1441 uint32
 	var _ = _out1441
-	_out1441 = inodeformat.Companion_Default___.GetTy(_1007_ip)
-	_1008_ty = _out1441
-	if _1008_ty != permissions.Companion_Default___.REG() {
+	_out1441 = inodeformat.Companion_Default___.GetTy(_1008_ip)
+	_1009_ty = _out1441
+	if _1009_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _1007_ip
+	after = _1008_ip
 	return st, after
 }
 

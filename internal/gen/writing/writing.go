@@ -62,30 +62,30 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _567_bo uint64
-	var _ = _567_bo
-	_567_bo = pos % uint64(4096)
-	var _568_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _568_b
+	var _568_bo uint64
+	var _ = _568_bo
+	_568_bo = pos % uint64(4096)
+	var _569_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _569_b
 	if c == uint64(4096) {
 		var _out857 *dbytes.Bytes
 		var _ = _out857
 		_out857 = src.CopyOf(so)
-		_568_b = _out857
+		_569_b = _out857
 	} else {
-		var _569_blk *dbytes.Blk
-		var _ = _569_blk
+		var _570_blk *dbytes.Blk
+		var _ = _570_blk
 		var _out858 *dbytes.Blk
 		var _ = _out858
 		_out858 = x.ReadAt(txn, bn, true)
-		_569_blk = _out858
+		_570_blk = _out858
 		var _out859 *dbytes.Bytes
 		var _ = _out859
-		_out859 = txn.Copy(_569_blk)
-		_568_b = _out859
-		_568_b.CopyFrom(_567_bo, src, so, c)
+		_out859 = txn.Copy(_570_blk)
+		_569_b = _out859
+		_569_b.CopyFrom(_568_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _568_b)
+	x.WriteData(txn, bn, _569_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(txn *dtxn.Txn, pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -96,15 +96,15 @@ func (_this *CompanionStruct_Default___) FirstBlock(txn *dtxn.Txn, pos uint64, s
 		_out860 = src.CopyOf(so)
 		b = _out860
 	} else {
-		var _570_none *dbytes.Blk
-		var _ = _570_none
+		var _571_none *dbytes.Blk
+		var _ = _571_none
 		var _out861 *dbytes.Blk
 		var _ = _out861
 		_out861 = dbytes.ZeroBlk()
-		_570_none = _out861
+		_571_none = _out861
 		var _out862 *dbytes.Bytes
 		var _ = _out862
-		_out862 = txn.Copy(_570_none)
+		_out862 = txn.Copy(_571_none)
 		b = _out862
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
@@ -122,36 +122,36 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _571_k uint64
-	var _ = _571_k
-	_571_k = pos / uint64(4096)
-	var _572_b *dbytes.Bytes
-	var _ = _572_b
+	var _572_k uint64
+	var _ = _572_k
+	_572_k = pos / uint64(4096)
+	var _573_b *dbytes.Bytes
+	var _ = _573_b
 	var _out863 *dbytes.Bytes
 	var _ = _out863
 	_out863 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
-	_572_b = _out863
-	var _573_near uint64
-	var _ = _573_near
-	_573_near = uint64(0)
-	if uint64(0) < _571_k {
+	_573_b = _out863
+	var _574_near uint64
+	var _ = _574_near
+	_574_near = uint64(0)
+	if uint64(0) < _572_k {
 		var _out864 uint64
 		var _ = _out864
-		_out864 = inodeformat.Companion_Default___.GetSlot(ip, _571_k-uint64(1))
-		_573_near = _out864
+		_out864 = inodeformat.Companion_Default___.GetSlot(ip, _572_k-uint64(1))
+		_574_near = _out864
 	}
-	var _574_bn uint64 = 0
-	var _ = _574_bn
-	txn.Position(_571_k, false)
+	var _575_bn uint64 = 0
+	var _ = _575_bn
+	txn.Position(_572_k, false)
 	var _out865 bool
 	var _ = _out865
 	var _out866 uint64
 	var _ = _out866
-	_out865, _out866 = x.AllocRoot(txn, ip, ino, _571_k, _573_near, _572_b)
+	_out865, _out866 = x.AllocRoot(txn, ip, ino, _572_k, _574_near, _573_b)
 	ok = _out865
-	_574_bn = _out866
+	_575_bn = _out866
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_574_bn)
+		txn.Bulk(_575_bn)
 	}
 	return ok
 }
@@ -160,102 +160,102 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _575_k uint64
-	var _ = _575_k
-	_575_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _576_lev uint64
-	var _ = _576_lev
-	_576_lev = positions.Companion_Default___.MaxLev(_575_k)
-	var _577_jp uint64
-	var _ = _577_jp
-	_577_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _576_k uint64
+	var _ = _576_k
+	_576_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _577_lev uint64
+	var _ = _577_lev
+	_577_lev = positions.Companion_Default___.MaxLev(_576_k)
+	var _578_jp uint64
+	var _ = _578_jp
+	_578_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _578_pn uint64 = 0
-	var _ = _578_pn
+	var _579_pn uint64 = 0
+	var _ = _579_pn
 	txn.Position(pos/uint64(4096), true)
 	var _out867 bool
 	var _ = _out867
 	var _out868 uint64
 	var _ = _out868
-	_out867, _out868 = x.ResolveAlloc(txn, ip, ino, _575_k, _576_lev-uint64(1), _577_jp)
+	_out867, _out868 = x.ResolveAlloc(txn, ip, ino, _576_k, _577_lev-uint64(1), _578_jp)
 	ok = _out867
-	_578_pn = _out868
+	_579_pn = _out868
 	if !ok {
 		return ok, m
 	}
-	var _579_blk *dbytes.Blk
-	var _ = _579_blk
+	var _580_blk *dbytes.Blk
+	var _ = _580_blk
 	var _out869 *dbytes.Blk
 	var _ = _out869
-	_out869 = x.Fs.ReadBlock(txn, _578_pn, true)
-	_579_blk = _out869
-	var _580_t *dbytes.Bytes
-	var _ = _580_t
+	_out869 = x.Fs.ReadBlock(txn, _579_pn, true)
+	_580_blk = _out869
+	var _581_t *dbytes.Bytes
+	var _ = _581_t
 	var _out870 *dbytes.Bytes
 	var _ = _out870
-	_out870 = txn.Copy(_579_blk)
-	_580_t = _out870
-	var _581_near uint64
-	var _ = _581_near
-	_581_near = _578_pn
+	_out870 = txn.Copy(_580_blk)
+	_581_t = _out870
+	var _582_near uint64
+	var _ = _582_near
+	_582_near = _579_pn
 	for m < len_ {
-		var _582_at uint64
-		var _ = _582_at
-		_582_at = pos + m
-		var _583_n uint64
-		var _ = _583_n
-		_583_n = _582_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_583_n) != _575_k || positions.Companion_Default___.FlatJ(_583_n)/uint64(512) != _577_jp {
+		var _583_at uint64
+		var _ = _583_at
+		_583_at = pos + m
+		var _584_n uint64
+		var _ = _584_n
+		_584_n = _583_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_584_n) != _576_k || positions.Companion_Default___.FlatJ(_584_n)/uint64(512) != _578_jp {
 			goto L5
 		}
-		var _584_j uint64
-		var _ = _584_j
-		_584_j = positions.Companion_Default___.FlatJ(_583_n)
-		var _585_bn uint64
-		var _ = _585_bn
-		_585_bn = _580_t.U64(uint64(8) * (_584_j % uint64(512)))
-		if _585_bn != uint64(0) {
+		var _585_j uint64
+		var _ = _585_j
+		_585_j = positions.Companion_Default___.FlatJ(_584_n)
+		var _586_bn uint64
+		var _ = _586_bn
+		_586_bn = _581_t.U64(uint64(8) * (_585_j % uint64(512)))
+		if _586_bn != uint64(0) {
 			goto L5
 		}
-		var _586_c uint64
-		var _ = _586_c
+		var _587_c uint64
+		var _ = _587_c
 		var _out871 uint64
 		var _ = _out871
-		_out871 = reading.Companion_Default___.Min(uint64(4096)-_582_at%uint64(4096), len_-m)
-		_586_c = _out871
-		var _587_b *dbytes.Bytes
-		var _ = _587_b
+		_out871 = reading.Companion_Default___.Min(uint64(4096)-_583_at%uint64(4096), len_-m)
+		_587_c = _out871
+		var _588_b *dbytes.Bytes
+		var _ = _588_b
 		var _out872 *dbytes.Bytes
 		var _ = _out872
-		_out872 = Companion_Default___.FirstBlock(txn, _582_at, src, so+m, _586_c)
-		_587_b = _out872
-		if _584_j%uint64(512) != uint64(0) {
-			var _588_left uint64
-			var _ = _588_left
-			_588_left = _580_t.U64(uint64(8) * (_584_j%uint64(512) - uint64(1)))
-			if _588_left != uint64(0) {
-				_581_near = _588_left
+		_out872 = Companion_Default___.FirstBlock(txn, _583_at, src, so+m, _587_c)
+		_588_b = _out872
+		if _585_j%uint64(512) != uint64(0) {
+			var _589_left uint64
+			var _ = _589_left
+			_589_left = _581_t.U64(uint64(8) * (_585_j%uint64(512) - uint64(1)))
+			if _589_left != uint64(0) {
+				_582_near = _589_left
 			}
 		}
-		txn.Position(_583_n, false)
+		txn.Position(_584_n, false)
 		var _out873 bool
 		var _ = _out873
 		var _out874 uint64
 		var _ = _out874
-		_out873, _out874 = x.AddChild(txn, ip, _580_t, _578_pn, _584_j, true, _581_near, _587_b)
+		_out873, _out874 = x.AddChild(txn, ip, _581_t, _579_pn, _585_j, true, _582_near, _588_b)
 		ok = _out873
-		_585_bn = _out874
+		_586_bn = _out874
 		if !ok {
 			return ok, m
 		}
-		if bulk && _586_c == uint64(4096) {
-			txn.Bulk(_585_bn)
+		if bulk && _587_c == uint64(4096) {
+			txn.Bulk(_586_bn)
 		}
-		_581_near = _585_bn
-		m = m + _586_c
+		_582_near = _586_bn
+		m = m + _587_c
 	}
 L5:
-	x.CloseParent(txn, _578_pn, _580_t)
+	x.CloseParent(txn, _579_pn, _581_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -264,128 +264,128 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _589_k uint64
-	var _ = _589_k
-	_589_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _590_lev uint64
-	var _ = _590_lev
-	_590_lev = positions.Companion_Default___.MaxLev(_589_k)
-	var _591_jp uint64
-	var _ = _591_jp
-	_591_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _592_pn uint64
-	var _ = _592_pn
+	var _590_k uint64
+	var _ = _590_k
+	_590_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _591_lev uint64
+	var _ = _591_lev
+	_591_lev = positions.Companion_Default___.MaxLev(_590_k)
+	var _592_jp uint64
+	var _ = _592_jp
+	_592_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _593_pn uint64
+	var _ = _593_pn
 	var _out875 uint64
 	var _ = _out875
-	_out875 = x.Resolve(txn, ip, _589_k, _590_lev-uint64(1), _591_jp, true)
-	_592_pn = _out875
-	var _593_blk *dbytes.Blk
-	var _ = _593_blk
+	_out875 = x.Resolve(txn, ip, _590_k, _591_lev-uint64(1), _592_jp, true)
+	_593_pn = _out875
+	var _594_blk *dbytes.Blk
+	var _ = _594_blk
 	var _out876 *dbytes.Blk
 	var _ = _out876
-	_out876 = x.Fs.ReadBlock(txn, _592_pn, true)
-	_593_blk = _out876
-	var _594_t *dbytes.Bytes
-	var _ = _594_t
+	_out876 = x.Fs.ReadBlock(txn, _593_pn, true)
+	_594_blk = _out876
+	var _595_t *dbytes.Bytes
+	var _ = _595_t
 	var _out877 *dbytes.Bytes
 	var _ = _out877
-	_out877 = txn.Copy(_593_blk)
-	_594_t = _out877
+	_out877 = txn.Copy(_594_blk)
+	_595_t = _out877
 	m = uint64(0)
-	var _595_near uint64
-	var _ = _595_near
-	_595_near = _592_pn
+	var _596_near uint64
+	var _ = _596_near
+	_596_near = _593_pn
 	for m+uint64(4096) <= len_ {
-		var _596_at uint64
-		var _ = _596_at
-		_596_at = pos + m
-		var _597_n uint64
-		var _ = _597_n
-		_597_n = _596_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_597_n) != _589_k || positions.Companion_Default___.FlatJ(_597_n)/uint64(512) != _591_jp {
+		var _597_at uint64
+		var _ = _597_at
+		_597_at = pos + m
+		var _598_n uint64
+		var _ = _598_n
+		_598_n = _597_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_598_n) != _590_k || positions.Companion_Default___.FlatJ(_598_n)/uint64(512) != _592_jp {
 			goto L6
 		}
-		var _598_j uint64
-		var _ = _598_j
-		_598_j = positions.Companion_Default___.FlatJ(_597_n)
-		var _599_bn uint64
-		var _ = _599_bn
-		_599_bn = _594_t.U64(uint64(8) * (_598_j % uint64(512)))
-		if _599_bn == uint64(0) {
+		var _599_j uint64
+		var _ = _599_j
+		_599_j = positions.Companion_Default___.FlatJ(_598_n)
+		var _600_bn uint64
+		var _ = _600_bn
+		_600_bn = _595_t.U64(uint64(8) * (_599_j % uint64(512)))
+		if _600_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _598_j%uint64(512) != uint64(0) {
-			var _600_left uint64
-			var _ = _600_left
-			_600_left = _594_t.U64(uint64(8) * (_598_j%uint64(512) - uint64(1)))
-			if _600_left != uint64(0) {
-				_595_near = _600_left
+		if m == uint64(0) && _599_j%uint64(512) != uint64(0) {
+			var _601_left uint64
+			var _ = _601_left
+			_601_left = _595_t.U64(uint64(8) * (_599_j%uint64(512) - uint64(1)))
+			if _601_left != uint64(0) {
+				_596_near = _601_left
 			}
 		}
-		var _601_b *dbytes.Bytes
-		var _ = _601_b
+		var _602_b *dbytes.Bytes
+		var _ = _602_b
 		var _out878 *dbytes.Bytes
 		var _ = _out878
 		_out878 = src.CopyOf(so + m)
-		_601_b = _out878
-		var _602_ok bool = false
-		var _ = _602_ok
+		_602_b = _out878
+		var _603_ok bool = false
+		var _ = _603_ok
 		var _out879 bool
 		var _ = _out879
 		var _out880 uint64
 		var _ = _out880
-		_out879, _out880 = unmapping.Companion_Default___.SwapChild(x, txn, _594_t, _592_pn, _599_bn, _598_j, _595_near, _601_b)
-		_602_ok = _out879
-		_599_bn = _out880
-		if !_602_ok {
+		_out879, _out880 = unmapping.Companion_Default___.SwapChild(x, txn, _595_t, _593_pn, _600_bn, _599_j, _596_near, _602_b)
+		_603_ok = _out879
+		_600_bn = _out880
+		if !_603_ok {
 			goto L6
 		}
-		txn.Bulk(_599_bn)
-		_595_near = _599_bn
+		txn.Bulk(_600_bn)
+		_596_near = _600_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _592_pn, _594_t)
+	x.CloseParent(txn, _593_pn, _595_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _603_done uint64
-	var _ = _603_done
-	_603_done = uint64(0)
-	var _604_ck uint64
-	var _ = _604_ck
-	var _605_cj uint64
-	var _ = _605_cj
-	_604_ck, _605_cj = uint64(15), uint64(0)
-	var _606_pb *dbytes.Blk
-	var _ = _606_pb
+	var _604_done uint64
+	var _ = _604_done
+	_604_done = uint64(0)
+	var _605_ck uint64
+	var _ = _605_ck
+	var _606_cj uint64
+	var _ = _606_cj
+	_605_ck, _606_cj = uint64(15), uint64(0)
+	var _607_pb *dbytes.Blk
+	var _ = _607_pb
 	var _out881 *dbytes.Blk
 	var _ = _out881
 	_out881 = dbytes.ZeroBlk()
-	_606_pb = _out881
-	var _607_bulk bool
-	var _ = _607_bulk
-	_607_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _608_swap bool
-	var _ = _608_swap
-	_608_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _603_done < len_ {
-		var _609_pos uint64
-		var _ = _609_pos
-		_609_pos = off + _603_done
-		var _610_n uint64
-		var _ = _610_n
-		_610_n = _609_pos / uint64(4096)
-		var _611_c uint64
-		var _ = _611_c
+	_607_pb = _out881
+	var _608_bulk bool
+	var _ = _608_bulk
+	_608_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _609_swap bool
+	var _ = _609_swap
+	_609_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _604_done < len_ {
+		var _610_pos uint64
+		var _ = _610_pos
+		_610_pos = off + _604_done
+		var _611_n uint64
+		var _ = _611_n
+		_611_n = _610_pos / uint64(4096)
+		var _612_c uint64
+		var _ = _612_c
 		var _out882 uint64
 		var _ = _out882
-		_out882 = reading.Companion_Default___.Min(uint64(4096)-_609_pos%uint64(4096), len_-_603_done)
-		_611_c = _out882
-		var _612_bn uint64 = 0
-		var _ = _612_bn
+		_out882 = reading.Companion_Default___.Min(uint64(4096)-_610_pos%uint64(4096), len_-_604_done)
+		_612_c = _out882
+		var _613_bn uint64 = 0
+		var _ = _613_bn
 		var _out883 uint64
 		var _ = _out883
 		var _out884 uint64
@@ -394,49 +394,49 @@ func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dt
 		var _ = _out885
 		var _out886 *dbytes.Blk
 		var _ = _out886
-		_out883, _out884, _out885, _out886 = reading.Companion_Default___.Find(x, txn, ip, _610_n, true, _604_ck, _605_cj, _606_pb)
-		_612_bn = _out883
-		_604_ck = _out884
-		_605_cj = _out885
-		_606_pb = _out886
-		var _613_m uint64
-		var _ = _613_m
-		_613_m = uint64(0)
-		if _612_bn != uint64(0) && _608_swap && _611_c == uint64(4096) && uint64(12) <= _610_n {
-			_604_ck = uint64(15)
+		_out883, _out884, _out885, _out886 = reading.Companion_Default___.Find(x, txn, ip, _611_n, true, _605_ck, _606_cj, _607_pb)
+		_613_bn = _out883
+		_605_ck = _out884
+		_606_cj = _out885
+		_607_pb = _out886
+		var _614_m uint64
+		var _ = _614_m
+		_614_m = uint64(0)
+		if _613_bn != uint64(0) && _609_swap && _612_c == uint64(4096) && uint64(12) <= _611_n {
+			_605_ck = uint64(15)
 			var _out887 uint64
 			var _ = _out887
-			_out887 = Companion_Default___.SwapRun(x, txn, ip, ino, _609_pos, src, so+_603_done, len_-_603_done)
-			_613_m = _out887
-			_608_swap = _613_m != uint64(0) /* dircomp */
+			_out887 = Companion_Default___.SwapRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done)
+			_614_m = _out887
+			_609_swap = _614_m != uint64(0) /* dircomp */
 		}
-		if _613_m != uint64(0) {
-			_611_c = _613_m
-		} else if _612_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _612_bn, _609_pos, src, so+_603_done, _611_c)
-		} else if _610_n < uint64(12) {
-			_604_ck = uint64(15)
+		if _614_m != uint64(0) {
+			_612_c = _614_m
+		} else if _613_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _613_bn, _610_pos, src, so+_604_done, _612_c)
+		} else if _611_n < uint64(12) {
+			_605_ck = uint64(15)
 			var _out888 bool
 			var _ = _out888
-			_out888 = Companion_Default___.FillDirect(x, txn, ip, ino, _609_pos, src, so+_603_done, _611_c, _607_bulk)
+			_out888 = Companion_Default___.FillDirect(x, txn, ip, ino, _610_pos, src, so+_604_done, _612_c, _608_bulk)
 			ok = _out888
 			if !ok {
 				return ok
 			}
 		} else {
-			_604_ck = uint64(15)
+			_605_ck = uint64(15)
 			var _out889 bool
 			var _ = _out889
 			var _out890 uint64
 			var _ = _out890
-			_out889, _out890 = Companion_Default___.FillRun(x, txn, ip, ino, _609_pos, src, so+_603_done, len_-_603_done, _607_bulk)
+			_out889, _out890 = Companion_Default___.FillRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done, _608_bulk)
 			ok = _out889
-			_611_c = _out890
+			_612_c = _out890
 			if !ok {
 				return ok
 			}
 		}
-		_603_done = _603_done + _611_c
+		_604_done = _604_done + _612_c
 	}
 	ok = true
 	return ok
@@ -445,41 +445,41 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _614_n uint64
-	var _ = _614_n
-	_614_n = sz / uint64(4096)
-	var _615_k uint64
-	var _ = _615_k
-	_615_k = positions.Companion_Default___.FlatK(_614_n)
-	var _616_bn uint64
-	var _ = _616_bn
+	var _615_n uint64
+	var _ = _615_n
+	_615_n = sz / uint64(4096)
+	var _616_k uint64
+	var _ = _616_k
+	_616_k = positions.Companion_Default___.FlatK(_615_n)
+	var _617_bn uint64
+	var _ = _617_bn
 	var _out891 uint64
 	var _ = _out891
-	_out891 = x.Resolve(txn, ip, _615_k, positions.Companion_Default___.MaxLev(_615_k), positions.Companion_Default___.FlatJ(_614_n), true)
-	_616_bn = _out891
-	if _616_bn == uint64(0) {
+	_out891 = x.Resolve(txn, ip, _616_k, positions.Companion_Default___.MaxLev(_616_k), positions.Companion_Default___.FlatJ(_615_n), true)
+	_617_bn = _out891
+	if _617_bn == uint64(0) {
 		return
 	}
-	var _617_blk *dbytes.Blk
-	var _ = _617_blk
+	var _618_blk *dbytes.Blk
+	var _ = _618_blk
 	var _out892 *dbytes.Blk
 	var _ = _out892
-	_out892 = x.ReadAt(txn, _616_bn, true)
-	_617_blk = _out892
-	var _618_none *dbytes.Blk
-	var _ = _618_none
+	_out892 = x.ReadAt(txn, _617_bn, true)
+	_618_blk = _out892
+	var _619_none *dbytes.Blk
+	var _ = _619_none
 	var _out893 *dbytes.Blk
 	var _ = _out893
 	_out893 = dbytes.ZeroBlk()
-	_618_none = _out893
-	var _619_b *dbytes.Bytes
-	var _ = _619_b
+	_619_none = _out893
+	var _620_b *dbytes.Bytes
+	var _ = _620_b
 	var _out894 *dbytes.Bytes
 	var _ = _out894
-	_out894 = txn.Copy(_618_none)
-	_619_b = _out894
-	_619_b.CopyBlk(uint64(0), _617_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _616_bn, _619_b)
+	_out894 = txn.Copy(_619_none)
+	_620_b = _out894
+	_620_b.CopyBlk(uint64(0), _618_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _617_bn, _620_b)
 }
 
 // End of class Default__

@@ -69,20 +69,20 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _784_x uint64
-	var _ = _784_x
-	_784_x = uint64(b.U32(o))
-	n, v = _784_x%uint64(256), _784_x/uint64(256)
+	var _785_x uint64
+	var _ = _785_x
+	_785_x = uint64(b.U32(o))
+	n, v = _785_x%uint64(256), _785_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _785_l uint64
-	var _ = _785_l
-	_785_l = name.Len()
-	if _785_l != n {
+	var _786_l uint64
+	var _ = _786_l
+	_786_l = name.Len()
+	if _786_l != n {
 		r = false
 		return r
 	}
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _786_o uint64
-	var _ = _786_o
-	_786_o = from
+	var _787_o uint64
+	var _ = _787_o
+	_787_o = from
 	for true {
-		var _787_ok bool
-		var _ = _787_ok
-		var _788_n uint64
-		var _ = _788_n
-		var _789_v uint64
-		var _ = _789_v
+		var _788_ok bool
+		var _ = _788_ok
+		var _789_n uint64
+		var _ = _789_n
+		var _790_v uint64
+		var _ = _790_v
 		var _out1040 bool
 		var _ = _out1040
 		var _out1041 uint64
 		var _ = _out1041
 		var _out1042 uint64
 		var _ = _out1042
-		_out1040, _out1041, _out1042 = Companion_Default___.Look(b, _786_o)
-		_787_ok = _out1040
-		_788_n = _out1041
-		_789_v = _out1042
-		if !_787_ok {
+		_out1040, _out1041, _out1042 = Companion_Default___.Look(b, _787_o)
+		_788_ok = _out1040
+		_789_n = _out1041
+		_790_v = _out1042
+		if !_788_ok {
 			return found, at, len_
 		}
-		var _790_same bool
-		var _ = _790_same
+		var _791_same bool
+		var _ = _791_same
 		var _out1043 bool
 		var _ = _out1043
-		_out1043 = Companion_Default___.Is(b, _786_o, _788_n, name)
-		_790_same = _out1043
-		if _790_same {
-			found, at, len_ = true, _786_o+uint64(4)+_788_n, _789_v
+		_out1043 = Companion_Default___.Is(b, _787_o, _789_n, name)
+		_791_same = _out1043
+		if _791_same {
+			found, at, len_ = true, _787_o+uint64(4)+_789_n, _790_v
 			return found, at, len_
 		}
-		_786_o = _786_o + uint64(4) + _788_n + _789_v
+		_787_o = _787_o + uint64(4) + _789_n + _790_v
 	}
 	return found, at, len_
 }
@@ -143,12 +143,12 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _791_is bool
-	var _ = _791_is
-	var _792_k uint64
-	var _ = _792_k
-	var _793_v uint64
-	var _ = _793_v
+	var _792_is bool
+	var _ = _792_is
+	var _793_k uint64
+	var _ = _793_k
+	var _794_v uint64
+	var _ = _794_v
 	var _out1044 bool
 	var _ = _out1044
 	var _out1045 uint64
@@ -156,41 +156,41 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var _out1046 uint64
 	var _ = _out1046
 	_out1044, _out1045, _out1046 = Companion_Default___.Look(b, o)
-	_791_is = _out1044
-	_792_k = _out1045
-	_793_v = _out1046
-	if !_791_is {
+	_792_is = _out1044
+	_793_k = _out1045
+	_794_v = _out1046
+	if !_792_is {
 		return ok, end
 	}
-	var _794_l uint64
-	var _ = _794_l
-	_794_l = uint64(4) + _792_k + _793_v
-	var _795_same bool
-	var _ = _795_same
+	var _795_l uint64
+	var _ = _795_l
+	_795_l = uint64(4) + _793_k + _794_v
+	var _796_same bool
+	var _ = _796_same
 	var _out1047 bool
 	var _ = _out1047
-	_out1047 = Companion_Default___.Is(b, o, _792_k, name)
-	_795_same = _out1047
-	if _795_same {
+	_out1047 = Companion_Default___.Is(b, o, _793_k, name)
+	_796_same = _out1047
+	if _796_same {
 		var _out1048 bool
 		var _ = _out1048
 		var _out1049 uint64
 		var _ = _out1049
-		_out1048, _out1049 = Companion_Default___.Copy(b, o+_794_l, name, n, p)
+		_out1048, _out1049 = Companion_Default___.Copy(b, o+_795_l, name, n, p)
 		ok = _out1048
 		end = _out1049
 		return ok, end
 	}
-	if p+_794_l > uint64(4096) {
+	if p+_795_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _794_l)
+	n.CopyFrom(p, b, o, _795_l)
 	var _out1050 bool
 	var _ = _out1050
 	var _out1051 uint64
 	var _ = _out1051
-	_out1050, _out1051 = Companion_Default___.Copy(b, o+_794_l, name, n, p+_794_l)
+	_out1050, _out1051 = Companion_Default___.Copy(b, o+_795_l, name, n, p+_795_l)
 	ok = _out1050
 	end = _out1051
 	return ok, end
@@ -204,31 +204,31 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = _out1052
 	_out1052 = dbytes.NewBytes(uint64(4096))
 	n = _out1052
-	var _796_k uint64
-	var _ = _796_k
-	var _797_v uint64
-	var _ = _797_v
-	_796_k, _797_v = name.Len(), value.Len()
+	var _797_k uint64
+	var _ = _797_k
+	var _798_v uint64
+	var _ = _798_v
+	_797_k, _798_v = name.Len(), value.Len()
 	ok = false
-	if _797_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_796_k+_797_v > uint64(4096) {
+	if _798_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_797_k+_798_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _798_l uint64
-	var _ = _798_l
-	_798_l = uint64(4) + _796_k + _797_v
-	n.PutU32(uint64(8), uint32(_796_k+uint64(256)*_797_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _796_k)
-	n.CopyFrom(uint64(12)+_796_k, value, uint64(0), _797_v)
-	var _799_end uint64 = 0
-	var _ = _799_end
+	var _799_l uint64
+	var _ = _799_l
+	_799_l = uint64(4) + _797_k + _798_v
+	n.PutU32(uint64(8), uint32(_797_k+uint64(256)*_798_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _797_k)
+	n.CopyFrom(uint64(12)+_797_k, value, uint64(0), _798_v)
+	var _800_end uint64 = 0
+	var _ = _800_end
 	var _out1053 bool
 	var _ = _out1053
 	var _out1054 uint64
 	var _ = _out1054
-	_out1053, _out1054 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_798_l)
+	_out1053, _out1054 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_799_l)
 	ok = _out1053
-	_799_end = _out1054
+	_800_end = _out1054
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -241,90 +241,90 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	_out1055 = dbytes.NewBytes(uint64(4096))
 	n = _out1055
 	n.PutU64(uint64(0), gen)
-	var _800_ok bool
-	var _ = _800_ok
-	var _801_end uint64
-	var _ = _801_end
+	var _801_ok bool
+	var _ = _801_ok
+	var _802_end uint64
+	var _ = _802_end
 	var _out1056 bool
 	var _ = _out1056
 	var _out1057 uint64
 	var _ = _out1057
 	_out1056, _out1057 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_800_ok = _out1056
-	_801_end = _out1057
-	empty = _801_end == Companion_Default___.FIRST()
+	_801_ok = _out1056
+	_802_end = _out1057
+	empty = _802_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _802_z *dbytes.Bytes
-	var _ = _802_z
+	var _803_z *dbytes.Bytes
+	var _ = _803_z
 	var _out1058 *dbytes.Bytes
 	var _ = _out1058
 	_out1058 = dbytes.NewBytes(uint64(4096))
-	_802_z = _out1058
-	var _803_o uint64
-	var _ = _803_o
-	var _804_q uint64
-	var _ = _804_q
-	_803_o, _804_q = Companion_Default___.FIRST(), uint64(0)
+	_803_z = _out1058
+	var _804_o uint64
+	var _ = _804_o
+	var _805_q uint64
+	var _ = _805_q
+	_804_o, _805_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _805_ok bool
-		var _ = _805_ok
-		var _806_n uint64
-		var _ = _806_n
-		var _807_v uint64
-		var _ = _807_v
+		var _806_ok bool
+		var _ = _806_ok
+		var _807_n uint64
+		var _ = _807_n
+		var _808_v uint64
+		var _ = _808_v
 		var _out1059 bool
 		var _ = _out1059
 		var _out1060 uint64
 		var _ = _out1060
 		var _out1061 uint64
 		var _ = _out1061
-		_out1059, _out1060, _out1061 = Companion_Default___.Look(b, _803_o)
-		_805_ok = _out1059
-		_806_n = _out1060
-		_807_v = _out1061
-		if !_805_ok {
+		_out1059, _out1060, _out1061 = Companion_Default___.Look(b, _804_o)
+		_806_ok = _out1059
+		_807_n = _out1060
+		_808_v = _out1061
+		if !_806_ok {
 			goto L8
 		}
-		var _808_name *dbytes.Bytes
-		var _ = _808_name
+		var _809_name *dbytes.Bytes
+		var _ = _809_name
 		var _out1062 *dbytes.Bytes
 		var _ = _out1062
-		_out1062 = dbytes.NewBytes(_806_n)
-		_808_name = _out1062
-		_808_name.CopyFrom(uint64(0), b, _803_o+uint64(4), _806_n)
-		var _809_again bool
-		var _ = _809_again
-		var _810_at uint64
-		var _ = _810_at
-		var _811_len uint64
-		var _ = _811_len
+		_out1062 = dbytes.NewBytes(_807_n)
+		_809_name = _out1062
+		_809_name.CopyFrom(uint64(0), b, _804_o+uint64(4), _807_n)
+		var _810_again bool
+		var _ = _810_again
+		var _811_at uint64
+		var _ = _811_at
+		var _812_len uint64
+		var _ = _812_len
 		var _out1063 bool
 		var _ = _out1063
 		var _out1064 uint64
 		var _ = _out1064
 		var _out1065 uint64
 		var _ = _out1065
-		_out1063, _out1064, _out1065 = Companion_Default___.Find(b, _803_o+uint64(4)+_806_n+_807_v, _808_name)
-		_809_again = _out1063
-		_810_at = _out1064
-		_811_len = _out1065
-		if !_809_again {
-			_802_z.CopyFrom(_804_q, _808_name, uint64(0), _806_n)
-			_802_z.Set(_804_q+_806_n, uint8(0))
-			_804_q = _804_q + _806_n + uint64(1)
+		_out1063, _out1064, _out1065 = Companion_Default___.Find(b, _804_o+uint64(4)+_807_n+_808_v, _809_name)
+		_810_again = _out1063
+		_811_at = _out1064
+		_812_len = _out1065
+		if !_810_again {
+			_803_z.CopyFrom(_805_q, _809_name, uint64(0), _807_n)
+			_803_z.Set(_805_q+_807_n, uint8(0))
+			_805_q = _805_q + _807_n + uint64(1)
 		}
-		_803_o = _803_o + uint64(4) + _806_n + _807_v
+		_804_o = _804_o + uint64(4) + _807_n + _808_v
 	}
 L8:
 	var _out1066 *dbytes.Bytes
 	var _ = _out1066
-	_out1066 = dbytes.NewBytes(_804_q)
+	_out1066 = dbytes.NewBytes(_805_q)
 	r = _out1066
-	r.CopyFrom(uint64(0), _802_z, uint64(0), _804_q)
+	r.CopyFrom(uint64(0), _803_z, uint64(0), _805_q)
 	return r
 }
 

@@ -75,20 +75,20 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 		b = _out1541
 		return b
 	}
-	var _1080_p *dbytes.Pieces
-	var _ = _1080_p
+	var _1081_p *dbytes.Pieces
+	var _ = _1081_p
 	var _out1542 *dbytes.Pieces
 	var _ = _out1542
 	_out1542 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1080_p = _out1542
+	_1081_p = _out1542
 	var _out1543 *dbytes.Bytes
 	var _ = _out1543
-	_out1543 = _1080_p.Join()
+	_out1543 = _1081_p.Join()
 	b = _out1543
-	var _1081_n uint64
-	var _ = _1081_n
-	_1081_n = b.Len()
-	if _1081_n != uint64(4096) {
+	var _1082_n uint64
+	var _ = _1082_n
+	_1082_n = b.Len()
+	if _1082_n != uint64(4096) {
 		var _out1544 *dbytes.Bytes
 		var _ = _out1544
 		_out1544 = dbytes.NewBytes(uint64(4096))
@@ -104,10 +104,10 @@ func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.D
 	var _ = _out1545
 	_out1545 = Companion_Default___.Fetch(txn, d, ino)
 	b = _out1545
-	var _1082_g uint64
-	var _ = _1082_g
-	_1082_g = b.U64(uint64(0))
-	if _1082_g != gen || _1082_g == uint64(0) {
+	var _1083_g uint64
+	var _ = _1083_g
+	_1083_g = b.U64(uint64(0))
+	if _1083_g != gen || _1083_g == uint64(0) {
 		var _out1546 *dbytes.Bytes
 		var _ = _out1546
 		_out1546 = dbytes.NewBytes(uint64(4096))
@@ -132,48 +132,48 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1083_hp *dbytes.Bytes
-	var _ = _1083_hp
+	var _1084_hp *dbytes.Bytes
+	var _ = _1084_hp
 	var _out1548 *dbytes.Bytes
 	var _ = _out1548
 	_out1548 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1083_hp = _out1548
-	var _1084_size uint64
-	var _ = _1084_size
+	_1084_hp = _out1548
+	var _1085_size uint64
+	var _ = _1085_size
 	var _out1549 uint64
 	var _ = _out1549
-	_out1549 = inodeformat.Companion_Default___.GetSize(_1083_hp)
-	_1084_size = _out1549
-	if _1084_size/uint64(4096) <= ino {
+	_out1549 = inodeformat.Companion_Default___.GetSize(_1084_hp)
+	_1085_size = _out1549
+	if _1085_size/uint64(4096) <= ino {
 		return
 	}
-	var _1085_m uint64
-	var _ = _1085_m
+	var _1086_m uint64
+	var _ = _1086_m
 	var _out1550 uint64
 	var _ = _out1550
 	_out1550 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1085_m = _out1550
+	_1086_m = _out1550
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1086_ip *dbytes.Bytes
-	var _ = _1086_ip
+	var _1087_ip *dbytes.Bytes
+	var _ = _1087_ip
 	var _out1551 *dbytes.Bytes
 	var _ = _out1551
 	_out1551 = d.Fs.GetInode(txn, ino, true)
-	_1086_ip = _out1551
-	var _1087_ts uint64
-	var _ = _1087_ts
-	var _1088_tns uint32
-	var _ = _1088_tns
+	_1087_ip = _out1551
+	var _1088_ts uint64
+	var _ = _1088_ts
+	var _1089_tns uint32
+	var _ = _1089_tns
 	var _out1552 uint64
 	var _ = _out1552
 	var _out1553 uint32
 	var _ = _out1553
-	_out1552, _out1553 = attributechanges.Companion_Default___.Stamp(_1086_ip, s, ns)
-	_1087_ts = _out1552
-	_1088_tns = _out1553
-	inodeformat.Companion_Default___.SetCtime(_1086_ip, _1087_ts, _1088_tns)
-	d.PutInode(txn, ino, _1086_ip)
+	_out1552, _out1553 = attributechanges.Companion_Default___.Stamp(_1087_ip, s, ns)
+	_1088_ts = _out1552
+	_1089_tns = _out1553
+	inodeformat.Companion_Default___.SetCtime(_1087_ip, _1088_ts, _1089_tns)
+	d.PutInode(txn, ino, _1087_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1089_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1089_ip
+	var _1090_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1090_ip
 	var _out1554 uint32
 	var _ = _out1554
 	var _out1555 *dbytes.Bytes
 	var _ = _out1555
 	_out1554, _out1555 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1554
-	_1089_ip = _out1555
+	_1090_ip = _out1555
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1090_b *dbytes.Bytes
-	var _ = _1090_b
+	var _1091_b *dbytes.Bytes
+	var _ = _1091_b
 	var _out1556 *dbytes.Bytes
 	var _ = _out1556
 	_out1556 = Companion_Default___.Current(txn, d, ino, gen)
-	_1090_b = _out1556
-	var _1091_found bool
-	var _ = _1091_found
-	var _1092_at uint64
-	var _ = _1092_at
-	var _1093_len uint64
-	var _ = _1093_len
+	_1091_b = _out1556
+	var _1092_found bool
+	var _ = _1092_found
+	var _1093_at uint64
+	var _ = _1093_at
+	var _1094_len uint64
+	var _ = _1094_len
 	var _out1557 bool
 	var _ = _out1557
 	var _out1558 uint64
 	var _ = _out1558
 	var _out1559 uint64
 	var _ = _out1559
-	_out1557, _out1558, _out1559 = xattrlists.Companion_Default___.Find(_1090_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1091_found = _out1557
-	_1092_at = _out1558
-	_1093_len = _out1559
-	if !_1091_found {
+	_out1557, _out1558, _out1559 = xattrlists.Companion_Default___.Find(_1091_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1092_found = _out1557
+	_1093_at = _out1558
+	_1094_len = _out1559
+	if !_1092_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1094_v *dbytes.Bytes
-	var _ = _1094_v
+	var _1095_v *dbytes.Bytes
+	var _ = _1095_v
 	var _out1560 *dbytes.Bytes
 	var _ = _out1560
-	_out1560 = dbytes.NewBytes(_1093_len)
-	_1094_v = _out1560
-	_1094_v.CopyFrom(uint64(0), _1090_b, _1092_at, _1093_len)
-	value = _1094_v
+	_out1560 = dbytes.NewBytes(_1094_len)
+	_1095_v = _out1560
+	_1095_v.CopyFrom(uint64(0), _1091_b, _1093_at, _1094_len)
+	value = _1095_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1095_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1095_ip
+	var _1096_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1096_ip
 	var _out1561 uint32
 	var _ = _out1561
 	var _out1562 *dbytes.Bytes
 	var _ = _out1562
 	_out1561, _out1562 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1561
-	_1095_ip = _out1562
+	_1096_ip = _out1562
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1096_b *dbytes.Bytes
-	var _ = _1096_b
+	var _1097_b *dbytes.Bytes
+	var _ = _1097_b
 	var _out1563 *dbytes.Bytes
 	var _ = _out1563
 	_out1563 = Companion_Default___.Current(txn, d, ino, gen)
-	_1096_b = _out1563
+	_1097_b = _out1563
 	var _out1564 *dbytes.Bytes
 	var _ = _out1564
-	_out1564 = xattrlists.Companion_Default___.Names(_1096_b)
+	_out1564 = xattrlists.Companion_Default___.Names(_1097_b)
 	names = _out1564
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1097_n uint64
-	var _ = _1097_n
-	var _1098_i uint64
-	var _ = _1098_i
-	_1097_n, _1098_i = name.Len(), uint64(0)
-	if _1097_n == uint64(0) || _1097_n > uint64(255) {
+	var _1098_n uint64
+	var _ = _1098_n
+	var _1099_i uint64
+	var _ = _1099_i
+	_1098_n, _1099_i = name.Len(), uint64(0)
+	if _1098_n == uint64(0) || _1098_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1098_i < _1097_n {
-		if name.Get(_1098_i) == uint8(0) {
+	for _1099_i < _1098_n {
+		if name.Get(_1099_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1098_i = _1098_i + uint64(1)
+		_1099_i = _1099_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1099_named bool
-	var _ = _1099_named
+	var _1100_named bool
+	var _ = _1100_named
 	var _out1565 bool
 	var _ = _out1565
 	_out1565 = Companion_Default___.IsNamed(name)
-	_1099_named = _out1565
-	if !_1099_named {
+	_1100_named = _out1565
+	if !_1100_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1100_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1100_ip
+	var _1101_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1101_ip
 	var _out1566 uint32
 	var _ = _out1566
 	var _out1567 *dbytes.Bytes
 	var _ = _out1567
 	_out1566, _out1567 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1566
-	_1100_ip = _out1567
+	_1101_ip = _out1567
 	if st != uint32(0) {
 		return st
 	}
-	var _1101_hp *dbytes.Bytes
-	var _ = _1101_hp
+	var _1102_hp *dbytes.Bytes
+	var _ = _1102_hp
 	var _out1568 *dbytes.Bytes
 	var _ = _out1568
 	_out1568 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1101_hp = _out1568
-	var _1102_b *dbytes.Bytes
-	var _ = _1102_b
+	_1102_hp = _out1568
+	var _1103_b *dbytes.Bytes
+	var _ = _1103_b
 	var _out1569 *dbytes.Bytes
 	var _ = _out1569
 	_out1569 = Companion_Default___.Current(txn, d, ino, gen)
-	_1102_b = _out1569
-	var _1103_found bool
-	var _ = _1103_found
-	var _1104_at uint64
-	var _ = _1104_at
-	var _1105_len uint64
-	var _ = _1105_len
+	_1103_b = _out1569
+	var _1104_found bool
+	var _ = _1104_found
+	var _1105_at uint64
+	var _ = _1105_at
+	var _1106_len uint64
+	var _ = _1106_len
 	var _out1570 bool
 	var _ = _out1570
 	var _out1571 uint64
 	var _ = _out1571
 	var _out1572 uint64
 	var _ = _out1572
-	_out1570, _out1571, _out1572 = xattrlists.Companion_Default___.Find(_1102_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1103_found = _out1570
-	_1104_at = _out1571
-	_1105_len = _out1572
-	if _1103_found && create {
+	_out1570, _out1571, _out1572 = xattrlists.Companion_Default___.Find(_1103_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1104_found = _out1570
+	_1105_at = _out1571
+	_1106_len = _out1572
+	if _1104_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1103_found && replace {
+	if !_1104_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1106_ok bool
-	var _ = _1106_ok
-	var _1107_n *dbytes.Bytes
-	var _ = _1107_n
+	var _1107_ok bool
+	var _ = _1107_ok
+	var _1108_n *dbytes.Bytes
+	var _ = _1108_n
 	var _out1573 bool
 	var _ = _out1573
 	var _out1574 *dbytes.Bytes
 	var _ = _out1574
-	_out1573, _out1574 = xattrlists.Companion_Default___.Build(_1102_b, gen, name, value)
-	_1106_ok = _out1573
-	_1107_n = _out1574
-	if !_1106_ok {
+	_out1573, _out1574 = xattrlists.Companion_Default___.Build(_1103_b, gen, name, value)
+	_1107_ok = _out1573
+	_1108_n = _out1574
+	if !_1107_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
 	var _out1575 bool
 	var _ = _out1575
-	_out1575 = Companion_Default___.Store(txn, d, ino, _1107_n)
-	_1106_ok = _out1575
-	if !_1106_ok {
+	_out1575 = Companion_Default___.Store(txn, d, ino, _1108_n)
+	_1107_ok = _out1575
+	if !_1107_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1108_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1108_ip
+	var _1109_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1109_ip
 	var _out1576 uint32
 	var _ = _out1576
 	var _out1577 *dbytes.Bytes
 	var _ = _out1577
 	_out1576, _out1577 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1576
-	_1108_ip = _out1577
+	_1109_ip = _out1577
 	if st != uint32(0) {
 		return st
 	}
-	var _1109_hp *dbytes.Bytes
-	var _ = _1109_hp
+	var _1110_hp *dbytes.Bytes
+	var _ = _1110_hp
 	var _out1578 *dbytes.Bytes
 	var _ = _out1578
 	_out1578 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1109_hp = _out1578
-	var _1110_b *dbytes.Bytes
-	var _ = _1110_b
+	_1110_hp = _out1578
+	var _1111_b *dbytes.Bytes
+	var _ = _1111_b
 	var _out1579 *dbytes.Bytes
 	var _ = _out1579
 	_out1579 = Companion_Default___.Current(txn, d, ino, gen)
-	_1110_b = _out1579
-	var _1111_found bool
-	var _ = _1111_found
-	var _1112_at uint64
-	var _ = _1112_at
-	var _1113_len uint64
-	var _ = _1113_len
+	_1111_b = _out1579
+	var _1112_found bool
+	var _ = _1112_found
+	var _1113_at uint64
+	var _ = _1113_at
+	var _1114_len uint64
+	var _ = _1114_len
 	var _out1580 bool
 	var _ = _out1580
 	var _out1581 uint64
 	var _ = _out1581
 	var _out1582 uint64
 	var _ = _out1582
-	_out1580, _out1581, _out1582 = xattrlists.Companion_Default___.Find(_1110_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1111_found = _out1580
-	_1112_at = _out1581
-	_1113_len = _out1582
-	if !_1111_found {
+	_out1580, _out1581, _out1582 = xattrlists.Companion_Default___.Find(_1111_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1112_found = _out1580
+	_1113_at = _out1581
+	_1114_len = _out1582
+	if !_1112_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1114_n *dbytes.Bytes
-	var _ = _1114_n
-	var _1115_empty bool
-	var _ = _1115_empty
+	var _1115_n *dbytes.Bytes
+	var _ = _1115_n
+	var _1116_empty bool
+	var _ = _1116_empty
 	var _out1583 *dbytes.Bytes
 	var _ = _out1583
 	var _out1584 bool
 	var _ = _out1584
-	_out1583, _out1584 = xattrlists.Companion_Default___.Drop(_1110_b, gen, name)
-	_1114_n = _out1583
-	_1115_empty = _out1584
-	if _1115_empty {
+	_out1583, _out1584 = xattrlists.Companion_Default___.Drop(_1111_b, gen, name)
+	_1115_n = _out1583
+	_1116_empty = _out1584
+	if _1116_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1116_ok bool
-		var _ = _1116_ok
+		var _1117_ok bool
+		var _ = _1117_ok
 		var _out1585 bool
 		var _ = _out1585
-		_out1585 = Companion_Default___.Store(txn, d, ino, _1114_n)
-		_1116_ok = _out1585
+		_out1585 = Companion_Default___.Store(txn, d, ino, _1115_n)
+		_1117_ok = _out1585
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1117_hp *dbytes.Bytes
-	var _ = _1117_hp
+	var _1118_hp *dbytes.Bytes
+	var _ = _1118_hp
 	var _out1586 *dbytes.Bytes
 	var _ = _out1586
 	_out1586 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1117_hp = _out1586
-	var _1118_b *dbytes.Bytes
-	var _ = _1118_b
+	_1118_hp = _out1586
+	var _1119_b *dbytes.Bytes
+	var _ = _1119_b
 	var _out1587 *dbytes.Bytes
 	var _ = _out1587
 	_out1587 = Companion_Default___.Fetch(txn, d, ino)
-	_1118_b = _out1587
-	var _1119_gen uint64
-	var _ = _1119_gen
-	_1119_gen = _1118_b.U64(uint64(0))
-	if _1119_gen != uint64(0) {
-		var _1120_live uint32
-		var _ = _1120_live
-		var _1121_ip *dbytes.Bytes
-		var _ = _1121_ip
+	_1119_b = _out1587
+	var _1120_gen uint64
+	var _ = _1120_gen
+	_1120_gen = _1119_b.U64(uint64(0))
+	if _1120_gen != uint64(0) {
+		var _1121_live uint32
+		var _ = _1121_live
+		var _1122_ip *dbytes.Bytes
+		var _ = _1122_ip
 		var _out1588 uint32
 		var _ = _out1588
 		var _out1589 *dbytes.Bytes
 		var _ = _out1589
-		_out1588, _out1589 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1119_gen, false)
-		_1120_live = _out1588
-		_1121_ip = _out1589
-		if _1120_live == uint32(0) {
+		_out1588, _out1589 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1120_gen, false)
+		_1121_live = _out1588
+		_1122_ip = _out1589
+		if _1121_live == uint32(0) {
 			return st
 		}
 	}

@@ -76,13 +76,13 @@ module Calls {
     }
   }
 
-  // A transaction of c has ended: its work was cut short with status cut, or has come to status r. st says more about an error.
-  method Ended(c: Call, t: Txn, w: Work, cut: uint32, r: uint32, ghost p: Permit) returns (next: uint32, st: uint32, ghost at: int, ghost g: Told)
+  // A transaction of c has ended: its work was cut short, as t.cut says, or has come to status r. st says more about an error.
+  method Ended(c: Call, t: Txn, w: Work, r: uint32, ghost p: Permit) returns (next: uint32, st: uint32, ghost at: int, ghost g: Told)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may && c.commits == 0
     modifies c, t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures c.commits == (if at != 0 then 1 else 0) && (at != 0 && c.p < D.PROCEDURES ==> D.Changes(c.p))
     ensures c.commits == 0 || (next == ANSWER && (c.status == 0 || c.status == D.IO))
     ensures c.status == 0 ==> next == ANSWER && r == 0 && (g.wrote != map[] ==> c.commits == 1)
@@ -91,18 +91,18 @@ module Calls {
     ensures c.status == 0 && at != 0 && c.p == D.WRITE && E.Committed(c.how, c.deferred) != D.UNSTABLE ==> at <= t.s.j.lb
     ensures c.status == 0 && at != 0 && (c.p == TRIM || (c.p == LOCAL && !c.deferred)) ==> at <= t.s.j.lb
     ensures c.status == 0 && c.p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
-    ensures c.Bare() || (D.Shows(c.status) && cut == OK && Lasting(t.s, g))
+    ensures c.Bare() || (D.Shows(c.status) && old(t.cut) == OK && Lasting(t.s, g))
     ensures c.status != 0 ==> c.Same()
     // the answer is a client's, and counts what this transaction was to store
     ensures !Inner(c.status) && (st == CONFLICT ==> next == AGAIN)
     ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && c.status == NOSPC) || (next == ALONE && c.record && c.status == D.IO)
     // IO is the answer for the device's sake, or what a crash had torn (Exec)
-    ensures cut == OK && r != D.IO && c.status == D.IO && next == ANSWER ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
+    ensures old(t.cut) == OK && r != D.IO && c.status == D.IO && next == ANSWER ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
     ensures c.Still() && (c.n == old(c.n) || (next == AGAIN && E.Dividable(c.p) && 0 < c.n < old(c.n)))
     decreases *
   {
     var status;
-    status, st, at, g := E.Exec(t, w, cut, r, c.p, c.how, c.deferred, p);
+    status, st, at, g := E.Exec(t, w, r, c.p, c.how, c.deferred, p);
     c.commits := if at != 0 then 1 else 0;
     next := ANSWER;
     if st == CONFLICT {

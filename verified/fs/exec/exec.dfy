@@ -61,13 +61,13 @@ module Exec {
     st := if ok then OK else UNSURE;
     if !ok { FailedFor(t.s.j); }
   }
-  // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short with status cut, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
-  method Exec(t: Txn, w: Work, cut: uint32, r: uint32, p: uint32, how: uint32, deferred: bool, ghost permit: Permit) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
+  // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short, as t.cut says, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
+  method Exec(t: Txn, w: Work, r: uint32, p: uint32, how: uint32, deferred: bool, ghost permit: Permit) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && permit.may
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, permit
     // on every path: no lock is held, and at most one commit was made, which is the one told of
     ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures Taken(t, at != 0) && (permit.may <==> at == 0) && (at != 0 ==> r == 0 && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (permit.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures status == Status(st, r)
     // one that only reads, or was refused, changed nothing; one that says it was done, was
     ensures at != 0 && p < D.PROCEDURES ==> D.Changes(p)
@@ -76,16 +76,16 @@ module Exec {
     // it is durable if that was promised, and what is shown is
     ensures status == 0 && at != 0 && p < D.PROCEDURES && D.Promised(p, how) && !deferred ==> at <= t.s.j.lb
     ensures status == 0 && at != 0 && (p == TRIM || (p == LOCAL && !deferred)) ==> at <= t.s.j.lb
-    ensures D.Shows(status) ==> cut == OK && Lasting(t.s, g)
+    ensures D.Shows(status) ==> old(t.cut) == OK && Lasting(t.s, g)
     ensures status == 0 && p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
     // If the work did not come to these itself: IO is the answer only for the device, or what a crash had torn; ROFS only if nothing can be committed any more, or to
     // what was not to write.
-    ensures cut == OK && status == D.IO && r != D.IO ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
-    ensures cut == OK && status == D.ROFS && r != D.ROFS ==> Closed(t.s.j) || (ReadOnly(p) && g.wrote != map[])
+    ensures old(t.cut) == OK && status == D.IO && r != D.IO ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
+    ensures old(t.cut) == OK && status == D.ROFS && r != D.ROFS ==> Closed(t.s.j) || (ReadOnly(p) && g.wrote != map[])
     decreases *
   {
     Table(p, how);
-    st, at, g := Run(t, w, cut, r, Stable(p, how, deferred), ReadOnly(p), permit);
+    st, at, g := Run(t, w, r, Stable(p, how, deferred), ReadOnly(p), permit);
     if p == D.COMMIT && st == OK && r == 0 {
       st := Sync(t);
     }
