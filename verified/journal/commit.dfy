@@ -32,15 +32,18 @@ module JournalCommit {
 
   // nothing can be committed any more: the journal has failed, or so many commits were made as there are numbers for
   predicate Closed(j: Journal) reads j { j.failed || |j.vs| > 0x3FFF_FFFF_FFFF_0000 }
-  // [L] merge a transaction into the running group; n is its index in the history. Only who may commit can take this step, and has then done so.
-  method Append(j: Journal, tx: BMap, ghost p: Permit) returns (st: uint32, n: uint64)
+  // The running group has no room for tx: it would have more blocks than a group can. Or else nobody waits for tx, and there is something in the group, which will be written.
+  predicate Crowded(j: Journal, tx: BMap, waits: bool) reads j, j.running, tx
+  { |j.running.addrs| + |tx.addrs| > GroupMax as int || (!waits && |j.running.addrs| > 0 && |j.running.addrs| + |tx.addrs| > Part as int) }
+  // [L] merge a transaction into the running group; n is its index in the history. waits: somebody waits until it is durable. Only who may commit can take this step, and has then done so.
+  method Append(j: Journal, tx: BMap, waits: bool, ghost p: Permit) returns (st: uint32, n: uint64)
     requires j.Inv() && j.mu.Inside() && j.TxOk(tx) && tx !in j.repr && p.may
     modifies j`vs, j`nvs, j.running, j.d`ok, p
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures st != AOk ==> j.vs == old(j.vs)
     ensures p.may <==> st != AOk
     ensures st == AOk ==> j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && n as int == |j.vs| - 1
-    ensures st <= AFailed && (st == AFull ==> |j.running.addrs| + |tx.addrs| > 500) && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
+    ensures st <= AFailed && (st == AFull ==> Crowded(j, tx, waits)) && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
   {
     Counters(j);
     var k := j.running.Len();
@@ -48,8 +51,10 @@ module JournalCommit {
     assert |j.vs| == j.nvs as int + 1 by { reveal j.Inv(); }
     if j.failed || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
     if l > 500 { return ATooLarge, 0; }
-    if k + l > 500 { return AFull, 0; }
+    var most := Share(j);
+    if k + l > GroupMax || (!waits && k > 0 && k + l > most) { return AFull, 0; }
     AppendTx(j, tx, p);
+    if waits { Haste(j); }
     if k < GroupMin && k + l >= GroupMin && !j.busy { j.mu.WakeOne(CLogger); }
     return AOk, j.nvs;
   }

@@ -21,12 +21,31 @@ module JournalPolicy {
   const NNeed: uint32 := 7         // commits up to here, of those that are not in the running group, are wanted durable now
   const NLater: uint32 := 8        // ... and up to here, of those that are
 
-  const NAge: uint32 := 9          // milliseconds since a look at the header before direct blocks; a large number before the first
+  const NHaste: uint32 := 9        // so many groups more leave room for commits that somebody waits for
+
+  const NAge: uint32 := 10         // milliseconds since a look at the header before direct blocks; a large number before the first
 
   const LookAfter: uint64 := 100   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
   const HoldMax: uint64 := 32768   // so many direct blocks are read by a recovery, plus those that were pending
 
   const GroupMin: uint64 := 375    // so many blocks are written though nobody waits for them
+
+  const GroupMax: uint64 := 500    // the most blocks of a group
+  const Part: uint64 := 128        // ... that have commits which nobody waits for, if there were others of late: else these would find every group full, and each would be long
+  const HasteFor: uint64 := 64     // groups
+
+  // [L] how many blocks may the running group have with one more commit that nobody waits for?
+  method Share(j: Journal) returns (n: uint64)
+    requires j.mu.Inside()
+    ensures Part <= n <= GroupMax
+  {
+    var h := j.notes.Get(NHaste);
+    n := if h > 0 then Part else GroupMax;
+  }
+  // [L] somebody is about to wait for a commit
+  method Haste(j: Journal)
+    requires j.mu.Inside()
+  { j.notes.Set(NHaste, HasteFor); }
 
   // [L] is the running group to be written now?
   method WantCommit(j: Journal) returns (b: bool)
@@ -48,7 +67,7 @@ module JournalPolicy {
   }
   // note x is n at least
   method Raise(j: Journal, x: uint32, n: uint64)
-    requires j.mu.Inside() && x < 10
+    requires j.mu.Inside() && x < 11
   {
     var was := j.notes.Get(x);
     if was < n { j.notes.Set(x, n); }
@@ -142,6 +161,8 @@ module JournalPolicy {
     var parity := j.notes.Get(NParity);
     j.notes.Set(NParity, 1 - parity % 2);
     j.notes.Set(NWaiters, 0);
+    var h := j.notes.Get(NHaste);
+    if h > 0 { j.notes.Set(NHaste, h - 1); }
     j.mu.WakeAll(CSpace);
   }
   // [L] the pending groups are durable

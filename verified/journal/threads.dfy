@@ -464,7 +464,7 @@ module JournalThreads {
     decreases *
   {
     j.mu.Lock(); CYield(j);
-    st, n := Append(j, tx, p);
+    st, n := Append(j, tx, wait, p);
     while st == AFull
       invariant j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
       invariant tx.m == old(tx.m) && tx.addrs == old(tx.addrs) && st <= AFailed && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
@@ -473,7 +473,7 @@ module JournalThreads {
       decreases *
     {
       WaitSpace(j);
-      st, n := Append(j, tx, p);
+      st, n := Append(j, tx, wait, p);
     }
     j.mu.Unlock();
     if st == AOk && wait {

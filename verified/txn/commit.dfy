@@ -302,7 +302,7 @@ module CommitM {
   predicate Refused(t: Txn, st: uint32) reads t, t.s, t.s.j, t.buf { st <= AFailed && (st == ATooLarge ==> |t.buf.m| > 500) && (st == AFailed ==> Closed(t.s.j)) }
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
-  method TryAppend(t: Txn, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+  method TryAppend(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may && t.cut == OK
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
@@ -335,7 +335,7 @@ module CommitM {
     t.s.j.mu.Wait(CSpace); TYield(t.s, t.own);
   }
   // [L] the step itself
-  method Point(t: Txn, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
+  method Point(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && t.buf.Sorted() && p.may && t.cut == OK
     modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points, p
     ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
@@ -345,7 +345,7 @@ module CommitM {
     ensures st != AOk ==> t.s.logs == old(t.s.logs)
     ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
-    ensures Refused(t, st) && (st == AFull && !get ==> |t.s.j.running.addrs| + |t.tx.addrs| > 500)
+    ensures Refused(t, st) && (st == AFull && !get ==> Crowded(t.s.j, t.tx, stable))
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
   {
     var j := t.s.j;
@@ -355,7 +355,7 @@ module CommitM {
     get := !ok;
     if !ok { st := AFull; return; }
     ghost var st0 := j.Cur();
-    st, n := Append(j, t.tx, p);
+    st, n := Append(j, t.tx, stable, p);
     if st == AOk {
       t.appended := true;
       t.points := t.points + 1;
@@ -370,7 +370,7 @@ module CommitM {
     }
   }
   // The same, waiting for room and fetching blocks.
-  method AppendAll(t: Txn, ghost held: iset<uint64>, ghost stable: bool, ghost p: Permit) returns (st: uint32, n: uint64)
+  method AppendAll(t: Txn, ghost held: iset<uint64>, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may && t.cut == OK
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p

@@ -224,7 +224,7 @@ func (m *Mutex) WakeOne(c uint32) { m.c[c].Signal() }
 // WakeAll wakes all that wait on c.
 func (m *Mutex) WakeAll(c uint32) { m.c[c].Broadcast() }
 
-// Notes are eight numbers, which belong to the holder of the journal's mutex, and a list
+// Notes are eleven numbers, which belong to the holder of the journal's mutex, and a list
 // of wishes, which anybody may add to. The last number grows by itself.
 type Notes struct {
 	x   [age]uint64
@@ -247,7 +247,7 @@ func NewNotes() *Notes {
 }
 
 // age is the number that grows: the milliseconds since it was set, whatever to.
-const age = 9
+const age = 10
 
 // Get returns number i.
 func (n *Notes) Get(i uint32) uint64 {

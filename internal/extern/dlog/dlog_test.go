@@ -131,10 +131,10 @@ func TestMutex(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	n := NewNotes()
-	for i := uint32(0); i < 7; i++ {
+	for i := uint32(0); i < age; i++ {
 		n.Set(i, uint64(i)+5)
 	}
-	for i := uint32(0); i < 7; i++ {
+	for i := uint32(0); i < age; i++ {
 		if n.Get(i) != uint64(i)+5 {
 			t.Error(i)
 		}

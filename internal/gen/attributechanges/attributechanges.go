@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _528_cs uint64
-	var _ = _528_cs
-	var _529_cns uint32
-	var _ = _529_cns
-	var _out823 uint64
-	var _ = _out823
-	var _out824 uint32
-	var _ = _out824
-	_out823, _out824 = inodeformat.Companion_Default___.GetCtime(ip)
-	_528_cs = _out823
-	_529_cns = _out824
-	if _528_cs < s || _528_cs == s && _529_cns < ns {
+	var _531_cs uint64
+	var _ = _531_cs
+	var _532_cns uint32
+	var _ = _532_cns
+	var _out826 uint64
+	var _ = _out826
+	var _out827 uint32
+	var _ = _out827
+	_out826, _out827 = inodeformat.Companion_Default___.GetCtime(ip)
+	_531_cs = _out826
+	_532_cns = _out827
+	if _531_cs < s || _531_cs == s && _532_cns < ns {
 		return ts, tns
 	}
-	if _529_cns < uint32(999999999) {
-		ts, tns = _528_cs, _529_cns+uint32(1)
-	} else if _528_cs < uint64(18446744073709551615) {
-		ts, tns = _528_cs+uint64(1), uint32(0)
+	if _532_cns < uint32(999999999) {
+		ts, tns = _531_cs, _532_cns+uint32(1)
+	} else if _531_cs < uint64(18446744073709551615) {
+		ts, tns = _531_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _528_cs, _529_cns
+		ts, tns = _531_cs, _532_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _530_size uint64
-	var _ = _530_size
-	var _out825 uint64
-	var _ = _out825
-	_out825 = inodeformat.Companion_Default___.GetSize(ip)
-	_530_size = _out825
-	var _531_n uint64
-	var _ = _531_n
-	var _out826 uint64
-	var _ = _out826
-	_out826 = inodeformat.Companion_Default___.GetUsed(ip)
-	_531_n = _out826
-	if uint64(549755813888) < _530_size {
+	var _533_size uint64
+	var _ = _533_size
+	var _out828 uint64
+	var _ = _out828
+	_out828 = inodeformat.Companion_Default___.GetSize(ip)
+	_533_size = _out828
+	var _534_n uint64
+	var _ = _534_n
+	var _out829 uint64
+	var _ = _out829
+	_out829 = inodeformat.Companion_Default___.GetUsed(ip)
+	_534_n = _out829
+	if uint64(549755813888) < _533_size {
 		x = uint64(0)
 		return x
 	}
-	var _532_all uint64
-	var _ = _532_all
-	_532_all = (_530_size + uint64(4095)) / uint64(4096)
-	if _532_all < _531_n {
-		_531_n = _532_all
+	var _535_all uint64
+	var _ = _535_all
+	_535_all = (_533_size + uint64(4095)) / uint64(4096)
+	if _535_all < _534_n {
+		_534_n = _535_all
 	}
-	x = uint64(4096) * _531_n
+	x = uint64(4096) * _534_n
 	return x
 }
 

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _871_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _871_ip
-	var _out1156 uint32
-	var _ = _out1156
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	_out1156, _out1157 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1156
-	_871_ip = _out1157
+	var _874_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _874_ip
+	var _out1159 uint32
+	var _ = _out1159
+	var _out1160 *dbytes.Bytes
+	var _ = _out1160
+	_out1159, _out1160 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1159
+	_874_ip = _out1160
 	if st == uint32(0) {
-		after = _871_ip
+		after = _874_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _872_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _872_ip
-	var _out1158 uint32
-	var _ = _out1158
-	var _out1159 *dbytes.Bytes
-	var _ = _out1159
-	_out1158, _out1159 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1158
-	_872_ip = _out1159
+	var _875_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _875_ip
+	var _out1161 uint32
+	var _ = _out1161
+	var _out1162 *dbytes.Bytes
+	var _ = _out1162
+	_out1161, _out1162 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1161
+	_875_ip = _out1162
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _872_ip
-	var _out1160 uint32
-	var _ = _out1160
-	_out1160 = permissions.Companion_Default___.AccessBits(c, _872_ip)
-	bits = _out1160
+	after = _875_ip
+	var _out1163 uint32
+	var _ = _out1163
+	_out1163 = permissions.Companion_Default___.AccessBits(c, _875_ip)
+	bits = _out1163
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _873_own bool
-	var _ = _873_own
-	var _out1161 bool
-	var _ = _out1161
-	_out1161 = permissions.Companion_Default___.IsOwner(c, ip)
-	_873_own = _out1161
-	if a.HasMode && !_873_own {
+	var _876_own bool
+	var _ = _876_own
+	var _out1164 bool
+	var _ = _out1164
+	_out1164 = permissions.Companion_Default___.IsOwner(c, ip)
+	_876_own = _out1164
+	if a.HasMode && !_876_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _874_u uint32
-		var _ = _874_u
-		var _out1162 uint32
-		var _ = _out1162
-		_out1162 = inodeformat.Companion_Default___.GetUid(ip)
-		_874_u = _out1162
-		if !_873_own || a.Uid != _874_u {
+		var _877_u uint32
+		var _ = _877_u
+		var _out1165 uint32
+		var _ = _out1165
+		_out1165 = inodeformat.Companion_Default___.GetUid(ip)
+		_877_u = _out1165
+		if !_876_own || a.Uid != _877_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _875_g uint32
-		var _ = _875_g
-		var _out1163 uint32
-		var _ = _out1163
-		_out1163 = inodeformat.Companion_Default___.GetGid(ip)
-		_875_g = _out1163
-		var _876_mine bool
-		var _ = _876_mine
-		var _out1164 bool
-		var _ = _out1164
-		_out1164 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_876_mine = _out1164
-		if !_873_own || a.Gid != _875_g && !_876_mine {
+		var _878_g uint32
+		var _ = _878_g
+		var _out1166 uint32
+		var _ = _out1166
+		_out1166 = inodeformat.Companion_Default___.GetGid(ip)
+		_878_g = _out1166
+		var _879_mine bool
+		var _ = _879_mine
+		var _out1167 bool
+		var _ = _out1167
+		_out1167 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_879_mine = _out1167
+		if !_876_own || a.Gid != _878_g && !_879_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_873_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_876_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _877_w bool
-		var _ = _877_w
-		var _out1165 bool
-		var _ = _out1165
-		_out1165 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_877_w = _out1165
-		if !_877_w {
+		var _880_w bool
+		var _ = _880_w
+		var _out1168 bool
+		var _ = _out1168
+		_out1168 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_880_w = _out1168
+		if !_880_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _878_mode uint32
-	var _ = _878_mode
-	var _out1166 uint32
-	var _ = _out1166
-	_out1166 = inodeformat.Companion_Default___.GetMode(ip)
-	_878_mode = _out1166
-	if a.HasMode {
-		_878_mode = a.Mode % uint32(4096)
-		var _879_gid uint32
-		var _ = _879_gid
-		var _out1167 uint32
-		var _ = _out1167
-		_out1167 = inodeformat.Companion_Default___.GetGid(ip)
-		_879_gid = _out1167
-		var _880_mine bool
-		var _ = _880_mine
-		var _out1168 bool
-		var _ = _out1168
-		_out1168 = permissions.Companion_Default___.InGroup(c, _879_gid)
-		_880_mine = _out1168
-		if c.Uid != uint32(0) && !_880_mine {
-			_878_mode = permissions.Companion_Default___.DropSetgid(_878_mode)
-		}
-	}
-	var _881_ty uint32
-	var _ = _881_ty
+	var _881_mode uint32
+	var _ = _881_mode
 	var _out1169 uint32
 	var _ = _out1169
-	_out1169 = inodeformat.Companion_Default___.GetTy(ip)
-	_881_ty = _out1169
-	if _881_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_878_mode = permissions.Companion_Default___.KillPriv(_878_mode)
+	_out1169 = inodeformat.Companion_Default___.GetMode(ip)
+	_881_mode = _out1169
+	if a.HasMode {
+		_881_mode = a.Mode % uint32(4096)
+		var _882_gid uint32
+		var _ = _882_gid
+		var _out1170 uint32
+		var _ = _out1170
+		_out1170 = inodeformat.Companion_Default___.GetGid(ip)
+		_882_gid = _out1170
+		var _883_mine bool
+		var _ = _883_mine
+		var _out1171 bool
+		var _ = _out1171
+		_out1171 = permissions.Companion_Default___.InGroup(c, _882_gid)
+		_883_mine = _out1171
+		if c.Uid != uint32(0) && !_883_mine {
+			_881_mode = permissions.Companion_Default___.DropSetgid(_881_mode)
+		}
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _878_mode)
+	var _884_ty uint32
+	var _ = _884_ty
+	var _out1172 uint32
+	var _ = _out1172
+	_out1172 = inodeformat.Companion_Default___.GetTy(ip)
+	_884_ty = _out1172
+	if _884_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_881_mode = permissions.Companion_Default___.KillPriv(_881_mode)
+	}
+	inodeformat.Companion_Default___.SetMode(ip, _881_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _882_ip *dbytes.Bytes
-	var _ = _882_ip
-	var _out1170 *dbytes.Bytes
-	var _ = _out1170
-	_out1170 = d.Fs.GetInode(txn, ino, true)
-	_882_ip = _out1170
-	var _883_was uint64
-	var _ = _883_was
-	var _out1171 uint64
-	var _ = _out1171
-	_out1171 = inodeformat.Companion_Default___.GetSize(_882_ip)
-	_883_was = _out1171
-	var _884_shrink uint64
-	var _ = _884_shrink
-	var _out1172 uint64
-	var _ = _out1172
-	_out1172 = inodeformat.Companion_Default___.GetShrink(_882_ip)
-	_884_shrink = _out1172
-	if size > _883_was && _884_shrink != uint64(0) {
+	var _885_ip *dbytes.Bytes
+	var _ = _885_ip
+	var _out1173 *dbytes.Bytes
+	var _ = _out1173
+	_out1173 = d.Fs.GetInode(txn, ino, true)
+	_885_ip = _out1173
+	var _886_was uint64
+	var _ = _886_was
+	var _out1174 uint64
+	var _ = _out1174
+	_out1174 = inodeformat.Companion_Default___.GetSize(_885_ip)
+	_886_was = _out1174
+	var _887_shrink uint64
+	var _ = _887_shrink
+	var _out1175 uint64
+	var _ = _out1175
+	_out1175 = inodeformat.Companion_Default___.GetShrink(_885_ip)
+	_887_shrink = _out1175
+	if size > _886_was && _887_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _885_ok bool
-	var _ = _885_ok
-	var _out1173 bool
-	var _ = _out1173
-	_out1173 = d.SetSize(txn, ino, size)
-	_885_ok = _out1173
-	if !_885_ok {
+	var _888_ok bool
+	var _ = _888_ok
+	var _out1176 bool
+	var _ = _out1176
+	_out1176 = d.SetSize(txn, ino, size)
+	_888_ok = _out1176
+	if !_888_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _883_was {
-		var _886_done bool
-		var _ = _886_done
-		var _out1174 bool
-		var _ = _out1174
-		_out1174 = procedurebase.Companion_Default___.Release(txn, d, ino, _883_was-size)
-		_886_done = _out1174
-		later = !_886_done
+	if size < _886_was {
+		var _889_done bool
+		var _ = _889_done
+		var _out1177 bool
+		var _ = _out1177
+		_out1177 = procedurebase.Companion_Default___.Release(txn, d, ino, _886_was-size)
+		_889_done = _out1177
+		later = !_889_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _887_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _887_p
-	var _out1175 uint32
-	var _ = _out1175
-	var _out1176 *dbytes.Bytes
-	var _ = _out1176
-	_out1175, _out1176 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1175
-	_887_p = _out1176
+	var _890_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _890_p
+	var _out1178 uint32
+	var _ = _out1178
+	var _out1179 *dbytes.Bytes
+	var _ = _out1179
+	_out1178, _out1179 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1178
+	_890_p = _out1179
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _887_p
+	ip = _890_p
 	if guard {
-		var _888_cs uint64
-		var _ = _888_cs
-		var _889_cns uint32
-		var _ = _889_cns
-		var _out1177 uint64
-		var _ = _out1177
-		var _out1178 uint32
-		var _ = _out1178
-		_out1177, _out1178 = inodeformat.Companion_Default___.GetCtime(_887_p)
-		_888_cs = _out1177
-		_889_cns = _out1178
-		if _888_cs != gs || _889_cns != gns {
+		var _891_cs uint64
+		var _ = _891_cs
+		var _892_cns uint32
+		var _ = _892_cns
+		var _out1180 uint64
+		var _ = _out1180
+		var _out1181 uint32
+		var _ = _out1181
+		_out1180, _out1181 = inodeformat.Companion_Default___.GetCtime(_890_p)
+		_891_cs = _out1180
+		_892_cns = _out1181
+		if _891_cs != gs || _892_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _890_ty uint32
-	var _ = _890_ty
-	var _out1179 uint32
-	var _ = _out1179
-	_out1179 = inodeformat.Companion_Default___.GetTy(_887_p)
-	_890_ty = _out1179
-	if a.HasSize && _890_ty != permissions.Companion_Default___.REG() {
+	var _893_ty uint32
+	var _ = _893_ty
+	var _out1182 uint32
+	var _ = _out1182
+	_out1182 = inodeformat.Companion_Default___.GetTy(_890_p)
+	_893_ty = _out1182
+	if a.HasSize && _893_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1180 uint32
-	var _ = _out1180
-	_out1180 = Companion_Default___.ArgStatus(a)
-	st = _out1180
+	var _out1183 uint32
+	var _ = _out1183
+	_out1183 = Companion_Default___.ArgStatus(a)
+	st = _out1183
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1181 uint32
-	var _ = _out1181
-	_out1181 = Companion_Default___.MaySetattr(c, _887_p, a)
-	st = _out1181
+	var _out1184 uint32
+	var _ = _out1184
+	_out1184 = Companion_Default___.MaySetattr(c, _890_p, a)
+	st = _out1184
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1182 uint32
-		var _ = _out1182
-		var _out1183 bool
-		var _ = _out1183
-		_out1182, _out1183 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1182
-		later = _out1183
+		var _out1185 uint32
+		var _ = _out1185
+		var _out1186 bool
+		var _ = _out1186
+		_out1185, _out1186 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1185
+		later = _out1186
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _891_np *dbytes.Bytes
-	var _ = _891_np
-	var _out1184 *dbytes.Bytes
-	var _ = _out1184
-	_out1184 = d.Fs.GetInode(txn, ino, true)
-	_891_np = _out1184
-	var _892_ts uint64
-	var _ = _892_ts
-	var _893_tns uint32
-	var _ = _893_tns
-	var _out1185 uint64
-	var _ = _out1185
-	var _out1186 uint32
-	var _ = _out1186
-	_out1185, _out1186 = attributechanges.Companion_Default___.Stamp(_891_np, s, ns)
-	_892_ts = _out1185
-	_893_tns = _out1186
-	Companion_Default___.Apply(c, _891_np, a, _892_ts, _893_tns)
-	inodeformat.Companion_Default___.SetVerf(_891_np, uint64(0))
-	d.PutInode(txn, ino, _891_np)
-	after = _891_np
+	var _894_np *dbytes.Bytes
+	var _ = _894_np
+	var _out1187 *dbytes.Bytes
+	var _ = _out1187
+	_out1187 = d.Fs.GetInode(txn, ino, true)
+	_894_np = _out1187
+	var _895_ts uint64
+	var _ = _895_ts
+	var _896_tns uint32
+	var _ = _896_tns
+	var _out1188 uint64
+	var _ = _out1188
+	var _out1189 uint32
+	var _ = _out1189
+	_out1188, _out1189 = attributechanges.Companion_Default___.Stamp(_894_np, s, ns)
+	_895_ts = _out1188
+	_896_tns = _out1189
+	Companion_Default___.Apply(c, _894_np, a, _895_ts, _896_tns)
+	inodeformat.Companion_Default___.SetVerf(_894_np, uint64(0))
+	d.PutInode(txn, ino, _894_np)
+	after = _894_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1187 uint32
-	var _ = _out1187
-	var _out1188 *dbytes.Bytes
-	var _ = _out1188
-	_out1187, _out1188 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1187
-	before = _out1188
+	var _out1190 uint32
+	var _ = _out1190
+	var _out1191 *dbytes.Bytes
+	var _ = _out1191
+	_out1190, _out1191 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1190
+	before = _out1191
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1189 uint32
-	var _ = _out1189
-	var _out1190 *dbytes.Bytes
-	var _ = _out1190
-	var _out1191 bool
-	var _ = _out1191
-	_out1189, _out1190, _out1191 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1189
-	after = _out1190
-	later = _out1191
+	var _out1192 uint32
+	var _ = _out1192
+	var _out1193 *dbytes.Bytes
+	var _ = _out1193
+	var _out1194 bool
+	var _ = _out1194
+	_out1192, _out1193, _out1194 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1192
+	after = _out1193
+	later = _out1194
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _894_ty uint32
-	var _ = _894_ty
-	var _out1192 uint32
-	var _ = _out1192
-	_out1192 = inodeformat.Companion_Default___.GetTy(ip)
-	_894_ty = _out1192
-	var _895_dmode uint32
-	var _ = _895_dmode
-	var _out1193 uint32
-	var _ = _out1193
-	_out1193 = inodeformat.Companion_Default___.GetMode(dp)
-	_895_dmode = _out1193
-	var _896_dgid uint32
-	var _ = _896_dgid
-	var _out1194 uint32
-	var _ = _out1194
-	_out1194 = inodeformat.Companion_Default___.GetGid(dp)
-	_896_dgid = _out1194
+	var _897_ty uint32
+	var _ = _897_ty
+	var _out1195 uint32
+	var _ = _out1195
+	_out1195 = inodeformat.Companion_Default___.GetTy(ip)
+	_897_ty = _out1195
+	var _898_dmode uint32
+	var _ = _898_dmode
+	var _out1196 uint32
+	var _ = _out1196
+	_out1196 = inodeformat.Companion_Default___.GetMode(dp)
+	_898_dmode = _out1196
+	var _899_dgid uint32
+	var _ = _899_dgid
+	var _out1197 uint32
+	var _ = _out1197
+	_out1197 = inodeformat.Companion_Default___.GetGid(dp)
+	_899_dgid = _out1197
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _895_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _896_dgid
+		if _898_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _899_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _894_ty == permissions.Companion_Default___.DIR() {
+		if _897_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _897_dmode uint32
-	var _ = _897_dmode
-	var _out1195 uint32
-	var _ = _out1195
-	_out1195 = inodeformat.Companion_Default___.GetMode(dp)
-	_897_dmode = _out1195
-	var _898_m uint32
-	var _ = _898_m
-	var _out1196 uint32
-	var _ = _out1196
-	_out1196 = inodeformat.Companion_Default___.GetMode(ip)
-	_898_m = _out1196
-	if _897_dmode/uint32(1024)%uint32(2) == uint32(1) && _898_m/uint32(1024)%uint32(2) == uint32(0) && _898_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _898_m+uint32(1024))
+	var _900_dmode uint32
+	var _ = _900_dmode
+	var _out1198 uint32
+	var _ = _out1198
+	_out1198 = inodeformat.Companion_Default___.GetMode(dp)
+	_900_dmode = _out1198
+	var _901_m uint32
+	var _ = _901_m
+	var _out1199 uint32
+	var _ = _out1199
+	_out1199 = inodeformat.Companion_Default___.GetMode(ip)
+	_901_m = _out1199
+	if _900_dmode/uint32(1024)%uint32(2) == uint32(1) && _901_m/uint32(1024)%uint32(2) == uint32(0) && _901_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _901_m+uint32(1024))
 	}
 }
 

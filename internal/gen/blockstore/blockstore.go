@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out725 *dbytes.Bytes
-	var _ = _out725
-	_out725 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out725
+	var _out728 *dbytes.Bytes
+	var _ = _out728
+	_out728 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out728
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _472_tries uint64
-	var _ = _472_tries
-	_472_tries = uint64(0)
-	for _472_tries < uint64(16) {
-		var _473_got bool = false
-		var _ = _473_got
-		var _out726 bool
-		var _ = _out726
-		var _out727 uint64
-		var _ = _out727
-		_out726, _out727 = txn.AllocHint(uint64(1), near)
-		_473_got = _out726
-		ino = _out727
-		if !_473_got {
+	var _475_tries uint64
+	var _ = _475_tries
+	_475_tries = uint64(0)
+	for _475_tries < uint64(16) {
+		var _476_got bool = false
+		var _ = _476_got
+		var _out729 bool
+		var _ = _out729
+		var _out730 uint64
+		var _ = _out730
+		_out729, _out730 = txn.AllocHint(uint64(1), near)
+		_476_got = _out729
+		ino = _out730
+		if !_476_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _474_u bool
-			var _ = _474_u
-			var _out728 bool
-			var _ = _out728
-			_out728 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_474_u = _out728
-			if !_474_u {
+			var _477_u bool
+			var _ = _477_u
+			var _out731 bool
+			var _ = _out731
+			_out731 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_477_u = _out731
+			if !_477_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_472_tries = _472_tries + uint64(1)
+		_475_tries = _475_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out729 *dbytes.Blk
-	var _ = _out729
-	_out729 = txn.ReadBlock(bn, excl)
-	b = _out729
+	var _out732 *dbytes.Blk
+	var _ = _out732
+	_out732 = txn.ReadBlock(bn, excl)
+	b = _out732
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,41 +140,41 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _475_tries uint64
-	var _ = _475_tries
-	_475_tries = uint64(0)
-	for _475_tries < uint64(16) {
-		var _476_got bool = false
-		var _ = _476_got
-		var _out730 bool
-		var _ = _out730
-		var _out731 uint64
-		var _ = _out731
-		_out730, _out731 = txn.AllocHint(func() uint64 {
+	var _478_tries uint64
+	var _ = _478_tries
+	_478_tries = uint64(0)
+	for _478_tries < uint64(16) {
+		var _479_got bool = false
+		var _ = _479_got
+		var _out733 bool
+		var _ = _out733
+		var _out734 uint64
+		var _ = _out734
+		_out733, _out734 = txn.AllocHint(func() uint64 {
 			if exchange {
 				return uint64(2)
 			}
 			return uint64(0)
 		}(), near)
-		_476_got = _out730
-		bn = _out731
-		if !_476_got {
+		_479_got = _out733
+		bn = _out734
+		if !_479_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _477_u bool
-			var _ = _477_u
-			var _out732 bool
-			var _ = _out732
-			_out732 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_477_u = _out732
-			if !_477_u {
+			var _480_u bool
+			var _ = _480_u
+			var _out735 bool
+			var _ = _out735
+			_out735 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_480_u = _out735
+			if !_480_u {
 				ok = true
 				goto L4
 			}
 		}
-		_475_tries = _475_tries + uint64(1)
+		_478_tries = _478_tries + uint64(1)
 	}
 L4:
 	if ok {
@@ -184,49 +184,49 @@ L4:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _478_b uint64
-	var _ = _478_b
-	_478_b = lo
-	for _478_b < lo+n {
-		var _479___v0 bool
-		var _ = _479___v0
-		var _out733 bool
-		var _ = _out733
-		_out733 = _this.FreeBit(txn, _478_b)
-		_479___v0 = _out733
-		_478_b = _478_b + uint64(1)
+	var _481_b uint64
+	var _ = _481_b
+	_481_b = lo
+	for _481_b < lo+n {
+		var _482___v0 bool
+		var _ = _482___v0
+		var _out736 bool
+		var _ = _out736
+		_out736 = _this.FreeBit(txn, _481_b)
+		_482___v0 = _out736
+		_481_b = _481_b + uint64(1)
 	}
-	_478_b = lo
-	for _478_b < lo+n {
-		var _480_is bool
-		var _ = _480_is
-		var _out734 bool
-		var _ = _out734
-		_out734 = _this.FreeBit(txn, _478_b)
-		_480_is = _out734
-		if _480_is {
-			txn.Bulk(_478_b)
-			var _481_z *dbytes.Bytes
-			var _ = _481_z
-			var _out735 *dbytes.Bytes
-			var _ = _out735
-			_out735 = dbytes.NewBytes(uint64(4096))
-			_481_z = _out735
-			_this.WriteBlock(txn, _478_b, _481_z)
+	_481_b = lo
+	for _481_b < lo+n {
+		var _483_is bool
+		var _ = _483_is
+		var _out737 bool
+		var _ = _out737
+		_out737 = _this.FreeBit(txn, _481_b)
+		_483_is = _out737
+		if _483_is {
+			txn.Bulk(_481_b)
+			var _484_z *dbytes.Bytes
+			var _ = _484_z
+			var _out738 *dbytes.Bytes
+			var _ = _out738
+			_out738 = dbytes.NewBytes(uint64(4096))
+			_484_z = _out738
+			_this.WriteBlock(txn, _481_b, _484_z)
 		}
-		_478_b = _478_b + uint64(1)
+		_481_b = _481_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _482_u bool
-	var _ = _482_u
-	var _out736 bool
-	var _ = _out736
-	_out736 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_482_u = _out736
-	is = !_482_u
+	var _485_u bool
+	var _ = _485_u
+	var _out739 bool
+	var _ = _out739
+	_out739 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_485_u = _out739
+	is = !_485_u
 	return is
 }
 

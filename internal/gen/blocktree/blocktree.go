@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out796 uint64
-		var _ = _out796
-		_out796 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out796
+		var _out799 uint64
+		var _ = _out799
+		_out799 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out799
 		return bn
 	}
-	var _516_pb *dbytes.Blk
-	var _ = _516_pb
-	var _out797 *dbytes.Blk
-	var _ = _out797
-	_out797 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_516_pb = _out797
-	bn = _516_pb.U64(uint64(8) * (j % uint64(512)))
+	var _519_pb *dbytes.Blk
+	var _ = _519_pb
+	var _out800 *dbytes.Blk
+	var _ = _out800
+	_out800 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_519_pb = _out800
+	bn = _519_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _517_pn uint64
-	var _ = _517_pn
-	var _out798 uint64
-	var _ = _out798
-	_out798 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_517_pn = _out798
-	if _517_pn == uint64(0) {
-		var _out799 *dbytes.Blk
-		var _ = _out799
-		_out799 = dbytes.ZeroBlk()
-		pb = _out799
+	var _520_pn uint64
+	var _ = _520_pn
+	var _out801 uint64
+	var _ = _out801
+	_out801 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_520_pn = _out801
+	if _520_pn == uint64(0) {
+		var _out802 *dbytes.Blk
+		var _ = _out802
+		_out802 = dbytes.ZeroBlk()
+		pb = _out802
 	} else {
-		var _out800 *dbytes.Blk
-		var _ = _out800
-		_out800 = _this.Fs.ReadBlock(txn, _517_pn, excl)
-		pb = _out800
+		var _out803 *dbytes.Blk
+		var _ = _out803
+		_out803 = _this.Fs.ReadBlock(txn, _520_pn, excl)
+		pb = _out803
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out801 bool
-	var _ = _out801
-	var _out802 uint64
-	var _ = _out802
-	_out801, _out802 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out801
-	bn = _out802
+	var _out804 bool
+	var _ = _out804
+	var _out805 uint64
+	var _ = _out805
+	_out804, _out805 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out804
+	bn = _out805
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out803 bool
-	var _ = _out803
-	var _out804 uint64
-	var _ = _out804
-	_out803, _out804 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out803
-	bn = _out804
+	var _out806 bool
+	var _ = _out806
+	var _out807 uint64
+	var _ = _out807
+	_out806, _out807 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out806
+	bn = _out807
 	if !ok {
 		return ok, bn
 	}
@@ -158,88 +158,88 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out805 uint64
-		var _ = _out805
-		_out805 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out805
+		var _out808 uint64
+		var _ = _out808
+		_out808 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out808
 		if bn == uint64(0) {
-			var _518_near uint64
-			var _ = _518_near
-			var _out806 uint64
-			var _ = _out806
-			_out806 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_518_near = _out806
-			var _519_none *dbytes.Blk
-			var _ = _519_none
-			var _out807 *dbytes.Blk
-			var _ = _out807
-			_out807 = dbytes.ZeroBlk()
-			_519_none = _out807
-			var _520_z *dbytes.Bytes
-			var _ = _520_z
-			var _out808 *dbytes.Bytes
-			var _ = _out808
-			_out808 = txn.Copy(_519_none)
-			_520_z = _out808
-			var _out809 bool
+			var _521_near uint64
+			var _ = _521_near
+			var _out809 uint64
 			var _ = _out809
-			var _out810 uint64
+			_out809 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_521_near = _out809
+			var _522_none *dbytes.Blk
+			var _ = _522_none
+			var _out810 *dbytes.Blk
 			var _ = _out810
-			_out809, _out810 = _this.AllocRoot(txn, ip, ino, k, _518_near, _520_z)
-			ok = _out809
-			bn = _out810
+			_out810 = dbytes.ZeroBlk()
+			_522_none = _out810
+			var _523_z *dbytes.Bytes
+			var _ = _523_z
+			var _out811 *dbytes.Bytes
+			var _ = _out811
+			_out811 = txn.Copy(_522_none)
+			_523_z = _out811
+			var _out812 bool
+			var _ = _out812
+			var _out813 uint64
+			var _ = _out813
+			_out812, _out813 = _this.AllocRoot(txn, ip, ino, k, _521_near, _523_z)
+			ok = _out812
+			bn = _out813
 		}
 		return ok, bn
 	}
-	var _521_pn uint64 = 0
-	var _ = _521_pn
-	var _out811 bool
-	var _ = _out811
-	var _out812 uint64
-	var _ = _out812
-	_out811, _out812 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out811
-	_521_pn = _out812
+	var _524_pn uint64 = 0
+	var _ = _524_pn
+	var _out814 bool
+	var _ = _out814
+	var _out815 uint64
+	var _ = _out815
+	_out814, _out815 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out814
+	_524_pn = _out815
 	if !ok {
 		return ok, bn
 	}
-	var _522_pb *dbytes.Blk
-	var _ = _522_pb
-	var _out813 *dbytes.Blk
-	var _ = _out813
-	_out813 = _this.Fs.ReadBlock(txn, _521_pn, true)
-	_522_pb = _out813
-	bn = _522_pb.U64(uint64(8) * (j % uint64(512)))
+	var _525_pb *dbytes.Blk
+	var _ = _525_pb
+	var _out816 *dbytes.Blk
+	var _ = _out816
+	_out816 = _this.Fs.ReadBlock(txn, _524_pn, true)
+	_525_pb = _out816
+	bn = _525_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _523_t *dbytes.Bytes
-		var _ = _523_t
-		var _out814 *dbytes.Bytes
-		var _ = _out814
-		_out814 = txn.Copy(_522_pb)
-		_523_t = _out814
-		var _524_none *dbytes.Blk
-		var _ = _524_none
-		var _out815 *dbytes.Blk
-		var _ = _out815
-		_out815 = dbytes.ZeroBlk()
-		_524_none = _out815
-		var _525_z *dbytes.Bytes
-		var _ = _525_z
-		var _out816 *dbytes.Bytes
-		var _ = _out816
-		_out816 = txn.Copy(_524_none)
-		_525_z = _out816
-		var _out817 bool
+		var _526_t *dbytes.Bytes
+		var _ = _526_t
+		var _out817 *dbytes.Bytes
 		var _ = _out817
-		var _out818 uint64
+		_out817 = txn.Copy(_525_pb)
+		_526_t = _out817
+		var _527_none *dbytes.Blk
+		var _ = _527_none
+		var _out818 *dbytes.Blk
 		var _ = _out818
-		_out817, _out818 = _this.AddChild(txn, ip, _523_t, _521_pn, j, false, _521_pn, _525_z)
-		ok = _out817
-		bn = _out818
+		_out818 = dbytes.ZeroBlk()
+		_527_none = _out818
+		var _528_z *dbytes.Bytes
+		var _ = _528_z
+		var _out819 *dbytes.Bytes
+		var _ = _out819
+		_out819 = txn.Copy(_527_none)
+		_528_z = _out819
+		var _out820 bool
+		var _ = _out820
+		var _out821 uint64
+		var _ = _out821
+		_out820, _out821 = _this.AddChild(txn, ip, _526_t, _524_pn, j, false, _524_pn, _528_z)
+		ok = _out820
+		bn = _out821
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _521_pn, _523_t)
+		_this.CloseParent(txn, _524_pn, _526_t)
 	}
 	return ok, bn
 }
@@ -256,34 +256,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out819 *dbytes.Blk
-		var _ = _out819
-		_out819 = dbytes.ZeroBlk()
-		b = _out819
+		var _out822 *dbytes.Blk
+		var _ = _out822
+		_out822 = dbytes.ZeroBlk()
+		b = _out822
 	} else {
-		var _out820 *dbytes.Blk
-		var _ = _out820
-		_out820 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out820
+		var _out823 *dbytes.Blk
+		var _ = _out823
+		_out823 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out823
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _526_k uint64
-	var _ = _526_k
-	_526_k = positions.Companion_Default___.FlatK(n)
-	var _527_bn uint64
-	var _ = _527_bn
-	var _out821 uint64
-	var _ = _out821
-	_out821 = _this.Resolve(txn, ip, _526_k, positions.Companion_Default___.MaxLev(_526_k), positions.Companion_Default___.FlatJ(n), excl)
-	_527_bn = _out821
-	var _out822 *dbytes.Blk
-	var _ = _out822
-	_out822 = _this.ReadAt(txn, _527_bn, excl)
-	b = _out822
+	var _529_k uint64
+	var _ = _529_k
+	_529_k = positions.Companion_Default___.FlatK(n)
+	var _530_bn uint64
+	var _ = _530_bn
+	var _out824 uint64
+	var _ = _out824
+	_out824 = _this.Resolve(txn, ip, _529_k, positions.Companion_Default___.MaxLev(_529_k), positions.Companion_Default___.FlatJ(n), excl)
+	_530_bn = _out824
+	var _out825 *dbytes.Blk
+	var _ = _out825
+	_out825 = _this.ReadAt(txn, _530_bn, excl)
+	b = _out825
 	return b
 }
 

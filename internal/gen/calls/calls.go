@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _848_status uint32 = 0
-	var _ = _848_status
-	var _out1122 uint32
-	var _ = _out1122
-	var _out1123 uint32
-	var _ = _out1123
-	_out1122, _out1123 = exec.Companion_Default___.Exec(t, w, r, c.P, c.How, c.Deferred)
-	_848_status = _out1122
-	st = _out1123
+	var _851_status uint32 = 0
+	var _ = _851_status
+	var _out1125 uint32
+	var _ = _out1125
+	var _out1126 uint32
+	var _ = _out1126
+	_out1125, _out1126 = exec.Companion_Default___.Exec(t, w, r, c.P, c.How, c.Deferred)
+	_851_status = _out1125
+	st = _out1126
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _848_status == exec.Companion_Default___.TOOBIG() {
-		var _849_fewer uint64
-		var _ = _849_fewer
-		_849_fewer = func() uint64 {
+	} else if _851_status == exec.Companion_Default___.TOOBIG() {
+		var _852_fewer uint64
+		var _ = _852_fewer
+		_852_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _849_fewer == uint64(0) {
-			_848_status = Companion_Default___.SERVERFAULT()
+		if _852_fewer == uint64(0) {
+			_851_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _849_fewer
+			c.N = _852_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _848_status == Companion_Default___.SHRINKFIRST() {
+	} else if _851_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _848_status == Companion_Default___.NOSPC() {
+	} else if _851_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _848_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _851_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_848_status = nfsdurable.Companion_Default___.IO()
+		_851_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_848_status)
+	c.Answer(_851_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

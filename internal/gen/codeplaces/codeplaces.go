@@ -68,11 +68,11 @@ func (_this *CompanionStruct_Default___) PageWith(first uint64, np uint64, home 
 			ok, b = true, first+uint64(2)*((a-home)/uint64(255))
 		}
 	} else {
-		var _273_p uint64
-		var _ = _273_p
-		_273_p = (a - first) / uint64(2)
-		if _273_p < np-uint64(1) {
-			ok, b = true, first+uint64(2)*((n+_273_p)/uint64(255))
+		var _276_p uint64
+		var _ = _276_p
+		_276_p = (a - first) / uint64(2)
+		if _276_p < np-uint64(1) {
+			ok, b = true, first+uint64(2)*((n+_276_p)/uint64(255))
 		}
 	}
 	return ok, b
@@ -84,17 +84,17 @@ func (_this *CompanionStruct_Default___) Depends(first uint64, np uint64, home u
 		d = false
 		return d
 	}
-	var _274_page uint64
-	var _ = _274_page
-	var _275_lo uint64
-	var _ = _275_lo
-	var _276_hi uint64
-	var _ = _276_hi
-	_274_page, _275_lo, _276_hi = (q-first)/uint64(2), (a-home)/uint64(255), (end-uint64(1)-home)/uint64(255)
-	for _276_hi < _274_page {
-		_275_lo, _276_hi = (n+_275_lo)/uint64(255), (n+_276_hi)/uint64(255)
+	var _277_page uint64
+	var _ = _277_page
+	var _278_lo uint64
+	var _ = _278_lo
+	var _279_hi uint64
+	var _ = _279_hi
+	_277_page, _278_lo, _279_hi = (q-first)/uint64(2), (a-home)/uint64(255), (end-uint64(1)-home)/uint64(255)
+	for _279_hi < _277_page {
+		_278_lo, _279_hi = (n+_278_lo)/uint64(255), (n+_279_hi)/uint64(255)
 	}
-	d = _275_lo <= _274_page
+	d = _278_lo <= _277_page
 	return d
 }
 func (_this *CompanionStruct_Default___) Below(np uint64, home uint64, n uint64, p uint64) (uint64, uint64) {
@@ -102,31 +102,31 @@ func (_this *CompanionStruct_Default___) Below(np uint64, home uint64, n uint64,
 	var _ = x
 	var y uint64 = 0
 	var _ = y
-	var _277_nodes uint64
-	var _ = _277_nodes
-	_277_nodes = n + np - uint64(1)
-	var _278_lo uint64
-	var _ = _278_lo
-	var _279_end uint64
-	var _ = _279_end
-	_278_lo, _279_end = uint64(255)*p, func() uint64 {
-		if _277_nodes < uint64(255)*(p+uint64(1)) {
-			return _277_nodes
+	var _280_nodes uint64
+	var _ = _280_nodes
+	_280_nodes = n + np - uint64(1)
+	var _281_lo uint64
+	var _ = _281_lo
+	var _282_end uint64
+	var _ = _282_end
+	_281_lo, _282_end = uint64(255)*p, func() uint64 {
+		if _280_nodes < uint64(255)*(p+uint64(1)) {
+			return _280_nodes
 		}
 		return uint64(255) * (p + uint64(1))
 	}()
-	for n < _279_end {
-		var _280_from uint64
-		var _ = _280_from
-		_280_from = func() uint64 {
-			if n < _278_lo {
-				return _278_lo - n
+	for n < _282_end {
+		var _283_from uint64
+		var _ = _283_from
+		_283_from = func() uint64 {
+			if n < _281_lo {
+				return _281_lo - n
 			}
 			return uint64(0)
 		}()
-		_278_lo, _279_end = uint64(255)*_280_from, uint64(255)*(_279_end-n)
+		_281_lo, _282_end = uint64(255)*_283_from, uint64(255)*(_282_end-n)
 	}
-	x, y = home+_278_lo, home+_279_end-uint64(1)
+	x, y = home+_281_lo, home+_282_end-uint64(1)
 	return x, y
 }
 

@@ -62,24 +62,24 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Make(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _out793 bool
-	var _ = _out793
-	_out793 = superblockcopies.Companion_Default___.Blank(d)
-	io = _out793
+	var _out796 bool
+	var _ = _out796
+	_out796 = superblockcopies.Companion_Default___.Blank(d)
+	io = _out796
 	if !io {
 		return io
 	}
-	var _out794 bool
-	var _ = _out794
-	_out794 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
-	io = _out794
+	var _out797 bool
+	var _ = _out797
+	_out797 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
+	io = _out797
 	if !io {
 		return io
 	}
-	var _out795 bool
-	var _ = _out795
-	_out795 = superblockcopies.Companion_Default___.Commission(d, s)
-	io = _out795
+	var _out798 bool
+	var _ = _out798
+	_out798 = superblockcopies.Companion_Default___.Commission(d, s)
+	io = _out798
 	return io
 }
 

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _322_n uint64
-	var _ = _322_n
-	var _out493 uint64
-	var _ = _out493
-	_out493 = t.Buf.Len()
-	_322_n = _out493
+	var _325_n uint64
+	var _ = _325_n
+	var _out496 uint64
+	var _ = _out496
+	_out496 = t.Buf.Len()
+	_325_n = _out496
 	i = i0
-	var _323_go bool
-	var _ = _323_go
-	_323_go = true
-	for _323_go {
-		var _324_k uint64
-		var _ = _324_k
-		var _out494 uint64
-		var _ = _out494
-		_out494 = t.Buf.KeyAt(i)
-		_324_k = _out494
-		var _325_off uint64
-		var _ = _325_off
-		_325_off = objectsm.Companion_Default___.KeyOff(_324_k)
-		var _326_is bool
-		var _ = _326_is
-		var _327_v bool
-		var _ = _327_v
-		var _out495 bool
-		var _ = _out495
-		var _out496 bool
-		var _ = _out496
-		_out495, _out496 = t.Buf.BitAt(i)
-		_326_is = _out495
-		_327_v = _out496
-		if _326_is {
-			objectsm.Companion_Default___.PutBit(w, _325_off, _327_v)
+	var _326_go bool
+	var _ = _326_go
+	_326_go = true
+	for _326_go {
+		var _327_k uint64
+		var _ = _327_k
+		var _out497 uint64
+		var _ = _out497
+		_out497 = t.Buf.KeyAt(i)
+		_327_k = _out497
+		var _328_off uint64
+		var _ = _328_off
+		_328_off = objectsm.Companion_Default___.KeyOff(_327_k)
+		var _329_is bool
+		var _ = _329_is
+		var _330_v bool
+		var _ = _330_v
+		var _out498 bool
+		var _ = _out498
+		var _out499 bool
+		var _ = _out499
+		_out498, _out499 = t.Buf.BitAt(i)
+		_329_is = _out498
+		_330_v = _out499
+		if _329_is {
+			objectsm.Companion_Default___.PutBit(w, _328_off, _330_v)
 		} else {
-			t.Buf.CopyAt(i, w, _325_off/uint64(8))
+			t.Buf.CopyAt(i, w, _328_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _322_n {
-			_323_go = false
+		if i == _325_n {
+			_326_go = false
 		} else {
-			var _328_k2 uint64
-			var _ = _328_k2
-			var _out497 uint64
-			var _ = _out497
-			_out497 = t.Buf.KeyAt(i)
-			_328_k2 = _out497
-			_323_go = objectsm.Companion_Default___.KeyBlk(_328_k2) == a
+			var _331_k2 uint64
+			var _ = _331_k2
+			var _out500 uint64
+			var _ = _out500
+			_out500 = t.Buf.KeyAt(i)
+			_331_k2 = _out500
+			_326_go = objectsm.Companion_Default___.KeyBlk(_331_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _329_n uint64
-	var _ = _329_n
-	var _out498 uint64
-	var _ = _out498
-	_out498 = t.Buf.Len()
-	_329_n = _out498
-	var _330_i uint64
-	var _ = _330_i
-	_330_i = uint64(0)
+	var _332_n uint64
+	var _ = _332_n
+	var _out501 uint64
+	var _ = _out501
+	_out501 = t.Buf.Len()
+	_332_n = _out501
+	var _333_i uint64
+	var _ = _333_i
+	_333_i = uint64(0)
 	miss = uint64(0)
-	for _330_i < _329_n {
-		var _331_k uint64
-		var _ = _331_k
-		var _out499 uint64
-		var _ = _out499
-		_out499 = t.Buf.KeyAt(_330_i)
-		_331_k = _out499
-		var _332_a uint64
-		var _ = _332_a
-		_332_a = objectsm.Companion_Default___.KeyBlk(_331_k)
-		var _333_b *dbytes.Blk
-		var _ = _333_b
-		var _out500 *dbytes.Blk
-		var _ = _out500
-		_out500 = t.Buf.BlkAt(_330_i)
-		_333_b = _out500
-		if _333_b != (*dbytes.Blk)(nil) {
-			tx.Put(_332_a, _333_b)
-			_330_i = _330_i + uint64(1)
+	for _333_i < _332_n {
+		var _334_k uint64
+		var _ = _334_k
+		var _out502 uint64
+		var _ = _out502
+		_out502 = t.Buf.KeyAt(_333_i)
+		_334_k = _out502
+		var _335_a uint64
+		var _ = _335_a
+		_335_a = objectsm.Companion_Default___.KeyBlk(_334_k)
+		var _336_b *dbytes.Blk
+		var _ = _336_b
+		var _out503 *dbytes.Blk
+		var _ = _out503
+		_out503 = t.Buf.BlkAt(_333_i)
+		_336_b = _out503
+		if _336_b != (*dbytes.Blk)(nil) {
+			tx.Put(_335_a, _336_b)
+			_333_i = _333_i + uint64(1)
 		} else {
-			var _334_c *dbytes.Blk
-			var _ = _334_c
-			var _335___v0 uint64
-			var _ = _335___v0
-			var _out501 *dbytes.Blk
-			var _ = _out501
-			var _out502 uint64
-			var _ = _out502
-			_out501, _out502 = journalreader.Companion_Default___.Lookup(t.S.J, _332_a)
-			_334_c = _out501
-			_335___v0 = _out502
-			if _334_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _332_a
+			var _337_c *dbytes.Blk
+			var _ = _337_c
+			var _338___v0 uint64
+			var _ = _338___v0
+			var _out504 *dbytes.Blk
+			var _ = _out504
+			var _out505 uint64
+			var _ = _out505
+			_out504, _out505 = journalreader.Companion_Default___.Lookup(t.S.J, _335_a)
+			_337_c = _out504
+			_338___v0 = _out505
+			if _337_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _335_a
 				return ok, miss
 			}
-			var _336_w *dbytes.Bytes
-			var _ = _336_w
-			var _out503 *dbytes.Bytes
-			var _ = _out503
-			_out503 = t.Hold.Copy(_334_c)
-			_336_w = _out503
-			var _out504 uint64
-			var _ = _out504
-			_out504 = Companion_Default___.Splice1(t, _330_i, _332_a, _336_w)
-			_330_i = _out504
-			var _337_f *dbytes.Blk
-			var _ = _337_f
-			var _out505 *dbytes.Blk
-			var _ = _out505
-			_out505 = dbytes.Freeze(_336_w)
-			_337_f = _out505
-			tx.Put(_332_a, _337_f)
+			var _339_w *dbytes.Bytes
+			var _ = _339_w
+			var _out506 *dbytes.Bytes
+			var _ = _out506
+			_out506 = t.Hold.Copy(_337_c)
+			_339_w = _out506
+			var _out507 uint64
+			var _ = _out507
+			_out507 = Companion_Default___.Splice1(t, _333_i, _335_a, _339_w)
+			_333_i = _out507
+			var _340_f *dbytes.Blk
+			var _ = _340_f
+			var _out508 *dbytes.Blk
+			var _ = _out508
+			_out508 = dbytes.Freeze(_339_w)
+			_340_f = _out508
+			tx.Put(_335_a, _340_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -212,7 +212,7 @@ func (_this *CompanionStruct_Default___) Abort(t *txnm.Txn) uint64 {
 	Companion_Default___.Drop(t, uint64(0))
 	return need
 }
-func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64, bool, uint64) {
+func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
@@ -221,28 +221,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn) (uint32, uint64,
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _338_j *journalm.Journal
-	var _ = _338_j
-	_338_j = t.S.J
-	_338_j.Mu.Lock()
+	var _341_j *journalm.Journal
+	var _ = _341_j
+	_341_j = t.S.J
+	_341_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out506 uint32
-	var _ = _out506
-	var _out507 uint64
-	var _ = _out507
-	var _out508 bool
-	var _ = _out508
-	var _out509 uint64
+	var _out509 uint32
 	var _ = _out509
-	_out506, _out507, _out508, _out509 = Companion_Default___.Point(t)
-	st = _out506
-	n = _out507
-	get = _out508
-	miss = _out509
+	var _out510 uint64
+	var _ = _out510
+	var _out511 bool
+	var _ = _out511
+	var _out512 uint64
+	var _ = _out512
+	_out509, _out510, _out511, _out512 = Companion_Default___.Point(t, stable)
+	st = _out509
+	n = _out510
+	get = _out511
+	miss = _out512
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_338_j.Mu.Unlock()
+	_341_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -250,7 +250,7 @@ func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
 	t.S.J.Mu.Wait(journalm.Companion_Default___.CSpace())
 	txnsysm.Companion_Default___.TYield(t.S)
 }
-func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, bool, uint64) {
+func (_this *CompanionStruct_Default___) Point(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
@@ -259,69 +259,69 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn) (uint32, uint64, boo
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _339_j *journalm.Journal
-	var _ = _339_j
-	_339_j = t.S.J
+	var _342_j *journalm.Journal
+	var _ = _342_j
+	_342_j = t.S.J
 	n = uint64(0)
-	var _340_ok bool = false
-	var _ = _340_ok
-	var _out510 bool
-	var _ = _out510
-	var _out511 uint64
-	var _ = _out511
-	_out510, _out511 = Companion_Default___.Build(t, t.Tx)
-	_340_ok = _out510
-	miss = _out511
-	get = !_340_ok
-	if !_340_ok {
+	var _343_ok bool = false
+	var _ = _343_ok
+	var _out513 bool
+	var _ = _out513
+	var _out514 uint64
+	var _ = _out514
+	_out513, _out514 = Companion_Default___.Build(t, t.Tx)
+	_343_ok = _out513
+	miss = _out514
+	get = !_343_ok
+	if !_343_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out512 uint32
-	var _ = _out512
-	var _out513 uint64
-	var _ = _out513
-	_out512, _out513 = journalcommit.Companion_Default___.Append(_339_j, t.Tx)
-	st = _out512
-	n = _out513
+	var _out515 uint32
+	var _ = _out515
+	var _out516 uint64
+	var _ = _out516
+	_out515, _out516 = journalcommit.Companion_Default___.Append(_342_j, t.Tx, stable)
+	st = _out515
+	n = _out516
 	return st, n, get, miss
 }
-func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn) (uint32, uint64) {
+func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn, stable bool) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _341_j *journalm.Journal
-	var _ = _341_j
-	_341_j = t.S.J
-	var _342_get bool = false
-	var _ = _342_get
-	var _343_miss uint64 = 0
-	var _ = _343_miss
+	var _344_j *journalm.Journal
+	var _ = _344_j
+	_344_j = t.S.J
+	var _345_get bool = false
+	var _ = _345_get
+	var _346_miss uint64 = 0
+	var _ = _346_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		var _out514 uint32
-		var _ = _out514
-		var _out515 uint64
-		var _ = _out515
-		var _out516 bool
-		var _ = _out516
-		var _out517 uint64
+		var _out517 uint32
 		var _ = _out517
-		_out514, _out515, _out516, _out517 = Companion_Default___.TryAppend(t)
-		st = _out514
-		n = _out515
-		_342_get = _out516
-		_343_miss = _out517
-		if _342_get {
-			var _344_b *dbytes.Blk
-			var _ = _344_b
-			var _out518 *dbytes.Blk
-			var _ = _out518
-			_out518 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _343_miss, uint64(1))
-			_344_b = _out518
-			if _344_b == (*dbytes.Blk)(nil) {
+		var _out518 uint64
+		var _ = _out518
+		var _out519 bool
+		var _ = _out519
+		var _out520 uint64
+		var _ = _out520
+		_out517, _out518, _out519, _out520 = Companion_Default___.TryAppend(t, stable)
+		st = _out517
+		n = _out518
+		_345_get = _out519
+		_346_miss = _out520
+		if _345_get {
+			var _347_b *dbytes.Blk
+			var _ = _347_b
+			var _out521 *dbytes.Blk
+			var _ = _out521
+			_out521 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _346_miss, uint64(1))
+			_347_b = _out521
+			if _347_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -345,39 +345,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _345_w uint64
-	var _ = _345_w
-	var _out519 uint64
-	var _ = _out519
-	_out519 = t.Buf.Len()
-	_345_w = _out519
-	var _346_n uint64
-	var _ = _346_n
-	_346_n = uint64(0)
-	if _345_w > uint64(0) {
+	var _348_w uint64
+	var _ = _348_w
+	var _out522 uint64
+	var _ = _out522
+	_out522 = t.Buf.Len()
+	_348_w = _out522
+	var _349_n uint64
+	var _ = _349_n
+	_349_n = uint64(0)
+	if _348_w > uint64(0) {
 		t.Buf.Sort()
-		var _out520 uint32
-		var _ = _out520
-		var _out521 uint64
-		var _ = _out521
-		_out520, _out521 = Companion_Default___.AppendAll(t)
-		st = _out520
-		_346_n = _out521
+		var _out523 uint32
+		var _ = _out523
+		var _out524 uint64
+		var _ = _out524
+		_out523, _out524 = Companion_Default___.AppendAll(t, stable)
+		st = _out523
+		_349_n = _out524
 		if st != txnm.Companion_Default___.OK() {
-			var _out522 uint64
-			var _ = _out522
-			_out522 = Companion_Default___.Abort(t)
-			need = _out522
+			var _out525 uint64
+			var _ = _out525
+			_out525 = Companion_Default___.Abort(t)
+			need = _out525
 			return st, need
 		}
 		if !stable {
-			_346_n = uint64(0)
+			_349_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _346_n)
-	if _346_n > need {
-		need = _346_n
+	Companion_Default___.Drop(t, _349_n)
+	if _349_n > need {
+		need = _349_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _693_step uint64
-	var _ = _693_step
-	var _694_cap uint64
-	var _ = _694_cap
-	_693_step, _694_cap = uint64(1), uint64(56)
-	var _695_i uint64
-	var _ = _695_i
-	_695_i = from
+	var _696_step uint64
+	var _ = _696_step
+	var _697_cap uint64
+	var _ = _697_cap
+	_696_step, _697_cap = uint64(1), uint64(56)
+	var _698_i uint64
+	var _ = _698_i
+	_698_i = from
 	if blk%uint64(2) == uint64(1) {
-		_693_step, _694_cap = uint64(8), uint64(255)
-		_695_i = (_695_i + uint64(7)) / uint64(8) * uint64(8)
+		_696_step, _697_cap = uint64(8), uint64(255)
+		_698_i = (_698_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _695_i < uint64(64) {
-		var _696_w uint64
-		var _ = _696_w
-		_696_w = b.U64(uint64(64) * _695_i)
-		if _696_w != uint64(0) {
-			var _697_l uint64
-			var _ = _697_l
-			_697_l = _696_w / uint64(281474976710656) % uint64(256)
-			if _697_l > _694_cap {
-				_697_l = _694_cap
+	for _698_i < uint64(64) {
+		var _699_w uint64
+		var _ = _699_w
+		_699_w = b.U64(uint64(64) * _698_i)
+		if _699_w != uint64(0) {
+			var _700_l uint64
+			var _ = _700_l
+			_700_l = _699_w / uint64(281474976710656) % uint64(256)
+			if _700_l > _697_cap {
+				_700_l = _697_cap
 			}
-			var _out954 bool
-			var _ = _out954
-			_out954 = out.Offer(_696_w%uint64(281474976710656), b, uint64(64)*_695_i+uint64(8), _697_l, uint64(64)*blk+_695_i+uint64(3))
-			fits = _out954
+			var _out957 bool
+			var _ = _out957
+			_out957 = out.Offer(_699_w%uint64(281474976710656), b, uint64(64)*_698_i+uint64(8), _700_l, uint64(64)*blk+_698_i+uint64(3))
+			fits = _out957
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_695_i = _695_i + _693_step
+		_698_i = _698_i + _696_step
 	}
 	fits = true
 	return fits

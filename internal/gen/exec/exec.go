@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _846_ok bool
-	var _ = _846_ok
-	var _847_n uint64
-	var _ = _847_n
-	var _out1118 bool
-	var _ = _out1118
-	var _out1119 uint64
-	var _ = _out1119
-	_out1118, _out1119 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_846_ok = _out1118
-	_847_n = _out1119
+	var _849_ok bool
+	var _ = _849_ok
+	var _850_n uint64
+	var _ = _850_n
+	var _out1121 bool
+	var _ = _out1121
+	var _out1122 uint64
+	var _ = _out1122
+	_out1121, _out1122 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_849_ok = _out1121
+	_850_n = _out1122
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _846_ok {
+		if _849_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, r uint3
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1120 uint32
-	var _ = _out1120
-	_out1120 = txnrun.Companion_Default___.Run(t, w, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1120
+	var _out1123 uint32
+	var _ = _out1123
+	_out1123 = txnrun.Companion_Default___.Run(t, w, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1123
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1121 uint32
-		var _ = _out1121
-		_out1121 = Companion_Default___.Sync(t)
-		st = _out1121
+		var _out1124 uint32
+		var _ = _out1124
+		_out1124 = Companion_Default___.Sync(t)
+		st = _out1124
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -71,80 +71,80 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _850_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _850_ip
-	var _out1124 uint32
-	var _ = _out1124
-	var _out1125 *dbytes.Bytes
-	var _ = _out1125
-	_out1124, _out1125 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1124
-	_850_ip = _out1125
+	var _853_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _853_ip
+	var _out1127 uint32
+	var _ = _out1127
+	var _out1128 *dbytes.Bytes
+	var _ = _out1128
+	_out1127, _out1128 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1127
+	_853_ip = _out1128
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _850_ip
-	var _851_ty uint32
-	var _ = _851_ty
-	var _out1126 uint32
-	var _ = _out1126
-	_out1126 = inodeformat.Companion_Default___.GetTy(_850_ip)
-	_851_ty = _out1126
-	if _851_ty != permissions.Companion_Default___.REG() {
+	after = _853_ip
+	var _854_ty uint32
+	var _ = _854_ty
+	var _out1129 uint32
+	var _ = _out1129
+	_out1129 = inodeformat.Companion_Default___.GetTy(_853_ip)
+	_854_ty = _out1129
+	if _854_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _852_r bool
-	var _ = _852_r
-	var _out1127 bool
-	var _ = _out1127
-	_out1127 = permissions.Companion_Default___.MayData(c, _850_ip, permissions.Companion_Default___.MAYR())
-	_852_r = _out1127
-	var _853_x bool
-	var _ = _853_x
-	var _out1128 bool
-	var _ = _out1128
-	_out1128 = permissions.Companion_Default___.May(c, _850_ip, permissions.Companion_Default___.MAYX())
-	_853_x = _out1128
-	if !_852_r && !_853_x {
+	var _855_r bool
+	var _ = _855_r
+	var _out1130 bool
+	var _ = _out1130
+	_out1130 = permissions.Companion_Default___.MayData(c, _853_ip, permissions.Companion_Default___.MAYR())
+	_855_r = _out1130
+	var _856_x bool
+	var _ = _856_x
+	var _out1131 bool
+	var _ = _out1131
+	_out1131 = permissions.Companion_Default___.May(c, _853_ip, permissions.Companion_Default___.MAYX())
+	_856_x = _out1131
+	if !_855_r && !_856_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _854_size uint64
-	var _ = _854_size
-	var _out1129 uint64
-	var _ = _out1129
-	_out1129 = inodeformat.Companion_Default___.GetSize(_850_ip)
-	_854_size = _out1129
-	eof = off >= _854_size || len_ >= _854_size-off
-	var _out1130 *dbytes.Pieces
-	var _ = _out1130
-	_out1130 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1130
+	var _857_size uint64
+	var _ = _857_size
+	var _out1132 uint64
+	var _ = _out1132
+	_out1132 = inodeformat.Companion_Default___.GetSize(_853_ip)
+	_857_size = _out1132
+	eof = off >= _857_size || len_ >= _857_size-off
+	var _out1133 *dbytes.Pieces
+	var _ = _out1133
+	_out1133 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1133
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _855_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _855_ip
-	var _out1131 uint32
-	var _ = _out1131
-	var _out1132 *dbytes.Bytes
-	var _ = _out1132
-	_out1131, _out1132 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1131
-	_855_ip = _out1132
+	var _858_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _858_ip
+	var _out1134 uint32
+	var _ = _out1134
+	var _out1135 *dbytes.Bytes
+	var _ = _out1135
+	_out1134, _out1135 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1134
+	_858_ip = _out1135
 	if st != uint32(0) {
 		return st
 	}
-	var _856_ty uint32
-	var _ = _856_ty
-	var _out1133 uint32
-	var _ = _out1133
-	_out1133 = inodeformat.Companion_Default___.GetTy(_855_ip)
-	_856_ty = _out1133
-	if _856_ty != permissions.Companion_Default___.REG() {
+	var _859_ty uint32
+	var _ = _859_ty
+	var _out1136 uint32
+	var _ = _out1136
+	_out1136 = inodeformat.Companion_Default___.GetTy(_858_ip)
+	_859_ty = _out1136
+	if _859_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -159,26 +159,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _857_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _857_ip
-	var _out1134 uint32
-	var _ = _out1134
-	var _out1135 *dbytes.Bytes
-	var _ = _out1135
-	_out1134, _out1135 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1134
-	_857_ip = _out1135
+	var _860_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _860_ip
+	var _out1137 uint32
+	var _ = _out1137
+	var _out1138 *dbytes.Bytes
+	var _ = _out1138
+	_out1137, _out1138 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1137
+	_860_ip = _out1138
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _857_ip
-	var _858_ty uint32
-	var _ = _858_ty
-	var _out1136 uint32
-	var _ = _out1136
-	_out1136 = inodeformat.Companion_Default___.GetTy(_857_ip)
-	_858_ty = _out1136
-	if _858_ty != permissions.Companion_Default___.REG() {
+	before = _860_ip
+	var _861_ty uint32
+	var _ = _861_ty
+	var _out1139 uint32
+	var _ = _out1139
+	_out1139 = inodeformat.Companion_Default___.GetTy(_860_ip)
+	_861_ty = _out1139
+	if _861_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -186,43 +186,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _859_w bool
-	var _ = _859_w
-	var _out1137 bool
-	var _ = _out1137
-	_out1137 = permissions.Companion_Default___.MayData(c, _857_ip, permissions.Companion_Default___.MAYW())
-	_859_w = _out1137
-	if !_859_w {
+	var _862_w bool
+	var _ = _862_w
+	var _out1140 bool
+	var _ = _out1140
+	_out1140 = permissions.Companion_Default___.MayData(c, _860_ip, permissions.Companion_Default___.MAYW())
+	_862_w = _out1140
+	if !_862_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _857_ip
+		after = _860_ip
 		return st, before, after
 	}
-	var _860_size uint64
-	var _ = _860_size
-	var _out1138 uint64
-	var _ = _out1138
-	_out1138 = inodeformat.Companion_Default___.GetSize(_857_ip)
-	_860_size = _out1138
-	var _861_shrink uint64
-	var _ = _861_shrink
-	var _out1139 uint64
-	var _ = _out1139
-	_out1139 = inodeformat.Companion_Default___.GetShrink(_857_ip)
-	_861_shrink = _out1139
-	if _861_shrink != uint64(0) && off+len_ > _860_size {
+	var _863_size uint64
+	var _ = _863_size
+	var _out1141 uint64
+	var _ = _out1141
+	_out1141 = inodeformat.Companion_Default___.GetSize(_860_ip)
+	_863_size = _out1141
+	var _864_shrink uint64
+	var _ = _864_shrink
+	var _out1142 uint64
+	var _ = _out1142
+	_out1142 = inodeformat.Companion_Default___.GetShrink(_860_ip)
+	_864_shrink = _out1142
+	if _864_shrink != uint64(0) && off+len_ > _863_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1140 uint32
-	var _ = _out1140
-	var _out1141 *dbytes.Bytes
-	var _ = _out1141
-	_out1140, _out1141 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1140
-	after = _out1141
+	var _out1143 uint32
+	var _ = _out1143
+	var _out1144 *dbytes.Bytes
+	var _ = _out1144
+	_out1143, _out1144 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1143
+	after = _out1144
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -231,46 +231,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _862_ok bool
-	var _ = _862_ok
-	var _out1142 bool
-	var _ = _out1142
-	_out1142 = d.Write(txn, ino, off, src, so, len_)
-	_862_ok = _out1142
-	if !_862_ok {
+	var _865_ok bool
+	var _ = _865_ok
+	var _out1145 bool
+	var _ = _out1145
+	_out1145 = d.Write(txn, ino, off, src, so, len_)
+	_865_ok = _out1145
+	if !_865_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _863_np *dbytes.Bytes
-	var _ = _863_np
-	var _out1143 *dbytes.Bytes
-	var _ = _out1143
-	_out1143 = d.Fs.GetInode(txn, ino, true)
-	_863_np = _out1143
-	var _864_ts uint64
-	var _ = _864_ts
-	var _865_tns uint32
-	var _ = _865_tns
-	var _out1144 uint64
-	var _ = _out1144
-	var _out1145 uint32
-	var _ = _out1145
-	_out1144, _out1145 = attributechanges.Companion_Default___.Stamp(_863_np, s, ns)
-	_864_ts = _out1144
-	_865_tns = _out1145
-	inodeformat.Companion_Default___.SetMtime(_863_np, _864_ts, _865_tns)
-	inodeformat.Companion_Default___.SetCtime(_863_np, _864_ts, _865_tns)
+	var _866_np *dbytes.Bytes
+	var _ = _866_np
+	var _out1146 *dbytes.Bytes
+	var _ = _out1146
+	_out1146 = d.Fs.GetInode(txn, ino, true)
+	_866_np = _out1146
+	var _867_ts uint64
+	var _ = _867_ts
+	var _868_tns uint32
+	var _ = _868_tns
+	var _out1147 uint64
+	var _ = _out1147
+	var _out1148 uint32
+	var _ = _out1148
+	_out1147, _out1148 = attributechanges.Companion_Default___.Stamp(_866_np, s, ns)
+	_867_ts = _out1147
+	_868_tns = _out1148
+	inodeformat.Companion_Default___.SetMtime(_866_np, _867_ts, _868_tns)
+	inodeformat.Companion_Default___.SetCtime(_866_np, _867_ts, _868_tns)
 	if c.Uid != uint32(0) {
-		var _866_mode uint32
-		var _ = _866_mode
-		var _out1146 uint32
-		var _ = _out1146
-		_out1146 = inodeformat.Companion_Default___.GetMode(_863_np)
-		_866_mode = _out1146
-		inodeformat.Companion_Default___.SetMode(_863_np, permissions.Companion_Default___.KillPriv(_866_mode))
+		var _869_mode uint32
+		var _ = _869_mode
+		var _out1149 uint32
+		var _ = _out1149
+		_out1149 = inodeformat.Companion_Default___.GetMode(_866_np)
+		_869_mode = _out1149
+		inodeformat.Companion_Default___.SetMode(_866_np, permissions.Companion_Default___.KillPriv(_869_mode))
 	}
-	d.PutInode(txn, ino, _863_np)
-	after = _863_np
+	d.PutInode(txn, ino, _866_np)
+	after = _866_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -281,49 +281,49 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _867_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _867_ip
-	var _out1147 uint32
-	var _ = _out1147
-	var _out1148 *dbytes.Bytes
-	var _ = _out1148
-	_out1147, _out1148 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1147
-	_867_ip = _out1148
+	var _870_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _870_ip
+	var _out1150 uint32
+	var _ = _out1150
+	var _out1151 *dbytes.Bytes
+	var _ = _out1151
+	_out1150, _out1151 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1150
+	_870_ip = _out1151
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _867_ip
-	var _868_ty uint32
-	var _ = _868_ty
-	var _out1149 uint32
-	var _ = _out1149
-	_out1149 = inodeformat.Companion_Default___.GetTy(_867_ip)
-	_868_ty = _out1149
-	if _868_ty != permissions.Companion_Default___.LNK() {
+	after = _870_ip
+	var _871_ty uint32
+	var _ = _871_ty
+	var _out1152 uint32
+	var _ = _out1152
+	_out1152 = inodeformat.Companion_Default___.GetTy(_870_ip)
+	_871_ty = _out1152
+	if _871_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _869_size uint64
-	var _ = _869_size
-	var _out1150 uint64
-	var _ = _out1150
-	_out1150 = inodeformat.Companion_Default___.GetSize(_867_ip)
-	_869_size = _out1150
-	if _869_size > uint64(4096) {
+	var _872_size uint64
+	var _ = _872_size
+	var _out1153 uint64
+	var _ = _out1153
+	_out1153 = inodeformat.Companion_Default___.GetSize(_870_ip)
+	_872_size = _out1153
+	if _872_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _870_p *dbytes.Pieces
-	var _ = _870_p
-	var _out1151 *dbytes.Pieces
-	var _ = _out1151
-	_out1151 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_870_p = _out1151
-	var _out1152 *dbytes.Bytes
-	var _ = _out1152
-	_out1152 = _870_p.Join()
-	target = _out1152
+	var _873_p *dbytes.Pieces
+	var _ = _873_p
+	var _out1154 *dbytes.Pieces
+	var _ = _out1154
+	_out1154 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	_873_p = _out1154
+	var _out1155 *dbytes.Bytes
+	var _ = _out1155
+	_out1155 = _873_p.Join()
+	target = _out1155
 	return st, target, after
 }
 

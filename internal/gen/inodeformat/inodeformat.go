@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _376_k uint64
-	var _ = _376_k
-	_376_k = uint64(0)
-	for _376_k < uint64(15) {
-		var _377_x uint64
-		var _ = _377_x
-		var _out564 uint64
-		var _ = _out564
-		_out564 = Companion_Default___.GetSlot(b, _376_k)
-		_377_x = _out564
-		if _377_x != uint64(0) {
+	var _379_k uint64
+	var _ = _379_k
+	_379_k = uint64(0)
+	for _379_k < uint64(15) {
+		var _380_x uint64
+		var _ = _380_x
+		var _out567 uint64
+		var _ = _out567
+		_out567 = Companion_Default___.GetSlot(b, _379_k)
+		_380_x = _out567
+		if _380_x != uint64(0) {
 			r = false
 			return r
 		}
-		_376_k = _376_k + uint64(1)
+		_379_k = _379_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _378_u uint64
-	var _ = _378_u
-	var _out565 uint64
-	var _ = _out565
-	_out565 = Companion_Default___.GetUsed(b)
-	_378_u = _out565
-	Companion_Default___.SetUsed(b, _378_u+uint64(1))
+	var _381_u uint64
+	var _ = _381_u
+	var _out568 uint64
+	var _ = _out568
+	_out568 = Companion_Default___.GetUsed(b)
+	_381_u = _out568
+	Companion_Default___.SetUsed(b, _381_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _379_u uint64
-	var _ = _379_u
-	var _out566 uint64
-	var _ = _out566
-	_out566 = Companion_Default___.GetUsed(b)
-	_379_u = _out566
-	Companion_Default___.SetUsed(b, _379_u-uint64(1))
+	var _382_u uint64
+	var _ = _382_u
+	var _out569 uint64
+	var _ = _out569
+	_out569 = Companion_Default___.GetUsed(b)
+	_382_u = _out569
+	Companion_Default___.SetUsed(b, _382_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

@@ -73,37 +73,46 @@ func (_this *CompanionStruct_Default___) ATooLarge() uint32 {
 func (_this *CompanionStruct_Default___) AFailed() uint32 {
 	return uint32(3)
 }
-func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BMap) (uint32, uint64) {
+func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BMap, waits bool) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _95_k uint64
-	var _ = _95_k
-	var _out132 uint64
-	var _ = _out132
-	_out132 = j.Running.Len()
-	_95_k = _out132
-	var _96_l uint64
-	var _ = _96_l
-	var _out133 uint64
-	var _ = _out133
-	_out133 = tx.Len()
-	_96_l = _out133
+	var _97_k uint64
+	var _ = _97_k
+	var _out134 uint64
+	var _ = _out134
+	_out134 = j.Running.Len()
+	_97_k = _out134
+	var _98_l uint64
+	var _ = _98_l
+	var _out135 uint64
+	var _ = _out135
+	_out135 = tx.Len()
+	_98_l = _out135
 	if j.Failed || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _96_l > uint64(500) {
+	if _98_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	if _95_k+_96_l > uint64(500) {
+	var _99_most uint64
+	var _ = _99_most
+	var _out136 uint64
+	var _ = _out136
+	_out136 = journalpolicy.Companion_Default___.Share(j)
+	_99_most = _out136
+	if _97_k+_98_l > journalpolicy.Companion_Default___.GroupMax() || !waits && _97_k > uint64(0) && _97_k+_98_l > _99_most {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if _95_k < journalpolicy.Companion_Default___.GroupMin() && _95_k+_96_l >= journalpolicy.Companion_Default___.GroupMin() && !j.Busy {
+	if waits {
+		journalpolicy.Companion_Default___.Haste(j)
+	}
+	if _97_k < journalpolicy.Companion_Default___.GroupMin() && _97_k+_98_l >= journalpolicy.Companion_Default___.GroupMin() && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -135,34 +144,34 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) (bool,
 	if j.Busy || j.Failed {
 		return ok, frozen
 	}
-	var _97_pending bool
-	var _ = _97_pending
-	_97_pending = j.Lg.Np > uint64(0)
-	var _98_need bool
-	var _ = _98_need
-	var _out134 bool
-	var _ = _out134
-	_out134 = journalpolicy.Companion_Default___.WantDurable(j)
-	_98_need = _out134
-	var _99_w bool
-	var _ = _99_w
-	var _out135 bool
-	var _ = _out135
-	_out135 = journalpolicy.Companion_Default___.WantCommit(j)
-	_99_w = _out135
-	if _97_pending && _98_need {
+	var _100_pending bool
+	var _ = _100_pending
+	_100_pending = j.Lg.Np > uint64(0)
+	var _101_need bool
+	var _ = _101_need
+	var _out137 bool
+	var _ = _out137
+	_out137 = journalpolicy.Companion_Default___.WantDurable(j)
+	_101_need = _out137
+	var _102_w bool
+	var _ = _102_w
+	var _out138 bool
+	var _ = _out138
+	_out138 = journalpolicy.Companion_Default___.WantCommit(j)
+	_102_w = _out138
+	if _100_pending && _101_need {
 		ok = true
-	} else if _99_w {
-		var _out136 bool
-		var _ = _out136
-		_out136 = Companion_Default___.Room(j)
-		frozen = _out136
+	} else if _102_w {
+		var _out139 bool
+		var _ = _out139
+		_out139 = Companion_Default___.Room(j)
+		frozen = _out139
 		if frozen {
 			Companion_Default___.FreezeRunning(j)
 			ok, frozen = true, true
 			return ok, frozen
 		}
-		if _97_pending {
+		if _100_pending {
 			ok = true
 		} else {
 			journalpolicy.Companion_Default___.Urge(j)
@@ -186,111 +195,111 @@ func (_this *CompanionStruct_Default___) Resign(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Room(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _100_k uint64
-	var _ = _100_k
-	var _out137 uint64
-	var _ = _out137
-	_out137 = j.Running.Len()
-	_100_k = _out137
-	var _101_pinned uint64
-	var _ = _101_pinned
-	var _out138 uint64
-	var _ = _out138
-	_out138 = j.Lgm.Len()
-	_101_pinned = _out138
-	var _102_c uint64
-	var _ = _102_c
-	var _out139 uint64
-	var _ = _out139
-	_out139 = j.Cgm.Len()
-	_102_c = _out139
-	var _103_n uint64
-	var _ = _103_n
-	_103_n = j.Lg.Np
-	ok = _103_n < journalm.Companion_Default___.WINDOW() && j.Eq < uint64(2305843009213628416) && j.Wp < uint64(2305843009213628416) && j.Lg.Pos < uint64(2305843009213562880) && j.Eq-j.Hq+_103_n < j.Nd && j.Lg.Pos+_100_k <= j.Lo+j.Nr && _101_pinned+_102_c+_100_k <= j.MaxPin
+	var _103_k uint64
+	var _ = _103_k
+	var _out140 uint64
+	var _ = _out140
+	_out140 = j.Running.Len()
+	_103_k = _out140
+	var _104_pinned uint64
+	var _ = _104_pinned
+	var _out141 uint64
+	var _ = _out141
+	_out141 = j.Lgm.Len()
+	_104_pinned = _out141
+	var _105_c uint64
+	var _ = _105_c
+	var _out142 uint64
+	var _ = _out142
+	_out142 = j.Cgm.Len()
+	_105_c = _out142
+	var _106_n uint64
+	var _ = _106_n
+	_106_n = j.Lg.Np
+	ok = _106_n < journalm.Companion_Default___.WINDOW() && j.Eq < uint64(2305843009213628416) && j.Wp < uint64(2305843009213628416) && j.Lg.Pos < uint64(2305843009213562880) && j.Eq-j.Hq+_106_n < j.Nd && j.Lg.Pos+_103_k <= j.Lo+j.Nr && _104_pinned+_105_c+_103_k <= j.MaxPin
 	if !ok {
 		return ok
 	}
-	var _104_clash bool
-	var _ = _104_clash
-	var _out140 bool
-	var _ = _out140
-	_out140 = Companion_Default___.Clash(j)
-	_104_clash = _out140
-	ok = !_104_clash
+	var _107_clash bool
+	var _ = _107_clash
+	var _out143 bool
+	var _ = _out143
+	_out143 = Companion_Default___.Clash(j)
+	_107_clash = _out143
+	ok = !_107_clash
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeRunning(j *journalm.Journal) {
-	var _105_ring *dlog.BMap
-	var _ = _105_ring
-	var _106_dir *dlog.BMap
-	var _ = _106_dir
-	var _out141 *dlog.BMap
-	var _ = _out141
-	var _out142 *dlog.BMap
-	var _ = _out142
-	_out141, _out142 = Companion_Default___.Split(j)
-	_105_ring = _out141
-	_106_dir = _out142
-	var _107_r *dlog.BMap
-	var _ = _107_r
-	var _out143 *dlog.BMap
-	var _ = _out143
-	_out143 = dlog.NewBMap()
-	_107_r = _out143
-	var _108_was *dlog.BMap
-	var _ = _108_was
-	_108_was = j.Running
-	Companion_Default___.StartFields(j, _107_r, _105_ring, _106_dir)
+	var _108_ring *dlog.BMap
+	var _ = _108_ring
+	var _109_dir *dlog.BMap
+	var _ = _109_dir
+	var _out144 *dlog.BMap
+	var _ = _out144
+	var _out145 *dlog.BMap
+	var _ = _out145
+	_out144, _out145 = Companion_Default___.Split(j)
+	_108_ring = _out144
+	_109_dir = _out145
+	var _110_r *dlog.BMap
+	var _ = _110_r
+	var _out146 *dlog.BMap
+	var _ = _out146
+	_out146 = dlog.NewBMap()
+	_110_r = _out146
+	var _111_was *dlog.BMap
+	var _ = _111_was
+	_111_was = j.Running
+	Companion_Default___.StartFields(j, _110_r, _108_ring, _109_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
-	_108_was.Clear()
+	_111_was.Clear()
 }
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _109_n uint64
-	var _ = _109_n
-	var _out144 uint64
-	var _ = _out144
-	_out144 = j.Running.Len()
-	_109_n = _out144
-	var _110_i uint64
-	var _ = _110_i
-	_110_i = uint64(0)
-	for _110_i < _109_n {
-		var _111_a uint64
-		var _ = _111_a
-		var _out145 uint64
-		var _ = _out145
-		_out145 = j.Running.AddrAt(_110_i)
-		_111_a = _out145
-		var _112_x *dbytes.Blk
-		var _ = _112_x
-		var _out146 *dbytes.Blk
-		var _ = _out146
-		_out146 = j.Cdm.Get(_111_a)
-		_112_x = _out146
-		if _112_x != (*dbytes.Blk)(nil) {
-			b = true
-			return b
-		}
-		var _out147 *dbytes.Blk
-		var _ = _out147
-		_out147 = j.Lho.Get(_111_a)
-		_112_x = _out147
-		if _112_x != (*dbytes.Blk)(nil) {
-			b = true
-			return b
-		}
-		var _out148 *dbytes.Blk
+	var _112_n uint64
+	var _ = _112_n
+	var _out147 uint64
+	var _ = _out147
+	_out147 = j.Running.Len()
+	_112_n = _out147
+	var _113_i uint64
+	var _ = _113_i
+	_113_i = uint64(0)
+	for _113_i < _112_n {
+		var _114_a uint64
+		var _ = _114_a
+		var _out148 uint64
 		var _ = _out148
-		_out148 = j.Iho.Get(_111_a)
-		_112_x = _out148
-		if _112_x != (*dbytes.Blk)(nil) {
+		_out148 = j.Running.AddrAt(_113_i)
+		_114_a = _out148
+		var _115_x *dbytes.Blk
+		var _ = _115_x
+		var _out149 *dbytes.Blk
+		var _ = _out149
+		_out149 = j.Cdm.Get(_114_a)
+		_115_x = _out149
+		if _115_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_110_i = _110_i + uint64(1)
+		var _out150 *dbytes.Blk
+		var _ = _out150
+		_out150 = j.Lho.Get(_114_a)
+		_115_x = _out150
+		if _115_x != (*dbytes.Blk)(nil) {
+			b = true
+			return b
+		}
+		var _out151 *dbytes.Blk
+		var _ = _out151
+		_out151 = j.Iho.Get(_114_a)
+		_115_x = _out151
+		if _115_x != (*dbytes.Blk)(nil) {
+			b = true
+			return b
+		}
+		_113_i = _113_i + uint64(1)
 	}
 	b = false
 	return b
@@ -299,61 +308,61 @@ func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Wished(j *journalm.Journal, a uint64) bool {
 	var b bool = false
 	var _ = b
-	var _113_w bool
-	var _ = _113_w
-	var _out149 bool
-	var _ = _out149
-	_out149 = j.Notes.Bulk(a)
-	_113_w = _out149
-	b = false
-	if !_113_w || a < j.Flo || j.Fhi <= a {
-		return b
-	}
-	var _114_x *dbytes.Blk
-	var _ = _114_x
-	var _out150 *dbytes.Blk
-	var _ = _out150
-	_out150 = j.Lgm.Get(a)
-	_114_x = _out150
-	if _114_x != (*dbytes.Blk)(nil) {
-		return b
-	}
-	var _out151 *dbytes.Blk
-	var _ = _out151
-	_out151 = j.Inm.Get(a)
-	_114_x = _out151
-	if _114_x != (*dbytes.Blk)(nil) {
-		return b
-	}
-	var _out152 *dbytes.Blk
+	var _116_w bool
+	var _ = _116_w
+	var _out152 bool
 	var _ = _out152
-	_out152 = j.Cgm.Get(a)
-	_114_x = _out152
-	if _114_x != (*dbytes.Blk)(nil) {
+	_out152 = j.Notes.Bulk(a)
+	_116_w = _out152
+	b = false
+	if !_116_w || a < j.Flo || j.Fhi <= a {
+		return b
+	}
+	var _117_x *dbytes.Blk
+	var _ = _117_x
+	var _out153 *dbytes.Blk
+	var _ = _out153
+	_out153 = j.Lgm.Get(a)
+	_117_x = _out153
+	if _117_x != (*dbytes.Blk)(nil) {
+		return b
+	}
+	var _out154 *dbytes.Blk
+	var _ = _out154
+	_out154 = j.Inm.Get(a)
+	_117_x = _out154
+	if _117_x != (*dbytes.Blk)(nil) {
+		return b
+	}
+	var _out155 *dbytes.Blk
+	var _ = _out155
+	_out155 = j.Cgm.Get(a)
+	_117_x = _out155
+	if _117_x != (*dbytes.Blk)(nil) {
 		return b
 	}
 	b = true
 	return b
 }
 func (_this *CompanionStruct_Default___) InPending(j *journalm.Journal, bb uint64, m *dlog.BMap) {
-	var _115_n uint64
-	var _ = _115_n
-	_115_n = uint64(1)
-	var _116_w *journalm.InLog
-	var _ = _116_w
-	_116_w = j.Lg.Newest
-	for _116_w != (*journalm.InLog)(nil) {
-		var _117_y *dbytes.Blk
-		var _ = _117_y
-		var _out153 *dbytes.Blk
-		var _ = _out153
-		_out153 = Companion_Default___.In(_116_w.Body, bb)
-		_117_y = _out153
-		if _117_y != (*dbytes.Blk)(nil) {
-			m.Put(_115_n, _117_y)
-			_115_n = _115_n + uint64(1)
+	var _118_n uint64
+	var _ = _118_n
+	_118_n = uint64(1)
+	var _119_w *journalm.InLog
+	var _ = _119_w
+	_119_w = j.Lg.Newest
+	for _119_w != (*journalm.InLog)(nil) {
+		var _120_y *dbytes.Blk
+		var _ = _120_y
+		var _out156 *dbytes.Blk
+		var _ = _out156
+		_out156 = Companion_Default___.In(_119_w.Body, bb)
+		_120_y = _out156
+		if _120_y != (*dbytes.Blk)(nil) {
+			m.Put(_118_n, _120_y)
+			_118_n = _118_n + uint64(1)
 		}
-		_116_w = _116_w.Before
+		_119_w = _119_w.Before
 	}
 	return
 }
@@ -361,112 +370,112 @@ func (_this *CompanionStruct_Default___) Bitmap(j *journalm.Journal, bb uint64) 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	l = (*ddisk.BList)(nil)
-	var _118_x *dbytes.Blk
-	var _ = _118_x
-	var _out154 *dbytes.Blk
-	var _ = _out154
-	_out154 = j.Cdm.Get(bb)
-	_118_x = _out154
-	if _118_x != (*dbytes.Blk)(nil) {
-		return l
-	}
-	var _119_known bool
-	var _ = _119_known
-	var _120_v *dbytes.Blk
-	var _ = _120_v
-	var _out155 bool
-	var _ = _out155
-	var _out156 *dbytes.Blk
-	var _ = _out156
-	_out155, _out156 = Companion_Default___.Durably(j, bb)
-	_119_known = _out155
-	_120_v = _out156
-	if !_119_known {
-		return l
-	}
-	var _121_m *dlog.BMap
-	var _ = _121_m
-	var _out157 *dlog.BMap
+	var _121_x *dbytes.Blk
+	var _ = _121_x
+	var _out157 *dbytes.Blk
 	var _ = _out157
-	_out157 = dlog.NewBMap()
-	_121_m = _out157
-	_121_m.Put(uint64(0), _120_v)
-	Companion_Default___.InPending(j, bb, _121_m)
-	var _out158 *ddisk.BList
+	_out157 = j.Cdm.Get(bb)
+	_121_x = _out157
+	if _121_x != (*dbytes.Blk)(nil) {
+		return l
+	}
+	var _122_known bool
+	var _ = _122_known
+	var _123_v *dbytes.Blk
+	var _ = _123_v
+	var _out158 bool
 	var _ = _out158
-	_out158 = _121_m.List()
-	l = _out158
-	_121_m.Clear()
+	var _out159 *dbytes.Blk
+	var _ = _out159
+	_out158, _out159 = Companion_Default___.Durably(j, bb)
+	_122_known = _out158
+	_123_v = _out159
+	if !_122_known {
+		return l
+	}
+	var _124_m *dlog.BMap
+	var _ = _124_m
+	var _out160 *dlog.BMap
+	var _ = _out160
+	_out160 = dlog.NewBMap()
+	_124_m = _out160
+	_124_m.Put(uint64(0), _123_v)
+	Companion_Default___.InPending(j, bb, _124_m)
+	var _out161 *ddisk.BList
+	var _ = _out161
+	_out161 = _124_m.List()
+	l = _out161
+	_124_m.Clear()
 	return l
 }
 func (_this *CompanionStruct_Default___) ClearIn(l *ddisk.BList, bit uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _122_n uint64
-	var _ = _122_n
-	var _out159 uint64
-	var _ = _out159
-	_out159 = l.Len()
-	_122_n = _out159
-	var _123_i uint64
-	var _ = _123_i
-	_123_i = uint64(0)
+	var _125_n uint64
+	var _ = _125_n
+	var _out162 uint64
+	var _ = _out162
+	_out162 = l.Len()
+	_125_n = _out162
+	var _126_i uint64
+	var _ = _126_i
+	_126_i = uint64(0)
 	ok = true
-	for _123_i < _122_n {
-		var _124_b *dbytes.Blk
-		var _ = _124_b
-		var _out160 *dbytes.Blk
-		var _ = _out160
-		_out160 = l.BlkAt(_123_i)
-		_124_b = _out160
-		var _125_set__ bool
-		var _ = _125_set__
-		_125_set__ = bits.Companion_Default___.BitOf(_124_b.Get(bit/uint64(8)), bit%uint64(8))
-		if _125_set__ {
+	for _126_i < _125_n {
+		var _127_b *dbytes.Blk
+		var _ = _127_b
+		var _out163 *dbytes.Blk
+		var _ = _out163
+		_out163 = l.BlkAt(_126_i)
+		_127_b = _out163
+		var _128_set__ bool
+		var _ = _128_set__
+		_128_set__ = bits.Companion_Default___.BitOf(_127_b.Get(bit/uint64(8)), bit%uint64(8))
+		if _128_set__ {
 			ok = false
 			return ok
 		}
-		_123_i = _123_i + uint64(1)
+		_126_i = _126_i + uint64(1)
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64, l *ddisk.BList) bool {
 	var b bool = false
 	var _ = b
-	var _out161 bool
-	var _ = _out161
-	_out161 = Companion_Default___.ClearIn(l, a%uint64(32768))
-	b = _out161
+	var _out164 bool
+	var _ = _out164
+	_out164 = Companion_Default___.ClearIn(l, a%uint64(32768))
+	b = _out164
 	return b
 }
 func (_this *CompanionStruct_Default___) In(l *ddisk.BList, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _126_n uint64
-	var _ = _126_n
-	var _out162 uint64
-	var _ = _out162
-	_out162 = l.Len()
-	_126_n = _out162
-	var _127_i uint64
-	var _ = _127_i
-	_127_i = uint64(0)
-	for _127_i < _126_n {
-		var _128_x uint64
-		var _ = _128_x
-		var _out163 uint64
-		var _ = _out163
-		_out163 = l.AddrAt(_127_i)
-		_128_x = _out163
-		if _128_x == a {
-			var _out164 *dbytes.Blk
-			var _ = _out164
-			_out164 = l.BlkAt(_127_i)
-			b = _out164
+	var _129_n uint64
+	var _ = _129_n
+	var _out165 uint64
+	var _ = _out165
+	_out165 = l.Len()
+	_129_n = _out165
+	var _130_i uint64
+	var _ = _130_i
+	_130_i = uint64(0)
+	for _130_i < _129_n {
+		var _131_x uint64
+		var _ = _131_x
+		var _out166 uint64
+		var _ = _out166
+		_out166 = l.AddrAt(_130_i)
+		_131_x = _out166
+		if _131_x == a {
+			var _out167 *dbytes.Blk
+			var _ = _out167
+			_out167 = l.BlkAt(_130_i)
+			b = _out167
 			return b
 		}
-		_127_i = _127_i + uint64(1)
+		_130_i = _130_i + uint64(1)
 	}
 	return b
 }
@@ -475,40 +484,40 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _129_x *dbytes.Blk
-	var _ = _129_x
-	var _out165 *dbytes.Blk
-	var _ = _out165
-	_out165 = j.Lgm.Get(a)
-	_129_x = _out165
-	if _129_x == (*dbytes.Blk)(nil) {
-		var _out166 *dbytes.Blk
-		var _ = _out166
-		_out166 = j.Inm.Get(a)
-		_129_x = _out166
-	}
-	if _129_x == (*dbytes.Blk)(nil) {
-		var _out167 *dbytes.Blk
-		var _ = _out167
-		_out167 = j.Cdm.Get(a)
-		_129_x = _out167
-		if _129_x == (*dbytes.Blk)(nil) {
-			var _out168 *dbytes.Blk
-			var _ = _out168
-			_out168 = j.Cache.Get(a)
-			_129_x = _out168
-		} else {
-			_129_x = (*dbytes.Blk)(nil)
-		}
-	}
-	known = _129_x != (*dbytes.Blk)(nil) /* dircomp */
-	if known {
-		b = _129_x
-	} else {
+	var _132_x *dbytes.Blk
+	var _ = _132_x
+	var _out168 *dbytes.Blk
+	var _ = _out168
+	_out168 = j.Lgm.Get(a)
+	_132_x = _out168
+	if _132_x == (*dbytes.Blk)(nil) {
 		var _out169 *dbytes.Blk
 		var _ = _out169
-		_out169 = dbytes.ZeroBlk()
-		b = _out169
+		_out169 = j.Inm.Get(a)
+		_132_x = _out169
+	}
+	if _132_x == (*dbytes.Blk)(nil) {
+		var _out170 *dbytes.Blk
+		var _ = _out170
+		_out170 = j.Cdm.Get(a)
+		_132_x = _out170
+		if _132_x == (*dbytes.Blk)(nil) {
+			var _out171 *dbytes.Blk
+			var _ = _out171
+			_out171 = j.Cache.Get(a)
+			_132_x = _out171
+		} else {
+			_132_x = (*dbytes.Blk)(nil)
+		}
+	}
+	known = _132_x != (*dbytes.Blk)(nil) /* dircomp */
+	if known {
+		b = _132_x
+	} else {
+		var _out172 *dbytes.Blk
+		var _ = _out172
+		_out172 = dbytes.ZeroBlk()
+		b = _out172
 	}
 	return known, b
 }
@@ -517,99 +526,99 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out170 *dlog.BMap
-	var _ = _out170
-	_out170 = dlog.NewBMap()
-	dir = _out170
-	var _out171 *dlog.BMap
-	var _ = _out171
-	_out171 = dlog.NewBMap()
-	ring = _out171
-	var _130_n uint64
-	var _ = _130_n
-	var _out172 uint64
-	var _ = _out172
-	_out172 = j.Running.Len()
-	_130_n = _out172
-	var _131_i uint64
-	var _ = _131_i
-	_131_i = uint64(0)
-	var _132_looked bool
-	var _ = _132_looked
-	var _133_bm uint64
-	var _ = _133_bm
-	_132_looked, _133_bm = false, uint64(0)
-	var _134_l *ddisk.BList
-	var _ = _134_l
-	_134_l = (*ddisk.BList)(nil)
-	for _131_i < _130_n {
-		var _135_a uint64
-		var _ = _135_a
-		var _out173 uint64
-		var _ = _out173
-		_out173 = j.Running.AddrAt(_131_i)
-		_135_a = _out173
-		var _136_b *dbytes.Blk
-		var _ = _136_b
-		var _out174 *dbytes.Blk
-		var _ = _out174
-		_out174 = j.Running.BlkAt(_131_i)
-		_136_b = _out174
-		var _137_s bool
-		var _ = _137_s
-		var _out175 bool
-		var _ = _out175
-		_out175 = Companion_Default___.Wished(j, _135_a)
-		_137_s = _out175
-		if _137_s {
-			var _138_bb uint64
-			var _ = _138_bb
-			_138_bb = j.Bit + _135_a/uint64(32768)
-			if !_132_looked || _138_bb != _133_bm {
-				var _out176 *ddisk.BList
-				var _ = _out176
-				_out176 = Companion_Default___.Bitmap(j, _138_bb)
-				_134_l = _out176
-				_133_bm = _138_bb
-				_132_looked = true
+	var _out173 *dlog.BMap
+	var _ = _out173
+	_out173 = dlog.NewBMap()
+	dir = _out173
+	var _out174 *dlog.BMap
+	var _ = _out174
+	_out174 = dlog.NewBMap()
+	ring = _out174
+	var _133_n uint64
+	var _ = _133_n
+	var _out175 uint64
+	var _ = _out175
+	_out175 = j.Running.Len()
+	_133_n = _out175
+	var _134_i uint64
+	var _ = _134_i
+	_134_i = uint64(0)
+	var _135_looked bool
+	var _ = _135_looked
+	var _136_bm uint64
+	var _ = _136_bm
+	_135_looked, _136_bm = false, uint64(0)
+	var _137_l *ddisk.BList
+	var _ = _137_l
+	_137_l = (*ddisk.BList)(nil)
+	for _134_i < _133_n {
+		var _138_a uint64
+		var _ = _138_a
+		var _out176 uint64
+		var _ = _out176
+		_out176 = j.Running.AddrAt(_134_i)
+		_138_a = _out176
+		var _139_b *dbytes.Blk
+		var _ = _139_b
+		var _out177 *dbytes.Blk
+		var _ = _out177
+		_out177 = j.Running.BlkAt(_134_i)
+		_139_b = _out177
+		var _140_s bool
+		var _ = _140_s
+		var _out178 bool
+		var _ = _out178
+		_out178 = Companion_Default___.Wished(j, _138_a)
+		_140_s = _out178
+		if _140_s {
+			var _141_bb uint64
+			var _ = _141_bb
+			_141_bb = j.Bit + _138_a/uint64(32768)
+			if !_135_looked || _141_bb != _136_bm {
+				var _out179 *ddisk.BList
+				var _ = _out179
+				_out179 = Companion_Default___.Bitmap(j, _141_bb)
+				_137_l = _out179
+				_136_bm = _141_bb
+				_135_looked = true
 			}
-			if _134_l == (*ddisk.BList)(nil) {
-				_137_s = false
+			if _137_l == (*ddisk.BList)(nil) {
+				_140_s = false
 			} else {
-				var _out177 bool
-				var _ = _out177
-				_out177 = Companion_Default___.Straight(j, _135_a, _134_l)
-				_137_s = _out177
+				var _out180 bool
+				var _ = _out180
+				_out180 = Companion_Default___.Straight(j, _138_a, _137_l)
+				_140_s = _out180
 			}
 		}
-		if _137_s {
-			dir.Put(_135_a, _136_b)
+		if _140_s {
+			dir.Put(_138_a, _139_b)
 		} else {
-			ring.Put(_135_a, _136_b)
+			ring.Put(_138_a, _139_b)
 		}
-		_131_i = _131_i + uint64(1)
+		_134_i = _134_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _139_n uint64
-	var _ = _139_n
-	var _out178 uint64
-	var _ = _out178
-	_out178 = dir.Len()
-	_139_n = _out178
-	var _140_i uint64
-	var _ = _140_i
-	_140_i = uint64(0)
-	for _140_i < _139_n {
-		var _141_a uint64
-		var _ = _141_a
-		var _out179 uint64
-		var _ = _out179
-		_out179 = dir.AddrAt(_140_i)
-		_141_a = _out179
-		j.Cache.Forget(_141_a)
-		_140_i = _140_i + uint64(1)
+	var _142_n uint64
+	var _ = _142_n
+	var _out181 uint64
+	var _ = _out181
+	_out181 = dir.Len()
+	_142_n = _out181
+	var _143_i uint64
+	var _ = _143_i
+	_143_i = uint64(0)
+	for _143_i < _142_n {
+		var _144_a uint64
+		var _ = _144_a
+		var _out182 uint64
+		var _ = _out182
+		_out182 = dir.AddrAt(_143_i)
+		_144_a = _out182
+		j.Cache.Forget(_144_a)
+		_143_i = _143_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -627,30 +636,30 @@ func (_this *CompanionStruct_Default___) StartMaps(j *journalm.Journal, ring *dl
 	groups.Companion_Default___.MergeInto(j.Cdm, dir)
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
-	var _142_n uint64
-	var _ = _142_n
-	var _out180 uint64
-	var _ = _out180
-	_out180 = j.Cdm.Len()
-	_142_n = _out180
-	var _143_i uint64
-	var _ = _143_i
-	_143_i = uint64(0)
-	var _144_z *dbytes.Blk
-	var _ = _144_z
-	var _out181 *dbytes.Blk
-	var _ = _out181
-	_out181 = dbytes.ZeroBlk()
-	_144_z = _out181
-	for _143_i < _142_n {
-		var _145_a uint64
-		var _ = _145_a
-		var _out182 uint64
-		var _ = _out182
-		_out182 = j.Cdm.AddrAt(_143_i)
-		_145_a = _out182
-		j.Lho.Put(_145_a, _144_z)
-		_143_i = _143_i + uint64(1)
+	var _145_n uint64
+	var _ = _145_n
+	var _out183 uint64
+	var _ = _out183
+	_out183 = j.Cdm.Len()
+	_145_n = _out183
+	var _146_i uint64
+	var _ = _146_i
+	_146_i = uint64(0)
+	var _147_z *dbytes.Blk
+	var _ = _147_z
+	var _out184 *dbytes.Blk
+	var _ = _out184
+	_out184 = dbytes.ZeroBlk()
+	_147_z = _out184
+	for _146_i < _145_n {
+		var _148_a uint64
+		var _ = _148_a
+		var _out185 uint64
+		var _ = _out185
+		_out185 = j.Cdm.AddrAt(_146_i)
+		_148_a = _out185
+		j.Lho.Put(_148_a, _147_z)
+		_146_i = _146_i + uint64(1)
 	}
 	if j.Tree.Np == uint64(0) {
 		return
@@ -658,61 +667,61 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 	j.Tree.Pages.HoldAll(c)
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal) {
-	var _146_ring *dlog.BMap
-	var _ = _146_ring
-	var _147_dir *dlog.BMap
-	var _ = _147_dir
-	var _148_last *journalm.InLog
-	var _ = _148_last
-	_146_ring, _147_dir, _148_last = j.Cgm, j.Cdm, j.Lg.Newest
+	var _149_ring *dlog.BMap
+	var _ = _149_ring
+	var _150_dir *dlog.BMap
+	var _ = _150_dir
+	var _151_last *journalm.InLog
+	var _ = _151_last
+	_149_ring, _150_dir, _151_last = j.Cgm, j.Cdm, j.Lg.Newest
 	Companion_Default___.MadeDurable(j)
 	journalpolicy.Companion_Default___.NoteFinish(j)
-	_147_dir.Clear()
-	if j.Lgm != _146_ring {
-		_146_ring.Clear()
+	_150_dir.Clear()
+	if j.Lgm != _149_ring {
+		_149_ring.Clear()
 	}
-	Companion_Default___.ClearAll(j, _148_last)
+	Companion_Default___.ClearAll(j, _151_last)
 }
 func (_this *CompanionStruct_Default___) MadeDurable(j *journalm.Journal) {
-	var _149_e *dlog.BMap
-	var _ = _149_e
-	var _out183 *dlog.BMap
-	var _ = _out183
-	_out183 = dlog.NewBMap()
-	_149_e = _out183
-	var _150_f *dlog.BMap
-	var _ = _150_f
-	var _out184 *dlog.BMap
-	var _ = _out184
-	_out184 = dlog.NewBMap()
-	_150_f = _out184
-	var _151_z *dlog.Codes
-	var _ = _151_z
-	var _out185 *dlog.Codes
-	var _ = _out185
-	_out185 = dlog.NewCodes()
-	_151_z = _out185
-	var _152_l *dlog.BMap
-	var _ = _152_l
-	var _153_h uint64
-	var _ = _153_h
+	var _152_e *dlog.BMap
+	var _ = _152_e
 	var _out186 *dlog.BMap
 	var _ = _out186
-	var _out187 uint64
+	_out186 = dlog.NewBMap()
+	_152_e = _out186
+	var _153_f *dlog.BMap
+	var _ = _153_f
+	var _out187 *dlog.BMap
 	var _ = _out187
-	_out186, _out187 = Companion_Default___.FinishMaps(j, j.Lg.Codes)
-	_152_l = _out186
-	_153_h = _out187
-	Companion_Default___.FinishFields(j, _149_e, _150_f, _152_l, _151_z, _153_h)
+	_out187 = dlog.NewBMap()
+	_153_f = _out187
+	var _154_z *dlog.Codes
+	var _ = _154_z
+	var _out188 *dlog.Codes
+	var _ = _out188
+	_out188 = dlog.NewCodes()
+	_154_z = _out188
+	var _155_l *dlog.BMap
+	var _ = _155_l
+	var _156_h uint64
+	var _ = _156_h
+	var _out189 *dlog.BMap
+	var _ = _out189
+	var _out190 uint64
+	var _ = _out190
+	_out189, _out190 = Companion_Default___.FinishMaps(j, j.Lg.Codes)
+	_155_l = _out189
+	_156_h = _out190
+	Companion_Default___.FinishFields(j, _152_e, _153_f, _155_l, _154_z, _156_h)
 }
 func (_this *CompanionStruct_Default___) ClearAll(j *journalm.Journal, last *journalm.InLog) {
-	var _154_w *journalm.InLog
-	var _ = _154_w
-	_154_w = last
-	for _154_w != (*journalm.InLog)(nil) {
-		_154_w.Ring.Clear()
-		_154_w.Dir.Clear()
-		_154_w = _154_w.Before
+	var _157_w *journalm.InLog
+	var _ = _157_w
+	_157_w = last
+	for _157_w != (*journalm.InLog)(nil) {
+		_157_w.Ring.Clear()
+		_157_w.Dir.Clear()
+		_157_w = _157_w.Before
 	}
 }
 func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
@@ -721,14 +730,14 @@ func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog
 	var h uint64 = 0
 	var _ = h
 	Companion_Default___.HoldDirect(j, c)
-	var _out188 *dlog.BMap
-	var _ = _out188
-	_out188 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	l = _out188
-	var _out189 uint64
-	var _ = _out189
-	_out189 = j.Cdm.Len()
-	h = _out189
+	var _out191 *dlog.BMap
+	var _ = _out191
+	_out191 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	l = _out191
+	var _out192 uint64
+	var _ = _out192
+	_out192 = j.Cdm.Len()
+	h = _out192
 	return l, h
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, z *dlog.Codes, h uint64) {

@@ -61,33 +61,33 @@ func (_this type_Default___) String() string {
 	return "journallogger.Default__"
 }
 func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) {
-	var _155_ring *dlog.BMap
-	var _ = _155_ring
-	var _156_dir *dlog.BMap
-	var _ = _156_dir
-	_155_ring, _156_dir = j.Lg.Ring, j.Lg.Dir
-	var _157_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _157_b
-	var _158_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _158_l
-	var _159_dl *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _159_dl
-	var _160_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _160_c
-	var _out190 *dbytes.Blk
-	var _ = _out190
-	var _out191 *ddisk.BList
-	var _ = _out191
-	var _out192 *ddisk.BList
-	var _ = _out192
-	var _out193 *dlog.Codes
+	var _158_ring *dlog.BMap
+	var _ = _158_ring
+	var _159_dir *dlog.BMap
+	var _ = _159_dir
+	_158_ring, _159_dir = j.Lg.Ring, j.Lg.Dir
+	var _160_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _160_b
+	var _161_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _161_l
+	var _162_dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _162_dl
+	var _163_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _163_c
+	var _out193 *dbytes.Blk
 	var _ = _out193
-	_out190, _out191, _out192, _out193 = Companion_Default___.Encode(j, _155_ring, _156_dir)
-	_157_b = _out190
-	_158_l = _out191
-	_159_dl = _out192
-	_160_c = _out193
-	Companion_Default___.LogEncFields(j.Lg, _155_ring, _156_dir, _157_b, _158_l, _159_dl, _160_c)
+	var _out194 *ddisk.BList
+	var _ = _out194
+	var _out195 *ddisk.BList
+	var _ = _out195
+	var _out196 *dlog.Codes
+	var _ = _out196
+	_out193, _out194, _out195, _out196 = Companion_Default___.Encode(j, _158_ring, _159_dir)
+	_160_b = _out193
+	_161_l = _out194
+	_162_dl = _out195
+	_163_c = _out196
+	Companion_Default___.LogEncFields(j.Lg, _158_ring, _159_dir, _160_b, _161_l, _162_dl, _163_c)
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -98,42 +98,42 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal, ring *dlog.
 	var _ = dl
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _161_cs *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _161_cs
-	var _out194 *dbytes.Blk
-	var _ = _out194
-	var _out195 *dlog.Codes
-	var _ = _out195
-	_out194, _out195 = j.Seal.Sign(j.Eq+j.Lg.Np, j.Eq, j.Lg.Pos, ring, dir)
-	b = _out194
-	_161_cs = _out195
-	var _out196 *dlog.Codes
-	var _ = _out196
-	_out196 = dlog.JoinCodes(j.Lg.Codes, _161_cs)
-	c = _out196
-	var _out197 *ddisk.BList
+	var _164_cs *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _164_cs
+	var _out197 *dbytes.Blk
 	var _ = _out197
-	_out197 = ring.List()
-	l = _out197
-	var _out198 *ddisk.BList
+	var _out198 *dlog.Codes
 	var _ = _out198
-	_out198 = dir.Sorted()
-	dl = _out198
+	_out197, _out198 = j.Seal.Sign(j.Eq+j.Lg.Np, j.Eq, j.Lg.Pos, ring, dir)
+	b = _out197
+	_164_cs = _out198
+	var _out199 *dlog.Codes
+	var _ = _out199
+	_out199 = dlog.JoinCodes(j.Lg.Codes, _164_cs)
+	c = _out199
+	var _out200 *ddisk.BList
+	var _ = _out200
+	_out200 = ring.List()
+	l = _out200
+	var _out201 *ddisk.BList
+	var _ = _out201
+	_out201 = dir.Sorted()
+	dl = _out201
 	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, ring *dlog.BMap, dir *dlog.BMap, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList, c *dlog.Codes) {
-	var _162_n uint64
-	var _ = _162_n
-	var _out199 uint64
-	var _ = _out199
-	_out199 = ring.Len()
-	_162_n = _out199
+	var _165_n uint64
+	var _ = _165_n
+	var _out202 uint64
+	var _ = _out202
+	_out202 = ring.Len()
+	_165_n = _out202
 	var _nw1 = journalm.New_InLog_()
 	var _ = _nw1
 	_nw1.Ctor__(l, ring, dir, lg.Newest)
 	lg.Newest = _nw1
 	lg.Np = lg.Np + uint64(1)
-	lg.Pos = lg.Pos + _162_n
+	lg.Pos = lg.Pos + _165_n
 	lg.Codes = c
 	lg.Ring = (*dlog.BMap)(nil)
 	lg.Dir = (*dlog.BMap)(nil)
@@ -144,10 +144,10 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, ring 
 func (_this *CompanionStruct_Default___) LogLen(j *journalm.Journal) uint64 {
 	var n uint64 = 0
 	var _ = n
-	var _out200 uint64
-	var _ = _out200
-	_out200 = j.Lg.Body.Len()
-	n = _out200
+	var _out203 uint64
+	var _ = _out203
+	_out203 = j.Lg.Body.Len()
+	n = _out203
 	return n
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -155,61 +155,61 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out201 uint64
-	var _ = _out201
-	_out201 = j.Lg.Body.Len()
-	n = _out201
-	var _163_m *dlog.BMap
-	var _ = _163_m
-	var _out202 *dlog.BMap
-	var _ = _out202
-	_out202 = dlog.NewBMap()
-	_163_m = _out202
-	_163_m.Put(uint64(0), j.Lg.Desc)
-	var _164_i uint64
-	var _ = _164_i
-	_164_i = uint64(0)
-	for _164_i < n {
-		var _165_b *dbytes.Blk
-		var _ = _165_b
-		var _out203 *dbytes.Blk
-		var _ = _out203
-		_out203 = j.Lg.Body.BlkAt(_164_i)
-		_165_b = _out203
-		_163_m.Put(_164_i+uint64(1), _165_b)
-		_164_i = _164_i + uint64(1)
-	}
-	var _out204 *ddisk.BList
+	var _out204 uint64
 	var _ = _out204
-	_out204 = _163_m.List()
-	l = _out204
-	_163_m.Clear()
+	_out204 = j.Lg.Body.Len()
+	n = _out204
+	var _166_m *dlog.BMap
+	var _ = _166_m
+	var _out205 *dlog.BMap
+	var _ = _out205
+	_out205 = dlog.NewBMap()
+	_166_m = _out205
+	_166_m.Put(uint64(0), j.Lg.Desc)
+	var _167_i uint64
+	var _ = _167_i
+	_167_i = uint64(0)
+	for _167_i < n {
+		var _168_b *dbytes.Blk
+		var _ = _168_b
+		var _out206 *dbytes.Blk
+		var _ = _out206
+		_out206 = j.Lg.Body.BlkAt(_167_i)
+		_168_b = _out206
+		_166_m.Put(_167_i+uint64(1), _168_b)
+		_167_i = _167_i + uint64(1)
+	}
+	var _out207 *ddisk.BList
+	var _ = _out207
+	_out207 = _166_m.List()
+	l = _out207
+	_166_m.Clear()
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _166_l *ddisk.BList
-	var _ = _166_l
-	var _167_n uint64
-	var _ = _167_n
-	var _out205 *ddisk.BList
-	var _ = _out205
-	var _out206 uint64
-	var _ = _out206
-	_out205, _out206 = Companion_Default___.UnitList(j)
-	_166_l = _out205
-	_167_n = _out206
-	var _168_s uint64
-	var _ = _168_s
-	var _out207 uint64
-	var _ = _out207
-	_out207 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
-	_168_s = _out207
-	var _out208 bool
+	var _169_l *ddisk.BList
+	var _ = _169_l
+	var _170_n uint64
+	var _ = _170_n
+	var _out208 *ddisk.BList
 	var _ = _out208
-	_out208 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_168_s, _166_l, uint64(0), uint64(1)+_167_n)
-	ok = _out208
+	var _out209 uint64
+	var _ = _out209
+	_out208, _out209 = Companion_Default___.UnitList(j)
+	_169_l = _out208
+	_170_n = _out209
+	var _171_s uint64
+	var _ = _171_s
+	var _out210 uint64
+	var _ = _out210
+	_out210 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	_171_s = _out210
+	var _out211 bool
+	var _ = _out211
+	_out211 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_171_s, _169_l, uint64(0), uint64(1)+_170_n)
+	ok = _out211
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -217,23 +217,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _169_len uint64
-	var _ = _169_len
-	var _out209 uint64
-	var _ = _out209
-	_out209 = j.Lg.Body.Len()
-	_169_len = _out209
-	n = _169_len - i
-	var _170_s uint64
-	var _ = _170_s
-	var _out210 uint64
-	var _ = _out210
-	_out210 = ring.Companion_Default___.SlotOf(j.Lg.Pos-n, j.Nr)
-	_170_s = _out210
-	if n > j.Nr-_170_s {
-		n = j.Nr - _170_s
+	var _172_len uint64
+	var _ = _172_len
+	var _out212 uint64
+	var _ = _out212
+	_out212 = j.Lg.Body.Len()
+	_172_len = _out212
+	n = _172_len - i
+	var _173_s uint64
+	var _ = _173_s
+	var _out213 uint64
+	var _ = _out213
+	_out213 = ring.Companion_Default___.SlotOf(j.Lg.Pos-n, j.Nr)
+	_173_s = _out213
+	if n > j.Nr-_173_s {
+		n = j.Nr - _173_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _170_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _173_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -241,19 +241,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _171_a uint64 = 0
-	var _ = _171_a
-	var _out211 uint64
-	var _ = _out211
-	var _out212 uint64
-	var _ = _out212
-	_out211, _out212 = Companion_Default___.DataRun(j, i)
-	_171_a = _out211
-	n = _out212
-	var _out213 bool
-	var _ = _out213
-	_out213 = j.D.WriteRun(_171_a, j.Lg.Body, i, n)
-	ok = _out213
+	var _174_a uint64 = 0
+	var _ = _174_a
+	var _out214 uint64
+	var _ = _out214
+	var _out215 uint64
+	var _ = _out215
+	_out214, _out215 = Companion_Default___.DataRun(j, i)
+	_174_a = _out214
+	n = _out215
+	var _out216 bool
+	var _ = _out216
+	_out216 = j.D.WriteRun(_174_a, j.Lg.Body, i, n)
+	ok = _out216
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -261,19 +261,19 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _172_a uint64 = 0
-	var _ = _172_a
-	var _out214 uint64
-	var _ = _out214
-	var _out215 uint64
-	var _ = _out215
-	_out214, _out215 = Companion_Default___.DirsAt(j, i)
-	_172_a = _out214
-	n = _out215
-	var _out216 bool
-	var _ = _out216
-	_out216 = j.D.WriteRun(_172_a, j.Lg.Dirs, i, n)
-	ok = _out216
+	var _175_a uint64 = 0
+	var _ = _175_a
+	var _out217 uint64
+	var _ = _out217
+	var _out218 uint64
+	var _ = _out218
+	_out217, _out218 = Companion_Default___.DirsAt(j, i)
+	_175_a = _out217
+	n = _out218
+	var _out219 bool
+	var _ = _out219
+	_out219 = j.D.WriteRun(_175_a, j.Lg.Dirs, i, n)
+	ok = _out219
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirsAt(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -281,28 +281,28 @@ func (_this *CompanionStruct_Default___) DirsAt(j *journalm.Journal, i uint64) (
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out217 uint64
-	var _ = _out217
-	var _out218 uint64
-	var _ = _out218
-	_out217, _out218 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	a = _out217
-	n = _out218
+	var _out220 uint64
+	var _ = _out220
+	var _out221 uint64
+	var _ = _out221
+	_out220, _out221 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	a = _out220
+	n = _out221
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _173_s uint64
-	var _ = _173_s
-	var _out219 uint64
-	var _ = _out219
-	_out219 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
-	_173_s = _out219
-	var _out220 bool
-	var _ = _out220
-	_out220 = j.D.Write(j.At+uint64(1)+uint64(16)*_173_s, j.Lg.Desc)
-	ok = _out220
+	var _176_s uint64
+	var _ = _176_s
+	var _out222 uint64
+	var _ = _out222
+	_out222 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	_176_s = _out222
+	var _out223 bool
+	var _ = _out223
+	_out223 = j.D.Write(j.At+uint64(1)+uint64(16)*_176_s, j.Lg.Desc)
+	ok = _out223
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogWrote(j *journalm.Journal) {
@@ -310,10 +310,10 @@ func (_this *CompanionStruct_Default___) LogWrote(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out221 bool
-	var _ = _out221
-	_out221 = j.D.Barrier()
-	ok = _out221
+	var _out224 bool
+	var _ = _out224
+	_out224 = j.D.Barrier()
+	ok = _out224
 	return ok
 }
 

@@ -82,8 +82,11 @@ func (_this *CompanionStruct_Default___) NNeed() uint32 {
 func (_this *CompanionStruct_Default___) NLater() uint32 {
 	return uint32(8)
 }
-func (_this *CompanionStruct_Default___) NAge() uint32 {
+func (_this *CompanionStruct_Default___) NHaste() uint32 {
 	return uint32(9)
+}
+func (_this *CompanionStruct_Default___) NAge() uint32 {
+	return uint32(10)
 }
 func (_this *CompanionStruct_Default___) LookAfter() uint64 {
 	return uint64(100)
@@ -94,68 +97,97 @@ func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 func (_this *CompanionStruct_Default___) GroupMin() uint64 {
 	return uint64(375)
 }
+func (_this *CompanionStruct_Default___) GroupMax() uint64 {
+	return uint64(500)
+}
+func (_this *CompanionStruct_Default___) Part() uint64 {
+	return uint64(128)
+}
+func (_this *CompanionStruct_Default___) HasteFor() uint64 {
+	return uint64(64)
+}
+func (_this *CompanionStruct_Default___) Share(j *journalm.Journal) uint64 {
+	var n uint64 = 0
+	var _ = n
+	var _59_h uint64
+	var _ = _59_h
+	var _out98 uint64
+	var _ = _out98
+	_out98 = j.Notes.Get(Companion_Default___.NHaste())
+	_59_h = _out98
+	n = func() uint64 {
+		if _59_h > uint64(0) {
+			return Companion_Default___.Part()
+		}
+		return Companion_Default___.GroupMax()
+	}()
+	return n
+}
+func (_this *CompanionStruct_Default___) Haste(j *journalm.Journal) {
+	j.Notes.Set(Companion_Default___.NHaste(), Companion_Default___.HasteFor())
+}
 func (_this *CompanionStruct_Default___) WantCommit(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _59_k uint64
-	var _ = _59_k
-	var _out98 uint64
-	var _ = _out98
-	_out98 = j.Running.Len()
-	_59_k = _out98
-	var _60_want uint64
-	var _ = _60_want
+	var _60_k uint64
+	var _ = _60_k
 	var _out99 uint64
 	var _ = _out99
-	_out99 = j.Notes.Get(Companion_Default___.NWant())
-	_60_want = _out99
-	var _61_stop uint64
-	var _ = _61_stop
+	_out99 = j.Running.Len()
+	_60_k = _out99
+	var _61_want uint64
+	var _ = _61_want
 	var _out100 uint64
 	var _ = _out100
-	_out100 = j.Notes.Get(Companion_Default___.NStop())
-	_61_stop = _out100
-	b = _59_k > uint64(0) && (_60_want > j.Ncl || _59_k >= Companion_Default___.GroupMin() || _61_stop != uint64(0))
+	_out100 = j.Notes.Get(Companion_Default___.NWant())
+	_61_want = _out100
+	var _62_stop uint64
+	var _ = _62_stop
+	var _out101 uint64
+	var _ = _out101
+	_out101 = j.Notes.Get(Companion_Default___.NStop())
+	_62_stop = _out101
+	b = _60_k > uint64(0) && (_61_want > j.Ncl || _60_k >= Companion_Default___.GroupMin() || _62_stop != uint64(0))
 	return b
 }
 func (_this *CompanionStruct_Default___) WantDurable(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _62_need uint64
-	var _ = _62_need
-	var _out101 uint64
-	var _ = _out101
-	_out101 = j.Notes.Get(Companion_Default___.NNeed())
-	_62_need = _out101
-	var _63_stop uint64
-	var _ = _63_stop
+	var _63_need uint64
+	var _ = _63_need
 	var _out102 uint64
 	var _ = _out102
-	_out102 = j.Notes.Get(Companion_Default___.NStop())
-	_63_stop = _out102
-	var _64_c uint64
-	var _ = _64_c
+	_out102 = j.Notes.Get(Companion_Default___.NNeed())
+	_63_need = _out102
+	var _64_stop uint64
+	var _ = _64_stop
 	var _out103 uint64
 	var _ = _out103
-	_out103 = j.Cgm.Len()
-	_64_c = _out103
-	var _65_h uint64
-	var _ = _65_h
+	_out103 = j.Notes.Get(Companion_Default___.NStop())
+	_64_stop = _out103
+	var _65_c uint64
+	var _ = _65_c
 	var _out104 uint64
 	var _ = _out104
-	_out104 = j.Cdm.Len()
-	_65_h = _out104
-	b = _62_need > j.Nlb || _63_stop != uint64(0) || _64_c >= j.InstAt || _65_h/uint64(2) >= j.InstAt
+	_out104 = j.Cgm.Len()
+	_65_c = _out104
+	var _66_h uint64
+	var _ = _66_h
+	var _out105 uint64
+	var _ = _out105
+	_out105 = j.Cdm.Len()
+	_66_h = _out105
+	b = _63_need > j.Nlb || _64_stop != uint64(0) || _65_c >= j.InstAt || _66_h/uint64(2) >= j.InstAt
 	return b
 }
 func (_this *CompanionStruct_Default___) Raise(j *journalm.Journal, x uint32, n uint64) {
-	var _66_was uint64
-	var _ = _66_was
-	var _out105 uint64
-	var _ = _out105
-	_out105 = j.Notes.Get(x)
-	_66_was = _out105
-	if _66_was < n {
+	var _67_was uint64
+	var _ = _67_was
+	var _out106 uint64
+	var _ = _out106
+	_out106 = j.Notes.Get(x)
+	_67_was = _out106
+	if _67_was < n {
 		j.Notes.Set(x, n)
 	}
 }
@@ -192,31 +224,31 @@ func (_this *CompanionStruct_Default___) SetStop(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _67_stop uint64
-	var _ = _67_stop
-	var _out106 uint64
-	var _ = _out106
-	_out106 = j.Notes.Get(Companion_Default___.NStop())
-	_67_stop = _out106
-	b = _67_stop == uint64(0) && !j.Failed
+	var _68_stop uint64
+	var _ = _68_stop
+	var _out107 uint64
+	var _ = _out107
+	_out107 = j.Notes.Get(Companion_Default___.NStop())
+	_68_stop = _out107
+	b = _68_stop == uint64(0) && !j.Failed
 	return b
 }
 func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
 	var due bool = false
 	var _ = due
-	var _68_n uint64
-	var _ = _68_n
-	var _out107 uint64
-	var _ = _out107
-	_out107 = j.Cdm.Len()
-	_68_n = _out107
-	var _69_age uint64
-	var _ = _69_age
+	var _69_n uint64
+	var _ = _69_n
 	var _out108 uint64
 	var _ = _out108
-	_out108 = j.Notes.Get(Companion_Default___.NAge())
-	_69_age = _out108
-	due = _68_n > uint64(0) && _69_age >= Companion_Default___.LookAfter()
+	_out108 = j.Cdm.Len()
+	_69_n = _out108
+	var _70_age uint64
+	var _ = _70_age
+	var _out109 uint64
+	var _ = _out109
+	_out109 = j.Notes.Get(Companion_Default___.NAge())
+	_70_age = _out109
+	due = _69_n > uint64(0) && _70_age >= Companion_Default___.LookAfter()
 	if due {
 		j.Notes.Set(Companion_Default___.NAge(), uint64(0))
 	}
@@ -239,27 +271,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _70_parity uint64
-	var _ = _70_parity
-	var _out109 uint64
-	var _ = _out109
-	_out109 = j.Notes.Get(Companion_Default___.NParity())
-	_70_parity = _out109
+	var _71_parity uint64
+	var _ = _71_parity
+	var _out110 uint64
+	var _ = _out110
+	_out110 = j.Notes.Get(Companion_Default___.NParity())
+	_71_parity = _out110
 	if n <= j.Ncl {
-		_70_parity = uint64(1) - _70_parity%uint64(2)
+		_71_parity = uint64(1) - _71_parity%uint64(2)
 	} else {
-		var _71_w uint64
-		var _ = _71_w
-		var _out110 uint64
-		var _ = _out110
-		_out110 = j.Notes.Get(Companion_Default___.NWaiters())
-		_71_w = _out110
-		if _71_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _71_w+uint64(1))
+		var _72_w uint64
+		var _ = _72_w
+		var _out111 uint64
+		var _ = _out111
+		_out111 = j.Notes.Get(Companion_Default___.NWaiters())
+		_72_w = _out111
+		if _72_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _72_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _70_parity%uint64(2) == uint64(0) {
+		if _71_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -267,116 +299,107 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _72_later uint64
-	var _ = _72_later
-	var _out111 uint64
-	var _ = _out111
-	_out111 = j.Notes.Get(Companion_Default___.NLater())
-	_72_later = _out111
-	Companion_Default___.Raise(j, Companion_Default___.NNeed(), _72_later)
-	var _73_parity uint64
-	var _ = _73_parity
+	var _73_later uint64
+	var _ = _73_later
 	var _out112 uint64
 	var _ = _out112
-	_out112 = j.Notes.Get(Companion_Default___.NParity())
-	_73_parity = _out112
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_73_parity%uint64(2))
+	_out112 = j.Notes.Get(Companion_Default___.NLater())
+	_73_later = _out112
+	Companion_Default___.Raise(j, Companion_Default___.NNeed(), _73_later)
+	var _74_parity uint64
+	var _ = _74_parity
+	var _out113 uint64
+	var _ = _out113
+	_out113 = j.Notes.Get(Companion_Default___.NParity())
+	_74_parity = _out113
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_74_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
+	var _75_h uint64
+	var _ = _75_h
+	var _out114 uint64
+	var _ = _out114
+	_out114 = j.Notes.Get(Companion_Default___.NHaste())
+	_75_h = _out114
+	if _75_h > uint64(0) {
+		j.Notes.Set(Companion_Default___.NHaste(), _75_h-uint64(1))
+	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _74_groups uint64
-	var _ = _74_groups
-	var _out113 uint64
-	var _ = _out113
-	_out113 = j.Notes.Get(Companion_Default___.NGroups())
-	_74_groups = _out113
-	if _74_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _74_groups+uint64(1))
-	}
-	var _75_full bool
-	var _ = _75_full
-	var _out114 bool
-	var _ = _out114
-	_out114 = Companion_Default___.FillsUp(j)
-	_75_full = _out114
-	var _76_urge uint64
-	var _ = _76_urge
+	var _76_groups uint64
+	var _ = _76_groups
 	var _out115 uint64
 	var _ = _out115
-	_out115 = j.Notes.Get(Companion_Default___.NUrge())
-	_76_urge = _out115
-	if _75_full || _76_urge != uint64(0) {
+	_out115 = j.Notes.Get(Companion_Default___.NGroups())
+	_76_groups = _out115
+	if _76_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _76_groups+uint64(1))
+	}
+	var _77_full bool
+	var _ = _77_full
+	var _out116 bool
+	var _ = _out116
+	_out116 = Companion_Default___.FillsUp(j)
+	_77_full = _out116
+	var _78_urge uint64
+	var _ = _78_urge
+	var _out117 uint64
+	var _ = _out117
+	_out117 = j.Notes.Get(Companion_Default___.NUrge())
+	_78_urge = _out117
+	if _77_full || _78_urge != uint64(0) {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
 	Companion_Default___.NextLogger(j)
-	var _77_parity uint64
-	var _ = _77_parity
-	var _out116 uint64
-	var _ = _out116
-	_out116 = j.Notes.Get(Companion_Default___.NParity())
-	_77_parity = _out116
-	var _78_even bool
-	var _ = _78_even
-	_78_even = _77_parity%uint64(2) == uint64(0)
-	if _78_even {
+	var _79_parity uint64
+	var _ = _79_parity
+	var _out118 uint64
+	var _ = _out118
+	_out118 = j.Notes.Get(Companion_Default___.NParity())
+	_79_parity = _out118
+	var _80_even bool
+	var _ = _80_even
+	_80_even = _79_parity%uint64(2) == uint64(0)
+	if _80_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
 	}
 }
 func (_this *CompanionStruct_Default___) NextLogger(j *journalm.Journal) {
-	var _79_more bool
-	var _ = _79_more
-	var _out117 bool
-	var _ = _out117
-	_out117 = Companion_Default___.WantCommit(j)
-	_79_more = _out117
-	if !_79_more {
+	var _81_more bool
+	var _ = _81_more
+	var _out119 bool
+	var _ = _out119
+	_out119 = Companion_Default___.WantCommit(j)
+	_81_more = _out119
+	if !_81_more {
 		return
 	}
-	var _80_parity uint64
-	var _ = _80_parity
-	var _out118 uint64
-	var _ = _out118
-	_out118 = j.Notes.Get(Companion_Default___.NParity())
-	_80_parity = _out118
-	var _81_w uint64
-	var _ = _81_w
-	var _out119 uint64
-	var _ = _out119
-	_out119 = j.Notes.Get(Companion_Default___.NWaiters())
-	_81_w = _out119
-	var _82_even bool
-	var _ = _82_even
-	_82_even = _80_parity%uint64(2) == uint64(0)
-	if _81_w == uint64(0) {
+	var _82_parity uint64
+	var _ = _82_parity
+	var _out120 uint64
+	var _ = _out120
+	_out120 = j.Notes.Get(Companion_Default___.NParity())
+	_82_parity = _out120
+	var _83_w uint64
+	var _ = _83_w
+	var _out121 uint64
+	var _ = _out121
+	_out121 = j.Notes.Get(Companion_Default___.NWaiters())
+	_83_w = _out121
+	var _84_even bool
+	var _ = _84_even
+	_84_even = _82_parity%uint64(2) == uint64(0)
+	if _83_w == uint64(0) {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-	} else if _82_even {
+	} else if _84_even {
 		j.Mu.WakeOne(uint32(2))
 	} else {
 		j.Mu.WakeOne(uint32(3))
 	}
 }
 func (_this *CompanionStruct_Default___) FillsUp(j *journalm.Journal) bool {
-	var b bool = false
-	var _ = b
-	var _83_k uint64
-	var _ = _83_k
-	var _out120 uint64
-	var _ = _out120
-	_out120 = j.Lgm.Len()
-	_83_k = _out120
-	var _84_h uint64
-	var _ = _84_h
-	var _out121 uint64
-	var _ = _out121
-	_out121 = j.Lho.Len()
-	_84_h = _out121
-	b = _83_k >= j.InstAt || _84_h >= Companion_Default___.HoldMax() || j.Hq <= j.Eq && j.Eq-j.Hq >= j.Nd/uint64(2) || j.Lo <= j.Wp && j.Wp-j.Lo >= j.Nr/uint64(2)
-	return b
-}
-func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
 	var _85_k uint64
@@ -391,33 +414,51 @@ func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var _ = _out123
 	_out123 = j.Lho.Len()
 	_86_h = _out123
-	var _87_urge uint64
-	var _ = _87_urge
+	b = _85_k >= j.InstAt || _86_h >= Companion_Default___.HoldMax() || j.Hq <= j.Eq && j.Eq-j.Hq >= j.Nd/uint64(2) || j.Lo <= j.Wp && j.Wp-j.Lo >= j.Nr/uint64(2)
+	return b
+}
+func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
+	var b bool = false
+	var _ = b
+	var _87_k uint64
+	var _ = _87_k
 	var _out124 uint64
 	var _ = _out124
-	_out124 = j.Notes.Get(Companion_Default___.NUrge())
-	_87_urge = _out124
-	var _88_full bool
-	var _ = _88_full
-	var _out125 bool
+	_out124 = j.Lgm.Len()
+	_87_k = _out124
+	var _88_h uint64
+	var _ = _88_h
+	var _out125 uint64
 	var _ = _out125
-	_out125 = Companion_Default___.FillsUp(j)
-	_88_full = _out125
-	b = !j.Failed && (_85_k > uint64(0) || _86_h > uint64(0)) && (_87_urge != uint64(0) || _88_full)
+	_out125 = j.Lho.Len()
+	_88_h = _out125
+	var _89_urge uint64
+	var _ = _89_urge
+	var _out126 uint64
+	var _ = _out126
+	_out126 = j.Notes.Get(Companion_Default___.NUrge())
+	_89_urge = _out126
+	var _90_full bool
+	var _ = _90_full
+	var _out127 bool
+	var _ = _out127
+	_out127 = Companion_Default___.FillsUp(j)
+	_90_full = _out127
+	b = !j.Failed && (_87_k > uint64(0) || _88_h > uint64(0)) && (_89_urge != uint64(0) || _90_full)
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _89_n uint64
-	var _ = _89_n
-	var _out126 uint64
-	var _ = _out126
-	_out126 = j.Notes.Get(Companion_Default___.NInstalls())
-	_89_n = _out126
-	if _89_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _89_n+uint64(1))
+	var _91_n uint64
+	var _ = _91_n
+	var _out128 uint64
+	var _ = _out128
+	_out128 = j.Notes.Get(Companion_Default___.NInstalls())
+	_91_n = _out128
+	if _91_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _91_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -425,37 +466,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _90_r uint64
-	var _ = _90_r
-	var _out127 uint64
-	var _ = _out127
-	_out127 = j.Running.Len()
-	_90_r = _out127
-	var _91_c uint64
-	var _ = _91_c
-	var _out128 uint64
-	var _ = _out128
-	_out128 = j.Cgm.Len()
-	_91_c = _out128
-	var _92_h uint64
-	var _ = _92_h
+	var _92_r uint64
+	var _ = _92_r
 	var _out129 uint64
 	var _ = _out129
-	_out129 = j.Cdm.Len()
-	_92_h = _out129
-	var _93_l uint64
-	var _ = _93_l
+	_out129 = j.Running.Len()
+	_92_r = _out129
+	var _93_c uint64
+	var _ = _93_c
 	var _out130 uint64
 	var _ = _out130
-	_out130 = j.Lgm.Len()
-	_93_l = _out130
-	var _94_i uint64
-	var _ = _94_i
+	_out130 = j.Cgm.Len()
+	_93_c = _out130
+	var _94_h uint64
+	var _ = _94_h
 	var _out131 uint64
 	var _ = _out131
-	_out131 = j.Inm.Len()
-	_94_i = _out131
-	b = _90_r == uint64(0) && _91_c == uint64(0) && _92_h == uint64(0) && _93_l == uint64(0) && _94_i == uint64(0)
+	_out131 = j.Cdm.Len()
+	_94_h = _out131
+	var _95_l uint64
+	var _ = _95_l
+	var _out132 uint64
+	var _ = _out132
+	_out132 = j.Lgm.Len()
+	_95_l = _out132
+	var _96_i uint64
+	var _ = _96_i
+	var _out133 uint64
+	var _ = _out133
+	_out133 = j.Inm.Len()
+	_96_i = _out133
+	b = _92_r == uint64(0) && _93_c == uint64(0) && _94_h == uint64(0) && _95_l == uint64(0) && _96_i == uint64(0)
 	return b
 }
 

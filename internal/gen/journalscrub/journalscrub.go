@@ -84,49 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _251_b *dbytes.Blk
-	var _ = _251_b
-	var _out394 *dbytes.Blk
-	var _ = _out394
-	_out394 = j.Running.Get(a)
-	_251_b = _out394
-	if _251_b == (*dbytes.Blk)(nil) {
-		var _out395 *dbytes.Blk
-		var _ = _out395
-		_out395 = j.Cgm.Get(a)
-		_251_b = _out395
-	}
-	if _251_b == (*dbytes.Blk)(nil) {
-		var _out396 *dbytes.Blk
-		var _ = _out396
-		_out396 = j.Cdm.Get(a)
-		_251_b = _out396
-	}
-	if _251_b == (*dbytes.Blk)(nil) {
-		var _out397 *dbytes.Blk
-		var _ = _out397
-		_out397 = j.Lgm.Get(a)
-		_251_b = _out397
-	}
-	if _251_b == (*dbytes.Blk)(nil) {
+	var _254_b *dbytes.Blk
+	var _ = _254_b
+	var _out397 *dbytes.Blk
+	var _ = _out397
+	_out397 = j.Running.Get(a)
+	_254_b = _out397
+	if _254_b == (*dbytes.Blk)(nil) {
 		var _out398 *dbytes.Blk
 		var _ = _out398
-		_out398 = j.Inm.Get(a)
-		_251_b = _out398
+		_out398 = j.Cgm.Get(a)
+		_254_b = _out398
 	}
-	is = _251_b != (*dbytes.Blk)(nil) /* dircomp */
+	if _254_b == (*dbytes.Blk)(nil) {
+		var _out399 *dbytes.Blk
+		var _ = _out399
+		_out399 = j.Cdm.Get(a)
+		_254_b = _out399
+	}
+	if _254_b == (*dbytes.Blk)(nil) {
+		var _out400 *dbytes.Blk
+		var _ = _out400
+		_out400 = j.Lgm.Get(a)
+		_254_b = _out400
+	}
+	if _254_b == (*dbytes.Blk)(nil) {
+		var _out401 *dbytes.Blk
+		var _ = _out401
+		_out401 = j.Inm.Get(a)
+		_254_b = _out401
+	}
+	is = _254_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _252_pending bool
-	var _ = _252_pending
-	var _out399 bool
-	var _ = _out399
-	_out399 = Companion_Default___.IsPending(j, a)
-	_252_pending = _out399
-	if _252_pending {
+	var _255_pending bool
+	var _ = _255_pending
+	var _out402 bool
+	var _ = _out402
+	_out402 = Companion_Default___.IsPending(j, a)
+	_255_pending = _out402
+	if _255_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -134,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _253_b *dbytes.Blk
-	var _ = _253_b
-	var _out400 *dbytes.Blk
-	var _ = _out400
-	_out400 = j.Cache.Get(a)
-	_253_b = _out400
+	var _256_b *dbytes.Blk
+	var _ = _256_b
+	var _out403 *dbytes.Blk
+	var _ = _out403
+	_out403 = j.Cache.Get(a)
+	_256_b = _out403
 	st = func() uint32 {
-		if _253_b != (*dbytes.Blk)(nil) && bad == a {
+		if _256_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out401 bool
-	var _ = _out401
-	var _out402 *dbytes.Blk
-	var _ = _out402
-	var _out403 bool
-	var _ = _out403
 	var _out404 bool
 	var _ = _out404
-	var _out405 uint64
+	var _out405 *dbytes.Blk
 	var _ = _out405
-	_out401, _out402, _out403, _out404, _out405 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out401
-	b = _out402
-	mem = _out403
-	blank = _out404
-	bad = _out405
+	var _out406 bool
+	var _ = _out406
+	var _out407 bool
+	var _ = _out407
+	var _out408 uint64
+	var _ = _out408
+	_out404, _out405, _out406, _out407, _out408 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out404
+	b = _out405
+	mem = _out406
+	blank = _out407
+	bad = _out408
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -225,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _254_version uint64
-	var _ = _254_version
-	var _255_r0 uint64
-	var _ = _255_r0
-	var _256_r1 uint64
-	var _ = _256_r1
-	var _out406 uint64
-	var _ = _out406
-	var _out407 uint64
-	var _ = _out407
-	var _out408 uint64
-	var _ = _out408
-	_out406, _out407, _out408 = t.Pages.Root()
-	_254_version = _out406
-	_255_r0 = _out407
-	_256_r1 = _out408
-	var _257_place uint64 = 0
-	var _ = _257_place
-	var _258_c0 uint64
-	var _ = _258_c0
-	var _259_c1 uint64
-	var _ = _259_c1
-	_258_c0, _259_c1 = _255_r0, _256_r1
+	var _257_version uint64
+	var _ = _257_version
+	var _258_r0 uint64
+	var _ = _258_r0
+	var _259_r1 uint64
+	var _ = _259_r1
+	var _out409 uint64
+	var _ = _out409
+	var _out410 uint64
+	var _ = _out410
+	var _out411 uint64
+	var _ = _out411
+	_out409, _out410, _out411 = t.Pages.Root()
+	_257_version = _out409
+	_258_r0 = _out410
+	_259_r1 = _out411
+	var _260_place uint64 = 0
+	var _ = _260_place
+	var _261_c0 uint64
+	var _ = _261_c0
+	var _262_c1 uint64
+	var _ = _262_c1
+	_261_c0, _262_c1 = _258_r0, _259_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _260_q uint64
-		var _ = _260_q
-		_260_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out409 bool
-		var _ = _out409
-		var _out410 *dbytes.Blk
-		var _ = _out410
-		var _out411 uint64
-		var _ = _out411
-		var _out412 uint64
+		var _263_q uint64
+		var _ = _263_q
+		_263_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out412 bool
 		var _ = _out412
-		_out409, _out410, _out411, _out412 = treeofcodes.Companion_Default___.Page(t, _260_q, _254_version, _255_r0, _256_r1)
-		ok = _out409
-		b = _out410
-		_257_place = _out411
-		bad = _out412
-		if !ok {
-			return ok, b, mem, blank, bad
-		}
-		var _out413 uint64
+		var _out413 *dbytes.Blk
 		var _ = _out413
 		var _out414 uint64
 		var _ = _out414
-		_out413, _out414 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_258_c0 = _out413
-		_259_c1 = _out414
+		var _out415 uint64
+		var _ = _out415
+		_out412, _out413, _out414, _out415 = treeofcodes.Companion_Default___.Page(t, _263_q, _257_version, _258_r0, _259_r1)
+		ok = _out412
+		b = _out413
+		_260_place = _out414
+		bad = _out415
+		if !ok {
+			return ok, b, mem, blank, bad
+		}
+		var _out416 uint64
+		var _ = _out416
+		var _out417 uint64
+		var _ = _out417
+		_out416, _out417 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_261_c0 = _out416
+		_262_c1 = _out417
 	}
 	bad = p
-	blank = _258_c0 == uint64(0) && _259_c1 == uint64(0)
-	var _out415 bool
-	var _ = _out415
-	var _out416 *dbytes.Blk
-	var _ = _out416
-	var _out417 uint64
-	var _ = _out417
-	_out415, _out416, _out417 = treeofcodes.Companion_Default___.Load(t, p, _258_c0, _259_c1)
-	ok = _out415
-	b = _out416
-	_257_place = _out417
+	blank = _261_c0 == uint64(0) && _262_c1 == uint64(0)
+	var _out418 bool
+	var _ = _out418
+	var _out419 *dbytes.Blk
+	var _ = _out419
+	var _out420 uint64
+	var _ = _out420
+	_out418, _out419, _out420 = treeofcodes.Companion_Default___.Load(t, p, _261_c0, _262_c1)
+	ok = _out418
+	b = _out419
+	_260_place = _out420
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _261_c *dbytes.Blk
-	var _ = _261_c
-	var _out418 *dbytes.Blk
-	var _ = _out418
-	_out418 = t.Pages.Get(_254_version, p)
-	_261_c = _out418
-	mem = _261_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _264_c *dbytes.Blk
+	var _ = _264_c
+	var _out421 *dbytes.Blk
+	var _ = _out421
+	_out421 = t.Pages.Get(_257_version, p)
+	_264_c = _out421
+	mem = _264_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

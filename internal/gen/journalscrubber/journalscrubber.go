@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _262_t uint64
-	var _ = _262_t
-	var _out419 uint64
-	var _ = _out419
-	_out419 = journalscrub.Companion_Default___.Ticket(j)
-	_262_t = _out419
+	var _265_t uint64
+	var _ = _265_t
+	var _out422 uint64
+	var _ = _out422
+	_out422 = journalscrub.Companion_Default___.Ticket(j)
+	_265_t = _out422
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _263_ok bool
-	var _ = _263_ok
-	var _264_l *ddisk.BList
-	var _ = _264_l
-	var _out420 bool
-	var _ = _out420
-	var _out421 *ddisk.BList
-	var _ = _out421
-	_out420, _out421 = journalreader.Companion_Default___.ReadHome(j, a, n, _262_t)
-	_263_ok = _out420
-	_264_l = _out421
-	if !_263_ok {
-		var _out422 uint32
-		var _ = _out422
-		_out422 = Companion_Default___.Judge(j, a, _262_t, a, true)
-		st = _out422
+	var _266_ok bool
+	var _ = _266_ok
+	var _267_l *ddisk.BList
+	var _ = _267_l
+	var _out423 bool
+	var _ = _out423
+	var _out424 *ddisk.BList
+	var _ = _out424
+	_out423, _out424 = journalreader.Companion_Default___.ReadHome(j, a, n, _265_t)
+	_266_ok = _out423
+	_267_l = _out424
+	if !_266_ok {
+		var _out425 uint32
+		var _ = _out425
+		_out425 = Companion_Default___.Judge(j, a, _265_t, a, true)
+		st = _out425
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,20 +112,20 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		var _265_k uint64 = 0
-		var _ = _265_k
-		var _out423 uint32
-		var _ = _out423
-		var _out424 uint64
-		var _ = _out424
-		var _out425 uint64
-		var _ = _out425
-		_out423, _out424, _out425 = Companion_Default___.ScrubOn(j, a, _264_l, m, _262_t)
-		st = _out423
-		_265_k = _out424
-		bad = _out425
-		good = good + (_265_k - m)
-		m = _265_k
+		var _268_k uint64 = 0
+		var _ = _268_k
+		var _out426 uint32
+		var _ = _out426
+		var _out427 uint64
+		var _ = _out427
+		var _out428 uint64
+		var _ = _out428
+		_out426, _out427, _out428 = Companion_Default___.ScrubOn(j, a, _267_l, m, _265_t)
+		st = _out426
+		_268_k = _out427
+		bad = _out428
+		good = good + (_268_k - m)
+		m = _268_k
 		if st != journalscrub.Companion_Default___.SGood() {
 			return st, m, good, bad
 		}
@@ -143,25 +143,25 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
-	var _out426 uint64
-	var _ = _out426
-	var _out427 uint64
-	var _ = _out427
-	_out426, _out427 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out426
-	bad = _out427
+	var _out429 uint64
+	var _ = _out429
+	var _out430 uint64
+	var _ = _out430
+	_out429, _out430 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out429
+	bad = _out430
 	st = journalscrub.Companion_Default___.SGood()
-	var _266_n uint64
-	var _ = _266_n
-	var _out428 uint64
-	var _ = _out428
-	_out428 = l.Len()
-	_266_n = _out428
-	if m < _266_n {
-		var _out429 uint32
-		var _ = _out429
-		_out429 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out429
+	var _269_n uint64
+	var _ = _269_n
+	var _out431 uint64
+	var _ = _out431
+	_out431 = l.Len()
+	_269_n = _out431
+	if m < _269_n {
+		var _out432 uint32
+		var _ = _out432
+		_out432 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out432
 	}
 	return st, m, bad
 }
@@ -170,16 +170,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	var _ = st
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out430 uint32
-	var _ = _out430
-	_out430 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out430
+	var _out433 uint32
+	var _ = _out433
+	_out433 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out433
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out431 uint32
-		var _ = _out431
-		_out431 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out431
+		var _out434 uint32
+		var _ = _out434
+		_out434 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out434
 	}
 	return st
 }
@@ -187,22 +187,22 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _267_ours bool
-	var _ = _267_ours
-	var _out432 bool
-	var _ = _out432
-	_out432 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_267_ours = _out432
+	var _270_ours bool
+	var _ = _270_ours
+	var _out435 bool
+	var _ = _out435
+	_out435 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_270_ours = _out435
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out433 uint32
-	var _ = _out433
-	_out433 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out433
-	var _out434 uint32
-	var _ = _out434
-	_out434 = journalscrub.Companion_Default___.Tell(j, st, _267_ours, unread, bad)
-	st = _out434
+	var _out436 uint32
+	var _ = _out436
+	_out436 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out436
+	var _out437 uint32
+	var _ = _out437
+	_out437 = journalscrub.Companion_Default___.Tell(j, st, _270_ours, unread, bad)
+	st = _out437
 	j.Mu.Unlock()
 	return st
 }
@@ -215,42 +215,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _268_t uint64
-	var _ = _268_t
-	var _out435 uint64
-	var _ = _out435
-	_out435 = journalscrub.Companion_Default___.Ticket(j)
-	_268_t = _out435
+	var _271_t uint64
+	var _ = _271_t
+	var _out438 uint64
+	var _ = _out438
+	_out438 = journalscrub.Companion_Default___.Ticket(j)
+	_271_t = _out438
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _269_ok bool = false
-	var _ = _269_ok
-	var _270_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _270_b
-	var _271_mem bool = false
-	var _ = _271_mem
-	var _out436 bool
-	var _ = _out436
-	var _out437 *dbytes.Blk
-	var _ = _out437
-	var _out438 bool
-	var _ = _out438
+	var _272_ok bool = false
+	var _ = _272_ok
+	var _273_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _273_b
+	var _274_mem bool = false
+	var _ = _274_mem
 	var _out439 bool
 	var _ = _out439
-	var _out440 uint64
+	var _out440 *dbytes.Blk
 	var _ = _out440
-	_out436, _out437, _out438, _out439, _out440 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_269_ok = _out436
-	_270_b = _out437
-	_271_mem = _out438
-	blank = _out439
-	bad = _out440
+	var _out441 bool
+	var _ = _out441
+	var _out442 bool
+	var _ = _out442
+	var _out443 uint64
+	var _ = _out443
+	_out439, _out440, _out441, _out442, _out443 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_272_ok = _out439
+	_273_b = _out440
+	_274_mem = _out441
+	blank = _out442
+	bad = _out443
 	st = journalscrub.Companion_Default___.SGood()
-	if !_269_ok {
-		var _out441 uint32
-		var _ = _out441
-		_out441 = Companion_Default___.SentencePage(j, _268_t, _271_mem, bad)
-		st = _out441
+	if !_272_ok {
+		var _out444 uint32
+		var _ = _out444
+		_out444 = Companion_Default___.SentencePage(j, _271_t, _274_mem, bad)
+		st = _out444
 	}
 	return st, blank, bad
 }
@@ -258,22 +258,22 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _272_ours bool
-	var _ = _272_ours
-	var _out442 bool
-	var _ = _out442
-	_out442 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_272_ours = _out442
+	var _275_ours bool
+	var _ = _275_ours
+	var _out445 bool
+	var _ = _out445
+	_out445 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_275_ours = _out445
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out443 uint32
-	var _ = _out443
-	_out443 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out443
-	var _out444 uint32
-	var _ = _out444
-	_out444 = journalscrub.Companion_Default___.Tell(j, st, _272_ours, false, bad)
-	st = _out444
+	var _out446 uint32
+	var _ = _out446
+	_out446 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out446
+	var _out447 uint32
+	var _ = _out447
+	_out447 = journalscrub.Companion_Default___.Tell(j, st, _275_ours, false, bad)
+	st = _out447
 	j.Mu.Unlock()
 	return st
 }

@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _1018_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1018_ip
-	var _out1447 uint32
-	var _ = _out1447
-	var _out1448 *dbytes.Bytes
-	var _ = _out1448
-	_out1447, _out1448 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1447
-	_1018_ip = _out1448
+	var _1021_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1021_ip
+	var _out1450 uint32
+	var _ = _out1450
+	var _out1451 *dbytes.Bytes
+	var _ = _out1451
+	_out1450, _out1451 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1450
+	_1021_ip = _out1451
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _1019_ty uint32
-	var _ = _1019_ty
-	var _out1449 uint32
-	var _ = _out1449
-	_out1449 = inodeformat.Companion_Default___.GetTy(_1018_ip)
-	_1019_ty = _out1449
-	if _1019_ty != permissions.Companion_Default___.REG() {
+	var _1022_ty uint32
+	var _ = _1022_ty
+	var _out1452 uint32
+	var _ = _out1452
+	_out1452 = inodeformat.Companion_Default___.GetTy(_1021_ip)
+	_1022_ty = _out1452
+	if _1022_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _1020_r bool
-	var _ = _1020_r
-	var _out1450 bool
-	var _ = _out1450
-	_out1450 = permissions.Companion_Default___.MayData(c, _1018_ip, permissions.Companion_Default___.MAYR())
-	_1020_r = _out1450
-	var _1021_x bool
-	var _ = _1021_x
-	var _out1451 bool
-	var _ = _out1451
-	_out1451 = permissions.Companion_Default___.May(c, _1018_ip, permissions.Companion_Default___.MAYX())
-	_1021_x = _out1451
-	if !_1020_r && !_1021_x {
+	var _1023_r bool
+	var _ = _1023_r
+	var _out1453 bool
+	var _ = _out1453
+	_out1453 = permissions.Companion_Default___.MayData(c, _1021_ip, permissions.Companion_Default___.MAYR())
+	_1023_r = _out1453
+	var _1024_x bool
+	var _ = _1024_x
+	var _out1454 bool
+	var _ = _out1454
+	_out1454 = permissions.Companion_Default___.May(c, _1021_ip, permissions.Companion_Default___.MAYX())
+	_1024_x = _out1454
+	if !_1023_r && !_1024_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _1022_size uint64
-	var _ = _1022_size
-	var _out1452 uint64
-	var _ = _out1452
-	_out1452 = inodeformat.Companion_Default___.GetSize(_1018_ip)
-	_1022_size = _out1452
-	if _1022_size <= off {
+	var _1025_size uint64
+	var _ = _1025_size
+	var _out1455 uint64
+	var _ = _out1455
+	_out1455 = inodeformat.Companion_Default___.GetSize(_1021_ip)
+	_1025_size = _out1455
+	if _1025_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _1023_n uint64
-	var _ = _1023_n
-	var _1024_top uint64
-	var _ = _1024_top
-	_1023_n, _1024_top = off/uint64(4096), (_1022_size+uint64(4095))/uint64(4096)
-	var _1025_m uint64 = 0
-	var _ = _1025_m
-	var _out1453 uint64
-	var _ = _out1453
-	var _out1454 bool
-	var _ = _out1454
-	_out1453, _out1454 = d.Fs.Pass(txn, ino, _1023_n, _1024_top, hole, Companion_Default___.STEPS(), false)
-	_1025_m = _out1453
-	found = _out1454
-	if _1023_n < _1025_m {
+	var _1026_n uint64
+	var _ = _1026_n
+	var _1027_top uint64
+	var _ = _1027_top
+	_1026_n, _1027_top = off/uint64(4096), (_1025_size+uint64(4095))/uint64(4096)
+	var _1028_m uint64 = 0
+	var _ = _1028_m
+	var _out1456 uint64
+	var _ = _out1456
+	var _out1457 bool
+	var _ = _out1457
+	_out1456, _out1457 = d.Fs.Pass(txn, ino, _1026_n, _1027_top, hole, Companion_Default___.STEPS(), false)
+	_1028_m = _out1456
+	found = _out1457
+	if _1026_n < _1028_m {
 		at = func() uint64 {
-			if _1025_m == _1024_top {
-				return _1022_size
+			if _1028_m == _1027_top {
+				return _1025_size
 			}
-			return uint64(4096) * _1025_m
+			return uint64(4096) * _1028_m
 		}()
 	}
-	if _1025_m == _1024_top && hole {
+	if _1028_m == _1027_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1026_np *dbytes.Bytes
-	var _ = _1026_np
-	var _out1455 *dbytes.Bytes
-	var _ = _out1455
-	_out1455 = d.Fs.GetInode(txn, ino, true)
-	_1026_np = _out1455
-	var _1027_ts uint64
-	var _ = _1027_ts
-	var _1028_tns uint32
-	var _ = _1028_tns
-	var _out1456 uint64
-	var _ = _out1456
-	var _out1457 uint32
-	var _ = _out1457
-	_out1456, _out1457 = attributechanges.Companion_Default___.Stamp(_1026_np, s, ns)
-	_1027_ts = _out1456
-	_1028_tns = _out1457
-	inodeformat.Companion_Default___.SetMtime(_1026_np, _1027_ts, _1028_tns)
-	inodeformat.Companion_Default___.SetCtime(_1026_np, _1027_ts, _1028_tns)
+	var _1029_np *dbytes.Bytes
+	var _ = _1029_np
+	var _out1458 *dbytes.Bytes
+	var _ = _out1458
+	_out1458 = d.Fs.GetInode(txn, ino, true)
+	_1029_np = _out1458
+	var _1030_ts uint64
+	var _ = _1030_ts
+	var _1031_tns uint32
+	var _ = _1031_tns
+	var _out1459 uint64
+	var _ = _out1459
+	var _out1460 uint32
+	var _ = _out1460
+	_out1459, _out1460 = attributechanges.Companion_Default___.Stamp(_1029_np, s, ns)
+	_1030_ts = _out1459
+	_1031_tns = _out1460
+	inodeformat.Companion_Default___.SetMtime(_1029_np, _1030_ts, _1031_tns)
+	inodeformat.Companion_Default___.SetCtime(_1029_np, _1030_ts, _1031_tns)
 	if c.Uid != uint32(0) {
-		var _1029_mode uint32
-		var _ = _1029_mode
-		var _out1458 uint32
-		var _ = _out1458
-		_out1458 = inodeformat.Companion_Default___.GetMode(_1026_np)
-		_1029_mode = _out1458
-		inodeformat.Companion_Default___.SetMode(_1026_np, permissions.Companion_Default___.KillPriv(_1029_mode))
+		var _1032_mode uint32
+		var _ = _1032_mode
+		var _out1461 uint32
+		var _ = _out1461
+		_out1461 = inodeformat.Companion_Default___.GetMode(_1029_np)
+		_1032_mode = _out1461
+		inodeformat.Companion_Default___.SetMode(_1029_np, permissions.Companion_Default___.KillPriv(_1032_mode))
 	}
-	d.PutInode(txn, ino, _1026_np)
+	d.PutInode(txn, ino, _1029_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1030_lim uint64
-	var _ = _1030_lim
-	_1030_lim = func() uint64 {
+	var _1033_lim uint64
+	var _ = _1033_lim
+	_1033_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1031_found bool = false
-	var _ = _1031_found
-	var _out1459 uint64
-	var _ = _out1459
-	var _out1460 bool
-	var _ = _out1460
-	_out1459, _out1460 = d.Fs.Pass(txn, ino, b, _1030_lim, false, Companion_Default___.RUN(), true)
-	m = _out1459
-	_1031_found = _out1460
-	var _1032_to uint64
-	var _ = _1032_to
-	_1032_to = func() uint64 {
+	var _1034_found bool = false
+	var _ = _1034_found
+	var _out1462 uint64
+	var _ = _out1462
+	var _out1463 bool
+	var _ = _out1463
+	_out1462, _out1463 = d.Fs.Pass(txn, ino, b, _1033_lim, false, Companion_Default___.RUN(), true)
+	m = _out1462
+	_1034_found = _out1463
+	var _1035_to uint64
+	var _ = _1035_to
+	_1035_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1033_n uint64
-	var _ = _1033_n
-	_1033_n = _1032_to - uint64(4096)*b
-	var _out1461 bool
-	var _ = _out1461
-	_out1461 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1033_n)
-	ok = _out1461
+	var _1036_n uint64
+	var _ = _1036_n
+	_1036_n = _1035_to - uint64(4096)*b
+	var _out1464 bool
+	var _ = _out1464
+	_out1464 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1036_n)
+	ok = _out1464
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1034_end uint64
-	var _ = _1034_end
-	_1034_end = off + len_
-	var _1035_ip *dbytes.Bytes
-	var _ = _1035_ip
-	var _out1462 *dbytes.Bytes
-	var _ = _out1462
-	_out1462 = d.Fs.GetInode(txn, ino, true)
-	_1035_ip = _out1462
-	var _1036_size uint64
-	var _ = _1036_size
-	var _out1463 uint64
-	var _ = _out1463
-	_out1463 = inodeformat.Companion_Default___.GetSize(_1035_ip)
-	_1036_size = _out1463
-	if _1036_size < _1034_end {
-		var _1037_ok bool
-		var _ = _1037_ok
-		var _out1464 bool
-		var _ = _out1464
-		_out1464 = d.SetSize(txn, ino, _1034_end)
-		_1037_ok = _out1464
-		_1036_size = _1034_end
-	} else {
-	}
-	var _1038_first uint64
-	var _ = _1038_first
-	var _1039_top uint64
-	var _ = _1039_top
-	_1038_first, _1039_top = off/uint64(4096), (_1034_end+uint64(4095))/uint64(4096)
-	var _1040_b uint64
-	var _ = _1040_b
-	_1040_b = _1038_first
-	var _1041_z *dbytes.Bytes
-	var _ = _1041_z
+	var _1037_end uint64
+	var _ = _1037_end
+	_1037_end = off + len_
+	var _1038_ip *dbytes.Bytes
+	var _ = _1038_ip
 	var _out1465 *dbytes.Bytes
 	var _ = _out1465
-	_out1465 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1041_z = _out1465
-	for _1040_b < _1039_top {
-		var _1042_m uint64
-		var _ = _1042_m
-		var _1043_found bool
-		var _ = _1043_found
-		var _out1466 uint64
-		var _ = _out1466
+	_out1465 = d.Fs.GetInode(txn, ino, true)
+	_1038_ip = _out1465
+	var _1039_size uint64
+	var _ = _1039_size
+	var _out1466 uint64
+	var _ = _out1466
+	_out1466 = inodeformat.Companion_Default___.GetSize(_1038_ip)
+	_1039_size = _out1466
+	if _1039_size < _1037_end {
+		var _1040_ok bool
+		var _ = _1040_ok
 		var _out1467 bool
 		var _ = _out1467
-		_out1466, _out1467 = d.Fs.Pass(txn, ino, _1040_b, _1039_top, true, Companion_Default___.STEPS(), true)
-		_1042_m = _out1466
-		_1043_found = _out1467
-		if _1040_b < _1042_m {
+		_out1467 = d.SetSize(txn, ino, _1037_end)
+		_1040_ok = _out1467
+		_1039_size = _1037_end
+	} else {
+	}
+	var _1041_first uint64
+	var _ = _1041_first
+	var _1042_top uint64
+	var _ = _1042_top
+	_1041_first, _1042_top = off/uint64(4096), (_1037_end+uint64(4095))/uint64(4096)
+	var _1043_b uint64
+	var _ = _1043_b
+	_1043_b = _1041_first
+	var _1044_z *dbytes.Bytes
+	var _ = _1044_z
+	var _out1468 *dbytes.Bytes
+	var _ = _out1468
+	_out1468 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_1044_z = _out1468
+	for _1043_b < _1042_top {
+		var _1045_m uint64
+		var _ = _1045_m
+		var _1046_found bool
+		var _ = _1046_found
+		var _out1469 uint64
+		var _ = _out1469
+		var _out1470 bool
+		var _ = _out1470
+		_out1469, _out1470 = d.Fs.Pass(txn, ino, _1043_b, _1042_top, true, Companion_Default___.STEPS(), true)
+		_1045_m = _out1469
+		_1046_found = _out1470
+		if _1043_b < _1045_m {
 		} else {
-			var _1044_ok bool = false
-			var _ = _1044_ok
-			var _out1468 bool
-			var _ = _out1468
-			var _out1469 uint64
-			var _ = _out1469
-			_out1468, _out1469 = Companion_Default___.FillHoles(txn, d, ino, _1040_b, _1039_top, _1041_z, _1036_size)
-			_1044_ok = _out1468
-			_1042_m = _out1469
-			if !_1044_ok {
+			var _1047_ok bool = false
+			var _ = _1047_ok
+			var _out1471 bool
+			var _ = _out1471
+			var _out1472 uint64
+			var _ = _out1472
+			_out1471, _out1472 = Companion_Default___.FillHoles(txn, d, ino, _1043_b, _1042_top, _1044_z, _1039_size)
+			_1047_ok = _out1471
+			_1045_m = _out1472
+			if !_1047_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1040_b = _1042_m
+		_1043_b = _1045_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1045_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1045_ip
-	var _out1470 uint32
-	var _ = _out1470
-	var _out1471 *dbytes.Bytes
-	var _ = _out1471
-	_out1470, _out1471 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1470
-	_1045_ip = _out1471
+	var _1048_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1048_ip
+	var _out1473 uint32
+	var _ = _out1473
+	var _out1474 *dbytes.Bytes
+	var _ = _out1474
+	_out1473, _out1474 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1473
+	_1048_ip = _out1474
 	if st != uint32(0) {
 		return st
 	}
-	var _1046_ty uint32
-	var _ = _1046_ty
-	var _out1472 uint32
-	var _ = _out1472
-	_out1472 = inodeformat.Companion_Default___.GetTy(_1045_ip)
-	_1046_ty = _out1472
-	if _1046_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _1049_ty uint32
+	var _ = _1049_ty
+	var _out1475 uint32
+	var _ = _out1475
+	_out1475 = inodeformat.Companion_Default___.GetTy(_1048_ip)
+	_1049_ty = _out1475
+	if _1049_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1047_w bool
-	var _ = _1047_w
-	var _out1473 bool
-	var _ = _out1473
-	_out1473 = permissions.Companion_Default___.MayData(c, _1045_ip, permissions.Companion_Default___.MAYW())
-	_1047_w = _out1473
-	if !_1047_w {
+	var _1050_w bool
+	var _ = _1050_w
+	var _out1476 bool
+	var _ = _out1476
+	_out1476 = permissions.Companion_Default___.MayData(c, _1048_ip, permissions.Companion_Default___.MAYW())
+	_1050_w = _out1476
+	if !_1050_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1048_size uint64
-	var _ = _1048_size
-	var _out1474 uint64
-	var _ = _out1474
-	_out1474 = inodeformat.Companion_Default___.GetSize(_1045_ip)
-	_1048_size = _out1474
-	var _1049_shrink uint64
-	var _ = _1049_shrink
-	var _out1475 uint64
-	var _ = _out1475
-	_out1475 = inodeformat.Companion_Default___.GetShrink(_1045_ip)
-	_1049_shrink = _out1475
-	if _1049_shrink != uint64(0) && off+len_ > _1048_size {
+	var _1051_size uint64
+	var _ = _1051_size
+	var _out1477 uint64
+	var _ = _out1477
+	_out1477 = inodeformat.Companion_Default___.GetSize(_1048_ip)
+	_1051_size = _out1477
+	var _1052_shrink uint64
+	var _ = _1052_shrink
+	var _out1478 uint64
+	var _ = _out1478
+	_out1478 = inodeformat.Companion_Default___.GetShrink(_1048_ip)
+	_1052_shrink = _out1478
+	if _1052_shrink != uint64(0) && off+len_ > _1051_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1476 uint32
-	var _ = _out1476
-	_out1476 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1476
+	var _out1479 uint32
+	var _ = _out1479
+	_out1479 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1479
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1050_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1050_ip
-	var _out1477 uint32
-	var _ = _out1477
-	var _out1478 *dbytes.Bytes
-	var _ = _out1478
-	_out1477, _out1478 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1477
-	_1050_ip = _out1478
+	var _1053_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1053_ip
+	var _out1480 uint32
+	var _ = _out1480
+	var _out1481 *dbytes.Bytes
+	var _ = _out1481
+	_out1480, _out1481 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1480
+	_1053_ip = _out1481
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1051_ty uint32
-	var _ = _1051_ty
-	var _out1479 uint32
-	var _ = _out1479
-	_out1479 = inodeformat.Companion_Default___.GetTy(_1050_ip)
-	_1051_ty = _out1479
-	if _1051_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _1054_ty uint32
+	var _ = _1054_ty
+	var _out1482 uint32
+	var _ = _out1482
+	_out1482 = inodeformat.Companion_Default___.GetTy(_1053_ip)
+	_1054_ty = _out1482
+	if _1054_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1052_w bool
-	var _ = _1052_w
-	var _out1480 bool
-	var _ = _out1480
-	_out1480 = permissions.Companion_Default___.MayData(c, _1050_ip, permissions.Companion_Default___.MAYW())
-	_1052_w = _out1480
-	if !_1052_w {
+	var _1055_w bool
+	var _ = _1055_w
+	var _out1483 bool
+	var _ = _out1483
+	_out1483 = permissions.Companion_Default___.MayData(c, _1053_ip, permissions.Companion_Default___.MAYW())
+	_1055_w = _out1483
+	if !_1055_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1053_size uint64
-	var _ = _1053_size
-	var _out1481 uint64
-	var _ = _out1481
-	_out1481 = inodeformat.Companion_Default___.GetSize(_1050_ip)
-	_1053_size = _out1481
-	var _1054_top uint64
-	var _ = _1054_top
-	_1054_top = (_1053_size + uint64(4095)) / uint64(4096)
-	var _1055_n uint64
-	var _ = _1055_n
-	_1055_n = func() uint64 {
-		if hi < _1054_top {
+	var _1056_size uint64
+	var _ = _1056_size
+	var _out1484 uint64
+	var _ = _out1484
+	_out1484 = inodeformat.Companion_Default___.GetSize(_1053_ip)
+	_1056_size = _out1484
+	var _1057_top uint64
+	var _ = _1057_top
+	_1057_top = (_1056_size + uint64(4095)) / uint64(4096)
+	var _1058_n uint64
+	var _ = _1058_n
+	_1058_n = func() uint64 {
+		if hi < _1057_top {
 			return hi
 		}
-		return _1054_top
+		return _1057_top
 	}()
-	if lo < _1055_n {
-		var _out1482 uint64
-		var _ = _out1482
-		_out1482 = d.Punch(txn, ino, lo, _1055_n, max)
-		at = _out1482
+	if lo < _1058_n {
+		var _out1485 uint64
+		var _ = _out1485
+		_out1485 = d.Punch(txn, ino, lo, _1058_n, max)
+		at = _out1485
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out567 bool
-		var _ = _out567
-		var _out568 *ddisk.BList
-		var _ = _out568
-		_out567, _out568 = d.ReadRun(a, n)
-		io = _out567
-		l = _out568
-	} else {
-		var _out569 bool
-		var _ = _out569
-		var _out570 *ddisk.BList
+		var _out570 bool
 		var _ = _out570
-		_out569, _out570 = d.ReadAny(a, n)
-		io = _out569
-		l = _out570
+		var _out571 *ddisk.BList
+		var _ = _out571
+		_out570, _out571 = d.ReadRun(a, n)
+		io = _out570
+		l = _out571
+	} else {
+		var _out572 bool
+		var _ = _out572
+		var _out573 *ddisk.BList
+		var _ = _out573
+		_out572, _out573 = d.ReadAny(a, n)
+		io = _out572
+		l = _out573
 	}
 	return io, l
 }
@@ -92,46 +92,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _380_s uint64
-	var _ = _380_s
-	var _out571 uint64
-	var _ = _out571
-	_out571 = ring.Companion_Default___.SlotOf(q, nd)
-	_380_s = _out571
-	var _381_a uint64
-	var _ = _381_a
-	_381_a = at + uint64(2) + uint64(16)*_380_s
-	var _382_k uint64
-	var _ = _382_k
-	_382_k = n
+	var _383_s uint64
+	var _ = _383_s
+	var _out574 uint64
+	var _ = _out574
+	_out574 = ring.Companion_Default___.SlotOf(q, nd)
+	_383_s = _out574
+	var _384_a uint64
+	var _ = _384_a
+	_384_a = at + uint64(2) + uint64(16)*_383_s
+	var _385_k uint64
+	var _ = _385_k
+	_385_k = n
 	if n > uint64(15) {
-		var _out572 uint64
-		var _ = _out572
-		_out572 = ring.Companion_Default___.SlotOf(pos, nr)
-		_380_s = _out572
-		_381_a = at + uint64(1) + uint64(16)*nd + _380_s
-		if _382_k > nr-_380_s {
-			_382_k = nr - _380_s
+		var _out575 uint64
+		var _ = _out575
+		_out575 = ring.Companion_Default___.SlotOf(pos, nr)
+		_383_s = _out575
+		_384_a = at + uint64(1) + uint64(16)*nd + _383_s
+		if _385_k > nr-_383_s {
+			_385_k = nr - _383_s
 		}
 	}
-	var _out573 bool
-	var _ = _out573
-	var _out574 *ddisk.BList
-	var _ = _out574
-	_out573, _out574 = Companion_Default___.ReadLog(d, believe, _381_a, _382_k)
-	io = _out573
-	x = _out574
+	var _out576 bool
+	var _ = _out576
+	var _out577 *ddisk.BList
+	var _ = _out577
+	_out576, _out577 = Companion_Default___.ReadLog(d, believe, _384_a, _385_k)
+	io = _out576
+	x = _out577
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out575 bool
-	var _ = _out575
-	var _out576 *ddisk.BList
-	var _ = _out576
-	_out575, _out576 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_382_k)
-	io = _out575
-	y = _out576
+	var _out578 bool
+	var _ = _out578
+	var _out579 *ddisk.BList
+	var _ = _out579
+	_out578, _out579 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_385_k)
+	io = _out578
+	y = _out579
 	if !io {
 		return io, x, y
 	}
@@ -144,54 +144,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _383_hm *dlog.BMap
-	var _ = _383_hm
-	var _out577 *dlog.BMap
-	var _ = _out577
-	_out577 = dlog.NewBMap()
-	_383_hm = _out577
-	var _384_i uint64
-	var _ = _384_i
-	_384_i = uint64(0)
-	for _384_i < m {
-		var _385_a uint64
-		var _ = _385_a
-		var _386_n uint64
-		var _ = _386_n
-		var _out578 uint64
-		var _ = _out578
-		var _out579 uint64
-		var _ = _out579
-		_out578, _out579 = Companion_Default___.DirRun(r, _384_i, m)
-		_385_a = _out578
-		_386_n = _out579
-		var _387_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _387_l
-		var _out580 bool
-		var _ = _out580
-		var _out581 *ddisk.BList
+	var _386_hm *dlog.BMap
+	var _ = _386_hm
+	var _out580 *dlog.BMap
+	var _ = _out580
+	_out580 = dlog.NewBMap()
+	_386_hm = _out580
+	var _387_i uint64
+	var _ = _387_i
+	_387_i = uint64(0)
+	for _387_i < m {
+		var _388_a uint64
+		var _ = _388_a
+		var _389_n uint64
+		var _ = _389_n
+		var _out581 uint64
 		var _ = _out581
-		_out580, _out581 = Companion_Default___.ReadLog(d, believe, _385_a, _386_n)
-		io = _out580
-		_387_l = _out581
+		var _out582 uint64
+		var _ = _out582
+		_out581, _out582 = Companion_Default___.DirRun(r, _387_i, m)
+		_388_a = _out581
+		_389_n = _out582
+		var _390_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _390_l
+		var _out583 bool
+		var _ = _out583
+		var _out584 *ddisk.BList
+		var _ = _out584
+		_out583, _out584 = Companion_Default___.ReadLog(d, believe, _388_a, _389_n)
+		io = _out583
+		_390_l = _out584
 		if !io {
 			return io, z
 		}
-		var _388_ok bool
-		var _ = _388_ok
-		var _out582 bool
-		var _ = _out582
-		_out582 = Companion_Default___.PutRun(_383_hm, r, _384_i, _386_n, _387_l)
-		_388_ok = _out582
-		if !_388_ok {
+		var _391_ok bool
+		var _ = _391_ok
+		var _out585 bool
+		var _ = _out585
+		_out585 = Companion_Default___.PutRun(_386_hm, r, _387_i, _389_n, _390_l)
+		_391_ok = _out585
+		if !_391_ok {
 			return io, z
 		}
-		_384_i = _384_i + _386_n
+		_387_i = _387_i + _389_n
 	}
-	var _out583 *ddisk.BList
-	var _ = _out583
-	_out583 = _383_hm.List()
-	z = _out583
+	var _out586 *ddisk.BList
+	var _ = _out586
+	_out586 = _386_hm.List()
+	z = _out586
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -199,19 +199,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out584 uint64
-	var _ = _out584
-	_out584 = r.Dir(i)
-	a = _out584
+	var _out587 uint64
+	var _ = _out587
+	_out587 = r.Dir(i)
+	a = _out587
 	n = uint64(1)
 	for i+n < m {
-		var _389_b uint64
-		var _ = _389_b
-		var _out585 uint64
-		var _ = _out585
-		_out585 = r.Dir(i + n)
-		_389_b = _out585
-		if _389_b != a+n {
+		var _392_b uint64
+		var _ = _392_b
+		var _out588 uint64
+		var _ = _out588
+		_out588 = r.Dir(i + n)
+		_392_b = _out588
+		if _392_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -222,34 +222,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _390_k uint64
-	var _ = _390_k
-	_390_k = uint64(0)
-	for _390_k < n {
-		var _391_a uint64
-		var _ = _391_a
-		var _out586 uint64
-		var _ = _out586
-		_out586 = r.Dir(i + _390_k)
-		_391_a = _out586
-		var _392_o *dbytes.Blk
-		var _ = _392_o
-		var _out587 *dbytes.Blk
-		var _ = _out587
-		_out587 = hm.Get(_391_a)
-		_392_o = _out587
-		if _392_o != (*dbytes.Blk)(nil) {
+	var _393_k uint64
+	var _ = _393_k
+	_393_k = uint64(0)
+	for _393_k < n {
+		var _394_a uint64
+		var _ = _394_a
+		var _out589 uint64
+		var _ = _out589
+		_out589 = r.Dir(i + _393_k)
+		_394_a = _out589
+		var _395_o *dbytes.Blk
+		var _ = _395_o
+		var _out590 *dbytes.Blk
+		var _ = _out590
+		_out590 = hm.Get(_394_a)
+		_395_o = _out590
+		if _395_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _393_b *dbytes.Blk
-		var _ = _393_b
-		var _out588 *dbytes.Blk
-		var _ = _out588
-		_out588 = l.BlkAt(_390_k)
-		_393_b = _out588
-		hm.Put(_391_a, _393_b)
-		_390_k = _390_k + uint64(1)
+		var _396_b *dbytes.Blk
+		var _ = _396_b
+		var _out591 *dbytes.Blk
+		var _ = _out591
+		_out591 = l.BlkAt(_393_k)
+		_396_b = _out591
+		hm.Put(_394_a, _396_b)
+		_393_k = _393_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -261,160 +261,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _394_s uint64
-	var _ = _394_s
-	var _out589 uint64
-	var _ = _out589
-	_out589 = ring.Companion_Default___.SlotOf(q, nd)
-	_394_s = _out589
-	var _395_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _395_l
-	var _out590 bool
-	var _ = _out590
-	var _out591 *ddisk.BList
-	var _ = _out591
-	_out590, _out591 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_394_s, uint64(1))
-	io = _out590
-	_395_l = _out591
+	var _397_s uint64
+	var _ = _397_s
+	var _out592 uint64
+	var _ = _out592
+	_out592 = ring.Companion_Default___.SlotOf(q, nd)
+	_397_s = _out592
+	var _398_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _398_l
+	var _out593 bool
+	var _ = _out593
+	var _out594 *ddisk.BList
+	var _ = _out594
+	_out593, _out594 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_397_s, uint64(1))
+	io = _out593
+	_398_l = _out594
 	if !io {
 		return io, gm
 	}
-	var _396_b *dbytes.Blk
-	var _ = _396_b
-	var _out592 *dbytes.Blk
-	var _ = _out592
-	_out592 = _395_l.BlkAt(uint64(0))
-	_396_b = _out592
-	var _397_r *dlog.DescR
-	var _ = _397_r
-	var _out593 *dlog.DescR
-	var _ = _out593
-	_out593 = dlog.Parse(_396_b)
-	_397_r = _out593
-	if _397_r == (*dlog.DescR)(nil) {
+	var _399_b *dbytes.Blk
+	var _ = _399_b
+	var _out595 *dbytes.Blk
+	var _ = _out595
+	_out595 = _398_l.BlkAt(uint64(0))
+	_399_b = _out595
+	var _400_r *dlog.DescR
+	var _ = _400_r
+	var _out596 *dlog.DescR
+	var _ = _out596
+	_out596 = dlog.Parse(_399_b)
+	_400_r = _out596
+	if _400_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _398_q2 uint64
-	var _ = _398_q2
-	var _out594 uint64
-	var _ = _out594
-	_out594 = _397_r.Sq()
-	_398_q2 = _out594
-	var _399_pos uint64
-	var _ = _399_pos
-	var _out595 uint64
-	var _ = _out595
-	_out595 = _397_r.Pos()
-	_399_pos = _out595
-	var _400_n uint64
-	var _ = _400_n
-	var _out596 uint64
-	var _ = _out596
-	_out596 = _397_r.N()
-	_400_n = _out596
-	var _401_dn uint64
-	var _ = _401_dn
+	var _401_q2 uint64
+	var _ = _401_q2
 	var _out597 uint64
 	var _ = _out597
-	_out597 = _397_r.M()
-	_401_dn = _out597
-	if _398_q2 != q || _399_pos >= uint64(2305843009213693952) || _400_n > uint64(500) || _401_dn > uint64(500)-_400_n {
-		return io, gm
-	}
-	var _402_same bool
-	var _ = _402_same
-	var _out598 bool
+	_out597 = _400_r.Sq()
+	_401_q2 = _out597
+	var _402_pos uint64
+	var _ = _402_pos
+	var _out598 uint64
 	var _ = _out598
-	_out598 = seal.Under(_397_r, hb)
-	_402_same = _out598
-	if !_402_same {
-		return io, gm
-	}
-	var _403_inside bool
-	var _ = _403_inside
-	var _out599 bool
+	_out598 = _400_r.Pos()
+	_402_pos = _out598
+	var _403_n uint64
+	var _ = _403_n
+	var _out599 uint64
 	var _ = _out599
-	_out599 = Companion_Default___.AddrsIn(_397_r, _400_n, _401_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_403_inside = _out599
-	if !_403_inside {
-		return io, gm
-	}
-	var _404_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _404_x
-	var _405_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _405_y
-	var _out600 bool
+	_out599 = _400_r.N()
+	_403_n = _out599
+	var _404_dn uint64
+	var _ = _404_dn
+	var _out600 uint64
 	var _ = _out600
-	var _out601 *ddisk.BList
-	var _ = _out601
-	var _out602 *ddisk.BList
-	var _ = _out602
-	_out600, _out601, _out602 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _399_pos, _400_n)
-	io = _out600
-	_404_x = _out601
-	_405_y = _out602
-	if !io {
+	_out600 = _400_r.M()
+	_404_dn = _out600
+	if _401_q2 != q || _402_pos >= uint64(2305843009213693952) || _403_n > uint64(500) || _404_dn > uint64(500)-_403_n {
 		return io, gm
 	}
-	var _406_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _406_z
+	var _405_same bool
+	var _ = _405_same
+	var _out601 bool
+	var _ = _out601
+	_out601 = seal.Under(_400_r, hb)
+	_405_same = _out601
+	if !_405_same {
+		return io, gm
+	}
+	var _406_inside bool
+	var _ = _406_inside
+	var _out602 bool
+	var _ = _out602
+	_out602 = Companion_Default___.AddrsIn(_400_r, _403_n, _404_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_406_inside = _out602
+	if !_406_inside {
+		return io, gm
+	}
+	var _407_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _407_x
+	var _408_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _408_y
 	var _out603 bool
 	var _ = _out603
 	var _out604 *ddisk.BList
 	var _ = _out604
-	_out603, _out604 = Companion_Default___.ReadDirect(d, believe, _397_r, _401_dn)
-	io = _out603
-	_406_z = _out604
-	if !io || _406_z == (*ddisk.BList)(nil) {
-		return io, gm
-	}
-	var _407_ok bool
-	var _ = _407_ok
-	var _out605 bool
+	var _out605 *ddisk.BList
 	var _ = _out605
-	_out605 = seal.Check(_397_r, _404_x, _405_y, _406_z, cs)
-	_407_ok = _out605
-	if !_407_ok {
+	_out603, _out604, _out605 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _402_pos, _403_n)
+	io = _out603
+	_407_x = _out604
+	_408_y = _out605
+	if !io {
 		return io, gm
 	}
-	var _out606 *dlog.BMap
+	var _409_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _409_z
+	var _out606 bool
 	var _ = _out606
-	_out606 = Companion_Default___.GroupMap(_397_r, _400_n, _404_x, _405_y)
-	gm = _out606
+	var _out607 *ddisk.BList
+	var _ = _out607
+	_out606, _out607 = Companion_Default___.ReadDirect(d, believe, _400_r, _404_dn)
+	io = _out606
+	_409_z = _out607
+	if !io || _409_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _410_ok bool
+	var _ = _410_ok
+	var _out608 bool
+	var _ = _out608
+	_out608 = seal.Check(_400_r, _407_x, _408_y, _409_z, cs)
+	_410_ok = _out608
+	if !_410_ok {
+		return io, gm
+	}
+	var _out609 *dlog.BMap
+	var _ = _out609
+	_out609 = Companion_Default___.GroupMap(_400_r, _403_n, _407_x, _408_y)
+	gm = _out609
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _408_i uint64
-	var _ = _408_i
-	_408_i = uint64(0)
-	for _408_i < n {
-		var _409_a uint64
-		var _ = _409_a
-		var _out607 uint64
-		var _ = _out607
-		_out607 = r.Addr(_408_i)
-		_409_a = _out607
-		if _409_a < lo || _409_a >= hi {
+	var _411_i uint64
+	var _ = _411_i
+	_411_i = uint64(0)
+	for _411_i < n {
+		var _412_a uint64
+		var _ = _412_a
+		var _out610 uint64
+		var _ = _out610
+		_out610 = r.Addr(_411_i)
+		_412_a = _out610
+		if _412_a < lo || _412_a >= hi {
 			ok = false
 			return ok
 		}
-		_408_i = _408_i + uint64(1)
+		_411_i = _411_i + uint64(1)
 	}
-	_408_i = uint64(0)
-	for _408_i < m {
-		var _410_a uint64
-		var _ = _410_a
-		var _out608 uint64
-		var _ = _out608
-		_out608 = r.Dir(_408_i)
-		_410_a = _out608
-		if _410_a < lo || _410_a >= hi {
+	_411_i = uint64(0)
+	for _411_i < m {
+		var _413_a uint64
+		var _ = _413_a
+		var _out611 uint64
+		var _ = _out611
+		_out611 = r.Dir(_411_i)
+		_413_a = _out611
+		if _413_a < lo || _413_a >= hi {
 			ok = false
 			return ok
 		}
-		_408_i = _408_i + uint64(1)
+		_411_i = _411_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -423,41 +423,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out609 *dlog.BMap
-	var _ = _out609
-	_out609 = dlog.NewBMap()
-	gm = _out609
-	var _411_k uint64
-	var _ = _411_k
-	var _out610 uint64
-	var _ = _out610
-	_out610 = x.Len()
-	_411_k = _out610
-	var _412_i uint64
-	var _ = _412_i
-	_412_i = uint64(0)
-	for _412_i < n {
-		var _413_a uint64
-		var _ = _413_a
-		var _out611 uint64
-		var _ = _out611
-		_out611 = r.Addr(_412_i)
-		_413_a = _out611
-		var _414_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _414_b
-		if _412_i < _411_k {
-			var _out612 *dbytes.Blk
-			var _ = _out612
-			_out612 = x.BlkAt(_412_i)
-			_414_b = _out612
+	var _out612 *dlog.BMap
+	var _ = _out612
+	_out612 = dlog.NewBMap()
+	gm = _out612
+	var _414_k uint64
+	var _ = _414_k
+	var _out613 uint64
+	var _ = _out613
+	_out613 = x.Len()
+	_414_k = _out613
+	var _415_i uint64
+	var _ = _415_i
+	_415_i = uint64(0)
+	for _415_i < n {
+		var _416_a uint64
+		var _ = _416_a
+		var _out614 uint64
+		var _ = _out614
+		_out614 = r.Addr(_415_i)
+		_416_a = _out614
+		var _417_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _417_b
+		if _415_i < _414_k {
+			var _out615 *dbytes.Blk
+			var _ = _out615
+			_out615 = x.BlkAt(_415_i)
+			_417_b = _out615
 		} else {
-			var _out613 *dbytes.Blk
-			var _ = _out613
-			_out613 = y.BlkAt(_412_i - _411_k)
-			_414_b = _out613
+			var _out616 *dbytes.Blk
+			var _ = _out616
+			_out616 = y.BlkAt(_415_i - _414_k)
+			_417_b = _out616
 		}
-		gm.Put(_413_a, _414_b)
-		_412_i = _412_i + uint64(1)
+		gm.Put(_416_a, _417_b)
+		_415_i = _415_i + uint64(1)
 	}
 	return gm
 }
@@ -471,36 +471,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out614 bool
-	var _ = _out614
-	var _out615 *dlog.BMap
-	var _ = _out615
-	var _out616 uint64
-	var _ = _out616
-	_out614, _out615, _out616 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out614
-	mm = _out615
-	i = _out616
+	var _out617 bool
+	var _ = _out617
+	var _out618 *dlog.BMap
+	var _ = _out618
+	var _out619 uint64
+	var _ = _out619
+	_out617, _out618, _out619 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out617
+	mm = _out618
+	i = _out619
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out617 bool
-	var _ = _out617
-	var _out618 bool
-	var _ = _out618
-	_out617, _out618 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out617
-	damaged = _out618
+	var _out620 bool
+	var _ = _out620
+	var _out621 bool
+	var _ = _out621
+	_out620, _out621 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out620
+	damaged = _out621
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out619 bool
-	var _ = _out619
-	var _out620 bool
-	var _ = _out620
-	_out619, _out620 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out619
-	damaged = _out620
+	var _out622 bool
+	var _ = _out622
+	var _out623 bool
+	var _ = _out623
+	_out622, _out623 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out622
+	damaged = _out623
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -510,32 +510,32 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out621 *dlog.BMap
-	var _ = _out621
-	_out621 = dlog.NewBMap()
-	mm = _out621
+	var _out624 *dlog.BMap
+	var _ = _out624
+	_out624 = dlog.NewBMap()
+	mm = _out624
 	i = uint64(0)
 	io = true
-	var _415_done bool
-	var _ = _415_done
-	_415_done = false
-	for !_415_done {
-		var _416_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _416_gm
-		var _out622 bool
-		var _ = _out622
-		var _out623 *dlog.BMap
-		var _ = _out623
-		_out622, _out623 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out622
-		_416_gm = _out623
+	var _418_done bool
+	var _ = _418_done
+	_418_done = false
+	for !_418_done {
+		var _419_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _419_gm
+		var _out625 bool
+		var _ = _out625
+		var _out626 *dlog.BMap
+		var _ = _out626
+		_out625, _out626 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out625
+		_419_gm = _out626
 		if !io {
 			return io, mm, i
 		}
-		if _416_gm == (*dlog.BMap)(nil) {
-			_415_done = true
+		if _419_gm == (*dlog.BMap)(nil) {
+			_418_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _416_gm)
+			groups.Companion_Default___.MergeInto(mm, _419_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -546,57 +546,57 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _417_s uint64
-	var _ = _417_s
-	_417_s = uint64(0)
+	var _420_s uint64
+	var _ = _420_s
+	_420_s = uint64(0)
 	io = true
 	found = false
-	for _417_s < nd {
-		var _418_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _418_l
-		var _out624 bool
-		var _ = _out624
-		var _out625 *ddisk.BList
-		var _ = _out625
-		_out624, _out625 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_417_s, uint64(1))
-		io = _out624
-		_418_l = _out625
+	for _420_s < nd {
+		var _421_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _421_l
+		var _out627 bool
+		var _ = _out627
+		var _out628 *ddisk.BList
+		var _ = _out628
+		_out627, _out628 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_420_s, uint64(1))
+		io = _out627
+		_421_l = _out628
 		if !io {
 			return io, found
 		}
-		var _419_b *dbytes.Blk
-		var _ = _419_b
-		var _out626 *dbytes.Blk
-		var _ = _out626
-		_out626 = _418_l.BlkAt(uint64(0))
-		_419_b = _out626
-		var _420_r *dlog.DescR
-		var _ = _420_r
-		var _out627 *dlog.DescR
-		var _ = _out627
-		_out627 = dlog.Parse(_419_b)
-		_420_r = _out627
-		if _420_r != (*dlog.DescR)(nil) {
-			var _421_u uint64
-			var _ = _421_u
-			var _out628 uint64
-			var _ = _out628
-			_out628 = _420_r.Dur()
-			_421_u = _out628
-			if _421_u > e {
-				var _422_ok bool
-				var _ = _422_ok
-				var _out629 bool
-				var _ = _out629
-				_out629 = seal.Vouch(_420_r)
-				_422_ok = _out629
-				if _422_ok {
+		var _422_b *dbytes.Blk
+		var _ = _422_b
+		var _out629 *dbytes.Blk
+		var _ = _out629
+		_out629 = _421_l.BlkAt(uint64(0))
+		_422_b = _out629
+		var _423_r *dlog.DescR
+		var _ = _423_r
+		var _out630 *dlog.DescR
+		var _ = _out630
+		_out630 = dlog.Parse(_422_b)
+		_423_r = _out630
+		if _423_r != (*dlog.DescR)(nil) {
+			var _424_u uint64
+			var _ = _424_u
+			var _out631 uint64
+			var _ = _out631
+			_out631 = _423_r.Dur()
+			_424_u = _out631
+			if _424_u > e {
+				var _425_ok bool
+				var _ = _425_ok
+				var _out632 bool
+				var _ = _out632
+				_out632 = seal.Vouch(_423_r)
+				_425_ok = _out632
+				if _425_ok {
 					found = true
 					return io, found
 				}
 			}
 		}
-		_417_s = _417_s + uint64(1)
+		_420_s = _420_s + uint64(1)
 	}
 	return io, found
 }
@@ -605,42 +605,42 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _423_cs *dlog.Codes
-	var _ = _423_cs
-	var _out630 *dlog.Codes
-	var _ = _out630
-	_out630 = dlog.NewCodes()
-	_423_cs = _out630
-	var _424_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _424_gm
+	var _426_cs *dlog.Codes
+	var _ = _426_cs
+	var _out633 *dlog.Codes
+	var _ = _out633
+	_out633 = dlog.NewCodes()
+	_426_cs = _out633
+	var _427_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _427_gm
 	lied = false
-	var _out631 bool
-	var _ = _out631
-	var _out632 *dlog.BMap
-	var _ = _out632
-	_out631, _out632 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, h+i, at, nd, nr, sz)
-	io = _out631
-	_424_gm = _out632
+	var _out634 bool
+	var _ = _out634
+	var _out635 *dlog.BMap
+	var _ = _out635
+	_out634, _out635 = Companion_Default___.ReadAt(d, true, seal, t, _426_cs, hb, h+i, at, nd, nr, sz)
+	io = _out634
+	_427_gm = _out635
 	if !io {
 		return io, lied
 	}
-	lied = _424_gm != (*dlog.BMap)(nil) /* dircomp */
-	var _425_e uint64
-	var _ = _425_e
-	_425_e = h + i
-	for !lied && _425_e > h && h+i-_425_e < journalm.Companion_Default___.WINDOW() {
-		var _out633 bool
-		var _ = _out633
-		var _out634 *dlog.BMap
-		var _ = _out634
-		_out633, _out634 = Companion_Default___.ReadAt(d, true, seal, t, _423_cs, hb, _425_e-uint64(1), at, nd, nr, sz)
-		io = _out633
-		_424_gm = _out634
+	lied = _427_gm != (*dlog.BMap)(nil) /* dircomp */
+	var _428_e uint64
+	var _ = _428_e
+	_428_e = h + i
+	for !lied && _428_e > h && h+i-_428_e < journalm.Companion_Default___.WINDOW() {
+		var _out636 bool
+		var _ = _out636
+		var _out637 *dlog.BMap
+		var _ = _out637
+		_out636, _out637 = Companion_Default___.ReadAt(d, true, seal, t, _426_cs, hb, _428_e-uint64(1), at, nd, nr, sz)
+		io = _out636
+		_427_gm = _out637
 		if !io {
 			return io, lied
 		}
-		lied = _424_gm == (*dlog.BMap)(nil)
-		_425_e = _425_e - uint64(1)
+		lied = _427_gm == (*dlog.BMap)(nil)
+		_428_e = _428_e - uint64(1)
 	}
 	return io, lied
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _899_dots uint32 = 0
-	var _ = _899_dots
-	var _out1197 uint32
-	var _ = _out1197
-	var _out1198 *dbytes.Bytes
-	var _ = _out1198
-	var _out1199 uint32
-	var _ = _out1199
-	_out1197, _out1198, _out1199 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1197
-	dir = _out1198
-	_899_dots = _out1199
+	var _902_dots uint32 = 0
+	var _ = _902_dots
+	var _out1200 uint32
+	var _ = _out1200
+	var _out1201 *dbytes.Bytes
+	var _ = _out1201
+	var _out1202 uint32
+	var _ = _out1202
+	_out1200, _out1201, _out1202 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1200
+	dir = _out1201
+	_902_dots = _out1202
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _900_ok bool
-	var _ = _900_ok
-	var _out1200 bool
-	var _ = _out1200
-	_out1200 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_900_ok = _out1200
-	if !_900_ok {
+	var _903_ok bool
+	var _ = _903_ok
+	var _out1203 bool
+	var _ = _out1203
+	_out1203 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_903_ok = _out1203
+	if !_903_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _901_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _901_ip
-	if _899_dots == uint32(1) {
+	var _904_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _904_ip
+	if _902_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _899_dots == uint32(2) {
-		var _out1201 uint64
-		var _ = _out1201
-		_out1201 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1201
+	if _902_dots == uint32(2) {
+		var _out1204 uint64
+		var _ = _out1204
+		_out1204 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1204
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1202 *dbytes.Bytes
-		var _ = _out1202
-		_out1202 = d.Fs.GetInode(txn, ino, false)
-		_901_ip = _out1202
-		node = _901_ip
+		var _out1205 *dbytes.Bytes
+		var _ = _out1205
+		_out1205 = d.Fs.GetInode(txn, ino, false)
+		_904_ip = _out1205
+		node = _904_ip
 		return st, ino, node, dir
 	}
-	var _902_found bool = false
-	var _ = _902_found
-	var _out1203 bool
-	var _ = _out1203
-	var _out1204 uint64
-	var _ = _out1204
-	_out1203, _out1204 = d.Lookup(txn, dino, name, false)
-	_902_found = _out1203
-	ino = _out1204
-	if !_902_found {
+	var _905_found bool = false
+	var _ = _905_found
+	var _out1206 bool
+	var _ = _out1206
+	var _out1207 uint64
+	var _ = _out1207
+	_out1206, _out1207 = d.Lookup(txn, dino, name, false)
+	_905_found = _out1206
+	ino = _out1207
+	if !_905_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1205 uint32
-	var _ = _out1205
-	var _out1206 *dbytes.Bytes
-	var _ = _out1206
-	_out1205, _out1206 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1205
-	_901_ip = _out1206
+	var _out1208 uint32
+	var _ = _out1208
+	var _out1209 *dbytes.Bytes
+	var _ = _out1209
+	_out1208, _out1209 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1208
+	_904_ip = _out1209
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _901_ip
+	node = _904_ip
 	return st, ino, node, dir
 }
 

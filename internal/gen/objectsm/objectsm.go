@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _281_b uint8
-	var _ = _281_b
-	_281_b = w.Get(off / uint64(8))
-	var _282_i uint64
-	var _ = _282_i
-	_282_i = off % uint64(8)
-	var _283_is bool
-	var _ = _283_is
-	_283_is = bits.Companion_Default___.BitOf(_281_b, _282_i)
-	if _283_is != v {
-		var _284_c uint8 = 0
-		var _ = _284_c
+	var _284_b uint8
+	var _ = _284_b
+	_284_b = w.Get(off / uint64(8))
+	var _285_i uint64
+	var _ = _285_i
+	_285_i = off % uint64(8)
+	var _286_is bool
+	var _ = _286_is
+	_286_is = bits.Companion_Default___.BitOf(_284_b, _285_i)
+	if _286_is != v {
+		var _287_c uint8 = 0
+		var _ = _287_c
 		if v {
-			_284_c = _281_b + Companion_Default___.Pow2(_282_i)
+			_287_c = _284_b + Companion_Default___.Pow2(_285_i)
 		} else {
-			_284_c = _281_b - Companion_Default___.Pow2(_282_i)
+			_287_c = _284_b - Companion_Default___.Pow2(_285_i)
 		}
-		w.Set(off/uint64(8), _284_c)
+		w.Set(off/uint64(8), _287_c)
 	}
 }
 

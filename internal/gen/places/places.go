@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _483_p *Place
-	var _ = _483_p
-	_483_p = _this
-	for _483_p != (*Place)(nil) {
-		if _483_p.Start <= a && a < _483_p.End {
-			ok = _483_p.What == w
+	var _486_p *Place
+	var _ = _486_p
+	_486_p = _this
+	for _486_p != (*Place)(nil) {
+		if _486_p.Start <= a && a < _486_p.End {
+			ok = _486_p.What == w
 			return ok
 		}
-		_483_p = _483_p.Next
+		_486_p = _486_p.Next
 	}
 	ok = false
 	return ok
@@ -92,15 +92,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _484_p *Place
-	var _ = _484_p
-	_484_p = _this
-	for _484_p != (*Place)(nil) {
-		if _484_p.What == w {
-			start, end = _484_p.Start, _484_p.End
+	var _487_p *Place
+	var _ = _487_p
+	_487_p = _this
+	for _487_p != (*Place)(nil) {
+		if _487_p.What == w {
+			start, end = _487_p.Start, _487_p.End
 			return start, end
 		}
-		_484_p = _484_p.Next
+		_487_p = _487_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -108,20 +108,20 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _485_p *Place
-	var _ = _485_p
-	_485_p = _this
-	for _485_p != (*Place)(nil) {
-		if _485_p.Start < _485_p.End && (_485_p.Start < j.Home || j.Sz < _485_p.End || uint64(281474976710656) < _485_p.End) {
+	var _488_p *Place
+	var _ = _488_p
+	_488_p = _this
+	for _488_p != (*Place)(nil) {
+		if _488_p.Start < _488_p.End && (_488_p.Start < j.Home || j.Sz < _488_p.End || uint64(281474976710656) < _488_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_485_p = _485_p.Next
+		_488_p = _488_p.Next
 	}
-	var _out737 *txnsysm.Sys
-	var _ = _out737
-	_out737 = txnsysm.Companion_Default___.Open(j)
-	s = _out737
+	var _out740 *txnsysm.Sys
+	var _ = _out740
+	_out740 = txnsysm.Companion_Default___.Open(j)
+	s = _out740
 	return s
 }
 func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -129,24 +129,24 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _486_ok bool
-	var _ = _486_ok
-	var _out738 bool
-	var _ = _out738
-	_out738 = _this.Holds(a, w)
-	_486_ok = _out738
-	if !_486_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _489_ok bool
+	var _ = _489_ok
+	var _out741 bool
+	var _ = _out741
+	_out741 = _this.Holds(a, w)
+	_489_ok = _out741
+	if !_489_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out739 uint32
-	var _ = _out739
-	var _out740 *dbytes.Bytes
-	var _ = _out740
-	_out739, _out740 = t.ReadInode(a, off, excl)
-	st = _out739
-	b = _out740
+	var _out742 uint32
+	var _ = _out742
+	var _out743 *dbytes.Bytes
+	var _ = _out743
+	_out742, _out743 = t.ReadInode(a, off, excl)
+	st = _out742
+	b = _out743
 	return st, b
 }
 func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes.Blk) {
@@ -154,24 +154,24 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _487_ok bool
-	var _ = _487_ok
-	var _out741 bool
-	var _ = _out741
-	_out741 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_487_ok = _out741
-	if !_487_ok {
+	var _490_ok bool
+	var _ = _490_ok
+	var _out744 bool
+	var _ = _out744
+	_out744 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_490_ok = _out744
+	if !_490_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out742 uint32
-	var _ = _out742
-	var _out743 *dbytes.Blk
-	var _ = _out743
-	_out742, _out743 = t.ReadBlock(a, excl)
-	st = _out742
-	b = _out743
+	var _out745 uint32
+	var _ = _out745
+	var _out746 *dbytes.Blk
+	var _ = _out746
+	_out745, _out746 = t.ReadBlock(a, excl)
+	st = _out745
+	b = _out746
 	return st, b
 }
 func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint32, bool) {
@@ -179,44 +179,44 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _488_ok bool
-	var _ = _488_ok
-	var _out744 bool
-	var _ = _out744
-	_out744 = _this.Holds(a, Companion_Default___.BITS())
-	_488_ok = _out744
-	if !_488_ok || off >= uint64(32768) {
+	var _491_ok bool
+	var _ = _491_ok
+	var _out747 bool
+	var _ = _out747
+	_out747 = _this.Holds(a, Companion_Default___.BITS())
+	_491_ok = _out747
+	if !_491_ok || off >= uint64(32768) {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
-	var _out745 uint32
-	var _ = _out745
-	var _out746 bool
-	var _ = _out746
-	_out745, _out746 = t.ReadBit(a, off, excl)
-	st = _out745
-	b = _out746
+	var _out748 uint32
+	var _ = _out748
+	var _out749 bool
+	var _ = _out749
+	_out748, _out749 = t.ReadBit(a, off, excl)
+	st = _out748
+	b = _out749
 	return st, b
 }
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _489_ok bool
-	var _ = _489_ok
-	var _out747 bool
-	var _ = _out747
-	_out747 = _this.Holds(a, w)
-	_489_ok = _out747
-	if !_489_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _492_ok bool
+	var _ = _492_ok
+	var _out750 bool
+	var _ = _out750
+	_out750 = _this.Holds(a, w)
+	_492_ok = _out750
+	if !_492_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out748 uint32
-	var _ = _out748
-	_out748 = t.WriteInode(a, off, b)
-	st = _out748
+	var _out751 uint32
+	var _ = _out751
+	_out751 = t.WriteInode(a, off, b)
+	st = _out751
 	return st
 }
 func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *dbytes.Bytes) {
@@ -228,30 +228,30 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _490_ok bool = false
-	var _ = _490_ok
-	var _out749 bool
-	var _ = _out749
-	var _out750 uint64
-	var _ = _out750
-	var _out751 uint64
-	var _ = _out751
-	_out749, _out750, _out751 = _this.Record(i)
-	_490_ok = _out749
-	a = _out750
-	off = _out751
-	if !_490_ok {
+	var _493_ok bool = false
+	var _ = _493_ok
+	var _out752 bool
+	var _ = _out752
+	var _out753 uint64
+	var _ = _out753
+	var _out754 uint64
+	var _ = _out754
+	_out752, _out753, _out754 = _this.Record(i)
+	_493_ok = _out752
+	a = _out753
+	off = _out754
+	if !_493_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
-	var _out752 uint32
-	var _ = _out752
-	var _out753 *dbytes.Bytes
-	var _ = _out753
-	_out752, _out753 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
-	st = _out752
-	b = _out753
+	var _out755 uint32
+	var _ = _out755
+	var _out756 *dbytes.Bytes
+	var _ = _out756
+	_out755, _out756 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
+	st = _out755
+	b = _out756
 	return st, a, off, b
 }
 func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32, uint64, uint64) {
@@ -261,27 +261,27 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _491_ok bool = false
-	var _ = _491_ok
-	var _out754 bool
-	var _ = _out754
-	var _out755 uint64
-	var _ = _out755
-	var _out756 uint64
-	var _ = _out756
-	_out754, _out755, _out756 = _this.Record(i)
-	_491_ok = _out754
-	a = _out755
-	off = _out756
-	if !_491_ok {
+	var _494_ok bool = false
+	var _ = _494_ok
+	var _out757 bool
+	var _ = _out757
+	var _out758 uint64
+	var _ = _out758
+	var _out759 uint64
+	var _ = _out759
+	_out757, _out758, _out759 = _this.Record(i)
+	_494_ok = _out757
+	a = _out758
+	off = _out759
+	if !_494_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
-	var _out757 uint32
-	var _ = _out757
-	_out757 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
-	st = _out757
+	var _out760 uint32
+	var _ = _out760
+	_out760 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
+	st = _out760
 	return st, a, off
 }
 func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
@@ -291,63 +291,63 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _492_start uint64
-	var _ = _492_start
-	var _493_end uint64
-	var _ = _493_end
-	var _out758 uint64
-	var _ = _out758
-	var _out759 uint64
-	var _ = _out759
-	_out758, _out759 = _this.First(Companion_Default___.RECORDS())
-	_492_start = _out758
-	_493_end = _out759
-	ok, a, off = true, _493_end, i%uint64(16)*uint64(2048)
-	if _493_end <= _492_start || _493_end-_492_start <= i/uint64(16) {
+	var _495_start uint64
+	var _ = _495_start
+	var _496_end uint64
+	var _ = _496_end
+	var _out761 uint64
+	var _ = _out761
+	var _out762 uint64
+	var _ = _out762
+	_out761, _out762 = _this.First(Companion_Default___.RECORDS())
+	_495_start = _out761
+	_496_end = _out762
+	ok, a, off = true, _496_end, i%uint64(16)*uint64(2048)
+	if _496_end <= _495_start || _496_end-_495_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _492_start + i/uint64(16)
+		a = _495_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _494_ok bool
-	var _ = _494_ok
-	var _out760 bool
-	var _ = _out760
-	_out760 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_494_ok = _out760
-	if !_494_ok {
+	var _497_ok bool
+	var _ = _497_ok
+	var _out763 bool
+	var _ = _out763
+	_out763 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_497_ok = _out763
+	if !_497_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out761 uint32
-	var _ = _out761
-	_out761 = t.WriteBlock(a, b)
-	st = _out761
+	var _out764 uint32
+	var _ = _out764
+	_out764 = t.WriteBlock(a, b)
+	st = _out764
 	return st
 }
 func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _495_ok bool
-	var _ = _495_ok
-	var _out762 bool
-	var _ = _out762
-	_out762 = _this.Holds(a, Companion_Default___.BITS())
-	_495_ok = _out762
-	if !_495_ok || off >= uint64(32768) {
+	var _498_ok bool
+	var _ = _498_ok
+	var _out765 bool
+	var _ = _out765
+	_out765 = _this.Holds(a, Companion_Default___.BITS())
+	_498_ok = _out765
+	if !_498_ok || off >= uint64(32768) {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out763 uint32
-	var _ = _out763
-	_out763 = t.WriteBit(a, off, b)
-	st = _out763
+	var _out766 uint32
+	var _ = _out766
+	_out766 = t.WriteBit(a, off, b)
+	st = _out766
 	return st
 }
 

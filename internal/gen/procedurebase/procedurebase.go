@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out1067 *dbytes.Bytes
-		var _ = _out1067
-		_out1067 = dbytes.NewBytes(uint64(256))
-		ip = _out1067
+		var _out1070 *dbytes.Bytes
+		var _ = _out1070
+		_out1070 = dbytes.NewBytes(uint64(256))
+		ip = _out1070
 		return st, ip
 	}
-	var _out1068 *dbytes.Bytes
-	var _ = _out1068
-	_out1068 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1068
-	var _813_ty uint32
-	var _ = _813_ty
-	var _out1069 uint32
-	var _ = _out1069
-	_out1069 = inodeformat.Companion_Default___.GetTy(ip)
-	_813_ty = _out1069
-	var _814_nl uint32
-	var _ = _814_nl
-	var _out1070 uint32
-	var _ = _out1070
-	_out1070 = inodeformat.Companion_Default___.GetNlink(ip)
-	_814_nl = _out1070
-	var _815_g uint64
-	var _ = _815_g
-	var _out1071 uint64
+	var _out1071 *dbytes.Bytes
 	var _ = _out1071
-	_out1071 = inodeformat.Companion_Default___.GetGen(ip)
-	_815_g = _out1071
-	if _813_ty == uint32(0) || _814_nl == uint32(0) || _815_g != gen {
+	_out1071 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1071
+	var _816_ty uint32
+	var _ = _816_ty
+	var _out1072 uint32
+	var _ = _out1072
+	_out1072 = inodeformat.Companion_Default___.GetTy(ip)
+	_816_ty = _out1072
+	var _817_nl uint32
+	var _ = _817_nl
+	var _out1073 uint32
+	var _ = _out1073
+	_out1073 = inodeformat.Companion_Default___.GetNlink(ip)
+	_817_nl = _out1073
+	var _818_g uint64
+	var _ = _818_g
+	var _out1074 uint64
+	var _ = _out1074
+	_out1074 = inodeformat.Companion_Default___.GetGen(ip)
+	_818_g = _out1074
+	if _816_ty == uint32(0) || _817_nl == uint32(0) || _818_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1072 *dbytes.Bytes
-	var _ = _out1072
-	_out1072 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1072
-	var _816_ty uint32
-	var _ = _816_ty
-	var _out1073 uint32
-	var _ = _out1073
-	_out1073 = inodeformat.Companion_Default___.GetTy(ip)
-	_816_ty = _out1073
-	var _817_nl uint32
-	var _ = _817_nl
-	var _out1074 uint32
-	var _ = _out1074
-	_out1074 = inodeformat.Companion_Default___.GetNlink(ip)
-	_817_nl = _out1074
+	var _out1075 *dbytes.Bytes
+	var _ = _out1075
+	_out1075 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1075
+	var _819_ty uint32
+	var _ = _819_ty
+	var _out1076 uint32
+	var _ = _out1076
+	_out1076 = inodeformat.Companion_Default___.GetTy(ip)
+	_819_ty = _out1076
+	var _820_nl uint32
+	var _ = _820_nl
+	var _out1077 uint32
+	var _ = _out1077
+	_out1077 = inodeformat.Companion_Default___.GetNlink(ip)
+	_820_nl = _out1077
 	st = func() uint32 {
-		if _816_ty == uint32(0) || _817_nl == uint32(0) || ino <= uint64(2) {
+		if _819_ty == uint32(0) || _820_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out1075 uint32
-	var _ = _out1075
-	var _out1076 *dbytes.Bytes
-	var _ = _out1076
-	_out1075, _out1076 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out1075
-	ip = _out1076
+	var _out1078 uint32
+	var _ = _out1078
+	var _out1079 *dbytes.Bytes
+	var _ = _out1079
+	_out1078, _out1079 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out1078
+	ip = _out1079
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out1077 uint32
-	var _ = _out1077
-	var _out1078 uint32
-	var _ = _out1078
-	_out1077, _out1078 = permissions.Companion_Default___.NameStatus(name)
-	st = _out1077
-	dots = _out1078
+	var _out1080 uint32
+	var _ = _out1080
+	var _out1081 uint32
+	var _ = _out1081
+	_out1080, _out1081 = permissions.Companion_Default___.NameStatus(name)
+	st = _out1080
+	dots = _out1081
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _818_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _818_p
-	var _out1079 uint32
-	var _ = _out1079
-	var _out1080 *dbytes.Bytes
-	var _ = _out1080
-	_out1079, _out1080 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out1079
-	_818_p = _out1080
+	var _821_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _821_p
+	var _out1082 uint32
+	var _ = _out1082
+	var _out1083 *dbytes.Bytes
+	var _ = _out1083
+	_out1082, _out1083 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out1082
+	_821_p = _out1083
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _818_p
-	var _819_ty uint32
-	var _ = _819_ty
-	var _out1081 uint32
-	var _ = _out1081
-	_out1081 = inodeformat.Companion_Default___.GetTy(_818_p)
-	_819_ty = _out1081
-	if _819_ty != permissions.Companion_Default___.DIR() {
+	ip = _821_p
+	var _822_ty uint32
+	var _ = _822_ty
+	var _out1084 uint32
+	var _ = _out1084
+	_out1084 = inodeformat.Companion_Default___.GetTy(_821_p)
+	_822_ty = _out1084
+	if _822_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1082 *dbytes.Bytes
-	var _ = _out1082
-	_out1082 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1082
-	var _820_ts uint64
-	var _ = _820_ts
-	var _821_tns uint32
-	var _ = _821_tns
-	var _out1083 uint64
-	var _ = _out1083
-	var _out1084 uint32
-	var _ = _out1084
-	_out1083, _out1084 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_820_ts = _out1083
-	_821_tns = _out1084
-	inodeformat.Companion_Default___.SetMtime(ip, _820_ts, _821_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _820_ts, _821_tns)
+	var _out1085 *dbytes.Bytes
+	var _ = _out1085
+	_out1085 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1085
+	var _823_ts uint64
+	var _ = _823_ts
+	var _824_tns uint32
+	var _ = _824_tns
+	var _out1086 uint64
+	var _ = _out1086
+	var _out1087 uint32
+	var _ = _out1087
+	_out1086, _out1087 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_823_ts = _out1086
+	_824_tns = _out1087
+	inodeformat.Companion_Default___.SetMtime(ip, _823_ts, _824_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _823_ts, _824_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1085 *dbytes.Bytes
-	var _ = _out1085
-	_out1085 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1085
+	var _out1088 *dbytes.Bytes
+	var _ = _out1088
+	_out1088 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1088
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _822_ts uint64
-	var _ = _822_ts
-	var _823_tns uint32
-	var _ = _823_tns
-	var _out1086 uint64
-	var _ = _out1086
-	var _out1087 uint32
-	var _ = _out1087
-	_out1086, _out1087 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_822_ts = _out1086
-	_823_tns = _out1087
-	inodeformat.Companion_Default___.SetCtime(ip, _822_ts, _823_tns)
+	var _825_ts uint64
+	var _ = _825_ts
+	var _826_tns uint32
+	var _ = _826_tns
+	var _out1089 uint64
+	var _ = _out1089
+	var _out1090 uint32
+	var _ = _out1090
+	_out1089, _out1090 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_825_ts = _out1089
+	_826_tns = _out1090
+	inodeformat.Companion_Default___.SetCtime(ip, _825_ts, _826_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _824_ip *dbytes.Bytes
-	var _ = _824_ip
-	var _out1088 *dbytes.Bytes
-	var _ = _out1088
-	_out1088 = d.Fs.GetInode(txn, ino, true)
-	_824_ip = _out1088
-	var _825_nl uint32
-	var _ = _825_nl
-	var _out1089 uint32
-	var _ = _out1089
-	_out1089 = inodeformat.Companion_Default___.GetNlink(_824_ip)
-	_825_nl = _out1089
-	if up && _825_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _827_ip *dbytes.Bytes
+	var _ = _827_ip
+	var _out1091 *dbytes.Bytes
+	var _ = _out1091
+	_out1091 = d.Fs.GetInode(txn, ino, true)
+	_827_ip = _out1091
+	var _828_nl uint32
+	var _ = _828_nl
+	var _out1092 uint32
+	var _ = _out1092
+	_out1092 = inodeformat.Companion_Default___.GetNlink(_827_ip)
+	_828_nl = _out1092
+	if up && _828_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _825_nl <= uint32(2) {
+	if !up && _828_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_824_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_827_ip, func() uint32 {
 		if up {
-			return _825_nl + uint32(1)
+			return _828_nl + uint32(1)
 		}
-		return _825_nl - uint32(1)
+		return _828_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _824_ip)
+	d.PutInode(txn, ino, _827_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _826_ip *dbytes.Bytes
-	var _ = _826_ip
-	var _out1090 *dbytes.Bytes
-	var _ = _out1090
-	_out1090 = d.Fs.GetInode(txn, ino, true)
-	_826_ip = _out1090
-	var _827_fl uint32
-	var _ = _827_fl
-	var _out1091 uint32
-	var _ = _out1091
-	_out1091 = inodeformat.Companion_Default___.GetFlags(_826_ip)
-	_827_fl = _out1091
-	if _827_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _829_ip *dbytes.Bytes
+	var _ = _829_ip
+	var _out1093 *dbytes.Bytes
+	var _ = _out1093
+	_out1093 = d.Fs.GetInode(txn, ino, true)
+	_829_ip = _out1093
+	var _830_fl uint32
+	var _ = _830_fl
+	var _out1094 uint32
+	var _ = _out1094
+	_out1094 = inodeformat.Companion_Default___.GetFlags(_829_ip)
+	_830_fl = _out1094
+	if _830_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _828_hp *dbytes.Bytes
-	var _ = _828_hp
-	var _out1092 *dbytes.Bytes
-	var _ = _out1092
-	_out1092 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_828_hp = _out1092
-	var _829_h uint64
-	var _ = _829_h
-	var _out1093 uint64
-	var _ = _out1093
-	_out1093 = inodeformat.Companion_Default___.GetNext(_828_hp)
-	_829_h = _out1093
-	inodeformat.Companion_Default___.SetNext(_826_ip, _829_h)
-	inodeformat.Companion_Default___.SetFlags(_826_ip, _827_fl+uint32(1))
-	d.PutInode(txn, ino, _826_ip)
-	var _out1094 *dbytes.Bytes
-	var _ = _out1094
-	_out1094 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_828_hp = _out1094
-	inodeformat.Companion_Default___.SetNext(_828_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _828_hp)
+	var _831_hp *dbytes.Bytes
+	var _ = _831_hp
+	var _out1095 *dbytes.Bytes
+	var _ = _out1095
+	_out1095 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_831_hp = _out1095
+	var _832_h uint64
+	var _ = _832_h
+	var _out1096 uint64
+	var _ = _out1096
+	_out1096 = inodeformat.Companion_Default___.GetNext(_831_hp)
+	_832_h = _out1096
+	inodeformat.Companion_Default___.SetNext(_829_ip, _832_h)
+	inodeformat.Companion_Default___.SetFlags(_829_ip, _830_fl+uint32(1))
+	d.PutInode(txn, ino, _829_ip)
+	var _out1097 *dbytes.Bytes
+	var _ = _out1097
+	_out1097 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_831_hp = _out1097
+	inodeformat.Companion_Default___.SetNext(_831_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _831_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1095 bool
-		var _ = _out1095
-		_out1095 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1095
+		var _out1098 bool
+		var _ = _out1098
+		_out1098 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1098
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _830_ip *dbytes.Bytes
-	var _ = _830_ip
-	var _out1096 *dbytes.Bytes
-	var _ = _out1096
-	_out1096 = d.Fs.GetInode(txn, ino, true)
-	_830_ip = _out1096
-	var _831_nl uint32
-	var _ = _831_nl
-	var _out1097 uint32
-	var _ = _out1097
-	_out1097 = inodeformat.Companion_Default___.GetNlink(_830_ip)
-	_831_nl = _out1097
-	var _832_ty uint32
-	var _ = _832_ty
-	var _out1098 uint32
-	var _ = _out1098
-	_out1098 = inodeformat.Companion_Default___.GetTy(_830_ip)
-	_832_ty = _out1098
-	var _833_size uint64
-	var _ = _833_size
-	var _out1099 uint64
+	var _833_ip *dbytes.Bytes
+	var _ = _833_ip
+	var _out1099 *dbytes.Bytes
 	var _ = _out1099
-	_out1099 = inodeformat.Companion_Default___.GetSize(_830_ip)
-	_833_size = _out1099
-	var _834_fl uint32
-	var _ = _834_fl
+	_out1099 = d.Fs.GetInode(txn, ino, true)
+	_833_ip = _out1099
+	var _834_nl uint32
+	var _ = _834_nl
 	var _out1100 uint32
 	var _ = _out1100
-	_out1100 = inodeformat.Companion_Default___.GetFlags(_830_ip)
-	_834_fl = _out1100
-	if _831_nl == uint32(0) {
+	_out1100 = inodeformat.Companion_Default___.GetNlink(_833_ip)
+	_834_nl = _out1100
+	var _835_ty uint32
+	var _ = _835_ty
+	var _out1101 uint32
+	var _ = _out1101
+	_out1101 = inodeformat.Companion_Default___.GetTy(_833_ip)
+	_835_ty = _out1101
+	var _836_size uint64
+	var _ = _836_size
+	var _out1102 uint64
+	var _ = _out1102
+	_out1102 = inodeformat.Companion_Default___.GetSize(_833_ip)
+	_836_size = _out1102
+	var _837_fl uint32
+	var _ = _837_fl
+	var _out1103 uint32
+	var _ = _out1103
+	_out1103 = inodeformat.Companion_Default___.GetFlags(_833_ip)
+	_837_fl = _out1103
+	if _834_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _832_ty != permissions.Companion_Default___.DIR() && _831_nl > uint32(1) {
-		var _out1101 *dbytes.Bytes
-		var _ = _out1101
-		_out1101 = Companion_Default___.SetLinks(txn, d, ino, _831_nl-uint32(1), s, ns)
-		_830_ip = _out1101
+	if _835_ty != permissions.Companion_Default___.DIR() && _834_nl > uint32(1) {
+		var _out1104 *dbytes.Bytes
+		var _ = _out1104
+		_out1104 = Companion_Default___.SetLinks(txn, d, ino, _834_nl-uint32(1), s, ns)
+		_833_ip = _out1104
 		return st, freed, later
 	}
-	var _out1102 *dbytes.Bytes
-	var _ = _out1102
-	_out1102 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_830_ip = _out1102
-	var _835_ok bool
-	var _ = _835_ok
-	var _out1103 bool
-	var _ = _out1103
-	_out1103 = d.SetSize(txn, ino, uint64(0))
-	_835_ok = _out1103
-	if !_835_ok {
+	var _out1105 *dbytes.Bytes
+	var _ = _out1105
+	_out1105 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_833_ip = _out1105
+	var _838_ok bool
+	var _ = _838_ok
+	var _out1106 bool
+	var _ = _out1106
+	_out1106 = d.SetSize(txn, ino, uint64(0))
+	_838_ok = _out1106
+	if !_838_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _834_fl%uint32(2) == uint32(1) {
+	if _837_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _836_done bool
-	var _ = _836_done
-	var _out1104 bool
-	var _ = _out1104
-	_out1104 = Companion_Default___.Release(txn, d, ino, _833_size)
-	_836_done = _out1104
-	if _836_done {
-		var _out1105 bool
-		var _ = _out1105
-		_out1105 = d.FreeInode(txn, ino)
-		_835_ok = _out1105
-		if !_835_ok {
+	var _839_done bool
+	var _ = _839_done
+	var _out1107 bool
+	var _ = _out1107
+	_out1107 = Companion_Default___.Release(txn, d, ino, _836_size)
+	_839_done = _out1107
+	if _839_done {
+		var _out1108 bool
+		var _ = _out1108
+		_out1108 = d.FreeInode(txn, ino)
+		_838_ok = _out1108
+		if !_838_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _837_hp *dbytes.Bytes
-	var _ = _837_hp
-	var _out1106 *dbytes.Bytes
-	var _ = _out1106
-	_out1106 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_837_hp = _out1106
-	var _838_h uint64
-	var _ = _838_h
-	var _out1107 uint64
-	var _ = _out1107
-	_out1107 = inodeformat.Companion_Default___.GetNext(_837_hp)
-	_838_h = _out1107
+	var _840_hp *dbytes.Bytes
+	var _ = _840_hp
+	var _out1109 *dbytes.Bytes
+	var _ = _out1109
+	_out1109 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_840_hp = _out1109
+	var _841_h uint64
+	var _ = _841_h
+	var _out1110 uint64
+	var _ = _out1110
+	_out1110 = inodeformat.Companion_Default___.GetNext(_840_hp)
+	_841_h = _out1110
 	st, more = uint32(0), false
-	if _838_h == uint64(0) {
+	if _841_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _838_h) || _838_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _841_h) || _841_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _839_done bool
-	var _ = _839_done
-	var _out1108 bool
-	var _ = _out1108
-	_out1108 = d.FreeSome(txn, _838_h, max)
-	_839_done = _out1108
-	if !_839_done {
+	var _842_done bool
+	var _ = _842_done
+	var _out1111 bool
+	var _ = _out1111
+	_out1111 = d.FreeSome(txn, _841_h, max)
+	_842_done = _out1111
+	if !_842_done {
 		return st, more
 	}
-	var _out1109 uint32
-	var _ = _out1109
-	var _out1110 bool
-	var _ = _out1110
-	_out1109, _out1110 = Companion_Default___.OffList(txn, d, _838_h)
-	st = _out1109
-	more = _out1110
+	var _out1112 uint32
+	var _ = _out1112
+	var _out1113 bool
+	var _ = _out1113
+	_out1112, _out1113 = Companion_Default___.OffList(txn, d, _841_h)
+	st = _out1112
+	more = _out1113
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _840_ip *dbytes.Bytes
-	var _ = _840_ip
-	var _out1111 *dbytes.Bytes
-	var _ = _out1111
-	_out1111 = d.Fs.GetInode(txn, h, true)
-	_840_ip = _out1111
-	var _841_fl uint32
-	var _ = _841_fl
-	var _out1112 uint32
-	var _ = _out1112
-	_out1112 = inodeformat.Companion_Default___.GetFlags(_840_ip)
-	_841_fl = _out1112
-	var _842_nl uint32
-	var _ = _842_nl
-	var _out1113 uint32
-	var _ = _out1113
-	_out1113 = inodeformat.Companion_Default___.GetNlink(_840_ip)
-	_842_nl = _out1113
-	var _843_next uint64
-	var _ = _843_next
-	var _out1114 uint64
+	var _843_ip *dbytes.Bytes
+	var _ = _843_ip
+	var _out1114 *dbytes.Bytes
 	var _ = _out1114
-	_out1114 = inodeformat.Companion_Default___.GetNext(_840_ip)
-	_843_next = _out1114
-	if _841_fl%uint32(2) == uint32(0) {
+	_out1114 = d.Fs.GetInode(txn, h, true)
+	_843_ip = _out1114
+	var _844_fl uint32
+	var _ = _844_fl
+	var _out1115 uint32
+	var _ = _out1115
+	_out1115 = inodeformat.Companion_Default___.GetFlags(_843_ip)
+	_844_fl = _out1115
+	var _845_nl uint32
+	var _ = _845_nl
+	var _out1116 uint32
+	var _ = _out1116
+	_out1116 = inodeformat.Companion_Default___.GetNlink(_843_ip)
+	_845_nl = _out1116
+	var _846_next uint64
+	var _ = _846_next
+	var _out1117 uint64
+	var _ = _out1117
+	_out1117 = inodeformat.Companion_Default___.GetNext(_843_ip)
+	_846_next = _out1117
+	if _844_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_840_ip, _841_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_840_ip, uint64(0))
-	d.PutInode(txn, h, _840_ip)
-	var _844_hp *dbytes.Bytes
-	var _ = _844_hp
-	var _out1115 *dbytes.Bytes
-	var _ = _out1115
-	_out1115 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_844_hp = _out1115
-	inodeformat.Companion_Default___.SetNext(_844_hp, _843_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _844_hp)
-	if _842_nl == uint32(0) {
-		var _845_ok bool
-		var _ = _845_ok
-		var _out1116 bool
-		var _ = _out1116
-		_out1116 = d.FreeInode(txn, h)
-		_845_ok = _out1116
-		if !_845_ok {
+	inodeformat.Companion_Default___.SetFlags(_843_ip, _844_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_843_ip, uint64(0))
+	d.PutInode(txn, h, _843_ip)
+	var _847_hp *dbytes.Bytes
+	var _ = _847_hp
+	var _out1118 *dbytes.Bytes
+	var _ = _out1118
+	_out1118 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_847_hp = _out1118
+	inodeformat.Companion_Default___.SetNext(_847_hp, _846_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _847_hp)
+	if _845_nl == uint32(0) {
+		var _848_ok bool
+		var _ = _848_ok
+		var _out1119 bool
+		var _ = _out1119
+		_out1119 = d.FreeInode(txn, h)
+		_848_ok = _out1119
+		if !_848_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _843_next != uint64(0) /* dircomp */
+	more = _846_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1117 bool
-	var _ = _out1117
-	_out1117 = d.FreeSome(txn, ino, max)
-	done = _out1117
+	var _out1120 bool
+	var _ = _out1120
+	_out1120 = d.FreeSome(txn, ino, max)
+	done = _out1120
 	return done
 }
 

@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _647_left uint64
-	var _ = _647_left
-	_647_left = max
-	for lo < m && uint64(0) < _647_left {
-		var _648_k uint64
-		var _ = _648_k
-		var _649_j uint64
-		var _ = _649_j
-		_648_k, _649_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _650_l uint64
-		var _ = _650_l
-		var _651_freed uint64
-		var _ = _651_freed
-		_650_l, _651_freed = uint64(0), uint64(1)
-		var _652_d uint64
-		var _ = _652_d
-		var _out909 uint64
-		var _ = _out909
-		_out909 = shrinking.Companion_Default___.Missing(x, txn, ip, _648_k, _649_j, true)
-		_652_d = _out909
-		if uint64(0) < _652_d {
-			_650_l = allocatedrange.Companion_Default___.BaseOf(_648_k) + allocatedrange.Companion_Default___.First512(_649_j, _652_d)
-			if _650_l < lo {
-				_650_l = lo
+	var _650_left uint64
+	var _ = _650_left
+	_650_left = max
+	for lo < m && uint64(0) < _650_left {
+		var _651_k uint64
+		var _ = _651_k
+		var _652_j uint64
+		var _ = _652_j
+		_651_k, _652_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _653_l uint64
+		var _ = _653_l
+		var _654_freed uint64
+		var _ = _654_freed
+		_653_l, _654_freed = uint64(0), uint64(1)
+		var _655_d uint64
+		var _ = _655_d
+		var _out912 uint64
+		var _ = _out912
+		_out912 = shrinking.Companion_Default___.Missing(x, txn, ip, _651_k, _652_j, true)
+		_655_d = _out912
+		if uint64(0) < _655_d {
+			_653_l = allocatedrange.Companion_Default___.BaseOf(_651_k) + allocatedrange.Companion_Default___.First512(_652_j, _655_d)
+			if _653_l < lo {
+				_653_l = lo
 			}
-		} else if _648_k < uint64(12) {
-			_650_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _648_k)
+		} else if _651_k < uint64(12) {
+			_653_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _651_k)
 		} else {
-			var _653_pn uint64
-			var _ = _653_pn
-			var _out910 uint64
-			var _ = _out910
-			_out910 = x.Resolve(txn, ip, _648_k, positions.Companion_Default___.MaxLev(_648_k)-uint64(1), _649_j/uint64(512), true)
-			_653_pn = _out910
-			var _out911 uint64
-			var _ = _out911
-			var _out912 uint64
-			var _ = _out912
-			_out911, _out912 = shrinking.Companion_Default___.CutRun(x, txn, ip, _653_pn, ino, m, lo, _647_left)
-			_650_l = _out911
-			_651_freed = _out912
-			if _651_freed == uint64(0) {
-				_651_freed = uint64(1)
+			var _656_pn uint64
+			var _ = _656_pn
+			var _out913 uint64
+			var _ = _out913
+			_out913 = x.Resolve(txn, ip, _651_k, positions.Companion_Default___.MaxLev(_651_k)-uint64(1), _652_j/uint64(512), true)
+			_656_pn = _out913
+			var _out914 uint64
+			var _ = _out914
+			var _out915 uint64
+			var _ = _out915
+			_out914, _out915 = shrinking.Companion_Default___.CutRun(x, txn, ip, _656_pn, ino, m, lo, _650_left)
+			_653_l = _out914
+			_654_freed = _out915
+			if _654_freed == uint64(0) {
+				_654_freed = uint64(1)
 			}
 		}
-		_647_left = _647_left - _651_freed
-		m = _650_l
+		_650_left = _650_left - _654_freed
+		m = _653_l
 	}
 	return m
 }

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _903_w *dbytes.Bytes
-	var _ = _903_w
-	var _out1207 *dbytes.Bytes
-	var _ = _out1207
-	_out1207 = dbytes.NewBytes(uint64(4096))
-	_903_w = _out1207
-	_903_w.Set(uint64(0), uint8(46))
-	_903_w.Set(uint64(1), uint8(46))
-	var _out1208 *dbytes.Blk
-	var _ = _out1208
-	_out1208 = dbytes.Freeze(_903_w)
-	b = _out1208
+	var _906_w *dbytes.Bytes
+	var _ = _906_w
+	var _out1210 *dbytes.Bytes
+	var _ = _out1210
+	_out1210 = dbytes.NewBytes(uint64(4096))
+	_906_w = _out1210
+	_906_w.Set(uint64(0), uint8(46))
+	_906_w.Set(uint64(1), uint8(46))
+	var _out1211 *dbytes.Blk
+	var _ = _out1211
+	_out1211 = dbytes.Freeze(_906_w)
+	b = _out1211
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _904_dots *dbytes.Blk
-	var _ = _904_dots
-	var _out1209 *dbytes.Blk
-	var _ = _out1209
-	_out1209 = Companion_Default___.DotNames()
-	_904_dots = _out1209
+	var _907_dots *dbytes.Blk
+	var _ = _907_dots
+	var _out1212 *dbytes.Blk
+	var _ = _out1212
+	_out1212 = Companion_Default___.DotNames()
+	_907_dots = _out1212
 	if cookie == uint64(0) {
-		var _out1210 bool
-		var _ = _out1210
-		_out1210 = out.Offer(ino, _904_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1210
+		var _out1213 bool
+		var _ = _out1213
+		_out1213 = out.Offer(ino, _907_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1213
 	}
 	if fits {
-		var _out1211 bool
-		var _ = _out1211
-		_out1211 = out.Offer(up, _904_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1211
+		var _out1214 bool
+		var _ = _out1214
+		_out1214 = out.Offer(up, _907_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1214
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _905_up uint64
-	var _ = _905_up
-	var _out1212 uint64
-	var _ = _out1212
-	_out1212 = inodeformat.Companion_Default___.GetParent(dp)
-	_905_up = _out1212
-	var _906_fits bool
-	var _ = _906_fits
-	var _out1213 bool
-	var _ = _out1213
-	_out1213 = Companion_Default___.Offer2(ino, _905_up, cookie, out)
-	_906_fits = _out1213
-	if !_906_fits {
+	var _908_up uint64
+	var _ = _908_up
+	var _out1215 uint64
+	var _ = _out1215
+	_out1215 = inodeformat.Companion_Default___.GetParent(dp)
+	_908_up = _out1215
+	var _909_fits bool
+	var _ = _909_fits
+	var _out1216 bool
+	var _ = _out1216
+	_out1216 = Companion_Default___.Offer2(ino, _908_up, cookie, out)
+	_909_fits = _out1216
+	if !_909_fits {
 		return eof
 	}
-	var _out1214 bool
-	var _ = _out1214
-	_out1214 = d.List(txn, ino, func() uint64 {
+	var _out1217 bool
+	var _ = _out1217
+	_out1217 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1214
+	eof = _out1217
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1215 uint32
-	var _ = _out1215
-	var _out1216 *dbytes.Bytes
-	var _ = _out1216
-	_out1215, _out1216 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1215
-	dir = _out1216
+	var _out1218 uint32
+	var _ = _out1218
+	var _out1219 *dbytes.Bytes
+	var _ = _out1219
+	_out1218, _out1219 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1218
+	dir = _out1219
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _907_ok bool
-	var _ = _907_ok
-	var _out1217 bool
-	var _ = _out1217
-	_out1217 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_907_ok = _out1217
-	if !_907_ok {
+	var _910_ok bool
+	var _ = _910_ok
+	var _out1220 bool
+	var _ = _out1220
+	_out1220 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_910_ok = _out1220
+	if !_910_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _908_room bool
-	var _ = _908_room
-	var _out1218 bool
-	var _ = _out1218
-	_out1218 = out.Fits()
-	_908_room = _out1218
-	if !_908_room {
+	var _911_room bool
+	var _ = _911_room
+	var _out1221 bool
+	var _ = _out1221
+	_out1221 = out.Fits()
+	_911_room = _out1221
+	if !_911_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1219 bool
-	var _ = _out1219
-	_out1219 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1219
-	var _909_n uint64
-	var _ = _909_n
-	var _out1220 uint64
-	var _ = _out1220
-	_out1220 = out.Len()
-	_909_n = _out1220
-	if _909_n == uint64(0) && !eof {
+	var _out1222 bool
+	var _ = _out1222
+	_out1222 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1222
+	var _912_n uint64
+	var _ = _912_n
+	var _out1223 uint64
+	var _ = _out1223
+	_out1223 = out.Len()
+	_912_n = _out1223
+	if _912_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _910_n uint64
-	var _ = _910_n
-	var _out1221 uint64
-	var _ = _out1221
-	_out1221 = out.Len()
-	_910_n = _out1221
-	var _911_i uint64
-	var _ = _911_i
-	_911_i = uint64(0)
-	for _911_i < _910_n {
-		var _912_x uint64
-		var _ = _912_x
-		var _out1222 uint64
-		var _ = _out1222
-		_out1222 = out.InoAt(_911_i)
-		_912_x = _out1222
-		var _913_p *dbytes.Bytes
-		var _ = _913_p
-		var _out1223 *dbytes.Bytes
-		var _ = _out1223
-		_out1223 = d.Fs.GetInode(txn, _912_x, false)
-		_913_p = _out1223
-		out.AttrAt(_911_i, _913_p)
-		_911_i = _911_i + uint64(1)
+	var _913_n uint64
+	var _ = _913_n
+	var _out1224 uint64
+	var _ = _out1224
+	_out1224 = out.Len()
+	_913_n = _out1224
+	var _914_i uint64
+	var _ = _914_i
+	_914_i = uint64(0)
+	for _914_i < _913_n {
+		var _915_x uint64
+		var _ = _915_x
+		var _out1225 uint64
+		var _ = _out1225
+		_out1225 = out.InoAt(_914_i)
+		_915_x = _out1225
+		var _916_p *dbytes.Bytes
+		var _ = _916_p
+		var _out1226 *dbytes.Bytes
+		var _ = _out1226
+		_out1226 = d.Fs.GetInode(txn, _915_x, false)
+		_916_p = _out1226
+		out.AttrAt(_914_i, _916_p)
+		_914_i = _914_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1224 uint32
-	var _ = _out1224
-	var _out1225 bool
-	var _ = _out1225
-	var _out1226 *dbytes.Bytes
-	var _ = _out1226
-	_out1224, _out1225, _out1226 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1224
-	eof = _out1225
-	dir = _out1226
+	var _out1227 uint32
+	var _ = _out1227
+	var _out1228 bool
+	var _ = _out1228
+	var _out1229 *dbytes.Bytes
+	var _ = _out1229
+	_out1227, _out1228, _out1229 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1227
+	eof = _out1228
+	dir = _out1229
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _914_ok bool
-	var _ = _914_ok
-	var _out1227 bool
-	var _ = _out1227
-	_out1227 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_914_ok = _out1227
-	if !_914_ok {
+	var _917_ok bool
+	var _ = _917_ok
+	var _out1230 bool
+	var _ = _out1230
+	_out1230 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_917_ok = _out1230
+	if !_917_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _533_k uint64
-	var _ = _533_k
-	var _534_j uint64
-	var _ = _534_j
-	_533_k, _534_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _536_k uint64
+	var _ = _536_k
+	var _537_j uint64
+	var _ = _537_j
+	_536_k, _537_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _533_k < uint64(12) {
-		var _out827 uint64
-		var _ = _out827
-		_out827 = x.Resolve(txn, ip, _533_k, uint64(0), uint64(0), excl)
-		bn = _out827
+	if _536_k < uint64(12) {
+		var _out830 uint64
+		var _ = _out830
+		_out830 = x.Resolve(txn, ip, _536_k, uint64(0), uint64(0), excl)
+		bn = _out830
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _533_k || cj != _534_j/uint64(512) {
-		var _out828 *dbytes.Blk
-		var _ = _out828
-		_out828 = x.ReadParent(txn, ip, _533_k, positions.Companion_Default___.MaxLev(_533_k), _534_j, excl)
-		pb_k = _out828
-		ck_k, cj_k = _533_k, _534_j/uint64(512)
+	if ck != _536_k || cj != _537_j/uint64(512) {
+		var _out831 *dbytes.Blk
+		var _ = _out831
+		_out831 = x.ReadParent(txn, ip, _536_k, positions.Companion_Default___.MaxLev(_536_k), _537_j, excl)
+		pb_k = _out831
+		ck_k, cj_k = _536_k, _537_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_534_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_537_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _535_k uint64
-	var _ = _535_k
-	var _536_j uint64
-	var _ = _536_j
-	_535_k, _536_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _537_room uint64
-	var _ = _537_room
-	_537_room = func() uint64 {
-		if _535_k < uint64(12) {
-			return uint64(12) - _535_k
+	var _538_k uint64
+	var _ = _538_k
+	var _539_j uint64
+	var _ = _539_j
+	_538_k, _539_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _540_room uint64
+	var _ = _540_room
+	_540_room = func() uint64 {
+		if _538_k < uint64(12) {
+			return uint64(12) - _538_k
 		}
-		return uint64(512) - _536_j
+		return uint64(512) - _539_j
 	}()
-	var _538_m uint64
-	var _ = _538_m
-	var _out829 uint64
-	var _ = _out829
-	_out829 = Companion_Default___.Min(max, _537_room)
-	_538_m = _out829
-	var _out830 uint64
-	var _ = _out830
-	_out830 = Companion_Default___.Min(_538_m, Companion_Default___.AheadMax())
-	_538_m = _out830
+	var _541_m uint64
+	var _ = _541_m
+	var _out832 uint64
+	var _ = _out832
+	_out832 = Companion_Default___.Min(max, _540_room)
+	_541_m = _out832
+	var _out833 uint64
+	var _ = _out833
+	_out833 = Companion_Default___.Min(_541_m, Companion_Default___.AheadMax())
+	_541_m = _out833
 	r = uint64(1)
-	for r < _538_m && bn < uint64(18446744073709486080) {
-		var _539_e uint64 = 0
-		var _ = _539_e
-		if _535_k < uint64(12) {
-			var _out831 uint64
-			var _ = _out831
-			_out831 = inodeformat.Companion_Default___.GetSlot(ip, _535_k+r)
-			_539_e = _out831
+	for r < _541_m && bn < uint64(18446744073709486080) {
+		var _542_e uint64 = 0
+		var _ = _542_e
+		if _538_k < uint64(12) {
+			var _out834 uint64
+			var _ = _out834
+			_out834 = inodeformat.Companion_Default___.GetSlot(ip, _538_k+r)
+			_542_e = _out834
 		} else {
-			_539_e = pb.U64(uint64(8) * (_536_j + r))
+			_542_e = pb.U64(uint64(8) * (_539_j + r))
 		}
-		if _539_e != bn+r {
+		if _542_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,131 +152,131 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _out832 *dbytes.Pieces
-	var _ = _out832
-	_out832 = dbytes.NewPieces()
-	b = _out832
-	var _540_done uint64
-	var _ = _540_done
-	_540_done = uint64(0)
-	var _541_ahead uint64
-	var _ = _541_ahead
-	_541_ahead = uint64(0)
-	var _542_ck uint64
-	var _ = _542_ck
-	var _543_cj uint64
-	var _ = _543_cj
-	_542_ck, _543_cj = uint64(15), uint64(0)
-	var _544_pb *dbytes.Blk
-	var _ = _544_pb
-	var _out833 *dbytes.Blk
-	var _ = _out833
-	_out833 = dbytes.ZeroBlk()
-	_544_pb = _out833
-	for _540_done < n {
-		var _545_pos uint64
-		var _ = _545_pos
-		_545_pos = off + _540_done
-		var _546_bo uint64
-		var _ = _546_bo
-		_546_bo = _545_pos % uint64(4096)
-		var _547_c uint64
-		var _ = _547_c
-		var _out834 uint64
-		var _ = _out834
-		_out834 = Companion_Default___.Min(uint64(4096)-_546_bo, n-_540_done)
-		_547_c = _out834
-		var _548_bn uint64 = 0
-		var _ = _548_bn
-		var _out835 uint64
-		var _ = _out835
-		var _out836 uint64
-		var _ = _out836
+	var _out835 *dbytes.Pieces
+	var _ = _out835
+	_out835 = dbytes.NewPieces()
+	b = _out835
+	var _543_done uint64
+	var _ = _543_done
+	_543_done = uint64(0)
+	var _544_ahead uint64
+	var _ = _544_ahead
+	_544_ahead = uint64(0)
+	var _545_ck uint64
+	var _ = _545_ck
+	var _546_cj uint64
+	var _ = _546_cj
+	_545_ck, _546_cj = uint64(15), uint64(0)
+	var _547_pb *dbytes.Blk
+	var _ = _547_pb
+	var _out836 *dbytes.Blk
+	var _ = _out836
+	_out836 = dbytes.ZeroBlk()
+	_547_pb = _out836
+	for _543_done < n {
+		var _548_pos uint64
+		var _ = _548_pos
+		_548_pos = off + _543_done
+		var _549_bo uint64
+		var _ = _549_bo
+		_549_bo = _548_pos % uint64(4096)
+		var _550_c uint64
+		var _ = _550_c
 		var _out837 uint64
 		var _ = _out837
-		var _out838 *dbytes.Blk
+		_out837 = Companion_Default___.Min(uint64(4096)-_549_bo, n-_543_done)
+		_550_c = _out837
+		var _551_bn uint64 = 0
+		var _ = _551_bn
+		var _out838 uint64
 		var _ = _out838
-		_out835, _out836, _out837, _out838 = Companion_Default___.Find(x, txn, ip, _545_pos/uint64(4096), false, _542_ck, _543_cj, _544_pb)
-		_548_bn = _out835
-		_542_ck = _out836
-		_543_cj = _out837
-		_544_pb = _out838
-		var _549_blk *dbytes.Blk
-		var _ = _549_blk
-		var _out839 *dbytes.Blk
+		var _out839 uint64
 		var _ = _out839
-		_out839 = dbytes.ZeroBlk()
-		_549_blk = _out839
-		if _548_bn != uint64(0) {
-			if _541_ahead <= _545_pos/uint64(4096) {
-				var _550_left uint64
-				var _ = _550_left
-				_550_left = (_546_bo + (n - _540_done) + uint64(4095)) / uint64(4096)
-				var _551_r uint64
-				var _ = _551_r
-				var _out840 uint64
-				var _ = _out840
-				_out840 = Companion_Default___.Adjacent(ip, _544_pb, _545_pos/uint64(4096), _548_bn, _550_left)
-				_551_r = _out840
-				if uint64(1) < _551_r {
-					txn.Ahead(_548_bn, _551_r)
+		var _out840 uint64
+		var _ = _out840
+		var _out841 *dbytes.Blk
+		var _ = _out841
+		_out838, _out839, _out840, _out841 = Companion_Default___.Find(x, txn, ip, _548_pos/uint64(4096), false, _545_ck, _546_cj, _547_pb)
+		_551_bn = _out838
+		_545_ck = _out839
+		_546_cj = _out840
+		_547_pb = _out841
+		var _552_blk *dbytes.Blk
+		var _ = _552_blk
+		var _out842 *dbytes.Blk
+		var _ = _out842
+		_out842 = dbytes.ZeroBlk()
+		_552_blk = _out842
+		if _551_bn != uint64(0) {
+			if _544_ahead <= _548_pos/uint64(4096) {
+				var _553_left uint64
+				var _ = _553_left
+				_553_left = (_549_bo + (n - _543_done) + uint64(4095)) / uint64(4096)
+				var _554_r uint64
+				var _ = _554_r
+				var _out843 uint64
+				var _ = _out843
+				_out843 = Companion_Default___.Adjacent(ip, _547_pb, _548_pos/uint64(4096), _551_bn, _553_left)
+				_554_r = _out843
+				if uint64(1) < _554_r {
+					txn.Ahead(_551_bn, _554_r)
 				}
-				_541_ahead = _545_pos/uint64(4096) + _551_r
+				_544_ahead = _548_pos/uint64(4096) + _554_r
 			}
-			var _out841 *dbytes.Blk
-			var _ = _out841
-			_out841 = x.ReadAt(txn, _548_bn, false)
-			_549_blk = _out841
+			var _out844 *dbytes.Blk
+			var _ = _out844
+			_out844 = x.ReadAt(txn, _551_bn, false)
+			_552_blk = _out844
 		}
-		b.Add(_549_blk, _546_bo, _547_c)
-		_540_done = _540_done + _547_c
+		b.Add(_552_blk, _549_bo, _550_c)
+		_543_done = _543_done + _550_c
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
-	var _552_i uint64
-	var _ = _552_i
-	var _553_end uint64
-	var _ = _553_end
-	_552_i, _553_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
-	var _554_ck uint64
-	var _ = _554_ck
-	var _555_cj uint64
-	var _ = _555_cj
-	_554_ck, _555_cj = uint64(15), uint64(0)
-	var _556_pb *dbytes.Blk
-	var _ = _556_pb
-	var _out842 *dbytes.Blk
-	var _ = _out842
-	_out842 = dbytes.ZeroBlk()
-	_556_pb = _out842
-	for _552_i < _553_end {
-		var _557_bn uint64 = 0
-		var _ = _557_bn
-		var _558_r uint64
-		var _ = _558_r
-		_558_r = uint64(1)
-		var _out843 uint64
-		var _ = _out843
-		var _out844 uint64
-		var _ = _out844
-		var _out845 uint64
-		var _ = _out845
-		var _out846 *dbytes.Blk
+	var _555_i uint64
+	var _ = _555_i
+	var _556_end uint64
+	var _ = _556_end
+	_555_i, _556_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _557_ck uint64
+	var _ = _557_ck
+	var _558_cj uint64
+	var _ = _558_cj
+	_557_ck, _558_cj = uint64(15), uint64(0)
+	var _559_pb *dbytes.Blk
+	var _ = _559_pb
+	var _out845 *dbytes.Blk
+	var _ = _out845
+	_out845 = dbytes.ZeroBlk()
+	_559_pb = _out845
+	for _555_i < _556_end {
+		var _560_bn uint64 = 0
+		var _ = _560_bn
+		var _561_r uint64
+		var _ = _561_r
+		_561_r = uint64(1)
+		var _out846 uint64
 		var _ = _out846
-		_out843, _out844, _out845, _out846 = Companion_Default___.Find(x, txn, ip, _552_i, false, _554_ck, _555_cj, _556_pb)
-		_557_bn = _out843
-		_554_ck = _out844
-		_555_cj = _out845
-		_556_pb = _out846
-		if _557_bn != uint64(0) {
-			var _out847 uint64
-			var _ = _out847
-			_out847 = Companion_Default___.Adjacent(ip, _556_pb, _552_i, _557_bn, _553_end-_552_i)
-			_558_r = _out847
-			txn.Ahead(_557_bn, _558_r)
+		var _out847 uint64
+		var _ = _out847
+		var _out848 uint64
+		var _ = _out848
+		var _out849 *dbytes.Blk
+		var _ = _out849
+		_out846, _out847, _out848, _out849 = Companion_Default___.Find(x, txn, ip, _555_i, false, _557_ck, _558_cj, _559_pb)
+		_560_bn = _out846
+		_557_ck = _out847
+		_558_cj = _out848
+		_559_pb = _out849
+		if _560_bn != uint64(0) {
+			var _out850 uint64
+			var _ = _out850
+			_out850 = Companion_Default___.Adjacent(ip, _559_pb, _555_i, _560_bn, _556_end-_555_i)
+			_561_r = _out850
+			txn.Ahead(_560_bn, _561_r)
 		}
-		_552_i = _552_i + _558_r
+		_555_i = _555_i + _561_r
 	}
 }
 

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1127_b *dbytes.Bytes
-	var _ = _1127_b
-	var _out1592 *dbytes.Bytes
-	var _ = _out1592
-	_out1592 = txn.ReadSlot(i)
-	_1127_b = _out1592
-	var _1128_full uint32
-	var _ = _1128_full
-	var _1129_at uint64
-	var _ = _1129_at
-	_1128_full, _1129_at = _1127_b.U32(uint64(0)), _1127_b.U64(uint64(8))
-	var _1130_a0 uint64
-	var _ = _1130_a0
-	var _1131_b0 uint64
-	var _ = _1131_b0
-	var _1132_c0 uint64
-	var _ = _1132_c0
-	var _1133_d0 uint64
-	var _ = _1133_d0
-	_1130_a0, _1131_b0, _1132_c0, _1133_d0 = _1127_b.U64(uint64(16)), _1127_b.U64(uint64(24)), _1127_b.U64(uint64(32)), _1127_b.U64(uint64(40))
-	var _1134_a1 uint64
-	var _ = _1134_a1
-	var _1135_b1 uint64
-	var _ = _1135_b1
-	var _1136_c1 uint64
-	var _ = _1136_c1
-	var _1137_d1 uint64
-	var _ = _1137_d1
-	_1134_a1, _1135_b1, _1136_c1, _1137_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1128_full == uint32(1) && since <= _1129_at && _1130_a0 == _1134_a1 && _1131_b0 == _1135_b1 && _1132_c0 == _1136_c1 && _1133_d0 == _1137_d1
-	var _1138_ino uint64
-	var _ = _1138_ino
-	var _1139_gen uint64
-	var _ = _1139_gen
-	var _1140_s uint64
-	var _ = _1140_s
-	var _1141_ns uint32
-	var _ = _1141_ns
-	_1138_ino, _1139_gen, _1140_s, _1141_ns = _1127_b.U64(uint64(48)), _1127_b.U64(uint64(56)), _1127_b.U64(uint64(64)), _1127_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1138_ino, _1139_gen}}, nfsstate.Time{nfsstate.Time_Time{_1140_s, _1141_ns}}
+	var _1130_b *dbytes.Bytes
+	var _ = _1130_b
+	var _out1595 *dbytes.Bytes
+	var _ = _out1595
+	_out1595 = txn.ReadSlot(i)
+	_1130_b = _out1595
+	var _1131_full uint32
+	var _ = _1131_full
+	var _1132_at uint64
+	var _ = _1132_at
+	_1131_full, _1132_at = _1130_b.U32(uint64(0)), _1130_b.U64(uint64(8))
+	var _1133_a0 uint64
+	var _ = _1133_a0
+	var _1134_b0 uint64
+	var _ = _1134_b0
+	var _1135_c0 uint64
+	var _ = _1135_c0
+	var _1136_d0 uint64
+	var _ = _1136_d0
+	_1133_a0, _1134_b0, _1135_c0, _1136_d0 = _1130_b.U64(uint64(16)), _1130_b.U64(uint64(24)), _1130_b.U64(uint64(32)), _1130_b.U64(uint64(40))
+	var _1137_a1 uint64
+	var _ = _1137_a1
+	var _1138_b1 uint64
+	var _ = _1138_b1
+	var _1139_c1 uint64
+	var _ = _1139_c1
+	var _1140_d1 uint64
+	var _ = _1140_d1
+	_1137_a1, _1138_b1, _1139_c1, _1140_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1131_full == uint32(1) && since <= _1132_at && _1133_a0 == _1137_a1 && _1134_b0 == _1138_b1 && _1135_c0 == _1139_c1 && _1136_d0 == _1140_d1
+	var _1141_ino uint64
+	var _ = _1141_ino
+	var _1142_gen uint64
+	var _ = _1142_gen
+	var _1143_s uint64
+	var _ = _1143_s
+	var _1144_ns uint32
+	var _ = _1144_ns
+	_1141_ino, _1142_gen, _1143_s, _1144_ns = _1130_b.U64(uint64(48)), _1130_b.U64(uint64(56)), _1130_b.U64(uint64(64)), _1130_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1141_ino, _1142_gen}}, nfsstate.Time{nfsstate.Time_Time{_1143_s, _1144_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1142_b *dbytes.Bytes
-	var _ = _1142_b
-	var _out1593 *dbytes.Bytes
-	var _ = _out1593
-	_out1593 = dbytes.NewBytes(uint64(256))
-	_1142_b = _out1593
-	_1142_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1142_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1142_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1142_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1142_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1142_b, uint64(72), ns)
-	txn.WriteSlot(i, _1142_b)
+	var _1145_b *dbytes.Bytes
+	var _ = _1145_b
+	var _out1596 *dbytes.Bytes
+	var _ = _out1596
+	_out1596 = dbytes.NewBytes(uint64(256))
+	_1145_b = _out1596
+	_1145_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1145_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1145_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1145_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1145_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1145_b, uint64(72), ns)
+	txn.WriteSlot(i, _1145_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1143_st uint32 = 0
-	var _ = _1143_st
-	var _1144_dots uint32 = 0
-	var _ = _1144_dots
-	var _out1594 uint32
-	var _ = _out1594
-	var _out1595 *dbytes.Bytes
-	var _ = _out1595
-	var _out1596 uint32
-	var _ = _out1596
-	_out1594, _out1595, _out1596 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1143_st = _out1594
-	dir = _out1595
-	_1144_dots = _out1596
-	if _1143_st != uint32(0) || _1144_dots != uint32(0) {
+	var _1146_st uint32 = 0
+	var _ = _1146_st
+	var _1147_dots uint32 = 0
+	var _ = _1147_dots
+	var _out1597 uint32
+	var _ = _out1597
+	var _out1598 *dbytes.Bytes
+	var _ = _out1598
+	var _out1599 uint32
+	var _ = _out1599
+	_out1597, _out1598, _out1599 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1146_st = _out1597
+	dir = _out1598
+	_1147_dots = _out1599
+	if _1146_st != uint32(0) || _1147_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1597 bool
-	var _ = _out1597
-	var _out1598 uint64
-	var _ = _out1598
-	_out1597, _out1598 = d.Lookup(txn, dino, name, false)
-	found = _out1597
-	ino = _out1598
+	var _out1600 bool
+	var _ = _out1600
+	var _out1601 uint64
+	var _ = _out1601
+	_out1600, _out1601 = d.Lookup(txn, dino, name, false)
+	found = _out1600
+	ino = _out1601
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1145_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1145_ip
-	var _out1599 uint32
-	var _ = _out1599
-	var _out1600 *dbytes.Bytes
-	var _ = _out1600
-	_out1599, _out1600 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1143_st = _out1599
-	_1145_ip = _out1600
-	if _1143_st != uint32(0) {
+	var _1148_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1148_ip
+	var _out1602 uint32
+	var _ = _out1602
+	var _out1603 *dbytes.Bytes
+	var _ = _out1603
+	_out1602, _out1603 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1146_st = _out1602
+	_1148_ip = _out1603
+	if _1146_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1145_ip
-	var _out1601 uint64
-	var _ = _out1601
-	_out1601 = inodeformat.Companion_Default___.GetGen(_1145_ip)
-	gen = _out1601
+	node = _1148_ip
+	var _out1604 uint64
+	var _ = _out1604
+	_out1604 = inodeformat.Companion_Default___.GetGen(_1148_ip)
+	gen = _out1604
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1146_found bool
-	var _ = _1146_found
-	var _1147_h nfsstate.Handle
-	var _ = _1147_h
-	var _1148_t nfsstate.Time
-	var _ = _1148_t
-	var _out1602 bool
-	var _ = _out1602
-	var _out1603 nfsstate.Handle
-	var _ = _out1603
-	var _out1604 nfsstate.Time
-	var _ = _out1604
-	_out1602, _out1603, _out1604 = Companion_Default___.Look(txn, i, r, since)
-	_1146_found = _out1602
-	_1147_h = _out1603
-	_1148_t = _out1604
-	if !_1146_found {
-		return again, ino, node, dir
-	}
-	var _1149_ok bool = false
-	var _ = _1149_ok
-	var _1150_there bool = false
-	var _ = _1150_there
-	var _1151_gen uint64 = 0
-	var _ = _1151_gen
+	var _1149_found bool
+	var _ = _1149_found
+	var _1150_h nfsstate.Handle
+	var _ = _1150_h
+	var _1151_t nfsstate.Time
+	var _ = _1151_t
 	var _out1605 bool
 	var _ = _out1605
-	var _out1606 bool
+	var _out1606 nfsstate.Handle
 	var _ = _out1606
-	var _out1607 uint64
+	var _out1607 nfsstate.Time
 	var _ = _out1607
-	var _out1608 uint64
-	var _ = _out1608
-	var _out1609 *dbytes.Bytes
-	var _ = _out1609
-	var _out1610 *dbytes.Bytes
-	var _ = _out1610
-	_out1605, _out1606, _out1607, _out1608, _out1609, _out1610 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1149_ok = _out1605
-	_1150_there = _out1606
-	ino = _out1607
-	_1151_gen = _out1608
-	node = _out1609
-	dir = _out1610
-	if !_1149_ok || !_1150_there || !_1147_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1151_gen}}) {
+	_out1605, _out1606, _out1607 = Companion_Default___.Look(txn, i, r, since)
+	_1149_found = _out1605
+	_1150_h = _out1606
+	_1151_t = _out1607
+	if !_1149_found {
 		return again, ino, node, dir
 	}
-	var _1152_s uint64
-	var _ = _1152_s
-	var _1153_ns uint32
-	var _ = _1153_ns
+	var _1152_ok bool = false
+	var _ = _1152_ok
+	var _1153_there bool = false
+	var _ = _1153_there
+	var _1154_gen uint64 = 0
+	var _ = _1154_gen
+	var _out1608 bool
+	var _ = _out1608
+	var _out1609 bool
+	var _ = _out1609
+	var _out1610 uint64
+	var _ = _out1610
 	var _out1611 uint64
 	var _ = _out1611
-	var _out1612 uint32
+	var _out1612 *dbytes.Bytes
 	var _ = _out1612
-	_out1611, _out1612 = inodeformat.Companion_Default___.GetCtime(node)
-	_1152_s = _out1611
-	_1153_ns = _out1612
-	again = _1148_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1152_s, _1153_ns}})
+	var _out1613 *dbytes.Bytes
+	var _ = _out1613
+	_out1608, _out1609, _out1610, _out1611, _out1612, _out1613 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1152_ok = _out1608
+	_1153_there = _out1609
+	ino = _out1610
+	_1154_gen = _out1611
+	node = _out1612
+	dir = _out1613
+	if !_1152_ok || !_1153_there || !_1150_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1154_gen}}) {
+		return again, ino, node, dir
+	}
+	var _1155_s uint64
+	var _ = _1155_s
+	var _1156_ns uint32
+	var _ = _1156_ns
+	var _out1614 uint64
+	var _ = _out1614
+	var _out1615 uint32
+	var _ = _out1615
+	_out1614, _out1615 = inodeformat.Companion_Default___.GetCtime(node)
+	_1155_s = _out1614
+	_1156_ns = _out1615
+	again = _1151_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1155_s, _1156_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1154_found bool
-	var _ = _1154_found
-	var _1155_h nfsstate.Handle
-	var _ = _1155_h
-	var _1156_t nfsstate.Time
-	var _ = _1156_t
-	var _out1613 bool
-	var _ = _out1613
-	var _out1614 nfsstate.Handle
-	var _ = _out1614
-	var _out1615 nfsstate.Time
-	var _ = _out1615
-	_out1613, _out1614, _out1615 = Companion_Default___.Look(txn, i, r, since)
-	_1154_found = _out1613
-	_1155_h = _out1614
-	_1156_t = _out1615
-	if !_1154_found || !_1155_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
-		return again, node, dir
-	}
-	var _1157_ok bool = false
-	var _ = _1157_ok
-	var _1158_there bool = false
-	var _ = _1158_there
-	var _1159_ino uint64 = 0
-	var _ = _1159_ino
-	var _1160_gen uint64 = 0
-	var _ = _1160_gen
+	var _1157_found bool
+	var _ = _1157_found
+	var _1158_h nfsstate.Handle
+	var _ = _1158_h
+	var _1159_t nfsstate.Time
+	var _ = _1159_t
 	var _out1616 bool
 	var _ = _out1616
-	var _out1617 bool
+	var _out1617 nfsstate.Handle
 	var _ = _out1617
-	var _out1618 uint64
+	var _out1618 nfsstate.Time
 	var _ = _out1618
-	var _out1619 uint64
+	_out1616, _out1617, _out1618 = Companion_Default___.Look(txn, i, r, since)
+	_1157_found = _out1616
+	_1158_h = _out1617
+	_1159_t = _out1618
+	if !_1157_found || !_1158_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+		return again, node, dir
+	}
+	var _1160_ok bool = false
+	var _ = _1160_ok
+	var _1161_there bool = false
+	var _ = _1161_there
+	var _1162_ino uint64 = 0
+	var _ = _1162_ino
+	var _1163_gen uint64 = 0
+	var _ = _1163_gen
+	var _out1619 bool
 	var _ = _out1619
-	var _out1620 *dbytes.Bytes
+	var _out1620 bool
 	var _ = _out1620
-	var _out1621 *dbytes.Bytes
+	var _out1621 uint64
 	var _ = _out1621
-	_out1616, _out1617, _out1618, _out1619, _out1620, _out1621 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1157_ok = _out1616
-	_1158_there = _out1617
-	_1159_ino = _out1618
-	_1160_gen = _out1619
-	node = _out1620
-	dir = _out1621
-	again = _1157_ok && _1158_there && _1155_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1159_ino, _1160_gen}})
+	var _out1622 uint64
+	var _ = _out1622
+	var _out1623 *dbytes.Bytes
+	var _ = _out1623
+	var _out1624 *dbytes.Bytes
+	var _ = _out1624
+	_out1619, _out1620, _out1621, _out1622, _out1623, _out1624 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1160_ok = _out1619
+	_1161_there = _out1620
+	_1162_ino = _out1621
+	_1163_gen = _out1622
+	node = _out1623
+	dir = _out1624
+	again = _1160_ok && _1161_there && _1158_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1162_ino, _1163_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _1161_found bool
-	var _ = _1161_found
-	var _1162_h nfsstate.Handle
-	var _ = _1162_h
-	var _1163_t nfsstate.Time
-	var _ = _1163_t
-	var _out1622 bool
-	var _ = _out1622
-	var _out1623 nfsstate.Handle
-	var _ = _out1623
-	var _out1624 nfsstate.Time
-	var _ = _out1624
-	_out1622, _out1623, _out1624 = Companion_Default___.Look(txn, i, r, since)
-	_1161_found = _out1622
-	_1162_h = _out1623
-	_1163_t = _out1624
-	if !_1161_found {
-		return again, dir
-	}
-	var _1164_ok bool = false
-	var _ = _1164_ok
-	var _1165_there bool = false
-	var _ = _1165_there
-	var _1166_ino uint64 = 0
-	var _ = _1166_ino
-	var _1167_gen uint64 = 0
-	var _ = _1167_gen
-	var _1168_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1168_node
+	var _1164_found bool
+	var _ = _1164_found
+	var _1165_h nfsstate.Handle
+	var _ = _1165_h
+	var _1166_t nfsstate.Time
+	var _ = _1166_t
 	var _out1625 bool
 	var _ = _out1625
-	var _out1626 bool
+	var _out1626 nfsstate.Handle
 	var _ = _out1626
-	var _out1627 uint64
+	var _out1627 nfsstate.Time
 	var _ = _out1627
-	var _out1628 uint64
+	_out1625, _out1626, _out1627 = Companion_Default___.Look(txn, i, r, since)
+	_1164_found = _out1625
+	_1165_h = _out1626
+	_1166_t = _out1627
+	if !_1164_found {
+		return again, dir
+	}
+	var _1167_ok bool = false
+	var _ = _1167_ok
+	var _1168_there bool = false
+	var _ = _1168_there
+	var _1169_ino uint64 = 0
+	var _ = _1169_ino
+	var _1170_gen uint64 = 0
+	var _ = _1170_gen
+	var _1171_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1171_node
+	var _out1628 bool
 	var _ = _out1628
-	var _out1629 *dbytes.Bytes
+	var _out1629 bool
 	var _ = _out1629
-	var _out1630 *dbytes.Bytes
+	var _out1630 uint64
 	var _ = _out1630
-	_out1625, _out1626, _out1627, _out1628, _out1629, _out1630 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1164_ok = _out1625
-	_1165_there = _out1626
-	_1166_ino = _out1627
-	_1167_gen = _out1628
-	_1168_node = _out1629
-	dir = _out1630
-	again = _1164_ok && !_1165_there
+	var _out1631 uint64
+	var _ = _out1631
+	var _out1632 *dbytes.Bytes
+	var _ = _out1632
+	var _out1633 *dbytes.Bytes
+	var _ = _out1633
+	_out1628, _out1629, _out1630, _out1631, _out1632, _out1633 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1167_ok = _out1628
+	_1168_there = _out1629
+	_1169_ino = _out1630
+	_1170_gen = _out1631
+	_1171_node = _out1632
+	dir = _out1633
+	again = _1167_ok && !_1168_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1169_found bool
-	var _ = _1169_found
-	var _1170_h nfsstate.Handle
-	var _ = _1170_h
-	var _1171_t nfsstate.Time
-	var _ = _1171_t
-	var _out1631 bool
-	var _ = _out1631
-	var _out1632 nfsstate.Handle
-	var _ = _out1632
-	var _out1633 nfsstate.Time
-	var _ = _out1633
-	_out1631, _out1632, _out1633 = Companion_Default___.Look(txn, i, r, since)
-	_1169_found = _out1631
-	_1170_h = _out1632
-	_1171_t = _out1633
-	if !_1169_found {
-		return again, from, to
-	}
-	var _1172_fok bool = false
-	var _ = _1172_fok
-	var _1173_there bool = false
-	var _ = _1173_there
-	var _1174_ino uint64 = 0
-	var _ = _1174_ino
-	var _1175_gen uint64 = 0
-	var _ = _1175_gen
-	var _1176_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1176_node
+	var _1172_found bool
+	var _ = _1172_found
+	var _1173_h nfsstate.Handle
+	var _ = _1173_h
+	var _1174_t nfsstate.Time
+	var _ = _1174_t
 	var _out1634 bool
 	var _ = _out1634
-	var _out1635 bool
+	var _out1635 nfsstate.Handle
 	var _ = _out1635
-	var _out1636 uint64
+	var _out1636 nfsstate.Time
 	var _ = _out1636
-	var _out1637 uint64
-	var _ = _out1637
-	var _out1638 *dbytes.Bytes
-	var _ = _out1638
-	var _out1639 *dbytes.Bytes
-	var _ = _out1639
-	_out1634, _out1635, _out1636, _out1637, _out1638, _out1639 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1172_fok = _out1634
-	_1173_there = _out1635
-	_1174_ino = _out1636
-	_1175_gen = _out1637
-	_1176_node = _out1638
-	from = _out1639
-	if !_1172_fok || _1173_there && !_1170_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1174_ino, _1175_gen}}) {
+	_out1634, _out1635, _out1636 = Companion_Default___.Look(txn, i, r, since)
+	_1172_found = _out1634
+	_1173_h = _out1635
+	_1174_t = _out1636
+	if !_1172_found {
 		return again, from, to
 	}
-	var _1177_tok bool = false
-	var _ = _1177_tok
-	var _1178_tthere bool = false
-	var _ = _1178_tthere
-	var _out1640 bool
+	var _1175_fok bool = false
+	var _ = _1175_fok
+	var _1176_there bool = false
+	var _ = _1176_there
+	var _1177_ino uint64 = 0
+	var _ = _1177_ino
+	var _1178_gen uint64 = 0
+	var _ = _1178_gen
+	var _1179_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1179_node
+	var _out1637 bool
+	var _ = _out1637
+	var _out1638 bool
+	var _ = _out1638
+	var _out1639 uint64
+	var _ = _out1639
+	var _out1640 uint64
 	var _ = _out1640
-	var _out1641 bool
+	var _out1641 *dbytes.Bytes
 	var _ = _out1641
-	var _out1642 uint64
+	var _out1642 *dbytes.Bytes
 	var _ = _out1642
-	var _out1643 uint64
+	_out1637, _out1638, _out1639, _out1640, _out1641, _out1642 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1175_fok = _out1637
+	_1176_there = _out1638
+	_1177_ino = _out1639
+	_1178_gen = _out1640
+	_1179_node = _out1641
+	from = _out1642
+	if !_1175_fok || _1176_there && !_1173_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1177_ino, _1178_gen}}) {
+		return again, from, to
+	}
+	var _1180_tok bool = false
+	var _ = _1180_tok
+	var _1181_tthere bool = false
+	var _ = _1181_tthere
+	var _out1643 bool
 	var _ = _out1643
-	var _out1644 *dbytes.Bytes
+	var _out1644 bool
 	var _ = _out1644
-	var _out1645 *dbytes.Bytes
+	var _out1645 uint64
 	var _ = _out1645
-	_out1640, _out1641, _out1642, _out1643, _out1644, _out1645 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1177_tok = _out1640
-	_1178_tthere = _out1641
-	_1174_ino = _out1642
-	_1175_gen = _out1643
-	_1176_node = _out1644
-	to = _out1645
-	again = _1177_tok && _1178_tthere && _1170_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1174_ino, _1175_gen}})
+	var _out1646 uint64
+	var _ = _out1646
+	var _out1647 *dbytes.Bytes
+	var _ = _out1647
+	var _out1648 *dbytes.Bytes
+	var _ = _out1648
+	_out1643, _out1644, _out1645, _out1646, _out1647, _out1648 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1180_tok = _out1643
+	_1181_tthere = _out1644
+	_1177_ino = _out1645
+	_1178_gen = _out1646
+	_1179_node = _out1647
+	to = _out1648
+	again = _1180_tok && _1181_tthere && _1173_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1177_ino, _1178_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1179_found bool
-	var _ = _1179_found
-	var _1180_h nfsstate.Handle
-	var _ = _1180_h
-	var _1181_t nfsstate.Time
-	var _ = _1181_t
-	var _out1646 bool
-	var _ = _out1646
-	var _out1647 nfsstate.Handle
-	var _ = _out1647
-	var _out1648 nfsstate.Time
-	var _ = _out1648
-	_out1646, _out1647, _out1648 = Companion_Default___.Look(txn, i, r, since)
-	_1179_found = _out1646
-	_1180_h = _out1647
-	_1181_t = _out1648
-	if !_1179_found {
-		return again, node
-	}
-	var _1182_st uint32
-	var _ = _1182_st
-	var _1183_ip *dbytes.Bytes
-	var _ = _1183_ip
-	var _out1649 uint32
+	var _1182_found bool
+	var _ = _1182_found
+	var _1183_h nfsstate.Handle
+	var _ = _1183_h
+	var _1184_t nfsstate.Time
+	var _ = _1184_t
+	var _out1649 bool
 	var _ = _out1649
-	var _out1650 *dbytes.Bytes
+	var _out1650 nfsstate.Handle
 	var _ = _out1650
-	_out1649, _out1650 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1182_st = _out1649
-	_1183_ip = _out1650
-	if _1182_st != uint32(0) {
+	var _out1651 nfsstate.Time
+	var _ = _out1651
+	_out1649, _out1650, _out1651 = Companion_Default___.Look(txn, i, r, since)
+	_1182_found = _out1649
+	_1183_h = _out1650
+	_1184_t = _out1651
+	if !_1182_found {
 		return again, node
 	}
-	node = _1183_ip
-	var _1184_s uint64
-	var _ = _1184_s
-	var _1185_ns uint32
-	var _ = _1185_ns
-	var _out1651 uint64
-	var _ = _out1651
+	var _1185_st uint32
+	var _ = _1185_st
+	var _1186_ip *dbytes.Bytes
+	var _ = _1186_ip
 	var _out1652 uint32
 	var _ = _out1652
-	_out1651, _out1652 = inodeformat.Companion_Default___.GetCtime(_1183_ip)
-	_1184_s = _out1651
-	_1185_ns = _out1652
-	again = _1181_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1184_s, _1185_ns}})
+	var _out1653 *dbytes.Bytes
+	var _ = _out1653
+	_out1652, _out1653 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1185_st = _out1652
+	_1186_ip = _out1653
+	if _1185_st != uint32(0) {
+		return again, node
+	}
+	node = _1186_ip
+	var _1187_s uint64
+	var _ = _1187_s
+	var _1188_ns uint32
+	var _ = _1188_ns
+	var _out1654 uint64
+	var _ = _out1654
+	var _out1655 uint32
+	var _ = _out1655
+	_out1654, _out1655 = inodeformat.Companion_Default___.GetCtime(_1186_ip)
+	_1187_s = _out1654
+	_1188_ns = _out1655
+	again = _1184_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1187_s, _1188_ns}})
 	return again, node
 }
 

@@ -68,33 +68,33 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _426_version uint64 = 0
-	var _ = _426_version
-	var _out635 uint64
-	var _ = _out635
-	var _out636 uint64
-	var _ = _out636
-	var _out637 uint64
-	var _ = _out637
-	_out635, _out636, _out637 = t.Pages.Root()
-	_426_version = _out635
-	r0 = _out636
-	r1 = _out637
-	io = true
-	if t.Np == uint64(0) {
-		return io, r0, r1
-	}
-	Companion_Default___.LogCodes(t, cs, mm)
-	var _out638 bool
+	var _429_version uint64 = 0
+	var _ = _429_version
+	var _out638 uint64
 	var _ = _out638
 	var _out639 uint64
 	var _ = _out639
 	var _out640 uint64
 	var _ = _out640
-	_out638, _out639, _out640 = Companion_Default___.UpdatePages(d, t, cs)
-	io = _out638
+	_out638, _out639, _out640 = t.Pages.Root()
+	_429_version = _out638
 	r0 = _out639
 	r1 = _out640
+	io = true
+	if t.Np == uint64(0) {
+		return io, r0, r1
+	}
+	Companion_Default___.LogCodes(t, cs, mm)
+	var _out641 bool
+	var _ = _out641
+	var _out642 uint64
+	var _ = _out642
+	var _out643 uint64
+	var _ = _out643
+	_out641, _out642, _out643 = Companion_Default___.UpdatePages(d, t, cs)
+	io = _out641
+	r0 = _out642
+	r1 = _out643
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes) (bool, uint64, uint64) {
@@ -104,64 +104,64 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _427_version uint64 = 0
-	var _ = _427_version
-	var _out641 uint64
-	var _ = _out641
-	var _out642 uint64
-	var _ = _out642
-	var _out643 uint64
-	var _ = _out643
-	_out641, _out642, _out643 = t.Pages.Root()
-	_427_version = _out641
-	r0 = _out642
-	r1 = _out643
-	io = true
-	var _428_i uint64
-	var _ = _428_i
-	_428_i = uint64(0)
-	var _429_n uint64
-	var _ = _429_n
+	var _430_version uint64 = 0
+	var _ = _430_version
 	var _out644 uint64
 	var _ = _out644
-	_out644 = cs.Len()
-	_429_n = _out644
-	for _428_i < _429_n {
-		var _out645 bool
-		var _ = _out645
-		var _out646 uint64
-		var _ = _out646
-		var _out647 uint64
-		var _ = _out647
-		var _out648 uint64
+	var _out645 uint64
+	var _ = _out645
+	var _out646 uint64
+	var _ = _out646
+	_out644, _out645, _out646 = t.Pages.Root()
+	_430_version = _out644
+	r0 = _out645
+	r1 = _out646
+	io = true
+	var _431_i uint64
+	var _ = _431_i
+	_431_i = uint64(0)
+	var _432_n uint64
+	var _ = _432_n
+	var _out647 uint64
+	var _ = _out647
+	_out647 = cs.Len()
+	_432_n = _out647
+	for _431_i < _432_n {
+		var _out648 bool
 		var _ = _out648
-		_out645, _out646, _out647, _out648 = Companion_Default___.UpdatePage(d, t, cs, _428_i, r0, r1)
-		io = _out645
-		_428_i = _out646
-		r0 = _out647
-		r1 = _out648
+		var _out649 uint64
+		var _ = _out649
+		var _out650 uint64
+		var _ = _out650
+		var _out651 uint64
+		var _ = _out651
+		_out648, _out649, _out650, _out651 = Companion_Default___.UpdatePage(d, t, cs, _431_i, r0, r1)
+		io = _out648
+		_431_i = _out649
+		r0 = _out650
+		r1 = _out651
 		if !io {
 			return io, r0, r1
 		}
-		var _out649 uint64
-		var _ = _out649
-		_out649 = cs.Len()
-		_429_n = _out649
+		var _out652 uint64
+		var _ = _out652
+		_out652 = cs.Len()
+		_432_n = _out652
 	}
-	var _out650 bool
-	var _ = _out650
-	_out650 = d.Barrier()
-	io = _out650
+	var _out653 bool
+	var _ = _out653
+	_out653 = d.Barrier()
+	io = _out653
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
-	var _430_l *ddisk.BList
-	var _ = _430_l
-	var _out651 *ddisk.BList
-	var _ = _out651
-	_out651 = mm.Sorted()
-	_430_l = _out651
-	treeofcodes.Companion_Default___.AddList(t, cs, _430_l)
+	var _433_l *ddisk.BList
+	var _ = _433_l
+	var _out654 *ddisk.BList
+	var _ = _out654
+	_out654 = mm.Sorted()
+	_433_l = _out654
+	treeofcodes.Companion_Default___.AddList(t, cs, _433_l)
 	cs.Sort()
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -174,102 +174,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _431_x uint64 = 0
-	var _ = _431_x
-	var _432_a uint64 = 0
-	var _ = _432_a
-	var _433_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _433_b
-	var _out652 bool
-	var _ = _out652
-	var _out653 uint64
-	var _ = _out653
-	var _out654 uint64
-	var _ = _out654
-	var _out655 *dbytes.Blk
+	var _434_x uint64 = 0
+	var _ = _434_x
+	var _435_a uint64 = 0
+	var _ = _435_a
+	var _436_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _436_b
+	var _out655 bool
 	var _ = _out655
 	var _out656 uint64
 	var _ = _out656
-	_out652, _out653, _out654, _out655, _out656 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out652
-	_431_x = _out653
-	_432_a = _out654
-	_433_b = _out655
-	j = _out656
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out657 bool
+	var _out657 uint64
 	var _ = _out657
-	_out657 = d.Write(_432_a, _433_b)
-	io = _out657
-	if !io {
-		return io, j, r0, r1
-	}
-	var _434_root bool
-	var _ = _434_root
-	var _435_c0 uint64
-	var _ = _435_c0
-	var _436_c1 uint64
-	var _ = _436_c1
-	var _out658 bool
+	var _out658 *dbytes.Blk
 	var _ = _out658
 	var _out659 uint64
 	var _ = _out659
-	var _out660 uint64
+	_out655, _out656, _out657, _out658, _out659 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out655
+	_434_x = _out656
+	_435_a = _out657
+	_436_b = _out658
+	j = _out659
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out660 bool
 	var _ = _out660
-	_out658, _out659, _out660 = treeofcodes.Companion_Default___.Upwards(t, cs, _431_x, _433_b)
-	_434_root = _out658
-	_435_c0 = _out659
-	_436_c1 = _out660
-	if _434_root {
-		r0, r1 = _435_c0, _436_c1
+	_out660 = d.Write(_435_a, _436_b)
+	io = _out660
+	if !io {
+		return io, j, r0, r1
+	}
+	var _437_root bool
+	var _ = _437_root
+	var _438_c0 uint64
+	var _ = _438_c0
+	var _439_c1 uint64
+	var _ = _439_c1
+	var _out661 bool
+	var _ = _out661
+	var _out662 uint64
+	var _ = _out662
+	var _out663 uint64
+	var _ = _out663
+	_out661, _out662, _out663 = treeofcodes.Companion_Default___.Upwards(t, cs, _434_x, _436_b)
+	_437_root = _out661
+	_438_c0 = _out662
+	_439_c1 = _out663
+	if _437_root {
+		r0, r1 = _438_c0, _439_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _437_l *ddisk.BList
-	var _ = _437_l
-	var _out661 *ddisk.BList
-	var _ = _out661
-	_out661 = mm.Sorted()
-	_437_l = _out661
-	var _438_n uint64
-	var _ = _438_n
-	var _out662 uint64
-	var _ = _out662
-	_out662 = _437_l.Len()
-	_438_n = _out662
-	var _439_k uint64
-	var _ = _439_k
-	_439_k = uint64(0)
-	for _439_k < _438_n {
-		var _440_a uint64
-		var _ = _440_a
-		var _441_m uint64
-		var _ = _441_m
-		var _out663 uint64
-		var _ = _out663
-		var _out664 uint64
-		var _ = _out664
-		_out663, _out664 = groups.Companion_Default___.Adjacent(_437_l, _439_k)
-		_440_a = _out663
-		_441_m = _out664
-		var _out665 bool
-		var _ = _out665
-		_out665 = d.WriteRun(_440_a, _437_l, _439_k, _441_m)
-		io = _out665
+	var _440_l *ddisk.BList
+	var _ = _440_l
+	var _out664 *ddisk.BList
+	var _ = _out664
+	_out664 = mm.Sorted()
+	_440_l = _out664
+	var _441_n uint64
+	var _ = _441_n
+	var _out665 uint64
+	var _ = _out665
+	_out665 = _440_l.Len()
+	_441_n = _out665
+	var _442_k uint64
+	var _ = _442_k
+	_442_k = uint64(0)
+	for _442_k < _441_n {
+		var _443_a uint64
+		var _ = _443_a
+		var _444_m uint64
+		var _ = _444_m
+		var _out666 uint64
+		var _ = _out666
+		var _out667 uint64
+		var _ = _out667
+		_out666, _out667 = groups.Companion_Default___.Adjacent(_440_l, _442_k)
+		_443_a = _out666
+		_444_m = _out667
+		var _out668 bool
+		var _ = _out668
+		_out668 = d.WriteRun(_443_a, _440_l, _442_k, _444_m)
+		io = _out668
 		if !io {
 			return io
 		}
-		_439_k = _439_k + _441_m
+		_442_k = _442_k + _444_m
 	}
-	var _out666 bool
-	var _ = _out666
-	_out666 = d.Barrier()
-	io = _out666
+	var _out669 bool
+	var _ = _out669
+	_out669 = d.Barrier()
+	io = _out669
 	if !io {
 		return io
 	}
@@ -284,73 +284,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _442_i1 bool
-	var _ = _442_i1
-	var _443_ok1 bool
-	var _ = _443_ok1
-	var _444_q1 uint64
-	var _ = _444_q1
-	var _out667 bool
-	var _ = _out667
-	var _out668 bool
-	var _ = _out668
-	var _out669 uint64
-	var _ = _out669
-	_out667, _out668, _out669 = Companion_Default___.HeaderIn(d, seal, at)
-	_442_i1 = _out667
-	_443_ok1 = _out668
-	_444_q1 = _out669
-	var _445_i2 bool
-	var _ = _445_i2
-	var _446_ok2 bool
-	var _ = _446_ok2
-	var _447_q2 uint64
-	var _ = _447_q2
+	var _445_i1 bool
+	var _ = _445_i1
+	var _446_ok1 bool
+	var _ = _446_ok1
+	var _447_q1 uint64
+	var _ = _447_q1
 	var _out670 bool
 	var _ = _out670
 	var _out671 bool
 	var _ = _out671
 	var _out672 uint64
 	var _ = _out672
-	_out670, _out671, _out672 = Companion_Default___.HeaderIn(d, seal, cp)
-	_445_i2 = _out670
-	_446_ok2 = _out671
-	_447_q2 = _out672
-	io = _442_i1 || _445_i2
-	if !_443_ok1 && !_446_ok2 {
-		return io, hb, h
-	}
-	var _448_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _448_l
+	_out670, _out671, _out672 = Companion_Default___.HeaderIn(d, seal, at)
+	_445_i1 = _out670
+	_446_ok1 = _out671
+	_447_q1 = _out672
+	var _448_i2 bool
+	var _ = _448_i2
+	var _449_ok2 bool
+	var _ = _449_ok2
+	var _450_q2 uint64
+	var _ = _450_q2
 	var _out673 bool
 	var _ = _out673
-	var _out674 *ddisk.BList
+	var _out674 bool
 	var _ = _out674
-	_out673, _out674 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _443_ok1 && (!_446_ok2 || _444_q1 >= _447_q2) {
+	var _out675 uint64
+	var _ = _out675
+	_out673, _out674, _out675 = Companion_Default___.HeaderIn(d, seal, cp)
+	_448_i2 = _out673
+	_449_ok2 = _out674
+	_450_q2 = _out675
+	io = _445_i1 || _448_i2
+	if !_446_ok1 && !_449_ok2 {
+		return io, hb, h
+	}
+	var _451_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _451_l
+	var _out676 bool
+	var _ = _out676
+	var _out677 *ddisk.BList
+	var _ = _out677
+	_out676, _out677 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _446_ok1 && (!_449_ok2 || _447_q1 >= _450_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out673
-	_448_l = _out674
+	io = _out676
+	_451_l = _out677
 	if !io {
 		return io, hb, h
 	}
-	var _out675 *dbytes.Blk
-	var _ = _out675
-	_out675 = _448_l.BlkAt(uint64(0))
-	hb = _out675
-	var _449_ok bool = false
-	var _ = _449_ok
-	var _out676 bool
-	var _ = _out676
-	var _out677 uint64
-	var _ = _out677
-	_out676, _out677 = seal.DecHdr(hb)
-	_449_ok = _out676
-	h = _out677
-	if !_449_ok {
+	var _out678 *dbytes.Blk
+	var _ = _out678
+	_out678 = _451_l.BlkAt(uint64(0))
+	hb = _out678
+	var _452_ok bool = false
+	var _ = _452_ok
+	var _out679 bool
+	var _ = _out679
+	var _out680 uint64
+	var _ = _out680
+	_out679, _out680 = seal.DecHdr(hb)
+	_452_ok = _out679
+	h = _out680
+	if !_452_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -362,73 +362,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _450_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _450_b
+	var _453_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _453_b
 	ok, q = false, uint64(0)
-	var _out678 bool
-	var _ = _out678
-	var _out679 *dbytes.Blk
-	var _ = _out679
-	_out678, _out679 = d.Read(a)
-	io = _out678
-	_450_b = _out679
+	var _out681 bool
+	var _ = _out681
+	var _out682 *dbytes.Blk
+	var _ = _out682
+	_out681, _out682 = d.Read(a)
+	io = _out681
+	_453_b = _out682
 	if io {
-		var _out680 bool
-		var _ = _out680
-		var _out681 uint64
-		var _ = _out681
-		_out680, _out681 = seal.DecHdr(_450_b)
-		ok = _out680
-		q = _out681
+		var _out683 bool
+		var _ = _out683
+		var _out684 uint64
+		var _ = _out684
+		_out683, _out684 = seal.DecHdr(_453_b)
+		ok = _out683
+		q = _out684
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out682 bool
-	var _ = _out682
-	_out682 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out682
+	var _out685 bool
+	var _ = _out685
+	_out685 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out685
 	if !io {
 		return io
 	}
-	var _out683 bool
-	var _ = _out683
-	_out683 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out683
+	var _out686 bool
+	var _ = _out686
+	_out686 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out686
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out684 bool
-	var _ = _out684
-	_out684 = d.WriteSector(a, hb)
-	io = _out684
+	var _out687 bool
+	var _ = _out687
+	_out687 = d.WriteSector(a, hb)
+	io = _out687
 	if !io {
 		return io
 	}
-	var _out685 bool
-	var _ = _out685
-	_out685 = d.Barrier()
-	io = _out685
+	var _out688 bool
+	var _ = _out688
+	_out688 = d.Barrier()
+	io = _out688
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _451_nb *dbytes.Blk
-	var _ = _451_nb
-	var _out686 *dbytes.Blk
-	var _ = _out686
-	_out686 = seal.EncHdr(q, r0, r1)
-	_451_nb = _out686
-	var _out687 bool
-	var _ = _out687
-	_out687 = Companion_Default___.WriteHeads(d, _451_nb, at, cp)
-	io = _out687
+	var _454_nb *dbytes.Blk
+	var _ = _454_nb
+	var _out689 *dbytes.Blk
+	var _ = _out689
+	_out689 = seal.EncHdr(q, r0, r1)
+	_454_nb = _out689
+	var _out690 bool
+	var _ = _out690
+	_out690 = Companion_Default___.WriteHeads(d, _454_nb, at, cp)
+	io = _out690
 	if !io {
 		return io
 	}
@@ -443,23 +443,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out688 bool
-	var _ = _out688
-	_out688 = d.Barrier()
-	io = _out688
+	var _out691 bool
+	var _ = _out691
+	_out691 = d.Barrier()
+	io = _out691
 	if !io {
 		return io, damaged, j
 	}
-	var _out689 bool
-	var _ = _out689
-	var _out690 bool
-	var _ = _out690
-	var _out691 *journalm.Journal
-	var _ = _out691
-	_out689, _out690, _out691 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out689
-	damaged = _out690
-	j = _out691
+	var _out692 bool
+	var _ = _out692
+	var _out693 bool
+	var _ = _out693
+	var _out694 *journalm.Journal
+	var _ = _out694
+	_out692, _out693, _out694 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out692
+	damaged = _out693
+	j = _out694
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -473,77 +473,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _452_sz uint64
-	var _ = _452_sz
-	var _out692 uint64
-	var _ = _out692
-	_out692 = d.Size()
-	_452_sz = _out692
-	var _453_cp uint64
-	var _ = _453_cp
-	_453_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _454_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _454_hb
-	var _455_h uint64 = 0
-	var _ = _455_h
-	var _out693 bool
-	var _ = _out693
-	var _out694 *dbytes.Blk
-	var _ = _out694
+	var _455_sz uint64
+	var _ = _455_sz
 	var _out695 uint64
 	var _ = _out695
-	_out693, _out694, _out695 = Companion_Default___.Choose(d, seal, at, _453_cp)
-	io = _out693
-	_454_hb = _out694
-	_455_h = _out695
-	if _454_hb == (*dbytes.Blk)(nil) || _455_h >= uint64(1152921504606846976) {
+	_out695 = d.Size()
+	_455_sz = _out695
+	var _456_cp uint64
+	var _ = _456_cp
+	_456_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _457_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _457_hb
+	var _458_h uint64 = 0
+	var _ = _458_h
+	var _out696 bool
+	var _ = _out696
+	var _out697 *dbytes.Blk
+	var _ = _out697
+	var _out698 uint64
+	var _ = _out698
+	_out696, _out697, _out698 = Companion_Default___.Choose(d, seal, at, _456_cp)
+	io = _out696
+	_457_hb = _out697
+	_458_h = _out698
+	if _457_hb == (*dbytes.Blk)(nil) || _458_h >= uint64(1152921504606846976) {
 		return io, damaged, j
 	}
-	var _456_r0 uint64
-	var _ = _456_r0
-	var _457_r1 uint64
-	var _ = _457_r1
-	var _out696 uint64
-	var _ = _out696
-	var _out697 uint64
-	var _ = _out697
-	_out696, _out697 = seal.Root(_454_hb)
-	_456_r0 = _out696
-	_457_r1 = _out697
-	var _458_cs *dlog.Codes
-	var _ = _458_cs
-	var _out698 *dlog.Codes
-	var _ = _out698
-	_out698 = dlog.NewCodes()
-	_458_cs = _out698
-	t.Pages.Begin(_456_r0, _457_r1)
-	var _459_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _459_mm
-	var _460_i uint64 = 0
-	var _ = _460_i
-	var _out699 bool
+	var _459_r0 uint64
+	var _ = _459_r0
+	var _460_r1 uint64
+	var _ = _460_r1
+	var _out699 uint64
 	var _ = _out699
-	var _out700 bool
+	var _out700 uint64
 	var _ = _out700
-	var _out701 *dlog.BMap
+	_out699, _out700 = seal.Root(_457_hb)
+	_459_r0 = _out699
+	_460_r1 = _out700
+	var _461_cs *dlog.Codes
+	var _ = _461_cs
+	var _out701 *dlog.Codes
 	var _ = _out701
-	var _out702 uint64
+	_out701 = dlog.NewCodes()
+	_461_cs = _out701
+	t.Pages.Begin(_459_r0, _460_r1)
+	var _462_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _462_mm
+	var _463_i uint64 = 0
+	var _ = _463_i
+	var _out702 bool
 	var _ = _out702
-	_out699, _out700, _out701, _out702 = logscan.Companion_Default___.Scan(d, seal, t, _458_cs, _454_hb, _455_h, at, nd, nr, _452_sz)
-	io = _out699
-	damaged = _out700
-	_459_mm = _out701
-	_460_i = _out702
+	var _out703 bool
+	var _ = _out703
+	var _out704 *dlog.BMap
+	var _ = _out704
+	var _out705 uint64
+	var _ = _out705
+	_out702, _out703, _out704, _out705 = logscan.Companion_Default___.Scan(d, seal, t, _461_cs, _457_hb, _458_h, at, nd, nr, _455_sz)
+	io = _out702
+	damaged = _out703
+	_462_mm = _out704
+	_463_i = _out705
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out703 bool
-	var _ = _out703
-	var _out704 *journalm.Journal
-	var _ = _out704
-	_out703, _out704 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _458_cs, _454_hb, _455_h+_460_i+journalm.Companion_Default___.WINDOW(), _459_mm, _452_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out703
-	j = _out704
+	var _out706 bool
+	var _ = _out706
+	var _out707 *journalm.Journal
+	var _ = _out707
+	_out706, _out707 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _461_cs, _457_hb, _458_h+_463_i+journalm.Companion_Default___.WINDOW(), _462_mm, _455_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out706
+	j = _out707
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -552,70 +552,70 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out705 bool
-	var _ = _out705
-	_out705 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out705
+	var _out708 bool
+	var _ = _out708
+	_out708 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out708
 	if !io {
 		return io, j
 	}
-	var _out706 *journalm.Journal
-	var _ = _out706
-	_out706 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out706
+	var _out709 *journalm.Journal
+	var _ = _out709
+	_out709 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out709
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out707 bool
-	var _ = _out707
-	_out707 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
-	io = _out707
-	if !io {
-		return io
-	}
-	var _461_r0 uint64 = 0
-	var _ = _461_r0
-	var _462_r1 uint64 = 0
-	var _ = _462_r1
-	var _out708 bool
-	var _ = _out708
-	var _out709 uint64
-	var _ = _out709
-	var _out710 uint64
+	var _out710 bool
 	var _ = _out710
-	_out708, _out709, _out710 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out708
-	_461_r0 = _out709
-	_462_r1 = _out710
+	_out710 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
+	io = _out710
 	if !io {
 		return io
 	}
+	var _464_r0 uint64 = 0
+	var _ = _464_r0
+	var _465_r1 uint64 = 0
+	var _ = _465_r1
 	var _out711 bool
 	var _ = _out711
-	_out711 = Companion_Default___.InstallAll(d, mm)
-	io = _out711
-	if !io {
-		return io
-	}
-	var _out712 bool
+	var _out712 uint64
 	var _ = _out712
-	_out712 = Companion_Default___.Empty(d, seal, e, _461_r0, _462_r1, at, cp)
-	io = _out712
+	var _out713 uint64
+	var _ = _out713
+	_out711, _out712, _out713 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out711
+	_464_r0 = _out712
+	_465_r1 = _out713
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _461_r0, _462_r1, mm)
+	var _out714 bool
+	var _ = _out714
+	_out714 = Companion_Default___.InstallAll(d, mm)
+	io = _out714
+	if !io {
+		return io
+	}
+	var _out715 bool
+	var _ = _out715
+	_out715 = Companion_Default___.Empty(d, seal, e, _464_r0, _465_r1, at, cp)
+	io = _out715
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _464_r0, _465_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out713 bool
-	var _ = _out713
-	_out713 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out713
+	var _out716 bool
+	var _ = _out716
+	_out716 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out716
 	if !io {
 		return io
 	}
@@ -624,15 +624,15 @@ func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _463_i *journalm.Installer
-	var _ = _463_i
+	var _466_i *journalm.Installer
+	var _ = _466_i
 	var _nw3 = journalm.New_Installer_()
 	var _ = _nw3
 	_nw3.Ctor__()
-	_463_i = _nw3
+	_466_i = _nw3
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _463_i)
+	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _466_i)
 	j = _nw4
 	return j
 }
@@ -642,59 +642,59 @@ func (_this *CompanionStruct_Default___) CHUNK() uint64 {
 func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _464_m *dlog.BMap
-	var _ = _464_m
-	var _out714 *dlog.BMap
-	var _ = _out714
-	_out714 = dlog.NewBMap()
-	_464_m = _out714
-	var _465_z *dbytes.Blk
-	var _ = _465_z
-	var _out715 *dbytes.Blk
-	var _ = _out715
-	_out715 = dbytes.ZeroBlk()
-	_465_z = _out715
-	var _466_i uint64
-	var _ = _466_i
-	_466_i = uint64(0)
-	for _466_i < Companion_Default___.CHUNK() {
-		_464_m.Put(_466_i, _465_z)
-		_466_i = _466_i + uint64(1)
+	var _467_m *dlog.BMap
+	var _ = _467_m
+	var _out717 *dlog.BMap
+	var _ = _out717
+	_out717 = dlog.NewBMap()
+	_467_m = _out717
+	var _468_z *dbytes.Blk
+	var _ = _468_z
+	var _out718 *dbytes.Blk
+	var _ = _out718
+	_out718 = dbytes.ZeroBlk()
+	_468_z = _out718
+	var _469_i uint64
+	var _ = _469_i
+	_469_i = uint64(0)
+	for _469_i < Companion_Default___.CHUNK() {
+		_467_m.Put(_469_i, _468_z)
+		_469_i = _469_i + uint64(1)
 	}
-	var _out716 *ddisk.BList
-	var _ = _out716
-	_out716 = _464_m.List()
-	l = _out716
+	var _out719 *ddisk.BList
+	var _ = _out719
+	_out719 = _467_m.List()
+	l = _out719
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var _467_l *ddisk.BList
-	var _ = _467_l
-	var _out717 *ddisk.BList
-	var _ = _out717
-	_out717 = Companion_Default___.ZeroList()
-	_467_l = _out717
-	var _468_b uint64
-	var _ = _468_b
-	_468_b = a
+	var _470_l *ddisk.BList
+	var _ = _470_l
+	var _out720 *ddisk.BList
+	var _ = _out720
+	_out720 = Companion_Default___.ZeroList()
+	_470_l = _out720
+	var _471_b uint64
+	var _ = _471_b
+	_471_b = a
 	io = true
-	for io && _468_b < end {
-		var _469_n uint64
-		var _ = _469_n
-		_469_n = func() uint64 {
-			if end-_468_b < Companion_Default___.CHUNK() {
-				return end - _468_b
+	for io && _471_b < end {
+		var _472_n uint64
+		var _ = _472_n
+		_472_n = func() uint64 {
+			if end-_471_b < Companion_Default___.CHUNK() {
+				return end - _471_b
 			}
 			return Companion_Default___.CHUNK()
 		}()
-		var _out718 bool
-		var _ = _out718
-		_out718 = d.WriteRun(_468_b, _467_l, uint64(0), _469_n)
-		io = _out718
+		var _out721 bool
+		var _ = _out721
+		_out721 = d.WriteRun(_471_b, _470_l, uint64(0), _472_n)
+		io = _out721
 		if io {
-			_468_b = _468_b + _469_n
+			_471_b = _471_b + _472_n
 		}
 	}
 	return io
@@ -702,10 +702,10 @@ func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint6
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out719 bool
-	var _ = _out719
-	_out719 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
-	io = _out719
+	var _out722 bool
+	var _ = _out722
+	_out722 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
+	io = _out722
 	if !io {
 		return io
 	}
@@ -715,40 +715,40 @@ func (_this *CompanionStruct_Default___) EmptyLog(d *ddisk.Disk, seal *dlog.Seal
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _470_b *dbytes.Blk
-	var _ = _470_b
-	var _out720 *dbytes.Blk
-	var _ = _out720
-	_out720 = seal.EncHdr(uint64(1), r0, r1)
-	_470_b = _out720
-	var _471_cp uint64
-	var _ = _471_cp
-	_471_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out721 bool
-	var _ = _out721
-	_out721 = Companion_Default___.Zero(d, at, _471_cp+uint64(1))
-	io = _out721
-	if !io {
-		return io
-	}
-	var _out722 bool
-	var _ = _out722
-	_out722 = d.Write(at, _470_b)
-	io = _out722
-	if !io {
-		return io
-	}
-	var _out723 bool
+	var _473_b *dbytes.Blk
+	var _ = _473_b
+	var _out723 *dbytes.Blk
 	var _ = _out723
-	_out723 = d.Write(_471_cp, _470_b)
-	io = _out723
-	if !io {
-		return io
-	}
+	_out723 = seal.EncHdr(uint64(1), r0, r1)
+	_473_b = _out723
+	var _474_cp uint64
+	var _ = _474_cp
+	_474_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out724 bool
 	var _ = _out724
-	_out724 = d.Barrier()
+	_out724 = Companion_Default___.Zero(d, at, _474_cp+uint64(1))
 	io = _out724
+	if !io {
+		return io
+	}
+	var _out725 bool
+	var _ = _out725
+	_out725 = d.Write(at, _473_b)
+	io = _out725
+	if !io {
+		return io
+	}
+	var _out726 bool
+	var _ = _out726
+	_out726 = d.Write(_474_cp, _473_b)
+	io = _out726
+	if !io {
+		return io
+	}
+	var _out727 bool
+	var _ = _out727
+	_out727 = d.Barrier()
+	io = _out727
 	return io
 }
 

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _954_found bool = false
-	var _ = _954_found
-	var _out1326 bool
-	var _ = _out1326
-	var _out1327 uint64
-	var _ = _out1327
-	_out1326, _out1327 = d.Lookup(txn, dino, name, true)
-	_954_found = _out1326
-	ino = _out1327
-	if !_954_found {
+	var _957_found bool = false
+	var _ = _957_found
+	var _out1329 bool
+	var _ = _out1329
+	var _out1330 uint64
+	var _ = _out1330
+	_out1329, _out1330 = d.Lookup(txn, dino, name, true)
+	_957_found = _out1329
+	ino = _out1330
+	if !_957_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1328 *dbytes.Bytes
-		var _ = _out1328
-		_out1328 = dbytes.NewBytes(uint64(0))
-		ip = _out1328
+		var _out1331 *dbytes.Bytes
+		var _ = _out1331
+		_out1331 = dbytes.NewBytes(uint64(0))
+		ip = _out1331
 		return st, ino, ip
 	}
-	var _out1329 uint32
-	var _ = _out1329
-	var _out1330 *dbytes.Bytes
-	var _ = _out1330
-	_out1329, _out1330 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1329
-	ip = _out1330
+	var _out1332 uint32
+	var _ = _out1332
+	var _out1333 *dbytes.Bytes
+	var _ = _out1333
+	_out1332, _out1333 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1332
+	ip = _out1333
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _955_no bool
-	var _ = _955_no
-	var _out1331 bool
-	var _ = _out1331
-	_out1331 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_955_no = _out1331
-	if _955_no {
+	var _958_no bool
+	var _ = _958_no
+	var _out1334 bool
+	var _ = _out1334
+	_out1334 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_958_no = _out1334
+	if _958_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _956_dots uint32 = 0
-	var _ = _956_dots
-	var _out1332 uint32
-	var _ = _out1332
-	var _out1333 *dbytes.Bytes
-	var _ = _out1333
-	var _out1334 uint32
-	var _ = _out1334
-	_out1332, _out1333, _out1334 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1332
-	before = _out1333
-	_956_dots = _out1334
+	var _959_dots uint32 = 0
+	var _ = _959_dots
+	var _out1335 uint32
+	var _ = _out1335
+	var _out1336 *dbytes.Bytes
+	var _ = _out1336
+	var _out1337 uint32
+	var _ = _out1337
+	_out1335, _out1336, _out1337 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1335
+	before = _out1336
+	_959_dots = _out1337
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _956_dots != uint32(0) {
+	if _959_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _956_dots == uint32(2) {
+			if sub && _959_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _957_w bool
-	var _ = _957_w
-	var _out1335 bool
-	var _ = _out1335
-	_out1335 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_957_w = _out1335
-	if !_957_w {
+	var _960_w bool
+	var _ = _960_w
+	var _out1338 bool
+	var _ = _out1338
+	_out1338 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_960_w = _out1338
+	if !_960_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _958_ino uint64 = 0
-	var _ = _958_ino
-	var _959_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _959_ip
-	var _out1336 uint32
-	var _ = _out1336
-	var _out1337 uint64
-	var _ = _out1337
-	var _out1338 *dbytes.Bytes
-	var _ = _out1338
-	_out1336, _out1337, _out1338 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1336
-	_958_ino = _out1337
-	_959_ip = _out1338
+	var _961_ino uint64 = 0
+	var _ = _961_ino
+	var _962_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _962_ip
+	var _out1339 uint32
+	var _ = _out1339
+	var _out1340 uint64
+	var _ = _out1340
+	var _out1341 *dbytes.Bytes
+	var _ = _out1341
+	_out1339, _out1340, _out1341 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1339
+	_961_ino = _out1340
+	_962_ip = _out1341
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _960_ty uint32
-	var _ = _960_ty
-	var _out1339 uint32
-	var _ = _out1339
-	_out1339 = inodeformat.Companion_Default___.GetTy(_959_ip)
-	_960_ty = _out1339
-	if _960_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _963_ty uint32
+	var _ = _963_ty
+	var _out1342 uint32
+	var _ = _out1342
+	_out1342 = inodeformat.Companion_Default___.GetTy(_962_ip)
+	_963_ty = _out1342
+	if _963_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _960_ty != permissions.Companion_Default___.DIR() && sub {
+	if _963_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _961_e bool
-		var _ = _961_e
-		var _out1340 bool
-		var _ = _out1340
-		_out1340 = d.IsEmpty(txn, _958_ino)
-		_961_e = _out1340
-		if !_961_e {
+		var _964_e bool
+		var _ = _964_e
+		var _out1343 bool
+		var _ = _out1343
+		_out1343 = d.IsEmpty(txn, _961_ino)
+		_964_e = _out1343
+		if !_964_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1341 uint32
-	var _ = _out1341
-	var _out1342 *dbytes.Bytes
-	var _ = _out1342
-	var _out1343 bool
-	var _ = _out1343
-	_out1341, _out1342, _out1343 = Companion_Default___.TakeOut(txn, d, dino, name, _958_ino, sub, s, ns)
-	st = _out1341
-	after = _out1342
-	later = _out1343
+	var _out1344 uint32
+	var _ = _out1344
+	var _out1345 *dbytes.Bytes
+	var _ = _out1345
+	var _out1346 bool
+	var _ = _out1346
+	_out1344, _out1345, _out1346 = Companion_Default___.TakeOut(txn, d, dino, name, _961_ino, sub, s, ns)
+	st = _out1344
+	after = _out1345
+	later = _out1346
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _962_ok bool
-	var _ = _962_ok
-	var _out1344 bool
-	var _ = _out1344
-	_out1344 = d.Remove(txn, dino, name)
-	_962_ok = _out1344
-	if !_962_ok {
+	var _965_ok bool
+	var _ = _965_ok
+	var _out1347 bool
+	var _ = _out1347
+	_out1347 = d.Remove(txn, dino, name)
+	_965_ok = _out1347
+	if !_965_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _963_freed bool = false
-	var _ = _963_freed
-	var _out1345 uint32
-	var _ = _out1345
-	var _out1346 bool
-	var _ = _out1346
-	var _out1347 bool
-	var _ = _out1347
-	_out1345, _out1346, _out1347 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1345
-	_963_freed = _out1346
-	later = _out1347
+	var _966_freed bool = false
+	var _ = _966_freed
+	var _out1348 uint32
+	var _ = _out1348
+	var _out1349 bool
+	var _ = _out1349
+	var _out1350 bool
+	var _ = _out1350
+	_out1348, _out1349, _out1350 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1348
+	_966_freed = _out1349
+	later = _out1350
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1348 uint32
-		var _ = _out1348
-		_out1348 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1348
+		var _out1351 uint32
+		var _ = _out1351
+		_out1351 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1351
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1349 *dbytes.Bytes
-	var _ = _out1349
-	_out1349 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1349
+	var _out1352 *dbytes.Bytes
+	var _ = _out1352
+	_out1352 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1352
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _964_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _964_ip
-	var _out1350 uint32
-	var _ = _out1350
-	var _out1351 *dbytes.Bytes
-	var _ = _out1351
-	_out1350, _out1351 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1350
-	_964_ip = _out1351
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _964_ip
-	var _965_ty uint32
-	var _ = _965_ty
-	var _out1352 uint32
-	var _ = _out1352
-	_out1352 = inodeformat.Companion_Default___.GetTy(_964_ip)
-	_965_ty = _out1352
-	var _966_dots uint32 = 0
-	var _ = _966_dots
+	var _967_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _967_ip
 	var _out1353 uint32
 	var _ = _out1353
 	var _out1354 *dbytes.Bytes
 	var _ = _out1354
-	var _out1355 uint32
-	var _ = _out1355
-	_out1353, _out1354, _out1355 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	_out1353, _out1354 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1353
-	before = _out1354
-	_966_dots = _out1355
+	_967_ip = _out1354
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _966_dots != uint32(0) {
+	node = _967_ip
+	var _968_ty uint32
+	var _ = _968_ty
+	var _out1355 uint32
+	var _ = _out1355
+	_out1355 = inodeformat.Companion_Default___.GetTy(_967_ip)
+	_968_ty = _out1355
+	var _969_dots uint32 = 0
+	var _ = _969_dots
+	var _out1356 uint32
+	var _ = _out1356
+	var _out1357 *dbytes.Bytes
+	var _ = _out1357
+	var _out1358 uint32
+	var _ = _out1358
+	_out1356, _out1357, _out1358 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1356
+	before = _out1357
+	_969_dots = _out1358
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _969_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _965_ty == permissions.Companion_Default___.DIR() {
+	if _968_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _967_x bool
-	var _ = _967_x
-	var _out1356 bool
-	var _ = _out1356
-	_out1356 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_967_x = _out1356
-	if !_967_x {
+	var _970_x bool
+	var _ = _970_x
+	var _out1359 bool
+	var _ = _out1359
+	_out1359 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_970_x = _out1359
+	if !_970_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _968_found bool
-	var _ = _968_found
-	var _969_other uint64
-	var _ = _969_other
-	var _970_hint uint64
-	var _ = _970_hint
-	var _out1357 bool
-	var _ = _out1357
-	var _out1358 uint64
-	var _ = _out1358
-	var _out1359 uint64
-	var _ = _out1359
-	_out1357, _out1358, _out1359 = d.LookupHint(txn, dino, name, true)
-	_968_found = _out1357
-	_969_other = _out1358
-	_970_hint = _out1359
-	if _968_found {
+	var _971_found bool
+	var _ = _971_found
+	var _972_other uint64
+	var _ = _972_other
+	var _973_hint uint64
+	var _ = _973_hint
+	var _out1360 bool
+	var _ = _out1360
+	var _out1361 uint64
+	var _ = _out1361
+	var _out1362 uint64
+	var _ = _out1362
+	_out1360, _out1361, _out1362 = d.LookupHint(txn, dino, name, true)
+	_971_found = _out1360
+	_972_other = _out1361
+	_973_hint = _out1362
+	if _971_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _971_w bool
-	var _ = _971_w
-	var _out1360 bool
-	var _ = _out1360
-	_out1360 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_971_w = _out1360
-	if !_971_w {
+	var _974_w bool
+	var _ = _974_w
+	var _out1363 bool
+	var _ = _out1363
+	_out1363 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_974_w = _out1363
+	if !_974_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _972_nl uint32
-	var _ = _972_nl
-	var _out1361 uint32
-	var _ = _out1361
-	_out1361 = inodeformat.Companion_Default___.GetNlink(_964_ip)
-	_972_nl = _out1361
-	if _972_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _975_nl uint32
+	var _ = _975_nl
+	var _out1364 uint32
+	var _ = _out1364
+	_out1364 = inodeformat.Companion_Default___.GetNlink(_967_ip)
+	_975_nl = _out1364
+	if _975_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _973_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _973_np
-	var _out1362 uint32
-	var _ = _out1362
-	var _out1363 *dbytes.Bytes
-	var _ = _out1363
-	var _out1364 *dbytes.Bytes
-	var _ = _out1364
-	_out1362, _out1363, _out1364 = Companion_Default___.AddName(txn, d, ino, dino, name, _970_hint, _972_nl, s, ns)
-	st = _out1362
-	_973_np = _out1363
-	after = _out1364
+	var _976_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _976_np
+	var _out1365 uint32
+	var _ = _out1365
+	var _out1366 *dbytes.Bytes
+	var _ = _out1366
+	var _out1367 *dbytes.Bytes
+	var _ = _out1367
+	_out1365, _out1366, _out1367 = Companion_Default___.AddName(txn, d, ino, dino, name, _973_hint, _975_nl, s, ns)
+	st = _out1365
+	_976_np = _out1366
+	after = _out1367
 	if st == uint32(0) {
-		node = _973_np
+		node = _976_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _974_ok bool
-	var _ = _974_ok
-	var _out1365 bool
-	var _ = _out1365
-	_out1365 = d.InsertAt(txn, dino, name, ino, hint)
-	_974_ok = _out1365
-	if !_974_ok {
+	var _977_ok bool
+	var _ = _977_ok
+	var _out1368 bool
+	var _ = _out1368
+	_out1368 = d.InsertAt(txn, dino, name, ino, hint)
+	_977_ok = _out1368
+	if !_977_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1366 *dbytes.Bytes
-	var _ = _out1366
-	_out1366 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1366
-	var _out1367 *dbytes.Bytes
-	var _ = _out1367
-	_out1367 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1367
+	var _out1369 *dbytes.Bytes
+	var _ = _out1369
+	_out1369 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1369
+	var _out1370 *dbytes.Bytes
+	var _ = _out1370
+	_out1370 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1370
 	return st, node, after
 }
 

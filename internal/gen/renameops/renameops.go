@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _975_at uint64
-	var _ = _975_at
-	_975_at = x
-	var _976_n uint64
-	var _ = _976_n
-	_976_n = uint64(0)
-	for _976_n < Companion_Default___.MAXDEPTH() {
-		if _975_at == top {
+	var _978_at uint64
+	var _ = _978_at
+	_978_at = x
+	var _979_n uint64
+	var _ = _979_n
+	_979_n = uint64(0)
+	for _979_n < Companion_Default___.MAXDEPTH() {
+		if _978_at == top {
 			below = true
 			return st, below
 		}
-		if _975_at == procedurebase.Companion_Default___.ROOT() {
+		if _978_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _977_ip *dbytes.Bytes
-		var _ = _977_ip
-		var _out1368 *dbytes.Bytes
-		var _ = _out1368
-		_out1368 = d.Fs.GetInode(txn, _975_at, false)
-		_977_ip = _out1368
-		var _out1369 uint64
-		var _ = _out1369
-		_out1369 = inodeformat.Companion_Default___.GetParent(_977_ip)
-		_975_at = _out1369
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _975_at) {
+		var _980_ip *dbytes.Bytes
+		var _ = _980_ip
+		var _out1371 *dbytes.Bytes
+		var _ = _out1371
+		_out1371 = d.Fs.GetInode(txn, _978_at, false)
+		_980_ip = _out1371
+		var _out1372 uint64
+		var _ = _out1372
+		_out1372 = inodeformat.Companion_Default___.GetParent(_980_ip)
+		_978_at = _out1372
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _978_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_976_n = _976_n + uint64(1)
+		_979_n = _979_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _978_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _978_ip
-	var _out1370 uint32
-	var _ = _out1370
-	var _out1371 *dbytes.Bytes
-	var _ = _out1371
-	_out1370, _out1371 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1370
-	_978_ip = _out1371
-	var _979_ty uint32
-	var _ = _979_ty
-	var _out1372 uint32
-	var _ = _out1372
-	_out1372 = inodeformat.Companion_Default___.GetTy(_978_ip)
-	_979_ty = _out1372
-	var _980_no bool
-	var _ = _980_no
-	var _out1373 bool
+	var _981_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _981_ip
+	var _out1373 uint32
 	var _ = _out1373
-	_out1373 = permissions.Companion_Default___.Sticky(c, tdir, _978_ip)
-	_980_no = _out1373
-	if _980_no {
+	var _out1374 *dbytes.Bytes
+	var _ = _out1374
+	_out1373, _out1374 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1373
+	_981_ip = _out1374
+	var _982_ty uint32
+	var _ = _982_ty
+	var _out1375 uint32
+	var _ = _out1375
+	_out1375 = inodeformat.Companion_Default___.GetTy(_981_ip)
+	_982_ty = _out1375
+	var _983_no bool
+	var _ = _983_no
+	var _out1376 bool
+	var _ = _out1376
+	_out1376 = permissions.Companion_Default___.Sticky(c, tdir, _981_ip)
+	_983_no = _out1376
+	if _983_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _979_ty != permissions.Companion_Default___.DIR() {
+	if dir && _982_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _979_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _982_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _981_e bool
-		var _ = _981_e
-		var _out1374 bool
-		var _ = _out1374
-		_out1374 = d.IsEmpty(txn, dst)
-		_981_e = _out1374
-		if !_981_e {
+		var _984_e bool
+		var _ = _984_e
+		var _out1377 bool
+		var _ = _out1377
+		_out1377 = d.IsEmpty(txn, dst)
+		_984_e = _out1377
+		if !_984_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _982_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _982_ip
-	var _out1375 uint32
-	var _ = _out1375
-	var _out1376 *dbytes.Bytes
-	var _ = _out1376
-	_out1375, _out1376 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1375
-	_982_ip = _out1376
-	var _983_ty uint32
-	var _ = _983_ty
-	var _out1377 uint32
-	var _ = _out1377
-	_out1377 = inodeformat.Companion_Default___.GetTy(_982_ip)
-	_983_ty = _out1377
-	var _984_no bool
-	var _ = _984_no
-	var _out1378 bool
+	var _985_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _985_ip
+	var _out1378 uint32
 	var _ = _out1378
-	_out1378 = permissions.Companion_Default___.Sticky(c, fdir, _982_ip)
-	_984_no = _out1378
-	if _984_no {
+	var _out1379 *dbytes.Bytes
+	var _ = _out1379
+	_out1378, _out1379 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1378
+	_985_ip = _out1379
+	var _986_ty uint32
+	var _ = _986_ty
+	var _out1380 uint32
+	var _ = _out1380
+	_out1380 = inodeformat.Companion_Default___.GetTy(_985_ip)
+	_986_ty = _out1380
+	var _987_no bool
+	var _ = _987_no
+	var _out1381 bool
+	var _ = _out1381
+	_out1381 = permissions.Companion_Default___.Sticky(c, fdir, _985_ip)
+	_987_no = _out1381
+	if _987_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _983_ty == permissions.Companion_Default___.DIR() {
+	if _986_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _985_below bool = false
-		var _ = _985_below
-		var _out1379 uint32
-		var _ = _out1379
-		var _out1380 bool
-		var _ = _out1380
-		_out1379, _out1380 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1379
-		_985_below = _out1380
+		var _988_below bool = false
+		var _ = _988_below
+		var _out1382 uint32
+		var _ = _out1382
+		var _out1383 bool
+		var _ = _out1383
+		_out1382, _out1383 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1382
+		_988_below = _out1383
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _985_below {
+		if _988_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _986_w bool
-		var _ = _986_w
-		var _out1381 bool
-		var _ = _out1381
-		_out1381 = permissions.Companion_Default___.May(c, _982_ip, permissions.Companion_Default___.MAYW())
-		_986_w = _out1381
-		if fino != tino && !_986_w {
+		var _989_w bool
+		var _ = _989_w
+		var _out1384 bool
+		var _ = _out1384
+		_out1384 = permissions.Companion_Default___.May(c, _985_ip, permissions.Companion_Default___.MAYW())
+		_989_w = _out1384
+		if fino != tino && !_989_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _987_wf bool
-	var _ = _987_wf
-	var _out1382 bool
-	var _ = _out1382
-	_out1382 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_987_wf = _out1382
-	var _988_wt bool
-	var _ = _988_wt
-	var _out1383 bool
-	var _ = _out1383
-	_out1383 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_988_wt = _out1383
-	if !_987_wf || !_988_wt {
+	var _990_wf bool
+	var _ = _990_wf
+	var _out1385 bool
+	var _ = _out1385
+	_out1385 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_990_wf = _out1385
+	var _991_wt bool
+	var _ = _991_wt
+	var _out1386 bool
+	var _ = _out1386
+	_out1386 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_991_wt = _out1386
+	if !_990_wf || !_991_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _989_there bool = false
-	var _ = _989_there
-	var _out1384 bool
-	var _ = _out1384
-	var _out1385 uint64
-	var _ = _out1385
-	_out1384, _out1385 = d.Lookup(txn, fino, fname, true)
-	_989_there = _out1384
-	src = _out1385
-	if !_989_there {
+	var _992_there bool = false
+	var _ = _992_there
+	var _out1387 bool
+	var _ = _out1387
+	var _out1388 uint64
+	var _ = _out1388
+	_out1387, _out1388 = d.Lookup(txn, fino, fname, true)
+	_992_there = _out1387
+	src = _out1388
+	if !_992_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1386 bool
-	var _ = _out1386
-	var _out1387 uint64
-	var _ = _out1387
-	_out1386, _out1387 = d.Lookup(txn, tino, tname, true)
-	found = _out1386
-	dst = _out1387
+	var _out1389 bool
+	var _ = _out1389
+	var _out1390 uint64
+	var _ = _out1390
+	_out1389, _out1390 = d.Lookup(txn, tino, tname, true)
+	found = _out1389
+	dst = _out1390
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1388 uint32
-	var _ = _out1388
-	var _out1389 bool
-	var _ = _out1389
-	_out1388, _out1389 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1388
-	dir = _out1389
+	var _out1391 uint32
+	var _ = _out1391
+	var _out1392 bool
+	var _ = _out1392
+	_out1391, _out1392 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1391
+	dir = _out1392
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1390 uint32
-	var _ = _out1390
-	_out1390 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1390
+	var _out1393 uint32
+	var _ = _out1393
+	_out1393 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1393
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _990_ok bool = false
-	var _ = _990_ok
+	var _993_ok bool = false
+	var _ = _993_ok
 	if found {
-		var _out1391 bool
-		var _ = _out1391
-		_out1391 = d.Replace(txn, tino, tname, src)
-		_990_ok = _out1391
+		var _out1394 bool
+		var _ = _out1394
+		_out1394 = d.Replace(txn, tino, tname, src)
+		_993_ok = _out1394
 	} else {
-		var _out1392 bool
-		var _ = _out1392
-		_out1392 = d.Insert(txn, tino, tname, src)
-		_990_ok = _out1392
+		var _out1395 bool
+		var _ = _out1395
+		_out1395 = d.Insert(txn, tino, tname, src)
+		_993_ok = _out1395
 	}
-	if !_990_ok {
+	if !_993_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1393 bool
-	var _ = _out1393
-	_out1393 = d.Remove(txn, fino, fname)
-	_990_ok = _out1393
-	if !_990_ok {
+	var _out1396 bool
+	var _ = _out1396
+	_out1396 = d.Remove(txn, fino, fname)
+	_993_ok = _out1396
+	if !_993_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1394 uint32
-		var _ = _out1394
-		var _out1395 bool
-		var _ = _out1395
-		var _out1396 bool
-		var _ = _out1396
-		_out1394, _out1395, _out1396 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1394
-		freed = _out1395
-		later = _out1396
+		var _out1397 uint32
+		var _ = _out1397
+		var _out1398 bool
+		var _ = _out1398
+		var _out1399 bool
+		var _ = _out1399
+		_out1397, _out1398, _out1399 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1397
+		freed = _out1398
+		later = _out1399
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1397 *dbytes.Bytes
-	var _ = _out1397
-	_out1397 = dbytes.NewBytes(uint64(0))
-	fafter = _out1397
+	var _out1400 *dbytes.Bytes
+	var _ = _out1400
+	_out1400 = dbytes.NewBytes(uint64(0))
+	fafter = _out1400
 	tafter = fafter
-	var _out1398 uint32
-	var _ = _out1398
-	_out1398 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1398
+	var _out1401 uint32
+	var _ = _out1401
+	_out1401 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1401
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1399 *dbytes.Bytes
-	var _ = _out1399
-	var _out1400 *dbytes.Bytes
-	var _ = _out1400
-	_out1399, _out1400 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1399
-	tafter = _out1400
+	var _out1402 *dbytes.Bytes
+	var _ = _out1402
+	var _out1403 *dbytes.Bytes
+	var _ = _out1403
+	_out1402, _out1403 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1402
+	tafter = _out1403
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1401 uint32
-		var _ = _out1401
-		_out1401 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1401
+		var _out1404 uint32
+		var _ = _out1404
+		_out1404 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1404
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _991_ip *dbytes.Bytes
-		var _ = _991_ip
-		var _out1402 *dbytes.Bytes
-		var _ = _out1402
-		_out1402 = d.Fs.GetInode(txn, src, true)
-		_991_ip = _out1402
-		inodeformat.Companion_Default___.SetParent(_991_ip, tino)
-		d.PutInode(txn, src, _991_ip)
-		var _out1403 uint32
-		var _ = _out1403
-		_out1403 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1403
+		var _994_ip *dbytes.Bytes
+		var _ = _994_ip
+		var _out1405 *dbytes.Bytes
+		var _ = _out1405
+		_out1405 = d.Fs.GetInode(txn, src, true)
+		_994_ip = _out1405
+		inodeformat.Companion_Default___.SetParent(_994_ip, tino)
+		d.PutInode(txn, src, _994_ip)
+		var _out1406 uint32
+		var _ = _out1406
+		_out1406 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1406
 		if st != uint32(0) {
 			return st
 		}
-		var _out1404 uint32
-		var _ = _out1404
-		_out1404 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1404
+		var _out1407 uint32
+		var _ = _out1407
+		_out1407 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1407
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _992_ip *dbytes.Bytes
-	var _ = _992_ip
-	var _out1405 *dbytes.Bytes
-	var _ = _out1405
-	_out1405 = d.Fs.GetInode(txn, src, true)
-	_992_ip = _out1405
-	var _993_ts uint64
-	var _ = _993_ts
-	var _994_tns uint32
-	var _ = _994_tns
-	var _out1406 uint64
-	var _ = _out1406
-	var _out1407 uint32
-	var _ = _out1407
-	_out1406, _out1407 = attributechanges.Companion_Default___.Stamp(_992_ip, s, ns)
-	_993_ts = _out1406
-	_994_tns = _out1407
-	inodeformat.Companion_Default___.SetCtime(_992_ip, _993_ts, _994_tns)
-	d.PutInode(txn, src, _992_ip)
+	var _995_ip *dbytes.Bytes
+	var _ = _995_ip
 	var _out1408 *dbytes.Bytes
 	var _ = _out1408
-	_out1408 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1408
+	_out1408 = d.Fs.GetInode(txn, src, true)
+	_995_ip = _out1408
+	var _996_ts uint64
+	var _ = _996_ts
+	var _997_tns uint32
+	var _ = _997_tns
+	var _out1409 uint64
+	var _ = _out1409
+	var _out1410 uint32
+	var _ = _out1410
+	_out1409, _out1410 = attributechanges.Companion_Default___.Stamp(_995_ip, s, ns)
+	_996_ts = _out1409
+	_997_tns = _out1410
+	inodeformat.Companion_Default___.SetCtime(_995_ip, _996_ts, _997_tns)
+	d.PutInode(txn, src, _995_ip)
+	var _out1411 *dbytes.Bytes
+	var _ = _out1411
+	_out1411 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1411
 	tafter = fafter
 	if fino != tino {
-		var _out1409 *dbytes.Bytes
-		var _ = _out1409
-		_out1409 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1409
+		var _out1412 *dbytes.Bytes
+		var _ = _out1412
+		_out1412 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1412
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1410 uint32
-	var _ = _out1410
-	var _out1411 *dbytes.Bytes
-	var _ = _out1411
-	_out1410, _out1411 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1410
-	fdir = _out1411
-	var _995_tst uint32 = 0
-	var _ = _995_tst
-	var _out1412 uint32
-	var _ = _out1412
-	var _out1413 *dbytes.Bytes
+	var _out1413 uint32
 	var _ = _out1413
-	_out1412, _out1413 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_995_tst = _out1412
-	tdir = _out1413
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _995_tst != uint32(0) {
-		st = _995_tst
-		return st, fdir, tdir
-	}
-	var _996_fdots uint32 = 0
-	var _ = _996_fdots
-	var _997_tdots uint32 = 0
-	var _ = _997_tdots
-	var _out1414 uint32
+	var _out1414 *dbytes.Bytes
 	var _ = _out1414
+	_out1413, _out1414 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1413
+	fdir = _out1414
+	var _998_tst uint32 = 0
+	var _ = _998_tst
 	var _out1415 uint32
 	var _ = _out1415
-	_out1414, _out1415 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1414
-	_996_fdots = _out1415
+	var _out1416 *dbytes.Bytes
+	var _ = _out1416
+	_out1415, _out1416 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_998_tst = _out1415
+	tdir = _out1416
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1416 uint32
-	var _ = _out1416
+	if _998_tst != uint32(0) {
+		st = _998_tst
+		return st, fdir, tdir
+	}
+	var _999_fdots uint32 = 0
+	var _ = _999_fdots
+	var _1000_tdots uint32 = 0
+	var _ = _1000_tdots
 	var _out1417 uint32
 	var _ = _out1417
-	_out1416, _out1417 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1416
-	_997_tdots = _out1417
-	if st == uint32(0) && (_996_fdots != uint32(0) || _997_tdots != uint32(0)) {
+	var _out1418 uint32
+	var _ = _out1418
+	_out1417, _out1418 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1417
+	_999_fdots = _out1418
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1419 uint32
+	var _ = _out1419
+	var _out1420 uint32
+	var _ = _out1420
+	_out1419, _out1420 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1419
+	_1000_tdots = _out1420
+	if st == uint32(0) && (_999_fdots != uint32(0) || _1000_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1418 uint32
-	var _ = _out1418
-	var _out1419 *dbytes.Bytes
-	var _ = _out1419
-	var _out1420 *dbytes.Bytes
-	var _ = _out1420
-	_out1418, _out1419, _out1420 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1418
-	fbefore = _out1419
-	tbefore = _out1420
+	var _out1421 uint32
+	var _ = _out1421
+	var _out1422 *dbytes.Bytes
+	var _ = _out1422
+	var _out1423 *dbytes.Bytes
+	var _ = _out1423
+	_out1421, _out1422, _out1423 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1421
+	fbefore = _out1422
+	tbefore = _out1423
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _998_done bool = false
-	var _ = _998_done
-	var _999_found bool = false
-	var _ = _999_found
-	var _1000_src uint64 = 0
-	var _ = _1000_src
-	var _1001_dst uint64 = 0
-	var _ = _1001_dst
-	var _1002_dir bool = false
-	var _ = _1002_dir
-	var _out1421 uint32
-	var _ = _out1421
-	var _out1422 bool
-	var _ = _out1422
-	var _out1423 uint64
-	var _ = _out1423
-	var _out1424 bool
+	var _1001_done bool = false
+	var _ = _1001_done
+	var _1002_found bool = false
+	var _ = _1002_found
+	var _1003_src uint64 = 0
+	var _ = _1003_src
+	var _1004_dst uint64 = 0
+	var _ = _1004_dst
+	var _1005_dir bool = false
+	var _ = _1005_dir
+	var _out1424 uint32
 	var _ = _out1424
 	var _out1425 bool
 	var _ = _out1425
 	var _out1426 uint64
 	var _ = _out1426
-	_out1421, _out1422, _out1423, _out1424, _out1425, _out1426 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1421
-	_998_done = _out1422
-	_1000_src = _out1423
-	_1002_dir = _out1424
-	_999_found = _out1425
-	_1001_dst = _out1426
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _998_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1003_fr bool = false
-	var _ = _1003_fr
-	var _out1427 uint32
+	var _out1427 bool
 	var _ = _out1427
 	var _out1428 bool
 	var _ = _out1428
-	var _out1429 bool
+	var _out1429 uint64
 	var _ = _out1429
-	_out1427, _out1428, _out1429 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _1000_src, _999_found, _1001_dst, s, ns)
-	st = _out1427
-	_1003_fr = _out1428
-	later = _out1429
+	_out1424, _out1425, _out1426, _out1427, _out1428, _out1429 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1424
+	_1001_done = _out1425
+	_1003_src = _out1426
+	_1005_dir = _out1427
+	_1002_found = _out1428
+	_1004_dst = _out1429
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
+	if _1001_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _1006_fr bool = false
+	var _ = _1006_fr
 	var _out1430 uint32
 	var _ = _out1430
-	var _out1431 *dbytes.Bytes
+	var _out1431 bool
 	var _ = _out1431
-	var _out1432 *dbytes.Bytes
+	var _out1432 bool
 	var _ = _out1432
-	_out1430, _out1431, _out1432 = Companion_Default___.Finish(txn, d, fino, tino, _1000_src, _1002_dir, _999_found && _1002_dir, s, ns)
+	_out1430, _out1431, _out1432 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _1003_src, _1002_found, _1004_dst, s, ns)
 	st = _out1430
-	fafter = _out1431
-	tafter = _out1432
+	_1006_fr = _out1431
+	later = _out1432
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1433 uint32
+	var _ = _out1433
+	var _out1434 *dbytes.Bytes
+	var _ = _out1434
+	var _out1435 *dbytes.Bytes
+	var _ = _out1435
+	_out1433, _out1434, _out1435 = Companion_Default___.Finish(txn, d, fino, tino, _1003_src, _1005_dir, _1002_found && _1005_dir, s, ns)
+	st = _out1433
+	fafter = _out1434
+	tafter = _out1435
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

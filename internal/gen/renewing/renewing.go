@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _1011_g volumegeometry.Geo
-	var _ = _1011_g
-	_1011_g = d.Fs.Geo
-	var _1012_s *blockstore.BlockFs
-	var _ = _1012_s
-	_1012_s = d.Fs.Fs.Fs
-	if _1011_g.Dtor_ibm() <= a && a < _1011_g.Dtor_itab() {
-		var _1013_bit bool
-		var _ = _1013_bit
-		var _out1442 bool
-		var _ = _out1442
-		_out1442 = txn.ReadBit(a, uint64(0), true)
-		_1013_bit = _out1442
-		txn.WriteBit(a, uint64(0), _1013_bit)
-	} else if _1011_g.Dtor_itab() <= a && a < _1011_g.Dtor_slot0() {
-		var _1014_ino *dbytes.Bytes
-		var _ = _1014_ino
-		var _out1443 *dbytes.Bytes
-		var _ = _out1443
-		_out1443 = txn.ReadInode(a, uint64(0), true)
-		_1014_ino = _out1443
-		txn.WriteInode(a, uint64(0), _1014_ino)
-	} else if _1011_g.Dtor_data0() <= a && a < _1011_g.Dtor_data1() {
-		var _1015_unused bool
-		var _ = _1015_unused
-		var _out1444 bool
-		var _ = _out1444
-		_out1444 = _1012_s.FreeBit(txn, a)
-		_1015_unused = _out1444
-		if _1015_unused {
+	var _1014_g volumegeometry.Geo
+	var _ = _1014_g
+	_1014_g = d.Fs.Geo
+	var _1015_s *blockstore.BlockFs
+	var _ = _1015_s
+	_1015_s = d.Fs.Fs.Fs
+	if _1014_g.Dtor_ibm() <= a && a < _1014_g.Dtor_itab() {
+		var _1016_bit bool
+		var _ = _1016_bit
+		var _out1445 bool
+		var _ = _out1445
+		_out1445 = txn.ReadBit(a, uint64(0), true)
+		_1016_bit = _out1445
+		txn.WriteBit(a, uint64(0), _1016_bit)
+	} else if _1014_g.Dtor_itab() <= a && a < _1014_g.Dtor_slot0() {
+		var _1017_ino *dbytes.Bytes
+		var _ = _1017_ino
+		var _out1446 *dbytes.Bytes
+		var _ = _out1446
+		_out1446 = txn.ReadInode(a, uint64(0), true)
+		_1017_ino = _out1446
+		txn.WriteInode(a, uint64(0), _1017_ino)
+	} else if _1014_g.Dtor_data0() <= a && a < _1014_g.Dtor_data1() {
+		var _1018_unused bool
+		var _ = _1018_unused
+		var _out1447 bool
+		var _ = _out1447
+		_out1447 = _1015_s.FreeBit(txn, a)
+		_1018_unused = _out1447
+		if _1018_unused {
 			wrote = false
 			return wrote
 		}
-		var _1016_b *dbytes.Blk
-		var _ = _1016_b
-		var _out1445 *dbytes.Blk
-		var _ = _out1445
-		_out1445 = txn.ReadBlock(a, true)
-		_1016_b = _out1445
-		var _1017_y *dbytes.Bytes
-		var _ = _1017_y
-		var _out1446 *dbytes.Bytes
-		var _ = _out1446
-		_out1446 = _1016_b.Thaw()
-		_1017_y = _out1446
-		txn.WriteBlock(a, _1017_y)
+		var _1019_b *dbytes.Blk
+		var _ = _1019_b
+		var _out1448 *dbytes.Blk
+		var _ = _out1448
+		_out1448 = txn.ReadBlock(a, true)
+		_1019_b = _out1448
+		var _1020_y *dbytes.Bytes
+		var _ = _1020_y
+		var _out1449 *dbytes.Bytes
+		var _ = _out1449
+		_out1449 = _1019_b.Thaw()
+		_1020_y = _out1449
+		txn.WriteBlock(a, _1020_y)
 	} else {
 		wrote = false
 		return wrote

@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _638_left uint64
-	var _ = _638_left
-	_638_left = max
-	var _639_ck uint64
-	var _ = _639_ck
-	var _640_cj uint64
-	var _ = _640_cj
-	_639_ck, _640_cj = uint64(15), uint64(0)
-	var _641_pb *dbytes.Blk
-	var _ = _641_pb
-	var _out903 *dbytes.Blk
-	var _ = _out903
-	_out903 = dbytes.ZeroBlk()
-	_641_pb = _out903
-	for m < top && uint64(0) < _638_left {
-		var _642_k uint64
-		var _ = _642_k
-		var _643_j uint64
-		var _ = _643_j
-		_642_k, _643_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _644_bn uint64 = 0
-		var _ = _644_bn
-		var _out904 uint64
-		var _ = _out904
-		var _out905 uint64
-		var _ = _out905
-		var _out906 uint64
-		var _ = _out906
-		var _out907 *dbytes.Blk
+	var _641_left uint64
+	var _ = _641_left
+	_641_left = max
+	var _642_ck uint64
+	var _ = _642_ck
+	var _643_cj uint64
+	var _ = _643_cj
+	_642_ck, _643_cj = uint64(15), uint64(0)
+	var _644_pb *dbytes.Blk
+	var _ = _644_pb
+	var _out906 *dbytes.Blk
+	var _ = _out906
+	_out906 = dbytes.ZeroBlk()
+	_644_pb = _out906
+	for m < top && uint64(0) < _641_left {
+		var _645_k uint64
+		var _ = _645_k
+		var _646_j uint64
+		var _ = _646_j
+		_645_k, _646_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _647_bn uint64 = 0
+		var _ = _647_bn
+		var _out907 uint64
 		var _ = _out907
-		_out904, _out905, _out906, _out907 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _639_ck, _640_cj, _641_pb)
-		_644_bn = _out904
-		_639_ck = _out905
-		_640_cj = _out906
-		_641_pb = _out907
-		if _644_bn != uint64(0) != there {
+		var _out908 uint64
+		var _ = _out908
+		var _out909 uint64
+		var _ = _out909
+		var _out910 *dbytes.Blk
+		var _ = _out910
+		_out907, _out908, _out909, _out910 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _642_ck, _643_cj, _644_pb)
+		_647_bn = _out907
+		_642_ck = _out908
+		_643_cj = _out909
+		_644_pb = _out910
+		if _647_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _645_next uint64
-		var _ = _645_next
-		_645_next = m + uint64(1)
-		if _644_bn == uint64(0) && uint64(12) <= _642_k && (_643_j%uint64(512) == uint64(0) || _638_left == max) {
-			var _646_d uint64
-			var _ = _646_d
-			var _out908 uint64
-			var _ = _out908
-			_out908 = shrinking.Companion_Default___.Missing(x, txn, ip, _642_k, _643_j, excl)
-			_646_d = _out908
-			_645_next = Companion_Default___.Behind(m, _646_d)
-			if top < _645_next {
-				_645_next = top
+		var _648_next uint64
+		var _ = _648_next
+		_648_next = m + uint64(1)
+		if _647_bn == uint64(0) && uint64(12) <= _645_k && (_646_j%uint64(512) == uint64(0) || _641_left == max) {
+			var _649_d uint64
+			var _ = _649_d
+			var _out911 uint64
+			var _ = _out911
+			_out911 = shrinking.Companion_Default___.Missing(x, txn, ip, _645_k, _646_j, excl)
+			_649_d = _out911
+			_648_next = Companion_Default___.Behind(m, _649_d)
+			if top < _648_next {
+				_648_next = top
 			}
 		}
-		m = _645_next
-		_638_left = _638_left - uint64(1)
+		m = _648_next
+		_641_left = _641_left - uint64(1)
 	}
 	return m, found
 }

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _621_bn uint64
-		var _ = _621_bn
-		var _out895 uint64
-		var _ = _out895
-		_out895 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_621_bn = _out895
-		if _621_bn == uint64(0) {
+		var _624_bn uint64
+		var _ = _624_bn
+		var _out898 uint64
+		var _ = _out898
+		_out898 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_624_bn = _out898
+		if _624_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _622_k uint64
-	var _ = _622_k
-	_622_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _623_lev uint64
-	var _ = _623_lev
-	_623_lev = positions.Companion_Default___.MaxLev(_622_k)
-	var _624_jp uint64
-	var _ = _624_jp
-	_624_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _625_pb *dbytes.Blk
-	var _ = _625_pb
-	var _out896 *dbytes.Blk
-	var _ = _out896
-	_out896 = x.Fs.ReadBlock(txn, pn, true)
-	_625_pb = _out896
-	var _626_t *dbytes.Bytes
-	var _ = _626_t
-	var _out897 *dbytes.Bytes
-	var _ = _out897
-	_out897 = txn.Copy(_625_pb)
-	_626_t = _out897
+	var _625_k uint64
+	var _ = _625_k
+	_625_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _626_lev uint64
+	var _ = _626_lev
+	_626_lev = positions.Companion_Default___.MaxLev(_625_k)
+	var _627_jp uint64
+	var _ = _627_jp
+	_627_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _628_pb *dbytes.Blk
+	var _ = _628_pb
+	var _out899 *dbytes.Blk
+	var _ = _out899
+	_out899 = x.Fs.ReadBlock(txn, pn, true)
+	_628_pb = _out899
+	var _629_t *dbytes.Bytes
+	var _ = _629_t
+	var _out900 *dbytes.Bytes
+	var _ = _out900
+	_out900 = txn.Copy(_628_pb)
+	_629_t = _out900
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _627_l uint64
-		var _ = _627_l
-		_627_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_627_l) != _622_k || positions.Companion_Default___.FlatJ(_627_l)/uint64(512) != _624_jp {
+		var _630_l uint64
+		var _ = _630_l
+		_630_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_630_l) != _625_k || positions.Companion_Default___.FlatJ(_630_l)/uint64(512) != _627_jp {
 			goto L7
 		}
-		var _628_j uint64
-		var _ = _628_j
-		_628_j = positions.Companion_Default___.FlatJ(_627_l)
-		var _629_bn uint64
-		var _ = _629_bn
-		_629_bn = _626_t.U64(uint64(8) * (_628_j % uint64(512)))
-		if _629_bn == uint64(0) {
+		var _631_j uint64
+		var _ = _631_j
+		_631_j = positions.Companion_Default___.FlatJ(_630_l)
+		var _632_bn uint64
+		var _ = _632_bn
+		_632_bn = _629_t.U64(uint64(8) * (_631_j % uint64(512)))
+		if _632_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _626_t, pn, _629_bn, _628_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _629_t, pn, _632_bn, _631_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _627_l
+		m = _630_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _626_t)
+		x.CloseParent(txn, pn, _629_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _630_bn uint64
-	var _ = _630_bn
-	var _out898 uint64
-	var _ = _out898
-	_out898 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_630_bn = _out898
-	if _630_bn == uint64(0) {
+	var _633_bn uint64
+	var _ = _633_bn
+	var _out901 uint64
+	var _ = _out901
+	_out901 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_633_bn = _out901
+	if _633_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _631_left uint64
-	var _ = _631_left
-	_631_left = max
-	for lo < m && uint64(0) < _631_left {
-		var _632_k uint64
-		var _ = _632_k
-		var _633_j uint64
-		var _ = _633_j
-		_632_k, _633_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _634_l uint64
-		var _ = _634_l
-		var _635_freed uint64
-		var _ = _635_freed
-		_634_l, _635_freed = uint64(0), uint64(1)
-		var _636_d uint64
-		var _ = _636_d
-		var _out899 uint64
-		var _ = _out899
-		_out899 = Companion_Default___.Missing(x, txn, ip, _632_k, _633_j, true)
-		_636_d = _out899
-		if uint64(0) < _636_d || _632_k < uint64(12) {
-			_634_l = allocatedrange.Companion_Default___.BaseOf(_632_k) + allocatedrange.Companion_Default___.First512(_633_j, _636_d)
-			if _634_l < lo {
-				_634_l = lo
+	var _634_left uint64
+	var _ = _634_left
+	_634_left = max
+	for lo < m && uint64(0) < _634_left {
+		var _635_k uint64
+		var _ = _635_k
+		var _636_j uint64
+		var _ = _636_j
+		_635_k, _636_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _637_l uint64
+		var _ = _637_l
+		var _638_freed uint64
+		var _ = _638_freed
+		_637_l, _638_freed = uint64(0), uint64(1)
+		var _639_d uint64
+		var _ = _639_d
+		var _out902 uint64
+		var _ = _out902
+		_out902 = Companion_Default___.Missing(x, txn, ip, _635_k, _636_j, true)
+		_639_d = _out902
+		if uint64(0) < _639_d || _635_k < uint64(12) {
+			_637_l = allocatedrange.Companion_Default___.BaseOf(_635_k) + allocatedrange.Companion_Default___.First512(_636_j, _639_d)
+			if _637_l < lo {
+				_637_l = lo
 			}
-			if _636_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _632_k)
+			if _639_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _635_k)
 			} else {
 			}
 		} else {
-			var _637_pn uint64
-			var _ = _637_pn
-			var _out900 uint64
-			var _ = _out900
-			_out900 = x.Resolve(txn, ip, _632_k, positions.Companion_Default___.MaxLev(_632_k)-uint64(1), _633_j/uint64(512), true)
-			_637_pn = _out900
-			var _out901 uint64
-			var _ = _out901
-			var _out902 uint64
-			var _ = _out902
-			_out901, _out902 = Companion_Default___.CutRun(x, txn, ip, _637_pn, ino, m, lo, _631_left)
-			_634_l = _out901
-			_635_freed = _out902
-			if _635_freed == uint64(0) {
-				_635_freed = uint64(1)
+			var _640_pn uint64
+			var _ = _640_pn
+			var _out903 uint64
+			var _ = _out903
+			_out903 = x.Resolve(txn, ip, _635_k, positions.Companion_Default___.MaxLev(_635_k)-uint64(1), _636_j/uint64(512), true)
+			_640_pn = _out903
+			var _out904 uint64
+			var _ = _out904
+			var _out905 uint64
+			var _ = _out905
+			_out904, _out905 = Companion_Default___.CutRun(x, txn, ip, _640_pn, ino, m, lo, _634_left)
+			_637_l = _out904
+			_638_freed = _out905
+			if _638_freed == uint64(0) {
+				_638_freed = uint64(1)
 			}
 		}
-		if _636_d < positions.Companion_Default___.MaxLev(_632_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _632_k, positions.Companion_Default___.MaxLev(_632_k)-_636_d-uint64(1), allocatedrange.Companion_Default___.Up512(_633_j, _636_d+uint64(1)))
+		if _639_d < positions.Companion_Default___.MaxLev(_635_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _635_k, positions.Companion_Default___.MaxLev(_635_k)-_639_d-uint64(1), allocatedrange.Companion_Default___.Up512(_636_j, _639_d+uint64(1)))
 		}
-		_631_left = _631_left - _635_freed
-		m = _634_l
+		_634_left = _634_left - _638_freed
+		m = _637_l
 	}
 	return m
 }

@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _367_n uint64
-	var _ = _367_n
-	var _out540 uint64
-	var _ = _out540
-	_out540 = d.Size()
-	_367_n = _out540
-	var _368_z *dbytes.Blk
-	var _ = _368_z
-	var _out541 *dbytes.Blk
-	var _ = _out541
-	_out541 = dbytes.ZeroBlk()
-	_368_z = _out541
-	var _out542 bool
-	var _ = _out542
-	_out542 = d.Write(uint64(0), _368_z)
-	io = _out542
+	var _370_n uint64
+	var _ = _370_n
+	var _out543 uint64
+	var _ = _out543
+	_out543 = d.Size()
+	_370_n = _out543
+	var _371_z *dbytes.Blk
+	var _ = _371_z
+	var _out544 *dbytes.Blk
+	var _ = _out544
+	_out544 = dbytes.ZeroBlk()
+	_371_z = _out544
+	var _out545 bool
+	var _ = _out545
+	_out545 = d.Write(uint64(0), _371_z)
+	io = _out545
 	if io {
-		var _out543 bool
-		var _ = _out543
-		_out543 = d.Write(_367_n-uint64(1), _368_z)
-		io = _out543
+		var _out546 bool
+		var _ = _out546
+		_out546 = d.Write(_370_n-uint64(1), _371_z)
+		io = _out546
 	}
 	if io {
-		var _out544 bool
-		var _ = _out544
-		_out544 = d.Barrier()
-		io = _out544
+		var _out547 bool
+		var _ = _out547
+		_out547 = d.Barrier()
+		io = _out547
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out545 bool
-	var _ = _out545
-	_out545 = d.Barrier()
-	io = _out545
+	var _out548 bool
+	var _ = _out548
+	_out548 = d.Barrier()
+	io = _out548
 	if io {
-		var _out546 bool
-		var _ = _out546
-		_out546 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out546
+		var _out549 bool
+		var _ = _out549
+		_out549 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out549
 		if io {
-			var _out547 bool
-			var _ = _out547
-			_out547 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out547
+			var _out550 bool
+			var _ = _out550
+			_out550 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out550
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out548 bool
-	var _ = _out548
-	_out548 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out548
+	var _out551 bool
+	var _ = _out551
+	_out551 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out551
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _369_e *dbytes.Bytes
-	var _ = _369_e
-	var _out549 *dbytes.Bytes
-	var _ = _out549
-	_out549 = superblockformat.Companion_Default___.Encode(s)
-	_369_e = _out549
-	var _370_b *dbytes.Blk
-	var _ = _370_b
-	var _out550 *dbytes.Blk
-	var _ = _out550
-	_out550 = dbytes.Freeze(_369_e)
-	_370_b = _out550
-	var _out551 bool
-	var _ = _out551
-	_out551 = d.Write(a, _370_b)
-	io = _out551
+	var _372_e *dbytes.Bytes
+	var _ = _372_e
+	var _out552 *dbytes.Bytes
+	var _ = _out552
+	_out552 = superblockformat.Companion_Default___.Encode(s)
+	_372_e = _out552
+	var _373_b *dbytes.Blk
+	var _ = _373_b
+	var _out553 *dbytes.Blk
+	var _ = _out553
+	_out553 = dbytes.Freeze(_372_e)
+	_373_b = _out553
+	var _out554 bool
+	var _ = _out554
+	_out554 = d.Write(a, _373_b)
+	io = _out554
 	if io {
-		var _out552 bool
-		var _ = _out552
-		_out552 = d.Barrier()
-		io = _out552
+		var _out555 bool
+		var _ = _out555
+		_out555 = d.Barrier()
+		io = _out555
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _371_io bool
-	var _ = _371_io
-	var _372_c *dbytes.Blk
-	var _ = _372_c
-	var _out553 bool
-	var _ = _out553
-	var _out554 *dbytes.Blk
-	var _ = _out554
-	_out553, _out554 = d.Read(a)
-	_371_io = _out553
-	_372_c = _out554
-	var _373_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _373_e
-	if _371_io {
-		var _out555 *dbytes.Bytes
-		var _ = _out555
-		_out555 = _372_c.Thaw()
-		_373_e = _out555
-	} else {
-		var _out556 *dbytes.Bytes
-		var _ = _out556
-		_out556 = dbytes.NewBytes(uint64(4096))
-		_373_e = _out556
-	}
-	var _out557 uint32
+	var _374_io bool
+	var _ = _374_io
+	var _375_c *dbytes.Blk
+	var _ = _375_c
+	var _out556 bool
+	var _ = _out556
+	var _out557 *dbytes.Blk
 	var _ = _out557
-	var _out558 superblockformat.Super
-	var _ = _out558
-	_out557, _out558 = superblockformat.Companion_Default___.Decode(_373_e)
-	why = _out557
-	s = _out558
-	if !_371_io {
+	_out556, _out557 = d.Read(a)
+	_374_io = _out556
+	_375_c = _out557
+	var _376_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _376_e
+	if _374_io {
+		var _out558 *dbytes.Bytes
+		var _ = _out558
+		_out558 = _375_c.Thaw()
+		_376_e = _out558
+	} else {
+		var _out559 *dbytes.Bytes
+		var _ = _out559
+		_out559 = dbytes.NewBytes(uint64(4096))
+		_376_e = _out559
+	}
+	var _out560 uint32
+	var _ = _out560
+	var _out561 superblockformat.Super
+	var _ = _out561
+	_out560, _out561 = superblockformat.Companion_Default___.Decode(_376_e)
+	why = _out560
+	s = _out561
+	if !_374_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _374_n uint64
-	var _ = _374_n
-	var _out559 uint64
-	var _ = _out559
-	_out559 = d.Size()
-	_374_n = _out559
-	var _out560 uint32
-	var _ = _out560
-	var _out561 superblockformat.Super
-	var _ = _out561
-	_out560, _out561 = Companion_Default___.Look(d, uint64(0))
-	why = _out560
-	s = _out561
+	var _377_n uint64
+	var _ = _377_n
+	var _out562 uint64
+	var _ = _out562
+	_out562 = d.Size()
+	_377_n = _out562
+	var _out563 uint32
+	var _ = _out563
+	var _out564 superblockformat.Super
+	var _ = _out564
+	_out563, _out564 = Companion_Default___.Look(d, uint64(0))
+	why = _out563
+	s = _out564
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _375_copy uint32 = 0
-		var _ = _375_copy
-		var _out562 uint32
-		var _ = _out562
-		var _out563 superblockformat.Super
-		var _ = _out563
-		_out562, _out563 = Companion_Default___.Look(d, _374_n-uint64(1))
-		_375_copy = _out562
-		s = _out563
+		var _378_copy uint32 = 0
+		var _ = _378_copy
+		var _out565 uint32
+		var _ = _out565
+		var _out566 superblockformat.Super
+		var _ = _out566
+		_out565, _out566 = Companion_Default___.Look(d, _377_n-uint64(1))
+		_378_copy = _out565
+		s = _out566
 		which = func() uint32 {
-			if _375_copy == uint32(0) {
+			if _378_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _374_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _377_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

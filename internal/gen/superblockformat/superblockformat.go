@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out535 *dbytes.Bytes
-	var _ = _out535
-	_out535 = dbytes.NewBytes(uint64(4096))
-	b = _out535
+	var _out538 *dbytes.Bytes
+	var _ = _out538
+	_out538 = dbytes.NewBytes(uint64(4096))
+	b = _out538
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _361_sum *dbytes.Bytes
-	var _ = _361_sum
-	var _out536 *dbytes.Bytes
-	var _ = _out536
-	_out536 = dsum.Sum(b, uint64(4064))
-	_361_sum = _out536
-	b.CopyFrom(uint64(4064), _361_sum, uint64(0), uint64(32))
+	var _364_sum *dbytes.Bytes
+	var _ = _364_sum
+	var _out539 *dbytes.Bytes
+	var _ = _out539
+	_out539 = dsum.Sum(b, uint64(4064))
+	_364_sum = _out539
+	b.CopyFrom(uint64(4064), _364_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _362_slot0 uint64
-	var _ = _362_slot0
-	var _363_data0 uint64
-	var _ = _363_data0
-	_362_slot0, _363_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _362_slot0 == uint64(0) {
-		_362_slot0 = _363_data0
+	var _365_slot0 uint64
+	var _ = _365_slot0
+	var _366_data0 uint64
+	var _ = _366_data0
+	_365_slot0, _366_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _365_slot0 == uint64(0) {
+		_365_slot0 = _366_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _362_slot0, _363_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _365_slot0, _366_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _364_sum *dbytes.Bytes
-	var _ = _364_sum
-	var _out537 *dbytes.Bytes
-	var _ = _out537
-	_out537 = dsum.Sum(b, uint64(4064))
-	_364_sum = _out537
-	var _365_sealed bool
-	var _ = _365_sealed
-	var _out538 bool
-	var _ = _out538
-	_out538 = b.EqualAt(uint64(4064), _364_sum)
-	_365_sealed = _out538
-	if !_365_sealed {
+	var _367_sum *dbytes.Bytes
+	var _ = _367_sum
+	var _out540 *dbytes.Bytes
+	var _ = _out540
+	_out540 = dsum.Sum(b, uint64(4064))
+	_367_sum = _out540
+	var _368_sealed bool
+	var _ = _368_sealed
+	var _out541 bool
+	var _ = _out541
+	_out541 = b.EqualAt(uint64(4064), _367_sum)
+	_368_sealed = _out541
+	if !_368_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _366_ok bool
-	var _ = _366_ok
-	var _out539 bool
-	var _ = _out539
-	_out539 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_366_ok = _out539
-	if !_366_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _369_ok bool
+	var _ = _369_ok
+	var _out542 bool
+	var _ = _out542
+	_out542 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_369_ok = _out542
+	if !_369_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

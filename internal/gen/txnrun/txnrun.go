@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _347_ok bool
-	var _ = _347_ok
-	_347_ok = true
+	var _350_ok bool
+	var _ = _350_ok
+	_350_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
-		var _out523 bool
-		var _ = _out523
-		_out523 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_347_ok = _out523
+		var _out526 bool
+		var _ = _out526
+		_out526 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_350_ok = _out526
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _347_ok {
+		if _350_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,90 +92,90 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _348_n uint64
-		var _ = _348_n
-		var _out524 uint64
-		var _ = _out524
-		_out524 = t.Buf.Len()
-		_348_n = _out524
+		var _351_n uint64
+		var _ = _351_n
+		var _out527 uint64
+		var _ = _out527
+		_out527 = t.Buf.Len()
+		_351_n = _out527
 		st = func() uint32 {
-			if r == uint32(0) && _348_n > uint64(0) {
+			if r == uint32(0) && _351_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out525 uint64
-		var _ = _out525
-		_out525 = commitm.Companion_Default___.Abort(t)
-		need = _out525
+		var _out528 uint64
+		var _ = _out528
+		_out528 = commitm.Companion_Default___.Abort(t)
+		need = _out528
 		return st, need
 	}
-	var _349_ok bool
-	var _ = _349_ok
-	var _out526 bool
-	var _ = _out526
-	_out526 = w.Admit()
-	_349_ok = _out526
-	if !_349_ok {
-		var _out527 uint64
-		var _ = _out527
-		_out527 = commitm.Companion_Default___.Abort(t)
-		need = _out527
+	var _352_ok bool
+	var _ = _352_ok
+	var _out529 bool
+	var _ = _out529
+	_out529 = w.Admit()
+	_352_ok = _out529
+	if !_352_ok {
+		var _out530 uint64
+		var _ = _out530
+		_out530 = commitm.Companion_Default___.Abort(t)
+		need = _out530
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out528 uint32
-	var _ = _out528
-	var _out529 uint64
-	var _ = _out529
-	_out528, _out529 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out528
-	need = _out529
+	var _out531 uint32
+	var _ = _out531
+	var _out532 uint64
+	var _ = _out532
+	_out531, _out532 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out531
+	need = _out532
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _350_need uint64 = 0
-	var _ = _350_need
-	var _out530 uint32
-	var _ = _out530
-	var _out531 uint64
-	var _ = _out531
-	_out530, _out531 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out530
-	_350_need = _out531
+	var _353_need uint64 = 0
+	var _ = _353_need
+	var _out533 uint32
+	var _ = _out533
+	var _out534 uint64
+	var _ = _out534
+	_out533, _out534 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out533
+	_353_need = _out534
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out532 uint32
-	var _ = _out532
-	_out532 = Companion_Default___.Await(t, st, _350_need)
-	st = _out532
+	var _out535 uint32
+	var _ = _out535
+	_out535 = Companion_Default___.Await(t, st, _353_need)
+	st = _out535
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _351_cut uint32
-	var _ = _351_cut
-	_351_cut = t.Cut
-	if _351_cut == txnm.Companion_Default___.OK() {
-		var _out533 uint32
-		var _ = _out533
-		_out533 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out533
+	var _354_cut uint32
+	var _ = _354_cut
+	_354_cut = t.Cut
+	if _354_cut == txnm.Companion_Default___.OK() {
+		var _out536 uint32
+		var _ = _out536
+		_out536 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out536
 	} else {
 		st = func() uint32 {
-			if Companion_Default___.MayTell(_351_cut) {
+			if Companion_Default___.MayTell(_354_cut) {
 				return txnm.Companion_Default___.IOERR()
 			}
-			return _351_cut
+			return _354_cut
 		}()
-		var _352_need uint64
-		var _ = _352_need
-		var _out534 uint64
-		var _ = _out534
-		_out534 = commitm.Companion_Default___.Abort(t)
-		_352_need = _out534
+		var _355_need uint64
+		var _ = _355_need
+		var _out537 uint64
+		var _ = _out537
+		_out537 = commitm.Companion_Default___.Abort(t)
+		_355_need = _out537
 		w.Ended(false)
 	}
 	return st

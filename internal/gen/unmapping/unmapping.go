@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _559_i uint64
-	var _ = _559_i
-	_559_i = uint64(0)
-	for _559_i < uint64(512) {
-		if b.U64(uint64(8)*_559_i) != uint64(0) {
+	var _562_i uint64
+	var _ = _562_i
+	_562_i = uint64(0)
+	for _562_i < uint64(512) {
+		if b.U64(uint64(8)*_562_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_559_i = _559_i + uint64(1)
+		_562_i = _562_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _560_bn uint64
-	var _ = _560_bn
-	var _out848 uint64
-	var _ = _out848
-	_out848 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_560_bn = _out848
+	var _563_bn uint64
+	var _ = _563_bn
+	var _out851 uint64
+	var _ = _out851
+	_out851 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_563_bn = _out851
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _560_bn, false)
+	x.Fs.SetUsedBit(txn, _563_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,13 +101,13 @@ func (_this *CompanionStruct_Default___) SwapChild(x *blocktree.BlockTreeFs, txn
 	var _ = ok
 	var nb uint64 = 0
 	var _ = nb
-	var _out849 bool
-	var _ = _out849
-	var _out850 uint64
-	var _ = _out850
-	_out849, _out850 = x.Fs.AllocBlock(txn, true, near, b)
-	ok = _out849
-	nb = _out850
+	var _out852 bool
+	var _ = _out852
+	var _out853 uint64
+	var _ = _out853
+	_out852, _out853 = x.Fs.AllocBlock(txn, true, near, b)
+	ok = _out852
+	nb = _out853
 	if !ok {
 		return ok, nb
 	}
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _561_pn uint64
-	var _ = _561_pn
-	var _out851 uint64
-	var _ = _out851
-	_out851 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_561_pn = _out851
-	var _562_pb *dbytes.Blk
-	var _ = _562_pb
-	var _out852 *dbytes.Blk
-	var _ = _out852
-	_out852 = x.Fs.ReadBlock(txn, _561_pn, true)
-	_562_pb = _out852
-	var _563_bn uint64
-	var _ = _563_bn
-	_563_bn = _562_pb.U64(uint64(8) * (j % uint64(512)))
-	var _564_t *dbytes.Bytes
-	var _ = _564_t
-	var _out853 *dbytes.Bytes
-	var _ = _out853
-	_out853 = txn.Copy(_562_pb)
-	_564_t = _out853
-	Companion_Default___.CutChild(x, txn, ip, _564_t, _561_pn, _563_bn, j, false)
-	x.CloseParent(txn, _561_pn, _564_t)
-}
-func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _565_bn uint64
-	var _ = _565_bn
+	var _564_pn uint64
+	var _ = _564_pn
 	var _out854 uint64
 	var _ = _out854
-	_out854 = x.Resolve(txn, ip, k, lev, j, true)
-	_565_bn = _out854
-	var _566_b *dbytes.Blk
-	var _ = _566_b
+	_out854 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_564_pn = _out854
+	var _565_pb *dbytes.Blk
+	var _ = _565_pb
 	var _out855 *dbytes.Blk
 	var _ = _out855
-	_out855 = x.Fs.ReadBlock(txn, _565_bn, true)
-	_566_b = _out855
-	var _567_e bool = false
-	var _ = _567_e
-	var _out856 bool
+	_out855 = x.Fs.ReadBlock(txn, _564_pn, true)
+	_565_pb = _out855
+	var _566_bn uint64
+	var _ = _566_bn
+	_566_bn = _565_pb.U64(uint64(8) * (j % uint64(512)))
+	var _567_t *dbytes.Bytes
+	var _ = _567_t
+	var _out856 *dbytes.Bytes
 	var _ = _out856
-	_out856 = Companion_Default___.NoEntries(_566_b)
-	_567_e = _out856
-	if !_567_e {
+	_out856 = txn.Copy(_565_pb)
+	_567_t = _out856
+	Companion_Default___.CutChild(x, txn, ip, _567_t, _564_pn, _566_bn, j, false)
+	x.CloseParent(txn, _564_pn, _567_t)
+}
+func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
+	var _568_bn uint64
+	var _ = _568_bn
+	var _out857 uint64
+	var _ = _out857
+	_out857 = x.Resolve(txn, ip, k, lev, j, true)
+	_568_bn = _out857
+	var _569_b *dbytes.Blk
+	var _ = _569_b
+	var _out858 *dbytes.Blk
+	var _ = _out858
+	_out858 = x.Fs.ReadBlock(txn, _568_bn, true)
+	_569_b = _out858
+	var _570_e bool = false
+	var _ = _570_e
+	var _out859 bool
+	var _ = _out859
+	_out859 = Companion_Default___.NoEntries(_569_b)
+	_570_e = _out859
+	if !_570_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -62,50 +62,50 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _568_bo uint64
-	var _ = _568_bo
-	_568_bo = pos % uint64(4096)
-	var _569_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _569_b
+	var _571_bo uint64
+	var _ = _571_bo
+	_571_bo = pos % uint64(4096)
+	var _572_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _572_b
 	if c == uint64(4096) {
-		var _out857 *dbytes.Bytes
-		var _ = _out857
-		_out857 = src.CopyOf(so)
-		_569_b = _out857
+		var _out860 *dbytes.Bytes
+		var _ = _out860
+		_out860 = src.CopyOf(so)
+		_572_b = _out860
 	} else {
-		var _570_blk *dbytes.Blk
-		var _ = _570_blk
-		var _out858 *dbytes.Blk
-		var _ = _out858
-		_out858 = x.ReadAt(txn, bn, true)
-		_570_blk = _out858
-		var _out859 *dbytes.Bytes
-		var _ = _out859
-		_out859 = txn.Copy(_570_blk)
-		_569_b = _out859
-		_569_b.CopyFrom(_568_bo, src, so, c)
+		var _573_blk *dbytes.Blk
+		var _ = _573_blk
+		var _out861 *dbytes.Blk
+		var _ = _out861
+		_out861 = x.ReadAt(txn, bn, true)
+		_573_blk = _out861
+		var _out862 *dbytes.Bytes
+		var _ = _out862
+		_out862 = txn.Copy(_573_blk)
+		_572_b = _out862
+		_572_b.CopyFrom(_571_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _569_b)
+	x.WriteData(txn, bn, _572_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(txn *dtxn.Txn, pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out860 *dbytes.Bytes
-		var _ = _out860
-		_out860 = src.CopyOf(so)
-		b = _out860
+		var _out863 *dbytes.Bytes
+		var _ = _out863
+		_out863 = src.CopyOf(so)
+		b = _out863
 	} else {
-		var _571_none *dbytes.Blk
-		var _ = _571_none
-		var _out861 *dbytes.Blk
-		var _ = _out861
-		_out861 = dbytes.ZeroBlk()
-		_571_none = _out861
-		var _out862 *dbytes.Bytes
-		var _ = _out862
-		_out862 = txn.Copy(_571_none)
-		b = _out862
+		var _574_none *dbytes.Blk
+		var _ = _574_none
+		var _out864 *dbytes.Blk
+		var _ = _out864
+		_out864 = dbytes.ZeroBlk()
+		_574_none = _out864
+		var _out865 *dbytes.Bytes
+		var _ = _out865
+		_out865 = txn.Copy(_574_none)
+		b = _out865
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -122,36 +122,36 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _572_k uint64
-	var _ = _572_k
-	_572_k = pos / uint64(4096)
-	var _573_b *dbytes.Bytes
-	var _ = _573_b
-	var _out863 *dbytes.Bytes
-	var _ = _out863
-	_out863 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
-	_573_b = _out863
-	var _574_near uint64
-	var _ = _574_near
-	_574_near = uint64(0)
-	if uint64(0) < _572_k {
-		var _out864 uint64
-		var _ = _out864
-		_out864 = inodeformat.Companion_Default___.GetSlot(ip, _572_k-uint64(1))
-		_574_near = _out864
-	}
-	var _575_bn uint64 = 0
-	var _ = _575_bn
-	txn.Position(_572_k, false)
-	var _out865 bool
-	var _ = _out865
-	var _out866 uint64
+	var _575_k uint64
+	var _ = _575_k
+	_575_k = pos / uint64(4096)
+	var _576_b *dbytes.Bytes
+	var _ = _576_b
+	var _out866 *dbytes.Bytes
 	var _ = _out866
-	_out865, _out866 = x.AllocRoot(txn, ip, ino, _572_k, _574_near, _573_b)
-	ok = _out865
-	_575_bn = _out866
+	_out866 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
+	_576_b = _out866
+	var _577_near uint64
+	var _ = _577_near
+	_577_near = uint64(0)
+	if uint64(0) < _575_k {
+		var _out867 uint64
+		var _ = _out867
+		_out867 = inodeformat.Companion_Default___.GetSlot(ip, _575_k-uint64(1))
+		_577_near = _out867
+	}
+	var _578_bn uint64 = 0
+	var _ = _578_bn
+	txn.Position(_575_k, false)
+	var _out868 bool
+	var _ = _out868
+	var _out869 uint64
+	var _ = _out869
+	_out868, _out869 = x.AllocRoot(txn, ip, ino, _575_k, _577_near, _576_b)
+	ok = _out868
+	_578_bn = _out869
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_575_bn)
+		txn.Bulk(_578_bn)
 	}
 	return ok
 }
@@ -160,102 +160,102 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _576_k uint64
-	var _ = _576_k
-	_576_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _577_lev uint64
-	var _ = _577_lev
-	_577_lev = positions.Companion_Default___.MaxLev(_576_k)
-	var _578_jp uint64
-	var _ = _578_jp
-	_578_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _579_k uint64
+	var _ = _579_k
+	_579_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _580_lev uint64
+	var _ = _580_lev
+	_580_lev = positions.Companion_Default___.MaxLev(_579_k)
+	var _581_jp uint64
+	var _ = _581_jp
+	_581_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _579_pn uint64 = 0
-	var _ = _579_pn
+	var _582_pn uint64 = 0
+	var _ = _582_pn
 	txn.Position(pos/uint64(4096), true)
-	var _out867 bool
-	var _ = _out867
-	var _out868 uint64
-	var _ = _out868
-	_out867, _out868 = x.ResolveAlloc(txn, ip, ino, _576_k, _577_lev-uint64(1), _578_jp)
-	ok = _out867
-	_579_pn = _out868
+	var _out870 bool
+	var _ = _out870
+	var _out871 uint64
+	var _ = _out871
+	_out870, _out871 = x.ResolveAlloc(txn, ip, ino, _579_k, _580_lev-uint64(1), _581_jp)
+	ok = _out870
+	_582_pn = _out871
 	if !ok {
 		return ok, m
 	}
-	var _580_blk *dbytes.Blk
-	var _ = _580_blk
-	var _out869 *dbytes.Blk
-	var _ = _out869
-	_out869 = x.Fs.ReadBlock(txn, _579_pn, true)
-	_580_blk = _out869
-	var _581_t *dbytes.Bytes
-	var _ = _581_t
-	var _out870 *dbytes.Bytes
-	var _ = _out870
-	_out870 = txn.Copy(_580_blk)
-	_581_t = _out870
-	var _582_near uint64
-	var _ = _582_near
-	_582_near = _579_pn
+	var _583_blk *dbytes.Blk
+	var _ = _583_blk
+	var _out872 *dbytes.Blk
+	var _ = _out872
+	_out872 = x.Fs.ReadBlock(txn, _582_pn, true)
+	_583_blk = _out872
+	var _584_t *dbytes.Bytes
+	var _ = _584_t
+	var _out873 *dbytes.Bytes
+	var _ = _out873
+	_out873 = txn.Copy(_583_blk)
+	_584_t = _out873
+	var _585_near uint64
+	var _ = _585_near
+	_585_near = _582_pn
 	for m < len_ {
-		var _583_at uint64
-		var _ = _583_at
-		_583_at = pos + m
-		var _584_n uint64
-		var _ = _584_n
-		_584_n = _583_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_584_n) != _576_k || positions.Companion_Default___.FlatJ(_584_n)/uint64(512) != _578_jp {
+		var _586_at uint64
+		var _ = _586_at
+		_586_at = pos + m
+		var _587_n uint64
+		var _ = _587_n
+		_587_n = _586_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_587_n) != _579_k || positions.Companion_Default___.FlatJ(_587_n)/uint64(512) != _581_jp {
 			goto L5
 		}
-		var _585_j uint64
-		var _ = _585_j
-		_585_j = positions.Companion_Default___.FlatJ(_584_n)
-		var _586_bn uint64
-		var _ = _586_bn
-		_586_bn = _581_t.U64(uint64(8) * (_585_j % uint64(512)))
-		if _586_bn != uint64(0) {
+		var _588_j uint64
+		var _ = _588_j
+		_588_j = positions.Companion_Default___.FlatJ(_587_n)
+		var _589_bn uint64
+		var _ = _589_bn
+		_589_bn = _584_t.U64(uint64(8) * (_588_j % uint64(512)))
+		if _589_bn != uint64(0) {
 			goto L5
 		}
-		var _587_c uint64
-		var _ = _587_c
-		var _out871 uint64
-		var _ = _out871
-		_out871 = reading.Companion_Default___.Min(uint64(4096)-_583_at%uint64(4096), len_-m)
-		_587_c = _out871
-		var _588_b *dbytes.Bytes
-		var _ = _588_b
-		var _out872 *dbytes.Bytes
-		var _ = _out872
-		_out872 = Companion_Default___.FirstBlock(txn, _583_at, src, so+m, _587_c)
-		_588_b = _out872
-		if _585_j%uint64(512) != uint64(0) {
-			var _589_left uint64
-			var _ = _589_left
-			_589_left = _581_t.U64(uint64(8) * (_585_j%uint64(512) - uint64(1)))
-			if _589_left != uint64(0) {
-				_582_near = _589_left
-			}
-		}
-		txn.Position(_584_n, false)
-		var _out873 bool
-		var _ = _out873
+		var _590_c uint64
+		var _ = _590_c
 		var _out874 uint64
 		var _ = _out874
-		_out873, _out874 = x.AddChild(txn, ip, _581_t, _579_pn, _585_j, true, _582_near, _588_b)
-		ok = _out873
-		_586_bn = _out874
+		_out874 = reading.Companion_Default___.Min(uint64(4096)-_586_at%uint64(4096), len_-m)
+		_590_c = _out874
+		var _591_b *dbytes.Bytes
+		var _ = _591_b
+		var _out875 *dbytes.Bytes
+		var _ = _out875
+		_out875 = Companion_Default___.FirstBlock(txn, _586_at, src, so+m, _590_c)
+		_591_b = _out875
+		if _588_j%uint64(512) != uint64(0) {
+			var _592_left uint64
+			var _ = _592_left
+			_592_left = _584_t.U64(uint64(8) * (_588_j%uint64(512) - uint64(1)))
+			if _592_left != uint64(0) {
+				_585_near = _592_left
+			}
+		}
+		txn.Position(_587_n, false)
+		var _out876 bool
+		var _ = _out876
+		var _out877 uint64
+		var _ = _out877
+		_out876, _out877 = x.AddChild(txn, ip, _584_t, _582_pn, _588_j, true, _585_near, _591_b)
+		ok = _out876
+		_589_bn = _out877
 		if !ok {
 			return ok, m
 		}
-		if bulk && _587_c == uint64(4096) {
-			txn.Bulk(_586_bn)
+		if bulk && _590_c == uint64(4096) {
+			txn.Bulk(_589_bn)
 		}
-		_582_near = _586_bn
-		m = m + _587_c
+		_585_near = _589_bn
+		m = m + _590_c
 	}
 L5:
-	x.CloseParent(txn, _579_pn, _581_t)
+	x.CloseParent(txn, _582_pn, _584_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -264,179 +264,179 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _590_k uint64
-	var _ = _590_k
-	_590_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _591_lev uint64
-	var _ = _591_lev
-	_591_lev = positions.Companion_Default___.MaxLev(_590_k)
-	var _592_jp uint64
-	var _ = _592_jp
-	_592_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _593_pn uint64
-	var _ = _593_pn
-	var _out875 uint64
-	var _ = _out875
-	_out875 = x.Resolve(txn, ip, _590_k, _591_lev-uint64(1), _592_jp, true)
-	_593_pn = _out875
-	var _594_blk *dbytes.Blk
-	var _ = _594_blk
-	var _out876 *dbytes.Blk
-	var _ = _out876
-	_out876 = x.Fs.ReadBlock(txn, _593_pn, true)
-	_594_blk = _out876
-	var _595_t *dbytes.Bytes
-	var _ = _595_t
-	var _out877 *dbytes.Bytes
-	var _ = _out877
-	_out877 = txn.Copy(_594_blk)
-	_595_t = _out877
+	var _593_k uint64
+	var _ = _593_k
+	_593_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _594_lev uint64
+	var _ = _594_lev
+	_594_lev = positions.Companion_Default___.MaxLev(_593_k)
+	var _595_jp uint64
+	var _ = _595_jp
+	_595_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _596_pn uint64
+	var _ = _596_pn
+	var _out878 uint64
+	var _ = _out878
+	_out878 = x.Resolve(txn, ip, _593_k, _594_lev-uint64(1), _595_jp, true)
+	_596_pn = _out878
+	var _597_blk *dbytes.Blk
+	var _ = _597_blk
+	var _out879 *dbytes.Blk
+	var _ = _out879
+	_out879 = x.Fs.ReadBlock(txn, _596_pn, true)
+	_597_blk = _out879
+	var _598_t *dbytes.Bytes
+	var _ = _598_t
+	var _out880 *dbytes.Bytes
+	var _ = _out880
+	_out880 = txn.Copy(_597_blk)
+	_598_t = _out880
 	m = uint64(0)
-	var _596_near uint64
-	var _ = _596_near
-	_596_near = _593_pn
+	var _599_near uint64
+	var _ = _599_near
+	_599_near = _596_pn
 	for m+uint64(4096) <= len_ {
-		var _597_at uint64
-		var _ = _597_at
-		_597_at = pos + m
-		var _598_n uint64
-		var _ = _598_n
-		_598_n = _597_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_598_n) != _590_k || positions.Companion_Default___.FlatJ(_598_n)/uint64(512) != _592_jp {
+		var _600_at uint64
+		var _ = _600_at
+		_600_at = pos + m
+		var _601_n uint64
+		var _ = _601_n
+		_601_n = _600_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_601_n) != _593_k || positions.Companion_Default___.FlatJ(_601_n)/uint64(512) != _595_jp {
 			goto L6
 		}
-		var _599_j uint64
-		var _ = _599_j
-		_599_j = positions.Companion_Default___.FlatJ(_598_n)
-		var _600_bn uint64
-		var _ = _600_bn
-		_600_bn = _595_t.U64(uint64(8) * (_599_j % uint64(512)))
-		if _600_bn == uint64(0) {
+		var _602_j uint64
+		var _ = _602_j
+		_602_j = positions.Companion_Default___.FlatJ(_601_n)
+		var _603_bn uint64
+		var _ = _603_bn
+		_603_bn = _598_t.U64(uint64(8) * (_602_j % uint64(512)))
+		if _603_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _599_j%uint64(512) != uint64(0) {
-			var _601_left uint64
-			var _ = _601_left
-			_601_left = _595_t.U64(uint64(8) * (_599_j%uint64(512) - uint64(1)))
-			if _601_left != uint64(0) {
-				_596_near = _601_left
+		if m == uint64(0) && _602_j%uint64(512) != uint64(0) {
+			var _604_left uint64
+			var _ = _604_left
+			_604_left = _598_t.U64(uint64(8) * (_602_j%uint64(512) - uint64(1)))
+			if _604_left != uint64(0) {
+				_599_near = _604_left
 			}
 		}
-		var _602_b *dbytes.Bytes
-		var _ = _602_b
-		var _out878 *dbytes.Bytes
-		var _ = _out878
-		_out878 = src.CopyOf(so + m)
-		_602_b = _out878
-		var _603_ok bool = false
-		var _ = _603_ok
-		var _out879 bool
-		var _ = _out879
-		var _out880 uint64
-		var _ = _out880
-		_out879, _out880 = unmapping.Companion_Default___.SwapChild(x, txn, _595_t, _593_pn, _600_bn, _599_j, _596_near, _602_b)
-		_603_ok = _out879
-		_600_bn = _out880
-		if !_603_ok {
+		var _605_b *dbytes.Bytes
+		var _ = _605_b
+		var _out881 *dbytes.Bytes
+		var _ = _out881
+		_out881 = src.CopyOf(so + m)
+		_605_b = _out881
+		var _606_ok bool = false
+		var _ = _606_ok
+		var _out882 bool
+		var _ = _out882
+		var _out883 uint64
+		var _ = _out883
+		_out882, _out883 = unmapping.Companion_Default___.SwapChild(x, txn, _598_t, _596_pn, _603_bn, _602_j, _599_near, _605_b)
+		_606_ok = _out882
+		_603_bn = _out883
+		if !_606_ok {
 			goto L6
 		}
-		txn.Bulk(_600_bn)
-		_596_near = _600_bn
+		txn.Bulk(_603_bn)
+		_599_near = _603_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _593_pn, _595_t)
+	x.CloseParent(txn, _596_pn, _598_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _604_done uint64
-	var _ = _604_done
-	_604_done = uint64(0)
-	var _605_ck uint64
-	var _ = _605_ck
-	var _606_cj uint64
-	var _ = _606_cj
-	_605_ck, _606_cj = uint64(15), uint64(0)
-	var _607_pb *dbytes.Blk
-	var _ = _607_pb
-	var _out881 *dbytes.Blk
-	var _ = _out881
-	_out881 = dbytes.ZeroBlk()
-	_607_pb = _out881
-	var _608_bulk bool
-	var _ = _608_bulk
-	_608_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _609_swap bool
-	var _ = _609_swap
-	_609_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _604_done < len_ {
-		var _610_pos uint64
-		var _ = _610_pos
-		_610_pos = off + _604_done
-		var _611_n uint64
-		var _ = _611_n
-		_611_n = _610_pos / uint64(4096)
-		var _612_c uint64
-		var _ = _612_c
-		var _out882 uint64
-		var _ = _out882
-		_out882 = reading.Companion_Default___.Min(uint64(4096)-_610_pos%uint64(4096), len_-_604_done)
-		_612_c = _out882
-		var _613_bn uint64 = 0
-		var _ = _613_bn
-		var _out883 uint64
-		var _ = _out883
-		var _out884 uint64
-		var _ = _out884
+	var _607_done uint64
+	var _ = _607_done
+	_607_done = uint64(0)
+	var _608_ck uint64
+	var _ = _608_ck
+	var _609_cj uint64
+	var _ = _609_cj
+	_608_ck, _609_cj = uint64(15), uint64(0)
+	var _610_pb *dbytes.Blk
+	var _ = _610_pb
+	var _out884 *dbytes.Blk
+	var _ = _out884
+	_out884 = dbytes.ZeroBlk()
+	_610_pb = _out884
+	var _611_bulk bool
+	var _ = _611_bulk
+	_611_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _612_swap bool
+	var _ = _612_swap
+	_612_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _607_done < len_ {
+		var _613_pos uint64
+		var _ = _613_pos
+		_613_pos = off + _607_done
+		var _614_n uint64
+		var _ = _614_n
+		_614_n = _613_pos / uint64(4096)
+		var _615_c uint64
+		var _ = _615_c
 		var _out885 uint64
 		var _ = _out885
-		var _out886 *dbytes.Blk
+		_out885 = reading.Companion_Default___.Min(uint64(4096)-_613_pos%uint64(4096), len_-_607_done)
+		_615_c = _out885
+		var _616_bn uint64 = 0
+		var _ = _616_bn
+		var _out886 uint64
 		var _ = _out886
-		_out883, _out884, _out885, _out886 = reading.Companion_Default___.Find(x, txn, ip, _611_n, true, _605_ck, _606_cj, _607_pb)
-		_613_bn = _out883
-		_605_ck = _out884
-		_606_cj = _out885
-		_607_pb = _out886
-		var _614_m uint64
-		var _ = _614_m
-		_614_m = uint64(0)
-		if _613_bn != uint64(0) && _609_swap && _612_c == uint64(4096) && uint64(12) <= _611_n {
-			_605_ck = uint64(15)
-			var _out887 uint64
-			var _ = _out887
-			_out887 = Companion_Default___.SwapRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done)
-			_614_m = _out887
-			_609_swap = _614_m != uint64(0) /* dircomp */
+		var _out887 uint64
+		var _ = _out887
+		var _out888 uint64
+		var _ = _out888
+		var _out889 *dbytes.Blk
+		var _ = _out889
+		_out886, _out887, _out888, _out889 = reading.Companion_Default___.Find(x, txn, ip, _614_n, true, _608_ck, _609_cj, _610_pb)
+		_616_bn = _out886
+		_608_ck = _out887
+		_609_cj = _out888
+		_610_pb = _out889
+		var _617_m uint64
+		var _ = _617_m
+		_617_m = uint64(0)
+		if _616_bn != uint64(0) && _612_swap && _615_c == uint64(4096) && uint64(12) <= _614_n {
+			_608_ck = uint64(15)
+			var _out890 uint64
+			var _ = _out890
+			_out890 = Companion_Default___.SwapRun(x, txn, ip, ino, _613_pos, src, so+_607_done, len_-_607_done)
+			_617_m = _out890
+			_612_swap = _617_m != uint64(0) /* dircomp */
 		}
-		if _614_m != uint64(0) {
-			_612_c = _614_m
-		} else if _613_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _613_bn, _610_pos, src, so+_604_done, _612_c)
-		} else if _611_n < uint64(12) {
-			_605_ck = uint64(15)
-			var _out888 bool
-			var _ = _out888
-			_out888 = Companion_Default___.FillDirect(x, txn, ip, ino, _610_pos, src, so+_604_done, _612_c, _608_bulk)
-			ok = _out888
+		if _617_m != uint64(0) {
+			_615_c = _617_m
+		} else if _616_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _616_bn, _613_pos, src, so+_607_done, _615_c)
+		} else if _614_n < uint64(12) {
+			_608_ck = uint64(15)
+			var _out891 bool
+			var _ = _out891
+			_out891 = Companion_Default___.FillDirect(x, txn, ip, ino, _613_pos, src, so+_607_done, _615_c, _611_bulk)
+			ok = _out891
 			if !ok {
 				return ok
 			}
 		} else {
-			_605_ck = uint64(15)
-			var _out889 bool
-			var _ = _out889
-			var _out890 uint64
-			var _ = _out890
-			_out889, _out890 = Companion_Default___.FillRun(x, txn, ip, ino, _610_pos, src, so+_604_done, len_-_604_done, _608_bulk)
-			ok = _out889
-			_612_c = _out890
+			_608_ck = uint64(15)
+			var _out892 bool
+			var _ = _out892
+			var _out893 uint64
+			var _ = _out893
+			_out892, _out893 = Companion_Default___.FillRun(x, txn, ip, ino, _613_pos, src, so+_607_done, len_-_607_done, _611_bulk)
+			ok = _out892
+			_615_c = _out893
 			if !ok {
 				return ok
 			}
 		}
-		_604_done = _604_done + _612_c
+		_607_done = _607_done + _615_c
 	}
 	ok = true
 	return ok
@@ -445,41 +445,41 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _615_n uint64
-	var _ = _615_n
-	_615_n = sz / uint64(4096)
-	var _616_k uint64
-	var _ = _616_k
-	_616_k = positions.Companion_Default___.FlatK(_615_n)
-	var _617_bn uint64
-	var _ = _617_bn
-	var _out891 uint64
-	var _ = _out891
-	_out891 = x.Resolve(txn, ip, _616_k, positions.Companion_Default___.MaxLev(_616_k), positions.Companion_Default___.FlatJ(_615_n), true)
-	_617_bn = _out891
-	if _617_bn == uint64(0) {
+	var _618_n uint64
+	var _ = _618_n
+	_618_n = sz / uint64(4096)
+	var _619_k uint64
+	var _ = _619_k
+	_619_k = positions.Companion_Default___.FlatK(_618_n)
+	var _620_bn uint64
+	var _ = _620_bn
+	var _out894 uint64
+	var _ = _out894
+	_out894 = x.Resolve(txn, ip, _619_k, positions.Companion_Default___.MaxLev(_619_k), positions.Companion_Default___.FlatJ(_618_n), true)
+	_620_bn = _out894
+	if _620_bn == uint64(0) {
 		return
 	}
-	var _618_blk *dbytes.Blk
-	var _ = _618_blk
-	var _out892 *dbytes.Blk
-	var _ = _out892
-	_out892 = x.ReadAt(txn, _617_bn, true)
-	_618_blk = _out892
-	var _619_none *dbytes.Blk
-	var _ = _619_none
-	var _out893 *dbytes.Blk
-	var _ = _out893
-	_out893 = dbytes.ZeroBlk()
-	_619_none = _out893
-	var _620_b *dbytes.Bytes
-	var _ = _620_b
-	var _out894 *dbytes.Bytes
-	var _ = _out894
-	_out894 = txn.Copy(_619_none)
-	_620_b = _out894
-	_620_b.CopyBlk(uint64(0), _618_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _617_bn, _620_b)
+	var _621_blk *dbytes.Blk
+	var _ = _621_blk
+	var _out895 *dbytes.Blk
+	var _ = _out895
+	_out895 = x.ReadAt(txn, _620_bn, true)
+	_621_blk = _out895
+	var _622_none *dbytes.Blk
+	var _ = _622_none
+	var _out896 *dbytes.Blk
+	var _ = _out896
+	_out896 = dbytes.ZeroBlk()
+	_622_none = _out896
+	var _623_b *dbytes.Bytes
+	var _ = _623_b
+	var _out897 *dbytes.Bytes
+	var _ = _out897
+	_out897 = txn.Copy(_622_none)
+	_623_b = _out897
+	_623_b.CopyBlk(uint64(0), _621_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _620_bn, _623_b)
 }
 
 // End of class Default__

@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _785_x uint64
-	var _ = _785_x
-	_785_x = uint64(b.U32(o))
-	n, v = _785_x%uint64(256), _785_x/uint64(256)
+	var _788_x uint64
+	var _ = _788_x
+	_788_x = uint64(b.U32(o))
+	n, v = _788_x%uint64(256), _788_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _786_l uint64
-	var _ = _786_l
-	_786_l = name.Len()
-	if _786_l != n {
+	var _789_l uint64
+	var _ = _789_l
+	_789_l = name.Len()
+	if _789_l != n {
 		r = false
 		return r
 	}
-	var _out1039 bool
-	var _ = _out1039
-	_out1039 = b.EqualAt(o+uint64(4), name)
-	r = _out1039
+	var _out1042 bool
+	var _ = _out1042
+	_out1042 = b.EqualAt(o+uint64(4), name)
+	r = _out1042
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _787_o uint64
-	var _ = _787_o
-	_787_o = from
+	var _790_o uint64
+	var _ = _790_o
+	_790_o = from
 	for true {
-		var _788_ok bool
-		var _ = _788_ok
-		var _789_n uint64
-		var _ = _789_n
-		var _790_v uint64
-		var _ = _790_v
-		var _out1040 bool
-		var _ = _out1040
-		var _out1041 uint64
-		var _ = _out1041
-		var _out1042 uint64
-		var _ = _out1042
-		_out1040, _out1041, _out1042 = Companion_Default___.Look(b, _787_o)
-		_788_ok = _out1040
-		_789_n = _out1041
-		_790_v = _out1042
-		if !_788_ok {
-			return found, at, len_
-		}
-		var _791_same bool
-		var _ = _791_same
+		var _791_ok bool
+		var _ = _791_ok
+		var _792_n uint64
+		var _ = _792_n
+		var _793_v uint64
+		var _ = _793_v
 		var _out1043 bool
 		var _ = _out1043
-		_out1043 = Companion_Default___.Is(b, _787_o, _789_n, name)
-		_791_same = _out1043
-		if _791_same {
-			found, at, len_ = true, _787_o+uint64(4)+_789_n, _790_v
+		var _out1044 uint64
+		var _ = _out1044
+		var _out1045 uint64
+		var _ = _out1045
+		_out1043, _out1044, _out1045 = Companion_Default___.Look(b, _790_o)
+		_791_ok = _out1043
+		_792_n = _out1044
+		_793_v = _out1045
+		if !_791_ok {
 			return found, at, len_
 		}
-		_787_o = _787_o + uint64(4) + _789_n + _790_v
+		var _794_same bool
+		var _ = _794_same
+		var _out1046 bool
+		var _ = _out1046
+		_out1046 = Companion_Default___.Is(b, _790_o, _792_n, name)
+		_794_same = _out1046
+		if _794_same {
+			found, at, len_ = true, _790_o+uint64(4)+_792_n, _793_v
+			return found, at, len_
+		}
+		_790_o = _790_o + uint64(4) + _792_n + _793_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _792_is bool
-	var _ = _792_is
-	var _793_k uint64
-	var _ = _793_k
-	var _794_v uint64
-	var _ = _794_v
-	var _out1044 bool
-	var _ = _out1044
-	var _out1045 uint64
-	var _ = _out1045
-	var _out1046 uint64
-	var _ = _out1046
-	_out1044, _out1045, _out1046 = Companion_Default___.Look(b, o)
-	_792_is = _out1044
-	_793_k = _out1045
-	_794_v = _out1046
-	if !_792_is {
-		return ok, end
-	}
-	var _795_l uint64
-	var _ = _795_l
-	_795_l = uint64(4) + _793_k + _794_v
-	var _796_same bool
-	var _ = _796_same
+	var _795_is bool
+	var _ = _795_is
+	var _796_k uint64
+	var _ = _796_k
+	var _797_v uint64
+	var _ = _797_v
 	var _out1047 bool
 	var _ = _out1047
-	_out1047 = Companion_Default___.Is(b, o, _793_k, name)
-	_796_same = _out1047
-	if _796_same {
-		var _out1048 bool
-		var _ = _out1048
-		var _out1049 uint64
-		var _ = _out1049
-		_out1048, _out1049 = Companion_Default___.Copy(b, o+_795_l, name, n, p)
-		ok = _out1048
-		end = _out1049
+	var _out1048 uint64
+	var _ = _out1048
+	var _out1049 uint64
+	var _ = _out1049
+	_out1047, _out1048, _out1049 = Companion_Default___.Look(b, o)
+	_795_is = _out1047
+	_796_k = _out1048
+	_797_v = _out1049
+	if !_795_is {
 		return ok, end
 	}
-	if p+_795_l > uint64(4096) {
+	var _798_l uint64
+	var _ = _798_l
+	_798_l = uint64(4) + _796_k + _797_v
+	var _799_same bool
+	var _ = _799_same
+	var _out1050 bool
+	var _ = _out1050
+	_out1050 = Companion_Default___.Is(b, o, _796_k, name)
+	_799_same = _out1050
+	if _799_same {
+		var _out1051 bool
+		var _ = _out1051
+		var _out1052 uint64
+		var _ = _out1052
+		_out1051, _out1052 = Companion_Default___.Copy(b, o+_798_l, name, n, p)
+		ok = _out1051
+		end = _out1052
+		return ok, end
+	}
+	if p+_798_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _795_l)
-	var _out1050 bool
-	var _ = _out1050
-	var _out1051 uint64
-	var _ = _out1051
-	_out1050, _out1051 = Companion_Default___.Copy(b, o+_795_l, name, n, p+_795_l)
-	ok = _out1050
-	end = _out1051
+	n.CopyFrom(p, b, o, _798_l)
+	var _out1053 bool
+	var _ = _out1053
+	var _out1054 uint64
+	var _ = _out1054
+	_out1053, _out1054 = Companion_Default___.Copy(b, o+_798_l, name, n, p+_798_l)
+	ok = _out1053
+	end = _out1054
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1052 *dbytes.Bytes
-	var _ = _out1052
-	_out1052 = dbytes.NewBytes(uint64(4096))
-	n = _out1052
-	var _797_k uint64
-	var _ = _797_k
-	var _798_v uint64
-	var _ = _798_v
-	_797_k, _798_v = name.Len(), value.Len()
+	var _out1055 *dbytes.Bytes
+	var _ = _out1055
+	_out1055 = dbytes.NewBytes(uint64(4096))
+	n = _out1055
+	var _800_k uint64
+	var _ = _800_k
+	var _801_v uint64
+	var _ = _801_v
+	_800_k, _801_v = name.Len(), value.Len()
 	ok = false
-	if _798_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_797_k+_798_v > uint64(4096) {
+	if _801_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_800_k+_801_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _799_l uint64
-	var _ = _799_l
-	_799_l = uint64(4) + _797_k + _798_v
-	n.PutU32(uint64(8), uint32(_797_k+uint64(256)*_798_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _797_k)
-	n.CopyFrom(uint64(12)+_797_k, value, uint64(0), _798_v)
-	var _800_end uint64 = 0
-	var _ = _800_end
-	var _out1053 bool
-	var _ = _out1053
-	var _out1054 uint64
-	var _ = _out1054
-	_out1053, _out1054 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_799_l)
-	ok = _out1053
-	_800_end = _out1054
+	var _802_l uint64
+	var _ = _802_l
+	_802_l = uint64(4) + _800_k + _801_v
+	n.PutU32(uint64(8), uint32(_800_k+uint64(256)*_801_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _800_k)
+	n.CopyFrom(uint64(12)+_800_k, value, uint64(0), _801_v)
+	var _803_end uint64 = 0
+	var _ = _803_end
+	var _out1056 bool
+	var _ = _out1056
+	var _out1057 uint64
+	var _ = _out1057
+	_out1056, _out1057 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_802_l)
+	ok = _out1056
+	_803_end = _out1057
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1055 *dbytes.Bytes
-	var _ = _out1055
-	_out1055 = dbytes.NewBytes(uint64(4096))
-	n = _out1055
+	var _out1058 *dbytes.Bytes
+	var _ = _out1058
+	_out1058 = dbytes.NewBytes(uint64(4096))
+	n = _out1058
 	n.PutU64(uint64(0), gen)
-	var _801_ok bool
-	var _ = _801_ok
-	var _802_end uint64
-	var _ = _802_end
-	var _out1056 bool
-	var _ = _out1056
-	var _out1057 uint64
-	var _ = _out1057
-	_out1056, _out1057 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_801_ok = _out1056
-	_802_end = _out1057
-	empty = _802_end == Companion_Default___.FIRST()
+	var _804_ok bool
+	var _ = _804_ok
+	var _805_end uint64
+	var _ = _805_end
+	var _out1059 bool
+	var _ = _out1059
+	var _out1060 uint64
+	var _ = _out1060
+	_out1059, _out1060 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_804_ok = _out1059
+	_805_end = _out1060
+	empty = _805_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _803_z *dbytes.Bytes
-	var _ = _803_z
-	var _out1058 *dbytes.Bytes
-	var _ = _out1058
-	_out1058 = dbytes.NewBytes(uint64(4096))
-	_803_z = _out1058
-	var _804_o uint64
-	var _ = _804_o
-	var _805_q uint64
-	var _ = _805_q
-	_804_o, _805_q = Companion_Default___.FIRST(), uint64(0)
+	var _806_z *dbytes.Bytes
+	var _ = _806_z
+	var _out1061 *dbytes.Bytes
+	var _ = _out1061
+	_out1061 = dbytes.NewBytes(uint64(4096))
+	_806_z = _out1061
+	var _807_o uint64
+	var _ = _807_o
+	var _808_q uint64
+	var _ = _808_q
+	_807_o, _808_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _806_ok bool
-		var _ = _806_ok
-		var _807_n uint64
-		var _ = _807_n
-		var _808_v uint64
-		var _ = _808_v
-		var _out1059 bool
-		var _ = _out1059
-		var _out1060 uint64
-		var _ = _out1060
-		var _out1061 uint64
-		var _ = _out1061
-		_out1059, _out1060, _out1061 = Companion_Default___.Look(b, _804_o)
-		_806_ok = _out1059
-		_807_n = _out1060
-		_808_v = _out1061
-		if !_806_ok {
-			goto L8
-		}
-		var _809_name *dbytes.Bytes
-		var _ = _809_name
-		var _out1062 *dbytes.Bytes
+		var _809_ok bool
+		var _ = _809_ok
+		var _810_n uint64
+		var _ = _810_n
+		var _811_v uint64
+		var _ = _811_v
+		var _out1062 bool
 		var _ = _out1062
-		_out1062 = dbytes.NewBytes(_807_n)
-		_809_name = _out1062
-		_809_name.CopyFrom(uint64(0), b, _804_o+uint64(4), _807_n)
-		var _810_again bool
-		var _ = _810_again
-		var _811_at uint64
-		var _ = _811_at
-		var _812_len uint64
-		var _ = _812_len
-		var _out1063 bool
+		var _out1063 uint64
 		var _ = _out1063
 		var _out1064 uint64
 		var _ = _out1064
-		var _out1065 uint64
-		var _ = _out1065
-		_out1063, _out1064, _out1065 = Companion_Default___.Find(b, _804_o+uint64(4)+_807_n+_808_v, _809_name)
-		_810_again = _out1063
-		_811_at = _out1064
-		_812_len = _out1065
-		if !_810_again {
-			_803_z.CopyFrom(_805_q, _809_name, uint64(0), _807_n)
-			_803_z.Set(_805_q+_807_n, uint8(0))
-			_805_q = _805_q + _807_n + uint64(1)
+		_out1062, _out1063, _out1064 = Companion_Default___.Look(b, _807_o)
+		_809_ok = _out1062
+		_810_n = _out1063
+		_811_v = _out1064
+		if !_809_ok {
+			goto L8
 		}
-		_804_o = _804_o + uint64(4) + _807_n + _808_v
+		var _812_name *dbytes.Bytes
+		var _ = _812_name
+		var _out1065 *dbytes.Bytes
+		var _ = _out1065
+		_out1065 = dbytes.NewBytes(_810_n)
+		_812_name = _out1065
+		_812_name.CopyFrom(uint64(0), b, _807_o+uint64(4), _810_n)
+		var _813_again bool
+		var _ = _813_again
+		var _814_at uint64
+		var _ = _814_at
+		var _815_len uint64
+		var _ = _815_len
+		var _out1066 bool
+		var _ = _out1066
+		var _out1067 uint64
+		var _ = _out1067
+		var _out1068 uint64
+		var _ = _out1068
+		_out1066, _out1067, _out1068 = Companion_Default___.Find(b, _807_o+uint64(4)+_810_n+_811_v, _812_name)
+		_813_again = _out1066
+		_814_at = _out1067
+		_815_len = _out1068
+		if !_813_again {
+			_806_z.CopyFrom(_808_q, _812_name, uint64(0), _810_n)
+			_806_z.Set(_808_q+_810_n, uint8(0))
+			_808_q = _808_q + _810_n + uint64(1)
+		}
+		_807_o = _807_o + uint64(4) + _810_n + _811_v
 	}
 L8:
-	var _out1066 *dbytes.Bytes
-	var _ = _out1066
-	_out1066 = dbytes.NewBytes(_805_q)
-	r = _out1066
-	r.CopyFrom(uint64(0), _803_z, uint64(0), _805_q)
+	var _out1069 *dbytes.Bytes
+	var _ = _out1069
+	_out1069 = dbytes.NewBytes(_808_q)
+	r = _out1069
+	r.CopyFrom(uint64(0), _806_z, uint64(0), _808_q)
 	return r
 }
 

@@ -69,30 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1541 *dbytes.Bytes
-		var _ = _out1541
-		_out1541 = dbytes.NewBytes(uint64(4096))
-		b = _out1541
-		return b
-	}
-	var _1081_p *dbytes.Pieces
-	var _ = _1081_p
-	var _out1542 *dbytes.Pieces
-	var _ = _out1542
-	_out1542 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1081_p = _out1542
-	var _out1543 *dbytes.Bytes
-	var _ = _out1543
-	_out1543 = _1081_p.Join()
-	b = _out1543
-	var _1082_n uint64
-	var _ = _1082_n
-	_1082_n = b.Len()
-	if _1082_n != uint64(4096) {
 		var _out1544 *dbytes.Bytes
 		var _ = _out1544
 		_out1544 = dbytes.NewBytes(uint64(4096))
 		b = _out1544
+		return b
+	}
+	var _1084_p *dbytes.Pieces
+	var _ = _1084_p
+	var _out1545 *dbytes.Pieces
+	var _ = _out1545
+	_out1545 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1084_p = _out1545
+	var _out1546 *dbytes.Bytes
+	var _ = _out1546
+	_out1546 = _1084_p.Join()
+	b = _out1546
+	var _1085_n uint64
+	var _ = _1085_n
+	_1085_n = b.Len()
+	if _1085_n != uint64(4096) {
+		var _out1547 *dbytes.Bytes
+		var _ = _out1547
+		_out1547 = dbytes.NewBytes(uint64(4096))
+		b = _out1547
 		return b
 	}
 	return b
@@ -100,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1545 *dbytes.Bytes
-	var _ = _out1545
-	_out1545 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1545
-	var _1083_g uint64
-	var _ = _1083_g
-	_1083_g = b.U64(uint64(0))
-	if _1083_g != gen || _1083_g == uint64(0) {
-		var _out1546 *dbytes.Bytes
-		var _ = _out1546
-		_out1546 = dbytes.NewBytes(uint64(4096))
-		b = _out1546
+	var _out1548 *dbytes.Bytes
+	var _ = _out1548
+	_out1548 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1548
+	var _1086_g uint64
+	var _ = _1086_g
+	_1086_g = b.U64(uint64(0))
+	if _1086_g != gen || _1086_g == uint64(0) {
+		var _out1549 *dbytes.Bytes
+		var _ = _out1549
+		_out1549 = dbytes.NewBytes(uint64(4096))
+		b = _out1549
 	}
 	return b
 }
@@ -122,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1547 bool
-	var _ = _out1547
-	_out1547 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1547
+	var _out1550 bool
+	var _ = _out1550
+	_out1550 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1550
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1084_hp *dbytes.Bytes
-	var _ = _1084_hp
-	var _out1548 *dbytes.Bytes
-	var _ = _out1548
-	_out1548 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1084_hp = _out1548
-	var _1085_size uint64
-	var _ = _1085_size
-	var _out1549 uint64
-	var _ = _out1549
-	_out1549 = inodeformat.Companion_Default___.GetSize(_1084_hp)
-	_1085_size = _out1549
-	if _1085_size/uint64(4096) <= ino {
-		return
-	}
-	var _1086_m uint64
-	var _ = _1086_m
-	var _out1550 uint64
-	var _ = _out1550
-	_out1550 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1086_m = _out1550
-}
-func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1087_ip *dbytes.Bytes
-	var _ = _1087_ip
+	var _1087_hp *dbytes.Bytes
+	var _ = _1087_hp
 	var _out1551 *dbytes.Bytes
 	var _ = _out1551
-	_out1551 = d.Fs.GetInode(txn, ino, true)
-	_1087_ip = _out1551
-	var _1088_ts uint64
-	var _ = _1088_ts
-	var _1089_tns uint32
-	var _ = _1089_tns
+	_out1551 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1087_hp = _out1551
+	var _1088_size uint64
+	var _ = _1088_size
 	var _out1552 uint64
 	var _ = _out1552
-	var _out1553 uint32
+	_out1552 = inodeformat.Companion_Default___.GetSize(_1087_hp)
+	_1088_size = _out1552
+	if _1088_size/uint64(4096) <= ino {
+		return
+	}
+	var _1089_m uint64
+	var _ = _1089_m
+	var _out1553 uint64
 	var _ = _out1553
-	_out1552, _out1553 = attributechanges.Companion_Default___.Stamp(_1087_ip, s, ns)
-	_1088_ts = _out1552
-	_1089_tns = _out1553
-	inodeformat.Companion_Default___.SetCtime(_1087_ip, _1088_ts, _1089_tns)
-	d.PutInode(txn, ino, _1087_ip)
+	_out1553 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1089_m = _out1553
+}
+func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
+	var _1090_ip *dbytes.Bytes
+	var _ = _1090_ip
+	var _out1554 *dbytes.Bytes
+	var _ = _out1554
+	_out1554 = d.Fs.GetInode(txn, ino, true)
+	_1090_ip = _out1554
+	var _1091_ts uint64
+	var _ = _1091_ts
+	var _1092_tns uint32
+	var _ = _1092_tns
+	var _out1555 uint64
+	var _ = _out1555
+	var _out1556 uint32
+	var _ = _out1556
+	_out1555, _out1556 = attributechanges.Companion_Default___.Stamp(_1090_ip, s, ns)
+	_1091_ts = _out1555
+	_1092_tns = _out1556
+	inodeformat.Companion_Default___.SetCtime(_1090_ip, _1091_ts, _1092_tns)
+	d.PutInode(txn, ino, _1090_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1090_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1090_ip
-	var _out1554 uint32
-	var _ = _out1554
-	var _out1555 *dbytes.Bytes
-	var _ = _out1555
-	_out1554, _out1555 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1554
-	_1090_ip = _out1555
+	var _1093_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1093_ip
+	var _out1557 uint32
+	var _ = _out1557
+	var _out1558 *dbytes.Bytes
+	var _ = _out1558
+	_out1557, _out1558 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1557
+	_1093_ip = _out1558
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1091_b *dbytes.Bytes
-	var _ = _1091_b
-	var _out1556 *dbytes.Bytes
-	var _ = _out1556
-	_out1556 = Companion_Default___.Current(txn, d, ino, gen)
-	_1091_b = _out1556
-	var _1092_found bool
-	var _ = _1092_found
-	var _1093_at uint64
-	var _ = _1093_at
-	var _1094_len uint64
-	var _ = _1094_len
-	var _out1557 bool
-	var _ = _out1557
-	var _out1558 uint64
-	var _ = _out1558
-	var _out1559 uint64
+	var _1094_b *dbytes.Bytes
+	var _ = _1094_b
+	var _out1559 *dbytes.Bytes
 	var _ = _out1559
-	_out1557, _out1558, _out1559 = xattrlists.Companion_Default___.Find(_1091_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1092_found = _out1557
-	_1093_at = _out1558
-	_1094_len = _out1559
-	if !_1092_found {
+	_out1559 = Companion_Default___.Current(txn, d, ino, gen)
+	_1094_b = _out1559
+	var _1095_found bool
+	var _ = _1095_found
+	var _1096_at uint64
+	var _ = _1096_at
+	var _1097_len uint64
+	var _ = _1097_len
+	var _out1560 bool
+	var _ = _out1560
+	var _out1561 uint64
+	var _ = _out1561
+	var _out1562 uint64
+	var _ = _out1562
+	_out1560, _out1561, _out1562 = xattrlists.Companion_Default___.Find(_1094_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1095_found = _out1560
+	_1096_at = _out1561
+	_1097_len = _out1562
+	if !_1095_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1095_v *dbytes.Bytes
-	var _ = _1095_v
-	var _out1560 *dbytes.Bytes
-	var _ = _out1560
-	_out1560 = dbytes.NewBytes(_1094_len)
-	_1095_v = _out1560
-	_1095_v.CopyFrom(uint64(0), _1091_b, _1093_at, _1094_len)
-	value = _1095_v
+	var _1098_v *dbytes.Bytes
+	var _ = _1098_v
+	var _out1563 *dbytes.Bytes
+	var _ = _out1563
+	_out1563 = dbytes.NewBytes(_1097_len)
+	_1098_v = _out1563
+	_1098_v.CopyFrom(uint64(0), _1094_b, _1096_at, _1097_len)
+	value = _1098_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1096_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1096_ip
-	var _out1561 uint32
-	var _ = _out1561
-	var _out1562 *dbytes.Bytes
-	var _ = _out1562
-	_out1561, _out1562 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1561
-	_1096_ip = _out1562
+	var _1099_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1099_ip
+	var _out1564 uint32
+	var _ = _out1564
+	var _out1565 *dbytes.Bytes
+	var _ = _out1565
+	_out1564, _out1565 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1564
+	_1099_ip = _out1565
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1097_b *dbytes.Bytes
-	var _ = _1097_b
-	var _out1563 *dbytes.Bytes
-	var _ = _out1563
-	_out1563 = Companion_Default___.Current(txn, d, ino, gen)
-	_1097_b = _out1563
-	var _out1564 *dbytes.Bytes
-	var _ = _out1564
-	_out1564 = xattrlists.Companion_Default___.Names(_1097_b)
-	names = _out1564
+	var _1100_b *dbytes.Bytes
+	var _ = _1100_b
+	var _out1566 *dbytes.Bytes
+	var _ = _out1566
+	_out1566 = Companion_Default___.Current(txn, d, ino, gen)
+	_1100_b = _out1566
+	var _out1567 *dbytes.Bytes
+	var _ = _out1567
+	_out1567 = xattrlists.Companion_Default___.Names(_1100_b)
+	names = _out1567
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1098_n uint64
-	var _ = _1098_n
-	var _1099_i uint64
-	var _ = _1099_i
-	_1098_n, _1099_i = name.Len(), uint64(0)
-	if _1098_n == uint64(0) || _1098_n > uint64(255) {
+	var _1101_n uint64
+	var _ = _1101_n
+	var _1102_i uint64
+	var _ = _1102_i
+	_1101_n, _1102_i = name.Len(), uint64(0)
+	if _1101_n == uint64(0) || _1101_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1099_i < _1098_n {
-		if name.Get(_1099_i) == uint8(0) {
+	for _1102_i < _1101_n {
+		if name.Get(_1102_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1099_i = _1099_i + uint64(1)
+		_1102_i = _1102_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1100_named bool
-	var _ = _1100_named
-	var _out1565 bool
-	var _ = _out1565
-	_out1565 = Companion_Default___.IsNamed(name)
-	_1100_named = _out1565
-	if !_1100_named {
+	var _1103_named bool
+	var _ = _1103_named
+	var _out1568 bool
+	var _ = _out1568
+	_out1568 = Companion_Default___.IsNamed(name)
+	_1103_named = _out1568
+	if !_1103_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1101_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1101_ip
-	var _out1566 uint32
-	var _ = _out1566
-	var _out1567 *dbytes.Bytes
-	var _ = _out1567
-	_out1566, _out1567 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1566
-	_1101_ip = _out1567
+	var _1104_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1104_ip
+	var _out1569 uint32
+	var _ = _out1569
+	var _out1570 *dbytes.Bytes
+	var _ = _out1570
+	_out1569, _out1570 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1569
+	_1104_ip = _out1570
 	if st != uint32(0) {
 		return st
 	}
-	var _1102_hp *dbytes.Bytes
-	var _ = _1102_hp
-	var _out1568 *dbytes.Bytes
-	var _ = _out1568
-	_out1568 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1102_hp = _out1568
-	var _1103_b *dbytes.Bytes
-	var _ = _1103_b
-	var _out1569 *dbytes.Bytes
-	var _ = _out1569
-	_out1569 = Companion_Default___.Current(txn, d, ino, gen)
-	_1103_b = _out1569
-	var _1104_found bool
-	var _ = _1104_found
-	var _1105_at uint64
-	var _ = _1105_at
-	var _1106_len uint64
-	var _ = _1106_len
-	var _out1570 bool
-	var _ = _out1570
-	var _out1571 uint64
+	var _1105_hp *dbytes.Bytes
+	var _ = _1105_hp
+	var _out1571 *dbytes.Bytes
 	var _ = _out1571
-	var _out1572 uint64
+	_out1571 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1105_hp = _out1571
+	var _1106_b *dbytes.Bytes
+	var _ = _1106_b
+	var _out1572 *dbytes.Bytes
 	var _ = _out1572
-	_out1570, _out1571, _out1572 = xattrlists.Companion_Default___.Find(_1103_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1104_found = _out1570
-	_1105_at = _out1571
-	_1106_len = _out1572
-	if _1104_found && create {
+	_out1572 = Companion_Default___.Current(txn, d, ino, gen)
+	_1106_b = _out1572
+	var _1107_found bool
+	var _ = _1107_found
+	var _1108_at uint64
+	var _ = _1108_at
+	var _1109_len uint64
+	var _ = _1109_len
+	var _out1573 bool
+	var _ = _out1573
+	var _out1574 uint64
+	var _ = _out1574
+	var _out1575 uint64
+	var _ = _out1575
+	_out1573, _out1574, _out1575 = xattrlists.Companion_Default___.Find(_1106_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1107_found = _out1573
+	_1108_at = _out1574
+	_1109_len = _out1575
+	if _1107_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1104_found && replace {
+	if !_1107_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1107_ok bool
-	var _ = _1107_ok
-	var _1108_n *dbytes.Bytes
-	var _ = _1108_n
-	var _out1573 bool
-	var _ = _out1573
-	var _out1574 *dbytes.Bytes
-	var _ = _out1574
-	_out1573, _out1574 = xattrlists.Companion_Default___.Build(_1103_b, gen, name, value)
-	_1107_ok = _out1573
-	_1108_n = _out1574
-	if !_1107_ok {
+	var _1110_ok bool
+	var _ = _1110_ok
+	var _1111_n *dbytes.Bytes
+	var _ = _1111_n
+	var _out1576 bool
+	var _ = _out1576
+	var _out1577 *dbytes.Bytes
+	var _ = _out1577
+	_out1576, _out1577 = xattrlists.Companion_Default___.Build(_1106_b, gen, name, value)
+	_1110_ok = _out1576
+	_1111_n = _out1577
+	if !_1110_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1575 bool
-	var _ = _out1575
-	_out1575 = Companion_Default___.Store(txn, d, ino, _1108_n)
-	_1107_ok = _out1575
-	if !_1107_ok {
+	var _out1578 bool
+	var _ = _out1578
+	_out1578 = Companion_Default___.Store(txn, d, ino, _1111_n)
+	_1110_ok = _out1578
+	if !_1110_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1109_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1109_ip
-	var _out1576 uint32
-	var _ = _out1576
-	var _out1577 *dbytes.Bytes
-	var _ = _out1577
-	_out1576, _out1577 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1576
-	_1109_ip = _out1577
+	var _1112_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1112_ip
+	var _out1579 uint32
+	var _ = _out1579
+	var _out1580 *dbytes.Bytes
+	var _ = _out1580
+	_out1579, _out1580 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1579
+	_1112_ip = _out1580
 	if st != uint32(0) {
 		return st
 	}
-	var _1110_hp *dbytes.Bytes
-	var _ = _1110_hp
-	var _out1578 *dbytes.Bytes
-	var _ = _out1578
-	_out1578 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1110_hp = _out1578
-	var _1111_b *dbytes.Bytes
-	var _ = _1111_b
-	var _out1579 *dbytes.Bytes
-	var _ = _out1579
-	_out1579 = Companion_Default___.Current(txn, d, ino, gen)
-	_1111_b = _out1579
-	var _1112_found bool
-	var _ = _1112_found
-	var _1113_at uint64
-	var _ = _1113_at
-	var _1114_len uint64
-	var _ = _1114_len
-	var _out1580 bool
-	var _ = _out1580
-	var _out1581 uint64
+	var _1113_hp *dbytes.Bytes
+	var _ = _1113_hp
+	var _out1581 *dbytes.Bytes
 	var _ = _out1581
-	var _out1582 uint64
+	_out1581 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1113_hp = _out1581
+	var _1114_b *dbytes.Bytes
+	var _ = _1114_b
+	var _out1582 *dbytes.Bytes
 	var _ = _out1582
-	_out1580, _out1581, _out1582 = xattrlists.Companion_Default___.Find(_1111_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1112_found = _out1580
-	_1113_at = _out1581
-	_1114_len = _out1582
-	if !_1112_found {
+	_out1582 = Companion_Default___.Current(txn, d, ino, gen)
+	_1114_b = _out1582
+	var _1115_found bool
+	var _ = _1115_found
+	var _1116_at uint64
+	var _ = _1116_at
+	var _1117_len uint64
+	var _ = _1117_len
+	var _out1583 bool
+	var _ = _out1583
+	var _out1584 uint64
+	var _ = _out1584
+	var _out1585 uint64
+	var _ = _out1585
+	_out1583, _out1584, _out1585 = xattrlists.Companion_Default___.Find(_1114_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1115_found = _out1583
+	_1116_at = _out1584
+	_1117_len = _out1585
+	if !_1115_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1115_n *dbytes.Bytes
-	var _ = _1115_n
-	var _1116_empty bool
-	var _ = _1116_empty
-	var _out1583 *dbytes.Bytes
-	var _ = _out1583
-	var _out1584 bool
-	var _ = _out1584
-	_out1583, _out1584 = xattrlists.Companion_Default___.Drop(_1111_b, gen, name)
-	_1115_n = _out1583
-	_1116_empty = _out1584
-	if _1116_empty {
+	var _1118_n *dbytes.Bytes
+	var _ = _1118_n
+	var _1119_empty bool
+	var _ = _1119_empty
+	var _out1586 *dbytes.Bytes
+	var _ = _out1586
+	var _out1587 bool
+	var _ = _out1587
+	_out1586, _out1587 = xattrlists.Companion_Default___.Drop(_1114_b, gen, name)
+	_1118_n = _out1586
+	_1119_empty = _out1587
+	if _1119_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1117_ok bool
-		var _ = _1117_ok
-		var _out1585 bool
-		var _ = _out1585
-		_out1585 = Companion_Default___.Store(txn, d, ino, _1115_n)
-		_1117_ok = _out1585
+		var _1120_ok bool
+		var _ = _1120_ok
+		var _out1588 bool
+		var _ = _out1588
+		_out1588 = Companion_Default___.Store(txn, d, ino, _1118_n)
+		_1120_ok = _out1588
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1118_hp *dbytes.Bytes
-	var _ = _1118_hp
-	var _out1586 *dbytes.Bytes
-	var _ = _out1586
-	_out1586 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1118_hp = _out1586
-	var _1119_b *dbytes.Bytes
-	var _ = _1119_b
-	var _out1587 *dbytes.Bytes
-	var _ = _out1587
-	_out1587 = Companion_Default___.Fetch(txn, d, ino)
-	_1119_b = _out1587
-	var _1120_gen uint64
-	var _ = _1120_gen
-	_1120_gen = _1119_b.U64(uint64(0))
-	if _1120_gen != uint64(0) {
-		var _1121_live uint32
-		var _ = _1121_live
-		var _1122_ip *dbytes.Bytes
-		var _ = _1122_ip
-		var _out1588 uint32
-		var _ = _out1588
-		var _out1589 *dbytes.Bytes
-		var _ = _out1589
-		_out1588, _out1589 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1120_gen, false)
-		_1121_live = _out1588
-		_1122_ip = _out1589
-		if _1121_live == uint32(0) {
+	var _1121_hp *dbytes.Bytes
+	var _ = _1121_hp
+	var _out1589 *dbytes.Bytes
+	var _ = _out1589
+	_out1589 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1121_hp = _out1589
+	var _1122_b *dbytes.Bytes
+	var _ = _1122_b
+	var _out1590 *dbytes.Bytes
+	var _ = _out1590
+	_out1590 = Companion_Default___.Fetch(txn, d, ino)
+	_1122_b = _out1590
+	var _1123_gen uint64
+	var _ = _1123_gen
+	_1123_gen = _1122_b.U64(uint64(0))
+	if _1123_gen != uint64(0) {
+		var _1124_live uint32
+		var _ = _1124_live
+		var _1125_ip *dbytes.Bytes
+		var _ = _1125_ip
+		var _out1591 uint32
+		var _ = _out1591
+		var _out1592 *dbytes.Bytes
+		var _ = _out1592
+		_out1591, _out1592 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1123_gen, false)
+		_1124_live = _out1591
+		_1125_ip = _out1592
+		if _1124_live == uint32(0) {
 			return st
 		}
 	}

@@ -59,7 +59,7 @@
     ("system", "vacuity: opening", "    s.kinds := ks;\n", "    s.kinds := ks; assert false;\n", "*.Open"),
     ("system", "opening: blocks that are the log's", "a in ks ==> j.home <= a < j.sz &&", "a in ks ==> a < j.sz &&", "*.Open"),
     ("txn", "vacuity: beginning", "upto := 0; cut := OK; new;\n", "upto := 0; cut := OK; new; assert false;\n", "*Txn.__ctor"),
-    ("commit", "vacuity: append", "    st, n := Append(j, t.tx, p);", "    st, n := Append(j, t.tx, p); assert false;", "*Point"),
+    ("commit", "vacuity: append", "    st, n := Append(j, t.tx, stable, p);", "    st, n := Append(j, t.tx, stable, p); assert false;", "*Point"),
     ("commit", "vacuity: end", "    t.top := 0; t.seen := 0;", "    assert false; t.top := 0; t.seen := 0;", "*LetGo"),
     ("txn", "vacuity: lock", "if n > seen { seen := n; }", "assert false; if n > seen { seen := n; }", "*Txn.Grab"),
     ("../trusted/locks.s", "noted: the table forgets", "forall k :: k in last <==> k in old(last) ||", "forall k :: k in last ==> k in old(last) ||", "commit:*.LetGo"),
@@ -165,7 +165,7 @@
     ("system", "rely: others commit once, and no more", "|old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) &&", "|old(j.vs)| > 0 && 0 < |j.vs| <= |old(j.vs)| + 1 && kinds == old(kinds) &&", "rely:*Transaction2"),
     # nobody commits what nobody asked for
     ("commit", "permit: an abort that commits", "    Drop(t, 0);", "    var p := new Permit; t.buf.Sort(); var st, n, get, miss := TryAppend(t, false, p);\n    Drop(t, 0);", "*.Abort"),
-    ("commit", "permit: once more for the journal alone", "    if st == AFull && !get {", "    if st == AOk { st, n := Append(j, t.tx, p); }\n    if st == AFull && !get {", "*.TryAppend"),
+    ("commit", "permit: once more for the journal alone", "    if st == AFull && !get {", "    if st == AOk { st, n := Append(j, t.tx, stable, p); }\n    if st == AFull && !get {", "*.TryAppend"),
     ("commit", "permit: a transaction that nobody asked to commit", "!t.s.j.mu.held && p.may && t.cut == OK\n", "!t.s.j.mu.held && t.cut == OK\n", "*.Finish"),
     ("run", "permit: used up by one that was refused", "    if r != 0 || ro {\n", "    if r != 0 || ro {\n      p.Spend();\n", "*.Conclude"),
     ("run", "permit: used up while it is waited for", "    st := Await(t, st, need);\n", "    if at == 0 { p.Spend(); }\n    st := Await(t, st, need);\n", "*.Close"),
