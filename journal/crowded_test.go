@@ -22,13 +22,28 @@ func (d *heldDisk) WriteAt(a uint64, bufs [][]byte) error {
 	return d.Disk.WriteAt(a, bufs)
 }
 
-// TestRoomForWhoWaits: once somebody waits for commits, others that nobody waits for leave room in the next groups, so that a commit finds some however
-// many of these there are; and all are done in the end.
+// TestRoomForWhoWaits: commits that nobody waits for fill whole groups. But once somebody waits for another one, they leave room in the next
+// groups, so that one more that is waited for finds some however many of them there are. All are done in the end.
 func TestRoomForWhoWaits(t *testing.T) {
+	const floods, blocks = 60, 16
+	if found, _ := flood(t, floods, blocks, false); found < MaxBlocks/blocks {
+		t.Errorf("%d commits found room, where a group has room for %d", found, MaxBlocks/blocks)
+	}
+	found, room := flood(t, floods, blocks, true)
+	if found == floods {
+		t.Errorf("all %d commits of %d blocks found room", floods, blocks)
+	}
+	if !room {
+		t.Errorf("a commit that is waited for found no room behind %d others", found)
+	}
+}
+
+// flood commits what nobody waits for, while the device is held up: a commit before, if that is waited for. It returns how many found room, and
+// whether one that is waited for then does.
+func flood(t *testing.T, commits, blocks uint64, waited bool) (found uint64, room bool) {
 	synctest.Test(t, func(t *testing.T) {
-		const floods, blocks = 60, 16
 		p := Params{Start: 0, Units: 64, Ring: 2000}
-		d := &heldDisk{Disk: disk.NewMem(p.Home() + (floods+2)*blocks), leave: make(chan struct{})}
+		d := &heldDisk{Disk: disk.NewMem(p.Home() + (commits+2)*blocks), leave: make(chan struct{})}
 		if err := Format(d, p); err != nil {
 			t.Fatal(err)
 		}
@@ -36,30 +51,30 @@ func TestRoomForWhoWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		left := make(chan error, floods+2)
-		commit := func(k uint64, wait bool) {
+		left, begun := make(chan error, commits+2), uint64(0)
+		commit := func(wait bool) {
 			var ws []Write
-			for i := range uint64(blocks) {
-				ws = append(ws, Write{p.Home() + k*blocks + i, contents(k)})
+			for i := range blocks {
+				ws = append(ws, Write{p.Home() + begun*blocks + i, contents(begun)})
 			}
+			begun++
 			go func() { left <- j.Commit(ws, wait) }()
 			synctest.Wait() // until it is done, or waits
 		}
 		d.held.Store(true)
-		commit(0, true) // it is being written meanwhile
-		for k := range uint64(floods) {
-			commit(2+k, false)
+		if waited {
+			commit(true)
 		}
 		before := j.Position().Commits
-		if before-1 == floods {
-			t.Errorf("all %d commits of %d blocks found room", floods, blocks)
+		for range commits {
+			commit(false)
 		}
-		if commit(1, true); j.Position().Commits != before+1 {
-			t.Errorf("a commit that is waited for found no room behind %d others", before-1)
-		}
+		found = j.Position().Commits - before
+		commit(true)
+		room = j.Position().Commits == before+found+1
 		d.held.Store(false)
 		close(d.leave)
-		for range cap(left) {
+		for range begun {
 			if err := <-left; err != nil {
 				t.Error(err)
 			}
@@ -68,4 +83,5 @@ func TestRoomForWhoWaits(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return found, room
 }
