@@ -19,7 +19,7 @@
     ("journal", "the installer's step by a reader", "    SetStop(j);\n", "    SetStop(j); var go := StartInstall(j);\n"),
     ("journal", "two appends in a commit", "    st, n := Append(j, tx, wait, p);\n    while", "    st, n := Append(j, tx, wait, p);\n    st, n := Append(j, tx, wait, p);\n    while"),
     ("journal", "appended again whatever became of it", "    while st == AFull\n", "    while st != AFailed\n"),
-    ("journal", "a flush that appends", "    n := Newest(j);\n", "    n := Newest(j); var tx := NewBMap(); var st; st, n := Append(j, tx, wait, p);\n"),
+    ("journal", "a flush that appends", "    n := Newest(j);\n", "    n := Newest(j); var tx := NewBMap(); var st; st, n := Append(j, tx, false, p);\n"),
     ("journal", "a flush that commits", "    j.mu.Unlock();\n    ok := WaitDurable(j, n);", "    j.mu.Unlock();\n    var st; var tx := NewBMap(); st, n := Commit(j, tx, false, p);\n    ok := WaitDurable(j, n);"),
     ("txn", "an abort that commits", "    Drop(t, 0);", "    var st, n := AppendAll(t, iset{}, false, p);\n    Drop(t, 0);"),
     ("txn", "every transaction is appended twice", "      if st != OK { need := Abort(t); return; }", "      if st != OK { need := Abort(t); return; }\n      st, n := AppendAll(t, held, stable, p);"),
