@@ -89,6 +89,29 @@ func TestWildPointer(t *testing.T) {
 	}
 }
 
+// TestCircularLists: a volume whose list of files that were open, or of those whose blocks wait to be freed, comes back to where it began
+// is opened all the same, and the log says what is wrong.
+func TestCircularLists(t *testing.T) {
+	clean := disk.NewMem(6000)
+	mkfs(t, clean, fs.MkfsOptions{Zeroed: true, Inodes: 256})
+	table := binary.LittleEndian.Uint64(readBlock(t, clean, 0)[64:])     // where the inodes are
+	const head = 2                                                       // the inode with the heads of both lists
+	for name, off := range map[string]int{"open": 104, "waiting": 112} { // verified/fs/format/inode.dfy
+		for _, first := range []uint64{1, head, 3, 1 << 40} { // 3: an inode that is free
+			d := copyDisk(t, clean)
+			b := readBlock(t, d, table)
+			binary.LittleEndian.PutUint64(b[head*256+off:], first)
+			tamper(t, d, map[uint64][]byte{table: b})
+			var log bytes.Buffer
+			v := open(t, d, fs.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			closeFS(t, v)
+			if !strings.Contains(log.String(), "tansy check") {
+				t.Errorf("%s: the list begins with inode %d: nothing is said of it: %s", name, first, &log)
+			}
+		}
+	}
+}
+
 // Whatever is on a volume, no operation panics or runs for ever, and it can be
 // served again.
 func TestRandomDamage(t *testing.T) {

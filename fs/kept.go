@@ -134,10 +134,10 @@ func (v *FS) clearKept() {
 	for more := true; more; {
 		var c call
 		var first uint64
-		err := d.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
+		err := d.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
 			sec, nsec := d.now()
-			more, c.Later, first = kept.Clear(t, d.dirs, sec, nsec)
-			return 0
+			st, more, c.Later, first = kept.Clear(t, d.dirs, sec, nsec)
+			return st
 		})
 		if err != nil {
 			v.log.Error("files that were open when the volume was last used stay until it is opened again", "err", err)

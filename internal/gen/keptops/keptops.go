@@ -464,7 +464,9 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	later = _out1539
 	return later, next
 }
-func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (bool, bool, uint64) {
+func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (uint32, bool, bool, uint64) {
+	var st uint32 = 0
+	var _ = st
 	var more bool = false
 	var _ = more
 	var later bool = false
@@ -481,20 +483,40 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = _out1541
 	_out1541 = inodeformat.Companion_Default___.GetParent(_1082_hp)
 	first = _out1541
-	more, later = first != uint64(0), false
+	st, more, later = uint32(0), first != uint64(0), false
 	if !more {
-		return more, later, first
+		return st, more, later, first
 	}
-	var _1083_next uint64 = 0
-	var _ = _1083_next
-	var _out1542 bool
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, first) || first <= procedurebase.Companion_Default___.ORPHANS() {
+		st = permissions.Companion_Default___.SERVERFAULT()
+		return st, more, later, first
+	}
+	var _1083_ip *dbytes.Bytes
+	var _ = _1083_ip
+	var _out1542 *dbytes.Bytes
 	var _ = _out1542
-	var _out1543 uint64
+	_out1542 = d.Fs.GetInode(txn, first, true)
+	_1083_ip = _out1542
+	var _1084_fl uint32
+	var _ = _1084_fl
+	var _out1543 uint32
 	var _ = _out1543
-	_out1542, _out1543 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
-	later = _out1542
-	_1083_next = _out1543
-	return more, later, first
+	_out1543 = inodeformat.Companion_Default___.GetFlags(_1083_ip)
+	_1084_fl = _out1543
+	if _1084_fl/uint32(2)%uint32(2) == uint32(0) {
+		st = permissions.Companion_Default___.SERVERFAULT()
+		return st, more, later, first
+	}
+	var _1085_next uint64 = 0
+	var _ = _1085_next
+	var _out1544 bool
+	var _ = _out1544
+	var _out1545 uint64
+	var _ = _out1545
+	_out1544, _out1545 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	later = _out1544
+	_1085_next = _out1545
+	return st, more, later, first
 }
 
 // End of class Default__

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1593 *dbytes.Bytes
-		var _ = _out1593
-		_out1593 = dbytes.NewBytes(uint64(0))
-		gs = _out1593
+		var _out1595 *dbytes.Bytes
+		var _ = _out1595
+		_out1595 = dbytes.NewBytes(uint64(0))
+		gs = _out1595
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1126_n uint64
-	var _ = _1126_n
-	_1126_n = gids.Len() / uint64(4)
-	var _1127_out *dbytes.Bytes
-	var _ = _1127_out
-	var _out1594 *dbytes.Bytes
-	var _ = _out1594
-	_out1594 = dbytes.NewBytes(uint64(4) * _1126_n)
-	_1127_out = _out1594
-	var _1128_i uint64
-	var _ = _1128_i
-	_1128_i = uint64(0)
-	for _1128_i < _1126_n {
-		var _1129_x uint32
-		var _ = _1129_x
-		_1129_x = gids.U32(uint64(4) * _1128_i)
-		if _1129_x == uint32(0) {
-			_1129_x = anonGid
+	var _1128_n uint64
+	var _ = _1128_n
+	_1128_n = gids.Len() / uint64(4)
+	var _1129_out *dbytes.Bytes
+	var _ = _1129_out
+	var _out1596 *dbytes.Bytes
+	var _ = _out1596
+	_out1596 = dbytes.NewBytes(uint64(4) * _1128_n)
+	_1129_out = _out1596
+	var _1130_i uint64
+	var _ = _1130_i
+	_1130_i = uint64(0)
+	for _1130_i < _1128_n {
+		var _1131_x uint32
+		var _ = _1131_x
+		_1131_x = gids.U32(uint64(4) * _1130_i)
+		if _1131_x == uint32(0) {
+			_1131_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1127_out, uint64(4)*_1128_i, _1129_x)
-		_1128_i = _1128_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1129_out, uint64(4)*_1130_i, _1131_x)
+		_1130_i = _1130_i + uint64(1)
 	}
-	gs = _1127_out
+	gs = _1129_out
 	return u, g, gs
 }
 

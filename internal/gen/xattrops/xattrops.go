@@ -69,30 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1544 *dbytes.Bytes
-		var _ = _out1544
-		_out1544 = dbytes.NewBytes(uint64(4096))
-		b = _out1544
+		var _out1546 *dbytes.Bytes
+		var _ = _out1546
+		_out1546 = dbytes.NewBytes(uint64(4096))
+		b = _out1546
 		return b
 	}
-	var _1084_p *dbytes.Pieces
-	var _ = _1084_p
-	var _out1545 *dbytes.Pieces
-	var _ = _out1545
-	_out1545 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1084_p = _out1545
-	var _out1546 *dbytes.Bytes
-	var _ = _out1546
-	_out1546 = _1084_p.Join()
-	b = _out1546
-	var _1085_n uint64
-	var _ = _1085_n
-	_1085_n = b.Len()
-	if _1085_n != uint64(4096) {
-		var _out1547 *dbytes.Bytes
-		var _ = _out1547
-		_out1547 = dbytes.NewBytes(uint64(4096))
-		b = _out1547
+	var _1086_p *dbytes.Pieces
+	var _ = _1086_p
+	var _out1547 *dbytes.Pieces
+	var _ = _out1547
+	_out1547 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1086_p = _out1547
+	var _out1548 *dbytes.Bytes
+	var _ = _out1548
+	_out1548 = _1086_p.Join()
+	b = _out1548
+	var _1087_n uint64
+	var _ = _1087_n
+	_1087_n = b.Len()
+	if _1087_n != uint64(4096) {
+		var _out1549 *dbytes.Bytes
+		var _ = _out1549
+		_out1549 = dbytes.NewBytes(uint64(4096))
+		b = _out1549
 		return b
 	}
 	return b
@@ -100,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1548 *dbytes.Bytes
-	var _ = _out1548
-	_out1548 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1548
-	var _1086_g uint64
-	var _ = _1086_g
-	_1086_g = b.U64(uint64(0))
-	if _1086_g != gen || _1086_g == uint64(0) {
-		var _out1549 *dbytes.Bytes
-		var _ = _out1549
-		_out1549 = dbytes.NewBytes(uint64(4096))
-		b = _out1549
+	var _out1550 *dbytes.Bytes
+	var _ = _out1550
+	_out1550 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1550
+	var _1088_g uint64
+	var _ = _1088_g
+	_1088_g = b.U64(uint64(0))
+	if _1088_g != gen || _1088_g == uint64(0) {
+		var _out1551 *dbytes.Bytes
+		var _ = _out1551
+		_out1551 = dbytes.NewBytes(uint64(4096))
+		b = _out1551
 	}
 	return b
 }
@@ -122,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1550 bool
-	var _ = _out1550
-	_out1550 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1550
+	var _out1552 bool
+	var _ = _out1552
+	_out1552 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1552
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1087_hp *dbytes.Bytes
-	var _ = _1087_hp
-	var _out1551 *dbytes.Bytes
-	var _ = _out1551
-	_out1551 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1087_hp = _out1551
-	var _1088_size uint64
-	var _ = _1088_size
-	var _out1552 uint64
-	var _ = _out1552
-	_out1552 = inodeformat.Companion_Default___.GetSize(_1087_hp)
-	_1088_size = _out1552
-	if _1088_size/uint64(4096) <= ino {
+	var _1089_hp *dbytes.Bytes
+	var _ = _1089_hp
+	var _out1553 *dbytes.Bytes
+	var _ = _out1553
+	_out1553 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1089_hp = _out1553
+	var _1090_size uint64
+	var _ = _1090_size
+	var _out1554 uint64
+	var _ = _out1554
+	_out1554 = inodeformat.Companion_Default___.GetSize(_1089_hp)
+	_1090_size = _out1554
+	if _1090_size/uint64(4096) <= ino {
 		return
 	}
-	var _1089_m uint64
-	var _ = _1089_m
-	var _out1553 uint64
-	var _ = _out1553
-	_out1553 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1089_m = _out1553
-}
-func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1090_ip *dbytes.Bytes
-	var _ = _1090_ip
-	var _out1554 *dbytes.Bytes
-	var _ = _out1554
-	_out1554 = d.Fs.GetInode(txn, ino, true)
-	_1090_ip = _out1554
-	var _1091_ts uint64
-	var _ = _1091_ts
-	var _1092_tns uint32
-	var _ = _1092_tns
+	var _1091_m uint64
+	var _ = _1091_m
 	var _out1555 uint64
 	var _ = _out1555
-	var _out1556 uint32
+	_out1555 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1091_m = _out1555
+}
+func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
+	var _1092_ip *dbytes.Bytes
+	var _ = _1092_ip
+	var _out1556 *dbytes.Bytes
 	var _ = _out1556
-	_out1555, _out1556 = attributechanges.Companion_Default___.Stamp(_1090_ip, s, ns)
-	_1091_ts = _out1555
-	_1092_tns = _out1556
-	inodeformat.Companion_Default___.SetCtime(_1090_ip, _1091_ts, _1092_tns)
-	d.PutInode(txn, ino, _1090_ip)
+	_out1556 = d.Fs.GetInode(txn, ino, true)
+	_1092_ip = _out1556
+	var _1093_ts uint64
+	var _ = _1093_ts
+	var _1094_tns uint32
+	var _ = _1094_tns
+	var _out1557 uint64
+	var _ = _out1557
+	var _out1558 uint32
+	var _ = _out1558
+	_out1557, _out1558 = attributechanges.Companion_Default___.Stamp(_1092_ip, s, ns)
+	_1093_ts = _out1557
+	_1094_tns = _out1558
+	inodeformat.Companion_Default___.SetCtime(_1092_ip, _1093_ts, _1094_tns)
+	d.PutInode(txn, ino, _1092_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1093_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1093_ip
-	var _out1557 uint32
-	var _ = _out1557
-	var _out1558 *dbytes.Bytes
-	var _ = _out1558
-	_out1557, _out1558 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1557
-	_1093_ip = _out1558
+	var _1095_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1095_ip
+	var _out1559 uint32
+	var _ = _out1559
+	var _out1560 *dbytes.Bytes
+	var _ = _out1560
+	_out1559, _out1560 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1559
+	_1095_ip = _out1560
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1094_b *dbytes.Bytes
-	var _ = _1094_b
-	var _out1559 *dbytes.Bytes
-	var _ = _out1559
-	_out1559 = Companion_Default___.Current(txn, d, ino, gen)
-	_1094_b = _out1559
-	var _1095_found bool
-	var _ = _1095_found
-	var _1096_at uint64
-	var _ = _1096_at
-	var _1097_len uint64
-	var _ = _1097_len
-	var _out1560 bool
-	var _ = _out1560
-	var _out1561 uint64
+	var _1096_b *dbytes.Bytes
+	var _ = _1096_b
+	var _out1561 *dbytes.Bytes
 	var _ = _out1561
-	var _out1562 uint64
+	_out1561 = Companion_Default___.Current(txn, d, ino, gen)
+	_1096_b = _out1561
+	var _1097_found bool
+	var _ = _1097_found
+	var _1098_at uint64
+	var _ = _1098_at
+	var _1099_len uint64
+	var _ = _1099_len
+	var _out1562 bool
 	var _ = _out1562
-	_out1560, _out1561, _out1562 = xattrlists.Companion_Default___.Find(_1094_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1095_found = _out1560
-	_1096_at = _out1561
-	_1097_len = _out1562
-	if !_1095_found {
+	var _out1563 uint64
+	var _ = _out1563
+	var _out1564 uint64
+	var _ = _out1564
+	_out1562, _out1563, _out1564 = xattrlists.Companion_Default___.Find(_1096_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1097_found = _out1562
+	_1098_at = _out1563
+	_1099_len = _out1564
+	if !_1097_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1098_v *dbytes.Bytes
-	var _ = _1098_v
-	var _out1563 *dbytes.Bytes
-	var _ = _out1563
-	_out1563 = dbytes.NewBytes(_1097_len)
-	_1098_v = _out1563
-	_1098_v.CopyFrom(uint64(0), _1094_b, _1096_at, _1097_len)
-	value = _1098_v
+	var _1100_v *dbytes.Bytes
+	var _ = _1100_v
+	var _out1565 *dbytes.Bytes
+	var _ = _out1565
+	_out1565 = dbytes.NewBytes(_1099_len)
+	_1100_v = _out1565
+	_1100_v.CopyFrom(uint64(0), _1096_b, _1098_at, _1099_len)
+	value = _1100_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1099_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1099_ip
-	var _out1564 uint32
-	var _ = _out1564
-	var _out1565 *dbytes.Bytes
-	var _ = _out1565
-	_out1564, _out1565 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1564
-	_1099_ip = _out1565
+	var _1101_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1101_ip
+	var _out1566 uint32
+	var _ = _out1566
+	var _out1567 *dbytes.Bytes
+	var _ = _out1567
+	_out1566, _out1567 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1566
+	_1101_ip = _out1567
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1100_b *dbytes.Bytes
-	var _ = _1100_b
-	var _out1566 *dbytes.Bytes
-	var _ = _out1566
-	_out1566 = Companion_Default___.Current(txn, d, ino, gen)
-	_1100_b = _out1566
-	var _out1567 *dbytes.Bytes
-	var _ = _out1567
-	_out1567 = xattrlists.Companion_Default___.Names(_1100_b)
-	names = _out1567
+	var _1102_b *dbytes.Bytes
+	var _ = _1102_b
+	var _out1568 *dbytes.Bytes
+	var _ = _out1568
+	_out1568 = Companion_Default___.Current(txn, d, ino, gen)
+	_1102_b = _out1568
+	var _out1569 *dbytes.Bytes
+	var _ = _out1569
+	_out1569 = xattrlists.Companion_Default___.Names(_1102_b)
+	names = _out1569
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1101_n uint64
-	var _ = _1101_n
-	var _1102_i uint64
-	var _ = _1102_i
-	_1101_n, _1102_i = name.Len(), uint64(0)
-	if _1101_n == uint64(0) || _1101_n > uint64(255) {
+	var _1103_n uint64
+	var _ = _1103_n
+	var _1104_i uint64
+	var _ = _1104_i
+	_1103_n, _1104_i = name.Len(), uint64(0)
+	if _1103_n == uint64(0) || _1103_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1102_i < _1101_n {
-		if name.Get(_1102_i) == uint8(0) {
+	for _1104_i < _1103_n {
+		if name.Get(_1104_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1102_i = _1102_i + uint64(1)
+		_1104_i = _1104_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1103_named bool
-	var _ = _1103_named
-	var _out1568 bool
-	var _ = _out1568
-	_out1568 = Companion_Default___.IsNamed(name)
-	_1103_named = _out1568
-	if !_1103_named {
+	var _1105_named bool
+	var _ = _1105_named
+	var _out1570 bool
+	var _ = _out1570
+	_out1570 = Companion_Default___.IsNamed(name)
+	_1105_named = _out1570
+	if !_1105_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1104_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1104_ip
-	var _out1569 uint32
-	var _ = _out1569
-	var _out1570 *dbytes.Bytes
-	var _ = _out1570
-	_out1569, _out1570 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1569
-	_1104_ip = _out1570
+	var _1106_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1106_ip
+	var _out1571 uint32
+	var _ = _out1571
+	var _out1572 *dbytes.Bytes
+	var _ = _out1572
+	_out1571, _out1572 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1571
+	_1106_ip = _out1572
 	if st != uint32(0) {
 		return st
 	}
-	var _1105_hp *dbytes.Bytes
-	var _ = _1105_hp
-	var _out1571 *dbytes.Bytes
-	var _ = _out1571
-	_out1571 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1105_hp = _out1571
-	var _1106_b *dbytes.Bytes
-	var _ = _1106_b
-	var _out1572 *dbytes.Bytes
-	var _ = _out1572
-	_out1572 = Companion_Default___.Current(txn, d, ino, gen)
-	_1106_b = _out1572
-	var _1107_found bool
-	var _ = _1107_found
-	var _1108_at uint64
-	var _ = _1108_at
-	var _1109_len uint64
-	var _ = _1109_len
-	var _out1573 bool
+	var _1107_hp *dbytes.Bytes
+	var _ = _1107_hp
+	var _out1573 *dbytes.Bytes
 	var _ = _out1573
-	var _out1574 uint64
+	_out1573 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1107_hp = _out1573
+	var _1108_b *dbytes.Bytes
+	var _ = _1108_b
+	var _out1574 *dbytes.Bytes
 	var _ = _out1574
-	var _out1575 uint64
+	_out1574 = Companion_Default___.Current(txn, d, ino, gen)
+	_1108_b = _out1574
+	var _1109_found bool
+	var _ = _1109_found
+	var _1110_at uint64
+	var _ = _1110_at
+	var _1111_len uint64
+	var _ = _1111_len
+	var _out1575 bool
 	var _ = _out1575
-	_out1573, _out1574, _out1575 = xattrlists.Companion_Default___.Find(_1106_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1107_found = _out1573
-	_1108_at = _out1574
-	_1109_len = _out1575
-	if _1107_found && create {
+	var _out1576 uint64
+	var _ = _out1576
+	var _out1577 uint64
+	var _ = _out1577
+	_out1575, _out1576, _out1577 = xattrlists.Companion_Default___.Find(_1108_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1109_found = _out1575
+	_1110_at = _out1576
+	_1111_len = _out1577
+	if _1109_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1107_found && replace {
+	if !_1109_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1110_ok bool
-	var _ = _1110_ok
-	var _1111_n *dbytes.Bytes
-	var _ = _1111_n
-	var _out1576 bool
-	var _ = _out1576
-	var _out1577 *dbytes.Bytes
-	var _ = _out1577
-	_out1576, _out1577 = xattrlists.Companion_Default___.Build(_1106_b, gen, name, value)
-	_1110_ok = _out1576
-	_1111_n = _out1577
-	if !_1110_ok {
+	var _1112_ok bool
+	var _ = _1112_ok
+	var _1113_n *dbytes.Bytes
+	var _ = _1113_n
+	var _out1578 bool
+	var _ = _out1578
+	var _out1579 *dbytes.Bytes
+	var _ = _out1579
+	_out1578, _out1579 = xattrlists.Companion_Default___.Build(_1108_b, gen, name, value)
+	_1112_ok = _out1578
+	_1113_n = _out1579
+	if !_1112_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1578 bool
-	var _ = _out1578
-	_out1578 = Companion_Default___.Store(txn, d, ino, _1111_n)
-	_1110_ok = _out1578
-	if !_1110_ok {
+	var _out1580 bool
+	var _ = _out1580
+	_out1580 = Companion_Default___.Store(txn, d, ino, _1113_n)
+	_1112_ok = _out1580
+	if !_1112_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1112_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1112_ip
-	var _out1579 uint32
-	var _ = _out1579
-	var _out1580 *dbytes.Bytes
-	var _ = _out1580
-	_out1579, _out1580 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1579
-	_1112_ip = _out1580
+	var _1114_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1114_ip
+	var _out1581 uint32
+	var _ = _out1581
+	var _out1582 *dbytes.Bytes
+	var _ = _out1582
+	_out1581, _out1582 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1581
+	_1114_ip = _out1582
 	if st != uint32(0) {
 		return st
 	}
-	var _1113_hp *dbytes.Bytes
-	var _ = _1113_hp
-	var _out1581 *dbytes.Bytes
-	var _ = _out1581
-	_out1581 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1113_hp = _out1581
-	var _1114_b *dbytes.Bytes
-	var _ = _1114_b
-	var _out1582 *dbytes.Bytes
-	var _ = _out1582
-	_out1582 = Companion_Default___.Current(txn, d, ino, gen)
-	_1114_b = _out1582
-	var _1115_found bool
-	var _ = _1115_found
-	var _1116_at uint64
-	var _ = _1116_at
-	var _1117_len uint64
-	var _ = _1117_len
-	var _out1583 bool
+	var _1115_hp *dbytes.Bytes
+	var _ = _1115_hp
+	var _out1583 *dbytes.Bytes
 	var _ = _out1583
-	var _out1584 uint64
+	_out1583 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1115_hp = _out1583
+	var _1116_b *dbytes.Bytes
+	var _ = _1116_b
+	var _out1584 *dbytes.Bytes
 	var _ = _out1584
-	var _out1585 uint64
+	_out1584 = Companion_Default___.Current(txn, d, ino, gen)
+	_1116_b = _out1584
+	var _1117_found bool
+	var _ = _1117_found
+	var _1118_at uint64
+	var _ = _1118_at
+	var _1119_len uint64
+	var _ = _1119_len
+	var _out1585 bool
 	var _ = _out1585
-	_out1583, _out1584, _out1585 = xattrlists.Companion_Default___.Find(_1114_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1115_found = _out1583
-	_1116_at = _out1584
-	_1117_len = _out1585
-	if !_1115_found {
+	var _out1586 uint64
+	var _ = _out1586
+	var _out1587 uint64
+	var _ = _out1587
+	_out1585, _out1586, _out1587 = xattrlists.Companion_Default___.Find(_1116_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1117_found = _out1585
+	_1118_at = _out1586
+	_1119_len = _out1587
+	if !_1117_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1118_n *dbytes.Bytes
-	var _ = _1118_n
-	var _1119_empty bool
-	var _ = _1119_empty
-	var _out1586 *dbytes.Bytes
-	var _ = _out1586
-	var _out1587 bool
-	var _ = _out1587
-	_out1586, _out1587 = xattrlists.Companion_Default___.Drop(_1114_b, gen, name)
-	_1118_n = _out1586
-	_1119_empty = _out1587
-	if _1119_empty {
+	var _1120_n *dbytes.Bytes
+	var _ = _1120_n
+	var _1121_empty bool
+	var _ = _1121_empty
+	var _out1588 *dbytes.Bytes
+	var _ = _out1588
+	var _out1589 bool
+	var _ = _out1589
+	_out1588, _out1589 = xattrlists.Companion_Default___.Drop(_1116_b, gen, name)
+	_1120_n = _out1588
+	_1121_empty = _out1589
+	if _1121_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1120_ok bool
-		var _ = _1120_ok
-		var _out1588 bool
-		var _ = _out1588
-		_out1588 = Companion_Default___.Store(txn, d, ino, _1118_n)
-		_1120_ok = _out1588
+		var _1122_ok bool
+		var _ = _1122_ok
+		var _out1590 bool
+		var _ = _out1590
+		_out1590 = Companion_Default___.Store(txn, d, ino, _1120_n)
+		_1122_ok = _out1590
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1121_hp *dbytes.Bytes
-	var _ = _1121_hp
-	var _out1589 *dbytes.Bytes
-	var _ = _out1589
-	_out1589 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1121_hp = _out1589
-	var _1122_b *dbytes.Bytes
-	var _ = _1122_b
-	var _out1590 *dbytes.Bytes
-	var _ = _out1590
-	_out1590 = Companion_Default___.Fetch(txn, d, ino)
-	_1122_b = _out1590
-	var _1123_gen uint64
-	var _ = _1123_gen
-	_1123_gen = _1122_b.U64(uint64(0))
-	if _1123_gen != uint64(0) {
-		var _1124_live uint32
-		var _ = _1124_live
-		var _1125_ip *dbytes.Bytes
-		var _ = _1125_ip
-		var _out1591 uint32
-		var _ = _out1591
-		var _out1592 *dbytes.Bytes
-		var _ = _out1592
-		_out1591, _out1592 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1123_gen, false)
-		_1124_live = _out1591
-		_1125_ip = _out1592
-		if _1124_live == uint32(0) {
+	var _1123_hp *dbytes.Bytes
+	var _ = _1123_hp
+	var _out1591 *dbytes.Bytes
+	var _ = _out1591
+	_out1591 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1123_hp = _out1591
+	var _1124_b *dbytes.Bytes
+	var _ = _1124_b
+	var _out1592 *dbytes.Bytes
+	var _ = _out1592
+	_out1592 = Companion_Default___.Fetch(txn, d, ino)
+	_1124_b = _out1592
+	var _1125_gen uint64
+	var _ = _1125_gen
+	_1125_gen = _1124_b.U64(uint64(0))
+	if _1125_gen != uint64(0) {
+		var _1126_live uint32
+		var _ = _1126_live
+		var _1127_ip *dbytes.Bytes
+		var _ = _1127_ip
+		var _out1593 uint32
+		var _ = _out1593
+		var _out1594 *dbytes.Bytes
+		var _ = _out1594
+		_out1593, _out1594 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1125_gen, false)
+		_1126_live = _out1593
+		_1127_ip = _out1594
+		if _1126_live == uint32(0) {
 			return st
 		}
 	}

@@ -295,10 +295,10 @@ module KeptOps {
   }
 
   // A step of clearing the list, when the volume is opened: its first file is let go. more: there was one.
-  method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (more: bool, later: bool, first: uint64)
+  method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (st: uint32, more: bool, later: bool, first: uint64)
     modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
+    ensures st == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
     ensures more ==> N.Kept(old(AbsOf(d)), first)
   {
     ghost var g, ms, pre := d.fs.geo, d.fs.metas, AbsOf(d);
@@ -307,13 +307,18 @@ module KeptOps {
     assert OkIno(g, ORPHANS);
     var hp := d.fs.GetInode(txn, ORPHANS, true);
     first := GetParent(hp);
-    more, later := first != 0, false;
+    st, more, later := 0, first != 0, false;
     if !more {
       forall i: uint64 ensures i in pre.nodes ==> !N.Kept(pre, i) { Soundness.KeptIs(d, i); }
       return;
     }
     assert NameTree.Fits(first, ms[first]);
     Soundness.KeptIs(d, first);
+    // never on a sound volume; on another one the list could come back to where it was, for ever
+    if !OkIno(d.fs.geo, first) || first <= ORPHANS { st := SERVERFAULT; return; }
+    var ip := d.fs.GetInode(txn, first, true);
+    var fl := GetFlags(ip);
+    if fl / 2 % 2 == 0 { st := SERVERFAULT; return; }
     var next;
     later, next := Drop(txn, d, first, ORPHANS, s, ns);
     assert N.Kept(pre, first);
