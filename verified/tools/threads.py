@@ -46,7 +46,7 @@ class Method:
         mark = re.search(r"\[([LF])\]", d.comment)
         self.mark = mark.group(1) if mark else None
         self.yields = d.name[0] if re.match(r"[A-Z]Yield$", d.name) else None
-        self.modifies = bool(set(re.findall(r"modifies ([^\n]*)", d.clauses)) - OWN)
+        self.modifies = bool(set(re.findall(r"modifies\s+([^\n]*)", d.clauses)) - OWN)
         held = re.search(r"(!?)(?:\w+\.)*\bmu\.(?:held\b|Inside\(\))", " ".join(re.findall(r"requires(.*)", d.clauses)))
         self.held = None if not held else held.group(1) == ""
         self.program, self.takes, self.role, self.exits = False, False, None, {"entry"}

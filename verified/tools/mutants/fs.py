@@ -46,7 +46,7 @@
     ("procedures/kept", "let go: after any file", "    if !found { st := NOENT; return; }\n", "", "*KeptOps*LetGo"),
     ("procedures/kept", "let go: what is not kept", "    if fl / 2 % 2 == 0 { st := INVAL; return; }\n", "", "*KeptOps*LetGo"),
     ("procedures/kept", "let go: looked for from what is not on the list", "    if at != ORPHANS && fl / 2 % 2 == 0 { return; }\n", "", "*KeptOps*Predecessor"),
-    ("procedures/kept", "clear: ends at once", "more, later := first != 0, false;", "more, later := false, false;", "*KeptOps*Clear"),
+    ("procedures/kept", "clear: ends at once", "st, more, later := 0, first != 0, false;", "st, more, later := 0, false, false;", "*KeptOps*Clear"),
     ("procedures/kept", "vacuity: cleared", "    assert N.Kept(pre, first);\n", "    assert false;\n", "*KeptOps*Clear"),
     ("procedures/kept", "O_TMPFILE: not on the list", "    SetParent(hp, ino);\n    d.PutInode(txn, ORPHANS, hp);\n    node :=", "    node :=", "*KeptOps*PutFirst"),
     ("tree/tree", "kept: no link of their own", "(if IsKept(m) then 1 else 0)", "0", "tree/kept:*KeptFiles*KeepOk"),
