@@ -30,9 +30,9 @@ module JournalPolicy {
 
   const GroupMin: uint64 := 375    // so many blocks are written though nobody waits for them
 
-  const GroupMax: uint64 := 500    // the most blocks of a group
-  const Part: uint64 := 128        // ... that have commits which nobody waits for, if there were others of late: else these would find every group full, and each would be long
-  const HasteFor: uint64 := 64     // groups
+  const GroupMax: uint64 := 500    // the most blocks of a group; with one more commit that nobody waits for at most Part, for
+  const Part: uint64 := 128        // HasteFor groups after a commit that somebody waited for. Else such a one would find every group full,
+  const HasteFor: uint64 := 64     // and wait until that is written as well, and its own, which fills up, too.
 
   // [L] how many blocks may the running group have with one more commit that nobody waits for?
   method Share(j: Journal) returns (n: uint64)
