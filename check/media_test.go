@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"tansy/disk"
@@ -115,29 +114,15 @@ func (m *media) last(a uint64) []byte {
 
 func pick[T any](s []T, r *rand.Rand) T { return s[r.IntN(len(s))] }
 
-// still is a device that is held up between two writes, so that a copy is of one moment: the server's threads go on when it answers.
-type still struct {
-	*disk.Mem
-	copied sync.RWMutex
-}
-
-func (d *still) WriteAt(a uint64, bufs [][]byte) error {
-	d.copied.RLock()
-	defer d.copied.RUnlock()
-	return d.Mem.WriteAt(a, bufs)
-}
-
-// settled is a copy of d with everything at home.
-func settled(t testing.TB, d *still) *disk.Mem {
+// settled is a copy of d, of one moment, with everything at home: the server's threads go on when it answers.
+func settled(t testing.TB, d *disk.Sim) *disk.Mem {
 	t.Helper()
-	d.copied.Lock()
-	defer d.copied.Unlock()
+	now := d.Crash(disk.KeepAll)
 	c := disk.NewMem(d.Size())
-	for a, err := d.NextData(0); a < d.Size(); a, err = d.NextData(a + 1) {
-		if err != nil {
-			t.Fatal(err)
+	for a := range d.Size() {
+		if b := get(t, now, a); !zeros(b) {
+			put(t, c, a, b)
 		}
-		put(t, c, a, get(t, d, a))
 	}
 	v, err := fs.Open(c, fs.Options{})
 	if err == nil {
@@ -163,7 +148,7 @@ func contents(t testing.TB, d *disk.Mem) map[uint64][]byte {
 
 // newMedia makes a volume by random operations, and keeps what it was on the way.
 func newMedia(t *testing.T, seed uint64) *media {
-	d := &still{Mem: disk.NewMem(80_000)}
+	d := disk.NewSim(80_000)
 	clock := fstest.NewClock()
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 8 << 20, Inodes: 40_000, Clock: clock.Now}); err != nil {
 		t.Fatal(err)
