@@ -103,21 +103,7 @@ func TestPlacementOutOfOrder(t *testing.T) {
 				t.Fatal(err)
 			}
 			handles = append(handles, n.Handle)
-			var next, offs []uint64
-			for off := uint64(0); off < size || len(next) > 0; off += piece {
-				if off < size {
-					next = append(next, off)
-				}
-				if len(next) == underWay || off >= size {
-					k := r.Intn(len(next))
-					if next[0]+2*underWay*piece <= off {
-						k = 0 // it has waited long
-					}
-					offs = append(offs, next[k])
-					next = slices.Delete(next, k, k+1)
-				}
-			}
-			order = append(order, offs)
+			order = append(order, outOfOrder(r, size, piece, underWay))
 		}
 		data := make([]byte, piece)
 		for len(order[0]) > 0 {
@@ -132,6 +118,47 @@ func TestPlacementOutOfOrder(t *testing.T) {
 			t.Errorf("%d files: %v", files, &p)
 		}
 	}
+}
+
+// TestPlacementWrittenOver: one file written over and over, by WRITEs of which many are under way, lies in pieces as long as when it was new.
+func TestPlacementWrittenOver(t *testing.T) {
+	const size, piece, underWay = 32 << 20, 64 << 10, 16
+	d, v := emptyVolume(t)
+	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
+	n, err := v.Create(&fs.Cred{}, v.Root(), []byte("f"), fs.Guarded, &fs.SetAttr{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, piece)
+	for range 5 {
+		for _, off := range outOfOrder(r, size, piece, underWay) {
+			if _, _, _, err := v.Write(&fs.Cred{}, n.Handle, off, data, fs.Unstable); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if p := placement(t, d, v); p.LargeFiles != 1 || p.LargeBlocks/p.LargeRuns < LargeRun/2 || p.ShortBlocks > p.LargeBlocks/5 {
+		t.Error(&p)
+	}
+}
+
+// outOfOrder are the offsets of the pieces of a file, as they come with some under way.
+func outOfOrder(r *rand.Rand, size, piece uint64, underWay int) (offs []uint64) {
+	var next []uint64
+	for off := uint64(0); off < size || len(next) > 0; off += piece {
+		if off < size {
+			next = append(next, off)
+		}
+		if len(next) == underWay || off >= size {
+			k := r.Intn(len(next))
+			if next[0]+2*uint64(underWay)*piece <= off {
+				k = 0 // it has waited long
+			}
+			offs = append(offs, next[k])
+			next = slices.Delete(next, k, k+1)
+		}
+	}
+	return offs
 }
 
 // emptyVolume is a volume of 512 MiB in memory.

@@ -59,7 +59,7 @@ var (
 	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs|Parse"}
 	trims         = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	streams       = []string{"./txn/dtxn", "./check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
-	rotors        = []string{"./txn/dtxn", "-run", "Rotor|Exchange"}
+	rotors        = []string{"./txn/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes        = []string{"./disk", "./internal/extern/ddisk", "-run", "Push|Pace"}
 	sharings      = []string{"./internal/extern/ddisk", "-timeout", "10s", "-run", "Shared"}
 	frees         = []string{"./fs", "-run", "Freer"}

@@ -35,7 +35,8 @@ type alloc struct {
 	todo  int     // windows not counted yet
 	total uint64  // sum of the counts
 
-	rotors map[uint64]uint64 // by region, what was handed out last in the place of another
+	rotors    map[uint64]uint64 // by region, what was handed out last in the place of another
+	stretches stretches
 
 	streams [maxStreams]stream
 	recent  int // the one used last
@@ -164,18 +165,21 @@ func (a *alloc) anywhere(near uint64) (x uint64, ok bool, err error) {
 	return x, ok, err
 }
 
-// exchange hands out a clear bit in the place of one near the given: the next one behind from, which onward says if it is 0.
-func (a *alloc) exchange(near, from uint64) (x uint64, ok bool, err error) {
+// exchange hands out a clear bit in the place of another: the next one behind from; or if that is 0, one on a stretch of the file, or else behind where onward says.
+func (a *alloc) exchange(p place, from uint64) (x uint64, ok bool, err error) {
 	if a.first >= a.limit {
 		return 0, false, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if from == 0 {
-		from = a.onward(near)
+		if x, ok, err = a.inOrder(p); ok || err != nil {
+			return x, ok, err
+		}
+		from = a.onward(p.near)
 	}
 	x, ok, err = a.anywhere(from)
-	if ok {
+	if r, some := a.rotors[from/rotorSpan]; ok && !(some && from < r && r-from < rotorRecent) { // who goes on with what lies before the rotor does not turn it back
 		a.turned(from, x)
 	}
 	return x, ok, err
@@ -193,14 +197,19 @@ const (
 )
 
 // onward is where to look for a block in the place of one near the given: behind that one, if it was itself handed out a moment
-// ago and the next bit is to be had, so that a file stays together; else behind what was handed out last in its region, or in the next one that
-// has room. The caller holds mu.
+// ago and the next bit is to be had, so that a file stays together; else where rotor says. The caller holds mu.
 func (a *alloc) onward(near uint64) (from uint64) {
-	region := near / rotorSpan
-	r, ok := a.rotors[region]
-	if ok && near <= r && r-near < rotorRecent && a.isClear(near+1) {
+	r, ok := a.rotors[near/rotorSpan]
+	if ok && near <= r && r-near < rotorRecent && a.isClear(near+1) && !a.stretches.begins(near+1) {
 		return near
 	}
+	return a.rotor(near)
+}
+
+// rotor is what was handed out last in the region of near, or in the next one that has room; where nothing was yet, near. The caller holds mu.
+func (a *alloc) rotor(near uint64) (from uint64) {
+	region := near / rotorSpan
+	r, ok := a.rotors[region]
 	regions := (uint64(len(a.free)) + rotorSpan/windowBits - 1) / (rotorSpan / windowBits)
 	for k := range min(rotorReach, regions) {
 		if to := (region + k) % regions; a.hasRoom(to) {

@@ -92,9 +92,9 @@ func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
 	switch which {
 	case Exchange:
 		which = Blocks
-		x, ok, err = t.s.exchange(near)
+		x, ok, err = t.s.exchange(place{t.owner, near, t.block, t.placed})
 	case Blocks:
-		x, ok, err = t.s.hint(which, place{t.owner, near, t.at, t.placed})
+		x, ok, err = t.s.hint(which, place{t.owner, near, onLine(t.block, t.leads), t.placed})
 	default:
 		x, ok, err = t.s.hint(which, place{near: near})
 	}

@@ -243,8 +243,8 @@ type Txn struct {
 	lastKey  uint64        // the bit read last, and its value;
 	lastBit  bool
 	lastOK   bool   // if there is one
-	at       uint64 // where on the line of the file the next block is to lie that is proposed,
-	placed   bool   // if it is to lie there,
+	block    uint64 // of the file, which the next block that is proposed is for,
+	placed   bool   // if it is for one,
 	leads    bool   // and as an indirect block
 	owner    uint64 // key of the inode that was last read to be changed: whose blocks are allocated, most likely
 
@@ -582,7 +582,7 @@ func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
 
 // Position wishes that the next block that is proposed is for block n of the file that was read last to be changed; with leads, that those
 // are for the indirect blocks above that.
-func (t *Txn) Position(n uint64, leads bool) { t.at, t.placed, t.leads = onLine(n, leads), true, leads }
+func (t *Txn) Position(n uint64, leads bool) { t.block, t.placed, t.leads = n, true, leads }
 
 // Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.
 func (t *Txn) Ahead(blkno, n uint64) {

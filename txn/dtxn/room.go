@@ -53,15 +53,15 @@ func (s *System) hint(which uint64, p place) (x uint64, ok bool, err error) {
 
 // exchange hands out a block in the place of another, which would not need to be moved: so on a sparse image one that has room, as
 // the image is not to grow each time a file is written over.
-func (s *System) exchange(near uint64) (x uint64, ok bool, err error) {
+func (s *System) exchange(p place) (x uint64, ok bool, err error) {
 	a := s.alloc[Blocks]
-	if x, ok, err = a.exchange(near, 0); !ok || err != nil || s.layout.Host == nil {
+	if x, ok, err = a.exchange(p, 0); !ok || err != nil || s.layout.Host == nil {
 		return x, ok, err
 	}
 	if x, ok, err = s.ifBacked(x); ok || err != nil {
 		return x, ok, err
 	}
-	if x, ok, err = a.exchange(near, near); !ok || err != nil {
+	if x, ok, err = a.exchange(p, p.near); !ok || err != nil {
 		return x, ok, err
 	}
 	return s.ifBacked(x)

@@ -180,7 +180,7 @@ func TestRotor(t *testing.T) {
 	s := &System{alloc: [2]*alloc{Blocks: a}}
 	next := func(near uint64) uint64 {
 		t.Helper()
-		x, ok, err := s.exchange(near)
+		x, ok, err := s.exchange(place{near: near})
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}

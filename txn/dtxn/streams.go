@@ -60,8 +60,8 @@ func (s *stream) drop(x uint64) { s.aside[x%reach/64] &^= 1 << (x % 64) }
 type place struct {
 	owner uint64 // the key of an inode, or 0
 	near  uint64 // behind this bit, if the owner has got none; 0: anywhere
-	at    uint64 // on the line,
-	known bool   // if it has a place there
+	at    uint64 // on the line, or of a block in the place of another, which it is in the file,
+	known bool   // if it is one of those
 }
 
 // onLine is where on the line of a file its block n lies, or with leads the indirect block that refers to that. On it all come as they do
@@ -249,13 +249,21 @@ func (a *alloc) roomy(near uint64) (x uint64, ok bool, err error) {
 
 // room takes the first of the first streamMost clear bits of window x in [lo, hi).
 func (x *window) room(lo, hi uint64) (uint64, bool) {
+	if i, ok := x.run(lo, hi, streamMost); ok {
+		return x.find(i, hi)
+	}
+	return 0, false
+}
+
+// run is where the first n clear bits of window x in [lo, hi) begin, at a multiple of 64, as n is.
+func (x *window) run(lo, hi, n uint64) (uint64, bool) {
 	clear := uint64(0)
 	for i := (lo + 63) &^ 63; i+64 <= hi; i += 64 {
 		if clear += 64; x.bits[i/64] != 0 {
 			clear = 0
 		}
-		if clear == streamMost {
-			return x.find(i+64-streamMost, hi)
+		if clear == n {
+			return i + 64 - n, true
 		}
 	}
 	return 0, false

@@ -12,7 +12,7 @@ OTHER = {   # on what does not change what is durable, or said to be
     # proved for whatever they are told, and of which no client sees anything; what is read before it is asked for
     "fs": "errno limits api stat" " squash callid" " owners scrub overlay" " freer trimmer renew"
           " ahead readers",
-    "txn/dtxn": "mem" " alloc streams",                                        # for tests; hints, of which txn.s.dfy promises nothing
+    "txn/dtxn": "mem" " alloc streams stretches",                                        # for tests; hints, of which txn.s.dfy promises nothing
     "journal": "inspect survey cut rebuild" " scrub",                          # tansy check and repair; looking for damage
     "internal/extern/dbytes": "race norace",                                   # for the race detector
     "internal/extern/ddir": "ddir",                                            # pages of a listing

@@ -328,6 +328,7 @@ func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *
 		var _ = _out881
 		_out881 = src.CopyOf(so + m)
 		_605_b = _out881
+		txn.Position(_601_n, false)
 		var _606_ok bool = false
 		var _ = _606_ok
 		var _out882 bool

@@ -259,6 +259,7 @@ module Writing {
       }
       var b := src.CopyOf(so + m);
       ghost var d1, b1, s := x.data, x.bm, b.data;
+      txn.Position(n, false);
       var ok;
       ok, bn := SwapChild(x, txn, ip, t, pn, bn, ino, k, lev, j, near, b);
       if !ok { break; }
