@@ -188,6 +188,7 @@ var mutants = []mutant{
 	{what: "stretches: none", file: "txn/dtxn/stretches.go", old: "p.owner == 0 || !p.known {", new: "true {", tests: rotors},
 	{what: "stretches: for several files at a time", file: "txn/dtxn/stretches.go", old: "a.stretches.alone < rotorRecent || ", new: "", tests: rotors},
 	{what: "stretches: what is written here and there goes round fast", file: "txn/dtxn/stretches.go", old: "s.used < stretchBits/2 {", new: "false {", tests: rotors},
+	{what: "stretches: behind the volume's end", file: "txn/dtxn/stretches.go", old: "if from >= a.limit {", new: "if false {", tests: rotors},
 	{what: "stretches: others run on into them", file: "txn/dtxn/stretches.go", old: "if l.list[i].base == x {", new: "if l.list[i].base == x && false {", tests: rotors},
 	{what: "streams: nothing is set aside", file: "txn/dtxn/streams.go", old: "s.taken >= streamLeast && ", new: "false && ", tests: streams},
 	{what: "streams: small files leave gaps", file: "txn/dtxn/streams.go", old: "s.taken >= streamLeast && !s.former {\n\t\t\ta.setAside(s, min(s.taken*s.taken/64, streamMost))", new: "!s.former {\n\t\t\ta.setAside(s, streamMost)", tests: streams},

@@ -117,6 +117,9 @@ func (a *alloc) inOrder(p place) (x uint64, ok bool, err error) {
 // clearRun is the first of stretchBits clear bits behind from in its region, all around. The caller holds mu, which may be let go of in between.
 func (a *alloc) clearRun(from uint64) (x uint64, ok bool, err error) {
 	const windows = rotorSpan / windowBits
+	if from >= a.limit { // of a volume that is damaged, where there is room nowhere
+		from = a.first
+	}
 	region := from / rotorSpan * windows
 	n := min(windows, uint64(len(a.free))-region)
 	for k := range n + 1 { // the window of from twice: at last before it

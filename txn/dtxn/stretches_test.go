@@ -148,3 +148,21 @@ func TestRotorStays(t *testing.T) {
 		}
 	}
 }
+
+// A wish from a damaged volume, for a place that is not there, does no harm where there is little room.
+func TestStretchAtNoPlace(t *testing.T) {
+	w := newOverwriter(t)
+	for b := uint64(0); b < 4*stretchBits; b += 16 {
+		w.write(7, b, 16)
+	}
+	for i := range w.a.free {
+		w.a.free[i] = 1
+	}
+	for _, near := range []uint64{3 * rotorSpan, 3*rotorSpan - 1, 1 << 60, ^uint64(0)} {
+		for b := range uint64(4 * stretchBits) {
+			if x, ok, err := w.a.exchange(place{7, near, b, true}, 0); err != nil || ok && x >= w.a.limit {
+				t.Fatalf("near %d: %d, %v", near, x, err)
+			}
+		}
+	}
+}
