@@ -120,7 +120,8 @@ func TestPlacementOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestPlacementWrittenOver: one file written over and over, by WRITEs of which many are under way, lies in pieces as long as when it was new.
+// TestPlacementWrittenOver: one file written over and over, by WRITEs of which many are under way, lies in runs of about 1 MiB.
+// Without stretches (txn/dtxn/stretches.go) these are as short as a WRITE.
 func TestPlacementWrittenOver(t *testing.T) {
 	const size, piece, underWay = 32 << 20, 64 << 10, 16
 	d, v := emptyVolume(t)
