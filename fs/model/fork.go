@@ -56,12 +56,12 @@ func (m *Model) Fork(o Options) *Model {
 }
 
 // Rehandle gives the file with handle old another handle. It tells if there is
-// such a file and no file with the inode number of the new handle.
+// such a file and no other file with the inode number of the new handle.
 func (m *Model) Rehandle(old, h fs.Handle) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, err := m.get(old)
-	if err != nil || m.inodes[h.Ino] != nil {
+	if other := m.inodes[h.Ino]; err != nil || other != nil && other != n {
 		return false
 	}
 	delete(m.inodes, old.Ino)

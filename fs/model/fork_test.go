@@ -135,7 +135,8 @@ func TestRehandle(t *testing.T) {
 	if m.Rehandle(next, r) || m.Rehandle(fs.Handle{Ino: 7, Gen: 2}, fs.Handle{Ino: 8}) {
 		t.Error("took another file's number, or an unknown handle")
 	}
-	if !m.Rehandle(next, fs.Handle{Ino: 8, Gen: 3}) {
+	number := fs.Handle{Ino: 8, Gen: 1} // learnt first, the generation later
+	if !m.Rehandle(next, number) || !m.Rehandle(number, fs.Handle{Ino: 8, Gen: 3}) {
 		t.Fatal("refused")
 	}
 	_, err = m.Getattr(next)

@@ -44,7 +44,9 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/fs/model"
 	"tansy/internal/nfsclient"
+	"tansy/nfs3"
 )
 
 var (
@@ -201,4 +203,35 @@ func runLinear(clients []*nfsclient.Client, k *clock, seed uint64, name string) 
 	}
 	result, err := h.verdict(limit)
 	return h, result, err
+}
+
+// TestHandleInParts: of a file that an operation without an answer made, a listing without handles
+// shows the inode number, and only one after the crash the generation.
+func TestHandleInParts(t *testing.T) {
+	now := time.Unix(clockBase, clockTick)
+	m := model.New(model.Options{Clock: func() time.Time { return now }, RootMode: 0o777})
+	a, _ := m.Getattr(m.Root())
+	k := &checker{top: fs.Node{Handle: m.Root(), Attr: a}}
+	state := []*world{k.start()}
+	follows := func(c *call, r reply) {
+		t.Helper()
+		c.id, c.cred, c.h, c.begun, c.ended = len(k.calls), root, m.Root(), clockBase*1e9, ^uint64(0)
+		k.calls = append(k.calls, c)
+		if c.proc != crash && !r.lost {
+			r = c.do(m)
+		}
+		next, why := k.step(state, c, &r)
+		if len(next) == 0 {
+			t.Fatalf("%v: %v: %v", c, &r, why)
+		}
+		state = next
+	}
+	now = now.Add(clockTick)
+	if _, err := m.Create(root, m.Root(), []byte("f"), fs.Guarded, &fs.SetAttr{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	follows(&call{proc: nfs3.ProcCreate, name: "f", how: fs.Guarded}, reply{lost: true})
+	follows(&call{proc: nfs3.ProcReaddir, count: 4096}, reply{})
+	follows(&call{proc: crash}, reply{})
+	follows(&call{proc: nfs3.ProcReaddir, plus: true, count: 4096}, reply{})
 }

@@ -406,7 +406,7 @@ func (h *history) explain(k *checker, order []int) error {
 	for _, i := range rest {
 		if h.ops[i].Call <= first {
 			_, why := k.step(state, h.calls[i], h.ops[i].Output.(*reply))
-			fmt.Fprintf(&b, "  %s\n      model: %v\n", show(i), why)
+			fmt.Fprintf(&b, "  %s\n      model: %v\n", show(i), strings.ReplaceAll(fmt.Sprint(why), "\n", "\n      or: "))
 		}
 	}
 	return fmt.Errorf("%s", b.String())

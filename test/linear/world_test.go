@@ -2,6 +2,7 @@ package linear
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -87,12 +88,12 @@ func clockAt(t fs.Time) fs.Clock {
 }
 
 // step returns the worlds in which c with this reply may leave those of state. If
-// there are none, the error tells why for one of them.
+// there are none, the error tells why for each of them.
 func (k *checker) step(state []*world, c *call, r *reply) (next []*world, why error) {
 	for _, w := range state {
 		after, err := k.from(w, c, r)
 		if err != nil {
-			why = err
+			why = errors.Join(why, err)
 		}
 		next = append(next, after...)
 	}
