@@ -23,13 +23,16 @@ func (d *heldDisk) WriteAt(a uint64, bufs [][]byte) error {
 }
 
 // TestRoomForWhoWaits: commits that nobody waits for fill whole groups. But once somebody waits for another one, they leave room in the next
-// groups, so that one more that is waited for finds some however many of them there are. All are done in the end.
+// groups, so that one more that is waited for finds some however many of them there are; unless it was a large one, as those are that give back
+// the room of free blocks. All are done in the end.
 func TestRoomForWhoWaits(t *testing.T) {
 	const floods, blocks = 60, 16
-	if found, _ := flood(t, floods, blocks, false); found < MaxBlocks/blocks {
-		t.Errorf("%d commits found room, where a group has room for %d", found, MaxBlocks/blocks)
+	for _, waited := range []uint64{0, 240} {
+		if found, _ := flood(t, floods, blocks, waited); found < MaxBlocks/blocks {
+			t.Errorf("%d commits found room behind one of %d, where a group has room for %d", found, waited, MaxBlocks/blocks)
+		}
 	}
-	found, room := flood(t, floods, blocks, true)
+	found, room := flood(t, floods, blocks, blocks)
 	if found == floods {
 		t.Errorf("all %d commits of %d blocks found room", floods, blocks)
 	}
@@ -38,12 +41,12 @@ func TestRoomForWhoWaits(t *testing.T) {
 	}
 }
 
-// flood commits what nobody waits for, while the device is held up: a commit before, if that is waited for. It returns how many found room, and
-// whether one that is waited for then does.
-func flood(t *testing.T, commits, blocks uint64, waited bool) (found uint64, room bool) {
+// flood makes commits of so many blocks that nobody waits for, while the device is held up, behind one of as many blocks as waited says, if any, that
+// is waited for. It returns how many found room, and whether one that is waited for then does.
+func flood(t *testing.T, commits, blocks, waited uint64) (found uint64, room bool) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Params{Start: 0, Units: 64, Ring: 2000}
-		d := &heldDisk{Disk: disk.NewMem(p.Home() + (commits+2)*blocks), leave: make(chan struct{})}
+		d := &heldDisk{Disk: disk.NewMem(p.Home() + waited + (commits+1)*blocks), leave: make(chan struct{})}
 		if err := Format(d, p); err != nil {
 			t.Fatal(err)
 		}
@@ -51,26 +54,27 @@ func flood(t *testing.T, commits, blocks uint64, waited bool) (found uint64, roo
 		if err != nil {
 			t.Fatal(err)
 		}
-		left, begun := make(chan error, commits+2), uint64(0)
-		commit := func(wait bool) {
+		left, next, begun := make(chan error, commits+2), p.Home(), 0
+		commit := func(blocks uint64, wait bool) {
 			var ws []Write
-			for i := range blocks {
-				ws = append(ws, Write{p.Home() + begun*blocks + i, contents(begun)})
+			for range blocks {
+				ws = append(ws, Write{next, contents(next)})
+				next++
 			}
 			begun++
 			go func() { left <- j.Commit(ws, wait) }()
 			synctest.Wait() // until it is done, or waits
 		}
 		d.held.Store(true)
-		if waited {
-			commit(true)
+		if waited > 0 {
+			commit(waited, true)
 		}
 		before := j.Position().Commits
 		for range commits {
-			commit(false)
+			commit(blocks, false)
 		}
 		found = j.Position().Commits - before
-		commit(true)
+		commit(blocks, true)
 		room = j.Position().Commits == before+found+1
 		d.held.Store(false)
 		close(d.leave)

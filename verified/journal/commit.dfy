@@ -54,7 +54,7 @@ module JournalCommit {
     var most := Share(j);
     if k + l > GroupMax || (!waits && k > 0 && k + l > most) { return AFull, 0; }
     AppendTx(j, tx, p);
-    if waits { Haste(j); }
+    if waits && l < Part { Haste(j); }
     if k < GroupMin && k + l >= GroupMin && !j.busy { j.mu.WakeOne(CLogger); }
     return AOk, j.nvs;
   }

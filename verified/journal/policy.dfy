@@ -31,8 +31,8 @@ module JournalPolicy {
   const GroupMin: uint64 := 375    // so many blocks are written though nobody waits for them
 
   const GroupMax: uint64 := 500    // the most blocks of a group; with one more commit that nobody waits for at most Part, for
-  const Part: uint64 := 128        // HasteFor groups after a commit that somebody waited for. Else such a one would find every group full,
-  const HasteFor: uint64 := 64     // and wait until that is written as well, and its own, which fills up, too.
+  const Part: uint64 := 128        // HasteFor groups after one of fewer than Part that somebody waited for. Else such a one would find every group
+  const HasteFor: uint64 := 64     // full, and wait until that is written as well, and its own, which fills up, too. (A larger one takes its time anyway.)
 
   // [L] how many blocks may the running group have with one more commit that nobody waits for?
   method Share(j: Journal) returns (n: uint64)
@@ -42,7 +42,7 @@ module JournalPolicy {
     var h := j.notes.Get(NHaste);
     n := if h > 0 then Part else GroupMax;
   }
-  // [L] somebody is about to wait for a commit
+  // [L] somebody is about to wait for a commit, which is small
   method Haste(j: Journal)
     requires j.mu.Inside()
   { j.notes.Set(NHaste, HasteFor); }

@@ -109,7 +109,7 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if waits {
+	if waits && _98_l < journalpolicy.Companion_Default___.Part() {
 		journalpolicy.Companion_Default___.Haste(j)
 	}
 	if _97_k < journalpolicy.Companion_Default___.GroupMin() && _97_k+_98_l >= journalpolicy.Companion_Default___.GroupMin() && !j.Busy {
