@@ -29,11 +29,24 @@ type freer struct {
 const freeStep = 128
 
 // How long the freer works, and then rests. Nobody waits for it (who needs room helps), and one that never rests keeps a processor from
-// all: with two, calls of others waited milliseconds for their turn. So they notice little, and 100 GB are free in half a minute.
+// all: with two, calls of others waited milliseconds for their turn. So 100 GB are free in half a minute, or in some minutes if others
+// change something meanwhile.
 const (
-	freeTurn = 250 * time.Microsecond
-	freeRest = 3 * freeTurn
+	freeTurn  = 250 * time.Microsecond
+	freeRest  = 3 * freeTurn
+	freeYield = 15 * freeTurn // while others commit
 )
+
+// others is what was seen of commits that are not of the background.
+type others struct{ seen int64 }
+
+// committed tells that there were some since it was asked last; not for certain, as one of the background may be under way.
+func (o *others) committed(v *FS) bool {
+	n := int64(v.sys.Position().Commits - v.chores.Load())
+	some := n > o.seen
+	o.seen = n
+	return some
+}
 
 // maxHelp bounds the steps that an operation helps with at a time, all blocks there
 // are: then others have taken what was freed, and it gives up.
@@ -65,6 +78,7 @@ func (f *freer) wake() {
 
 func (f *freer) loop() {
 	defer close(f.done)
+	var others others
 	for {
 		select {
 		case <-f.quit:
@@ -75,10 +89,14 @@ func (f *freer) loop() {
 			for began := time.Now(); more && time.Since(began) < freeTurn; {
 				more = f.step()
 			}
+			rest := freeRest
+			if others.committed(f.v) {
+				rest = freeYield
+			}
 			select {
 			case <-f.quit:
 				return
-			case <-f.rest(freeRest):
+			case <-f.rest(rest):
 			}
 		}
 	}

@@ -134,8 +134,10 @@ func TestFreerRests(t *testing.T) {
 	v.free.close()
 	f := v.newFreer()
 	rests := make(chan chan time.Time)
-	f.rest = func(time.Duration) <-chan time.Time {
+	var long time.Duration // the last rest
+	f.rest = func(d time.Duration) <-chan time.Time {
 		over := make(chan time.Time)
+		long = d
 		rests <- over
 		return over
 	}
@@ -160,9 +162,22 @@ func TestFreerRests(t *testing.T) {
 	if f.help(3); f.steps.Load() != n+3 {
 		t.Error("nobody can help")
 	}
-	for f.waiting() {
+	next := func() {
 		close(over)
 		over = <-rests
+	}
+	if next(); long != freeRest {
+		t.Errorf("it rests for %v though it is alone", long)
+	}
+	create(t, v, root, v.Root(), "g")
+	if next(); long != freeYield {
+		t.Errorf("it rests for %v beside others", long)
+	}
+	if next(); long != freeRest {
+		t.Errorf("it rests for %v when the others are gone", long)
+	}
+	for f.waiting() {
+		next()
 	}
 	close(over)
 	remove()

@@ -63,6 +63,8 @@ type volume struct {
 	xattrs  xattrState
 
 	freeStep uint64 // the constant, less in tests
+
+	chores atomic.Uint64 // transactions of the background that may commit, begun so far
 }
 
 var _ OnceFileSystem = (*FS)(nil)
@@ -194,6 +196,9 @@ func (v *FS) serve(c *call, op func(t *txn) uint32) error {
 
 // background is a transaction of the server's own.
 func (v *FS) background(p uint32, op func(t *txn) uint32) error {
+	if !decisions.ReadOnly(p) {
+		v.chores.Add(1)
+	}
 	var c call
 	c.Make(p, 0, v.deferred, 0)
 	v.attempt(&c, op)

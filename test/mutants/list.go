@@ -244,6 +244,8 @@ var mutants = []mutant{
 	{what: "sharing: what a failed barrier takes back is no change", file: "internal/extern/ddisk/ddisk.go", old: "\td.sharing.begun.Add(1) // a barrier", new: "\t// a barrier", tests: sharings},
 	{what: "sharing: what is to be asked of the medium is shared with who did not", file: "internal/extern/ddisk/ddisk.go", old: "\td.sharing.begun.Add(1)\n\tdisk.Forget", new: "\tdisk.Forget", tests: sharings},
 	{what: "sharing: a discard is no change", file: "internal/extern/ddisk/spare.go", old: "\t\td.sharing.begun.Add(1)\n", new: "", tests: sharings},
+	{what: "freer: it rests no longer beside others", file: "fs/freer.go", old: "rest = freeYield", new: "rest = freeRest", tests: frees},
+	{what: "freer: its own commits are others'", file: "fs/fs.go", old: "v.chores.Add(1)", new: "v.chores.Add(0)", tests: frees},
 	{what: "freer: it never rests", file: "fs/freer.go", old: "more && time.Since(began) < freeTurn;", new: "more && !began.IsZero();", tests: frees},
 	{what: "a wish outlives its transaction", file: "internal/gen/commitm/commitm.go", old: "\tt.From = uint64(0)\n\tt.Upto = uint64(0)\n", new: "", tests: wishes},
 	{what: "trim: zeros of everybody are discarded", file: "internal/extern/ddisk/spare.go", old: "if _, ok := s.set[a+uint64(i)]; ok {", new: "if true {", tests: trims},
