@@ -29,7 +29,7 @@ type freer struct {
 const freeStep = 128
 
 // How long the freer works, and then rests. Nobody waits for it (who needs room helps), and one that never rests keeps a processor from
-// all: with two, calls of others waited milliseconds for their turn. So 100 GB are free in half a minute, or in some minutes if others
+// all: with two, calls of others waited milliseconds for their turn. So 100 GB are free in half a minute, or in two minutes if others
 // change something meanwhile.
 const (
 	freeTurn  = 250 * time.Microsecond
@@ -37,14 +37,14 @@ const (
 	freeYield = 15 * freeTurn // while others commit
 )
 
-// others is what was seen of commits that are not of the background.
-type others struct{ seen int64 }
+// A commitWatch tells commits of others from those of the background.
+type commitWatch struct{ seen int64 }
 
-// committed tells that there were some since it was asked last; not for certain, as one of the background may be under way.
-func (o *others) committed(v *FS) bool {
+// others tells that there were some since it was asked last; not for certain, as one of the background may be under way.
+func (w *commitWatch) others(v *FS) bool {
 	n := int64(v.sys.Position().Commits - v.chores.Load())
-	some := n > o.seen
-	o.seen = n
+	some := n > w.seen
+	w.seen = n
 	return some
 }
 
@@ -78,7 +78,7 @@ func (f *freer) wake() {
 
 func (f *freer) loop() {
 	defer close(f.done)
-	var others others
+	var watch commitWatch
 	for {
 		select {
 		case <-f.quit:
@@ -90,7 +90,7 @@ func (f *freer) loop() {
 				more = f.step()
 			}
 			rest := freeRest
-			if others.committed(f.v) {
+			if watch.others(f.v) {
 				rest = freeYield
 			}
 			select {

@@ -24,17 +24,17 @@ type trimmer struct {
 	end  sync.Once // closes quit
 	done chan struct{}
 
-	mu     lockorder.Mutex[lockorder.Trimming] // one round at a time; all below
-	paced  bool                                // others come first
-	others others
-	part   []dtxn.Run // to be trimmed in the next transaction
-	size   uint64     // blocks in part
-	wait   []uint64   // pieces whose blocks may not be home
-	since  int        // turns that they have waited
-	need   uint64     // commits that have to be durable before
-	group  uint64     // ... and then this group has to be home
-	known  bool       // what that is
-	sweep  uint64     // blocks from here on were not looked at since the start
+	mu    lockorder.Mutex[lockorder.Trimming] // one round at a time; all below
+	paced bool                                // others come first
+	watch commitWatch
+	part  []dtxn.Run // to be trimmed in the next transaction
+	size  uint64     // blocks in part
+	wait  []uint64   // pieces whose blocks may not be home
+	since int        // turns that they have waited
+	need  uint64     // commits that have to be durable before
+	group uint64     // ... and then this group has to be home
+	known bool       // what that is
+	sweep uint64     // blocks from here on were not looked at since the start
 }
 
 const (
@@ -278,7 +278,7 @@ func (t *trimmer) write() error {
 // pause rests after a transaction that took so long.
 func (t *trimmer) pause(worked time.Duration) {
 	rest := worked
-	if t.others.committed(t.v) {
+	if t.watch.others(t.v) {
 		rest *= trimShare - 1
 	}
 	timer := time.NewTimer(rest)
