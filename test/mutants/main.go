@@ -55,7 +55,7 @@ var (
 	pages         = []string{"./status", "-run", "Browser"} // with a browser alone
 	mountStats    = []string{"./server", "./mount3", "-run", "Stats|Old"}
 	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
-	unstable      = []string{"./fs", "-run", "Unstable|SideBySide"}
+	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
 	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs|Parse"}
 	trims         = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	streams       = []string{"./txn/dtxn", "./check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}

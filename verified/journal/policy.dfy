@@ -24,8 +24,17 @@ module JournalPolicy {
   const NHaste: uint32 := 9        // so many groups more leave room for commits that somebody waits for
 
   const NAge: uint32 := 10         // milliseconds since a look at the header before direct blocks; a large number before the first
+  const NSince: uint32 := 11       // milliseconds since the last barrier of the log began
+
+  const NBatch: uint32 := 12       // direct blocks that it made durable
+  const NStream: uint32 := 13      // ... and all barriers since the last pause
+  const NBound: uint32 := 14       // so many direct blocks of a stream want a barrier, if StreamMin do
 
   const LookAfter: uint64 := 100   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
+  const PauseAfter: uint64 := 1000 // milliseconds without direct blocks are a pause
+  const Stream: uint64 := 32768    // direct blocks without a pause are a stream
+  const StreamMin: uint64 := 2048  // direct blocks of a stream that want a barrier where it is quick:
+  const PerMs: uint64 := 1024      // it takes less than a millisecond for so many
   const HoldMax: uint64 := 32768   // so many direct blocks are read by a recovery, plus those that were pending
 
   const GroupMin: uint64 := 375    // so many blocks are written though nobody waits for them
@@ -64,10 +73,33 @@ module JournalPolicy {
     var stop := j.notes.Get(NStop);
     var c := j.cgm.Len(); var h := j.cdm.Len();
     b := need > j.nlb || stop != 0 || c >= j.instAt || h / 2 >= j.instAt;
+    if !b {
+      // Memory that is used again soon is still in the processor's caches. A stream goes on for long enough to gain by that, where barriers are quick.
+      var stream := j.notes.Get(NStream); var bound := j.notes.Get(NBound);
+      b := stream >= Stream && h >= StreamMin && h >= bound;
+    }
+  }
+  // [L] the pending groups are about to be made durable
+  method NoteBarrier(j: Journal)
+    requires j.Inv() && j.mu.Inside()
+  {
+    var h := j.cdm.Len(); var stream := j.notes.Get(NStream);
+    if stream < Stream { j.notes.Set(NStream, stream + (if h < Stream then h else Stream)); }
+    j.notes.Set(NBatch, h);
+    j.notes.Set(NSince, 0);
+  }
+  // [L] they are: the next barrier of a stream comes after half as many, if this one was quick, or after twice as many
+  method NotePace(j: Journal)
+    requires j.mu.Inside()
+  {
+    var h := j.notes.Get(NBatch); var ms := j.notes.Get(NSince); var bound := j.notes.Get(NBound);
+    if h < StreamMin { return; }
+    if ms <= h / PerMs { bound := bound / 2; } else if bound < Stream { bound := 2 * (if bound < StreamMin then StreamMin else bound); }
+    j.notes.Set(NBound, bound);
   }
   // note x is n at least
   method Raise(j: Journal, x: uint32, n: uint64)
-    requires j.mu.Inside() && x < 11
+    requires j.mu.Inside() && x < 15
   {
     var was := j.notes.Get(x);
     if was < n { j.notes.Set(x, n); }
@@ -123,6 +155,7 @@ module JournalPolicy {
     var age := j.notes.Get(NAge);
     due := n > 0 && age >= LookAfter;
     if due { j.notes.Set(NAge, 0); }
+    if due && age >= PauseAfter { j.notes.Set(NStream, 0); }
   }
   // [L] has the journal failed?
   method Failed(j: Journal) returns (b: bool)
@@ -171,6 +204,7 @@ module JournalPolicy {
   {
     var groups := j.notes.Get(NGroups);
     if groups < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NGroups, groups + 1); }
+    NotePace(j);
     var full := FillsUp(j);
     var urge := j.notes.Get(NUrge);
     if full || urge != 0 { j.mu.WakeOne(CInstaller); }

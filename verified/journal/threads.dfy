@@ -157,6 +157,7 @@ module JournalThreads {
     decreases *
   {
     ghost var c := j.cl;
+    NoteBarrier(j);
     j.mu.Unlock(); LYield(j);
     ok := LogBarrier(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();

@@ -224,11 +224,11 @@ func (m *Mutex) WakeOne(c uint32) { m.c[c].Signal() }
 // WakeAll wakes all that wait on c.
 func (m *Mutex) WakeAll(c uint32) { m.c[c].Broadcast() }
 
-// Notes are eleven numbers, which belong to the holder of the journal's mutex, and a list
-// of wishes, which anybody may add to. The last number grows by itself.
+// Notes are fifteen numbers, which belong to the holder of the journal's mutex, and a list
+// of wishes, which anybody may add to. Two of the numbers grow by themselves.
 type Notes struct {
-	x   [age]uint64
-	set time.Time // of number age
+	x   [15]uint64
+	set [2]time.Time // of numbers age and since
 
 	mu      lockorder.Mutex[lockorder.Notes]
 	bulk    map[uint64]struct{}
@@ -246,22 +246,22 @@ func NewNotes() *Notes {
 	return &Notes{bulk: map[uint64]struct{}{}, damaged: map[uint64]struct{}{}}
 }
 
-// age is the number that grows: the milliseconds since it was set, whatever to.
-const age = 10
+// age and since are the numbers that grow: the milliseconds since they were set, whatever to.
+const age, since = 10, 11
 
 // Get returns number i.
 func (n *Notes) Get(i uint32) uint64 {
-	if i == age {
-		now := time.Now() // the clock that never goes back may have stood still while the machine did
-		return uint64(max(now.Sub(n.set), now.Round(0).Sub(n.set.Round(0)).Abs()).Milliseconds())
+	if i == age || i == since {
+		now, set := time.Now(), n.set[i-age] // the clock that never goes back may have stood still while the machine did
+		return uint64(max(now.Sub(set), now.Round(0).Sub(set.Round(0)).Abs()).Milliseconds())
 	}
 	return n.x[i]
 }
 
 // Set changes number i.
 func (n *Notes) Set(i uint32, x uint64) {
-	if i == age {
-		n.set = time.Now()
+	if i == age || i == since {
+		n.set[i-age] = time.Now()
 		return
 	}
 	n.x[i] = x

@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _531_cs uint64
-	var _ = _531_cs
-	var _532_cns uint32
-	var _ = _532_cns
-	var _out826 uint64
-	var _ = _out826
-	var _out827 uint32
-	var _ = _out827
-	_out826, _out827 = inodeformat.Companion_Default___.GetCtime(ip)
-	_531_cs = _out826
-	_532_cns = _out827
-	if _531_cs < s || _531_cs == s && _532_cns < ns {
+	var _538_cs uint64
+	var _ = _538_cs
+	var _539_cns uint32
+	var _ = _539_cns
+	var _out833 uint64
+	var _ = _out833
+	var _out834 uint32
+	var _ = _out834
+	_out833, _out834 = inodeformat.Companion_Default___.GetCtime(ip)
+	_538_cs = _out833
+	_539_cns = _out834
+	if _538_cs < s || _538_cs == s && _539_cns < ns {
 		return ts, tns
 	}
-	if _532_cns < uint32(999999999) {
-		ts, tns = _531_cs, _532_cns+uint32(1)
-	} else if _531_cs < uint64(18446744073709551615) {
-		ts, tns = _531_cs+uint64(1), uint32(0)
+	if _539_cns < uint32(999999999) {
+		ts, tns = _538_cs, _539_cns+uint32(1)
+	} else if _538_cs < uint64(18446744073709551615) {
+		ts, tns = _538_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _531_cs, _532_cns
+		ts, tns = _538_cs, _539_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _533_size uint64
-	var _ = _533_size
-	var _out828 uint64
-	var _ = _out828
-	_out828 = inodeformat.Companion_Default___.GetSize(ip)
-	_533_size = _out828
-	var _534_n uint64
-	var _ = _534_n
-	var _out829 uint64
-	var _ = _out829
-	_out829 = inodeformat.Companion_Default___.GetUsed(ip)
-	_534_n = _out829
-	if uint64(549755813888) < _533_size {
+	var _540_size uint64
+	var _ = _540_size
+	var _out835 uint64
+	var _ = _out835
+	_out835 = inodeformat.Companion_Default___.GetSize(ip)
+	_540_size = _out835
+	var _541_n uint64
+	var _ = _541_n
+	var _out836 uint64
+	var _ = _out836
+	_out836 = inodeformat.Companion_Default___.GetUsed(ip)
+	_541_n = _out836
+	if uint64(549755813888) < _540_size {
 		x = uint64(0)
 		return x
 	}
-	var _535_all uint64
-	var _ = _535_all
-	_535_all = (_533_size + uint64(4095)) / uint64(4096)
-	if _535_all < _534_n {
-		_534_n = _535_all
+	var _542_all uint64
+	var _ = _542_all
+	_542_all = (_540_size + uint64(4095)) / uint64(4096)
+	if _542_all < _541_n {
+		_541_n = _542_all
 	}
-	x = uint64(4096) * _534_n
+	x = uint64(4096) * _541_n
 	return x
 }
 

@@ -184,17 +184,17 @@ func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _874_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _874_ip
-	var _out1159 uint32
-	var _ = _out1159
-	var _out1160 *dbytes.Bytes
-	var _ = _out1160
-	_out1159, _out1160 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1159
-	_874_ip = _out1160
+	var _881_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _881_ip
+	var _out1166 uint32
+	var _ = _out1166
+	var _out1167 *dbytes.Bytes
+	var _ = _out1167
+	_out1166, _out1167 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1166
+	_881_ip = _out1167
 	if st == uint32(0) {
-		after = _874_ip
+		after = _881_ip
 	}
 	return st, after
 }
@@ -206,23 +206,23 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _875_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _875_ip
-	var _out1161 uint32
-	var _ = _out1161
-	var _out1162 *dbytes.Bytes
-	var _ = _out1162
-	_out1161, _out1162 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1161
-	_875_ip = _out1162
+	var _882_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _882_ip
+	var _out1168 uint32
+	var _ = _out1168
+	var _out1169 *dbytes.Bytes
+	var _ = _out1169
+	_out1168, _out1169 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1168
+	_882_ip = _out1169
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _875_ip
-	var _out1163 uint32
-	var _ = _out1163
-	_out1163 = permissions.Companion_Default___.AccessBits(c, _875_ip)
-	bits = _out1163
+	after = _882_ip
+	var _out1170 uint32
+	var _ = _out1170
+	_out1170 = permissions.Companion_Default___.AccessBits(c, _882_ip)
+	bits = _out1170
 	return st, bits, after
 }
 func (_this *CompanionStruct_Default___) ArgStatus(a *Sattr) uint32 {
@@ -242,58 +242,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _876_own bool
-	var _ = _876_own
-	var _out1164 bool
-	var _ = _out1164
-	_out1164 = permissions.Companion_Default___.IsOwner(c, ip)
-	_876_own = _out1164
-	if a.HasMode && !_876_own {
+	var _883_own bool
+	var _ = _883_own
+	var _out1171 bool
+	var _ = _out1171
+	_out1171 = permissions.Companion_Default___.IsOwner(c, ip)
+	_883_own = _out1171
+	if a.HasMode && !_883_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _877_u uint32
-		var _ = _877_u
-		var _out1165 uint32
-		var _ = _out1165
-		_out1165 = inodeformat.Companion_Default___.GetUid(ip)
-		_877_u = _out1165
-		if !_876_own || a.Uid != _877_u {
+		var _884_u uint32
+		var _ = _884_u
+		var _out1172 uint32
+		var _ = _out1172
+		_out1172 = inodeformat.Companion_Default___.GetUid(ip)
+		_884_u = _out1172
+		if !_883_own || a.Uid != _884_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _878_g uint32
-		var _ = _878_g
-		var _out1166 uint32
-		var _ = _out1166
-		_out1166 = inodeformat.Companion_Default___.GetGid(ip)
-		_878_g = _out1166
-		var _879_mine bool
-		var _ = _879_mine
-		var _out1167 bool
-		var _ = _out1167
-		_out1167 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_879_mine = _out1167
-		if !_876_own || a.Gid != _878_g && !_879_mine {
+		var _885_g uint32
+		var _ = _885_g
+		var _out1173 uint32
+		var _ = _out1173
+		_out1173 = inodeformat.Companion_Default___.GetGid(ip)
+		_885_g = _out1173
+		var _886_mine bool
+		var _ = _886_mine
+		var _out1174 bool
+		var _ = _out1174
+		_out1174 = permissions.Companion_Default___.InGroup(c, a.Gid)
+		_886_mine = _out1174
+		if !_883_own || a.Gid != _885_g && !_886_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_876_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_883_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _880_w bool
-		var _ = _880_w
-		var _out1168 bool
-		var _ = _out1168
-		_out1168 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_880_w = _out1168
-		if !_880_w {
+		var _887_w bool
+		var _ = _887_w
+		var _out1175 bool
+		var _ = _out1175
+		_out1175 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
+		_887_w = _out1175
+		if !_887_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +318,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _881_mode uint32
-	var _ = _881_mode
-	var _out1169 uint32
-	var _ = _out1169
-	_out1169 = inodeformat.Companion_Default___.GetMode(ip)
-	_881_mode = _out1169
+	var _888_mode uint32
+	var _ = _888_mode
+	var _out1176 uint32
+	var _ = _out1176
+	_out1176 = inodeformat.Companion_Default___.GetMode(ip)
+	_888_mode = _out1176
 	if a.HasMode {
-		_881_mode = a.Mode % uint32(4096)
-		var _882_gid uint32
-		var _ = _882_gid
-		var _out1170 uint32
-		var _ = _out1170
-		_out1170 = inodeformat.Companion_Default___.GetGid(ip)
-		_882_gid = _out1170
-		var _883_mine bool
-		var _ = _883_mine
-		var _out1171 bool
-		var _ = _out1171
-		_out1171 = permissions.Companion_Default___.InGroup(c, _882_gid)
-		_883_mine = _out1171
-		if c.Uid != uint32(0) && !_883_mine {
-			_881_mode = permissions.Companion_Default___.DropSetgid(_881_mode)
+		_888_mode = a.Mode % uint32(4096)
+		var _889_gid uint32
+		var _ = _889_gid
+		var _out1177 uint32
+		var _ = _out1177
+		_out1177 = inodeformat.Companion_Default___.GetGid(ip)
+		_889_gid = _out1177
+		var _890_mine bool
+		var _ = _890_mine
+		var _out1178 bool
+		var _ = _out1178
+		_out1178 = permissions.Companion_Default___.InGroup(c, _889_gid)
+		_890_mine = _out1178
+		if c.Uid != uint32(0) && !_890_mine {
+			_888_mode = permissions.Companion_Default___.DropSetgid(_888_mode)
 		}
 	}
-	var _884_ty uint32
-	var _ = _884_ty
-	var _out1172 uint32
-	var _ = _out1172
-	_out1172 = inodeformat.Companion_Default___.GetTy(ip)
-	_884_ty = _out1172
-	if _884_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_881_mode = permissions.Companion_Default___.KillPriv(_881_mode)
+	var _891_ty uint32
+	var _ = _891_ty
+	var _out1179 uint32
+	var _ = _out1179
+	_out1179 = inodeformat.Companion_Default___.GetTy(ip)
+	_891_ty = _out1179
+	if _891_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_888_mode = permissions.Companion_Default___.KillPriv(_888_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _881_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _888_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +367,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _885_ip *dbytes.Bytes
-	var _ = _885_ip
-	var _out1173 *dbytes.Bytes
-	var _ = _out1173
-	_out1173 = d.Fs.GetInode(txn, ino, true)
-	_885_ip = _out1173
-	var _886_was uint64
-	var _ = _886_was
-	var _out1174 uint64
-	var _ = _out1174
-	_out1174 = inodeformat.Companion_Default___.GetSize(_885_ip)
-	_886_was = _out1174
-	var _887_shrink uint64
-	var _ = _887_shrink
-	var _out1175 uint64
-	var _ = _out1175
-	_out1175 = inodeformat.Companion_Default___.GetShrink(_885_ip)
-	_887_shrink = _out1175
-	if size > _886_was && _887_shrink != uint64(0) {
+	var _892_ip *dbytes.Bytes
+	var _ = _892_ip
+	var _out1180 *dbytes.Bytes
+	var _ = _out1180
+	_out1180 = d.Fs.GetInode(txn, ino, true)
+	_892_ip = _out1180
+	var _893_was uint64
+	var _ = _893_was
+	var _out1181 uint64
+	var _ = _out1181
+	_out1181 = inodeformat.Companion_Default___.GetSize(_892_ip)
+	_893_was = _out1181
+	var _894_shrink uint64
+	var _ = _894_shrink
+	var _out1182 uint64
+	var _ = _out1182
+	_out1182 = inodeformat.Companion_Default___.GetShrink(_892_ip)
+	_894_shrink = _out1182
+	if size > _893_was && _894_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _888_ok bool
-	var _ = _888_ok
-	var _out1176 bool
-	var _ = _out1176
-	_out1176 = d.SetSize(txn, ino, size)
-	_888_ok = _out1176
-	if !_888_ok {
+	var _895_ok bool
+	var _ = _895_ok
+	var _out1183 bool
+	var _ = _out1183
+	_out1183 = d.SetSize(txn, ino, size)
+	_895_ok = _out1183
+	if !_895_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _886_was {
-		var _889_done bool
-		var _ = _889_done
-		var _out1177 bool
-		var _ = _out1177
-		_out1177 = procedurebase.Companion_Default___.Release(txn, d, ino, _886_was-size)
-		_889_done = _out1177
-		later = !_889_done
+	if size < _893_was {
+		var _896_done bool
+		var _ = _896_done
+		var _out1184 bool
+		var _ = _out1184
+		_out1184 = procedurebase.Companion_Default___.Release(txn, d, ino, _893_was-size)
+		_896_done = _out1184
+		later = !_896_done
 	}
 	return st, later
 }
@@ -417,57 +417,57 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _890_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _890_p
-	var _out1178 uint32
-	var _ = _out1178
-	var _out1179 *dbytes.Bytes
-	var _ = _out1179
-	_out1178, _out1179 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1178
-	_890_p = _out1179
+	var _897_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _897_p
+	var _out1185 uint32
+	var _ = _out1185
+	var _out1186 *dbytes.Bytes
+	var _ = _out1186
+	_out1185, _out1186 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1185
+	_897_p = _out1186
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _890_p
+	ip = _897_p
 	if guard {
-		var _891_cs uint64
-		var _ = _891_cs
-		var _892_cns uint32
-		var _ = _892_cns
-		var _out1180 uint64
-		var _ = _out1180
-		var _out1181 uint32
-		var _ = _out1181
-		_out1180, _out1181 = inodeformat.Companion_Default___.GetCtime(_890_p)
-		_891_cs = _out1180
-		_892_cns = _out1181
-		if _891_cs != gs || _892_cns != gns {
+		var _898_cs uint64
+		var _ = _898_cs
+		var _899_cns uint32
+		var _ = _899_cns
+		var _out1187 uint64
+		var _ = _out1187
+		var _out1188 uint32
+		var _ = _out1188
+		_out1187, _out1188 = inodeformat.Companion_Default___.GetCtime(_897_p)
+		_898_cs = _out1187
+		_899_cns = _out1188
+		if _898_cs != gs || _899_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _893_ty uint32
-	var _ = _893_ty
-	var _out1182 uint32
-	var _ = _out1182
-	_out1182 = inodeformat.Companion_Default___.GetTy(_890_p)
-	_893_ty = _out1182
-	if a.HasSize && _893_ty != permissions.Companion_Default___.REG() {
+	var _900_ty uint32
+	var _ = _900_ty
+	var _out1189 uint32
+	var _ = _out1189
+	_out1189 = inodeformat.Companion_Default___.GetTy(_897_p)
+	_900_ty = _out1189
+	if a.HasSize && _900_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
-	var _out1183 uint32
-	var _ = _out1183
-	_out1183 = Companion_Default___.ArgStatus(a)
-	st = _out1183
+	var _out1190 uint32
+	var _ = _out1190
+	_out1190 = Companion_Default___.ArgStatus(a)
+	st = _out1190
 	if st != uint32(0) {
 		return st, ip
 	}
-	var _out1184 uint32
-	var _ = _out1184
-	_out1184 = Companion_Default___.MaySetattr(c, _890_p, a)
-	st = _out1184
+	var _out1191 uint32
+	var _ = _out1191
+	_out1191 = Companion_Default___.MaySetattr(c, _897_p, a)
+	st = _out1191
 	return st, ip
 }
 func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, a *Sattr, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -479,39 +479,39 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
 	if a.HasSize {
-		var _out1185 uint32
-		var _ = _out1185
-		var _out1186 bool
-		var _ = _out1186
-		_out1185, _out1186 = Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1185
-		later = _out1186
+		var _out1192 uint32
+		var _ = _out1192
+		var _out1193 bool
+		var _ = _out1193
+		_out1192, _out1193 = Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1192
+		later = _out1193
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
 	st = uint32(0)
-	var _894_np *dbytes.Bytes
-	var _ = _894_np
-	var _out1187 *dbytes.Bytes
-	var _ = _out1187
-	_out1187 = d.Fs.GetInode(txn, ino, true)
-	_894_np = _out1187
-	var _895_ts uint64
-	var _ = _895_ts
-	var _896_tns uint32
-	var _ = _896_tns
-	var _out1188 uint64
-	var _ = _out1188
-	var _out1189 uint32
-	var _ = _out1189
-	_out1188, _out1189 = attributechanges.Companion_Default___.Stamp(_894_np, s, ns)
-	_895_ts = _out1188
-	_896_tns = _out1189
-	Companion_Default___.Apply(c, _894_np, a, _895_ts, _896_tns)
-	inodeformat.Companion_Default___.SetVerf(_894_np, uint64(0))
-	d.PutInode(txn, ino, _894_np)
-	after = _894_np
+	var _901_np *dbytes.Bytes
+	var _ = _901_np
+	var _out1194 *dbytes.Bytes
+	var _ = _out1194
+	_out1194 = d.Fs.GetInode(txn, ino, true)
+	_901_np = _out1194
+	var _902_ts uint64
+	var _ = _902_ts
+	var _903_tns uint32
+	var _ = _903_tns
+	var _out1195 uint64
+	var _ = _out1195
+	var _out1196 uint32
+	var _ = _out1196
+	_out1195, _out1196 = attributechanges.Companion_Default___.Stamp(_901_np, s, ns)
+	_902_ts = _out1195
+	_903_tns = _out1196
+	Companion_Default___.Apply(c, _901_np, a, _902_ts, _903_tns)
+	inodeformat.Companion_Default___.SetVerf(_901_np, uint64(0))
+	d.PutInode(txn, ino, _901_np)
+	after = _901_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,13 +524,13 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1190 uint32
-	var _ = _out1190
-	var _out1191 *dbytes.Bytes
-	var _ = _out1191
-	_out1190, _out1191 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1190
-	before = _out1191
+	var _out1197 uint32
+	var _ = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	_out1197, _out1198 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
+	st = _out1197
+	before = _out1198
 	if st != uint32(0) {
 		return st, before, after, later
 	}
@@ -538,47 +538,47 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 		after = before
 		return st, before, after, later
 	}
-	var _out1192 uint32
-	var _ = _out1192
-	var _out1193 *dbytes.Bytes
-	var _ = _out1193
-	var _out1194 bool
-	var _ = _out1194
-	_out1192, _out1193, _out1194 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1192
-	after = _out1193
-	later = _out1194
+	var _out1199 uint32
+	var _ = _out1199
+	var _out1200 *dbytes.Bytes
+	var _ = _out1200
+	var _out1201 bool
+	var _ = _out1201
+	_out1199, _out1200, _out1201 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
+	st = _out1199
+	after = _out1200
+	later = _out1201
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _897_ty uint32
-	var _ = _897_ty
-	var _out1195 uint32
-	var _ = _out1195
-	_out1195 = inodeformat.Companion_Default___.GetTy(ip)
-	_897_ty = _out1195
-	var _898_dmode uint32
-	var _ = _898_dmode
-	var _out1196 uint32
-	var _ = _out1196
-	_out1196 = inodeformat.Companion_Default___.GetMode(dp)
-	_898_dmode = _out1196
-	var _899_dgid uint32
-	var _ = _899_dgid
-	var _out1197 uint32
-	var _ = _out1197
-	_out1197 = inodeformat.Companion_Default___.GetGid(dp)
-	_899_dgid = _out1197
+	var _904_ty uint32
+	var _ = _904_ty
+	var _out1202 uint32
+	var _ = _out1202
+	_out1202 = inodeformat.Companion_Default___.GetTy(ip)
+	_904_ty = _out1202
+	var _905_dmode uint32
+	var _ = _905_dmode
+	var _out1203 uint32
+	var _ = _out1203
+	_out1203 = inodeformat.Companion_Default___.GetMode(dp)
+	_905_dmode = _out1203
+	var _906_dgid uint32
+	var _ = _906_dgid
+	var _out1204 uint32
+	var _ = _out1204
+	_out1204 = inodeformat.Companion_Default___.GetGid(dp)
+	_906_dgid = _out1204
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _898_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _899_dgid
+		if _905_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _906_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _897_ty == permissions.Companion_Default___.DIR() {
+		if _904_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +588,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _900_dmode uint32
-	var _ = _900_dmode
-	var _out1198 uint32
-	var _ = _out1198
-	_out1198 = inodeformat.Companion_Default___.GetMode(dp)
-	_900_dmode = _out1198
-	var _901_m uint32
-	var _ = _901_m
-	var _out1199 uint32
-	var _ = _out1199
-	_out1199 = inodeformat.Companion_Default___.GetMode(ip)
-	_901_m = _out1199
-	if _900_dmode/uint32(1024)%uint32(2) == uint32(1) && _901_m/uint32(1024)%uint32(2) == uint32(0) && _901_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _901_m+uint32(1024))
+	var _907_dmode uint32
+	var _ = _907_dmode
+	var _out1205 uint32
+	var _ = _out1205
+	_out1205 = inodeformat.Companion_Default___.GetMode(dp)
+	_907_dmode = _out1205
+	var _908_m uint32
+	var _ = _908_m
+	var _out1206 uint32
+	var _ = _out1206
+	_out1206 = inodeformat.Companion_Default___.GetMode(ip)
+	_908_m = _out1206
+	if _907_dmode/uint32(1024)%uint32(2) == uint32(1) && _908_m/uint32(1024)%uint32(2) == uint32(0) && _908_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _908_m+uint32(1024))
 	}
 }
 

@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out728 *dbytes.Bytes
-	var _ = _out728
-	_out728 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out728
+	var _out735 *dbytes.Bytes
+	var _ = _out735
+	_out735 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out735
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _475_tries uint64
-	var _ = _475_tries
-	_475_tries = uint64(0)
-	for _475_tries < uint64(16) {
-		var _476_got bool = false
-		var _ = _476_got
-		var _out729 bool
-		var _ = _out729
-		var _out730 uint64
-		var _ = _out730
-		_out729, _out730 = txn.AllocHint(uint64(1), near)
-		_476_got = _out729
-		ino = _out730
-		if !_476_got {
+	var _482_tries uint64
+	var _ = _482_tries
+	_482_tries = uint64(0)
+	for _482_tries < uint64(16) {
+		var _483_got bool = false
+		var _ = _483_got
+		var _out736 bool
+		var _ = _out736
+		var _out737 uint64
+		var _ = _out737
+		_out736, _out737 = txn.AllocHint(uint64(1), near)
+		_483_got = _out736
+		ino = _out737
+		if !_483_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _477_u bool
-			var _ = _477_u
-			var _out731 bool
-			var _ = _out731
-			_out731 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_477_u = _out731
-			if !_477_u {
+			var _484_u bool
+			var _ = _484_u
+			var _out738 bool
+			var _ = _out738
+			_out738 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_484_u = _out738
+			if !_484_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_475_tries = _475_tries + uint64(1)
+		_482_tries = _482_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out732 *dbytes.Blk
-	var _ = _out732
-	_out732 = txn.ReadBlock(bn, excl)
-	b = _out732
+	var _out739 *dbytes.Blk
+	var _ = _out739
+	_out739 = txn.ReadBlock(bn, excl)
+	b = _out739
 	return b
 }
 func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
@@ -140,41 +140,41 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _478_tries uint64
-	var _ = _478_tries
-	_478_tries = uint64(0)
-	for _478_tries < uint64(16) {
-		var _479_got bool = false
-		var _ = _479_got
-		var _out733 bool
-		var _ = _out733
-		var _out734 uint64
-		var _ = _out734
-		_out733, _out734 = txn.AllocHint(func() uint64 {
+	var _485_tries uint64
+	var _ = _485_tries
+	_485_tries = uint64(0)
+	for _485_tries < uint64(16) {
+		var _486_got bool = false
+		var _ = _486_got
+		var _out740 bool
+		var _ = _out740
+		var _out741 uint64
+		var _ = _out741
+		_out740, _out741 = txn.AllocHint(func() uint64 {
 			if exchange {
 				return uint64(2)
 			}
 			return uint64(0)
 		}(), near)
-		_479_got = _out733
-		bn = _out734
-		if !_479_got {
+		_486_got = _out740
+		bn = _out741
+		if !_486_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _480_u bool
-			var _ = _480_u
-			var _out735 bool
-			var _ = _out735
-			_out735 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_480_u = _out735
-			if !_480_u {
+			var _487_u bool
+			var _ = _487_u
+			var _out742 bool
+			var _ = _out742
+			_out742 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_487_u = _out742
+			if !_487_u {
 				ok = true
 				goto L4
 			}
 		}
-		_478_tries = _478_tries + uint64(1)
+		_485_tries = _485_tries + uint64(1)
 	}
 L4:
 	if ok {
@@ -184,49 +184,49 @@ L4:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _481_b uint64
-	var _ = _481_b
-	_481_b = lo
-	for _481_b < lo+n {
-		var _482___v0 bool
-		var _ = _482___v0
-		var _out736 bool
-		var _ = _out736
-		_out736 = _this.FreeBit(txn, _481_b)
-		_482___v0 = _out736
-		_481_b = _481_b + uint64(1)
+	var _488_b uint64
+	var _ = _488_b
+	_488_b = lo
+	for _488_b < lo+n {
+		var _489___v0 bool
+		var _ = _489___v0
+		var _out743 bool
+		var _ = _out743
+		_out743 = _this.FreeBit(txn, _488_b)
+		_489___v0 = _out743
+		_488_b = _488_b + uint64(1)
 	}
-	_481_b = lo
-	for _481_b < lo+n {
-		var _483_is bool
-		var _ = _483_is
-		var _out737 bool
-		var _ = _out737
-		_out737 = _this.FreeBit(txn, _481_b)
-		_483_is = _out737
-		if _483_is {
-			txn.Bulk(_481_b)
-			var _484_z *dbytes.Bytes
-			var _ = _484_z
-			var _out738 *dbytes.Bytes
-			var _ = _out738
-			_out738 = dbytes.NewBytes(uint64(4096))
-			_484_z = _out738
-			_this.WriteBlock(txn, _481_b, _484_z)
+	_488_b = lo
+	for _488_b < lo+n {
+		var _490_is bool
+		var _ = _490_is
+		var _out744 bool
+		var _ = _out744
+		_out744 = _this.FreeBit(txn, _488_b)
+		_490_is = _out744
+		if _490_is {
+			txn.Bulk(_488_b)
+			var _491_z *dbytes.Bytes
+			var _ = _491_z
+			var _out745 *dbytes.Bytes
+			var _ = _out745
+			_out745 = dbytes.NewBytes(uint64(4096))
+			_491_z = _out745
+			_this.WriteBlock(txn, _488_b, _491_z)
 		}
-		_481_b = _481_b + uint64(1)
+		_488_b = _488_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _485_u bool
-	var _ = _485_u
-	var _out739 bool
-	var _ = _out739
-	_out739 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_485_u = _out739
-	is = !_485_u
+	var _492_u bool
+	var _ = _492_u
+	var _out746 bool
+	var _ = _out746
+	_out746 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_492_u = _out746
+	is = !_492_u
 	return is
 }
 

@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out799 uint64
-		var _ = _out799
-		_out799 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out799
+		var _out806 uint64
+		var _ = _out806
+		_out806 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out806
 		return bn
 	}
-	var _519_pb *dbytes.Blk
-	var _ = _519_pb
-	var _out800 *dbytes.Blk
-	var _ = _out800
-	_out800 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_519_pb = _out800
-	bn = _519_pb.U64(uint64(8) * (j % uint64(512)))
+	var _526_pb *dbytes.Blk
+	var _ = _526_pb
+	var _out807 *dbytes.Blk
+	var _ = _out807
+	_out807 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_526_pb = _out807
+	bn = _526_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _520_pn uint64
-	var _ = _520_pn
-	var _out801 uint64
-	var _ = _out801
-	_out801 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_520_pn = _out801
-	if _520_pn == uint64(0) {
-		var _out802 *dbytes.Blk
-		var _ = _out802
-		_out802 = dbytes.ZeroBlk()
-		pb = _out802
+	var _527_pn uint64
+	var _ = _527_pn
+	var _out808 uint64
+	var _ = _out808
+	_out808 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_527_pn = _out808
+	if _527_pn == uint64(0) {
+		var _out809 *dbytes.Blk
+		var _ = _out809
+		_out809 = dbytes.ZeroBlk()
+		pb = _out809
 	} else {
-		var _out803 *dbytes.Blk
-		var _ = _out803
-		_out803 = _this.Fs.ReadBlock(txn, _520_pn, excl)
-		pb = _out803
+		var _out810 *dbytes.Blk
+		var _ = _out810
+		_out810 = _this.Fs.ReadBlock(txn, _527_pn, excl)
+		pb = _out810
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out804 bool
-	var _ = _out804
-	var _out805 uint64
-	var _ = _out805
-	_out804, _out805 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out804
-	bn = _out805
+	var _out811 bool
+	var _ = _out811
+	var _out812 uint64
+	var _ = _out812
+	_out811, _out812 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out811
+	bn = _out812
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out806 bool
-	var _ = _out806
-	var _out807 uint64
-	var _ = _out807
-	_out806, _out807 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out806
-	bn = _out807
+	var _out813 bool
+	var _ = _out813
+	var _out814 uint64
+	var _ = _out814
+	_out813, _out814 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out813
+	bn = _out814
 	if !ok {
 		return ok, bn
 	}
@@ -158,88 +158,88 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out808 uint64
-		var _ = _out808
-		_out808 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out808
+		var _out815 uint64
+		var _ = _out815
+		_out815 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out815
 		if bn == uint64(0) {
-			var _521_near uint64
-			var _ = _521_near
-			var _out809 uint64
-			var _ = _out809
-			_out809 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_521_near = _out809
-			var _522_none *dbytes.Blk
-			var _ = _522_none
-			var _out810 *dbytes.Blk
-			var _ = _out810
-			_out810 = dbytes.ZeroBlk()
-			_522_none = _out810
-			var _523_z *dbytes.Bytes
-			var _ = _523_z
-			var _out811 *dbytes.Bytes
-			var _ = _out811
-			_out811 = txn.Copy(_522_none)
-			_523_z = _out811
-			var _out812 bool
-			var _ = _out812
-			var _out813 uint64
-			var _ = _out813
-			_out812, _out813 = _this.AllocRoot(txn, ip, ino, k, _521_near, _523_z)
-			ok = _out812
-			bn = _out813
+			var _528_near uint64
+			var _ = _528_near
+			var _out816 uint64
+			var _ = _out816
+			_out816 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_528_near = _out816
+			var _529_none *dbytes.Blk
+			var _ = _529_none
+			var _out817 *dbytes.Blk
+			var _ = _out817
+			_out817 = dbytes.ZeroBlk()
+			_529_none = _out817
+			var _530_z *dbytes.Bytes
+			var _ = _530_z
+			var _out818 *dbytes.Bytes
+			var _ = _out818
+			_out818 = txn.Copy(_529_none)
+			_530_z = _out818
+			var _out819 bool
+			var _ = _out819
+			var _out820 uint64
+			var _ = _out820
+			_out819, _out820 = _this.AllocRoot(txn, ip, ino, k, _528_near, _530_z)
+			ok = _out819
+			bn = _out820
 		}
 		return ok, bn
 	}
-	var _524_pn uint64 = 0
-	var _ = _524_pn
-	var _out814 bool
-	var _ = _out814
-	var _out815 uint64
-	var _ = _out815
-	_out814, _out815 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out814
-	_524_pn = _out815
+	var _531_pn uint64 = 0
+	var _ = _531_pn
+	var _out821 bool
+	var _ = _out821
+	var _out822 uint64
+	var _ = _out822
+	_out821, _out822 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out821
+	_531_pn = _out822
 	if !ok {
 		return ok, bn
 	}
-	var _525_pb *dbytes.Blk
-	var _ = _525_pb
-	var _out816 *dbytes.Blk
-	var _ = _out816
-	_out816 = _this.Fs.ReadBlock(txn, _524_pn, true)
-	_525_pb = _out816
-	bn = _525_pb.U64(uint64(8) * (j % uint64(512)))
+	var _532_pb *dbytes.Blk
+	var _ = _532_pb
+	var _out823 *dbytes.Blk
+	var _ = _out823
+	_out823 = _this.Fs.ReadBlock(txn, _531_pn, true)
+	_532_pb = _out823
+	bn = _532_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _526_t *dbytes.Bytes
-		var _ = _526_t
-		var _out817 *dbytes.Bytes
-		var _ = _out817
-		_out817 = txn.Copy(_525_pb)
-		_526_t = _out817
-		var _527_none *dbytes.Blk
-		var _ = _527_none
-		var _out818 *dbytes.Blk
-		var _ = _out818
-		_out818 = dbytes.ZeroBlk()
-		_527_none = _out818
-		var _528_z *dbytes.Bytes
-		var _ = _528_z
-		var _out819 *dbytes.Bytes
-		var _ = _out819
-		_out819 = txn.Copy(_527_none)
-		_528_z = _out819
-		var _out820 bool
-		var _ = _out820
-		var _out821 uint64
-		var _ = _out821
-		_out820, _out821 = _this.AddChild(txn, ip, _526_t, _524_pn, j, false, _524_pn, _528_z)
-		ok = _out820
-		bn = _out821
+		var _533_t *dbytes.Bytes
+		var _ = _533_t
+		var _out824 *dbytes.Bytes
+		var _ = _out824
+		_out824 = txn.Copy(_532_pb)
+		_533_t = _out824
+		var _534_none *dbytes.Blk
+		var _ = _534_none
+		var _out825 *dbytes.Blk
+		var _ = _out825
+		_out825 = dbytes.ZeroBlk()
+		_534_none = _out825
+		var _535_z *dbytes.Bytes
+		var _ = _535_z
+		var _out826 *dbytes.Bytes
+		var _ = _out826
+		_out826 = txn.Copy(_534_none)
+		_535_z = _out826
+		var _out827 bool
+		var _ = _out827
+		var _out828 uint64
+		var _ = _out828
+		_out827, _out828 = _this.AddChild(txn, ip, _533_t, _531_pn, j, false, _531_pn, _535_z)
+		ok = _out827
+		bn = _out828
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _524_pn, _526_t)
+		_this.CloseParent(txn, _531_pn, _533_t)
 	}
 	return ok, bn
 }
@@ -256,34 +256,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out822 *dbytes.Blk
-		var _ = _out822
-		_out822 = dbytes.ZeroBlk()
-		b = _out822
+		var _out829 *dbytes.Blk
+		var _ = _out829
+		_out829 = dbytes.ZeroBlk()
+		b = _out829
 	} else {
-		var _out823 *dbytes.Blk
-		var _ = _out823
-		_out823 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out823
+		var _out830 *dbytes.Blk
+		var _ = _out830
+		_out830 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out830
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _529_k uint64
-	var _ = _529_k
-	_529_k = positions.Companion_Default___.FlatK(n)
-	var _530_bn uint64
-	var _ = _530_bn
-	var _out824 uint64
-	var _ = _out824
-	_out824 = _this.Resolve(txn, ip, _529_k, positions.Companion_Default___.MaxLev(_529_k), positions.Companion_Default___.FlatJ(n), excl)
-	_530_bn = _out824
-	var _out825 *dbytes.Blk
-	var _ = _out825
-	_out825 = _this.ReadAt(txn, _530_bn, excl)
-	b = _out825
+	var _536_k uint64
+	var _ = _536_k
+	_536_k = positions.Companion_Default___.FlatK(n)
+	var _537_bn uint64
+	var _ = _537_bn
+	var _out831 uint64
+	var _ = _out831
+	_out831 = _this.Resolve(txn, ip, _536_k, positions.Companion_Default___.MaxLev(_536_k), positions.Companion_Default___.FlatJ(n), excl)
+	_537_bn = _out831
+	var _out832 *dbytes.Blk
+	var _ = _out832
+	_out832 = _this.ReadAt(txn, _537_bn, excl)
+	b = _out832
 	return b
 }
 

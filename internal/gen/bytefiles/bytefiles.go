@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out916 *dbytes.Bytes
-	var _ = _out916
-	_out916 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out916
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out923 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out923
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,68 +89,68 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _657_ip *dbytes.Bytes
-	var _ = _657_ip
-	var _out917 *dbytes.Bytes
-	var _ = _out917
-	_out917 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_657_ip = _out917
-	var _658_size uint64
-	var _ = _658_size
-	var _out918 uint64
-	var _ = _out918
-	_out918 = inodeformat.Companion_Default___.GetSize(_657_ip)
-	_658_size = _out918
-	if off >= _658_size {
-		var _out919 *dbytes.Pieces
-		var _ = _out919
-		_out919 = dbytes.NewPieces()
-		b = _out919
+	var _664_ip *dbytes.Bytes
+	var _ = _664_ip
+	var _out924 *dbytes.Bytes
+	var _ = _out924
+	_out924 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_664_ip = _out924
+	var _665_size uint64
+	var _ = _665_size
+	var _out925 uint64
+	var _ = _out925
+	_out925 = inodeformat.Companion_Default___.GetSize(_664_ip)
+	_665_size = _out925
+	if off >= _665_size {
+		var _out926 *dbytes.Pieces
+		var _ = _out926
+		_out926 = dbytes.NewPieces()
+		b = _out926
 		return b
 	}
-	var _659_n uint64
-	var _ = _659_n
-	var _out920 uint64
-	var _ = _out920
-	_out920 = reading.Companion_Default___.Min(len_, _658_size-off)
-	_659_n = _out920
-	var _out921 *dbytes.Pieces
-	var _ = _out921
-	_out921 = reading.Companion_Default___.Fetch(_this.Fs, txn, _657_ip, off, _659_n)
-	b = _out921
+	var _666_n uint64
+	var _ = _666_n
+	var _out927 uint64
+	var _ = _out927
+	_out927 = reading.Companion_Default___.Min(len_, _665_size-off)
+	_666_n = _out927
+	var _out928 *dbytes.Pieces
+	var _ = _out928
+	_out928 = reading.Companion_Default___.Fetch(_this.Fs, txn, _664_ip, off, _666_n)
+	b = _out928
 	return b
 }
 func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) {
-	var _660_ip *dbytes.Bytes
-	var _ = _660_ip
-	var _out922 *dbytes.Bytes
-	var _ = _out922
-	_out922 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_660_ip = _out922
-	var _661_size uint64
-	var _ = _661_size
-	var _out923 uint64
-	var _ = _out923
-	_out923 = inodeformat.Companion_Default___.GetSize(_660_ip)
-	_661_size = _out923
-	if off >= _661_size {
+	var _667_ip *dbytes.Bytes
+	var _ = _667_ip
+	var _out929 *dbytes.Bytes
+	var _ = _out929
+	_out929 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_667_ip = _out929
+	var _668_size uint64
+	var _ = _668_size
+	var _out930 uint64
+	var _ = _out930
+	_out930 = inodeformat.Companion_Default___.GetSize(_667_ip)
+	_668_size = _out930
+	if off >= _668_size {
 		return
 	}
-	var _662_n uint64
-	var _ = _662_n
-	var _out924 uint64
-	var _ = _out924
-	_out924 = reading.Companion_Default___.Min(len_, _661_size-off)
-	_662_n = _out924
-	reading.Companion_Default___.Prefetch(_this.Fs, txn, _660_ip, off, _662_n)
+	var _669_n uint64
+	var _ = _669_n
+	var _out931 uint64
+	var _ = _out931
+	_out931 = reading.Companion_Default___.Min(len_, _668_size-off)
+	_669_n = _out931
+	reading.Companion_Default___.Prefetch(_this.Fs, txn, _667_ip, off, _669_n)
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out925 *dbytes.Blk
-	var _ = _out925
-	_out925 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out925
+	var _out932 *dbytes.Blk
+	var _ = _out932
+	_out932 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out932
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -164,40 +164,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _663_ip *dbytes.Bytes
-	var _ = _663_ip
-	var _out926 *dbytes.Bytes
-	var _ = _out926
-	_out926 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_663_ip = _out926
-	var _664_size uint64
-	var _ = _664_size
-	var _out927 uint64
-	var _ = _out927
-	_out927 = inodeformat.Companion_Default___.GetSize(_663_ip)
-	_664_size = _out927
-	var _665_shrink uint64
-	var _ = _665_shrink
-	var _out928 uint64
-	var _ = _out928
-	_out928 = inodeformat.Companion_Default___.GetShrink(_663_ip)
-	_665_shrink = _out928
-	if _665_shrink != uint64(0) && off+len_ > _664_size {
+	var _670_ip *dbytes.Bytes
+	var _ = _670_ip
+	var _out933 *dbytes.Bytes
+	var _ = _out933
+	_out933 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_670_ip = _out933
+	var _671_size uint64
+	var _ = _671_size
+	var _out934 uint64
+	var _ = _out934
+	_out934 = inodeformat.Companion_Default___.GetSize(_670_ip)
+	_671_size = _out934
+	var _672_shrink uint64
+	var _ = _672_shrink
+	var _out935 uint64
+	var _ = _out935
+	_out935 = inodeformat.Companion_Default___.GetShrink(_670_ip)
+	_672_shrink = _out935
+	if _672_shrink != uint64(0) && off+len_ > _671_size {
 		ok = false
 		return ok
 	}
-	var _out929 bool
-	var _ = _out929
-	_out929 = writing.Companion_Default___.Store(_this.Fs, txn, _663_ip, ino, off, src, so, len_)
-	ok = _out929
+	var _out936 bool
+	var _ = _out936
+	_out936 = writing.Companion_Default___.Store(_this.Fs, txn, _670_ip, ino, off, src, so, len_)
+	ok = _out936
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _664_size {
-		inodeformat.Companion_Default___.SetFileSize(_663_ip, off+len_)
+	if off+len_ > _671_size {
+		inodeformat.Companion_Default___.SetFileSize(_670_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _663_ip, ino)
+	_this.Fs.SetMeta(txn, _670_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -207,60 +207,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _666_ip *dbytes.Bytes
-	var _ = _666_ip
-	var _out930 *dbytes.Bytes
-	var _ = _out930
-	_out930 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_666_ip = _out930
-	var _667_size uint64
-	var _ = _667_size
-	var _out931 uint64
-	var _ = _out931
-	_out931 = inodeformat.Companion_Default___.GetSize(_666_ip)
-	_667_size = _out931
-	var _668_shrink uint64
-	var _ = _668_shrink
-	var _out932 uint64
-	var _ = _out932
-	_out932 = inodeformat.Companion_Default___.GetShrink(_666_ip)
-	_668_shrink = _out932
+	var _673_ip *dbytes.Bytes
+	var _ = _673_ip
+	var _out937 *dbytes.Bytes
+	var _ = _out937
+	_out937 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_673_ip = _out937
+	var _674_size uint64
+	var _ = _674_size
+	var _out938 uint64
+	var _ = _out938
+	_out938 = inodeformat.Companion_Default___.GetSize(_673_ip)
+	_674_size = _out938
+	var _675_shrink uint64
+	var _ = _675_shrink
+	var _out939 uint64
+	var _ = _out939
+	_out939 = inodeformat.Companion_Default___.GetShrink(_673_ip)
+	_675_shrink = _out939
 	ok = true
-	if sz > _667_size {
-		if _668_shrink != uint64(0) {
+	if sz > _674_size {
+		if _675_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _667_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _666_ip, sz)
-		var _669_shrink_k uint64
-		var _ = _669_shrink_k
-		_669_shrink_k = _668_shrink
-		if _668_shrink < _667_size && (_668_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_667_size+uint64(4095))/uint64(4096)) {
-			_669_shrink_k = _667_size
+	} else if sz < _674_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _673_ip, sz)
+		var _676_shrink_k uint64
+		var _ = _676_shrink_k
+		_676_shrink_k = _675_shrink
+		if _675_shrink < _674_size && (_675_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_674_size+uint64(4095))/uint64(4096)) {
+			_676_shrink_k = _674_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_666_ip, _669_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_673_ip, _676_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_666_ip, sz)
-	_this.Fs.SetMeta(txn, _666_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_673_ip, sz)
+	_this.Fs.SetMeta(txn, _673_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _670_ip *dbytes.Bytes
-	var _ = _670_ip
-	var _out933 *dbytes.Bytes
-	var _ = _out933
-	_out933 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_670_ip = _out933
-	var _out934 uint64
-	var _ = _out934
-	_out934 = punching.Companion_Default___.Punch(_this.Fs, txn, _670_ip, ino, n, lo, max)
-	m = _out934
-	_this.Fs.SetMeta(txn, _670_ip, ino)
+	var _677_ip *dbytes.Bytes
+	var _ = _677_ip
+	var _out940 *dbytes.Bytes
+	var _ = _out940
+	_out940 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_677_ip = _out940
+	var _out941 uint64
+	var _ = _out941
+	_out941 = punching.Companion_Default___.Punch(_this.Fs, txn, _677_ip, ino, n, lo, max)
+	m = _out941
+	_this.Fs.SetMeta(txn, _677_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -268,70 +268,70 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _671_ip *dbytes.Bytes
-	var _ = _671_ip
-	var _out935 *dbytes.Bytes
-	var _ = _out935
-	_out935 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_671_ip = _out935
-	var _out936 uint64
-	var _ = _out936
-	var _out937 bool
-	var _ = _out937
-	_out936, _out937 = seeking.Companion_Default___.Pass(_this.Fs, txn, _671_ip, ino, n, top, there, max, excl)
-	m = _out936
-	found = _out937
+	var _678_ip *dbytes.Bytes
+	var _ = _678_ip
+	var _out942 *dbytes.Bytes
+	var _ = _out942
+	_out942 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_678_ip = _out942
+	var _out943 uint64
+	var _ = _out943
+	var _out944 bool
+	var _ = _out944
+	_out943, _out944 = seeking.Companion_Default___.Pass(_this.Fs, txn, _678_ip, ino, n, top, there, max, excl)
+	m = _out943
+	found = _out944
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _672_ip *dbytes.Bytes
-	var _ = _672_ip
-	var _out938 *dbytes.Bytes
-	var _ = _out938
-	_out938 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_672_ip = _out938
-	var _673_size uint64
-	var _ = _673_size
-	var _out939 uint64
-	var _ = _out939
-	_out939 = inodeformat.Companion_Default___.GetSize(_672_ip)
-	_673_size = _out939
-	var _674_shrink uint64
-	var _ = _674_shrink
-	var _out940 uint64
-	var _ = _out940
-	_out940 = inodeformat.Companion_Default___.GetShrink(_672_ip)
-	_674_shrink = _out940
-	if _674_shrink == uint64(0) {
+	var _679_ip *dbytes.Bytes
+	var _ = _679_ip
+	var _out945 *dbytes.Bytes
+	var _ = _out945
+	_out945 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_679_ip = _out945
+	var _680_size uint64
+	var _ = _680_size
+	var _out946 uint64
+	var _ = _out946
+	_out946 = inodeformat.Companion_Default___.GetSize(_679_ip)
+	_680_size = _out946
+	var _681_shrink uint64
+	var _ = _681_shrink
+	var _out947 uint64
+	var _ = _out947
+	_out947 = inodeformat.Companion_Default___.GetShrink(_679_ip)
+	_681_shrink = _out947
+	if _681_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _675_lo uint64
-	var _ = _675_lo
-	_675_lo = (_673_size + uint64(4095)) / uint64(4096)
-	var _676_n uint64
-	var _ = _676_n
-	_676_n = (_674_shrink + uint64(4095)) / uint64(4096)
-	if _676_n < _675_lo {
-		_676_n = _675_lo
+	var _682_lo uint64
+	var _ = _682_lo
+	_682_lo = (_680_size + uint64(4095)) / uint64(4096)
+	var _683_n uint64
+	var _ = _683_n
+	_683_n = (_681_shrink + uint64(4095)) / uint64(4096)
+	if _683_n < _682_lo {
+		_683_n = _682_lo
 	}
-	var _677_m uint64
-	var _ = _677_m
-	var _out941 uint64
-	var _ = _out941
-	_out941 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _672_ip, ino, _676_n, _675_lo, max)
-	_677_m = _out941
-	var _678_shrink_k uint64
-	var _ = _678_shrink_k
-	_678_shrink_k = uint64(4096) * _677_m
-	if _677_m == _675_lo {
-		_678_shrink_k = uint64(0)
+	var _684_m uint64
+	var _ = _684_m
+	var _out948 uint64
+	var _ = _out948
+	_out948 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _679_ip, ino, _683_n, _682_lo, max)
+	_684_m = _out948
+	var _685_shrink_k uint64
+	var _ = _685_shrink_k
+	_685_shrink_k = uint64(4096) * _684_m
+	if _684_m == _682_lo {
+		_685_shrink_k = uint64(0)
 	}
-	done = _678_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_672_ip, _678_shrink_k)
-	_this.Fs.SetMeta(txn, _672_ip, ino)
+	done = _685_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_679_ip, _685_shrink_k)
+	_this.Fs.SetMeta(txn, _679_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -339,104 +339,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out942 bool
-	var _ = _out942
-	var _out943 uint64
-	var _ = _out943
-	_out942, _out943 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out942
-	ino = _out943
+	var _out949 bool
+	var _ = _out949
+	var _out950 uint64
+	var _ = _out950
+	_out949, _out950 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out949
+	ino = _out950
 	if !ok {
 		return ok, ino
 	}
-	var _679_ip *dbytes.Bytes
-	var _ = _679_ip
-	var _out944 *dbytes.Bytes
-	var _ = _out944
-	_out944 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_679_ip = _out944
-	var _680_size uint64
-	var _ = _680_size
-	var _out945 uint64
-	var _ = _out945
-	_out945 = inodeformat.Companion_Default___.GetSize(_679_ip)
-	_680_size = _out945
-	var _681_shrink uint64
-	var _ = _681_shrink
-	var _out946 uint64
-	var _ = _out946
-	_out946 = inodeformat.Companion_Default___.GetShrink(_679_ip)
-	_681_shrink = _out946
-	var _682_gen uint64
-	var _ = _682_gen
-	var _out947 uint64
-	var _ = _out947
-	_out947 = inodeformat.Companion_Default___.GetGen(_679_ip)
-	_682_gen = _out947
-	var _683_bare bool
-	var _ = _683_bare
-	var _out948 bool
-	var _ = _out948
-	_out948 = inodeformat.Companion_Default___.NoSlots(_679_ip)
-	_683_bare = _out948
-	if _680_size != uint64(0) || _681_shrink != uint64(0) || !_683_bare || _682_gen == uint64(18446744073709551615) {
+	var _686_ip *dbytes.Bytes
+	var _ = _686_ip
+	var _out951 *dbytes.Bytes
+	var _ = _out951
+	_out951 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_686_ip = _out951
+	var _687_size uint64
+	var _ = _687_size
+	var _out952 uint64
+	var _ = _out952
+	_out952 = inodeformat.Companion_Default___.GetSize(_686_ip)
+	_687_size = _out952
+	var _688_shrink uint64
+	var _ = _688_shrink
+	var _out953 uint64
+	var _ = _out953
+	_out953 = inodeformat.Companion_Default___.GetShrink(_686_ip)
+	_688_shrink = _out953
+	var _689_gen uint64
+	var _ = _689_gen
+	var _out954 uint64
+	var _ = _out954
+	_out954 = inodeformat.Companion_Default___.GetGen(_686_ip)
+	_689_gen = _out954
+	var _690_bare bool
+	var _ = _690_bare
+	var _out955 bool
+	var _ = _out955
+	_out955 = inodeformat.Companion_Default___.NoSlots(_686_ip)
+	_690_bare = _out955
+	if _687_size != uint64(0) || _688_shrink != uint64(0) || !_690_bare || _689_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _679_ip, ino, ty, _682_gen+uint64(1))
+	_this.Blank(txn, _686_ip, ino, ty, _689_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _684_ip *dbytes.Bytes
-	var _ = _684_ip
-	var _out949 *dbytes.Bytes
-	var _ = _out949
-	_out949 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_684_ip = _out949
-	var _685_size uint64
-	var _ = _685_size
-	var _out950 uint64
-	var _ = _out950
-	_out950 = inodeformat.Companion_Default___.GetSize(_684_ip)
-	_685_size = _out950
-	var _686_shrink uint64
-	var _ = _686_shrink
-	var _out951 uint64
-	var _ = _out951
-	_out951 = inodeformat.Companion_Default___.GetShrink(_684_ip)
-	_686_shrink = _out951
-	var _687_gen uint64
-	var _ = _687_gen
-	var _out952 uint64
-	var _ = _out952
-	_out952 = inodeformat.Companion_Default___.GetGen(_684_ip)
-	_687_gen = _out952
-	var _688_bare bool
-	var _ = _688_bare
-	var _out953 bool
-	var _ = _out953
-	_out953 = inodeformat.Companion_Default___.NoSlots(_684_ip)
-	_688_bare = _out953
-	if _685_size != uint64(0) || _686_shrink != uint64(0) || !_688_bare {
+	var _691_ip *dbytes.Bytes
+	var _ = _691_ip
+	var _out956 *dbytes.Bytes
+	var _ = _out956
+	_out956 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_691_ip = _out956
+	var _692_size uint64
+	var _ = _692_size
+	var _out957 uint64
+	var _ = _out957
+	_out957 = inodeformat.Companion_Default___.GetSize(_691_ip)
+	_692_size = _out957
+	var _693_shrink uint64
+	var _ = _693_shrink
+	var _out958 uint64
+	var _ = _out958
+	_out958 = inodeformat.Companion_Default___.GetShrink(_691_ip)
+	_693_shrink = _out958
+	var _694_gen uint64
+	var _ = _694_gen
+	var _out959 uint64
+	var _ = _out959
+	_out959 = inodeformat.Companion_Default___.GetGen(_691_ip)
+	_694_gen = _out959
+	var _695_bare bool
+	var _ = _695_bare
+	var _out960 bool
+	var _ = _out960
+	_out960 = inodeformat.Companion_Default___.NoSlots(_691_ip)
+	_695_bare = _out960
+	if _692_size != uint64(0) || _693_shrink != uint64(0) || !_695_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _684_ip, ino, uint32(0), _687_gen)
+	_this.Blank(txn, _691_ip, ino, uint32(0), _694_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _689_z *dbytes.Bytes
-	var _ = _689_z
-	var _out954 *dbytes.Bytes
-	var _ = _out954
-	_out954 = dbytes.NewBytes(uint64(256))
-	_689_z = _out954
-	inodeformat.Companion_Default___.SetTy(_689_z, ty)
-	inodeformat.Companion_Default___.SetGen(_689_z, gen)
-	_this.Fs.SetInode(txn, _689_z, ino, ty != uint32(0))
+	var _696_z *dbytes.Bytes
+	var _ = _696_z
+	var _out961 *dbytes.Bytes
+	var _ = _out961
+	_out961 = dbytes.NewBytes(uint64(256))
+	_696_z = _out961
+	inodeformat.Companion_Default___.SetTy(_696_z, ty)
+	inodeformat.Companion_Default___.SetGen(_696_z, gen)
+	_this.Fs.SetInode(txn, _696_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

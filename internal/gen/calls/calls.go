@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _851_status uint32 = 0
-	var _ = _851_status
-	var _out1125 uint32
-	var _ = _out1125
-	var _out1126 uint32
-	var _ = _out1126
-	_out1125, _out1126 = exec.Companion_Default___.Exec(t, w, r, c.P, c.How, c.Deferred)
-	_851_status = _out1125
-	st = _out1126
+	var _858_status uint32 = 0
+	var _ = _858_status
+	var _out1132 uint32
+	var _ = _out1132
+	var _out1133 uint32
+	var _ = _out1133
+	_out1132, _out1133 = exec.Companion_Default___.Exec(t, w, r, c.P, c.How, c.Deferred)
+	_858_status = _out1132
+	st = _out1133
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _851_status == exec.Companion_Default___.TOOBIG() {
-		var _852_fewer uint64
-		var _ = _852_fewer
-		_852_fewer = func() uint64 {
+	} else if _858_status == exec.Companion_Default___.TOOBIG() {
+		var _859_fewer uint64
+		var _ = _859_fewer
+		_859_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _852_fewer == uint64(0) {
-			_851_status = Companion_Default___.SERVERFAULT()
+		if _859_fewer == uint64(0) {
+			_858_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _852_fewer
+			c.N = _859_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _851_status == Companion_Default___.SHRINKFIRST() {
+	} else if _858_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _851_status == Companion_Default___.NOSPC() {
+	} else if _858_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _851_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _858_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_851_status = nfsdurable.Companion_Default___.IO()
+		_858_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_851_status)
+	c.Answer(_858_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

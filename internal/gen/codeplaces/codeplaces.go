@@ -68,11 +68,11 @@ func (_this *CompanionStruct_Default___) PageWith(first uint64, np uint64, home 
 			ok, b = true, first+uint64(2)*((a-home)/uint64(255))
 		}
 	} else {
-		var _276_p uint64
-		var _ = _276_p
-		_276_p = (a - first) / uint64(2)
-		if _276_p < np-uint64(1) {
-			ok, b = true, first+uint64(2)*((n+_276_p)/uint64(255))
+		var _283_p uint64
+		var _ = _283_p
+		_283_p = (a - first) / uint64(2)
+		if _283_p < np-uint64(1) {
+			ok, b = true, first+uint64(2)*((n+_283_p)/uint64(255))
 		}
 	}
 	return ok, b
@@ -84,17 +84,17 @@ func (_this *CompanionStruct_Default___) Depends(first uint64, np uint64, home u
 		d = false
 		return d
 	}
-	var _277_page uint64
-	var _ = _277_page
-	var _278_lo uint64
-	var _ = _278_lo
-	var _279_hi uint64
-	var _ = _279_hi
-	_277_page, _278_lo, _279_hi = (q-first)/uint64(2), (a-home)/uint64(255), (end-uint64(1)-home)/uint64(255)
-	for _279_hi < _277_page {
-		_278_lo, _279_hi = (n+_278_lo)/uint64(255), (n+_279_hi)/uint64(255)
+	var _284_page uint64
+	var _ = _284_page
+	var _285_lo uint64
+	var _ = _285_lo
+	var _286_hi uint64
+	var _ = _286_hi
+	_284_page, _285_lo, _286_hi = (q-first)/uint64(2), (a-home)/uint64(255), (end-uint64(1)-home)/uint64(255)
+	for _286_hi < _284_page {
+		_285_lo, _286_hi = (n+_285_lo)/uint64(255), (n+_286_hi)/uint64(255)
 	}
-	d = _278_lo <= _277_page
+	d = _285_lo <= _284_page
 	return d
 }
 func (_this *CompanionStruct_Default___) Below(np uint64, home uint64, n uint64, p uint64) (uint64, uint64) {
@@ -102,31 +102,31 @@ func (_this *CompanionStruct_Default___) Below(np uint64, home uint64, n uint64,
 	var _ = x
 	var y uint64 = 0
 	var _ = y
-	var _280_nodes uint64
-	var _ = _280_nodes
-	_280_nodes = n + np - uint64(1)
-	var _281_lo uint64
-	var _ = _281_lo
-	var _282_end uint64
-	var _ = _282_end
-	_281_lo, _282_end = uint64(255)*p, func() uint64 {
-		if _280_nodes < uint64(255)*(p+uint64(1)) {
-			return _280_nodes
+	var _287_nodes uint64
+	var _ = _287_nodes
+	_287_nodes = n + np - uint64(1)
+	var _288_lo uint64
+	var _ = _288_lo
+	var _289_end uint64
+	var _ = _289_end
+	_288_lo, _289_end = uint64(255)*p, func() uint64 {
+		if _287_nodes < uint64(255)*(p+uint64(1)) {
+			return _287_nodes
 		}
 		return uint64(255) * (p + uint64(1))
 	}()
-	for n < _282_end {
-		var _283_from uint64
-		var _ = _283_from
-		_283_from = func() uint64 {
-			if n < _281_lo {
-				return _281_lo - n
+	for n < _289_end {
+		var _290_from uint64
+		var _ = _290_from
+		_290_from = func() uint64 {
+			if n < _288_lo {
+				return _288_lo - n
 			}
 			return uint64(0)
 		}()
-		_281_lo, _282_end = uint64(255)*_283_from, uint64(255)*(_282_end-n)
+		_288_lo, _289_end = uint64(255)*_290_from, uint64(255)*(_289_end-n)
 	}
-	x, y = home+_281_lo, home+_282_end-uint64(1)
+	x, y = home+_288_lo, home+_289_end-uint64(1)
 	return x, y
 }
 

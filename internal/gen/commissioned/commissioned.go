@@ -62,24 +62,24 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Make(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _out796 bool
-	var _ = _out796
-	_out796 = superblockcopies.Companion_Default___.Blank(d)
-	io = _out796
+	var _out803 bool
+	var _ = _out803
+	_out803 = superblockcopies.Companion_Default___.Blank(d)
+	io = _out803
 	if !io {
 		return io
 	}
-	var _out797 bool
-	var _ = _out797
-	_out797 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
-	io = _out797
+	var _out804 bool
+	var _ = _out804
+	_out804 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
+	io = _out804
 	if !io {
 		return io
 	}
-	var _out798 bool
-	var _ = _out798
-	_out798 = superblockcopies.Companion_Default___.Commission(d, s)
-	io = _out798
+	var _out805 bool
+	var _ = _out805
+	_out805 = superblockcopies.Companion_Default___.Commission(d, s)
+	io = _out805
 	return io
 }
 

@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _325_n uint64
-	var _ = _325_n
-	var _out496 uint64
-	var _ = _out496
-	_out496 = t.Buf.Len()
-	_325_n = _out496
+	var _332_n uint64
+	var _ = _332_n
+	var _out503 uint64
+	var _ = _out503
+	_out503 = t.Buf.Len()
+	_332_n = _out503
 	i = i0
-	var _326_go bool
-	var _ = _326_go
-	_326_go = true
-	for _326_go {
-		var _327_k uint64
-		var _ = _327_k
-		var _out497 uint64
-		var _ = _out497
-		_out497 = t.Buf.KeyAt(i)
-		_327_k = _out497
-		var _328_off uint64
-		var _ = _328_off
-		_328_off = objectsm.Companion_Default___.KeyOff(_327_k)
-		var _329_is bool
-		var _ = _329_is
-		var _330_v bool
-		var _ = _330_v
-		var _out498 bool
-		var _ = _out498
-		var _out499 bool
-		var _ = _out499
-		_out498, _out499 = t.Buf.BitAt(i)
-		_329_is = _out498
-		_330_v = _out499
-		if _329_is {
-			objectsm.Companion_Default___.PutBit(w, _328_off, _330_v)
+	var _333_go bool
+	var _ = _333_go
+	_333_go = true
+	for _333_go {
+		var _334_k uint64
+		var _ = _334_k
+		var _out504 uint64
+		var _ = _out504
+		_out504 = t.Buf.KeyAt(i)
+		_334_k = _out504
+		var _335_off uint64
+		var _ = _335_off
+		_335_off = objectsm.Companion_Default___.KeyOff(_334_k)
+		var _336_is bool
+		var _ = _336_is
+		var _337_v bool
+		var _ = _337_v
+		var _out505 bool
+		var _ = _out505
+		var _out506 bool
+		var _ = _out506
+		_out505, _out506 = t.Buf.BitAt(i)
+		_336_is = _out505
+		_337_v = _out506
+		if _336_is {
+			objectsm.Companion_Default___.PutBit(w, _335_off, _337_v)
 		} else {
-			t.Buf.CopyAt(i, w, _328_off/uint64(8))
+			t.Buf.CopyAt(i, w, _335_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _325_n {
-			_326_go = false
+		if i == _332_n {
+			_333_go = false
 		} else {
-			var _331_k2 uint64
-			var _ = _331_k2
-			var _out500 uint64
-			var _ = _out500
-			_out500 = t.Buf.KeyAt(i)
-			_331_k2 = _out500
-			_326_go = objectsm.Companion_Default___.KeyBlk(_331_k2) == a
+			var _338_k2 uint64
+			var _ = _338_k2
+			var _out507 uint64
+			var _ = _out507
+			_out507 = t.Buf.KeyAt(i)
+			_338_k2 = _out507
+			_333_go = objectsm.Companion_Default___.KeyBlk(_338_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _332_n uint64
-	var _ = _332_n
-	var _out501 uint64
-	var _ = _out501
-	_out501 = t.Buf.Len()
-	_332_n = _out501
-	var _333_i uint64
-	var _ = _333_i
-	_333_i = uint64(0)
+	var _339_n uint64
+	var _ = _339_n
+	var _out508 uint64
+	var _ = _out508
+	_out508 = t.Buf.Len()
+	_339_n = _out508
+	var _340_i uint64
+	var _ = _340_i
+	_340_i = uint64(0)
 	miss = uint64(0)
-	for _333_i < _332_n {
-		var _334_k uint64
-		var _ = _334_k
-		var _out502 uint64
-		var _ = _out502
-		_out502 = t.Buf.KeyAt(_333_i)
-		_334_k = _out502
-		var _335_a uint64
-		var _ = _335_a
-		_335_a = objectsm.Companion_Default___.KeyBlk(_334_k)
-		var _336_b *dbytes.Blk
-		var _ = _336_b
-		var _out503 *dbytes.Blk
-		var _ = _out503
-		_out503 = t.Buf.BlkAt(_333_i)
-		_336_b = _out503
-		if _336_b != (*dbytes.Blk)(nil) {
-			tx.Put(_335_a, _336_b)
-			_333_i = _333_i + uint64(1)
+	for _340_i < _339_n {
+		var _341_k uint64
+		var _ = _341_k
+		var _out509 uint64
+		var _ = _out509
+		_out509 = t.Buf.KeyAt(_340_i)
+		_341_k = _out509
+		var _342_a uint64
+		var _ = _342_a
+		_342_a = objectsm.Companion_Default___.KeyBlk(_341_k)
+		var _343_b *dbytes.Blk
+		var _ = _343_b
+		var _out510 *dbytes.Blk
+		var _ = _out510
+		_out510 = t.Buf.BlkAt(_340_i)
+		_343_b = _out510
+		if _343_b != (*dbytes.Blk)(nil) {
+			tx.Put(_342_a, _343_b)
+			_340_i = _340_i + uint64(1)
 		} else {
-			var _337_c *dbytes.Blk
-			var _ = _337_c
-			var _338___v0 uint64
-			var _ = _338___v0
-			var _out504 *dbytes.Blk
-			var _ = _out504
-			var _out505 uint64
-			var _ = _out505
-			_out504, _out505 = journalreader.Companion_Default___.Lookup(t.S.J, _335_a)
-			_337_c = _out504
-			_338___v0 = _out505
-			if _337_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _335_a
+			var _344_c *dbytes.Blk
+			var _ = _344_c
+			var _345___v0 uint64
+			var _ = _345___v0
+			var _out511 *dbytes.Blk
+			var _ = _out511
+			var _out512 uint64
+			var _ = _out512
+			_out511, _out512 = journalreader.Companion_Default___.Lookup(t.S.J, _342_a)
+			_344_c = _out511
+			_345___v0 = _out512
+			if _344_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _342_a
 				return ok, miss
 			}
-			var _339_w *dbytes.Bytes
-			var _ = _339_w
-			var _out506 *dbytes.Bytes
-			var _ = _out506
-			_out506 = t.Hold.Copy(_337_c)
-			_339_w = _out506
-			var _out507 uint64
-			var _ = _out507
-			_out507 = Companion_Default___.Splice1(t, _333_i, _335_a, _339_w)
-			_333_i = _out507
-			var _340_f *dbytes.Blk
-			var _ = _340_f
-			var _out508 *dbytes.Blk
-			var _ = _out508
-			_out508 = dbytes.Freeze(_339_w)
-			_340_f = _out508
-			tx.Put(_335_a, _340_f)
+			var _346_w *dbytes.Bytes
+			var _ = _346_w
+			var _out513 *dbytes.Bytes
+			var _ = _out513
+			_out513 = t.Hold.Copy(_344_c)
+			_346_w = _out513
+			var _out514 uint64
+			var _ = _out514
+			_out514 = Companion_Default___.Splice1(t, _340_i, _342_a, _346_w)
+			_340_i = _out514
+			var _347_f *dbytes.Blk
+			var _ = _347_f
+			var _out515 *dbytes.Blk
+			var _ = _out515
+			_out515 = dbytes.Freeze(_346_w)
+			_347_f = _out515
+			tx.Put(_342_a, _347_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -221,28 +221,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn, stable bool) (ui
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _341_j *journalm.Journal
-	var _ = _341_j
-	_341_j = t.S.J
-	_341_j.Mu.Lock()
+	var _348_j *journalm.Journal
+	var _ = _348_j
+	_348_j = t.S.J
+	_348_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out509 uint32
-	var _ = _out509
-	var _out510 uint64
-	var _ = _out510
-	var _out511 bool
-	var _ = _out511
-	var _out512 uint64
-	var _ = _out512
-	_out509, _out510, _out511, _out512 = Companion_Default___.Point(t, stable)
-	st = _out509
-	n = _out510
-	get = _out511
-	miss = _out512
+	var _out516 uint32
+	var _ = _out516
+	var _out517 uint64
+	var _ = _out517
+	var _out518 bool
+	var _ = _out518
+	var _out519 uint64
+	var _ = _out519
+	_out516, _out517, _out518, _out519 = Companion_Default___.Point(t, stable)
+	st = _out516
+	n = _out517
+	get = _out518
+	miss = _out519
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_341_j.Mu.Unlock()
+	_348_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -259,31 +259,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn, stable bool) (uint32
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _342_j *journalm.Journal
-	var _ = _342_j
-	_342_j = t.S.J
+	var _349_j *journalm.Journal
+	var _ = _349_j
+	_349_j = t.S.J
 	n = uint64(0)
-	var _343_ok bool = false
-	var _ = _343_ok
-	var _out513 bool
-	var _ = _out513
-	var _out514 uint64
-	var _ = _out514
-	_out513, _out514 = Companion_Default___.Build(t, t.Tx)
-	_343_ok = _out513
-	miss = _out514
-	get = !_343_ok
-	if !_343_ok {
+	var _350_ok bool = false
+	var _ = _350_ok
+	var _out520 bool
+	var _ = _out520
+	var _out521 uint64
+	var _ = _out521
+	_out520, _out521 = Companion_Default___.Build(t, t.Tx)
+	_350_ok = _out520
+	miss = _out521
+	get = !_350_ok
+	if !_350_ok {
 		st = journalcommit.Companion_Default___.AFull()
 		return st, n, get, miss
 	}
-	var _out515 uint32
-	var _ = _out515
-	var _out516 uint64
-	var _ = _out516
-	_out515, _out516 = journalcommit.Companion_Default___.Append(_342_j, t.Tx, stable)
-	st = _out515
-	n = _out516
+	var _out522 uint32
+	var _ = _out522
+	var _out523 uint64
+	var _ = _out523
+	_out522, _out523 = journalcommit.Companion_Default___.Append(_349_j, t.Tx, stable)
+	st = _out522
+	n = _out523
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn, stable bool) (uint32, uint64) {
@@ -291,37 +291,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn, stable bool) (ui
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _344_j *journalm.Journal
-	var _ = _344_j
-	_344_j = t.S.J
-	var _345_get bool = false
-	var _ = _345_get
-	var _346_miss uint64 = 0
-	var _ = _346_miss
+	var _351_j *journalm.Journal
+	var _ = _351_j
+	_351_j = t.S.J
+	var _352_get bool = false
+	var _ = _352_get
+	var _353_miss uint64 = 0
+	var _ = _353_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		var _out517 uint32
-		var _ = _out517
-		var _out518 uint64
-		var _ = _out518
-		var _out519 bool
-		var _ = _out519
-		var _out520 uint64
-		var _ = _out520
-		_out517, _out518, _out519, _out520 = Companion_Default___.TryAppend(t, stable)
-		st = _out517
-		n = _out518
-		_345_get = _out519
-		_346_miss = _out520
-		if _345_get {
-			var _347_b *dbytes.Blk
-			var _ = _347_b
-			var _out521 *dbytes.Blk
-			var _ = _out521
-			_out521 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _346_miss, uint64(1))
-			_347_b = _out521
-			if _347_b == (*dbytes.Blk)(nil) {
+		var _out524 uint32
+		var _ = _out524
+		var _out525 uint64
+		var _ = _out525
+		var _out526 bool
+		var _ = _out526
+		var _out527 uint64
+		var _ = _out527
+		_out524, _out525, _out526, _out527 = Companion_Default___.TryAppend(t, stable)
+		st = _out524
+		n = _out525
+		_352_get = _out526
+		_353_miss = _out527
+		if _352_get {
+			var _354_b *dbytes.Blk
+			var _ = _354_b
+			var _out528 *dbytes.Blk
+			var _ = _out528
+			_out528 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _353_miss, uint64(1))
+			_354_b = _out528
+			if _354_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -345,39 +345,39 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _348_w uint64
-	var _ = _348_w
-	var _out522 uint64
-	var _ = _out522
-	_out522 = t.Buf.Len()
-	_348_w = _out522
-	var _349_n uint64
-	var _ = _349_n
-	_349_n = uint64(0)
-	if _348_w > uint64(0) {
+	var _355_w uint64
+	var _ = _355_w
+	var _out529 uint64
+	var _ = _out529
+	_out529 = t.Buf.Len()
+	_355_w = _out529
+	var _356_n uint64
+	var _ = _356_n
+	_356_n = uint64(0)
+	if _355_w > uint64(0) {
 		t.Buf.Sort()
-		var _out523 uint32
-		var _ = _out523
-		var _out524 uint64
-		var _ = _out524
-		_out523, _out524 = Companion_Default___.AppendAll(t, stable)
-		st = _out523
-		_349_n = _out524
+		var _out530 uint32
+		var _ = _out530
+		var _out531 uint64
+		var _ = _out531
+		_out530, _out531 = Companion_Default___.AppendAll(t, stable)
+		st = _out530
+		_356_n = _out531
 		if st != txnm.Companion_Default___.OK() {
-			var _out525 uint64
-			var _ = _out525
-			_out525 = Companion_Default___.Abort(t)
-			need = _out525
+			var _out532 uint64
+			var _ = _out532
+			_out532 = Companion_Default___.Abort(t)
+			need = _out532
 			return st, need
 		}
 		if !stable {
-			_349_n = uint64(0)
+			_356_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _349_n)
-	if _349_n > need {
-		need = _349_n
+	Companion_Default___.Drop(t, _356_n)
+	if _356_n > need {
+		need = _356_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

@@ -93,39 +93,39 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 	var _ = ctime
 	var ctimens uint32 = 0
 	var _ = ctimens
-	var _out1736 uint32
-	var _ = _out1736
-	_out1736 = inodeformat.Companion_Default___.GetTy(b)
-	ty = _out1736
-	var _out1737 uint32
-	var _ = _out1737
-	_out1737 = inodeformat.Companion_Default___.GetMode(b)
-	mode = _out1737
-	var _out1738 uint32
-	var _ = _out1738
-	_out1738 = inodeformat.Companion_Default___.GetNlink(b)
-	nlink = _out1738
-	var _out1739 uint32
-	var _ = _out1739
-	_out1739 = inodeformat.Companion_Default___.GetUid(b)
-	uid = _out1739
-	var _out1740 uint32
-	var _ = _out1740
-	_out1740 = inodeformat.Companion_Default___.GetGid(b)
-	gid = _out1740
-	var _out1741 uint64
-	var _ = _out1741
-	_out1741 = inodeformat.Companion_Default___.GetSize(b)
-	size = _out1741
-	var _out1742 uint64
-	var _ = _out1742
-	_out1742 = inodeformat.Companion_Default___.GetGen(b)
-	gen = _out1742
-	mode = mode % uint32(4096)
-	var _out1743 uint64
+	var _out1743 uint32
 	var _ = _out1743
-	_out1743 = attributechanges.Companion_Default___.Used(b)
-	used = _out1743
+	_out1743 = inodeformat.Companion_Default___.GetTy(b)
+	ty = _out1743
+	var _out1744 uint32
+	var _ = _out1744
+	_out1744 = inodeformat.Companion_Default___.GetMode(b)
+	mode = _out1744
+	var _out1745 uint32
+	var _ = _out1745
+	_out1745 = inodeformat.Companion_Default___.GetNlink(b)
+	nlink = _out1745
+	var _out1746 uint32
+	var _ = _out1746
+	_out1746 = inodeformat.Companion_Default___.GetUid(b)
+	uid = _out1746
+	var _out1747 uint32
+	var _ = _out1747
+	_out1747 = inodeformat.Companion_Default___.GetGid(b)
+	gid = _out1747
+	var _out1748 uint64
+	var _ = _out1748
+	_out1748 = inodeformat.Companion_Default___.GetSize(b)
+	size = _out1748
+	var _out1749 uint64
+	var _ = _out1749
+	_out1749 = inodeformat.Companion_Default___.GetGen(b)
+	gen = _out1749
+	mode = mode % uint32(4096)
+	var _out1750 uint64
+	var _ = _out1750
+	_out1750 = attributechanges.Companion_Default___.Used(b)
+	used = _out1750
 	major, minor = b.U32(uint64(20)), b.U32(uint64(24))
 	atime, atimens, mtime, mtimens, ctime, ctimens = b.U64(uint64(56)), b.U32(uint64(80)), b.U64(uint64(64)), b.U32(uint64(84)), b.U64(uint64(72)), b.U32(uint64(88))
 	return ty, mode, nlink, uid, gid, major, minor, size, used, gen, atime, atimens, mtime, mtimens, ctime, ctimens
@@ -133,28 +133,28 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 func (_this *CompanionStruct_Default___) SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _1204_size uint64
-	var _ = _1204_size
-	var _out1744 uint64
-	var _ = _out1744
-	_out1744 = inodeformat.Companion_Default___.GetSize(b)
-	_1204_size = _out1744
-	var _1205_shrink uint64
-	var _ = _1205_shrink
-	var _out1745 uint64
-	var _ = _out1745
-	_out1745 = inodeformat.Companion_Default___.GetShrink(b)
-	_1205_shrink = _out1745
-	ok = _1204_size <= Companion_Default___.MAXFILE() && _1205_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
+	var _1211_size uint64
+	var _ = _1211_size
+	var _out1751 uint64
+	var _ = _out1751
+	_out1751 = inodeformat.Companion_Default___.GetSize(b)
+	_1211_size = _out1751
+	var _1212_shrink uint64
+	var _ = _1212_shrink
+	var _out1752 uint64
+	var _ = _out1752
+	_out1752 = inodeformat.Companion_Default___.GetShrink(b)
+	_1212_shrink = _out1752
+	ok = _1211_size <= Companion_Default___.MAXFILE() && _1212_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
 	return ok
 }
 func (_this *CompanionStruct_Default___) NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _out1746 *dbytes.Bytes
-	var _ = _out1746
-	_out1746 = dbytes.NewBytes(uint64(256))
-	r = _out1746
+	var _out1753 *dbytes.Bytes
+	var _ = _out1753
+	_out1753 = dbytes.NewBytes(uint64(256))
+	r = _out1753
 	r.CopyFrom(uint64(16), key, uint64(0), uint64(32))
 	r.CopyFrom(uint64(80), client, uint64(0), uint64(16))
 	r.PutU32(uint64(4), nsec)
@@ -172,20 +172,20 @@ func (_this *CompanionStruct_Default___) OfRecord(r *dbytes.Bytes) (bool, uint64
 	var _ = key
 	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = client
-	var _1206_u uint32
-	var _ = _1206_u
-	_1206_u = r.U32(uint64(0))
-	full = _1206_u == uint32(1)
+	var _1213_u uint32
+	var _ = _1213_u
+	_1213_u = r.U32(uint64(0))
+	full = _1213_u == uint32(1)
 	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
-	var _out1747 *dbytes.Bytes
-	var _ = _out1747
-	_out1747 = dbytes.NewBytes(uint64(32))
-	key = _out1747
+	var _out1754 *dbytes.Bytes
+	var _ = _out1754
+	_out1754 = dbytes.NewBytes(uint64(32))
+	key = _out1754
 	key.CopyFrom(uint64(0), r, uint64(16), uint64(32))
-	var _out1748 *dbytes.Bytes
-	var _ = _out1748
-	_out1748 = dbytes.NewBytes(uint64(16))
-	client = _out1748
+	var _out1755 *dbytes.Bytes
+	var _ = _out1755
+	_out1755 = dbytes.NewBytes(uint64(16))
+	client = _out1755
 	client.CopyFrom(uint64(0), r, uint64(80), uint64(16))
 	return full, sec, nsec, key, client
 }

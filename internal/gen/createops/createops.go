@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _918_dots uint32 = 0
-	var _ = _918_dots
-	var _out1231 uint32
-	var _ = _out1231
-	var _out1232 *dbytes.Bytes
-	var _ = _out1232
-	var _out1233 uint32
-	var _ = _out1233
-	_out1231, _out1232, _out1233 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1231
-	dir = _out1232
-	_918_dots = _out1233
+	var _925_dots uint32 = 0
+	var _ = _925_dots
+	var _out1238 uint32
+	var _ = _out1238
+	var _out1239 *dbytes.Bytes
+	var _ = _out1239
+	var _out1240 uint32
+	var _ = _out1240
+	_out1238, _out1239, _out1240 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1238
+	dir = _out1239
+	_925_dots = _out1240
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _918_dots != uint32(0) {
+	if _925_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1234 uint32
-	var _ = _out1234
-	_out1234 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1234
+	var _out1241 uint32
+	var _ = _out1241
+	_out1241 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1241
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _919_x bool
-	var _ = _919_x
-	var _out1235 bool
-	var _ = _out1235
-	_out1235 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_919_x = _out1235
-	if !_919_x {
+	var _926_x bool
+	var _ = _926_x
+	var _out1242 bool
+	var _ = _out1242
+	_out1242 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_926_x = _out1242
+	if !_926_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1236 bool
-	var _ = _out1236
-	var _out1237 uint64
-	var _ = _out1237
-	var _out1238 uint64
-	var _ = _out1238
-	_out1236, _out1237, _out1238 = d.LookupHint(txn, dino, name, true)
-	found = _out1236
-	ino = _out1237
-	hint = _out1238
+	var _out1243 bool
+	var _ = _out1243
+	var _out1244 uint64
+	var _ = _out1244
+	var _out1245 uint64
+	var _ = _out1245
+	_out1243, _out1244, _out1245 = d.LookupHint(txn, dino, name, true)
+	found = _out1243
+	ino = _out1244
+	hint = _out1245
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _920_w bool
-	var _ = _920_w
-	var _out1239 bool
-	var _ = _out1239
-	_out1239 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_920_w = _out1239
-	if !_920_w {
+	var _927_w bool
+	var _ = _927_w
+	var _out1246 bool
+	var _ = _out1246
+	_out1246 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_927_w = _out1246
+	if !_927_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,39 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _921_ok bool = false
-	var _ = _921_ok
+	var _928_ok bool = false
+	var _ = _928_ok
 	st = uint32(0)
-	var _out1240 bool
-	var _ = _out1240
-	var _out1241 uint64
-	var _ = _out1241
-	_out1240, _out1241 = d.AllocInode(txn, dino, ty)
-	_921_ok = _out1240
-	ino = _out1241
-	if !_921_ok {
+	var _out1247 bool
+	var _ = _out1247
+	var _out1248 uint64
+	var _ = _out1248
+	_out1247, _out1248 = d.AllocInode(txn, dino, ty)
+	_928_ok = _out1247
+	ino = _out1248
+	if !_928_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _922_ip *dbytes.Bytes
-	var _ = _922_ip
-	var _out1242 *dbytes.Bytes
-	var _ = _out1242
-	_out1242 = d.Fs.GetInode(txn, ino, true)
-	_922_ip = _out1242
-	Companion_Default___.FirstAttrs(c, dino, dir, _922_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _922_ip)
+	var _929_ip *dbytes.Bytes
+	var _ = _929_ip
+	var _out1249 *dbytes.Bytes
+	var _ = _out1249
+	_out1249 = d.Fs.GetInode(txn, ino, true)
+	_929_ip = _out1249
+	Companion_Default___.FirstAttrs(c, dino, dir, _929_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _929_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _923_t *attributeops.Sattr
-	var _ = _923_t
-	var _out1243 *attributeops.Sattr
-	var _ = _out1243
-	_out1243 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_923_t = _out1243
+	var _930_t *attributeops.Sattr
+	var _ = _930_t
+	var _out1250 *attributeops.Sattr
+	var _ = _out1250
+	_out1250 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
+	_930_t = _out1250
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _923_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _930_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +197,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _924_ok bool
-	var _ = _924_ok
-	var _out1244 bool
-	var _ = _out1244
-	_out1244 = d.InsertAt(txn, dino, name, ino, hint)
-	_924_ok = _out1244
-	var _out1245 *dbytes.Bytes
-	var _ = _out1245
-	_out1245 = dbytes.NewBytes(uint64(0))
-	node = _out1245
+	var _931_ok bool
+	var _ = _931_ok
+	var _out1251 bool
+	var _ = _out1251
+	_out1251 = d.InsertAt(txn, dino, name, ino, hint)
+	_931_ok = _out1251
+	var _out1252 *dbytes.Bytes
+	var _ = _out1252
+	_out1252 = dbytes.NewBytes(uint64(0))
+	node = _out1252
 	after = node
-	if !_924_ok {
+	if !_931_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1246 uint32
-		var _ = _out1246
-		_out1246 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1246
+		var _out1253 uint32
+		var _ = _out1253
+		_out1253 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1253
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1247 *dbytes.Bytes
-	var _ = _out1247
-	_out1247 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1247
-	var _out1248 *dbytes.Bytes
-	var _ = _out1248
-	_out1248 = d.Fs.GetInode(txn, ino, false)
-	node = _out1248
+	var _out1254 *dbytes.Bytes
+	var _ = _out1254
+	_out1254 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1254
+	var _out1255 *dbytes.Bytes
+	var _ = _out1255
+	_out1255 = d.Fs.GetInode(txn, ino, false)
+	node = _out1255
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +246,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _925_found bool = false
-	var _ = _925_found
-	var _926_hint uint64 = 0
-	var _ = _926_hint
-	var _out1249 uint32
-	var _ = _out1249
-	var _out1250 *dbytes.Bytes
-	var _ = _out1250
-	var _out1251 bool
-	var _ = _out1251
-	var _out1252 uint64
-	var _ = _out1252
-	var _out1253 uint64
-	var _ = _out1253
-	_out1249, _out1250, _out1251, _out1252, _out1253 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _932_found bool = false
+	var _ = _932_found
+	var _933_hint uint64 = 0
+	var _ = _933_hint
+	var _out1256 uint32
+	var _ = _out1256
+	var _out1257 *dbytes.Bytes
+	var _ = _out1257
+	var _out1258 bool
+	var _ = _out1258
+	var _out1259 uint64
+	var _ = _out1259
+	var _out1260 uint64
+	var _ = _out1260
+	_out1256, _out1257, _out1258, _out1259, _out1260 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1249
-	before = _out1250
-	_925_found = _out1251
-	ino = _out1252
-	_926_hint = _out1253
+	st = _out1256
+	before = _out1257
+	_932_found = _out1258
+	ino = _out1259
+	_933_hint = _out1260
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _925_found {
-		var _927_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _927_p
-		var _out1254 uint32
-		var _ = _out1254
-		var _out1255 *dbytes.Bytes
-		var _ = _out1255
-		var _out1256 bool
-		var _ = _out1256
-		_out1254, _out1255, _out1256 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1254
-		_927_p = _out1255
-		later = _out1256
+	if _932_found {
+		var _934_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _934_p
+		var _out1261 uint32
+		var _ = _out1261
+		var _out1262 *dbytes.Bytes
+		var _ = _out1262
+		var _out1263 bool
+		var _ = _out1263
+		_out1261, _out1262, _out1263 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1261
+		_934_p = _out1262
+		later = _out1263
 		if st == uint32(0) {
-			node, after = _927_p, before
+			node, after = _934_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1257 uint32
-	var _ = _out1257
-	var _out1258 uint64
-	var _ = _out1258
-	var _out1259 *dbytes.Bytes
-	var _ = _out1259
-	var _out1260 *dbytes.Bytes
-	var _ = _out1260
-	_out1257, _out1258, _out1259, _out1260 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _926_hint, a, how, verf, s, ns)
-	st = _out1257
-	ino = _out1258
-	node = _out1259
-	after = _out1260
+	var _out1264 uint32
+	var _ = _out1264
+	var _out1265 uint64
+	var _ = _out1265
+	var _out1266 *dbytes.Bytes
+	var _ = _out1266
+	var _out1267 *dbytes.Bytes
+	var _ = _out1267
+	_out1264, _out1265, _out1266, _out1267 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _933_hint, a, how, verf, s, ns)
+	st = _out1264
+	ino = _out1265
+	node = _out1266
+	after = _out1267
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +312,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _928_mode uint32
-	var _ = _928_mode
-	_928_mode = func() uint32 {
+	var _935_mode uint32
+	var _ = _935_mode
+	_935_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1261 uint32
-	var _ = _out1261
-	var _out1262 uint64
-	var _ = _out1262
-	_out1261, _out1262 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _928_mode, s, ns)
-	st = _out1261
-	ino = _out1262
+	var _out1268 uint32
+	var _ = _out1268
+	var _out1269 uint64
+	var _ = _out1269
+	_out1268, _out1269 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _935_mode, s, ns)
+	st = _out1268
+	ino = _out1269
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _929_ip *dbytes.Bytes
-		var _ = _929_ip
-		var _out1263 *dbytes.Bytes
-		var _ = _out1263
-		_out1263 = d.Fs.GetInode(txn, ino, true)
-		_929_ip = _out1263
-		inodeformat.Companion_Default___.SetVerf(_929_ip, verf)
-		d.PutInode(txn, ino, _929_ip)
+		var _936_ip *dbytes.Bytes
+		var _ = _936_ip
+		var _out1270 *dbytes.Bytes
+		var _ = _out1270
+		_out1270 = d.Fs.GetInode(txn, ino, true)
+		_936_ip = _out1270
+		inodeformat.Companion_Default___.SetVerf(_936_ip, verf)
+		d.PutInode(txn, ino, _936_ip)
 	} else if a.HasSize {
-		var _930_later bool = false
-		var _ = _930_later
-		var _out1264 uint32
-		var _ = _out1264
-		var _out1265 bool
-		var _ = _out1265
-		_out1264, _out1265 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1264
-		_930_later = _out1265
+		var _937_later bool = false
+		var _ = _937_later
+		var _out1271 uint32
+		var _ = _out1271
+		var _out1272 bool
+		var _ = _out1272
+		_out1271, _out1272 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1271
+		_937_later = _out1272
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +365,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _931_mode uint32
-	var _ = _931_mode
-	_931_mode = func() uint32 {
+	var _938_mode uint32
+	var _ = _938_mode
+	_938_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1266 uint32
-	var _ = _out1266
-	var _out1267 uint64
-	var _ = _out1267
-	_out1266, _out1267 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1266
-	ino = _out1267
+	var _out1273 uint32
+	var _ = _out1273
+	var _out1274 uint64
+	var _ = _out1274
+	_out1273, _out1274 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1273
+	ino = _out1274
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1268 uint32
-	var _ = _out1268
-	var _out1269 *dbytes.Bytes
-	var _ = _out1269
-	var _out1270 *dbytes.Bytes
-	var _ = _out1270
-	_out1268, _out1269, _out1270 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1268
-	node = _out1269
-	after = _out1270
+	var _out1275 uint32
+	var _ = _out1275
+	var _out1276 *dbytes.Bytes
+	var _ = _out1276
+	var _out1277 *dbytes.Bytes
+	var _ = _out1277
+	_out1275, _out1276, _out1277 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1275
+	node = _out1276
+	after = _out1277
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +406,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1271 uint32
-	var _ = _out1271
-	var _out1272 *dbytes.Bytes
-	var _ = _out1272
-	_out1271, _out1272 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1271
-	node = _out1272
+	var _out1278 uint32
+	var _ = _out1278
+	var _out1279 *dbytes.Bytes
+	var _ = _out1279
+	_out1278, _out1279 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1278
+	node = _out1279
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _932_ty uint32
-	var _ = _932_ty
-	var _out1273 uint32
-	var _ = _out1273
-	_out1273 = inodeformat.Companion_Default___.GetTy(node)
-	_932_ty = _out1273
-	if _932_ty != permissions.Companion_Default___.REG() {
+	var _939_ty uint32
+	var _ = _939_ty
+	var _out1280 uint32
+	var _ = _out1280
+	_out1280 = inodeformat.Companion_Default___.GetTy(node)
+	_939_ty = _out1280
+	if _939_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _933_v uint64
-		var _ = _933_v
-		var _out1274 uint64
-		var _ = _out1274
-		_out1274 = inodeformat.Companion_Default___.GetVerf(node)
-		_933_v = _out1274
-		if _933_v != verf || _933_v == uint64(0) {
+		var _940_v uint64
+		var _ = _940_v
+		var _out1281 uint64
+		var _ = _out1281
+		_out1281 = inodeformat.Companion_Default___.GetVerf(node)
+		_940_v = _out1281
+		if _940_v != verf || _940_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +441,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _934_may bool
-	var _ = _934_may
-	var _out1275 bool
-	var _ = _out1275
-	_out1275 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_934_may = _out1275
-	if !_934_may {
+	var _941_may bool
+	var _ = _941_may
+	var _out1282 bool
+	var _ = _out1282
+	_out1282 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_941_may = _out1282
+	if !_941_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1276 uint32
-	var _ = _out1276
-	var _out1277 bool
-	var _ = _out1277
-	_out1276, _out1277 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1276
-	later = _out1277
+	var _out1283 uint32
+	var _ = _out1283
+	var _out1284 bool
+	var _ = _out1284
+	_out1283, _out1284 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1283
+	later = _out1284
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1278 *dbytes.Bytes
-	var _ = _out1278
-	_out1278 = d.Fs.GetInode(txn, ino, true)
-	node = _out1278
-	var _935_ts uint64
-	var _ = _935_ts
-	var _936_tns uint32
-	var _ = _936_tns
-	var _out1279 uint64
-	var _ = _out1279
-	var _out1280 uint32
-	var _ = _out1280
-	_out1279, _out1280 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_935_ts = _out1279
-	_936_tns = _out1280
-	inodeformat.Companion_Default___.SetMtime(node, _935_ts, _936_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _935_ts, _936_tns)
+	var _out1285 *dbytes.Bytes
+	var _ = _out1285
+	_out1285 = d.Fs.GetInode(txn, ino, true)
+	node = _out1285
+	var _942_ts uint64
+	var _ = _942_ts
+	var _943_tns uint32
+	var _ = _943_tns
+	var _out1286 uint64
+	var _ = _out1286
+	var _out1287 uint32
+	var _ = _out1287
+	_out1286, _out1287 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_942_ts = _out1286
+	_943_tns = _out1287
+	inodeformat.Companion_Default___.SetMtime(node, _942_ts, _943_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _942_ts, _943_tns)
 	if c.Uid != uint32(0) {
-		var _937_mode uint32
-		var _ = _937_mode
-		var _out1281 uint32
-		var _ = _out1281
-		_out1281 = inodeformat.Companion_Default___.GetMode(node)
-		_937_mode = _out1281
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_937_mode))
+		var _944_mode uint32
+		var _ = _944_mode
+		var _out1288 uint32
+		var _ = _out1288
+		_out1288 = inodeformat.Companion_Default___.GetMode(node)
+		_944_mode = _out1288
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_944_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +502,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _938_t *attributeops.Sattr
-	var _ = _938_t
-	var _out1282 *attributeops.Sattr
-	var _ = _out1282
-	_out1282 = attributeops.Companion_Default___.Without(a, false, false)
-	_938_t = _out1282
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _939_found bool = false
-	var _ = _939_found
-	var _940_x uint64 = 0
-	var _ = _940_x
-	var _941_hint uint64 = 0
-	var _ = _941_hint
-	var _out1283 uint32
-	var _ = _out1283
-	var _out1284 *dbytes.Bytes
-	var _ = _out1284
-	var _out1285 bool
-	var _ = _out1285
-	var _out1286 uint64
-	var _ = _out1286
-	var _out1287 uint64
-	var _ = _out1287
-	_out1283, _out1284, _out1285, _out1286, _out1287 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _938_t, false)
-	st = _out1283
-	before = _out1284
-	_939_found = _out1285
-	_940_x = _out1286
-	_941_hint = _out1287
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1288 uint32
-	var _ = _out1288
-	var _out1289 uint64
+	var _945_t *attributeops.Sattr
+	var _ = _945_t
+	var _out1289 *attributeops.Sattr
 	var _ = _out1289
-	var _out1290 *dbytes.Bytes
+	_out1289 = attributeops.Companion_Default___.Without(a, false, false)
+	_945_t = _out1289
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _946_found bool = false
+	var _ = _946_found
+	var _947_x uint64 = 0
+	var _ = _947_x
+	var _948_hint uint64 = 0
+	var _ = _948_hint
+	var _out1290 uint32
 	var _ = _out1290
 	var _out1291 *dbytes.Bytes
 	var _ = _out1291
-	_out1288, _out1289, _out1290, _out1291 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _941_hint, _938_t, s, ns)
-	st = _out1288
-	ino = _out1289
-	node = _out1290
-	after = _out1291
+	var _out1292 bool
+	var _ = _out1292
+	var _out1293 uint64
+	var _ = _out1293
+	var _out1294 uint64
+	var _ = _out1294
+	_out1290, _out1291, _out1292, _out1293, _out1294 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _945_t, false)
+	st = _out1290
+	before = _out1291
+	_946_found = _out1292
+	_947_x = _out1293
+	_948_hint = _out1294
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1295 uint32
+	var _ = _out1295
+	var _out1296 uint64
+	var _ = _out1296
+	var _out1297 *dbytes.Bytes
+	var _ = _out1297
+	var _out1298 *dbytes.Bytes
+	var _ = _out1298
+	_out1295, _out1296, _out1297, _out1298 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _948_hint, _945_t, s, ns)
+	st = _out1295
+	ino = _out1296
+	node = _out1297
+	after = _out1298
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,67 +560,67 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _942_t *attributeops.Sattr
-	var _ = _942_t
-	var _out1292 *attributeops.Sattr
-	var _ = _out1292
-	_out1292 = attributeops.Companion_Default___.Without(a, true, false)
-	_942_t = _out1292
+	var _949_t *attributeops.Sattr
+	var _ = _949_t
+	var _out1299 *attributeops.Sattr
+	var _ = _out1299
+	_out1299 = attributeops.Companion_Default___.Without(a, true, false)
+	_949_t = _out1299
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _943_found bool = false
-	var _ = _943_found
-	var _944_x uint64 = 0
-	var _ = _944_x
-	var _945_hint uint64 = 0
-	var _ = _945_hint
-	var _946_len uint64
-	var _ = _946_len
-	_946_len = target.Len()
-	var _947_bad uint32
-	var _ = _947_bad
-	_947_bad = func() uint32 {
-		if _946_len == uint64(0) {
+	var _950_found bool = false
+	var _ = _950_found
+	var _951_x uint64 = 0
+	var _ = _951_x
+	var _952_hint uint64 = 0
+	var _ = _952_hint
+	var _953_len uint64
+	var _ = _953_len
+	_953_len = target.Len()
+	var _954_bad uint32
+	var _ = _954_bad
+	_954_bad = func() uint32 {
+		if _953_len == uint64(0) {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return func() uint32 {
-			if _946_len > uint64(4095) {
+			if _953_len > uint64(4095) {
 				return permissions.Companion_Default___.NAMETOOLONG()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1293 uint32
-	var _ = _out1293
-	var _out1294 *dbytes.Bytes
-	var _ = _out1294
-	var _out1295 bool
-	var _ = _out1295
-	var _out1296 uint64
-	var _ = _out1296
-	var _out1297 uint64
-	var _ = _out1297
-	_out1293, _out1294, _out1295, _out1296, _out1297 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _947_bad, _942_t, false)
-	st = _out1293
-	before = _out1294
-	_943_found = _out1295
-	_944_x = _out1296
-	_945_hint = _out1297
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1298 uint32
-	var _ = _out1298
-	var _out1299 uint64
-	var _ = _out1299
-	var _out1300 *dbytes.Bytes
+	var _out1300 uint32
 	var _ = _out1300
 	var _out1301 *dbytes.Bytes
 	var _ = _out1301
-	_out1298, _out1299, _out1300, _out1301 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _945_hint, _942_t, target, s, ns)
-	st = _out1298
-	ino = _out1299
-	node = _out1300
-	after = _out1301
+	var _out1302 bool
+	var _ = _out1302
+	var _out1303 uint64
+	var _ = _out1303
+	var _out1304 uint64
+	var _ = _out1304
+	_out1300, _out1301, _out1302, _out1303, _out1304 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _954_bad, _949_t, false)
+	st = _out1300
+	before = _out1301
+	_950_found = _out1302
+	_951_x = _out1303
+	_952_hint = _out1304
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1305 uint32
+	var _ = _out1305
+	var _out1306 uint64
+	var _ = _out1306
+	var _out1307 *dbytes.Bytes
+	var _ = _out1307
+	var _out1308 *dbytes.Bytes
+	var _ = _out1308
+	_out1305, _out1306, _out1307, _out1308 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _952_hint, _949_t, target, s, ns)
+	st = _out1305
+	ino = _out1306
+	node = _out1307
+	after = _out1308
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -634,67 +634,67 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _948_t *attributeops.Sattr
-	var _ = _948_t
-	var _out1302 *attributeops.Sattr
-	var _ = _out1302
-	_out1302 = attributeops.Companion_Default___.Without(a, false, false)
-	_948_t = _out1302
+	var _955_t *attributeops.Sattr
+	var _ = _955_t
+	var _out1309 *attributeops.Sattr
+	var _ = _out1309
+	_out1309 = attributeops.Companion_Default___.Without(a, false, false)
+	_955_t = _out1309
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _949_found bool = false
-	var _ = _949_found
-	var _950_x uint64 = 0
-	var _ = _950_x
-	var _951_hint uint64 = 0
-	var _ = _951_hint
-	var _952_dev bool
-	var _ = _952_dev
-	_952_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _953_bad uint32
-	var _ = _953_bad
-	_953_bad = func() uint32 {
-		if !_952_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _956_found bool = false
+	var _ = _956_found
+	var _957_x uint64 = 0
+	var _ = _957_x
+	var _958_hint uint64 = 0
+	var _ = _958_hint
+	var _959_dev bool
+	var _ = _959_dev
+	_959_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _960_bad uint32
+	var _ = _960_bad
+	_960_bad = func() uint32 {
+		if !_959_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _952_dev && c.Uid != uint32(0) {
+			if _959_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
 			return uint32(0)
 		}()
 	}()
-	var _out1303 uint32
-	var _ = _out1303
-	var _out1304 *dbytes.Bytes
-	var _ = _out1304
-	var _out1305 bool
-	var _ = _out1305
-	var _out1306 uint64
-	var _ = _out1306
-	var _out1307 uint64
-	var _ = _out1307
-	_out1303, _out1304, _out1305, _out1306, _out1307 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _953_bad, _948_t, false)
-	st = _out1303
-	before = _out1304
-	_949_found = _out1305
-	_950_x = _out1306
-	_951_hint = _out1307
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1308 uint32
-	var _ = _out1308
-	var _out1309 uint64
-	var _ = _out1309
-	var _out1310 *dbytes.Bytes
+	var _out1310 uint32
 	var _ = _out1310
 	var _out1311 *dbytes.Bytes
 	var _ = _out1311
-	_out1308, _out1309, _out1310, _out1311 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _951_hint, _948_t, ty, maj, min, s, ns)
-	st = _out1308
-	ino = _out1309
-	node = _out1310
-	after = _out1311
+	var _out1312 bool
+	var _ = _out1312
+	var _out1313 uint64
+	var _ = _out1313
+	var _out1314 uint64
+	var _ = _out1314
+	_out1310, _out1311, _out1312, _out1313, _out1314 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _960_bad, _955_t, false)
+	st = _out1310
+	before = _out1311
+	_956_found = _out1312
+	_957_x = _out1313
+	_958_hint = _out1314
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1315 uint32
+	var _ = _out1315
+	var _out1316 uint64
+	var _ = _out1316
+	var _out1317 *dbytes.Bytes
+	var _ = _out1317
+	var _out1318 *dbytes.Bytes
+	var _ = _out1318
+	_out1315, _out1316, _out1317, _out1318 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _958_hint, _955_t, ty, maj, min, s, ns)
+	st = _out1315
+	ino = _out1316
+	node = _out1317
+	after = _out1318
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +707,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1312 uint32
-	var _ = _out1312
-	var _out1313 uint64
-	var _ = _out1313
-	_out1312, _out1313 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1312
-	ino = _out1313
+	var _out1319 uint32
+	var _ = _out1319
+	var _out1320 uint64
+	var _ = _out1320
+	_out1319, _out1320 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1319
+	ino = _out1320
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1314 uint32
-	var _ = _out1314
-	var _out1315 *dbytes.Bytes
-	var _ = _out1315
-	var _out1316 *dbytes.Bytes
-	var _ = _out1316
-	_out1314, _out1315, _out1316 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1314
-	node = _out1315
-	after = _out1316
+	var _out1321 uint32
+	var _ = _out1321
+	var _out1322 *dbytes.Bytes
+	var _ = _out1322
+	var _out1323 *dbytes.Bytes
+	var _ = _out1323
+	_out1321, _out1322, _out1323 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1321
+	node = _out1322
+	after = _out1323
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +742,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1317 uint32
-	var _ = _out1317
-	var _out1318 uint64
-	var _ = _out1318
-	_out1317, _out1318 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1317
-	ino = _out1318
+	var _out1324 uint32
+	var _ = _out1324
+	var _out1325 uint64
+	var _ = _out1325
+	_out1324, _out1325 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1324
+	ino = _out1325
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _954_len uint64
-	var _ = _954_len
-	_954_len = target.Len()
-	var _955_ok bool
-	var _ = _955_ok
-	var _out1319 bool
-	var _ = _out1319
-	_out1319 = d.Write(txn, ino, uint64(0), target, uint64(0), _954_len)
-	_955_ok = _out1319
-	if !_955_ok {
+	var _961_len uint64
+	var _ = _961_len
+	_961_len = target.Len()
+	var _962_ok bool
+	var _ = _962_ok
+	var _out1326 bool
+	var _ = _out1326
+	_out1326 = d.Write(txn, ino, uint64(0), target, uint64(0), _961_len)
+	_962_ok = _out1326
+	if !_962_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1320 uint32
-	var _ = _out1320
-	var _out1321 *dbytes.Bytes
-	var _ = _out1321
-	var _out1322 *dbytes.Bytes
-	var _ = _out1322
-	_out1320, _out1321, _out1322 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1320
-	node = _out1321
-	after = _out1322
+	var _out1327 uint32
+	var _ = _out1327
+	var _out1328 *dbytes.Bytes
+	var _ = _out1328
+	var _out1329 *dbytes.Bytes
+	var _ = _out1329
+	_out1327, _out1328, _out1329 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1327
+	node = _out1328
+	after = _out1329
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +790,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1323 uint32
-	var _ = _out1323
-	var _out1324 uint64
-	var _ = _out1324
-	_out1323, _out1324 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1323
-	ino = _out1324
+	var _out1330 uint32
+	var _ = _out1330
+	var _out1331 uint64
+	var _ = _out1331
+	_out1330, _out1331 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1330
+	ino = _out1331
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _956_ip *dbytes.Bytes
-		var _ = _956_ip
-		var _out1325 *dbytes.Bytes
-		var _ = _out1325
-		_out1325 = d.Fs.GetInode(txn, ino, true)
-		_956_ip = _out1325
-		inodeformat.Companion_Default___.SetRdev(_956_ip, maj, min)
-		d.PutInode(txn, ino, _956_ip)
+		var _963_ip *dbytes.Bytes
+		var _ = _963_ip
+		var _out1332 *dbytes.Bytes
+		var _ = _out1332
+		_out1332 = d.Fs.GetInode(txn, ino, true)
+		_963_ip = _out1332
+		inodeformat.Companion_Default___.SetRdev(_963_ip, maj, min)
+		d.PutInode(txn, ino, _963_ip)
 	}
-	var _out1326 uint32
-	var _ = _out1326
-	var _out1327 *dbytes.Bytes
-	var _ = _out1327
-	var _out1328 *dbytes.Bytes
-	var _ = _out1328
-	_out1326, _out1327, _out1328 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1326
-	node = _out1327
-	after = _out1328
+	var _out1333 uint32
+	var _ = _out1333
+	var _out1334 *dbytes.Bytes
+	var _ = _out1334
+	var _out1335 *dbytes.Bytes
+	var _ = _out1335
+	_out1333, _out1334, _out1335 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1333
+	node = _out1334
+	after = _out1335
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

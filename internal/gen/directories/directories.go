@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out958 *dbytes.Bytes
-	var _ = _out958
-	_out958 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out958
-	var _out959 uint64
-	var _ = _out959
-	_out959 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out959
+	var _out965 *dbytes.Bytes
+	var _ = _out965
+	_out965 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out965
+	var _out966 uint64
+	var _ = _out966
+	_out966 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out966
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _701_ip *dbytes.Bytes
-	var _ = _701_ip
-	var _702_nb uint64
-	var _ = _702_nb
-	var _out960 *dbytes.Bytes
-	var _ = _out960
-	var _out961 uint64
-	var _ = _out961
-	_out960, _out961 = _this.Open(txn, d, excl)
-	_701_ip = _out960
-	_702_nb = _out961
-	var _703_h uint64
-	var _ = _703_h
-	_703_h = dbytes.NameHash(name)
-	var _704_key uint64
-	var _ = _704_key
-	var _out962 uint64
-	var _ = _out962
-	_out962 = dirlayout.Companion_Default___.KeyFor(name, _703_h)
-	_704_key = _out962
-	var _705_kind uint64
-	var _ = _705_kind
-	_705_kind = uint64(0)
-	var _706_l uint64
-	var _ = _706_l
-	_706_l = name.Len()
-	if _706_l > uint64(56) {
-		_705_kind = uint64(1)
+	var _708_ip *dbytes.Bytes
+	var _ = _708_ip
+	var _709_nb uint64
+	var _ = _709_nb
+	var _out967 *dbytes.Bytes
+	var _ = _out967
+	var _out968 uint64
+	var _ = _out968
+	_out967, _out968 = _this.Open(txn, d, excl)
+	_708_ip = _out967
+	_709_nb = _out968
+	var _710_h uint64
+	var _ = _710_h
+	_710_h = dbytes.NameHash(name)
+	var _711_key uint64
+	var _ = _711_key
+	var _out969 uint64
+	var _ = _out969
+	_out969 = dirlayout.Companion_Default___.KeyFor(name, _710_h)
+	_711_key = _out969
+	var _712_kind uint64
+	var _ = _712_kind
+	_712_kind = uint64(0)
+	var _713_l uint64
+	var _ = _713_l
+	_713_l = name.Len()
+	if _713_l > uint64(56) {
+		_712_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _707_n uint64
-	var _ = _707_n
-	_707_n = uint64(9)
-	for _707_n > uint64(0) {
-		_707_n = _707_n - uint64(1)
-		var _708_blk uint64
-		var _ = _708_blk
-		var _out963 uint64
-		var _ = _out963
-		_out963 = dirlayout.Companion_Default___.BucketBlock(_703_h, _707_n, _705_kind)
-		_708_blk = _out963
-		var _709_fr uint64
-		var _ = _709_fr
-		_709_fr = uint64(0)
-		if _708_blk < _702_nb {
-			var _710_b *dbytes.Blk
-			var _ = _710_b
-			var _out964 *dbytes.Blk
-			var _ = _out964
-			_out964 = _this.Fs.ReadBlockOf(txn, _701_ip, d, _708_blk, excl)
-			_710_b = _out964
-			var _711_i uint64 = 0
-			var _ = _711_i
-			var _712_w uint64 = 0
-			var _ = _712_w
-			var _out965 bool
-			var _ = _out965
-			var _out966 uint64
-			var _ = _out966
-			var _out967 uint64
-			var _ = _out967
-			var _out968 uint64
-			var _ = _out968
-			_out965, _out966, _out967, _out968 = dirlayout.Companion_Default___.Search(_710_b, _708_blk, name, _704_key)
-			found = _out965
-			_711_i = _out966
-			_712_w = _out967
-			_709_fr = _out968
+	var _714_n uint64
+	var _ = _714_n
+	_714_n = uint64(9)
+	for _714_n > uint64(0) {
+		_714_n = _714_n - uint64(1)
+		var _715_blk uint64
+		var _ = _715_blk
+		var _out970 uint64
+		var _ = _out970
+		_out970 = dirlayout.Companion_Default___.BucketBlock(_710_h, _714_n, _712_kind)
+		_715_blk = _out970
+		var _716_fr uint64
+		var _ = _716_fr
+		_716_fr = uint64(0)
+		if _715_blk < _709_nb {
+			var _717_b *dbytes.Blk
+			var _ = _717_b
+			var _out971 *dbytes.Blk
+			var _ = _out971
+			_out971 = _this.Fs.ReadBlockOf(txn, _708_ip, d, _715_blk, excl)
+			_717_b = _out971
+			var _718_i uint64 = 0
+			var _ = _718_i
+			var _719_w uint64 = 0
+			var _ = _719_w
+			var _out972 bool
+			var _ = _out972
+			var _out973 uint64
+			var _ = _out973
+			var _out974 uint64
+			var _ = _out974
+			var _out975 uint64
+			var _ = _out975
+			_out972, _out973, _out974, _out975 = dirlayout.Companion_Default___.Search(_717_b, _715_blk, name, _711_key)
+			found = _out972
+			_718_i = _out973
+			_719_w = _out974
+			_716_fr = _out975
 			if found {
-				ino, cell = _712_w%uint64(281474976710656), uint64(64)*_708_blk+_711_i
+				ino, cell = _719_w%uint64(281474976710656), uint64(64)*_715_blk+_718_i
 				return found, ino, cell, lev
 			}
 		}
-		if _709_fr < uint64(64) {
-			lev = _707_n
+		if _716_fr < uint64(64) {
+			lev = _714_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _713_cell uint64 = 0
-	var _ = _713_cell
-	var _714_lev uint64 = 0
-	var _ = _714_lev
-	var _out969 bool
-	var _ = _out969
-	var _out970 uint64
-	var _ = _out970
-	var _out971 uint64
-	var _ = _out971
-	var _out972 uint64
-	var _ = _out972
-	_out969, _out970, _out971, _out972 = _this.Find(txn, d, name, excl)
-	found = _out969
-	ino = _out970
-	_713_cell = _out971
-	_714_lev = _out972
+	var _720_cell uint64 = 0
+	var _ = _720_cell
+	var _721_lev uint64 = 0
+	var _ = _721_lev
+	var _out976 bool
+	var _ = _out976
+	var _out977 uint64
+	var _ = _out977
+	var _out978 uint64
+	var _ = _out978
+	var _out979 uint64
+	var _ = _out979
+	_out976, _out977, _out978, _out979 = _this.Find(txn, d, name, excl)
+	found = _out976
+	ino = _out977
+	_720_cell = _out978
+	_721_lev = _out979
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _715_cell uint64 = 0
-	var _ = _715_cell
-	var _out973 bool
-	var _ = _out973
-	var _out974 uint64
-	var _ = _out974
-	var _out975 uint64
-	var _ = _out975
-	var _out976 uint64
-	var _ = _out976
-	_out973, _out974, _out975, _out976 = _this.Find(txn, d, name, excl)
-	found = _out973
-	ino = _out974
-	_715_cell = _out975
-	hint = _out976
+	var _722_cell uint64 = 0
+	var _ = _722_cell
+	var _out980 bool
+	var _ = _out980
+	var _out981 uint64
+	var _ = _out981
+	var _out982 uint64
+	var _ = _out982
+	var _out983 uint64
+	var _ = _out983
+	_out980, _out981, _out982, _out983 = _this.Find(txn, d, name, excl)
+	found = _out980
+	ino = _out981
+	_722_cell = _out982
+	hint = _out983
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _716_ip *dbytes.Bytes
-	var _ = _716_ip
-	var _out977 *dbytes.Bytes
-	var _ = _out977
-	_out977 = _this.Fs.GetInode(txn, d, true)
-	_716_ip = _out977
-	var _717_n uint64
-	var _ = _717_n
-	var _out978 uint64
-	var _ = _out978
-	_out978 = inodeformat.Companion_Default___.GetNent(_716_ip)
-	_717_n = _out978
-	if !down && _717_n == uint64(18446744073709551615) {
+	var _723_ip *dbytes.Bytes
+	var _ = _723_ip
+	var _out984 *dbytes.Bytes
+	var _ = _out984
+	_out984 = _this.Fs.GetInode(txn, d, true)
+	_723_ip = _out984
+	var _724_n uint64
+	var _ = _724_n
+	var _out985 uint64
+	var _ = _out985
+	_out985 = inodeformat.Companion_Default___.GetNent(_723_ip)
+	_724_n = _out985
+	if !down && _724_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_717_n = _717_n - uint64(1)
+		_724_n = _724_n - uint64(1)
 	} else {
-		_717_n = _717_n + uint64(1)
+		_724_n = _724_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_716_ip, _717_n)
-	_this.Fs.PutInode(txn, d, _716_ip)
+	inodeformat.Companion_Default___.SetNent(_723_ip, _724_n)
+	_this.Fs.PutInode(txn, d, _723_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _718_len uint64
-	var _ = _718_len
-	_718_len = s.Len()
-	var _out979 bool
-	var _ = _out979
-	_out979 = _this.Fs.Write(txn, d, off, s, uint64(0), _718_len)
-	ok = _out979
+	var _725_len uint64
+	var _ = _725_len
+	_725_len = s.Len()
+	var _out986 bool
+	var _ = _out986
+	_out986 = _this.Fs.Write(txn, d, off, s, uint64(0), _725_len)
+	ok = _out986
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out980 bool
-		var _ = _out980
-		_out980 = _this.Count(txn, d, down)
-		ok = _out980
+		var _out987 bool
+		var _ = _out987
+		_out987 = _this.Count(txn, d, down)
+		ok = _out987
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out981 bool
-	var _ = _out981
-	_out981 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out981
+	var _out988 bool
+	var _ = _out988
+	_out988 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out988
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _719_h uint64
-	var _ = _719_h
-	_719_h = dbytes.NameHash(name)
-	var _720_key uint64
-	var _ = _720_key
-	var _out982 uint64
-	var _ = _out982
-	_out982 = dirlayout.Companion_Default___.KeyFor(name, _719_h)
-	_720_key = _out982
-	var _721_cell uint64 = 0
-	var _ = _721_cell
-	var _722_size uint64 = 0
-	var _ = _722_size
-	var _out983 bool
-	var _ = _out983
-	var _out984 uint64
-	var _ = _out984
-	var _out985 uint64
-	var _ = _out985
-	_out983, _out984, _out985 = _this.Room(txn, d, name, _719_h, hint)
-	ok = _out983
-	_721_cell = _out984
-	_722_size = _out985
+	var _726_h uint64
+	var _ = _726_h
+	_726_h = dbytes.NameHash(name)
+	var _727_key uint64
+	var _ = _727_key
+	var _out989 uint64
+	var _ = _out989
+	_out989 = dirlayout.Companion_Default___.KeyFor(name, _726_h)
+	_727_key = _out989
+	var _728_cell uint64 = 0
+	var _ = _728_cell
+	var _729_size uint64 = 0
+	var _ = _729_size
+	var _out990 bool
+	var _ = _out990
+	var _out991 uint64
+	var _ = _out991
+	var _out992 uint64
+	var _ = _out992
+	_out990, _out991, _out992 = _this.Room(txn, d, name, _726_h, hint)
+	ok = _out990
+	_728_cell = _out991
+	_729_size = _out992
 	if !ok {
 		return ok
 	}
-	var _723_s *dbytes.Bytes
-	var _ = _723_s
-	var _out986 *dbytes.Bytes
-	var _ = _out986
-	_out986 = dirlayout.Companion_Default___.MakeSlot(_722_size, ino, name, _720_key)
-	_723_s = _out986
-	var _out987 bool
-	var _ = _out987
-	_out987 = _this.Store(txn, d, uint64(64)*_721_cell, _723_s, true, false)
-	ok = _out987
+	var _730_s *dbytes.Bytes
+	var _ = _730_s
+	var _out993 *dbytes.Bytes
+	var _ = _out993
+	_out993 = dirlayout.Companion_Default___.MakeSlot(_729_size, ino, name, _727_key)
+	_730_s = _out993
+	var _out994 bool
+	var _ = _out994
+	_out994 = _this.Store(txn, d, uint64(64)*_728_cell, _730_s, true, false)
+	ok = _out994
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _724_ip *dbytes.Bytes
-	var _ = _724_ip
-	var _725_nb uint64
-	var _ = _725_nb
-	var _out988 *dbytes.Bytes
-	var _ = _out988
-	var _out989 uint64
-	var _ = _out989
-	_out988, _out989 = _this.Open(txn, d, true)
-	_724_ip = _out988
-	_725_nb = _out989
-	var _726_l uint64
-	var _ = _726_l
-	_726_l = name.Len()
-	var _727_kind uint64
-	var _ = _727_kind
-	_727_kind = uint64(0)
+	var _731_ip *dbytes.Bytes
+	var _ = _731_ip
+	var _732_nb uint64
+	var _ = _732_nb
+	var _out995 *dbytes.Bytes
+	var _ = _out995
+	var _out996 uint64
+	var _ = _out996
+	_out995, _out996 = _this.Open(txn, d, true)
+	_731_ip = _out995
+	_732_nb = _out996
+	var _733_l uint64
+	var _ = _733_l
+	_733_l = name.Len()
+	var _734_kind uint64
+	var _ = _734_kind
+	_734_kind = uint64(0)
 	size = uint64(64)
-	if _726_l > uint64(56) {
-		_727_kind, size = uint64(1), uint64(512)
+	if _733_l > uint64(56) {
+		_734_kind, size = uint64(1), uint64(512)
 	}
-	var _728_n uint64
-	var _ = _728_n
-	_728_n = from
-	for _728_n < uint64(9) {
-		var _729_blk uint64
-		var _ = _729_blk
-		var _out990 uint64
-		var _ = _out990
-		_out990 = dirlayout.Companion_Default___.BucketBlock(h, _728_n, _727_kind)
-		_729_blk = _out990
-		if _729_blk >= _725_nb {
-			ok, cell, size = true, uint64(64)*_729_blk, uint64(4096)
+	var _735_n uint64
+	var _ = _735_n
+	_735_n = from
+	for _735_n < uint64(9) {
+		var _736_blk uint64
+		var _ = _736_blk
+		var _out997 uint64
+		var _ = _out997
+		_out997 = dirlayout.Companion_Default___.BucketBlock(h, _735_n, _734_kind)
+		_736_blk = _out997
+		if _736_blk >= _732_nb {
+			ok, cell, size = true, uint64(64)*_736_blk, uint64(4096)
 			return ok, cell, size
 		}
-		var _730_b *dbytes.Blk
-		var _ = _730_b
-		var _out991 *dbytes.Blk
-		var _ = _out991
-		_out991 = _this.Fs.ReadBlockOf(txn, _724_ip, d, _729_blk, true)
-		_730_b = _out991
-		var _731_i uint64
-		var _ = _731_i
-		var _out992 uint64
-		var _ = _out992
-		_out992 = dirlayout.Companion_Default___.SearchFree(_730_b, _729_blk)
-		_731_i = _out992
-		if _731_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_729_blk+_731_i, size
+		var _737_b *dbytes.Blk
+		var _ = _737_b
+		var _out998 *dbytes.Blk
+		var _ = _out998
+		_out998 = _this.Fs.ReadBlockOf(txn, _731_ip, d, _736_blk, true)
+		_737_b = _out998
+		var _738_i uint64
+		var _ = _738_i
+		var _out999 uint64
+		var _ = _out999
+		_out999 = dirlayout.Companion_Default___.SearchFree(_737_b, _736_blk)
+		_738_i = _out999
+		if _738_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_736_blk+_738_i, size
 			return ok, cell, size
 		}
-		_728_n = _728_n + uint64(1)
+		_735_n = _735_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,65 +387,14 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _732_found bool
-	var _ = _732_found
-	var _733_ino0 uint64
-	var _ = _733_ino0
-	var _734_cell uint64
-	var _ = _734_cell
-	var _735_lev uint64
-	var _ = _735_lev
-	var _out993 bool
-	var _ = _out993
-	var _out994 uint64
-	var _ = _out994
-	var _out995 uint64
-	var _ = _out995
-	var _out996 uint64
-	var _ = _out996
-	_out993, _out994, _out995, _out996 = _this.Find(txn, d, name, true)
-	_732_found = _out993
-	_733_ino0 = _out994
-	_734_cell = _out995
-	_735_lev = _out996
-	var _736_h uint64
-	var _ = _736_h
-	_736_h = dbytes.NameHash(name)
-	var _737_key uint64
-	var _ = _737_key
-	var _out997 uint64
-	var _ = _out997
-	_out997 = dirlayout.Companion_Default___.KeyFor(name, _736_h)
-	_737_key = _out997
-	var _738_size uint64
-	var _ = _738_size
-	_738_size = uint64(64)
-	if _734_cell/uint64(64)%uint64(2) == uint64(1) {
-		_738_size = uint64(512)
-	}
-	var _739_s *dbytes.Bytes
-	var _ = _739_s
-	var _out998 *dbytes.Bytes
-	var _ = _out998
-	_out998 = dirlayout.Companion_Default___.MakeSlot(_738_size, ino, name, _737_key)
-	_739_s = _out998
-	var _out999 bool
-	var _ = _out999
-	_out999 = _this.Store(txn, d, uint64(64)*_734_cell, _739_s, false, false)
-	ok = _out999
-	return ok
-}
-func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
-	var ok bool = false
-	var _ = ok
-	var _740_found bool
-	var _ = _740_found
-	var _741_ino0 uint64
-	var _ = _741_ino0
-	var _742_cell uint64
-	var _ = _742_cell
-	var _743_lev uint64
-	var _ = _743_lev
+	var _739_found bool
+	var _ = _739_found
+	var _740_ino0 uint64
+	var _ = _740_ino0
+	var _741_cell uint64
+	var _ = _741_cell
+	var _742_lev uint64
+	var _ = _742_lev
 	var _out1000 bool
 	var _ = _out1000
 	var _out1001 uint64
@@ -455,90 +404,84 @@ func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var _out1003 uint64
 	var _ = _out1003
 	_out1000, _out1001, _out1002, _out1003 = _this.Find(txn, d, name, true)
-	_740_found = _out1000
-	_741_ino0 = _out1001
-	_742_cell = _out1002
-	_743_lev = _out1003
-	var _744_size uint64
-	var _ = _744_size
-	_744_size = uint64(64)
-	if _742_cell/uint64(64)%uint64(2) == uint64(1) {
-		_744_size = uint64(512)
-	}
-	var _745_s *dbytes.Bytes
-	var _ = _745_s
-	var _out1004 *dbytes.Bytes
+	_739_found = _out1000
+	_740_ino0 = _out1001
+	_741_cell = _out1002
+	_742_lev = _out1003
+	var _743_h uint64
+	var _ = _743_h
+	_743_h = dbytes.NameHash(name)
+	var _744_key uint64
+	var _ = _744_key
+	var _out1004 uint64
 	var _ = _out1004
-	_out1004 = dbytes.NewBytes(_744_size)
-	_745_s = _out1004
-	var _out1005 bool
+	_out1004 = dirlayout.Companion_Default___.KeyFor(name, _743_h)
+	_744_key = _out1004
+	var _745_size uint64
+	var _ = _745_size
+	_745_size = uint64(64)
+	if _741_cell/uint64(64)%uint64(2) == uint64(1) {
+		_745_size = uint64(512)
+	}
+	var _746_s *dbytes.Bytes
+	var _ = _746_s
+	var _out1005 *dbytes.Bytes
 	var _ = _out1005
-	_out1005 = _this.Store(txn, d, uint64(64)*_742_cell, _745_s, true, true)
-	ok = _out1005
-	_this.GiveBack(txn, d, _742_cell/uint64(64))
+	_out1005 = dirlayout.Companion_Default___.MakeSlot(_745_size, ino, name, _744_key)
+	_746_s = _out1005
+	var _out1006 bool
+	var _ = _out1006
+	_out1006 = _this.Store(txn, d, uint64(64)*_741_cell, _746_s, false, false)
+	ok = _out1006
+	return ok
+}
+func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
+	var ok bool = false
+	var _ = ok
+	var _747_found bool
+	var _ = _747_found
+	var _748_ino0 uint64
+	var _ = _748_ino0
+	var _749_cell uint64
+	var _ = _749_cell
+	var _750_lev uint64
+	var _ = _750_lev
+	var _out1007 bool
+	var _ = _out1007
+	var _out1008 uint64
+	var _ = _out1008
+	var _out1009 uint64
+	var _ = _out1009
+	var _out1010 uint64
+	var _ = _out1010
+	_out1007, _out1008, _out1009, _out1010 = _this.Find(txn, d, name, true)
+	_747_found = _out1007
+	_748_ino0 = _out1008
+	_749_cell = _out1009
+	_750_lev = _out1010
+	var _751_size uint64
+	var _ = _751_size
+	_751_size = uint64(64)
+	if _749_cell/uint64(64)%uint64(2) == uint64(1) {
+		_751_size = uint64(512)
+	}
+	var _752_s *dbytes.Bytes
+	var _ = _752_s
+	var _out1011 *dbytes.Bytes
+	var _ = _out1011
+	_out1011 = dbytes.NewBytes(_751_size)
+	_752_s = _out1011
+	var _out1012 bool
+	var _ = _out1012
+	_out1012 = _this.Store(txn, d, uint64(64)*_749_cell, _752_s, true, true)
+	ok = _out1012
+	_this.GiveBack(txn, d, _749_cell/uint64(64))
 	return ok
 }
 func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
 	if blk < Companion_Default___.FirstLevels() {
 		return
 	}
-	var _746_ip *dbytes.Bytes
-	var _ = _746_ip
-	var _747_nb uint64
-	var _ = _747_nb
-	var _out1006 *dbytes.Bytes
-	var _ = _out1006
-	var _out1007 uint64
-	var _ = _out1007
-	_out1006, _out1007 = _this.Open(txn, d, true)
-	_746_ip = _out1006
-	_747_nb = _out1007
-	if blk >= _747_nb {
-		return
-	}
-	var _748_b *dbytes.Blk
-	var _ = _748_b
-	var _out1008 *dbytes.Blk
-	var _ = _out1008
-	_out1008 = _this.Fs.ReadBlockOf(txn, _746_ip, d, blk, true)
-	_748_b = _out1008
-	var _749_zero bool
-	var _ = _749_zero
-	var _out1009 bool
-	var _ = _out1009
-	_out1009 = Companion_Default___.IsZero(_748_b)
-	_749_zero = _out1009
-	if !_749_zero {
-		return
-	}
-	var _750_m uint64
-	var _ = _750_m
-	var _out1010 uint64
-	var _ = _out1010
-	_out1010 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
-	_750_m = _out1010
-}
-func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
-	var e bool = false
-	var _ = e
-	var _751_ip *dbytes.Bytes
-	var _ = _751_ip
-	var _out1011 *dbytes.Bytes
-	var _ = _out1011
-	_out1011 = _this.Fs.GetInode(txn, d, false)
-	_751_ip = _out1011
-	var _752_n uint64
-	var _ = _752_n
-	var _out1012 uint64
-	var _ = _out1012
-	_out1012 = inodeformat.Companion_Default___.GetNent(_751_ip)
-	_752_n = _out1012
-	e = _752_n == uint64(0)
-	return e
-}
-func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
-	var eof bool = false
-	var _ = eof
 	var _753_ip *dbytes.Bytes
 	var _ = _753_ip
 	var _754_nb uint64
@@ -547,47 +490,104 @@ func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List)
 	var _ = _out1013
 	var _out1014 uint64
 	var _ = _out1014
-	_out1013, _out1014 = _this.Open(txn, d, false)
+	_out1013, _out1014 = _this.Open(txn, d, true)
 	_753_ip = _out1013
 	_754_nb = _out1014
-	var _755_c uint64
-	var _ = _755_c
-	_755_c = uint64(0)
-	if cookie >= uint64(3) {
-		_755_c = cookie - uint64(2)
+	if blk >= _754_nb {
+		return
 	}
-	var _756_blk uint64
-	var _ = _756_blk
-	var _757_i uint64
-	var _ = _757_i
-	_756_blk, _757_i = _755_c/uint64(64), _755_c%uint64(64)
-	for _756_blk < _754_nb {
-		var _758_next uint64
-		var _ = _758_next
-		var _out1015 uint64
-		var _ = _out1015
-		_out1015 = _this.SkipHoles(txn, _753_ip, d, _756_blk, _754_nb)
-		_758_next = _out1015
-		if _758_next != _756_blk {
-			_756_blk, _757_i = _758_next, uint64(0)
+	var _755_b *dbytes.Blk
+	var _ = _755_b
+	var _out1015 *dbytes.Blk
+	var _ = _out1015
+	_out1015 = _this.Fs.ReadBlockOf(txn, _753_ip, d, blk, true)
+	_755_b = _out1015
+	var _756_zero bool
+	var _ = _756_zero
+	var _out1016 bool
+	var _ = _out1016
+	_out1016 = Companion_Default___.IsZero(_755_b)
+	_756_zero = _out1016
+	if !_756_zero {
+		return
+	}
+	var _757_m uint64
+	var _ = _757_m
+	var _out1017 uint64
+	var _ = _out1017
+	_out1017 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
+	_757_m = _out1017
+}
+func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
+	var e bool = false
+	var _ = e
+	var _758_ip *dbytes.Bytes
+	var _ = _758_ip
+	var _out1018 *dbytes.Bytes
+	var _ = _out1018
+	_out1018 = _this.Fs.GetInode(txn, d, false)
+	_758_ip = _out1018
+	var _759_n uint64
+	var _ = _759_n
+	var _out1019 uint64
+	var _ = _out1019
+	_out1019 = inodeformat.Companion_Default___.GetNent(_758_ip)
+	_759_n = _out1019
+	e = _759_n == uint64(0)
+	return e
+}
+func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
+	var eof bool = false
+	var _ = eof
+	var _760_ip *dbytes.Bytes
+	var _ = _760_ip
+	var _761_nb uint64
+	var _ = _761_nb
+	var _out1020 *dbytes.Bytes
+	var _ = _out1020
+	var _out1021 uint64
+	var _ = _out1021
+	_out1020, _out1021 = _this.Open(txn, d, false)
+	_760_ip = _out1020
+	_761_nb = _out1021
+	var _762_c uint64
+	var _ = _762_c
+	_762_c = uint64(0)
+	if cookie >= uint64(3) {
+		_762_c = cookie - uint64(2)
+	}
+	var _763_blk uint64
+	var _ = _763_blk
+	var _764_i uint64
+	var _ = _764_i
+	_763_blk, _764_i = _762_c/uint64(64), _762_c%uint64(64)
+	for _763_blk < _761_nb {
+		var _765_next uint64
+		var _ = _765_next
+		var _out1022 uint64
+		var _ = _out1022
+		_out1022 = _this.SkipHoles(txn, _760_ip, d, _763_blk, _761_nb)
+		_765_next = _out1022
+		if _765_next != _763_blk {
+			_763_blk, _764_i = _765_next, uint64(0)
 		} else {
-			var _759_b *dbytes.Blk
-			var _ = _759_b
-			var _out1016 *dbytes.Blk
-			var _ = _out1016
-			_out1016 = _this.Fs.ReadBlockOf(txn, _753_ip, d, _756_blk, false)
-			_759_b = _out1016
-			var _760_fits bool = false
-			var _ = _760_fits
-			var _out1017 bool
-			var _ = _out1017
-			_out1017 = dirpages.Companion_Default___.ListBlock(_759_b, _756_blk, _757_i, out)
-			_760_fits = _out1017
-			if !_760_fits {
+			var _766_b *dbytes.Blk
+			var _ = _766_b
+			var _out1023 *dbytes.Blk
+			var _ = _out1023
+			_out1023 = _this.Fs.ReadBlockOf(txn, _760_ip, d, _763_blk, false)
+			_766_b = _out1023
+			var _767_fits bool = false
+			var _ = _767_fits
+			var _out1024 bool
+			var _ = _out1024
+			_out1024 = dirpages.Companion_Default___.ListBlock(_766_b, _763_blk, _764_i, out)
+			_767_fits = _out1024
+			if !_767_fits {
 				eof = false
 				return eof
 			}
-			_756_blk, _757_i = _756_blk+uint64(1), uint64(0)
+			_763_blk, _764_i = _763_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -597,29 +597,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _761_k uint64
-	var _ = _761_k
-	_761_k = positions.Companion_Default___.FlatK(n)
-	if _761_k < uint64(12) {
+	var _768_k uint64
+	var _ = _768_k
+	_768_k = positions.Companion_Default___.FlatK(n)
+	if _768_k < uint64(12) {
 		return m
 	}
-	var _762_pb *dbytes.Blk
-	var _ = _762_pb
-	var _out1018 *dbytes.Blk
-	var _ = _out1018
-	_out1018 = _this.Fs.Fs.ReadParent(txn, ip, _761_k, positions.Companion_Default___.MaxLev(_761_k), positions.Companion_Default___.FlatJ(n), false)
-	_762_pb = _out1018
-	var _763_i uint64
-	var _ = _763_i
-	_763_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _763_i < uint64(512) {
-		var _764_bn uint64
-		var _ = _764_bn
-		_764_bn = _762_pb.U64(uint64(8) * _763_i)
-		if _764_bn != uint64(0) {
+	var _769_pb *dbytes.Blk
+	var _ = _769_pb
+	var _out1025 *dbytes.Blk
+	var _ = _out1025
+	_out1025 = _this.Fs.Fs.ReadParent(txn, ip, _768_k, positions.Companion_Default___.MaxLev(_768_k), positions.Companion_Default___.FlatJ(n), false)
+	_769_pb = _out1025
+	var _770_i uint64
+	var _ = _770_i
+	_770_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _770_i < uint64(512) {
+		var _771_bn uint64
+		var _ = _771_bn
+		_771_bn = _769_pb.U64(uint64(8) * _770_i)
+		if _771_bn != uint64(0) {
 			return m
 		}
-		m, _763_i = m+uint64(1), _763_i+uint64(1)
+		m, _770_i = m+uint64(1), _770_i+uint64(1)
 	}
 	return m
 }
@@ -628,22 +628,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out1019 bool
-	var _ = _out1019
-	var _out1020 uint64
-	var _ = _out1020
-	_out1019, _out1020 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out1019
-	ino = _out1020
+	var _out1026 bool
+	var _ = _out1026
+	var _out1027 uint64
+	var _ = _out1027
+	_out1026, _out1027 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out1026
+	ino = _out1027
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1021 bool
-	var _ = _out1021
-	_out1021 = _this.Fs.FreeInode(txn, ino)
-	ok = _out1021
+	var _out1028 bool
+	var _ = _out1028
+	_out1028 = _this.Fs.FreeInode(txn, ino)
+	ok = _out1028
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -652,37 +652,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1022 bool
-	var _ = _out1022
-	_out1022 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out1022
+	var _out1029 bool
+	var _ = _out1029
+	_out1029 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out1029
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out1023 uint64
-	var _ = _out1023
-	_out1023 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out1023
+	var _out1030 uint64
+	var _ = _out1030
+	_out1030 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out1030
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1024 bool
-	var _ = _out1024
-	_out1024 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out1024
+	var _out1031 bool
+	var _ = _out1031
+	_out1031 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out1031
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out1025 bool
-	var _ = _out1025
-	_out1025 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out1025
+	var _out1032 bool
+	var _ = _out1032
+	_out1032 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out1032
 	return done
 }
 
@@ -737,18 +737,18 @@ func (_this *CompanionStruct_Default___) FirstLevels() uint64 {
 func (_this *CompanionStruct_Default___) IsZero(b *dbytes.Blk) bool {
 	var zero bool = false
 	var _ = zero
-	var _765_i uint64
-	var _ = _765_i
-	_765_i = uint64(0)
-	for _765_i < uint64(4096) {
-		var _766_x uint8
-		var _ = _766_x
-		_766_x = b.Get(_765_i)
-		if _766_x != uint8(0) {
+	var _772_i uint64
+	var _ = _772_i
+	_772_i = uint64(0)
+	for _772_i < uint64(4096) {
+		var _773_x uint8
+		var _ = _773_x
+		_773_x = b.Get(_772_i)
+		if _773_x != uint8(0) {
 			zero = false
 			return zero
 		}
-		_765_i = _765_i + uint64(1)
+		_772_i = _772_i + uint64(1)
 	}
 	zero = true
 	return zero

@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _690_b uint64 = 0
-	var _ = _690_b
+	var _697_b uint64 = 0
+	var _ = _697_b
 	if lev == uint64(0) {
-		_690_b = uint64(0)
+		_697_b = uint64(0)
 	} else if lev == uint64(1) {
-		_690_b = uint64(1) + h%uint64(8)
+		_697_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_690_b = uint64(9) + h%uint64(64)
+		_697_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_690_b = uint64(73) + h%uint64(512)
+		_697_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_690_b = uint64(585) + h%uint64(4096)
+		_697_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_690_b = uint64(4681) + h%uint64(32768)
+		_697_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_690_b = uint64(37449) + h%uint64(262144)
+		_697_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_690_b = uint64(299593) + h%uint64(2097152)
+		_697_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_690_b = uint64(2396745) + h%uint64(16777216)
+		_697_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_690_b + kind
+	blk = uint64(2)*_697_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _691_l uint64
-	var _ = _691_l
-	_691_l = name.Len()
-	key = _691_l + uint64(256)*(h/uint64(72057594037927936))
+	var _698_l uint64
+	var _ = _698_l
+	_698_l = name.Len()
+	key = _698_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _692_step uint64
-	var _ = _692_step
-	_692_step = uint64(1)
+	var _699_step uint64
+	var _ = _699_step
+	_699_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_692_step = uint64(8)
+		_699_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out955 bool
-			var _ = _out955
-			_out955 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out955
+			var _out962 bool
+			var _ = _out962
+			_out962 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out962
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _692_step
+		i = i + _699_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _693_step uint64
-	var _ = _693_step
-	_693_step = uint64(1)
+	var _700_step uint64
+	var _ = _700_step
+	_700_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_693_step = uint64(8)
+		_700_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _694_w uint64
-		var _ = _694_w
-		_694_w = b.U64(uint64(64) * i)
-		if _694_w == uint64(0) {
+		var _701_w uint64
+		var _ = _701_w
+		_701_w = b.U64(uint64(64) * i)
+		if _701_w == uint64(0) {
 			return i
 		}
-		i = i + _693_step
+		i = i + _700_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out956 *dbytes.Bytes
-	var _ = _out956
-	_out956 = dbytes.NewBytes(size)
-	s = _out956
-	var _695_l uint64
-	var _ = _695_l
-	_695_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _695_l)
+	var _out963 *dbytes.Bytes
+	var _ = _out963
+	_out963 = dbytes.NewBytes(size)
+	s = _out963
+	var _702_l uint64
+	var _ = _702_l
+	_702_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _702_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

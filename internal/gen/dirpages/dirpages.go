@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _696_step uint64
-	var _ = _696_step
-	var _697_cap uint64
-	var _ = _697_cap
-	_696_step, _697_cap = uint64(1), uint64(56)
-	var _698_i uint64
-	var _ = _698_i
-	_698_i = from
+	var _703_step uint64
+	var _ = _703_step
+	var _704_cap uint64
+	var _ = _704_cap
+	_703_step, _704_cap = uint64(1), uint64(56)
+	var _705_i uint64
+	var _ = _705_i
+	_705_i = from
 	if blk%uint64(2) == uint64(1) {
-		_696_step, _697_cap = uint64(8), uint64(255)
-		_698_i = (_698_i + uint64(7)) / uint64(8) * uint64(8)
+		_703_step, _704_cap = uint64(8), uint64(255)
+		_705_i = (_705_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _698_i < uint64(64) {
-		var _699_w uint64
-		var _ = _699_w
-		_699_w = b.U64(uint64(64) * _698_i)
-		if _699_w != uint64(0) {
-			var _700_l uint64
-			var _ = _700_l
-			_700_l = _699_w / uint64(281474976710656) % uint64(256)
-			if _700_l > _697_cap {
-				_700_l = _697_cap
+	for _705_i < uint64(64) {
+		var _706_w uint64
+		var _ = _706_w
+		_706_w = b.U64(uint64(64) * _705_i)
+		if _706_w != uint64(0) {
+			var _707_l uint64
+			var _ = _707_l
+			_707_l = _706_w / uint64(281474976710656) % uint64(256)
+			if _707_l > _704_cap {
+				_707_l = _704_cap
 			}
-			var _out957 bool
-			var _ = _out957
-			_out957 = out.Offer(_699_w%uint64(281474976710656), b, uint64(64)*_698_i+uint64(8), _700_l, uint64(64)*blk+_698_i+uint64(3))
-			fits = _out957
+			var _out964 bool
+			var _ = _out964
+			_out964 = out.Offer(_706_w%uint64(281474976710656), b, uint64(64)*_705_i+uint64(8), _707_l, uint64(64)*blk+_705_i+uint64(3))
+			fits = _out964
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_698_i = _698_i + _696_step
+		_705_i = _705_i + _703_step
 	}
 	fits = true
 	return fits

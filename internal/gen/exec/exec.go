@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _849_ok bool
-	var _ = _849_ok
-	var _850_n uint64
-	var _ = _850_n
-	var _out1121 bool
-	var _ = _out1121
-	var _out1122 uint64
-	var _ = _out1122
-	_out1121, _out1122 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_849_ok = _out1121
-	_850_n = _out1122
+	var _856_ok bool
+	var _ = _856_ok
+	var _857_n uint64
+	var _ = _857_n
+	var _out1128 bool
+	var _ = _out1128
+	var _out1129 uint64
+	var _ = _out1129
+	_out1128, _out1129 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_856_ok = _out1128
+	_857_n = _out1129
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _849_ok {
+		if _856_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, r uint3
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1123 uint32
-	var _ = _out1123
-	_out1123 = txnrun.Companion_Default___.Run(t, w, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1123
+	var _out1130 uint32
+	var _ = _out1130
+	_out1130 = txnrun.Companion_Default___.Run(t, w, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1130
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1124 uint32
-		var _ = _out1124
-		_out1124 = Companion_Default___.Sync(t)
-		st = _out1124
+		var _out1131 uint32
+		var _ = _out1131
+		_out1131 = Companion_Default___.Sync(t)
+		st = _out1131
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

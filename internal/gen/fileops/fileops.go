@@ -71,80 +71,80 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _853_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _853_ip
-	var _out1127 uint32
-	var _ = _out1127
-	var _out1128 *dbytes.Bytes
-	var _ = _out1128
-	_out1127, _out1128 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1127
-	_853_ip = _out1128
-	if st != uint32(0) {
-		return st, data, eof, after
-	}
-	after = _853_ip
-	var _854_ty uint32
-	var _ = _854_ty
-	var _out1129 uint32
-	var _ = _out1129
-	_out1129 = inodeformat.Companion_Default___.GetTy(_853_ip)
-	_854_ty = _out1129
-	if _854_ty != permissions.Companion_Default___.REG() {
-		st = permissions.Companion_Default___.INVAL()
-		return st, data, eof, after
-	}
-	var _855_r bool
-	var _ = _855_r
-	var _out1130 bool
-	var _ = _out1130
-	_out1130 = permissions.Companion_Default___.MayData(c, _853_ip, permissions.Companion_Default___.MAYR())
-	_855_r = _out1130
-	var _856_x bool
-	var _ = _856_x
-	var _out1131 bool
-	var _ = _out1131
-	_out1131 = permissions.Companion_Default___.May(c, _853_ip, permissions.Companion_Default___.MAYX())
-	_856_x = _out1131
-	if !_855_r && !_856_x {
-		st = permissions.Companion_Default___.ACCES()
-		return st, data, eof, after
-	}
-	var _857_size uint64
-	var _ = _857_size
-	var _out1132 uint64
-	var _ = _out1132
-	_out1132 = inodeformat.Companion_Default___.GetSize(_853_ip)
-	_857_size = _out1132
-	eof = off >= _857_size || len_ >= _857_size-off
-	var _out1133 *dbytes.Pieces
-	var _ = _out1133
-	_out1133 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1133
-	return st, data, eof, after
-}
-func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
-	var st uint32 = 0
-	var _ = st
-	var _858_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _858_ip
+	var _860_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _860_ip
 	var _out1134 uint32
 	var _ = _out1134
 	var _out1135 *dbytes.Bytes
 	var _ = _out1135
 	_out1134, _out1135 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1134
-	_858_ip = _out1135
+	_860_ip = _out1135
+	if st != uint32(0) {
+		return st, data, eof, after
+	}
+	after = _860_ip
+	var _861_ty uint32
+	var _ = _861_ty
+	var _out1136 uint32
+	var _ = _out1136
+	_out1136 = inodeformat.Companion_Default___.GetTy(_860_ip)
+	_861_ty = _out1136
+	if _861_ty != permissions.Companion_Default___.REG() {
+		st = permissions.Companion_Default___.INVAL()
+		return st, data, eof, after
+	}
+	var _862_r bool
+	var _ = _862_r
+	var _out1137 bool
+	var _ = _out1137
+	_out1137 = permissions.Companion_Default___.MayData(c, _860_ip, permissions.Companion_Default___.MAYR())
+	_862_r = _out1137
+	var _863_x bool
+	var _ = _863_x
+	var _out1138 bool
+	var _ = _out1138
+	_out1138 = permissions.Companion_Default___.May(c, _860_ip, permissions.Companion_Default___.MAYX())
+	_863_x = _out1138
+	if !_862_r && !_863_x {
+		st = permissions.Companion_Default___.ACCES()
+		return st, data, eof, after
+	}
+	var _864_size uint64
+	var _ = _864_size
+	var _out1139 uint64
+	var _ = _out1139
+	_out1139 = inodeformat.Companion_Default___.GetSize(_860_ip)
+	_864_size = _out1139
+	eof = off >= _864_size || len_ >= _864_size-off
+	var _out1140 *dbytes.Pieces
+	var _ = _out1140
+	_out1140 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1140
+	return st, data, eof, after
+}
+func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _865_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _865_ip
+	var _out1141 uint32
+	var _ = _out1141
+	var _out1142 *dbytes.Bytes
+	var _ = _out1142
+	_out1141, _out1142 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1141
+	_865_ip = _out1142
 	if st != uint32(0) {
 		return st
 	}
-	var _859_ty uint32
-	var _ = _859_ty
-	var _out1136 uint32
-	var _ = _out1136
-	_out1136 = inodeformat.Companion_Default___.GetTy(_858_ip)
-	_859_ty = _out1136
-	if _859_ty != permissions.Companion_Default___.REG() {
+	var _866_ty uint32
+	var _ = _866_ty
+	var _out1143 uint32
+	var _ = _out1143
+	_out1143 = inodeformat.Companion_Default___.GetTy(_865_ip)
+	_866_ty = _out1143
+	if _866_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -159,26 +159,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _860_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _860_ip
-	var _out1137 uint32
-	var _ = _out1137
-	var _out1138 *dbytes.Bytes
-	var _ = _out1138
-	_out1137, _out1138 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1137
-	_860_ip = _out1138
+	var _867_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _867_ip
+	var _out1144 uint32
+	var _ = _out1144
+	var _out1145 *dbytes.Bytes
+	var _ = _out1145
+	_out1144, _out1145 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1144
+	_867_ip = _out1145
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _860_ip
-	var _861_ty uint32
-	var _ = _861_ty
-	var _out1139 uint32
-	var _ = _out1139
-	_out1139 = inodeformat.Companion_Default___.GetTy(_860_ip)
-	_861_ty = _out1139
-	if _861_ty != permissions.Companion_Default___.REG() {
+	before = _867_ip
+	var _868_ty uint32
+	var _ = _868_ty
+	var _out1146 uint32
+	var _ = _out1146
+	_out1146 = inodeformat.Companion_Default___.GetTy(_867_ip)
+	_868_ty = _out1146
+	if _868_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -186,43 +186,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _862_w bool
-	var _ = _862_w
-	var _out1140 bool
-	var _ = _out1140
-	_out1140 = permissions.Companion_Default___.MayData(c, _860_ip, permissions.Companion_Default___.MAYW())
-	_862_w = _out1140
-	if !_862_w {
+	var _869_w bool
+	var _ = _869_w
+	var _out1147 bool
+	var _ = _out1147
+	_out1147 = permissions.Companion_Default___.MayData(c, _867_ip, permissions.Companion_Default___.MAYW())
+	_869_w = _out1147
+	if !_869_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _860_ip
+		after = _867_ip
 		return st, before, after
 	}
-	var _863_size uint64
-	var _ = _863_size
-	var _out1141 uint64
-	var _ = _out1141
-	_out1141 = inodeformat.Companion_Default___.GetSize(_860_ip)
-	_863_size = _out1141
-	var _864_shrink uint64
-	var _ = _864_shrink
-	var _out1142 uint64
-	var _ = _out1142
-	_out1142 = inodeformat.Companion_Default___.GetShrink(_860_ip)
-	_864_shrink = _out1142
-	if _864_shrink != uint64(0) && off+len_ > _863_size {
+	var _870_size uint64
+	var _ = _870_size
+	var _out1148 uint64
+	var _ = _out1148
+	_out1148 = inodeformat.Companion_Default___.GetSize(_867_ip)
+	_870_size = _out1148
+	var _871_shrink uint64
+	var _ = _871_shrink
+	var _out1149 uint64
+	var _ = _out1149
+	_out1149 = inodeformat.Companion_Default___.GetShrink(_867_ip)
+	_871_shrink = _out1149
+	if _871_shrink != uint64(0) && off+len_ > _870_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1143 uint32
-	var _ = _out1143
-	var _out1144 *dbytes.Bytes
-	var _ = _out1144
-	_out1143, _out1144 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1143
-	after = _out1144
+	var _out1150 uint32
+	var _ = _out1150
+	var _out1151 *dbytes.Bytes
+	var _ = _out1151
+	_out1150, _out1151 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1150
+	after = _out1151
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -231,46 +231,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _865_ok bool
-	var _ = _865_ok
-	var _out1145 bool
-	var _ = _out1145
-	_out1145 = d.Write(txn, ino, off, src, so, len_)
-	_865_ok = _out1145
-	if !_865_ok {
+	var _872_ok bool
+	var _ = _872_ok
+	var _out1152 bool
+	var _ = _out1152
+	_out1152 = d.Write(txn, ino, off, src, so, len_)
+	_872_ok = _out1152
+	if !_872_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _866_np *dbytes.Bytes
-	var _ = _866_np
-	var _out1146 *dbytes.Bytes
-	var _ = _out1146
-	_out1146 = d.Fs.GetInode(txn, ino, true)
-	_866_np = _out1146
-	var _867_ts uint64
-	var _ = _867_ts
-	var _868_tns uint32
-	var _ = _868_tns
-	var _out1147 uint64
-	var _ = _out1147
-	var _out1148 uint32
-	var _ = _out1148
-	_out1147, _out1148 = attributechanges.Companion_Default___.Stamp(_866_np, s, ns)
-	_867_ts = _out1147
-	_868_tns = _out1148
-	inodeformat.Companion_Default___.SetMtime(_866_np, _867_ts, _868_tns)
-	inodeformat.Companion_Default___.SetCtime(_866_np, _867_ts, _868_tns)
+	var _873_np *dbytes.Bytes
+	var _ = _873_np
+	var _out1153 *dbytes.Bytes
+	var _ = _out1153
+	_out1153 = d.Fs.GetInode(txn, ino, true)
+	_873_np = _out1153
+	var _874_ts uint64
+	var _ = _874_ts
+	var _875_tns uint32
+	var _ = _875_tns
+	var _out1154 uint64
+	var _ = _out1154
+	var _out1155 uint32
+	var _ = _out1155
+	_out1154, _out1155 = attributechanges.Companion_Default___.Stamp(_873_np, s, ns)
+	_874_ts = _out1154
+	_875_tns = _out1155
+	inodeformat.Companion_Default___.SetMtime(_873_np, _874_ts, _875_tns)
+	inodeformat.Companion_Default___.SetCtime(_873_np, _874_ts, _875_tns)
 	if c.Uid != uint32(0) {
-		var _869_mode uint32
-		var _ = _869_mode
-		var _out1149 uint32
-		var _ = _out1149
-		_out1149 = inodeformat.Companion_Default___.GetMode(_866_np)
-		_869_mode = _out1149
-		inodeformat.Companion_Default___.SetMode(_866_np, permissions.Companion_Default___.KillPriv(_869_mode))
+		var _876_mode uint32
+		var _ = _876_mode
+		var _out1156 uint32
+		var _ = _out1156
+		_out1156 = inodeformat.Companion_Default___.GetMode(_873_np)
+		_876_mode = _out1156
+		inodeformat.Companion_Default___.SetMode(_873_np, permissions.Companion_Default___.KillPriv(_876_mode))
 	}
-	d.PutInode(txn, ino, _866_np)
-	after = _866_np
+	d.PutInode(txn, ino, _873_np)
+	after = _873_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -281,49 +281,49 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _870_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _870_ip
-	var _out1150 uint32
-	var _ = _out1150
-	var _out1151 *dbytes.Bytes
-	var _ = _out1151
-	_out1150, _out1151 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1150
-	_870_ip = _out1151
+	var _877_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _877_ip
+	var _out1157 uint32
+	var _ = _out1157
+	var _out1158 *dbytes.Bytes
+	var _ = _out1158
+	_out1157, _out1158 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1157
+	_877_ip = _out1158
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _870_ip
-	var _871_ty uint32
-	var _ = _871_ty
-	var _out1152 uint32
-	var _ = _out1152
-	_out1152 = inodeformat.Companion_Default___.GetTy(_870_ip)
-	_871_ty = _out1152
-	if _871_ty != permissions.Companion_Default___.LNK() {
+	after = _877_ip
+	var _878_ty uint32
+	var _ = _878_ty
+	var _out1159 uint32
+	var _ = _out1159
+	_out1159 = inodeformat.Companion_Default___.GetTy(_877_ip)
+	_878_ty = _out1159
+	if _878_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _872_size uint64
-	var _ = _872_size
-	var _out1153 uint64
-	var _ = _out1153
-	_out1153 = inodeformat.Companion_Default___.GetSize(_870_ip)
-	_872_size = _out1153
-	if _872_size > uint64(4096) {
+	var _879_size uint64
+	var _ = _879_size
+	var _out1160 uint64
+	var _ = _out1160
+	_out1160 = inodeformat.Companion_Default___.GetSize(_877_ip)
+	_879_size = _out1160
+	if _879_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _873_p *dbytes.Pieces
-	var _ = _873_p
-	var _out1154 *dbytes.Pieces
-	var _ = _out1154
-	_out1154 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_873_p = _out1154
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1155 = _873_p.Join()
-	target = _out1155
+	var _880_p *dbytes.Pieces
+	var _ = _880_p
+	var _out1161 *dbytes.Pieces
+	var _ = _out1161
+	_out1161 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	_880_p = _out1161
+	var _out1162 *dbytes.Bytes
+	var _ = _out1162
+	_out1162 = _880_p.Join()
+	target = _out1162
 	return st, target, after
 }
 

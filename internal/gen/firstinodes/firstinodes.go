@@ -59,10 +59,10 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out767 *dbytes.Bytes
-	var _ = _out767
-	_out767 = dbytes.NewBytes(uint64(256))
-	ip = _out767
+	var _out774 *dbytes.Bytes
+	var _ = _out774
+	_out774 = dbytes.NewBytes(uint64(256))
+	ip = _out774
 	inodeformat.Companion_Default___.SetTy(ip, uint32(2))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	inodeformat.Companion_Default___.SetMode(ip, mode)
@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint3
 func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out768 *dbytes.Bytes
-	var _ = _out768
-	_out768 = dbytes.NewBytes(uint64(256))
-	ip = _out768
+	var _out775 *dbytes.Bytes
+	var _ = _out775
+	_out775 = dbytes.NewBytes(uint64(256))
+	ip = _out775
 	inodeformat.Companion_Default___.SetTy(ip, uint32(8))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	return ip
@@ -89,46 +89,46 @@ func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) FirstTable(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _499_r *dbytes.Bytes
-	var _ = _499_r
-	var _out769 *dbytes.Bytes
-	var _ = _out769
-	_out769 = Companion_Default___.Root(mode, uid, gid, s, ns)
-	_499_r = _out769
-	var _500_x *dbytes.Bytes
-	var _ = _500_x
-	var _out770 *dbytes.Bytes
-	var _ = _out770
-	_out770 = Companion_Default___.Reserved()
-	_500_x = _out770
-	var _501_y *dbytes.Bytes
-	var _ = _501_y
-	var _out771 *dbytes.Bytes
-	var _ = _out771
-	_out771 = dbytes.NewBytes(uint64(4096))
-	_501_y = _out771
-	_501_y.CopyFrom(uint64(256), _499_r, uint64(0), uint64(256))
-	_501_y.CopyFrom(uint64(512), _500_x, uint64(0), uint64(256))
-	var _out772 *dbytes.Blk
-	var _ = _out772
-	_out772 = dbytes.Freeze(_501_y)
-	b = _out772
+	var _506_r *dbytes.Bytes
+	var _ = _506_r
+	var _out776 *dbytes.Bytes
+	var _ = _out776
+	_out776 = Companion_Default___.Root(mode, uid, gid, s, ns)
+	_506_r = _out776
+	var _507_x *dbytes.Bytes
+	var _ = _507_x
+	var _out777 *dbytes.Bytes
+	var _ = _out777
+	_out777 = Companion_Default___.Reserved()
+	_507_x = _out777
+	var _508_y *dbytes.Bytes
+	var _ = _508_y
+	var _out778 *dbytes.Bytes
+	var _ = _out778
+	_out778 = dbytes.NewBytes(uint64(4096))
+	_508_y = _out778
+	_508_y.CopyFrom(uint64(256), _506_r, uint64(0), uint64(256))
+	_508_y.CopyFrom(uint64(512), _507_x, uint64(0), uint64(256))
+	var _out779 *dbytes.Blk
+	var _ = _out779
+	_out779 = dbytes.Freeze(_508_y)
+	b = _out779
 	return b
 }
 func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _502_y *dbytes.Bytes
-	var _ = _502_y
-	var _out773 *dbytes.Bytes
-	var _ = _out773
-	_out773 = dbytes.NewBytes(uint64(4096))
-	_502_y = _out773
-	_502_y.Set(uint64(0), uint8(6))
-	var _out774 *dbytes.Blk
-	var _ = _out774
-	_out774 = dbytes.Freeze(_502_y)
-	b = _out774
+	var _509_y *dbytes.Bytes
+	var _ = _509_y
+	var _out780 *dbytes.Bytes
+	var _ = _out780
+	_out780 = dbytes.NewBytes(uint64(4096))
+	_509_y = _out780
+	_509_y.Set(uint64(0), uint8(6))
+	var _out781 *dbytes.Blk
+	var _ = _out781
+	_out781 = dbytes.Freeze(_509_y)
+	b = _out781
 	return b
 }
 

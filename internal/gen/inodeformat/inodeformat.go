@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _379_k uint64
-	var _ = _379_k
-	_379_k = uint64(0)
-	for _379_k < uint64(15) {
-		var _380_x uint64
-		var _ = _380_x
-		var _out567 uint64
-		var _ = _out567
-		_out567 = Companion_Default___.GetSlot(b, _379_k)
-		_380_x = _out567
-		if _380_x != uint64(0) {
+	var _386_k uint64
+	var _ = _386_k
+	_386_k = uint64(0)
+	for _386_k < uint64(15) {
+		var _387_x uint64
+		var _ = _387_x
+		var _out574 uint64
+		var _ = _out574
+		_out574 = Companion_Default___.GetSlot(b, _386_k)
+		_387_x = _out574
+		if _387_x != uint64(0) {
 			r = false
 			return r
 		}
-		_379_k = _379_k + uint64(1)
+		_386_k = _386_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _381_u uint64
-	var _ = _381_u
-	var _out568 uint64
-	var _ = _out568
-	_out568 = Companion_Default___.GetUsed(b)
-	_381_u = _out568
-	Companion_Default___.SetUsed(b, _381_u+uint64(1))
+	var _388_u uint64
+	var _ = _388_u
+	var _out575 uint64
+	var _ = _out575
+	_out575 = Companion_Default___.GetUsed(b)
+	_388_u = _out575
+	Companion_Default___.SetUsed(b, _388_u+uint64(1))
 }
 func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
-	var _382_u uint64
-	var _ = _382_u
-	var _out569 uint64
-	var _ = _out569
-	_out569 = Companion_Default___.GetUsed(b)
-	_382_u = _out569
-	Companion_Default___.SetUsed(b, _382_u-uint64(1))
+	var _389_u uint64
+	var _ = _389_u
+	var _out576 uint64
+	var _ = _out576
+	_out576 = Companion_Default___.GetUsed(b)
+	_389_u = _out576
+	Companion_Default___.SetUsed(b, _389_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

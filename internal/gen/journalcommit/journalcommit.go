@@ -78,41 +78,41 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _97_k uint64
-	var _ = _97_k
-	var _out134 uint64
-	var _ = _out134
-	_out134 = j.Running.Len()
-	_97_k = _out134
-	var _98_l uint64
-	var _ = _98_l
-	var _out135 uint64
-	var _ = _out135
-	_out135 = tx.Len()
-	_98_l = _out135
+	var _104_k uint64
+	var _ = _104_k
+	var _out141 uint64
+	var _ = _out141
+	_out141 = j.Running.Len()
+	_104_k = _out141
+	var _105_l uint64
+	var _ = _105_l
+	var _out142 uint64
+	var _ = _out142
+	_out142 = tx.Len()
+	_105_l = _out142
 	if j.Failed || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}
-	if _98_l > uint64(500) {
+	if _105_l > uint64(500) {
 		st, n = Companion_Default___.ATooLarge(), uint64(0)
 		return st, n
 	}
-	var _99_most uint64
-	var _ = _99_most
-	var _out136 uint64
-	var _ = _out136
-	_out136 = journalpolicy.Companion_Default___.Share(j)
-	_99_most = _out136
-	if _97_k+_98_l > journalpolicy.Companion_Default___.GroupMax() || !waits && _97_k > uint64(0) && _97_k+_98_l > _99_most {
+	var _106_most uint64
+	var _ = _106_most
+	var _out143 uint64
+	var _ = _out143
+	_out143 = journalpolicy.Companion_Default___.Share(j)
+	_106_most = _out143
+	if _104_k+_105_l > journalpolicy.Companion_Default___.GroupMax() || !waits && _104_k > uint64(0) && _104_k+_105_l > _106_most {
 		st, n = Companion_Default___.AFull(), uint64(0)
 		return st, n
 	}
 	Companion_Default___.AppendTx(j, tx)
-	if waits && _98_l < journalpolicy.Companion_Default___.Part() {
+	if waits && _105_l < journalpolicy.Companion_Default___.Part() {
 		journalpolicy.Companion_Default___.Haste(j)
 	}
-	if _97_k < journalpolicy.Companion_Default___.GroupMin() && _97_k+_98_l >= journalpolicy.Companion_Default___.GroupMin() && !j.Busy {
+	if _104_k < journalpolicy.Companion_Default___.GroupMin() && _104_k+_105_l >= journalpolicy.Companion_Default___.GroupMin() && !j.Busy {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
 	}
 	st, n = Companion_Default___.AOk(), j.Nvs
@@ -144,34 +144,34 @@ func (_this *CompanionStruct_Default___) StartCommit(j *journalm.Journal) (bool,
 	if j.Busy || j.Failed {
 		return ok, frozen
 	}
-	var _100_pending bool
-	var _ = _100_pending
-	_100_pending = j.Lg.Np > uint64(0)
-	var _101_need bool
-	var _ = _101_need
-	var _out137 bool
-	var _ = _out137
-	_out137 = journalpolicy.Companion_Default___.WantDurable(j)
-	_101_need = _out137
-	var _102_w bool
-	var _ = _102_w
-	var _out138 bool
-	var _ = _out138
-	_out138 = journalpolicy.Companion_Default___.WantCommit(j)
-	_102_w = _out138
-	if _100_pending && _101_need {
+	var _107_pending bool
+	var _ = _107_pending
+	_107_pending = j.Lg.Np > uint64(0)
+	var _108_need bool
+	var _ = _108_need
+	var _out144 bool
+	var _ = _out144
+	_out144 = journalpolicy.Companion_Default___.WantDurable(j)
+	_108_need = _out144
+	var _109_w bool
+	var _ = _109_w
+	var _out145 bool
+	var _ = _out145
+	_out145 = journalpolicy.Companion_Default___.WantCommit(j)
+	_109_w = _out145
+	if _107_pending && _108_need {
 		ok = true
-	} else if _102_w {
-		var _out139 bool
-		var _ = _out139
-		_out139 = Companion_Default___.Room(j)
-		frozen = _out139
+	} else if _109_w {
+		var _out146 bool
+		var _ = _out146
+		_out146 = Companion_Default___.Room(j)
+		frozen = _out146
 		if frozen {
 			Companion_Default___.FreezeRunning(j)
 			ok, frozen = true, true
 			return ok, frozen
 		}
-		if _100_pending {
+		if _107_pending {
 			ok = true
 		} else {
 			journalpolicy.Companion_Default___.Urge(j)
@@ -195,111 +195,111 @@ func (_this *CompanionStruct_Default___) Resign(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Room(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _103_k uint64
-	var _ = _103_k
-	var _out140 uint64
-	var _ = _out140
-	_out140 = j.Running.Len()
-	_103_k = _out140
-	var _104_pinned uint64
-	var _ = _104_pinned
-	var _out141 uint64
-	var _ = _out141
-	_out141 = j.Lgm.Len()
-	_104_pinned = _out141
-	var _105_c uint64
-	var _ = _105_c
-	var _out142 uint64
-	var _ = _out142
-	_out142 = j.Cgm.Len()
-	_105_c = _out142
-	var _106_n uint64
-	var _ = _106_n
-	_106_n = j.Lg.Np
-	ok = _106_n < journalm.Companion_Default___.WINDOW() && j.Eq < uint64(2305843009213628416) && j.Wp < uint64(2305843009213628416) && j.Lg.Pos < uint64(2305843009213562880) && j.Eq-j.Hq+_106_n < j.Nd && j.Lg.Pos+_103_k <= j.Lo+j.Nr && _104_pinned+_105_c+_103_k <= j.MaxPin
+	var _110_k uint64
+	var _ = _110_k
+	var _out147 uint64
+	var _ = _out147
+	_out147 = j.Running.Len()
+	_110_k = _out147
+	var _111_pinned uint64
+	var _ = _111_pinned
+	var _out148 uint64
+	var _ = _out148
+	_out148 = j.Lgm.Len()
+	_111_pinned = _out148
+	var _112_c uint64
+	var _ = _112_c
+	var _out149 uint64
+	var _ = _out149
+	_out149 = j.Cgm.Len()
+	_112_c = _out149
+	var _113_n uint64
+	var _ = _113_n
+	_113_n = j.Lg.Np
+	ok = _113_n < journalm.Companion_Default___.WINDOW() && j.Eq < uint64(2305843009213628416) && j.Wp < uint64(2305843009213628416) && j.Lg.Pos < uint64(2305843009213562880) && j.Eq-j.Hq+_113_n < j.Nd && j.Lg.Pos+_110_k <= j.Lo+j.Nr && _111_pinned+_112_c+_110_k <= j.MaxPin
 	if !ok {
 		return ok
 	}
-	var _107_clash bool
-	var _ = _107_clash
-	var _out143 bool
-	var _ = _out143
-	_out143 = Companion_Default___.Clash(j)
-	_107_clash = _out143
-	ok = !_107_clash
+	var _114_clash bool
+	var _ = _114_clash
+	var _out150 bool
+	var _ = _out150
+	_out150 = Companion_Default___.Clash(j)
+	_114_clash = _out150
+	ok = !_114_clash
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeRunning(j *journalm.Journal) {
-	var _108_ring *dlog.BMap
-	var _ = _108_ring
-	var _109_dir *dlog.BMap
-	var _ = _109_dir
-	var _out144 *dlog.BMap
-	var _ = _out144
-	var _out145 *dlog.BMap
-	var _ = _out145
-	_out144, _out145 = Companion_Default___.Split(j)
-	_108_ring = _out144
-	_109_dir = _out145
-	var _110_r *dlog.BMap
-	var _ = _110_r
-	var _out146 *dlog.BMap
-	var _ = _out146
-	_out146 = dlog.NewBMap()
-	_110_r = _out146
-	var _111_was *dlog.BMap
-	var _ = _111_was
-	_111_was = j.Running
-	Companion_Default___.StartFields(j, _110_r, _108_ring, _109_dir)
+	var _115_ring *dlog.BMap
+	var _ = _115_ring
+	var _116_dir *dlog.BMap
+	var _ = _116_dir
+	var _out151 *dlog.BMap
+	var _ = _out151
+	var _out152 *dlog.BMap
+	var _ = _out152
+	_out151, _out152 = Companion_Default___.Split(j)
+	_115_ring = _out151
+	_116_dir = _out152
+	var _117_r *dlog.BMap
+	var _ = _117_r
+	var _out153 *dlog.BMap
+	var _ = _out153
+	_out153 = dlog.NewBMap()
+	_117_r = _out153
+	var _118_was *dlog.BMap
+	var _ = _118_was
+	_118_was = j.Running
+	Companion_Default___.StartFields(j, _117_r, _115_ring, _116_dir)
 	journalpolicy.Companion_Default___.NoteStart(j)
-	_111_was.Clear()
+	_118_was.Clear()
 }
 func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _112_n uint64
-	var _ = _112_n
-	var _out147 uint64
-	var _ = _out147
-	_out147 = j.Running.Len()
-	_112_n = _out147
-	var _113_i uint64
-	var _ = _113_i
-	_113_i = uint64(0)
-	for _113_i < _112_n {
-		var _114_a uint64
-		var _ = _114_a
-		var _out148 uint64
-		var _ = _out148
-		_out148 = j.Running.AddrAt(_113_i)
-		_114_a = _out148
-		var _115_x *dbytes.Blk
-		var _ = _115_x
-		var _out149 *dbytes.Blk
-		var _ = _out149
-		_out149 = j.Cdm.Get(_114_a)
-		_115_x = _out149
-		if _115_x != (*dbytes.Blk)(nil) {
+	var _119_n uint64
+	var _ = _119_n
+	var _out154 uint64
+	var _ = _out154
+	_out154 = j.Running.Len()
+	_119_n = _out154
+	var _120_i uint64
+	var _ = _120_i
+	_120_i = uint64(0)
+	for _120_i < _119_n {
+		var _121_a uint64
+		var _ = _121_a
+		var _out155 uint64
+		var _ = _out155
+		_out155 = j.Running.AddrAt(_120_i)
+		_121_a = _out155
+		var _122_x *dbytes.Blk
+		var _ = _122_x
+		var _out156 *dbytes.Blk
+		var _ = _out156
+		_out156 = j.Cdm.Get(_121_a)
+		_122_x = _out156
+		if _122_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		var _out150 *dbytes.Blk
-		var _ = _out150
-		_out150 = j.Lho.Get(_114_a)
-		_115_x = _out150
-		if _115_x != (*dbytes.Blk)(nil) {
+		var _out157 *dbytes.Blk
+		var _ = _out157
+		_out157 = j.Lho.Get(_121_a)
+		_122_x = _out157
+		if _122_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		var _out151 *dbytes.Blk
-		var _ = _out151
-		_out151 = j.Iho.Get(_114_a)
-		_115_x = _out151
-		if _115_x != (*dbytes.Blk)(nil) {
+		var _out158 *dbytes.Blk
+		var _ = _out158
+		_out158 = j.Iho.Get(_121_a)
+		_122_x = _out158
+		if _122_x != (*dbytes.Blk)(nil) {
 			b = true
 			return b
 		}
-		_113_i = _113_i + uint64(1)
+		_120_i = _120_i + uint64(1)
 	}
 	b = false
 	return b
@@ -308,61 +308,61 @@ func (_this *CompanionStruct_Default___) Clash(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) Wished(j *journalm.Journal, a uint64) bool {
 	var b bool = false
 	var _ = b
-	var _116_w bool
-	var _ = _116_w
-	var _out152 bool
-	var _ = _out152
-	_out152 = j.Notes.Bulk(a)
-	_116_w = _out152
+	var _123_w bool
+	var _ = _123_w
+	var _out159 bool
+	var _ = _out159
+	_out159 = j.Notes.Bulk(a)
+	_123_w = _out159
 	b = false
-	if !_116_w || a < j.Flo || j.Fhi <= a {
+	if !_123_w || a < j.Flo || j.Fhi <= a {
 		return b
 	}
-	var _117_x *dbytes.Blk
-	var _ = _117_x
-	var _out153 *dbytes.Blk
-	var _ = _out153
-	_out153 = j.Lgm.Get(a)
-	_117_x = _out153
-	if _117_x != (*dbytes.Blk)(nil) {
+	var _124_x *dbytes.Blk
+	var _ = _124_x
+	var _out160 *dbytes.Blk
+	var _ = _out160
+	_out160 = j.Lgm.Get(a)
+	_124_x = _out160
+	if _124_x != (*dbytes.Blk)(nil) {
 		return b
 	}
-	var _out154 *dbytes.Blk
-	var _ = _out154
-	_out154 = j.Inm.Get(a)
-	_117_x = _out154
-	if _117_x != (*dbytes.Blk)(nil) {
+	var _out161 *dbytes.Blk
+	var _ = _out161
+	_out161 = j.Inm.Get(a)
+	_124_x = _out161
+	if _124_x != (*dbytes.Blk)(nil) {
 		return b
 	}
-	var _out155 *dbytes.Blk
-	var _ = _out155
-	_out155 = j.Cgm.Get(a)
-	_117_x = _out155
-	if _117_x != (*dbytes.Blk)(nil) {
+	var _out162 *dbytes.Blk
+	var _ = _out162
+	_out162 = j.Cgm.Get(a)
+	_124_x = _out162
+	if _124_x != (*dbytes.Blk)(nil) {
 		return b
 	}
 	b = true
 	return b
 }
 func (_this *CompanionStruct_Default___) InPending(j *journalm.Journal, bb uint64, m *dlog.BMap) {
-	var _118_n uint64
-	var _ = _118_n
-	_118_n = uint64(1)
-	var _119_w *journalm.InLog
-	var _ = _119_w
-	_119_w = j.Lg.Newest
-	for _119_w != (*journalm.InLog)(nil) {
-		var _120_y *dbytes.Blk
-		var _ = _120_y
-		var _out156 *dbytes.Blk
-		var _ = _out156
-		_out156 = Companion_Default___.In(_119_w.Body, bb)
-		_120_y = _out156
-		if _120_y != (*dbytes.Blk)(nil) {
-			m.Put(_118_n, _120_y)
-			_118_n = _118_n + uint64(1)
+	var _125_n uint64
+	var _ = _125_n
+	_125_n = uint64(1)
+	var _126_w *journalm.InLog
+	var _ = _126_w
+	_126_w = j.Lg.Newest
+	for _126_w != (*journalm.InLog)(nil) {
+		var _127_y *dbytes.Blk
+		var _ = _127_y
+		var _out163 *dbytes.Blk
+		var _ = _out163
+		_out163 = Companion_Default___.In(_126_w.Body, bb)
+		_127_y = _out163
+		if _127_y != (*dbytes.Blk)(nil) {
+			m.Put(_125_n, _127_y)
+			_125_n = _125_n + uint64(1)
 		}
-		_119_w = _119_w.Before
+		_126_w = _126_w.Before
 	}
 	return
 }
@@ -370,112 +370,112 @@ func (_this *CompanionStruct_Default___) Bitmap(j *journalm.Journal, bb uint64) 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	l = (*ddisk.BList)(nil)
-	var _121_x *dbytes.Blk
-	var _ = _121_x
-	var _out157 *dbytes.Blk
-	var _ = _out157
-	_out157 = j.Cdm.Get(bb)
-	_121_x = _out157
-	if _121_x != (*dbytes.Blk)(nil) {
+	var _128_x *dbytes.Blk
+	var _ = _128_x
+	var _out164 *dbytes.Blk
+	var _ = _out164
+	_out164 = j.Cdm.Get(bb)
+	_128_x = _out164
+	if _128_x != (*dbytes.Blk)(nil) {
 		return l
 	}
-	var _122_known bool
-	var _ = _122_known
-	var _123_v *dbytes.Blk
-	var _ = _123_v
-	var _out158 bool
-	var _ = _out158
-	var _out159 *dbytes.Blk
-	var _ = _out159
-	_out158, _out159 = Companion_Default___.Durably(j, bb)
-	_122_known = _out158
-	_123_v = _out159
-	if !_122_known {
+	var _129_known bool
+	var _ = _129_known
+	var _130_v *dbytes.Blk
+	var _ = _130_v
+	var _out165 bool
+	var _ = _out165
+	var _out166 *dbytes.Blk
+	var _ = _out166
+	_out165, _out166 = Companion_Default___.Durably(j, bb)
+	_129_known = _out165
+	_130_v = _out166
+	if !_129_known {
 		return l
 	}
-	var _124_m *dlog.BMap
-	var _ = _124_m
-	var _out160 *dlog.BMap
-	var _ = _out160
-	_out160 = dlog.NewBMap()
-	_124_m = _out160
-	_124_m.Put(uint64(0), _123_v)
-	Companion_Default___.InPending(j, bb, _124_m)
-	var _out161 *ddisk.BList
-	var _ = _out161
-	_out161 = _124_m.List()
-	l = _out161
-	_124_m.Clear()
+	var _131_m *dlog.BMap
+	var _ = _131_m
+	var _out167 *dlog.BMap
+	var _ = _out167
+	_out167 = dlog.NewBMap()
+	_131_m = _out167
+	_131_m.Put(uint64(0), _130_v)
+	Companion_Default___.InPending(j, bb, _131_m)
+	var _out168 *ddisk.BList
+	var _ = _out168
+	_out168 = _131_m.List()
+	l = _out168
+	_131_m.Clear()
 	return l
 }
 func (_this *CompanionStruct_Default___) ClearIn(l *ddisk.BList, bit uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _125_n uint64
-	var _ = _125_n
-	var _out162 uint64
-	var _ = _out162
-	_out162 = l.Len()
-	_125_n = _out162
-	var _126_i uint64
-	var _ = _126_i
-	_126_i = uint64(0)
+	var _132_n uint64
+	var _ = _132_n
+	var _out169 uint64
+	var _ = _out169
+	_out169 = l.Len()
+	_132_n = _out169
+	var _133_i uint64
+	var _ = _133_i
+	_133_i = uint64(0)
 	ok = true
-	for _126_i < _125_n {
-		var _127_b *dbytes.Blk
-		var _ = _127_b
-		var _out163 *dbytes.Blk
-		var _ = _out163
-		_out163 = l.BlkAt(_126_i)
-		_127_b = _out163
-		var _128_set__ bool
-		var _ = _128_set__
-		_128_set__ = bits.Companion_Default___.BitOf(_127_b.Get(bit/uint64(8)), bit%uint64(8))
-		if _128_set__ {
+	for _133_i < _132_n {
+		var _134_b *dbytes.Blk
+		var _ = _134_b
+		var _out170 *dbytes.Blk
+		var _ = _out170
+		_out170 = l.BlkAt(_133_i)
+		_134_b = _out170
+		var _135_set__ bool
+		var _ = _135_set__
+		_135_set__ = bits.Companion_Default___.BitOf(_134_b.Get(bit/uint64(8)), bit%uint64(8))
+		if _135_set__ {
 			ok = false
 			return ok
 		}
-		_126_i = _126_i + uint64(1)
+		_133_i = _133_i + uint64(1)
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Straight(j *journalm.Journal, a uint64, l *ddisk.BList) bool {
 	var b bool = false
 	var _ = b
-	var _out164 bool
-	var _ = _out164
-	_out164 = Companion_Default___.ClearIn(l, a%uint64(32768))
-	b = _out164
+	var _out171 bool
+	var _ = _out171
+	_out171 = Companion_Default___.ClearIn(l, a%uint64(32768))
+	b = _out171
 	return b
 }
 func (_this *CompanionStruct_Default___) In(l *ddisk.BList, a uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _129_n uint64
-	var _ = _129_n
-	var _out165 uint64
-	var _ = _out165
-	_out165 = l.Len()
-	_129_n = _out165
-	var _130_i uint64
-	var _ = _130_i
-	_130_i = uint64(0)
-	for _130_i < _129_n {
-		var _131_x uint64
-		var _ = _131_x
-		var _out166 uint64
-		var _ = _out166
-		_out166 = l.AddrAt(_130_i)
-		_131_x = _out166
-		if _131_x == a {
-			var _out167 *dbytes.Blk
-			var _ = _out167
-			_out167 = l.BlkAt(_130_i)
-			b = _out167
+	var _136_n uint64
+	var _ = _136_n
+	var _out172 uint64
+	var _ = _out172
+	_out172 = l.Len()
+	_136_n = _out172
+	var _137_i uint64
+	var _ = _137_i
+	_137_i = uint64(0)
+	for _137_i < _136_n {
+		var _138_x uint64
+		var _ = _138_x
+		var _out173 uint64
+		var _ = _out173
+		_out173 = l.AddrAt(_137_i)
+		_138_x = _out173
+		if _138_x == a {
+			var _out174 *dbytes.Blk
+			var _ = _out174
+			_out174 = l.BlkAt(_137_i)
+			b = _out174
 			return b
 		}
-		_130_i = _130_i + uint64(1)
+		_137_i = _137_i + uint64(1)
 	}
 	return b
 }
@@ -484,40 +484,40 @@ func (_this *CompanionStruct_Default___) Durably(j *journalm.Journal, a uint64) 
 	var _ = known
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _132_x *dbytes.Blk
-	var _ = _132_x
-	var _out168 *dbytes.Blk
-	var _ = _out168
-	_out168 = j.Lgm.Get(a)
-	_132_x = _out168
-	if _132_x == (*dbytes.Blk)(nil) {
-		var _out169 *dbytes.Blk
-		var _ = _out169
-		_out169 = j.Inm.Get(a)
-		_132_x = _out169
+	var _139_x *dbytes.Blk
+	var _ = _139_x
+	var _out175 *dbytes.Blk
+	var _ = _out175
+	_out175 = j.Lgm.Get(a)
+	_139_x = _out175
+	if _139_x == (*dbytes.Blk)(nil) {
+		var _out176 *dbytes.Blk
+		var _ = _out176
+		_out176 = j.Inm.Get(a)
+		_139_x = _out176
 	}
-	if _132_x == (*dbytes.Blk)(nil) {
-		var _out170 *dbytes.Blk
-		var _ = _out170
-		_out170 = j.Cdm.Get(a)
-		_132_x = _out170
-		if _132_x == (*dbytes.Blk)(nil) {
-			var _out171 *dbytes.Blk
-			var _ = _out171
-			_out171 = j.Cache.Get(a)
-			_132_x = _out171
+	if _139_x == (*dbytes.Blk)(nil) {
+		var _out177 *dbytes.Blk
+		var _ = _out177
+		_out177 = j.Cdm.Get(a)
+		_139_x = _out177
+		if _139_x == (*dbytes.Blk)(nil) {
+			var _out178 *dbytes.Blk
+			var _ = _out178
+			_out178 = j.Cache.Get(a)
+			_139_x = _out178
 		} else {
-			_132_x = (*dbytes.Blk)(nil)
+			_139_x = (*dbytes.Blk)(nil)
 		}
 	}
-	known = _132_x != (*dbytes.Blk)(nil) /* dircomp */
+	known = _139_x != (*dbytes.Blk)(nil) /* dircomp */
 	if known {
-		b = _132_x
+		b = _139_x
 	} else {
-		var _out172 *dbytes.Blk
-		var _ = _out172
-		_out172 = dbytes.ZeroBlk()
-		b = _out172
+		var _out179 *dbytes.Blk
+		var _ = _out179
+		_out179 = dbytes.ZeroBlk()
+		b = _out179
 	}
 	return known, b
 }
@@ -526,99 +526,99 @@ func (_this *CompanionStruct_Default___) Split(j *journalm.Journal) (*dlog.BMap,
 	var _ = ring
 	var dir *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = dir
-	var _out173 *dlog.BMap
-	var _ = _out173
-	_out173 = dlog.NewBMap()
-	dir = _out173
-	var _out174 *dlog.BMap
-	var _ = _out174
-	_out174 = dlog.NewBMap()
-	ring = _out174
-	var _133_n uint64
-	var _ = _133_n
-	var _out175 uint64
-	var _ = _out175
-	_out175 = j.Running.Len()
-	_133_n = _out175
-	var _134_i uint64
-	var _ = _134_i
-	_134_i = uint64(0)
-	var _135_looked bool
-	var _ = _135_looked
-	var _136_bm uint64
-	var _ = _136_bm
-	_135_looked, _136_bm = false, uint64(0)
-	var _137_l *ddisk.BList
-	var _ = _137_l
-	_137_l = (*ddisk.BList)(nil)
-	for _134_i < _133_n {
-		var _138_a uint64
-		var _ = _138_a
-		var _out176 uint64
-		var _ = _out176
-		_out176 = j.Running.AddrAt(_134_i)
-		_138_a = _out176
-		var _139_b *dbytes.Blk
-		var _ = _139_b
-		var _out177 *dbytes.Blk
-		var _ = _out177
-		_out177 = j.Running.BlkAt(_134_i)
-		_139_b = _out177
-		var _140_s bool
-		var _ = _140_s
-		var _out178 bool
-		var _ = _out178
-		_out178 = Companion_Default___.Wished(j, _138_a)
-		_140_s = _out178
-		if _140_s {
-			var _141_bb uint64
-			var _ = _141_bb
-			_141_bb = j.Bit + _138_a/uint64(32768)
-			if !_135_looked || _141_bb != _136_bm {
-				var _out179 *ddisk.BList
-				var _ = _out179
-				_out179 = Companion_Default___.Bitmap(j, _141_bb)
-				_137_l = _out179
-				_136_bm = _141_bb
-				_135_looked = true
+	var _out180 *dlog.BMap
+	var _ = _out180
+	_out180 = dlog.NewBMap()
+	dir = _out180
+	var _out181 *dlog.BMap
+	var _ = _out181
+	_out181 = dlog.NewBMap()
+	ring = _out181
+	var _140_n uint64
+	var _ = _140_n
+	var _out182 uint64
+	var _ = _out182
+	_out182 = j.Running.Len()
+	_140_n = _out182
+	var _141_i uint64
+	var _ = _141_i
+	_141_i = uint64(0)
+	var _142_looked bool
+	var _ = _142_looked
+	var _143_bm uint64
+	var _ = _143_bm
+	_142_looked, _143_bm = false, uint64(0)
+	var _144_l *ddisk.BList
+	var _ = _144_l
+	_144_l = (*ddisk.BList)(nil)
+	for _141_i < _140_n {
+		var _145_a uint64
+		var _ = _145_a
+		var _out183 uint64
+		var _ = _out183
+		_out183 = j.Running.AddrAt(_141_i)
+		_145_a = _out183
+		var _146_b *dbytes.Blk
+		var _ = _146_b
+		var _out184 *dbytes.Blk
+		var _ = _out184
+		_out184 = j.Running.BlkAt(_141_i)
+		_146_b = _out184
+		var _147_s bool
+		var _ = _147_s
+		var _out185 bool
+		var _ = _out185
+		_out185 = Companion_Default___.Wished(j, _145_a)
+		_147_s = _out185
+		if _147_s {
+			var _148_bb uint64
+			var _ = _148_bb
+			_148_bb = j.Bit + _145_a/uint64(32768)
+			if !_142_looked || _148_bb != _143_bm {
+				var _out186 *ddisk.BList
+				var _ = _out186
+				_out186 = Companion_Default___.Bitmap(j, _148_bb)
+				_144_l = _out186
+				_143_bm = _148_bb
+				_142_looked = true
 			}
-			if _137_l == (*ddisk.BList)(nil) {
-				_140_s = false
+			if _144_l == (*ddisk.BList)(nil) {
+				_147_s = false
 			} else {
-				var _out180 bool
-				var _ = _out180
-				_out180 = Companion_Default___.Straight(j, _138_a, _137_l)
-				_140_s = _out180
+				var _out187 bool
+				var _ = _out187
+				_out187 = Companion_Default___.Straight(j, _145_a, _144_l)
+				_147_s = _out187
 			}
 		}
-		if _140_s {
-			dir.Put(_138_a, _139_b)
+		if _147_s {
+			dir.Put(_145_a, _146_b)
 		} else {
-			ring.Put(_138_a, _139_b)
+			ring.Put(_145_a, _146_b)
 		}
-		_134_i = _134_i + uint64(1)
+		_141_i = _141_i + uint64(1)
 	}
 	return ring, dir
 }
 func (_this *CompanionStruct_Default___) Uncache(j *journalm.Journal, dir *dlog.BMap) {
-	var _142_n uint64
-	var _ = _142_n
-	var _out181 uint64
-	var _ = _out181
-	_out181 = dir.Len()
-	_142_n = _out181
-	var _143_i uint64
-	var _ = _143_i
-	_143_i = uint64(0)
-	for _143_i < _142_n {
-		var _144_a uint64
-		var _ = _144_a
-		var _out182 uint64
-		var _ = _out182
-		_out182 = dir.AddrAt(_143_i)
-		_144_a = _out182
-		j.Cache.Forget(_144_a)
-		_143_i = _143_i + uint64(1)
+	var _149_n uint64
+	var _ = _149_n
+	var _out188 uint64
+	var _ = _out188
+	_out188 = dir.Len()
+	_149_n = _out188
+	var _150_i uint64
+	var _ = _150_i
+	_150_i = uint64(0)
+	for _150_i < _149_n {
+		var _151_a uint64
+		var _ = _151_a
+		var _out189 uint64
+		var _ = _out189
+		_out189 = dir.AddrAt(_150_i)
+		_151_a = _out189
+		j.Cache.Forget(_151_a)
+		_150_i = _150_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
@@ -636,30 +636,30 @@ func (_this *CompanionStruct_Default___) StartMaps(j *journalm.Journal, ring *dl
 	groups.Companion_Default___.MergeInto(j.Cdm, dir)
 }
 func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog.Codes) {
-	var _145_n uint64
-	var _ = _145_n
-	var _out183 uint64
-	var _ = _out183
-	_out183 = j.Cdm.Len()
-	_145_n = _out183
-	var _146_i uint64
-	var _ = _146_i
-	_146_i = uint64(0)
-	var _147_z *dbytes.Blk
-	var _ = _147_z
-	var _out184 *dbytes.Blk
-	var _ = _out184
-	_out184 = dbytes.ZeroBlk()
-	_147_z = _out184
-	for _146_i < _145_n {
-		var _148_a uint64
-		var _ = _148_a
-		var _out185 uint64
-		var _ = _out185
-		_out185 = j.Cdm.AddrAt(_146_i)
-		_148_a = _out185
-		j.Lho.Put(_148_a, _147_z)
-		_146_i = _146_i + uint64(1)
+	var _152_n uint64
+	var _ = _152_n
+	var _out190 uint64
+	var _ = _out190
+	_out190 = j.Cdm.Len()
+	_152_n = _out190
+	var _153_i uint64
+	var _ = _153_i
+	_153_i = uint64(0)
+	var _154_z *dbytes.Blk
+	var _ = _154_z
+	var _out191 *dbytes.Blk
+	var _ = _out191
+	_out191 = dbytes.ZeroBlk()
+	_154_z = _out191
+	for _153_i < _152_n {
+		var _155_a uint64
+		var _ = _155_a
+		var _out192 uint64
+		var _ = _out192
+		_out192 = j.Cdm.AddrAt(_153_i)
+		_155_a = _out192
+		j.Lho.Put(_155_a, _154_z)
+		_153_i = _153_i + uint64(1)
 	}
 	if j.Tree.Np == uint64(0) {
 		return
@@ -667,61 +667,61 @@ func (_this *CompanionStruct_Default___) HoldDirect(j *journalm.Journal, c *dlog
 	j.Tree.Pages.HoldAll(c)
 }
 func (_this *CompanionStruct_Default___) FinishCommit(j *journalm.Journal) {
-	var _149_ring *dlog.BMap
-	var _ = _149_ring
-	var _150_dir *dlog.BMap
-	var _ = _150_dir
-	var _151_last *journalm.InLog
-	var _ = _151_last
-	_149_ring, _150_dir, _151_last = j.Cgm, j.Cdm, j.Lg.Newest
+	var _156_ring *dlog.BMap
+	var _ = _156_ring
+	var _157_dir *dlog.BMap
+	var _ = _157_dir
+	var _158_last *journalm.InLog
+	var _ = _158_last
+	_156_ring, _157_dir, _158_last = j.Cgm, j.Cdm, j.Lg.Newest
 	Companion_Default___.MadeDurable(j)
 	journalpolicy.Companion_Default___.NoteFinish(j)
-	_150_dir.Clear()
-	if j.Lgm != _149_ring {
-		_149_ring.Clear()
+	_157_dir.Clear()
+	if j.Lgm != _156_ring {
+		_156_ring.Clear()
 	}
-	Companion_Default___.ClearAll(j, _151_last)
+	Companion_Default___.ClearAll(j, _158_last)
 }
 func (_this *CompanionStruct_Default___) MadeDurable(j *journalm.Journal) {
-	var _152_e *dlog.BMap
-	var _ = _152_e
-	var _out186 *dlog.BMap
-	var _ = _out186
-	_out186 = dlog.NewBMap()
-	_152_e = _out186
-	var _153_f *dlog.BMap
-	var _ = _153_f
-	var _out187 *dlog.BMap
-	var _ = _out187
-	_out187 = dlog.NewBMap()
-	_153_f = _out187
-	var _154_z *dlog.Codes
-	var _ = _154_z
-	var _out188 *dlog.Codes
-	var _ = _out188
-	_out188 = dlog.NewCodes()
-	_154_z = _out188
-	var _155_l *dlog.BMap
-	var _ = _155_l
-	var _156_h uint64
-	var _ = _156_h
-	var _out189 *dlog.BMap
-	var _ = _out189
-	var _out190 uint64
-	var _ = _out190
-	_out189, _out190 = Companion_Default___.FinishMaps(j, j.Lg.Codes)
-	_155_l = _out189
-	_156_h = _out190
-	Companion_Default___.FinishFields(j, _152_e, _153_f, _155_l, _154_z, _156_h)
+	var _159_e *dlog.BMap
+	var _ = _159_e
+	var _out193 *dlog.BMap
+	var _ = _out193
+	_out193 = dlog.NewBMap()
+	_159_e = _out193
+	var _160_f *dlog.BMap
+	var _ = _160_f
+	var _out194 *dlog.BMap
+	var _ = _out194
+	_out194 = dlog.NewBMap()
+	_160_f = _out194
+	var _161_z *dlog.Codes
+	var _ = _161_z
+	var _out195 *dlog.Codes
+	var _ = _out195
+	_out195 = dlog.NewCodes()
+	_161_z = _out195
+	var _162_l *dlog.BMap
+	var _ = _162_l
+	var _163_h uint64
+	var _ = _163_h
+	var _out196 *dlog.BMap
+	var _ = _out196
+	var _out197 uint64
+	var _ = _out197
+	_out196, _out197 = Companion_Default___.FinishMaps(j, j.Lg.Codes)
+	_162_l = _out196
+	_163_h = _out197
+	Companion_Default___.FinishFields(j, _159_e, _160_f, _162_l, _161_z, _163_h)
 }
 func (_this *CompanionStruct_Default___) ClearAll(j *journalm.Journal, last *journalm.InLog) {
-	var _157_w *journalm.InLog
-	var _ = _157_w
-	_157_w = last
-	for _157_w != (*journalm.InLog)(nil) {
-		_157_w.Ring.Clear()
-		_157_w.Dir.Clear()
-		_157_w = _157_w.Before
+	var _164_w *journalm.InLog
+	var _ = _164_w
+	_164_w = last
+	for _164_w != (*journalm.InLog)(nil) {
+		_164_w.Ring.Clear()
+		_164_w.Dir.Clear()
+		_164_w = _164_w.Before
 	}
 }
 func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
@@ -730,14 +730,14 @@ func (_this *CompanionStruct_Default___) FinishMaps(j *journalm.Journal, c *dlog
 	var h uint64 = 0
 	var _ = h
 	Companion_Default___.HoldDirect(j, c)
-	var _out191 *dlog.BMap
-	var _ = _out191
-	_out191 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
-	l = _out191
-	var _out192 uint64
-	var _ = _out192
-	_out192 = j.Cdm.Len()
-	h = _out192
+	var _out198 *dlog.BMap
+	var _ = _out198
+	_out198 = groups.Companion_Default___.MergeOrSwap(j.Lgm, j.Cgm)
+	l = _out198
+	var _out199 uint64
+	var _ = _out199
+	_out199 = j.Cdm.Len()
+	h = _out199
 	return l, h
 }
 func (_this *CompanionStruct_Default___) FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, z *dlog.Codes, h uint64) {

@@ -64,29 +64,29 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) StartInstall(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out225 bool
-	var _ = _out225
-	_out225 = journalpolicy.Companion_Default___.WantInstall(j)
-	ok = _out225
+	var _out232 bool
+	var _ = _out232
+	_out232 = journalpolicy.Companion_Default___.WantInstall(j)
+	ok = _out232
 	if ok {
 		Companion_Default___.FreezeLogged(j)
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) FreezeLogged(j *journalm.Journal) {
-	var _177_r *dlog.BMap
-	var _ = _177_r
-	var _out226 *dlog.BMap
-	var _ = _out226
-	_out226 = dlog.NewBMap()
-	_177_r = _out226
-	var _178_f *dlog.BMap
-	var _ = _178_f
-	var _out227 *dlog.BMap
-	var _ = _out227
-	_out227 = dlog.NewBMap()
-	_178_f = _out227
-	Companion_Default___.StartInstallFields(j, _177_r, _178_f)
+	var _184_r *dlog.BMap
+	var _ = _184_r
+	var _out233 *dlog.BMap
+	var _ = _out233
+	_out233 = dlog.NewBMap()
+	_184_r = _out233
+	var _185_f *dlog.BMap
+	var _ = _185_f
+	var _out234 *dlog.BMap
+	var _ = _out234
+	_out234 = dlog.NewBMap()
+	_185_f = _out234
+	Companion_Default___.StartInstallFields(j, _184_r, _185_f)
 }
 func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
 	j.Inm = j.Lgm
@@ -101,10 +101,10 @@ func (_this *CompanionStruct_Default___) StartInstallFields(j *journalm.Journal,
 func (_this *CompanionStruct_Default___) InstSort(j *journalm.Journal) *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _out228 *ddisk.BList
-	var _ = _out228
-	_out228 = j.Inm.Sorted()
-	l = _out228
+	var _out235 *ddisk.BList
+	var _ = _out235
+	_out235 = j.Inm.Sorted()
+	l = _out235
 	j.Ins.List = l
 	return l
 }
@@ -113,19 +113,19 @@ func (_this *CompanionStruct_Default___) InstWrite(j *journalm.Journal, i uint64
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _179_a uint64 = 0
-	var _ = _179_a
-	var _out229 uint64
-	var _ = _out229
-	var _out230 uint64
-	var _ = _out230
-	_out229, _out230 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
-	_179_a = _out229
-	n = _out230
-	var _out231 bool
-	var _ = _out231
-	_out231 = j.D.WriteRun(_179_a, j.Ins.List, i, n)
-	ok = _out231
+	var _186_a uint64 = 0
+	var _ = _186_a
+	var _out236 uint64
+	var _ = _out236
+	var _out237 uint64
+	var _ = _out237
+	_out236, _out237 = groups.Companion_Default___.Adjacent(j.Ins.List, i)
+	_186_a = _out236
+	n = _out237
+	var _out238 bool
+	var _ = _out238
+	_out238 = j.D.WriteRun(_186_a, j.Ins.List, i, n)
+	ok = _out238
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
@@ -139,22 +139,22 @@ func (_this *CompanionStruct_Default___) NextPage(j *journalm.Journal, c *dlog.C
 	var _ = b
 	var i1 uint64 = 0
 	var _ = i1
-	var _out232 bool
-	var _ = _out232
-	var _out233 uint64
-	var _ = _out233
-	var _out234 uint64
-	var _ = _out234
-	var _out235 *dbytes.Blk
-	var _ = _out235
-	var _out236 uint64
-	var _ = _out236
-	_out232, _out233, _out234, _out235, _out236 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
-	ok = _out232
-	p = _out233
-	a = _out234
-	b = _out235
-	i1 = _out236
+	var _out239 bool
+	var _ = _out239
+	var _out240 uint64
+	var _ = _out240
+	var _out241 uint64
+	var _ = _out241
+	var _out242 *dbytes.Blk
+	var _ = _out242
+	var _out243 uint64
+	var _ = _out243
+	_out239, _out240, _out241, _out242, _out243 = treeofcodes.Companion_Default___.Changed(j.Tree, c, i)
+	ok = _out239
+	p = _out240
+	a = _out241
+	b = _out242
+	i1 = _out243
 	if !ok {
 		j.Notes.Damaged(a)
 	}
@@ -167,16 +167,16 @@ func (_this *CompanionStruct_Default___) PageUp(j *journalm.Journal, c *dlog.Cod
 	var _ = c0
 	var c1 uint64 = 0
 	var _ = c1
-	var _out237 bool
-	var _ = _out237
-	var _out238 uint64
-	var _ = _out238
-	var _out239 uint64
-	var _ = _out239
-	_out237, _out238, _out239 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
-	root = _out237
-	c0 = _out238
-	c1 = _out239
+	var _out244 bool
+	var _ = _out244
+	var _out245 uint64
+	var _ = _out245
+	var _out246 uint64
+	var _ = _out246
+	_out244, _out245, _out246 = treeofcodes.Companion_Default___.Upwards(j.Tree, c, p, b)
+	root = _out244
+	c0 = _out245
+	c1 = _out246
 	return root, c0, c1
 }
 func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, uint64) {
@@ -184,36 +184,36 @@ func (_this *CompanionStruct_Default___) TreeRoot(j *journalm.Journal) (uint64, 
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _180_version uint64 = 0
-	var _ = _180_version
-	var _out240 uint64
-	var _ = _out240
-	var _out241 uint64
-	var _ = _out241
-	var _out242 uint64
-	var _ = _out242
-	_out240, _out241, _out242 = j.Tree.Pages.Root()
-	_180_version = _out240
-	r0 = _out241
-	r1 = _out242
+	var _187_version uint64 = 0
+	var _ = _187_version
+	var _out247 uint64
+	var _ = _out247
+	var _out248 uint64
+	var _ = _out248
+	var _out249 uint64
+	var _ = _out249
+	_out247, _out248, _out249 = j.Tree.Pages.Root()
+	_187_version = _out247
+	r0 = _out248
+	r1 = _out249
 	return r0, r1
 }
 func (_this *CompanionStruct_Default___) PageWrite(j *journalm.Journal, p uint64, a uint64, b *dbytes.Blk) bool {
 	var ok bool = false
 	var _ = ok
-	var _out243 bool
-	var _ = _out243
-	_out243 = j.D.Write(a, b)
-	ok = _out243
+	var _out250 bool
+	var _ = _out250
+	_out250 = j.D.Write(a, b)
+	ok = _out250
 	return ok
 }
 func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog.Codes {
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _out244 *dlog.Codes
-	var _ = _out244
-	_out244 = dlog.NewCodes()
-	c = _out244
+	var _out251 *dlog.Codes
+	var _ = _out251
+	_out251 = dlog.NewCodes()
+	c = _out251
 	if j.Tree.Np == uint64(0) {
 		return c
 	}
@@ -223,105 +223,105 @@ func (_this *CompanionStruct_Default___) ChangedCodes(j *journalm.Journal) *dlog
 	return c
 }
 func (_this *CompanionStruct_Default___) HeldCodes(j *journalm.Journal, c *dlog.Codes) {
-	var _181_n uint64
-	var _ = _181_n
-	var _out245 uint64
-	var _ = _out245
-	_out245 = j.Iho.Len()
-	_181_n = _out245
-	var _182_i uint64
-	var _ = _182_i
-	_182_i = uint64(0)
-	for _182_i < _181_n {
-		var _183_a uint64
-		var _ = _183_a
-		var _out246 uint64
-		var _ = _out246
-		_out246 = j.Iho.AddrAt(_182_i)
-		_183_a = _out246
-		var _184_has bool
-		var _ = _184_has
-		var _185_c0 uint64
-		var _ = _185_c0
-		var _186_c1 uint64
-		var _ = _186_c1
-		var _187_v uint64
-		var _ = _187_v
-		var _188_r0 uint64
-		var _ = _188_r0
-		var _189_r1 uint64
-		var _ = _189_r1
-		var _out247 bool
-		var _ = _out247
-		var _out248 uint64
-		var _ = _out248
-		var _out249 uint64
-		var _ = _out249
-		var _out250 uint64
-		var _ = _out250
-		var _out251 uint64
-		var _ = _out251
-		var _out252 uint64
-		var _ = _out252
-		_out247, _out248, _out249, _out250, _out251, _out252 = j.Tree.Pages.Look(_183_a - j.Home)
-		_184_has = _out247
-		_185_c0 = _out248
-		_186_c1 = _out249
-		_187_v = _out250
-		_188_r0 = _out251
-		_189_r1 = _out252
-		c.Add(_183_a-j.Home, _185_c0, _186_c1)
-		_182_i = _182_i + uint64(1)
+	var _188_n uint64
+	var _ = _188_n
+	var _out252 uint64
+	var _ = _out252
+	_out252 = j.Iho.Len()
+	_188_n = _out252
+	var _189_i uint64
+	var _ = _189_i
+	_189_i = uint64(0)
+	for _189_i < _188_n {
+		var _190_a uint64
+		var _ = _190_a
+		var _out253 uint64
+		var _ = _out253
+		_out253 = j.Iho.AddrAt(_189_i)
+		_190_a = _out253
+		var _191_has bool
+		var _ = _191_has
+		var _192_c0 uint64
+		var _ = _192_c0
+		var _193_c1 uint64
+		var _ = _193_c1
+		var _194_v uint64
+		var _ = _194_v
+		var _195_r0 uint64
+		var _ = _195_r0
+		var _196_r1 uint64
+		var _ = _196_r1
+		var _out254 bool
+		var _ = _out254
+		var _out255 uint64
+		var _ = _out255
+		var _out256 uint64
+		var _ = _out256
+		var _out257 uint64
+		var _ = _out257
+		var _out258 uint64
+		var _ = _out258
+		var _out259 uint64
+		var _ = _out259
+		_out254, _out255, _out256, _out257, _out258, _out259 = j.Tree.Pages.Look(_190_a - j.Home)
+		_191_has = _out254
+		_192_c0 = _out255
+		_193_c1 = _out256
+		_194_v = _out257
+		_195_r0 = _out258
+		_196_r1 = _out259
+		c.Add(_190_a-j.Home, _192_c0, _193_c1)
+		_189_i = _189_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) InstBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out253 bool
-	var _ = _out253
-	_out253 = j.D.Barrier()
-	ok = _out253
+	var _out260 bool
+	var _ = _out260
+	_out260 = j.D.Barrier()
+	ok = _out260
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _190_b *dbytes.Blk
-	var _ = _190_b
-	var _out254 *dbytes.Blk
-	var _ = _out254
-	_out254 = j.Seal.EncHdr(j.Ieq, r0, r1)
-	_190_b = _out254
-	var _191_a uint64
-	var _ = _191_a
-	_191_a = func() uint64 {
+	var _197_b *dbytes.Blk
+	var _ = _197_b
+	var _out261 *dbytes.Blk
+	var _ = _out261
+	_out261 = j.Seal.EncHdr(j.Ieq, r0, r1)
+	_197_b = _out261
+	var _198_a uint64
+	var _ = _198_a
+	_198_a = func() uint64 {
 		if copy_ {
 			return j.Home - uint64(1)
 		}
 		return j.At
 	}()
-	var _out255 bool
-	var _ = _out255
-	_out255 = j.D.WriteSector(_191_a, _190_b)
-	ok = _out255
+	var _out262 bool
+	var _ = _out262
+	_out262 = j.D.WriteSector(_198_a, _197_b)
+	ok = _out262
 	return ok
 }
 func (_this *CompanionStruct_Default___) HdrBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out256 bool
-	var _ = _out256
-	_out256 = j.D.Barrier()
-	ok = _out256
+	var _out263 bool
+	var _ = _out263
+	_out263 = j.D.Barrier()
+	ok = _out263
 	return ok
 }
 func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out257 bool
-	var _ = _out257
-	_out257 = Companion_Default___.BearsOurs(j)
-	ok = _out257
+	var _out264 bool
+	var _ = _out264
+	_out264 = Companion_Default___.BearsOurs(j)
+	ok = _out264
 	if !ok {
 		Companion_Default___.Halt(j)
 	}
@@ -330,46 +330,46 @@ func (_this *CompanionStruct_Default___) HeaderIsOurs(j *journalm.Journal) bool 
 func (_this *CompanionStruct_Default___) BearsOurs(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _192_io bool = false
-	var _ = _192_io
-	var _193_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _193_b
-	var _out258 bool
-	var _ = _out258
-	var _out259 *dbytes.Blk
-	var _ = _out259
-	_out258, _out259 = j.D.Read(j.At)
-	_192_io = _out258
-	_193_b = _out259
-	var _194_is bool
-	var _ = _194_is
-	_194_is = false
-	if _192_io {
-		var _195_q uint64 = 0
-		var _ = _195_q
-		var _out260 bool
-		var _ = _out260
-		var _out261 uint64
-		var _ = _out261
-		_out260, _out261 = j.Seal.DecHdr(_193_b)
-		_194_is = _out260
-		_195_q = _out261
+	var _199_io bool = false
+	var _ = _199_io
+	var _200_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _200_b
+	var _out265 bool
+	var _ = _out265
+	var _out266 *dbytes.Blk
+	var _ = _out266
+	_out265, _out266 = j.D.Read(j.At)
+	_199_io = _out265
+	_200_b = _out266
+	var _201_is bool
+	var _ = _201_is
+	_201_is = false
+	if _199_io {
+		var _202_q uint64 = 0
+		var _ = _202_q
+		var _out267 bool
+		var _ = _out267
+		var _out268 uint64
+		var _ = _out268
+		_out267, _out268 = j.Seal.DecHdr(_200_b)
+		_201_is = _out267
+		_202_q = _out268
 	}
-	if !_194_is {
-		var _out262 bool
-		var _ = _out262
-		var _out263 *dbytes.Blk
-		var _ = _out263
-		_out262, _out263 = j.D.Read(j.Home - uint64(1))
-		_192_io = _out262
-		_193_b = _out263
+	if !_201_is {
+		var _out269 bool
+		var _ = _out269
+		var _out270 *dbytes.Blk
+		var _ = _out270
+		_out269, _out270 = j.D.Read(j.Home - uint64(1))
+		_199_io = _out269
+		_200_b = _out270
 	}
 	ok = true
-	if _192_io {
-		var _out264 bool
-		var _ = _out264
-		_out264 = j.Seal.Ours(_193_b)
-		ok = _out264
+	if _199_io {
+		var _out271 bool
+		var _ = _out271
+		_out271 = j.Seal.Ours(_200_b)
+		ok = _out271
 	}
 	return ok
 }
@@ -377,46 +377,46 @@ func (_this *CompanionStruct_Default___) Halt(j *journalm.Journal) {
 	j.D.Stop()
 }
 func (_this *CompanionStruct_Default___) CacheInst(j *journalm.Journal) {
-	var _196_i uint64
-	var _ = _196_i
-	_196_i = j.Icnr
-	var _197_a uint64
-	var _ = _197_a
-	var _out265 uint64
-	var _ = _out265
-	_out265 = j.Ins.List.AddrAt(_196_i)
-	_197_a = _out265
-	var _198_b *dbytes.Blk
-	var _ = _198_b
-	var _out266 *dbytes.Blk
-	var _ = _out266
-	_out266 = j.Ins.List.BlkAt(_196_i)
-	_198_b = _out266
-	j.Cache.Put(_197_a, _198_b)
+	var _203_i uint64
+	var _ = _203_i
+	_203_i = j.Icnr
+	var _204_a uint64
+	var _ = _204_a
+	var _out272 uint64
+	var _ = _out272
+	_out272 = j.Ins.List.AddrAt(_203_i)
+	_204_a = _out272
+	var _205_b *dbytes.Blk
+	var _ = _205_b
+	var _out273 *dbytes.Blk
+	var _ = _out273
+	_out273 = j.Ins.List.BlkAt(_203_i)
+	_205_b = _out273
+	j.Cache.Put(_204_a, _205_b)
 	j.Icnr = j.Icnr + uint64(1)
 }
 func (_this *CompanionStruct_Default___) FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _199_was *dlog.BMap
-	var _ = _199_was
-	_199_was = j.Inm
+	var _206_was *dlog.BMap
+	var _ = _206_was
+	_206_was = j.Inm
 	Companion_Default___.Installed(j, c, r0, r1)
-	_199_was.Clear()
+	_206_was.Clear()
 }
 func (_this *CompanionStruct_Default___) Installed(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var _200_e *dlog.BMap
-	var _ = _200_e
-	var _out267 *dlog.BMap
-	var _ = _out267
-	_out267 = dlog.NewBMap()
-	_200_e = _out267
-	var _201_f *dlog.BMap
-	var _ = _201_f
-	var _out268 *dlog.BMap
-	var _ = _out268
-	_out268 = dlog.NewBMap()
-	_201_f = _out268
+	var _207_e *dlog.BMap
+	var _ = _207_e
+	var _out274 *dlog.BMap
+	var _ = _out274
+	_out274 = dlog.NewBMap()
+	_207_e = _out274
+	var _208_f *dlog.BMap
+	var _ = _208_f
+	var _out275 *dlog.BMap
+	var _ = _out275
+	_out275 = dlog.NewBMap()
+	_208_f = _out275
 	treeofcodes.Companion_Default___.Advance(j.Tree, c, r0, r1, j.Iho)
-	Companion_Default___.FinishInstallFields(j, _200_e, _201_f)
+	Companion_Default___.FinishInstallFields(j, _207_e, _208_f)
 	journalpolicy.Companion_Default___.NoteInstall(j)
 }
 func (_this *CompanionStruct_Default___) FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {

@@ -61,33 +61,33 @@ func (_this type_Default___) String() string {
 	return "journallogger.Default__"
 }
 func (_this *CompanionStruct_Default___) LogEnc(j *journalm.Journal) {
-	var _158_ring *dlog.BMap
-	var _ = _158_ring
-	var _159_dir *dlog.BMap
-	var _ = _159_dir
-	_158_ring, _159_dir = j.Lg.Ring, j.Lg.Dir
-	var _160_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _160_b
-	var _161_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _161_l
-	var _162_dl *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _162_dl
-	var _163_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _163_c
-	var _out193 *dbytes.Blk
-	var _ = _out193
-	var _out194 *ddisk.BList
-	var _ = _out194
-	var _out195 *ddisk.BList
-	var _ = _out195
-	var _out196 *dlog.Codes
-	var _ = _out196
-	_out193, _out194, _out195, _out196 = Companion_Default___.Encode(j, _158_ring, _159_dir)
-	_160_b = _out193
-	_161_l = _out194
-	_162_dl = _out195
-	_163_c = _out196
-	Companion_Default___.LogEncFields(j.Lg, _158_ring, _159_dir, _160_b, _161_l, _162_dl, _163_c)
+	var _165_ring *dlog.BMap
+	var _ = _165_ring
+	var _166_dir *dlog.BMap
+	var _ = _166_dir
+	_165_ring, _166_dir = j.Lg.Ring, j.Lg.Dir
+	var _167_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _167_b
+	var _168_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _168_l
+	var _169_dl *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _169_dl
+	var _170_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _170_c
+	var _out200 *dbytes.Blk
+	var _ = _out200
+	var _out201 *ddisk.BList
+	var _ = _out201
+	var _out202 *ddisk.BList
+	var _ = _out202
+	var _out203 *dlog.Codes
+	var _ = _out203
+	_out200, _out201, _out202, _out203 = Companion_Default___.Encode(j, _165_ring, _166_dir)
+	_167_b = _out200
+	_168_l = _out201
+	_169_dl = _out202
+	_170_c = _out203
+	Companion_Default___.LogEncFields(j.Lg, _165_ring, _166_dir, _167_b, _168_l, _169_dl, _170_c)
 }
 func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -98,42 +98,42 @@ func (_this *CompanionStruct_Default___) Encode(j *journalm.Journal, ring *dlog.
 	var _ = dl
 	var c *dlog.Codes = (*dlog.Codes)(nil)
 	var _ = c
-	var _164_cs *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _164_cs
-	var _out197 *dbytes.Blk
-	var _ = _out197
-	var _out198 *dlog.Codes
-	var _ = _out198
-	_out197, _out198 = j.Seal.Sign(j.Eq+j.Lg.Np, j.Eq, j.Lg.Pos, ring, dir)
-	b = _out197
-	_164_cs = _out198
-	var _out199 *dlog.Codes
-	var _ = _out199
-	_out199 = dlog.JoinCodes(j.Lg.Codes, _164_cs)
-	c = _out199
-	var _out200 *ddisk.BList
-	var _ = _out200
-	_out200 = ring.List()
-	l = _out200
-	var _out201 *ddisk.BList
-	var _ = _out201
-	_out201 = dir.Sorted()
-	dl = _out201
+	var _171_cs *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _171_cs
+	var _out204 *dbytes.Blk
+	var _ = _out204
+	var _out205 *dlog.Codes
+	var _ = _out205
+	_out204, _out205 = j.Seal.Sign(j.Eq+j.Lg.Np, j.Eq, j.Lg.Pos, ring, dir)
+	b = _out204
+	_171_cs = _out205
+	var _out206 *dlog.Codes
+	var _ = _out206
+	_out206 = dlog.JoinCodes(j.Lg.Codes, _171_cs)
+	c = _out206
+	var _out207 *ddisk.BList
+	var _ = _out207
+	_out207 = ring.List()
+	l = _out207
+	var _out208 *ddisk.BList
+	var _ = _out208
+	_out208 = dir.Sorted()
+	dl = _out208
 	return b, l, dl, c
 }
 func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, ring *dlog.BMap, dir *dlog.BMap, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList, c *dlog.Codes) {
-	var _165_n uint64
-	var _ = _165_n
-	var _out202 uint64
-	var _ = _out202
-	_out202 = ring.Len()
-	_165_n = _out202
+	var _172_n uint64
+	var _ = _172_n
+	var _out209 uint64
+	var _ = _out209
+	_out209 = ring.Len()
+	_172_n = _out209
 	var _nw1 = journalm.New_InLog_()
 	var _ = _nw1
 	_nw1.Ctor__(l, ring, dir, lg.Newest)
 	lg.Newest = _nw1
 	lg.Np = lg.Np + uint64(1)
-	lg.Pos = lg.Pos + _165_n
+	lg.Pos = lg.Pos + _172_n
 	lg.Codes = c
 	lg.Ring = (*dlog.BMap)(nil)
 	lg.Dir = (*dlog.BMap)(nil)
@@ -144,10 +144,10 @@ func (_this *CompanionStruct_Default___) LogEncFields(lg *journalm.Logger, ring 
 func (_this *CompanionStruct_Default___) LogLen(j *journalm.Journal) uint64 {
 	var n uint64 = 0
 	var _ = n
-	var _out203 uint64
-	var _ = _out203
-	_out203 = j.Lg.Body.Len()
-	n = _out203
+	var _out210 uint64
+	var _ = _out210
+	_out210 = j.Lg.Body.Len()
+	n = _out210
 	return n
 }
 func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
@@ -155,61 +155,61 @@ func (_this *CompanionStruct_Default___) UnitList(j *journalm.Journal) (*ddisk.B
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var _out204 uint64
-	var _ = _out204
-	_out204 = j.Lg.Body.Len()
-	n = _out204
-	var _166_m *dlog.BMap
-	var _ = _166_m
-	var _out205 *dlog.BMap
-	var _ = _out205
-	_out205 = dlog.NewBMap()
-	_166_m = _out205
-	_166_m.Put(uint64(0), j.Lg.Desc)
-	var _167_i uint64
-	var _ = _167_i
-	_167_i = uint64(0)
-	for _167_i < n {
-		var _168_b *dbytes.Blk
-		var _ = _168_b
-		var _out206 *dbytes.Blk
-		var _ = _out206
-		_out206 = j.Lg.Body.BlkAt(_167_i)
-		_168_b = _out206
-		_166_m.Put(_167_i+uint64(1), _168_b)
-		_167_i = _167_i + uint64(1)
+	var _out211 uint64
+	var _ = _out211
+	_out211 = j.Lg.Body.Len()
+	n = _out211
+	var _173_m *dlog.BMap
+	var _ = _173_m
+	var _out212 *dlog.BMap
+	var _ = _out212
+	_out212 = dlog.NewBMap()
+	_173_m = _out212
+	_173_m.Put(uint64(0), j.Lg.Desc)
+	var _174_i uint64
+	var _ = _174_i
+	_174_i = uint64(0)
+	for _174_i < n {
+		var _175_b *dbytes.Blk
+		var _ = _175_b
+		var _out213 *dbytes.Blk
+		var _ = _out213
+		_out213 = j.Lg.Body.BlkAt(_174_i)
+		_175_b = _out213
+		_173_m.Put(_174_i+uint64(1), _175_b)
+		_174_i = _174_i + uint64(1)
 	}
-	var _out207 *ddisk.BList
-	var _ = _out207
-	_out207 = _166_m.List()
-	l = _out207
-	_166_m.Clear()
+	var _out214 *ddisk.BList
+	var _ = _out214
+	_out214 = _173_m.List()
+	l = _out214
+	_173_m.Clear()
 	return l, n
 }
 func (_this *CompanionStruct_Default___) LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _169_l *ddisk.BList
-	var _ = _169_l
-	var _170_n uint64
-	var _ = _170_n
-	var _out208 *ddisk.BList
-	var _ = _out208
-	var _out209 uint64
-	var _ = _out209
-	_out208, _out209 = Companion_Default___.UnitList(j)
-	_169_l = _out208
-	_170_n = _out209
-	var _171_s uint64
-	var _ = _171_s
-	var _out210 uint64
-	var _ = _out210
-	_out210 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
-	_171_s = _out210
-	var _out211 bool
-	var _ = _out211
-	_out211 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_171_s, _169_l, uint64(0), uint64(1)+_170_n)
-	ok = _out211
+	var _176_l *ddisk.BList
+	var _ = _176_l
+	var _177_n uint64
+	var _ = _177_n
+	var _out215 *ddisk.BList
+	var _ = _out215
+	var _out216 uint64
+	var _ = _out216
+	_out215, _out216 = Companion_Default___.UnitList(j)
+	_176_l = _out215
+	_177_n = _out216
+	var _178_s uint64
+	var _ = _178_s
+	var _out217 uint64
+	var _ = _out217
+	_out217 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	_178_s = _out217
+	var _out218 bool
+	var _ = _out218
+	_out218 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*_178_s, _176_l, uint64(0), uint64(1)+_177_n)
+	ok = _out218
 	return ok
 }
 func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -217,23 +217,23 @@ func (_this *CompanionStruct_Default___) DataRun(j *journalm.Journal, i uint64) 
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _172_len uint64
-	var _ = _172_len
-	var _out212 uint64
-	var _ = _out212
-	_out212 = j.Lg.Body.Len()
-	_172_len = _out212
-	n = _172_len - i
-	var _173_s uint64
-	var _ = _173_s
-	var _out213 uint64
-	var _ = _out213
-	_out213 = ring.Companion_Default___.SlotOf(j.Lg.Pos-n, j.Nr)
-	_173_s = _out213
-	if n > j.Nr-_173_s {
-		n = j.Nr - _173_s
+	var _179_len uint64
+	var _ = _179_len
+	var _out219 uint64
+	var _ = _out219
+	_out219 = j.Lg.Body.Len()
+	_179_len = _out219
+	n = _179_len - i
+	var _180_s uint64
+	var _ = _180_s
+	var _out220 uint64
+	var _ = _out220
+	_out220 = ring.Companion_Default___.SlotOf(j.Lg.Pos-n, j.Nr)
+	_180_s = _out220
+	if n > j.Nr-_180_s {
+		n = j.Nr - _180_s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + _173_s
+	a = j.At + uint64(1) + uint64(16)*j.Nd + _180_s
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -241,19 +241,19 @@ func (_this *CompanionStruct_Default___) LogWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _174_a uint64 = 0
-	var _ = _174_a
-	var _out214 uint64
-	var _ = _out214
-	var _out215 uint64
-	var _ = _out215
-	_out214, _out215 = Companion_Default___.DataRun(j, i)
-	_174_a = _out214
-	n = _out215
-	var _out216 bool
-	var _ = _out216
-	_out216 = j.D.WriteRun(_174_a, j.Lg.Body, i, n)
-	ok = _out216
+	var _181_a uint64 = 0
+	var _ = _181_a
+	var _out221 uint64
+	var _ = _out221
+	var _out222 uint64
+	var _ = _out222
+	_out221, _out222 = Companion_Default___.DataRun(j, i)
+	_181_a = _out221
+	n = _out222
+	var _out223 bool
+	var _ = _out223
+	_out223 = j.D.WriteRun(_181_a, j.Lg.Body, i, n)
+	ok = _out223
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -261,19 +261,19 @@ func (_this *CompanionStruct_Default___) DirWrite(j *journalm.Journal, i uint64)
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	var _175_a uint64 = 0
-	var _ = _175_a
-	var _out217 uint64
-	var _ = _out217
-	var _out218 uint64
-	var _ = _out218
-	_out217, _out218 = Companion_Default___.DirsAt(j, i)
-	_175_a = _out217
-	n = _out218
-	var _out219 bool
-	var _ = _out219
-	_out219 = j.D.WriteRun(_175_a, j.Lg.Dirs, i, n)
-	ok = _out219
+	var _182_a uint64 = 0
+	var _ = _182_a
+	var _out224 uint64
+	var _ = _out224
+	var _out225 uint64
+	var _ = _out225
+	_out224, _out225 = Companion_Default___.DirsAt(j, i)
+	_182_a = _out224
+	n = _out225
+	var _out226 bool
+	var _ = _out226
+	_out226 = j.D.WriteRun(_182_a, j.Lg.Dirs, i, n)
+	ok = _out226
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) DirsAt(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -281,28 +281,28 @@ func (_this *CompanionStruct_Default___) DirsAt(j *journalm.Journal, i uint64) (
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out220 uint64
-	var _ = _out220
-	var _out221 uint64
-	var _ = _out221
-	_out220, _out221 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
-	a = _out220
-	n = _out221
+	var _out227 uint64
+	var _ = _out227
+	var _out228 uint64
+	var _ = _out228
+	_out227, _out228 = groups.Companion_Default___.Adjacent(j.Lg.Dirs, i)
+	a = _out227
+	n = _out228
 	return a, n
 }
 func (_this *CompanionStruct_Default___) LogWriteDesc(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _176_s uint64
-	var _ = _176_s
-	var _out222 uint64
-	var _ = _out222
-	_out222 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
-	_176_s = _out222
-	var _out223 bool
-	var _ = _out223
-	_out223 = j.D.Write(j.At+uint64(1)+uint64(16)*_176_s, j.Lg.Desc)
-	ok = _out223
+	var _183_s uint64
+	var _ = _183_s
+	var _out229 uint64
+	var _ = _out229
+	_out229 = ring.Companion_Default___.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	_183_s = _out229
+	var _out230 bool
+	var _ = _out230
+	_out230 = j.D.Write(j.At+uint64(1)+uint64(16)*_183_s, j.Lg.Desc)
+	ok = _out230
 	return ok
 }
 func (_this *CompanionStruct_Default___) LogWrote(j *journalm.Journal) {
@@ -310,10 +310,10 @@ func (_this *CompanionStruct_Default___) LogWrote(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _out224 bool
-	var _ = _out224
-	_out224 = j.D.Barrier()
-	ok = _out224
+	var _out231 bool
+	var _ = _out231
+	_out231 = j.D.Barrier()
+	ok = _out231
 	return ok
 }
 

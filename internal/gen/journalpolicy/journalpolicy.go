@@ -88,8 +88,32 @@ func (_this *CompanionStruct_Default___) NHaste() uint32 {
 func (_this *CompanionStruct_Default___) NAge() uint32 {
 	return uint32(10)
 }
+func (_this *CompanionStruct_Default___) NSince() uint32 {
+	return uint32(11)
+}
+func (_this *CompanionStruct_Default___) NBatch() uint32 {
+	return uint32(12)
+}
+func (_this *CompanionStruct_Default___) NStream() uint32 {
+	return uint32(13)
+}
+func (_this *CompanionStruct_Default___) NBound() uint32 {
+	return uint32(14)
+}
 func (_this *CompanionStruct_Default___) LookAfter() uint64 {
 	return uint64(100)
+}
+func (_this *CompanionStruct_Default___) PauseAfter() uint64 {
+	return uint64(1000)
+}
+func (_this *CompanionStruct_Default___) Stream() uint64 {
+	return uint64(32768)
+}
+func (_this *CompanionStruct_Default___) StreamMin() uint64 {
+	return uint64(2048)
+}
+func (_this *CompanionStruct_Default___) PerMs() uint64 {
+	return uint64(1024)
 }
 func (_this *CompanionStruct_Default___) HoldMax() uint64 {
 	return uint64(32768)
@@ -178,16 +202,89 @@ func (_this *CompanionStruct_Default___) WantDurable(j *journalm.Journal) bool {
 	_out105 = j.Cdm.Len()
 	_66_h = _out105
 	b = _63_need > j.Nlb || _64_stop != uint64(0) || _65_c >= j.InstAt || _66_h/uint64(2) >= j.InstAt
+	if !b {
+		var _67_stream uint64
+		var _ = _67_stream
+		var _out106 uint64
+		var _ = _out106
+		_out106 = j.Notes.Get(Companion_Default___.NStream())
+		_67_stream = _out106
+		var _68_bound uint64
+		var _ = _68_bound
+		var _out107 uint64
+		var _ = _out107
+		_out107 = j.Notes.Get(Companion_Default___.NBound())
+		_68_bound = _out107
+		b = _67_stream >= Companion_Default___.Stream() && _66_h >= Companion_Default___.StreamMin() && _66_h >= _68_bound
+	}
 	return b
 }
+func (_this *CompanionStruct_Default___) NoteBarrier(j *journalm.Journal) {
+	var _69_h uint64
+	var _ = _69_h
+	var _out108 uint64
+	var _ = _out108
+	_out108 = j.Cdm.Len()
+	_69_h = _out108
+	var _70_stream uint64
+	var _ = _70_stream
+	var _out109 uint64
+	var _ = _out109
+	_out109 = j.Notes.Get(Companion_Default___.NStream())
+	_70_stream = _out109
+	if _70_stream < Companion_Default___.Stream() {
+		j.Notes.Set(Companion_Default___.NStream(), _70_stream+func() uint64 {
+			if _69_h < Companion_Default___.Stream() {
+				return _69_h
+			}
+			return Companion_Default___.Stream()
+		}())
+	}
+	j.Notes.Set(Companion_Default___.NBatch(), _69_h)
+	j.Notes.Set(Companion_Default___.NSince(), uint64(0))
+}
+func (_this *CompanionStruct_Default___) NotePace(j *journalm.Journal) {
+	var _71_h uint64
+	var _ = _71_h
+	var _out110 uint64
+	var _ = _out110
+	_out110 = j.Notes.Get(Companion_Default___.NBatch())
+	_71_h = _out110
+	var _72_ms uint64
+	var _ = _72_ms
+	var _out111 uint64
+	var _ = _out111
+	_out111 = j.Notes.Get(Companion_Default___.NSince())
+	_72_ms = _out111
+	var _73_bound uint64
+	var _ = _73_bound
+	var _out112 uint64
+	var _ = _out112
+	_out112 = j.Notes.Get(Companion_Default___.NBound())
+	_73_bound = _out112
+	if _71_h < Companion_Default___.StreamMin() {
+		return
+	}
+	if _72_ms <= _71_h/Companion_Default___.PerMs() {
+		_73_bound = _73_bound / uint64(2)
+	} else if _73_bound < Companion_Default___.Stream() {
+		_73_bound = uint64(2) * func() uint64 {
+			if _73_bound < Companion_Default___.StreamMin() {
+				return Companion_Default___.StreamMin()
+			}
+			return _73_bound
+		}()
+	}
+	j.Notes.Set(Companion_Default___.NBound(), _73_bound)
+}
 func (_this *CompanionStruct_Default___) Raise(j *journalm.Journal, x uint32, n uint64) {
-	var _67_was uint64
-	var _ = _67_was
-	var _out106 uint64
-	var _ = _out106
-	_out106 = j.Notes.Get(x)
-	_67_was = _out106
-	if _67_was < n {
+	var _74_was uint64
+	var _ = _74_was
+	var _out113 uint64
+	var _ = _out113
+	_out113 = j.Notes.Get(x)
+	_74_was = _out113
+	if _74_was < n {
 		j.Notes.Set(x, n)
 	}
 }
@@ -224,33 +321,36 @@ func (_this *CompanionStruct_Default___) SetStop(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Alive(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _68_stop uint64
-	var _ = _68_stop
-	var _out107 uint64
-	var _ = _out107
-	_out107 = j.Notes.Get(Companion_Default___.NStop())
-	_68_stop = _out107
-	b = _68_stop == uint64(0) && !j.Failed
+	var _75_stop uint64
+	var _ = _75_stop
+	var _out114 uint64
+	var _ = _out114
+	_out114 = j.Notes.Get(Companion_Default___.NStop())
+	_75_stop = _out114
+	b = _75_stop == uint64(0) && !j.Failed
 	return b
 }
 func (_this *CompanionStruct_Default___) LookDue(j *journalm.Journal) bool {
 	var due bool = false
 	var _ = due
-	var _69_n uint64
-	var _ = _69_n
-	var _out108 uint64
-	var _ = _out108
-	_out108 = j.Cdm.Len()
-	_69_n = _out108
-	var _70_age uint64
-	var _ = _70_age
-	var _out109 uint64
-	var _ = _out109
-	_out109 = j.Notes.Get(Companion_Default___.NAge())
-	_70_age = _out109
-	due = _69_n > uint64(0) && _70_age >= Companion_Default___.LookAfter()
+	var _76_n uint64
+	var _ = _76_n
+	var _out115 uint64
+	var _ = _out115
+	_out115 = j.Cdm.Len()
+	_76_n = _out115
+	var _77_age uint64
+	var _ = _77_age
+	var _out116 uint64
+	var _ = _out116
+	_out116 = j.Notes.Get(Companion_Default___.NAge())
+	_77_age = _out116
+	due = _76_n > uint64(0) && _77_age >= Companion_Default___.LookAfter()
 	if due {
 		j.Notes.Set(Companion_Default___.NAge(), uint64(0))
+	}
+	if due && _77_age >= Companion_Default___.PauseAfter() {
+		j.Notes.Set(Companion_Default___.NStream(), uint64(0))
 	}
 	return due
 }
@@ -271,27 +371,27 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var _71_parity uint64
-	var _ = _71_parity
-	var _out110 uint64
-	var _ = _out110
-	_out110 = j.Notes.Get(Companion_Default___.NParity())
-	_71_parity = _out110
+	var _78_parity uint64
+	var _ = _78_parity
+	var _out117 uint64
+	var _ = _out117
+	_out117 = j.Notes.Get(Companion_Default___.NParity())
+	_78_parity = _out117
 	if n <= j.Ncl {
-		_71_parity = uint64(1) - _71_parity%uint64(2)
+		_78_parity = uint64(1) - _78_parity%uint64(2)
 	} else {
-		var _72_w uint64
-		var _ = _72_w
-		var _out111 uint64
-		var _ = _out111
-		_out111 = j.Notes.Get(Companion_Default___.NWaiters())
-		_72_w = _out111
-		if _72_w < uint64(4294967296) {
-			j.Notes.Set(Companion_Default___.NWaiters(), _72_w+uint64(1))
+		var _79_w uint64
+		var _ = _79_w
+		var _out118 uint64
+		var _ = _out118
+		_out118 = j.Notes.Get(Companion_Default___.NWaiters())
+		_79_w = _out118
+		if _79_w < uint64(4294967296) {
+			j.Notes.Set(Companion_Default___.NWaiters(), _79_w+uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if _71_parity%uint64(2) == uint64(0) {
+		if _78_parity%uint64(2) == uint64(0) {
 			return uint32(2)
 		}
 		return uint32(3)
@@ -299,101 +399,102 @@ func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) u
 	return c
 }
 func (_this *CompanionStruct_Default___) NoteStart(j *journalm.Journal) {
-	var _73_later uint64
-	var _ = _73_later
-	var _out112 uint64
-	var _ = _out112
-	_out112 = j.Notes.Get(Companion_Default___.NLater())
-	_73_later = _out112
-	Companion_Default___.Raise(j, Companion_Default___.NNeed(), _73_later)
-	var _74_parity uint64
-	var _ = _74_parity
-	var _out113 uint64
-	var _ = _out113
-	_out113 = j.Notes.Get(Companion_Default___.NParity())
-	_74_parity = _out113
-	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_74_parity%uint64(2))
+	var _80_later uint64
+	var _ = _80_later
+	var _out119 uint64
+	var _ = _out119
+	_out119 = j.Notes.Get(Companion_Default___.NLater())
+	_80_later = _out119
+	Companion_Default___.Raise(j, Companion_Default___.NNeed(), _80_later)
+	var _81_parity uint64
+	var _ = _81_parity
+	var _out120 uint64
+	var _ = _out120
+	_out120 = j.Notes.Get(Companion_Default___.NParity())
+	_81_parity = _out120
+	j.Notes.Set(Companion_Default___.NParity(), uint64(1)-_81_parity%uint64(2))
 	j.Notes.Set(Companion_Default___.NWaiters(), uint64(0))
-	var _75_h uint64
-	var _ = _75_h
-	var _out114 uint64
-	var _ = _out114
-	_out114 = j.Notes.Get(Companion_Default___.NHaste())
-	_75_h = _out114
-	if _75_h > uint64(0) {
-		j.Notes.Set(Companion_Default___.NHaste(), _75_h-uint64(1))
+	var _82_h uint64
+	var _ = _82_h
+	var _out121 uint64
+	var _ = _out121
+	_out121 = j.Notes.Get(Companion_Default___.NHaste())
+	_82_h = _out121
+	if _82_h > uint64(0) {
+		j.Notes.Set(Companion_Default___.NHaste(), _82_h-uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
 func (_this *CompanionStruct_Default___) NoteFinish(j *journalm.Journal) {
-	var _76_groups uint64
-	var _ = _76_groups
-	var _out115 uint64
-	var _ = _out115
-	_out115 = j.Notes.Get(Companion_Default___.NGroups())
-	_76_groups = _out115
-	if _76_groups < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NGroups(), _76_groups+uint64(1))
+	var _83_groups uint64
+	var _ = _83_groups
+	var _out122 uint64
+	var _ = _out122
+	_out122 = j.Notes.Get(Companion_Default___.NGroups())
+	_83_groups = _out122
+	if _83_groups < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NGroups(), _83_groups+uint64(1))
 	}
-	var _77_full bool
-	var _ = _77_full
-	var _out116 bool
-	var _ = _out116
-	_out116 = Companion_Default___.FillsUp(j)
-	_77_full = _out116
-	var _78_urge uint64
-	var _ = _78_urge
-	var _out117 uint64
-	var _ = _out117
-	_out117 = j.Notes.Get(Companion_Default___.NUrge())
-	_78_urge = _out117
-	if _77_full || _78_urge != uint64(0) {
+	Companion_Default___.NotePace(j)
+	var _84_full bool
+	var _ = _84_full
+	var _out123 bool
+	var _ = _out123
+	_out123 = Companion_Default___.FillsUp(j)
+	_84_full = _out123
+	var _85_urge uint64
+	var _ = _85_urge
+	var _out124 uint64
+	var _ = _out124
+	_out124 = j.Notes.Get(Companion_Default___.NUrge())
+	_85_urge = _out124
+	if _84_full || _85_urge != uint64(0) {
 		j.Mu.WakeOne(journalm.Companion_Default___.CInstaller())
 	}
 	Companion_Default___.NextLogger(j)
-	var _79_parity uint64
-	var _ = _79_parity
-	var _out118 uint64
-	var _ = _out118
-	_out118 = j.Notes.Get(Companion_Default___.NParity())
-	_79_parity = _out118
-	var _80_even bool
-	var _ = _80_even
-	_80_even = _79_parity%uint64(2) == uint64(0)
-	if _80_even {
+	var _86_parity uint64
+	var _ = _86_parity
+	var _out125 uint64
+	var _ = _out125
+	_out125 = j.Notes.Get(Companion_Default___.NParity())
+	_86_parity = _out125
+	var _87_even bool
+	var _ = _87_even
+	_87_even = _86_parity%uint64(2) == uint64(0)
+	if _87_even {
 		j.Mu.WakeAll(uint32(3))
 	} else {
 		j.Mu.WakeAll(uint32(2))
 	}
 }
 func (_this *CompanionStruct_Default___) NextLogger(j *journalm.Journal) {
-	var _81_more bool
-	var _ = _81_more
-	var _out119 bool
-	var _ = _out119
-	_out119 = Companion_Default___.WantCommit(j)
-	_81_more = _out119
-	if !_81_more {
+	var _88_more bool
+	var _ = _88_more
+	var _out126 bool
+	var _ = _out126
+	_out126 = Companion_Default___.WantCommit(j)
+	_88_more = _out126
+	if !_88_more {
 		return
 	}
-	var _82_parity uint64
-	var _ = _82_parity
-	var _out120 uint64
-	var _ = _out120
-	_out120 = j.Notes.Get(Companion_Default___.NParity())
-	_82_parity = _out120
-	var _83_w uint64
-	var _ = _83_w
-	var _out121 uint64
-	var _ = _out121
-	_out121 = j.Notes.Get(Companion_Default___.NWaiters())
-	_83_w = _out121
-	var _84_even bool
-	var _ = _84_even
-	_84_even = _82_parity%uint64(2) == uint64(0)
-	if _83_w == uint64(0) {
+	var _89_parity uint64
+	var _ = _89_parity
+	var _out127 uint64
+	var _ = _out127
+	_out127 = j.Notes.Get(Companion_Default___.NParity())
+	_89_parity = _out127
+	var _90_w uint64
+	var _ = _90_w
+	var _out128 uint64
+	var _ = _out128
+	_out128 = j.Notes.Get(Companion_Default___.NWaiters())
+	_90_w = _out128
+	var _91_even bool
+	var _ = _91_even
+	_91_even = _89_parity%uint64(2) == uint64(0)
+	if _90_w == uint64(0) {
 		j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
-	} else if _84_even {
+	} else if _91_even {
 		j.Mu.WakeOne(uint32(2))
 	} else {
 		j.Mu.WakeOne(uint32(3))
@@ -402,63 +503,63 @@ func (_this *CompanionStruct_Default___) NextLogger(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) FillsUp(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _85_k uint64
-	var _ = _85_k
-	var _out122 uint64
-	var _ = _out122
-	_out122 = j.Lgm.Len()
-	_85_k = _out122
-	var _86_h uint64
-	var _ = _86_h
-	var _out123 uint64
-	var _ = _out123
-	_out123 = j.Lho.Len()
-	_86_h = _out123
-	b = _85_k >= j.InstAt || _86_h >= Companion_Default___.HoldMax() || j.Hq <= j.Eq && j.Eq-j.Hq >= j.Nd/uint64(2) || j.Lo <= j.Wp && j.Wp-j.Lo >= j.Nr/uint64(2)
+	var _92_k uint64
+	var _ = _92_k
+	var _out129 uint64
+	var _ = _out129
+	_out129 = j.Lgm.Len()
+	_92_k = _out129
+	var _93_h uint64
+	var _ = _93_h
+	var _out130 uint64
+	var _ = _out130
+	_out130 = j.Lho.Len()
+	_93_h = _out130
+	b = _92_k >= j.InstAt || _93_h >= Companion_Default___.HoldMax() || j.Hq <= j.Eq && j.Eq-j.Hq >= j.Nd/uint64(2) || j.Lo <= j.Wp && j.Wp-j.Lo >= j.Nr/uint64(2)
 	return b
 }
 func (_this *CompanionStruct_Default___) WantInstall(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _87_k uint64
-	var _ = _87_k
-	var _out124 uint64
-	var _ = _out124
-	_out124 = j.Lgm.Len()
-	_87_k = _out124
-	var _88_h uint64
-	var _ = _88_h
-	var _out125 uint64
-	var _ = _out125
-	_out125 = j.Lho.Len()
-	_88_h = _out125
-	var _89_urge uint64
-	var _ = _89_urge
-	var _out126 uint64
-	var _ = _out126
-	_out126 = j.Notes.Get(Companion_Default___.NUrge())
-	_89_urge = _out126
-	var _90_full bool
-	var _ = _90_full
-	var _out127 bool
-	var _ = _out127
-	_out127 = Companion_Default___.FillsUp(j)
-	_90_full = _out127
-	b = !j.Failed && (_87_k > uint64(0) || _88_h > uint64(0)) && (_89_urge != uint64(0) || _90_full)
+	var _94_k uint64
+	var _ = _94_k
+	var _out131 uint64
+	var _ = _out131
+	_out131 = j.Lgm.Len()
+	_94_k = _out131
+	var _95_h uint64
+	var _ = _95_h
+	var _out132 uint64
+	var _ = _out132
+	_out132 = j.Lho.Len()
+	_95_h = _out132
+	var _96_urge uint64
+	var _ = _96_urge
+	var _out133 uint64
+	var _ = _out133
+	_out133 = j.Notes.Get(Companion_Default___.NUrge())
+	_96_urge = _out133
+	var _97_full bool
+	var _ = _97_full
+	var _out134 bool
+	var _ = _out134
+	_out134 = Companion_Default___.FillsUp(j)
+	_97_full = _out134
+	b = !j.Failed && (_94_k > uint64(0) || _95_h > uint64(0)) && (_96_urge != uint64(0) || _97_full)
 	if b {
 		j.Notes.Set(Companion_Default___.NUrge(), uint64(0))
 	}
 	return b
 }
 func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
-	var _91_n uint64
-	var _ = _91_n
-	var _out128 uint64
-	var _ = _out128
-	_out128 = j.Notes.Get(Companion_Default___.NInstalls())
-	_91_n = _out128
-	if _91_n < uint64(18446744073709551615) {
-		j.Notes.Set(Companion_Default___.NInstalls(), _91_n+uint64(1))
+	var _98_n uint64
+	var _ = _98_n
+	var _out135 uint64
+	var _ = _out135
+	_out135 = j.Notes.Get(Companion_Default___.NInstalls())
+	_98_n = _out135
+	if _98_n < uint64(18446744073709551615) {
+		j.Notes.Set(Companion_Default___.NInstalls(), _98_n+uint64(1))
 	}
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 	j.Mu.WakeOne(journalm.Companion_Default___.CLogger())
@@ -466,37 +567,37 @@ func (_this *CompanionStruct_Default___) NoteInstall(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drained(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var _92_r uint64
-	var _ = _92_r
-	var _out129 uint64
-	var _ = _out129
-	_out129 = j.Running.Len()
-	_92_r = _out129
-	var _93_c uint64
-	var _ = _93_c
-	var _out130 uint64
-	var _ = _out130
-	_out130 = j.Cgm.Len()
-	_93_c = _out130
-	var _94_h uint64
-	var _ = _94_h
-	var _out131 uint64
-	var _ = _out131
-	_out131 = j.Cdm.Len()
-	_94_h = _out131
-	var _95_l uint64
-	var _ = _95_l
-	var _out132 uint64
-	var _ = _out132
-	_out132 = j.Lgm.Len()
-	_95_l = _out132
-	var _96_i uint64
-	var _ = _96_i
-	var _out133 uint64
-	var _ = _out133
-	_out133 = j.Inm.Len()
-	_96_i = _out133
-	b = _92_r == uint64(0) && _93_c == uint64(0) && _94_h == uint64(0) && _95_l == uint64(0) && _96_i == uint64(0)
+	var _99_r uint64
+	var _ = _99_r
+	var _out136 uint64
+	var _ = _out136
+	_out136 = j.Running.Len()
+	_99_r = _out136
+	var _100_c uint64
+	var _ = _100_c
+	var _out137 uint64
+	var _ = _out137
+	_out137 = j.Cgm.Len()
+	_100_c = _out137
+	var _101_h uint64
+	var _ = _101_h
+	var _out138 uint64
+	var _ = _out138
+	_out138 = j.Cdm.Len()
+	_101_h = _out138
+	var _102_l uint64
+	var _ = _102_l
+	var _out139 uint64
+	var _ = _out139
+	_out139 = j.Lgm.Len()
+	_102_l = _out139
+	var _103_i uint64
+	var _ = _103_i
+	var _out140 uint64
+	var _ = _out140
+	_out140 = j.Inm.Len()
+	_103_i = _out140
+	b = _99_r == uint64(0) && _100_c == uint64(0) && _101_h == uint64(0) && _102_l == uint64(0) && _103_i == uint64(0)
 	return b
 }
 

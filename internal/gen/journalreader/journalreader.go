@@ -64,39 +64,39 @@ func (_this *CompanionStruct_Default___) Lookup(j *journalm.Journal, a uint64) (
 	var t uint64 = 0
 	var _ = t
 	t = j.Trims
-	var _out269 *dbytes.Blk
-	var _ = _out269
-	_out269 = j.Running.Get(a)
-	b = _out269
+	var _out276 *dbytes.Blk
+	var _ = _out276
+	_out276 = j.Running.Get(a)
+	b = _out276
 	if b == (*dbytes.Blk)(nil) {
-		var _out270 *dbytes.Blk
-		var _ = _out270
-		_out270 = j.Cgm.Get(a)
-		b = _out270
+		var _out277 *dbytes.Blk
+		var _ = _out277
+		_out277 = j.Cgm.Get(a)
+		b = _out277
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out271 *dbytes.Blk
-		var _ = _out271
-		_out271 = j.Cdm.Get(a)
-		b = _out271
+		var _out278 *dbytes.Blk
+		var _ = _out278
+		_out278 = j.Cdm.Get(a)
+		b = _out278
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out272 *dbytes.Blk
-		var _ = _out272
-		_out272 = j.Lgm.Get(a)
-		b = _out272
+		var _out279 *dbytes.Blk
+		var _ = _out279
+		_out279 = j.Lgm.Get(a)
+		b = _out279
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out273 *dbytes.Blk
-		var _ = _out273
-		_out273 = j.Inm.Get(a)
-		b = _out273
+		var _out280 *dbytes.Blk
+		var _ = _out280
+		_out280 = j.Inm.Get(a)
+		b = _out280
 	}
 	if b == (*dbytes.Blk)(nil) {
-		var _out274 *dbytes.Blk
-		var _ = _out274
-		_out274 = j.Cache.Get(a)
-		b = _out274
+		var _out281 *dbytes.Blk
+		var _ = _out281
+		_out281 = j.Cache.Get(a)
+		b = _out281
 	}
 	return b, t
 }
@@ -106,22 +106,22 @@ func (_this *CompanionStruct_Default___) ReadHome(j *journalm.Journal, a uint64,
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if j.Tree.Np > uint64(0) {
-		var _out275 bool
-		var _ = _out275
-		var _out276 *ddisk.BList
-		var _ = _out276
-		_out275, _out276 = j.D.ReadAny(a, n)
-		ok = _out275
-		l = _out276
+		var _out282 bool
+		var _ = _out282
+		var _out283 *ddisk.BList
+		var _ = _out283
+		_out282, _out283 = j.D.ReadAny(a, n)
+		ok = _out282
+		l = _out283
 		return ok, l
 	}
-	var _out277 bool
-	var _ = _out277
-	var _out278 *ddisk.BList
-	var _ = _out278
-	_out277, _out278 = j.D.ReadRun(a, n)
-	ok = _out277
-	l = _out278
+	var _out284 bool
+	var _ = _out284
+	var _out285 *ddisk.BList
+	var _ = _out285
+	_out284, _out285 = j.D.ReadRun(a, n)
+	ok = _out284
+	l = _out285
 	return ok, l
 }
 func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) (uint64, uint64) {
@@ -129,31 +129,31 @@ func (_this *CompanionStruct_Default___) CheckHome(j *journalm.Journal, a uint64
 	var _ = m
 	var bad uint64 = 0
 	var _ = bad
-	var _202_n uint64
-	var _ = _202_n
-	var _out279 uint64
-	var _ = _out279
-	_out279 = l.Len()
-	_202_n = _out279
+	var _209_n uint64
+	var _ = _209_n
+	var _out286 uint64
+	var _ = _out286
+	_out286 = l.Len()
+	_209_n = _out286
 	m = i
 	bad = a
-	for m < _202_n {
-		var _203_b *dbytes.Blk
-		var _ = _203_b
-		var _out280 *dbytes.Blk
-		var _ = _out280
-		_out280 = l.BlkAt(m)
-		_203_b = _out280
-		var _204_ok bool = false
-		var _ = _204_ok
-		var _out281 bool
-		var _ = _out281
-		var _out282 uint64
-		var _ = _out282
-		_out281, _out282 = Companion_Default___.CheckOne(j, a+m, _203_b, t)
-		_204_ok = _out281
-		bad = _out282
-		if !_204_ok {
+	for m < _209_n {
+		var _210_b *dbytes.Blk
+		var _ = _210_b
+		var _out287 *dbytes.Blk
+		var _ = _out287
+		_out287 = l.BlkAt(m)
+		_210_b = _out287
+		var _211_ok bool = false
+		var _ = _211_ok
+		var _out288 bool
+		var _ = _out288
+		var _out289 uint64
+		var _ = _out289
+		_out288, _out289 = Companion_Default___.CheckOne(j, a+m, _210_b, t)
+		_211_ok = _out288
+		bad = _out289
+		if !_211_ok {
 			return m, bad
 		}
 		m = m + uint64(1)
@@ -165,13 +165,13 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	var _out283 bool
-	var _ = _out283
-	var _out284 uint64
-	var _ = _out284
-	_out283, _out284 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
-	ok = _out283
-	bad = _out284
+	var _out290 bool
+	var _ = _out290
+	var _out291 uint64
+	var _ = _out291
+	_out290, _out291 = treeofcodes.Companion_Default___.Genuine(j.Tree, a, b)
+	ok = _out290
+	bad = _out291
 	if !ok || j.Tree.Np == uint64(0) {
 		return ok, bad
 	}
@@ -180,18 +180,18 @@ func (_this *CompanionStruct_Default___) CheckOne(j *journalm.Journal, a uint64,
 func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, t uint64, bad uint64) bool {
 	var damaged bool = false
 	var _ = damaged
-	var _205_b *dbytes.Blk
-	var _ = _205_b
-	var _206_t2 uint64
-	var _ = _206_t2
-	var _out285 *dbytes.Blk
-	var _ = _out285
-	var _out286 uint64
-	var _ = _out286
-	_out285, _out286 = Companion_Default___.Lookup(j, a)
-	_205_b = _out285
-	_206_t2 = _out286
-	damaged = _205_b == (*dbytes.Blk)(nil) && t == _206_t2
+	var _212_b *dbytes.Blk
+	var _ = _212_b
+	var _213_t2 uint64
+	var _ = _213_t2
+	var _out292 *dbytes.Blk
+	var _ = _out292
+	var _out293 uint64
+	var _ = _out293
+	_out292, _out293 = Companion_Default___.Lookup(j, a)
+	_212_b = _out292
+	_213_t2 = _out293
+	damaged = _212_b == (*dbytes.Blk)(nil) && t == _213_t2
 	if damaged {
 		j.Notes.Damaged(bad)
 	}
@@ -200,16 +200,16 @@ func (_this *CompanionStruct_Default___) Confirm(j *journalm.Journal, a uint64, 
 func (_this *CompanionStruct_Default___) Lookup2(j *journalm.Journal, a uint64, t uint64, c *dbytes.Blk) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _207_t2 uint64 = 0
-	var _ = _207_t2
-	var _out287 *dbytes.Blk
-	var _ = _out287
-	var _out288 uint64
-	var _ = _out288
-	_out287, _out288 = Companion_Default___.Lookup(j, a)
-	b = _out287
-	_207_t2 = _out288
-	if b == (*dbytes.Blk)(nil) && t == _207_t2 {
+	var _214_t2 uint64 = 0
+	var _ = _214_t2
+	var _out294 *dbytes.Blk
+	var _ = _out294
+	var _out295 uint64
+	var _ = _out295
+	_out294, _out295 = Companion_Default___.Lookup(j, a)
+	b = _out294
+	_214_t2 = _out295
+	if b == (*dbytes.Blk)(nil) && t == _214_t2 {
 		b = c
 		j.Cache.Put(a, c)
 	}

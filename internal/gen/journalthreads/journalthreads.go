@@ -72,39 +72,39 @@ func (_this *CompanionStruct_Default___) CYield(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _208_l *ddisk.BList
-	var _ = _208_l
-	_208_l = j.Lg.Dirs
-	var _209_n uint64
-	var _ = _209_n
-	var _out289 uint64
-	var _ = _out289
-	_out289 = _208_l.Len()
-	_209_n = _out289
-	var _210_i uint64
-	var _ = _210_i
-	_210_i = uint64(0)
+	var _215_l *ddisk.BList
+	var _ = _215_l
+	_215_l = j.Lg.Dirs
+	var _216_n uint64
+	var _ = _216_n
+	var _out296 uint64
+	var _ = _out296
+	_out296 = _215_l.Len()
+	_216_n = _out296
+	var _217_i uint64
+	var _ = _217_i
+	_217_i = uint64(0)
 	ok = true
 	if look {
 		Companion_Default___.LYield(j)
-		var _out290 bool
-		var _ = _out290
-		_out290 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-		ok = _out290
+		var _out297 bool
+		var _ = _out297
+		_out297 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+		ok = _out297
 	}
-	for ok && _210_i < _209_n {
+	for ok && _217_i < _216_n {
 		Companion_Default___.LYield(j)
-		var _211_m uint64 = 0
-		var _ = _211_m
-		var _out291 bool
-		var _ = _out291
-		var _out292 uint64
-		var _ = _out292
-		_out291, _out292 = journallogger.Companion_Default___.DirWrite(j, _210_i)
-		ok = _out291
-		_211_m = _out292
+		var _218_m uint64 = 0
+		var _ = _218_m
+		var _out298 bool
+		var _ = _out298
+		var _out299 uint64
+		var _ = _out299
+		_out298, _out299 = journallogger.Companion_Default___.DirWrite(j, _217_i)
+		ok = _out298
+		_218_m = _out299
 		if ok {
-			_210_i = _210_i + _211_m
+			_217_i = _217_i + _218_m
 		}
 	}
 	return ok
@@ -112,23 +112,23 @@ func (_this *CompanionStruct_Default___) WriteDirect(j *journalm.Journal, look b
 func (_this *CompanionStruct_Default___) WriteRing(j *journalm.Journal, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _212_i uint64
-	var _ = _212_i
-	_212_i = uint64(0)
+	var _219_i uint64
+	var _ = _219_i
+	_219_i = uint64(0)
 	ok = true
-	for ok && _212_i < n {
+	for ok && _219_i < n {
 		Companion_Default___.LYield(j)
-		var _213_m uint64 = 0
-		var _ = _213_m
-		var _out293 bool
-		var _ = _out293
-		var _out294 uint64
-		var _ = _out294
-		_out293, _out294 = journallogger.Companion_Default___.LogWrite(j, _212_i)
-		ok = _out293
-		_213_m = _out294
+		var _220_m uint64 = 0
+		var _ = _220_m
+		var _out300 bool
+		var _ = _out300
+		var _out301 uint64
+		var _ = _out301
+		_out300, _out301 = journallogger.Companion_Default___.LogWrite(j, _219_i)
+		ok = _out300
+		_220_m = _out301
 		if ok {
-			_212_i = _212_i + _213_m
+			_219_i = _219_i + _220_m
 		}
 	}
 	return ok
@@ -137,47 +137,47 @@ func (_this *CompanionStruct_Default___) WriteRecord(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.LYield(j)
-	var _214_n uint64
-	var _ = _214_n
-	var _out295 uint64
-	var _ = _out295
-	_out295 = journallogger.Companion_Default___.LogLen(j)
-	_214_n = _out295
-	if _214_n <= uint64(15) {
-		var _out296 bool
-		var _ = _out296
-		_out296 = journallogger.Companion_Default___.LogWriteUnit(j)
-		ok = _out296
+	var _221_n uint64
+	var _ = _221_n
+	var _out302 uint64
+	var _ = _out302
+	_out302 = journallogger.Companion_Default___.LogLen(j)
+	_221_n = _out302
+	if _221_n <= uint64(15) {
+		var _out303 bool
+		var _ = _out303
+		_out303 = journallogger.Companion_Default___.LogWriteUnit(j)
+		ok = _out303
 		return ok
 	}
-	var _out297 bool
-	var _ = _out297
-	_out297 = Companion_Default___.WriteRing(j, _214_n)
-	ok = _out297
+	var _out304 bool
+	var _ = _out304
+	_out304 = Companion_Default___.WriteRing(j, _221_n)
+	ok = _out304
 	if !ok {
 		return ok
 	}
 	Companion_Default___.LYield(j)
-	var _out298 bool
-	var _ = _out298
-	_out298 = journallogger.Companion_Default___.LogWriteDesc(j)
-	ok = _out298
+	var _out305 bool
+	var _ = _out305
+	_out305 = journallogger.Companion_Default___.LogWriteDesc(j)
+	ok = _out305
 	return ok
 }
 func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _out299 bool
-	var _ = _out299
-	_out299 = Companion_Default___.WriteRecord(j)
-	ok = _out299
+	var _out306 bool
+	var _ = _out306
+	_out306 = Companion_Default___.WriteRecord(j)
+	ok = _out306
 	if !ok {
 		return ok
 	}
-	var _out300 bool
-	var _ = _out300
-	_out300 = Companion_Default___.WriteDirect(j, look)
-	ok = _out300
+	var _out307 bool
+	var _ = _out307
+	_out307 = Companion_Default___.WriteDirect(j, look)
+	ok = _out307
 	if !ok {
 		return ok
 	}
@@ -188,19 +188,19 @@ func (_this *CompanionStruct_Default___) WriteGroup(j *journalm.Journal, look bo
 func (_this *CompanionStruct_Default___) WriteFrozen(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	var _215_look bool
-	var _ = _215_look
-	var _out301 bool
-	var _ = _out301
-	_out301 = journalpolicy.Companion_Default___.LookDue(j)
-	_215_look = _out301
+	var _222_look bool
+	var _ = _222_look
+	var _out308 bool
+	var _ = _out308
+	_out308 = journalpolicy.Companion_Default___.LookDue(j)
+	_222_look = _out308
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
 	journallogger.Companion_Default___.LogEnc(j)
-	var _out302 bool
-	var _ = _out302
-	_out302 = Companion_Default___.WriteGroup(j, _215_look)
-	ok = _out302
+	var _out309 bool
+	var _ = _out309
+	_out309 = Companion_Default___.WriteGroup(j, _222_look)
+	ok = _out309
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
 	if !ok {
@@ -211,12 +211,13 @@ func (_this *CompanionStruct_Default___) WriteFrozen(j *journalm.Journal) bool {
 func (_this *CompanionStruct_Default___) SealAll(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
+	journalpolicy.Companion_Default___.NoteBarrier(j)
 	j.Mu.Unlock()
 	Companion_Default___.LYield(j)
-	var _out303 bool
-	var _ = _out303
-	_out303 = journallogger.Companion_Default___.LogBarrier(j)
-	ok = _out303
+	var _out310 bool
+	var _ = _out310
+	_out310 = journallogger.Companion_Default___.LogBarrier(j)
+	ok = _out310
 	j.Mu.Lock()
 	Companion_Default___.LYield(j)
 	if !ok || j.Trims >= uint64(4611686018427322368) {
@@ -229,77 +230,77 @@ func (_this *CompanionStruct_Default___) SealAll(j *journalm.Journal) bool {
 }
 func (_this *CompanionStruct_Default___) LogGroup(j *journalm.Journal, frozen bool) {
 	if frozen {
-		var _216_ok bool
-		var _ = _216_ok
-		var _out304 bool
-		var _ = _out304
-		_out304 = Companion_Default___.WriteFrozen(j)
-		_216_ok = _out304
-		if !_216_ok {
+		var _223_ok bool
+		var _ = _223_ok
+		var _out311 bool
+		var _ = _out311
+		_out311 = Companion_Default___.WriteFrozen(j)
+		_223_ok = _out311
+		if !_223_ok {
 			return
 		}
-		var _217_need bool
-		var _ = _217_need
-		var _out305 bool
-		var _ = _out305
-		_out305 = journalpolicy.Companion_Default___.WantDurable(j)
-		_217_need = _out305
-		if !_217_need {
+		var _224_need bool
+		var _ = _224_need
+		var _out312 bool
+		var _ = _out312
+		_out312 = journalpolicy.Companion_Default___.WantDurable(j)
+		_224_need = _out312
+		if !_224_need {
 			journalcommit.Companion_Default___.Defer(j)
 			return
 		}
 	}
-	var _218_ok bool
-	var _ = _218_ok
-	var _out306 bool
-	var _ = _out306
-	_out306 = Companion_Default___.SealAll(j)
-	_218_ok = _out306
+	var _225_ok bool
+	var _ = _225_ok
+	var _out313 bool
+	var _ = _out313
+	_out313 = Companion_Default___.SealAll(j)
+	_225_ok = _out313
 }
 func (_this *CompanionStruct_Default___) Logger(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _219_alive bool
-	var _ = _219_alive
-	var _out307 bool
-	var _ = _out307
-	_out307 = journalpolicy.Companion_Default___.Alive(j)
-	_219_alive = _out307
-	for _219_alive {
-		var _220_go bool
-		var _ = _220_go
-		var _221_frozen bool
-		var _ = _221_frozen
-		var _out308 bool
-		var _ = _out308
-		var _out309 bool
-		var _ = _out309
-		_out308, _out309 = journalcommit.Companion_Default___.StartCommit(j)
-		_220_go = _out308
-		_221_frozen = _out309
-		if _220_go {
-			Companion_Default___.LogGroup(j, _221_frozen)
+	var _226_alive bool
+	var _ = _226_alive
+	var _out314 bool
+	var _ = _out314
+	_out314 = journalpolicy.Companion_Default___.Alive(j)
+	_226_alive = _out314
+	for _226_alive {
+		var _227_go bool
+		var _ = _227_go
+		var _228_frozen bool
+		var _ = _228_frozen
+		var _out315 bool
+		var _ = _out315
+		var _out316 bool
+		var _ = _out316
+		_out315, _out316 = journalcommit.Companion_Default___.StartCommit(j)
+		_227_go = _out315
+		_228_frozen = _out316
+		if _227_go {
+			Companion_Default___.LogGroup(j, _228_frozen)
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CLogger())
 			Companion_Default___.CYield(j)
 		}
-		var _out310 bool
-		var _ = _out310
-		_out310 = journalpolicy.Companion_Default___.Alive(j)
-		_219_alive = _out310
+		var _out317 bool
+		var _ = _out317
+		_out317 = journalpolicy.Companion_Default___.Alive(j)
+		_226_alive = _out317
 	}
 	j.Mu.Unlock()
 }
 func (_this *CompanionStruct_Default___) CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _222_i uint64
-	var _ = _222_i
-	_222_i = uint64(0)
-	for _222_i < n {
+	var _229_i uint64
+	var _ = _229_i
+	_229_i = uint64(0)
+	for _229_i < n {
 		journalinstaller.Companion_Default___.CacheInst(j)
-		_222_i = _222_i + uint64(1)
-		if _222_i%uint64(128) == uint64(0) {
+		_229_i = _229_i + uint64(1)
+		if _229_i%uint64(128) == uint64(0) {
 			j.Mu.Unlock()
 			j.Mu.Lock()
 			Companion_Default___.IYield(j)
@@ -318,49 +319,49 @@ func (_this *CompanionStruct_Default___) WritePages(j *journalm.Journal) (bool, 
 	var r1 uint64 = 0
 	var _ = r1
 	Companion_Default___.IYield(j)
-	var _out311 *dlog.Codes
-	var _ = _out311
-	_out311 = journalinstaller.Companion_Default___.ChangedCodes(j)
-	c = _out311
+	var _out318 *dlog.Codes
+	var _ = _out318
+	_out318 = journalinstaller.Companion_Default___.ChangedCodes(j)
+	c = _out318
 	ok = true
 	Companion_Default___.IYield(j)
-	var _out312 uint64
-	var _ = _out312
-	var _out313 uint64
-	var _ = _out313
-	_out312, _out313 = journalinstaller.Companion_Default___.TreeRoot(j)
-	r0 = _out312
-	r1 = _out313
+	var _out319 uint64
+	var _ = _out319
+	var _out320 uint64
+	var _ = _out320
+	_out319, _out320 = journalinstaller.Companion_Default___.TreeRoot(j)
+	r0 = _out319
+	r1 = _out320
 	if j.Tree.Np == uint64(0) {
 		return ok, c, r0, r1
 	}
-	var _223_i uint64
-	var _ = _223_i
-	_223_i = uint64(0)
-	var _224_n uint64
-	var _ = _224_n
-	var _out314 uint64
-	var _ = _out314
-	_out314 = c.Len()
-	_224_n = _out314
-	for ok && _223_i < _224_n {
-		var _out315 bool
-		var _ = _out315
-		var _out316 uint64
-		var _ = _out316
-		var _out317 uint64
-		var _ = _out317
-		var _out318 uint64
-		var _ = _out318
-		_out315, _out316, _out317, _out318 = Companion_Default___.WritePage(j, c, _223_i, r0, r1)
-		ok = _out315
-		_223_i = _out316
-		r0 = _out317
-		r1 = _out318
-		var _out319 uint64
-		var _ = _out319
-		_out319 = c.Len()
-		_224_n = _out319
+	var _230_i uint64
+	var _ = _230_i
+	_230_i = uint64(0)
+	var _231_n uint64
+	var _ = _231_n
+	var _out321 uint64
+	var _ = _out321
+	_out321 = c.Len()
+	_231_n = _out321
+	for ok && _230_i < _231_n {
+		var _out322 bool
+		var _ = _out322
+		var _out323 uint64
+		var _ = _out323
+		var _out324 uint64
+		var _ = _out324
+		var _out325 uint64
+		var _ = _out325
+		_out322, _out323, _out324, _out325 = Companion_Default___.WritePage(j, c, _230_i, r0, r1)
+		ok = _out322
+		_230_i = _out323
+		r0 = _out324
+		r1 = _out325
+		var _out326 uint64
+		var _ = _out326
+		_out326 = c.Len()
+		_231_n = _out326
 	}
 	return ok, c, r0, r1
 }
@@ -375,58 +376,58 @@ func (_this *CompanionStruct_Default___) WritePage(j *journalm.Journal, c *dlog.
 	var _ = r1
 	r0, r1 = q0, q1
 	Companion_Default___.IYield(j)
-	var _225_p uint64 = 0
-	var _ = _225_p
-	var _226_a uint64 = 0
-	var _ = _226_a
-	var _227_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _227_b
-	var _out320 bool
-	var _ = _out320
-	var _out321 uint64
-	var _ = _out321
-	var _out322 uint64
-	var _ = _out322
-	var _out323 *dbytes.Blk
-	var _ = _out323
-	var _out324 uint64
-	var _ = _out324
-	_out320, _out321, _out322, _out323, _out324 = journalinstaller.Companion_Default___.NextPage(j, c, i)
-	ok = _out320
-	_225_p = _out321
-	_226_a = _out322
-	_227_b = _out323
-	i1 = _out324
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _out325 bool
-	var _ = _out325
-	_out325 = journalinstaller.Companion_Default___.PageWrite(j, _225_p, _226_a, _227_b)
-	ok = _out325
-	if !ok {
-		return ok, i1, r0, r1
-	}
-	Companion_Default___.IYield(j)
-	var _228_root bool
-	var _ = _228_root
-	var _229_c0 uint64
-	var _ = _229_c0
-	var _230_c1 uint64
-	var _ = _230_c1
-	var _out326 bool
-	var _ = _out326
-	var _out327 uint64
+	var _232_p uint64 = 0
+	var _ = _232_p
+	var _233_a uint64 = 0
+	var _ = _233_a
+	var _234_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _234_b
+	var _out327 bool
 	var _ = _out327
 	var _out328 uint64
 	var _ = _out328
-	_out326, _out327, _out328 = journalinstaller.Companion_Default___.PageUp(j, c, _225_p, _227_b)
-	_228_root = _out326
-	_229_c0 = _out327
-	_230_c1 = _out328
-	if _228_root {
-		r0, r1 = _229_c0, _230_c1
+	var _out329 uint64
+	var _ = _out329
+	var _out330 *dbytes.Blk
+	var _ = _out330
+	var _out331 uint64
+	var _ = _out331
+	_out327, _out328, _out329, _out330, _out331 = journalinstaller.Companion_Default___.NextPage(j, c, i)
+	ok = _out327
+	_232_p = _out328
+	_233_a = _out329
+	_234_b = _out330
+	i1 = _out331
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _out332 bool
+	var _ = _out332
+	_out332 = journalinstaller.Companion_Default___.PageWrite(j, _232_p, _233_a, _234_b)
+	ok = _out332
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	Companion_Default___.IYield(j)
+	var _235_root bool
+	var _ = _235_root
+	var _236_c0 uint64
+	var _ = _236_c0
+	var _237_c1 uint64
+	var _ = _237_c1
+	var _out333 bool
+	var _ = _out333
+	var _out334 uint64
+	var _ = _out334
+	var _out335 uint64
+	var _ = _out335
+	_out333, _out334, _out335 = journalinstaller.Companion_Default___.PageUp(j, c, _232_p, _234_b)
+	_235_root = _out333
+	_236_c0 = _out334
+	_237_c1 = _out335
+	if _235_root {
+		r0, r1 = _236_c0, _237_c1
 	}
 	return ok, i1, r0, r1
 }
@@ -443,66 +444,66 @@ func (_this *CompanionStruct_Default___) WriteHome(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out329 *dlog.Codes
-	var _ = _out329
-	_out329 = dlog.NewCodes()
-	c = _out329
+	var _out336 *dlog.Codes
+	var _ = _out336
+	_out336 = dlog.NewCodes()
+	c = _out336
 	r0 = uint64(0)
 	r1 = uint64(0)
 	n = uint64(0)
 	Companion_Default___.IYield(j)
-	var _out330 *ddisk.BList
-	var _ = _out330
-	_out330 = journalinstaller.Companion_Default___.InstSort(j)
-	l = _out330
+	var _out337 *ddisk.BList
+	var _ = _out337
+	_out337 = journalinstaller.Companion_Default___.InstSort(j)
+	l = _out337
 	Companion_Default___.IYield(j)
-	var _out331 bool
-	var _ = _out331
-	_out331 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out331
-	var _out332 uint64
-	var _ = _out332
-	_out332 = l.Len()
-	n = _out332
-	var _231_i uint64
-	var _ = _231_i
-	_231_i = uint64(0)
-	for ok && _231_i < n {
+	var _out338 bool
+	var _ = _out338
+	_out338 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out338
+	var _out339 uint64
+	var _ = _out339
+	_out339 = l.Len()
+	n = _out339
+	var _238_i uint64
+	var _ = _238_i
+	_238_i = uint64(0)
+	for ok && _238_i < n {
 		Companion_Default___.IYield(j)
-		var _232_m uint64 = 0
-		var _ = _232_m
-		var _out333 bool
-		var _ = _out333
-		var _out334 uint64
-		var _ = _out334
-		_out333, _out334 = journalinstaller.Companion_Default___.InstWrite(j, _231_i)
-		ok = _out333
-		_232_m = _out334
+		var _239_m uint64 = 0
+		var _ = _239_m
+		var _out340 bool
+		var _ = _out340
+		var _out341 uint64
+		var _ = _out341
+		_out340, _out341 = journalinstaller.Companion_Default___.InstWrite(j, _238_i)
+		ok = _out340
+		_239_m = _out341
 		if ok {
-			_231_i = _231_i + _232_m
+			_238_i = _238_i + _239_m
 		}
 	}
 	if ok {
-		var _out335 bool
-		var _ = _out335
-		var _out336 *dlog.Codes
-		var _ = _out336
-		var _out337 uint64
-		var _ = _out337
-		var _out338 uint64
-		var _ = _out338
-		_out335, _out336, _out337, _out338 = Companion_Default___.WritePages(j)
-		ok = _out335
-		c = _out336
-		r0 = _out337
-		r1 = _out338
+		var _out342 bool
+		var _ = _out342
+		var _out343 *dlog.Codes
+		var _ = _out343
+		var _out344 uint64
+		var _ = _out344
+		var _out345 uint64
+		var _ = _out345
+		_out342, _out343, _out344, _out345 = Companion_Default___.WritePages(j)
+		ok = _out342
+		c = _out343
+		r0 = _out344
+		r1 = _out345
 	}
 	if ok {
 		Companion_Default___.IYield(j)
-		var _out339 bool
-		var _ = _out339
-		_out339 = journalinstaller.Companion_Default___.InstBarrier(j)
-		ok = _out339
+		var _out346 bool
+		var _ = _out346
+		_out346 = journalinstaller.Companion_Default___.InstBarrier(j)
+		ok = _out346
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -519,152 +520,152 @@ func (_this *CompanionStruct_Default___) WriteInst(j *journalm.Journal) (bool, *
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _out340 bool
-	var _ = _out340
-	var _out341 *ddisk.BList
-	var _ = _out341
-	var _out342 uint64
-	var _ = _out342
-	var _out343 *dlog.Codes
-	var _ = _out343
-	var _out344 uint64
-	var _ = _out344
-	var _out345 uint64
-	var _ = _out345
-	_out340, _out341, _out342, _out343, _out344, _out345 = Companion_Default___.WriteHome(j)
-	ok = _out340
-	l = _out341
-	n = _out342
-	c = _out343
-	r0 = _out344
-	r1 = _out345
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
-	var _out346 bool
-	var _ = _out346
-	_out346 = Companion_Default___.WriteHeader(j, false, r0, r1)
-	ok = _out346
-	if !ok {
-		return ok, l, n, c, r0, r1
-	}
 	var _out347 bool
 	var _ = _out347
-	_out347 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	var _out348 *ddisk.BList
+	var _ = _out348
+	var _out349 uint64
+	var _ = _out349
+	var _out350 *dlog.Codes
+	var _ = _out350
+	var _out351 uint64
+	var _ = _out351
+	var _out352 uint64
+	var _ = _out352
+	_out347, _out348, _out349, _out350, _out351, _out352 = Companion_Default___.WriteHome(j)
 	ok = _out347
+	l = _out348
+	n = _out349
+	c = _out350
+	r0 = _out351
+	r1 = _out352
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out353 bool
+	var _ = _out353
+	_out353 = Companion_Default___.WriteHeader(j, false, r0, r1)
+	ok = _out353
+	if !ok {
+		return ok, l, n, c, r0, r1
+	}
+	var _out354 bool
+	var _ = _out354
+	_out354 = Companion_Default___.WriteHeader(j, true, r0, r1)
+	ok = _out354
 	return ok, l, n, c, r0, r1
 }
 func (_this *CompanionStruct_Default___) WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.IYield(j)
-	var _out348 bool
-	var _ = _out348
-	_out348 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out348
+	var _out355 bool
+	var _ = _out355
+	_out355 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out355
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out349 bool
-	var _ = _out349
-	_out349 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
-	ok = _out349
+	var _out356 bool
+	var _ = _out356
+	_out356 = journalinstaller.Companion_Default___.HdrWrite(j, copy_, r0, r1)
+	ok = _out356
 	if !ok {
 		return ok
 	}
 	Companion_Default___.IYield(j)
-	var _out350 bool
-	var _ = _out350
-	_out350 = journalinstaller.Companion_Default___.HdrBarrier(j)
-	ok = _out350
+	var _out357 bool
+	var _ = _out357
+	_out357 = journalinstaller.Companion_Default___.HdrBarrier(j)
+	ok = _out357
 	return ok
 }
 func (_this *CompanionStruct_Default___) Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	j.Mu.Unlock()
-	var _233_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _233_l
-	var _234_n uint64 = 0
-	var _ = _234_n
-	var _235_c *dlog.Codes = (*dlog.Codes)(nil)
-	var _ = _235_c
-	var _236_r0 uint64 = 0
-	var _ = _236_r0
-	var _237_r1 uint64 = 0
-	var _ = _237_r1
-	var _out351 bool
-	var _ = _out351
-	var _out352 *ddisk.BList
-	var _ = _out352
-	var _out353 uint64
-	var _ = _out353
-	var _out354 *dlog.Codes
-	var _ = _out354
-	var _out355 uint64
-	var _ = _out355
-	var _out356 uint64
-	var _ = _out356
-	_out351, _out352, _out353, _out354, _out355, _out356 = Companion_Default___.WriteInst(j)
-	ok = _out351
-	_233_l = _out352
-	_234_n = _out353
-	_235_c = _out354
-	_236_r0 = _out355
-	_237_r1 = _out356
+	var _240_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _240_l
+	var _241_n uint64 = 0
+	var _ = _241_n
+	var _242_c *dlog.Codes = (*dlog.Codes)(nil)
+	var _ = _242_c
+	var _243_r0 uint64 = 0
+	var _ = _243_r0
+	var _244_r1 uint64 = 0
+	var _ = _244_r1
+	var _out358 bool
+	var _ = _out358
+	var _out359 *ddisk.BList
+	var _ = _out359
+	var _out360 uint64
+	var _ = _out360
+	var _out361 *dlog.Codes
+	var _ = _out361
+	var _out362 uint64
+	var _ = _out362
+	var _out363 uint64
+	var _ = _out363
+	_out358, _out359, _out360, _out361, _out362, _out363 = Companion_Default___.WriteInst(j)
+	ok = _out358
+	_240_l = _out359
+	_241_n = _out360
+	_242_c = _out361
+	_243_r0 = _out362
+	_244_r1 = _out363
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
 	if !ok {
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	var _out357 bool
-	var _ = _out357
-	_out357 = Companion_Default___.CacheAll(j, _233_l, _234_n)
-	ok = _out357
+	var _out364 bool
+	var _ = _out364
+	_out364 = Companion_Default___.CacheAll(j, _240_l, _241_n)
+	ok = _out364
 	if j.Trims >= uint64(4611686018427322368) {
 		ok = false
 		journalpolicy.Companion_Default___.Fail(j)
 		return ok
 	}
-	journalinstaller.Companion_Default___.FinishInstall(j, _235_c, _236_r0, _237_r1)
+	journalinstaller.Companion_Default___.FinishInstall(j, _242_c, _243_r0, _244_r1)
 	return ok
 }
 func (_this *CompanionStruct_Default___) Installer(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.IYield(j)
-	var _238_alive bool
-	var _ = _238_alive
-	var _out358 bool
-	var _ = _out358
-	_out358 = journalpolicy.Companion_Default___.Alive(j)
-	_238_alive = _out358
-	for _238_alive {
-		var _239_go bool
-		var _ = _239_go
-		var _out359 bool
-		var _ = _out359
-		_out359 = journalinstaller.Companion_Default___.StartInstall(j)
-		_239_go = _out359
-		if _239_go {
-			var _240_ok bool
-			var _ = _240_ok
-			var _out360 bool
-			var _ = _out360
-			_out360 = Companion_Default___.Install(j)
-			_240_ok = _out360
-			if !_240_ok {
+	var _245_alive bool
+	var _ = _245_alive
+	var _out365 bool
+	var _ = _out365
+	_out365 = journalpolicy.Companion_Default___.Alive(j)
+	_245_alive = _out365
+	for _245_alive {
+		var _246_go bool
+		var _ = _246_go
+		var _out366 bool
+		var _ = _out366
+		_out366 = journalinstaller.Companion_Default___.StartInstall(j)
+		_246_go = _out366
+		if _246_go {
+			var _247_ok bool
+			var _ = _247_ok
+			var _out367 bool
+			var _ = _out367
+			_out367 = Companion_Default___.Install(j)
+			_247_ok = _out367
+			if !_247_ok {
 				goto L2
 			}
 		} else {
 			j.Mu.Wait(journalm.Companion_Default___.CInstaller())
 			Companion_Default___.IYield(j)
 		}
-		var _out361 bool
-		var _ = _out361
-		_out361 = journalpolicy.Companion_Default___.Alive(j)
-		_238_alive = _out361
+		var _out368 bool
+		var _ = _out368
+		_out368 = journalpolicy.Companion_Default___.Alive(j)
+		_245_alive = _out368
 	}
 L2:
 	j.Mu.Unlock()
@@ -679,49 +680,49 @@ func (_this *CompanionStruct_Default___) WaitDurable(j *journalm.Journal, n uint
 	var _ = ok
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out362 bool
-	var _ = _out362
-	_out362 = journalcommit.Companion_Default___.IsDurable(j, n)
-	ok = _out362
-	var _241_failed bool
-	var _ = _241_failed
-	var _out363 bool
-	var _ = _out363
-	_out363 = journalpolicy.Companion_Default___.Failed(j)
-	_241_failed = _out363
-	for !ok && !_241_failed {
+	var _out369 bool
+	var _ = _out369
+	_out369 = journalcommit.Companion_Default___.IsDurable(j, n)
+	ok = _out369
+	var _248_failed bool
+	var _ = _248_failed
+	var _out370 bool
+	var _ = _out370
+	_out370 = journalpolicy.Companion_Default___.Failed(j)
+	_248_failed = _out370
+	for !ok && !_248_failed {
 		journalpolicy.Companion_Default___.Want(j, n)
-		var _242_go bool
-		var _ = _242_go
-		var _243_frozen bool
-		var _ = _243_frozen
-		var _out364 bool
-		var _ = _out364
-		var _out365 bool
-		var _ = _out365
-		_out364, _out365 = journalcommit.Companion_Default___.StartCommit(j)
-		_242_go = _out364
-		_243_frozen = _out365
-		if _242_go {
-			Companion_Default___.LogGroup(j, _243_frozen)
+		var _249_go bool
+		var _ = _249_go
+		var _250_frozen bool
+		var _ = _250_frozen
+		var _out371 bool
+		var _ = _out371
+		var _out372 bool
+		var _ = _out372
+		_out371, _out372 = journalcommit.Companion_Default___.StartCommit(j)
+		_249_go = _out371
+		_250_frozen = _out372
+		if _249_go {
+			Companion_Default___.LogGroup(j, _250_frozen)
 		} else {
-			var _244_c uint32
-			var _ = _244_c
-			var _out366 uint32
-			var _ = _out366
-			_out366 = journalpolicy.Companion_Default___.WaitOn(j, n)
-			_244_c = _out366
-			j.Mu.Wait(_244_c)
+			var _251_c uint32
+			var _ = _251_c
+			var _out373 uint32
+			var _ = _out373
+			_out373 = journalpolicy.Companion_Default___.WaitOn(j, n)
+			_251_c = _out373
+			j.Mu.Wait(_251_c)
 			Companion_Default___.CYield(j)
 		}
-		var _out367 bool
-		var _ = _out367
-		_out367 = journalcommit.Companion_Default___.IsDurable(j, n)
-		ok = _out367
-		var _out368 bool
-		var _ = _out368
-		_out368 = journalpolicy.Companion_Default___.Failed(j)
-		_241_failed = _out368
+		var _out374 bool
+		var _ = _out374
+		_out374 = journalcommit.Companion_Default___.IsDurable(j, n)
+		ok = _out374
+		var _out375 bool
+		var _ = _out375
+		_out375 = journalpolicy.Companion_Default___.Failed(j)
+		_248_failed = _out375
 	}
 	j.Mu.Unlock()
 	return ok
@@ -733,32 +734,32 @@ func (_this *CompanionStruct_Default___) Commit(j *journalm.Journal, tx *dlog.BM
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out369 uint32
-	var _ = _out369
-	var _out370 uint64
-	var _ = _out370
-	_out369, _out370 = journalcommit.Companion_Default___.Append(j, tx, wait)
-	st = _out369
-	n = _out370
+	var _out376 uint32
+	var _ = _out376
+	var _out377 uint64
+	var _ = _out377
+	_out376, _out377 = journalcommit.Companion_Default___.Append(j, tx, wait)
+	st = _out376
+	n = _out377
 	for st == journalcommit.Companion_Default___.AFull() {
 		Companion_Default___.WaitSpace(j)
-		var _out371 uint32
-		var _ = _out371
-		var _out372 uint64
-		var _ = _out372
-		_out371, _out372 = journalcommit.Companion_Default___.Append(j, tx, wait)
-		st = _out371
-		n = _out372
+		var _out378 uint32
+		var _ = _out378
+		var _out379 uint64
+		var _ = _out379
+		_out378, _out379 = journalcommit.Companion_Default___.Append(j, tx, wait)
+		st = _out378
+		n = _out379
 	}
 	j.Mu.Unlock()
 	if st == journalcommit.Companion_Default___.AOk() && wait {
-		var _245_ok bool
-		var _ = _245_ok
-		var _out373 bool
-		var _ = _out373
-		_out373 = Companion_Default___.WaitDurable(j, n)
-		_245_ok = _out373
-		if !_245_ok {
+		var _252_ok bool
+		var _ = _252_ok
+		var _out380 bool
+		var _ = _out380
+		_out380 = Companion_Default___.WaitDurable(j, n)
+		_252_ok = _out380
+		if !_252_ok {
 			st = journalcommit.Companion_Default___.AFailed()
 		}
 	}
@@ -774,34 +775,34 @@ func (_this *CompanionStruct_Default___) Fetch(j *journalm.Journal, h *dlog.Hold
 	c = (*dbytes.Blk)(nil)
 	bad = a
 	Companion_Default___.CYield(j)
-	var _246_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _246_l
-	var _out374 bool
-	var _ = _out374
-	var _out375 *ddisk.BList
-	var _ = _out375
-	_out374, _out375 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
-	ok = _out374
-	_246_l = _out375
+	var _253_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _253_l
+	var _out381 bool
+	var _ = _out381
+	var _out382 *ddisk.BList
+	var _ = _out382
+	_out381, _out382 = journalreader.Companion_Default___.ReadHome(j, a, uint64(1), t)
+	ok = _out381
+	_253_l = _out382
 	if !ok {
 		return ok, c, bad
 	}
-	h.Take(_246_l)
+	h.Take(_253_l)
 	Companion_Default___.CYield(j)
-	var _247_m uint64 = 0
-	var _ = _247_m
-	var _out376 uint64
-	var _ = _out376
-	var _out377 uint64
-	var _ = _out377
-	_out376, _out377 = journalreader.Companion_Default___.CheckHome(j, a, _246_l, uint64(0), t)
-	_247_m = _out376
-	bad = _out377
-	if _247_m > uint64(0) {
-		var _out378 *dbytes.Blk
-		var _ = _out378
-		_out378 = _246_l.BlkAt(uint64(0))
-		c = _out378
+	var _254_m uint64 = 0
+	var _ = _254_m
+	var _out383 uint64
+	var _ = _out383
+	var _out384 uint64
+	var _ = _out384
+	_out383, _out384 = journalreader.Companion_Default___.CheckHome(j, a, _253_l, uint64(0), t)
+	_254_m = _out383
+	bad = _out384
+	if _254_m > uint64(0) {
+		var _out385 *dbytes.Blk
+		var _ = _out385
+		_out385 = _253_l.BlkAt(uint64(0))
+		c = _out385
 	}
 	return ok, c, bad
 }
@@ -811,43 +812,43 @@ func (_this *CompanionStruct_Default___) Read(j *journalm.Journal, h *dlog.Hold,
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	for true {
-		var _248_t uint64 = 0
-		var _ = _248_t
-		var _out379 *dbytes.Blk
-		var _ = _out379
-		var _out380 uint64
-		var _ = _out380
-		_out379, _out380 = Companion_Default___.LookOnce(j, h, a)
-		b = _out379
-		_248_t = _out380
+		var _255_t uint64 = 0
+		var _ = _255_t
+		var _out386 *dbytes.Blk
+		var _ = _out386
+		var _out387 uint64
+		var _ = _out387
+		_out386, _out387 = Companion_Default___.LookOnce(j, h, a)
+		b = _out386
+		_255_t = _out387
 		if b != (*dbytes.Blk)(nil) {
 			ok, b = true, b
 			return ok, b
 		}
-		var _249_c *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _249_c
-		var _250_bad uint64 = 0
-		var _ = _250_bad
-		var _out381 bool
-		var _ = _out381
-		var _out382 *dbytes.Blk
-		var _ = _out382
-		var _out383 uint64
-		var _ = _out383
-		_out381, _out382, _out383 = Companion_Default___.Fetch(j, h, a, _248_t)
-		ok = _out381
-		_249_c = _out382
-		_250_bad = _out383
+		var _256_c *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _256_c
+		var _257_bad uint64 = 0
+		var _ = _257_bad
+		var _out388 bool
+		var _ = _out388
+		var _out389 *dbytes.Blk
+		var _ = _out389
+		var _out390 uint64
+		var _ = _out390
+		_out388, _out389, _out390 = Companion_Default___.Fetch(j, h, a, _255_t)
+		ok = _out388
+		_256_c = _out389
+		_257_bad = _out390
 		if !ok {
 			return ok, b
 		}
-		var _out384 bool
-		var _ = _out384
-		var _out385 *dbytes.Blk
-		var _ = _out385
-		_out384, _out385 = Companion_Default___.Decide(j, h, a, _248_t, _249_c, _250_bad)
-		ok = _out384
-		b = _out385
+		var _out391 bool
+		var _ = _out391
+		var _out392 *dbytes.Blk
+		var _ = _out392
+		_out391, _out392 = Companion_Default___.Decide(j, h, a, _255_t, _256_c, _257_bad)
+		ok = _out391
+		b = _out392
 		if b != (*dbytes.Blk)(nil) || !ok {
 			return ok, b
 		}
@@ -861,13 +862,13 @@ func (_this *CompanionStruct_Default___) LookOnce(j *journalm.Journal, h *dlog.H
 	var _ = t
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out386 *dbytes.Blk
-	var _ = _out386
-	var _out387 uint64
-	var _ = _out387
-	_out386, _out387 = journalreader.Companion_Default___.Lookup(j, a)
-	b = _out386
-	t = _out387
+	var _out393 *dbytes.Blk
+	var _ = _out393
+	var _out394 uint64
+	var _ = _out394
+	_out393, _out394 = journalreader.Companion_Default___.Lookup(j, a)
+	b = _out393
+	t = _out394
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(j.Cache, b)
 	}
@@ -884,21 +885,21 @@ func (_this *CompanionStruct_Default___) Decide(j *journalm.Journal, h *dlog.Hol
 	b = (*dbytes.Blk)(nil)
 	ok = true
 	if c != (*dbytes.Blk)(nil) {
-		var _out388 *dbytes.Blk
-		var _ = _out388
-		_out388 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
-		b = _out388
+		var _out395 *dbytes.Blk
+		var _ = _out395
+		_out395 = journalreader.Companion_Default___.Lookup2(j, a, t, c)
+		b = _out395
 		if b != (*dbytes.Blk)(nil) {
 			h.Keep(j.Cache, b)
 		}
 	} else {
-		var _251_damaged bool
-		var _ = _251_damaged
-		var _out389 bool
-		var _ = _out389
-		_out389 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
-		_251_damaged = _out389
-		ok = !_251_damaged
+		var _258_damaged bool
+		var _ = _258_damaged
+		var _out396 bool
+		var _ = _out396
+		_out396 = journalreader.Companion_Default___.Confirm(j, a, t, bad)
+		_258_damaged = _out396
+		ok = !_258_damaged
 	}
 	j.Mu.Unlock()
 	return ok, b
@@ -910,15 +911,15 @@ func (_this *CompanionStruct_Default___) Flush(j *journalm.Journal) (bool, uint6
 	var _ = n
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _out390 uint64
-	var _ = _out390
-	_out390 = journalcommit.Companion_Default___.Newest(j)
-	n = _out390
+	var _out397 uint64
+	var _ = _out397
+	_out397 = journalcommit.Companion_Default___.Newest(j)
+	n = _out397
 	j.Mu.Unlock()
-	var _out391 bool
-	var _ = _out391
-	_out391 = Companion_Default___.WaitDurable(j, n)
-	ok = _out391
+	var _out398 bool
+	var _ = _out398
+	_out398 = Companion_Default___.WaitDurable(j, n)
+	ok = _out398
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
@@ -930,31 +931,31 @@ func (_this *CompanionStruct_Default___) Tick(j *journalm.Journal) {
 func (_this *CompanionStruct_Default___) Drain(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)
-	var _252_e bool
-	var _ = _252_e
-	var _out392 bool
-	var _ = _out392
-	_out392 = journalpolicy.Companion_Default___.Drained(j)
-	_252_e = _out392
-	var _253_failed bool
-	var _ = _253_failed
-	var _out393 bool
-	var _ = _out393
-	_out393 = journalpolicy.Companion_Default___.Failed(j)
-	_253_failed = _out393
-	for !_252_e && !_253_failed {
+	var _259_e bool
+	var _ = _259_e
+	var _out399 bool
+	var _ = _out399
+	_out399 = journalpolicy.Companion_Default___.Drained(j)
+	_259_e = _out399
+	var _260_failed bool
+	var _ = _260_failed
+	var _out400 bool
+	var _ = _out400
+	_out400 = journalpolicy.Companion_Default___.Failed(j)
+	_260_failed = _out400
+	for !_259_e && !_260_failed {
 		journalpolicy.Companion_Default___.Nudge(j)
 		journalpolicy.Companion_Default___.Urge(j)
 		j.Mu.Wait(journalm.Companion_Default___.CSpace())
 		Companion_Default___.CYield(j)
-		var _out394 bool
-		var _ = _out394
-		_out394 = journalpolicy.Companion_Default___.Drained(j)
-		_252_e = _out394
-		var _out395 bool
-		var _ = _out395
-		_out395 = journalpolicy.Companion_Default___.Failed(j)
-		_253_failed = _out395
+		var _out401 bool
+		var _ = _out401
+		_out401 = journalpolicy.Companion_Default___.Drained(j)
+		_259_e = _out401
+		var _out402 bool
+		var _ = _out402
+		_out402 = journalpolicy.Companion_Default___.Failed(j)
+		_260_failed = _out402
 	}
 	j.Mu.Unlock()
 }
@@ -962,10 +963,10 @@ func (_this *CompanionStruct_Default___) Guard(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	Companion_Default___.CYield(j)
-	var _out396 bool
-	var _ = _out396
-	_out396 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	ok = _out396
+	var _out403 bool
+	var _ = _out403
+	_out403 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	ok = _out403
 	if ok {
 		return ok
 	}

@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _1059_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1059_ip
-	var _out1486 uint32
-	var _ = _out1486
-	var _out1487 *dbytes.Bytes
-	var _ = _out1487
-	_out1486, _out1487 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1486
-	_1059_ip = _out1487
+	var _1066_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1066_ip
+	var _out1493 uint32
+	var _ = _out1493
+	var _out1494 *dbytes.Bytes
+	var _ = _out1494
+	_out1493, _out1494 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1493
+	_1066_ip = _out1494
 	if st != uint32(0) {
 		return st, first
 	}
-	var _1060_ty uint32
-	var _ = _1060_ty
-	var _out1488 uint32
-	var _ = _out1488
-	_out1488 = inodeformat.Companion_Default___.GetTy(_1059_ip)
-	_1060_ty = _out1488
-	if _1060_ty == permissions.Companion_Default___.DIR() {
+	var _1067_ty uint32
+	var _ = _1067_ty
+	var _out1495 uint32
+	var _ = _out1495
+	_out1495 = inodeformat.Companion_Default___.GetTy(_1066_ip)
+	_1067_ty = _out1495
+	if _1067_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _1061_fl uint32
-	var _ = _1061_fl
-	var _out1489 uint32
-	var _ = _out1489
-	_out1489 = inodeformat.Companion_Default___.GetFlags(_1059_ip)
-	_1061_fl = _out1489
-	if _1061_fl/uint32(2)%uint32(2) == uint32(1) {
+	var _1068_fl uint32
+	var _ = _1068_fl
+	var _out1496 uint32
+	var _ = _out1496
+	_out1496 = inodeformat.Companion_Default___.GetFlags(_1066_ip)
+	_1068_fl = _out1496
+	if _1068_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _1062_nl uint32
-	var _ = _1062_nl
-	var _out1490 uint32
-	var _ = _out1490
-	_out1490 = inodeformat.Companion_Default___.GetNlink(_1059_ip)
-	_1062_nl = _out1490
-	if _1062_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _1069_nl uint32
+	var _ = _1069_nl
+	var _out1497 uint32
+	var _ = _out1497
+	_out1497 = inodeformat.Companion_Default___.GetNlink(_1066_ip)
+	_1069_nl = _out1497
+	if _1069_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _1063_hp *dbytes.Bytes
-	var _ = _1063_hp
-	var _out1491 *dbytes.Bytes
-	var _ = _out1491
-	_out1491 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1063_hp = _out1491
-	var _out1492 uint64
-	var _ = _out1492
-	_out1492 = inodeformat.Companion_Default___.GetParent(_1063_hp)
-	first = _out1492
-	inodeformat.Companion_Default___.SetFlags(_1059_ip, _1061_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1059_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_1059_ip, _1062_nl+uint32(1))
-	var _1064_ts uint64
-	var _ = _1064_ts
-	var _1065_tns uint32
-	var _ = _1065_tns
-	var _out1493 uint64
-	var _ = _out1493
-	var _out1494 uint32
-	var _ = _out1494
-	_out1493, _out1494 = attributechanges.Companion_Default___.Stamp(_1059_ip, s, ns)
-	_1064_ts = _out1493
-	_1065_tns = _out1494
-	inodeformat.Companion_Default___.SetCtime(_1059_ip, _1064_ts, _1065_tns)
-	d.PutInode(txn, ino, _1059_ip)
-	var _out1495 *dbytes.Bytes
-	var _ = _out1495
-	_out1495 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1063_hp = _out1495
-	inodeformat.Companion_Default___.SetParent(_1063_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1063_hp)
+	var _1070_hp *dbytes.Bytes
+	var _ = _1070_hp
+	var _out1498 *dbytes.Bytes
+	var _ = _out1498
+	_out1498 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1070_hp = _out1498
+	var _out1499 uint64
+	var _ = _out1499
+	_out1499 = inodeformat.Companion_Default___.GetParent(_1070_hp)
+	first = _out1499
+	inodeformat.Companion_Default___.SetFlags(_1066_ip, _1068_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1066_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_1066_ip, _1069_nl+uint32(1))
+	var _1071_ts uint64
+	var _ = _1071_ts
+	var _1072_tns uint32
+	var _ = _1072_tns
+	var _out1500 uint64
+	var _ = _out1500
+	var _out1501 uint32
+	var _ = _out1501
+	_out1500, _out1501 = attributechanges.Companion_Default___.Stamp(_1066_ip, s, ns)
+	_1071_ts = _out1500
+	_1072_tns = _out1501
+	inodeformat.Companion_Default___.SetCtime(_1066_ip, _1071_ts, _1072_tns)
+	d.PutInode(txn, ino, _1066_ip)
+	var _out1502 *dbytes.Bytes
+	var _ = _out1502
+	_out1502 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1070_hp = _out1502
+	inodeformat.Companion_Default___.SetParent(_1070_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1070_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -158,31 +158,31 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1496 uint32
-	var _ = _out1496
-	var _out1497 uint64
-	var _ = _out1497
-	_out1496, _out1497 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1496
-	first = _out1497
+	var _out1503 uint32
+	var _ = _out1503
+	var _out1504 uint64
+	var _ = _out1504
+	_out1503, _out1504 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1503
+	first = _out1504
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _1066_later bool = false
-	var _ = _1066_later
-	var _out1498 uint32
-	var _ = _out1498
-	var _out1499 *dbytes.Bytes
-	var _ = _out1499
-	var _out1500 *dbytes.Bytes
-	var _ = _out1500
-	var _out1501 bool
-	var _ = _out1501
-	_out1498, _out1499, _out1500, _out1501 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
-	st = _out1498
-	before = _out1499
-	after = _out1500
-	_1066_later = _out1501
+	var _1073_later bool = false
+	var _ = _1073_later
+	var _out1505 uint32
+	var _ = _out1505
+	var _out1506 *dbytes.Bytes
+	var _ = _out1506
+	var _out1507 *dbytes.Bytes
+	var _ = _out1507
+	var _out1508 bool
+	var _ = _out1508
+	_out1505, _out1506, _out1507, _out1508 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
+	st = _out1505
+	before = _out1506
+	after = _out1507
+	_1073_later = _out1508
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -199,37 +199,37 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	fbefore, fafter, tbefore, tafter = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1502 uint32
-	var _ = _out1502
-	var _out1503 uint64
-	var _ = _out1503
-	_out1502, _out1503 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1502
-	first = _out1503
+	var _out1509 uint32
+	var _ = _out1509
+	var _out1510 uint64
+	var _ = _out1510
+	_out1509, _out1510 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1509
+	first = _out1510
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _1067_later bool = false
-	var _ = _1067_later
-	var _out1504 uint32
-	var _ = _out1504
-	var _out1505 *dbytes.Bytes
-	var _ = _out1505
-	var _out1506 *dbytes.Bytes
-	var _ = _out1506
-	var _out1507 *dbytes.Bytes
-	var _ = _out1507
-	var _out1508 *dbytes.Bytes
-	var _ = _out1508
-	var _out1509 bool
-	var _ = _out1509
-	_out1504, _out1505, _out1506, _out1507, _out1508, _out1509 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1504
-	fbefore = _out1505
-	fafter = _out1506
-	tbefore = _out1507
-	tafter = _out1508
-	_1067_later = _out1509
+	var _1074_later bool = false
+	var _ = _1074_later
+	var _out1511 uint32
+	var _ = _out1511
+	var _out1512 *dbytes.Bytes
+	var _ = _out1512
+	var _out1513 *dbytes.Bytes
+	var _ = _out1513
+	var _out1514 *dbytes.Bytes
+	var _ = _out1514
+	var _out1515 *dbytes.Bytes
+	var _ = _out1515
+	var _out1516 bool
+	var _ = _out1516
+	_out1511, _out1512, _out1513, _out1514, _out1515, _out1516 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1511
+	fbefore = _out1512
+	fafter = _out1513
+	tbefore = _out1514
+	tafter = _out1515
+	_1074_later = _out1516
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,42 +242,42 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _1068_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1068_dir
-	var _out1510 uint32
-	var _ = _out1510
-	var _out1511 *dbytes.Bytes
-	var _ = _out1511
-	_out1510, _out1511 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
-	st = _out1510
-	_1068_dir = _out1511
+	var _1075_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1075_dir
+	var _out1517 uint32
+	var _ = _out1517
+	var _out1518 *dbytes.Bytes
+	var _ = _out1518
+	_out1517, _out1518 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
+	st = _out1517
+	_1075_dir = _out1518
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1512 uint32
-	var _ = _out1512
-	_out1512 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1512
+	var _out1519 uint32
+	var _ = _out1519
+	_out1519 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1519
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1513 uint32
-	var _ = _out1513
-	var _out1514 uint64
-	var _ = _out1514
-	_out1513, _out1514 = createops.Companion_Default___.NewData(txn, d, c, dino, _1068_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
-	st = _out1513
-	ino = _out1514
+	var _out1520 uint32
+	var _ = _out1520
+	var _out1521 uint64
+	var _ = _out1521
+	_out1520, _out1521 = createops.Companion_Default___.NewData(txn, d, c, dino, _1075_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	st = _out1520
+	ino = _out1521
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1515 *dbytes.Bytes
-	var _ = _out1515
-	var _out1516 uint64
-	var _ = _out1516
-	_out1515, _out1516 = Companion_Default___.PutFirst(txn, d, ino)
-	node = _out1515
-	first = _out1516
+	var _out1522 *dbytes.Bytes
+	var _ = _out1522
+	var _out1523 uint64
+	var _ = _out1523
+	_out1522, _out1523 = Companion_Default___.PutFirst(txn, d, ino)
+	node = _out1522
+	first = _out1523
 	return st, ino, node, first
 }
 func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {
@@ -285,35 +285,35 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _1069_hp *dbytes.Bytes
-	var _ = _1069_hp
-	var _out1517 *dbytes.Bytes
-	var _ = _out1517
-	_out1517 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1069_hp = _out1517
-	var _out1518 uint64
-	var _ = _out1518
-	_out1518 = inodeformat.Companion_Default___.GetParent(_1069_hp)
-	first = _out1518
-	var _1070_ip *dbytes.Bytes
-	var _ = _1070_ip
-	var _out1519 *dbytes.Bytes
-	var _ = _out1519
-	_out1519 = d.Fs.GetInode(txn, ino, true)
-	_1070_ip = _out1519
-	inodeformat.Companion_Default___.SetFlags(_1070_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1070_ip, first)
-	d.PutInode(txn, ino, _1070_ip)
-	var _out1520 *dbytes.Bytes
-	var _ = _out1520
-	_out1520 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1069_hp = _out1520
-	inodeformat.Companion_Default___.SetParent(_1069_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1069_hp)
-	var _out1521 *dbytes.Bytes
-	var _ = _out1521
-	_out1521 = d.Fs.GetInode(txn, ino, false)
-	node = _out1521
+	var _1076_hp *dbytes.Bytes
+	var _ = _1076_hp
+	var _out1524 *dbytes.Bytes
+	var _ = _out1524
+	_out1524 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1076_hp = _out1524
+	var _out1525 uint64
+	var _ = _out1525
+	_out1525 = inodeformat.Companion_Default___.GetParent(_1076_hp)
+	first = _out1525
+	var _1077_ip *dbytes.Bytes
+	var _ = _1077_ip
+	var _out1526 *dbytes.Bytes
+	var _ = _out1526
+	_out1526 = d.Fs.GetInode(txn, ino, true)
+	_1077_ip = _out1526
+	inodeformat.Companion_Default___.SetFlags(_1077_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1077_ip, first)
+	d.PutInode(txn, ino, _1077_ip)
+	var _out1527 *dbytes.Bytes
+	var _ = _out1527
+	_out1527 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1076_hp = _out1527
+	inodeformat.Companion_Default___.SetParent(_1076_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1076_hp)
+	var _out1528 *dbytes.Bytes
+	var _ = _out1528
+	_out1528 = d.Fs.GetInode(txn, ino, false)
+	node = _out1528
 	return node, first
 }
 func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (bool, uint64) {
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _1071_ip *dbytes.Bytes
-	var _ = _1071_ip
-	var _out1522 *dbytes.Bytes
-	var _ = _out1522
-	_out1522 = d.Fs.GetInode(txn, at, false)
-	_1071_ip = _out1522
-	var _1072_fl uint32
-	var _ = _1072_fl
-	var _out1523 uint32
-	var _ = _out1523
-	_out1523 = inodeformat.Companion_Default___.GetFlags(_1071_ip)
-	_1072_fl = _out1523
-	if at != procedurebase.Companion_Default___.ORPHANS() && _1072_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1078_ip *dbytes.Bytes
+	var _ = _1078_ip
+	var _out1529 *dbytes.Bytes
+	var _ = _out1529
+	_out1529 = d.Fs.GetInode(txn, at, false)
+	_1078_ip = _out1529
+	var _1079_fl uint32
+	var _ = _1079_fl
+	var _out1530 uint32
+	var _ = _out1530
+	_out1530 = inodeformat.Companion_Default___.GetFlags(_1078_ip)
+	_1079_fl = _out1530
+	if at != procedurebase.Companion_Default___.ORPHANS() && _1079_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _1073_next uint64
-		var _ = _1073_next
-		var _out1524 uint64
-		var _ = _out1524
-		_out1524 = inodeformat.Companion_Default___.GetParent(_1071_ip)
-		_1073_next = _out1524
-		if _1073_next == ino {
+		var _1080_next uint64
+		var _ = _1080_next
+		var _out1531 uint64
+		var _ = _out1531
+		_out1531 = inodeformat.Companion_Default___.GetParent(_1078_ip)
+		_1080_next = _out1531
+		if _1080_next == ino {
 			found = true
 			return found, at
 		}
-		if _1073_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1073_next) {
+		if _1080_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1080_next) {
 			return found, at
 		}
-		var _out1525 *dbytes.Bytes
-		var _ = _out1525
-		_out1525 = d.Fs.GetInode(txn, _1073_next, false)
-		_1071_ip = _out1525
-		at = _1073_next
+		var _out1532 *dbytes.Bytes
+		var _ = _out1532
+		_out1532 = d.Fs.GetInode(txn, _1080_next, false)
+		_1078_ip = _out1532
+		at = _1080_next
 	}
 	return found, at
 }
@@ -372,48 +372,48 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _1074_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1074_ip
-	var _out1526 uint32
-	var _ = _out1526
-	var _out1527 *dbytes.Bytes
-	var _ = _out1527
-	_out1526, _out1527 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1526
-	_1074_ip = _out1527
+	var _1081_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1081_ip
+	var _out1533 uint32
+	var _ = _out1533
+	var _out1534 *dbytes.Bytes
+	var _ = _out1534
+	_out1533, _out1534 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1533
+	_1081_ip = _out1534
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _1075_fl uint32
-	var _ = _1075_fl
-	var _out1528 uint32
-	var _ = _out1528
-	_out1528 = inodeformat.Companion_Default___.GetFlags(_1074_ip)
-	_1075_fl = _out1528
-	if _1075_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1082_fl uint32
+	var _ = _1082_fl
+	var _out1535 uint32
+	var _ = _out1535
+	_out1535 = inodeformat.Companion_Default___.GetFlags(_1081_ip)
+	_1082_fl = _out1535
+	if _1082_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _1076_found bool = false
-	var _ = _1076_found
-	var _out1529 bool
-	var _ = _out1529
-	var _out1530 uint64
-	var _ = _out1530
-	_out1529, _out1530 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_1076_found = _out1529
-	at = _out1530
-	if !_1076_found {
+	var _1083_found bool = false
+	var _ = _1083_found
+	var _out1536 bool
+	var _ = _out1536
+	var _out1537 uint64
+	var _ = _out1537
+	_out1536, _out1537 = Companion_Default___.Predecessor(txn, d, ino, from)
+	_1083_found = _out1536
+	at = _out1537
+	if !_1083_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, later, at, next
 	}
-	var _out1531 bool
-	var _ = _out1531
-	var _out1532 uint64
-	var _ = _out1532
-	_out1531, _out1532 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
-	later = _out1531
-	next = _out1532
+	var _out1538 bool
+	var _ = _out1538
+	var _out1539 uint64
+	var _ = _out1539
+	_out1538, _out1539 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
+	later = _out1538
+	next = _out1539
 	return st, later, at, next
 }
 func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirFs, ino uint64, at uint64, s uint64, ns uint32) (bool, uint64) {
@@ -421,47 +421,47 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _1077_ip *dbytes.Bytes
-	var _ = _1077_ip
-	var _out1533 *dbytes.Bytes
-	var _ = _out1533
-	_out1533 = d.Fs.GetInode(txn, ino, true)
-	_1077_ip = _out1533
-	var _1078_fl uint32
-	var _ = _1078_fl
-	var _out1534 uint32
-	var _ = _out1534
-	_out1534 = inodeformat.Companion_Default___.GetFlags(_1077_ip)
-	_1078_fl = _out1534
-	var _out1535 uint64
-	var _ = _out1535
-	_out1535 = inodeformat.Companion_Default___.GetParent(_1077_ip)
-	next = _out1535
-	inodeformat.Companion_Default___.SetFlags(_1077_ip, _1078_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1077_ip, uint64(0))
-	d.PutInode(txn, ino, _1077_ip)
-	var _1079_hp *dbytes.Bytes
-	var _ = _1079_hp
-	var _out1536 *dbytes.Bytes
-	var _ = _out1536
-	_out1536 = d.Fs.GetInode(txn, at, true)
-	_1079_hp = _out1536
-	inodeformat.Companion_Default___.SetParent(_1079_hp, next)
-	d.PutInode(txn, at, _1079_hp)
-	var _1080_st uint32 = 0
-	var _ = _1080_st
-	var _1081_freed bool = false
-	var _ = _1081_freed
-	var _out1537 uint32
-	var _ = _out1537
-	var _out1538 bool
-	var _ = _out1538
-	var _out1539 bool
-	var _ = _out1539
-	_out1537, _out1538, _out1539 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_1080_st = _out1537
-	_1081_freed = _out1538
-	later = _out1539
+	var _1084_ip *dbytes.Bytes
+	var _ = _1084_ip
+	var _out1540 *dbytes.Bytes
+	var _ = _out1540
+	_out1540 = d.Fs.GetInode(txn, ino, true)
+	_1084_ip = _out1540
+	var _1085_fl uint32
+	var _ = _1085_fl
+	var _out1541 uint32
+	var _ = _out1541
+	_out1541 = inodeformat.Companion_Default___.GetFlags(_1084_ip)
+	_1085_fl = _out1541
+	var _out1542 uint64
+	var _ = _out1542
+	_out1542 = inodeformat.Companion_Default___.GetParent(_1084_ip)
+	next = _out1542
+	inodeformat.Companion_Default___.SetFlags(_1084_ip, _1085_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1084_ip, uint64(0))
+	d.PutInode(txn, ino, _1084_ip)
+	var _1086_hp *dbytes.Bytes
+	var _ = _1086_hp
+	var _out1543 *dbytes.Bytes
+	var _ = _out1543
+	_out1543 = d.Fs.GetInode(txn, at, true)
+	_1086_hp = _out1543
+	inodeformat.Companion_Default___.SetParent(_1086_hp, next)
+	d.PutInode(txn, at, _1086_hp)
+	var _1087_st uint32 = 0
+	var _ = _1087_st
+	var _1088_freed bool = false
+	var _ = _1088_freed
+	var _out1544 uint32
+	var _ = _out1544
+	var _out1545 bool
+	var _ = _out1545
+	var _out1546 bool
+	var _ = _out1546
+	_out1544, _out1545, _out1546 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	_1087_st = _out1544
+	_1088_freed = _out1545
+	later = _out1546
 	return later, next
 }
 func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (uint32, bool, bool, uint64) {
@@ -473,16 +473,16 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = later
 	var first uint64 = 0
 	var _ = first
-	var _1082_hp *dbytes.Bytes
-	var _ = _1082_hp
-	var _out1540 *dbytes.Bytes
-	var _ = _out1540
-	_out1540 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1082_hp = _out1540
-	var _out1541 uint64
-	var _ = _out1541
-	_out1541 = inodeformat.Companion_Default___.GetParent(_1082_hp)
-	first = _out1541
+	var _1089_hp *dbytes.Bytes
+	var _ = _1089_hp
+	var _out1547 *dbytes.Bytes
+	var _ = _out1547
+	_out1547 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1089_hp = _out1547
+	var _out1548 uint64
+	var _ = _out1548
+	_out1548 = inodeformat.Companion_Default___.GetParent(_1089_hp)
+	first = _out1548
 	st, more, later = uint32(0), first != uint64(0), false
 	if !more {
 		return st, more, later, first
@@ -491,31 +491,31 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more, later, first
 	}
-	var _1083_ip *dbytes.Bytes
-	var _ = _1083_ip
-	var _out1542 *dbytes.Bytes
-	var _ = _out1542
-	_out1542 = d.Fs.GetInode(txn, first, true)
-	_1083_ip = _out1542
-	var _1084_fl uint32
-	var _ = _1084_fl
-	var _out1543 uint32
-	var _ = _out1543
-	_out1543 = inodeformat.Companion_Default___.GetFlags(_1083_ip)
-	_1084_fl = _out1543
-	if _1084_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1090_ip *dbytes.Bytes
+	var _ = _1090_ip
+	var _out1549 *dbytes.Bytes
+	var _ = _out1549
+	_out1549 = d.Fs.GetInode(txn, first, true)
+	_1090_ip = _out1549
+	var _1091_fl uint32
+	var _ = _1091_fl
+	var _out1550 uint32
+	var _ = _out1550
+	_out1550 = inodeformat.Companion_Default___.GetFlags(_1090_ip)
+	_1091_fl = _out1550
+	if _1091_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more, later, first
 	}
-	var _1085_next uint64 = 0
-	var _ = _1085_next
-	var _out1544 bool
-	var _ = _out1544
-	var _out1545 uint64
-	var _ = _out1545
-	_out1544, _out1545 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
-	later = _out1544
-	_1085_next = _out1545
+	var _1092_next uint64 = 0
+	var _ = _1092_next
+	var _out1551 bool
+	var _ = _out1551
+	var _out1552 uint64
+	var _ = _out1552
+	_out1551, _out1552 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	later = _out1551
+	_1092_next = _out1552
 	return st, more, later, first
 }
 

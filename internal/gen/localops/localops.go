@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _1021_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1021_ip
-	var _out1450 uint32
-	var _ = _out1450
-	var _out1451 *dbytes.Bytes
-	var _ = _out1451
-	_out1450, _out1451 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1450
-	_1021_ip = _out1451
+	var _1028_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1028_ip
+	var _out1457 uint32
+	var _ = _out1457
+	var _out1458 *dbytes.Bytes
+	var _ = _out1458
+	_out1457, _out1458 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1457
+	_1028_ip = _out1458
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _1022_ty uint32
-	var _ = _1022_ty
-	var _out1452 uint32
-	var _ = _out1452
-	_out1452 = inodeformat.Companion_Default___.GetTy(_1021_ip)
-	_1022_ty = _out1452
-	if _1022_ty != permissions.Companion_Default___.REG() {
+	var _1029_ty uint32
+	var _ = _1029_ty
+	var _out1459 uint32
+	var _ = _out1459
+	_out1459 = inodeformat.Companion_Default___.GetTy(_1028_ip)
+	_1029_ty = _out1459
+	if _1029_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _1023_r bool
-	var _ = _1023_r
-	var _out1453 bool
-	var _ = _out1453
-	_out1453 = permissions.Companion_Default___.MayData(c, _1021_ip, permissions.Companion_Default___.MAYR())
-	_1023_r = _out1453
-	var _1024_x bool
-	var _ = _1024_x
-	var _out1454 bool
-	var _ = _out1454
-	_out1454 = permissions.Companion_Default___.May(c, _1021_ip, permissions.Companion_Default___.MAYX())
-	_1024_x = _out1454
-	if !_1023_r && !_1024_x {
+	var _1030_r bool
+	var _ = _1030_r
+	var _out1460 bool
+	var _ = _out1460
+	_out1460 = permissions.Companion_Default___.MayData(c, _1028_ip, permissions.Companion_Default___.MAYR())
+	_1030_r = _out1460
+	var _1031_x bool
+	var _ = _1031_x
+	var _out1461 bool
+	var _ = _out1461
+	_out1461 = permissions.Companion_Default___.May(c, _1028_ip, permissions.Companion_Default___.MAYX())
+	_1031_x = _out1461
+	if !_1030_r && !_1031_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _1025_size uint64
-	var _ = _1025_size
-	var _out1455 uint64
-	var _ = _out1455
-	_out1455 = inodeformat.Companion_Default___.GetSize(_1021_ip)
-	_1025_size = _out1455
-	if _1025_size <= off {
+	var _1032_size uint64
+	var _ = _1032_size
+	var _out1462 uint64
+	var _ = _out1462
+	_out1462 = inodeformat.Companion_Default___.GetSize(_1028_ip)
+	_1032_size = _out1462
+	if _1032_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _1026_n uint64
-	var _ = _1026_n
-	var _1027_top uint64
-	var _ = _1027_top
-	_1026_n, _1027_top = off/uint64(4096), (_1025_size+uint64(4095))/uint64(4096)
-	var _1028_m uint64 = 0
-	var _ = _1028_m
-	var _out1456 uint64
-	var _ = _out1456
-	var _out1457 bool
-	var _ = _out1457
-	_out1456, _out1457 = d.Fs.Pass(txn, ino, _1026_n, _1027_top, hole, Companion_Default___.STEPS(), false)
-	_1028_m = _out1456
-	found = _out1457
-	if _1026_n < _1028_m {
+	var _1033_n uint64
+	var _ = _1033_n
+	var _1034_top uint64
+	var _ = _1034_top
+	_1033_n, _1034_top = off/uint64(4096), (_1032_size+uint64(4095))/uint64(4096)
+	var _1035_m uint64 = 0
+	var _ = _1035_m
+	var _out1463 uint64
+	var _ = _out1463
+	var _out1464 bool
+	var _ = _out1464
+	_out1463, _out1464 = d.Fs.Pass(txn, ino, _1033_n, _1034_top, hole, Companion_Default___.STEPS(), false)
+	_1035_m = _out1463
+	found = _out1464
+	if _1033_n < _1035_m {
 		at = func() uint64 {
-			if _1028_m == _1027_top {
-				return _1025_size
+			if _1035_m == _1034_top {
+				return _1032_size
 			}
-			return uint64(4096) * _1028_m
+			return uint64(4096) * _1035_m
 		}()
 	}
-	if _1028_m == _1027_top && hole {
+	if _1035_m == _1034_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1029_np *dbytes.Bytes
-	var _ = _1029_np
-	var _out1458 *dbytes.Bytes
-	var _ = _out1458
-	_out1458 = d.Fs.GetInode(txn, ino, true)
-	_1029_np = _out1458
-	var _1030_ts uint64
-	var _ = _1030_ts
-	var _1031_tns uint32
-	var _ = _1031_tns
-	var _out1459 uint64
-	var _ = _out1459
-	var _out1460 uint32
-	var _ = _out1460
-	_out1459, _out1460 = attributechanges.Companion_Default___.Stamp(_1029_np, s, ns)
-	_1030_ts = _out1459
-	_1031_tns = _out1460
-	inodeformat.Companion_Default___.SetMtime(_1029_np, _1030_ts, _1031_tns)
-	inodeformat.Companion_Default___.SetCtime(_1029_np, _1030_ts, _1031_tns)
+	var _1036_np *dbytes.Bytes
+	var _ = _1036_np
+	var _out1465 *dbytes.Bytes
+	var _ = _out1465
+	_out1465 = d.Fs.GetInode(txn, ino, true)
+	_1036_np = _out1465
+	var _1037_ts uint64
+	var _ = _1037_ts
+	var _1038_tns uint32
+	var _ = _1038_tns
+	var _out1466 uint64
+	var _ = _out1466
+	var _out1467 uint32
+	var _ = _out1467
+	_out1466, _out1467 = attributechanges.Companion_Default___.Stamp(_1036_np, s, ns)
+	_1037_ts = _out1466
+	_1038_tns = _out1467
+	inodeformat.Companion_Default___.SetMtime(_1036_np, _1037_ts, _1038_tns)
+	inodeformat.Companion_Default___.SetCtime(_1036_np, _1037_ts, _1038_tns)
 	if c.Uid != uint32(0) {
-		var _1032_mode uint32
-		var _ = _1032_mode
-		var _out1461 uint32
-		var _ = _out1461
-		_out1461 = inodeformat.Companion_Default___.GetMode(_1029_np)
-		_1032_mode = _out1461
-		inodeformat.Companion_Default___.SetMode(_1029_np, permissions.Companion_Default___.KillPriv(_1032_mode))
+		var _1039_mode uint32
+		var _ = _1039_mode
+		var _out1468 uint32
+		var _ = _out1468
+		_out1468 = inodeformat.Companion_Default___.GetMode(_1036_np)
+		_1039_mode = _out1468
+		inodeformat.Companion_Default___.SetMode(_1036_np, permissions.Companion_Default___.KillPriv(_1039_mode))
 	}
-	d.PutInode(txn, ino, _1029_np)
+	d.PutInode(txn, ino, _1036_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1033_lim uint64
-	var _ = _1033_lim
-	_1033_lim = func() uint64 {
+	var _1040_lim uint64
+	var _ = _1040_lim
+	_1040_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1034_found bool = false
-	var _ = _1034_found
-	var _out1462 uint64
-	var _ = _out1462
-	var _out1463 bool
-	var _ = _out1463
-	_out1462, _out1463 = d.Fs.Pass(txn, ino, b, _1033_lim, false, Companion_Default___.RUN(), true)
-	m = _out1462
-	_1034_found = _out1463
-	var _1035_to uint64
-	var _ = _1035_to
-	_1035_to = func() uint64 {
+	var _1041_found bool = false
+	var _ = _1041_found
+	var _out1469 uint64
+	var _ = _out1469
+	var _out1470 bool
+	var _ = _out1470
+	_out1469, _out1470 = d.Fs.Pass(txn, ino, b, _1040_lim, false, Companion_Default___.RUN(), true)
+	m = _out1469
+	_1041_found = _out1470
+	var _1042_to uint64
+	var _ = _1042_to
+	_1042_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1036_n uint64
-	var _ = _1036_n
-	_1036_n = _1035_to - uint64(4096)*b
-	var _out1464 bool
-	var _ = _out1464
-	_out1464 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1036_n)
-	ok = _out1464
+	var _1043_n uint64
+	var _ = _1043_n
+	_1043_n = _1042_to - uint64(4096)*b
+	var _out1471 bool
+	var _ = _out1471
+	_out1471 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1043_n)
+	ok = _out1471
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1037_end uint64
-	var _ = _1037_end
-	_1037_end = off + len_
-	var _1038_ip *dbytes.Bytes
-	var _ = _1038_ip
-	var _out1465 *dbytes.Bytes
-	var _ = _out1465
-	_out1465 = d.Fs.GetInode(txn, ino, true)
-	_1038_ip = _out1465
-	var _1039_size uint64
-	var _ = _1039_size
-	var _out1466 uint64
-	var _ = _out1466
-	_out1466 = inodeformat.Companion_Default___.GetSize(_1038_ip)
-	_1039_size = _out1466
-	if _1039_size < _1037_end {
-		var _1040_ok bool
-		var _ = _1040_ok
-		var _out1467 bool
-		var _ = _out1467
-		_out1467 = d.SetSize(txn, ino, _1037_end)
-		_1040_ok = _out1467
-		_1039_size = _1037_end
+	var _1044_end uint64
+	var _ = _1044_end
+	_1044_end = off + len_
+	var _1045_ip *dbytes.Bytes
+	var _ = _1045_ip
+	var _out1472 *dbytes.Bytes
+	var _ = _out1472
+	_out1472 = d.Fs.GetInode(txn, ino, true)
+	_1045_ip = _out1472
+	var _1046_size uint64
+	var _ = _1046_size
+	var _out1473 uint64
+	var _ = _out1473
+	_out1473 = inodeformat.Companion_Default___.GetSize(_1045_ip)
+	_1046_size = _out1473
+	if _1046_size < _1044_end {
+		var _1047_ok bool
+		var _ = _1047_ok
+		var _out1474 bool
+		var _ = _out1474
+		_out1474 = d.SetSize(txn, ino, _1044_end)
+		_1047_ok = _out1474
+		_1046_size = _1044_end
 	} else {
 	}
-	var _1041_first uint64
-	var _ = _1041_first
-	var _1042_top uint64
-	var _ = _1042_top
-	_1041_first, _1042_top = off/uint64(4096), (_1037_end+uint64(4095))/uint64(4096)
-	var _1043_b uint64
-	var _ = _1043_b
-	_1043_b = _1041_first
-	var _1044_z *dbytes.Bytes
-	var _ = _1044_z
-	var _out1468 *dbytes.Bytes
-	var _ = _out1468
-	_out1468 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1044_z = _out1468
-	for _1043_b < _1042_top {
-		var _1045_m uint64
-		var _ = _1045_m
-		var _1046_found bool
-		var _ = _1046_found
-		var _out1469 uint64
-		var _ = _out1469
-		var _out1470 bool
-		var _ = _out1470
-		_out1469, _out1470 = d.Fs.Pass(txn, ino, _1043_b, _1042_top, true, Companion_Default___.STEPS(), true)
-		_1045_m = _out1469
-		_1046_found = _out1470
-		if _1043_b < _1045_m {
+	var _1048_first uint64
+	var _ = _1048_first
+	var _1049_top uint64
+	var _ = _1049_top
+	_1048_first, _1049_top = off/uint64(4096), (_1044_end+uint64(4095))/uint64(4096)
+	var _1050_b uint64
+	var _ = _1050_b
+	_1050_b = _1048_first
+	var _1051_z *dbytes.Bytes
+	var _ = _1051_z
+	var _out1475 *dbytes.Bytes
+	var _ = _out1475
+	_out1475 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_1051_z = _out1475
+	for _1050_b < _1049_top {
+		var _1052_m uint64
+		var _ = _1052_m
+		var _1053_found bool
+		var _ = _1053_found
+		var _out1476 uint64
+		var _ = _out1476
+		var _out1477 bool
+		var _ = _out1477
+		_out1476, _out1477 = d.Fs.Pass(txn, ino, _1050_b, _1049_top, true, Companion_Default___.STEPS(), true)
+		_1052_m = _out1476
+		_1053_found = _out1477
+		if _1050_b < _1052_m {
 		} else {
-			var _1047_ok bool = false
-			var _ = _1047_ok
-			var _out1471 bool
-			var _ = _out1471
-			var _out1472 uint64
-			var _ = _out1472
-			_out1471, _out1472 = Companion_Default___.FillHoles(txn, d, ino, _1043_b, _1042_top, _1044_z, _1039_size)
-			_1047_ok = _out1471
-			_1045_m = _out1472
-			if !_1047_ok {
+			var _1054_ok bool = false
+			var _ = _1054_ok
+			var _out1478 bool
+			var _ = _out1478
+			var _out1479 uint64
+			var _ = _out1479
+			_out1478, _out1479 = Companion_Default___.FillHoles(txn, d, ino, _1050_b, _1049_top, _1051_z, _1046_size)
+			_1054_ok = _out1478
+			_1052_m = _out1479
+			if !_1054_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1043_b = _1045_m
+		_1050_b = _1052_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1048_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1048_ip
-	var _out1473 uint32
-	var _ = _out1473
-	var _out1474 *dbytes.Bytes
-	var _ = _out1474
-	_out1473, _out1474 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1473
-	_1048_ip = _out1474
+	var _1055_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1055_ip
+	var _out1480 uint32
+	var _ = _out1480
+	var _out1481 *dbytes.Bytes
+	var _ = _out1481
+	_out1480, _out1481 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1480
+	_1055_ip = _out1481
 	if st != uint32(0) {
 		return st
 	}
-	var _1049_ty uint32
-	var _ = _1049_ty
-	var _out1475 uint32
-	var _ = _out1475
-	_out1475 = inodeformat.Companion_Default___.GetTy(_1048_ip)
-	_1049_ty = _out1475
-	if _1049_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _1056_ty uint32
+	var _ = _1056_ty
+	var _out1482 uint32
+	var _ = _out1482
+	_out1482 = inodeformat.Companion_Default___.GetTy(_1055_ip)
+	_1056_ty = _out1482
+	if _1056_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1050_w bool
-	var _ = _1050_w
-	var _out1476 bool
-	var _ = _out1476
-	_out1476 = permissions.Companion_Default___.MayData(c, _1048_ip, permissions.Companion_Default___.MAYW())
-	_1050_w = _out1476
-	if !_1050_w {
+	var _1057_w bool
+	var _ = _1057_w
+	var _out1483 bool
+	var _ = _out1483
+	_out1483 = permissions.Companion_Default___.MayData(c, _1055_ip, permissions.Companion_Default___.MAYW())
+	_1057_w = _out1483
+	if !_1057_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1051_size uint64
-	var _ = _1051_size
-	var _out1477 uint64
-	var _ = _out1477
-	_out1477 = inodeformat.Companion_Default___.GetSize(_1048_ip)
-	_1051_size = _out1477
-	var _1052_shrink uint64
-	var _ = _1052_shrink
-	var _out1478 uint64
-	var _ = _out1478
-	_out1478 = inodeformat.Companion_Default___.GetShrink(_1048_ip)
-	_1052_shrink = _out1478
-	if _1052_shrink != uint64(0) && off+len_ > _1051_size {
+	var _1058_size uint64
+	var _ = _1058_size
+	var _out1484 uint64
+	var _ = _out1484
+	_out1484 = inodeformat.Companion_Default___.GetSize(_1055_ip)
+	_1058_size = _out1484
+	var _1059_shrink uint64
+	var _ = _1059_shrink
+	var _out1485 uint64
+	var _ = _out1485
+	_out1485 = inodeformat.Companion_Default___.GetShrink(_1055_ip)
+	_1059_shrink = _out1485
+	if _1059_shrink != uint64(0) && off+len_ > _1058_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1479 uint32
-	var _ = _out1479
-	_out1479 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1479
+	var _out1486 uint32
+	var _ = _out1486
+	_out1486 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1486
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1053_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1053_ip
-	var _out1480 uint32
-	var _ = _out1480
-	var _out1481 *dbytes.Bytes
-	var _ = _out1481
-	_out1480, _out1481 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1480
-	_1053_ip = _out1481
+	var _1060_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1060_ip
+	var _out1487 uint32
+	var _ = _out1487
+	var _out1488 *dbytes.Bytes
+	var _ = _out1488
+	_out1487, _out1488 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1487
+	_1060_ip = _out1488
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1054_ty uint32
-	var _ = _1054_ty
-	var _out1482 uint32
-	var _ = _out1482
-	_out1482 = inodeformat.Companion_Default___.GetTy(_1053_ip)
-	_1054_ty = _out1482
-	if _1054_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _1061_ty uint32
+	var _ = _1061_ty
+	var _out1489 uint32
+	var _ = _out1489
+	_out1489 = inodeformat.Companion_Default___.GetTy(_1060_ip)
+	_1061_ty = _out1489
+	if _1061_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1055_w bool
-	var _ = _1055_w
-	var _out1483 bool
-	var _ = _out1483
-	_out1483 = permissions.Companion_Default___.MayData(c, _1053_ip, permissions.Companion_Default___.MAYW())
-	_1055_w = _out1483
-	if !_1055_w {
+	var _1062_w bool
+	var _ = _1062_w
+	var _out1490 bool
+	var _ = _out1490
+	_out1490 = permissions.Companion_Default___.MayData(c, _1060_ip, permissions.Companion_Default___.MAYW())
+	_1062_w = _out1490
+	if !_1062_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1056_size uint64
-	var _ = _1056_size
-	var _out1484 uint64
-	var _ = _out1484
-	_out1484 = inodeformat.Companion_Default___.GetSize(_1053_ip)
-	_1056_size = _out1484
-	var _1057_top uint64
-	var _ = _1057_top
-	_1057_top = (_1056_size + uint64(4095)) / uint64(4096)
-	var _1058_n uint64
-	var _ = _1058_n
-	_1058_n = func() uint64 {
-		if hi < _1057_top {
+	var _1063_size uint64
+	var _ = _1063_size
+	var _out1491 uint64
+	var _ = _out1491
+	_out1491 = inodeformat.Companion_Default___.GetSize(_1060_ip)
+	_1063_size = _out1491
+	var _1064_top uint64
+	var _ = _1064_top
+	_1064_top = (_1063_size + uint64(4095)) / uint64(4096)
+	var _1065_n uint64
+	var _ = _1065_n
+	_1065_n = func() uint64 {
+		if hi < _1064_top {
 			return hi
 		}
-		return _1057_top
+		return _1064_top
 	}()
-	if lo < _1058_n {
-		var _out1485 uint64
-		var _ = _out1485
-		_out1485 = d.Punch(txn, ino, lo, _1058_n, max)
-		at = _out1485
+	if lo < _1065_n {
+		var _out1492 uint64
+		var _ = _out1492
+		_out1492 = d.Punch(txn, ino, lo, _1065_n, max)
+		at = _out1492
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

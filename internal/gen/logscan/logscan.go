@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out570 bool
-		var _ = _out570
-		var _out571 *ddisk.BList
-		var _ = _out571
-		_out570, _out571 = d.ReadRun(a, n)
-		io = _out570
-		l = _out571
+		var _out577 bool
+		var _ = _out577
+		var _out578 *ddisk.BList
+		var _ = _out578
+		_out577, _out578 = d.ReadRun(a, n)
+		io = _out577
+		l = _out578
 	} else {
-		var _out572 bool
-		var _ = _out572
-		var _out573 *ddisk.BList
-		var _ = _out573
-		_out572, _out573 = d.ReadAny(a, n)
-		io = _out572
-		l = _out573
+		var _out579 bool
+		var _ = _out579
+		var _out580 *ddisk.BList
+		var _ = _out580
+		_out579, _out580 = d.ReadAny(a, n)
+		io = _out579
+		l = _out580
 	}
 	return io, l
 }
@@ -92,46 +92,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _383_s uint64
-	var _ = _383_s
-	var _out574 uint64
-	var _ = _out574
-	_out574 = ring.Companion_Default___.SlotOf(q, nd)
-	_383_s = _out574
-	var _384_a uint64
-	var _ = _384_a
-	_384_a = at + uint64(2) + uint64(16)*_383_s
-	var _385_k uint64
-	var _ = _385_k
-	_385_k = n
+	var _390_s uint64
+	var _ = _390_s
+	var _out581 uint64
+	var _ = _out581
+	_out581 = ring.Companion_Default___.SlotOf(q, nd)
+	_390_s = _out581
+	var _391_a uint64
+	var _ = _391_a
+	_391_a = at + uint64(2) + uint64(16)*_390_s
+	var _392_k uint64
+	var _ = _392_k
+	_392_k = n
 	if n > uint64(15) {
-		var _out575 uint64
-		var _ = _out575
-		_out575 = ring.Companion_Default___.SlotOf(pos, nr)
-		_383_s = _out575
-		_384_a = at + uint64(1) + uint64(16)*nd + _383_s
-		if _385_k > nr-_383_s {
-			_385_k = nr - _383_s
+		var _out582 uint64
+		var _ = _out582
+		_out582 = ring.Companion_Default___.SlotOf(pos, nr)
+		_390_s = _out582
+		_391_a = at + uint64(1) + uint64(16)*nd + _390_s
+		if _392_k > nr-_390_s {
+			_392_k = nr - _390_s
 		}
 	}
-	var _out576 bool
-	var _ = _out576
-	var _out577 *ddisk.BList
-	var _ = _out577
-	_out576, _out577 = Companion_Default___.ReadLog(d, believe, _384_a, _385_k)
-	io = _out576
-	x = _out577
+	var _out583 bool
+	var _ = _out583
+	var _out584 *ddisk.BList
+	var _ = _out584
+	_out583, _out584 = Companion_Default___.ReadLog(d, believe, _391_a, _392_k)
+	io = _out583
+	x = _out584
 	y = x
 	if !io {
 		return io, x, y
 	}
-	var _out578 bool
-	var _ = _out578
-	var _out579 *ddisk.BList
-	var _ = _out579
-	_out578, _out579 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_385_k)
-	io = _out578
-	y = _out579
+	var _out585 bool
+	var _ = _out585
+	var _out586 *ddisk.BList
+	var _ = _out586
+	_out585, _out586 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_392_k)
+	io = _out585
+	y = _out586
 	if !io {
 		return io, x, y
 	}
@@ -144,54 +144,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _386_hm *dlog.BMap
-	var _ = _386_hm
-	var _out580 *dlog.BMap
-	var _ = _out580
-	_out580 = dlog.NewBMap()
-	_386_hm = _out580
-	var _387_i uint64
-	var _ = _387_i
-	_387_i = uint64(0)
-	for _387_i < m {
-		var _388_a uint64
-		var _ = _388_a
-		var _389_n uint64
-		var _ = _389_n
-		var _out581 uint64
-		var _ = _out581
-		var _out582 uint64
-		var _ = _out582
-		_out581, _out582 = Companion_Default___.DirRun(r, _387_i, m)
-		_388_a = _out581
-		_389_n = _out582
-		var _390_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _390_l
-		var _out583 bool
-		var _ = _out583
-		var _out584 *ddisk.BList
-		var _ = _out584
-		_out583, _out584 = Companion_Default___.ReadLog(d, believe, _388_a, _389_n)
-		io = _out583
-		_390_l = _out584
+	var _393_hm *dlog.BMap
+	var _ = _393_hm
+	var _out587 *dlog.BMap
+	var _ = _out587
+	_out587 = dlog.NewBMap()
+	_393_hm = _out587
+	var _394_i uint64
+	var _ = _394_i
+	_394_i = uint64(0)
+	for _394_i < m {
+		var _395_a uint64
+		var _ = _395_a
+		var _396_n uint64
+		var _ = _396_n
+		var _out588 uint64
+		var _ = _out588
+		var _out589 uint64
+		var _ = _out589
+		_out588, _out589 = Companion_Default___.DirRun(r, _394_i, m)
+		_395_a = _out588
+		_396_n = _out589
+		var _397_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _397_l
+		var _out590 bool
+		var _ = _out590
+		var _out591 *ddisk.BList
+		var _ = _out591
+		_out590, _out591 = Companion_Default___.ReadLog(d, believe, _395_a, _396_n)
+		io = _out590
+		_397_l = _out591
 		if !io {
 			return io, z
 		}
-		var _391_ok bool
-		var _ = _391_ok
-		var _out585 bool
-		var _ = _out585
-		_out585 = Companion_Default___.PutRun(_386_hm, r, _387_i, _389_n, _390_l)
-		_391_ok = _out585
-		if !_391_ok {
+		var _398_ok bool
+		var _ = _398_ok
+		var _out592 bool
+		var _ = _out592
+		_out592 = Companion_Default___.PutRun(_393_hm, r, _394_i, _396_n, _397_l)
+		_398_ok = _out592
+		if !_398_ok {
 			return io, z
 		}
-		_387_i = _387_i + _389_n
+		_394_i = _394_i + _396_n
 	}
-	var _out586 *ddisk.BList
-	var _ = _out586
-	_out586 = _386_hm.List()
-	z = _out586
+	var _out593 *ddisk.BList
+	var _ = _out593
+	_out593 = _393_hm.List()
+	z = _out593
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -199,19 +199,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out587 uint64
-	var _ = _out587
-	_out587 = r.Dir(i)
-	a = _out587
+	var _out594 uint64
+	var _ = _out594
+	_out594 = r.Dir(i)
+	a = _out594
 	n = uint64(1)
 	for i+n < m {
-		var _392_b uint64
-		var _ = _392_b
-		var _out588 uint64
-		var _ = _out588
-		_out588 = r.Dir(i + n)
-		_392_b = _out588
-		if _392_b != a+n {
+		var _399_b uint64
+		var _ = _399_b
+		var _out595 uint64
+		var _ = _out595
+		_out595 = r.Dir(i + n)
+		_399_b = _out595
+		if _399_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -222,34 +222,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _393_k uint64
-	var _ = _393_k
-	_393_k = uint64(0)
-	for _393_k < n {
-		var _394_a uint64
-		var _ = _394_a
-		var _out589 uint64
-		var _ = _out589
-		_out589 = r.Dir(i + _393_k)
-		_394_a = _out589
-		var _395_o *dbytes.Blk
-		var _ = _395_o
-		var _out590 *dbytes.Blk
-		var _ = _out590
-		_out590 = hm.Get(_394_a)
-		_395_o = _out590
-		if _395_o != (*dbytes.Blk)(nil) {
+	var _400_k uint64
+	var _ = _400_k
+	_400_k = uint64(0)
+	for _400_k < n {
+		var _401_a uint64
+		var _ = _401_a
+		var _out596 uint64
+		var _ = _out596
+		_out596 = r.Dir(i + _400_k)
+		_401_a = _out596
+		var _402_o *dbytes.Blk
+		var _ = _402_o
+		var _out597 *dbytes.Blk
+		var _ = _out597
+		_out597 = hm.Get(_401_a)
+		_402_o = _out597
+		if _402_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _396_b *dbytes.Blk
-		var _ = _396_b
-		var _out591 *dbytes.Blk
-		var _ = _out591
-		_out591 = l.BlkAt(_393_k)
-		_396_b = _out591
-		hm.Put(_394_a, _396_b)
-		_393_k = _393_k + uint64(1)
+		var _403_b *dbytes.Blk
+		var _ = _403_b
+		var _out598 *dbytes.Blk
+		var _ = _out598
+		_out598 = l.BlkAt(_400_k)
+		_403_b = _out598
+		hm.Put(_401_a, _403_b)
+		_400_k = _400_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -261,160 +261,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _397_s uint64
-	var _ = _397_s
-	var _out592 uint64
-	var _ = _out592
-	_out592 = ring.Companion_Default___.SlotOf(q, nd)
-	_397_s = _out592
-	var _398_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _398_l
-	var _out593 bool
-	var _ = _out593
-	var _out594 *ddisk.BList
-	var _ = _out594
-	_out593, _out594 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_397_s, uint64(1))
-	io = _out593
-	_398_l = _out594
-	if !io {
-		return io, gm
-	}
-	var _399_b *dbytes.Blk
-	var _ = _399_b
-	var _out595 *dbytes.Blk
-	var _ = _out595
-	_out595 = _398_l.BlkAt(uint64(0))
-	_399_b = _out595
-	var _400_r *dlog.DescR
-	var _ = _400_r
-	var _out596 *dlog.DescR
-	var _ = _out596
-	_out596 = dlog.Parse(_399_b)
-	_400_r = _out596
-	if _400_r == (*dlog.DescR)(nil) {
-		return io, gm
-	}
-	var _401_q2 uint64
-	var _ = _401_q2
-	var _out597 uint64
-	var _ = _out597
-	_out597 = _400_r.Sq()
-	_401_q2 = _out597
-	var _402_pos uint64
-	var _ = _402_pos
-	var _out598 uint64
-	var _ = _out598
-	_out598 = _400_r.Pos()
-	_402_pos = _out598
-	var _403_n uint64
-	var _ = _403_n
+	var _404_s uint64
+	var _ = _404_s
 	var _out599 uint64
 	var _ = _out599
-	_out599 = _400_r.N()
-	_403_n = _out599
-	var _404_dn uint64
-	var _ = _404_dn
-	var _out600 uint64
+	_out599 = ring.Companion_Default___.SlotOf(q, nd)
+	_404_s = _out599
+	var _405_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _405_l
+	var _out600 bool
 	var _ = _out600
-	_out600 = _400_r.M()
-	_404_dn = _out600
-	if _401_q2 != q || _402_pos >= uint64(2305843009213693952) || _403_n > uint64(500) || _404_dn > uint64(500)-_403_n {
-		return io, gm
-	}
-	var _405_same bool
-	var _ = _405_same
-	var _out601 bool
+	var _out601 *ddisk.BList
 	var _ = _out601
-	_out601 = seal.Under(_400_r, hb)
-	_405_same = _out601
-	if !_405_same {
-		return io, gm
-	}
-	var _406_inside bool
-	var _ = _406_inside
-	var _out602 bool
-	var _ = _out602
-	_out602 = Companion_Default___.AddrsIn(_400_r, _403_n, _404_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_406_inside = _out602
-	if !_406_inside {
-		return io, gm
-	}
-	var _407_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _407_x
-	var _408_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _408_y
-	var _out603 bool
-	var _ = _out603
-	var _out604 *ddisk.BList
-	var _ = _out604
-	var _out605 *ddisk.BList
-	var _ = _out605
-	_out603, _out604, _out605 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _402_pos, _403_n)
-	io = _out603
-	_407_x = _out604
-	_408_y = _out605
+	_out600, _out601 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_404_s, uint64(1))
+	io = _out600
+	_405_l = _out601
 	if !io {
 		return io, gm
 	}
-	var _409_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _409_z
-	var _out606 bool
-	var _ = _out606
-	var _out607 *ddisk.BList
-	var _ = _out607
-	_out606, _out607 = Companion_Default___.ReadDirect(d, believe, _400_r, _404_dn)
-	io = _out606
-	_409_z = _out607
-	if !io || _409_z == (*ddisk.BList)(nil) {
+	var _406_b *dbytes.Blk
+	var _ = _406_b
+	var _out602 *dbytes.Blk
+	var _ = _out602
+	_out602 = _405_l.BlkAt(uint64(0))
+	_406_b = _out602
+	var _407_r *dlog.DescR
+	var _ = _407_r
+	var _out603 *dlog.DescR
+	var _ = _out603
+	_out603 = dlog.Parse(_406_b)
+	_407_r = _out603
+	if _407_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _410_ok bool
-	var _ = _410_ok
+	var _408_q2 uint64
+	var _ = _408_q2
+	var _out604 uint64
+	var _ = _out604
+	_out604 = _407_r.Sq()
+	_408_q2 = _out604
+	var _409_pos uint64
+	var _ = _409_pos
+	var _out605 uint64
+	var _ = _out605
+	_out605 = _407_r.Pos()
+	_409_pos = _out605
+	var _410_n uint64
+	var _ = _410_n
+	var _out606 uint64
+	var _ = _out606
+	_out606 = _407_r.N()
+	_410_n = _out606
+	var _411_dn uint64
+	var _ = _411_dn
+	var _out607 uint64
+	var _ = _out607
+	_out607 = _407_r.M()
+	_411_dn = _out607
+	if _408_q2 != q || _409_pos >= uint64(2305843009213693952) || _410_n > uint64(500) || _411_dn > uint64(500)-_410_n {
+		return io, gm
+	}
+	var _412_same bool
+	var _ = _412_same
 	var _out608 bool
 	var _ = _out608
-	_out608 = seal.Check(_400_r, _407_x, _408_y, _409_z, cs)
-	_410_ok = _out608
-	if !_410_ok {
+	_out608 = seal.Under(_407_r, hb)
+	_412_same = _out608
+	if !_412_same {
 		return io, gm
 	}
-	var _out609 *dlog.BMap
+	var _413_inside bool
+	var _ = _413_inside
+	var _out609 bool
 	var _ = _out609
-	_out609 = Companion_Default___.GroupMap(_400_r, _403_n, _407_x, _408_y)
-	gm = _out609
+	_out609 = Companion_Default___.AddrsIn(_407_r, _410_n, _411_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_413_inside = _out609
+	if !_413_inside {
+		return io, gm
+	}
+	var _414_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _414_x
+	var _415_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _415_y
+	var _out610 bool
+	var _ = _out610
+	var _out611 *ddisk.BList
+	var _ = _out611
+	var _out612 *ddisk.BList
+	var _ = _out612
+	_out610, _out611, _out612 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _409_pos, _410_n)
+	io = _out610
+	_414_x = _out611
+	_415_y = _out612
+	if !io {
+		return io, gm
+	}
+	var _416_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _416_z
+	var _out613 bool
+	var _ = _out613
+	var _out614 *ddisk.BList
+	var _ = _out614
+	_out613, _out614 = Companion_Default___.ReadDirect(d, believe, _407_r, _411_dn)
+	io = _out613
+	_416_z = _out614
+	if !io || _416_z == (*ddisk.BList)(nil) {
+		return io, gm
+	}
+	var _417_ok bool
+	var _ = _417_ok
+	var _out615 bool
+	var _ = _out615
+	_out615 = seal.Check(_407_r, _414_x, _415_y, _416_z, cs)
+	_417_ok = _out615
+	if !_417_ok {
+		return io, gm
+	}
+	var _out616 *dlog.BMap
+	var _ = _out616
+	_out616 = Companion_Default___.GroupMap(_407_r, _410_n, _414_x, _415_y)
+	gm = _out616
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _411_i uint64
-	var _ = _411_i
-	_411_i = uint64(0)
-	for _411_i < n {
-		var _412_a uint64
-		var _ = _412_a
-		var _out610 uint64
-		var _ = _out610
-		_out610 = r.Addr(_411_i)
-		_412_a = _out610
-		if _412_a < lo || _412_a >= hi {
+	var _418_i uint64
+	var _ = _418_i
+	_418_i = uint64(0)
+	for _418_i < n {
+		var _419_a uint64
+		var _ = _419_a
+		var _out617 uint64
+		var _ = _out617
+		_out617 = r.Addr(_418_i)
+		_419_a = _out617
+		if _419_a < lo || _419_a >= hi {
 			ok = false
 			return ok
 		}
-		_411_i = _411_i + uint64(1)
+		_418_i = _418_i + uint64(1)
 	}
-	_411_i = uint64(0)
-	for _411_i < m {
-		var _413_a uint64
-		var _ = _413_a
-		var _out611 uint64
-		var _ = _out611
-		_out611 = r.Dir(_411_i)
-		_413_a = _out611
-		if _413_a < lo || _413_a >= hi {
+	_418_i = uint64(0)
+	for _418_i < m {
+		var _420_a uint64
+		var _ = _420_a
+		var _out618 uint64
+		var _ = _out618
+		_out618 = r.Dir(_418_i)
+		_420_a = _out618
+		if _420_a < lo || _420_a >= hi {
 			ok = false
 			return ok
 		}
-		_411_i = _411_i + uint64(1)
+		_418_i = _418_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -423,41 +423,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out612 *dlog.BMap
-	var _ = _out612
-	_out612 = dlog.NewBMap()
-	gm = _out612
-	var _414_k uint64
-	var _ = _414_k
-	var _out613 uint64
-	var _ = _out613
-	_out613 = x.Len()
-	_414_k = _out613
-	var _415_i uint64
-	var _ = _415_i
-	_415_i = uint64(0)
-	for _415_i < n {
-		var _416_a uint64
-		var _ = _416_a
-		var _out614 uint64
-		var _ = _out614
-		_out614 = r.Addr(_415_i)
-		_416_a = _out614
-		var _417_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _417_b
-		if _415_i < _414_k {
-			var _out615 *dbytes.Blk
-			var _ = _out615
-			_out615 = x.BlkAt(_415_i)
-			_417_b = _out615
+	var _out619 *dlog.BMap
+	var _ = _out619
+	_out619 = dlog.NewBMap()
+	gm = _out619
+	var _421_k uint64
+	var _ = _421_k
+	var _out620 uint64
+	var _ = _out620
+	_out620 = x.Len()
+	_421_k = _out620
+	var _422_i uint64
+	var _ = _422_i
+	_422_i = uint64(0)
+	for _422_i < n {
+		var _423_a uint64
+		var _ = _423_a
+		var _out621 uint64
+		var _ = _out621
+		_out621 = r.Addr(_422_i)
+		_423_a = _out621
+		var _424_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _424_b
+		if _422_i < _421_k {
+			var _out622 *dbytes.Blk
+			var _ = _out622
+			_out622 = x.BlkAt(_422_i)
+			_424_b = _out622
 		} else {
-			var _out616 *dbytes.Blk
-			var _ = _out616
-			_out616 = y.BlkAt(_415_i - _414_k)
-			_417_b = _out616
+			var _out623 *dbytes.Blk
+			var _ = _out623
+			_out623 = y.BlkAt(_422_i - _421_k)
+			_424_b = _out623
 		}
-		gm.Put(_416_a, _417_b)
-		_415_i = _415_i + uint64(1)
+		gm.Put(_423_a, _424_b)
+		_422_i = _422_i + uint64(1)
 	}
 	return gm
 }
@@ -471,36 +471,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out617 bool
-	var _ = _out617
-	var _out618 *dlog.BMap
-	var _ = _out618
-	var _out619 uint64
-	var _ = _out619
-	_out617, _out618, _out619 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out617
-	mm = _out618
-	i = _out619
+	var _out624 bool
+	var _ = _out624
+	var _out625 *dlog.BMap
+	var _ = _out625
+	var _out626 uint64
+	var _ = _out626
+	_out624, _out625, _out626 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out624
+	mm = _out625
+	i = _out626
 	if !io {
 		return io, damaged, mm, i
 	}
-	var _out620 bool
-	var _ = _out620
-	var _out621 bool
-	var _ = _out621
-	_out620, _out621 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out620
-	damaged = _out621
+	var _out627 bool
+	var _ = _out627
+	var _out628 bool
+	var _ = _out628
+	_out627, _out628 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
+	io = _out627
+	damaged = _out628
 	if !io || damaged {
 		return io, damaged, mm, i
 	}
-	var _out622 bool
-	var _ = _out622
-	var _out623 bool
-	var _ = _out623
-	_out622, _out623 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
-	io = _out622
-	damaged = _out623
+	var _out629 bool
+	var _ = _out629
+	var _out630 bool
+	var _ = _out630
+	_out629, _out630 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out629
+	damaged = _out630
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -510,32 +510,32 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out624 *dlog.BMap
-	var _ = _out624
-	_out624 = dlog.NewBMap()
-	mm = _out624
+	var _out631 *dlog.BMap
+	var _ = _out631
+	_out631 = dlog.NewBMap()
+	mm = _out631
 	i = uint64(0)
 	io = true
-	var _418_done bool
-	var _ = _418_done
-	_418_done = false
-	for !_418_done {
-		var _419_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _419_gm
-		var _out625 bool
-		var _ = _out625
-		var _out626 *dlog.BMap
-		var _ = _out626
-		_out625, _out626 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out625
-		_419_gm = _out626
+	var _425_done bool
+	var _ = _425_done
+	_425_done = false
+	for !_425_done {
+		var _426_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _426_gm
+		var _out632 bool
+		var _ = _out632
+		var _out633 *dlog.BMap
+		var _ = _out633
+		_out632, _out633 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out632
+		_426_gm = _out633
 		if !io {
 			return io, mm, i
 		}
-		if _419_gm == (*dlog.BMap)(nil) {
-			_418_done = true
+		if _426_gm == (*dlog.BMap)(nil) {
+			_425_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _419_gm)
+			groups.Companion_Default___.MergeInto(mm, _426_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -546,57 +546,57 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _420_s uint64
-	var _ = _420_s
-	_420_s = uint64(0)
+	var _427_s uint64
+	var _ = _427_s
+	_427_s = uint64(0)
 	io = true
 	found = false
-	for _420_s < nd {
-		var _421_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _421_l
-		var _out627 bool
-		var _ = _out627
-		var _out628 *ddisk.BList
-		var _ = _out628
-		_out627, _out628 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_420_s, uint64(1))
-		io = _out627
-		_421_l = _out628
+	for _427_s < nd {
+		var _428_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _428_l
+		var _out634 bool
+		var _ = _out634
+		var _out635 *ddisk.BList
+		var _ = _out635
+		_out634, _out635 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_427_s, uint64(1))
+		io = _out634
+		_428_l = _out635
 		if !io {
 			return io, found
 		}
-		var _422_b *dbytes.Blk
-		var _ = _422_b
-		var _out629 *dbytes.Blk
-		var _ = _out629
-		_out629 = _421_l.BlkAt(uint64(0))
-		_422_b = _out629
-		var _423_r *dlog.DescR
-		var _ = _423_r
-		var _out630 *dlog.DescR
-		var _ = _out630
-		_out630 = dlog.Parse(_422_b)
-		_423_r = _out630
-		if _423_r != (*dlog.DescR)(nil) {
-			var _424_u uint64
-			var _ = _424_u
-			var _out631 uint64
-			var _ = _out631
-			_out631 = _423_r.Dur()
-			_424_u = _out631
-			if _424_u > e {
-				var _425_ok bool
-				var _ = _425_ok
-				var _out632 bool
-				var _ = _out632
-				_out632 = seal.Vouch(_423_r)
-				_425_ok = _out632
-				if _425_ok {
+		var _429_b *dbytes.Blk
+		var _ = _429_b
+		var _out636 *dbytes.Blk
+		var _ = _out636
+		_out636 = _428_l.BlkAt(uint64(0))
+		_429_b = _out636
+		var _430_r *dlog.DescR
+		var _ = _430_r
+		var _out637 *dlog.DescR
+		var _ = _out637
+		_out637 = dlog.Parse(_429_b)
+		_430_r = _out637
+		if _430_r != (*dlog.DescR)(nil) {
+			var _431_u uint64
+			var _ = _431_u
+			var _out638 uint64
+			var _ = _out638
+			_out638 = _430_r.Dur()
+			_431_u = _out638
+			if _431_u > e {
+				var _432_ok bool
+				var _ = _432_ok
+				var _out639 bool
+				var _ = _out639
+				_out639 = seal.Vouch(_430_r)
+				_432_ok = _out639
+				if _432_ok {
 					found = true
 					return io, found
 				}
 			}
 		}
-		_420_s = _420_s + uint64(1)
+		_427_s = _427_s + uint64(1)
 	}
 	return io, found
 }
@@ -605,42 +605,42 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _426_cs *dlog.Codes
-	var _ = _426_cs
-	var _out633 *dlog.Codes
-	var _ = _out633
-	_out633 = dlog.NewCodes()
-	_426_cs = _out633
-	var _427_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _427_gm
+	var _433_cs *dlog.Codes
+	var _ = _433_cs
+	var _out640 *dlog.Codes
+	var _ = _out640
+	_out640 = dlog.NewCodes()
+	_433_cs = _out640
+	var _434_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _434_gm
 	lied = false
-	var _out634 bool
-	var _ = _out634
-	var _out635 *dlog.BMap
-	var _ = _out635
-	_out634, _out635 = Companion_Default___.ReadAt(d, true, seal, t, _426_cs, hb, h+i, at, nd, nr, sz)
-	io = _out634
-	_427_gm = _out635
+	var _out641 bool
+	var _ = _out641
+	var _out642 *dlog.BMap
+	var _ = _out642
+	_out641, _out642 = Companion_Default___.ReadAt(d, true, seal, t, _433_cs, hb, h+i, at, nd, nr, sz)
+	io = _out641
+	_434_gm = _out642
 	if !io {
 		return io, lied
 	}
-	lied = _427_gm != (*dlog.BMap)(nil) /* dircomp */
-	var _428_e uint64
-	var _ = _428_e
-	_428_e = h + i
-	for !lied && _428_e > h && h+i-_428_e < journalm.Companion_Default___.WINDOW() {
-		var _out636 bool
-		var _ = _out636
-		var _out637 *dlog.BMap
-		var _ = _out637
-		_out636, _out637 = Companion_Default___.ReadAt(d, true, seal, t, _426_cs, hb, _428_e-uint64(1), at, nd, nr, sz)
-		io = _out636
-		_427_gm = _out637
+	lied = _434_gm != (*dlog.BMap)(nil) /* dircomp */
+	var _435_e uint64
+	var _ = _435_e
+	_435_e = h + i
+	for !lied && _435_e > h && h+i-_435_e < journalm.Companion_Default___.WINDOW() {
+		var _out643 bool
+		var _ = _out643
+		var _out644 *dlog.BMap
+		var _ = _out644
+		_out643, _out644 = Companion_Default___.ReadAt(d, true, seal, t, _433_cs, hb, _435_e-uint64(1), at, nd, nr, sz)
+		io = _out643
+		_434_gm = _out644
 		if !io {
 			return io, lied
 		}
-		lied = _427_gm == (*dlog.BMap)(nil)
-		_428_e = _428_e - uint64(1)
+		lied = _434_gm == (*dlog.BMap)(nil)
+		_435_e = _435_e - uint64(1)
 	}
 	return io, lied
 }

@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _902_dots uint32 = 0
-	var _ = _902_dots
-	var _out1200 uint32
-	var _ = _out1200
-	var _out1201 *dbytes.Bytes
-	var _ = _out1201
-	var _out1202 uint32
-	var _ = _out1202
-	_out1200, _out1201, _out1202 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1200
-	dir = _out1201
-	_902_dots = _out1202
+	var _909_dots uint32 = 0
+	var _ = _909_dots
+	var _out1207 uint32
+	var _ = _out1207
+	var _out1208 *dbytes.Bytes
+	var _ = _out1208
+	var _out1209 uint32
+	var _ = _out1209
+	_out1207, _out1208, _out1209 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1207
+	dir = _out1208
+	_909_dots = _out1209
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _903_ok bool
-	var _ = _903_ok
-	var _out1203 bool
-	var _ = _out1203
-	_out1203 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_903_ok = _out1203
-	if !_903_ok {
+	var _910_ok bool
+	var _ = _910_ok
+	var _out1210 bool
+	var _ = _out1210
+	_out1210 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_910_ok = _out1210
+	if !_910_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _904_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _904_ip
-	if _902_dots == uint32(1) {
+	var _911_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _911_ip
+	if _909_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _902_dots == uint32(2) {
-		var _out1204 uint64
-		var _ = _out1204
-		_out1204 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1204
+	if _909_dots == uint32(2) {
+		var _out1211 uint64
+		var _ = _out1211
+		_out1211 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1211
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1205 *dbytes.Bytes
-		var _ = _out1205
-		_out1205 = d.Fs.GetInode(txn, ino, false)
-		_904_ip = _out1205
-		node = _904_ip
+		var _out1212 *dbytes.Bytes
+		var _ = _out1212
+		_out1212 = d.Fs.GetInode(txn, ino, false)
+		_911_ip = _out1212
+		node = _911_ip
 		return st, ino, node, dir
 	}
-	var _905_found bool = false
-	var _ = _905_found
-	var _out1206 bool
-	var _ = _out1206
-	var _out1207 uint64
-	var _ = _out1207
-	_out1206, _out1207 = d.Lookup(txn, dino, name, false)
-	_905_found = _out1206
-	ino = _out1207
-	if !_905_found {
+	var _912_found bool = false
+	var _ = _912_found
+	var _out1213 bool
+	var _ = _out1213
+	var _out1214 uint64
+	var _ = _out1214
+	_out1213, _out1214 = d.Lookup(txn, dino, name, false)
+	_912_found = _out1213
+	ino = _out1214
+	if !_912_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1208 uint32
-	var _ = _out1208
-	var _out1209 *dbytes.Bytes
-	var _ = _out1209
-	_out1208, _out1209 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1208
-	_904_ip = _out1209
+	var _out1215 uint32
+	var _ = _out1215
+	var _out1216 *dbytes.Bytes
+	var _ = _out1216
+	_out1215, _out1216 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1215
+	_911_ip = _out1216
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _904_ip
+	node = _911_ip
 	return st, ino, node, dir
 }
 

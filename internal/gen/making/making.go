@@ -79,46 +79,46 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
 	}
-	var _503_l uint64
-	var _ = _503_l
-	var _504_home uint64
-	var _ = _504_home
-	_503_l, _504_home = log, size-uint64(1)-log
-	if _504_home%uint64(256) == uint64(2) || _504_home%uint64(256) == uint64(3) {
-		_503_l = log + _504_home%uint64(256) - uint64(1)
-		_504_home = size - uint64(1) - _503_l
+	var _510_l uint64
+	var _ = _510_l
+	var _511_home uint64
+	var _ = _511_home
+	_510_l, _511_home = log, size-uint64(1)-log
+	if _511_home%uint64(256) == uint64(2) || _511_home%uint64(256) == uint64(3) {
+		_510_l = log + _511_home%uint64(256) - uint64(1)
+		_511_home = size - uint64(1) - _510_l
 	}
-	var _505_pages uint64
-	var _ = _505_pages
-	_505_pages = (_504_home + uint64(254)) / uint64(256)
-	var _506_ok bool
-	var _ = _506_ok
-	var _507_g volumegeometry.Geo
-	var _ = _507_g
-	var _out775 bool
-	var _ = _out775
-	var _out776 volumegeometry.Geo
-	var _ = _out776
-	_out775, _out776 = volumegeometry.Companion_Default___.Layout(size, _503_l+uint64(2)*_505_pages, ninode, slots)
-	_506_ok = _out775
-	_507_g = _out776
-	if !_506_ok {
+	var _512_pages uint64
+	var _ = _512_pages
+	_512_pages = (_511_home + uint64(254)) / uint64(256)
+	var _513_ok bool
+	var _ = _513_ok
+	var _514_g volumegeometry.Geo
+	var _ = _514_g
+	var _out782 bool
+	var _ = _out782
+	var _out783 volumegeometry.Geo
+	var _ = _out783
+	_out782, _out783 = volumegeometry.Companion_Default___.Layout(size, _510_l+uint64(2)*_512_pages, ninode, slots)
+	_513_ok = _out782
+	_514_g = _out783
+	if !_513_ok {
 		return why, s
 	}
-	var _508_small uint64
-	var _ = _508_small
-	_508_small = func() uint64 {
-		if _503_l/uint64(2) < _503_l-uint64(1002) {
-			return _503_l / uint64(2)
+	var _515_small uint64
+	var _ = _515_small
+	_515_small = func() uint64 {
+		if _510_l/uint64(2) < _510_l-uint64(1002) {
+			return _510_l / uint64(2)
 		}
-		return _503_l - uint64(1002)
+		return _510_l - uint64(1002)
 	}()
-	var _509_units uint64
-	var _ = _509_units
-	_509_units = _508_small / uint64(16)
-	s = superblockformat.Super{superblockformat.Super_Super{size, _509_units, _503_l - uint64(2) - uint64(16)*_509_units, _507_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _505_pages}}
+	var _516_units uint64
+	var _ = _516_units
+	_516_units = _515_small / uint64(16)
+	s = superblockformat.Super{superblockformat.Super_Super{size, _516_units, _510_l - uint64(2) - uint64(16)*_516_units, _514_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _512_pages}}
 	why = func() uint32 {
-		if _505_pages < uint64(2147483647) && _503_l < uint64(4294967296) {
+		if _512_pages < uint64(2147483647) && _510_l < uint64(4294967296) {
 			return uint32(0)
 		}
 		return Companion_Default___.TOOLARGE()
@@ -128,45 +128,45 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 func (_this *CompanionStruct_Default___) Prepare(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _510_bits *dbytes.Blk
-	var _ = _510_bits
-	var _out777 *dbytes.Blk
-	var _ = _out777
-	_out777 = firstinodes.Companion_Default___.FirstBitmap()
-	_510_bits = _out777
-	var _511_table *dbytes.Blk
-	var _ = _511_table
-	var _out778 *dbytes.Blk
-	var _ = _out778
-	_out778 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
-	_511_table = _out778
-	var _out779 bool
-	var _ = _out779
-	_out779 = Companion_Default___.Homes(d, s, zeroed, _510_bits, _511_table)
-	io = _out779
+	var _517_bits *dbytes.Blk
+	var _ = _517_bits
+	var _out784 *dbytes.Blk
+	var _ = _out784
+	_out784 = firstinodes.Companion_Default___.FirstBitmap()
+	_517_bits = _out784
+	var _518_table *dbytes.Blk
+	var _ = _518_table
+	var _out785 *dbytes.Blk
+	var _ = _out785
+	_out785 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
+	_518_table = _out785
+	var _out786 bool
+	var _ = _out786
+	_out786 = Companion_Default___.Homes(d, s, zeroed, _517_bits, _518_table)
+	io = _out786
 	if io {
-		var _512_r0 uint64 = 0
-		var _ = _512_r0
-		var _513_r1 uint64 = 0
-		var _ = _513_r1
-		var _out780 bool
-		var _ = _out780
-		var _out781 uint64
-		var _ = _out781
-		var _out782 uint64
-		var _ = _out782
-		_out780, _out781, _out782 = Companion_Default___.Codes(d, s, seal, pages, _510_bits, _511_table)
-		io = _out780
-		_512_r0 = _out781
-		_513_r1 = _out782
+		var _519_r0 uint64 = 0
+		var _ = _519_r0
+		var _520_r1 uint64 = 0
+		var _ = _520_r1
+		var _out787 bool
+		var _ = _out787
+		var _out788 uint64
+		var _ = _out788
+		var _out789 uint64
+		var _ = _out789
+		_out787, _out788, _out789 = Companion_Default___.Codes(d, s, seal, pages, _517_bits, _518_table)
+		io = _out787
+		_519_r0 = _out788
+		_520_r1 = _out789
 		if io {
-			var _514_log uint64
-			var _ = _514_log
-			_514_log = regions.Companion_Default___.Log(s)
-			var _out783 bool
-			var _ = _out783
-			_out783 = recoverm.Companion_Default___.EmptyLog(d, seal, _514_log, s.Dtor_lognd(), s.Dtor_lognr(), _512_r0, _513_r1)
-			io = _out783
+			var _521_log uint64
+			var _ = _521_log
+			_521_log = regions.Companion_Default___.Log(s)
+			var _out790 bool
+			var _ = _out790
+			_out790 = recoverm.Companion_Default___.EmptyLog(d, seal, _521_log, s.Dtor_lognd(), s.Dtor_lognr(), _519_r0, _520_r1)
+			io = _out790
 		}
 	}
 	return io
@@ -176,32 +176,32 @@ func (_this *CompanionStruct_Default___) Homes(d *ddisk.Disk, s superblockformat
 	var _ = io
 	io = true
 	if !zeroed {
-		var _out784 bool
-		var _ = _out784
-		_out784 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
-		io = _out784
+		var _out791 bool
+		var _ = _out791
+		_out791 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
+		io = _out791
 		if !io {
 			return io
 		}
 	}
-	var _out785 bool
-	var _ = _out785
-	_out785 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
-	io = _out785
+	var _out792 bool
+	var _ = _out792
+	_out792 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
+	io = _out792
 	if !io {
 		return io
 	}
-	var _out786 bool
-	var _ = _out786
-	_out786 = d.Write(s.Dtor_geo().Dtor_itab(), table)
-	io = _out786
+	var _out793 bool
+	var _ = _out793
+	_out793 = d.Write(s.Dtor_geo().Dtor_itab(), table)
+	io = _out793
 	if !io {
 		return io
 	}
-	var _out787 bool
-	var _ = _out787
-	_out787 = d.Barrier()
-	io = _out787
+	var _out794 bool
+	var _ = _out794
+	_out794 = d.Barrier()
+	io = _out794
 	return io
 }
 func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, bits *dbytes.Blk, table *dbytes.Blk) (bool, uint64, uint64) {
@@ -212,48 +212,48 @@ func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat
 	var r1 uint64 = 0
 	var _ = r1
 	pages.Begin(uint64(0), uint64(0))
-	var _515_t *treeofcodes.Tree
-	var _ = _515_t
+	var _522_t *treeofcodes.Tree
+	var _ = _522_t
 	var _nw10 = treeofcodes.New_Tree_()
 	var _ = _nw10
 	_nw10.Ctor__(d, seal, pages, uint64(1), s.Dtor_pages(), s.Dtor_geo().Dtor_ibm(), s.Dtor_size()-s.Dtor_geo().Dtor_ibm())
-	_515_t = _nw10
-	var _516_cs *dlog.Codes
-	var _ = _516_cs
-	var _out788 *dlog.Codes
-	var _ = _out788
-	_out788 = dlog.NewCodes()
-	_516_cs = _out788
-	var _517_c0 uint64
-	var _ = _517_c0
-	var _518_c1 uint64
-	var _ = _518_c1
-	var _out789 uint64
-	var _ = _out789
-	var _out790 uint64
-	var _ = _out790
-	_out789, _out790 = seal.Code(uint64(0), bits)
-	_517_c0 = _out789
-	_518_c1 = _out790
-	_516_cs.Add(uint64(0), _517_c0, _518_c1)
-	var _out791 uint64
-	var _ = _out791
-	var _out792 uint64
-	var _ = _out792
-	_out791, _out792 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
-	_517_c0 = _out791
-	_518_c1 = _out792
-	_516_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _517_c0, _518_c1)
-	var _out793 bool
-	var _ = _out793
-	var _out794 uint64
-	var _ = _out794
-	var _out795 uint64
+	_522_t = _nw10
+	var _523_cs *dlog.Codes
+	var _ = _523_cs
+	var _out795 *dlog.Codes
 	var _ = _out795
-	_out793, _out794, _out795 = recoverm.Companion_Default___.UpdatePages(d, _515_t, _516_cs)
-	io = _out793
-	r0 = _out794
-	r1 = _out795
+	_out795 = dlog.NewCodes()
+	_523_cs = _out795
+	var _524_c0 uint64
+	var _ = _524_c0
+	var _525_c1 uint64
+	var _ = _525_c1
+	var _out796 uint64
+	var _ = _out796
+	var _out797 uint64
+	var _ = _out797
+	_out796, _out797 = seal.Code(uint64(0), bits)
+	_524_c0 = _out796
+	_525_c1 = _out797
+	_523_cs.Add(uint64(0), _524_c0, _525_c1)
+	var _out798 uint64
+	var _ = _out798
+	var _out799 uint64
+	var _ = _out799
+	_out798, _out799 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
+	_524_c0 = _out798
+	_525_c1 = _out799
+	_523_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _524_c0, _525_c1)
+	var _out800 bool
+	var _ = _out800
+	var _out801 uint64
+	var _ = _out801
+	var _out802 uint64
+	var _ = _out802
+	_out800, _out801, _out802 = recoverm.Companion_Default___.UpdatePages(d, _522_t, _523_cs)
+	io = _out800
+	r0 = _out801
+	r1 = _out802
 	if !io {
 		return io, r0, r1
 	}

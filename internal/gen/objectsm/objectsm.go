@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _284_b uint8
-	var _ = _284_b
-	_284_b = w.Get(off / uint64(8))
-	var _285_i uint64
-	var _ = _285_i
-	_285_i = off % uint64(8)
-	var _286_is bool
-	var _ = _286_is
-	_286_is = bits.Companion_Default___.BitOf(_284_b, _285_i)
-	if _286_is != v {
-		var _287_c uint8 = 0
-		var _ = _287_c
+	var _291_b uint8
+	var _ = _291_b
+	_291_b = w.Get(off / uint64(8))
+	var _292_i uint64
+	var _ = _292_i
+	_292_i = off % uint64(8)
+	var _293_is bool
+	var _ = _293_is
+	_293_is = bits.Companion_Default___.BitOf(_291_b, _292_i)
+	if _293_is != v {
+		var _294_c uint8 = 0
+		var _ = _294_c
 		if v {
-			_287_c = _284_b + Companion_Default___.Pow2(_285_i)
+			_294_c = _291_b + Companion_Default___.Pow2(_292_i)
 		} else {
-			_287_c = _284_b - Companion_Default___.Pow2(_285_i)
+			_294_c = _291_b - Companion_Default___.Pow2(_292_i)
 		}
-		w.Set(off/uint64(8), _287_c)
+		w.Set(off/uint64(8), _294_c)
 	}
 }
 

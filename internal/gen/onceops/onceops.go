@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _1191_gen uint64
-	var _ = _1191_gen
-	var _out1658 uint64
-	var _ = _out1658
-	_out1658 = inodeformat.Companion_Default___.GetGen(node)
-	_1191_gen = _out1658
-	var _1192_cs uint64
-	var _ = _1192_cs
-	var _1193_cns uint32
-	var _ = _1193_cns
-	var _out1659 uint64
-	var _ = _out1659
-	var _out1660 uint32
-	var _ = _out1660
-	_out1659, _out1660 = inodeformat.Companion_Default___.GetCtime(node)
-	_1192_cs = _out1659
-	_1193_cns = _out1660
-	records.Companion_Default___.Keep(txn, i, r, ino, _1191_gen, _1192_cs, _1193_cns)
+	var _1198_gen uint64
+	var _ = _1198_gen
+	var _out1665 uint64
+	var _ = _out1665
+	_out1665 = inodeformat.Companion_Default___.GetGen(node)
+	_1198_gen = _out1665
+	var _1199_cs uint64
+	var _ = _1199_cs
+	var _1200_cns uint32
+	var _ = _1200_cns
+	var _out1666 uint64
+	var _ = _out1666
+	var _out1667 uint32
+	var _ = _out1667
+	_out1666, _out1667 = inodeformat.Companion_Default___.GetCtime(node)
+	_1199_cs = _out1666
+	_1200_cns = _out1667
+	records.Companion_Default___.Keep(txn, i, r, ino, _1198_gen, _1199_cs, _1200_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -101,43 +101,43 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1661 bool
-		var _ = _out1661
-		var _out1662 uint64
-		var _ = _out1662
-		var _out1663 *dbytes.Bytes
-		var _ = _out1663
-		var _out1664 *dbytes.Bytes
-		var _ = _out1664
-		_out1661, _out1662, _out1663, _out1664 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1661
-		ino = _out1662
-		node = _out1663
-		after = _out1664
+		var _out1668 bool
+		var _ = _out1668
+		var _out1669 uint64
+		var _ = _out1669
+		var _out1670 *dbytes.Bytes
+		var _ = _out1670
+		var _out1671 *dbytes.Bytes
+		var _ = _out1671
+		_out1668, _out1669, _out1670, _out1671 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1668
+		ino = _out1669
+		node = _out1670
+		after = _out1671
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after, later
 		}
 	}
-	var _out1665 uint32
-	var _ = _out1665
-	var _out1666 uint64
-	var _ = _out1666
-	var _out1667 *dbytes.Bytes
-	var _ = _out1667
-	var _out1668 *dbytes.Bytes
-	var _ = _out1668
-	var _out1669 *dbytes.Bytes
-	var _ = _out1669
-	var _out1670 bool
-	var _ = _out1670
-	_out1665, _out1666, _out1667, _out1668, _out1669, _out1670 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = _out1665
-	ino = _out1666
-	node = _out1667
-	before = _out1668
-	after = _out1669
-	later = _out1670
+	var _out1672 uint32
+	var _ = _out1672
+	var _out1673 uint64
+	var _ = _out1673
+	var _out1674 *dbytes.Bytes
+	var _ = _out1674
+	var _out1675 *dbytes.Bytes
+	var _ = _out1675
+	var _out1676 *dbytes.Bytes
+	var _ = _out1676
+	var _out1677 bool
+	var _ = _out1677
+	_out1672, _out1673, _out1674, _out1675, _out1676, _out1677 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+	st = _out1672
+	ino = _out1673
+	node = _out1674
+	before = _out1675
+	after = _out1676
+	later = _out1677
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1671 bool
-		var _ = _out1671
-		var _out1672 uint64
-		var _ = _out1672
-		var _out1673 *dbytes.Bytes
-		var _ = _out1673
-		var _out1674 *dbytes.Bytes
-		var _ = _out1674
-		_out1671, _out1672, _out1673, _out1674 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1671
-		ino = _out1672
-		node = _out1673
-		after = _out1674
+		var _out1678 bool
+		var _ = _out1678
+		var _out1679 uint64
+		var _ = _out1679
+		var _out1680 *dbytes.Bytes
+		var _ = _out1680
+		var _out1681 *dbytes.Bytes
+		var _ = _out1681
+		_out1678, _out1679, _out1680, _out1681 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1678
+		ino = _out1679
+		node = _out1680
+		after = _out1681
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1675 uint32
-	var _ = _out1675
-	var _out1676 uint64
-	var _ = _out1676
-	var _out1677 *dbytes.Bytes
-	var _ = _out1677
-	var _out1678 *dbytes.Bytes
-	var _ = _out1678
-	var _out1679 *dbytes.Bytes
-	var _ = _out1679
-	_out1675, _out1676, _out1677, _out1678, _out1679 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = _out1675
-	ino = _out1676
-	node = _out1677
-	before = _out1678
-	after = _out1679
+	var _out1682 uint32
+	var _ = _out1682
+	var _out1683 uint64
+	var _ = _out1683
+	var _out1684 *dbytes.Bytes
+	var _ = _out1684
+	var _out1685 *dbytes.Bytes
+	var _ = _out1685
+	var _out1686 *dbytes.Bytes
+	var _ = _out1686
+	_out1682, _out1683, _out1684, _out1685, _out1686 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+	st = _out1682
+	ino = _out1683
+	node = _out1684
+	before = _out1685
+	after = _out1686
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -212,40 +212,40 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1680 bool
-		var _ = _out1680
-		var _out1681 uint64
-		var _ = _out1681
-		var _out1682 *dbytes.Bytes
-		var _ = _out1682
-		var _out1683 *dbytes.Bytes
-		var _ = _out1683
-		_out1680, _out1681, _out1682, _out1683 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1680
-		ino = _out1681
-		node = _out1682
-		after = _out1683
+		var _out1687 bool
+		var _ = _out1687
+		var _out1688 uint64
+		var _ = _out1688
+		var _out1689 *dbytes.Bytes
+		var _ = _out1689
+		var _out1690 *dbytes.Bytes
+		var _ = _out1690
+		_out1687, _out1688, _out1689, _out1690 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1687
+		ino = _out1688
+		node = _out1689
+		after = _out1690
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1684 uint32
-	var _ = _out1684
-	var _out1685 uint64
-	var _ = _out1685
-	var _out1686 *dbytes.Bytes
-	var _ = _out1686
-	var _out1687 *dbytes.Bytes
-	var _ = _out1687
-	var _out1688 *dbytes.Bytes
-	var _ = _out1688
-	_out1684, _out1685, _out1686, _out1687, _out1688 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = _out1684
-	ino = _out1685
-	node = _out1686
-	before = _out1687
-	after = _out1688
+	var _out1691 uint32
+	var _ = _out1691
+	var _out1692 uint64
+	var _ = _out1692
+	var _out1693 *dbytes.Bytes
+	var _ = _out1693
+	var _out1694 *dbytes.Bytes
+	var _ = _out1694
+	var _out1695 *dbytes.Bytes
+	var _ = _out1695
+	_out1691, _out1692, _out1693, _out1694, _out1695 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+	st = _out1691
+	ino = _out1692
+	node = _out1693
+	before = _out1694
+	after = _out1695
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -266,40 +266,40 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1689 bool
-		var _ = _out1689
-		var _out1690 uint64
-		var _ = _out1690
-		var _out1691 *dbytes.Bytes
-		var _ = _out1691
-		var _out1692 *dbytes.Bytes
-		var _ = _out1692
-		_out1689, _out1690, _out1691, _out1692 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1689
-		ino = _out1690
-		node = _out1691
-		after = _out1692
+		var _out1696 bool
+		var _ = _out1696
+		var _out1697 uint64
+		var _ = _out1697
+		var _out1698 *dbytes.Bytes
+		var _ = _out1698
+		var _out1699 *dbytes.Bytes
+		var _ = _out1699
+		_out1696, _out1697, _out1698, _out1699 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1696
+		ino = _out1697
+		node = _out1698
+		after = _out1699
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1693 uint32
-	var _ = _out1693
-	var _out1694 uint64
-	var _ = _out1694
-	var _out1695 *dbytes.Bytes
-	var _ = _out1695
-	var _out1696 *dbytes.Bytes
-	var _ = _out1696
-	var _out1697 *dbytes.Bytes
-	var _ = _out1697
-	_out1693, _out1694, _out1695, _out1696, _out1697 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = _out1693
-	ino = _out1694
-	node = _out1695
-	before = _out1696
-	after = _out1697
+	var _out1700 uint32
+	var _ = _out1700
+	var _out1701 uint64
+	var _ = _out1701
+	var _out1702 *dbytes.Bytes
+	var _ = _out1702
+	var _out1703 *dbytes.Bytes
+	var _ = _out1703
+	var _out1704 *dbytes.Bytes
+	var _ = _out1704
+	_out1700, _out1701, _out1702, _out1703, _out1704 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+	st = _out1700
+	ino = _out1701
+	node = _out1702
+	before = _out1703
+	after = _out1704
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1698 bool
-		var _ = _out1698
-		var _out1699 *dbytes.Bytes
-		var _ = _out1699
-		var _out1700 *dbytes.Bytes
-		var _ = _out1700
-		_out1698, _out1699, _out1700 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = _out1698
-		node = _out1699
-		after = _out1700
+		var _out1705 bool
+		var _ = _out1705
+		var _out1706 *dbytes.Bytes
+		var _ = _out1706
+		var _out1707 *dbytes.Bytes
+		var _ = _out1707
+		_out1705, _out1706, _out1707 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = _out1705
+		node = _out1706
+		after = _out1707
 		if again {
 			st = uint32(0)
 			return st, again, node, before, after
 		}
 	}
-	var _out1701 uint32
-	var _ = _out1701
-	var _out1702 *dbytes.Bytes
-	var _ = _out1702
-	var _out1703 *dbytes.Bytes
-	var _ = _out1703
-	var _out1704 *dbytes.Bytes
-	var _ = _out1704
-	_out1701, _out1702, _out1703, _out1704 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = _out1701
-	node = _out1702
-	before = _out1703
-	after = _out1704
+	var _out1708 uint32
+	var _ = _out1708
+	var _out1709 *dbytes.Bytes
+	var _ = _out1709
+	var _out1710 *dbytes.Bytes
+	var _ = _out1710
+	var _out1711 *dbytes.Bytes
+	var _ = _out1711
+	_out1708, _out1709, _out1710, _out1711 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+	st = _out1708
+	node = _out1709
+	before = _out1710
+	after = _out1711
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _1194_cs uint64
-	var _ = _1194_cs
-	var _1195_cns uint32
-	var _ = _1195_cns
-	var _out1705 uint64
-	var _ = _out1705
-	var _out1706 uint32
-	var _ = _out1706
-	_out1705, _out1706 = inodeformat.Companion_Default___.GetCtime(node)
-	_1194_cs = _out1705
-	_1195_cns = _out1706
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1194_cs, _1195_cns)
+	var _1201_cs uint64
+	var _ = _1201_cs
+	var _1202_cns uint32
+	var _ = _1202_cns
+	var _out1712 uint64
+	var _ = _out1712
+	var _out1713 uint32
+	var _ = _out1713
+	_out1712, _out1713 = inodeformat.Companion_Default___.GetCtime(node)
+	_1201_cs = _out1712
+	_1202_cns = _out1713
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1201_cs, _1202_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -376,31 +376,31 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1707 bool
-		var _ = _out1707
-		var _out1708 *dbytes.Bytes
-		var _ = _out1708
-		_out1707, _out1708 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1707
-		after = _out1708
+		var _out1714 bool
+		var _ = _out1714
+		var _out1715 *dbytes.Bytes
+		var _ = _out1715
+		_out1714, _out1715 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1714
+		after = _out1715
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1709 uint32
-	var _ = _out1709
-	var _out1710 *dbytes.Bytes
-	var _ = _out1710
-	var _out1711 *dbytes.Bytes
-	var _ = _out1711
-	var _out1712 bool
-	var _ = _out1712
-	_out1709, _out1710, _out1711, _out1712 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = _out1709
-	before = _out1710
-	after = _out1711
-	later = _out1712
+	var _out1716 uint32
+	var _ = _out1716
+	var _out1717 *dbytes.Bytes
+	var _ = _out1717
+	var _out1718 *dbytes.Bytes
+	var _ = _out1718
+	var _out1719 bool
+	var _ = _out1719
+	_out1716, _out1717, _out1718, _out1719 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+	st = _out1716
+	before = _out1717
+	after = _out1718
+	later = _out1719
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
@@ -423,76 +423,76 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, fbefore, tbefore, later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1713 bool
-		var _ = _out1713
-		var _out1714 *dbytes.Bytes
-		var _ = _out1714
-		var _out1715 *dbytes.Bytes
-		var _ = _out1715
-		_out1713, _out1714, _out1715 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = _out1713
-		fafter = _out1714
-		tafter = _out1715
+		var _out1720 bool
+		var _ = _out1720
+		var _out1721 *dbytes.Bytes
+		var _ = _out1721
+		var _out1722 *dbytes.Bytes
+		var _ = _out1722
+		_out1720, _out1721, _out1722 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = _out1720
+		fafter = _out1721
+		tafter = _out1722
 		if again {
 			st = uint32(0)
 			return st, again, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out1716 uint32
-	var _ = _out1716
-	var _out1717 *dbytes.Bytes
-	var _ = _out1717
-	var _out1718 *dbytes.Bytes
-	var _ = _out1718
-	var _out1719 *dbytes.Bytes
-	var _ = _out1719
-	var _out1720 *dbytes.Bytes
-	var _ = _out1720
-	var _out1721 bool
-	var _ = _out1721
-	_out1716, _out1717, _out1718, _out1719, _out1720, _out1721 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1716
-	fbefore = _out1717
-	fafter = _out1718
-	tbefore = _out1719
-	tafter = _out1720
-	later = _out1721
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1196_ok bool
-	var _ = _1196_ok
-	var _1197_found bool
-	var _ = _1197_found
-	var _1198_ino uint64
-	var _ = _1198_ino
-	var _1199_gen uint64
-	var _ = _1199_gen
-	var _1200_node *dbytes.Bytes
-	var _ = _1200_node
-	var _1201_dir *dbytes.Bytes
-	var _ = _1201_dir
-	var _out1722 bool
-	var _ = _out1722
-	var _out1723 bool
+	var _out1723 uint32
 	var _ = _out1723
-	var _out1724 uint64
+	var _out1724 *dbytes.Bytes
 	var _ = _out1724
-	var _out1725 uint64
+	var _out1725 *dbytes.Bytes
 	var _ = _out1725
 	var _out1726 *dbytes.Bytes
 	var _ = _out1726
 	var _out1727 *dbytes.Bytes
 	var _ = _out1727
-	_out1722, _out1723, _out1724, _out1725, _out1726, _out1727 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1196_ok = _out1722
-	_1197_found = _out1723
-	_1198_ino = _out1724
-	_1199_gen = _out1725
-	_1200_node = _out1726
-	_1201_dir = _out1727
-	if _1196_ok && _1197_found {
-		records.Companion_Default___.Keep(txn, i, r, _1198_ino, _1199_gen, uint64(0), uint32(0))
+	var _out1728 bool
+	var _ = _out1728
+	_out1723, _out1724, _out1725, _out1726, _out1727, _out1728 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1723
+	fbefore = _out1724
+	fafter = _out1725
+	tbefore = _out1726
+	tafter = _out1727
+	later = _out1728
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return st, again, fbefore, fafter, tbefore, tafter, later
+	}
+	var _1203_ok bool
+	var _ = _1203_ok
+	var _1204_found bool
+	var _ = _1204_found
+	var _1205_ino uint64
+	var _ = _1205_ino
+	var _1206_gen uint64
+	var _ = _1206_gen
+	var _1207_node *dbytes.Bytes
+	var _ = _1207_node
+	var _1208_dir *dbytes.Bytes
+	var _ = _1208_dir
+	var _out1729 bool
+	var _ = _out1729
+	var _out1730 bool
+	var _ = _out1730
+	var _out1731 uint64
+	var _ = _out1731
+	var _out1732 uint64
+	var _ = _out1732
+	var _out1733 *dbytes.Bytes
+	var _ = _out1733
+	var _out1734 *dbytes.Bytes
+	var _ = _out1734
+	_out1729, _out1730, _out1731, _out1732, _out1733, _out1734 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1203_ok = _out1729
+	_1204_found = _out1730
+	_1205_ino = _out1731
+	_1206_gen = _out1732
+	_1207_node = _out1733
+	_1208_dir = _out1734
+	if _1203_ok && _1204_found {
+		records.Companion_Default___.Keep(txn, i, r, _1205_ino, _1206_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -509,46 +509,46 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1728 bool
-		var _ = _out1728
-		var _out1729 *dbytes.Bytes
-		var _ = _out1729
-		_out1728, _out1729 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
-		again = _out1728
-		after = _out1729
+		var _out1735 bool
+		var _ = _out1735
+		var _out1736 *dbytes.Bytes
+		var _ = _out1736
+		_out1735, _out1736 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
+		again = _out1735
+		after = _out1736
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1730 uint32
-	var _ = _out1730
-	var _out1731 *dbytes.Bytes
-	var _ = _out1731
-	var _out1732 *dbytes.Bytes
-	var _ = _out1732
-	var _out1733 bool
-	var _ = _out1733
-	_out1730, _out1731, _out1732, _out1733 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = _out1730
-	before = _out1731
-	after = _out1732
-	later = _out1733
+	var _out1737 uint32
+	var _ = _out1737
+	var _out1738 *dbytes.Bytes
+	var _ = _out1738
+	var _out1739 *dbytes.Bytes
+	var _ = _out1739
+	var _out1740 bool
+	var _ = _out1740
+	_out1737, _out1738, _out1739, _out1740 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+	st = _out1737
+	before = _out1738
+	after = _out1739
+	later = _out1740
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _1202_cs uint64
-	var _ = _1202_cs
-	var _1203_cns uint32
-	var _ = _1203_cns
-	var _out1734 uint64
-	var _ = _out1734
-	var _out1735 uint32
-	var _ = _out1735
-	_out1734, _out1735 = inodeformat.Companion_Default___.GetCtime(after)
-	_1202_cs = _out1734
-	_1203_cns = _out1735
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1202_cs, _1203_cns)
+	var _1209_cs uint64
+	var _ = _1209_cs
+	var _1210_cns uint32
+	var _ = _1210_cns
+	var _out1741 uint64
+	var _ = _out1741
+	var _out1742 uint32
+	var _ = _out1742
+	_out1741, _out1742 = inodeformat.Companion_Default___.GetCtime(after)
+	_1209_cs = _out1741
+	_1210_cns = _out1742
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1209_cs, _1210_cns)
 	return st, again, before, after, later
 }
 

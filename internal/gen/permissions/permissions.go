@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _767_n uint64
-	var _ = _767_n
-	_767_n = c.Gids.Len()
-	var _768_i uint64
-	var _ = _768_i
-	_768_i = uint64(0)
-	for _767_n-_768_i >= uint64(4) {
-		var _769_x uint32
-		var _ = _769_x
-		_769_x = c.Gids.U32(_768_i)
-		if _769_x == g {
+	var _774_n uint64
+	var _ = _774_n
+	_774_n = c.Gids.Len()
+	var _775_i uint64
+	var _ = _775_i
+	_775_i = uint64(0)
+	for _774_n-_775_i >= uint64(4) {
+		var _776_x uint32
+		var _ = _776_x
+		_776_x = c.Gids.U32(_775_i)
+		if _776_x == g {
 			r = true
 			return r
 		}
-		_768_i = _768_i + uint64(4)
+		_775_i = _775_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _770_mode uint32
-	var _ = _770_mode
-	var _out1026 uint32
-	var _ = _out1026
-	_out1026 = inodeformat.Companion_Default___.GetMode(ip)
-	_770_mode = _out1026
-	var _771_u uint32
-	var _ = _771_u
-	var _out1027 uint32
-	var _ = _out1027
-	_out1027 = inodeformat.Companion_Default___.GetUid(ip)
-	_771_u = _out1027
-	if c.Uid == _771_u {
-		p = _770_mode / uint32(64) % uint32(8)
+	var _777_mode uint32
+	var _ = _777_mode
+	var _out1033 uint32
+	var _ = _out1033
+	_out1033 = inodeformat.Companion_Default___.GetMode(ip)
+	_777_mode = _out1033
+	var _778_u uint32
+	var _ = _778_u
+	var _out1034 uint32
+	var _ = _out1034
+	_out1034 = inodeformat.Companion_Default___.GetUid(ip)
+	_778_u = _out1034
+	if c.Uid == _778_u {
+		p = _777_mode / uint32(64) % uint32(8)
 		return p
 	}
-	var _772_g uint32
-	var _ = _772_g
-	var _out1028 uint32
-	var _ = _out1028
-	_out1028 = inodeformat.Companion_Default___.GetGid(ip)
-	_772_g = _out1028
-	var _773_m bool
-	var _ = _773_m
-	var _out1029 bool
-	var _ = _out1029
-	_out1029 = Companion_Default___.InGroup(c, _772_g)
-	_773_m = _out1029
-	if _773_m {
-		p = _770_mode / uint32(8) % uint32(8)
+	var _779_g uint32
+	var _ = _779_g
+	var _out1035 uint32
+	var _ = _out1035
+	_out1035 = inodeformat.Companion_Default___.GetGid(ip)
+	_779_g = _out1035
+	var _780_m bool
+	var _ = _780_m
+	var _out1036 bool
+	var _ = _out1036
+	_out1036 = Companion_Default___.InGroup(c, _779_g)
+	_780_m = _out1036
+	if _780_m {
+		p = _777_mode / uint32(8) % uint32(8)
 	} else {
-		p = _770_mode % uint32(8)
+		p = _777_mode % uint32(8)
 	}
 	return p
 }
@@ -268,150 +268,150 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _774_ty uint32
-		var _ = _774_ty
-		var _out1030 uint32
-		var _ = _out1030
-		_out1030 = inodeformat.Companion_Default___.GetTy(ip)
-		_774_ty = _out1030
-		var _775_mode uint32
-		var _ = _775_mode
-		var _out1031 uint32
-		var _ = _out1031
-		_out1031 = inodeformat.Companion_Default___.GetMode(ip)
-		_775_mode = _out1031
-		if _774_ty == Companion_Default___.DIR() || _775_mode%uint32(2) == uint32(1) || _775_mode/uint32(8)%uint32(2) == uint32(1) || _775_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _781_ty uint32
+		var _ = _781_ty
+		var _out1037 uint32
+		var _ = _out1037
+		_out1037 = inodeformat.Companion_Default___.GetTy(ip)
+		_781_ty = _out1037
+		var _782_mode uint32
+		var _ = _782_mode
+		var _out1038 uint32
+		var _ = _out1038
+		_out1038 = inodeformat.Companion_Default___.GetMode(ip)
+		_782_mode = _out1038
+		if _781_ty == Companion_Default___.DIR() || _782_mode%uint32(2) == uint32(1) || _782_mode/uint32(8)%uint32(2) == uint32(1) || _782_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out1032 uint32
-	var _ = _out1032
-	_out1032 = Companion_Default___.ClassBits(c, ip)
-	p = _out1032
+	var _out1039 uint32
+	var _ = _out1039
+	_out1039 = Companion_Default___.ClassBits(c, ip)
+	p = _out1039
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _776_p uint32
-	var _ = _776_p
-	var _out1033 uint32
-	var _ = _out1033
-	_out1033 = Companion_Default___.Granted(c, ip)
-	_776_p = _out1033
-	ok = (want%uint32(2) == uint32(0) || _776_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _776_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _776_p/uint32(4) == uint32(1))
+	var _783_p uint32
+	var _ = _783_p
+	var _out1040 uint32
+	var _ = _out1040
+	_out1040 = Companion_Default___.Granted(c, ip)
+	_783_p = _out1040
+	ok = (want%uint32(2) == uint32(0) || _783_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _783_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _783_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _777_u uint32
-	var _ = _777_u
-	var _out1034 uint32
-	var _ = _out1034
-	_out1034 = inodeformat.Companion_Default___.GetUid(ip)
-	_777_u = _out1034
-	if c.Uid == _777_u {
+	var _784_u uint32
+	var _ = _784_u
+	var _out1041 uint32
+	var _ = _out1041
+	_out1041 = inodeformat.Companion_Default___.GetUid(ip)
+	_784_u = _out1041
+	if c.Uid == _784_u {
 		ok = true
 		return ok
 	}
-	var _out1035 bool
-	var _ = _out1035
-	_out1035 = Companion_Default___.May(c, ip, want)
-	ok = _out1035
+	var _out1042 bool
+	var _ = _out1042
+	_out1042 = Companion_Default___.May(c, ip, want)
+	ok = _out1042
 	return ok
 }
 func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _778_u uint32
-	var _ = _778_u
-	var _out1036 uint32
-	var _ = _out1036
-	_out1036 = inodeformat.Companion_Default___.GetUid(ip)
-	_778_u = _out1036
-	ok = c.Uid == uint32(0) || c.Uid == _778_u
+	var _785_u uint32
+	var _ = _785_u
+	var _out1043 uint32
+	var _ = _out1043
+	_out1043 = inodeformat.Companion_Default___.GetUid(ip)
+	_785_u = _out1043
+	ok = c.Uid == uint32(0) || c.Uid == _785_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _779_mode uint32
-	var _ = _779_mode
-	var _out1037 uint32
-	var _ = _out1037
-	_out1037 = inodeformat.Companion_Default___.GetMode(dp)
-	_779_mode = _out1037
-	if _779_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _786_mode uint32
+	var _ = _786_mode
+	var _out1044 uint32
+	var _ = _out1044
+	_out1044 = inodeformat.Companion_Default___.GetMode(dp)
+	_786_mode = _out1044
+	if _786_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _780_a bool
-	var _ = _780_a
-	var _out1038 bool
-	var _ = _out1038
-	_out1038 = Companion_Default___.IsOwner(c, dp)
-	_780_a = _out1038
-	var _781_b bool
-	var _ = _781_b
-	var _out1039 bool
-	var _ = _out1039
-	_out1039 = Companion_Default___.IsOwner(c, ip)
-	_781_b = _out1039
-	refuse = !_780_a && !_781_b
+	var _787_a bool
+	var _ = _787_a
+	var _out1045 bool
+	var _ = _out1045
+	_out1045 = Companion_Default___.IsOwner(c, dp)
+	_787_a = _out1045
+	var _788_b bool
+	var _ = _788_b
+	var _out1046 bool
+	var _ = _out1046
+	_out1046 = Companion_Default___.IsOwner(c, ip)
+	_788_b = _out1046
+	refuse = !_787_a && !_788_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _782_p uint32
-	var _ = _782_p
-	var _out1040 uint32
-	var _ = _out1040
-	_out1040 = Companion_Default___.Granted(c, ip)
-	_782_p = _out1040
-	var _783_ty uint32
-	var _ = _783_ty
-	var _out1041 uint32
-	var _ = _out1041
-	_out1041 = inodeformat.Companion_Default___.GetTy(ip)
-	_783_ty = _out1041
+	var _789_p uint32
+	var _ = _789_p
+	var _out1047 uint32
+	var _ = _out1047
+	_out1047 = Companion_Default___.Granted(c, ip)
+	_789_p = _out1047
+	var _790_ty uint32
+	var _ = _790_ty
+	var _out1048 uint32
+	var _ = _out1048
+	_out1048 = inodeformat.Companion_Default___.GetTy(ip)
+	_790_ty = _out1048
 	bits = uint32(0)
-	if _782_p/uint32(4) == uint32(1) {
+	if _789_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _783_ty == Companion_Default___.DIR() {
-		if _782_p%uint32(2) == uint32(1) {
+	if _790_ty == Companion_Default___.DIR() {
+		if _789_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _782_p%uint32(2) == uint32(1) && _782_p/uint32(2)%uint32(2) == uint32(1) {
+		if _789_p%uint32(2) == uint32(1) && _789_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _782_p/uint32(2)%uint32(2) == uint32(1) {
+		if _789_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _782_p%uint32(2) == uint32(1) {
+		if _789_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _784_a uint32 = func() uint32 {
+	var _791_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _784_a
+	var _ = _791_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _784_a - uint32(1024)
+		return _791_a - uint32(1024)
 	} else {
-		return _784_a
+		return _791_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _785_len uint64
-	var _ = _785_len
-	_785_len = n.Len()
-	if _785_len == uint64(0) {
+	var _792_len uint64
+	var _ = _792_len
+	_792_len = n.Len()
+	if _792_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _785_len > uint64(255) {
+	if _792_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _786_i uint64
-	var _ = _786_i
-	_786_i = uint64(0)
-	for _786_i < _785_len {
-		var _787_b uint8
-		var _ = _787_b
-		_787_b = n.Get(_786_i)
-		if _787_b == uint8(0) || _787_b == uint8(47) {
+	var _793_i uint64
+	var _ = _793_i
+	_793_i = uint64(0)
+	for _793_i < _792_len {
+		var _794_b uint8
+		var _ = _794_b
+		_794_b = n.Get(_793_i)
+		if _794_b == uint8(0) || _794_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_786_i = _786_i + uint64(1)
+		_793_i = _793_i + uint64(1)
 	}
 	st = uint32(0)
-	if _785_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _792_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _785_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _792_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

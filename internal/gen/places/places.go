@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _486_p *Place
-	var _ = _486_p
-	_486_p = _this
-	for _486_p != (*Place)(nil) {
-		if _486_p.Start <= a && a < _486_p.End {
-			ok = _486_p.What == w
+	var _493_p *Place
+	var _ = _493_p
+	_493_p = _this
+	for _493_p != (*Place)(nil) {
+		if _493_p.Start <= a && a < _493_p.End {
+			ok = _493_p.What == w
 			return ok
 		}
-		_486_p = _486_p.Next
+		_493_p = _493_p.Next
 	}
 	ok = false
 	return ok
@@ -92,15 +92,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _487_p *Place
-	var _ = _487_p
-	_487_p = _this
-	for _487_p != (*Place)(nil) {
-		if _487_p.What == w {
-			start, end = _487_p.Start, _487_p.End
+	var _494_p *Place
+	var _ = _494_p
+	_494_p = _this
+	for _494_p != (*Place)(nil) {
+		if _494_p.What == w {
+			start, end = _494_p.Start, _494_p.End
 			return start, end
 		}
-		_487_p = _487_p.Next
+		_494_p = _494_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -108,20 +108,20 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _488_p *Place
-	var _ = _488_p
-	_488_p = _this
-	for _488_p != (*Place)(nil) {
-		if _488_p.Start < _488_p.End && (_488_p.Start < j.Home || j.Sz < _488_p.End || uint64(281474976710656) < _488_p.End) {
+	var _495_p *Place
+	var _ = _495_p
+	_495_p = _this
+	for _495_p != (*Place)(nil) {
+		if _495_p.Start < _495_p.End && (_495_p.Start < j.Home || j.Sz < _495_p.End || uint64(281474976710656) < _495_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_488_p = _488_p.Next
+		_495_p = _495_p.Next
 	}
-	var _out740 *txnsysm.Sys
-	var _ = _out740
-	_out740 = txnsysm.Companion_Default___.Open(j)
-	s = _out740
+	var _out747 *txnsysm.Sys
+	var _ = _out747
+	_out747 = txnsysm.Companion_Default___.Open(j)
+	s = _out747
 	return s
 }
 func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -129,24 +129,24 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _489_ok bool
-	var _ = _489_ok
-	var _out741 bool
-	var _ = _out741
-	_out741 = _this.Holds(a, w)
-	_489_ok = _out741
-	if !_489_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _496_ok bool
+	var _ = _496_ok
+	var _out748 bool
+	var _ = _out748
+	_out748 = _this.Holds(a, w)
+	_496_ok = _out748
+	if !_496_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out742 uint32
-	var _ = _out742
-	var _out743 *dbytes.Bytes
-	var _ = _out743
-	_out742, _out743 = t.ReadInode(a, off, excl)
-	st = _out742
-	b = _out743
+	var _out749 uint32
+	var _ = _out749
+	var _out750 *dbytes.Bytes
+	var _ = _out750
+	_out749, _out750 = t.ReadInode(a, off, excl)
+	st = _out749
+	b = _out750
 	return st, b
 }
 func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes.Blk) {
@@ -154,24 +154,24 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _490_ok bool
-	var _ = _490_ok
-	var _out744 bool
-	var _ = _out744
-	_out744 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_490_ok = _out744
-	if !_490_ok {
+	var _497_ok bool
+	var _ = _497_ok
+	var _out751 bool
+	var _ = _out751
+	_out751 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_497_ok = _out751
+	if !_497_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out745 uint32
-	var _ = _out745
-	var _out746 *dbytes.Blk
-	var _ = _out746
-	_out745, _out746 = t.ReadBlock(a, excl)
-	st = _out745
-	b = _out746
+	var _out752 uint32
+	var _ = _out752
+	var _out753 *dbytes.Blk
+	var _ = _out753
+	_out752, _out753 = t.ReadBlock(a, excl)
+	st = _out752
+	b = _out753
 	return st, b
 }
 func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint32, bool) {
@@ -179,44 +179,44 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _491_ok bool
-	var _ = _491_ok
-	var _out747 bool
-	var _ = _out747
-	_out747 = _this.Holds(a, Companion_Default___.BITS())
-	_491_ok = _out747
-	if !_491_ok || off >= uint64(32768) {
+	var _498_ok bool
+	var _ = _498_ok
+	var _out754 bool
+	var _ = _out754
+	_out754 = _this.Holds(a, Companion_Default___.BITS())
+	_498_ok = _out754
+	if !_498_ok || off >= uint64(32768) {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
-	var _out748 uint32
-	var _ = _out748
-	var _out749 bool
-	var _ = _out749
-	_out748, _out749 = t.ReadBit(a, off, excl)
-	st = _out748
-	b = _out749
+	var _out755 uint32
+	var _ = _out755
+	var _out756 bool
+	var _ = _out756
+	_out755, _out756 = t.ReadBit(a, off, excl)
+	st = _out755
+	b = _out756
 	return st, b
 }
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _492_ok bool
-	var _ = _492_ok
-	var _out750 bool
-	var _ = _out750
-	_out750 = _this.Holds(a, w)
-	_492_ok = _out750
-	if !_492_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _499_ok bool
+	var _ = _499_ok
+	var _out757 bool
+	var _ = _out757
+	_out757 = _this.Holds(a, w)
+	_499_ok = _out757
+	if !_499_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out751 uint32
-	var _ = _out751
-	_out751 = t.WriteInode(a, off, b)
-	st = _out751
+	var _out758 uint32
+	var _ = _out758
+	_out758 = t.WriteInode(a, off, b)
+	st = _out758
 	return st
 }
 func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *dbytes.Bytes) {
@@ -228,30 +228,30 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _493_ok bool = false
-	var _ = _493_ok
-	var _out752 bool
-	var _ = _out752
-	var _out753 uint64
-	var _ = _out753
-	var _out754 uint64
-	var _ = _out754
-	_out752, _out753, _out754 = _this.Record(i)
-	_493_ok = _out752
-	a = _out753
-	off = _out754
-	if !_493_ok {
+	var _500_ok bool = false
+	var _ = _500_ok
+	var _out759 bool
+	var _ = _out759
+	var _out760 uint64
+	var _ = _out760
+	var _out761 uint64
+	var _ = _out761
+	_out759, _out760, _out761 = _this.Record(i)
+	_500_ok = _out759
+	a = _out760
+	off = _out761
+	if !_500_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
-	var _out755 uint32
-	var _ = _out755
-	var _out756 *dbytes.Bytes
-	var _ = _out756
-	_out755, _out756 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
-	st = _out755
-	b = _out756
+	var _out762 uint32
+	var _ = _out762
+	var _out763 *dbytes.Bytes
+	var _ = _out763
+	_out762, _out763 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
+	st = _out762
+	b = _out763
 	return st, a, off, b
 }
 func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32, uint64, uint64) {
@@ -261,27 +261,27 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _494_ok bool = false
-	var _ = _494_ok
-	var _out757 bool
-	var _ = _out757
-	var _out758 uint64
-	var _ = _out758
-	var _out759 uint64
-	var _ = _out759
-	_out757, _out758, _out759 = _this.Record(i)
-	_494_ok = _out757
-	a = _out758
-	off = _out759
-	if !_494_ok {
+	var _501_ok bool = false
+	var _ = _501_ok
+	var _out764 bool
+	var _ = _out764
+	var _out765 uint64
+	var _ = _out765
+	var _out766 uint64
+	var _ = _out766
+	_out764, _out765, _out766 = _this.Record(i)
+	_501_ok = _out764
+	a = _out765
+	off = _out766
+	if !_501_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
-	var _out760 uint32
-	var _ = _out760
-	_out760 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
-	st = _out760
+	var _out767 uint32
+	var _ = _out767
+	_out767 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
+	st = _out767
 	return st, a, off
 }
 func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
@@ -291,63 +291,63 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _495_start uint64
-	var _ = _495_start
-	var _496_end uint64
-	var _ = _496_end
-	var _out761 uint64
-	var _ = _out761
-	var _out762 uint64
-	var _ = _out762
-	_out761, _out762 = _this.First(Companion_Default___.RECORDS())
-	_495_start = _out761
-	_496_end = _out762
-	ok, a, off = true, _496_end, i%uint64(16)*uint64(2048)
-	if _496_end <= _495_start || _496_end-_495_start <= i/uint64(16) {
+	var _502_start uint64
+	var _ = _502_start
+	var _503_end uint64
+	var _ = _503_end
+	var _out768 uint64
+	var _ = _out768
+	var _out769 uint64
+	var _ = _out769
+	_out768, _out769 = _this.First(Companion_Default___.RECORDS())
+	_502_start = _out768
+	_503_end = _out769
+	ok, a, off = true, _503_end, i%uint64(16)*uint64(2048)
+	if _503_end <= _502_start || _503_end-_502_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _495_start + i/uint64(16)
+		a = _502_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _497_ok bool
-	var _ = _497_ok
-	var _out763 bool
-	var _ = _out763
-	_out763 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_497_ok = _out763
-	if !_497_ok {
+	var _504_ok bool
+	var _ = _504_ok
+	var _out770 bool
+	var _ = _out770
+	_out770 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_504_ok = _out770
+	if !_504_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out764 uint32
-	var _ = _out764
-	_out764 = t.WriteBlock(a, b)
-	st = _out764
+	var _out771 uint32
+	var _ = _out771
+	_out771 = t.WriteBlock(a, b)
+	st = _out771
 	return st
 }
 func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _498_ok bool
-	var _ = _498_ok
-	var _out765 bool
-	var _ = _out765
-	_out765 = _this.Holds(a, Companion_Default___.BITS())
-	_498_ok = _out765
-	if !_498_ok || off >= uint64(32768) {
+	var _505_ok bool
+	var _ = _505_ok
+	var _out772 bool
+	var _ = _out772
+	_out772 = _this.Holds(a, Companion_Default___.BITS())
+	_505_ok = _out772
+	if !_505_ok || off >= uint64(32768) {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out766 uint32
-	var _ = _out766
-	_out766 = t.WriteBit(a, off, b)
-	st = _out766
+	var _out773 uint32
+	var _ = _out773
+	_out773 = t.WriteBit(a, off, b)
+	st = _out773
 	return st
 }
 

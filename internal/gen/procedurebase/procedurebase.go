@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out1070 *dbytes.Bytes
-		var _ = _out1070
-		_out1070 = dbytes.NewBytes(uint64(256))
-		ip = _out1070
+		var _out1077 *dbytes.Bytes
+		var _ = _out1077
+		_out1077 = dbytes.NewBytes(uint64(256))
+		ip = _out1077
 		return st, ip
 	}
-	var _out1071 *dbytes.Bytes
-	var _ = _out1071
-	_out1071 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1071
-	var _816_ty uint32
-	var _ = _816_ty
-	var _out1072 uint32
-	var _ = _out1072
-	_out1072 = inodeformat.Companion_Default___.GetTy(ip)
-	_816_ty = _out1072
-	var _817_nl uint32
-	var _ = _817_nl
-	var _out1073 uint32
-	var _ = _out1073
-	_out1073 = inodeformat.Companion_Default___.GetNlink(ip)
-	_817_nl = _out1073
-	var _818_g uint64
-	var _ = _818_g
-	var _out1074 uint64
-	var _ = _out1074
-	_out1074 = inodeformat.Companion_Default___.GetGen(ip)
-	_818_g = _out1074
-	if _816_ty == uint32(0) || _817_nl == uint32(0) || _818_g != gen {
+	var _out1078 *dbytes.Bytes
+	var _ = _out1078
+	_out1078 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1078
+	var _823_ty uint32
+	var _ = _823_ty
+	var _out1079 uint32
+	var _ = _out1079
+	_out1079 = inodeformat.Companion_Default___.GetTy(ip)
+	_823_ty = _out1079
+	var _824_nl uint32
+	var _ = _824_nl
+	var _out1080 uint32
+	var _ = _out1080
+	_out1080 = inodeformat.Companion_Default___.GetNlink(ip)
+	_824_nl = _out1080
+	var _825_g uint64
+	var _ = _825_g
+	var _out1081 uint64
+	var _ = _out1081
+	_out1081 = inodeformat.Companion_Default___.GetGen(ip)
+	_825_g = _out1081
+	if _823_ty == uint32(0) || _824_nl == uint32(0) || _825_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1075 *dbytes.Bytes
-	var _ = _out1075
-	_out1075 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1075
-	var _819_ty uint32
-	var _ = _819_ty
-	var _out1076 uint32
-	var _ = _out1076
-	_out1076 = inodeformat.Companion_Default___.GetTy(ip)
-	_819_ty = _out1076
-	var _820_nl uint32
-	var _ = _820_nl
-	var _out1077 uint32
-	var _ = _out1077
-	_out1077 = inodeformat.Companion_Default___.GetNlink(ip)
-	_820_nl = _out1077
+	var _out1082 *dbytes.Bytes
+	var _ = _out1082
+	_out1082 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1082
+	var _826_ty uint32
+	var _ = _826_ty
+	var _out1083 uint32
+	var _ = _out1083
+	_out1083 = inodeformat.Companion_Default___.GetTy(ip)
+	_826_ty = _out1083
+	var _827_nl uint32
+	var _ = _827_nl
+	var _out1084 uint32
+	var _ = _out1084
+	_out1084 = inodeformat.Companion_Default___.GetNlink(ip)
+	_827_nl = _out1084
 	st = func() uint32 {
-		if _819_ty == uint32(0) || _820_nl == uint32(0) || ino <= uint64(2) {
+		if _826_ty == uint32(0) || _827_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out1078 uint32
-	var _ = _out1078
-	var _out1079 *dbytes.Bytes
-	var _ = _out1079
-	_out1078, _out1079 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out1078
-	ip = _out1079
+	var _out1085 uint32
+	var _ = _out1085
+	var _out1086 *dbytes.Bytes
+	var _ = _out1086
+	_out1085, _out1086 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out1085
+	ip = _out1086
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out1080 uint32
-	var _ = _out1080
-	var _out1081 uint32
-	var _ = _out1081
-	_out1080, _out1081 = permissions.Companion_Default___.NameStatus(name)
-	st = _out1080
-	dots = _out1081
+	var _out1087 uint32
+	var _ = _out1087
+	var _out1088 uint32
+	var _ = _out1088
+	_out1087, _out1088 = permissions.Companion_Default___.NameStatus(name)
+	st = _out1087
+	dots = _out1088
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _821_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _821_p
-	var _out1082 uint32
-	var _ = _out1082
-	var _out1083 *dbytes.Bytes
-	var _ = _out1083
-	_out1082, _out1083 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out1082
-	_821_p = _out1083
+	var _828_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _828_p
+	var _out1089 uint32
+	var _ = _out1089
+	var _out1090 *dbytes.Bytes
+	var _ = _out1090
+	_out1089, _out1090 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out1089
+	_828_p = _out1090
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _821_p
-	var _822_ty uint32
-	var _ = _822_ty
-	var _out1084 uint32
-	var _ = _out1084
-	_out1084 = inodeformat.Companion_Default___.GetTy(_821_p)
-	_822_ty = _out1084
-	if _822_ty != permissions.Companion_Default___.DIR() {
+	ip = _828_p
+	var _829_ty uint32
+	var _ = _829_ty
+	var _out1091 uint32
+	var _ = _out1091
+	_out1091 = inodeformat.Companion_Default___.GetTy(_828_p)
+	_829_ty = _out1091
+	if _829_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1085 *dbytes.Bytes
-	var _ = _out1085
-	_out1085 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1085
-	var _823_ts uint64
-	var _ = _823_ts
-	var _824_tns uint32
-	var _ = _824_tns
-	var _out1086 uint64
-	var _ = _out1086
-	var _out1087 uint32
-	var _ = _out1087
-	_out1086, _out1087 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_823_ts = _out1086
-	_824_tns = _out1087
-	inodeformat.Companion_Default___.SetMtime(ip, _823_ts, _824_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _823_ts, _824_tns)
+	var _out1092 *dbytes.Bytes
+	var _ = _out1092
+	_out1092 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1092
+	var _830_ts uint64
+	var _ = _830_ts
+	var _831_tns uint32
+	var _ = _831_tns
+	var _out1093 uint64
+	var _ = _out1093
+	var _out1094 uint32
+	var _ = _out1094
+	_out1093, _out1094 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_830_ts = _out1093
+	_831_tns = _out1094
+	inodeformat.Companion_Default___.SetMtime(ip, _830_ts, _831_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _830_ts, _831_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1088 *dbytes.Bytes
-	var _ = _out1088
-	_out1088 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1088
+	var _out1095 *dbytes.Bytes
+	var _ = _out1095
+	_out1095 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1095
 	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _825_ts uint64
-	var _ = _825_ts
-	var _826_tns uint32
-	var _ = _826_tns
-	var _out1089 uint64
-	var _ = _out1089
-	var _out1090 uint32
-	var _ = _out1090
-	_out1089, _out1090 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_825_ts = _out1089
-	_826_tns = _out1090
-	inodeformat.Companion_Default___.SetCtime(ip, _825_ts, _826_tns)
+	var _832_ts uint64
+	var _ = _832_ts
+	var _833_tns uint32
+	var _ = _833_tns
+	var _out1096 uint64
+	var _ = _out1096
+	var _out1097 uint32
+	var _ = _out1097
+	_out1096, _out1097 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_832_ts = _out1096
+	_833_tns = _out1097
+	inodeformat.Companion_Default___.SetCtime(ip, _832_ts, _833_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _827_ip *dbytes.Bytes
-	var _ = _827_ip
-	var _out1091 *dbytes.Bytes
-	var _ = _out1091
-	_out1091 = d.Fs.GetInode(txn, ino, true)
-	_827_ip = _out1091
-	var _828_nl uint32
-	var _ = _828_nl
-	var _out1092 uint32
-	var _ = _out1092
-	_out1092 = inodeformat.Companion_Default___.GetNlink(_827_ip)
-	_828_nl = _out1092
-	if up && _828_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _834_ip *dbytes.Bytes
+	var _ = _834_ip
+	var _out1098 *dbytes.Bytes
+	var _ = _out1098
+	_out1098 = d.Fs.GetInode(txn, ino, true)
+	_834_ip = _out1098
+	var _835_nl uint32
+	var _ = _835_nl
+	var _out1099 uint32
+	var _ = _out1099
+	_out1099 = inodeformat.Companion_Default___.GetNlink(_834_ip)
+	_835_nl = _out1099
+	if up && _835_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _828_nl <= uint32(2) {
+	if !up && _835_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_827_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_834_ip, func() uint32 {
 		if up {
-			return _828_nl + uint32(1)
+			return _835_nl + uint32(1)
 		}
-		return _828_nl - uint32(1)
+		return _835_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _827_ip)
+	d.PutInode(txn, ino, _834_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _829_ip *dbytes.Bytes
-	var _ = _829_ip
-	var _out1093 *dbytes.Bytes
-	var _ = _out1093
-	_out1093 = d.Fs.GetInode(txn, ino, true)
-	_829_ip = _out1093
-	var _830_fl uint32
-	var _ = _830_fl
-	var _out1094 uint32
-	var _ = _out1094
-	_out1094 = inodeformat.Companion_Default___.GetFlags(_829_ip)
-	_830_fl = _out1094
-	if _830_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+	var _836_ip *dbytes.Bytes
+	var _ = _836_ip
+	var _out1100 *dbytes.Bytes
+	var _ = _out1100
+	_out1100 = d.Fs.GetInode(txn, ino, true)
+	_836_ip = _out1100
+	var _837_fl uint32
+	var _ = _837_fl
+	var _out1101 uint32
+	var _ = _out1101
+	_out1101 = inodeformat.Companion_Default___.GetFlags(_836_ip)
+	_837_fl = _out1101
+	if _837_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
 		return
 	}
-	var _831_hp *dbytes.Bytes
-	var _ = _831_hp
-	var _out1095 *dbytes.Bytes
-	var _ = _out1095
-	_out1095 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_831_hp = _out1095
-	var _832_h uint64
-	var _ = _832_h
-	var _out1096 uint64
-	var _ = _out1096
-	_out1096 = inodeformat.Companion_Default___.GetNext(_831_hp)
-	_832_h = _out1096
-	inodeformat.Companion_Default___.SetNext(_829_ip, _832_h)
-	inodeformat.Companion_Default___.SetFlags(_829_ip, _830_fl+uint32(1))
-	d.PutInode(txn, ino, _829_ip)
-	var _out1097 *dbytes.Bytes
-	var _ = _out1097
-	_out1097 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_831_hp = _out1097
-	inodeformat.Companion_Default___.SetNext(_831_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _831_hp)
+	var _838_hp *dbytes.Bytes
+	var _ = _838_hp
+	var _out1102 *dbytes.Bytes
+	var _ = _out1102
+	_out1102 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_838_hp = _out1102
+	var _839_h uint64
+	var _ = _839_h
+	var _out1103 uint64
+	var _ = _out1103
+	_out1103 = inodeformat.Companion_Default___.GetNext(_838_hp)
+	_839_h = _out1103
+	inodeformat.Companion_Default___.SetNext(_836_ip, _839_h)
+	inodeformat.Companion_Default___.SetFlags(_836_ip, _837_fl+uint32(1))
+	d.PutInode(txn, ino, _836_ip)
+	var _out1104 *dbytes.Bytes
+	var _ = _out1104
+	_out1104 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_838_hp = _out1104
+	inodeformat.Companion_Default___.SetNext(_838_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _838_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1098 bool
-		var _ = _out1098
-		_out1098 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1098
+		var _out1105 bool
+		var _ = _out1105
+		_out1105 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1105
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _833_ip *dbytes.Bytes
-	var _ = _833_ip
-	var _out1099 *dbytes.Bytes
-	var _ = _out1099
-	_out1099 = d.Fs.GetInode(txn, ino, true)
-	_833_ip = _out1099
-	var _834_nl uint32
-	var _ = _834_nl
-	var _out1100 uint32
-	var _ = _out1100
-	_out1100 = inodeformat.Companion_Default___.GetNlink(_833_ip)
-	_834_nl = _out1100
-	var _835_ty uint32
-	var _ = _835_ty
-	var _out1101 uint32
-	var _ = _out1101
-	_out1101 = inodeformat.Companion_Default___.GetTy(_833_ip)
-	_835_ty = _out1101
-	var _836_size uint64
-	var _ = _836_size
-	var _out1102 uint64
-	var _ = _out1102
-	_out1102 = inodeformat.Companion_Default___.GetSize(_833_ip)
-	_836_size = _out1102
-	var _837_fl uint32
-	var _ = _837_fl
-	var _out1103 uint32
-	var _ = _out1103
-	_out1103 = inodeformat.Companion_Default___.GetFlags(_833_ip)
-	_837_fl = _out1103
-	if _834_nl == uint32(0) {
+	var _840_ip *dbytes.Bytes
+	var _ = _840_ip
+	var _out1106 *dbytes.Bytes
+	var _ = _out1106
+	_out1106 = d.Fs.GetInode(txn, ino, true)
+	_840_ip = _out1106
+	var _841_nl uint32
+	var _ = _841_nl
+	var _out1107 uint32
+	var _ = _out1107
+	_out1107 = inodeformat.Companion_Default___.GetNlink(_840_ip)
+	_841_nl = _out1107
+	var _842_ty uint32
+	var _ = _842_ty
+	var _out1108 uint32
+	var _ = _out1108
+	_out1108 = inodeformat.Companion_Default___.GetTy(_840_ip)
+	_842_ty = _out1108
+	var _843_size uint64
+	var _ = _843_size
+	var _out1109 uint64
+	var _ = _out1109
+	_out1109 = inodeformat.Companion_Default___.GetSize(_840_ip)
+	_843_size = _out1109
+	var _844_fl uint32
+	var _ = _844_fl
+	var _out1110 uint32
+	var _ = _out1110
+	_out1110 = inodeformat.Companion_Default___.GetFlags(_840_ip)
+	_844_fl = _out1110
+	if _841_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _835_ty != permissions.Companion_Default___.DIR() && _834_nl > uint32(1) {
-		var _out1104 *dbytes.Bytes
-		var _ = _out1104
-		_out1104 = Companion_Default___.SetLinks(txn, d, ino, _834_nl-uint32(1), s, ns)
-		_833_ip = _out1104
+	if _842_ty != permissions.Companion_Default___.DIR() && _841_nl > uint32(1) {
+		var _out1111 *dbytes.Bytes
+		var _ = _out1111
+		_out1111 = Companion_Default___.SetLinks(txn, d, ino, _841_nl-uint32(1), s, ns)
+		_840_ip = _out1111
 		return st, freed, later
 	}
-	var _out1105 *dbytes.Bytes
-	var _ = _out1105
-	_out1105 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_833_ip = _out1105
-	var _838_ok bool
-	var _ = _838_ok
-	var _out1106 bool
-	var _ = _out1106
-	_out1106 = d.SetSize(txn, ino, uint64(0))
-	_838_ok = _out1106
-	if !_838_ok {
+	var _out1112 *dbytes.Bytes
+	var _ = _out1112
+	_out1112 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_840_ip = _out1112
+	var _845_ok bool
+	var _ = _845_ok
+	var _out1113 bool
+	var _ = _out1113
+	_out1113 = d.SetSize(txn, ino, uint64(0))
+	_845_ok = _out1113
+	if !_845_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _837_fl%uint32(2) == uint32(1) {
+	if _844_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _839_done bool
-	var _ = _839_done
-	var _out1107 bool
-	var _ = _out1107
-	_out1107 = Companion_Default___.Release(txn, d, ino, _836_size)
-	_839_done = _out1107
-	if _839_done {
-		var _out1108 bool
-		var _ = _out1108
-		_out1108 = d.FreeInode(txn, ino)
-		_838_ok = _out1108
-		if !_838_ok {
+	var _846_done bool
+	var _ = _846_done
+	var _out1114 bool
+	var _ = _out1114
+	_out1114 = Companion_Default___.Release(txn, d, ino, _843_size)
+	_846_done = _out1114
+	if _846_done {
+		var _out1115 bool
+		var _ = _out1115
+		_out1115 = d.FreeInode(txn, ino)
+		_845_ok = _out1115
+		if !_845_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _840_hp *dbytes.Bytes
-	var _ = _840_hp
-	var _out1109 *dbytes.Bytes
-	var _ = _out1109
-	_out1109 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_840_hp = _out1109
-	var _841_h uint64
-	var _ = _841_h
-	var _out1110 uint64
-	var _ = _out1110
-	_out1110 = inodeformat.Companion_Default___.GetNext(_840_hp)
-	_841_h = _out1110
+	var _847_hp *dbytes.Bytes
+	var _ = _847_hp
+	var _out1116 *dbytes.Bytes
+	var _ = _out1116
+	_out1116 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_847_hp = _out1116
+	var _848_h uint64
+	var _ = _848_h
+	var _out1117 uint64
+	var _ = _out1117
+	_out1117 = inodeformat.Companion_Default___.GetNext(_847_hp)
+	_848_h = _out1117
 	st, more = uint32(0), false
-	if _841_h == uint64(0) {
+	if _848_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _841_h) || _841_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _848_h) || _848_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _842_done bool
-	var _ = _842_done
-	var _out1111 bool
-	var _ = _out1111
-	_out1111 = d.FreeSome(txn, _841_h, max)
-	_842_done = _out1111
-	if !_842_done {
+	var _849_done bool
+	var _ = _849_done
+	var _out1118 bool
+	var _ = _out1118
+	_out1118 = d.FreeSome(txn, _848_h, max)
+	_849_done = _out1118
+	if !_849_done {
 		return st, more
 	}
-	var _out1112 uint32
-	var _ = _out1112
-	var _out1113 bool
-	var _ = _out1113
-	_out1112, _out1113 = Companion_Default___.OffList(txn, d, _841_h)
-	st = _out1112
-	more = _out1113
+	var _out1119 uint32
+	var _ = _out1119
+	var _out1120 bool
+	var _ = _out1120
+	_out1119, _out1120 = Companion_Default___.OffList(txn, d, _848_h)
+	st = _out1119
+	more = _out1120
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _843_ip *dbytes.Bytes
-	var _ = _843_ip
-	var _out1114 *dbytes.Bytes
-	var _ = _out1114
-	_out1114 = d.Fs.GetInode(txn, h, true)
-	_843_ip = _out1114
-	var _844_fl uint32
-	var _ = _844_fl
-	var _out1115 uint32
-	var _ = _out1115
-	_out1115 = inodeformat.Companion_Default___.GetFlags(_843_ip)
-	_844_fl = _out1115
-	var _845_nl uint32
-	var _ = _845_nl
-	var _out1116 uint32
-	var _ = _out1116
-	_out1116 = inodeformat.Companion_Default___.GetNlink(_843_ip)
-	_845_nl = _out1116
-	var _846_next uint64
-	var _ = _846_next
-	var _out1117 uint64
-	var _ = _out1117
-	_out1117 = inodeformat.Companion_Default___.GetNext(_843_ip)
-	_846_next = _out1117
-	if _844_fl%uint32(2) == uint32(0) {
+	var _850_ip *dbytes.Bytes
+	var _ = _850_ip
+	var _out1121 *dbytes.Bytes
+	var _ = _out1121
+	_out1121 = d.Fs.GetInode(txn, h, true)
+	_850_ip = _out1121
+	var _851_fl uint32
+	var _ = _851_fl
+	var _out1122 uint32
+	var _ = _out1122
+	_out1122 = inodeformat.Companion_Default___.GetFlags(_850_ip)
+	_851_fl = _out1122
+	var _852_nl uint32
+	var _ = _852_nl
+	var _out1123 uint32
+	var _ = _out1123
+	_out1123 = inodeformat.Companion_Default___.GetNlink(_850_ip)
+	_852_nl = _out1123
+	var _853_next uint64
+	var _ = _853_next
+	var _out1124 uint64
+	var _ = _out1124
+	_out1124 = inodeformat.Companion_Default___.GetNext(_850_ip)
+	_853_next = _out1124
+	if _851_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_843_ip, _844_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_843_ip, uint64(0))
-	d.PutInode(txn, h, _843_ip)
-	var _847_hp *dbytes.Bytes
-	var _ = _847_hp
-	var _out1118 *dbytes.Bytes
-	var _ = _out1118
-	_out1118 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_847_hp = _out1118
-	inodeformat.Companion_Default___.SetNext(_847_hp, _846_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _847_hp)
-	if _845_nl == uint32(0) {
-		var _848_ok bool
-		var _ = _848_ok
-		var _out1119 bool
-		var _ = _out1119
-		_out1119 = d.FreeInode(txn, h)
-		_848_ok = _out1119
-		if !_848_ok {
+	inodeformat.Companion_Default___.SetFlags(_850_ip, _851_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_850_ip, uint64(0))
+	d.PutInode(txn, h, _850_ip)
+	var _854_hp *dbytes.Bytes
+	var _ = _854_hp
+	var _out1125 *dbytes.Bytes
+	var _ = _out1125
+	_out1125 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_854_hp = _out1125
+	inodeformat.Companion_Default___.SetNext(_854_hp, _853_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _854_hp)
+	if _852_nl == uint32(0) {
+		var _855_ok bool
+		var _ = _855_ok
+		var _out1126 bool
+		var _ = _out1126
+		_out1126 = d.FreeInode(txn, h)
+		_855_ok = _out1126
+		if !_855_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _846_next != uint64(0) /* dircomp */
+	more = _853_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1120 bool
-	var _ = _out1120
-	_out1120 = d.FreeSome(txn, ino, max)
-	done = _out1120
+	var _out1127 bool
+	var _ = _out1127
+	_out1127 = d.FreeSome(txn, ino, max)
+	done = _out1127
 	return done
 }
 

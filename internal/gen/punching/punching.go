@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _650_left uint64
-	var _ = _650_left
-	_650_left = max
-	for lo < m && uint64(0) < _650_left {
-		var _651_k uint64
-		var _ = _651_k
-		var _652_j uint64
-		var _ = _652_j
-		_651_k, _652_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _653_l uint64
-		var _ = _653_l
-		var _654_freed uint64
-		var _ = _654_freed
-		_653_l, _654_freed = uint64(0), uint64(1)
-		var _655_d uint64
-		var _ = _655_d
-		var _out912 uint64
-		var _ = _out912
-		_out912 = shrinking.Companion_Default___.Missing(x, txn, ip, _651_k, _652_j, true)
-		_655_d = _out912
-		if uint64(0) < _655_d {
-			_653_l = allocatedrange.Companion_Default___.BaseOf(_651_k) + allocatedrange.Companion_Default___.First512(_652_j, _655_d)
-			if _653_l < lo {
-				_653_l = lo
+	var _657_left uint64
+	var _ = _657_left
+	_657_left = max
+	for lo < m && uint64(0) < _657_left {
+		var _658_k uint64
+		var _ = _658_k
+		var _659_j uint64
+		var _ = _659_j
+		_658_k, _659_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _660_l uint64
+		var _ = _660_l
+		var _661_freed uint64
+		var _ = _661_freed
+		_660_l, _661_freed = uint64(0), uint64(1)
+		var _662_d uint64
+		var _ = _662_d
+		var _out919 uint64
+		var _ = _out919
+		_out919 = shrinking.Companion_Default___.Missing(x, txn, ip, _658_k, _659_j, true)
+		_662_d = _out919
+		if uint64(0) < _662_d {
+			_660_l = allocatedrange.Companion_Default___.BaseOf(_658_k) + allocatedrange.Companion_Default___.First512(_659_j, _662_d)
+			if _660_l < lo {
+				_660_l = lo
 			}
-		} else if _651_k < uint64(12) {
-			_653_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _651_k)
+		} else if _658_k < uint64(12) {
+			_660_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _658_k)
 		} else {
-			var _656_pn uint64
-			var _ = _656_pn
-			var _out913 uint64
-			var _ = _out913
-			_out913 = x.Resolve(txn, ip, _651_k, positions.Companion_Default___.MaxLev(_651_k)-uint64(1), _652_j/uint64(512), true)
-			_656_pn = _out913
-			var _out914 uint64
-			var _ = _out914
-			var _out915 uint64
-			var _ = _out915
-			_out914, _out915 = shrinking.Companion_Default___.CutRun(x, txn, ip, _656_pn, ino, m, lo, _650_left)
-			_653_l = _out914
-			_654_freed = _out915
-			if _654_freed == uint64(0) {
-				_654_freed = uint64(1)
+			var _663_pn uint64
+			var _ = _663_pn
+			var _out920 uint64
+			var _ = _out920
+			_out920 = x.Resolve(txn, ip, _658_k, positions.Companion_Default___.MaxLev(_658_k)-uint64(1), _659_j/uint64(512), true)
+			_663_pn = _out920
+			var _out921 uint64
+			var _ = _out921
+			var _out922 uint64
+			var _ = _out922
+			_out921, _out922 = shrinking.Companion_Default___.CutRun(x, txn, ip, _663_pn, ino, m, lo, _657_left)
+			_660_l = _out921
+			_661_freed = _out922
+			if _661_freed == uint64(0) {
+				_661_freed = uint64(1)
 			}
 		}
-		_650_left = _650_left - _654_freed
-		m = _653_l
+		_657_left = _657_left - _661_freed
+		m = _660_l
 	}
 	return m
 }

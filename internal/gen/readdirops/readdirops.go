@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _906_w *dbytes.Bytes
-	var _ = _906_w
-	var _out1210 *dbytes.Bytes
-	var _ = _out1210
-	_out1210 = dbytes.NewBytes(uint64(4096))
-	_906_w = _out1210
-	_906_w.Set(uint64(0), uint8(46))
-	_906_w.Set(uint64(1), uint8(46))
-	var _out1211 *dbytes.Blk
-	var _ = _out1211
-	_out1211 = dbytes.Freeze(_906_w)
-	b = _out1211
+	var _913_w *dbytes.Bytes
+	var _ = _913_w
+	var _out1217 *dbytes.Bytes
+	var _ = _out1217
+	_out1217 = dbytes.NewBytes(uint64(4096))
+	_913_w = _out1217
+	_913_w.Set(uint64(0), uint8(46))
+	_913_w.Set(uint64(1), uint8(46))
+	var _out1218 *dbytes.Blk
+	var _ = _out1218
+	_out1218 = dbytes.Freeze(_913_w)
+	b = _out1218
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _907_dots *dbytes.Blk
-	var _ = _907_dots
-	var _out1212 *dbytes.Blk
-	var _ = _out1212
-	_out1212 = Companion_Default___.DotNames()
-	_907_dots = _out1212
+	var _914_dots *dbytes.Blk
+	var _ = _914_dots
+	var _out1219 *dbytes.Blk
+	var _ = _out1219
+	_out1219 = Companion_Default___.DotNames()
+	_914_dots = _out1219
 	if cookie == uint64(0) {
-		var _out1213 bool
-		var _ = _out1213
-		_out1213 = out.Offer(ino, _907_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1213
+		var _out1220 bool
+		var _ = _out1220
+		_out1220 = out.Offer(ino, _914_dots, uint64(0), uint64(1), uint64(1))
+		fits = _out1220
 	}
 	if fits {
-		var _out1214 bool
-		var _ = _out1214
-		_out1214 = out.Offer(up, _907_dots, uint64(0), uint64(2), uint64(2))
-		fits = _out1214
+		var _out1221 bool
+		var _ = _out1221
+		_out1221 = out.Offer(up, _914_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1221
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _908_up uint64
-	var _ = _908_up
-	var _out1215 uint64
-	var _ = _out1215
-	_out1215 = inodeformat.Companion_Default___.GetParent(dp)
-	_908_up = _out1215
-	var _909_fits bool
-	var _ = _909_fits
-	var _out1216 bool
-	var _ = _out1216
-	_out1216 = Companion_Default___.Offer2(ino, _908_up, cookie, out)
-	_909_fits = _out1216
-	if !_909_fits {
+	var _915_up uint64
+	var _ = _915_up
+	var _out1222 uint64
+	var _ = _out1222
+	_out1222 = inodeformat.Companion_Default___.GetParent(dp)
+	_915_up = _out1222
+	var _916_fits bool
+	var _ = _916_fits
+	var _out1223 bool
+	var _ = _out1223
+	_out1223 = Companion_Default___.Offer2(ino, _915_up, cookie, out)
+	_916_fits = _out1223
+	if !_916_fits {
 		return eof
 	}
-	var _out1217 bool
-	var _ = _out1217
-	_out1217 = d.List(txn, ino, func() uint64 {
+	var _out1224 bool
+	var _ = _out1224
+	_out1224 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1217
+	eof = _out1224
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1218 uint32
-	var _ = _out1218
-	var _out1219 *dbytes.Bytes
-	var _ = _out1219
-	_out1218, _out1219 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1218
-	dir = _out1219
+	var _out1225 uint32
+	var _ = _out1225
+	var _out1226 *dbytes.Bytes
+	var _ = _out1226
+	_out1225, _out1226 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1225
+	dir = _out1226
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _910_ok bool
-	var _ = _910_ok
-	var _out1220 bool
-	var _ = _out1220
-	_out1220 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_910_ok = _out1220
-	if !_910_ok {
+	var _917_ok bool
+	var _ = _917_ok
+	var _out1227 bool
+	var _ = _out1227
+	_out1227 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_917_ok = _out1227
+	if !_917_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _911_room bool
-	var _ = _911_room
-	var _out1221 bool
-	var _ = _out1221
-	_out1221 = out.Fits()
-	_911_room = _out1221
-	if !_911_room {
+	var _918_room bool
+	var _ = _918_room
+	var _out1228 bool
+	var _ = _out1228
+	_out1228 = out.Fits()
+	_918_room = _out1228
+	if !_918_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1222 bool
-	var _ = _out1222
-	_out1222 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1222
-	var _912_n uint64
-	var _ = _912_n
-	var _out1223 uint64
-	var _ = _out1223
-	_out1223 = out.Len()
-	_912_n = _out1223
-	if _912_n == uint64(0) && !eof {
+	var _out1229 bool
+	var _ = _out1229
+	_out1229 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1229
+	var _919_n uint64
+	var _ = _919_n
+	var _out1230 uint64
+	var _ = _out1230
+	_out1230 = out.Len()
+	_919_n = _out1230
+	if _919_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _913_n uint64
-	var _ = _913_n
-	var _out1224 uint64
-	var _ = _out1224
-	_out1224 = out.Len()
-	_913_n = _out1224
-	var _914_i uint64
-	var _ = _914_i
-	_914_i = uint64(0)
-	for _914_i < _913_n {
-		var _915_x uint64
-		var _ = _915_x
-		var _out1225 uint64
-		var _ = _out1225
-		_out1225 = out.InoAt(_914_i)
-		_915_x = _out1225
-		var _916_p *dbytes.Bytes
-		var _ = _916_p
-		var _out1226 *dbytes.Bytes
-		var _ = _out1226
-		_out1226 = d.Fs.GetInode(txn, _915_x, false)
-		_916_p = _out1226
-		out.AttrAt(_914_i, _916_p)
-		_914_i = _914_i + uint64(1)
+	var _920_n uint64
+	var _ = _920_n
+	var _out1231 uint64
+	var _ = _out1231
+	_out1231 = out.Len()
+	_920_n = _out1231
+	var _921_i uint64
+	var _ = _921_i
+	_921_i = uint64(0)
+	for _921_i < _920_n {
+		var _922_x uint64
+		var _ = _922_x
+		var _out1232 uint64
+		var _ = _out1232
+		_out1232 = out.InoAt(_921_i)
+		_922_x = _out1232
+		var _923_p *dbytes.Bytes
+		var _ = _923_p
+		var _out1233 *dbytes.Bytes
+		var _ = _out1233
+		_out1233 = d.Fs.GetInode(txn, _922_x, false)
+		_923_p = _out1233
+		out.AttrAt(_921_i, _923_p)
+		_921_i = _921_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1227 uint32
-	var _ = _out1227
-	var _out1228 bool
-	var _ = _out1228
-	var _out1229 *dbytes.Bytes
-	var _ = _out1229
-	_out1227, _out1228, _out1229 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1227
-	eof = _out1228
-	dir = _out1229
+	var _out1234 uint32
+	var _ = _out1234
+	var _out1235 bool
+	var _ = _out1235
+	var _out1236 *dbytes.Bytes
+	var _ = _out1236
+	_out1234, _out1235, _out1236 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1234
+	eof = _out1235
+	dir = _out1236
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _917_ok bool
-	var _ = _917_ok
-	var _out1230 bool
-	var _ = _out1230
-	_out1230 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_917_ok = _out1230
-	if !_917_ok {
+	var _924_ok bool
+	var _ = _924_ok
+	var _out1237 bool
+	var _ = _out1237
+	_out1237 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_924_ok = _out1237
+	if !_924_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

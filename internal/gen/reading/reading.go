@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _536_k uint64
-	var _ = _536_k
-	var _537_j uint64
-	var _ = _537_j
-	_536_k, _537_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _543_k uint64
+	var _ = _543_k
+	var _544_j uint64
+	var _ = _544_j
+	_543_k, _544_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _536_k < uint64(12) {
-		var _out830 uint64
-		var _ = _out830
-		_out830 = x.Resolve(txn, ip, _536_k, uint64(0), uint64(0), excl)
-		bn = _out830
+	if _543_k < uint64(12) {
+		var _out837 uint64
+		var _ = _out837
+		_out837 = x.Resolve(txn, ip, _543_k, uint64(0), uint64(0), excl)
+		bn = _out837
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _536_k || cj != _537_j/uint64(512) {
-		var _out831 *dbytes.Blk
-		var _ = _out831
-		_out831 = x.ReadParent(txn, ip, _536_k, positions.Companion_Default___.MaxLev(_536_k), _537_j, excl)
-		pb_k = _out831
-		ck_k, cj_k = _536_k, _537_j/uint64(512)
+	if ck != _543_k || cj != _544_j/uint64(512) {
+		var _out838 *dbytes.Blk
+		var _ = _out838
+		_out838 = x.ReadParent(txn, ip, _543_k, positions.Companion_Default___.MaxLev(_543_k), _544_j, excl)
+		pb_k = _out838
+		ck_k, cj_k = _543_k, _544_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_537_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_544_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _538_k uint64
-	var _ = _538_k
-	var _539_j uint64
-	var _ = _539_j
-	_538_k, _539_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _540_room uint64
-	var _ = _540_room
-	_540_room = func() uint64 {
-		if _538_k < uint64(12) {
-			return uint64(12) - _538_k
+	var _545_k uint64
+	var _ = _545_k
+	var _546_j uint64
+	var _ = _546_j
+	_545_k, _546_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _547_room uint64
+	var _ = _547_room
+	_547_room = func() uint64 {
+		if _545_k < uint64(12) {
+			return uint64(12) - _545_k
 		}
-		return uint64(512) - _539_j
+		return uint64(512) - _546_j
 	}()
-	var _541_m uint64
-	var _ = _541_m
-	var _out832 uint64
-	var _ = _out832
-	_out832 = Companion_Default___.Min(max, _540_room)
-	_541_m = _out832
-	var _out833 uint64
-	var _ = _out833
-	_out833 = Companion_Default___.Min(_541_m, Companion_Default___.AheadMax())
-	_541_m = _out833
+	var _548_m uint64
+	var _ = _548_m
+	var _out839 uint64
+	var _ = _out839
+	_out839 = Companion_Default___.Min(max, _547_room)
+	_548_m = _out839
+	var _out840 uint64
+	var _ = _out840
+	_out840 = Companion_Default___.Min(_548_m, Companion_Default___.AheadMax())
+	_548_m = _out840
 	r = uint64(1)
-	for r < _541_m && bn < uint64(18446744073709486080) {
-		var _542_e uint64 = 0
-		var _ = _542_e
-		if _538_k < uint64(12) {
-			var _out834 uint64
-			var _ = _out834
-			_out834 = inodeformat.Companion_Default___.GetSlot(ip, _538_k+r)
-			_542_e = _out834
+	for r < _548_m && bn < uint64(18446744073709486080) {
+		var _549_e uint64 = 0
+		var _ = _549_e
+		if _545_k < uint64(12) {
+			var _out841 uint64
+			var _ = _out841
+			_out841 = inodeformat.Companion_Default___.GetSlot(ip, _545_k+r)
+			_549_e = _out841
 		} else {
-			_542_e = pb.U64(uint64(8) * (_539_j + r))
+			_549_e = pb.U64(uint64(8) * (_546_j + r))
 		}
-		if _542_e != bn+r {
+		if _549_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,131 +152,131 @@ func (_this *CompanionStruct_Default___) Adjacent(ip *dbytes.Bytes, pb *dbytes.B
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _out835 *dbytes.Pieces
-	var _ = _out835
-	_out835 = dbytes.NewPieces()
-	b = _out835
-	var _543_done uint64
-	var _ = _543_done
-	_543_done = uint64(0)
-	var _544_ahead uint64
-	var _ = _544_ahead
-	_544_ahead = uint64(0)
-	var _545_ck uint64
-	var _ = _545_ck
-	var _546_cj uint64
-	var _ = _546_cj
-	_545_ck, _546_cj = uint64(15), uint64(0)
-	var _547_pb *dbytes.Blk
-	var _ = _547_pb
-	var _out836 *dbytes.Blk
-	var _ = _out836
-	_out836 = dbytes.ZeroBlk()
-	_547_pb = _out836
-	for _543_done < n {
-		var _548_pos uint64
-		var _ = _548_pos
-		_548_pos = off + _543_done
-		var _549_bo uint64
-		var _ = _549_bo
-		_549_bo = _548_pos % uint64(4096)
-		var _550_c uint64
-		var _ = _550_c
-		var _out837 uint64
-		var _ = _out837
-		_out837 = Companion_Default___.Min(uint64(4096)-_549_bo, n-_543_done)
-		_550_c = _out837
-		var _551_bn uint64 = 0
-		var _ = _551_bn
-		var _out838 uint64
-		var _ = _out838
-		var _out839 uint64
-		var _ = _out839
-		var _out840 uint64
-		var _ = _out840
-		var _out841 *dbytes.Blk
-		var _ = _out841
-		_out838, _out839, _out840, _out841 = Companion_Default___.Find(x, txn, ip, _548_pos/uint64(4096), false, _545_ck, _546_cj, _547_pb)
-		_551_bn = _out838
-		_545_ck = _out839
-		_546_cj = _out840
-		_547_pb = _out841
-		var _552_blk *dbytes.Blk
-		var _ = _552_blk
-		var _out842 *dbytes.Blk
-		var _ = _out842
-		_out842 = dbytes.ZeroBlk()
-		_552_blk = _out842
-		if _551_bn != uint64(0) {
-			if _544_ahead <= _548_pos/uint64(4096) {
-				var _553_left uint64
-				var _ = _553_left
-				_553_left = (_549_bo + (n - _543_done) + uint64(4095)) / uint64(4096)
-				var _554_r uint64
-				var _ = _554_r
-				var _out843 uint64
-				var _ = _out843
-				_out843 = Companion_Default___.Adjacent(ip, _547_pb, _548_pos/uint64(4096), _551_bn, _553_left)
-				_554_r = _out843
-				if uint64(1) < _554_r {
-					txn.Ahead(_551_bn, _554_r)
-				}
-				_544_ahead = _548_pos/uint64(4096) + _554_r
-			}
-			var _out844 *dbytes.Blk
-			var _ = _out844
-			_out844 = x.ReadAt(txn, _551_bn, false)
-			_552_blk = _out844
-		}
-		b.Add(_552_blk, _549_bo, _550_c)
-		_543_done = _543_done + _550_c
-	}
-	return b
-}
-func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
-	var _555_i uint64
-	var _ = _555_i
-	var _556_end uint64
-	var _ = _556_end
-	_555_i, _556_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
-	var _557_ck uint64
-	var _ = _557_ck
-	var _558_cj uint64
-	var _ = _558_cj
-	_557_ck, _558_cj = uint64(15), uint64(0)
-	var _559_pb *dbytes.Blk
-	var _ = _559_pb
-	var _out845 *dbytes.Blk
-	var _ = _out845
-	_out845 = dbytes.ZeroBlk()
-	_559_pb = _out845
-	for _555_i < _556_end {
-		var _560_bn uint64 = 0
-		var _ = _560_bn
-		var _561_r uint64
-		var _ = _561_r
-		_561_r = uint64(1)
+	var _out842 *dbytes.Pieces
+	var _ = _out842
+	_out842 = dbytes.NewPieces()
+	b = _out842
+	var _550_done uint64
+	var _ = _550_done
+	_550_done = uint64(0)
+	var _551_ahead uint64
+	var _ = _551_ahead
+	_551_ahead = uint64(0)
+	var _552_ck uint64
+	var _ = _552_ck
+	var _553_cj uint64
+	var _ = _553_cj
+	_552_ck, _553_cj = uint64(15), uint64(0)
+	var _554_pb *dbytes.Blk
+	var _ = _554_pb
+	var _out843 *dbytes.Blk
+	var _ = _out843
+	_out843 = dbytes.ZeroBlk()
+	_554_pb = _out843
+	for _550_done < n {
+		var _555_pos uint64
+		var _ = _555_pos
+		_555_pos = off + _550_done
+		var _556_bo uint64
+		var _ = _556_bo
+		_556_bo = _555_pos % uint64(4096)
+		var _557_c uint64
+		var _ = _557_c
+		var _out844 uint64
+		var _ = _out844
+		_out844 = Companion_Default___.Min(uint64(4096)-_556_bo, n-_550_done)
+		_557_c = _out844
+		var _558_bn uint64 = 0
+		var _ = _558_bn
+		var _out845 uint64
+		var _ = _out845
 		var _out846 uint64
 		var _ = _out846
 		var _out847 uint64
 		var _ = _out847
-		var _out848 uint64
+		var _out848 *dbytes.Blk
 		var _ = _out848
+		_out845, _out846, _out847, _out848 = Companion_Default___.Find(x, txn, ip, _555_pos/uint64(4096), false, _552_ck, _553_cj, _554_pb)
+		_558_bn = _out845
+		_552_ck = _out846
+		_553_cj = _out847
+		_554_pb = _out848
+		var _559_blk *dbytes.Blk
+		var _ = _559_blk
 		var _out849 *dbytes.Blk
 		var _ = _out849
-		_out846, _out847, _out848, _out849 = Companion_Default___.Find(x, txn, ip, _555_i, false, _557_ck, _558_cj, _559_pb)
-		_560_bn = _out846
-		_557_ck = _out847
-		_558_cj = _out848
-		_559_pb = _out849
-		if _560_bn != uint64(0) {
-			var _out850 uint64
-			var _ = _out850
-			_out850 = Companion_Default___.Adjacent(ip, _559_pb, _555_i, _560_bn, _556_end-_555_i)
-			_561_r = _out850
-			txn.Ahead(_560_bn, _561_r)
+		_out849 = dbytes.ZeroBlk()
+		_559_blk = _out849
+		if _558_bn != uint64(0) {
+			if _551_ahead <= _555_pos/uint64(4096) {
+				var _560_left uint64
+				var _ = _560_left
+				_560_left = (_556_bo + (n - _550_done) + uint64(4095)) / uint64(4096)
+				var _561_r uint64
+				var _ = _561_r
+				var _out850 uint64
+				var _ = _out850
+				_out850 = Companion_Default___.Adjacent(ip, _554_pb, _555_pos/uint64(4096), _558_bn, _560_left)
+				_561_r = _out850
+				if uint64(1) < _561_r {
+					txn.Ahead(_558_bn, _561_r)
+				}
+				_551_ahead = _555_pos/uint64(4096) + _561_r
+			}
+			var _out851 *dbytes.Blk
+			var _ = _out851
+			_out851 = x.ReadAt(txn, _558_bn, false)
+			_559_blk = _out851
 		}
-		_555_i = _555_i + _561_r
+		b.Add(_559_blk, _556_bo, _557_c)
+		_550_done = _550_done + _557_c
+	}
+	return b
+}
+func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
+	var _562_i uint64
+	var _ = _562_i
+	var _563_end uint64
+	var _ = _563_end
+	_562_i, _563_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _564_ck uint64
+	var _ = _564_ck
+	var _565_cj uint64
+	var _ = _565_cj
+	_564_ck, _565_cj = uint64(15), uint64(0)
+	var _566_pb *dbytes.Blk
+	var _ = _566_pb
+	var _out852 *dbytes.Blk
+	var _ = _out852
+	_out852 = dbytes.ZeroBlk()
+	_566_pb = _out852
+	for _562_i < _563_end {
+		var _567_bn uint64 = 0
+		var _ = _567_bn
+		var _568_r uint64
+		var _ = _568_r
+		_568_r = uint64(1)
+		var _out853 uint64
+		var _ = _out853
+		var _out854 uint64
+		var _ = _out854
+		var _out855 uint64
+		var _ = _out855
+		var _out856 *dbytes.Blk
+		var _ = _out856
+		_out853, _out854, _out855, _out856 = Companion_Default___.Find(x, txn, ip, _562_i, false, _564_ck, _565_cj, _566_pb)
+		_567_bn = _out853
+		_564_ck = _out854
+		_565_cj = _out855
+		_566_pb = _out856
+		if _567_bn != uint64(0) {
+			var _out857 uint64
+			var _ = _out857
+			_out857 = Companion_Default___.Adjacent(ip, _566_pb, _562_i, _567_bn, _563_end-_562_i)
+			_568_r = _out857
+			txn.Ahead(_567_bn, _568_r)
+		}
+		_562_i = _562_i + _568_r
 	}
 }
 

@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1132_b *dbytes.Bytes
-	var _ = _1132_b
-	var _out1597 *dbytes.Bytes
-	var _ = _out1597
-	_out1597 = txn.ReadSlot(i)
-	_1132_b = _out1597
-	var _1133_full uint32
-	var _ = _1133_full
-	var _1134_at uint64
-	var _ = _1134_at
-	_1133_full, _1134_at = _1132_b.U32(uint64(0)), _1132_b.U64(uint64(8))
-	var _1135_a0 uint64
-	var _ = _1135_a0
-	var _1136_b0 uint64
-	var _ = _1136_b0
-	var _1137_c0 uint64
-	var _ = _1137_c0
-	var _1138_d0 uint64
-	var _ = _1138_d0
-	_1135_a0, _1136_b0, _1137_c0, _1138_d0 = _1132_b.U64(uint64(16)), _1132_b.U64(uint64(24)), _1132_b.U64(uint64(32)), _1132_b.U64(uint64(40))
-	var _1139_a1 uint64
-	var _ = _1139_a1
-	var _1140_b1 uint64
-	var _ = _1140_b1
-	var _1141_c1 uint64
-	var _ = _1141_c1
-	var _1142_d1 uint64
-	var _ = _1142_d1
-	_1139_a1, _1140_b1, _1141_c1, _1142_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1133_full == uint32(1) && since <= _1134_at && _1135_a0 == _1139_a1 && _1136_b0 == _1140_b1 && _1137_c0 == _1141_c1 && _1138_d0 == _1142_d1
-	var _1143_ino uint64
-	var _ = _1143_ino
-	var _1144_gen uint64
-	var _ = _1144_gen
-	var _1145_s uint64
-	var _ = _1145_s
-	var _1146_ns uint32
-	var _ = _1146_ns
-	_1143_ino, _1144_gen, _1145_s, _1146_ns = _1132_b.U64(uint64(48)), _1132_b.U64(uint64(56)), _1132_b.U64(uint64(64)), _1132_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1143_ino, _1144_gen}}, nfsstate.Time{nfsstate.Time_Time{_1145_s, _1146_ns}}
+	var _1139_b *dbytes.Bytes
+	var _ = _1139_b
+	var _out1604 *dbytes.Bytes
+	var _ = _out1604
+	_out1604 = txn.ReadSlot(i)
+	_1139_b = _out1604
+	var _1140_full uint32
+	var _ = _1140_full
+	var _1141_at uint64
+	var _ = _1141_at
+	_1140_full, _1141_at = _1139_b.U32(uint64(0)), _1139_b.U64(uint64(8))
+	var _1142_a0 uint64
+	var _ = _1142_a0
+	var _1143_b0 uint64
+	var _ = _1143_b0
+	var _1144_c0 uint64
+	var _ = _1144_c0
+	var _1145_d0 uint64
+	var _ = _1145_d0
+	_1142_a0, _1143_b0, _1144_c0, _1145_d0 = _1139_b.U64(uint64(16)), _1139_b.U64(uint64(24)), _1139_b.U64(uint64(32)), _1139_b.U64(uint64(40))
+	var _1146_a1 uint64
+	var _ = _1146_a1
+	var _1147_b1 uint64
+	var _ = _1147_b1
+	var _1148_c1 uint64
+	var _ = _1148_c1
+	var _1149_d1 uint64
+	var _ = _1149_d1
+	_1146_a1, _1147_b1, _1148_c1, _1149_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1140_full == uint32(1) && since <= _1141_at && _1142_a0 == _1146_a1 && _1143_b0 == _1147_b1 && _1144_c0 == _1148_c1 && _1145_d0 == _1149_d1
+	var _1150_ino uint64
+	var _ = _1150_ino
+	var _1151_gen uint64
+	var _ = _1151_gen
+	var _1152_s uint64
+	var _ = _1152_s
+	var _1153_ns uint32
+	var _ = _1153_ns
+	_1150_ino, _1151_gen, _1152_s, _1153_ns = _1139_b.U64(uint64(48)), _1139_b.U64(uint64(56)), _1139_b.U64(uint64(64)), _1139_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1150_ino, _1151_gen}}, nfsstate.Time{nfsstate.Time_Time{_1152_s, _1153_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1147_b *dbytes.Bytes
-	var _ = _1147_b
-	var _out1598 *dbytes.Bytes
-	var _ = _out1598
-	_out1598 = dbytes.NewBytes(uint64(256))
-	_1147_b = _out1598
-	_1147_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1147_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1147_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1147_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1147_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1147_b, uint64(72), ns)
-	txn.WriteSlot(i, _1147_b)
+	var _1154_b *dbytes.Bytes
+	var _ = _1154_b
+	var _out1605 *dbytes.Bytes
+	var _ = _out1605
+	_out1605 = dbytes.NewBytes(uint64(256))
+	_1154_b = _out1605
+	_1154_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1154_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1154_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1154_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1154_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1154_b, uint64(72), ns)
+	txn.WriteSlot(i, _1154_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1148_st uint32 = 0
-	var _ = _1148_st
-	var _1149_dots uint32 = 0
-	var _ = _1149_dots
-	var _out1599 uint32
-	var _ = _out1599
-	var _out1600 *dbytes.Bytes
-	var _ = _out1600
-	var _out1601 uint32
-	var _ = _out1601
-	_out1599, _out1600, _out1601 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1148_st = _out1599
-	dir = _out1600
-	_1149_dots = _out1601
-	if _1148_st != uint32(0) || _1149_dots != uint32(0) {
+	var _1155_st uint32 = 0
+	var _ = _1155_st
+	var _1156_dots uint32 = 0
+	var _ = _1156_dots
+	var _out1606 uint32
+	var _ = _out1606
+	var _out1607 *dbytes.Bytes
+	var _ = _out1607
+	var _out1608 uint32
+	var _ = _out1608
+	_out1606, _out1607, _out1608 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1155_st = _out1606
+	dir = _out1607
+	_1156_dots = _out1608
+	if _1155_st != uint32(0) || _1156_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1602 bool
-	var _ = _out1602
-	var _out1603 uint64
-	var _ = _out1603
-	_out1602, _out1603 = d.Lookup(txn, dino, name, false)
-	found = _out1602
-	ino = _out1603
+	var _out1609 bool
+	var _ = _out1609
+	var _out1610 uint64
+	var _ = _out1610
+	_out1609, _out1610 = d.Lookup(txn, dino, name, false)
+	found = _out1609
+	ino = _out1610
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1150_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1150_ip
-	var _out1604 uint32
-	var _ = _out1604
-	var _out1605 *dbytes.Bytes
-	var _ = _out1605
-	_out1604, _out1605 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1148_st = _out1604
-	_1150_ip = _out1605
-	if _1148_st != uint32(0) {
+	var _1157_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1157_ip
+	var _out1611 uint32
+	var _ = _out1611
+	var _out1612 *dbytes.Bytes
+	var _ = _out1612
+	_out1611, _out1612 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1155_st = _out1611
+	_1157_ip = _out1612
+	if _1155_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1150_ip
-	var _out1606 uint64
-	var _ = _out1606
-	_out1606 = inodeformat.Companion_Default___.GetGen(_1150_ip)
-	gen = _out1606
+	node = _1157_ip
+	var _out1613 uint64
+	var _ = _out1613
+	_out1613 = inodeformat.Companion_Default___.GetGen(_1157_ip)
+	gen = _out1613
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1151_found bool
-	var _ = _1151_found
-	var _1152_h nfsstate.Handle
-	var _ = _1152_h
-	var _1153_t nfsstate.Time
-	var _ = _1153_t
-	var _out1607 bool
-	var _ = _out1607
-	var _out1608 nfsstate.Handle
-	var _ = _out1608
-	var _out1609 nfsstate.Time
-	var _ = _out1609
-	_out1607, _out1608, _out1609 = Companion_Default___.Look(txn, i, r, since)
-	_1151_found = _out1607
-	_1152_h = _out1608
-	_1153_t = _out1609
-	if !_1151_found {
-		return again, ino, node, dir
-	}
-	var _1154_ok bool = false
-	var _ = _1154_ok
-	var _1155_there bool = false
-	var _ = _1155_there
-	var _1156_gen uint64 = 0
-	var _ = _1156_gen
-	var _out1610 bool
-	var _ = _out1610
-	var _out1611 bool
-	var _ = _out1611
-	var _out1612 uint64
-	var _ = _out1612
-	var _out1613 uint64
-	var _ = _out1613
-	var _out1614 *dbytes.Bytes
+	var _1158_found bool
+	var _ = _1158_found
+	var _1159_h nfsstate.Handle
+	var _ = _1159_h
+	var _1160_t nfsstate.Time
+	var _ = _1160_t
+	var _out1614 bool
 	var _ = _out1614
-	var _out1615 *dbytes.Bytes
+	var _out1615 nfsstate.Handle
 	var _ = _out1615
-	_out1610, _out1611, _out1612, _out1613, _out1614, _out1615 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1154_ok = _out1610
-	_1155_there = _out1611
-	ino = _out1612
-	_1156_gen = _out1613
-	node = _out1614
-	dir = _out1615
-	if !_1154_ok || !_1155_there || !_1152_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1156_gen}}) {
+	var _out1616 nfsstate.Time
+	var _ = _out1616
+	_out1614, _out1615, _out1616 = Companion_Default___.Look(txn, i, r, since)
+	_1158_found = _out1614
+	_1159_h = _out1615
+	_1160_t = _out1616
+	if !_1158_found {
 		return again, ino, node, dir
 	}
-	var _1157_s uint64
-	var _ = _1157_s
-	var _1158_ns uint32
-	var _ = _1158_ns
-	var _out1616 uint64
-	var _ = _out1616
-	var _out1617 uint32
+	var _1161_ok bool = false
+	var _ = _1161_ok
+	var _1162_there bool = false
+	var _ = _1162_there
+	var _1163_gen uint64 = 0
+	var _ = _1163_gen
+	var _out1617 bool
 	var _ = _out1617
-	_out1616, _out1617 = inodeformat.Companion_Default___.GetCtime(node)
-	_1157_s = _out1616
-	_1158_ns = _out1617
-	again = _1153_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1157_s, _1158_ns}})
+	var _out1618 bool
+	var _ = _out1618
+	var _out1619 uint64
+	var _ = _out1619
+	var _out1620 uint64
+	var _ = _out1620
+	var _out1621 *dbytes.Bytes
+	var _ = _out1621
+	var _out1622 *dbytes.Bytes
+	var _ = _out1622
+	_out1617, _out1618, _out1619, _out1620, _out1621, _out1622 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1161_ok = _out1617
+	_1162_there = _out1618
+	ino = _out1619
+	_1163_gen = _out1620
+	node = _out1621
+	dir = _out1622
+	if !_1161_ok || !_1162_there || !_1159_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1163_gen}}) {
+		return again, ino, node, dir
+	}
+	var _1164_s uint64
+	var _ = _1164_s
+	var _1165_ns uint32
+	var _ = _1165_ns
+	var _out1623 uint64
+	var _ = _out1623
+	var _out1624 uint32
+	var _ = _out1624
+	_out1623, _out1624 = inodeformat.Companion_Default___.GetCtime(node)
+	_1164_s = _out1623
+	_1165_ns = _out1624
+	again = _1160_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1164_s, _1165_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,79 +266,24 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1159_found bool
-	var _ = _1159_found
-	var _1160_h nfsstate.Handle
-	var _ = _1160_h
-	var _1161_t nfsstate.Time
-	var _ = _1161_t
-	var _out1618 bool
-	var _ = _out1618
-	var _out1619 nfsstate.Handle
-	var _ = _out1619
-	var _out1620 nfsstate.Time
-	var _ = _out1620
-	_out1618, _out1619, _out1620 = Companion_Default___.Look(txn, i, r, since)
-	_1159_found = _out1618
-	_1160_h = _out1619
-	_1161_t = _out1620
-	if !_1159_found || !_1160_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
-		return again, node, dir
-	}
-	var _1162_ok bool = false
-	var _ = _1162_ok
-	var _1163_there bool = false
-	var _ = _1163_there
-	var _1164_ino uint64 = 0
-	var _ = _1164_ino
-	var _1165_gen uint64 = 0
-	var _ = _1165_gen
-	var _out1621 bool
-	var _ = _out1621
-	var _out1622 bool
-	var _ = _out1622
-	var _out1623 uint64
-	var _ = _out1623
-	var _out1624 uint64
-	var _ = _out1624
-	var _out1625 *dbytes.Bytes
-	var _ = _out1625
-	var _out1626 *dbytes.Bytes
-	var _ = _out1626
-	_out1621, _out1622, _out1623, _out1624, _out1625, _out1626 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1162_ok = _out1621
-	_1163_there = _out1622
-	_1164_ino = _out1623
-	_1165_gen = _out1624
-	node = _out1625
-	dir = _out1626
-	again = _1162_ok && _1163_there && _1160_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1164_ino, _1165_gen}})
-	return again, node, dir
-}
-func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
-	var again bool = false
-	var _ = again
-	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = dir
-	again, dir = false, (*dbytes.Bytes)(nil)
 	var _1166_found bool
 	var _ = _1166_found
 	var _1167_h nfsstate.Handle
 	var _ = _1167_h
 	var _1168_t nfsstate.Time
 	var _ = _1168_t
-	var _out1627 bool
+	var _out1625 bool
+	var _ = _out1625
+	var _out1626 nfsstate.Handle
+	var _ = _out1626
+	var _out1627 nfsstate.Time
 	var _ = _out1627
-	var _out1628 nfsstate.Handle
-	var _ = _out1628
-	var _out1629 nfsstate.Time
-	var _ = _out1629
-	_out1627, _out1628, _out1629 = Companion_Default___.Look(txn, i, r, since)
-	_1166_found = _out1627
-	_1167_h = _out1628
-	_1168_t = _out1629
-	if !_1166_found {
-		return again, dir
+	_out1625, _out1626, _out1627 = Companion_Default___.Look(txn, i, r, since)
+	_1166_found = _out1625
+	_1167_h = _out1626
+	_1168_t = _out1627
+	if !_1166_found || !_1167_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+		return again, node, dir
 	}
 	var _1169_ok bool = false
 	var _ = _1169_ok
@@ -348,28 +293,83 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var _ = _1171_ino
 	var _1172_gen uint64 = 0
 	var _ = _1172_gen
-	var _1173_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1173_node
-	var _out1630 bool
+	var _out1628 bool
+	var _ = _out1628
+	var _out1629 bool
+	var _ = _out1629
+	var _out1630 uint64
 	var _ = _out1630
-	var _out1631 bool
+	var _out1631 uint64
 	var _ = _out1631
-	var _out1632 uint64
+	var _out1632 *dbytes.Bytes
 	var _ = _out1632
-	var _out1633 uint64
+	var _out1633 *dbytes.Bytes
 	var _ = _out1633
-	var _out1634 *dbytes.Bytes
+	_out1628, _out1629, _out1630, _out1631, _out1632, _out1633 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1169_ok = _out1628
+	_1170_there = _out1629
+	_1171_ino = _out1630
+	_1172_gen = _out1631
+	node = _out1632
+	dir = _out1633
+	again = _1169_ok && _1170_there && _1167_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1171_ino, _1172_gen}})
+	return again, node, dir
+}
+func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
+	var again bool = false
+	var _ = again
+	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = dir
+	again, dir = false, (*dbytes.Bytes)(nil)
+	var _1173_found bool
+	var _ = _1173_found
+	var _1174_h nfsstate.Handle
+	var _ = _1174_h
+	var _1175_t nfsstate.Time
+	var _ = _1175_t
+	var _out1634 bool
 	var _ = _out1634
-	var _out1635 *dbytes.Bytes
+	var _out1635 nfsstate.Handle
 	var _ = _out1635
-	_out1630, _out1631, _out1632, _out1633, _out1634, _out1635 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1169_ok = _out1630
-	_1170_there = _out1631
-	_1171_ino = _out1632
-	_1172_gen = _out1633
-	_1173_node = _out1634
-	dir = _out1635
-	again = _1169_ok && !_1170_there
+	var _out1636 nfsstate.Time
+	var _ = _out1636
+	_out1634, _out1635, _out1636 = Companion_Default___.Look(txn, i, r, since)
+	_1173_found = _out1634
+	_1174_h = _out1635
+	_1175_t = _out1636
+	if !_1173_found {
+		return again, dir
+	}
+	var _1176_ok bool = false
+	var _ = _1176_ok
+	var _1177_there bool = false
+	var _ = _1177_there
+	var _1178_ino uint64 = 0
+	var _ = _1178_ino
+	var _1179_gen uint64 = 0
+	var _ = _1179_gen
+	var _1180_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1180_node
+	var _out1637 bool
+	var _ = _out1637
+	var _out1638 bool
+	var _ = _out1638
+	var _out1639 uint64
+	var _ = _out1639
+	var _out1640 uint64
+	var _ = _out1640
+	var _out1641 *dbytes.Bytes
+	var _ = _out1641
+	var _out1642 *dbytes.Bytes
+	var _ = _out1642
+	_out1637, _out1638, _out1639, _out1640, _out1641, _out1642 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1176_ok = _out1637
+	_1177_there = _out1638
+	_1178_ino = _out1639
+	_1179_gen = _out1640
+	_1180_node = _out1641
+	dir = _out1642
+	again = _1176_ok && !_1177_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1174_found bool
-	var _ = _1174_found
-	var _1175_h nfsstate.Handle
-	var _ = _1175_h
-	var _1176_t nfsstate.Time
-	var _ = _1176_t
-	var _out1636 bool
-	var _ = _out1636
-	var _out1637 nfsstate.Handle
-	var _ = _out1637
-	var _out1638 nfsstate.Time
-	var _ = _out1638
-	_out1636, _out1637, _out1638 = Companion_Default___.Look(txn, i, r, since)
-	_1174_found = _out1636
-	_1175_h = _out1637
-	_1176_t = _out1638
-	if !_1174_found {
-		return again, from, to
-	}
-	var _1177_fok bool = false
-	var _ = _1177_fok
-	var _1178_there bool = false
-	var _ = _1178_there
-	var _1179_ino uint64 = 0
-	var _ = _1179_ino
-	var _1180_gen uint64 = 0
-	var _ = _1180_gen
-	var _1181_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1181_node
-	var _out1639 bool
-	var _ = _out1639
-	var _out1640 bool
-	var _ = _out1640
-	var _out1641 uint64
-	var _ = _out1641
-	var _out1642 uint64
-	var _ = _out1642
-	var _out1643 *dbytes.Bytes
+	var _1181_found bool
+	var _ = _1181_found
+	var _1182_h nfsstate.Handle
+	var _ = _1182_h
+	var _1183_t nfsstate.Time
+	var _ = _1183_t
+	var _out1643 bool
 	var _ = _out1643
-	var _out1644 *dbytes.Bytes
+	var _out1644 nfsstate.Handle
 	var _ = _out1644
-	_out1639, _out1640, _out1641, _out1642, _out1643, _out1644 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1177_fok = _out1639
-	_1178_there = _out1640
-	_1179_ino = _out1641
-	_1180_gen = _out1642
-	_1181_node = _out1643
-	from = _out1644
-	if !_1177_fok || _1178_there && !_1175_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1179_ino, _1180_gen}}) {
+	var _out1645 nfsstate.Time
+	var _ = _out1645
+	_out1643, _out1644, _out1645 = Companion_Default___.Look(txn, i, r, since)
+	_1181_found = _out1643
+	_1182_h = _out1644
+	_1183_t = _out1645
+	if !_1181_found {
 		return again, from, to
 	}
-	var _1182_tok bool = false
-	var _ = _1182_tok
-	var _1183_tthere bool = false
-	var _ = _1183_tthere
-	var _out1645 bool
-	var _ = _out1645
+	var _1184_fok bool = false
+	var _ = _1184_fok
+	var _1185_there bool = false
+	var _ = _1185_there
+	var _1186_ino uint64 = 0
+	var _ = _1186_ino
+	var _1187_gen uint64 = 0
+	var _ = _1187_gen
+	var _1188_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1188_node
 	var _out1646 bool
 	var _ = _out1646
-	var _out1647 uint64
+	var _out1647 bool
 	var _ = _out1647
 	var _out1648 uint64
 	var _ = _out1648
-	var _out1649 *dbytes.Bytes
+	var _out1649 uint64
 	var _ = _out1649
 	var _out1650 *dbytes.Bytes
 	var _ = _out1650
-	_out1645, _out1646, _out1647, _out1648, _out1649, _out1650 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1182_tok = _out1645
-	_1183_tthere = _out1646
-	_1179_ino = _out1647
-	_1180_gen = _out1648
-	_1181_node = _out1649
-	to = _out1650
-	again = _1182_tok && _1183_tthere && _1175_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1179_ino, _1180_gen}})
+	var _out1651 *dbytes.Bytes
+	var _ = _out1651
+	_out1646, _out1647, _out1648, _out1649, _out1650, _out1651 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1184_fok = _out1646
+	_1185_there = _out1647
+	_1186_ino = _out1648
+	_1187_gen = _out1649
+	_1188_node = _out1650
+	from = _out1651
+	if !_1184_fok || _1185_there && !_1182_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1186_ino, _1187_gen}}) {
+		return again, from, to
+	}
+	var _1189_tok bool = false
+	var _ = _1189_tok
+	var _1190_tthere bool = false
+	var _ = _1190_tthere
+	var _out1652 bool
+	var _ = _out1652
+	var _out1653 bool
+	var _ = _out1653
+	var _out1654 uint64
+	var _ = _out1654
+	var _out1655 uint64
+	var _ = _out1655
+	var _out1656 *dbytes.Bytes
+	var _ = _out1656
+	var _out1657 *dbytes.Bytes
+	var _ = _out1657
+	_out1652, _out1653, _out1654, _out1655, _out1656, _out1657 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1189_tok = _out1652
+	_1190_tthere = _out1653
+	_1186_ino = _out1654
+	_1187_gen = _out1655
+	_1188_node = _out1656
+	to = _out1657
+	again = _1189_tok && _1190_tthere && _1182_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1186_ino, _1187_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1184_found bool
-	var _ = _1184_found
-	var _1185_h nfsstate.Handle
-	var _ = _1185_h
-	var _1186_t nfsstate.Time
-	var _ = _1186_t
-	var _out1651 bool
-	var _ = _out1651
-	var _out1652 nfsstate.Handle
-	var _ = _out1652
-	var _out1653 nfsstate.Time
-	var _ = _out1653
-	_out1651, _out1652, _out1653 = Companion_Default___.Look(txn, i, r, since)
-	_1184_found = _out1651
-	_1185_h = _out1652
-	_1186_t = _out1653
-	if !_1184_found {
+	var _1191_found bool
+	var _ = _1191_found
+	var _1192_h nfsstate.Handle
+	var _ = _1192_h
+	var _1193_t nfsstate.Time
+	var _ = _1193_t
+	var _out1658 bool
+	var _ = _out1658
+	var _out1659 nfsstate.Handle
+	var _ = _out1659
+	var _out1660 nfsstate.Time
+	var _ = _out1660
+	_out1658, _out1659, _out1660 = Companion_Default___.Look(txn, i, r, since)
+	_1191_found = _out1658
+	_1192_h = _out1659
+	_1193_t = _out1660
+	if !_1191_found {
 		return again, node
 	}
-	var _1187_st uint32
-	var _ = _1187_st
-	var _1188_ip *dbytes.Bytes
-	var _ = _1188_ip
-	var _out1654 uint32
-	var _ = _out1654
-	var _out1655 *dbytes.Bytes
-	var _ = _out1655
-	_out1654, _out1655 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1187_st = _out1654
-	_1188_ip = _out1655
-	if _1187_st != uint32(0) {
+	var _1194_st uint32
+	var _ = _1194_st
+	var _1195_ip *dbytes.Bytes
+	var _ = _1195_ip
+	var _out1661 uint32
+	var _ = _out1661
+	var _out1662 *dbytes.Bytes
+	var _ = _out1662
+	_out1661, _out1662 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1194_st = _out1661
+	_1195_ip = _out1662
+	if _1194_st != uint32(0) {
 		return again, node
 	}
-	node = _1188_ip
-	var _1189_s uint64
-	var _ = _1189_s
-	var _1190_ns uint32
-	var _ = _1190_ns
-	var _out1656 uint64
-	var _ = _out1656
-	var _out1657 uint32
-	var _ = _out1657
-	_out1656, _out1657 = inodeformat.Companion_Default___.GetCtime(_1188_ip)
-	_1189_s = _out1656
-	_1190_ns = _out1657
-	again = _1186_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1189_s, _1190_ns}})
+	node = _1195_ip
+	var _1196_s uint64
+	var _ = _1196_s
+	var _1197_ns uint32
+	var _ = _1197_ns
+	var _out1663 uint64
+	var _ = _out1663
+	var _out1664 uint32
+	var _ = _out1664
+	_out1663, _out1664 = inodeformat.Companion_Default___.GetCtime(_1195_ip)
+	_1196_s = _out1663
+	_1197_ns = _out1664
+	again = _1193_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1196_s, _1197_ns}})
 	return again, node
 }
 

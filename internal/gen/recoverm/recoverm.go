@@ -68,33 +68,33 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _429_version uint64 = 0
-	var _ = _429_version
-	var _out638 uint64
-	var _ = _out638
-	var _out639 uint64
-	var _ = _out639
-	var _out640 uint64
-	var _ = _out640
-	_out638, _out639, _out640 = t.Pages.Root()
-	_429_version = _out638
-	r0 = _out639
-	r1 = _out640
+	var _436_version uint64 = 0
+	var _ = _436_version
+	var _out645 uint64
+	var _ = _out645
+	var _out646 uint64
+	var _ = _out646
+	var _out647 uint64
+	var _ = _out647
+	_out645, _out646, _out647 = t.Pages.Root()
+	_436_version = _out645
+	r0 = _out646
+	r1 = _out647
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
 	Companion_Default___.LogCodes(t, cs, mm)
-	var _out641 bool
-	var _ = _out641
-	var _out642 uint64
-	var _ = _out642
-	var _out643 uint64
-	var _ = _out643
-	_out641, _out642, _out643 = Companion_Default___.UpdatePages(d, t, cs)
-	io = _out641
-	r0 = _out642
-	r1 = _out643
+	var _out648 bool
+	var _ = _out648
+	var _out649 uint64
+	var _ = _out649
+	var _out650 uint64
+	var _ = _out650
+	_out648, _out649, _out650 = Companion_Default___.UpdatePages(d, t, cs)
+	io = _out648
+	r0 = _out649
+	r1 = _out650
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes) (bool, uint64, uint64) {
@@ -104,64 +104,64 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _430_version uint64 = 0
-	var _ = _430_version
-	var _out644 uint64
-	var _ = _out644
-	var _out645 uint64
-	var _ = _out645
-	var _out646 uint64
-	var _ = _out646
-	_out644, _out645, _out646 = t.Pages.Root()
-	_430_version = _out644
-	r0 = _out645
-	r1 = _out646
+	var _437_version uint64 = 0
+	var _ = _437_version
+	var _out651 uint64
+	var _ = _out651
+	var _out652 uint64
+	var _ = _out652
+	var _out653 uint64
+	var _ = _out653
+	_out651, _out652, _out653 = t.Pages.Root()
+	_437_version = _out651
+	r0 = _out652
+	r1 = _out653
 	io = true
-	var _431_i uint64
-	var _ = _431_i
-	_431_i = uint64(0)
-	var _432_n uint64
-	var _ = _432_n
-	var _out647 uint64
-	var _ = _out647
-	_out647 = cs.Len()
-	_432_n = _out647
-	for _431_i < _432_n {
-		var _out648 bool
-		var _ = _out648
-		var _out649 uint64
-		var _ = _out649
-		var _out650 uint64
-		var _ = _out650
-		var _out651 uint64
-		var _ = _out651
-		_out648, _out649, _out650, _out651 = Companion_Default___.UpdatePage(d, t, cs, _431_i, r0, r1)
-		io = _out648
-		_431_i = _out649
-		r0 = _out650
-		r1 = _out651
+	var _438_i uint64
+	var _ = _438_i
+	_438_i = uint64(0)
+	var _439_n uint64
+	var _ = _439_n
+	var _out654 uint64
+	var _ = _out654
+	_out654 = cs.Len()
+	_439_n = _out654
+	for _438_i < _439_n {
+		var _out655 bool
+		var _ = _out655
+		var _out656 uint64
+		var _ = _out656
+		var _out657 uint64
+		var _ = _out657
+		var _out658 uint64
+		var _ = _out658
+		_out655, _out656, _out657, _out658 = Companion_Default___.UpdatePage(d, t, cs, _438_i, r0, r1)
+		io = _out655
+		_438_i = _out656
+		r0 = _out657
+		r1 = _out658
 		if !io {
 			return io, r0, r1
 		}
-		var _out652 uint64
-		var _ = _out652
-		_out652 = cs.Len()
-		_432_n = _out652
+		var _out659 uint64
+		var _ = _out659
+		_out659 = cs.Len()
+		_439_n = _out659
 	}
-	var _out653 bool
-	var _ = _out653
-	_out653 = d.Barrier()
-	io = _out653
+	var _out660 bool
+	var _ = _out660
+	_out660 = d.Barrier()
+	io = _out660
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
-	var _433_l *ddisk.BList
-	var _ = _433_l
-	var _out654 *ddisk.BList
-	var _ = _out654
-	_out654 = mm.Sorted()
-	_433_l = _out654
-	treeofcodes.Companion_Default___.AddList(t, cs, _433_l)
+	var _440_l *ddisk.BList
+	var _ = _440_l
+	var _out661 *ddisk.BList
+	var _ = _out661
+	_out661 = mm.Sorted()
+	_440_l = _out661
+	treeofcodes.Companion_Default___.AddList(t, cs, _440_l)
 	cs.Sort()
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -174,102 +174,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _434_x uint64 = 0
-	var _ = _434_x
-	var _435_a uint64 = 0
-	var _ = _435_a
-	var _436_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _436_b
-	var _out655 bool
-	var _ = _out655
-	var _out656 uint64
-	var _ = _out656
-	var _out657 uint64
-	var _ = _out657
-	var _out658 *dbytes.Blk
-	var _ = _out658
-	var _out659 uint64
-	var _ = _out659
-	_out655, _out656, _out657, _out658, _out659 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out655
-	_434_x = _out656
-	_435_a = _out657
-	_436_b = _out658
-	j = _out659
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out660 bool
-	var _ = _out660
-	_out660 = d.Write(_435_a, _436_b)
-	io = _out660
-	if !io {
-		return io, j, r0, r1
-	}
-	var _437_root bool
-	var _ = _437_root
-	var _438_c0 uint64
-	var _ = _438_c0
-	var _439_c1 uint64
-	var _ = _439_c1
-	var _out661 bool
-	var _ = _out661
-	var _out662 uint64
+	var _441_x uint64 = 0
+	var _ = _441_x
+	var _442_a uint64 = 0
+	var _ = _442_a
+	var _443_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _443_b
+	var _out662 bool
 	var _ = _out662
 	var _out663 uint64
 	var _ = _out663
-	_out661, _out662, _out663 = treeofcodes.Companion_Default___.Upwards(t, cs, _434_x, _436_b)
-	_437_root = _out661
-	_438_c0 = _out662
-	_439_c1 = _out663
-	if _437_root {
-		r0, r1 = _438_c0, _439_c1
+	var _out664 uint64
+	var _ = _out664
+	var _out665 *dbytes.Blk
+	var _ = _out665
+	var _out666 uint64
+	var _ = _out666
+	_out662, _out663, _out664, _out665, _out666 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out662
+	_441_x = _out663
+	_442_a = _out664
+	_443_b = _out665
+	j = _out666
+	if !io {
+		return io, j, r0, r1
+	}
+	var _out667 bool
+	var _ = _out667
+	_out667 = d.Write(_442_a, _443_b)
+	io = _out667
+	if !io {
+		return io, j, r0, r1
+	}
+	var _444_root bool
+	var _ = _444_root
+	var _445_c0 uint64
+	var _ = _445_c0
+	var _446_c1 uint64
+	var _ = _446_c1
+	var _out668 bool
+	var _ = _out668
+	var _out669 uint64
+	var _ = _out669
+	var _out670 uint64
+	var _ = _out670
+	_out668, _out669, _out670 = treeofcodes.Companion_Default___.Upwards(t, cs, _441_x, _443_b)
+	_444_root = _out668
+	_445_c0 = _out669
+	_446_c1 = _out670
+	if _444_root {
+		r0, r1 = _445_c0, _446_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _440_l *ddisk.BList
-	var _ = _440_l
-	var _out664 *ddisk.BList
-	var _ = _out664
-	_out664 = mm.Sorted()
-	_440_l = _out664
-	var _441_n uint64
-	var _ = _441_n
-	var _out665 uint64
-	var _ = _out665
-	_out665 = _440_l.Len()
-	_441_n = _out665
-	var _442_k uint64
-	var _ = _442_k
-	_442_k = uint64(0)
-	for _442_k < _441_n {
-		var _443_a uint64
-		var _ = _443_a
-		var _444_m uint64
-		var _ = _444_m
-		var _out666 uint64
-		var _ = _out666
-		var _out667 uint64
-		var _ = _out667
-		_out666, _out667 = groups.Companion_Default___.Adjacent(_440_l, _442_k)
-		_443_a = _out666
-		_444_m = _out667
-		var _out668 bool
-		var _ = _out668
-		_out668 = d.WriteRun(_443_a, _440_l, _442_k, _444_m)
-		io = _out668
+	var _447_l *ddisk.BList
+	var _ = _447_l
+	var _out671 *ddisk.BList
+	var _ = _out671
+	_out671 = mm.Sorted()
+	_447_l = _out671
+	var _448_n uint64
+	var _ = _448_n
+	var _out672 uint64
+	var _ = _out672
+	_out672 = _447_l.Len()
+	_448_n = _out672
+	var _449_k uint64
+	var _ = _449_k
+	_449_k = uint64(0)
+	for _449_k < _448_n {
+		var _450_a uint64
+		var _ = _450_a
+		var _451_m uint64
+		var _ = _451_m
+		var _out673 uint64
+		var _ = _out673
+		var _out674 uint64
+		var _ = _out674
+		_out673, _out674 = groups.Companion_Default___.Adjacent(_447_l, _449_k)
+		_450_a = _out673
+		_451_m = _out674
+		var _out675 bool
+		var _ = _out675
+		_out675 = d.WriteRun(_450_a, _447_l, _449_k, _451_m)
+		io = _out675
 		if !io {
 			return io
 		}
-		_442_k = _442_k + _444_m
+		_449_k = _449_k + _451_m
 	}
-	var _out669 bool
-	var _ = _out669
-	_out669 = d.Barrier()
-	io = _out669
+	var _out676 bool
+	var _ = _out676
+	_out676 = d.Barrier()
+	io = _out676
 	if !io {
 		return io
 	}
@@ -284,73 +284,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _445_i1 bool
-	var _ = _445_i1
-	var _446_ok1 bool
-	var _ = _446_ok1
-	var _447_q1 uint64
-	var _ = _447_q1
-	var _out670 bool
-	var _ = _out670
-	var _out671 bool
-	var _ = _out671
-	var _out672 uint64
-	var _ = _out672
-	_out670, _out671, _out672 = Companion_Default___.HeaderIn(d, seal, at)
-	_445_i1 = _out670
-	_446_ok1 = _out671
-	_447_q1 = _out672
-	var _448_i2 bool
-	var _ = _448_i2
-	var _449_ok2 bool
-	var _ = _449_ok2
-	var _450_q2 uint64
-	var _ = _450_q2
-	var _out673 bool
-	var _ = _out673
-	var _out674 bool
-	var _ = _out674
-	var _out675 uint64
-	var _ = _out675
-	_out673, _out674, _out675 = Companion_Default___.HeaderIn(d, seal, cp)
-	_448_i2 = _out673
-	_449_ok2 = _out674
-	_450_q2 = _out675
-	io = _445_i1 || _448_i2
-	if !_446_ok1 && !_449_ok2 {
+	var _452_i1 bool
+	var _ = _452_i1
+	var _453_ok1 bool
+	var _ = _453_ok1
+	var _454_q1 uint64
+	var _ = _454_q1
+	var _out677 bool
+	var _ = _out677
+	var _out678 bool
+	var _ = _out678
+	var _out679 uint64
+	var _ = _out679
+	_out677, _out678, _out679 = Companion_Default___.HeaderIn(d, seal, at)
+	_452_i1 = _out677
+	_453_ok1 = _out678
+	_454_q1 = _out679
+	var _455_i2 bool
+	var _ = _455_i2
+	var _456_ok2 bool
+	var _ = _456_ok2
+	var _457_q2 uint64
+	var _ = _457_q2
+	var _out680 bool
+	var _ = _out680
+	var _out681 bool
+	var _ = _out681
+	var _out682 uint64
+	var _ = _out682
+	_out680, _out681, _out682 = Companion_Default___.HeaderIn(d, seal, cp)
+	_455_i2 = _out680
+	_456_ok2 = _out681
+	_457_q2 = _out682
+	io = _452_i1 || _455_i2
+	if !_453_ok1 && !_456_ok2 {
 		return io, hb, h
 	}
-	var _451_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _451_l
-	var _out676 bool
-	var _ = _out676
-	var _out677 *ddisk.BList
-	var _ = _out677
-	_out676, _out677 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _446_ok1 && (!_449_ok2 || _447_q1 >= _450_q2) {
+	var _458_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _458_l
+	var _out683 bool
+	var _ = _out683
+	var _out684 *ddisk.BList
+	var _ = _out684
+	_out683, _out684 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _453_ok1 && (!_456_ok2 || _454_q1 >= _457_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out676
-	_451_l = _out677
+	io = _out683
+	_458_l = _out684
 	if !io {
 		return io, hb, h
 	}
-	var _out678 *dbytes.Blk
-	var _ = _out678
-	_out678 = _451_l.BlkAt(uint64(0))
-	hb = _out678
-	var _452_ok bool = false
-	var _ = _452_ok
-	var _out679 bool
-	var _ = _out679
-	var _out680 uint64
-	var _ = _out680
-	_out679, _out680 = seal.DecHdr(hb)
-	_452_ok = _out679
-	h = _out680
-	if !_452_ok {
+	var _out685 *dbytes.Blk
+	var _ = _out685
+	_out685 = _458_l.BlkAt(uint64(0))
+	hb = _out685
+	var _459_ok bool = false
+	var _ = _459_ok
+	var _out686 bool
+	var _ = _out686
+	var _out687 uint64
+	var _ = _out687
+	_out686, _out687 = seal.DecHdr(hb)
+	_459_ok = _out686
+	h = _out687
+	if !_459_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -362,73 +362,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _453_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _453_b
+	var _460_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _460_b
 	ok, q = false, uint64(0)
-	var _out681 bool
-	var _ = _out681
-	var _out682 *dbytes.Blk
-	var _ = _out682
-	_out681, _out682 = d.Read(a)
-	io = _out681
-	_453_b = _out682
+	var _out688 bool
+	var _ = _out688
+	var _out689 *dbytes.Blk
+	var _ = _out689
+	_out688, _out689 = d.Read(a)
+	io = _out688
+	_460_b = _out689
 	if io {
-		var _out683 bool
-		var _ = _out683
-		var _out684 uint64
-		var _ = _out684
-		_out683, _out684 = seal.DecHdr(_453_b)
-		ok = _out683
-		q = _out684
+		var _out690 bool
+		var _ = _out690
+		var _out691 uint64
+		var _ = _out691
+		_out690, _out691 = seal.DecHdr(_460_b)
+		ok = _out690
+		q = _out691
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out685 bool
-	var _ = _out685
-	_out685 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out685
+	var _out692 bool
+	var _ = _out692
+	_out692 = Companion_Default___.WriteHead(d, hb, at)
+	io = _out692
 	if !io {
 		return io
 	}
-	var _out686 bool
-	var _ = _out686
-	_out686 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out686
+	var _out693 bool
+	var _ = _out693
+	_out693 = Companion_Default___.WriteHead(d, hb, cp)
+	io = _out693
 	return io
 }
 func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out687 bool
-	var _ = _out687
-	_out687 = d.WriteSector(a, hb)
-	io = _out687
+	var _out694 bool
+	var _ = _out694
+	_out694 = d.WriteSector(a, hb)
+	io = _out694
 	if !io {
 		return io
 	}
-	var _out688 bool
-	var _ = _out688
-	_out688 = d.Barrier()
-	io = _out688
+	var _out695 bool
+	var _ = _out695
+	_out695 = d.Barrier()
+	io = _out695
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _454_nb *dbytes.Blk
-	var _ = _454_nb
-	var _out689 *dbytes.Blk
-	var _ = _out689
-	_out689 = seal.EncHdr(q, r0, r1)
-	_454_nb = _out689
-	var _out690 bool
-	var _ = _out690
-	_out690 = Companion_Default___.WriteHeads(d, _454_nb, at, cp)
-	io = _out690
+	var _461_nb *dbytes.Blk
+	var _ = _461_nb
+	var _out696 *dbytes.Blk
+	var _ = _out696
+	_out696 = seal.EncHdr(q, r0, r1)
+	_461_nb = _out696
+	var _out697 bool
+	var _ = _out697
+	_out697 = Companion_Default___.WriteHeads(d, _461_nb, at, cp)
+	io = _out697
 	if !io {
 		return io
 	}
@@ -443,23 +443,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out691 bool
-	var _ = _out691
-	_out691 = d.Barrier()
-	io = _out691
+	var _out698 bool
+	var _ = _out698
+	_out698 = d.Barrier()
+	io = _out698
 	if !io {
 		return io, damaged, j
 	}
-	var _out692 bool
-	var _ = _out692
-	var _out693 bool
-	var _ = _out693
-	var _out694 *journalm.Journal
-	var _ = _out694
-	_out692, _out693, _out694 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out692
-	damaged = _out693
-	j = _out694
+	var _out699 bool
+	var _ = _out699
+	var _out700 bool
+	var _ = _out700
+	var _out701 *journalm.Journal
+	var _ = _out701
+	_out699, _out700, _out701 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out699
+	damaged = _out700
+	j = _out701
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -473,77 +473,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _455_sz uint64
-	var _ = _455_sz
-	var _out695 uint64
-	var _ = _out695
-	_out695 = d.Size()
-	_455_sz = _out695
-	var _456_cp uint64
-	var _ = _456_cp
-	_456_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _457_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _457_hb
-	var _458_h uint64 = 0
-	var _ = _458_h
-	var _out696 bool
-	var _ = _out696
-	var _out697 *dbytes.Blk
-	var _ = _out697
-	var _out698 uint64
-	var _ = _out698
-	_out696, _out697, _out698 = Companion_Default___.Choose(d, seal, at, _456_cp)
-	io = _out696
-	_457_hb = _out697
-	_458_h = _out698
-	if _457_hb == (*dbytes.Blk)(nil) || _458_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _459_r0 uint64
-	var _ = _459_r0
-	var _460_r1 uint64
-	var _ = _460_r1
-	var _out699 uint64
-	var _ = _out699
-	var _out700 uint64
-	var _ = _out700
-	_out699, _out700 = seal.Root(_457_hb)
-	_459_r0 = _out699
-	_460_r1 = _out700
-	var _461_cs *dlog.Codes
-	var _ = _461_cs
-	var _out701 *dlog.Codes
-	var _ = _out701
-	_out701 = dlog.NewCodes()
-	_461_cs = _out701
-	t.Pages.Begin(_459_r0, _460_r1)
-	var _462_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _462_mm
-	var _463_i uint64 = 0
-	var _ = _463_i
-	var _out702 bool
+	var _462_sz uint64
+	var _ = _462_sz
+	var _out702 uint64
 	var _ = _out702
+	_out702 = d.Size()
+	_462_sz = _out702
+	var _463_cp uint64
+	var _ = _463_cp
+	_463_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _464_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _464_hb
+	var _465_h uint64 = 0
+	var _ = _465_h
 	var _out703 bool
 	var _ = _out703
-	var _out704 *dlog.BMap
+	var _out704 *dbytes.Blk
 	var _ = _out704
 	var _out705 uint64
 	var _ = _out705
-	_out702, _out703, _out704, _out705 = logscan.Companion_Default___.Scan(d, seal, t, _461_cs, _457_hb, _458_h, at, nd, nr, _455_sz)
-	io = _out702
-	damaged = _out703
-	_462_mm = _out704
-	_463_i = _out705
+	_out703, _out704, _out705 = Companion_Default___.Choose(d, seal, at, _463_cp)
+	io = _out703
+	_464_hb = _out704
+	_465_h = _out705
+	if _464_hb == (*dbytes.Blk)(nil) || _465_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _466_r0 uint64
+	var _ = _466_r0
+	var _467_r1 uint64
+	var _ = _467_r1
+	var _out706 uint64
+	var _ = _out706
+	var _out707 uint64
+	var _ = _out707
+	_out706, _out707 = seal.Root(_464_hb)
+	_466_r0 = _out706
+	_467_r1 = _out707
+	var _468_cs *dlog.Codes
+	var _ = _468_cs
+	var _out708 *dlog.Codes
+	var _ = _out708
+	_out708 = dlog.NewCodes()
+	_468_cs = _out708
+	t.Pages.Begin(_466_r0, _467_r1)
+	var _469_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _469_mm
+	var _470_i uint64 = 0
+	var _ = _470_i
+	var _out709 bool
+	var _ = _out709
+	var _out710 bool
+	var _ = _out710
+	var _out711 *dlog.BMap
+	var _ = _out711
+	var _out712 uint64
+	var _ = _out712
+	_out709, _out710, _out711, _out712 = logscan.Companion_Default___.Scan(d, seal, t, _468_cs, _464_hb, _465_h, at, nd, nr, _462_sz)
+	io = _out709
+	damaged = _out710
+	_469_mm = _out711
+	_470_i = _out712
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out706 bool
-	var _ = _out706
-	var _out707 *journalm.Journal
-	var _ = _out707
-	_out706, _out707 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _461_cs, _457_hb, _458_h+_463_i+journalm.Companion_Default___.WINDOW(), _462_mm, _455_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out706
-	j = _out707
+	var _out713 bool
+	var _ = _out713
+	var _out714 *journalm.Journal
+	var _ = _out714
+	_out713, _out714 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _468_cs, _464_hb, _465_h+_470_i+journalm.Companion_Default___.WINDOW(), _469_mm, _462_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out713
+	j = _out714
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -552,70 +552,70 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out708 bool
-	var _ = _out708
-	_out708 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out708
+	var _out715 bool
+	var _ = _out715
+	_out715 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out715
 	if !io {
 		return io, j
 	}
-	var _out709 *journalm.Journal
-	var _ = _out709
-	_out709 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out709
+	var _out716 *journalm.Journal
+	var _ = _out716
+	_out716 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out716
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out710 bool
-	var _ = _out710
-	_out710 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
-	io = _out710
+	var _out717 bool
+	var _ = _out717
+	_out717 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
+	io = _out717
 	if !io {
 		return io
 	}
-	var _464_r0 uint64 = 0
-	var _ = _464_r0
-	var _465_r1 uint64 = 0
-	var _ = _465_r1
-	var _out711 bool
-	var _ = _out711
-	var _out712 uint64
-	var _ = _out712
-	var _out713 uint64
-	var _ = _out713
-	_out711, _out712, _out713 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out711
-	_464_r0 = _out712
-	_465_r1 = _out713
+	var _471_r0 uint64 = 0
+	var _ = _471_r0
+	var _472_r1 uint64 = 0
+	var _ = _472_r1
+	var _out718 bool
+	var _ = _out718
+	var _out719 uint64
+	var _ = _out719
+	var _out720 uint64
+	var _ = _out720
+	_out718, _out719, _out720 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out718
+	_471_r0 = _out719
+	_472_r1 = _out720
 	if !io {
 		return io
 	}
-	var _out714 bool
-	var _ = _out714
-	_out714 = Companion_Default___.InstallAll(d, mm)
-	io = _out714
+	var _out721 bool
+	var _ = _out721
+	_out721 = Companion_Default___.InstallAll(d, mm)
+	io = _out721
 	if !io {
 		return io
 	}
-	var _out715 bool
-	var _ = _out715
-	_out715 = Companion_Default___.Empty(d, seal, e, _464_r0, _465_r1, at, cp)
-	io = _out715
+	var _out722 bool
+	var _ = _out722
+	_out722 = Companion_Default___.Empty(d, seal, e, _471_r0, _472_r1, at, cp)
+	io = _out722
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _464_r0, _465_r1, mm)
+	treeofcodes.Companion_Default___.Advance(t, cs, _471_r0, _472_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out716 bool
-	var _ = _out716
-	_out716 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out716
+	var _out723 bool
+	var _ = _out723
+	_out723 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out723
 	if !io {
 		return io
 	}
@@ -624,15 +624,15 @@ func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _466_i *journalm.Installer
-	var _ = _466_i
+	var _473_i *journalm.Installer
+	var _ = _473_i
 	var _nw3 = journalm.New_Installer_()
 	var _ = _nw3
 	_nw3.Ctor__()
-	_466_i = _nw3
+	_473_i = _nw3
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _466_i)
+	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _473_i)
 	j = _nw4
 	return j
 }
@@ -642,59 +642,59 @@ func (_this *CompanionStruct_Default___) CHUNK() uint64 {
 func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _467_m *dlog.BMap
-	var _ = _467_m
-	var _out717 *dlog.BMap
-	var _ = _out717
-	_out717 = dlog.NewBMap()
-	_467_m = _out717
-	var _468_z *dbytes.Blk
-	var _ = _468_z
-	var _out718 *dbytes.Blk
-	var _ = _out718
-	_out718 = dbytes.ZeroBlk()
-	_468_z = _out718
-	var _469_i uint64
-	var _ = _469_i
-	_469_i = uint64(0)
-	for _469_i < Companion_Default___.CHUNK() {
-		_467_m.Put(_469_i, _468_z)
-		_469_i = _469_i + uint64(1)
+	var _474_m *dlog.BMap
+	var _ = _474_m
+	var _out724 *dlog.BMap
+	var _ = _out724
+	_out724 = dlog.NewBMap()
+	_474_m = _out724
+	var _475_z *dbytes.Blk
+	var _ = _475_z
+	var _out725 *dbytes.Blk
+	var _ = _out725
+	_out725 = dbytes.ZeroBlk()
+	_475_z = _out725
+	var _476_i uint64
+	var _ = _476_i
+	_476_i = uint64(0)
+	for _476_i < Companion_Default___.CHUNK() {
+		_474_m.Put(_476_i, _475_z)
+		_476_i = _476_i + uint64(1)
 	}
-	var _out719 *ddisk.BList
-	var _ = _out719
-	_out719 = _467_m.List()
-	l = _out719
+	var _out726 *ddisk.BList
+	var _ = _out726
+	_out726 = _474_m.List()
+	l = _out726
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var _470_l *ddisk.BList
-	var _ = _470_l
-	var _out720 *ddisk.BList
-	var _ = _out720
-	_out720 = Companion_Default___.ZeroList()
-	_470_l = _out720
-	var _471_b uint64
-	var _ = _471_b
-	_471_b = a
+	var _477_l *ddisk.BList
+	var _ = _477_l
+	var _out727 *ddisk.BList
+	var _ = _out727
+	_out727 = Companion_Default___.ZeroList()
+	_477_l = _out727
+	var _478_b uint64
+	var _ = _478_b
+	_478_b = a
 	io = true
-	for io && _471_b < end {
-		var _472_n uint64
-		var _ = _472_n
-		_472_n = func() uint64 {
-			if end-_471_b < Companion_Default___.CHUNK() {
-				return end - _471_b
+	for io && _478_b < end {
+		var _479_n uint64
+		var _ = _479_n
+		_479_n = func() uint64 {
+			if end-_478_b < Companion_Default___.CHUNK() {
+				return end - _478_b
 			}
 			return Companion_Default___.CHUNK()
 		}()
-		var _out721 bool
-		var _ = _out721
-		_out721 = d.WriteRun(_471_b, _470_l, uint64(0), _472_n)
-		io = _out721
+		var _out728 bool
+		var _ = _out728
+		_out728 = d.WriteRun(_478_b, _477_l, uint64(0), _479_n)
+		io = _out728
 		if io {
-			_471_b = _471_b + _472_n
+			_478_b = _478_b + _479_n
 		}
 	}
 	return io
@@ -702,10 +702,10 @@ func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint6
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out722 bool
-	var _ = _out722
-	_out722 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
-	io = _out722
+	var _out729 bool
+	var _ = _out729
+	_out729 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
+	io = _out729
 	if !io {
 		return io
 	}
@@ -715,40 +715,40 @@ func (_this *CompanionStruct_Default___) EmptyLog(d *ddisk.Disk, seal *dlog.Seal
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _473_b *dbytes.Blk
-	var _ = _473_b
-	var _out723 *dbytes.Blk
-	var _ = _out723
-	_out723 = seal.EncHdr(uint64(1), r0, r1)
-	_473_b = _out723
-	var _474_cp uint64
-	var _ = _474_cp
-	_474_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out724 bool
-	var _ = _out724
-	_out724 = Companion_Default___.Zero(d, at, _474_cp+uint64(1))
-	io = _out724
+	var _480_b *dbytes.Blk
+	var _ = _480_b
+	var _out730 *dbytes.Blk
+	var _ = _out730
+	_out730 = seal.EncHdr(uint64(1), r0, r1)
+	_480_b = _out730
+	var _481_cp uint64
+	var _ = _481_cp
+	_481_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _out731 bool
+	var _ = _out731
+	_out731 = Companion_Default___.Zero(d, at, _481_cp+uint64(1))
+	io = _out731
 	if !io {
 		return io
 	}
-	var _out725 bool
-	var _ = _out725
-	_out725 = d.Write(at, _473_b)
-	io = _out725
+	var _out732 bool
+	var _ = _out732
+	_out732 = d.Write(at, _480_b)
+	io = _out732
 	if !io {
 		return io
 	}
-	var _out726 bool
-	var _ = _out726
-	_out726 = d.Write(_474_cp, _473_b)
-	io = _out726
+	var _out733 bool
+	var _ = _out733
+	_out733 = d.Write(_481_cp, _480_b)
+	io = _out733
 	if !io {
 		return io
 	}
-	var _out727 bool
-	var _ = _out727
-	_out727 = d.Barrier()
-	io = _out727
+	var _out734 bool
+	var _ = _out734
+	_out734 = d.Barrier()
+	io = _out734
 	return io
 }
 

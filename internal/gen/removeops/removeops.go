@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _957_found bool = false
-	var _ = _957_found
-	var _out1329 bool
-	var _ = _out1329
-	var _out1330 uint64
-	var _ = _out1330
-	_out1329, _out1330 = d.Lookup(txn, dino, name, true)
-	_957_found = _out1329
-	ino = _out1330
-	if !_957_found {
+	var _964_found bool = false
+	var _ = _964_found
+	var _out1336 bool
+	var _ = _out1336
+	var _out1337 uint64
+	var _ = _out1337
+	_out1336, _out1337 = d.Lookup(txn, dino, name, true)
+	_964_found = _out1336
+	ino = _out1337
+	if !_964_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1331 *dbytes.Bytes
-		var _ = _out1331
-		_out1331 = dbytes.NewBytes(uint64(0))
-		ip = _out1331
+		var _out1338 *dbytes.Bytes
+		var _ = _out1338
+		_out1338 = dbytes.NewBytes(uint64(0))
+		ip = _out1338
 		return st, ino, ip
 	}
-	var _out1332 uint32
-	var _ = _out1332
-	var _out1333 *dbytes.Bytes
-	var _ = _out1333
-	_out1332, _out1333 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1332
-	ip = _out1333
+	var _out1339 uint32
+	var _ = _out1339
+	var _out1340 *dbytes.Bytes
+	var _ = _out1340
+	_out1339, _out1340 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1339
+	ip = _out1340
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _958_no bool
-	var _ = _958_no
-	var _out1334 bool
-	var _ = _out1334
-	_out1334 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_958_no = _out1334
-	if _958_no {
+	var _965_no bool
+	var _ = _965_no
+	var _out1341 bool
+	var _ = _out1341
+	_out1341 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_965_no = _out1341
+	if _965_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _959_dots uint32 = 0
-	var _ = _959_dots
-	var _out1335 uint32
-	var _ = _out1335
-	var _out1336 *dbytes.Bytes
-	var _ = _out1336
-	var _out1337 uint32
-	var _ = _out1337
-	_out1335, _out1336, _out1337 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1335
-	before = _out1336
-	_959_dots = _out1337
+	var _966_dots uint32 = 0
+	var _ = _966_dots
+	var _out1342 uint32
+	var _ = _out1342
+	var _out1343 *dbytes.Bytes
+	var _ = _out1343
+	var _out1344 uint32
+	var _ = _out1344
+	_out1342, _out1343, _out1344 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1342
+	before = _out1343
+	_966_dots = _out1344
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _959_dots != uint32(0) {
+	if _966_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _959_dots == uint32(2) {
+			if sub && _966_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _960_w bool
-	var _ = _960_w
-	var _out1338 bool
-	var _ = _out1338
-	_out1338 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_960_w = _out1338
-	if !_960_w {
+	var _967_w bool
+	var _ = _967_w
+	var _out1345 bool
+	var _ = _out1345
+	_out1345 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_967_w = _out1345
+	if !_967_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _961_ino uint64 = 0
-	var _ = _961_ino
-	var _962_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _962_ip
-	var _out1339 uint32
-	var _ = _out1339
-	var _out1340 uint64
-	var _ = _out1340
-	var _out1341 *dbytes.Bytes
-	var _ = _out1341
-	_out1339, _out1340, _out1341 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1339
-	_961_ino = _out1340
-	_962_ip = _out1341
+	var _968_ino uint64 = 0
+	var _ = _968_ino
+	var _969_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _969_ip
+	var _out1346 uint32
+	var _ = _out1346
+	var _out1347 uint64
+	var _ = _out1347
+	var _out1348 *dbytes.Bytes
+	var _ = _out1348
+	_out1346, _out1347, _out1348 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1346
+	_968_ino = _out1347
+	_969_ip = _out1348
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _963_ty uint32
-	var _ = _963_ty
-	var _out1342 uint32
-	var _ = _out1342
-	_out1342 = inodeformat.Companion_Default___.GetTy(_962_ip)
-	_963_ty = _out1342
-	if _963_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _970_ty uint32
+	var _ = _970_ty
+	var _out1349 uint32
+	var _ = _out1349
+	_out1349 = inodeformat.Companion_Default___.GetTy(_969_ip)
+	_970_ty = _out1349
+	if _970_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _963_ty != permissions.Companion_Default___.DIR() && sub {
+	if _970_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _964_e bool
-		var _ = _964_e
-		var _out1343 bool
-		var _ = _out1343
-		_out1343 = d.IsEmpty(txn, _961_ino)
-		_964_e = _out1343
-		if !_964_e {
+		var _971_e bool
+		var _ = _971_e
+		var _out1350 bool
+		var _ = _out1350
+		_out1350 = d.IsEmpty(txn, _968_ino)
+		_971_e = _out1350
+		if !_971_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1344 uint32
-	var _ = _out1344
-	var _out1345 *dbytes.Bytes
-	var _ = _out1345
-	var _out1346 bool
-	var _ = _out1346
-	_out1344, _out1345, _out1346 = Companion_Default___.TakeOut(txn, d, dino, name, _961_ino, sub, s, ns)
-	st = _out1344
-	after = _out1345
-	later = _out1346
+	var _out1351 uint32
+	var _ = _out1351
+	var _out1352 *dbytes.Bytes
+	var _ = _out1352
+	var _out1353 bool
+	var _ = _out1353
+	_out1351, _out1352, _out1353 = Companion_Default___.TakeOut(txn, d, dino, name, _968_ino, sub, s, ns)
+	st = _out1351
+	after = _out1352
+	later = _out1353
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _965_ok bool
-	var _ = _965_ok
-	var _out1347 bool
-	var _ = _out1347
-	_out1347 = d.Remove(txn, dino, name)
-	_965_ok = _out1347
-	if !_965_ok {
+	var _972_ok bool
+	var _ = _972_ok
+	var _out1354 bool
+	var _ = _out1354
+	_out1354 = d.Remove(txn, dino, name)
+	_972_ok = _out1354
+	if !_972_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _966_freed bool = false
-	var _ = _966_freed
-	var _out1348 uint32
-	var _ = _out1348
-	var _out1349 bool
-	var _ = _out1349
-	var _out1350 bool
-	var _ = _out1350
-	_out1348, _out1349, _out1350 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1348
-	_966_freed = _out1349
-	later = _out1350
+	var _973_freed bool = false
+	var _ = _973_freed
+	var _out1355 uint32
+	var _ = _out1355
+	var _out1356 bool
+	var _ = _out1356
+	var _out1357 bool
+	var _ = _out1357
+	_out1355, _out1356, _out1357 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1355
+	_973_freed = _out1356
+	later = _out1357
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1351 uint32
-		var _ = _out1351
-		_out1351 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1351
+		var _out1358 uint32
+		var _ = _out1358
+		_out1358 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1358
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1352 *dbytes.Bytes
-	var _ = _out1352
-	_out1352 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1352
+	var _out1359 *dbytes.Bytes
+	var _ = _out1359
+	_out1359 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1359
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _967_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _967_ip
-	var _out1353 uint32
-	var _ = _out1353
-	var _out1354 *dbytes.Bytes
-	var _ = _out1354
-	_out1353, _out1354 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1353
-	_967_ip = _out1354
+	var _974_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _974_ip
+	var _out1360 uint32
+	var _ = _out1360
+	var _out1361 *dbytes.Bytes
+	var _ = _out1361
+	_out1360, _out1361 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1360
+	_974_ip = _out1361
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	node = _967_ip
-	var _968_ty uint32
-	var _ = _968_ty
-	var _out1355 uint32
-	var _ = _out1355
-	_out1355 = inodeformat.Companion_Default___.GetTy(_967_ip)
-	_968_ty = _out1355
-	var _969_dots uint32 = 0
-	var _ = _969_dots
-	var _out1356 uint32
-	var _ = _out1356
-	var _out1357 *dbytes.Bytes
-	var _ = _out1357
-	var _out1358 uint32
-	var _ = _out1358
-	_out1356, _out1357, _out1358 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1356
-	before = _out1357
-	_969_dots = _out1358
+	node = _974_ip
+	var _975_ty uint32
+	var _ = _975_ty
+	var _out1362 uint32
+	var _ = _out1362
+	_out1362 = inodeformat.Companion_Default___.GetTy(_974_ip)
+	_975_ty = _out1362
+	var _976_dots uint32 = 0
+	var _ = _976_dots
+	var _out1363 uint32
+	var _ = _out1363
+	var _out1364 *dbytes.Bytes
+	var _ = _out1364
+	var _out1365 uint32
+	var _ = _out1365
+	_out1363, _out1364, _out1365 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1363
+	before = _out1364
+	_976_dots = _out1365
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _969_dots != uint32(0) {
+	if _976_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _968_ty == permissions.Companion_Default___.DIR() {
+	if _975_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _970_x bool
-	var _ = _970_x
-	var _out1359 bool
-	var _ = _out1359
-	_out1359 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_970_x = _out1359
-	if !_970_x {
+	var _977_x bool
+	var _ = _977_x
+	var _out1366 bool
+	var _ = _out1366
+	_out1366 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_977_x = _out1366
+	if !_977_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _971_found bool
-	var _ = _971_found
-	var _972_other uint64
-	var _ = _972_other
-	var _973_hint uint64
-	var _ = _973_hint
-	var _out1360 bool
-	var _ = _out1360
-	var _out1361 uint64
-	var _ = _out1361
-	var _out1362 uint64
-	var _ = _out1362
-	_out1360, _out1361, _out1362 = d.LookupHint(txn, dino, name, true)
-	_971_found = _out1360
-	_972_other = _out1361
-	_973_hint = _out1362
-	if _971_found {
+	var _978_found bool
+	var _ = _978_found
+	var _979_other uint64
+	var _ = _979_other
+	var _980_hint uint64
+	var _ = _980_hint
+	var _out1367 bool
+	var _ = _out1367
+	var _out1368 uint64
+	var _ = _out1368
+	var _out1369 uint64
+	var _ = _out1369
+	_out1367, _out1368, _out1369 = d.LookupHint(txn, dino, name, true)
+	_978_found = _out1367
+	_979_other = _out1368
+	_980_hint = _out1369
+	if _978_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _974_w bool
-	var _ = _974_w
-	var _out1363 bool
-	var _ = _out1363
-	_out1363 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_974_w = _out1363
-	if !_974_w {
+	var _981_w bool
+	var _ = _981_w
+	var _out1370 bool
+	var _ = _out1370
+	_out1370 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_981_w = _out1370
+	if !_981_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _975_nl uint32
-	var _ = _975_nl
-	var _out1364 uint32
-	var _ = _out1364
-	_out1364 = inodeformat.Companion_Default___.GetNlink(_967_ip)
-	_975_nl = _out1364
-	if _975_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _982_nl uint32
+	var _ = _982_nl
+	var _out1371 uint32
+	var _ = _out1371
+	_out1371 = inodeformat.Companion_Default___.GetNlink(_974_ip)
+	_982_nl = _out1371
+	if _982_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _976_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _976_np
-	var _out1365 uint32
-	var _ = _out1365
-	var _out1366 *dbytes.Bytes
-	var _ = _out1366
-	var _out1367 *dbytes.Bytes
-	var _ = _out1367
-	_out1365, _out1366, _out1367 = Companion_Default___.AddName(txn, d, ino, dino, name, _973_hint, _975_nl, s, ns)
-	st = _out1365
-	_976_np = _out1366
-	after = _out1367
+	var _983_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _983_np
+	var _out1372 uint32
+	var _ = _out1372
+	var _out1373 *dbytes.Bytes
+	var _ = _out1373
+	var _out1374 *dbytes.Bytes
+	var _ = _out1374
+	_out1372, _out1373, _out1374 = Companion_Default___.AddName(txn, d, ino, dino, name, _980_hint, _982_nl, s, ns)
+	st = _out1372
+	_983_np = _out1373
+	after = _out1374
 	if st == uint32(0) {
-		node = _976_np
+		node = _983_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _977_ok bool
-	var _ = _977_ok
-	var _out1368 bool
-	var _ = _out1368
-	_out1368 = d.InsertAt(txn, dino, name, ino, hint)
-	_977_ok = _out1368
-	if !_977_ok {
+	var _984_ok bool
+	var _ = _984_ok
+	var _out1375 bool
+	var _ = _out1375
+	_out1375 = d.InsertAt(txn, dino, name, ino, hint)
+	_984_ok = _out1375
+	if !_984_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1369 *dbytes.Bytes
-	var _ = _out1369
-	_out1369 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1369
-	var _out1370 *dbytes.Bytes
-	var _ = _out1370
-	_out1370 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1370
+	var _out1376 *dbytes.Bytes
+	var _ = _out1376
+	_out1376 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1376
+	var _out1377 *dbytes.Bytes
+	var _ = _out1377
+	_out1377 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1377
 	return st, node, after
 }
 

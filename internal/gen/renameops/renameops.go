@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _978_at uint64
-	var _ = _978_at
-	_978_at = x
-	var _979_n uint64
-	var _ = _979_n
-	_979_n = uint64(0)
-	for _979_n < Companion_Default___.MAXDEPTH() {
-		if _978_at == top {
+	var _985_at uint64
+	var _ = _985_at
+	_985_at = x
+	var _986_n uint64
+	var _ = _986_n
+	_986_n = uint64(0)
+	for _986_n < Companion_Default___.MAXDEPTH() {
+		if _985_at == top {
 			below = true
 			return st, below
 		}
-		if _978_at == procedurebase.Companion_Default___.ROOT() {
+		if _985_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _980_ip *dbytes.Bytes
-		var _ = _980_ip
-		var _out1371 *dbytes.Bytes
-		var _ = _out1371
-		_out1371 = d.Fs.GetInode(txn, _978_at, false)
-		_980_ip = _out1371
-		var _out1372 uint64
-		var _ = _out1372
-		_out1372 = inodeformat.Companion_Default___.GetParent(_980_ip)
-		_978_at = _out1372
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _978_at) {
+		var _987_ip *dbytes.Bytes
+		var _ = _987_ip
+		var _out1378 *dbytes.Bytes
+		var _ = _out1378
+		_out1378 = d.Fs.GetInode(txn, _985_at, false)
+		_987_ip = _out1378
+		var _out1379 uint64
+		var _ = _out1379
+		_out1379 = inodeformat.Companion_Default___.GetParent(_987_ip)
+		_985_at = _out1379
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _985_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_979_n = _979_n + uint64(1)
+		_986_n = _986_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _981_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _981_ip
-	var _out1373 uint32
-	var _ = _out1373
-	var _out1374 *dbytes.Bytes
-	var _ = _out1374
-	_out1373, _out1374 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1373
-	_981_ip = _out1374
-	var _982_ty uint32
-	var _ = _982_ty
-	var _out1375 uint32
-	var _ = _out1375
-	_out1375 = inodeformat.Companion_Default___.GetTy(_981_ip)
-	_982_ty = _out1375
-	var _983_no bool
-	var _ = _983_no
-	var _out1376 bool
-	var _ = _out1376
-	_out1376 = permissions.Companion_Default___.Sticky(c, tdir, _981_ip)
-	_983_no = _out1376
-	if _983_no {
+	var _988_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _988_ip
+	var _out1380 uint32
+	var _ = _out1380
+	var _out1381 *dbytes.Bytes
+	var _ = _out1381
+	_out1380, _out1381 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1380
+	_988_ip = _out1381
+	var _989_ty uint32
+	var _ = _989_ty
+	var _out1382 uint32
+	var _ = _out1382
+	_out1382 = inodeformat.Companion_Default___.GetTy(_988_ip)
+	_989_ty = _out1382
+	var _990_no bool
+	var _ = _990_no
+	var _out1383 bool
+	var _ = _out1383
+	_out1383 = permissions.Companion_Default___.Sticky(c, tdir, _988_ip)
+	_990_no = _out1383
+	if _990_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _982_ty != permissions.Companion_Default___.DIR() {
+	if dir && _989_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _982_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _989_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _984_e bool
-		var _ = _984_e
-		var _out1377 bool
-		var _ = _out1377
-		_out1377 = d.IsEmpty(txn, dst)
-		_984_e = _out1377
-		if !_984_e {
+		var _991_e bool
+		var _ = _991_e
+		var _out1384 bool
+		var _ = _out1384
+		_out1384 = d.IsEmpty(txn, dst)
+		_991_e = _out1384
+		if !_991_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _985_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _985_ip
-	var _out1378 uint32
-	var _ = _out1378
-	var _out1379 *dbytes.Bytes
-	var _ = _out1379
-	_out1378, _out1379 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1378
-	_985_ip = _out1379
-	var _986_ty uint32
-	var _ = _986_ty
-	var _out1380 uint32
-	var _ = _out1380
-	_out1380 = inodeformat.Companion_Default___.GetTy(_985_ip)
-	_986_ty = _out1380
-	var _987_no bool
-	var _ = _987_no
-	var _out1381 bool
-	var _ = _out1381
-	_out1381 = permissions.Companion_Default___.Sticky(c, fdir, _985_ip)
-	_987_no = _out1381
-	if _987_no {
+	var _992_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _992_ip
+	var _out1385 uint32
+	var _ = _out1385
+	var _out1386 *dbytes.Bytes
+	var _ = _out1386
+	_out1385, _out1386 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1385
+	_992_ip = _out1386
+	var _993_ty uint32
+	var _ = _993_ty
+	var _out1387 uint32
+	var _ = _out1387
+	_out1387 = inodeformat.Companion_Default___.GetTy(_992_ip)
+	_993_ty = _out1387
+	var _994_no bool
+	var _ = _994_no
+	var _out1388 bool
+	var _ = _out1388
+	_out1388 = permissions.Companion_Default___.Sticky(c, fdir, _992_ip)
+	_994_no = _out1388
+	if _994_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _986_ty == permissions.Companion_Default___.DIR() {
+	if _993_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _988_below bool = false
-		var _ = _988_below
-		var _out1382 uint32
-		var _ = _out1382
-		var _out1383 bool
-		var _ = _out1383
-		_out1382, _out1383 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1382
-		_988_below = _out1383
+		var _995_below bool = false
+		var _ = _995_below
+		var _out1389 uint32
+		var _ = _out1389
+		var _out1390 bool
+		var _ = _out1390
+		_out1389, _out1390 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1389
+		_995_below = _out1390
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _988_below {
+		if _995_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _989_w bool
-		var _ = _989_w
-		var _out1384 bool
-		var _ = _out1384
-		_out1384 = permissions.Companion_Default___.May(c, _985_ip, permissions.Companion_Default___.MAYW())
-		_989_w = _out1384
-		if fino != tino && !_989_w {
+		var _996_w bool
+		var _ = _996_w
+		var _out1391 bool
+		var _ = _out1391
+		_out1391 = permissions.Companion_Default___.May(c, _992_ip, permissions.Companion_Default___.MAYW())
+		_996_w = _out1391
+		if fino != tino && !_996_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _990_wf bool
-	var _ = _990_wf
-	var _out1385 bool
-	var _ = _out1385
-	_out1385 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_990_wf = _out1385
-	var _991_wt bool
-	var _ = _991_wt
-	var _out1386 bool
-	var _ = _out1386
-	_out1386 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_991_wt = _out1386
-	if !_990_wf || !_991_wt {
+	var _997_wf bool
+	var _ = _997_wf
+	var _out1392 bool
+	var _ = _out1392
+	_out1392 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_997_wf = _out1392
+	var _998_wt bool
+	var _ = _998_wt
+	var _out1393 bool
+	var _ = _out1393
+	_out1393 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_998_wt = _out1393
+	if !_997_wf || !_998_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _992_there bool = false
-	var _ = _992_there
-	var _out1387 bool
-	var _ = _out1387
-	var _out1388 uint64
-	var _ = _out1388
-	_out1387, _out1388 = d.Lookup(txn, fino, fname, true)
-	_992_there = _out1387
-	src = _out1388
-	if !_992_there {
+	var _999_there bool = false
+	var _ = _999_there
+	var _out1394 bool
+	var _ = _out1394
+	var _out1395 uint64
+	var _ = _out1395
+	_out1394, _out1395 = d.Lookup(txn, fino, fname, true)
+	_999_there = _out1394
+	src = _out1395
+	if !_999_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1389 bool
-	var _ = _out1389
-	var _out1390 uint64
-	var _ = _out1390
-	_out1389, _out1390 = d.Lookup(txn, tino, tname, true)
-	found = _out1389
-	dst = _out1390
+	var _out1396 bool
+	var _ = _out1396
+	var _out1397 uint64
+	var _ = _out1397
+	_out1396, _out1397 = d.Lookup(txn, tino, tname, true)
+	found = _out1396
+	dst = _out1397
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1391 uint32
-	var _ = _out1391
-	var _out1392 bool
-	var _ = _out1392
-	_out1391, _out1392 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1391
-	dir = _out1392
+	var _out1398 uint32
+	var _ = _out1398
+	var _out1399 bool
+	var _ = _out1399
+	_out1398, _out1399 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1398
+	dir = _out1399
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1393 uint32
-	var _ = _out1393
-	_out1393 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1393
+	var _out1400 uint32
+	var _ = _out1400
+	_out1400 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1400
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _993_ok bool = false
-	var _ = _993_ok
+	var _1000_ok bool = false
+	var _ = _1000_ok
 	if found {
-		var _out1394 bool
-		var _ = _out1394
-		_out1394 = d.Replace(txn, tino, tname, src)
-		_993_ok = _out1394
+		var _out1401 bool
+		var _ = _out1401
+		_out1401 = d.Replace(txn, tino, tname, src)
+		_1000_ok = _out1401
 	} else {
-		var _out1395 bool
-		var _ = _out1395
-		_out1395 = d.Insert(txn, tino, tname, src)
-		_993_ok = _out1395
+		var _out1402 bool
+		var _ = _out1402
+		_out1402 = d.Insert(txn, tino, tname, src)
+		_1000_ok = _out1402
 	}
-	if !_993_ok {
+	if !_1000_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1396 bool
-	var _ = _out1396
-	_out1396 = d.Remove(txn, fino, fname)
-	_993_ok = _out1396
-	if !_993_ok {
+	var _out1403 bool
+	var _ = _out1403
+	_out1403 = d.Remove(txn, fino, fname)
+	_1000_ok = _out1403
+	if !_1000_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1397 uint32
-		var _ = _out1397
-		var _out1398 bool
-		var _ = _out1398
-		var _out1399 bool
-		var _ = _out1399
-		_out1397, _out1398, _out1399 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1397
-		freed = _out1398
-		later = _out1399
+		var _out1404 uint32
+		var _ = _out1404
+		var _out1405 bool
+		var _ = _out1405
+		var _out1406 bool
+		var _ = _out1406
+		_out1404, _out1405, _out1406 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1404
+		freed = _out1405
+		later = _out1406
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1400 *dbytes.Bytes
-	var _ = _out1400
-	_out1400 = dbytes.NewBytes(uint64(0))
-	fafter = _out1400
+	var _out1407 *dbytes.Bytes
+	var _ = _out1407
+	_out1407 = dbytes.NewBytes(uint64(0))
+	fafter = _out1407
 	tafter = fafter
-	var _out1401 uint32
-	var _ = _out1401
-	_out1401 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1401
+	var _out1408 uint32
+	var _ = _out1408
+	_out1408 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1408
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1402 *dbytes.Bytes
-	var _ = _out1402
-	var _out1403 *dbytes.Bytes
-	var _ = _out1403
-	_out1402, _out1403 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1402
-	tafter = _out1403
+	var _out1409 *dbytes.Bytes
+	var _ = _out1409
+	var _out1410 *dbytes.Bytes
+	var _ = _out1410
+	_out1409, _out1410 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1409
+	tafter = _out1410
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1404 uint32
-		var _ = _out1404
-		_out1404 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1404
+		var _out1411 uint32
+		var _ = _out1411
+		_out1411 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1411
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _994_ip *dbytes.Bytes
-		var _ = _994_ip
-		var _out1405 *dbytes.Bytes
-		var _ = _out1405
-		_out1405 = d.Fs.GetInode(txn, src, true)
-		_994_ip = _out1405
-		inodeformat.Companion_Default___.SetParent(_994_ip, tino)
-		d.PutInode(txn, src, _994_ip)
-		var _out1406 uint32
-		var _ = _out1406
-		_out1406 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1406
+		var _1001_ip *dbytes.Bytes
+		var _ = _1001_ip
+		var _out1412 *dbytes.Bytes
+		var _ = _out1412
+		_out1412 = d.Fs.GetInode(txn, src, true)
+		_1001_ip = _out1412
+		inodeformat.Companion_Default___.SetParent(_1001_ip, tino)
+		d.PutInode(txn, src, _1001_ip)
+		var _out1413 uint32
+		var _ = _out1413
+		_out1413 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1413
 		if st != uint32(0) {
 			return st
 		}
-		var _out1407 uint32
-		var _ = _out1407
-		_out1407 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1407
+		var _out1414 uint32
+		var _ = _out1414
+		_out1414 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1414
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _995_ip *dbytes.Bytes
-	var _ = _995_ip
-	var _out1408 *dbytes.Bytes
-	var _ = _out1408
-	_out1408 = d.Fs.GetInode(txn, src, true)
-	_995_ip = _out1408
-	var _996_ts uint64
-	var _ = _996_ts
-	var _997_tns uint32
-	var _ = _997_tns
-	var _out1409 uint64
-	var _ = _out1409
-	var _out1410 uint32
-	var _ = _out1410
-	_out1409, _out1410 = attributechanges.Companion_Default___.Stamp(_995_ip, s, ns)
-	_996_ts = _out1409
-	_997_tns = _out1410
-	inodeformat.Companion_Default___.SetCtime(_995_ip, _996_ts, _997_tns)
-	d.PutInode(txn, src, _995_ip)
-	var _out1411 *dbytes.Bytes
-	var _ = _out1411
-	_out1411 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1411
+	var _1002_ip *dbytes.Bytes
+	var _ = _1002_ip
+	var _out1415 *dbytes.Bytes
+	var _ = _out1415
+	_out1415 = d.Fs.GetInode(txn, src, true)
+	_1002_ip = _out1415
+	var _1003_ts uint64
+	var _ = _1003_ts
+	var _1004_tns uint32
+	var _ = _1004_tns
+	var _out1416 uint64
+	var _ = _out1416
+	var _out1417 uint32
+	var _ = _out1417
+	_out1416, _out1417 = attributechanges.Companion_Default___.Stamp(_1002_ip, s, ns)
+	_1003_ts = _out1416
+	_1004_tns = _out1417
+	inodeformat.Companion_Default___.SetCtime(_1002_ip, _1003_ts, _1004_tns)
+	d.PutInode(txn, src, _1002_ip)
+	var _out1418 *dbytes.Bytes
+	var _ = _out1418
+	_out1418 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1418
 	tafter = fafter
 	if fino != tino {
-		var _out1412 *dbytes.Bytes
-		var _ = _out1412
-		_out1412 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1412
+		var _out1419 *dbytes.Bytes
+		var _ = _out1419
+		_out1419 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1419
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1413 uint32
-	var _ = _out1413
-	var _out1414 *dbytes.Bytes
-	var _ = _out1414
-	_out1413, _out1414 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1413
-	fdir = _out1414
-	var _998_tst uint32 = 0
-	var _ = _998_tst
-	var _out1415 uint32
-	var _ = _out1415
-	var _out1416 *dbytes.Bytes
-	var _ = _out1416
-	_out1415, _out1416 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_998_tst = _out1415
-	tdir = _out1416
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _998_tst != uint32(0) {
-		st = _998_tst
-		return st, fdir, tdir
-	}
-	var _999_fdots uint32 = 0
-	var _ = _999_fdots
-	var _1000_tdots uint32 = 0
-	var _ = _1000_tdots
-	var _out1417 uint32
-	var _ = _out1417
-	var _out1418 uint32
-	var _ = _out1418
-	_out1417, _out1418 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1417
-	_999_fdots = _out1418
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	var _out1419 uint32
-	var _ = _out1419
 	var _out1420 uint32
 	var _ = _out1420
-	_out1419, _out1420 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1419
-	_1000_tdots = _out1420
-	if st == uint32(0) && (_999_fdots != uint32(0) || _1000_tdots != uint32(0)) {
+	var _out1421 *dbytes.Bytes
+	var _ = _out1421
+	_out1420, _out1421 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1420
+	fdir = _out1421
+	var _1005_tst uint32 = 0
+	var _ = _1005_tst
+	var _out1422 uint32
+	var _ = _out1422
+	var _out1423 *dbytes.Bytes
+	var _ = _out1423
+	_out1422, _out1423 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_1005_tst = _out1422
+	tdir = _out1423
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	if _1005_tst != uint32(0) {
+		st = _1005_tst
+		return st, fdir, tdir
+	}
+	var _1006_fdots uint32 = 0
+	var _ = _1006_fdots
+	var _1007_tdots uint32 = 0
+	var _ = _1007_tdots
+	var _out1424 uint32
+	var _ = _out1424
+	var _out1425 uint32
+	var _ = _out1425
+	_out1424, _out1425 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1424
+	_1006_fdots = _out1425
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1426 uint32
+	var _ = _out1426
+	var _out1427 uint32
+	var _ = _out1427
+	_out1426, _out1427 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1426
+	_1007_tdots = _out1427
+	if st == uint32(0) && (_1006_fdots != uint32(0) || _1007_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1421 uint32
-	var _ = _out1421
-	var _out1422 *dbytes.Bytes
-	var _ = _out1422
-	var _out1423 *dbytes.Bytes
-	var _ = _out1423
-	_out1421, _out1422, _out1423 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1421
-	fbefore = _out1422
-	tbefore = _out1423
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1001_done bool = false
-	var _ = _1001_done
-	var _1002_found bool = false
-	var _ = _1002_found
-	var _1003_src uint64 = 0
-	var _ = _1003_src
-	var _1004_dst uint64 = 0
-	var _ = _1004_dst
-	var _1005_dir bool = false
-	var _ = _1005_dir
-	var _out1424 uint32
-	var _ = _out1424
-	var _out1425 bool
-	var _ = _out1425
-	var _out1426 uint64
-	var _ = _out1426
-	var _out1427 bool
-	var _ = _out1427
-	var _out1428 bool
+	var _out1428 uint32
 	var _ = _out1428
-	var _out1429 uint64
+	var _out1429 *dbytes.Bytes
 	var _ = _out1429
-	_out1424, _out1425, _out1426, _out1427, _out1428, _out1429 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1424
-	_1001_done = _out1425
-	_1003_src = _out1426
-	_1005_dir = _out1427
-	_1002_found = _out1428
-	_1004_dst = _out1429
+	var _out1430 *dbytes.Bytes
+	var _ = _out1430
+	_out1428, _out1429, _out1430 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1428
+	fbefore = _out1429
+	tbefore = _out1430
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	if _1001_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1006_fr bool = false
-	var _ = _1006_fr
-	var _out1430 uint32
-	var _ = _out1430
-	var _out1431 bool
+	var _1008_done bool = false
+	var _ = _1008_done
+	var _1009_found bool = false
+	var _ = _1009_found
+	var _1010_src uint64 = 0
+	var _ = _1010_src
+	var _1011_dst uint64 = 0
+	var _ = _1011_dst
+	var _1012_dir bool = false
+	var _ = _1012_dir
+	var _out1431 uint32
 	var _ = _out1431
 	var _out1432 bool
 	var _ = _out1432
-	_out1430, _out1431, _out1432 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _1003_src, _1002_found, _1004_dst, s, ns)
-	st = _out1430
-	_1006_fr = _out1431
-	later = _out1432
+	var _out1433 uint64
+	var _ = _out1433
+	var _out1434 bool
+	var _ = _out1434
+	var _out1435 bool
+	var _ = _out1435
+	var _out1436 uint64
+	var _ = _out1436
+	_out1431, _out1432, _out1433, _out1434, _out1435, _out1436 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1431
+	_1008_done = _out1432
+	_1010_src = _out1433
+	_1012_dir = _out1434
+	_1009_found = _out1435
+	_1011_dst = _out1436
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _out1433 uint32
-	var _ = _out1433
-	var _out1434 *dbytes.Bytes
-	var _ = _out1434
-	var _out1435 *dbytes.Bytes
-	var _ = _out1435
-	_out1433, _out1434, _out1435 = Companion_Default___.Finish(txn, d, fino, tino, _1003_src, _1005_dir, _1002_found && _1005_dir, s, ns)
-	st = _out1433
-	fafter = _out1434
-	tafter = _out1435
+	if _1008_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _1013_fr bool = false
+	var _ = _1013_fr
+	var _out1437 uint32
+	var _ = _out1437
+	var _out1438 bool
+	var _ = _out1438
+	var _out1439 bool
+	var _ = _out1439
+	_out1437, _out1438, _out1439 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _1010_src, _1009_found, _1011_dst, s, ns)
+	st = _out1437
+	_1013_fr = _out1438
+	later = _out1439
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1440 uint32
+	var _ = _out1440
+	var _out1441 *dbytes.Bytes
+	var _ = _out1441
+	var _out1442 *dbytes.Bytes
+	var _ = _out1442
+	_out1440, _out1441, _out1442 = Companion_Default___.Finish(txn, d, fino, tino, _1010_src, _1012_dir, _1009_found && _1012_dir, s, ns)
+	st = _out1440
+	fafter = _out1441
+	tafter = _out1442
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

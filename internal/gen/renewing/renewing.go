@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _1014_g volumegeometry.Geo
-	var _ = _1014_g
-	_1014_g = d.Fs.Geo
-	var _1015_s *blockstore.BlockFs
-	var _ = _1015_s
-	_1015_s = d.Fs.Fs.Fs
-	if _1014_g.Dtor_ibm() <= a && a < _1014_g.Dtor_itab() {
-		var _1016_bit bool
-		var _ = _1016_bit
-		var _out1445 bool
-		var _ = _out1445
-		_out1445 = txn.ReadBit(a, uint64(0), true)
-		_1016_bit = _out1445
-		txn.WriteBit(a, uint64(0), _1016_bit)
-	} else if _1014_g.Dtor_itab() <= a && a < _1014_g.Dtor_slot0() {
-		var _1017_ino *dbytes.Bytes
-		var _ = _1017_ino
-		var _out1446 *dbytes.Bytes
-		var _ = _out1446
-		_out1446 = txn.ReadInode(a, uint64(0), true)
-		_1017_ino = _out1446
-		txn.WriteInode(a, uint64(0), _1017_ino)
-	} else if _1014_g.Dtor_data0() <= a && a < _1014_g.Dtor_data1() {
-		var _1018_unused bool
-		var _ = _1018_unused
-		var _out1447 bool
-		var _ = _out1447
-		_out1447 = _1015_s.FreeBit(txn, a)
-		_1018_unused = _out1447
-		if _1018_unused {
+	var _1021_g volumegeometry.Geo
+	var _ = _1021_g
+	_1021_g = d.Fs.Geo
+	var _1022_s *blockstore.BlockFs
+	var _ = _1022_s
+	_1022_s = d.Fs.Fs.Fs
+	if _1021_g.Dtor_ibm() <= a && a < _1021_g.Dtor_itab() {
+		var _1023_bit bool
+		var _ = _1023_bit
+		var _out1452 bool
+		var _ = _out1452
+		_out1452 = txn.ReadBit(a, uint64(0), true)
+		_1023_bit = _out1452
+		txn.WriteBit(a, uint64(0), _1023_bit)
+	} else if _1021_g.Dtor_itab() <= a && a < _1021_g.Dtor_slot0() {
+		var _1024_ino *dbytes.Bytes
+		var _ = _1024_ino
+		var _out1453 *dbytes.Bytes
+		var _ = _out1453
+		_out1453 = txn.ReadInode(a, uint64(0), true)
+		_1024_ino = _out1453
+		txn.WriteInode(a, uint64(0), _1024_ino)
+	} else if _1021_g.Dtor_data0() <= a && a < _1021_g.Dtor_data1() {
+		var _1025_unused bool
+		var _ = _1025_unused
+		var _out1454 bool
+		var _ = _out1454
+		_out1454 = _1022_s.FreeBit(txn, a)
+		_1025_unused = _out1454
+		if _1025_unused {
 			wrote = false
 			return wrote
 		}
-		var _1019_b *dbytes.Blk
-		var _ = _1019_b
-		var _out1448 *dbytes.Blk
-		var _ = _out1448
-		_out1448 = txn.ReadBlock(a, true)
-		_1019_b = _out1448
-		var _1020_y *dbytes.Bytes
-		var _ = _1020_y
-		var _out1449 *dbytes.Bytes
-		var _ = _out1449
-		_out1449 = _1019_b.Thaw()
-		_1020_y = _out1449
-		txn.WriteBlock(a, _1020_y)
+		var _1026_b *dbytes.Blk
+		var _ = _1026_b
+		var _out1455 *dbytes.Blk
+		var _ = _out1455
+		_out1455 = txn.ReadBlock(a, true)
+		_1026_b = _out1455
+		var _1027_y *dbytes.Bytes
+		var _ = _1027_y
+		var _out1456 *dbytes.Bytes
+		var _ = _out1456
+		_out1456 = _1026_b.Thaw()
+		_1027_y = _out1456
+		txn.WriteBlock(a, _1027_y)
 	} else {
 		wrote = false
 		return wrote

@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _641_left uint64
-	var _ = _641_left
-	_641_left = max
-	var _642_ck uint64
-	var _ = _642_ck
-	var _643_cj uint64
-	var _ = _643_cj
-	_642_ck, _643_cj = uint64(15), uint64(0)
-	var _644_pb *dbytes.Blk
-	var _ = _644_pb
-	var _out906 *dbytes.Blk
-	var _ = _out906
-	_out906 = dbytes.ZeroBlk()
-	_644_pb = _out906
-	for m < top && uint64(0) < _641_left {
-		var _645_k uint64
-		var _ = _645_k
-		var _646_j uint64
-		var _ = _646_j
-		_645_k, _646_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _647_bn uint64 = 0
-		var _ = _647_bn
-		var _out907 uint64
-		var _ = _out907
-		var _out908 uint64
-		var _ = _out908
-		var _out909 uint64
-		var _ = _out909
-		var _out910 *dbytes.Blk
-		var _ = _out910
-		_out907, _out908, _out909, _out910 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _642_ck, _643_cj, _644_pb)
-		_647_bn = _out907
-		_642_ck = _out908
-		_643_cj = _out909
-		_644_pb = _out910
-		if _647_bn != uint64(0) != there {
+	var _648_left uint64
+	var _ = _648_left
+	_648_left = max
+	var _649_ck uint64
+	var _ = _649_ck
+	var _650_cj uint64
+	var _ = _650_cj
+	_649_ck, _650_cj = uint64(15), uint64(0)
+	var _651_pb *dbytes.Blk
+	var _ = _651_pb
+	var _out913 *dbytes.Blk
+	var _ = _out913
+	_out913 = dbytes.ZeroBlk()
+	_651_pb = _out913
+	for m < top && uint64(0) < _648_left {
+		var _652_k uint64
+		var _ = _652_k
+		var _653_j uint64
+		var _ = _653_j
+		_652_k, _653_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _654_bn uint64 = 0
+		var _ = _654_bn
+		var _out914 uint64
+		var _ = _out914
+		var _out915 uint64
+		var _ = _out915
+		var _out916 uint64
+		var _ = _out916
+		var _out917 *dbytes.Blk
+		var _ = _out917
+		_out914, _out915, _out916, _out917 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _649_ck, _650_cj, _651_pb)
+		_654_bn = _out914
+		_649_ck = _out915
+		_650_cj = _out916
+		_651_pb = _out917
+		if _654_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _648_next uint64
-		var _ = _648_next
-		_648_next = m + uint64(1)
-		if _647_bn == uint64(0) && uint64(12) <= _645_k && (_646_j%uint64(512) == uint64(0) || _641_left == max) {
-			var _649_d uint64
-			var _ = _649_d
-			var _out911 uint64
-			var _ = _out911
-			_out911 = shrinking.Companion_Default___.Missing(x, txn, ip, _645_k, _646_j, excl)
-			_649_d = _out911
-			_648_next = Companion_Default___.Behind(m, _649_d)
-			if top < _648_next {
-				_648_next = top
+		var _655_next uint64
+		var _ = _655_next
+		_655_next = m + uint64(1)
+		if _654_bn == uint64(0) && uint64(12) <= _652_k && (_653_j%uint64(512) == uint64(0) || _648_left == max) {
+			var _656_d uint64
+			var _ = _656_d
+			var _out918 uint64
+			var _ = _out918
+			_out918 = shrinking.Companion_Default___.Missing(x, txn, ip, _652_k, _653_j, excl)
+			_656_d = _out918
+			_655_next = Companion_Default___.Behind(m, _656_d)
+			if top < _655_next {
+				_655_next = top
 			}
 		}
-		m = _648_next
-		_641_left = _641_left - uint64(1)
+		m = _655_next
+		_648_left = _648_left - uint64(1)
 	}
 	return m, found
 }

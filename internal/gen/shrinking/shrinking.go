@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _624_bn uint64
-		var _ = _624_bn
-		var _out898 uint64
-		var _ = _out898
-		_out898 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_624_bn = _out898
-		if _624_bn == uint64(0) {
+		var _631_bn uint64
+		var _ = _631_bn
+		var _out905 uint64
+		var _ = _out905
+		_out905 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_631_bn = _out905
+		if _631_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _625_k uint64
-	var _ = _625_k
-	_625_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _626_lev uint64
-	var _ = _626_lev
-	_626_lev = positions.Companion_Default___.MaxLev(_625_k)
-	var _627_jp uint64
-	var _ = _627_jp
-	_627_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _628_pb *dbytes.Blk
-	var _ = _628_pb
-	var _out899 *dbytes.Blk
-	var _ = _out899
-	_out899 = x.Fs.ReadBlock(txn, pn, true)
-	_628_pb = _out899
-	var _629_t *dbytes.Bytes
-	var _ = _629_t
-	var _out900 *dbytes.Bytes
-	var _ = _out900
-	_out900 = txn.Copy(_628_pb)
-	_629_t = _out900
+	var _632_k uint64
+	var _ = _632_k
+	_632_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _633_lev uint64
+	var _ = _633_lev
+	_633_lev = positions.Companion_Default___.MaxLev(_632_k)
+	var _634_jp uint64
+	var _ = _634_jp
+	_634_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _635_pb *dbytes.Blk
+	var _ = _635_pb
+	var _out906 *dbytes.Blk
+	var _ = _out906
+	_out906 = x.Fs.ReadBlock(txn, pn, true)
+	_635_pb = _out906
+	var _636_t *dbytes.Bytes
+	var _ = _636_t
+	var _out907 *dbytes.Bytes
+	var _ = _out907
+	_out907 = txn.Copy(_635_pb)
+	_636_t = _out907
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _630_l uint64
-		var _ = _630_l
-		_630_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_630_l) != _625_k || positions.Companion_Default___.FlatJ(_630_l)/uint64(512) != _627_jp {
+		var _637_l uint64
+		var _ = _637_l
+		_637_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_637_l) != _632_k || positions.Companion_Default___.FlatJ(_637_l)/uint64(512) != _634_jp {
 			goto L7
 		}
-		var _631_j uint64
-		var _ = _631_j
-		_631_j = positions.Companion_Default___.FlatJ(_630_l)
-		var _632_bn uint64
-		var _ = _632_bn
-		_632_bn = _629_t.U64(uint64(8) * (_631_j % uint64(512)))
-		if _632_bn == uint64(0) {
+		var _638_j uint64
+		var _ = _638_j
+		_638_j = positions.Companion_Default___.FlatJ(_637_l)
+		var _639_bn uint64
+		var _ = _639_bn
+		_639_bn = _636_t.U64(uint64(8) * (_638_j % uint64(512)))
+		if _639_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _629_t, pn, _632_bn, _631_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _636_t, pn, _639_bn, _638_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _630_l
+		m = _637_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _629_t)
+		x.CloseParent(txn, pn, _636_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _633_bn uint64
-	var _ = _633_bn
-	var _out901 uint64
-	var _ = _out901
-	_out901 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_633_bn = _out901
-	if _633_bn == uint64(0) {
+	var _640_bn uint64
+	var _ = _640_bn
+	var _out908 uint64
+	var _ = _out908
+	_out908 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_640_bn = _out908
+	if _640_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _634_left uint64
-	var _ = _634_left
-	_634_left = max
-	for lo < m && uint64(0) < _634_left {
-		var _635_k uint64
-		var _ = _635_k
-		var _636_j uint64
-		var _ = _636_j
-		_635_k, _636_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _637_l uint64
-		var _ = _637_l
-		var _638_freed uint64
-		var _ = _638_freed
-		_637_l, _638_freed = uint64(0), uint64(1)
-		var _639_d uint64
-		var _ = _639_d
-		var _out902 uint64
-		var _ = _out902
-		_out902 = Companion_Default___.Missing(x, txn, ip, _635_k, _636_j, true)
-		_639_d = _out902
-		if uint64(0) < _639_d || _635_k < uint64(12) {
-			_637_l = allocatedrange.Companion_Default___.BaseOf(_635_k) + allocatedrange.Companion_Default___.First512(_636_j, _639_d)
-			if _637_l < lo {
-				_637_l = lo
+	var _641_left uint64
+	var _ = _641_left
+	_641_left = max
+	for lo < m && uint64(0) < _641_left {
+		var _642_k uint64
+		var _ = _642_k
+		var _643_j uint64
+		var _ = _643_j
+		_642_k, _643_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _644_l uint64
+		var _ = _644_l
+		var _645_freed uint64
+		var _ = _645_freed
+		_644_l, _645_freed = uint64(0), uint64(1)
+		var _646_d uint64
+		var _ = _646_d
+		var _out909 uint64
+		var _ = _out909
+		_out909 = Companion_Default___.Missing(x, txn, ip, _642_k, _643_j, true)
+		_646_d = _out909
+		if uint64(0) < _646_d || _642_k < uint64(12) {
+			_644_l = allocatedrange.Companion_Default___.BaseOf(_642_k) + allocatedrange.Companion_Default___.First512(_643_j, _646_d)
+			if _644_l < lo {
+				_644_l = lo
 			}
-			if _639_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _635_k)
+			if _646_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _642_k)
 			} else {
 			}
 		} else {
-			var _640_pn uint64
-			var _ = _640_pn
-			var _out903 uint64
-			var _ = _out903
-			_out903 = x.Resolve(txn, ip, _635_k, positions.Companion_Default___.MaxLev(_635_k)-uint64(1), _636_j/uint64(512), true)
-			_640_pn = _out903
-			var _out904 uint64
-			var _ = _out904
-			var _out905 uint64
-			var _ = _out905
-			_out904, _out905 = Companion_Default___.CutRun(x, txn, ip, _640_pn, ino, m, lo, _634_left)
-			_637_l = _out904
-			_638_freed = _out905
-			if _638_freed == uint64(0) {
-				_638_freed = uint64(1)
+			var _647_pn uint64
+			var _ = _647_pn
+			var _out910 uint64
+			var _ = _out910
+			_out910 = x.Resolve(txn, ip, _642_k, positions.Companion_Default___.MaxLev(_642_k)-uint64(1), _643_j/uint64(512), true)
+			_647_pn = _out910
+			var _out911 uint64
+			var _ = _out911
+			var _out912 uint64
+			var _ = _out912
+			_out911, _out912 = Companion_Default___.CutRun(x, txn, ip, _647_pn, ino, m, lo, _641_left)
+			_644_l = _out911
+			_645_freed = _out912
+			if _645_freed == uint64(0) {
+				_645_freed = uint64(1)
 			}
 		}
-		if _639_d < positions.Companion_Default___.MaxLev(_635_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _635_k, positions.Companion_Default___.MaxLev(_635_k)-_639_d-uint64(1), allocatedrange.Companion_Default___.Up512(_636_j, _639_d+uint64(1)))
+		if _646_d < positions.Companion_Default___.MaxLev(_642_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _642_k, positions.Companion_Default___.MaxLev(_642_k)-_646_d-uint64(1), allocatedrange.Companion_Default___.Up512(_643_j, _646_d+uint64(1)))
 		}
-		_634_left = _634_left - _638_freed
-		m = _637_l
+		_641_left = _641_left - _645_freed
+		m = _644_l
 	}
 	return m
 }

@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1595 *dbytes.Bytes
-		var _ = _out1595
-		_out1595 = dbytes.NewBytes(uint64(0))
-		gs = _out1595
+		var _out1602 *dbytes.Bytes
+		var _ = _out1602
+		_out1602 = dbytes.NewBytes(uint64(0))
+		gs = _out1602
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1128_n uint64
-	var _ = _1128_n
-	_1128_n = gids.Len() / uint64(4)
-	var _1129_out *dbytes.Bytes
-	var _ = _1129_out
-	var _out1596 *dbytes.Bytes
-	var _ = _out1596
-	_out1596 = dbytes.NewBytes(uint64(4) * _1128_n)
-	_1129_out = _out1596
-	var _1130_i uint64
-	var _ = _1130_i
-	_1130_i = uint64(0)
-	for _1130_i < _1128_n {
-		var _1131_x uint32
-		var _ = _1131_x
-		_1131_x = gids.U32(uint64(4) * _1130_i)
-		if _1131_x == uint32(0) {
-			_1131_x = anonGid
+	var _1135_n uint64
+	var _ = _1135_n
+	_1135_n = gids.Len() / uint64(4)
+	var _1136_out *dbytes.Bytes
+	var _ = _1136_out
+	var _out1603 *dbytes.Bytes
+	var _ = _out1603
+	_out1603 = dbytes.NewBytes(uint64(4) * _1135_n)
+	_1136_out = _out1603
+	var _1137_i uint64
+	var _ = _1137_i
+	_1137_i = uint64(0)
+	for _1137_i < _1135_n {
+		var _1138_x uint32
+		var _ = _1138_x
+		_1138_x = gids.U32(uint64(4) * _1137_i)
+		if _1138_x == uint32(0) {
+			_1138_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1129_out, uint64(4)*_1130_i, _1131_x)
-		_1130_i = _1130_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1136_out, uint64(4)*_1137_i, _1138_x)
+		_1137_i = _1137_i + uint64(1)
 	}
-	gs = _1129_out
+	gs = _1136_out
 	return u, g, gs
 }
 

@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _370_n uint64
-	var _ = _370_n
-	var _out543 uint64
-	var _ = _out543
-	_out543 = d.Size()
-	_370_n = _out543
-	var _371_z *dbytes.Blk
-	var _ = _371_z
-	var _out544 *dbytes.Blk
-	var _ = _out544
-	_out544 = dbytes.ZeroBlk()
-	_371_z = _out544
-	var _out545 bool
-	var _ = _out545
-	_out545 = d.Write(uint64(0), _371_z)
-	io = _out545
+	var _377_n uint64
+	var _ = _377_n
+	var _out550 uint64
+	var _ = _out550
+	_out550 = d.Size()
+	_377_n = _out550
+	var _378_z *dbytes.Blk
+	var _ = _378_z
+	var _out551 *dbytes.Blk
+	var _ = _out551
+	_out551 = dbytes.ZeroBlk()
+	_378_z = _out551
+	var _out552 bool
+	var _ = _out552
+	_out552 = d.Write(uint64(0), _378_z)
+	io = _out552
 	if io {
-		var _out546 bool
-		var _ = _out546
-		_out546 = d.Write(_370_n-uint64(1), _371_z)
-		io = _out546
+		var _out553 bool
+		var _ = _out553
+		_out553 = d.Write(_377_n-uint64(1), _378_z)
+		io = _out553
 	}
 	if io {
-		var _out547 bool
-		var _ = _out547
-		_out547 = d.Barrier()
-		io = _out547
+		var _out554 bool
+		var _ = _out554
+		_out554 = d.Barrier()
+		io = _out554
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out548 bool
-	var _ = _out548
-	_out548 = d.Barrier()
-	io = _out548
+	var _out555 bool
+	var _ = _out555
+	_out555 = d.Barrier()
+	io = _out555
 	if io {
-		var _out549 bool
-		var _ = _out549
-		_out549 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out549
+		var _out556 bool
+		var _ = _out556
+		_out556 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out556
 		if io {
-			var _out550 bool
-			var _ = _out550
-			_out550 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out550
+			var _out557 bool
+			var _ = _out557
+			_out557 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out557
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out551 bool
-	var _ = _out551
-	_out551 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out551
+	var _out558 bool
+	var _ = _out558
+	_out558 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out558
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _372_e *dbytes.Bytes
-	var _ = _372_e
-	var _out552 *dbytes.Bytes
-	var _ = _out552
-	_out552 = superblockformat.Companion_Default___.Encode(s)
-	_372_e = _out552
-	var _373_b *dbytes.Blk
-	var _ = _373_b
-	var _out553 *dbytes.Blk
-	var _ = _out553
-	_out553 = dbytes.Freeze(_372_e)
-	_373_b = _out553
-	var _out554 bool
-	var _ = _out554
-	_out554 = d.Write(a, _373_b)
-	io = _out554
+	var _379_e *dbytes.Bytes
+	var _ = _379_e
+	var _out559 *dbytes.Bytes
+	var _ = _out559
+	_out559 = superblockformat.Companion_Default___.Encode(s)
+	_379_e = _out559
+	var _380_b *dbytes.Blk
+	var _ = _380_b
+	var _out560 *dbytes.Blk
+	var _ = _out560
+	_out560 = dbytes.Freeze(_379_e)
+	_380_b = _out560
+	var _out561 bool
+	var _ = _out561
+	_out561 = d.Write(a, _380_b)
+	io = _out561
 	if io {
-		var _out555 bool
-		var _ = _out555
-		_out555 = d.Barrier()
-		io = _out555
+		var _out562 bool
+		var _ = _out562
+		_out562 = d.Barrier()
+		io = _out562
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _374_io bool
-	var _ = _374_io
-	var _375_c *dbytes.Blk
-	var _ = _375_c
-	var _out556 bool
-	var _ = _out556
-	var _out557 *dbytes.Blk
-	var _ = _out557
-	_out556, _out557 = d.Read(a)
-	_374_io = _out556
-	_375_c = _out557
-	var _376_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _376_e
-	if _374_io {
-		var _out558 *dbytes.Bytes
-		var _ = _out558
-		_out558 = _375_c.Thaw()
-		_376_e = _out558
+	var _381_io bool
+	var _ = _381_io
+	var _382_c *dbytes.Blk
+	var _ = _382_c
+	var _out563 bool
+	var _ = _out563
+	var _out564 *dbytes.Blk
+	var _ = _out564
+	_out563, _out564 = d.Read(a)
+	_381_io = _out563
+	_382_c = _out564
+	var _383_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _383_e
+	if _381_io {
+		var _out565 *dbytes.Bytes
+		var _ = _out565
+		_out565 = _382_c.Thaw()
+		_383_e = _out565
 	} else {
-		var _out559 *dbytes.Bytes
-		var _ = _out559
-		_out559 = dbytes.NewBytes(uint64(4096))
-		_376_e = _out559
+		var _out566 *dbytes.Bytes
+		var _ = _out566
+		_out566 = dbytes.NewBytes(uint64(4096))
+		_383_e = _out566
 	}
-	var _out560 uint32
-	var _ = _out560
-	var _out561 superblockformat.Super
-	var _ = _out561
-	_out560, _out561 = superblockformat.Companion_Default___.Decode(_376_e)
-	why = _out560
-	s = _out561
-	if !_374_io {
+	var _out567 uint32
+	var _ = _out567
+	var _out568 superblockformat.Super
+	var _ = _out568
+	_out567, _out568 = superblockformat.Companion_Default___.Decode(_383_e)
+	why = _out567
+	s = _out568
+	if !_381_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _377_n uint64
-	var _ = _377_n
-	var _out562 uint64
-	var _ = _out562
-	_out562 = d.Size()
-	_377_n = _out562
-	var _out563 uint32
-	var _ = _out563
-	var _out564 superblockformat.Super
-	var _ = _out564
-	_out563, _out564 = Companion_Default___.Look(d, uint64(0))
-	why = _out563
-	s = _out564
+	var _384_n uint64
+	var _ = _384_n
+	var _out569 uint64
+	var _ = _out569
+	_out569 = d.Size()
+	_384_n = _out569
+	var _out570 uint32
+	var _ = _out570
+	var _out571 superblockformat.Super
+	var _ = _out571
+	_out570, _out571 = Companion_Default___.Look(d, uint64(0))
+	why = _out570
+	s = _out571
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _378_copy uint32 = 0
-		var _ = _378_copy
-		var _out565 uint32
-		var _ = _out565
-		var _out566 superblockformat.Super
-		var _ = _out566
-		_out565, _out566 = Companion_Default___.Look(d, _377_n-uint64(1))
-		_378_copy = _out565
-		s = _out566
+		var _385_copy uint32 = 0
+		var _ = _385_copy
+		var _out572 uint32
+		var _ = _out572
+		var _out573 superblockformat.Super
+		var _ = _out573
+		_out572, _out573 = Companion_Default___.Look(d, _384_n-uint64(1))
+		_385_copy = _out572
+		s = _out573
 		which = func() uint32 {
-			if _378_copy == uint32(0) {
+			if _385_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _377_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _384_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out538 *dbytes.Bytes
-	var _ = _out538
-	_out538 = dbytes.NewBytes(uint64(4096))
-	b = _out538
+	var _out545 *dbytes.Bytes
+	var _ = _out545
+	_out545 = dbytes.NewBytes(uint64(4096))
+	b = _out545
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _364_sum *dbytes.Bytes
-	var _ = _364_sum
-	var _out539 *dbytes.Bytes
-	var _ = _out539
-	_out539 = dsum.Sum(b, uint64(4064))
-	_364_sum = _out539
-	b.CopyFrom(uint64(4064), _364_sum, uint64(0), uint64(32))
+	var _371_sum *dbytes.Bytes
+	var _ = _371_sum
+	var _out546 *dbytes.Bytes
+	var _ = _out546
+	_out546 = dsum.Sum(b, uint64(4064))
+	_371_sum = _out546
+	b.CopyFrom(uint64(4064), _371_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _365_slot0 uint64
-	var _ = _365_slot0
-	var _366_data0 uint64
-	var _ = _366_data0
-	_365_slot0, _366_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _365_slot0 == uint64(0) {
-		_365_slot0 = _366_data0
+	var _372_slot0 uint64
+	var _ = _372_slot0
+	var _373_data0 uint64
+	var _ = _373_data0
+	_372_slot0, _373_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _372_slot0 == uint64(0) {
+		_372_slot0 = _373_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _365_slot0, _366_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _372_slot0, _373_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _367_sum *dbytes.Bytes
-	var _ = _367_sum
-	var _out540 *dbytes.Bytes
-	var _ = _out540
-	_out540 = dsum.Sum(b, uint64(4064))
-	_367_sum = _out540
-	var _368_sealed bool
-	var _ = _368_sealed
-	var _out541 bool
-	var _ = _out541
-	_out541 = b.EqualAt(uint64(4064), _367_sum)
-	_368_sealed = _out541
-	if !_368_sealed {
+	var _374_sum *dbytes.Bytes
+	var _ = _374_sum
+	var _out547 *dbytes.Bytes
+	var _ = _out547
+	_out547 = dsum.Sum(b, uint64(4064))
+	_374_sum = _out547
+	var _375_sealed bool
+	var _ = _375_sealed
+	var _out548 bool
+	var _ = _out548
+	_out548 = b.EqualAt(uint64(4064), _374_sum)
+	_375_sealed = _out548
+	if !_375_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _369_ok bool
-	var _ = _369_ok
-	var _out542 bool
-	var _ = _out542
-	_out542 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_369_ok = _out542
-	if !_369_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _376_ok bool
+	var _ = _376_ok
+	var _out549 bool
+	var _ = _out549
+	_out549 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_376_ok = _out549
+	if !_376_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

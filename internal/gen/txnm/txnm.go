@@ -101,16 +101,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _302_queued bool = false
-	var _ = _302_queued
-	var _out475 bool
-	var _ = _out475
-	var _out476 bool
-	var _ = _out476
-	_out475, _out476 = _this.Grab(k, excl)
-	ok = _out475
-	_302_queued = _out476
-	if _302_queued {
+	var _309_queued bool = false
+	var _ = _309_queued
+	var _out482 bool
+	var _ = _out482
+	var _out483 bool
+	var _ = _out483
+	_out482, _out483 = _this.Grab(k, excl)
+	ok = _out482
+	_309_queued = _out483
+	if _309_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -125,40 +125,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _303_wait bool
-	var _ = _303_wait
-	_303_wait = k > _this.Top
-	var _304_n uint64 = 0
-	var _ = _304_n
-	var _out477 bool
-	var _ = _out477
-	var _out478 bool
-	var _ = _out478
-	var _out479 uint64
-	var _ = _out479
-	_out477, _out478, _out479 = _this.S.Tbl.Lock(_this.Own, k, excl, _303_wait)
-	ok = _out477
-	queued = _out478
-	_304_n = _out479
+	var _310_wait bool
+	var _ = _310_wait
+	_310_wait = k > _this.Top
+	var _311_n uint64 = 0
+	var _ = _311_n
+	var _out484 bool
+	var _ = _out484
+	var _out485 bool
+	var _ = _out485
+	var _out486 uint64
+	var _ = _out486
+	_out484, _out485, _out486 = _this.S.Tbl.Lock(_this.Own, k, excl, _310_wait)
+	ok = _out484
+	queued = _out485
+	_311_n = _out486
 	if ok {
-		if _304_n > _this.Seen {
-			_this.Seen = _304_n
+		if _311_n > _this.Seen {
+			_this.Seen = _311_n
 		}
-		if _303_wait {
+		if _310_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _305_n uint64
-	var _ = _305_n
-	var _out480 uint64
-	var _ = _out480
-	_out480 = _this.S.Tbl.Await(_this.Own)
-	_305_n = _out480
-	if _305_n > _this.Seen {
-		_this.Seen = _305_n
+	var _312_n uint64
+	var _ = _312_n
+	var _out487 uint64
+	var _ = _out487
+	_out487 = _this.S.Tbl.Await(_this.Own)
+	_312_n = _out487
+	if _312_n > _this.Seen {
+		_this.Seen = _312_n
 	}
 	_this.Top = k
 }
@@ -167,36 +167,36 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _306_k uint64
-	var _ = _306_k
-	_306_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _307_ok bool
-	var _ = _307_ok
-	var _out481 bool
-	var _ = _out481
-	_out481 = _this.Lock(_306_k, excl)
-	_307_ok = _out481
-	if !_307_ok {
+	var _313_k uint64
+	var _ = _313_k
+	_313_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _314_ok bool
+	var _ = _314_ok
+	var _out488 bool
+	var _ = _out488
+	_out488 = _this.Lock(_313_k, excl)
+	_314_ok = _out488
+	if !_314_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out482 *dbytes.Blk
-	var _ = _out482
-	_out482 = _this.Buf.GetBlk(_306_k)
-	b = _out482
+	var _out489 *dbytes.Blk
+	var _ = _out489
+	_out489 = _this.Buf.GetBlk(_313_k)
+	b = _out489
 	if b != (*dbytes.Blk)(nil) {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _out483 *dbytes.Blk
-	var _ = _out483
-	_out483 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, func() uint64 {
+	var _out490 *dbytes.Blk
+	var _ = _out490
+	_out490 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, func() uint64 {
 		if _this.From <= a && a < _this.Upto {
 			return _this.Upto - a
 		}
 		return uint64(1)
 	}())
-	b = _out483
+	b = _out490
 	if b == (*dbytes.Blk)(nil) {
 		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
@@ -220,48 +220,48 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _308_k uint64
-	var _ = _308_k
-	_308_k = objectsm.Companion_Default___.Key(a, off)
-	var _309_ok bool
-	var _ = _309_ok
-	var _out484 bool
-	var _ = _out484
-	_out484 = _this.Lock(_308_k, excl)
-	_309_ok = _out484
-	if !_309_ok {
+	var _315_k uint64
+	var _ = _315_k
+	_315_k = objectsm.Companion_Default___.Key(a, off)
+	var _316_ok bool
+	var _ = _316_ok
+	var _out491 bool
+	var _ = _out491
+	_out491 = _this.Lock(_315_k, excl)
+	_316_ok = _out491
+	if !_316_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _310_c *dbytes.Bytes
-	var _ = _310_c
-	var _out485 *dbytes.Bytes
-	var _ = _out485
-	_out485 = _this.Hold.Small()
-	_310_c = _out485
-	var _311_found bool
-	var _ = _311_found
-	var _out486 bool
-	var _ = _out486
-	_out486 = _this.Buf.GetBytes(_308_k, _310_c)
-	_311_found = _out486
-	if _311_found {
-		st, b = Companion_Default___.OK(), _310_c
+	var _317_c *dbytes.Bytes
+	var _ = _317_c
+	var _out492 *dbytes.Bytes
+	var _ = _out492
+	_out492 = _this.Hold.Small()
+	_317_c = _out492
+	var _318_found bool
+	var _ = _318_found
+	var _out493 bool
+	var _ = _out493
+	_out493 = _this.Buf.GetBytes(_315_k, _317_c)
+	_318_found = _out493
+	if _318_found {
+		st, b = Companion_Default___.OK(), _317_c
 		return st, b
 	}
-	var _312_v *dbytes.Blk
-	var _ = _312_v
-	var _out487 *dbytes.Blk
-	var _ = _out487
-	_out487 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_312_v = _out487
-	if _312_v == (*dbytes.Blk)(nil) {
+	var _319_v *dbytes.Blk
+	var _ = _319_v
+	var _out494 *dbytes.Blk
+	var _ = _out494
+	_out494 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_319_v = _out494
+	if _319_v == (*dbytes.Blk)(nil) {
 		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	_310_c.CopyBlk(uint64(0), _312_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _310_c
+	_317_c.CopyBlk(uint64(0), _319_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _317_c
 	return st, b
 	return st, b
 }
@@ -270,73 +270,73 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _313_k uint64
-	var _ = _313_k
-	_313_k = objectsm.Companion_Default___.Key(a, off)
-	var _314_ok bool
-	var _ = _314_ok
-	var _out488 bool
-	var _ = _out488
-	_out488 = _this.Lock(_313_k, excl)
-	_314_ok = _out488
-	if !_314_ok {
+	var _320_k uint64
+	var _ = _320_k
+	_320_k = objectsm.Companion_Default___.Key(a, off)
+	var _321_ok bool
+	var _ = _321_ok
+	var _out495 bool
+	var _ = _out495
+	_out495 = _this.Lock(_320_k, excl)
+	_321_ok = _out495
+	if !_321_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _315_found bool = false
-	var _ = _315_found
-	var _out489 bool
-	var _ = _out489
-	var _out490 bool
-	var _ = _out490
-	_out489, _out490 = _this.Buf.GetBit(_313_k)
-	_315_found = _out489
-	b = _out490
-	if _315_found {
+	var _322_found bool = false
+	var _ = _322_found
+	var _out496 bool
+	var _ = _out496
+	var _out497 bool
+	var _ = _out497
+	_out496, _out497 = _this.Buf.GetBit(_320_k)
+	_322_found = _out496
+	b = _out497
+	if _322_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _316_v *dbytes.Blk
-	var _ = _316_v
-	var _out491 *dbytes.Blk
-	var _ = _out491
-	_out491 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_316_v = _out491
-	if _316_v == (*dbytes.Blk)(nil) {
+	var _323_v *dbytes.Blk
+	var _ = _323_v
+	var _out498 *dbytes.Blk
+	var _ = _out498
+	_out498 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_323_v = _out498
+	if _323_v == (*dbytes.Blk)(nil) {
 		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _317_c uint8
-	var _ = _317_c
-	_317_c = _316_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_317_c, off%uint64(8))
+	var _324_c uint8
+	var _ = _324_c
+	_324_c = _323_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_324_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _318_k uint64
-	var _ = _318_k
-	_318_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _319_ok bool
-	var _ = _319_ok
-	var _out492 bool
-	var _ = _out492
-	_out492 = _this.Lock(_318_k, true)
-	_319_ok = _out492
-	if !_319_ok {
+	var _325_k uint64
+	var _ = _325_k
+	_325_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _326_ok bool
+	var _ = _326_ok
+	var _out499 bool
+	var _ = _out499
+	_out499 = _this.Lock(_325_k, true)
+	_326_ok = _out499
+	if !_326_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _320_v *dbytes.Blk
-	var _ = _320_v
-	var _out493 *dbytes.Blk
-	var _ = _out493
-	_out493 = dbytes.Freeze(b)
-	_320_v = _out493
-	_this.Buf.PutBlk(_318_k, _320_v)
+	var _327_v *dbytes.Blk
+	var _ = _327_v
+	var _out500 *dbytes.Blk
+	var _ = _out500
+	_out500 = dbytes.Freeze(b)
+	_327_v = _out500
+	_this.Buf.PutBlk(_325_k, _327_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -344,20 +344,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _321_k uint64
-	var _ = _321_k
-	_321_k = objectsm.Companion_Default___.Key(a, off)
-	var _322_ok bool
-	var _ = _322_ok
-	var _out494 bool
-	var _ = _out494
-	_out494 = _this.Lock(_321_k, true)
-	_322_ok = _out494
-	if !_322_ok {
+	var _328_k uint64
+	var _ = _328_k
+	_328_k = objectsm.Companion_Default___.Key(a, off)
+	var _329_ok bool
+	var _ = _329_ok
+	var _out501 bool
+	var _ = _out501
+	_out501 = _this.Lock(_328_k, true)
+	_329_ok = _out501
+	if !_329_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBytes(_321_k, b)
+	_this.Buf.PutBytes(_328_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -365,20 +365,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _323_k uint64
-	var _ = _323_k
-	_323_k = objectsm.Companion_Default___.Key(a, off)
-	var _324_ok bool
-	var _ = _324_ok
-	var _out495 bool
-	var _ = _out495
-	_out495 = _this.Lock(_323_k, true)
-	_324_ok = _out495
-	if !_324_ok {
+	var _330_k uint64
+	var _ = _330_k
+	_330_k = objectsm.Companion_Default___.Key(a, off)
+	var _331_ok bool
+	var _ = _331_ok
+	var _out502 bool
+	var _ = _out502
+	_out502 = _this.Lock(_330_k, true)
+	_331_ok = _out502
+	if !_331_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	_this.Buf.PutBit(_323_k, b)
+	_this.Buf.PutBit(_330_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

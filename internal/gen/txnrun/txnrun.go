@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _350_ok bool
-	var _ = _350_ok
-	_350_ok = true
+	var _357_ok bool
+	var _ = _357_ok
+	_357_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
-		var _out526 bool
-		var _ = _out526
-		_out526 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_350_ok = _out526
+		var _out533 bool
+		var _ = _out533
+		_out533 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_357_ok = _out533
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _350_ok {
+		if _357_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,90 +92,90 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _351_n uint64
-		var _ = _351_n
-		var _out527 uint64
-		var _ = _out527
-		_out527 = t.Buf.Len()
-		_351_n = _out527
+		var _358_n uint64
+		var _ = _358_n
+		var _out534 uint64
+		var _ = _out534
+		_out534 = t.Buf.Len()
+		_358_n = _out534
 		st = func() uint32 {
-			if r == uint32(0) && _351_n > uint64(0) {
+			if r == uint32(0) && _358_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out528 uint64
-		var _ = _out528
-		_out528 = commitm.Companion_Default___.Abort(t)
-		need = _out528
+		var _out535 uint64
+		var _ = _out535
+		_out535 = commitm.Companion_Default___.Abort(t)
+		need = _out535
 		return st, need
 	}
-	var _352_ok bool
-	var _ = _352_ok
-	var _out529 bool
-	var _ = _out529
-	_out529 = w.Admit()
-	_352_ok = _out529
-	if !_352_ok {
-		var _out530 uint64
-		var _ = _out530
-		_out530 = commitm.Companion_Default___.Abort(t)
-		need = _out530
+	var _359_ok bool
+	var _ = _359_ok
+	var _out536 bool
+	var _ = _out536
+	_out536 = w.Admit()
+	_359_ok = _out536
+	if !_359_ok {
+		var _out537 uint64
+		var _ = _out537
+		_out537 = commitm.Companion_Default___.Abort(t)
+		need = _out537
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out531 uint32
-	var _ = _out531
-	var _out532 uint64
-	var _ = _out532
-	_out531, _out532 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out531
-	need = _out532
+	var _out538 uint32
+	var _ = _out538
+	var _out539 uint64
+	var _ = _out539
+	_out538, _out539 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out538
+	need = _out539
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _353_need uint64 = 0
-	var _ = _353_need
-	var _out533 uint32
-	var _ = _out533
-	var _out534 uint64
-	var _ = _out534
-	_out533, _out534 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out533
-	_353_need = _out534
+	var _360_need uint64 = 0
+	var _ = _360_need
+	var _out540 uint32
+	var _ = _out540
+	var _out541 uint64
+	var _ = _out541
+	_out540, _out541 = Companion_Default___.Conclude(t, w, r, stable, ro)
+	st = _out540
+	_360_need = _out541
 	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
-	var _out535 uint32
-	var _ = _out535
-	_out535 = Companion_Default___.Await(t, st, _353_need)
-	st = _out535
+	var _out542 uint32
+	var _ = _out542
+	_out542 = Companion_Default___.Await(t, st, _360_need)
+	st = _out542
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _354_cut uint32
-	var _ = _354_cut
-	_354_cut = t.Cut
-	if _354_cut == txnm.Companion_Default___.OK() {
-		var _out536 uint32
-		var _ = _out536
-		_out536 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out536
+	var _361_cut uint32
+	var _ = _361_cut
+	_361_cut = t.Cut
+	if _361_cut == txnm.Companion_Default___.OK() {
+		var _out543 uint32
+		var _ = _out543
+		_out543 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out543
 	} else {
 		st = func() uint32 {
-			if Companion_Default___.MayTell(_354_cut) {
+			if Companion_Default___.MayTell(_361_cut) {
 				return txnm.Companion_Default___.IOERR()
 			}
-			return _354_cut
+			return _361_cut
 		}()
-		var _355_need uint64
-		var _ = _355_need
-		var _out537 uint64
-		var _ = _out537
-		_out537 = commitm.Companion_Default___.Abort(t)
-		_355_need = _out537
+		var _362_need uint64
+		var _ = _362_need
+		var _out544 uint64
+		var _ = _out544
+		_out544 = commitm.Companion_Default___.Abort(t)
+		_362_need = _out544
 		w.Ended(false)
 	}
 	return st

@@ -116,15 +116,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _288_t *dlock.Table
-	var _ = _288_t
-	var _out448 *dlock.Table
-	var _ = _out448
-	_out448 = dlock.NewTable()
-	_288_t = _out448
+	var _295_t *dlock.Table
+	var _ = _295_t
+	var _out455 *dlock.Table
+	var _ = _out455
+	_out455 = dlock.NewTable()
+	_295_t = _out455
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _288_t)
+	_nw2.Ctor__(j, _295_t)
 	s = _nw2
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out449 *dbytes.Blk
-	var _ = _out449
-	var _out450 uint64
-	var _ = _out450
-	_out449, _out450 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out449
-	t = _out450
+	var _out456 *dbytes.Blk
+	var _ = _out456
+	var _out457 uint64
+	var _ = _out457
+	_out456, _out457 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out456
+	t = _out457
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
 	}
@@ -156,13 +156,13 @@ func (_this *CompanionStruct_Default___) Load(s *Sys, h *dlog.Hold, a uint64, n 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	Companion_Default___.TYield(s)
-	var _out451 bool
-	var _ = _out451
-	var _out452 *ddisk.BList
-	var _ = _out452
-	_out451, _out452 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out451
-	l = _out452
+	var _out458 bool
+	var _ = _out458
+	var _out459 *ddisk.BList
+	var _ = _out459
+	_out458, _out459 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out458
+	l = _out459
 	if ok {
 		h.Take(l)
 	}
@@ -179,45 +179,45 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	var _ = bad
 	m = uint64(0)
 	bad = a
-	var _out453 bool
-	var _ = _out453
-	var _out454 *ddisk.BList
-	var _ = _out454
-	_out453, _out454 = Companion_Default___.Load(s, h, a, n, t)
-	ok = _out453
-	l = _out454
+	var _out460 bool
+	var _ = _out460
+	var _out461 *ddisk.BList
+	var _ = _out461
+	_out460, _out461 = Companion_Default___.Load(s, h, a, n, t)
+	ok = _out460
+	l = _out461
 	if !ok {
 		return ok, l, m, bad
 	}
 	Companion_Default___.TYield(s)
-	var _out455 uint64
-	var _ = _out455
-	var _out456 uint64
-	var _ = _out456
-	_out455, _out456 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out455
-	bad = _out456
+	var _out462 uint64
+	var _ = _out462
+	var _out463 uint64
+	var _ = _out463
+	_out462, _out463 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out462
+	bad = _out463
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _289_i uint64
-	var _ = _289_i
-	_289_i = m
-	for uint64(0) < _289_i {
-		_289_i = _289_i - uint64(1)
-		var _290_c *dbytes.Blk
-		var _ = _290_c
-		var _out457 *dbytes.Blk
-		var _ = _out457
-		_out457 = l.BlkAt(_289_i)
-		_290_c = _out457
-		var _out458 *dbytes.Blk
-		var _ = _out458
-		_out458 = journalreader.Companion_Default___.Lookup2(s.J, a+_289_i, t, _290_c)
-		b = _out458
+	var _296_i uint64
+	var _ = _296_i
+	_296_i = m
+	for uint64(0) < _296_i {
+		_296_i = _296_i - uint64(1)
+		var _297_c *dbytes.Blk
+		var _ = _297_c
+		var _out464 *dbytes.Blk
+		var _ = _out464
+		_out464 = l.BlkAt(_296_i)
+		_297_c = _out464
+		var _out465 *dbytes.Blk
+		var _ = _out465
+		_out465 = journalreader.Companion_Default___.Lookup2(s.J, a+_296_i, t, _297_c)
+		b = _out465
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -229,44 +229,44 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _291_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _291_l
-	var _292_m uint64 = 0
-	var _ = _292_m
-	var _293_bad uint64 = 0
-	var _ = _293_bad
-	var _out459 bool
-	var _ = _out459
-	var _out460 *ddisk.BList
-	var _ = _out460
-	var _out461 uint64
-	var _ = _out461
-	var _out462 uint64
-	var _ = _out462
-	_out459, _out460, _out461, _out462 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out459
-	_291_l = _out460
-	_292_m = _out461
-	_293_bad = _out462
+	var _298_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _298_l
+	var _299_m uint64 = 0
+	var _ = _299_m
+	var _300_bad uint64 = 0
+	var _ = _300_bad
+	var _out466 bool
+	var _ = _out466
+	var _out467 *ddisk.BList
+	var _ = _out467
+	var _out468 uint64
+	var _ = _out468
+	var _out469 uint64
+	var _ = _out469
+	_out466, _out467, _out468, _out469 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out466
+	_298_l = _out467
+	_299_m = _out468
+	_300_bad = _out469
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	if _292_m == uint64(0) {
-		var _294_damaged bool
-		var _ = _294_damaged
-		var _out463 bool
-		var _ = _out463
-		_out463 = journalreader.Companion_Default___.Confirm(s.J, a, t, _293_bad)
-		_294_damaged = _out463
-		ok, b = !_294_damaged, (*dbytes.Blk)(nil)
+	if _299_m == uint64(0) {
+		var _301_damaged bool
+		var _ = _301_damaged
+		var _out470 bool
+		var _ = _out470
+		_out470 = journalreader.Companion_Default___.Confirm(s.J, a, t, _300_bad)
+		_301_damaged = _out470
+		ok, b = !_301_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out464 *dbytes.Blk
-		var _ = _out464
-		_out464 = Companion_Default___.Bring(s, h, a, _291_l, _292_m, t)
-		b = _out464
+		var _out471 *dbytes.Blk
+		var _ = _out471
+		_out471 = Companion_Default___.Bring(s, h, a, _298_l, _299_m, t)
+		b = _out471
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -274,46 +274,46 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _295_t uint64 = 0
-	var _ = _295_t
-	var _out465 *dbytes.Blk
-	var _ = _out465
-	var _out466 uint64
-	var _ = _out466
-	_out465, _out466 = Companion_Default___.Peek(s, h, a)
-	b = _out465
-	_295_t = _out466
-	var _296_ok bool
-	var _ = _296_ok
-	_296_ok = true
-	var _297_r uint64
-	var _ = _297_r
-	_297_r = func() uint64 {
+	var _302_t uint64 = 0
+	var _ = _302_t
+	var _out472 *dbytes.Blk
+	var _ = _out472
+	var _out473 uint64
+	var _ = _out473
+	_out472, _out473 = Companion_Default___.Peek(s, h, a)
+	b = _out472
+	_302_t = _out473
+	var _303_ok bool
+	var _ = _303_ok
+	_303_ok = true
+	var _304_r uint64
+	var _ = _304_r
+	_304_r = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	for b == (*dbytes.Blk)(nil) && _296_ok {
-		var _out467 bool
-		var _ = _out467
-		var _out468 *dbytes.Blk
-		var _ = _out468
-		_out467, _out468 = Companion_Default___.Fetch(s, h, a, _297_r, _295_t)
-		_296_ok = _out467
-		b = _out468
-		if !_296_ok && uint64(1) < _297_r {
-			_296_ok = true
+	for b == (*dbytes.Blk)(nil) && _303_ok {
+		var _out474 bool
+		var _ = _out474
+		var _out475 *dbytes.Blk
+		var _ = _out475
+		_out474, _out475 = Companion_Default___.Fetch(s, h, a, _304_r, _302_t)
+		_303_ok = _out474
+		b = _out475
+		if !_303_ok && uint64(1) < _304_r {
+			_303_ok = true
 		}
-		_297_r = uint64(1)
-		if _296_ok && b == (*dbytes.Blk)(nil) {
-			var _out469 *dbytes.Blk
-			var _ = _out469
-			var _out470 uint64
-			var _ = _out470
-			_out469, _out470 = Companion_Default___.Peek(s, h, a)
-			b = _out469
-			_295_t = _out470
+		_304_r = uint64(1)
+		if _303_ok && b == (*dbytes.Blk)(nil) {
+			var _out476 *dbytes.Blk
+			var _ = _out476
+			var _out477 uint64
+			var _ = _out477
+			_out476, _out477 = Companion_Default___.Peek(s, h, a)
+			b = _out476
+			_302_t = _out477
 		}
 	}
 	return b
@@ -322,35 +322,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _298_m uint64
-	var _ = _298_m
-	_298_m = func() uint64 {
+	var _305_m uint64
+	var _ = _305_m
+	_305_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _299_b *dbytes.Blk
-	var _ = _299_b
-	var _300_t uint64
-	var _ = _300_t
-	var _out471 *dbytes.Blk
-	var _ = _out471
-	var _out472 uint64
-	var _ = _out472
-	_out471, _out472 = Companion_Default___.Peek(s, h, a)
-	_299_b = _out471
-	_300_t = _out472
-	if _299_b == (*dbytes.Blk)(nil) {
-		var _301_ok bool = false
-		var _ = _301_ok
-		var _out473 bool
-		var _ = _out473
-		var _out474 *dbytes.Blk
-		var _ = _out474
-		_out473, _out474 = Companion_Default___.Fetch(s, h, a, _298_m, _300_t)
-		_301_ok = _out473
-		_299_b = _out474
+	var _306_b *dbytes.Blk
+	var _ = _306_b
+	var _307_t uint64
+	var _ = _307_t
+	var _out478 *dbytes.Blk
+	var _ = _out478
+	var _out479 uint64
+	var _ = _out479
+	_out478, _out479 = Companion_Default___.Peek(s, h, a)
+	_306_b = _out478
+	_307_t = _out479
+	if _306_b == (*dbytes.Blk)(nil) {
+		var _308_ok bool = false
+		var _ = _308_ok
+		var _out480 bool
+		var _ = _out480
+		var _out481 *dbytes.Blk
+		var _ = _out481
+		_out480, _out481 = Companion_Default___.Fetch(s, h, a, _305_m, _307_t)
+		_308_ok = _out480
+		_306_b = _out481
 	}
 }
 

@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _562_i uint64
-	var _ = _562_i
-	_562_i = uint64(0)
-	for _562_i < uint64(512) {
-		if b.U64(uint64(8)*_562_i) != uint64(0) {
+	var _569_i uint64
+	var _ = _569_i
+	_569_i = uint64(0)
+	for _569_i < uint64(512) {
+		if b.U64(uint64(8)*_569_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_562_i = _562_i + uint64(1)
+		_569_i = _569_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _563_bn uint64
-	var _ = _563_bn
-	var _out851 uint64
-	var _ = _out851
-	_out851 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_563_bn = _out851
+	var _570_bn uint64
+	var _ = _570_bn
+	var _out858 uint64
+	var _ = _out858
+	_out858 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_570_bn = _out858
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _563_bn, false)
+	x.Fs.SetUsedBit(txn, _570_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,13 +101,13 @@ func (_this *CompanionStruct_Default___) SwapChild(x *blocktree.BlockTreeFs, txn
 	var _ = ok
 	var nb uint64 = 0
 	var _ = nb
-	var _out852 bool
-	var _ = _out852
-	var _out853 uint64
-	var _ = _out853
-	_out852, _out853 = x.Fs.AllocBlock(txn, true, near, b)
-	ok = _out852
-	nb = _out853
+	var _out859 bool
+	var _ = _out859
+	var _out860 uint64
+	var _ = _out860
+	_out859, _out860 = x.Fs.AllocBlock(txn, true, near, b)
+	ok = _out859
+	nb = _out860
 	if !ok {
 		return ok, nb
 	}
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _564_pn uint64
-	var _ = _564_pn
-	var _out854 uint64
-	var _ = _out854
-	_out854 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_564_pn = _out854
-	var _565_pb *dbytes.Blk
-	var _ = _565_pb
-	var _out855 *dbytes.Blk
-	var _ = _out855
-	_out855 = x.Fs.ReadBlock(txn, _564_pn, true)
-	_565_pb = _out855
-	var _566_bn uint64
-	var _ = _566_bn
-	_566_bn = _565_pb.U64(uint64(8) * (j % uint64(512)))
-	var _567_t *dbytes.Bytes
-	var _ = _567_t
-	var _out856 *dbytes.Bytes
-	var _ = _out856
-	_out856 = txn.Copy(_565_pb)
-	_567_t = _out856
-	Companion_Default___.CutChild(x, txn, ip, _567_t, _564_pn, _566_bn, j, false)
-	x.CloseParent(txn, _564_pn, _567_t)
+	var _571_pn uint64
+	var _ = _571_pn
+	var _out861 uint64
+	var _ = _out861
+	_out861 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_571_pn = _out861
+	var _572_pb *dbytes.Blk
+	var _ = _572_pb
+	var _out862 *dbytes.Blk
+	var _ = _out862
+	_out862 = x.Fs.ReadBlock(txn, _571_pn, true)
+	_572_pb = _out862
+	var _573_bn uint64
+	var _ = _573_bn
+	_573_bn = _572_pb.U64(uint64(8) * (j % uint64(512)))
+	var _574_t *dbytes.Bytes
+	var _ = _574_t
+	var _out863 *dbytes.Bytes
+	var _ = _out863
+	_out863 = txn.Copy(_572_pb)
+	_574_t = _out863
+	Companion_Default___.CutChild(x, txn, ip, _574_t, _571_pn, _573_bn, j, false)
+	x.CloseParent(txn, _571_pn, _574_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _568_bn uint64
-	var _ = _568_bn
-	var _out857 uint64
-	var _ = _out857
-	_out857 = x.Resolve(txn, ip, k, lev, j, true)
-	_568_bn = _out857
-	var _569_b *dbytes.Blk
-	var _ = _569_b
-	var _out858 *dbytes.Blk
-	var _ = _out858
-	_out858 = x.Fs.ReadBlock(txn, _568_bn, true)
-	_569_b = _out858
-	var _570_e bool = false
-	var _ = _570_e
-	var _out859 bool
-	var _ = _out859
-	_out859 = Companion_Default___.NoEntries(_569_b)
-	_570_e = _out859
-	if !_570_e {
+	var _575_bn uint64
+	var _ = _575_bn
+	var _out864 uint64
+	var _ = _out864
+	_out864 = x.Resolve(txn, ip, k, lev, j, true)
+	_575_bn = _out864
+	var _576_b *dbytes.Blk
+	var _ = _576_b
+	var _out865 *dbytes.Blk
+	var _ = _out865
+	_out865 = x.Fs.ReadBlock(txn, _575_bn, true)
+	_576_b = _out865
+	var _577_e bool = false
+	var _ = _577_e
+	var _out866 bool
+	var _ = _out866
+	_out866 = Companion_Default___.NoEntries(_576_b)
+	_577_e = _out866
+	if !_577_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _356_ib uint64
-	var _ = _356_ib
-	_356_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _357_bb uint64
-	var _ = _357_bb
-	_357_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _358_it uint64
-	var _ = _358_it
-	_358_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _356_ib < uint64(281474976710656) && uint64(32768)*_356_ib < g.Dtor_ninode() {
+	var _363_ib uint64
+	var _ = _363_ib
+	_363_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _364_bb uint64
+	var _ = _364_bb
+	_364_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _365_it uint64
+	var _ = _365_it
+	_365_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _363_ib < uint64(281474976710656) && uint64(32768)*_363_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _357_bb < uint64(281474976710656) && uint64(32768)*_357_bb < g.Dtor_data1() {
+	if _364_bb < uint64(281474976710656) && uint64(32768)*_364_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_358_it < g.Dtor_ninode() {
+	if uint64(16)*_365_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _359_ibm uint64
-	var _ = _359_ibm
-	_359_ibm = uint64(1) + log
-	var _360_bbm uint64
-	var _ = _360_bbm
-	_360_bbm = _359_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _361_itab uint64
-	var _ = _361_itab
-	_361_itab = _360_bbm + (size+uint64(32767))/uint64(32768)
-	var _362_slot0 uint64
-	var _ = _362_slot0
-	_362_slot0 = _361_itab + (ninode+uint64(15))/uint64(16)
-	var _363_data0 uint64
-	var _ = _363_data0
-	_363_data0 = _362_slot0 + (slots+uint64(15))/uint64(16)
-	if _363_data0 >= size-uint64(1) {
+	var _366_ibm uint64
+	var _ = _366_ibm
+	_366_ibm = uint64(1) + log
+	var _367_bbm uint64
+	var _ = _367_bbm
+	_367_bbm = _366_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _368_itab uint64
+	var _ = _368_itab
+	_368_itab = _367_bbm + (size+uint64(32767))/uint64(32768)
+	var _369_slot0 uint64
+	var _ = _369_slot0
+	_369_slot0 = _368_itab + (ninode+uint64(15))/uint64(16)
+	var _370_data0 uint64
+	var _ = _370_data0
+	_370_data0 = _369_slot0 + (slots+uint64(15))/uint64(16)
+	if _370_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_359_ibm, _360_bbm, _361_itab, _362_slot0, _363_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_366_ibm, _367_bbm, _368_itab, _369_slot0, _370_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1436 uint32
-	var _ = _out1436
-	var _out1437 *dbytes.Bytes
-	var _ = _out1437
-	_out1436, _out1437 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1436
-	after = _out1437
-	var _1007_all uint64
-	var _ = _1007_all
-	_1007_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _1008_files uint64
-	var _ = _1008_files
-	_1008_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _1009_b uint64
-	var _ = _1009_b
-	_1009_b = Companion_Default___.Least(blocks, _1007_all)
-	var _1010_i uint64
-	var _ = _1010_i
-	_1010_i = Companion_Default___.Least(inodes, _1008_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1007_all, uint64(4096) * _1009_b, uint64(4096) * _1009_b, _1008_files, _1010_i, _1010_i, uint32(0)}}
+	var _out1443 uint32
+	var _ = _out1443
+	var _out1444 *dbytes.Bytes
+	var _ = _out1444
+	_out1443, _out1444 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1443
+	after = _out1444
+	var _1014_all uint64
+	var _ = _1014_all
+	_1014_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _1015_files uint64
+	var _ = _1015_files
+	_1015_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _1016_b uint64
+	var _ = _1016_b
+	_1016_b = Companion_Default___.Least(blocks, _1014_all)
+	var _1017_i uint64
+	var _ = _1017_i
+	_1017_i = Companion_Default___.Least(inodes, _1015_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1014_all, uint64(4096) * _1016_b, uint64(4096) * _1016_b, _1015_files, _1017_i, _1017_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1438 uint32
-	var _ = _out1438
-	var _out1439 *dbytes.Bytes
-	var _ = _out1439
-	_out1438, _out1439 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1438
-	after = _out1439
+	var _out1445 uint32
+	var _ = _out1445
+	var _out1446 *dbytes.Bytes
+	var _ = _out1446
+	_out1445, _out1446 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1445
+	after = _out1446
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1440 uint32
-	var _ = _out1440
-	var _out1441 *dbytes.Bytes
-	var _ = _out1441
-	_out1440, _out1441 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1440
-	after = _out1441
+	var _out1447 uint32
+	var _ = _out1447
+	var _out1448 *dbytes.Bytes
+	var _ = _out1448
+	_out1447, _out1448 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1447
+	after = _out1448
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _1011_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1011_ip
-	var _out1442 uint32
-	var _ = _out1442
-	var _out1443 *dbytes.Bytes
-	var _ = _out1443
-	_out1442, _out1443 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1442
-	_1011_ip = _out1443
+	var _1018_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1018_ip
+	var _out1449 uint32
+	var _ = _out1449
+	var _out1450 *dbytes.Bytes
+	var _ = _out1450
+	_out1449, _out1450 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1449
+	_1018_ip = _out1450
 	if st != uint32(0) {
 		return st, after
 	}
-	var _1012_ty uint32
-	var _ = _1012_ty
-	var _out1444 uint32
-	var _ = _out1444
-	_out1444 = inodeformat.Companion_Default___.GetTy(_1011_ip)
-	_1012_ty = _out1444
-	if _1012_ty != permissions.Companion_Default___.REG() {
+	var _1019_ty uint32
+	var _ = _1019_ty
+	var _out1451 uint32
+	var _ = _out1451
+	_out1451 = inodeformat.Companion_Default___.GetTy(_1018_ip)
+	_1019_ty = _out1451
+	if _1019_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _1011_ip
+	after = _1018_ip
 	return st, after
 }
 

@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out1156 uint32
-	var _ = _out1156
-	var _out1157 *dbytes.Bytes
-	var _ = _out1157
-	var _out1158 *dbytes.Bytes
-	var _ = _out1158
-	_out1156, _out1157, _out1158 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out1156
-	c.Before = _out1157
-	c.After = _out1158
+	var _out1163 uint32
+	var _ = _out1163
+	var _out1164 *dbytes.Bytes
+	var _ = _out1164
+	var _out1165 *dbytes.Bytes
+	var _ = _out1165
+	_out1163, _out1164, _out1165 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out1163
+	c.Before = _out1164
+	c.After = _out1165
 	return st
 }
 

@@ -62,50 +62,50 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _571_bo uint64
-	var _ = _571_bo
-	_571_bo = pos % uint64(4096)
-	var _572_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _572_b
+	var _578_bo uint64
+	var _ = _578_bo
+	_578_bo = pos % uint64(4096)
+	var _579_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _579_b
 	if c == uint64(4096) {
-		var _out860 *dbytes.Bytes
-		var _ = _out860
-		_out860 = src.CopyOf(so)
-		_572_b = _out860
+		var _out867 *dbytes.Bytes
+		var _ = _out867
+		_out867 = src.CopyOf(so)
+		_579_b = _out867
 	} else {
-		var _573_blk *dbytes.Blk
-		var _ = _573_blk
-		var _out861 *dbytes.Blk
-		var _ = _out861
-		_out861 = x.ReadAt(txn, bn, true)
-		_573_blk = _out861
-		var _out862 *dbytes.Bytes
-		var _ = _out862
-		_out862 = txn.Copy(_573_blk)
-		_572_b = _out862
-		_572_b.CopyFrom(_571_bo, src, so, c)
+		var _580_blk *dbytes.Blk
+		var _ = _580_blk
+		var _out868 *dbytes.Blk
+		var _ = _out868
+		_out868 = x.ReadAt(txn, bn, true)
+		_580_blk = _out868
+		var _out869 *dbytes.Bytes
+		var _ = _out869
+		_out869 = txn.Copy(_580_blk)
+		_579_b = _out869
+		_579_b.CopyFrom(_578_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _572_b)
+	x.WriteData(txn, bn, _579_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(txn *dtxn.Txn, pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out863 *dbytes.Bytes
-		var _ = _out863
-		_out863 = src.CopyOf(so)
-		b = _out863
+		var _out870 *dbytes.Bytes
+		var _ = _out870
+		_out870 = src.CopyOf(so)
+		b = _out870
 	} else {
-		var _574_none *dbytes.Blk
-		var _ = _574_none
-		var _out864 *dbytes.Blk
-		var _ = _out864
-		_out864 = dbytes.ZeroBlk()
-		_574_none = _out864
-		var _out865 *dbytes.Bytes
-		var _ = _out865
-		_out865 = txn.Copy(_574_none)
-		b = _out865
+		var _581_none *dbytes.Blk
+		var _ = _581_none
+		var _out871 *dbytes.Blk
+		var _ = _out871
+		_out871 = dbytes.ZeroBlk()
+		_581_none = _out871
+		var _out872 *dbytes.Bytes
+		var _ = _out872
+		_out872 = txn.Copy(_581_none)
+		b = _out872
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -122,36 +122,36 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _575_k uint64
-	var _ = _575_k
-	_575_k = pos / uint64(4096)
-	var _576_b *dbytes.Bytes
-	var _ = _576_b
-	var _out866 *dbytes.Bytes
-	var _ = _out866
-	_out866 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
-	_576_b = _out866
-	var _577_near uint64
-	var _ = _577_near
-	_577_near = uint64(0)
-	if uint64(0) < _575_k {
-		var _out867 uint64
-		var _ = _out867
-		_out867 = inodeformat.Companion_Default___.GetSlot(ip, _575_k-uint64(1))
-		_577_near = _out867
+	var _582_k uint64
+	var _ = _582_k
+	_582_k = pos / uint64(4096)
+	var _583_b *dbytes.Bytes
+	var _ = _583_b
+	var _out873 *dbytes.Bytes
+	var _ = _out873
+	_out873 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
+	_583_b = _out873
+	var _584_near uint64
+	var _ = _584_near
+	_584_near = uint64(0)
+	if uint64(0) < _582_k {
+		var _out874 uint64
+		var _ = _out874
+		_out874 = inodeformat.Companion_Default___.GetSlot(ip, _582_k-uint64(1))
+		_584_near = _out874
 	}
-	var _578_bn uint64 = 0
-	var _ = _578_bn
-	txn.Position(_575_k, false)
-	var _out868 bool
-	var _ = _out868
-	var _out869 uint64
-	var _ = _out869
-	_out868, _out869 = x.AllocRoot(txn, ip, ino, _575_k, _577_near, _576_b)
-	ok = _out868
-	_578_bn = _out869
+	var _585_bn uint64 = 0
+	var _ = _585_bn
+	txn.Position(_582_k, false)
+	var _out875 bool
+	var _ = _out875
+	var _out876 uint64
+	var _ = _out876
+	_out875, _out876 = x.AllocRoot(txn, ip, ino, _582_k, _584_near, _583_b)
+	ok = _out875
+	_585_bn = _out876
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_578_bn)
+		txn.Bulk(_585_bn)
 	}
 	return ok
 }
@@ -160,102 +160,102 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _579_k uint64
-	var _ = _579_k
-	_579_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _580_lev uint64
-	var _ = _580_lev
-	_580_lev = positions.Companion_Default___.MaxLev(_579_k)
-	var _581_jp uint64
-	var _ = _581_jp
-	_581_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _586_k uint64
+	var _ = _586_k
+	_586_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _587_lev uint64
+	var _ = _587_lev
+	_587_lev = positions.Companion_Default___.MaxLev(_586_k)
+	var _588_jp uint64
+	var _ = _588_jp
+	_588_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _582_pn uint64 = 0
-	var _ = _582_pn
+	var _589_pn uint64 = 0
+	var _ = _589_pn
 	txn.Position(pos/uint64(4096), true)
-	var _out870 bool
-	var _ = _out870
-	var _out871 uint64
-	var _ = _out871
-	_out870, _out871 = x.ResolveAlloc(txn, ip, ino, _579_k, _580_lev-uint64(1), _581_jp)
-	ok = _out870
-	_582_pn = _out871
+	var _out877 bool
+	var _ = _out877
+	var _out878 uint64
+	var _ = _out878
+	_out877, _out878 = x.ResolveAlloc(txn, ip, ino, _586_k, _587_lev-uint64(1), _588_jp)
+	ok = _out877
+	_589_pn = _out878
 	if !ok {
 		return ok, m
 	}
-	var _583_blk *dbytes.Blk
-	var _ = _583_blk
-	var _out872 *dbytes.Blk
-	var _ = _out872
-	_out872 = x.Fs.ReadBlock(txn, _582_pn, true)
-	_583_blk = _out872
-	var _584_t *dbytes.Bytes
-	var _ = _584_t
-	var _out873 *dbytes.Bytes
-	var _ = _out873
-	_out873 = txn.Copy(_583_blk)
-	_584_t = _out873
-	var _585_near uint64
-	var _ = _585_near
-	_585_near = _582_pn
+	var _590_blk *dbytes.Blk
+	var _ = _590_blk
+	var _out879 *dbytes.Blk
+	var _ = _out879
+	_out879 = x.Fs.ReadBlock(txn, _589_pn, true)
+	_590_blk = _out879
+	var _591_t *dbytes.Bytes
+	var _ = _591_t
+	var _out880 *dbytes.Bytes
+	var _ = _out880
+	_out880 = txn.Copy(_590_blk)
+	_591_t = _out880
+	var _592_near uint64
+	var _ = _592_near
+	_592_near = _589_pn
 	for m < len_ {
-		var _586_at uint64
-		var _ = _586_at
-		_586_at = pos + m
-		var _587_n uint64
-		var _ = _587_n
-		_587_n = _586_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_587_n) != _579_k || positions.Companion_Default___.FlatJ(_587_n)/uint64(512) != _581_jp {
+		var _593_at uint64
+		var _ = _593_at
+		_593_at = pos + m
+		var _594_n uint64
+		var _ = _594_n
+		_594_n = _593_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_594_n) != _586_k || positions.Companion_Default___.FlatJ(_594_n)/uint64(512) != _588_jp {
 			goto L5
 		}
-		var _588_j uint64
-		var _ = _588_j
-		_588_j = positions.Companion_Default___.FlatJ(_587_n)
-		var _589_bn uint64
-		var _ = _589_bn
-		_589_bn = _584_t.U64(uint64(8) * (_588_j % uint64(512)))
-		if _589_bn != uint64(0) {
+		var _595_j uint64
+		var _ = _595_j
+		_595_j = positions.Companion_Default___.FlatJ(_594_n)
+		var _596_bn uint64
+		var _ = _596_bn
+		_596_bn = _591_t.U64(uint64(8) * (_595_j % uint64(512)))
+		if _596_bn != uint64(0) {
 			goto L5
 		}
-		var _590_c uint64
-		var _ = _590_c
-		var _out874 uint64
-		var _ = _out874
-		_out874 = reading.Companion_Default___.Min(uint64(4096)-_586_at%uint64(4096), len_-m)
-		_590_c = _out874
-		var _591_b *dbytes.Bytes
-		var _ = _591_b
-		var _out875 *dbytes.Bytes
-		var _ = _out875
-		_out875 = Companion_Default___.FirstBlock(txn, _586_at, src, so+m, _590_c)
-		_591_b = _out875
-		if _588_j%uint64(512) != uint64(0) {
-			var _592_left uint64
-			var _ = _592_left
-			_592_left = _584_t.U64(uint64(8) * (_588_j%uint64(512) - uint64(1)))
-			if _592_left != uint64(0) {
-				_585_near = _592_left
+		var _597_c uint64
+		var _ = _597_c
+		var _out881 uint64
+		var _ = _out881
+		_out881 = reading.Companion_Default___.Min(uint64(4096)-_593_at%uint64(4096), len_-m)
+		_597_c = _out881
+		var _598_b *dbytes.Bytes
+		var _ = _598_b
+		var _out882 *dbytes.Bytes
+		var _ = _out882
+		_out882 = Companion_Default___.FirstBlock(txn, _593_at, src, so+m, _597_c)
+		_598_b = _out882
+		if _595_j%uint64(512) != uint64(0) {
+			var _599_left uint64
+			var _ = _599_left
+			_599_left = _591_t.U64(uint64(8) * (_595_j%uint64(512) - uint64(1)))
+			if _599_left != uint64(0) {
+				_592_near = _599_left
 			}
 		}
-		txn.Position(_587_n, false)
-		var _out876 bool
-		var _ = _out876
-		var _out877 uint64
-		var _ = _out877
-		_out876, _out877 = x.AddChild(txn, ip, _584_t, _582_pn, _588_j, true, _585_near, _591_b)
-		ok = _out876
-		_589_bn = _out877
+		txn.Position(_594_n, false)
+		var _out883 bool
+		var _ = _out883
+		var _out884 uint64
+		var _ = _out884
+		_out883, _out884 = x.AddChild(txn, ip, _591_t, _589_pn, _595_j, true, _592_near, _598_b)
+		ok = _out883
+		_596_bn = _out884
 		if !ok {
 			return ok, m
 		}
-		if bulk && _590_c == uint64(4096) {
-			txn.Bulk(_589_bn)
+		if bulk && _597_c == uint64(4096) {
+			txn.Bulk(_596_bn)
 		}
-		_585_near = _589_bn
-		m = m + _590_c
+		_592_near = _596_bn
+		m = m + _597_c
 	}
 L5:
-	x.CloseParent(txn, _582_pn, _584_t)
+	x.CloseParent(txn, _589_pn, _591_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -264,180 +264,180 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _593_k uint64
-	var _ = _593_k
-	_593_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _594_lev uint64
-	var _ = _594_lev
-	_594_lev = positions.Companion_Default___.MaxLev(_593_k)
-	var _595_jp uint64
-	var _ = _595_jp
-	_595_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _596_pn uint64
-	var _ = _596_pn
-	var _out878 uint64
-	var _ = _out878
-	_out878 = x.Resolve(txn, ip, _593_k, _594_lev-uint64(1), _595_jp, true)
-	_596_pn = _out878
-	var _597_blk *dbytes.Blk
-	var _ = _597_blk
-	var _out879 *dbytes.Blk
-	var _ = _out879
-	_out879 = x.Fs.ReadBlock(txn, _596_pn, true)
-	_597_blk = _out879
-	var _598_t *dbytes.Bytes
-	var _ = _598_t
-	var _out880 *dbytes.Bytes
-	var _ = _out880
-	_out880 = txn.Copy(_597_blk)
-	_598_t = _out880
+	var _600_k uint64
+	var _ = _600_k
+	_600_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _601_lev uint64
+	var _ = _601_lev
+	_601_lev = positions.Companion_Default___.MaxLev(_600_k)
+	var _602_jp uint64
+	var _ = _602_jp
+	_602_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _603_pn uint64
+	var _ = _603_pn
+	var _out885 uint64
+	var _ = _out885
+	_out885 = x.Resolve(txn, ip, _600_k, _601_lev-uint64(1), _602_jp, true)
+	_603_pn = _out885
+	var _604_blk *dbytes.Blk
+	var _ = _604_blk
+	var _out886 *dbytes.Blk
+	var _ = _out886
+	_out886 = x.Fs.ReadBlock(txn, _603_pn, true)
+	_604_blk = _out886
+	var _605_t *dbytes.Bytes
+	var _ = _605_t
+	var _out887 *dbytes.Bytes
+	var _ = _out887
+	_out887 = txn.Copy(_604_blk)
+	_605_t = _out887
 	m = uint64(0)
-	var _599_near uint64
-	var _ = _599_near
-	_599_near = _596_pn
+	var _606_near uint64
+	var _ = _606_near
+	_606_near = _603_pn
 	for m+uint64(4096) <= len_ {
-		var _600_at uint64
-		var _ = _600_at
-		_600_at = pos + m
-		var _601_n uint64
-		var _ = _601_n
-		_601_n = _600_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_601_n) != _593_k || positions.Companion_Default___.FlatJ(_601_n)/uint64(512) != _595_jp {
+		var _607_at uint64
+		var _ = _607_at
+		_607_at = pos + m
+		var _608_n uint64
+		var _ = _608_n
+		_608_n = _607_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_608_n) != _600_k || positions.Companion_Default___.FlatJ(_608_n)/uint64(512) != _602_jp {
 			goto L6
 		}
-		var _602_j uint64
-		var _ = _602_j
-		_602_j = positions.Companion_Default___.FlatJ(_601_n)
-		var _603_bn uint64
-		var _ = _603_bn
-		_603_bn = _598_t.U64(uint64(8) * (_602_j % uint64(512)))
-		if _603_bn == uint64(0) {
+		var _609_j uint64
+		var _ = _609_j
+		_609_j = positions.Companion_Default___.FlatJ(_608_n)
+		var _610_bn uint64
+		var _ = _610_bn
+		_610_bn = _605_t.U64(uint64(8) * (_609_j % uint64(512)))
+		if _610_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _602_j%uint64(512) != uint64(0) {
-			var _604_left uint64
-			var _ = _604_left
-			_604_left = _598_t.U64(uint64(8) * (_602_j%uint64(512) - uint64(1)))
-			if _604_left != uint64(0) {
-				_599_near = _604_left
+		if m == uint64(0) && _609_j%uint64(512) != uint64(0) {
+			var _611_left uint64
+			var _ = _611_left
+			_611_left = _605_t.U64(uint64(8) * (_609_j%uint64(512) - uint64(1)))
+			if _611_left != uint64(0) {
+				_606_near = _611_left
 			}
 		}
-		var _605_b *dbytes.Bytes
-		var _ = _605_b
-		var _out881 *dbytes.Bytes
-		var _ = _out881
-		_out881 = src.CopyOf(so + m)
-		_605_b = _out881
-		txn.Position(_601_n, false)
-		var _606_ok bool = false
-		var _ = _606_ok
-		var _out882 bool
-		var _ = _out882
-		var _out883 uint64
-		var _ = _out883
-		_out882, _out883 = unmapping.Companion_Default___.SwapChild(x, txn, _598_t, _596_pn, _603_bn, _602_j, _599_near, _605_b)
-		_606_ok = _out882
-		_603_bn = _out883
-		if !_606_ok {
+		var _612_b *dbytes.Bytes
+		var _ = _612_b
+		var _out888 *dbytes.Bytes
+		var _ = _out888
+		_out888 = src.CopyOf(so + m)
+		_612_b = _out888
+		txn.Position(_608_n, false)
+		var _613_ok bool = false
+		var _ = _613_ok
+		var _out889 bool
+		var _ = _out889
+		var _out890 uint64
+		var _ = _out890
+		_out889, _out890 = unmapping.Companion_Default___.SwapChild(x, txn, _605_t, _603_pn, _610_bn, _609_j, _606_near, _612_b)
+		_613_ok = _out889
+		_610_bn = _out890
+		if !_613_ok {
 			goto L6
 		}
-		txn.Bulk(_603_bn)
-		_599_near = _603_bn
+		txn.Bulk(_610_bn)
+		_606_near = _610_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _596_pn, _598_t)
+	x.CloseParent(txn, _603_pn, _605_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _607_done uint64
-	var _ = _607_done
-	_607_done = uint64(0)
-	var _608_ck uint64
-	var _ = _608_ck
-	var _609_cj uint64
-	var _ = _609_cj
-	_608_ck, _609_cj = uint64(15), uint64(0)
-	var _610_pb *dbytes.Blk
-	var _ = _610_pb
-	var _out884 *dbytes.Blk
-	var _ = _out884
-	_out884 = dbytes.ZeroBlk()
-	_610_pb = _out884
-	var _611_bulk bool
-	var _ = _611_bulk
-	_611_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _612_swap bool
-	var _ = _612_swap
-	_612_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _607_done < len_ {
-		var _613_pos uint64
-		var _ = _613_pos
-		_613_pos = off + _607_done
-		var _614_n uint64
-		var _ = _614_n
-		_614_n = _613_pos / uint64(4096)
-		var _615_c uint64
-		var _ = _615_c
-		var _out885 uint64
-		var _ = _out885
-		_out885 = reading.Companion_Default___.Min(uint64(4096)-_613_pos%uint64(4096), len_-_607_done)
-		_615_c = _out885
-		var _616_bn uint64 = 0
-		var _ = _616_bn
-		var _out886 uint64
-		var _ = _out886
-		var _out887 uint64
-		var _ = _out887
-		var _out888 uint64
-		var _ = _out888
-		var _out889 *dbytes.Blk
-		var _ = _out889
-		_out886, _out887, _out888, _out889 = reading.Companion_Default___.Find(x, txn, ip, _614_n, true, _608_ck, _609_cj, _610_pb)
-		_616_bn = _out886
-		_608_ck = _out887
-		_609_cj = _out888
-		_610_pb = _out889
-		var _617_m uint64
-		var _ = _617_m
-		_617_m = uint64(0)
-		if _616_bn != uint64(0) && _612_swap && _615_c == uint64(4096) && uint64(12) <= _614_n {
-			_608_ck = uint64(15)
-			var _out890 uint64
-			var _ = _out890
-			_out890 = Companion_Default___.SwapRun(x, txn, ip, ino, _613_pos, src, so+_607_done, len_-_607_done)
-			_617_m = _out890
-			_612_swap = _617_m != uint64(0) /* dircomp */
+	var _614_done uint64
+	var _ = _614_done
+	_614_done = uint64(0)
+	var _615_ck uint64
+	var _ = _615_ck
+	var _616_cj uint64
+	var _ = _616_cj
+	_615_ck, _616_cj = uint64(15), uint64(0)
+	var _617_pb *dbytes.Blk
+	var _ = _617_pb
+	var _out891 *dbytes.Blk
+	var _ = _out891
+	_out891 = dbytes.ZeroBlk()
+	_617_pb = _out891
+	var _618_bulk bool
+	var _ = _618_bulk
+	_618_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _619_swap bool
+	var _ = _619_swap
+	_619_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _614_done < len_ {
+		var _620_pos uint64
+		var _ = _620_pos
+		_620_pos = off + _614_done
+		var _621_n uint64
+		var _ = _621_n
+		_621_n = _620_pos / uint64(4096)
+		var _622_c uint64
+		var _ = _622_c
+		var _out892 uint64
+		var _ = _out892
+		_out892 = reading.Companion_Default___.Min(uint64(4096)-_620_pos%uint64(4096), len_-_614_done)
+		_622_c = _out892
+		var _623_bn uint64 = 0
+		var _ = _623_bn
+		var _out893 uint64
+		var _ = _out893
+		var _out894 uint64
+		var _ = _out894
+		var _out895 uint64
+		var _ = _out895
+		var _out896 *dbytes.Blk
+		var _ = _out896
+		_out893, _out894, _out895, _out896 = reading.Companion_Default___.Find(x, txn, ip, _621_n, true, _615_ck, _616_cj, _617_pb)
+		_623_bn = _out893
+		_615_ck = _out894
+		_616_cj = _out895
+		_617_pb = _out896
+		var _624_m uint64
+		var _ = _624_m
+		_624_m = uint64(0)
+		if _623_bn != uint64(0) && _619_swap && _622_c == uint64(4096) && uint64(12) <= _621_n {
+			_615_ck = uint64(15)
+			var _out897 uint64
+			var _ = _out897
+			_out897 = Companion_Default___.SwapRun(x, txn, ip, ino, _620_pos, src, so+_614_done, len_-_614_done)
+			_624_m = _out897
+			_619_swap = _624_m != uint64(0) /* dircomp */
 		}
-		if _617_m != uint64(0) {
-			_615_c = _617_m
-		} else if _616_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _616_bn, _613_pos, src, so+_607_done, _615_c)
-		} else if _614_n < uint64(12) {
-			_608_ck = uint64(15)
-			var _out891 bool
-			var _ = _out891
-			_out891 = Companion_Default___.FillDirect(x, txn, ip, ino, _613_pos, src, so+_607_done, _615_c, _611_bulk)
-			ok = _out891
+		if _624_m != uint64(0) {
+			_622_c = _624_m
+		} else if _623_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _623_bn, _620_pos, src, so+_614_done, _622_c)
+		} else if _621_n < uint64(12) {
+			_615_ck = uint64(15)
+			var _out898 bool
+			var _ = _out898
+			_out898 = Companion_Default___.FillDirect(x, txn, ip, ino, _620_pos, src, so+_614_done, _622_c, _618_bulk)
+			ok = _out898
 			if !ok {
 				return ok
 			}
 		} else {
-			_608_ck = uint64(15)
-			var _out892 bool
-			var _ = _out892
-			var _out893 uint64
-			var _ = _out893
-			_out892, _out893 = Companion_Default___.FillRun(x, txn, ip, ino, _613_pos, src, so+_607_done, len_-_607_done, _611_bulk)
-			ok = _out892
-			_615_c = _out893
+			_615_ck = uint64(15)
+			var _out899 bool
+			var _ = _out899
+			var _out900 uint64
+			var _ = _out900
+			_out899, _out900 = Companion_Default___.FillRun(x, txn, ip, ino, _620_pos, src, so+_614_done, len_-_614_done, _618_bulk)
+			ok = _out899
+			_622_c = _out900
 			if !ok {
 				return ok
 			}
 		}
-		_607_done = _607_done + _615_c
+		_614_done = _614_done + _622_c
 	}
 	ok = true
 	return ok
@@ -446,41 +446,41 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _618_n uint64
-	var _ = _618_n
-	_618_n = sz / uint64(4096)
-	var _619_k uint64
-	var _ = _619_k
-	_619_k = positions.Companion_Default___.FlatK(_618_n)
-	var _620_bn uint64
-	var _ = _620_bn
-	var _out894 uint64
-	var _ = _out894
-	_out894 = x.Resolve(txn, ip, _619_k, positions.Companion_Default___.MaxLev(_619_k), positions.Companion_Default___.FlatJ(_618_n), true)
-	_620_bn = _out894
-	if _620_bn == uint64(0) {
+	var _625_n uint64
+	var _ = _625_n
+	_625_n = sz / uint64(4096)
+	var _626_k uint64
+	var _ = _626_k
+	_626_k = positions.Companion_Default___.FlatK(_625_n)
+	var _627_bn uint64
+	var _ = _627_bn
+	var _out901 uint64
+	var _ = _out901
+	_out901 = x.Resolve(txn, ip, _626_k, positions.Companion_Default___.MaxLev(_626_k), positions.Companion_Default___.FlatJ(_625_n), true)
+	_627_bn = _out901
+	if _627_bn == uint64(0) {
 		return
 	}
-	var _621_blk *dbytes.Blk
-	var _ = _621_blk
-	var _out895 *dbytes.Blk
-	var _ = _out895
-	_out895 = x.ReadAt(txn, _620_bn, true)
-	_621_blk = _out895
-	var _622_none *dbytes.Blk
-	var _ = _622_none
-	var _out896 *dbytes.Blk
-	var _ = _out896
-	_out896 = dbytes.ZeroBlk()
-	_622_none = _out896
-	var _623_b *dbytes.Bytes
-	var _ = _623_b
-	var _out897 *dbytes.Bytes
-	var _ = _out897
-	_out897 = txn.Copy(_622_none)
-	_623_b = _out897
-	_623_b.CopyBlk(uint64(0), _621_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _620_bn, _623_b)
+	var _628_blk *dbytes.Blk
+	var _ = _628_blk
+	var _out902 *dbytes.Blk
+	var _ = _out902
+	_out902 = x.ReadAt(txn, _627_bn, true)
+	_628_blk = _out902
+	var _629_none *dbytes.Blk
+	var _ = _629_none
+	var _out903 *dbytes.Blk
+	var _ = _out903
+	_out903 = dbytes.ZeroBlk()
+	_629_none = _out903
+	var _630_b *dbytes.Bytes
+	var _ = _630_b
+	var _out904 *dbytes.Bytes
+	var _ = _out904
+	_out904 = txn.Copy(_629_none)
+	_630_b = _out904
+	_630_b.CopyBlk(uint64(0), _628_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _627_bn, _630_b)
 }
 
 // End of class Default__

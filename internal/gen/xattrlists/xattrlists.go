@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _788_x uint64
-	var _ = _788_x
-	_788_x = uint64(b.U32(o))
-	n, v = _788_x%uint64(256), _788_x/uint64(256)
+	var _795_x uint64
+	var _ = _795_x
+	_795_x = uint64(b.U32(o))
+	n, v = _795_x%uint64(256), _795_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _789_l uint64
-	var _ = _789_l
-	_789_l = name.Len()
-	if _789_l != n {
+	var _796_l uint64
+	var _ = _796_l
+	_796_l = name.Len()
+	if _796_l != n {
 		r = false
 		return r
 	}
-	var _out1042 bool
-	var _ = _out1042
-	_out1042 = b.EqualAt(o+uint64(4), name)
-	r = _out1042
+	var _out1049 bool
+	var _ = _out1049
+	_out1049 = b.EqualAt(o+uint64(4), name)
+	r = _out1049
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _790_o uint64
-	var _ = _790_o
-	_790_o = from
+	var _797_o uint64
+	var _ = _797_o
+	_797_o = from
 	for true {
-		var _791_ok bool
-		var _ = _791_ok
-		var _792_n uint64
-		var _ = _792_n
-		var _793_v uint64
-		var _ = _793_v
-		var _out1043 bool
-		var _ = _out1043
-		var _out1044 uint64
-		var _ = _out1044
-		var _out1045 uint64
-		var _ = _out1045
-		_out1043, _out1044, _out1045 = Companion_Default___.Look(b, _790_o)
-		_791_ok = _out1043
-		_792_n = _out1044
-		_793_v = _out1045
-		if !_791_ok {
+		var _798_ok bool
+		var _ = _798_ok
+		var _799_n uint64
+		var _ = _799_n
+		var _800_v uint64
+		var _ = _800_v
+		var _out1050 bool
+		var _ = _out1050
+		var _out1051 uint64
+		var _ = _out1051
+		var _out1052 uint64
+		var _ = _out1052
+		_out1050, _out1051, _out1052 = Companion_Default___.Look(b, _797_o)
+		_798_ok = _out1050
+		_799_n = _out1051
+		_800_v = _out1052
+		if !_798_ok {
 			return found, at, len_
 		}
-		var _794_same bool
-		var _ = _794_same
-		var _out1046 bool
-		var _ = _out1046
-		_out1046 = Companion_Default___.Is(b, _790_o, _792_n, name)
-		_794_same = _out1046
-		if _794_same {
-			found, at, len_ = true, _790_o+uint64(4)+_792_n, _793_v
+		var _801_same bool
+		var _ = _801_same
+		var _out1053 bool
+		var _ = _out1053
+		_out1053 = Companion_Default___.Is(b, _797_o, _799_n, name)
+		_801_same = _out1053
+		if _801_same {
+			found, at, len_ = true, _797_o+uint64(4)+_799_n, _800_v
 			return found, at, len_
 		}
-		_790_o = _790_o + uint64(4) + _792_n + _793_v
+		_797_o = _797_o + uint64(4) + _799_n + _800_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _795_is bool
-	var _ = _795_is
-	var _796_k uint64
-	var _ = _796_k
-	var _797_v uint64
-	var _ = _797_v
-	var _out1047 bool
-	var _ = _out1047
-	var _out1048 uint64
-	var _ = _out1048
-	var _out1049 uint64
-	var _ = _out1049
-	_out1047, _out1048, _out1049 = Companion_Default___.Look(b, o)
-	_795_is = _out1047
-	_796_k = _out1048
-	_797_v = _out1049
-	if !_795_is {
+	var _802_is bool
+	var _ = _802_is
+	var _803_k uint64
+	var _ = _803_k
+	var _804_v uint64
+	var _ = _804_v
+	var _out1054 bool
+	var _ = _out1054
+	var _out1055 uint64
+	var _ = _out1055
+	var _out1056 uint64
+	var _ = _out1056
+	_out1054, _out1055, _out1056 = Companion_Default___.Look(b, o)
+	_802_is = _out1054
+	_803_k = _out1055
+	_804_v = _out1056
+	if !_802_is {
 		return ok, end
 	}
-	var _798_l uint64
-	var _ = _798_l
-	_798_l = uint64(4) + _796_k + _797_v
-	var _799_same bool
-	var _ = _799_same
-	var _out1050 bool
-	var _ = _out1050
-	_out1050 = Companion_Default___.Is(b, o, _796_k, name)
-	_799_same = _out1050
-	if _799_same {
-		var _out1051 bool
-		var _ = _out1051
-		var _out1052 uint64
-		var _ = _out1052
-		_out1051, _out1052 = Companion_Default___.Copy(b, o+_798_l, name, n, p)
-		ok = _out1051
-		end = _out1052
+	var _805_l uint64
+	var _ = _805_l
+	_805_l = uint64(4) + _803_k + _804_v
+	var _806_same bool
+	var _ = _806_same
+	var _out1057 bool
+	var _ = _out1057
+	_out1057 = Companion_Default___.Is(b, o, _803_k, name)
+	_806_same = _out1057
+	if _806_same {
+		var _out1058 bool
+		var _ = _out1058
+		var _out1059 uint64
+		var _ = _out1059
+		_out1058, _out1059 = Companion_Default___.Copy(b, o+_805_l, name, n, p)
+		ok = _out1058
+		end = _out1059
 		return ok, end
 	}
-	if p+_798_l > uint64(4096) {
+	if p+_805_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _798_l)
-	var _out1053 bool
-	var _ = _out1053
-	var _out1054 uint64
-	var _ = _out1054
-	_out1053, _out1054 = Companion_Default___.Copy(b, o+_798_l, name, n, p+_798_l)
-	ok = _out1053
-	end = _out1054
+	n.CopyFrom(p, b, o, _805_l)
+	var _out1060 bool
+	var _ = _out1060
+	var _out1061 uint64
+	var _ = _out1061
+	_out1060, _out1061 = Companion_Default___.Copy(b, o+_805_l, name, n, p+_805_l)
+	ok = _out1060
+	end = _out1061
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1055 *dbytes.Bytes
-	var _ = _out1055
-	_out1055 = dbytes.NewBytes(uint64(4096))
-	n = _out1055
-	var _800_k uint64
-	var _ = _800_k
-	var _801_v uint64
-	var _ = _801_v
-	_800_k, _801_v = name.Len(), value.Len()
+	var _out1062 *dbytes.Bytes
+	var _ = _out1062
+	_out1062 = dbytes.NewBytes(uint64(4096))
+	n = _out1062
+	var _807_k uint64
+	var _ = _807_k
+	var _808_v uint64
+	var _ = _808_v
+	_807_k, _808_v = name.Len(), value.Len()
 	ok = false
-	if _801_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_800_k+_801_v > uint64(4096) {
+	if _808_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_807_k+_808_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _802_l uint64
-	var _ = _802_l
-	_802_l = uint64(4) + _800_k + _801_v
-	n.PutU32(uint64(8), uint32(_800_k+uint64(256)*_801_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _800_k)
-	n.CopyFrom(uint64(12)+_800_k, value, uint64(0), _801_v)
-	var _803_end uint64 = 0
-	var _ = _803_end
-	var _out1056 bool
-	var _ = _out1056
-	var _out1057 uint64
-	var _ = _out1057
-	_out1056, _out1057 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_802_l)
-	ok = _out1056
-	_803_end = _out1057
+	var _809_l uint64
+	var _ = _809_l
+	_809_l = uint64(4) + _807_k + _808_v
+	n.PutU32(uint64(8), uint32(_807_k+uint64(256)*_808_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _807_k)
+	n.CopyFrom(uint64(12)+_807_k, value, uint64(0), _808_v)
+	var _810_end uint64 = 0
+	var _ = _810_end
+	var _out1063 bool
+	var _ = _out1063
+	var _out1064 uint64
+	var _ = _out1064
+	_out1063, _out1064 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_809_l)
+	ok = _out1063
+	_810_end = _out1064
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1058 *dbytes.Bytes
-	var _ = _out1058
-	_out1058 = dbytes.NewBytes(uint64(4096))
-	n = _out1058
+	var _out1065 *dbytes.Bytes
+	var _ = _out1065
+	_out1065 = dbytes.NewBytes(uint64(4096))
+	n = _out1065
 	n.PutU64(uint64(0), gen)
-	var _804_ok bool
-	var _ = _804_ok
-	var _805_end uint64
-	var _ = _805_end
-	var _out1059 bool
-	var _ = _out1059
-	var _out1060 uint64
-	var _ = _out1060
-	_out1059, _out1060 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_804_ok = _out1059
-	_805_end = _out1060
-	empty = _805_end == Companion_Default___.FIRST()
+	var _811_ok bool
+	var _ = _811_ok
+	var _812_end uint64
+	var _ = _812_end
+	var _out1066 bool
+	var _ = _out1066
+	var _out1067 uint64
+	var _ = _out1067
+	_out1066, _out1067 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_811_ok = _out1066
+	_812_end = _out1067
+	empty = _812_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _806_z *dbytes.Bytes
-	var _ = _806_z
-	var _out1061 *dbytes.Bytes
-	var _ = _out1061
-	_out1061 = dbytes.NewBytes(uint64(4096))
-	_806_z = _out1061
-	var _807_o uint64
-	var _ = _807_o
-	var _808_q uint64
-	var _ = _808_q
-	_807_o, _808_q = Companion_Default___.FIRST(), uint64(0)
+	var _813_z *dbytes.Bytes
+	var _ = _813_z
+	var _out1068 *dbytes.Bytes
+	var _ = _out1068
+	_out1068 = dbytes.NewBytes(uint64(4096))
+	_813_z = _out1068
+	var _814_o uint64
+	var _ = _814_o
+	var _815_q uint64
+	var _ = _815_q
+	_814_o, _815_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _809_ok bool
-		var _ = _809_ok
-		var _810_n uint64
-		var _ = _810_n
-		var _811_v uint64
-		var _ = _811_v
-		var _out1062 bool
-		var _ = _out1062
-		var _out1063 uint64
-		var _ = _out1063
-		var _out1064 uint64
-		var _ = _out1064
-		_out1062, _out1063, _out1064 = Companion_Default___.Look(b, _807_o)
-		_809_ok = _out1062
-		_810_n = _out1063
-		_811_v = _out1064
-		if !_809_ok {
+		var _816_ok bool
+		var _ = _816_ok
+		var _817_n uint64
+		var _ = _817_n
+		var _818_v uint64
+		var _ = _818_v
+		var _out1069 bool
+		var _ = _out1069
+		var _out1070 uint64
+		var _ = _out1070
+		var _out1071 uint64
+		var _ = _out1071
+		_out1069, _out1070, _out1071 = Companion_Default___.Look(b, _814_o)
+		_816_ok = _out1069
+		_817_n = _out1070
+		_818_v = _out1071
+		if !_816_ok {
 			goto L8
 		}
-		var _812_name *dbytes.Bytes
-		var _ = _812_name
-		var _out1065 *dbytes.Bytes
-		var _ = _out1065
-		_out1065 = dbytes.NewBytes(_810_n)
-		_812_name = _out1065
-		_812_name.CopyFrom(uint64(0), b, _807_o+uint64(4), _810_n)
-		var _813_again bool
-		var _ = _813_again
-		var _814_at uint64
-		var _ = _814_at
-		var _815_len uint64
-		var _ = _815_len
-		var _out1066 bool
-		var _ = _out1066
-		var _out1067 uint64
-		var _ = _out1067
-		var _out1068 uint64
-		var _ = _out1068
-		_out1066, _out1067, _out1068 = Companion_Default___.Find(b, _807_o+uint64(4)+_810_n+_811_v, _812_name)
-		_813_again = _out1066
-		_814_at = _out1067
-		_815_len = _out1068
-		if !_813_again {
-			_806_z.CopyFrom(_808_q, _812_name, uint64(0), _810_n)
-			_806_z.Set(_808_q+_810_n, uint8(0))
-			_808_q = _808_q + _810_n + uint64(1)
+		var _819_name *dbytes.Bytes
+		var _ = _819_name
+		var _out1072 *dbytes.Bytes
+		var _ = _out1072
+		_out1072 = dbytes.NewBytes(_817_n)
+		_819_name = _out1072
+		_819_name.CopyFrom(uint64(0), b, _814_o+uint64(4), _817_n)
+		var _820_again bool
+		var _ = _820_again
+		var _821_at uint64
+		var _ = _821_at
+		var _822_len uint64
+		var _ = _822_len
+		var _out1073 bool
+		var _ = _out1073
+		var _out1074 uint64
+		var _ = _out1074
+		var _out1075 uint64
+		var _ = _out1075
+		_out1073, _out1074, _out1075 = Companion_Default___.Find(b, _814_o+uint64(4)+_817_n+_818_v, _819_name)
+		_820_again = _out1073
+		_821_at = _out1074
+		_822_len = _out1075
+		if !_820_again {
+			_813_z.CopyFrom(_815_q, _819_name, uint64(0), _817_n)
+			_813_z.Set(_815_q+_817_n, uint8(0))
+			_815_q = _815_q + _817_n + uint64(1)
 		}
-		_807_o = _807_o + uint64(4) + _810_n + _811_v
+		_814_o = _814_o + uint64(4) + _817_n + _818_v
 	}
 L8:
-	var _out1069 *dbytes.Bytes
-	var _ = _out1069
-	_out1069 = dbytes.NewBytes(_808_q)
-	r = _out1069
-	r.CopyFrom(uint64(0), _806_z, uint64(0), _808_q)
+	var _out1076 *dbytes.Bytes
+	var _ = _out1076
+	_out1076 = dbytes.NewBytes(_815_q)
+	r = _out1076
+	r.CopyFrom(uint64(0), _813_z, uint64(0), _815_q)
 	return r
 }
 

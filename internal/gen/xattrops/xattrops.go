@@ -69,30 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1546 *dbytes.Bytes
-		var _ = _out1546
-		_out1546 = dbytes.NewBytes(uint64(4096))
-		b = _out1546
+		var _out1553 *dbytes.Bytes
+		var _ = _out1553
+		_out1553 = dbytes.NewBytes(uint64(4096))
+		b = _out1553
 		return b
 	}
-	var _1086_p *dbytes.Pieces
-	var _ = _1086_p
-	var _out1547 *dbytes.Pieces
-	var _ = _out1547
-	_out1547 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1086_p = _out1547
-	var _out1548 *dbytes.Bytes
-	var _ = _out1548
-	_out1548 = _1086_p.Join()
-	b = _out1548
-	var _1087_n uint64
-	var _ = _1087_n
-	_1087_n = b.Len()
-	if _1087_n != uint64(4096) {
-		var _out1549 *dbytes.Bytes
-		var _ = _out1549
-		_out1549 = dbytes.NewBytes(uint64(4096))
-		b = _out1549
+	var _1093_p *dbytes.Pieces
+	var _ = _1093_p
+	var _out1554 *dbytes.Pieces
+	var _ = _out1554
+	_out1554 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1093_p = _out1554
+	var _out1555 *dbytes.Bytes
+	var _ = _out1555
+	_out1555 = _1093_p.Join()
+	b = _out1555
+	var _1094_n uint64
+	var _ = _1094_n
+	_1094_n = b.Len()
+	if _1094_n != uint64(4096) {
+		var _out1556 *dbytes.Bytes
+		var _ = _out1556
+		_out1556 = dbytes.NewBytes(uint64(4096))
+		b = _out1556
 		return b
 	}
 	return b
@@ -100,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1550 *dbytes.Bytes
-	var _ = _out1550
-	_out1550 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1550
-	var _1088_g uint64
-	var _ = _1088_g
-	_1088_g = b.U64(uint64(0))
-	if _1088_g != gen || _1088_g == uint64(0) {
-		var _out1551 *dbytes.Bytes
-		var _ = _out1551
-		_out1551 = dbytes.NewBytes(uint64(4096))
-		b = _out1551
+	var _out1557 *dbytes.Bytes
+	var _ = _out1557
+	_out1557 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1557
+	var _1095_g uint64
+	var _ = _1095_g
+	_1095_g = b.U64(uint64(0))
+	if _1095_g != gen || _1095_g == uint64(0) {
+		var _out1558 *dbytes.Bytes
+		var _ = _out1558
+		_out1558 = dbytes.NewBytes(uint64(4096))
+		b = _out1558
 	}
 	return b
 }
@@ -122,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1552 bool
-	var _ = _out1552
-	_out1552 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1552
+	var _out1559 bool
+	var _ = _out1559
+	_out1559 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1559
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1089_hp *dbytes.Bytes
-	var _ = _1089_hp
-	var _out1553 *dbytes.Bytes
-	var _ = _out1553
-	_out1553 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1089_hp = _out1553
-	var _1090_size uint64
-	var _ = _1090_size
-	var _out1554 uint64
-	var _ = _out1554
-	_out1554 = inodeformat.Companion_Default___.GetSize(_1089_hp)
-	_1090_size = _out1554
-	if _1090_size/uint64(4096) <= ino {
+	var _1096_hp *dbytes.Bytes
+	var _ = _1096_hp
+	var _out1560 *dbytes.Bytes
+	var _ = _out1560
+	_out1560 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1096_hp = _out1560
+	var _1097_size uint64
+	var _ = _1097_size
+	var _out1561 uint64
+	var _ = _out1561
+	_out1561 = inodeformat.Companion_Default___.GetSize(_1096_hp)
+	_1097_size = _out1561
+	if _1097_size/uint64(4096) <= ino {
 		return
 	}
-	var _1091_m uint64
-	var _ = _1091_m
-	var _out1555 uint64
-	var _ = _out1555
-	_out1555 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1091_m = _out1555
+	var _1098_m uint64
+	var _ = _1098_m
+	var _out1562 uint64
+	var _ = _out1562
+	_out1562 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1098_m = _out1562
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1092_ip *dbytes.Bytes
-	var _ = _1092_ip
-	var _out1556 *dbytes.Bytes
-	var _ = _out1556
-	_out1556 = d.Fs.GetInode(txn, ino, true)
-	_1092_ip = _out1556
-	var _1093_ts uint64
-	var _ = _1093_ts
-	var _1094_tns uint32
-	var _ = _1094_tns
-	var _out1557 uint64
-	var _ = _out1557
-	var _out1558 uint32
-	var _ = _out1558
-	_out1557, _out1558 = attributechanges.Companion_Default___.Stamp(_1092_ip, s, ns)
-	_1093_ts = _out1557
-	_1094_tns = _out1558
-	inodeformat.Companion_Default___.SetCtime(_1092_ip, _1093_ts, _1094_tns)
-	d.PutInode(txn, ino, _1092_ip)
+	var _1099_ip *dbytes.Bytes
+	var _ = _1099_ip
+	var _out1563 *dbytes.Bytes
+	var _ = _out1563
+	_out1563 = d.Fs.GetInode(txn, ino, true)
+	_1099_ip = _out1563
+	var _1100_ts uint64
+	var _ = _1100_ts
+	var _1101_tns uint32
+	var _ = _1101_tns
+	var _out1564 uint64
+	var _ = _out1564
+	var _out1565 uint32
+	var _ = _out1565
+	_out1564, _out1565 = attributechanges.Companion_Default___.Stamp(_1099_ip, s, ns)
+	_1100_ts = _out1564
+	_1101_tns = _out1565
+	inodeformat.Companion_Default___.SetCtime(_1099_ip, _1100_ts, _1101_tns)
+	d.PutInode(txn, ino, _1099_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1095_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1095_ip
-	var _out1559 uint32
-	var _ = _out1559
-	var _out1560 *dbytes.Bytes
-	var _ = _out1560
-	_out1559, _out1560 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1559
-	_1095_ip = _out1560
+	var _1102_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1102_ip
+	var _out1566 uint32
+	var _ = _out1566
+	var _out1567 *dbytes.Bytes
+	var _ = _out1567
+	_out1566, _out1567 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1566
+	_1102_ip = _out1567
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1096_b *dbytes.Bytes
-	var _ = _1096_b
-	var _out1561 *dbytes.Bytes
-	var _ = _out1561
-	_out1561 = Companion_Default___.Current(txn, d, ino, gen)
-	_1096_b = _out1561
-	var _1097_found bool
-	var _ = _1097_found
-	var _1098_at uint64
-	var _ = _1098_at
-	var _1099_len uint64
-	var _ = _1099_len
-	var _out1562 bool
-	var _ = _out1562
-	var _out1563 uint64
-	var _ = _out1563
-	var _out1564 uint64
-	var _ = _out1564
-	_out1562, _out1563, _out1564 = xattrlists.Companion_Default___.Find(_1096_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1097_found = _out1562
-	_1098_at = _out1563
-	_1099_len = _out1564
-	if !_1097_found {
+	var _1103_b *dbytes.Bytes
+	var _ = _1103_b
+	var _out1568 *dbytes.Bytes
+	var _ = _out1568
+	_out1568 = Companion_Default___.Current(txn, d, ino, gen)
+	_1103_b = _out1568
+	var _1104_found bool
+	var _ = _1104_found
+	var _1105_at uint64
+	var _ = _1105_at
+	var _1106_len uint64
+	var _ = _1106_len
+	var _out1569 bool
+	var _ = _out1569
+	var _out1570 uint64
+	var _ = _out1570
+	var _out1571 uint64
+	var _ = _out1571
+	_out1569, _out1570, _out1571 = xattrlists.Companion_Default___.Find(_1103_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1104_found = _out1569
+	_1105_at = _out1570
+	_1106_len = _out1571
+	if !_1104_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1100_v *dbytes.Bytes
-	var _ = _1100_v
-	var _out1565 *dbytes.Bytes
-	var _ = _out1565
-	_out1565 = dbytes.NewBytes(_1099_len)
-	_1100_v = _out1565
-	_1100_v.CopyFrom(uint64(0), _1096_b, _1098_at, _1099_len)
-	value = _1100_v
+	var _1107_v *dbytes.Bytes
+	var _ = _1107_v
+	var _out1572 *dbytes.Bytes
+	var _ = _out1572
+	_out1572 = dbytes.NewBytes(_1106_len)
+	_1107_v = _out1572
+	_1107_v.CopyFrom(uint64(0), _1103_b, _1105_at, _1106_len)
+	value = _1107_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1101_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1101_ip
-	var _out1566 uint32
-	var _ = _out1566
-	var _out1567 *dbytes.Bytes
-	var _ = _out1567
-	_out1566, _out1567 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1566
-	_1101_ip = _out1567
+	var _1108_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1108_ip
+	var _out1573 uint32
+	var _ = _out1573
+	var _out1574 *dbytes.Bytes
+	var _ = _out1574
+	_out1573, _out1574 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1573
+	_1108_ip = _out1574
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1102_b *dbytes.Bytes
-	var _ = _1102_b
-	var _out1568 *dbytes.Bytes
-	var _ = _out1568
-	_out1568 = Companion_Default___.Current(txn, d, ino, gen)
-	_1102_b = _out1568
-	var _out1569 *dbytes.Bytes
-	var _ = _out1569
-	_out1569 = xattrlists.Companion_Default___.Names(_1102_b)
-	names = _out1569
+	var _1109_b *dbytes.Bytes
+	var _ = _1109_b
+	var _out1575 *dbytes.Bytes
+	var _ = _out1575
+	_out1575 = Companion_Default___.Current(txn, d, ino, gen)
+	_1109_b = _out1575
+	var _out1576 *dbytes.Bytes
+	var _ = _out1576
+	_out1576 = xattrlists.Companion_Default___.Names(_1109_b)
+	names = _out1576
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1103_n uint64
-	var _ = _1103_n
-	var _1104_i uint64
-	var _ = _1104_i
-	_1103_n, _1104_i = name.Len(), uint64(0)
-	if _1103_n == uint64(0) || _1103_n > uint64(255) {
+	var _1110_n uint64
+	var _ = _1110_n
+	var _1111_i uint64
+	var _ = _1111_i
+	_1110_n, _1111_i = name.Len(), uint64(0)
+	if _1110_n == uint64(0) || _1110_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1104_i < _1103_n {
-		if name.Get(_1104_i) == uint8(0) {
+	for _1111_i < _1110_n {
+		if name.Get(_1111_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1104_i = _1104_i + uint64(1)
+		_1111_i = _1111_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1105_named bool
-	var _ = _1105_named
-	var _out1570 bool
-	var _ = _out1570
-	_out1570 = Companion_Default___.IsNamed(name)
-	_1105_named = _out1570
-	if !_1105_named {
+	var _1112_named bool
+	var _ = _1112_named
+	var _out1577 bool
+	var _ = _out1577
+	_out1577 = Companion_Default___.IsNamed(name)
+	_1112_named = _out1577
+	if !_1112_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1106_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1106_ip
-	var _out1571 uint32
-	var _ = _out1571
-	var _out1572 *dbytes.Bytes
-	var _ = _out1572
-	_out1571, _out1572 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1571
-	_1106_ip = _out1572
+	var _1113_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1113_ip
+	var _out1578 uint32
+	var _ = _out1578
+	var _out1579 *dbytes.Bytes
+	var _ = _out1579
+	_out1578, _out1579 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1578
+	_1113_ip = _out1579
 	if st != uint32(0) {
 		return st
 	}
-	var _1107_hp *dbytes.Bytes
-	var _ = _1107_hp
-	var _out1573 *dbytes.Bytes
-	var _ = _out1573
-	_out1573 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1107_hp = _out1573
-	var _1108_b *dbytes.Bytes
-	var _ = _1108_b
-	var _out1574 *dbytes.Bytes
-	var _ = _out1574
-	_out1574 = Companion_Default___.Current(txn, d, ino, gen)
-	_1108_b = _out1574
-	var _1109_found bool
-	var _ = _1109_found
-	var _1110_at uint64
-	var _ = _1110_at
-	var _1111_len uint64
-	var _ = _1111_len
-	var _out1575 bool
-	var _ = _out1575
-	var _out1576 uint64
-	var _ = _out1576
-	var _out1577 uint64
-	var _ = _out1577
-	_out1575, _out1576, _out1577 = xattrlists.Companion_Default___.Find(_1108_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1109_found = _out1575
-	_1110_at = _out1576
-	_1111_len = _out1577
-	if _1109_found && create {
+	var _1114_hp *dbytes.Bytes
+	var _ = _1114_hp
+	var _out1580 *dbytes.Bytes
+	var _ = _out1580
+	_out1580 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1114_hp = _out1580
+	var _1115_b *dbytes.Bytes
+	var _ = _1115_b
+	var _out1581 *dbytes.Bytes
+	var _ = _out1581
+	_out1581 = Companion_Default___.Current(txn, d, ino, gen)
+	_1115_b = _out1581
+	var _1116_found bool
+	var _ = _1116_found
+	var _1117_at uint64
+	var _ = _1117_at
+	var _1118_len uint64
+	var _ = _1118_len
+	var _out1582 bool
+	var _ = _out1582
+	var _out1583 uint64
+	var _ = _out1583
+	var _out1584 uint64
+	var _ = _out1584
+	_out1582, _out1583, _out1584 = xattrlists.Companion_Default___.Find(_1115_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1116_found = _out1582
+	_1117_at = _out1583
+	_1118_len = _out1584
+	if _1116_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1109_found && replace {
+	if !_1116_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1112_ok bool
-	var _ = _1112_ok
-	var _1113_n *dbytes.Bytes
-	var _ = _1113_n
-	var _out1578 bool
-	var _ = _out1578
-	var _out1579 *dbytes.Bytes
-	var _ = _out1579
-	_out1578, _out1579 = xattrlists.Companion_Default___.Build(_1108_b, gen, name, value)
-	_1112_ok = _out1578
-	_1113_n = _out1579
-	if !_1112_ok {
+	var _1119_ok bool
+	var _ = _1119_ok
+	var _1120_n *dbytes.Bytes
+	var _ = _1120_n
+	var _out1585 bool
+	var _ = _out1585
+	var _out1586 *dbytes.Bytes
+	var _ = _out1586
+	_out1585, _out1586 = xattrlists.Companion_Default___.Build(_1115_b, gen, name, value)
+	_1119_ok = _out1585
+	_1120_n = _out1586
+	if !_1119_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1580 bool
-	var _ = _out1580
-	_out1580 = Companion_Default___.Store(txn, d, ino, _1113_n)
-	_1112_ok = _out1580
-	if !_1112_ok {
+	var _out1587 bool
+	var _ = _out1587
+	_out1587 = Companion_Default___.Store(txn, d, ino, _1120_n)
+	_1119_ok = _out1587
+	if !_1119_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1114_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1114_ip
-	var _out1581 uint32
-	var _ = _out1581
-	var _out1582 *dbytes.Bytes
-	var _ = _out1582
-	_out1581, _out1582 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1581
-	_1114_ip = _out1582
+	var _1121_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1121_ip
+	var _out1588 uint32
+	var _ = _out1588
+	var _out1589 *dbytes.Bytes
+	var _ = _out1589
+	_out1588, _out1589 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1588
+	_1121_ip = _out1589
 	if st != uint32(0) {
 		return st
 	}
-	var _1115_hp *dbytes.Bytes
-	var _ = _1115_hp
-	var _out1583 *dbytes.Bytes
-	var _ = _out1583
-	_out1583 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1115_hp = _out1583
-	var _1116_b *dbytes.Bytes
-	var _ = _1116_b
-	var _out1584 *dbytes.Bytes
-	var _ = _out1584
-	_out1584 = Companion_Default___.Current(txn, d, ino, gen)
-	_1116_b = _out1584
-	var _1117_found bool
-	var _ = _1117_found
-	var _1118_at uint64
-	var _ = _1118_at
-	var _1119_len uint64
-	var _ = _1119_len
-	var _out1585 bool
-	var _ = _out1585
-	var _out1586 uint64
-	var _ = _out1586
-	var _out1587 uint64
-	var _ = _out1587
-	_out1585, _out1586, _out1587 = xattrlists.Companion_Default___.Find(_1116_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1117_found = _out1585
-	_1118_at = _out1586
-	_1119_len = _out1587
-	if !_1117_found {
+	var _1122_hp *dbytes.Bytes
+	var _ = _1122_hp
+	var _out1590 *dbytes.Bytes
+	var _ = _out1590
+	_out1590 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1122_hp = _out1590
+	var _1123_b *dbytes.Bytes
+	var _ = _1123_b
+	var _out1591 *dbytes.Bytes
+	var _ = _out1591
+	_out1591 = Companion_Default___.Current(txn, d, ino, gen)
+	_1123_b = _out1591
+	var _1124_found bool
+	var _ = _1124_found
+	var _1125_at uint64
+	var _ = _1125_at
+	var _1126_len uint64
+	var _ = _1126_len
+	var _out1592 bool
+	var _ = _out1592
+	var _out1593 uint64
+	var _ = _out1593
+	var _out1594 uint64
+	var _ = _out1594
+	_out1592, _out1593, _out1594 = xattrlists.Companion_Default___.Find(_1123_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1124_found = _out1592
+	_1125_at = _out1593
+	_1126_len = _out1594
+	if !_1124_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1120_n *dbytes.Bytes
-	var _ = _1120_n
-	var _1121_empty bool
-	var _ = _1121_empty
-	var _out1588 *dbytes.Bytes
-	var _ = _out1588
-	var _out1589 bool
-	var _ = _out1589
-	_out1588, _out1589 = xattrlists.Companion_Default___.Drop(_1116_b, gen, name)
-	_1120_n = _out1588
-	_1121_empty = _out1589
-	if _1121_empty {
+	var _1127_n *dbytes.Bytes
+	var _ = _1127_n
+	var _1128_empty bool
+	var _ = _1128_empty
+	var _out1595 *dbytes.Bytes
+	var _ = _out1595
+	var _out1596 bool
+	var _ = _out1596
+	_out1595, _out1596 = xattrlists.Companion_Default___.Drop(_1123_b, gen, name)
+	_1127_n = _out1595
+	_1128_empty = _out1596
+	if _1128_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1122_ok bool
-		var _ = _1122_ok
-		var _out1590 bool
-		var _ = _out1590
-		_out1590 = Companion_Default___.Store(txn, d, ino, _1120_n)
-		_1122_ok = _out1590
+		var _1129_ok bool
+		var _ = _1129_ok
+		var _out1597 bool
+		var _ = _out1597
+		_out1597 = Companion_Default___.Store(txn, d, ino, _1127_n)
+		_1129_ok = _out1597
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1123_hp *dbytes.Bytes
-	var _ = _1123_hp
-	var _out1591 *dbytes.Bytes
-	var _ = _out1591
-	_out1591 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1123_hp = _out1591
-	var _1124_b *dbytes.Bytes
-	var _ = _1124_b
-	var _out1592 *dbytes.Bytes
-	var _ = _out1592
-	_out1592 = Companion_Default___.Fetch(txn, d, ino)
-	_1124_b = _out1592
-	var _1125_gen uint64
-	var _ = _1125_gen
-	_1125_gen = _1124_b.U64(uint64(0))
-	if _1125_gen != uint64(0) {
-		var _1126_live uint32
-		var _ = _1126_live
-		var _1127_ip *dbytes.Bytes
-		var _ = _1127_ip
-		var _out1593 uint32
-		var _ = _out1593
-		var _out1594 *dbytes.Bytes
-		var _ = _out1594
-		_out1593, _out1594 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1125_gen, false)
-		_1126_live = _out1593
-		_1127_ip = _out1594
-		if _1126_live == uint32(0) {
+	var _1130_hp *dbytes.Bytes
+	var _ = _1130_hp
+	var _out1598 *dbytes.Bytes
+	var _ = _out1598
+	_out1598 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1130_hp = _out1598
+	var _1131_b *dbytes.Bytes
+	var _ = _1131_b
+	var _out1599 *dbytes.Bytes
+	var _ = _out1599
+	_out1599 = Companion_Default___.Fetch(txn, d, ino)
+	_1131_b = _out1599
+	var _1132_gen uint64
+	var _ = _1132_gen
+	_1132_gen = _1131_b.U64(uint64(0))
+	if _1132_gen != uint64(0) {
+		var _1133_live uint32
+		var _ = _1133_live
+		var _1134_ip *dbytes.Bytes
+		var _ = _1134_ip
+		var _out1600 uint32
+		var _ = _out1600
+		var _out1601 *dbytes.Bytes
+		var _ = _out1601
+		_out1600, _out1601 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1132_gen, false)
+		_1133_live = _out1600
+		_1134_ip = _out1601
+		if _1133_live == uint32(0) {
 			return st
 		}
 	}
