@@ -11,12 +11,20 @@ import (
 
 // direct is a second open file description of a File, for writes that go past the
 // page cache: nothing is copied, a stream does not fill memory, and less is left for
-// the barrier to do. Only long writes do: short ones are better off in the cache, which
+// the barrier to do. Only long writes do, and those that a barrier follows: other short ones are better off in the cache, which
 // collects them.
 type direct struct {
 	f       *os.File
 	conn    syscall.RawConn
 	refused atomic.Bool // the file system did not take such a write
+	a, end  uint64      // a barrier follows what is written here
+}
+
+// BarrierFollows implements Sealed.
+func (d *File) BarrierFollows(a, end uint64) {
+	if d.direct != nil {
+		d.direct.a, d.direct.end = a, end
+	}
 }
 
 // directMin is the least length of a direct write in blocks.
@@ -37,10 +45,10 @@ func newDirect(f *os.File) *direct {
 	return &direct{f: again, conn: conn}
 }
 
-// takes tells whether bufs may go past the cache: the kernel wants them to be whole
+// takes tells whether bufs, which are written from block a on, are to go past the cache: the kernel wants them to be whole
 // pages of memory.
-func (d *direct) takes(bufs [][]byte) bool {
-	if d == nil || len(bufs) < directMin || d.refused.Load() {
+func (d *direct) takes(a uint64, bufs [][]byte) bool {
+	if d == nil || len(bufs) < directMin && (a < d.a || a >= d.end) || d.refused.Load() {
 		return false
 	}
 	for _, b := range bufs {
@@ -53,7 +61,7 @@ func (d *direct) takes(bufs [][]byte) bool {
 
 // writeDirect writes bufs past the cache. ok = false: they have to be written through it.
 func (d *File) writeDirect(a uint64, bufs [][]byte) (ok bool, err error) {
-	if !d.direct.takes(bufs) {
+	if !d.direct.takes(a, bufs) {
 		return false, nil
 	}
 	// The descriptor with the lock stays open meanwhile: were it closed, another server

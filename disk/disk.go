@@ -83,6 +83,27 @@ type Pusher interface {
 	Push(a, n uint64, wait bool)
 }
 
+// A Sealed Disk may be told which blocks are written right before a barrier, as those of a log are: to collect such writes is of no use.
+// It is told before the first write.
+type Sealed interface {
+	BarrierFollows(a, end uint64) // of writes to block a or behind, and before end
+}
+
+// BarrierFollows tells d, or the Disk that d is wrapped around (Unwrap), if it is Sealed.
+func BarrierFollows(d Disk, a, end uint64) {
+	for {
+		switch x := d.(type) {
+		case Sealed:
+			x.BarrierFollows(a, end)
+			return
+		case interface{ Unwrap() Disk }:
+			d = x.Unwrap()
+		default:
+			return
+		}
+	}
+}
+
 // Push does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a Pusher.
 func Push(d Disk, a, n uint64, wait bool) {
 	for {

@@ -30,6 +30,7 @@ const (
 // Call it before the first write.
 func (d *Disk) Pace(a, end uint64) {
 	d.pace.on, d.pace.from, d.pace.to = true, a, end
+	disk.BarrierFollows(d.d, a, end)
 }
 
 // push tells the pace that n blocks from a on were written. It may wait until the wave before the last is

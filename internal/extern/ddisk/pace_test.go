@@ -17,7 +17,10 @@ type pushed struct {
 	dirty  map[uint64]bool
 	begun  map[uint64]bool
 	pushes int
+	log    stretch // as it was told
 }
+
+func (p *pushed) BarrierFollows(a, end uint64) { p.log = stretch{a, end} }
 
 func newPushed(t *testing.T, n uint64) *pushed {
 	return &pushed{Disk: disk.NewMem(n), t: t, dirty: map[uint64]bool{}, begun: map[uint64]bool{}}
@@ -76,6 +79,9 @@ func TestPace(t *testing.T) {
 		p := newPushed(t, size)
 		d := New(p)
 		d.Pace(from, to)
+		if p.log != (stretch{from, to}) {
+			t.Fatal("the device does not know where the log is", p.log)
+		}
 		a := uint64(0) // of an installation, which goes up; now and then a new one begins
 		for range 2000 {
 			n := 1 + r.Uint64N(longWrite-1)
