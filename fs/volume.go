@@ -49,7 +49,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 // openSystem recovers the journal of a volume and starts transactions on it.
 func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
 	p, l := journalParams(s), layout(s.Dtor_geo())
-	l.Host = disk.HostOf(d)
+	l.Host, l.Returns = disk.HostOf(d), o.Discard
 	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err
 	}

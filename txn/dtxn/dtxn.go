@@ -103,6 +103,8 @@ type Layout struct {
 
 	// Host, if not nil, gives blocks room as they are written; see room.go.
 	Host disk.Host
+	// Returns says that the room of free blocks goes back to the host: then more may be taken for a while.
+	Returns bool
 	// Beside, if not nil, names the first of two blocks that are written with block a, if there are any; b may
 	// have some in turn.
 	Beside func(a uint64) (b uint64, ok bool)
@@ -124,6 +126,7 @@ type System struct {
 	layout    Layout
 	alloc     [2]*alloc
 	scarce    [2]scarce
+	ample     ample
 	lent      atomic.Int64 // blocks
 	lendable  int64        // the most of them
 	refused   atomic.Uint64

@@ -24,6 +24,25 @@ type scarce struct {
 	freed atomic.Uint64 // unless more bits have been freed, or blocks been given back, than these
 }
 
+// ample is whether a host has room for all of an image, however much it holds, as was found out lately.
+type ample struct {
+	until atomic.Int64 // so long that stands (nanoseconds)
+	yes   atomic.Bool
+}
+
+// is tells whether h has room for all blocks below end.
+func (m *ample) is(h disk.Host, end uint64) bool {
+	if now := time.Now().UnixNano(); now >= m.until.Load() {
+		free, backed := h.Room()
+		m.yes.Store(free >= end-min(backed, end))
+		m.until.Store(now + int64(lookEvery))
+	}
+	return m.yes.Load()
+}
+
+// lookEvery is how often a host is asked for that.
+const lookEvery = time.Second
+
 // none is how long a search that found nothing stands for those that follow.
 const none = time.Second
 
@@ -51,12 +70,15 @@ func (s *System) hint(which uint64, p place) (x uint64, ok bool, err error) {
 	return s.elsewhere(which)
 }
 
-// exchange hands out a block in the place of another, which would not need to be moved: so on a sparse image one that has room, as
-// the image is not to grow each time a file is written over.
+// exchange hands out a block in the place of another, which would not need to be moved: so on a sparse image one that has room, unless
+// the host has some for all of the image anyway, and gets back what is free again.
 func (s *System) exchange(p place) (x uint64, ok bool, err error) {
 	a := s.alloc[Blocks]
 	if x, ok, err = a.exchange(p, 0); !ok || err != nil || s.layout.Host == nil {
 		return x, ok, err
+	}
+	if s.layout.Returns && s.ample.is(s.layout.Host, s.base+a.limit) && s.reserve(Blocks, x) == nil {
+		return x, true, nil
 	}
 	if x, ok, err = s.ifBacked(x); ok || err != nil {
 		return x, ok, err

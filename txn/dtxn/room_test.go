@@ -139,12 +139,24 @@ func TestHostWithoutRoom(t *testing.T) {
 }
 
 // A block in the place of another is the next free one; on a sparse image it is none if that one has no room, though the host
-// would give some, and none is lost by asking.
+// would give some, and none is lost by asking. But it is one if the host has room for all, and gets back what is free.
 func TestExchange(t *testing.T) {
-	h := &meanHost{left: 100, room: map[uint64]bool{}}
-	l := layout
-	l.Host = h
-	for host, s := range map[bool]*System{false: newSystem(t), true: NewMem(size, l)} {
+	on := func(left int, returns bool) *System {
+		l := layout
+		l.Host, l.Returns = &meanHost{left: left, room: map[uint64]bool{}}, returns
+		return NewMem(size, l)
+	}
+	for _, c := range []struct {
+		host string
+		s    *System
+		any  bool // even one without room
+	}{
+		{"none", newSystem(t), true},
+		{"room for all", on(memLog+100000, true), true},
+		{"room for all, which is kept", on(memLog+100000, false), false},
+		{"not for all", on(memLog+99999, true), false},
+	} {
+		host, s := c.host, c.s
 		var taken []uint64
 		for range 10 {
 			x, _ := take(t, s, Blocks, 0)
@@ -155,20 +167,20 @@ func TestExchange(t *testing.T) {
 		must(t, err)
 		must(t, s.Run(false, false, func(x *Txn) error {
 			ok, b := x.AllocHint(Exchange, last)
-			if ok == host || ok && b != last+1 {
-				t.Errorf("host %v: behind %d: %d, %v", host, last, b, ok)
+			if ok != c.any || ok && b != last+1 {
+				t.Errorf("host %s: behind %d: %d, %v", host, last, b, ok)
 			}
 			return nil
 		}))
 		free(t, s, Blocks, taken[3])
 		must(t, s.Run(false, false, func(x *Txn) error {
 			if ok, b := x.AllocHint(Exchange, taken[2]); !ok || b != taken[3] {
-				t.Errorf("host %v: %d was freed: %d, %v", host, taken[3], b, ok)
+				t.Errorf("host %s: %d was freed: %d, %v", host, taken[3], b, ok)
 			}
 			return nil
 		}))
 		if n, err := s.Free(Blocks); err != nil || n != count+1 {
-			t.Errorf("host %v: %d were free, one was freed, and %d are", host, count, n)
+			t.Errorf("host %s: %d were free, one was freed, and %d are", host, count, n)
 		}
 	}
 }
