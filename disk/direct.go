@@ -20,7 +20,7 @@ type direct struct {
 	a, end  uint64      // a barrier follows what is written here
 }
 
-// BarrierFollows implements Sealed.
+// BarrierFollows implements BarrierFollower.
 func (d *File) BarrierFollows(a, end uint64) {
 	if d.direct != nil {
 		d.direct.a, d.direct.end = a, end

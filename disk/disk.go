@@ -83,17 +83,17 @@ type Pusher interface {
 	Push(a, n uint64, wait bool)
 }
 
-// A Sealed Disk may be told which blocks are written right before a barrier, as those of a log are: to collect such writes is of no use.
-// It is told before the first write.
-type Sealed interface {
-	BarrierFollows(a, end uint64) // of writes to block a or behind, and before end
+// A BarrierFollower is a Disk that may be told where writes are right before a barrier, as those of a log are: to collect them is of no use.
+type BarrierFollower interface {
+	// BarrierFollows says so of the blocks from address a up to end, without the latter. Call it before the first write.
+	BarrierFollows(a, end uint64)
 }
 
-// BarrierFollows tells d, or the Disk that d is wrapped around (Unwrap), if it is Sealed.
+// BarrierFollows does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a BarrierFollower.
 func BarrierFollows(d Disk, a, end uint64) {
 	for {
 		switch x := d.(type) {
-		case Sealed:
+		case BarrierFollower:
 			x.BarrierFollows(a, end)
 			return
 		case interface{ Unwrap() Disk }:
