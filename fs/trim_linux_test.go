@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -256,4 +257,33 @@ func TestTrimFullHost(t *testing.T) {
 			s.stop(t)
 		})
 	}
+}
+
+// What is written over takes new room of a host that has enough, and the image is as large as before soon after that, with the file still there.
+func TestOverwritingGivesRoomBack(t *testing.T) {
+	const piece, file = 1 << 20, 16 << 20
+	path := newImage(t, t.TempDir(), 512<<20)
+	v := discarding(t, path).v
+	h, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, &fs.SetAttr{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte{1}, piece)
+	write := func() {
+		for at := uint64(0); at < file; at += piece {
+			if _, _, _, err := v.Write(root, h.Handle, at, data, fs.Unstable); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := v.Commit(h.Handle, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	once := allocated(t, path)
+	write()
+	if n := allocated(t, path); n < once+file/2 {
+		t.Errorf("the image took %d bytes, and takes %d after its file was written over", once, n)
+	}
+	until(t, "the image is as large as before", func() bool { return allocated(t, path) <= once+1<<20 })
 }
