@@ -52,6 +52,20 @@ type Disk interface {
 	Close() error
 }
 
+// within returns d, or the Disk that d is wrapped around (Unwrap), as a T if it is one.
+func within[T any](d Disk) (x T, ok bool) {
+	for {
+		if x, ok = d.(T); ok {
+			return x, true
+		}
+		w, wraps := d.(interface{ Unwrap() Disk })
+		if !wraps {
+			return x, false
+		}
+		d = w.Unwrap()
+	}
+}
+
 // A Forgetter is a Disk below which there is a cache that others, who write to the same
 // medium by another way, know nothing of.
 type Forgetter interface {
@@ -62,16 +76,8 @@ type Forgetter interface {
 
 // Forget does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a Forgetter.
 func Forget(d Disk, a, n uint64) {
-	for {
-		switch x := d.(type) {
-		case Forgetter:
-			x.Forget(a, n)
-			return
-		case interface{ Unwrap() Disk }:
-			d = x.Unwrap()
-		default:
-			return
-		}
+	if x, ok := within[Forgetter](d); ok {
+		x.Forget(a, n)
 	}
 }
 
@@ -91,30 +97,14 @@ type BarrierFollower interface {
 
 // BarrierFollows does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a BarrierFollower.
 func BarrierFollows(d Disk, a, end uint64) {
-	for {
-		switch x := d.(type) {
-		case BarrierFollower:
-			x.BarrierFollows(a, end)
-			return
-		case interface{ Unwrap() Disk }:
-			d = x.Unwrap()
-		default:
-			return
-		}
+	if x, ok := within[BarrierFollower](d); ok {
+		x.BarrierFollows(a, end)
 	}
 }
 
 // Push does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a Pusher.
 func Push(d Disk, a, n uint64, wait bool) {
-	for {
-		switch x := d.(type) {
-		case Pusher:
-			x.Push(a, n, wait)
-			return
-		case interface{ Unwrap() Disk }:
-			d = x.Unwrap()
-		default:
-			return
-		}
+	if x, ok := within[Pusher](d); ok {
+		x.Push(a, n, wait)
 	}
 }

@@ -22,14 +22,8 @@ type Host interface {
 // HostOf returns the host of d or of what d wraps; nil if d takes no room from one as it
 // is written: memory, a device, a preallocated image, one opened read-only.
 func HostOf(d Disk) Host {
-	for {
-		switch x := d.(type) {
-		case interface{ Host() Host }:
-			return x.Host()
-		case interface{ Unwrap() Disk }:
-			d = x.Unwrap()
-		default:
-			return nil
-		}
+	if x, ok := within[interface{ Host() Host }](d); ok {
+		return x.Host()
 	}
+	return nil
 }
