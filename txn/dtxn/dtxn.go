@@ -573,7 +573,7 @@ func (t *Txn) WriteBlock(blkno uint64, b *dbytes.Bytes) { t.check(t.TryWriteBloc
 func (t *Txn) WriteBit(blkno, off uint64, b bool) { t.check(t.TryWriteBit(blkno, off, b)) }
 
 // AllocHint proposes a block or inode that is free, near the given one (0 = no wish); with Exchange a block to take in the place of
-// another, which on a sparse image has room already.
+// another, which on a sparse image has room already, unless the host could hold all of it.
 func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 	x, ok, err := t.TryAllocHint(which, near)
 	t.check(err)

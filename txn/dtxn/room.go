@@ -12,7 +12,7 @@ import (
 // long after the transaction that allocated it was acknowledged, so the room is taken
 // before the transaction commits: when the bit is handed out. From then on the block can
 // be written whatever becomes of the host. What was written before has room already, so
-// removing and overwriting never need any.
+// removing and overwriting never need any (overwriting may take some where there is enough: exchange).
 
 // smallPerBlock is the number of 256-byte objects in a block.
 const smallPerBlock = disk.BlockSize / 256

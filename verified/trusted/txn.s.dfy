@@ -101,8 +101,8 @@ module {:extern "dtxn"} TxnS {
       requires slots.Valid() && i as int < |slots.recs| && |b.data| == 256
       ensures slots.recs == old(slots.recs)[i as int := b.data]
 
-    // Allocation hints: which = 0 blocks, 1 inodes, 2 blocks to take in the place of others (of these only what needs no more
-    // room on the host). They promise nothing; the bitmap is the truth. near: a wish (0 = none). ok = false: nothing free is known.
+    // Allocation hints: which = 0 blocks, 1 inodes, 2 blocks to take in the place of others (on a sparse image
+    // perhaps only what has room on its host already). They promise nothing; the bitmap is the truth. near: a wish (0 = none). ok = false: nothing free is known.
     // What was not taken, or a committed transaction freed, goes back by itself. Tested: dtxn.TestHints, TestNear, TestExchange.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which <= 2
