@@ -34,6 +34,12 @@ func (t *Txn) TryReadBlock(blkno uint64, excl bool) (*dbytes.Blk, error) {
 	return b, t.fail(st, Kinds.BLOCKS(), blkno, 0, excl)
 }
 
+// TryReadBlocks is ReadBlocks.
+func (t *Txn) TryReadBlocks(blkno, n uint64, p *dbytes.Pieces) error {
+	st, at := t.s.places.ReadBlocks(t.t, t.s.base+blkno, n, p)
+	return t.fail(st, Kinds.BLOCKS(), at-t.s.base, 0, false)
+}
+
 // TryReadBit is ReadBit.
 func (t *Txn) TryReadBit(blkno, off uint64, excl bool) (bool, error) {
 	st, b := t.s.places.ReadBit(t.t, t.s.base+blkno, off, excl)

@@ -530,6 +530,9 @@ func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
 	return b
 }
 
+// ReadBlocks adds the n blocks from blkno on to p.
+func (t *Txn) ReadBlocks(blkno, n uint64, p *dbytes.Pieces) { t.check(t.TryReadBlocks(blkno, n, p)) }
+
 // Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs
 // who see them.
 func (t *Txn) Seen() { t.hold.EndSmall() }

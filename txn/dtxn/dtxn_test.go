@@ -113,6 +113,18 @@ func TestDeclarations(t *testing.T) {
 					if r.IntN(3) == 0 {
 						x.Ahead(o.blkno, r.Uint64N(9))
 					}
+					if r.IntN(3) == 0 {
+						n := r.Uint64N(data + 6 - o.blkno)
+						p := dbytes.NewPieces()
+						x.ReadBlocks(o.blkno, n, p)
+						all := p.Join().Data
+						for i := range n {
+							b := obj{0, o.blkno + i, 0}
+							if string(all[i*dbytes.BlkSize:][:dbytes.BlkSize]) != string(value(m, b)) {
+								t.Fatalf("block %v of %d from %d on: read something else than was written", b, n, o.blkno)
+							}
+						}
+					}
 					was := x.ReadBlock(o.blkno, excl)
 					got = was.Thaw().Data
 					if write {

@@ -26,6 +26,10 @@ module TxnSpec {
     case KInode => o.ObjData? && |o.bs| == 256
     case KBlock => o.ObjData? && |o.bs| == 4096
   }
+  // what the n blocks from a on hold, one behind the other
+  function Run(data: map<Addr, Object>, a: uint64, n: uint64): seq<byte>
+    requires a as int + n as int < 0x1_0000_0000_0000_0000 && forall b: uint64 {:trigger Addr(b, 0)} :: a <= b < a + n ==> Addr(b, 0) in data && data[Addr(b, 0)].ObjData?
+  { if n == 0 then [] else Run(data, a, n - 1) + data[Addr(a + n - 1, 0)].bs }
 }
 
 module {:extern "dtxn"} TxnS {
@@ -69,6 +73,11 @@ module {:extern "dtxn"} TxnS {
       requires jrnl.Valid() && jrnl.Has(KBlock, blkno, 0)
       ensures |b.v| == 4096
       ensures Addr(blkno, 0) in jrnl.data && jrnl.data[Addr(blkno, 0)] == ObjData(b.v)
+    // n blocks, from blkno on, which are added to p. Tested: dtxn.TestReadBlocks
+    method {:extern "ReadBlocks"} ReadBlocks(blkno: uint64, n: uint64, p: Pieces)
+      modifies p
+      requires jrnl.Valid() && blkno as int + n as int < 0x1_0000_0000_0000_0000 && forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> jrnl.Has(KBlock, b, 0)
+      ensures (forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> Addr(b, 0) in jrnl.data && jrnl.data[Addr(b, 0)].ObjData?) && p.data == old(p.data) + Run(jrnl.data, blkno, n)
     method {:extern "ReadBit"} ReadBit(blkno: uint64, off: uint64, excl: bool) returns (b: bool)
       requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
       ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjBit(b)

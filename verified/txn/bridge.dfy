@@ -12,6 +12,7 @@ include "history.dfy"
 
 module Bridge {
   import opened Machine
+  import opened ByteSlice
   import opened TxnSpec
   import opened ObjectsM
   import opened History
@@ -88,6 +89,20 @@ module Bridge {
     requires Kept(l, data) && Before(j, l, i, data) && i < |l| && blkno < 0x1_0000_0000_0000 && off < 32768 && l[i] == OpRead(Key(blkno, off), o)
     ensures Addr(blkno, off) in j.data && j.data[Addr(blkno, off)] == o
   { Keys(l[i].k, Addr(blkno, off)); }
+  // ReadBlocks
+  lemma ReadRun(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, bs: seq<Blk>)
+    requires Kept(l, data) && Before(j, l, i, data) && blkno as int + |bs| <= 0x1_0000_0000_0000 && i + |bs| <= |l| && l[i..i + |bs|] == Reads(blkno, bs)
+    ensures forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + |bs| as uint64 ==> Addr(b, 0) in j.data && j.data[Addr(b, 0)].ObjData?
+    ensures Run(j.data, blkno, |bs| as uint64) == Joined(bs) && Before(j, l, i + |bs|, data)
+  {
+    if bs == [] { return; }
+    var n := |bs| - 1;
+    var b := blkno + n as uint64;
+    assert l[i..i + n] == l[i..i + n + 1][..n] && l[i + n] == l[i..i + n + 1][n];
+    ReadRun(j, l, i, data, blkno, bs[..n]);
+    Read(j, l, i + n, data, b, 0, ObjData(bs[n].v));
+    assert l[..i + n + 1][..i + n] == l[..i + n];
+  }
   // WriteInode, WriteBlock (with off = 0), and WriteBit
   twostate lemma Write(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
     requires old(Before(j, l, i, data)) && Before(j, l, i + 1, data) && blkno < 0x1_0000_0000_0000 && off < 32768 && l[i] == OpWrite(Key(blkno, off), o)

@@ -260,7 +260,7 @@ module CommitM {
     t.tx.Clear();
     t.s.tbl.Release(t.own, n);
     forall o: Owner, k | o in t.s.tbl.wants && t.s.tbl.Holds(o, k) ensures k < t.s.tbl.wants[o].k { assert old(t.s.tbl.Holds(o, k)); }
-    t.top := 0; t.seen := 0; t.from := 0; t.upto := 0; t.pend := 0; t.appended := false; t.log := []; t.found := map[]; t.cut := OK;
+    t.top := 0; t.seen := 0; t.pend := 0; t.appended := false; t.log := []; t.found := map[]; t.cut := OK;
     DidNone(t.s.kinds);
   }
   // no object that the transaction holds was written by a stable commit beyond n

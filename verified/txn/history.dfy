@@ -4,6 +4,7 @@ include "objects.dfy"
 
 module History {
   import opened Machine
+  import opened ByteSlice
   import opened TxnSpec
   import opened ObjectsM
 
@@ -29,6 +30,21 @@ module History {
 
   datatype Op = OpRead(k: uint64, o: Object) | OpWrite(k: uint64, o: Object)
   type Log = seq<Op>
+  // the reads of blocks side by side, from a on, which held bs
+  function Reads(a: uint64, bs: seq<Blk>): Log requires a as int + |bs| <= 0x1_0000_0000_0000 {
+    if bs == [] then [] else Reads(a, bs[..|bs|-1]) + [OpRead(Key(a + (|bs|-1) as uint64, 0), ObjData(bs[|bs|-1].v))]
+  }
+  function Joined(bs: seq<Blk>): seq<byte> { if bs == [] then [] else Joined(bs[..|bs|-1]) + bs[|bs|-1].v }
+  lemma JoinedMore(bs: seq<Blk>, b: Blk)
+    ensures Joined(bs + [b]) == Joined(bs) + b.v
+  { assert (bs + [b])[..|bs|] == bs; }
+  lemma JoinedAll(bs: seq<Blk>, cs: seq<Blk>)
+    ensures Joined(bs + cs) == Joined(bs) + Joined(cs)
+  {
+    if cs == [] { assert bs + cs == bs; return; }
+    JoinedAll(bs, cs[..|cs|-1]);
+    assert (bs + cs)[..|bs + cs|-1] == bs + cs[..|cs|-1] && (bs + cs)[|bs + cs|-1] == cs[|cs|-1];
+  }
   // what it wrote, and last
   function Writes(l: Log): Objs {
     if l == [] then map[] else var e := l[|l|-1]; if e.OpWrite? then Writes(l[..|l|-1])[e.k := e.o] else Writes(l[..|l|-1])

@@ -68,6 +68,22 @@ module Places {
       ok := false;
     }
 
+    // are the n blocks from a on blocks, and if not, which is none?
+    method HoldsAll(a: uint64, n: uint64) returns (ok: bool, at: uint64)
+      requires Valid()
+      ensures ok <==> AllBlocks(all, a, n)
+    {
+      ok, at := true, a;
+      if 0x1_0000_0000_0000 < a || 0x1_0000_0000_0000 - a < n { ok := false; return; }
+      while at < a + n
+        invariant a <= at <= a + n && ok && AllBlocks(all, a, at - a)
+      {
+        ok := Holds(at, BLOCKS);
+        if !ok { return; }
+        at := at + 1;
+      }
+    }
+
     // the first place that holds what w says; (0, 0): there is none
     method First(w: uint32) returns (start: uint64, end: uint64)
       requires Valid()
@@ -141,6 +157,24 @@ module Places {
       var ok := Holds(a, BLOCKS);
       if !ok { t.CutShort(WILD); return WILD, null; }
       st, b := t.ReadBlock(a, excl);
+    }
+    // the n blocks from a on, which are added to p; at: the one for which that is not so
+    method ReadBlocks(t: Txn, a: uint64, n: uint64, p: Pieces) returns (st: uint32, at: uint64, ghost bs: seq<Blk>)
+      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
+      modifies p, t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
+      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      ensures st == WILD <==> !AllBlocks(all, a, n)
+      ensures st != WILD ==> a as int + n as int <= 0x1_0000_0000_0000
+      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl, p) && t.log == old(t.log)
+      ensures st == OK ==> |bs| == n as int && t.Saw(a, bs) && p.data == old(p.data) + Joined(bs)
+      ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && a <= at < a + n && t.Below(Key(at, 0)))
+      ensures t.log == if st == OK then old(t.log) + Reads(a, bs) else old(t.log)
+      decreases *
+    {
+      var ok;
+      ok, at := HoldsAll(a, n);
+      if !ok { t.CutShort(WILD); return WILD, at, []; }
+      st, at, bs := t.ReadBlocks(a, n, p);
     }
     method ReadBit(t: Txn, a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
       requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
@@ -266,6 +300,9 @@ module Places {
     requires others != null ==> others.Valid()
     ensures p.Valid() && p.all == [Range(start, end, what)] + (if others == null then [] else others.all)
   { p := new Place(start, end, what, others); }
+
+  // the n blocks from a on are blocks
+  predicate AllBlocks(l: seq<Range>, a: uint64, n: uint64) { a as int + n as int <= 0x1_0000_0000_0000 && forall b: uint64 {:trigger What(l, b)} :: a <= b < a + n ==> What(l, b) == BLOCKS }
 
   // all ranges are home blocks
   predicate Within(l: seq<Range>, lo: uint64, hi: uint64) {

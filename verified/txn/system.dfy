@@ -97,6 +97,41 @@ module TxnSysM {
     if b != null { h.Keep(s.j.mu, s.j.cache, b); }
     s.j.mu.Unlock();
   }
+  // [L] How many of the n blocks from a on are in memory, up to the first that is not: these are added to p.
+  method FindRun(s: Sys, h: Hold, a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
+    requires s.Inv() && s.j.mu.Inside() && s.j.home <= a && a as int + n as int <= s.j.sz as int
+    modifies p
+    ensures m <= n && |bs| == m as int && p.data == old(p.data) + Joined(bs)
+    ensures forall i :: 0 <= i < |bs| ==> Newest(s.j, h, a as int + i, bs[i])
+  {
+    m, bs := 0, [];
+    while m < n
+      invariant m <= n && |bs| == m as int && p.data == old(p.data) + Joined(bs)
+      invariant forall i :: 0 <= i < |bs| ==> Newest(s.j, h, a as int + i, bs[i])
+    {
+      var b, _ := Lookup(s.j, a + m);
+      if b == null { return; }
+      h.Keep(s.j.mu, s.j.cache, b);
+      p.Add(b, 0, 4096);
+      JoinedMore(bs, b);
+      bs := bs + [b];
+      m := m + 1;
+    }
+  }
+  // b is the latest value of block a, and may be seen until h ends
+  predicate Newest(j: Journal, h: Hold, a: int, b: Blk) reads j { |j.vs| > 0 && a in j.Cur() && b.v == j.Cur()[a] && |b.v| == 4096 && Lasts(h, b) }
+  // The same, of their latest values.
+  method PeekRun(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
+    requires s.Inv() && !s.j.mu.held && s.j.home <= a && a as int + n as int <= s.j.sz as int
+    modifies p, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
+    ensures s.Inv() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    ensures m <= n && |bs| == m as int && p.data == old(p.data) + Joined(bs)
+    ensures forall i :: 0 <= i < |bs| ==> Newest(s.j, h, a as int + i, bs[i])
+  {
+    s.j.mu.Lock(); TYield(s, o);
+    m, bs := FindRun(s, h, a, n, p);
+    s.j.mu.Unlock();
+  }
   // What the device returns for block a and the n-1 behind it.
   method Load(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
     requires s.Inv() && !s.j.mu.held && s.j.home <= a && 0 < n && a as int + n as int <= s.j.sz as int && t <= s.j.trims

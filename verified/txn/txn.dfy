@@ -40,8 +40,6 @@ module TxnM {
     ghost var points: int      // how many it has taken, ever: one object is used for many transactions, one after the other
     ghost var log: Log         // what it did so far
     ghost var found: Objs      // what it found in objects that it read before it wrote them
-    var from: uint64    // the blocks from here on,
-    var upto: uint64    // and below this one, are to be read together: the last wish
     var seen: uint64    // all stable commits whose effects were read are numbered up to here
     var cut: uint32     // why its work cannot go on: the first status but OK that it was answered. Then it never commits
 
@@ -49,7 +47,7 @@ module TxnM {
       requires s0.Inv() && b.m == map[] && x !in s0.j.repr && o !in s0.tbl.wants && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
     {
-      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; from := 0; upto := 0; cut := OK; new;
+      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; cut := OK; new;
       assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k);
       DidNone(s.kinds);
     }
@@ -203,15 +201,154 @@ module TxnM {
       var k := Key(a, 0);
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, null; }
-      b := buf.GetBlk(k);
-      if b != null { Note(k, ObjData(b.v)); return OK, b; }
-      b := Latest(s, own, hold, a, if from <= a < upto then upto - a else 1);
+      b := One(a, 1);
       if b == null { CutShort(IOERR); return IOERR, null; }
+      assert [b][0] == b;
       Note(k, ObjData(b.v));
       return OK, b;
     }
 
-    // A wish: the n blocks from a on are about to be read. If the first is in memory, the others will be read from the first that is not.
+    // the n blocks from a on, which are added to p; at: the one for which that is not so
+    method ReadBlocks(a: uint64, n: uint64, p: Pieces) returns (st: uint32, at: uint64, ghost bs: seq<Blk>)
+      requires Inv() && !appended && !s.j.mu.held && InBlocks(a, n)
+      modifies p, this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> |bs| == n as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
+      ensures st == OK || (a <= at < a + n && ((st == IOERR && (!s.j.Sound() || at as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(at, 0)))))
+      ensures log == if st == OK then old(log) + Reads(a, bs) else old(log)
+      ensures Answered(st)
+      decreases *
+    {
+      bs := [];
+      st, at := LockRun(a, n);
+      if st != OK { return; }
+      at, bs := Gather(a, n, p);
+      if at < a + n { CutShort(IOERR); st := IOERR; return; }
+      NoteRun(a, bs);
+    }
+    // the same of blocks that it holds, up to one that cannot be read
+    method Gather(a: uint64, n: uint64, p: Pieces) returns (at: uint64, ghost bs: seq<Blk>)
+      requires Inv() && !s.j.mu.held && InBlocks(a, n) && HoldsRun(a, n)
+      modifies p, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures a <= at <= a + n && |bs| == (at - a) as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
+      ensures at < a + n ==> !s.j.Sound() || at as int in old(s.j.torn)
+      decreases *
+    {
+      at, bs := a, [];
+      while at < a + n
+        invariant a <= at <= a + n && Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+        invariant |bs| == (at - a) as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
+        decreases a + n - at
+      {
+        var m; ghost var more;
+        m, more := Next(at, a + n - at, p);
+        if m == 0 { return; }
+        SawMore(a, bs, more); JoinedAll(bs, more);
+        at, bs := at + m, bs + more;
+      }
+    }
+    // At least one of them, and as many as are in memory; 0: the first cannot be read.
+    method Next(a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
+      requires Inv() && !s.j.mu.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n
+      modifies p, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures m <= n && |bs| == m as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
+      ensures m == 0 ==> !s.j.Sound() || a as int in old(s.j.torn)
+      decreases *
+    {
+      var wrote := buf.Len();
+      if wrote == 0 {
+        m, bs := InMemory(a, n, p);
+        if 0 < m { return; }
+      }
+      m, bs := 0, [];
+      var b := One(a, if wrote == 0 then n else 1);
+      if b == null { return; }
+      m, bs := 1, [b];
+      assert bs[0] == b;
+      p.Add(b, 0, 4096);
+      JoinedMore([], b);
+      assert [] + [b] == bs;
+    }
+    // block a, which it holds; null: the device failed. The n-1 blocks behind it are read with it, if it has to be read.
+    method One(a: uint64, n: uint64) returns (b: Blk?)
+      requires Inv() && !s.j.mu.held && InBlocks(a, 1) && HoldsRun(a, 1) && 0 < n
+      modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures b != null ==> Saw(a, [b])
+      ensures b == null ==> !s.j.Sound() || a as int in old(s.j.torn)
+      decreases *
+    {
+      assert a in s.kinds && s.tbl.Holds(own, Key(a, 0));
+      b := buf.GetBlk(Key(a, 0));
+      if b != null { return; }
+      b := Latest(s, own, hold, a, n);
+      assert s.NoOthers();
+    }
+    // As many of these blocks as are in memory, up to the first that is not, if it has written nothing.
+    method InMemory(a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
+      requires Inv() && !s.j.mu.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n && buf.m == map[]
+      modifies p, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
+      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      ensures m <= n && |bs| == m as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
+    {
+      assert a in s.kinds && a + n - 1 in s.kinds;
+      m, bs := PeekRun(s, own, hold, a, n, p);
+      forall i | 0 <= i < |bs| ensures Sees(Key(a + i as uint64, 0), bs[i])
+      { assert a + i as uint64 in s.kinds; }
+    }
+    lemma SawMore(a: uint64, bs: seq<Blk>, cs: seq<Blk>)
+      requires Saw(a, bs) && a as int + |bs| + |cs| <= 0x1_0000_0000_0000 && Saw(a + |bs| as uint64, cs)
+      ensures Saw(a, bs + cs)
+    { forall i | 0 <= i < |bs + cs| ensures Sees(Key(a + i as uint64, 0), (bs + cs)[i]) { if i >= |bs| { assert cs[i - |bs|] == (bs + cs)[i]; } } }
+    predicate HoldsRun(a: uint64, n: uint64) requires a as int + n as int <= 0x1_0000_0000_0000 reads this, s, s.tbl { forall b: uint64 {:trigger Key(b, 0)} :: a <= b < a + n ==> s.tbl.Holds(own, Key(b, 0)) }
+    // the n blocks from a on are blocks
+    predicate InBlocks(a: uint64, n: uint64) reads s { a as int + n as int <= 0x1_0000_0000_0000 && forall b: uint64 {:trigger b in s.kinds} :: a <= b < a + n ==> b in s.kinds && s.kinds[b] == KBlock }
+    // it holds the blocks from a on, sees bs there, and may do so until its end
+    predicate Saw(a: uint64, bs: seq<Blk>) reads this, s, s.j, s.tbl, buf {
+      a as int + |bs| <= 0x1_0000_0000_0000 && |s.j.vs| > 0 && forall i {:trigger bs[i]} :: 0 <= i < |bs| ==> Sees(Key(a + i as uint64, 0), bs[i])
+    }
+    predicate Sees(k: uint64, b: Blk) requires |s.j.vs| > 0 reads this, s, s.j, s.tbl, buf { |b.v| == 4096 && s.tbl.Holds(own, k) && View(k) == ObjData(b.v) && (k in buf.m || Lasts(hold, b)) }
+    // locks them, up to the one at at
+    method LockRun(a: uint64, n: uint64) returns (st: uint32, at: uint64)
+      requires Inv() && !s.j.mu.held && InBlocks(a, n)
+      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
+      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
+      ensures st == OK ==> HoldsRun(a, n)
+      ensures st == OK || (st == CONFLICT && a <= at < a + n && Below(Key(at, 0)))
+      ensures log == old(log) && Answered(st)
+    {
+      st, at := OK, a;
+      while at < a + n
+        invariant a <= at <= a + n && Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && log == old(log) && cut == old(cut)
+        invariant HoldsRun(a, at - a)
+        invariant forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==> old(s.tbl.Holds(own, k)) || KeyBlk(k) < at
+      {
+        assert at in s.kinds;
+        var ok := Lock(Key(at, 0), false);
+        if !ok { st := CONFLICT; return; }
+        at := at + 1;
+      }
+    }
+    // It has read bs in the blocks from a on.
+    ghost method NoteRun(a: uint64, bs: seq<Blk>)
+      requires Inv() && !appended && Saw(a, bs)
+      modifies this`log, this`found
+      ensures Inv() && log == old(log) + Reads(a, bs)
+    {
+      var i := 0;
+      while i < |bs|
+        invariant i <= |bs| && Inv() && Saw(a, bs) && log == old(log) + Reads(a, bs[..i])
+      {
+        assert bs[..i + 1][..i] == bs[..i];
+        Note(Key(a + i as uint64, 0), ObjData(bs[i].v));
+        i := i + 1;
+      }
+      assert bs[..|bs|] == bs;
+    }
+
+    // A wish: the n blocks from a on are about to be read.
     method Ahead(a: uint64, n: uint64)
       requires Inv() && !s.j.mu.held
       modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
@@ -219,7 +356,6 @@ module TxnM {
       ensures log == old(log) && cut == old(cut)
     {
       TxnSysM.Ahead(s, own, hold, a, n);
-      from, upto := a, if n < 0x1_0000_0000 && a < 0x1_0000_0000_0000 then a + n else a;
     }
 
     // an object of 256 bytes; null unless st is OK

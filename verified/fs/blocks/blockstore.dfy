@@ -74,6 +74,21 @@ module BlockStore {
     ensures forall i: uint64 {:trigger BlkBit(g, i)} | OkBlk(g, i) :: g.bbm <= BlkBit(g, i).blkno < g.itab
   { }
 
+  // byte i of what blocks side by side hold
+  predicate HasByte(bs: Blocks, a: uint64, i: int, x: byte)
+    requires 0 <= i && a as int + i / 4096 < 0x1_0000_0000_0000_0000
+  { var b := a + (i / 4096) as uint64; b in bs && |bs[b]| == 4096 && x == bs[b][i % 4096] }
+  lemma RunByte(d: map<Addr, Object>, bs: Blocks, a: uint64, n: uint64, i: int)
+    requires a as int + n as int < 0x1_0000_0000_0000_0000 && 0 <= i < 4096 * n as int
+    requires forall b: uint64 {:trigger Addr(b, 0)} :: a <= b < a + n ==> Addr(b, 0) in d && b in bs && |bs[b]| == 4096 && d[Addr(b, 0)] == ObjData(bs[b])
+    ensures |Run(d, a, n)| == 4096 * n as int && HasByte(bs, a, i, Run(d, a, n)[i])
+  {
+    var last := 4096 * (n as int - 1);
+    assert Addr(a + n - 1, 0) in d;
+    if n > 1 { RunByte(d, bs, a, n - 1, if i < last then i else 0); }
+    if i >= last { assert i / 4096 == n as int - 1 && i % 4096 == i - last; }
+  }
+
   class BlockFs {
     const geo: Geo
     const jrnl: Jrnl
@@ -178,6 +193,21 @@ module BlockStore {
       reveal BlocksMatch();
       assert blocks[bn] == blocks[bn];
       b := txn.ReadBlock(bn, excl);
+    }
+
+    // the n blocks from bn on, which are added to p
+    method ReadBlocks(txn: Txn, bn: uint64, n: uint64, p: Pieces)
+      modifies p
+      requires Valid() && txn.jrnl == jrnl && geo.data0 <= bn && bn as int + n as int <= geo.data1 as int
+      ensures |p.data| == |old(p.data)| + 4096 * n as int && p.data[..|old(p.data)|] == old(p.data)
+      ensures forall i: int {:trigger p.data[i]} | |old(p.data)| <= i < |p.data| :: HasByte(blocks, bn, i - |old(p.data)|, p.data[i])
+    {
+      reveal BlocksMatch();
+      forall b: uint64 {:trigger Addr(b, 0)} | bn <= b < bn + n ensures jrnl.Has(KBlock, b, 0) && b in blocks && |blocks[b]| == 4096 && jrnl.data[Addr(b, 0)] == ObjData(blocks[b]) { assert OkBlk(geo, b); }
+      ghost var n0, d, bs := |p.data|, jrnl.data, blocks;
+      txn.ReadBlocks(bn, n, p);
+      if n > 0 { RunByte(d, bs, bn, n, 0); }
+      forall i: int | n0 <= i < |p.data| ensures HasByte(bs, bn, i - n0, p.data[i]) { RunByte(d, bs, bn, n, i - n0); }
     }
 
     // takes b over

@@ -36,7 +36,7 @@ module Reading {
   // the number of block n of the file (0 = hole), and the indirect block above it at hand
   method Find(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64, pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
-    ensures AtHand(x, ino, ck', cj', pb'.v) && (12 <= FlatK(n) ==> |pb'.v| == 4096)
+    ensures InHand(x, ino, ck', cj', pb'.v, n)
     ensures PosOf(ino, n) in x.bm && bn == x.bm[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.fs.geo, bn))
   {
     var k, j := FlatK(n), FlatJ(n);
@@ -62,23 +62,56 @@ module Reading {
 
   // How many blocks of the file from block n on, which is bn on the device, lie side by side
   // there, as far as the inode or the indirect block at hand tells: at most max, and AheadMax.
-  method Adjacent(ip: Bytes, pb: Blk, n: uint64, bn: uint64, max: uint64) returns (r: uint64)
-    requires |ip.data| == 256 && n < 134480396 && (12 <= FlatK(n) ==> |pb.v| == 4096)
-    ensures 1 <= r <= AheadMax
+  method Adjacent(x: BlockTreeFs, ip: Bytes, ghost ino: uint64, ghost ck: uint64, ghost cj: uint64, pb: Blk, n: uint64, bn: uint64, max: uint64) returns (r: uint64)
+    requires Ok(x) && x.IsInode(ino, ip) && n < 134480396 && InHand(x, ino, ck, cj, pb.v, n)
+    requires bn != 0 && PosOf(ino, n) in x.bm && bn == x.bm[PosOf(ino, n)]
+    ensures 1 <= r <= AheadMax && (1 < r ==> r <= max) && SideBySide(x, ino, n, bn, r)
   {
     var k, j := FlatK(n), FlatJ(n) % 512;
     var room := if k < 12 then 12 - k else 512 - j;
     var m := Min(max, room);
     m := Min(m, AheadMax);
+    PosOfOk(ino, n);
+    x.BlkOf(PosOf(ino, n));
     r := 1;
     while r < m && bn < 0xFFFF_FFFF_FFFF_0000    // no overflow below
-      invariant 1 <= r <= AheadMax
+      invariant 1 <= r <= AheadMax && (1 < r ==> r <= max) && SideBySide(x, ino, n, bn, r)
       decreases AheadMax - r
     {
       var e: uint64;
       if k < 12 { e := GetSlot(ip, k + r); } else { e := pb.U64(8 * (j + r)); }
       if e != bn + r { return; }
+      Entry(x, ip, ino, ck, cj, pb, n, r, e);
       r := r + 1;
+    }
+  }
+  // v is the indirect block above block n of the file, if there is one
+  predicate InHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>, n: uint64) reads x, x.fs, x.fs.jrnl
+  { AtHand(x, ino, ck, cj, v) && (12 <= FlatK(n) ==> |v| == 4096 && ck == FlatK(n) && cj == FlatJ(n) / 512) }
+  // the r blocks of the file from n on are those from bn on
+  predicate SideBySide(x: BlockTreeFs, ino: uint64, n: uint64, bn: uint64, r: uint64) reads x
+  {
+    n as int + r as int <= 134480396 && bn as int + r as int < 0x1_0000_0000_0000_0000 &&
+    forall m: uint64 {:trigger PosOf(ino, m)} :: n <= m < n + r ==> PosOf(ino, m) in x.bm && x.bm[PosOf(ino, m)] == bn + (m - n)
+  }
+  // e is the entry for block n + r
+  lemma Entry(x: BlockTreeFs, ip: Bytes, ino: uint64, ck: uint64, cj: uint64, pb: Blk, n: uint64, r: uint64, e: uint64)
+    requires Ok(x) && x.IsInode(ino, ip) && n < 134480396 && InHand(x, ino, ck, cj, pb.v, n) && 0 < r < 512
+    requires if FlatK(n) < 12 then FlatK(n) + r < 12 && e == Parse(ip.data).blks[FlatK(n) + r] else FlatJ(n) % 512 + r < 512 && e == U64At(pb.v, 8 * (FlatJ(n) % 512 + r) as int)
+    ensures n + r < 134480396 && PosOf(ino, n + r) in x.bm && x.bm[PosOf(ino, n + r)] == e && (e != 0 ==> OkBlk(x.fs.geo, e))
+  {
+    PosOfOk(ino, n);
+    assert FlatK(n + r) == if FlatK(n) < 12 then FlatK(n) + r else FlatK(n);
+    PosOfOk(ino, n + r);
+    ghost var p := PosOf(ino, n + r);
+    x.BlkOf(p);
+    if FlatK(n) < 12 {
+      reveal RootsOk();
+    } else {
+      ParentOk(p);
+      assert Parent(p) == Pos(ino, ck, MaxLev(ck) - 1, cj);
+      assert x.IsParent(p, pb.v);
+      x.Child(p, pb.v);
     }
   }
 
@@ -90,7 +123,6 @@ module Reading {
   {
     b := NewPieces();
     var done: uint64 := 0;
-    var ahead: uint64 := 0;      // the file's blocks below this one have been asked for
     var ck: uint64, cj: uint64 := 15, 0;
     var pb := ZeroBlk();
     while done < n
@@ -100,29 +132,51 @@ module Reading {
       decreases n - done
     {
       var pos := off + done;
-      var bo := pos % 4096;
-      var c := Min(4096 - bo, n - done);
-      ghost var p := PosOf(ino, pos / 4096);
-      PosOfOk(ino, pos / 4096);
-      var bn: uint64;
+      var bn: uint64; var r: uint64 := 1;
       bn, ck, cj, pb := Find(x, txn, ip, ino, pos / 4096, false, ck, cj, pb);
+      if bn != 0 { r := Adjacent(x, ip, ino, ck, cj, pb, pos / 4096, bn, (pos % 4096 + (n - done) + 4095) / 4096); }
+      var whole: uint64 := 0;
+      if pos % 4096 == 0 { whole := Min(r, (n - done) / 4096); }
+      if 1 < r && whole < r { txn.Ahead(bn, r); }      // they are read in parts
       ghost var b0 := b.data;
-      var blk := ZeroBlk();
-      if bn != 0 {
-        if ahead <= pos / 4096 {
-          var left := (bo + (n - done) + 4095) / 4096;
-          var r := Adjacent(ip, pb, pos / 4096, bn, left);
-          if 1 < r { txn.Ahead(bn, r); }
-          ahead := pos / 4096 + r;
-        }
-        blk := x.ReadAt(txn, bn, p, false);
+      if bn != 0 && 1 < whole {
+        ReadWhole(x, txn, ino, pos / 4096, bn, whole, b);
+        done := done + 4096 * whole;
+      } else {
+        var c := Min(4096 - pos % 4096, n - done);
+        ghost var p := PosOf(ino, pos / 4096);
+        PosOfOk(ino, pos / 4096);
+        var blk := x.ReadAt(txn, bn, p, false);
+        b.Add(blk, pos % 4096, c);
+        forall i: int {:trigger b.data[i]} | 0 <= i < (done + c) as int
+          ensures b.data[i] == ByteAt(x.data, ino, off as int + i)
+        { OneByte(x, p, b0, b.data, blk.v, ino, off, done, c, i); }
+        done := done + c;
       }
-      b.Add(blk, bo, c);
-      assert x.data[p] == blk.v by { reveal DataOk(); assert OkPos(p); }
-      forall i: int {:trigger b.data[i]} | 0 <= i < (done + c) as int
-        ensures b.data[i] == ByteAt(x.data, ino, off as int + i)
-      { OneByte(x, p, b0, b.data, blk.v, ino, off, done, c, i); }
-      done := done + c;
+    }
+  }
+
+  // adds r whole blocks of the file, from block n on, which lie side by side from bn on
+  method ReadWhole(x: BlockTreeFs, txn: Txn, ghost ino: uint64, ghost n: uint64, bn: uint64, r: uint64, b: Pieces)
+    modifies b
+    requires Ok(x) && txn.jrnl == x.fs.jrnl && 0 < r && bn != 0 && SideBySide(x, ino, n, bn, r) && n as int + r as int <= 134217728
+    ensures |b.data| == |old(b.data)| + 4096 * r as int && b.data[..|old(b.data)|] == old(b.data)
+    ensures forall i: int {:trigger b.data[i]} | |old(b.data)| <= i < |b.data| :: b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - |old(b.data)|))
+  {
+    ghost var n0 := |b.data|;
+    forall m: uint64 | n <= m < n + r ensures OkBlk(x.fs.geo, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m)); assert x.bm[PosOf(ino, m)] == bn + (m - n); }
+    assert OkBlk(x.fs.geo, bn + (n - n)) && OkBlk(x.fs.geo, bn + (n + r - 1 - n));
+    x.fs.ReadBlocks(txn, bn, r, b);
+    forall i: int | n0 <= i < |b.data| ensures b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - n0))
+    {
+      var m := n + ((i - n0) / 4096) as uint64;
+      PosOfOk(ino, m);
+      assert x.bm[PosOf(ino, m)] == bn + (m - n);
+      x.BlkOf(PosOf(ino, m));
+      BlockByte(x.data, ino, 4096 * n as int + (i - n0));
+      assert (4096 * n as int + (i - n0)) / 4096 == m as int && (4096 * n as int + (i - n0)) % 4096 == (i - n0) % 4096;
+      reveal DataOk();
+      assert x.data[PosOf(ino, m)] == x.fs.blocks[bn + (m - n)];
     }
   }
 
@@ -140,7 +194,7 @@ module Reading {
       var bn: uint64; var r: uint64 := 1;
       bn, ck, cj, pb := Find(x, txn, ip, ino, i, false, ck, cj, pb);
       if bn != 0 {
-        r := Adjacent(ip, pb, i, bn, end - i);
+        r := Adjacent(x, ip, ino, ck, cj, pb, i, bn, end - i);
         txn.Ahead(bn, r);
       }
       i := i + r;
