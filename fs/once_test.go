@@ -10,6 +10,8 @@ import (
 	"tansy/disk"
 )
 
+const clientChunks = 32 // blocks of records that a client has at most (verified/fs/replies/sharing.dfy)
+
 // line is a connection whose peer has got everything, if it is set.
 type line struct{ got bool }
 
@@ -261,9 +263,9 @@ func TestFloodKeepsOthers(t *testing.T) {
 		answers(t, "mkdir of the flood again", mkdir(99, fmt.Sprint("flood ", i)), nil)
 	}
 	answers(t, "mkdir of the flood, long ago", mkdir(99, "flood 9"), ErrExist)
-	for _, h := range x.v.replies.clients {
-		if len(h.chunks) > clientChunks {
-			t.Errorf("a client has %d blocks of records", len(h.chunks))
+	for _, c := range x.v.replies.numbers {
+		if n := x.v.replies.table.Count(c); n > clientChunks {
+			t.Errorf("a client has %d blocks of records", n)
 		}
 	}
 	// Many clients share what there is, and he who has most gives.
@@ -376,7 +378,7 @@ func TestDamagedRecords(t *testing.T) {
 	if err := x.v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for b := range uint64(len(x.v.replies.chunks)) {
+	for b := range x.v.replies.table.N {
 		bad := make([]byte, BlockSize)
 		bad[9] = 1
 		if err := x.d.WriteAt(first+b, [][]byte{bad}); err != nil {
@@ -412,7 +414,7 @@ func TestRecordsDamagedInUse(t *testing.T) {
 	}
 	bad := make([]byte, BlockSize)
 	bad[9] = 1
-	for b := range uint64(len(x.v.replies.chunks)) {
+	for b := range x.v.replies.table.N {
 		if err := x.d.WriteAt(x.v.replies.first+b, [][]byte{bad}); err != nil {
 			t.Fatal(err)
 		}
@@ -421,8 +423,8 @@ func TestRecordsDamagedInUse(t *testing.T) {
 		answers(t, "mkdir", mkdir(uint32(i), fmt.Sprint(i)), nil)
 	}
 	broken := 0
-	for _, c := range x.v.replies.chunks {
-		if c.broken {
+	for b := range x.v.replies.table.N {
+		if x.v.replies.table.Holder(b) == sharing.BROKEN() {
 			broken++
 		}
 	}

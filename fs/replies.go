@@ -1,27 +1,25 @@
 package fs
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
+	"tansy/internal/gen/replyplaces"
+	"tansy/internal/gen/replysharing"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/lockorder"
 )
 
 // Calls that must not be done twice leave records in the transactions that do the work (verified/fs/procedures/records.dfy). Which place a
-// record has, and which calls may have one at all, is decided here. Nothing depends on it but which calls are forgotten: what counts as a
-// call that came again is checked by the verified code.
+// record gets is decided by verified code, too (verified/fs/replies/places.dfy). What is here tells it who asks, what time it is, and of which
+// records the reply has arrived; and knows where the record of a call is, and which calls are under way.
 
 // recordWindow is how long a client may take to send a call again: since it was done, or since the volume was
 // opened if it was done that long before what was done last. Clients wait up to five minutes until they try to connect again.
 const recordWindow = 6 * time.Minute
 
-const (
-	chunkPlaces  = 16          // the records in a block, which are one client's
-	clientChunks = 32          // blocks a client has at most
-	keepFor      = time.Minute // what one client has is not another's earlier
-)
+const chunkPlaces = BlockSize / inodeSize // the records in a block
+
+var sharing = replysharing.Companion_Default___
 
 // replies are the places for records of a volume.
 type replies struct {
@@ -33,12 +31,12 @@ type replies struct {
 	mu       lockorder.Mutex[lockorder.Replies]
 	done     map[[32]byte]*record // by key
 	places   []*record            // nil: none, or nobody's that counts
-	busy     []bool               // places that calls under way are to have
+	table    *replyplaces.Table   // of chunks, the blocks of records: whose they are
+	room     []bool               // for a chunk: the host has given it
 	underway map[[32]byte]chan struct{}
-	chunks   []chunk
-	clients  map[[16]byte]*holder
-	gifts    uint64
-	lastOld  uint64 // seconds: what was done last before the volume was opened
+	numbers  map[[16]byte]uint64 // of clients, in table
+	clients  [][16]byte          // by number
+	lastOld  uint64              // seconds: what was done last before the volume was opened
 }
 
 // record is what is known of a record on the volume.
@@ -50,40 +48,14 @@ type record struct {
 	via   Via    // the reply was sent there
 }
 
-// moment is a time in seconds and nanoseconds.
-type moment struct {
-	sec  uint64
-	nsec uint32
-}
-
-func (m moment) compare(o moment) int {
-	return cmp.Or(cmp.Compare(m.sec, o.sec), cmp.Compare(m.nsec, o.nsec))
-}
-
-// chunk is a block of records.
-type chunk struct {
-	holder *holder
-	used   int  // places, in this round
-	force  bool // in this round, places of awaited records are used, too
-	newest moment
-	room   bool   // the host has given it
-	given  uint64 // when its holder got it, in gifts
-	broken bool
-}
-
-// holder is a client that has chunks, the one in use last.
-type holder struct {
-	id     [16]byte
-	chunks []int
-}
-
 // place is where the record of a call is to be.
 type place struct {
 	id    *CallID
 	index uint64
 	look  bool   // there may be a record of this very call
 	since uint64 // it counts if it is not older
-	at    moment // now
+	sec   uint64 // now
+	nsec  uint32
 	ended chan struct{}
 }
 
@@ -92,7 +64,7 @@ func (p *place) record() *buf {
 	if p.id == nil {
 		return nil
 	}
-	return converted.NewRecord(p.at.sec, p.at.nsec, bytesOf(p.id.key[:]), bytesOf(p.id.client[:]))
+	return converted.NewRecord(p.sec, p.nsec, bytesOf(p.id.key[:]), bytesOf(p.id.client[:]))
 }
 
 // newReplies reads the records of a volume.
@@ -100,21 +72,19 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 	n := g.Dtor_data0() - g.Dtor_slot0()
 	r := &replies{
 		clock: clock, opened: clock(), first: g.Dtor_slot0(), reserve: reserve,
-		done: map[[32]byte]*record{}, places: make([]*record, n*chunkPlaces), busy: make([]bool, n*chunkPlaces),
-		underway: map[[32]byte]chan struct{}{}, chunks: make([]chunk, n), clients: map[[16]byte]*holder{},
+		done: map[[32]byte]*record{}, places: make([]*record, n*chunkPlaces), table: replyplaces.New_Table_(), room: make([]bool, n),
+		underway: map[[32]byte]chan struct{}{}, numbers: map[[16]byte]uint64{}, clients: make([][16]byte, sharing.CLIENT()+n+1),
 	}
-	for i := range r.chunks {
-		b, err := read(r.first + uint64(i))
+	r.table.Ctor__(n, uint64(recordWindow))
+	for i := range n {
+		b, err := read(r.first + i)
 		if err != nil {
-			r.chunks[i].broken = true
+			r.table.Broke(i)
 			continue
 		}
 		for k := range uint64(chunkPlaces) {
-			r.found(uint64(i)*chunkPlaces+k, b[k*inodeSize:][:inodeSize])
+			r.found(i*chunkPlaces+k, b[k*inodeSize:][:inodeSize])
 		}
-	}
-	for _, h := range r.clients { // what is oldest is replaced first, as if nothing had happened
-		slices.SortFunc(h.chunks, func(a, b int) int { return r.chunks[a].newest.compare(r.chunks[b].newest) })
 	}
 	return r
 }
@@ -122,64 +92,51 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 // found notes a record that is on the volume when it is opened.
 func (r *replies) found(place uint64, b []byte) {
 	full, sec, nsec, key, client := converted.OfRecord(bytesOf(b))
-	if !full {
+	rec := &record{key: [32]byte(key.Data), place: place, at: sec, old: true}
+	if other := r.done[rec.key]; !full || other != nil && other.at > sec {
 		return
 	}
-	rec := &record{key: [32]byte(key.Data), place: place, at: sec, old: true}
-	if other := r.done[rec.key]; other != nil {
-		if other.at > rec.at {
-			return
-		}
-		r.places[other.place] = nil
+	r.note(rec)
+	r.lastOld = max(r.lastOld, sec)
+	r.table.Found(place, r.client([16]byte(client.Data)), nanoseconds(sec, nsec))
+}
+
+// note knows a record from now on, and none that was in its place, or of the same call.
+func (r *replies) note(rec *record) {
+	r.forget(rec.place)
+	if other := r.done[rec.key]; other != nil { // which another's call was about to replace, but did not
+		r.forget(other.place)
 	}
-	r.done[rec.key], r.places[place] = rec, rec
-	r.lastOld = max(r.lastOld, rec.at)
-	c := &r.chunks[place/chunkPlaces]
-	if c.holder == nil {
-		r.give(r.holder([16]byte(client.Data)), int(place/chunkPlaces))
-	}
-	if at := (moment{sec, nsec}); c.newest.compare(at) <= 0 {
-		c.newest, c.used = at, int(place%chunkPlaces)+1
+	r.done[rec.key], r.places[rec.place] = rec, rec
+}
+
+func (r *replies) forget(place uint64) {
+	if rec := r.places[place]; rec != nil {
+		delete(r.done, rec.key)
+		r.places[place] = nil
 	}
 }
 
-func (r *replies) holder(id [16]byte) *holder {
-	h := r.clients[id]
-	if h == nil {
-		h = &holder{id: id}
-		r.clients[id] = h
-	}
-	return h
-}
+// nanoseconds are how the table of chunks has a time.
+func nanoseconds(sec uint64, nsec uint32) uint64 { return min(sec, 1<<34)*uint64(time.Second) + uint64(nsec) }
 
-// give makes chunk i one of h's, and the one in use.
-func (r *replies) give(h *holder, i int) {
-	c := &r.chunks[i]
-	if c.holder != nil {
-		c.holder.lose(i)
-		if len(c.holder.chunks) == 0 {
-			delete(r.clients, c.holder.id)
+// client is the number of a client: its own as long as it has chunks.
+func (r *replies) client(id [16]byte) uint64 {
+	c := r.numbers[id]
+	if c == 0 {
+		c = r.table.Fresh()
+		if was := r.clients[c]; r.numbers[was] == c {
+			delete(r.numbers, was)
 		}
+		r.numbers[id], r.clients[c] = c, id
 	}
-	r.gifts++
-	c.holder, c.used, c.force, c.given = h, 0, false, r.gifts
-	h.chunks = append(h.chunks, i)
-	r.clients[h.id] = h
-}
-
-func (h *holder) lose(i int) {
-	for k, c := range h.chunks {
-		if c == i {
-			h.chunks = append(h.chunks[:k], h.chunks[k+1:]...)
-			return
-		}
-	}
+	return c
 }
 
 // begin says where the record of a call is to be, and whether there may be one. A call that is under way is waited for. It returns nil if
 // the call has no record; else end is to be called.
 func (r *replies) begin(id *CallID) *place {
-	if id == nil || len(r.chunks) == 0 {
+	if id == nil || r.table.N == 0 {
 		return nil
 	}
 	r.mu.Lock()
@@ -192,16 +149,15 @@ func (r *replies) begin(id *CallID) *place {
 		r.mu.Lock()
 	}
 	sec, nsec := stamp(r.clock())
-	p := &place{id: id, at: moment{sec, nsec}}
-	if rec := r.done[id.key]; rec != nil && !r.busy[rec.place] { // else another's is about to replace it
+	p := &place{id: id, sec: sec, nsec: nsec}
+	if rec := r.done[id.key]; rec != nil && r.table.Hold(rec.place) { // else another's is about to replace it
 		since, counts := r.since(rec)
 		p.index, p.since, p.look = rec.place, since, counts && !r.got(rec, id)
-	} else if i, ok := r.pick(id.client, sec); ok {
+	} else if i, ok := r.pick(id.client, nanoseconds(sec, nsec)); ok {
 		p.index = i
 	} else {
 		return nil
 	}
-	r.busy[p.index] = true
 	p.ended = make(chan struct{})
 	r.underway[id.key] = p.ended
 	return p
@@ -230,96 +186,55 @@ func (r *replies) awaited(rec *record) bool {
 	return counts && (rec.via == nil || !rec.via.Delivered())
 }
 
-// spare tells that chunk i has a place whose record nobody waits for.
-func (r *replies) spare(i int) bool {
-	for at := i * chunkPlaces; at < (i+1)*chunkPlaces; at++ {
-		if rec := r.places[at]; !r.busy[at] && (rec == nil || !r.awaited(rec)) {
-			return true
+// spare is the first place of chunk i, from one on, whose record nobody waits for; or none.
+func (r *replies) spare(i, from uint64) uint64 {
+	for k := from; k < chunkPlaces; k++ {
+		at := i*chunkPlaces + k
+		if rec := r.places[at]; !r.table.Busy(at) && (rec == nil || !r.awaited(rec)) {
+			return k
 		}
 	}
-	return false
-}
-
-// oldest is the oldest chunk of a client, which has some, that has a spare place; or else the oldest one.
-func (r *replies) oldest(h *holder) int {
-	if k := slices.IndexFunc(h.chunks, r.spare); k >= 0 {
-		return h.chunks[k]
-	}
-	return h.chunks[0]
+	return chunkPlaces
 }
 
 // pick chooses a place for a record of a client: one whose record nobody waits for, if there is one. So a client whose reply was lost finds its
 // record even if others of the same address have gone on meanwhile with more calls than there are places.
 func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
-	h := r.holder(id)
-	for range len(h.chunks) + 2 {
-		if n := len(h.chunks); n > 0 {
-			i := h.chunks[n-1]
-			for c := &r.chunks[i]; c.used < chunkPlaces; {
-				at := uint64(i*chunkPlaces + c.used)
-				c.used++
-				if rec := r.places[at]; !r.busy[at] && (rec == nil || c.force || !r.awaited(rec)) {
-					return at, true
-				}
+	c, none := r.client(id), r.table.N
+	for range r.table.Count(c) + 2 {
+		if ok, place = r.table.Next(c, r.spare(r.table.InUse(c))); ok {
+			return place, true
+		}
+		i, own := r.table.More(c, now)
+		if i == none || !r.backed(i) { // on a full host: one that has room, or none
+			if i = r.again(c, own); i == none {
+				break
 			}
+			r.backed(i)
 		}
-		i, ok := r.another(h, now)
-		if ok && !r.backed(i) { // on a full host: one that has room, or none
-			i, ok = 0, len(h.chunks) > 0
-			if ok {
-				i = r.oldest(h)
-			}
-		}
-		if !ok {
-			break
-		}
-		force := r.chunks[i].holder != h || !r.spare(i)
-		r.give(h, i)
-		r.chunks[i].force = force
-	}
-	if len(h.chunks) == 0 {
-		delete(r.clients, id)
+		r.table.Take(c, now, i, r.spare(i, 0))
 	}
 	return 0, false
 }
 
-// backed makes room for chunk i, so that the transactions that write it need none.
-func (r *replies) backed(i int) bool {
-	c := &r.chunks[i]
-	c.room = c.room || r.reserve(r.first+uint64(i)) == nil
-	return c.room
-}
-
-// another is the chunk that a client goes on with: its oldest one, if that is old or it has many; one that is nobody's; what others
-// have not used for a while; its oldest one; the first one of who has most. So no client pushes out records of others who have no more than it.
-func (r *replies) another(h *holder, now uint64) (i int, ok bool) {
-	if n := len(h.chunks); n >= clientChunks || n > 0 && now > r.chunks[h.chunks[0]].newest.sec+uint64(recordWindow/time.Second) {
-		return r.oldest(h), true
-	}
-	oldest, most := -1, -1
-	for i := range r.chunks {
-		switch c := &r.chunks[i]; {
-		case c.broken:
-		case c.holder == nil:
-			return i, true
-		case c.holder != h:
-			if oldest < 0 || c.newest.compare(r.chunks[oldest].newest) < 0 {
-				oldest = i
-			}
-			first := c.holder.chunks[0]
-			if most < 0 || len(c.holder.chunks) > len(r.chunks[most].holder.chunks) ||
-				len(c.holder.chunks) == len(r.chunks[most].holder.chunks) && r.chunks[first].given < r.chunks[most].given {
-				most = first
-			}
+// again is the oldest chunk of a client that has a spare place; or else the oldest one, if it has any.
+func (r *replies) again(client, oldest uint64) uint64 {
+	best, none := r.table.N, r.table.N
+	for i := r.table.Older(client, 0, none); i != none; i = r.table.Older(client, i+1, best) {
+		if r.spare(i, 0) < chunkPlaces {
+			best = i
 		}
 	}
-	switch {
-	case oldest >= 0 && now > r.chunks[oldest].newest.sec+uint64(keepFor/time.Second):
-		return oldest, true
-	case len(h.chunks) > 0:
-		return r.oldest(h), true
+	if best == none {
+		return oldest
 	}
-	return most, most >= 0
+	return best
+}
+
+// backed makes room for chunk i, so that the transactions that write it need none.
+func (r *replies) backed(i uint64) bool {
+	r.room[i] = r.room[i] || r.reserve(r.first+i) == nil
+	return r.room[i]
 }
 
 // end says what became of the call that p is of: its record is in place (kept), it had been done before (again), or neither.
@@ -329,26 +244,14 @@ func (r *replies) end(p *place, kept, again bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.busy[p.index] = false
+	r.table.Release(p.index)
 	delete(r.underway, p.id.key)
 	close(p.ended)
-	rec := r.places[p.index]
-	switch {
-	case again && rec != nil:
+	if rec := r.places[p.index]; again && rec != nil {
 		rec.via = p.id.via
-	case kept:
-		if rec != nil {
-			delete(r.done, rec.key)
-		}
-		if other := r.done[p.id.key]; other != nil { // which another's call was about to replace, but did not
-			r.places[other.place] = nil
-		}
-		rec = &record{key: p.id.key, place: p.index, at: p.at.sec, via: p.id.via}
-		r.done[rec.key], r.places[p.index] = rec, rec
-		c := &r.chunks[p.index/chunkPlaces]
-		if c.newest.compare(p.at) < 0 {
-			c.newest = p.at
-		}
+	} else if kept {
+		r.note(&record{key: p.id.key, place: p.index, at: p.sec, via: p.id.via})
+		r.table.Kept(p.index, nanoseconds(p.sec, p.nsec))
 	}
 }
 
@@ -356,24 +259,16 @@ func (r *replies) end(p *place, kept, again bool) {
 func (r *replies) broke(p *place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := int(p.index / chunkPlaces)
-	c := &r.chunks[i]
-	if c.holder != nil {
-		c.holder.lose(i)
-	}
-	c.holder, c.broken = nil, true
-	for k := range uint64(chunkPlaces) {
-		at := uint64(i)*chunkPlaces + k
-		if rec := r.places[at]; rec != nil {
-			delete(r.done, rec.key)
-			r.places[at] = nil
-		}
+	i := p.index / chunkPlaces
+	r.table.Broke(i)
+	for at := i * chunkPlaces; at < (i+1)*chunkPlaces; at++ {
+		r.forget(at)
 	}
 }
 
 // renew writes block a anew if it is one of records, as renew in renew.go does.
 func (r *replies) renew(t *txn, a uint64) bool {
-	if a < r.first || a-r.first >= uint64(len(r.chunks)) {
+	if a < r.first || a-r.first >= r.table.N {
 		return false
 	}
 	i := (a - r.first) * chunkPlaces

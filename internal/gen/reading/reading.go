@@ -210,7 +210,7 @@ func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dt
 		if uint64(1) < _563_r && _564_whole < _563_r {
 			txn.Ahead(_562_bn, _563_r)
 		}
-		if _562_bn != uint64(0) && uint64(0) < _564_whole {
+		if _562_bn != uint64(0) && uint64(1) < _564_whole {
 			Companion_Default___.ReadWhole(x, txn, _562_bn, _564_whole, b)
 			_557_done = _557_done + uint64(4096)*_564_whole
 		} else {

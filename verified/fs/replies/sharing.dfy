@@ -1,0 +1,105 @@
+// How clients share the places for records of calls (procedures/records.dfy), so that none pushes out what others may yet ask for.
+//
+// Places come in chunks, each the 16 records of a block: place p is in chunk p / 16. A chunk has one holder, who fills it from its first place
+// to its last, and then goes on with another: which it may take is MayTake; what that means for the others is SafeFromFlood.
+include "../../lib/machine.dfy"
+
+module ReplySharing {
+  import opened Machine
+
+  const PLACES: uint64 := 16       // in a chunk
+  const MOST: uint64 := 32         // chunks of a client
+  const KEEP: uint64 := 60_000_000_000   // a minute: what one client has is not another's earlier. (Times are in nanoseconds.)
+
+  // holders
+  const NOBODY: uint64 := 0
+  const BROKEN: uint64 := 1        // nobody may have it: the block cannot be used
+  const CLIENT: uint64 := 2        // the first client; of n chunks n + 1 clients are known at a time
+
+  datatype Chunk = Chunk(
+    holder: uint64,
+    used: uint64,                  // places, in this round
+    force: uint64,                 // 1: in this round, places of records that are waited for are used, too
+    newest: uint64,                // when its newest record was made
+    given: uint64)                 // a number larger than before, each time that it becomes the one in use: a client's oldest chunk has the least
+
+  // chunk i is another client's
+  predicate Others(s: seq<Chunk>, client: uint64, i: int) requires 0 <= i < |s|
+  { s[i].holder >= CLIENT && s[i].holder != client }
+  // ... and nothing was recorded in it within the last minute
+  predicate Old(s: seq<Chunk>, client: uint64, now: uint64, i: int) requires 0 <= i < |s|
+  { Others(s, client, i) && s[i].newest as int + KEEP as int < now as int }
+  // ... who has as many chunks as each of the others
+  predicate OfLargest(s: seq<Chunk>, client: uint64, i: int) requires 0 <= i < |s|
+  { Others(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| && Others(s, client, j) :: Has(s, s[j].holder) <= Has(s, s[i].holder) }
+  // how many chunks a holder has
+  function Has(s: seq<Chunk>, holder: uint64): nat
+  { if s == [] then 0 else Has(s[..|s| - 1], holder) + (if s[|s| - 1].holder == holder then 1 else 0) }
+
+  // What a client may take at time now: a chunk of its own; or, up to MOST, one that is nobody's or old; or if it has none, and there are no
+  // such, one of who has most.
+  predicate MayTake(s: seq<Chunk>, client: uint64, now: uint64, i: int) requires 0 <= i < |s|
+  {
+    s[i].holder == client ||
+    (Has(s, client) < MOST as int &&
+      (s[i].holder == NOBODY || Old(s, client, now, i) ||
+        (OfLargest(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| :: s[j].holder != client && s[j].holder != NOBODY && !Old(s, client, now, j))))
+  }
+  // A client that floods us pushes out nothing that others have recorded within the last minute: it has a chunk, and so may not take
+  // theirs. Of one that has none yet, chunks are safe as long as another one is nobody's or old, or another client has more of them.
+  lemma SafeFromFlood(s: seq<Chunk>, client: uint64, now: uint64, i: int)
+    requires 0 <= i < |s| && Others(s, client, i) && now as int <= s[i].newest as int + KEEP as int
+    requires exists j :: 0 <= j < |s| && (s[j].holder == client || s[j].holder == NOBODY || Old(s, client, now, j) ||
+      (Others(s, client, j) && Has(s, s[j].holder) > Has(s, s[i].holder)))
+    ensures !MayTake(s, client, now, i)
+  {}
+  // Nobody may take what is broken.
+  lemma SafeIfBroken(s: seq<Chunk>, client: uint64, now: uint64, i: int)
+    requires 0 <= i < |s| && s[i].holder == BROKEN && CLIENT <= client
+    ensures !MayTake(s, client, now, i)
+  {}
+
+  // chunk i becomes x: who has how many
+  lemma HasNow(s: seq<Chunk>, i: int, x: Chunk, holder: uint64)
+    requires 0 <= i < |s|
+    ensures Has(s[i := x], holder) == Has(s, holder) + (if x.holder == holder then 1 else 0) - (if s[i].holder == holder then 1 else 0)
+  {
+    var t, m := s[i := x], |s| - 1;
+    if i == m { assert t[..m] == s[..m]; } else {
+      HasNow(s[..m], i, x, holder);
+      assert t[..m] == s[..m][i := x];
+    }
+  }
+  lemma HasAtMost(s: seq<Chunk>, holder: uint64) ensures Has(s, holder) <= |s| {}
+  // how many chunks holders below h have together
+  function Together(s: seq<Chunk>, h: uint64): nat { if h == 0 then 0 else Together(s, h - 1) + Has(s, h - 1) }
+  lemma TogetherAtMost(s: seq<Chunk>, h: uint64)
+    ensures Together(s, h) <= |s|
+    ensures s != [] ==> Together(s, h) == Together(s[..|s| - 1], h) + (if s[|s| - 1].holder < h then 1 else 0)
+    decreases |s|, h
+  {
+    if h > 0 {
+      TogetherAtMost(s, h - 1);
+      assert Together(s, h) == Together(s, h - 1) + Has(s, h - 1);
+    }
+    if s != [] {
+      var t, x := s[..|s| - 1], s[|s| - 1].holder;
+      TogetherAtMost(t, h);
+      if h > 0 { assert Together(s, h) == Together(t, h) + (if x < h then 1 else 0); }
+    }
+  }
+  lemma NobodyHasAll(s: seq<Chunk>, holder: uint64)
+    requires forall i | 0 <= i < |s| :: s[i].holder == NOBODY
+    ensures Has(s, holder) == if holder == NOBODY then |s| else 0
+  {}
+
+  function Empty(n: nat): (s: seq<Chunk>)
+    ensures |s| == n && forall i | 0 <= i < n :: s[i] == Chunk(NOBODY, 0, 0, 0, 0)
+  { if n == 0 then [] else Empty(n - 1) + [Chunk(NOBODY, 0, 0, 0, 0)] }
+
+  // chunks go on in their round, and nothing else changes
+  predicate SameButUsed(s: seq<Chunk>, t: seq<Chunk>)
+  { |s| == |t| && forall i {:trigger t[i]} | 0 <= i < |s| :: t[i] == Chunk(s[i].holder, t[i].used, s[i].force, s[i].newest, s[i].given) }
+  predicate SameBut(s: seq<Chunk>, t: seq<Chunk>, i: int)
+  { |s| == |t| && forall j {:trigger t[j]} | 0 <= j < |s| && j != i :: t[j] == s[j] }
+}
