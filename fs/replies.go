@@ -118,7 +118,9 @@ func (r *replies) forget(place uint64) {
 }
 
 // nanoseconds are how the table of chunks has a time.
-func nanoseconds(sec uint64, nsec uint32) uint64 { return min(sec, 1<<34)*uint64(time.Second) + uint64(nsec) }
+func nanoseconds(sec uint64, nsec uint32) uint64 {
+	return min(sec, 1<<34)*uint64(time.Second) + uint64(nsec)
+}
 
 // client is the number of a client: its own as long as it has chunks.
 func (r *replies) client(id [16]byte) uint64 {
