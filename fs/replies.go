@@ -1,10 +1,10 @@
 package fs
 
 import (
+	"maps"
 	"time"
 
 	"tansy/internal/gen/replyplaces"
-	"tansy/internal/gen/replysharing"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/internal/lockorder"
 )
@@ -18,8 +18,6 @@ import (
 const recordWindow = 6 * time.Minute
 
 const chunkPlaces = BlockSize / inodeSize // the records in a block
-
-var sharing = replysharing.Companion_Default___
 
 // replies are the places for records of a volume.
 type replies struct {
@@ -35,7 +33,6 @@ type replies struct {
 	room     []bool               // for a chunk: the host has given it
 	underway map[[32]byte]chan struct{}
 	numbers  map[[16]byte]uint64 // of clients, in table
-	clients  [][16]byte          // by number
 	lastOld  uint64              // seconds: what was done last before the volume was opened
 }
 
@@ -73,7 +70,7 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 	r := &replies{
 		clock: clock, opened: clock(), first: g.Dtor_slot0(), reserve: reserve,
 		done: map[[32]byte]*record{}, places: make([]*record, n*chunkPlaces), table: replyplaces.New_Table_(), room: make([]bool, n),
-		underway: map[[32]byte]chan struct{}{}, numbers: map[[16]byte]uint64{}, clients: make([][16]byte, sharing.CLIENT()+n+1),
+		underway: map[[32]byte]chan struct{}{}, numbers: map[[16]byte]uint64{},
 	}
 	r.table.Ctor__(n, uint64(recordWindow))
 	for i := range n {
@@ -127,10 +124,8 @@ func (r *replies) client(id [16]byte) uint64 {
 	c := r.numbers[id]
 	if c == 0 {
 		c = r.table.Fresh()
-		if was := r.clients[c]; r.numbers[was] == c {
-			delete(r.numbers, was)
-		}
-		r.numbers[id], r.clients[c] = c, id
+		maps.DeleteFunc(r.numbers, func(_ [16]byte, of uint64) bool { return of == c })
+		r.numbers[id] = c
 	}
 	return c
 }

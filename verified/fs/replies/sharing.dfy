@@ -23,34 +23,42 @@ module ReplySharing {
     newest: uint64,                // when its newest record was made
     given: uint64)                 // a number larger than before, each time that it becomes the one in use: a client's oldest chunk has the least
 
-  // chunk i is another client's
-  predicate Others(s: seq<Chunk>, client: uint64, i: int) requires 0 <= i < |s|
-  { s[i].holder >= CLIENT && s[i].holder != client }
-  // ... and nothing was recorded in it within the last minute
-  predicate Old(s: seq<Chunk>, client: uint64, now: uint64, i: int) requires 0 <= i < |s|
-  { Others(s, client, i) && s[i].newest as int + KEEP as int < now as int }
-  // ... who has as many chunks as each of the others
-  predicate OfLargest(s: seq<Chunk>, client: uint64, i: int) requires 0 <= i < |s|
-  { Others(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| && Others(s, client, j) :: Has(s, s[j].holder) <= Has(s, s[i].holder) }
   // how many chunks a holder has
   function Has(s: seq<Chunk>, holder: uint64): nat
   { if s == [] then 0 else Has(s[..|s| - 1], holder) + (if s[|s| - 1].holder == holder then 1 else 0) }
 
-  // What a client may take at time now: a chunk of its own; or, up to MOST, one that is nobody's or old; or if it has none, and there are no
-  // such, one of who has most.
+  // chunk i is another client's,
+  predicate Others(s: seq<Chunk>, client: uint64, i: int) requires 0 <= i < |s|
+  { s[i].holder >= CLIENT && s[i].holder != client }
+  // and something was recorded in it within the last minute
+  predicate Recent(s: seq<Chunk>, client: uint64, now: uint64, i: int) requires 0 <= i < |s|
+  { Others(s, client, i) && s[i].newest as int + KEEP as int >= now as int }
+  // chunk i is nobody's, or another's who has recorded nothing in it for so long
+  predicate Available(s: seq<Chunk>, client: uint64, now: uint64, i: int) requires 0 <= i < |s|
+  { s[i].holder == NOBODY || (Others(s, client, i) && s[i].newest as int + KEEP as int < now as int) }
+  // chunk i is another's who has as many as each of the others
+  predicate OfLargest(s: seq<Chunk>, client: uint64, i: int) requires 0 <= i < |s|
+  { Others(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| && Others(s, client, j) :: Has(s, s[j].holder) <= Has(s, s[i].holder) }
+
+  // What a client may take at time now: a chunk of its own; or, up to MOST, one that is available; or, if there is none of either, one of who
+  // has most.
   predicate MayTake(s: seq<Chunk>, client: uint64, now: uint64, i: int) requires 0 <= i < |s|
   {
     s[i].holder == client ||
     (Has(s, client) < MOST as int &&
-      (s[i].holder == NOBODY || Old(s, client, now, i) ||
-        (OfLargest(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| :: s[j].holder != client && s[j].holder != NOBODY && !Old(s, client, now, j))))
+      (Available(s, client, now, i) ||
+        (OfLargest(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| :: s[j].holder != client && !Available(s, client, now, j))))
   }
-  // A client that floods us pushes out nothing that others have recorded within the last minute: it has a chunk, and so may not take
-  // theirs. Of one that has none yet, chunks are safe as long as another one is nobody's or old, or another client has more of them.
+  // A client that floods us has a chunk; so it pushes out nothing that others have recorded within the last minute.
   lemma SafeFromFlood(s: seq<Chunk>, client: uint64, now: uint64, i: int)
-    requires 0 <= i < |s| && Others(s, client, i) && now as int <= s[i].newest as int + KEEP as int
-    requires exists j :: 0 <= j < |s| && (s[j].holder == client || s[j].holder == NOBODY || Old(s, client, now, j) ||
-      (Others(s, client, j) && Has(s, s[j].holder) > Has(s, s[i].holder)))
+    requires 0 <= i < |s| && Recent(s, client, now, i)
+    requires exists j :: 0 <= j < |s| && s[j].holder == client
+    ensures !MayTake(s, client, now, i)
+  {}
+  // Nor does one that has none yet, as long as there is something for it elsewhere: what is available, or who has more.
+  lemma SafeFromNewcomer(s: seq<Chunk>, client: uint64, now: uint64, i: int)
+    requires 0 <= i < |s| && Recent(s, client, now, i)
+    requires exists j :: 0 <= j < |s| && (Available(s, client, now, j) || (Others(s, client, j) && Has(s, s[j].holder) > Has(s, s[i].holder)))
     ensures !MayTake(s, client, now, i)
   {}
   // Nobody may take what is broken.
