@@ -63,7 +63,7 @@ var (
 	pushes        = []string{"./disk", "./internal/extern/ddisk", "-run", "Push|Pace"}
 	sharings      = []string{"./internal/extern/ddisk", "-timeout", "10s", "-run", "Shared"}
 	frees         = []string{"./fs", "-run", "Freer"}
-	wishes        = []string{"./txn/dtxn", "-run", "Ahead"}
+	wishes        = []string{"./txn/dtxn", "-run", "Ahead|ReadBlocks"}
 	codes         = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
 	scrubs        = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs       = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
