@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"verified/fs/tree"},
 	{"verified/fs/refinement"},
 	{"verified/fs/procedures"},
-	{"verified/fs/mkfs", "verified/fs/exec"},
+	{"verified/fs/mkfs", "verified/fs/exec", "verified/fs/replies"},
 	{"check"},
 	{"fs"},
 	{"repair", "mount"},
