@@ -207,7 +207,7 @@ func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
 			if i = r.again(c, own); i == none {
 				break
 			}
-			r.backed(i)
+			r.backed(i) // if it can be; it is the client's all the same
 		}
 		r.table.Take(c, now, i, r.spare(i, 0))
 	}
