@@ -108,6 +108,8 @@ var mutants = []mutant{
 	{what: "hold: small ones are used again before the results have been looked at", file: "txn/dtxn/dtxn.go", old: "\tt.hold.End()\n}", new: "\tt.hold.End()\n\tt.hold.EndSmall()\n}", tests: []string{"./fs", "-run=Model"}},
 	{what: "hold: small ones are used again though nobody has said that they were seen", file: "txn/dtxn/dtxn.go", old: "\tt.hold.DropSmall()\n", new: "\tt.hold.EndSmall()\n", tests: []string{"./txn/dtxn", "-run=Seen"}},
 	{what: "hold: small ones are used again by the next transaction", file: "txn/dtxn/dtxn.go", old: "\tt.hold.DropSmall()\n", new: "", tests: []string{"./txn/dtxn", "-run=Seen"}},
+	{what: "buffer: a place is made behind all others", file: "internal/extern/dbuf/dbuf.go", old: "slices.Insert(b.places, int(i), place", new: "slices.Insert(b.places, len(b.places), place", tests: []string{"./internal/extern/dbuf"}},
+	{what: "buffer: a block counts for each of its parts", file: "internal/extern/dbuf/dbuf.go", old: "a != last && ", new: "last != a+1 && ", tests: []string{"./internal/extern/dbuf"}},
 	{what: "buffer: memory of values is used twice", file: "internal/extern/dbuf/dbuf.go", old: "p, b.idle = b.idle[n], b.idle[:n]", new: "p = b.idle[n]", tests: []string{"./internal/extern/dbuf"}},
 	{what: "recycle: a list keeps what was taken", file: "internal/extern/ddisk/ddisk.go", old: "\tl.memory = nil\n", new: "", tests: caches},
 	{what: "volumes: a handle of another one is stale", file: "nfs3/export.go", old: "s.joined != nil && s.joined.find(h) != nil", new: "s.joined == nil && s.joined.find(h) != nil", tests: volumes},

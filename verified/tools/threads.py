@@ -35,7 +35,8 @@ LOOKED = {"DirWrite", "InstWrite", "HdrWrite"}
 # who may come closer to the commit point
 CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
            "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Conclude")}, "Commit": set()}
-OWN = {"this`cut"}                       # what no other thread sees: a field of a transaction, which is one thread's
+OWN = {"this`cut"}                       # what no other thread sees: a field of a transaction, which is one thread's,
+PRIVATE = r"(\w+): (?:Buf|Bytes)\b"      # and its write buffer, and bytes that are no block yet
 LOOKS = {"Len", "AddrAt", "BlkAt"}      # at what its role has frozen
 CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 
@@ -46,7 +47,7 @@ class Method:
         mark = re.search(r"\[([LF])\]", d.comment)
         self.mark = mark.group(1) if mark else None
         self.yields = d.name[0] if re.match(r"[A-Z]Yield$", d.name) else None
-        self.modifies = bool(set(re.findall(r"modifies\s+([^\n]*)", d.clauses)) - OWN)
+        self.modifies = bool(set(re.findall(r"modifies\s+([^\n]*)", d.clauses)) - OWN - set(re.findall(PRIVATE, d.clauses)))
         held = re.search(r"(!?)(?:\w+\.)*\bmu\.(?:held\b|Inside\(\))", " ".join(re.findall(r"requires(.*)", d.clauses)))
         self.held = None if not held else held.group(1) == ""
         self.program, self.takes, self.role, self.exits = False, False, None, {"entry"}

@@ -1,6 +1,5 @@
-// TRUSTED: a transaction's write buffer. Go: internal/extern/dbuf.
-//
-// A map from an object's key to its new value, a set of keys with an order.
+// TRUSTED: an array of objects, each with its key: a transaction's write buffer lies in it (verified/txn/buffer.dfy).
+// Go: internal/extern/dbuf.
 include "txn.s.dfy"
 
 module {:extern "dbuf"} BufS {
@@ -10,46 +9,33 @@ module {:extern "dbuf"} BufS {
   import opened TxnSpec
 
   class {:extern "Buf"} Buf {             // tested: dbuf.TestDeclarations, TestLarge
-    ghost var m: map<uint64, Object>
-    ghost var keys: seq<uint64>          // in ascending order, after Sort
+    ghost var keys: seq<uint64>          // of places 0, 1, ...
+    ghost var m: map<uint64, Object>     // by key
 
+    // each place has a key of its own, and they ascend
     predicate Sorted() reads this {
-      (forall i, j :: 0 <= i < j < |keys| ==> keys[i] < keys[j]) &&
-      (forall i :: 0 <= i < |keys| ==> keys[i] in m) &&
-      (forall k :: k in m ==> k in keys) && |keys| < 0x1_0000_0000
+      (forall i, j :: 0 <= i < j < |keys| ==> keys[i] < keys[j]) && (forall i :: 0 <= i < |keys| ==> keys[i] in m) && forall k :: k in m ==> k in keys
     }
     method {:extern "Clear"} Clear()
-      modifies this ensures m == map[]
+      modifies this ensures m == map[] && keys == []
     method {:extern "Len"} Len() returns (n: uint64)
-      ensures n as int == |m|
-    method {:extern "PutBlk"} PutBlk(k: uint64, b: Blk)
-      modifies this ensures m == old(m)[k := ObjData(b.v)]
+      ensures n as int == |keys| < 0x1_0000_0000
+    // place i, with a value of no matter, before those that are there from i on
+    method {:extern "Add"} Add(i: uint64, k: uint64)
+      requires i as int <= |keys| && k !in m
+      modifies this ensures keys == old(keys)[..i as int] + [k] + old(keys)[i as int..] && m == old(m)[k := ObjBit(false)]
+    method {:extern "SetBlk"} SetBlk(i: uint64, b: Blk)
+      requires Sorted() && i as int < |keys|
+      modifies this ensures keys == old(keys) && m == old(m)[keys[i as int] := ObjData(b.v)]
     // copies b
-    method {:extern "PutBytes"} PutBytes(k: uint64, b: Bytes)
-      requires |b.data| == 256
-      modifies this ensures m == old(m)[k := ObjData(b.data)]
-    method {:extern "PutBit"} PutBit(k: uint64, v: bool)
-      modifies this
-      ensures m == old(m)[k := ObjBit(v)]
-
-    // null, or found = false: not in the buffer
-    method {:extern "GetBlk"} GetBlk(k: uint64) returns (b: Blk?)
-      requires k in m ==> ObjOk(KBlock, m[k])
-      ensures (b != null) == (k in m)
-      ensures b != null ==> m[k] == ObjData(b.v)
-    method {:extern "GetBytes"} GetBytes(k: uint64, b: Bytes) returns (found: bool)
-      requires (k in m ==> ObjOk(KInode, m[k])) && |b.data| == 256
-      modifies b ensures found == (k in m) && if found then m[k] == ObjData(b.data) else b.data == old(b.data)
-    method {:extern "GetBit"} GetBit(k: uint64) returns (found: bool, v: bool)
-      requires k in m ==> ObjOk(KBit, m[k])
-      ensures found == (k in m)
-      ensures found ==> m[k] == ObjBit(v)
-
-    // the objects in ascending order of their keys
-    method {:extern "Sort"} Sort()
-      modifies this ensures m == old(m) && Sorted() && |keys| == |m|
+    method {:extern "SetBytes"} SetBytes(i: uint64, b: Bytes)
+      requires Sorted() && i as int < |keys| && |b.data| == 256
+      modifies this ensures keys == old(keys) && m == old(m)[keys[i as int] := ObjData(b.data)]
+    method {:extern "SetBit"} SetBit(i: uint64, v: bool)
+      requires Sorted() && i as int < |keys|
+      modifies this ensures keys == old(keys) && m == old(m)[keys[i as int] := ObjBit(v)]
     method {:extern "KeyAt"} KeyAt(i: uint64) returns (k: uint64)
-      requires Sorted() && i as int < |keys| ensures k == keys[i as int]
+      requires i as int < |keys| ensures k == keys[i as int]
     // null: the object is not a whole block
     method {:extern "BlkAt"} BlkAt(i: uint64) returns (b: Blk?)
       requires Sorted() && i as int < |keys|
@@ -67,5 +53,5 @@ module {:extern "dbuf"} BufS {
       modifies w ensures w.data == Splice(old(w.data), off as int, m[keys[i as int]].bs)
   }
   method {:extern "NewBuf"} NewBuf() returns (b: Buf)       // tested: dbuf.TestDeclarations
-    ensures fresh(b) && b.m == map[]
+    ensures fresh(b) && b.keys == [] && b.m == map[]
 }

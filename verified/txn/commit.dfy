@@ -84,7 +84,7 @@ module CommitM {
 
   // lays the objects from i0 on that lie in block a over w; i = the first one beyond
   method Splice1(t: Txn, i0: uint64, a: uint64, w: Bytes) returns (i: uint64)
-    requires t.Inv() && t.buf.Sorted() && i0 as int < |t.buf.keys| && KeyBlk(t.buf.keys[i0 as int]) == a
+    requires t.Inv() && i0 as int < |t.buf.keys| && KeyBlk(t.buf.keys[i0 as int]) == a
     requires a in t.s.kinds && t.s.kinds[a] != KBlock && |w.data| == 4096
     modifies w
     ensures i0 < i && i as int <= |t.buf.keys|
@@ -174,7 +174,7 @@ module CommitM {
   predicate Unread(j: Journal, m: map<uint64, Object>, torn: set<int>) { !j.Sound() || exists a: uint64 :: Needs(m, a) && a as int in torn }
   // [L] tx becomes the blocks to append. Not ok: block miss is not in memory.
   method Build(t: Txn, tx: BMap) returns (ok: bool, miss: uint64)
-    requires t.Inv() && t.s.j.mu.Inside() && t.buf.Sorted() && tx !in t.s.j.repr
+    requires t.Inv() && t.s.j.mu.Inside() && tx !in t.s.j.repr
     modifies tx
     ensures tx.Ok()
     ensures !ok ==> t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
@@ -303,7 +303,7 @@ module CommitM {
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may && t.cut == OK
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may && t.cut == OK
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
@@ -336,7 +336,7 @@ module CommitM {
   }
   // [L] the step itself
   method Point(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && t.buf.Sorted() && p.may && t.cut == OK
+    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && p.may && t.cut == OK
     modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points, p
     ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
     ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
@@ -371,7 +371,7 @@ module CommitM {
   }
   // The same, waiting for room and fetching blocks.
   method AppendAll(t: Txn, ghost held: iset<uint64>, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && t.buf.Sorted() && p.may && t.cut == OK
+    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may && t.cut == OK
     requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
     modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
     ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
@@ -438,7 +438,7 @@ module CommitM {
     var n: uint64 := 0;
     ghost var m := t.buf.m;
     if w > 0 {
-      t.buf.Sort();
+      assert t.buf.keys[0] in m;
       ghost var held := iset k | t.s.tbl.Holds(t.own, k);
       st, n := AppendAll(t, held, stable, p);
       if st != OK { need := Abort(t); return; }

@@ -83,6 +83,7 @@ module TxnRun {
     ghost var g := What(t);
     if r != 0 || ro {
       var n := t.buf.Len();
+      assert n > 0 ==> t.buf.keys[0] in t.buf.m;
       st := if r == 0 && n > 0 then READONLY else OK;
       need := Abort(t);
       return;

@@ -5,7 +5,7 @@
 // those held; else it is tried, and CONFLICT tells the caller to abort and to run
 // again, after locking the object that was in its way (Lock) at the start.
 include "system.dfy"
-include "../trusted/buf.s.dfy"
+include "buffer.dfy"
 
 module TxnM {
   import opened Machine
@@ -19,6 +19,7 @@ module TxnM {
   import opened LogS
   import opened JournalM
   import opened BufS
+  import opened BufferM
   import opened TxnSysM
 
   // status
@@ -44,7 +45,7 @@ module TxnM {
     var cut: uint32     // why its work cannot go on: the first status but OK that it was answered. Then it never commits
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
-      requires s0.Inv() && b.m == map[] && x !in s0.j.repr && o !in s0.tbl.wants && forall k :: !s0.tbl.Holds(o, k)
+      requires s0.Inv() && b.m == map[] && b.keys == [] && x !in s0.j.repr && o !in s0.tbl.wants && forall k :: !s0.tbl.Holds(o, k)
       ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
     {
       s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; cut := OK; new;
@@ -60,7 +61,7 @@ module TxnM {
       (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
         OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
       (forall k {:trigger k in s.stab} :: s.tbl.Owns(own, k) ==> s.Learned(k) || s.stab[k] as int <= pend) &&
-      Did(s.kinds, log, found, buf.m) && (!appended ==> forall k {:trigger k in found} :: k in found ==> s.tbl.Holds(own, k) && s.Now(k) == found[k]) &&
+      buf.Sorted() && Did(s.kinds, log, found, buf.m) && (!appended ==> forall k {:trigger k in found} :: k in found ==> s.tbl.Holds(own, k) && s.Now(k) == found[k]) &&
       (forall k {:trigger k in buf.m} :: k in buf.m ==>
         OkKey(s.kinds, k) && s.tbl.Owns(own, k) && ObjOk(s.kinds[KeyBlk(k)], buf.m[k]))
     }
@@ -281,7 +282,7 @@ module TxnM {
       decreases *
     {
       assert a in s.kinds && s.tbl.Holds(own, Key(a, 0));
-      b := buf.GetBlk(Key(a, 0));
+      b := BufferedBlk(buf, Key(a, 0));
       if b != null { return; }
       b := Latest(s, own, hold, a, n);
       assert s.NoOthers();
@@ -373,7 +374,7 @@ module TxnM {
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, null; }
       var c := hold.Small();
-      var found := buf.GetBytes(k, c);
+      var found := BufferedBytes(buf, k, c);
       if found { Note(k, ObjData(c.data)); return OK, c; }
       var v := Latest(s, own, hold, a, 1);
       if v == null { CutShort(IOERR); return IOERR, null; }
@@ -399,7 +400,7 @@ module TxnM {
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, false; }
       var found;
-      found, b := buf.GetBit(k);
+      found, b := BufferedBit(buf, k);
       if found { Note(k, ObjBit(b)); return OK, b; }
       var v := Latest(s, own, hold, a, 1);
       if v == null { CutShort(IOERR); return IOERR, false; }
@@ -424,7 +425,7 @@ module TxnM {
       if !ok { return CONFLICT; }
       var v := Freeze(b);
       DidWrite(s.kinds, log, found, buf.m, k, ObjData(v.v));
-      buf.PutBlk(k, v);
+      BufferBlk(buf, k, v);
       log := log + [OpWrite(k, ObjData(v.v))];
       return OK;
     }
@@ -442,7 +443,7 @@ module TxnM {
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
       DidWrite(s.kinds, log, found, buf.m, k, ObjData(b.data));
-      buf.PutBytes(k, b);
+      BufferBytes(buf, k, b);
       log := log + [OpWrite(k, ObjData(b.data))];
       return OK;
     }
@@ -460,7 +461,7 @@ module TxnM {
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
       DidWrite(s.kinds, log, found, buf.m, k, ObjBit(b));
-      buf.PutBit(k, b);
+      BufferBit(buf, k, b);
       log := log + [OpWrite(k, ObjBit(b))];
       return OK;
     }

@@ -1,29 +1,25 @@
-// Package dbuf is the Go behind verified/trusted/buf.s.dfy: the write buffer of a
-// transaction, a map from keys to objects with an ascending walk.
+// Package dbuf is the Go behind verified/trusted/buf.s.dfy: objects with their keys, in places.
 package dbuf
 
 import (
-	"cmp"
 	"slices"
 
 	"tansy/internal/extern/dbytes"
 )
 
-// Buf is a write buffer. It belongs to one goroutine.
+// Buf is an array of objects. It belongs to one goroutine.
 type Buf struct {
-	objs  []object
-	index map[uint64]int // positions in objs, when it is long
-	order []entry        // objs by key, after Sort
-	idle  [][]byte       // memory for values of 256 bytes
+	places []place
+	objs   []object // in the order in which they came, so that a place is little to move
+	idle   [][]byte // memory for values of 256 bytes
 }
 
-type entry struct {
+type place struct {
 	key uint64
-	pos int
+	obj int // index in objs
 }
 
 type object struct {
-	key uint64
 	blk *dbytes.Blk // a whole block
 	p   []byte      // 256 bytes
 	bit bool        // a bit, if blk and p are nil
@@ -32,145 +28,55 @@ type object struct {
 // blockBits is the number of keys of a block: one for each bit (verified/txn/objects.dfy).
 const blockBits = 32768
 
-// indexFrom is the number of objects from which on a map finds them.
-const indexFrom = 12
-
 // maxIdle is the most values of 256 bytes of which the memory is kept.
 const maxIdle = 16
 
-// NewBuf returns an empty buffer.
+// NewBuf returns an empty one.
 func NewBuf() *Buf { return &Buf{} }
 
-// Clear empties the buffer.
+// Clear empties it.
 func (b *Buf) Clear() {
-	if len(b.objs) >= indexFrom {
-		clear(b.index)
-	}
-	for _, x := range b.objs[:min(len(b.objs), maxIdle)] {
-		if x.p != nil && len(b.idle) < maxIdle {
-			b.idle = append(b.idle, x.p)
+	for i := 0; i < len(b.objs) && len(b.idle) < maxIdle; i++ {
+		if p := b.objs[i].p; p != nil {
+			b.idle = append(b.idle, p)
 		}
 	}
 	if cap(b.objs) > 4096 { // do not keep what one large transaction needed
-		b.objs, b.index, b.order = nil, nil, nil
+		b.objs, b.places = nil, nil
 	}
 	clear(b.objs)
-	b.objs = b.objs[:0]
+	b.objs, b.places = b.objs[:0], b.places[:0]
 }
 
 // Len is the number of objects.
-func (b *Buf) Len() uint64 { return uint64(len(b.objs)) }
+func (b *Buf) Len() uint64 { return uint64(len(b.places)) }
 
-func (b *Buf) find(k uint64) *object {
-	if len(b.objs) < indexFrom {
-		for i := range b.objs {
-			if b.objs[i].key == k {
-				return &b.objs[i]
-			}
-		}
-		return nil
-	}
-	if i, ok := b.index[k]; ok {
-		return &b.objs[i]
-	}
-	return nil
+// Add makes place i, for key k, before those that are there from i on.
+func (b *Buf) Add(i, k uint64) {
+	b.places = slices.Insert(b.places, int(i), place{k, len(b.objs)})
+	b.objs = append(b.objs, object{})
 }
 
-// slot returns the object k, made if need be.
-func (b *Buf) slot(k uint64) *object {
-	if x := b.find(k); x != nil {
-		return x
-	}
-	b.objs = append(b.objs, object{key: k})
-	switch n := len(b.objs); {
-	case n == indexFrom:
-		b.reindex()
-	case n > indexFrom:
-		b.index[k] = n - 1
-	}
-	return &b.objs[len(b.objs)-1]
-}
+func (b *Buf) at(i uint64) *object { return &b.objs[b.places[i].obj] }
 
-func (b *Buf) reindex() {
-	if b.index == nil {
-		b.index = make(map[uint64]int, 4*indexFrom)
-	}
-	for i := range b.objs {
-		b.index[b.objs[i].key] = i
-	}
-}
+// SetBlk makes the block v the i-th object.
+func (b *Buf) SetBlk(i uint64, v *dbytes.Blk) { *b.at(i) = object{blk: v} }
 
-// PutBlk makes the block v the value of k.
-func (b *Buf) PutBlk(k uint64, v *dbytes.Blk) { *b.slot(k) = object{key: k, blk: v} }
-
-// PutBytes makes a copy of v the value of k.
-func (b *Buf) PutBytes(k uint64, v *dbytes.Bytes) {
-	x := b.slot(k)
+// SetBytes makes a copy of v the i-th object.
+func (b *Buf) SetBytes(i uint64, v *dbytes.Bytes) {
+	x := b.at(i)
 	p := x.p
 	if n := len(b.idle) - 1; p == nil && n >= 0 {
 		p, b.idle = b.idle[n], b.idle[:n]
 	}
-	*x = object{key: k, p: append(p[:0], v.Data...)}
+	*x = object{p: append(p[:0], v.Data...)}
 }
 
-// PutBit makes the bit v the value of k.
-func (b *Buf) PutBit(k uint64, v bool) { *b.slot(k) = object{key: k, bit: v} }
-
-// GetBlk returns the block at k, or nil.
-func (b *Buf) GetBlk(k uint64) *dbytes.Blk {
-	if x := b.find(k); x != nil {
-		return x.blk
-	}
-	return nil
-}
-
-// GetBytes copies the bytes at k to v, if there are any.
-func (b *Buf) GetBytes(k uint64, v *dbytes.Bytes) (found bool) {
-	x := b.find(k)
-	if x == nil {
-		return false
-	}
-	copy(v.Data, x.p)
-	return true
-}
-
-// GetBit returns the bit at k, if there is one.
-func (b *Buf) GetBit(k uint64) (found, v bool) {
-	if x := b.find(k); x != nil {
-		return true, x.bit
-	}
-	return false, false
-}
-
-// Parts is the number of blocks that hold objects smaller than a block.
-func (b *Buf) Parts() int {
-	var room [64]uint64 // enough for most
-	blks := room[:0]
-	for i := range b.objs {
-		if b.objs[i].blk != nil {
-			continue
-		}
-		if a := b.objs[i].key / blockBits; len(blks) == 0 || blks[len(blks)-1] != a {
-			blks = append(blks, a)
-		}
-	}
-	slices.Sort(blks)
-	return len(slices.Compact(blks))
-}
-
-// Sort puts the objects in ascending order of their keys, for KeyAt and the others.
-func (b *Buf) Sort() {
-	b.order = b.order[:0]
-	for i := range b.objs {
-		b.order = append(b.order, entry{b.objs[i].key, i})
-	}
-	slices.SortFunc(b.order, func(x, y entry) int { return cmp.Compare(x.key, y.key) })
-}
-
-func (b *Buf) at(i uint64) *object { return &b.objs[b.order[i].pos] }
+// SetBit makes the bit v the i-th object.
+func (b *Buf) SetBit(i uint64, v bool) { *b.at(i) = object{bit: v} }
 
 // KeyAt is the key of the i-th object.
-func (b *Buf) KeyAt(i uint64) uint64 { return b.order[i].key }
+func (b *Buf) KeyAt(i uint64) uint64 { return b.places[i].key }
 
 // BlkAt is the i-th object if it is a block, else nil.
 func (b *Buf) BlkAt(i uint64) *dbytes.Blk { return b.at(i).blk }
@@ -183,3 +89,14 @@ func (b *Buf) BitAt(i uint64) (is, v bool) {
 
 // CopyAt copies the i-th object, of 256 bytes, to offset off of w.
 func (b *Buf) CopyAt(i uint64, w *dbytes.Bytes, off uint64) { copy(w.Data[off:off+256], b.at(i).p) }
+
+// Parts is the number of blocks that hold objects smaller than a block. The keys ascend.
+func (b *Buf) Parts() (n int) {
+	last := ^uint64(0)
+	for _, x := range b.places {
+		if a := x.key / blockBits; a != last && b.objs[x.obj].blk == nil {
+			n, last = n+1, a
+		}
+	}
+	return n
+}

@@ -13,110 +13,104 @@ import (
 // TestParts: each block counts once, those written as a whole do not.
 func TestParts(t *testing.T) {
 	b := NewBuf()
+	add := func(k uint64) (i uint64) {
+		i, found := find(b, k)
+		if !found {
+			b.Add(i, k)
+		}
+		return i
+	}
 	for n := range uint64(100) {
 		if got := b.Parts(); got != int(n) {
 			t.Fatalf("%d, want %d", got, n)
 		}
 		a := n * 37 % 100 // not in order
-		b.PutBytes(a*blockBits, dbytes.NewBytes(256))
-		b.PutBit((n/2*74%100)*blockBits+32767, true) // one that was there
-		b.PutBlk((200+a)*blockBits, dbytes.ZeroBlk())
+		b.SetBytes(add(a*blockBits), dbytes.NewBytes(256))
+		b.SetBit(add((n/2*74%100)*blockBits+32767), true) // one that was there
+		b.SetBlk(add((200+a)*blockBits), dbytes.ZeroBlk())
 	}
 }
 
-// TestDeclarations compares random calls with a plain map, the ghost state of
-// buf.s.dfy. Key k stands for a block, bytes or a bit by its remainder mod 3.
+// find is the place of key k, or where it belongs.
+func find(b *Buf, k uint64) (uint64, bool) {
+	var keys []uint64
+	for i := range b.Len() {
+		keys = append(keys, b.KeyAt(i))
+	}
+	i, found := slices.BinarySearch(keys, k)
+	return uint64(i), found
+}
+
+// TestDeclarations compares random calls with a plain list of keys and a map, the ghost state of buf.s.dfy.
 func TestDeclarations(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	b := NewBuf()
+	random := func(n int) []byte {
+		v := make([]byte, n)
+		for i := range v {
+			v[i] = byte(r.Uint32())
+		}
+		return v
+	}
 	for range 30 {
+		var keys []uint64
 		m := map[uint64][]byte{}
-		n := 1 + r.IntN(60)
 		for range 200 {
-			k := uint64(r.IntN(n) * 77 % 61)
-			v := make([]byte, []int{4096, 256, 1}[k%3])
-			for i := range v {
-				v[i] = byte(r.Uint32()) & 1
+			if k := uint64(r.IntN(1 + r.IntN(60))); !slices.Contains(keys, k) {
+				i := 0
+				for i < len(keys) && keys[i] < k {
+					i++
+				}
+				keys, m[k] = slices.Insert(keys, i, k), nil
+				b.Add(uint64(i), k)
+				b.SetBit(uint64(i), false)
+				m[k] = []byte{0}
 			}
-			old, in := m[k]
-			switch write := r.IntN(2) == 0; k % 3 {
+			i := uint64(r.IntN(len(keys)))
+			switch k := keys[i]; r.IntN(3) {
 			case 0:
-				if x := b.GetBlk(k); (x != nil) != in || in && !bytes.Equal(x.Data(), old) {
-					t.Fatal("GetBlk")
-				}
-				if write {
-					b.PutBlk(k, dbytes.BlkOf(v))
-					m[k] = v
-				}
+				m[k] = random(4096)
+				b.SetBlk(i, dbytes.BlkOf(slices.Clone(m[k])))
 			case 1:
-				x, was := dbytes.NewBytes(256), make([]byte, 256)
-				for i := range x.Data {
-					x.Data[i] = byte(i)
-				}
-				copy(was, x.Data)
-				if in {
-					was = old
-				}
-				if b.GetBytes(k, x) != in || !bytes.Equal(x.Data, was) {
-					t.Fatal("GetBytes")
-				}
-				x.Data[0]++ // it is the caller's
-				if write {
-					w := &dbytes.Bytes{Data: slices.Clone(v)}
-					b.PutBytes(k, w)
-					w.Data[3]++ // so is this
-					m[k] = v
-				}
+				m[k] = random(256)
+				w := &dbytes.Bytes{Data: slices.Clone(m[k])}
+				b.SetBytes(i, w)
+				w.Data[3]++ // it is the caller's
 			case 2:
-				if found, x := b.GetBit(k); found != in || in && x != (old[0] == 1) {
-					t.Fatal("GetBit")
-				}
-				if write {
-					b.PutBit(k, v[0] == 1)
-					m[k] = v
-				}
+				m[k] = []byte{byte(r.IntN(2))}
+				b.SetBit(i, m[k][0] == 1)
 			}
-			if b.Len() != uint64(len(m)) {
+			if b.Len() != uint64(len(keys)) {
 				t.Fatal("Len")
 			}
-			if r.IntN(20) == 0 {
-				b.Sort()
+			i = uint64(r.IntN(len(keys)))
+			k := keys[i]
+			if b.KeyAt(i) != k {
+				t.Fatal("KeyAt")
 			}
-		}
-		b.Sort()
-		var keys []uint64
-		for i := range b.Len() {
-			k := b.KeyAt(i)
-			keys = append(keys, k)
+			v := m[k]
 			blk := b.BlkAt(i)
 			is, bit := b.BitAt(i)
-			if (blk != nil) != (k%3 == 0) || is != (k%3 == 2) {
+			if (blk != nil) != (len(v) == 4096) || is != (len(v) == 1) {
 				t.Fatal("BlkAt or BitAt: kind")
 			}
-			switch k % 3 {
-			case 0:
-				if !bytes.Equal(blk.Data(), m[k]) {
+			switch {
+			case blk != nil:
+				if !bytes.Equal(blk.Data(), v) {
 					t.Fatal("BlkAt")
 				}
-			case 1:
-				w := dbytes.NewBytes(300)
-				b.CopyAt(i, w, 40)
-				if !bytes.Equal(w.Data[40:296], m[k]) || !bytes.Equal(w.Data[:40], make([]byte, 40)) || !bytes.Equal(w.Data[296:], make([]byte, 4)) {
-					t.Fatal("CopyAt")
-				}
-			case 2:
-				if bit != (m[k][0] == 1) {
+			case is:
+				if bit != (v[0] == 1) {
 					t.Fatal("BitAt")
 				}
-			}
-		}
-		if !slices.IsSorted(keys) || len(keys) != len(m) || len(slices.Compact(keys)) != len(m) {
-			t.Fatal("Sort")
-		}
-		for _, k := range keys {
-			if _, ok := m[k]; !ok {
-				t.Fatal("a key from nowhere")
+			default:
+				w := dbytes.NewBytes(300)
+				b.CopyAt(i, w, 40)
+				if !bytes.Equal(w.Data[40:296], v) || !bytes.Equal(w.Data[:40], make([]byte, 40)) || !bytes.Equal(w.Data[296:], make([]byte, 4)) {
+					t.Fatal("CopyAt")
+				}
+				w.Data[41]++ // so is this
 			}
 		}
 		b.Clear()
