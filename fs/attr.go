@@ -1,9 +1,12 @@
 package fs
 
 import (
+	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/attributeops"
 	"tansy/internal/gen/calls"
 	"tansy/internal/gen/conversions"
+	"tansy/internal/gen/permissions"
+	"tansy/txn/dtxn"
 )
 
 // inodeSize is the size of a serialized inode; verified/fs/format/inode.dfy has the layout.
@@ -113,3 +116,12 @@ func sattr(s *SetAttr) *attributeops.Sattr {
 	r.SetMtime(uint32(s.MtimeHow), s.Mtime.Sec, s.Mtime.Nsec)
 	return r
 }
+
+// Short names for what is called everywhere.
+type (
+	txn   = dtxn.Txn
+	buf   = dbytes.Bytes
+	vcred = permissions.Cred
+)
+
+func bytesOf(b []byte) *buf { return &buf{Data: b} }

@@ -176,11 +176,7 @@ func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	return WCC{a, a}, nil
 }
 
-// Sync makes everything durable that was changed so far. It costs no barrier if that is already so.
-func (v *FS) Sync() error {
-	if err := v.sys.Flush(); err != nil {
-		v.log.Error("commit failed", "err", err)
-		return ErrIO
-	}
-	return nil
+// refusesChanges tells that the volume is read-only, or became so.
+func (v *FS) refusesChanges() bool {
+	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.err() != nil
 }

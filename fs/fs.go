@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/calls"
 	"tansy/internal/gen/directories"
 	"tansy/internal/gen/exec"
-	"tansy/internal/gen/permissions"
 	"tansy/internal/gen/txnm"
 	"tansy/internal/gen/volumegeometry"
 	"tansy/journal"
@@ -122,15 +120,6 @@ func (v *FS) Lost() error { return v.sys.Lost() }
 // Look reads from the device whether another server has opened the volume, and is Lost then.
 func (v *FS) Look() error { return v.sys.Look() }
 
-// VolumeID is the volume's UUID.
-func (v *FS) VolumeID() [16]byte { return v.ident.volume }
-
-// HandleKey is the key that file handles are authenticated with.
-func (v *FS) HandleKey() [16]byte { return v.ident.handleKey }
-
-// Root implements FileSystem.
-func (v *FS) Root() Handle { return v.root }
-
 // Verifier implements FileSystem: random, new at every Open.
 func (v *FS) Verifier() uint64 { return v.verifier }
 
@@ -212,12 +201,7 @@ func errorOf(status uint32) error {
 	return Errno(status)
 }
 
-// refusesChanges tells that the volume is read-only, or became so.
-func (v *FS) refusesChanges() bool {
-	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.err() != nil
-}
-
-// attempt has c done once, and returns what is next. It tells the log of errors.
+// attempt has c done once, and returns what is next.
 func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	readOnly := decisions.ReadOnly(c.P)
 	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
@@ -226,25 +210,13 @@ func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	}
 	next, err := v.transact(c, op)
 	switch {
-	case err == nil:
-		if Errno(c.Status) == ErrServerFault {
-			v.log.Error("the volume contradicts itself; run tansy check", "err", ErrServerFault)
-		}
-	case errors.Is(err, dtxn.ErrTooLarge):
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.damaged.Store(true)
-		v.log.Error("the volume is damaged, and read-only from now on; run tansy check", "err", err)
-	case v.Lost() != nil: // the journal has told of it
-	case errors.Is(err, dtxn.ErrReadOnly):
-		if !v.failed.Swap(true) {
-			v.log.Error("the volume is read-only until it is served again", "err", err, "advice", failureAdvice(err))
-		}
-	case !errors.Is(err, journal.ErrNotAsWritten): // else the journal has told of the block
-		v.log.Error("transaction failed", "err", err)
-	case !readOnly && v.dmg.err() != nil:
+	case errors.Is(err, journal.ErrNotAsWritten) && !errors.Is(err, dtxn.ErrReadOnly) && !readOnly && v.dmg.err() != nil:
 		c.Refuse(uint32(ErrROFS))
-		return then.ANSWER()
+		next = then.ANSWER()
 	}
+	v.tell(c, err)
 	return next
 }
 
@@ -282,11 +254,11 @@ const (
 	procReaddir, procReaddirplus, procFsstat, procFsinfo, procPathconf, procCommit             = 16, 17, 18, 19, 20, 21
 )
 
-// Short names for what is called everywhere.
-type (
-	txn   = dtxn.Txn
-	buf   = dbytes.Bytes
-	vcred = permissions.Cred
-)
-
-func bytesOf(b []byte) *buf { return &buf{Data: b} }
+// Sync makes everything durable that was changed so far. It costs no barrier if that is already so.
+func (v *FS) Sync() error {
+	if err := v.sys.Flush(); err != nil {
+		v.log.Error("commit failed", "err", err)
+		return ErrIO
+	}
+	return nil
+}

@@ -101,18 +101,3 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	}
 	return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
 }
-
-// A meter tells how much of the blocks from first on, before end, has been written.
-type meter struct {
-	disk.Disk
-	first, end uint64
-	progress   func(done, total uint64)
-}
-
-func (m meter) WriteAt(a uint64, bufs [][]byte) error {
-	err := m.Disk.WriteAt(a, bufs)
-	if end := a + uint64(len(bufs)); err == nil && m.progress != nil && m.first < end && end <= m.end {
-		m.progress((end-m.first)*BlockSize, (m.end-m.first)*BlockSize)
-	}
-	return err
-}

@@ -29,3 +29,13 @@ func (v *FS) renew(a uint64) bool {
 	}
 	return false
 }
+
+// renew writes block a anew if it is one of records, as renew in renew.go does.
+func (r *replies) renew(t *txn, a uint64) bool {
+	if a < r.first || a-r.first >= r.table.N {
+		return false
+	}
+	i := (a - r.first) * chunkPlaces
+	t.WriteSlot(i, t.ReadSlot(i))
+	return true
+}

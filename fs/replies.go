@@ -262,13 +262,3 @@ func (r *replies) broke(p *place) {
 		r.forget(at)
 	}
 }
-
-// renew writes block a anew if it is one of records, as renew in renew.go does.
-func (r *replies) renew(t *txn, a uint64) bool {
-	if a < r.first || a-r.first >= r.table.N {
-		return false
-	}
-	i := (a - r.first) * chunkPlaces
-	t.WriteSlot(i, t.ReadSlot(i))
-	return true
-}

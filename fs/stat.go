@@ -108,3 +108,12 @@ func (v *FS) Pathconf(h Handle) (l Pathconf, a *Attr, err error) {
 	})
 	return l, c.attr(h.Ino), err
 }
+
+// VolumeID is the volume's UUID.
+func (v *FS) VolumeID() [16]byte { return v.ident.volume }
+
+// HandleKey is the key that file handles are authenticated with.
+func (v *FS) HandleKey() [16]byte { return v.ident.handleKey }
+
+// Root implements FileSystem.
+func (v *FS) Root() Handle { return v.root }

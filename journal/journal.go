@@ -29,7 +29,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -40,7 +39,6 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/codeplaces"
 	"tansy/internal/gen/journalm"
 	"tansy/internal/gen/journalthreads"
 	"tansy/internal/gen/recoverm"
@@ -86,47 +84,8 @@ func (p Params) Home() uint64 { return p.copy() + 1 }
 // copy is the block of the header's copy.
 func (p Params) copy() uint64 { return p.Start + 1 + UnitBlocks*p.Units + p.Ring }
 
-// PagesFor is the number of pages of the tree of codes of a journal with n home blocks, and whether there is
-// one: a few n have none.
-func PagesFor(n uint64) (pages uint64, ok bool) {
-	pages = max(1, (n+252)/254)
-	return pages, treeofcodes.Companion_Default___.PagesFit(n, pages)
-}
-
-// TreeBlocks are the blocks of the tree of codes that change when home block a does; each of the
-// pages has two, side by side, of which the first is listed.
-func (p Params) TreeBlocks(a uint64, size uint64) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		for b, ok := p.TreeBlock(a, size); ok && yield(b); {
-			b, ok = p.TreeBlock(b, size)
-		}
-	}
-}
-
-// TreeBlock is the first of the two blocks of the page that has the code of block a: a home block, or one of
-// the two blocks of a page. ok is false if none has.
-func (p Params) TreeBlock(a uint64, size uint64) (b uint64, ok bool) {
-	ok, b = codePlaces.PageWith(p.tree0(), p.Pages, p.Home(), size-p.Home(), a)
-	return b, ok
-}
-
-// Below are some home blocks, from first to last, that have their codes in page q of the tree of codes, which is in one of the two
-// blocks from q on, or in pages below that. There must be a tree.
-func (p Params) Below(q, size uint64) (first, last uint64) {
-	return codePlaces.Below(p.Pages, p.Home(), size-p.Home(), (q-p.tree0())/2)
-}
-
-// Depends tells whether the codes of some of the home blocks [a, end) are not known without page q of the tree of
-// codes, which is in one of the two blocks from q on.
-func (p Params) Depends(q, a, end, size uint64) bool {
-	return codePlaces.Depends(p.tree0(), p.Pages, p.Home(), size-p.Home(), q, a, end)
-}
-
 // tree0 is the first block of the tree of codes.
 func (p Params) tree0() uint64 { return p.Start - 2*p.Pages }
-
-// Where the codes of blocks lie (verified/journal/codeplaces.dfy).
-var codePlaces = codeplaces.Companion_Default___
 
 // tree is the tree of codes over d, of size blocks.
 func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *treeofcodes.Tree {
@@ -135,49 +94,8 @@ func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *t
 	return t
 }
 
-// pageShare is how many blocks of the cache there are for one page of the tree of codes in it.
-const pageShare = 16
-
 // DefaultLinger is of Options.Linger.
 const DefaultLinger = time.Second
-
-// DefaultCacheBytes is of Options.CacheBytes.
-const DefaultCacheBytes = 64 << 20
-
-// DefaultPinnedBytes and MinPinnedBytes are of Options.PinnedBytes.
-const (
-	DefaultPinnedBytes = 64 << 20 // the more are installed at once, the fewer pages of the tree are written for each
-	MinPinnedBytes     = 4 << 20  // each half has to have room for a group
-)
-
-// pinned is how many blocks that are in the log may wait for the installer, and at how many it starts. As many
-// again as may wait it may be busy with.
-func pinned(bytes uint64) (most, start uint64) {
-	most = bytes / 2 / disk.BlockSize
-	return most, most / 2
-}
-
-var (
-	// ErrTooLarge is the error of a commit of more than MaxBlocks blocks.
-	ErrTooLarge = errors.New("journal: too many blocks for one commit")
-	// ErrReadOnly is, or is wrapped by, the error of everything but Read after the device failed.
-	ErrReadOnly = errors.New("journal: read-only after a device error")
-	// ErrRange is the error for an address that is no home block.
-	ErrRange = errors.New("journal: not a home block")
-	// ErrClosed is the error after Close.
-	ErrClosed = errors.New("journal: closed")
-	// ErrParams is the error for a journal that does not fit its device.
-	ErrParams = errors.New("journal: bad parameters")
-	// ErrDamaged is the error for a device that does not hold the journal it should: both
-	// headers are damaged, or a group in the midst of the log is.
-	ErrDamaged = errors.New("journal: damaged")
-	// ErrNotAsWritten is wrapped by the error of a Read of a block at home that is not what was last written
-	// there, or whose code cannot be known because of such a block.
-	ErrNotAsWritten = errors.New("the device does not hold what was last written there")
-	// ErrNotOwner is, or is wrapped by, the error of everything but Read after it was seen that
-	// another server has opened the journal.
-	ErrNotOwner = ddisk.ErrNotOwner
-)
 
 func (p Params) check(d disk.Disk) error {
 	const lim = 1 << 32
@@ -272,30 +190,6 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 	return j, nil
 }
 
-// split is how many blocks of a cache are for blocks, and how many for pages of the tree of codes.
-func split(cacheBytes uint64) (blocks, pages int) {
-	all := int(min(cacheBytes/disk.BlockSize, 1<<31))
-	return all - all/pageShare, all / pageShare
-}
-
-// SlowRead is the time from which on a read of the device is slow: it is worth to wait for memory for what was read, and to read ahead.
-const SlowRead = 500 * time.Microsecond
-
-// slowness tells whether the device was slow of late. The caller has a mutex around it.
-func slowness(d *ddisk.Disk) func() bool {
-	const enough = 64 // reads
-	var reads int64
-	var took time.Duration
-	slow := false
-	return func() bool {
-		if n, t := d.Reading(); n-reads >= enough {
-			slow = (t-took)/time.Duration(n-reads) >= SlowRead
-			reads, took = n, t
-		}
-		return slow
-	}
-}
-
 func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
@@ -332,25 +226,6 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 		}
 	})
 	return j, nil
-}
-
-// reportProgress logs how far recovery is, every second until stop is called.
-func reportProgress(d *ddisk.Disk, log *slog.Logger) (stop func()) {
-	quit := make(chan struct{})
-	go func() {
-		t := time.NewTicker(time.Second)
-		defer t.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-t.C:
-				c := d.Counts()
-				log.Info("recovering the journal", "blocks_read", c.ReadBlocks, "blocks_written", c.WrittenBlocks)
-			}
-		}
-	}()
-	return func() { close(quit) }
 }
 
 // tick makes commits that nobody waits for durable before long.
@@ -477,56 +352,6 @@ func (j *Journal) Lost() error {
 	return nil
 }
 
-// ReadFailure is the error of the last read of the device that failed; if none did, but a block was found damaged, it
-// wraps ErrNotAsWritten.
-func (j *Journal) ReadFailure() error {
-	if err := j.d.ReadErr(); err != nil {
-		return err
-	}
-	if found := j.Damaged(); len(found) > 0 {
-		return fmt.Errorf("%d damaged blocks, the first is block %d: %w", len(found), found[0], ErrNotAsWritten)
-	}
-	return nil
-}
-
-// Damaged lists the blocks that were found not to be what was last written there, as far as they have been
-// read since Open. Those before the first home block are pages of the tree of codes.
-func (j *Journal) Damaged() []uint64 { return j.core.Notes.DamagedBlocks() }
-
-// readError is why block a could not be read.
-func (j *Journal) readError(a uint64) error {
-	if j.core.Notes.IsDamaged(a) {
-		return ErrNotAsWritten
-	}
-	for b := range j.p.TreeBlocks(a, j.size) {
-		if j.core.Notes.IsDamaged(b) {
-			return fmt.Errorf("its code, in block %d or %d, is not known: %w", b, b+1, j.why(b))
-		}
-	}
-	if err := j.d.ReadErr(); err != nil {
-		return err
-	}
-	return ErrNotAsWritten
-}
-
-// why is what is wrong with a page of the tree of codes whose first place is block a: the device cannot
-// read it, or it is damaged.
-func (j *Journal) why(a uint64) error {
-	err := j.d.ReadErr()
-	if e := new(disk.Error); errors.As(err, &e) && (e.Block == a || e.Block == a+1) {
-		return err
-	}
-	return ErrNotAsWritten
-}
-
-func (j *Journal) tellDamage(a uint64) {
-	if a < j.home {
-		j.log.Error("a page of the tree of codes is damaged: what it stands for cannot be read", "block", a, "error", j.why(a), "advice", "stop the server; tansy repair makes the page anew")
-		return
-	}
-	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a, "advice", "when it suits, stop the server and run tansy check, which says whose it is")
-}
-
 // Read copies the latest committed contents of block a to buf (disk.BlockSize bytes).
 func (j *Journal) Read(a uint64, buf []byte) error {
 	if j.closed.Load() {
@@ -578,42 +403,6 @@ func (j *Journal) Close() error {
 	j.end.Wait()
 	return err
 }
-
-// Stats are counts since Open.
-type Stats struct {
-	Commits  uint64 // commits accepted
-	Durable  uint64 // commits known to be durable
-	Groups   uint64 // group commits
-	Installs uint64 // times the log was emptied
-	ddisk.Counts
-
-	// The block cache. What is committed, but not home yet, is found elsewhere.
-	Cached, CacheLimit     int    // clean blocks in the cache, and how many it has room for
-	CacheHits, CacheMisses uint64 // reads of a block
-
-	// The log: groups that are not home yet, of Units; and of the data blocks of large ones, of Ring.
-	Units, UnitsUsed, Ring, RingUsed uint64
-}
-
-// Reading returns how many reads of the device have ended so far, and the time that these took together.
-func (j *Journal) Reading() (reads int64, took time.Duration) { return j.d.Reading() }
-
-// Stats returns the counts so far.
-func (j *Journal) Stats() Stats {
-	c := j.core
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	s := Stats{
-		Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(5), Installs: c.Notes.Get(6), Counts: j.d.Counts(),
-		Cached: c.Cache.Len(), CacheLimit: c.Cache.Limit(),
-		Units: c.Nd, UnitsUsed: c.Eq - c.Hq, Ring: c.Nr, RingUsed: c.Wp - c.Lo,
-	}
-	s.CacheHits, s.CacheMisses = c.Cache.Asked()
-	return s
-}
-
-// Broken is the error of the device after which nothing is written any more, or nil.
-func (j *Journal) Broken() error { return j.d.Err() }
 
 // Core is the verified journal, for the layer above.
 func (j *Journal) Core() *journalm.Journal { return j.core }

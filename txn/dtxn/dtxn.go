@@ -8,13 +8,12 @@ package dtxn
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"tansy/disk"
 	"tansy/internal/ablation"
@@ -33,41 +32,6 @@ import (
 	"tansy/journal"
 )
 
-// The errors of transactions.
-var (
-	// ErrConflict: a lock would have to be waited for out of order. The
-	// transaction has to be aborted, and may be run again. Run does so itself.
-	ErrConflict = errors.New("transaction conflicts with another")
-	// ErrIO: the device failed. A commit that returns it may have taken effect in memory;
-	// whether the device has it is not known before the volume is opened again.
-	ErrIO = errors.New("device error")
-	// ErrTooLarge: more blocks are written than one transaction can.
-	ErrTooLarge = errors.New("transaction too large")
-	// ErrReadOnly: nothing is written any more since the device failed, or the
-	// transaction was begun as a read-only one.
-	ErrReadOnly = errors.New("read-only")
-	// ErrDamaged: the volume refers to a block where there can be nothing of the kind.
-	ErrDamaged = errors.New("wild pointer")
-)
-
-// status returns the error for a result of the verified code.
-func (s *System) status(st uint32) error {
-	switch st {
-	case 0:
-		return nil
-	case conflict:
-		return ErrConflict
-	case 3:
-		return ErrTooLarge
-	case readOnly:
-		return fmt.Errorf("%w: %w", ErrReadOnly, s.j.Failure())
-	}
-	if err := s.j.ReadFailure(); err != nil { // of this read, or of another one lately
-		return fmt.Errorf("%w: %w", ErrIO, err)
-	}
-	return ErrIO
-}
-
 // Statuses of the verified code: verified/txn/txn.dfy, and run.dfy.
 const (
 	conflict = 1
@@ -79,13 +43,6 @@ const (
 
 // MaxBlocks is the number of blocks that one transaction can write.
 const MaxBlocks = 500
-
-// Which bitmap a hint is about, and what for.
-const (
-	Blocks   = 0
-	Inodes   = 1
-	Exchange = 2 // of Blocks: in the place of another
-)
 
 // A Bitmap says where an allocation bitmap lies and which of its bits may be
 // handed out: [First, Limit). Bit i is bit i%32768 of block Start+i/32768.
@@ -173,31 +130,6 @@ func (s *System) committed(b uint64) ([]byte, error) {
 	return bytes.Clone(v.Data()), nil
 }
 
-// Committed returns block b as last committed, which need not be durable yet, and beside all transactions.
-func (s *System) Committed(b uint64) ([]byte, error) { return s.committed(b) }
-
-// Scrub makes a pass over the journal below.
-func (s *System) Scrub(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
-	return pass.Run(ctx, s.j)
-}
-
-// Damaged lists the blocks that were found damaged so far.
-func (s *System) Damaged() []uint64 { return s.j.Damaged() }
-
-// Free returns the number of clear bits that may be handed out (free blocks or
-// inodes), as committed and durable.
-func (s *System) Free(which uint64) (uint64, error) {
-	n, err := s.Count(which)
-	if err == nil {
-		err = s.Flush()
-	}
-	return n, err
-}
-
-// Count is Free, but what it counts need not be durable yet, so that it does not wait for the device
-// once the bitmap has been read.
-func (s *System) Count(which uint64) (uint64, error) { return s.alloc[which].count() }
-
 // Look reads from the device whether the volume is another server's now, and is Lost then.
 func (s *System) Look() error { return s.j.Look() }
 
@@ -212,28 +144,10 @@ func (s *System) Flush() error {
 	return nil
 }
 
-// Stats are numbers of transactions since the start.
-type Stats struct {
-	Commits   uint64 // with writes
-	Conflicts uint64 // aborted because of others, and run again
-}
-
-// Stats returns the counters.
-func (s *System) Stats() Stats { return Stats{s.commits.Load(), s.conflicts.Load()} }
-
-// Journal returns the numbers of the journal below.
-func (s *System) Journal() journal.Stats { return s.j.Stats() }
-
-// Reading returns how many reads of the device have ended so far, and the time that these took together.
-func (s *System) Reading() (reads int64, took time.Duration) { return s.j.Reading() }
-
-// Broken is the error of the device after which nothing is written any more, or nil.
-func (s *System) Broken() error { return s.j.Broken() }
-
 // Txn is a transaction. It belongs to one goroutine.
 //
 // When a method cannot do what it promises, it unwinds to Run by a panic with a
-// value of a private type. (The methods of check.go return errors instead.)
+// value of a private type. (The methods of objects.go that begin with Try return errors instead.)
 type Txn struct {
 	s        *System
 	t        *txnm.Txn
@@ -310,8 +224,15 @@ func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Tx
 	}
 	t := s.begin(readOnly)
 	defer func() {
-		if t != nil {
-			t.escape()
+		switch {
+		case t == nil:
+		case t.working: // its work has left without an end, by a panic that is not of this package
+			t.working = false
+			t.Abort()
+		default:
+			if p := recover(); p != nil {
+				halt(p)
+			}
 		}
 	}()
 	for {
@@ -342,24 +263,21 @@ func (t *Txn) put(st uint32) error {
 func (t *Txn) result(st uint32) error {
 	cause := t.cause
 	t.cause = nil
-	if st == 0 {
+	switch {
+	case st == 0:
 		return nil
-	}
-	if st == lost {
-		return fmt.Errorf("%w: %w", ErrIO, t.s.j.Failure())
-	}
-	if cause != nil {
+	case cause != nil && st != lost:
 		return cause
 	}
 	return t.s.status(st)
 }
 
-// escape aborts t if its work has left without an end, by a panic that is not of this package.
-func (t *Txn) escape() {
-	if t.working {
-		t.working = false
-		t.Abort()
-	}
+// halt ends the process, for the verified code failed with p in the midst of ending a transaction: nobody knows which locks that
+// holds, so others would wait for ever, and nobody who recovers from panics may go on. What is durable a new start has.
+func halt(p any) {
+	stack := debug.Stack()
+	go panic(fmt.Sprintf("verified code failed at the end of a transaction, and its locks may be held: %v\n%s", p, stack))
+	select {}
 }
 
 // do is the work f, once, and its status. If it is cut short, the verified transaction knows that and never commits.
@@ -502,6 +420,23 @@ func (t *Txn) Abort() {
 	t.Ended(false)
 }
 
+// Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs
+// who see them.
+func (t *Txn) Seen() { t.hold.EndSmall() }
+
+// SeenLast says it of the inode that it has read last, if the memory of that is b.
+func (t *Txn) SeenLast(b []byte) { t.hold.EndLast(b) }
+
+// Free returns the number of clear bits that may be handed out (free blocks or
+// inodes), as committed and durable.
+func (s *System) Free(which uint64) (uint64, error) {
+	n, err := s.Count(which)
+	if err == nil {
+		err = s.Flush()
+	}
+	return n, err
+}
+
 // Commit ends the transaction: all its writes take effect at once, or none when it
 // returns an error, with the exception of ErrIO. If stable, it returns when they are durable.
 func (t *Txn) Commit(stable bool) error {
@@ -511,88 +446,4 @@ func (t *Txn) Commit(stable bool) error {
 		return err
 	}
 	return t.result(txnrun.Companion_Default___.Run(t.t, t, 0, stable, false))
-}
-
-// ReadInode returns a copy of the 256-byte object at bit offset off of blkno, which is the caller's up to Seen.
-func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
-	b, err := t.TryReadInode(blkno, off, excl)
-	t.check(err)
-	if ok := t.s.layout.SmallOK; ok != nil && !ok(b) {
-		t.check(fmt.Errorf("%w: the object at byte %d of block %d cannot be", ErrDamaged, off/8, blkno))
-	}
-	return b
-}
-
-// ReadBlock returns block blkno.
-func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
-	b, err := t.TryReadBlock(blkno, excl)
-	t.check(err)
-	return b
-}
-
-// ReadBlocks adds the n blocks from blkno on to p.
-func (t *Txn) ReadBlocks(blkno, n uint64, p *dbytes.Pieces) { t.check(t.TryReadBlocks(blkno, n, p)) }
-
-// Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs
-// who see them.
-func (t *Txn) Seen() { t.hold.EndSmall() }
-
-// SeenLast says it of the inode that it has read last, if the memory of that is b.
-func (t *Txn) SeenLast(b []byte) { t.hold.EndLast(b) }
-
-// Copy returns a mutable copy of b, to be written or dropped before the transaction is over.
-func (t *Txn) Copy(b *dbytes.Blk) *dbytes.Bytes { return t.hold.Copy(b) }
-
-// ReadBit returns bit off of blkno.
-func (t *Txn) ReadBit(blkno, off uint64, excl bool) bool {
-	b, err := t.TryReadBit(blkno, off, excl)
-	t.check(err)
-	return b
-}
-
-// ReadSlot returns a copy of record i, which is nobody else's until the transaction ends.
-func (t *Txn) ReadSlot(i uint64) *dbytes.Bytes {
-	st, a, off, b := t.s.places.ReadRecord(t.t, i)
-	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
-	return b
-}
-
-// WriteSlot makes record i a copy of b.
-func (t *Txn) WriteSlot(i uint64, b *dbytes.Bytes) {
-	t.check(t.write())
-	st, a, off := t.s.places.WriteRecord(t.t, i, b)
-	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
-}
-
-// WriteInode writes a copy of b to the 256-byte object.
-func (t *Txn) WriteInode(blkno, off uint64, b *dbytes.Bytes) {
-	t.check(t.TryWriteInode(blkno, off, b))
-}
-
-// WriteBlock writes block blkno and takes b over: it is empty afterwards.
-func (t *Txn) WriteBlock(blkno uint64, b *dbytes.Bytes) { t.check(t.TryWriteBlock(blkno, b)) }
-
-// WriteBit sets bit off of blkno to b.
-func (t *Txn) WriteBit(blkno, off uint64, b bool) { t.check(t.TryWriteBit(blkno, off, b)) }
-
-// AllocHint proposes a block or inode that is free, near the given one (0 = no wish); with Exchange a block to take in the place of
-// another, which on a sparse image has room already, unless the host could hold all of it.
-func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
-	x, ok, err := t.TryAllocHint(which, near)
-	t.check(err)
-	return ok, x
-}
-
-// Bulk wishes that what is written to block blkno goes straight home, not through the log.
-func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
-
-// Position wishes that the next block that is proposed is for block n of the file that was read last to be changed; with leads, that those
-// are for the indirect blocks above that.
-func (t *Txn) Position(n uint64, leads bool) { t.block, t.placed, t.leads = n, true, leads }
-
-// Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.
-func (t *Txn) Ahead(blkno, n uint64) {
-	m := t.hold.Mark()
-	t.t.Ahead(t.s.base+blkno, n)
-	t.hold.EndSince(m) // it gives no block to anybody: they are in the cache
 }

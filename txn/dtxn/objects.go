@@ -7,17 +7,11 @@ import (
 	"tansy/internal/gen/places"
 )
 
-// The methods below are those of the contract with an error instead of the
-// unwinding. After an error the transaction can only be aborted.
-
 // Kinds has what a place can hold, and makes lists of places (verified/txn/places.dfy).
 var Kinds = places.Companion_Default___
 
-// wild is the error for a block that does not hold what was asked for. Verified code asks for none such on a sound volume.
-func (s *System) wild(what uint32, blkno uint64) error {
-	start, end := s.places.First(what)
-	return fmt.Errorf("%w: block %d is not within %d to %d", ErrDamaged, blkno, start-s.base, end-s.base-1)
-}
+// The objects of a volume, as the contract has them (verified/trusted/txn.s.dfy). Each method is there twice: what does not begin with
+// Try unwinds when it cannot do what it promises; what does returns an error, after which the transaction can only be aborted.
 
 // TryReadInode is ReadInode.
 func (t *Txn) TryReadInode(blkno, off uint64, excl bool) (*dbytes.Bytes, error) {
@@ -93,22 +87,57 @@ func (t *Txn) TryWriteBit(blkno, off uint64, b bool) error {
 	return t.fail(t.s.places.WriteBit(t.t, t.s.base+blkno, off, b), Kinds.BITS(), blkno, off, true)
 }
 
-// TryAllocHint is AllocHint.
-func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
-	switch which {
-	case Exchange:
-		which = Blocks
-		x, ok, err = t.s.exchange(place{t.owner, near, t.block, t.placed})
-	case Blocks:
-		x, ok, err = t.s.hint(which, place{t.owner, near, onLine(t.block, t.leads), t.placed})
-	default:
-		x, ok, err = t.s.hint(which, place{near: near})
+// ReadInode returns a copy of the 256-byte object at bit offset off of blkno, which is the caller's up to Seen.
+func (t *Txn) ReadInode(blkno, off uint64, excl bool) *dbytes.Bytes {
+	b, err := t.TryReadInode(blkno, off, excl)
+	t.check(err)
+	if ok := t.s.layout.SmallOK; ok != nil && !ok(b) {
+		t.check(fmt.Errorf("%w: the object at byte %d of block %d cannot be", ErrDamaged, off/8, blkno))
 	}
-	t.placed = t.placed && t.leads
-	if err != nil {
-		err = t.refuse(err)
-	} else if ok {
-		t.took[which] = append(t.took[which], x)
-	}
-	return x, ok, err
+	return b
 }
+
+// ReadBlock returns block blkno.
+func (t *Txn) ReadBlock(blkno uint64, excl bool) *dbytes.Blk {
+	b, err := t.TryReadBlock(blkno, excl)
+	t.check(err)
+	return b
+}
+
+// ReadBlocks adds the n blocks from blkno on to p.
+func (t *Txn) ReadBlocks(blkno, n uint64, p *dbytes.Pieces) { t.check(t.TryReadBlocks(blkno, n, p)) }
+
+// Copy returns a mutable copy of b, to be written or dropped before the transaction is over.
+func (t *Txn) Copy(b *dbytes.Blk) *dbytes.Bytes { return t.hold.Copy(b) }
+
+// ReadBit returns bit off of blkno.
+func (t *Txn) ReadBit(blkno, off uint64, excl bool) bool {
+	b, err := t.TryReadBit(blkno, off, excl)
+	t.check(err)
+	return b
+}
+
+// ReadSlot returns a copy of record i, which is nobody else's until the transaction ends.
+func (t *Txn) ReadSlot(i uint64) *dbytes.Bytes {
+	st, a, off, b := t.s.places.ReadRecord(t.t, i)
+	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
+	return b
+}
+
+// WriteSlot makes record i a copy of b.
+func (t *Txn) WriteSlot(i uint64, b *dbytes.Bytes) {
+	t.check(t.write())
+	st, a, off := t.s.places.WriteRecord(t.t, i, b)
+	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
+}
+
+// WriteInode writes a copy of b to the 256-byte object.
+func (t *Txn) WriteInode(blkno, off uint64, b *dbytes.Bytes) {
+	t.check(t.TryWriteInode(blkno, off, b))
+}
+
+// WriteBlock writes block blkno and takes b over: it is empty afterwards.
+func (t *Txn) WriteBlock(blkno uint64, b *dbytes.Bytes) { t.check(t.TryWriteBlock(blkno, b)) }
+
+// WriteBit sets bit off of blkno to b.
+func (t *Txn) WriteBit(blkno, off uint64, b bool) { t.check(t.TryWriteBit(blkno, off, b)) }

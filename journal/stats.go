@@ -1,0 +1,81 @@
+package journal
+
+import (
+	"log/slog"
+	"time"
+
+	"tansy/internal/extern/ddisk"
+)
+
+// Stats are counts since Open.
+type Stats struct {
+	Commits  uint64 // commits accepted
+	Durable  uint64 // commits known to be durable
+	Groups   uint64 // group commits
+	Installs uint64 // times the log was emptied
+	ddisk.Counts
+
+	// The block cache. What is committed, but not home yet, is found elsewhere.
+	Cached, CacheLimit     int    // clean blocks in the cache, and how many it has room for
+	CacheHits, CacheMisses uint64 // reads of a block
+
+	// The log: groups that are not home yet, of Units; and of the data blocks of large ones, of Ring.
+	Units, UnitsUsed, Ring, RingUsed uint64
+}
+
+// Stats returns the counts so far.
+func (j *Journal) Stats() Stats {
+	c := j.core
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	s := Stats{
+		Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(5), Installs: c.Notes.Get(6), Counts: j.d.Counts(),
+		Cached: c.Cache.Len(), CacheLimit: c.Cache.Limit(),
+		Units: c.Nd, UnitsUsed: c.Eq - c.Hq, Ring: c.Nr, RingUsed: c.Wp - c.Lo,
+	}
+	s.CacheHits, s.CacheMisses = c.Cache.Asked()
+	return s
+}
+
+// Reading returns how many reads of the device have ended so far, and the time that these took together.
+func (j *Journal) Reading() (reads int64, took time.Duration) { return j.d.Reading() }
+
+// slowness tells whether the device was slow of late. The caller has a mutex around it.
+func slowness(d *ddisk.Disk) func() bool {
+	const enough = 64 // reads
+	var reads int64
+	var took time.Duration
+	slow := false
+	return func() bool {
+		if n, t := d.Reading(); n-reads >= enough {
+			slow = (t-took)/time.Duration(n-reads) >= SlowRead
+			reads, took = n, t
+		}
+		return slow
+	}
+}
+
+// SlowRead is the time from which on a read of the device is slow: it is worth to wait for memory for what was read, and to read ahead.
+const SlowRead = 500 * time.Microsecond
+
+// reportProgress logs how far recovery is, every second until stop is called.
+func reportProgress(d *ddisk.Disk, log *slog.Logger) (stop func()) {
+	quit := make(chan struct{})
+	go func() {
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-t.C:
+				c := d.Counts()
+				log.Info("recovering the journal", "blocks_read", c.ReadBlocks, "blocks_written", c.WrittenBlocks)
+			}
+		}
+	}()
+	return func() { close(quit) }
+}
+
+// Broken is the error of the device after which nothing is written any more, or nil.
+func (j *Journal) Broken() error { return j.d.Err() }

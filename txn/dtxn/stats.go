@@ -1,0 +1,43 @@
+package dtxn
+
+import (
+	"context"
+	"time"
+
+	"tansy/journal"
+)
+
+// What a volume is asked beside all transactions.
+
+// Stats are numbers of transactions since the start.
+type Stats struct {
+	Commits   uint64 // with writes
+	Conflicts uint64 // aborted because of others, and run again
+}
+
+// Stats returns the counters.
+func (s *System) Stats() Stats { return Stats{s.commits.Load(), s.conflicts.Load()} }
+
+// Journal returns the numbers of the journal below.
+func (s *System) Journal() journal.Stats { return s.j.Stats() }
+
+// Reading returns how many reads of the device have ended so far, and the time that these took together.
+func (s *System) Reading() (reads int64, took time.Duration) { return s.j.Reading() }
+
+// Count is Free, but what it counts need not be durable yet, so that it does not wait for the device
+// once the bitmap has been read.
+func (s *System) Count(which uint64) (uint64, error) { return s.alloc[which].count() }
+
+// Scrub makes a pass over the journal below.
+func (s *System) Scrub(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
+	return pass.Run(ctx, s.j)
+}
+
+// Damaged lists the blocks that were found damaged so far.
+func (s *System) Damaged() []uint64 { return s.j.Damaged() }
+
+// Committed returns block b as last committed, which need not be durable yet, and beside all transactions.
+func (s *System) Committed(b uint64) ([]byte, error) { return s.committed(b) }
+
+// Broken is the error of the device after which nothing is written any more, or nil.
+func (s *System) Broken() error { return s.j.Broken() }
