@@ -9,6 +9,17 @@ import (
 	"tansy/txn/dtxn"
 )
 
+// What the protocol has and what verified code has, in terms of each other.
+
+// Short names for what is called everywhere.
+type (
+	txn   = dtxn.Txn
+	buf   = dbytes.Bytes
+	vcred = permissions.Cred
+)
+
+func bytesOf(b []byte) *buf { return &buf{Data: b} }
+
 // inodeSize is the size of a serialized inode; verified/fs/format/inode.dfy has the layout.
 const inodeSize = 256
 
@@ -116,12 +127,3 @@ func sattr(s *SetAttr) *attributeops.Sattr {
 	r.SetMtime(uint32(s.MtimeHow), s.Mtime.Sec, s.Mtime.Nsec)
 	return r
 }
-
-// Short names for what is called everywhere.
-type (
-	txn   = dtxn.Txn
-	buf   = dbytes.Bytes
-	vcred = permissions.Cred
-)
-
-func bytesOf(b []byte) *buf { return &buf{Data: b} }

@@ -8,6 +8,7 @@ import (
 	"tansy/internal/extern/ddisk"
 )
 
+// The errors of a journal, and why it has them.
 var (
 	// ErrTooLarge is the error of a commit of more than MaxBlocks blocks.
 	ErrTooLarge = errors.New("journal: too many blocks for one commit")

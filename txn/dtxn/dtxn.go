@@ -36,6 +36,7 @@ import (
 const (
 	conflict = 1
 	ioError  = 2 // it could not read the device
+	tooLarge = 3
 	readOnly = 4
 	lost     = 5 // the device failed when it was waited for
 	wild     = 9 // there is no such object (verified/txn/places.dfy)
@@ -142,6 +143,16 @@ func (s *System) Flush() error {
 		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
 	}
 	return nil
+}
+
+// Free returns the number of clear bits that may be handed out (free blocks or
+// inodes), as committed and durable.
+func (s *System) Free(which uint64) (uint64, error) {
+	n, err := s.Count(which)
+	if err == nil {
+		err = s.Flush()
+	}
+	return n, err
 }
 
 // Txn is a transaction. It belongs to one goroutine.
@@ -276,7 +287,7 @@ func (t *Txn) result(st uint32) error {
 // holds, so others would wait for ever, and nobody who recovers from panics may go on. What is durable a new start has.
 func halt(p any) {
 	stack := debug.Stack()
-	go panic(fmt.Sprintf("verified code failed at the end of a transaction, and its locks may be held: %v\n%s", p, stack))
+	go panic(fmt.Sprintf("verified code failed at the end of a transaction, and its locks may be held: %v; start the server again\n%s", p, stack))
 	select {}
 }
 
@@ -420,23 +431,6 @@ func (t *Txn) Abort() {
 	t.Ended(false)
 }
 
-// Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs
-// who see them.
-func (t *Txn) Seen() { t.hold.EndSmall() }
-
-// SeenLast says it of the inode that it has read last, if the memory of that is b.
-func (t *Txn) SeenLast(b []byte) { t.hold.EndLast(b) }
-
-// Free returns the number of clear bits that may be handed out (free blocks or
-// inodes), as committed and durable.
-func (s *System) Free(which uint64) (uint64, error) {
-	n, err := s.Count(which)
-	if err == nil {
-		err = s.Flush()
-	}
-	return n, err
-}
-
 // Commit ends the transaction: all its writes take effect at once, or none when it
 // returns an error, with the exception of ErrIO. If stable, it returns when they are durable.
 func (t *Txn) Commit(stable bool) error {
@@ -447,3 +441,10 @@ func (t *Txn) Commit(stable bool) error {
 	}
 	return t.result(txnrun.Companion_Default___.Run(t.t, t, 0, stable, false))
 }
+
+// Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs
+// who see them.
+func (t *Txn) Seen() { t.hold.EndSmall() }
+
+// SeenLast says it of the inode that it has read last, if the memory of that is b.
+func (t *Txn) SeenLast(b []byte) { t.hold.EndLast(b) }

@@ -27,7 +27,7 @@ func (s *System) status(st uint32) error {
 	switch st {
 	case conflict:
 		return ErrConflict
-	case 3:
+	case tooLarge:
 		return ErrTooLarge
 	case lost:
 		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())

@@ -10,8 +10,8 @@ import (
 // Kinds has what a place can hold, and makes lists of places (verified/txn/places.dfy).
 var Kinds = places.Companion_Default___
 
-// The objects of a volume, as the contract has them (verified/trusted/txn.s.dfy). Each method is there twice: what does not begin with
-// Try unwinds when it cannot do what it promises; what does returns an error, after which the transaction can only be aborted.
+// The objects of a volume, as the contract has them (verified/trusted/txn.s.dfy). What cannot do what it promises
+// unwinds; what begins with Try returns an error instead, after which the transaction can only be aborted.
 
 // TryReadInode is ReadInode.
 func (t *Txn) TryReadInode(blkno, off uint64, excl bool) (*dbytes.Bytes, error) {

@@ -40,32 +40,37 @@ def lines(path):
 
 
 def table():
-    rows, sums, counted = [], [], {}
+    rows, sums, left = [], [], {}    # left: the files of a folder that have no role yet
     for role, what, folders in ROLES:
         total = 0
         for pattern, named in folders.items():
             for folder in sorted(glob.glob(os.path.join(ROOT, pattern))):
                 name = os.path.relpath(folder, ROOT)
-                there = [os.path.basename(f)[:-3] for f in sorted(glob.glob(os.path.join(folder, "*.go"))) if not f.endswith("_test.go")]
-                seen = counted.setdefault(name, set(OTHER.get(name, "").split()))
-                files = [f for f in there if (f in named.split() if named else f not in seen)]
-                missing = [x for x in OTHER.get(name, "").split() + named.split() if x not in there]
-                if missing:
-                    sys.exit("unproved.py: no %s in %s" % (", ".join(missing), name))
-                seen |= set(files)
-                sizes = [(f, lines(os.path.join(folder, f + ".go"))) for f in files]
+                if name not in left:
+                    left[name] = {os.path.basename(f)[:-3] for f in glob.glob(os.path.join(folder, "*.go")) if not f.endswith("_test.go")}
+                    take(left[name], OTHER.get(name, "").split(), name)
+                files = take(left[name], named.split() if named else sorted(left[name]), name)
+                sizes = [(f, lines(os.path.join(folder, f + ".go"))) for f in sorted(files)]
+                n = sum(c for _, c in sizes)
+                total += n
                 if sizes:
-                    n = sum(c for _, c in sizes)
-                    total += n
                     rows.append("| %s | `%s` | %d | %s |\n" % (role, name, n, ", ".join("%s %d" % s for s in sizes)))
-                left = [f for f in there if f not in seen]
-                if left and all(name not in r for _, _, fs in ROLES[ROLES.index((role, what, folders)) + 1:] for r in fs):
-                    sys.exit("unproved.py: what is %s in %s for?" % (", ".join(left), name))
         sums.append((role, what, total))
         if role == "decides" and total > LIMIT:
             sys.exit("unproved.py: %d lines of Go decide; at most %d are to" % (total, LIMIT))
+    for name, files in left.items():
+        if files:
+            sys.exit("unproved.py: what is %s in %s for?" % (", ".join(sorted(files)), name))
     return ("| it | what | lines |\n|---|---|---|\n" + "".join("| %s | %s | %d |\n" % s for s in sums) +
             "\n| it | folder | lines | files |\n|---|---|---|---|\n" + "".join(rows))
+
+
+def take(files, names, folder):
+    missing = [x for x in names if x not in files]
+    if missing:
+        sys.exit("unproved.py: no %s in %s" % (", ".join(missing), folder))
+    files -= set(names)
+    return names
 
 
 readme = os.path.join(ROOT, "verified", "README.md")

@@ -53,6 +53,18 @@ func TestDeclarations(t *testing.T) {
 		}
 		return v
 	}
+	var order []uint64
+	for k := range uint64(100) { // places need not be in the order of keys
+		i := r.IntN(len(order) + 1)
+		order = slices.Insert(order, i, k)
+		b.Add(uint64(i), k)
+	}
+	for i, k := range order {
+		if b.KeyAt(uint64(i)) != k {
+			t.Fatal("Add")
+		}
+	}
+	b.Clear()
 	for range 30 {
 		var keys []uint64
 		m := map[uint64][]byte{}
