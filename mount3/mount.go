@@ -102,10 +102,10 @@ func (s *Service) Program() oncrpc.Program {
 	return oncrpc.Program{Name: "mount3", Number: Program, Version: Version, Procs: []oncrpc.Proc{
 		ProcNull:    oncrpc.NullProc,
 		ProcMnt:     {Name: "MNT", Serve: s.mnt},
-		ProcDump:    {Name: "DUMP", Serve: s.dumpMounts, Weight: func(oncrpc.Decoder) int { return maxDump }},
+		ProcDump:    {Name: "DUMP", Stream: true, Serve: s.dumpMounts, Weight: func(oncrpc.Decoder) int { return maxDump }},
 		ProcUmnt:    {Name: "UMNT", Inline: true, Serve: s.umnt},
 		ProcUmntall: {Name: "UMNTALL", Inline: true, Serve: s.umntall},
-		ProcExport:  {Name: "EXPORT", Serve: s.exports, Weight: s.exportsWeight},
+		ProcExport:  {Name: "EXPORT", Stream: true, Serve: s.exports, Weight: s.exportsWeight},
 	}}
 }
 

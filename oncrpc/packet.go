@@ -18,7 +18,7 @@ const packetWorkers = 8
 
 // PacketServer answers calls that come in datagrams, each of which is one call (RFC 5531,
 // section 8). It is for procedures with small results: a larger one is answered with
-// SYSTEM_ERR. Calls beyond packetWorkers wait in the socket, or are lost, as datagrams may be.
+// SYSTEM_ERR, and procedures with results of any size (Proc.Stream) are not there. Calls beyond packetWorkers wait in the socket, or are lost, as datagrams may be.
 type PacketServer struct {
 	s *Server // for its programs and its log
 
@@ -133,6 +133,9 @@ func (p *PacketServer) answer(packet []byte, peer net.Addr, buf []byte) []byte {
 		return e.b[mark:]
 	}
 	proc, accept, versions := target(p.s.cfg.Programs, &h)
+	if accept == Success && proc.Stream {
+		accept = ProcUnavail
+	}
 	switch accept {
 	case Success:
 		c.Args = d

@@ -14,7 +14,7 @@ import (
 )
 
 // packets is a server of a small program: 1 says the number it gets twice, 2 has a result of
-// as many bytes, 3 panics.
+// as many bytes, 3 panics, 4 is for connections alone.
 func packets() *PacketServer {
 	return NewPacketServer(Config{Log: slog.New(slog.DiscardHandler), Programs: []Program{
 		{Number: 7, Version: 2, Procs: []Proc{NullProc,
@@ -35,6 +35,7 @@ func packets() *PacketServer {
 				return Success
 			}},
 			{Name: "PANIC", Serve: func(c *Call) Accept { panic("a fault") }},
+			{Name: "LIST", Stream: true, Serve: func(c *Call) Accept { return Success }},
 		}},
 		{Number: 7, Version: 4},
 	}})
@@ -71,6 +72,7 @@ func TestPacketAnswer(t *testing.T) {
 		{"another program", packetCall(6, 8, 2, 1), packetReply(6, ProgUnavail)},
 		{"another version", packetCall(6, 7, 3, 1), packetReply(6, ProgMismatch, 2, 4)},
 		{"another procedure", packetCall(6, 7, 2, 9), packetReply(6, ProcUnavail)},
+		{"a procedure for connections", packetCall(6, 7, 2, 4), packetReply(6, ProcUnavail)},
 		{"a fault", packetCall(6, 7, 2, 3), packetReply(6, SystemErr)},
 		{"a result too long", packetCall(6, 7, 2, 2, maxPacketReply), packetReply(6, SystemErr)},
 		{"a reply", packetReply(5, Success), nil},

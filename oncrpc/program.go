@@ -47,6 +47,10 @@ type Proc struct {
 	// not keep c or anything that c.Args returned.
 	Serve func(c *Call) Accept
 
+	// Stream procedures have results that grow with what the server knows. They are served over connections alone: over
+	// UDP, where a sender's address can be anybody's, they would send a victim many times what they were sent.
+	Stream bool
+
 	// Weight, if not nil, estimates the memory in bytes that the result will
 	// take, for results of more than a few KiB. It sees the first 2 KiB of the arguments,
 	// and so does Serve.

@@ -6,7 +6,7 @@
 // A Service carries out what clients ask to find a program: GETPORT, GETADDR, GETVERSADDR,
 // DUMP, and GETTIME. SET and UNSET answer false, as nobody else registers here. The
 // procedures that call others (CALLIT, BCAST, INDIRECT) are not there: they make a
-// port mapper a relay for whoever wants to hide.
+// port mapper a relay for whoever wants to hide. DUMP is not there over UDP.
 package portmap
 
 import (
@@ -107,12 +107,12 @@ func (s *Service) Programs() []oncrpc.Program {
 	mapping, rpcb := func(d *oncrpc.Decoder) { getMapping(d) }, func(d *oncrpc.Decoder) { getRpcb(d) }
 	two := []oncrpc.Proc{
 		ProcNull: oncrpc.NullProc, ProcSet: no("SET", mapping), ProcUnset: no("UNSET", mapping),
-		ProcGetport: {Name: "GETPORT", Inline: true, Serve: s.getport}, ProcDump: {Name: "DUMP", Inline: true, Serve: s.dump2},
+		ProcGetport: {Name: "GETPORT", Inline: true, Serve: s.getport}, ProcDump: {Name: "DUMP", Inline: true, Stream: true, Serve: s.dump2},
 	}
 	three := []oncrpc.Proc{
 		ProcNull: oncrpc.NullProc, ProcSet: no("SET", rpcb), ProcUnset: no("UNSET", rpcb),
 		ProcGetaddr: {Name: "GETADDR", Inline: true, Serve: func(c *oncrpc.Call) oncrpc.Accept { return s.getaddr(c, false) }},
-		ProcDump:    {Name: "DUMP", Inline: true, Serve: s.dump},
+		ProcDump:    {Name: "DUMP", Inline: true, Stream: true, Serve: s.dump},
 		ProcGettime: {Name: "GETTIME", Inline: true, Serve: gettime},
 	}
 	four := append(append([]oncrpc.Proc(nil), three...), make([]oncrpc.Proc, ProcGetversaddr+1-len(three))...)
