@@ -8,9 +8,9 @@
 //	/readyz       200 while the server serves, and all volumes are well: a balancer may send clients
 //	/scrub        POST: a scrub of every open volume is asked for; the answer is how each was before ([]Volume)
 //
-// All else is read only, and nothing waits for the device. There is no access control:
-// whoever reaches the address sees the addresses of the clients, and names that warnings
-// contain. Keep it on loopback or a network of administrators.
+// All else is read only, and nothing waits for the device. Requests have to name an address, localhost, or a name that the
+// server knows as its own (AnswerTo). There is no other access control: whoever reaches the address sees the addresses of
+// the clients, and names that warnings contain. Keep it on loopback or a network of administrators.
 package status
 
 import (
@@ -21,7 +21,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"tansy/daemon"
@@ -34,7 +33,8 @@ import (
 // Config says whose status it is.
 type Config struct {
 	Release, Revision string
-	Volume            string // its name, or those of several
+	Volume            string   // its name, or those of several
+	Names             []string // that requests may give as their Host, besides addresses, localhost, and this machine's
 	Log               *daemon.Log
 }
 
@@ -244,47 +244,13 @@ func answer(w http.ResponseWriter, err error) {
 	fmt.Fprintln(w, "ok")
 }
 
-// maxConns bounds the connections of the status at a time.
-const maxConns = 64
-
 // Listen answers on l until it fails or is closed.
 func (s *Status) Listen(l net.Listener) {
+	places := newBounded(l, maxConns)
 	h := http.Server{
-		Handler: s.Handler(), ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		Handler: AnswerTo(s.cfg.Names, s.Handler()), ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ConnState: places.note,
 	}
-	h.Serve(&bounded{Listener: l, free: make(chan struct{}, maxConns)})
-}
-
-// bounded closes connections at once that are too many.
-type bounded struct {
-	net.Listener
-	free chan struct{}
-}
-
-func (b *bounded) Accept() (net.Conn, error) {
-	for {
-		c, err := b.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case b.free <- struct{}{}:
-			return &boundedConn{Conn: c, free: b.free}, nil
-		default:
-			c.Close()
-		}
-	}
-}
-
-type boundedConn struct {
-	net.Conn
-	free chan struct{}
-	once sync.Once
-}
-
-func (c *boundedConn) Close() error {
-	c.once.Do(func() { <-c.free })
-	return c.Conn.Close()
+	h.Serve(places)
 }

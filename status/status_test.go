@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -383,47 +382,5 @@ func TestHistoryBounded(t *testing.T) {
 	}
 	if r := f.status.Report(); len(r.Clients) != maxClients || r.MoreHosts != 1000-maxClients {
 		t.Errorf("%d clients, %d more", len(r.Clients), r.MoreHosts)
-	}
-}
-
-// More connections than are allowed are closed, and those that end make room.
-func TestListenBounded(t *testing.T) {
-	f := newFake(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go f.status.Listen(l)
-	var open []net.Conn
-	for range maxConns {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		open = append(open, c)
-	}
-	ask := func() (string, error) {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			return "", err
-		}
-		defer c.Close()
-		fmt.Fprint(c, "GET /healthz HTTP/1.0\r\n\r\n")
-		b, err := io.ReadAll(c)
-		return string(b), err
-	}
-	if got, err := ask(); got != "" {
-		t.Errorf("one more: %q, %v", got, err)
-	}
-	open[0].Close()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if got, _ := ask(); strings.HasSuffix(got, "ok\n") {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("no room again")
-		}
 	}
 }

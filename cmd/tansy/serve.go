@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/http"
-	_ "net/http/pprof" // served only with --debug-listen
 	"os"
 	"os/signal"
 	"path"
@@ -127,6 +125,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
 	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
+	var statusNames names
+	f.Var(&statusNames, "status-host", "another `NAME` of this machine that requests to --status and --debug-listen may ask for, besides its "+
+		"addresses, localhost, and its host name; may be given again")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
@@ -222,7 +223,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	if first := volumes[0]; rbd.IsName(first.image) {
 		standing := func(bool) {}
 		if *statusListen != "" { // a standby answers probes, too
-			if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
+			if st, err = startStatus(out, *statusListen, statusConfig(&places, statusNames, log)); err != nil {
 				return fail(err)
 			}
 			standing = st.StandBy
@@ -256,9 +257,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 
 	if port.status != nil {
-		st = newStatus(port.status, places.String(), log)
+		st = newStatus(port.status, statusConfig(&places, statusNames, log))
 	} else if *statusListen != "" && st == nil {
-		if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
+		if st, err = startStatus(out, *statusListen, statusConfig(&places, statusNames, log)); err != nil {
 			return fail(err)
 		}
 	}
@@ -289,8 +290,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	}))
 	expvar.Publish("collector", expvar.Func(collector))
 	if *debugListen != "" {
-		profiler := http.Server{Addr: *debugListen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
-		go func() { log.Error("profiler", "err", profiler.ListenAndServe()) }()
+		if err := startProfiler(*debugListen, statusNames, log); err != nil {
+			return fail(err)
+		}
 	}
 	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer release()

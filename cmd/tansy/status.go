@@ -3,36 +3,93 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
+	_ "net/http/pprof" // served only with --debug-listen
 	"runtime/debug"
+	"strings"
 
 	"tansy/daemon"
 	"tansy/server"
 	"tansy/status"
 )
 
+// names are those that --status-host gives, in the order given.
+type names []string
+
+// String is for flag.Value.
+func (n *names) String() string { return strings.Join(*n, ",") }
+
+// Set is for flag.Value: one name more.
+func (n *names) Set(name string) error {
+	if name == "" || strings.ContainsAny(name, ":/ ") {
+		return fmt.Errorf("%q is no host name: give NAME without a port", name)
+	}
+	*n = append(*n, name)
+	return nil
+}
+
+// statusConfig says whose status it is.
+func statusConfig(volumes *volumeList, hosts names, log *daemon.Log) status.Config {
+	info, _ := debug.ReadBuildInfo()
+	release, revision := versionOf(info)
+	return status.Config{Release: release, Revision: revision, Volume: volumes.String(), Names: hosts, Log: log}
+}
+
 // startStatus answers on address, from now on, how the server that starts does.
-func startStatus(out io.Writer, address, volume string, log *daemon.Log) (*status.Status, error) {
+func startStatus(out io.Writer, address string, cfg status.Config) (*status.Status, error) {
+	l, err := listenHTTP("status", address)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(out, "status on http://%s/\n", l.Addr())
+	return newStatus(l, cfg), nil
+}
+
+// newStatus answers on l.
+func newStatus(l net.Listener, cfg status.Config) *status.Status {
+	warnReached(cfg.Log.Logger, "the addresses of clients, and names of files in warnings", l.Addr())
+	s := status.New(cfg)
+	go s.Listen(l)
+	return s
+}
+
+// startProfiler answers on address what Go's profiler is asked.
+func startProfiler(address string, hosts names, log *daemon.Log) error {
+	l, err := listenHTTP("debug-listen", address)
+	if err != nil {
+		return err
+	}
+	warnReached(log.Logger, "the memory of the server, and its command line", l.Addr())
+	profiler := http.Server{
+		Handler:  status.AnswerTo(hosts, http.DefaultServeMux),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	go func() { log.Error("profiler", "err", profiler.Serve(l)) }()
+	return nil
+}
+
+// listenHTTP listens on the address of a flag.
+func listenHTTP(flag, address string) (net.Listener, error) {
 	port, err := daemon.Bind(address)
 	if err != nil {
-		return nil, fmt.Errorf("status: %w", err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
 	l, err := port.Listen()
 	if err != nil {
 		port.Close()
-		return nil, fmt.Errorf("status: %w", err)
+		return nil, fmt.Errorf("--%s: %w", flag, err)
 	}
-	fmt.Fprintf(out, "status on http://%s/\n", l.Addr())
-	return newStatus(l, volume, log), nil
+	return l, nil
 }
 
-// newStatus answers on l.
-func newStatus(l net.Listener, volume string, log *daemon.Log) *status.Status {
-	info, _ := debug.ReadBuildInfo()
-	release, revision := versionOf(info)
-	s := status.New(status.Config{Release: release, Revision: revision, Volume: volume, Log: log})
-	go s.Listen(l)
-	return s
+// warnReached says so if others than this machine reach an address, and what they can read there.
+func warnReached(log *slog.Logger, what string, addr net.Addr) {
+	if a, ok := addr.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+		log.Warn("everybody who reaches this address may read "+what+": keep it on loopback or a network of administrators",
+			"listen", addr.String())
+	}
 }
 
 // sources are what the status of a server is made of.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	tansyfs "tansy/fs"
@@ -88,4 +89,36 @@ func TestStatusAddress(t *testing.T) {
 		t.Error(p.status)
 	}
 	p.stop(t)
+}
+
+// Addresses that others reach are warned of, and neither the status nor the profiler answers to a name that is not its own.
+func TestStatusExposed(t *testing.T) {
+	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--status", "0.0.0.0:0",
+		"--debug-listen", "[::]:0", "--status-host", "nas.example")
+	defer p.stop(t)
+	p.says(t, `msg="everybody who reaches this address may read the addresses of clients`)
+	p.says(t, `msg="everybody who reaches this address may read the memory of the server`)
+	for _, at := range []string{`addresses of clients.*listen=\S*:(\d+)`, `memory of the server.*listen=\S*:(\d+)`} {
+		m := regexp.MustCompile(at).FindStringSubmatch(p.stderr.String())
+		if m == nil {
+			t.Fatalf("no %s in\n%s", at, &p.stderr)
+		}
+		for host, want := range map[string]int{"127.0.0.1": 200, "nas.example:80": 200, "evil.example": 421} {
+			for _, path := range []string{"/metrics", "/debug/vars"} {
+				r, err := http.NewRequest("GET", "http://127.0.0.1:"+m[1]+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Host = host
+				got, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.Body.Close()
+				if got.StatusCode != want && (want != 200 || got.StatusCode != 404) {
+					t.Errorf("%s of %s: %s", path, host, got.Status)
+				}
+			}
+		}
+	}
 }
