@@ -6,7 +6,7 @@
 // none. Transactions that run at the same time behave as if they ran one after
 // the other. The code is verified (verified/txn): that a transaction touches only what it
 // has locked, that nobody else changes what it has locked, and that it commits at one
-// instant. That this makes them serial is the classical theorem on strict two-phase locking.
+// instant; and, of a history of all reads and writes, that they are strictly serializable (verified/txn/serial.dfy).
 //
 // # Objects
 //
