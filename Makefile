@@ -4,7 +4,7 @@ CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
 export Z3 ?= $(CACHE)/z3/bin/z3
 GENERATE = python3 verified/tools/gen.py
 
-.PHONY: all serve test race verify metatheory gen gen-check test-linux bench lint mutants go-mutants fuzz rbd-helper
+.PHONY: all serve test race verify metatheory gen gen-check hooks test-linux bench lint mutants go-mutants fuzz rbd-helper
 
 all: test
 
@@ -42,6 +42,10 @@ gen:
 gen-check:
 	verified/tools/gen-check
 
+# git looks at the translation before each commit that changes it or its sources
+hooks:
+	git config core.hooksPath verified/tools/hooks
+
 # the same for the Go code: each fault must be found by a test
 go-mutants:
 	$(GO) run ./test/mutants
@@ -67,6 +71,7 @@ bench:
 lint:
 	python3 verified/tools/threads.py --selftest
 	python3 verified/tools/solver.py --selftest
+	python3 verified/tools/gonames.py --selftest
 	python3 verified/tools/unproved.py
 	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
 	GOOS=darwin $(GO) build ./...

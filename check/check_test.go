@@ -13,11 +13,11 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/directories"
-	"tansy/internal/gen/inodeformat"
-	"tansy/internal/gen/regions"
-	"tansy/internal/gen/superblockformat"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/blocks/regions"
+	"tansy/internal/gen/fs/directories/directories"
+	"tansy/internal/gen/fs/format/inodeformat"
+	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/memvolume"
 	"tansy/internal/replay"
 	"tansy/journal"
@@ -35,8 +35,6 @@ type builder struct {
 	blocks map[uint64][]byte // of the first image: those that are not zeros
 }
 
-var inodes = inodeformat.Companion_Default___
-
 func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 	const nd, nr = 4, journal.MinRing
 	log := uint64(2 + journal.UnitBlocks*nd + nr)
@@ -46,16 +44,16 @@ func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 			break
 		}
 	}
-	ok, geo := volumegeometry.Companion_Default___.Layout(blocks, 2*pages+log, ninode, 64)
+	ok, geo := volumegeometry.Layout(blocks, 2*pages+log, ninode, 64)
 	if !ok {
 		t.Fatal("no layout")
 	}
 	b := &builder{t: t, geo: geo}
-	b.sb = superblockformat.Companion_Super_.Create_Super_(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6, pages)
+	b.sb = superblockformat.CreateSuper(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6, pages)
 	b.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
-		{Start: geo.Dtor_bbm(), First: geo.Dtor_data0(), Limit: geo.Dtor_data1()},
-		{Start: geo.Dtor_ibm(), First: 3, Limit: geo.Dtor_ninode()},
-	}, Places: regions.Companion_Default___.Of(geo)})
+		{Start: geo.Bbm(), First: geo.Data0(), Limit: geo.Data1()},
+		{Start: geo.Ibm(), First: 3, Limit: geo.Ninode()},
+	}, Places: regions.Of(geo)})
 	t.Cleanup(func() { b.sys.Close() })
 	b.do(func(tx *dtxn.Txn) bool {
 		memvolume.Format(tx, geo, 1000, 7)
@@ -94,23 +92,23 @@ func (b *builder) make(dir uint64, name string, ty uint32) (ino uint64) {
 			return false
 		}
 		ip := b.d.Fs.GetInode(tx, ino, true)
-		inodes.SetNlink(ip, 1)
+		inodeformat.SetNlink(ip, 1)
 		if ty == typeDir {
-			inodes.SetNlink(ip, 2)
-			inodes.SetParent(ip, dir)
+			inodeformat.SetNlink(ip, 2)
+			inodeformat.SetParent(ip, dir)
 		}
 		b.d.PutInode(tx, ino, ip)
 		return b.d.Insert(tx, dir, dname(name), ino)
 	})
 	if ty == typeDir {
-		b.change(dir, func(ip *dbytes.Bytes) { inodes.SetNlink(ip, inodes.GetNlink(ip)+1) })
+		b.change(dir, func(ip *dbytes.Bytes) { inodeformat.SetNlink(ip, inodeformat.GetNlink(ip)+1) })
 	}
 	return ino
 }
 
 func (b *builder) link(dir uint64, name string, ino uint64) {
 	b.do(func(tx *dtxn.Txn) bool { return b.d.Insert(tx, dir, dname(name), ino) })
-	b.change(ino, func(ip *dbytes.Bytes) { inodes.SetNlink(ip, inodes.GetNlink(ip)+1) })
+	b.change(ino, func(ip *dbytes.Bytes) { inodeformat.SetNlink(ip, inodeformat.GetNlink(ip)+1) })
 }
 
 func (b *builder) write(ino, off uint64, data []byte) {
@@ -126,13 +124,13 @@ func (b *builder) cut(ino, size uint64) {
 // orphan puts a file at the head of the orphan list; unlink removes its only name too.
 func (b *builder) orphan(ino uint64) {
 	next := uint64(0)
-	b.change(orphansIno, func(ip *dbytes.Bytes) { next = inodes.GetNext(ip); inodes.SetNext(ip, ino) })
-	b.change(ino, func(ip *dbytes.Bytes) { inodes.SetNext(ip, next); inodes.SetFlags(ip, flagOrphan) })
+	b.change(orphansIno, func(ip *dbytes.Bytes) { next = inodeformat.GetNext(ip); inodeformat.SetNext(ip, ino) })
+	b.change(ino, func(ip *dbytes.Bytes) { inodeformat.SetNext(ip, next); inodeformat.SetFlags(ip, flagOrphan) })
 }
 
 func (b *builder) unlink(dir uint64, name string, ino uint64) {
 	b.do(func(tx *dtxn.Txn) bool { return b.d.Remove(tx, dir, dname(name)) })
-	b.change(ino, func(ip *dbytes.Bytes) { inodes.SetNlink(ip, 0) })
+	b.change(ino, func(ip *dbytes.Bytes) { inodeformat.SetNlink(ip, 0) })
 	b.cut(ino, 0)
 	b.orphan(ino)
 }
@@ -141,7 +139,7 @@ func dname(s string) *dbytes.Bytes { return &dbytes.Bytes{Data: []byte(s)} }
 
 // image is the volume on a device, as it was at the first call.
 func (b *builder) image() *disk.Mem {
-	size := b.sb.Dtor_size()
+	size := b.sb.Size()
 	d := disk.NewMem(size)
 	if b.blocks != nil {
 		for a, s := range b.blocks {
@@ -150,7 +148,7 @@ func (b *builder) image() *disk.Mem {
 		return d
 	}
 	home := map[uint64][]byte{}
-	for a := b.geo.Dtor_ibm(); a < size-1; a++ {
+	for a := b.geo.Ibm(); a < size-1; a++ {
 		s, err := b.sys.Committed(a)
 		if err != nil {
 			b.t.Fatal(err)
@@ -159,7 +157,7 @@ func (b *builder) image() *disk.Mem {
 			home[a] = s
 		}
 	}
-	s := superblockformat.Companion_Default___.Encode(b.sb).Data
+	s := superblockformat.Encode(b.sb).Data
 	put(b.t, d, 0, s)
 	put(b.t, d, size-1, s)
 	sb, err := parseSuper(s)
@@ -201,7 +199,7 @@ func commit(t testing.TB, d disk.Disk, sb *superblock, blocks map[uint64][]byte)
 }
 
 // log is the block of the log's header.
-func (b *builder) log() uint64 { return 1 + 2*b.sb.Dtor_pages() }
+func (b *builder) log() uint64 { return 1 + 2*b.sb.Pages() }
 
 // tamper makes the changes that edit makes: to home blocks as if the server had made them, so that their codes
 // fit and only what they say is wrong; else directly.
@@ -211,9 +209,9 @@ func (b *builder) tamper(d disk.Disk, edit func(d disk.Disk)) {
 	edit(o)
 	home := map[uint64][]byte{}
 	maps.Copy(home, o.m)
-	maps.DeleteFunc(home, func(a uint64, _ []byte) bool { return a < b.geo.Dtor_ibm() || a >= b.geo.Dtor_data1() })
+	maps.DeleteFunc(home, func(a uint64, _ []byte) bool { return a < b.geo.Ibm() || a >= b.geo.Data1() })
 	if len(home) > 0 {
-		sb, err := parseSuper(superblockformat.Companion_Default___.Encode(b.sb).Data)
+		sb, err := parseSuper(superblockformat.Encode(b.sb).Data)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -301,7 +299,7 @@ func TestClean(t *testing.T) {
 
 // inodeAt is the place of an inode.
 func (s *sample) inodeAt(ino uint64) (block uint64, off int) {
-	return s.geo.Dtor_itab() + ino/inodesBlock, int(ino % inodesBlock * inodeSize)
+	return s.geo.Itab() + ino/inodesBlock, int(ino % inodesBlock * inodeSize)
 }
 
 func (s *sample) parsed(d disk.Disk, ino uint64) inode {
@@ -312,8 +310,8 @@ func (s *sample) parsed(d disk.Disk, ino uint64) inode {
 // Every kind of damage is found, and named.
 func TestDamage(t *testing.T) {
 	s := newSample(t)
-	size := s.sb.Dtor_size()
-	data0 := s.geo.Dtor_data0()
+	size := s.sb.Size()
+	data0 := s.geo.Data0()
 	type edit func(d disk.Disk)
 	// bytes xors bytes of a block
 	poke := func(a uint64, off int, xor ...byte) edit {
@@ -401,11 +399,11 @@ func TestDamage(t *testing.T) {
 			}
 			d.(*overlay).m = killed
 		}, fmt.Sprintf("log: block %d: the log has a block that lies outside", size-1)},
-		{"inode 0's bit", bit(s.geo.Dtor_ibm(), 0), "inode 0 does not exist, but is marked"},
-		{"bit of an inode behind the last", both(bit(s.geo.Dtor_ibm(), 600), bit(s.geo.Dtor_ibm(), 601)), "inodes 600 to 601 do not exist, but are marked"},
-		{"last bit of the inode bitmap", bit(s.geo.Dtor_ibm(), pageBits-1), "inodes 32767 to 32767 do not exist, but are marked"},
-		{"inode bit lost", bit(s.geo.Dtor_ibm(), s.fifo), fmt.Sprintf("inode %d: block %d: the inode is in use, but the inode bitmap says free", s.fifo, s.geo.Dtor_itab()+s.fifo/16)},
-		{"inode bit set", bit(s.geo.Dtor_ibm(), free), "the inode is free, but the inode bitmap says in use"},
+		{"inode 0's bit", bit(s.geo.Ibm(), 0), "inode 0 does not exist, but is marked"},
+		{"bit of an inode behind the last", both(bit(s.geo.Ibm(), 600), bit(s.geo.Ibm(), 601)), "inodes 600 to 601 do not exist, but are marked"},
+		{"last bit of the inode bitmap", bit(s.geo.Ibm(), pageBits-1), "inodes 32767 to 32767 do not exist, but are marked"},
+		{"inode bit lost", bit(s.geo.Ibm(), s.fifo), fmt.Sprintf("inode %d: block %d: the inode is in use, but the inode bitmap says free", s.fifo, s.geo.Itab()+s.fifo/16)},
+		{"inode bit set", bit(s.geo.Ibm(), free), "the inode is free, but the inode bitmap says in use"},
 		{"free inode with a size", field(free, 33, 1), "a free inode is not blank"},
 		{"type", field(s.fifo, 0, 8), "type 15 does not exist"},
 		{"root type", field(rootIno, 0, 3), "the root has type 1"},
@@ -437,7 +435,7 @@ func TestDamage(t *testing.T) {
 		{"next of a file not listed", field(s.file, 112, 1), "next is 1"},
 		{"block count", field(s.file, 40, 1), "but its inode says"},
 		{"pointer out of bounds", field(s.file, 136+7, 0x10), "is no data block"},
-		{"pointer to metadata", copyPtr([slots]uint64{s.geo.Dtor_itab()}, 0, s.file, 0), "is no data block"},
+		{"pointer to metadata", copyPtr([slots]uint64{s.geo.Itab()}, 0, s.file, 0), "is no data block"},
 		{"hole instead of a block", copyPtr([slots]uint64{0}, 0, s.file, 0), "but its inode says"},
 		{"block used twice", copyPtr(fileBlk, 1, s.holey, 1), "is used more than once"},
 		{"block twice in one file", copyPtr(holeyBlk, 3, s.holey, 4), "is used more than once"},
@@ -507,12 +505,12 @@ func TestDamage(t *testing.T) {
 		{"list of kept files goes nowhere", field(orphansIno, 105, 0xff), "the list of kept files goes on to inode"},
 		{"listed, but not kept", field(orphansIno, 104, byte(s.file), byte(s.file>>8)), "is on the list of kept files, but not marked as kept"},
 		{"orphan mark", field(s.shrunk, 28, 1), "is on the orphan list, but not marked so"},
-		{"block bit lost", bit(s.geo.Dtor_bbm(), fileBlk[0]), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked free, but files have them", fileBlk[0])},
-		{"block bits set", both(bit(s.geo.Dtor_bbm(), size-5), bit(s.geo.Dtor_bbm(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but no file has them", size-5)},
-		{"log block's bit", bit(s.geo.Dtor_bbm(), 3), "blocks: block 3: 1 blocks from here on are marked in use, but are no data blocks"},
-		{"bit of the superblock's copy", bit(s.geo.Dtor_bbm(), size-1), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked in use, but are no data blocks", size-1)},
-		{"last bit of the block bitmap", bit(s.geo.Dtor_bbm(), pageBits-1), "blocks: block 32767: 1 blocks from here on are marked in use, but are no data blocks"},
-		{"first data block's bit", bit(s.geo.Dtor_bbm(), data0), fmt.Sprintf("block %d: 1 blocks from here on are marked free", data0)},
+		{"block bit lost", bit(s.geo.Bbm(), fileBlk[0]), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked free, but files have them", fileBlk[0])},
+		{"block bits set", both(bit(s.geo.Bbm(), size-5), bit(s.geo.Bbm(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but no file has them", size-5)},
+		{"log block's bit", bit(s.geo.Bbm(), 3), "blocks: block 3: 1 blocks from here on are marked in use, but are no data blocks"},
+		{"bit of the superblock's copy", bit(s.geo.Bbm(), size-1), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked in use, but are no data blocks", size-1)},
+		{"last bit of the block bitmap", bit(s.geo.Bbm(), pageBits-1), "blocks: block 32767: 1 blocks from here on are marked in use, but are no data blocks"},
+		{"first data block's bit", bit(s.geo.Bbm(), data0), fmt.Sprintf("block %d: 1 blocks from here on are marked free", data0)},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			d := s.image()
@@ -580,7 +578,7 @@ func TestRandomDamage(t *testing.T) {
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	s := newSample(t)
 	clean := s.image()
-	size := s.sb.Dtor_size()
+	size := s.sb.Size()
 	var used []uint64 // blocks that are not all zeros
 	for a := range size {
 		if !zeros(get(t, clean, a)) {

@@ -4,11 +4,11 @@ import (
 	"bytes"
 
 	"tansy/disk"
-	"tansy/internal/gen/directories"
+	"tansy/internal/gen/fs/directories/directories"
 )
 
 // steady is how many of a directory's first blocks stay when they are empty.
-var steady = directories.Companion_Default___.FirstLevels()
+var steady = directories.FirstLevels()
 
 const (
 	fanout    = disk.BlockSize / 8 // block numbers in an indirect block

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tansy/internal/gen/fileops"
+	"tansy/internal/gen/fs/procedures/fileops"
 	"tansy/internal/lockorder"
 	"tansy/journal"
 )
@@ -119,7 +119,7 @@ func (a *ahead) fetch(p *piece) {
 // prefetch has p in the cache afterwards, if it is not too much.
 func (v *FS) prefetch(p piece) error {
 	return v.background(procRead, func(t *txn) uint32 {
-		return fileops.Companion_Default___.Prefetch(t, v.dirs, p.h.Ino, p.h.Gen, p.off, p.n)
+		return fileops.Prefetch(t, v.dirs, p.h.Ino, p.h.Gen, p.off, p.n)
 	})
 }
 

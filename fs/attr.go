@@ -2,10 +2,10 @@ package fs
 
 import (
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/attributeops"
-	"tansy/internal/gen/calls"
-	"tansy/internal/gen/conversions"
-	"tansy/internal/gen/permissions"
+	"tansy/internal/gen/fs/exec/calls"
+	"tansy/internal/gen/fs/procedures/attributeops"
+	"tansy/internal/gen/fs/procedures/conversions"
+	"tansy/internal/gen/fs/procedures/permissions"
 	"tansy/txn/dtxn"
 )
 
@@ -74,13 +74,12 @@ func orZero(a *Attr) Attr {
 // attributes are those in a serialized inode.
 func attributes(ino uint64, ip *buf) Attr {
 	a, ty := Attr{Ino: ino}, uint32(0)
-	ty, a.Mode, a.Nlink, a.UID, a.GID, a.Major, a.Minor, a.Size, a.Used, a.Gen, a.Atime.Sec, a.Atime.Nsec, a.Mtime.Sec, a.Mtime.Nsec, a.Ctime.Sec, a.Ctime.Nsec = converted.Attributes(ip)
+	ty, a.Mode, a.Nlink, a.UID, a.GID, a.Major, a.Minor, a.Size, a.Used, a.Gen, a.Atime.Sec, a.Atime.Nsec, a.Mtime.Sec, a.Mtime.Nsec, a.Ctime.Sec, a.Ctime.Nsec = conversions.Attributes(ip)
 	a.Type = Type(ty)
 	return a
 }
 
 // What lies where in inodes and records (verified/fs/procedures/conversions.dfy).
-var converted = conversions.Companion_Default___
 
 // wcc is the weak cache consistency data of inode ino.
 func (c *call) wcc(ino uint64) WCC {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/lockorder"
 	"tansy/journal"
 )
@@ -75,11 +75,11 @@ func (d *damage) name(a uint64) {
 func (d *damage) vital(a uint64) string {
 	g, p := d.geo, d.params
 	switch {
-	case a >= g.Dtor_ibm() && a < g.Dtor_bbm():
+	case a >= g.Ibm() && a < g.Bbm():
 		return "the inode bitmap"
-	case a >= g.Dtor_bbm() && a < g.Dtor_itab():
+	case a >= g.Bbm() && a < g.Itab():
 		return "the block bitmap"
-	case p.Depends(a, g.Dtor_ibm(), g.Dtor_itab(), d.size): // the root above all
+	case p.Depends(a, g.Ibm(), g.Itab(), d.size): // the root above all
 		return "the tree of codes"
 	}
 	return ""

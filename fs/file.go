@@ -4,10 +4,11 @@ import (
 	"bytes"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/attributeops"
-	"tansy/internal/gen/fileops"
-	"tansy/internal/gen/volumeops"
-	"tansy/internal/gen/writecall"
+	"tansy/internal/gen/fs/exec/writecall"
+	"tansy/internal/gen/fs/procedures/attributeops"
+	"tansy/internal/gen/fs/procedures/fileops"
+	"tansy/internal/gen/fs/procedures/onceops"
+	"tansy/internal/gen/fs/procedures/volumeops"
 	"tansy/internal/lockorder"
 )
 
@@ -15,7 +16,7 @@ import (
 func (v *FS) Getattr(h Handle) (Attr, error) {
 	var c call
 	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
-		st, c.File = attributeops.Companion_Default___.Getattr(t, v.dirs, h.Ino, h.Gen)
+		st, c.File = attributeops.Getattr(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
@@ -30,7 +31,7 @@ func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, Attr, error) {
 	var c call
 	var bits uint32
 	err := v.run(&c, procAccess, func(t *txn) (st uint32) {
-		st, bits, c.File = attributeops.Companion_Default___.Access(t, v.dirs, vc, h.Ino, h.Gen)
+		st, bits, c.File = attributeops.Access(t, v.dirs, vc, h.Ino, h.Gen)
 		return st
 	})
 	if v.refusesChanges() {
@@ -60,7 +61,7 @@ func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (_ WCC, err e
 	var c call
 	c.Ino = h.Ino
 	err = v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Later = recorded.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
+		st, again, c.Before, c.After, c.Later = onceops.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
 	})
 	return c.wcc(h.Ino), err
@@ -71,7 +72,7 @@ func (v *FS) Readlink(_ *Cred, h Handle) ([]byte, *Attr, error) {
 	var c call
 	var target *buf
 	err := v.run(&c, procReadlink, func(t *txn) (st uint32) {
-		st, target, c.File = fileops.Companion_Default___.Readlink(t, v.dirs, h.Ino, h.Gen)
+		st, target, c.File = fileops.Readlink(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
@@ -101,7 +102,7 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 	d := idleData.Get().(*Data)
 	err := v.run(&c, procRead, func(t *txn) (st uint32) {
 		var p *dbytes.Pieces
-		st, p, eof, c.File = fileops.Companion_Default___.Read(t, v.dirs, vc, h.Ino, h.Gen, off, uint64(count))
+		st, p, eof, c.File = fileops.Read(t, v.dirs, vc, h.Ino, h.Gen, off, uint64(count))
 		d.drop() // of a transaction before, which did not end well
 		if st == 0 {
 			d.take(t, p)
@@ -127,7 +128,7 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	var c call
 	c.Ino = h.Ino
 	c.Make(procWrite, uint32(how), v.deferred, uint64(len(data)))
-	done := Stability(writing.Committed(&c.Call))
+	done := Stability(writecall.Committed(&c.Call))
 	if done == Unstable && c.N > freeStream {
 		lockorder.Wait[lockorder.Streams]()
 		v.streams <- struct{}{}
@@ -138,17 +139,16 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	since := v.changing(who, h)
 	err := v.serve(&c, func(t *txn) uint32 {
 		sec, nsec := v.now()
-		return writing.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
+		return writecall.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
 	})
 	v.changed(h, since, err)
 	if err != nil {
 		return 0, done, c.wcc(h.Ino), err
 	}
-	return writing.Count(&c.Call), done, c.wcc(h.Ino), nil
+	return writecall.Count(&c.Call), done, c.wcc(h.Ino), nil
 }
 
 // What is stored of a WRITE, and what its reply says of that (verified/fs/exec/write.dfy).
-var writing = writecall.Companion_Default___
 
 // Large unstable WRITEs are carried out a few at a time, which keeps all processors busy. Each holds
 // a copy of its data until it is committed, and when the journal has no room they would all wait for
@@ -166,7 +166,7 @@ func WriteMemory() int64 { return dbytes.WriteMemory() }
 func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	var c call
 	err := v.run(&c, procCommit, func(t *txn) (st uint32) {
-		st, c.File = volumeops.Companion_Default___.Commit(t, v.dirs, h.Ino, h.Gen)
+		st, c.File = volumeops.Commit(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {

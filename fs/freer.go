@@ -5,7 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tansy/internal/gen/procedurebase"
+	"tansy/internal/gen/fs/exec/calls"
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/procedures/procedurebase"
 	"tansy/internal/lockorder"
 )
 
@@ -109,9 +111,9 @@ func (f *freer) step() (more bool) {
 	if !f.pending.Swap(false) {
 		return false
 	}
-	err := f.v.background(decisions.FREE(), func(t *txn) uint32 {
+	err := f.v.background(exec.FREE(), func(t *txn) uint32 {
 		var st uint32
-		st, more = procedurebase.Companion_Default___.OrphanStep(t, f.v.dirs, f.v.freeStep)
+		st, more = procedurebase.OrphanStep(t, f.v.dirs, f.v.freeStep)
 		return st
 	})
 	if err != nil {
@@ -152,13 +154,13 @@ func (f *freer) close() {
 // there is (some 3 GiB in a second), no client is told to come again: many programs take that for an error.
 func (v *FS) shrink(c *call) (next uint32) {
 	var step call
-	step.Make(decisions.FREE(), 0, v.deferred, 0)
+	step.Make(exec.FREE(), 0, v.deferred, 0)
 	done := false
 	v.attempt(&step, func(t *txn) uint32 {
-		done = procedurebase.Companion_Default___.Shrink(t, v.dirs, c.Ino, v.freeStep)
+		done = procedurebase.Shrink(t, v.dirs, c.Ino, v.freeStep)
 		return 0
 	})
-	return then.Shrunk(&c.Call, step.Status, done)
+	return calls.Shrunk(&c.Call, step.Status, done)
 }
 
 // A search is for room for a call that found none. What waits to be freed is room, too; each time more of it is.

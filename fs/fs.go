@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/gen/calls"
-	"tansy/internal/gen/directories"
-	"tansy/internal/gen/exec"
-	"tansy/internal/gen/txnm"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/directories/directories"
+	"tansy/internal/gen/fs/exec/calls"
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/txn/txnm"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )
@@ -158,7 +158,7 @@ func (v *FS) run(c *call, p uint32, op func(t *txn) uint32) error {
 
 // serve carries call c out. What comes after what, and what the answer is, the verified code says.
 func (v *FS) serve(c *call, op func(t *txn) uint32) error {
-	if v.readOnly && !decisions.ReadOnly(c.P) {
+	if v.readOnly && !exec.ReadOnly(c.P) {
 		c.Refuse(uint32(ErrROFS))
 		return ErrROFS
 	}
@@ -166,13 +166,13 @@ func (v *FS) serve(c *call, op func(t *txn) uint32) error {
 	for {
 		freed := v.free.steps.Load()
 		next := v.attempt(c, op)
-		for next == then.SHRINK() {
+		for next == calls.SHRINK() {
 			next = v.shrink(c)
 		}
 		switch {
-		case next == then.AGAIN():
-		case next == then.ROOM() && room.found(freed):
-		case next == then.ALONE() && v.sys.Broken() == nil:
+		case next == calls.AGAIN():
+		case next == calls.ROOM() && room.found(freed):
+		case next == calls.ALONE() && v.sys.Broken() == nil:
 			c.Record = false
 		default:
 			if c.Later && c.Status == 0 {
@@ -185,7 +185,7 @@ func (v *FS) serve(c *call, op func(t *txn) uint32) error {
 
 // background is a transaction of the server's own.
 func (v *FS) background(p uint32, op func(t *txn) uint32) error {
-	if !decisions.ReadOnly(p) {
+	if !exec.ReadOnly(p) {
 		v.chores.Add(1)
 	}
 	var c call
@@ -203,10 +203,10 @@ func errorOf(status uint32) error {
 
 // attempt has c done once, and returns what is next.
 func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
-	readOnly := decisions.ReadOnly(c.P)
+	readOnly := exec.ReadOnly(c.P)
 	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
 		c.Refuse(uint32(ErrROFS))
-		return then.ANSWER()
+		return calls.ANSWER()
 	}
 	next, err := v.transact(c, op)
 	switch {
@@ -214,7 +214,7 @@ func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 		v.damaged.Store(true)
 	case errors.Is(err, journal.ErrNotAsWritten) && !errors.Is(err, dtxn.ErrReadOnly) && !readOnly && v.dmg.err() != nil:
 		c.Refuse(uint32(ErrROFS))
-		next = then.ANSWER()
+		next = calls.ANSWER()
 	}
 	v.tell(c, err)
 	return next
@@ -229,23 +229,17 @@ func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) 
 			v.damaged.Store(true)
 			v.log.Error("verified code failed on this volume; it is read-only from now on, run tansy check", "panic", p, "stack", string(debug.Stack()))
 			c.Refuse(uint32(ErrIO))
-			next, err = then.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
+			next, err = calls.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	err = v.sys.Perform(decisions.ReadOnly(c.P), op, func(t *txnm.Txn, w *txn, r uint32) (again bool, st uint32) {
-		next, st = then.Ended(&c.Call, t, w, r)
+	err = v.sys.Perform(exec.ReadOnly(c.P), op, func(t *txnm.Txn, w *txn, r uint32) (again bool, st uint32) {
+		next, st = calls.Ended(&c.Call, t, w, r)
 		c.decode()
 		w.Seen()
-		return next == then.AGAIN(), st
+		return next == calls.AGAIN(), st
 	})
 	return next, err
 }
-
-// What the verified code decides (verified/fs/exec): of procedures, and of calls.
-var (
-	decisions = exec.Companion_Default___
-	then      = calls.Companion_Default___
-)
 
 // The procedures, by their numbers in RFC 1813.
 const (

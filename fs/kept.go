@@ -1,14 +1,14 @@
 package fs
 
 import (
-	"tansy/internal/gen/keptops"
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/procedures/keptops"
 	"tansy/internal/lockorder"
 )
 
 // NFS knows no open files: a file goes with its last name. Who has files open (a mount) has the volume keep them: that is a link
 // more, which takes no room. Kept files are on a list on the volume; those that a crash leaves there are let go when it is opened
 // (verified/fs/spec/local.s.dfy).
-var kept = keptops.Companion_Default___
 
 // keptHead is the inode that heads the list.
 const keptHead = 2
@@ -52,9 +52,9 @@ func (v *FS) came(ino, first uint64, err error) {
 func (v *FS) Keep(h Handle) error {
 	var c call
 	var first uint64
-	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, first = kept.Keep(t, v.dirs, h.Ino, h.Gen, sec, nsec)
+		st, first = keptops.Keep(t, v.dirs, h.Ino, h.Gen, sec, nsec)
 		return st
 	})
 	v.came(h.Ino, first, err)
@@ -74,9 +74,9 @@ func (v *FS) LetGo(h Handle) error {
 func (v *FS) letGo(h Handle, from uint64) error {
 	var c call
 	var at, next uint64
-	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, c.Later, at, next = kept.LetGo(t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
+		st, c.Later, at, next = keptops.LetGo(t, v.dirs, h.Ino, h.Gen, from, sec, nsec)
 		return st
 	})
 	if err == nil && next != 0 {
@@ -90,9 +90,9 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
 	var first uint64
-	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, c.Before, c.After, first = kept.RemoveOpen(t, v.dirs, vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
+		st, c.Before, c.After, first = keptops.RemoveOpen(t, v.dirs, vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
 		return st
 	})
 	v.came(open.Ino, first, err)
@@ -104,9 +104,9 @@ func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toNa
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	var first uint64
-	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, c.Before, c.After, c.Before2, c.After2, first = kept.RenameOpen(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
+		st, c.Before, c.After, c.Before2, c.After2, first = keptops.RenameOpen(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
 		return st
 	})
 	v.came(open.Ino, first, err)
@@ -118,9 +118,9 @@ func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
 	vc, a := cred(new(vcred), who), sattr(s)
 	var c call
 	var first uint64
-	err := v.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, c.Ino, c.File, first = kept.Tmpfile(t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
+		st, c.Ino, c.File, first = keptops.Tmpfile(t, v.dirs, vc, dir.Ino, dir.Gen, a, sec, nsec)
 		return st
 	})
 	v.came(c.Ino, first, err)
@@ -134,9 +134,9 @@ func (v *FS) clearKept() {
 	for more := true; more; {
 		var c call
 		var first uint64
-		err := d.run(&c, decisions.LOCAL(), func(t *txn) (st uint32) {
+		err := d.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 			sec, nsec := d.now()
-			st, more, c.Later, first = kept.Clear(t, d.dirs, sec, nsec)
+			st, more, c.Later, first = keptops.Clear(t, d.dirs, sec, nsec)
 			return st
 		})
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"tansy/internal/extern/ddir"
 	"tansy/internal/freelist"
-	"tansy/internal/gen/readdirops"
+	"tansy/internal/gen/fs/procedures/readdirops"
 )
 
 // page is the memory of a Listing.
@@ -46,9 +46,9 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim 
 	vc := cred(new(vcred), who)
 	var c call
 	var eof bool
-	p, list := uint32(procReaddir), readdirops.Companion_Default___.Readdir
+	p, list := uint32(procReaddir), readdirops.Readdir
 	if plus {
-		p, list = procReaddirplus, readdirops.Companion_Default___.Readdirplus
+		p, list = procReaddirplus, readdirops.Readdirplus
 	}
 	m := newPage()
 	err := v.run(&c, p, func(t *txn) (st uint32) {

@@ -1,10 +1,12 @@
 package fs
 
-import "tansy/internal/gen/localops"
+import (
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/procedures/localops"
+)
 
 // What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). Each call is as many transactions as its range needs,
 // so that a crash, and other callers, may come between two.
-var local = localops.Companion_Default___
 
 // Seek is SEEK_DATA of lseek(2), or (hole) SEEK_HOLE: the offset of the first byte from off on that lies in a block
 // which the file has, or in a hole. The end of the file is one. It is ErrNoEnt if off is not before the end, or there are no more data.
@@ -14,7 +16,7 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 		var c call
 		at, found := off, false
 		err := v.run(&c, procRead, func(t *txn) (st uint32) {
-			st, at, found = local.Seek(t, v.dirs, vc, h.Ino, h.Gen, off, hole)
+			st, at, found = localops.Seek(t, v.dirs, vc, h.Ino, h.Gen, off, hole)
 			return st
 		})
 		if err != nil || found {
@@ -36,10 +38,10 @@ func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) (err error) {
 	for {
 		var c call
 		c.Ino = h.Ino
-		c.Make(decisions.LOCAL(), 0, v.deferred, n)
+		c.Make(exec.LOCAL(), 0, v.deferred, n)
 		err := v.serve(&c, func(t *txn) uint32 {
 			sec, nsec := v.now()
-			return local.Allocate(t, v.dirs, vc, h.Ino, h.Gen, off, c.N, sec, nsec)
+			return localops.Allocate(t, v.dirs, vc, h.Ino, h.Gen, off, c.N, sec, nsec)
 		})
 		if err != nil || c.N >= n {
 			return err
@@ -81,11 +83,11 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
 	for lo < hi {
 		var c call
 		c.Ino = h.Ino
-		c.Make(decisions.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
+		c.Make(exec.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
 		err := v.serve(&c, func(t *txn) (st uint32) {
 			sec, nsec := v.now()
-			st, at = local.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.N), sec, nsec)
+			st, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.N), sec, nsec)
 			return st
 		})
 		if err != nil {

@@ -3,7 +3,7 @@ package fs
 import (
 	"testing"
 
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/memvolume"
 	"tansy/txn/dtxn"
 )
@@ -14,7 +14,7 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	ibits := (inodes + 32767) / 32768
 	itab := 2 + ibits + bits
 	data0 := itab + (inodes+15)/16
-	g := volumegeometry.Companion_Geo_.Create_Geo_(2, 2+ibits, itab, data0, data0, blocks-1, inodes)
+	g := volumegeometry.CreateGeo(2, 2+ibits, itab, data0, data0, blocks-1, inodes)
 	sys := dtxn.NewMem(blocks, layout(g))
 	var now Time
 	if o.Clock != nil {

@@ -8,10 +8,10 @@ import (
 	"tansy/disk"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/commissioned"
-	"tansy/internal/gen/making"
-	"tansy/internal/gen/superblockformat"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/mkfs/commissioned"
+	"tansy/internal/gen/fs/mkfs/making"
 	"tansy/journal"
 )
 
@@ -57,8 +57,8 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 		mode = 0o755
 	}
 	// what takes long are inodes and records
-	dd := ddisk.New(meter{d, s.Dtor_geo().Dtor_itab() + 1, s.Dtor_geo().Dtor_data0(), o.Progress})
-	if !commissioned.Companion_Default___.Make(dd, s, seal, dlog.NewPages(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
+	dd := ddisk.New(meter{d, s.Geo().Itab() + 1, s.Geo().Data0(), o.Progress})
+	if !commissioned.Make(dd, s, seal, dlog.NewPages(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())
 	}
 	return nil
@@ -78,7 +78,7 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	}
 	n := o.Inodes
 	if n == 0 {
-		n = volumegeometry.Companion_Default___.DefaultInodes(size)
+		n = volumegeometry.DefaultInodes(size)
 	}
 	replies := o.Replies
 	if replies == 0 {
@@ -92,11 +92,11 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 		o.Clock = time.Now
 	}
 	sec, nsec := stamp(o.Clock())
-	why, s := making.Companion_Default___.Plan(size, log, n, replies, sec, nsec, uuid[0], uuid[1], key[0], key[1], key[2], key[3])
+	why, s := making.Plan(size, log, n, replies, sec, nsec, uuid[0], uuid[1], key[0], key[1], key[2], key[3])
 	switch why {
 	case 0:
 		return s, nil
-	case making.Companion_Default___.TOOLARGE():
+	case making.TOOLARGE():
 		return s, fmt.Errorf("%w: a journal of %d bytes, or a device of %d bytes, is too large", journal.ErrParams, log*BlockSize, size*BlockSize)
 	}
 	return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)

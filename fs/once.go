@@ -1,7 +1,5 @@
 package fs
 
-import "tansy/internal/gen/onceops"
-
 // The procedures that must not be done twice. Each is one call of verified code, with a place for a record, or with none:
 // for callers that do not send calls again, and on volumes that were made without places.
 
@@ -34,4 +32,3 @@ func (v *FS) once(c *call, p uint32, id *CallID, op func(t *txn, p *place, sec u
 var nowhere place
 
 // The procedures of verified/fs/procedures/once.dfy.
-var recorded = onceops.Companion_Default___

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/gen/replysharing"
+	"tansy/internal/gen/fs/replies/replysharing"
 )
 
 const clientChunks = 32 // blocks of records that a client has at most (verified/fs/replies/sharing.dfy)
@@ -425,7 +425,7 @@ func TestRecordsDamagedInUse(t *testing.T) {
 	}
 	broken := 0
 	for b := range x.v.replies.table.N {
-		if x.v.replies.table.Holder(b) == replysharing.Companion_Default___.BROKEN() {
+		if x.v.replies.table.Holder(b) == replysharing.BROKEN() {
 			broken++
 		}
 	}

@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"time"
 
-	"tansy/internal/gen/blockstore"
-	"tansy/internal/gen/blocktree"
-	"tansy/internal/gen/bytefiles"
-	"tansy/internal/gen/directories"
-	"tansy/internal/gen/regions"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/blocks/blockstore"
+	"tansy/internal/gen/fs/blocks/blocktree"
+	"tansy/internal/gen/fs/blocks/regions"
+	"tansy/internal/gen/fs/directories/directories"
+	"tansy/internal/gen/fs/files/bytefiles"
+	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/procedures/conversions"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )
@@ -22,16 +23,15 @@ const rootIno = 1
 func layout(g volumegeometry.Geo) dtxn.Layout {
 	return dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
-			dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
-			dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
+			dtxn.Blocks: {Start: g.Bbm(), First: g.Data0(), Limit: g.Data1()},
+			dtxn.Inodes: {Start: g.Ibm(), First: 3, Limit: g.Ninode()},
 		},
-		Places:  places.Of(g),
-		SmallOK: converted.SizesOk,
+		Places:  regions.Of(g),
+		SmallOK: conversions.SizesOk,
 	}
 }
 
 // What of a volume is whose (verified/fs/blocks/regions.dfy).
-var places = regions.Companion_Default___
 
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
@@ -44,7 +44,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	}
 	v.hostLog.log = v.log
 	if v.dmg = o.dmg; v.dmg == nil { // a volume without codes
-		v.dmg = newDamage(g, journal.Params{}, g.Dtor_data1()+1, v.log)
+		v.dmg = newDamage(g, journal.Params{}, g.Data1()+1, v.log)
 	}
 	v.scrub = v.newScrubber(o.Scrub)
 	v.ahead = v.newAhead(o.CacheBytes)

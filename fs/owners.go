@@ -63,16 +63,16 @@ func (v *FS) owners(ctx context.Context, blocks []uint64) []*owned {
 		o := &owned{block: b}
 		all = append(all, o)
 		switch {
-		case b < g.Dtor_ibm():
+		case b < g.Ibm():
 			o.what = "a page of the tree of codes"
-		case b < g.Dtor_bbm():
+		case b < g.Bbm():
 			o.what = "of the inode bitmap"
-		case b < g.Dtor_itab():
+		case b < g.Itab():
 			o.what = "of the block bitmap"
-		case b >= g.Dtor_slot0() && b < g.Dtor_data0():
+		case b >= g.Slot0() && b < g.Data0():
 			o.what = "records of replies"
-		case b < g.Dtor_data0():
-			first := (b - g.Dtor_itab()) * inodesBlock
+		case b < g.Data0():
+			first := (b - g.Itab()) * inodesBlock
 			o.what = fmt.Sprintf("inodes %d to %d", first, first+inodesBlock-1)
 			f.inUse(first, first+inodesBlock, func(ino uint64) bool { o.inos = append(o.inos, ino); return true })
 		default:
@@ -114,9 +114,9 @@ func (f *finder) read(b uint64) []byte {
 // inUse calls visit for the inodes of [from, to) that are in use, until it returns false. Where the bitmap cannot be read it
 // calls it for all.
 func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
-	to = min(to, f.v.geo.Dtor_ninode())
+	to = min(to, f.v.geo.Ninode())
 	for ino := max(from, rootIno); ino < to; {
-		bitmap := f.read(f.v.geo.Dtor_ibm() + ino/bitsBlock)
+		bitmap := f.read(f.v.geo.Ibm() + ino/bitsBlock)
 		for end := min(to, (ino/bitsBlock+1)*bitsBlock); ino < end; ino++ {
 			if f.ctx.Err() != nil {
 				return
@@ -136,7 +136,7 @@ const orphansIno = 2
 
 // inode returns an inode, or nil.
 func (f *finder) inode(ino uint64) []byte {
-	b := f.v.geo.Dtor_itab() + ino/inodesBlock
+	b := f.v.geo.Itab() + ino/inodesBlock
 	if _, ok := f.buf[b]; !ok {
 		f.buf = map[uint64][]byte{b: f.read(b)}
 	}
@@ -152,7 +152,7 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 	if left == 0 {
 		return
 	}
-	f.inUse(0, f.v.geo.Dtor_ninode(), func(ino uint64) bool {
+	f.inUse(0, f.v.geo.Ninode(), func(ino uint64) bool {
 		p := f.inode(ino)
 		if p == nil {
 			return true
@@ -186,7 +186,7 @@ func (f *finder) walk(inode []byte, visit func(b uint64, level int, k uint64) bo
 	var down func(b uint64, level int, k, width uint64)
 	down = func(b uint64, level int, k, width uint64) {
 		g := f.v.geo
-		if b < g.Dtor_data0() || b >= g.Dtor_data1() || !visit(b, level, k) || level == 0 {
+		if b < g.Data0() || b >= g.Data1() || !visit(b, level, k) || level == 0 {
 			return
 		}
 		for i, p := 0, f.read(b); i < len(p); i += 8 {
@@ -218,7 +218,7 @@ func (f *finder) names(wanted map[uint64][]string) {
 	if left == 0 {
 		return
 	}
-	f.inUse(0, f.v.geo.Dtor_ninode(), func(dir uint64) bool {
+	f.inUse(0, f.v.geo.Ninode(), func(dir uint64) bool {
 		f.entries(dir, func(ino uint64, name string) bool {
 			if found, ok := wanted[ino]; ok && found == nil {
 				wanted[ino] = []string{f.path(dir, paths, 0) + "/" + name}

@@ -16,11 +16,11 @@ func TestPlanSizes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%d blocks: %v", size, err)
 			}
-			g := s.Dtor_geo()
-			if pages, ok := journal.PagesFor(size - g.Dtor_ibm()); !ok || pages != s.Dtor_pages() {
-				t.Errorf("%d blocks: a tree of %d pages, want %d", size, s.Dtor_pages(), pages)
+			g := s.Geo()
+			if pages, ok := journal.PagesFor(size - g.Ibm()); !ok || pages != s.Pages() {
+				t.Errorf("%d blocks: a tree of %d pages, want %d", size, s.Pages(), pages)
 			}
-			if p := journalParams(s); p.Home() != g.Dtor_ibm() || p.Ring < journal.MinRing || g.Dtor_data1() != size-1 {
+			if p := journalParams(s); p.Home() != g.Ibm() || p.Ring < journal.MinRing || g.Data1() != size-1 {
 				t.Errorf("%d blocks: %+v, %+v", size, p, g)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/ddisk"
+	"tansy/internal/gen/fs/format/superblockcopies"
 )
 
 // why a superblock that is there is refused, as verified/fs/format/superblock.dfy numbers it
@@ -31,8 +32,8 @@ func otherFormat(d disk.Disk) error {
 // should be told to make a volume where one may have been.
 func noSuperblock(d *ddisk.Disk) error {
 	last := d.Size() - 1
-	switch why, _ := copies.Look(d, last); why {
-	case copies.UNREAD():
+	switch why, _ := superblockcopies.Look(d, last); why {
+	case superblockcopies.UNREAD():
 		return fmt.Errorf("%w: there is no superblock in block 0, and block %d with the copy cannot be read: %w", ErrNotVolume, last, d.ReadErr())
 	case noSuper:
 	default:

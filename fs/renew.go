@@ -1,6 +1,9 @@
 package fs
 
-import "tansy/internal/gen/renewing"
+import (
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/procedures/renewing"
+)
 
 // maxRenew bounds the blocks below a page of the tree of codes of which one is looked for that is in use.
 const maxRenew = 1 << 15
@@ -16,8 +19,8 @@ func (v *FS) renew(a uint64) bool {
 	}
 	for b := first; b <= last; b++ {
 		wrote := false
-		err := v.background(decisions.FREE(), func(tx *txn) uint32 {
-			wrote = v.replies.renew(tx, b) || renewing.Companion_Default___.Renew(tx, v.dirs, b)
+		err := v.background(exec.FREE(), func(tx *txn) uint32 {
+			wrote = v.replies.renew(tx, b) || renewing.Renew(tx, v.dirs, b)
 			return 0
 		})
 		if err == nil && wrote {

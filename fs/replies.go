@@ -4,8 +4,9 @@ import (
 	"maps"
 	"time"
 
-	"tansy/internal/gen/replyplaces"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/procedures/conversions"
+	"tansy/internal/gen/fs/replies/replyplaces"
 	"tansy/internal/lockorder"
 )
 
@@ -61,14 +62,14 @@ func (p *place) record() *buf {
 	if p.id == nil {
 		return nil
 	}
-	return converted.NewRecord(p.sec, p.nsec, bytesOf(p.id.key[:]), bytesOf(p.id.client[:]))
+	return conversions.NewRecord(p.sec, p.nsec, bytesOf(p.id.key[:]), bytesOf(p.id.client[:]))
 }
 
 // newReplies reads the records of a volume.
 func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, error), reserve func(a uint64) error) *replies {
-	n := g.Dtor_data0() - g.Dtor_slot0()
+	n := g.Data0() - g.Slot0()
 	r := &replies{
-		clock: clock, opened: clock(), first: g.Dtor_slot0(), reserve: reserve,
+		clock: clock, opened: clock(), first: g.Slot0(), reserve: reserve,
 		done: map[[32]byte]*record{}, places: make([]*record, n*chunkPlaces), table: replyplaces.New_Table_(), room: make([]bool, n),
 		underway: map[[32]byte]chan struct{}{}, numbers: map[[16]byte]uint64{},
 	}
@@ -88,7 +89,7 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 
 // found notes a record that is on the volume when it is opened.
 func (r *replies) found(place uint64, b []byte) {
-	full, sec, nsec, key, client := converted.OfRecord(bytesOf(b))
+	full, sec, nsec, key, client := conversions.OfRecord(bytesOf(b))
 	rec := &record{key: [32]byte(key.Data), place: place, at: sec, old: true}
 	if other := r.done[rec.key]; !full || other != nil && other.at > sec {
 		return

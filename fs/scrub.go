@@ -181,7 +181,7 @@ func (v *FS) scrubTotal() uint64 {
 	if err != nil {
 		return 0
 	}
-	return v.dmg.params.Pages + v.geo.Dtor_data1() - v.dmg.params.Home() - free
+	return v.dmg.params.Pages + v.geo.Data1() - v.dmg.params.Home() - free
 }
 
 // Scrub asks for a pass now, which Running says from then on. If one runs already, that is it; after EndScrubs there is none.

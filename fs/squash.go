@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"tansy/internal/gen/squashops"
+	"tansy/internal/gen/fs/procedures/squashops"
 )
 
 // Squash is the part of an export's rule that says who a caller is (exports(5)). What it
@@ -27,7 +27,7 @@ func (s *Squash) Caller(c *Cred) *Cred {
 		claim = &Cred{}
 	}
 	before := groupsOf(claim.GIDs)
-	uid, gid, after := squashops.Companion_Default___.Squash(s.Root, s.All, s.AnonUID, s.AnonGID, c != nil, claim.UID, claim.GID, before)
+	uid, gid, after := squashops.Squash(s.Root, s.All, s.AnonUID, s.AnonGID, c != nil, claim.UID, claim.GID, before)
 	r := &Cred{UID: uid, GID: gid}
 	for b := after.Data; len(b) >= 4; b = b[4:] {
 		r.GIDs = append(r.GIDs, binary.LittleEndian.Uint32(b))

@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/disk"
-	"tansy/internal/gen/volumeops"
+	"tansy/internal/gen/fs/procedures/volumeops"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )
@@ -15,8 +15,8 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	var c call
 	var s Stat
 	err := v.run(&c, procFsstat, func(t *txn) uint32 {
-		st, n, p := volumeops.Companion_Default___.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
-		s, c.File = Stat{n.Dtor_tbytes(), n.Dtor_fbytes(), n.Dtor_tfiles(), n.Dtor_ffiles()}, p
+		st, n, p := volumeops.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
+		s, c.File = Stat{n.Tbytes(), n.Fbytes(), n.Tfiles(), n.Ffiles()}, p
 		return st
 	})
 	if err == nil && lost != nil {
@@ -40,7 +40,7 @@ func (v *FS) countBy(free func(which uint64) (uint64, error)) (blocks, inodes ui
 	if blocks, err = free(dtxn.Blocks); err != nil {
 		return 0, 0, err
 	}
-	blocks = hostRoom(v.host, blocks, v.geo.Dtor_data0(), v.geo.Dtor_data1())
+	blocks = hostRoom(v.host, blocks, v.geo.Data0(), v.geo.Data1())
 	inodes, err = free(dtxn.Inodes)
 	return blocks, inodes, err
 }
@@ -62,8 +62,8 @@ func (v *FS) Space() (Stat, error) {
 		return Stat{}, err
 	}
 	return Stat{
-		TotalBytes: (v.geo.Dtor_data1() - v.geo.Dtor_data0()) * disk.BlockSize, FreeBytes: blocks * disk.BlockSize,
-		TotalFiles: v.geo.Dtor_ninode() - 3, FreeFiles: inodes,
+		TotalBytes: (v.geo.Data1() - v.geo.Data0()) * disk.BlockSize, FreeBytes: blocks * disk.BlockSize,
+		TotalFiles: v.geo.Ninode() - 3, FreeFiles: inodes,
 	}, nil
 }
 
@@ -83,12 +83,12 @@ func (v *FS) Health() error {
 func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 	var c call
 	err = v.run(&c, procFsinfo, func(t *txn) uint32 {
-		st, x, p := volumeops.Companion_Default___.Fsinfo(t, v.dirs, h.Ino, h.Gen)
+		st, x, p := volumeops.Fsinfo(t, v.dirs, h.Ino, h.Gen)
 		c.File, i = p, Info{
-			RtMax: x.Dtor_rtmax(), RtPref: x.Dtor_rtpref(), RtMult: x.Dtor_rtmult(),
-			WtMax: x.Dtor_wtmax(), WtPref: x.Dtor_wtpref(), WtMult: x.Dtor_wtmult(),
-			DtPref: x.Dtor_dtpref(), MaxFileSize: x.Dtor_maxfilesize(),
-			TimeDelta: Time{x.Dtor_delta().Dtor_s(), x.Dtor_delta().Dtor_ns()}, Properties: x.Dtor_properties(),
+			RtMax: x.Rtmax(), RtPref: x.Rtpref(), RtMult: x.Rtmult(),
+			WtMax: x.Wtmax(), WtPref: x.Wtpref(), WtMult: x.Wtmult(),
+			DtPref: x.Dtpref(), MaxFileSize: x.Maxfilesize(),
+			TimeDelta: Time{x.Delta().S(), x.Delta().Ns()}, Properties: x.Properties(),
 		}
 		return st
 	})
@@ -99,10 +99,10 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 func (v *FS) Pathconf(h Handle) (l Pathconf, a *Attr, err error) {
 	var c call
 	err = v.run(&c, procPathconf, func(t *txn) uint32 {
-		st, x, p := volumeops.Companion_Default___.Pathconf(t, v.dirs, h.Ino, h.Gen)
+		st, x, p := volumeops.Pathconf(t, v.dirs, h.Ino, h.Gen)
 		c.File, l = p, Pathconf{
-			LinkMax: x.Dtor_linkmax(), NameMax: x.Dtor_namemax(), NoTrunc: x.Dtor_notrunc(), ChownRestricted: x.Dtor_chownrestricted(),
-			CaseInsensitive: x.Dtor_caseinsensitive(), CasePreserving: x.Dtor_casepreserving(),
+			LinkMax: x.Linkmax(), NameMax: x.Namemax(), NoTrunc: x.Notrunc(), ChownRestricted: x.Chownrestricted(),
+			CaseInsensitive: x.Caseinsensitive(), CasePreserving: x.Casepreserving(),
 		}
 		return st
 	})

@@ -9,8 +9,8 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/ddisk"
-	"tansy/internal/gen/superblockcopies"
-	"tansy/internal/gen/superblockformat"
+	"tansy/internal/gen/fs/format/superblockcopies"
+	"tansy/internal/gen/fs/format/superblockformat"
 )
 
 // ErrNotVolume is what Open returns, wrapped, for a device that holds no Tansy
@@ -22,7 +22,6 @@ var ErrNotVolume = errors.New("not a Tansy volume")
 var ErrNoSuperblock = errors.New("it has no superblock")
 
 // The verified code that writes the superblocks of a volume, and says which of them counts (verified/fs/format/copies.dfy).
-var copies = superblockcopies.Companion_Default___
 
 const (
 	noSuper = 1
@@ -36,19 +35,19 @@ func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) 
 		return s, false, fmt.Errorf("%w: the device has %d blocks", ErrNotVolume, d.Size())
 	}
 	dd := ddisk.New(d)
-	which, why, s := copies.Find(dd)
+	which, why, s := superblockcopies.Find(dd)
 	switch {
-	case which != copies.NONE():
-		return s, which == copies.COPY(), nil
+	case which != superblockcopies.NONE():
+		return s, which == superblockcopies.COPY(), nil
 	case why == noSuper:
 		err = noSuperblock(dd)
 	case why == other:
 		err = otherFormat(d)
 	case why == badSum:
 		err = fmt.Errorf("%w: %s, and so is the copy in block %d", ErrNotVolume, refusals[why], d.Size()-1)
-	case why == copies.LARGER():
-		err = fmt.Errorf("the volume has %d blocks, but the device only %d", s.Dtor_size(), d.Size())
-	case why == copies.UNREAD():
+	case why == superblockcopies.LARGER():
+		err = fmt.Errorf("the volume has %d blocks, but the device only %d", s.Size(), d.Size())
+	case why == superblockcopies.UNREAD():
 		err = dd.ReadErr()
 	default:
 		err = fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
@@ -58,20 +57,20 @@ func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) 
 
 // key is the 32 random bytes of the volume.
 func superKey(s superblockformat.Super) (key [32]byte) {
-	for i, x := range []uint64{s.Dtor_key0(), s.Dtor_key1(), s.Dtor_key2(), s.Dtor_key3()} {
+	for i, x := range []uint64{s.Key0(), s.Key1(), s.Key2(), s.Key3()} {
 		binary.LittleEndian.PutUint64(key[8*i:], x)
 	}
 	return key
 }
 
 func superUUID(s superblockformat.Super) (id [16]byte) {
-	binary.LittleEndian.PutUint64(id[:], s.Dtor_uuid0())
-	binary.LittleEndian.PutUint64(id[8:], s.Dtor_uuid1())
+	binary.LittleEndian.PutUint64(id[:], s.Uuid0())
+	binary.LittleEndian.PutUint64(id[8:], s.Uuid1())
 	return id
 }
 
 // FormatVersion is the number of the format of volumes that this package makes and opens.
-func FormatVersion() uint32 { return superblockformat.Companion_Default___.VERSION() }
+func FormatVersion() uint32 { return superblockformat.VERSION() }
 
 // newSecrets draws the UUID (version 4) and the key of a new volume.
 func newSecrets() (uuid [2]uint64, key [4]uint64, err error) {

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/gen/trimming"
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/procedures/trimming"
 	"tansy/internal/lockorder"
 	"tansy/txn/dtxn"
 )
@@ -55,7 +56,7 @@ var errYield = errors.New("others need the blocks")
 var errNoDiscard = errors.New("the device does not take room back")
 
 func (v *FS) newTrimmer() *trimmer {
-	return &trimmer{v: v, quit: make(chan struct{}), done: make(chan struct{}), sweep: v.geo.Dtor_data0()}
+	return &trimmer{v: v, quit: make(chan struct{}), done: make(chan struct{}), sweep: v.geo.Data0()}
 }
 
 // start begins to trim in the background.
@@ -126,7 +127,7 @@ func (t *trimmer) turn() error {
 // look goes on with the pieces that had room when the volume was opened.
 func (t *trimmer) look() error {
 	var found []uint64
-	end, steps := t.v.geo.Dtor_data1(), sweepStep
+	end, steps := t.v.geo.Data1(), sweepStep
 	if t.v.host == nil {
 		end, steps = min(end, t.sweep+sweepCodes*dtxn.Piece), sweepCodes
 	}
@@ -253,9 +254,9 @@ func (t *trimmer) write() error {
 		}
 	}
 	_, before := sys.Spared()
-	err := t.v.background(decisions.TRIM(), func(tx *txn) uint32 {
+	err := t.v.background(exec.TRIM(), func(tx *txn) uint32 {
 		for _, r := range part {
-			trimming.Companion_Default___.Trim(tx, t.v.dirs, r.Start, r.End-r.Start)
+			trimming.Trim(tx, t.v.dirs, r.Start, r.End-r.Start)
 		}
 		return 0
 	})
@@ -306,7 +307,7 @@ func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paced = false
-	first, end := v.geo.Dtor_data0(), v.geo.Dtor_data1()
+	first, end := v.geo.Data0(), v.geo.Data1()
 	for at := first; at < end; {
 		var ps []uint64
 		for len(ps) < trimHeld/dtxn.Piece {

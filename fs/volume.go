@@ -7,7 +7,9 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/ddisk"
-	"tansy/internal/gen/superblockformat"
+	"tansy/internal/gen/fs/blocks/regions"
+	"tansy/internal/gen/fs/format/superblockcopies"
+	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )
@@ -27,18 +29,18 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 	}
 	if damaged {
 		o.Log.Warn("the superblock in block 0 is damaged; it is restored from its copy")
-		if dd := ddisk.New(d); !copies.Restore(dd, s) {
+		if dd := ddisk.New(d); !superblockcopies.Restore(dd, s) {
 			return nil, dd.Err()
 		}
 	}
-	o.dmg = newDamage(s.Dtor_geo(), journalParams(s), d.Size(), o.Log)
+	o.dmg = newDamage(s.Geo(), journalParams(s), d.Size(), o.Log)
 	sys, stop, err := openSystem(d, s, o)
 	if err != nil {
 		return nil, err
 	}
 	key := subkey(s, "file handles")
 	o.host = disk.HostOf(d)
-	v, err := start(sys, s.Dtor_geo(), identity{volume: superUUID(s), handleKey: [16]byte(key[:16])}, o)
+	v, err := start(sys, s.Geo(), identity{volume: superUUID(s), handleKey: [16]byte(key[:16])}, o)
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -48,7 +50,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 
 // openSystem recovers the journal of a volume and starts transactions on it.
 func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
-	p, l := journalParams(s), layout(s.Dtor_geo())
+	p, l := journalParams(s), layout(s.Geo())
 	l.Host, l.Returns = disk.HostOf(d), o.Discard
 	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err
@@ -72,9 +74,9 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 
 // journalParams says where the journal of a volume lies, and its bitmap of blocks.
 func journalParams(s superblockformat.Super) journal.Params {
-	m := layout(s.Dtor_geo()).Maps[dtxn.Blocks]
+	m := layout(s.Geo()).Maps[dtxn.Blocks]
 	return journal.Params{
-		Start: places.Log(s), Pages: s.Dtor_pages(), Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
+		Start: regions.Log(s), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
 		Bitmap: m.Start, First: m.First, Limit: m.Limit,
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"sync/atomic"
 
-	"tansy/internal/gen/xattrops"
+	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/procedures/xattrops"
 )
 
 // Extended attributes (verified/fs/spec/xattr.s.dfy), which local mounts have. NFS clients see nothing of them.
-var xattrs = xattrops.Companion_Default___
 
 // xattrState is what a volume remembers of them, so that one without any takes no time for them. It is on the careful side.
 type xattrState struct {
@@ -35,7 +35,7 @@ func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
 	var c call
 	var value *buf
 	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
-		st, value = xattrs.Get(t, v.dirs, h.Ino, h.Gen, vn)
+		st, value = xattrops.Get(t, v.dirs, h.Ino, h.Gen, vn)
 		return st
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (v *FS) ListXattr(h Handle) ([]byte, error) {
 	var c call
 	var names *buf
 	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
-		st, names = xattrs.List(t, v.dirs, h.Ino, h.Gen)
+		st, names = xattrops.List(t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
@@ -71,9 +71,9 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 	}
 	vn, vv := bytesOf(name), bytesOf(value)
 	var c call
-	return v.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
+	return v.run(&c, exec.LOCAL(), func(t *txn) uint32 {
 		sec, nsec := v.now()
-		return xattrs.Set(t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
+		return xattrops.Set(t, v.dirs, h.Ino, h.Gen, vn, vv, create, replace, sec, nsec)
 	})
 }
 
@@ -81,9 +81,9 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 func (v *FS) RemoveXattr(h Handle, name []byte) error {
 	vn := bytesOf(name)
 	var c call
-	return v.run(&c, decisions.LOCAL(), func(t *txn) uint32 {
+	return v.run(&c, exec.LOCAL(), func(t *txn) uint32 {
 		sec, nsec := v.now()
-		return xattrs.Remove(t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
+		return xattrops.Remove(t, v.dirs, h.Ino, h.Gen, vn, sec, nsec)
 	})
 }
 
@@ -150,11 +150,11 @@ func (v *FS) forget(ino uint64, err error) {
 	there := false
 	var c call
 	err = v.run(&c, procGetattr, func(t *txn) uint32 {
-		there = xattrs.Fetch(t, v.dirs, ino).U64(0) != 0
+		there = xattrops.Fetch(t, v.dirs, ino).U64(0) != 0
 		return 0
 	})
 	if err == nil && there {
-		err = v.background(decisions.FREE(), func(t *txn) uint32 { return xattrs.Forget(t, v.dirs, ino) })
+		err = v.background(exec.FREE(), func(t *txn) uint32 { return xattrops.Forget(t, v.dirs, ino) })
 	}
 	if err != nil {
 		v.log.Error("the extended attributes of a removed file still take room", "inode", ino, "err", err)

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/gen/journalreader"
-	"tansy/internal/gen/journalthreads"
+	"tansy/internal/gen/journal/journalreader"
+	"tansy/internal/gen/journal/journalthreads"
 )
 
 func benchJournal(b *testing.B, d disk.Disk) *Journal {
@@ -63,7 +63,7 @@ func BenchmarkLookupCached(b *testing.B) {
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {
 		j.core.Mu.Lock()
-		x, _ := journalreader.Companion_Default___.Lookup(j.core, j.home+uint64(i)%1000)
+		x, _ := journalreader.Lookup(j.core, j.home+uint64(i)%1000)
 		j.core.Mu.Unlock()
 		if x == nil {
 			b.Fatal("not cached")
@@ -195,7 +195,7 @@ func BenchmarkDirect(b *testing.B) {
 	}
 	b.Run("look", func(b *testing.B) {
 		for b.Loop() {
-			if !journalthreads.Companion_Default___.Guard(j.core) {
+			if !journalthreads.Guard(j.core) {
 				b.Fatal(j.Failure())
 			}
 		}

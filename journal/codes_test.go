@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/gen/journalthreads"
+	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/replay"
 )
 
@@ -265,7 +265,7 @@ func TestExchangedPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		first := w.d.Ops()
-		journalthreads.Companion_Default___.Drain(j.core)
+		journalthreads.Drain(j.core)
 		for n := first; n <= w.d.Ops(); n++ {
 			for _, left := range []disk.Choice{disk.KeepAll, disk.RandomChoice(r, true)} {
 				c := *w
@@ -359,7 +359,7 @@ func TestDamageByWrites(t *testing.T) {
 				if err := w.change(same, j, 5); err != nil {
 					break // the tree is damaged
 				}
-				journalthreads.Companion_Default___.Drain(j.core)
+				journalthreads.Drain(j.core)
 			}
 			if len(j.Damaged()) == 0 {
 				if err := w.change(same, j, 2); err != nil && !(l.lied() && errors.Is(err, ErrNotAsWritten)) { // it may be noticed only now
@@ -416,7 +416,7 @@ func TestPagesForgotten(t *testing.T) {
 				t.Fatalf("block of page %d: %v", i, err)
 			}
 			if k%1000 == 999 {
-				journalthreads.Companion_Default___.Drain(j.core)
+				journalthreads.Drain(j.core)
 			}
 		}
 		if err := j.Close(); err != nil {
@@ -459,7 +459,7 @@ func TestReadBesideInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	written.arm()
-	journalthreads.Companion_Default___.Settle(j.core)
+	journalthreads.Settle(j.core)
 	<-written.reached // it is home, the header is not written
 	close(read.goOn)
 	if err := <-got; err != nil || !bytes.Equal(buf, contents(2)) || len(j.Damaged()) > 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/gen/journalthreads"
+	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/replay"
 )
 
@@ -352,10 +352,10 @@ func TestTwoServers(t *testing.T) {
 	if err := second.Commit([]Write{{roomy.Home() + 1, contents(2)}}, true); err != nil {
 		t.Fatal(err)
 	}
-	if !journalthreads.Companion_Default___.Guard(second.core) {
+	if !journalthreads.Guard(second.core) {
 		t.Error("the second does not know its own mark")
 	}
-	if journalthreads.Companion_Default___.Guard(first.core) {
+	if journalthreads.Guard(first.core) {
 		t.Fatal("the first does not see the mark of the second")
 	}
 	for range 3 {
@@ -424,8 +424,8 @@ func TestNoInstallationOverAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := block(t, d, roomy.Start)
-	journalthreads.Companion_Default___.Settle(first.core)
-	journalthreads.Companion_Default___.Drain(first.core) // ends because the journal has failed
+	journalthreads.Settle(first.core)
+	journalthreads.Drain(first.core) // ends because the journal has failed
 	if !errors.Is(first.Failure(), ErrNotOwner) {
 		t.Errorf("%v", first.Failure())
 	}

@@ -14,7 +14,7 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/journalpolicy"
+	"tansy/internal/gen/journal/journalpolicy"
 )
 
 // The tests here are those of crash_test.go for a volume with a bitmap, whose
@@ -205,7 +205,7 @@ func commit(r *rand.Rand, j *Journal, ws []Write, bulk []uint64, wait bool) erro
 	}
 	if r.IntN(6) == 0 {
 		j.core.Mu.Lock()
-		journalpolicy.Companion_Default___.Urge(j.core)
+		journalpolicy.Urge(j.core)
 		j.core.Mu.Unlock()
 	}
 	return j.Commit(ws, wait)

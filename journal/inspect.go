@@ -12,7 +12,7 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/treeofcodes"
+	"tansy/internal/gen/journal/treeofcodes"
 )
 
 // A Snapshot is what Open would find in a journal. Its methods may be called concurrently.
@@ -62,7 +62,7 @@ func (s *Snapshot) Genuine(a uint64, b []byte) (ok bool, bad uint64) {
 	if s.sealed[a] || s.Blocks[a] != nil {
 		return true, a
 	}
-	return treeofcodes.Companion_Default___.Genuine(s.tree, a, dbytes.BlkOf(b))
+	return treeofcodes.Genuine(s.tree, a, dbytes.BlkOf(b))
 }
 
 // A Page is one of the tree of codes.
@@ -96,7 +96,7 @@ type pageWalk struct {
 // newestPage returns page p of the newest version of the tree.
 func newestPage(t *treeofcodes.Tree, p uint64) (ok bool, b *dbytes.Blk) {
 	version, r0, r1 := t.Pages.Root()
-	ok, b, _, _ = treeofcodes.Companion_Default___.Page(t, p, version, r0, r1)
+	ok, b, _, _ = treeofcodes.Page(t, p, version, r0, r1)
 	return ok, b
 }
 

@@ -39,10 +39,10 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/journalm"
-	"tansy/internal/gen/journalthreads"
-	"tansy/internal/gen/recoverm"
-	"tansy/internal/gen/treeofcodes"
+	"tansy/internal/gen/journal/journalm"
+	"tansy/internal/gen/journal/journalthreads"
+	"tansy/internal/gen/journal/recoverm"
+	"tansy/internal/gen/journal/treeofcodes"
 )
 
 // Params say where the journal lies and with which key its records are sealed. They
@@ -104,7 +104,7 @@ func (p Params) check(d disk.Disk) error {
 		return fmt.Errorf("%w: header at block %d, %d units, ring of %d blocks", ErrParams, p.Start, p.Units, p.Ring)
 	case p.Home() > d.Size() || d.Size() > MaxSize:
 		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
-	case p.Pages > 0 && (2*p.Pages > p.Start || p.Home() == d.Size() || !treeofcodes.Companion_Default___.PagesFit(d.Size()-p.Home(), p.Pages)):
+	case p.Pages > 0 && (2*p.Pages > p.Start || p.Home() == d.Size() || !treeofcodes.PagesFit(d.Size()-p.Home(), p.Pages)):
 		return fmt.Errorf("%w: a tree of codes of %d pages before block %d for %d blocks", ErrParams, p.Pages, p.Start, d.Size()-p.Home())
 	case p.First < p.Limit && (p.Bitmap < p.Home() || p.Limit > d.Size() || p.Bitmap >= p.First || p.Limit/bitsPerBlock >= p.First-p.Bitmap):
 		return fmt.Errorf("%w: the bitmap at block %d of blocks %d to %d, the device ends at %d", ErrParams, p.Bitmap, p.First, p.Limit, d.Size())
@@ -128,7 +128,7 @@ func Format(d disk.Disk, p Params) error {
 		return err
 	}
 	dd := ddisk.New(d)
-	if !recoverm.Companion_Default___.Format(dd, seal, p.Start, p.Units, p.Ring) {
+	if !recoverm.Format(dd, seal, p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
 	return nil
@@ -183,8 +183,8 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 	}
 	j.quit = make(chan struct{})
 	j.end.Add(4)
-	go func() { defer j.end.Done(); journalthreads.Companion_Default___.Logger(j.core) }()
-	go func() { defer j.end.Done(); journalthreads.Companion_Default___.Installer(j.core) }()
+	go func() { defer j.end.Done(); journalthreads.Logger(j.core) }()
+	go func() { defer j.end.Done(); journalthreads.Installer(j.core) }()
 	go func() { defer j.end.Done(); j.tick(o.Linger) }()
 	go func() { defer j.end.Done(); j.watch() }()
 	return j, nil
@@ -209,7 +209,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	}
 	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
 	tree := p.tree(dd, seal, dlog.NewPages(pages), d.Size())
-	io, damaged, core := recoverm.Companion_Default___.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, most, start)
+	io, damaged, core := recoverm.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, most, start)
 	switch {
 	case !io && dd.Err() == nil && dd.ReadErr() == nil:
 		return nil, fmt.Errorf("%w: a page of the tree of codes, in the blocks from %d up to %d, is not what was last written there", ErrDamaged, p.Start-2*p.Pages, p.Start)
@@ -237,7 +237,7 @@ func (j *Journal) tick(every time.Duration) {
 		case <-j.quit:
 			return
 		case <-t.C:
-			journalthreads.Companion_Default___.Tick(j.core)
+			journalthreads.Tick(j.core)
 		}
 	}
 }
@@ -261,12 +261,12 @@ func (j *Journal) watch() {
 		if j.d.Err() != nil {
 			continue
 		}
-		if !journalthreads.Companion_Default___.Guard(j.core) {
+		if !journalthreads.Guard(j.core) {
 			j.log.Error("the journal stops: nothing is acknowledged any more", "error", j.d.Err())
 		}
 		at := j.Position()
 		if at.Commits == last && at.Home != at.Logged {
-			journalthreads.Companion_Default___.Settle(j.core)
+			journalthreads.Settle(j.core)
 		}
 		last = at.Commits
 	}
@@ -299,7 +299,7 @@ func (j *Journal) Commit(ws []Write, wait bool) error {
 		}
 		m.Put(w.Addr, dbytes.Freeze(b))
 	}
-	st, _ := journalthreads.Companion_Default___.Commit(j.core, m, wait)
+	st, _ := journalthreads.Commit(j.core, m, wait)
 	return j.status(st)
 }
 
@@ -339,7 +339,7 @@ func (j *Journal) Failure() error {
 // wraps ErrNotOwner. What cannot be read tells nothing.
 func (j *Journal) Look() error {
 	if j.d.Err() == nil {
-		journalthreads.Companion_Default___.Guard(j.core)
+		journalthreads.Guard(j.core)
 	}
 	return j.Lost()
 }
@@ -362,7 +362,7 @@ func (j *Journal) Read(a uint64, buf []byte) error {
 	}
 	h := dlog.NewHold()
 	defer h.End()
-	ok, b := journalthreads.Companion_Default___.Read(j.core, h, a)
+	ok, b := journalthreads.Read(j.core, h, a)
 	if !ok {
 		return fmt.Errorf("journal: block %d: %w", a, j.readError(a))
 	}
@@ -379,7 +379,7 @@ func (j *Journal) Flush() error {
 }
 
 func (j *Journal) flush() error {
-	if ok, _ := journalthreads.Companion_Default___.Flush(j.core); !ok {
+	if ok, _ := journalthreads.Flush(j.core); !ok {
 		return j.Failure()
 	}
 	return nil
@@ -393,12 +393,12 @@ func (j *Journal) Close() error {
 	}
 	err := j.flush()
 	if err == nil {
-		journalthreads.Companion_Default___.Drain(j.core)
+		journalthreads.Drain(j.core)
 		if j.d.Err() != nil {
 			j.log.Warn("the journal is durable, but could not be emptied", "error", j.d.Err())
 		}
 	}
-	journalthreads.Companion_Default___.Stop(j.core)
+	journalthreads.Stop(j.core)
 	close(j.quit)
 	j.end.Wait()
 	return err

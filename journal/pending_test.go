@@ -14,7 +14,7 @@ import (
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/journalm"
+	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/replay"
 )
 
@@ -26,7 +26,7 @@ type written struct {
 
 // The tools count with as many groups that are not known to be durable as the verified code lets there be.
 func TestWindow(t *testing.T) {
-	if want := journalm.Companion_Default___.WINDOW(); window != want {
+	if want := journalm.WINDOW(); window != want {
 		t.Errorf("%d groups, and in the verified code %d", window, want)
 	}
 }

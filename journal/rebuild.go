@@ -8,7 +8,7 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/treeofcodes"
+	"tansy/internal/gen/journal/treeofcodes"
 )
 
 // Rebuilt is what Rebuild did.
@@ -180,7 +180,7 @@ func (b *rebuilder) home(x uint64) (code [2]uint64, err error) {
 		return refused, nil
 	}
 	blk := dbytes.Freeze(buf)
-	if treeofcodes.Companion_Default___.Same(blk, dbytes.ZeroBlk()) {
+	if treeofcodes.Same(blk, dbytes.ZeroBlk()) {
 		return code, nil
 	}
 	if n := len(b.done.Homes); n > 0 && b.done.Homes[n-1].To == a {
@@ -196,14 +196,14 @@ func (b *rebuilder) home(x uint64) (code [2]uint64, err error) {
 func (b *rebuilder) upwards(codes *dlog.Codes, root *[2]uint64) error {
 	codes.Sort()
 	for i := uint64(0); i < codes.Len(); {
-		ok, q, at, page, next := treeofcodes.Companion_Default___.Changed(b.t, codes, i)
+		ok, q, at, page, next := treeofcodes.Changed(b.t, codes, i)
 		if !ok {
 			return ErrDamaged // a page that could be read before
 		}
 		if err := b.d.WriteAt(at, [][]byte{page.Data()}); err != nil {
 			return err
 		}
-		top, c0, c1 := treeofcodes.Companion_Default___.Upwards(b.t, codes, q, page)
+		top, c0, c1 := treeofcodes.Upwards(b.t, codes, q, page)
 		if top {
 			*root = [2]uint64{c0, c1}
 		}

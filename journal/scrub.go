@@ -8,8 +8,8 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/journalscrub"
-	"tansy/internal/gen/journalscrubber"
+	"tansy/internal/gen/journal/journalscrub"
+	"tansy/internal/gen/journal/journalscrubber"
 )
 
 // A Scrub is one pass over what has codes: it reads the pages of the tree of codes and the home blocks from the
@@ -112,20 +112,20 @@ func (r *scrub) pages() error {
 	for p := uint64(0); p < j.p.Pages; {
 		at := j.p.Start - 2*(j.p.Pages-p)
 		j.d.Forget(at, 2)
-		st, blank, bad := journalscrubber.Companion_Default___.ScrubPage(j.core, p)
+		st, blank, bad := journalscrubber.ScrubPage(j.core, p)
 		j.d.Forget(at, 2)
 		switch st {
-		case journalscrub.Companion_Default___.SAgain():
-		case journalscrub.Companion_Default___.SNotOurs():
+		case journalscrub.SAgain():
+		case journalscrub.SNotOurs():
 			return ErrNotOwner
-		case journalscrub.Companion_Default___.SGood():
+		case journalscrub.SGood():
 			r.n.Good++
 			p++
 		default:
 			if bad != at {
 				r.n.Unchecked++
 			}
-			r.tell(Finding{bad, j.why(bad), st == journalscrub.Companion_Default___.SInMemory()})
+			r.tell(Finding{bad, j.why(bad), st == journalscrub.SInMemory()})
 			p++
 		}
 		if blank && p%1024 != 0 { // nothing was read
@@ -192,18 +192,18 @@ func (r *scrub) blocks(a, end uint64) error {
 			return err
 		}
 		r.j.d.Forget(a, n)
-		st, m, good, bad := journalscrubber.Companion_Default___.Scrub(r.j.core, a, n)
+		st, m, good, bad := journalscrubber.Scrub(r.j.core, a, n)
 		r.j.d.Forget(a, n)
 		r.n.Good += good
 		r.n.Pending += m - good
 		a += m
 		switch st {
-		case journalscrub.Companion_Default___.SGood():
-		case journalscrub.Companion_Default___.SAgain():
+		case journalscrub.SGood():
+		case journalscrub.SAgain():
 			single = 1 // what is read and checked at once is seldom overtaken
-		case journalscrub.Companion_Default___.SNotOurs():
+		case journalscrub.SNotOurs():
 			return ErrNotOwner
-		case journalscrub.Companion_Default___.SUnread():
+		case journalscrub.SUnread():
 			if n > 1 {
 				single = n // which one is it?
 				continue
@@ -212,7 +212,7 @@ func (r *scrub) blocks(a, end uint64) error {
 			a++
 		default:
 			if bad == a {
-				r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.Companion_Default___.SInMemory()})
+				r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.SInMemory()})
 				a++
 				continue
 			}

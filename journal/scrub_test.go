@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/gen/journalthreads"
+	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/replay"
 )
 
@@ -167,7 +167,7 @@ func TestScrubInMemory(t *testing.T) {
 	if n, found := scrubbed(t, j); len(found) > 0 || n.Pending == 0 {
 		t.Fatal("about to be written:", n, found)
 	}
-	journalthreads.Companion_Default___.Drain(j.core)
+	journalthreads.Drain(j.core)
 	if n, found := scrubbed(t, j); len(found) > 0 || n.Pending > 0 {
 		t.Fatal("written:", n, found)
 	}

@@ -2,9 +2,9 @@ package journal
 
 import (
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/journalm"
-	"tansy/internal/gen/journalthreads"
-	"tansy/internal/gen/treeofcodes"
+	"tansy/internal/gen/journal/journalm"
+	"tansy/internal/gen/journal/journalthreads"
+	"tansy/internal/gen/journal/treeofcodes"
 )
 
 // Room that is given back. A commit of zeros to a block that nobody needs lets the device forget
@@ -41,7 +41,7 @@ func (j *Journal) Written(a, end uint64) (lo, hi uint64) {
 var zeroBlock = dbytes.ZeroBlk()
 
 func (j *Journal) written(a uint64) bool {
-	ok, c0, c1, _ := treeofcodes.Companion_Default___.CodeOf(j.core.Tree, a)
+	ok, c0, c1, _ := treeofcodes.CodeOf(j.core.Tree, a)
 	if !ok || c0|c1 == 0 {
 		return false
 	}
@@ -71,7 +71,7 @@ func (j *Journal) Settle() error {
 	}
 	goal := j.Position().Logged
 	for {
-		journalthreads.Companion_Default___.Settle(j.core)
+		journalthreads.Settle(j.core)
 		if !j.installed(goal) {
 			return j.Failure()
 		}
@@ -88,7 +88,7 @@ func (j *Journal) installed(goal uint64) bool {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	if c.Hq < goal && !c.Failed {
-		c.Mu.Wait(journalm.Companion_Default___.CSpace())
+		c.Mu.Wait(journalm.CSpace())
 	}
 	return c.Hq >= goal || !c.Failed
 }

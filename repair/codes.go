@@ -8,7 +8,7 @@ import (
 
 	"tansy/check"
 	"tansy/disk"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/journal"
 )
 
@@ -104,7 +104,7 @@ func some(what string, first []string, n int) string {
 
 // volume is the volume on r.d, of which the log is empty.
 func (r *run) volume() (*volume, error) {
-	v := newVolume(r.d, geometryIn(r.sb.Dtor_geo(), r.sb.Dtor_rootgen()))
+	v := newVolume(r.d, geometryIn(r.sb.Geo(), r.sb.Rootgen()))
 	p := journalOf(r.sb)
 	if p.Pages == 0 {
 		return v, nil
@@ -126,8 +126,8 @@ func (r *run) volume() (*volume, error) {
 
 func geometryIn(g volumegeometry.Geo, rootgen uint64) geometry {
 	return geometry{
-		ibm: g.Dtor_ibm(), bbm: g.Dtor_bbm(), itab: g.Dtor_itab(), slot0: g.Dtor_slot0(), data0: g.Dtor_data0(), data1: g.Dtor_data1(),
-		ninode: g.Dtor_ninode(), rootgen: rootgen,
+		ibm: g.Ibm(), bbm: g.Bbm(), itab: g.Itab(), slot0: g.Slot0(), data0: g.Data0(), data1: g.Data1(),
+		ninode: g.Ninode(), rootgen: rootgen,
 	}
 }
 

@@ -6,21 +6,19 @@ import (
 	"time"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/blockstore"
-	"tansy/internal/gen/blocktree"
-	"tansy/internal/gen/bytefiles"
-	"tansy/internal/gen/directories"
-	"tansy/internal/gen/inodeformat"
-	"tansy/internal/gen/regions"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/blocks/blockstore"
+	"tansy/internal/gen/fs/blocks/blocktree"
+	"tansy/internal/gen/fs/blocks/regions"
+	"tansy/internal/gen/fs/directories/directories"
+	"tansy/internal/gen/fs/files/bytefiles"
+	"tansy/internal/gen/fs/format/inodeformat"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )
 
 // lostFound is the directory, in the root, for files that no other names.
 const lostFound = "lost+found"
-
-var fields = inodeformat.Companion_Default___
 
 // errFull: there is no room for a name in lost+found.
 var errFull = errors.New("there is no room for it")
@@ -34,7 +32,7 @@ func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err
 			dtxn.Blocks: {Start: v.bbm, First: v.data0, Limit: v.data1},
 			dtxn.Inodes: {Start: v.ibm, First: orphansIno + 1, Limit: v.ninode},
 		},
-		Places: regions.Companion_Default___.Of(g),
+		Places: regions.Of(g),
 	})
 	if err != nil {
 		return false, err
@@ -56,7 +54,7 @@ func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err
 }
 
 // steady is how many of a directory's first blocks stay when they are empty; others may be holes, also the last one.
-var steady = directories.Companion_Default___.FirstLevels()
+var steady = directories.FirstLevels()
 
 // directoriesOf is the verified directories of a volume.
 func directoriesOf(g volumegeometry.Geo) *directories.DirFs {
@@ -92,11 +90,11 @@ func (l *lost) attach(ino uint64) error {
 		if !l.d.Insert(t, dir, bytesOf(fmt.Sprintf("#%d", ino)), ino) {
 			return errFull
 		}
-		if fields.GetTy(f) == typeDir {
-			fields.SetParent(f, dir)
+		if inodeformat.GetTy(f) == typeDir {
+			inodeformat.SetParent(f, dir)
 			l.d.PutInode(t, ino, f)
 			p := l.d.Fs.GetInode(t, dir, true)
-			fields.SetNlink(p, fields.GetNlink(p)+1)
+			inodeformat.SetNlink(p, inodeformat.GetNlink(p)+1)
 			l.d.PutInode(t, dir, p)
 		}
 		l.ino, l.name = dir, name
@@ -120,7 +118,7 @@ func (l *lost) find(t *dtxn.Txn) (dir uint64, name string, err error) {
 			dir, err = l.make(t, name)
 			return dir, name, err
 		}
-		if fields.GetTy(l.d.Fs.GetInode(t, ino, true)) == typeDir {
+		if inodeformat.GetTy(l.d.Fs.GetInode(t, ino, true)) == typeDir {
 			return ino, name, nil
 		}
 	}
@@ -134,18 +132,18 @@ func (l *lost) make(t *dtxn.Txn, name string) (uint64, error) {
 	f := l.d.Fs.GetInode(t, ino, true)
 	now := time.Now()
 	sec, nsec := uint64(now.Unix()), uint32(now.Nanosecond())
-	fields.SetMode(f, 0o700)
-	fields.SetNlink(f, 2)
-	fields.SetParent(f, rootIno)
-	fields.SetAtime(f, sec, nsec)
-	fields.SetMtime(f, sec, nsec)
-	fields.SetCtime(f, sec, nsec)
+	inodeformat.SetMode(f, 0o700)
+	inodeformat.SetNlink(f, 2)
+	inodeformat.SetParent(f, rootIno)
+	inodeformat.SetAtime(f, sec, nsec)
+	inodeformat.SetMtime(f, sec, nsec)
+	inodeformat.SetCtime(f, sec, nsec)
 	l.d.PutInode(t, ino, f)
 	if !l.d.Insert(t, rootIno, bytesOf(name), ino) {
 		return 0, errFull
 	}
 	root := l.d.Fs.GetInode(t, rootIno, true)
-	fields.SetNlink(root, fields.GetNlink(root)+1)
+	inodeformat.SetNlink(root, inodeformat.GetNlink(root)+1)
 	l.d.PutInode(t, rootIno, root)
 	return ino, nil
 }

@@ -92,8 +92,8 @@ func geometryOf(t testing.TB, d disk.Disk) geometry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.Dtor_geo()
-	return geometry{g.Dtor_ibm(), g.Dtor_bbm(), g.Dtor_itab(), g.Dtor_slot0(), g.Dtor_data0(), g.Dtor_data1(), g.Dtor_ninode(), s.Dtor_rootgen()}
+	g := s.Geo()
+	return geometry{g.Ibm(), g.Bbm(), g.Itab(), g.Slot0(), g.Data0(), g.Data1(), g.Ninode(), s.Rootgen()}
 }
 
 // inUse is the inodes of a sound volume, but the reserved one.

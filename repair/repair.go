@@ -38,7 +38,7 @@ import (
 
 	"tansy/check"
 	"tansy/disk"
-	"tansy/internal/gen/superblockformat"
+	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/journal"
 )
 
@@ -254,6 +254,6 @@ func (r *run) round() (again bool, err error) {
 	if err != nil || len(x.unnamed) == 0 {
 		return again, err
 	}
-	some, err := x.attach(j, r.sb.Dtor_geo())
+	some, err := x.attach(j, r.sb.Geo())
 	return again || some, err
 }

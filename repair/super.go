@@ -8,7 +8,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/superblockformat"
+	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/journal"
 )
 
@@ -23,8 +23,8 @@ func superblocks(d disk.Disk) (s superblockformat.Super, raw [2][]byte, err erro
 		if d.ReadAt(a, [][]byte{b}) != nil {
 			return s, nil
 		}
-		why, s := superblockformat.Companion_Default___.Decode(&dbytes.Bytes{Data: b})
-		if why != 0 || s.Dtor_size() > d.Size() {
+		why, s := superblockformat.Decode(&dbytes.Bytes{Data: b})
+		if why != 0 || s.Size() > d.Size() {
 			return s, nil
 		}
 		return s, b
@@ -33,10 +33,10 @@ func superblocks(d disk.Disk) (s superblockformat.Super, raw [2][]byte, err erro
 		return s, raw, ErrNoSuperblock
 	}
 	if s, raw[0] = read(0); raw[0] != nil {
-		_, raw[1] = read(s.Dtor_size() - 1)
+		_, raw[1] = read(s.Size() - 1)
 		return s, raw, nil
 	}
-	if s, raw[1] = read(d.Size() - 1); raw[1] != nil && s.Dtor_size() == d.Size() {
+	if s, raw[1] = read(d.Size() - 1); raw[1] != nil && s.Size() == d.Size() {
 		return s, raw, nil
 	}
 	return s, raw, ErrNoSuperblock
@@ -49,11 +49,11 @@ func (r *run) superblock() error {
 		return err
 	}
 	r.sb = s
-	at, from := s.Dtor_size()-1, raw[0]
+	at, from := s.Size()-1, raw[0]
 	switch {
 	case raw[0] == nil:
 		at, from = 0, raw[1]
-		r.did(0, "the superblock in block 0 is restored from its copy in block %d", s.Dtor_size()-1)
+		r.did(0, "the superblock in block 0 is restored from its copy in block %d", s.Size()-1)
 	case raw[1] == nil:
 		r.did(0, "the copy of the superblock in block %d is made anew", at)
 	case !bytes.Equal(raw[0], raw[1]):
@@ -69,21 +69,21 @@ func (r *run) superblock() error {
 
 // uuidOf is the UUID of a volume.
 func uuidOf(s superblockformat.Super) (id [16]byte) {
-	binary.LittleEndian.PutUint64(id[:], s.Dtor_uuid0())
-	binary.LittleEndian.PutUint64(id[8:], s.Dtor_uuid1())
+	binary.LittleEndian.PutUint64(id[:], s.Uuid0())
+	binary.LittleEndian.PutUint64(id[8:], s.Uuid1())
 	return id
 }
 
 // journalOf says where the journal of a volume lies.
 func journalOf(s superblockformat.Super) journal.Params {
 	var key []byte
-	for _, x := range []uint64{s.Dtor_key0(), s.Dtor_key1(), s.Dtor_key2(), s.Dtor_key3()} {
+	for _, x := range []uint64{s.Key0(), s.Key1(), s.Key2(), s.Key3()} {
 		key = binary.LittleEndian.AppendUint64(key, x)
 	}
-	g := s.Dtor_geo()
+	g := s.Geo()
 	return journal.Params{
-		Start: 1 + 2*s.Dtor_pages(), Pages: s.Dtor_pages(), Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), UUID: uuidOf(s),
+		Start: 1 + 2*s.Pages(), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(), UUID: uuidOf(s),
 		Key:    sha256.Sum256(append(key, "journal"...)),
-		Bitmap: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1(),
+		Bitmap: g.Bbm(), First: g.Data0(), Limit: g.Data1(),
 	}
 }

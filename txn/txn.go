@@ -36,6 +36,7 @@ import (
 	"slices"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/txn/places"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )
@@ -87,7 +88,7 @@ func (k Kind) perBlock() (n int, bits uint64) {
 
 // what is the kind as the verified code has it.
 func (k Kind) what() uint32 {
-	return [...]uint32{dtxn.Kinds.BLOCKS(), dtxn.Kinds.INODES(), dtxn.Kinds.BITS()}[k]
+	return [...]uint32{places.BLOCKS(), places.INODES(), places.BITS()}[k]
 }
 
 // String names the kind.
@@ -127,9 +128,9 @@ func Open(j *journal.Journal, regions ...Region) (*System, error) {
 			}
 		}
 	}
-	p := dtxn.Kinds.Before(0, 0, dtxn.Kinds.NOTHING(), nil)
+	p := places.Before(0, 0, places.NOTHING(), nil)
 	for _, r := range slices.Backward(regions) {
-		p = dtxn.Kinds.Before(r.Start, r.Start+r.Count, r.Kind.what(), p)
+		p = places.Before(r.Start, r.Start+r.Count, r.Kind.what(), p)
 	}
 	sys, err := dtxn.New(j, dtxn.Layout{Places: p})
 	return &System{sys, append([]Region(nil), regions...)}, err

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"tansy/example/internal/gen/simpleops"
+	"tansy/example/internal/gen/simplenfs/simpleops"
 	"tansy/fs"
 	"tansy/internal/extern/dbytes"
 	"tansy/nfs3"
 	"tansy/txn/dtxn"
 )
-
-var ops = simpleops.Companion_Default___ // the verified code
 
 // The directory of the files, which never changes, and is not on disk: file f is called file<f>, and has the number f + file0.
 const (
@@ -31,7 +29,7 @@ func (v *Volume) call(h fs.Handle, change, stable bool, work func(t *dtxn.Txn, f
 		if st := work(t, h.Ino-file0); st != 0 {
 			return fs.Errno(st)
 		}
-		_, size, mtime := ops.Getattr(t, v.first, h.Ino-file0)
+		_, size, mtime := simpleops.Getattr(t, v.first, h.Ino-file0)
 		a.Size, a.Mtime = size, fs.Time{Sec: mtime / 1e9, Nsec: uint32(mtime % 1e9)}
 		a.Atime, a.Ctime = a.Mtime, a.Mtime
 		return nil
@@ -67,7 +65,7 @@ func (v *Volume) Getattr(h fs.Handle) (fs.Attr, error) {
 }
 
 func (v *Volume) getattr(t *dtxn.Txn, f uint64) uint32 {
-	st, _, _ := ops.Getattr(t, v.first, f)
+	st, _, _ := simpleops.Getattr(t, v.first, f)
 	return st
 }
 
@@ -75,7 +73,7 @@ func (v *Volume) getattr(t *dtxn.Txn, f uint64) uint32 {
 func (v *Volume) Read(_ *fs.Cred, h fs.Handle, off uint64, count uint32) (data []byte, eof bool, a *fs.Attr, err error) {
 	a, err = v.call(h, false, false, func(t *dtxn.Txn, f uint64) (st uint32) {
 		var b *dbytes.Bytes
-		st, b, eof = ops.Read(t, v.first, f, off, uint64(count))
+		st, b, eof = simpleops.Read(t, v.first, f, off, uint64(count))
 		data = b.Data
 		return st
 	})
@@ -85,7 +83,7 @@ func (v *Volume) Read(_ *fs.Cred, h fs.Handle, off uint64, count uint32) (data [
 // Write implements fs.FileSystem.
 func (v *Volume) Write(_ *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
 	a, err := v.call(h, true, how != fs.Unstable, func(t *dtxn.Txn, f uint64) uint32 {
-		return ops.Write(t, v.first, f, off, &dbytes.Bytes{Data: data}, uint64(v.now().UnixNano()))
+		return simpleops.Write(t, v.first, f, off, &dbytes.Bytes{Data: data}, uint64(v.now().UnixNano()))
 	})
 	return uint32(len(data)), how, fs.WCC{After: a}, err
 }
@@ -96,7 +94,7 @@ func (v *Volume) Setattr(_ *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time)
 		return fs.WCC{}, fs.ErrNotSupp
 	}
 	a, err := v.call(h, true, true, func(t *dtxn.Txn, f uint64) uint32 {
-		return ops.Setattr(t, v.first, f, *s.Size, uint64(v.now().UnixNano()))
+		return simpleops.Setattr(t, v.first, f, *s.Size, uint64(v.now().UnixNano()))
 	})
 	return fs.WCC{After: a}, err
 }

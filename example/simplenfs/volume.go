@@ -22,6 +22,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/internal/gen/txn/places"
 	"tansy/journal"
 	"tansy/mount3"
 	"tansy/nfs3"
@@ -91,7 +92,7 @@ func Open(d disk.Disk) (*Volume, error) {
 	}
 	first := p.Home()
 	// Which kinds of objects the blocks have: Layout in simplenfs.dfy.
-	l := dtxn.Layout{Places: dtxn.Kinds.Before(first, first+1, dtxn.Kinds.INODES(), dtxn.Kinds.Before(first+1, first+1+files, dtxn.Kinds.BLOCKS(), nil))}
+	l := dtxn.Layout{Places: places.Before(first, first+1, places.INODES(), places.Before(first+1, first+1+files, places.BLOCKS(), nil))}
 	var verifier [8]byte
 	rand.Read(verifier[:])
 	sys, err := dtxn.New(j, l)

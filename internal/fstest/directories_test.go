@@ -10,12 +10,12 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/ddir"
-	"tansy/internal/gen/blockstore"
-	"tansy/internal/gen/blocktree"
-	"tansy/internal/gen/bytefiles"
-	"tansy/internal/gen/directories"
-	"tansy/internal/gen/regions"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/blocks/blockstore"
+	"tansy/internal/gen/fs/blocks/blocktree"
+	"tansy/internal/gen/fs/blocks/regions"
+	"tansy/internal/gen/fs/directories/directories"
+	"tansy/internal/gen/fs/files/bytefiles"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/replay"
 	"tansy/txn/dtxn"
 )
@@ -31,8 +31,8 @@ type dirVolume struct {
 
 func newDirVolume(t testing.TB) *dirVolume {
 	const size = 1 << 20
-	g := volumegeometry.Companion_Geo_.Create_Geo_(2, 3, 3+size/32768, 100, 100, size-1, 100*16-800)
-	v := &dirVolume{sys: dtxn.NewMem(size, dtxn.Layout{Maps: [2]dtxn.Bitmap{{Start: 3, First: 100, Limit: size - 1}, {Start: 2, First: 3, Limit: 800}}, Places: regions.Companion_Default___.Of(g)})}
+	g := volumegeometry.CreateGeo(2, 3, 3+size/32768, 100, 100, size-1, 100*16-800)
+	v := &dirVolume{sys: dtxn.NewMem(size, dtxn.Layout{Maps: [2]dtxn.Bitmap{{Start: 3, First: 100, Limit: size - 1}, {Start: 2, First: 3, Limit: 800}}, Places: regions.Of(g)})}
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)

@@ -6,23 +6,23 @@ import (
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dsum"
-	"tansy/internal/gen/superblockformat"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/gen/fs/format/volumegeometry"
 )
 
 // What Encode writes, Decode reads; any change of a byte is noticed, and a
 // superblock with a right checksum but wrong contents is refused for its reason.
 func TestSuperblock(t *testing.T) {
 	r := random(t)
-	ok, g := volumegeometry.Companion_Default___.Layout(100000, 200, 1000, 100)
+	ok, g := volumegeometry.Layout(100000, 200, 1000, 100)
 	if !ok {
 		t.Fatal("no layout")
 	}
 	x := r.Uint64
-	s := superblockformat.Companion_Super_.Create_Super_(100000, 5, 108, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x(), 5)
-	b := superblockformat.Companion_Default___.Encode(s).Data
+	s := superblockformat.CreateSuper(100000, 5, 108, g, x(), x(), 5, 6, x(), x(), x(), x(), x(), x(), 5)
+	b := superblockformat.Encode(s).Data
 	decode := func(p []byte) (uint32, superblockformat.Super) {
-		return superblockformat.Companion_Default___.Decode(&dbytes.Bytes{Data: p})
+		return superblockformat.Decode(&dbytes.Bytes{Data: p})
 	}
 	why, got := decode(bytes.Clone(b))
 	if why != 0 || got != s {
@@ -57,28 +57,27 @@ func TestSuperblock(t *testing.T) {
 // they must; sizes out of range are refused.
 func TestLayout(t *testing.T) {
 	r := random(t)
-	m := volumegeometry.Companion_Default___
 	for range 10000 {
 		size, log, n, slots := r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60), r.Uint64()>>r.Intn(60)
 		if r.Intn(2) == 0 {
-			n, log = m.DefaultInodes(size), size/64+1
+			n, log = volumegeometry.DefaultInodes(size), size/64+1
 		}
-		ok, g := m.Layout(size, log, n, slots)
+		ok, g := volumegeometry.Layout(size, log, n, slots)
 		if !ok {
 			continue
 		}
 		ceil := func(a, b uint64) uint64 { return (a + b - 1) / b }
-		if g.Dtor_ibm() != 1+log || g.Dtor_bbm()-g.Dtor_ibm() != ceil(n, 32768) || g.Dtor_itab()-g.Dtor_bbm() != ceil(size, 32768) ||
-			g.Dtor_slot0()-g.Dtor_itab() != ceil(n, 16) || g.Dtor_data0()-g.Dtor_slot0() != ceil(slots, 16) || g.Dtor_data0() >= g.Dtor_data1() || g.Dtor_data1() != size-1 || !m.CheckGeo(g) {
+		if g.Ibm() != 1+log || g.Bbm()-g.Ibm() != ceil(n, 32768) || g.Itab()-g.Bbm() != ceil(size, 32768) ||
+			g.Slot0()-g.Itab() != ceil(n, 16) || g.Data0()-g.Slot0() != ceil(slots, 16) || g.Data0() >= g.Data1() || g.Data1() != size-1 || !volumegeometry.CheckGeo(g) {
 			t.Fatalf("%d %d %d: %v", size, log, n, g)
 		}
 	}
 	for _, size := range []uint64{0, 1, 2, 100, 1 << 52, 1<<64 - 1} {
-		if ok, _ := m.Layout(size, 64, 64, 0); ok != (size == 100) {
+		if ok, _ := volumegeometry.Layout(size, 64, 64, 0); ok != (size == 100) {
 			t.Errorf("%d blocks: %v", size, ok)
 		}
 	}
-	if ok, g := m.Layout(1<<32, 1<<14, m.DefaultInodes(1<<32), 4096); !ok || g.Dtor_ninode() != 1<<30 {
+	if ok, g := volumegeometry.Layout(1<<32, 1<<14, volumegeometry.DefaultInodes(1<<32), 4096); !ok || g.Ninode() != 1<<30 {
 		t.Errorf("16 TiB: %v %v", ok, g)
 	}
 }

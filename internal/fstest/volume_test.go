@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/bytefiles"
-	"tansy/internal/gen/regions"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/blocks/regions"
+	"tansy/internal/gen/fs/files/bytefiles"
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/memvolume"
 	"tansy/txn/dtxn"
 )
@@ -24,15 +24,15 @@ type volume struct {
 }
 
 func newVolume(t testing.TB, blocks, inodes uint64) *volume {
-	ok, g := volumegeometry.Companion_Default___.Layout(blocks, 64, inodes, 0)
+	ok, g := volumegeometry.Layout(blocks, 64, inodes, 0)
 	if !ok {
 		t.Fatal("no layout")
 	}
 	v := &volume{t: t, geo: g}
 	v.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
-		dtxn.Blocks: {Start: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1()},
-		dtxn.Inodes: {Start: g.Dtor_ibm(), First: 3, Limit: g.Dtor_ninode()},
-	}, Places: regions.Companion_Default___.Of(g)})
+		dtxn.Blocks: {Start: g.Bbm(), First: g.Data0(), Limit: g.Data1()},
+		dtxn.Inodes: {Start: g.Ibm(), First: 3, Limit: g.Ninode()},
+	}, Places: regions.Of(g)})
 	t.Cleanup(func() { v.sys.Close() })
 	v.fs = memvolume.Dirs(g).Fs
 	v.run(func(tx *dtxn.Txn) bool {
@@ -114,7 +114,7 @@ func (i inode) slot(k int) uint64  { return i.u64(136 + 8*k) }
 
 func (v *volume) inode(ino uint64) (p inode) {
 	v.run(func(tx *dtxn.Txn) bool {
-		p = tx.ReadInode(v.geo.Dtor_itab()+ino/16, ino%16*2048, false).Data
+		p = tx.ReadInode(v.geo.Itab()+ino/16, ino%16*2048, false).Data
 		return true
 	})
 	return
@@ -152,10 +152,10 @@ func (v *volume) check() (held int) {
 	v.t.Helper()
 	owner := map[uint64]uint64{}
 	var live []uint64
-	for ino := uint64(1); ino < v.geo.Dtor_ninode(); ino++ {
+	for ino := uint64(1); ino < v.geo.Ninode(); ino++ {
 		var n uint64
 		v.walk(ino, func(bn uint64, indirect bool) {
-			if bn < v.geo.Dtor_data0() || bn >= v.geo.Dtor_data1() {
+			if bn < v.geo.Data0() || bn >= v.geo.Data1() {
 				v.t.Errorf("inode %d holds block %d outside the data", ino, bn)
 			}
 			if o, ok := owner[bn]; ok {
@@ -190,7 +190,7 @@ func (v *volume) check() (held int) {
 		})
 		return m
 	}
-	m := bits(v.geo.Dtor_bbm(), v.geo.Dtor_itab())
+	m := bits(v.geo.Bbm(), v.geo.Itab())
 	for bn := range owner {
 		if !m[bn] {
 			v.t.Errorf("block %d held by inode %d is free in the bitmap", bn, owner[bn])
@@ -199,7 +199,7 @@ func (v *volume) check() (held int) {
 	if len(m) != len(owner) {
 		v.t.Errorf("%d blocks in the bitmap, %d held", len(m), len(owner))
 	}
-	im := bits(v.geo.Dtor_ibm(), v.geo.Dtor_bbm())
+	im := bits(v.geo.Ibm(), v.geo.Bbm())
 	for _, ino := range live {
 		if !im[ino] {
 			v.t.Errorf("inode %d is free in the bitmap", ino)

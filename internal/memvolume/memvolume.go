@@ -3,23 +3,23 @@ package memvolume
 
 import (
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/blockstore"
-	"tansy/internal/gen/blocktree"
-	"tansy/internal/gen/bytefiles"
-	"tansy/internal/gen/directories"
-	"tansy/internal/gen/firstinodes"
-	"tansy/internal/gen/volumegeometry"
+	"tansy/internal/gen/fs/blocks/blockstore"
+	"tansy/internal/gen/fs/blocks/blocktree"
+	"tansy/internal/gen/fs/directories/directories"
+	"tansy/internal/gen/fs/files/bytefiles"
+	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/mkfs/firstinodes"
 	"tansy/txn/dtxn"
 )
 
 // Format makes the first inodes of a volume of zeros, as mkfs does: the root directory, of mode 0755, made at sec seconds and nsec nanoseconds
 // since 1970, and the reserved inode.
 func Format(tx *dtxn.Txn, g volumegeometry.Geo, sec uint64, nsec uint32) {
-	first := firstinodes.Companion_Default___
-	for i, b := range []*dbytes.Bytes{first.Root(0o755, 0, 0, sec, nsec), first.Reserved()} {
+
+	for i, b := range []*dbytes.Bytes{firstinodes.Root(0o755, 0, 0, sec, nsec), firstinodes.Reserved()} {
 		ino := uint64(1 + i)
-		tx.WriteInode(g.Dtor_itab(), ino*256*8, b)
-		tx.WriteBit(g.Dtor_ibm(), ino, true)
+		tx.WriteInode(g.Itab(), ino*256*8, b)
+		tx.WriteBit(g.Ibm(), ino, true)
 	}
 }
 

@@ -127,10 +127,11 @@ func TestIncludes(t *testing.T) {
 
 func TestImports(t *testing.T) {
 	source := map[string]string{} // of a generated package
-	for folder, gen := range map[string]string{"verified": "internal/gen/", "example": "example/internal/gen/"} {
+	for folder, gen := range map[string]string{"verified": "internal/gen", "example": "example/internal/gen"} {
 		for file, text := range texts(t, folder, ".dfy") {
 			for _, m := range module.FindAllStringSubmatch(text, -1) {
-				source[gen+strings.ToLower(m[1])] = filepath.Dir(file)
+				below := strings.TrimPrefix(filepath.Dir(file), folder)
+				source[filepath.Join(gen, below, strings.ToLower(m[1]))] = filepath.Dir(file)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/txn/places"
 	"tansy/journal"
 )
 
@@ -14,7 +15,7 @@ func TestBulk(t *testing.T) {
 	const n = 300
 	p := memParams
 	p.Bitmap, p.First, p.Limit = memLog, memLog+10, memLog+10+n
-	l := Layout{Maps: [2]Bitmap{Blocks: {Start: p.Bitmap, First: p.First, Limit: p.Limit}}, Places: placesOf(region{p.First, p.Limit, Kinds.BLOCKS()}, region{p.Bitmap, p.First, Kinds.BITS()})}
+	l := Layout{Maps: [2]Bitmap{Blocks: {Start: p.Bitmap, First: p.First, Limit: p.Limit}}, Places: placesOf(region{p.First, p.Limit, places.BLOCKS()}, region{p.Bitmap, p.First, places.BITS()})}
 	for _, c := range []struct {
 		bulk  bool
 		times float64

@@ -21,13 +21,13 @@ import (
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/extern/dlock"
 	"tansy/internal/extern/dlog"
-	"tansy/internal/gen/commitm"
-	"tansy/internal/gen/journalthreads"
-	"tansy/internal/gen/objectsm"
-	"tansy/internal/gen/places"
-	"tansy/internal/gen/txnm"
-	"tansy/internal/gen/txnrun"
-	"tansy/internal/gen/txnsysm"
+	"tansy/internal/gen/journal/journalthreads"
+	"tansy/internal/gen/txn/commitm"
+	"tansy/internal/gen/txn/objectsm"
+	"tansy/internal/gen/txn/places"
+	"tansy/internal/gen/txn/txnm"
+	"tansy/internal/gen/txn/txnrun"
+	"tansy/internal/gen/txn/txnsysm"
 	"tansy/internal/lockorder"
 	"tansy/journal"
 )
@@ -115,7 +115,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap(), t.hold)
 		return t
 	}
-	first, _ := s.places.First(Kinds.INODES())
+	first, _ := s.places.First(places.INODES())
 	s.inodes = first - base
 	return s, nil
 }
@@ -124,7 +124,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 func (s *System) committed(b uint64) ([]byte, error) {
 	h := dlog.NewHold()
 	defer h.End()
-	v := txnsysm.Companion_Default___.Latest(s.sys, h, s.base+b, 1)
+	v := txnsysm.Latest(s.sys, h, s.base+b, 1)
 	if v == nil {
 		return nil, s.status(ioError)
 	}
@@ -139,7 +139,7 @@ func (s *System) Lost() error { return s.j.Lost() }
 
 // Flush makes everything committed so far durable.
 func (s *System) Flush() error {
-	if ok, _ := journalthreads.Companion_Default___.Flush(s.j.Core()); !ok {
+	if ok, _ := journalthreads.Flush(s.j.Core()); !ok {
 		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
 	}
 	return nil
@@ -195,7 +195,7 @@ type unwind struct{ t *Txn }
 
 // key is the key of the object at bit offset off of blkno.
 func (s *System) key(blkno, off uint64) uint64 {
-	return objectsm.Companion_Default___.Key(s.base+blkno, off)
+	return objectsm.Key(s.base+blkno, off)
 }
 
 // Begin starts a transaction, to be ended by Commit or Abort.
@@ -217,7 +217,7 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 		}
 		return 0
 	}, func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32) {
-		st = txnrun.Companion_Default___.Run(t, w, r, stable, readOnly)
+		st = txnrun.Run(t, w, r, stable, readOnly)
 		return st == conflict, st
 	})
 	if err != nil {
@@ -427,7 +427,7 @@ func (t *Txn) end(wrote bool) {
 // Abort ends the transaction without effect. It does not wait for what was read to
 // be durable.
 func (t *Txn) Abort() {
-	commitm.Companion_Default___.Abort(t.t)
+	commitm.Abort(t.t)
 	t.Ended(false)
 }
 
@@ -439,7 +439,7 @@ func (t *Txn) Commit(stable bool) error {
 		t.Abort()
 		return err
 	}
-	return t.result(txnrun.Companion_Default___.Run(t.t, t, 0, stable, false))
+	return t.result(txnrun.Run(t.t, t, 0, stable, false))
 }
 
 // Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs

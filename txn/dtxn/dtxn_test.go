@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/places"
+	"tansy/internal/gen/txn/places"
 	"tansy/internal/replay"
 )
 
@@ -26,7 +26,7 @@ const (
 var layout = Layout{Maps: [2]Bitmap{
 	Blocks: {Start: blockMap, First: 100, Limit: 100000},
 	Inodes: {Start: inodeMap, First: 3, Limit: 1000},
-}, Places: placesOf(region{data, size, Kinds.BLOCKS()}, region{inodeTab, data, Kinds.INODES()}, region{blockMap, inodeTab, Kinds.BITS()})}
+}, Places: placesOf(region{data, size, places.BLOCKS()}, region{inodeTab, data, places.INODES()}, region{blockMap, inodeTab, places.BITS()})}
 
 // A region is the blocks from start up to end, and what lies there.
 type region struct {
@@ -36,7 +36,7 @@ type region struct {
 
 func placesOf(rs ...region) (p *places.Place) {
 	for _, r := range slices.Backward(rs) {
-		p = Kinds.Before(r.start, r.end, r.what, p)
+		p = places.Before(r.start, r.end, r.what, p)
 	}
 	return p
 }

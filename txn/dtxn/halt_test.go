@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/txnm"
+	"tansy/internal/gen/txn/txnm"
 )
 
 // TestHalt: the process ends if the verified code fails at the end of a transaction, though somebody recovers from panics; when it fails

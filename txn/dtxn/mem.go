@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"tansy/disk"
-	"tansy/internal/gen/places"
+	"tansy/internal/gen/txn/places"
 	"tansy/journal"
 )
 
@@ -51,7 +51,7 @@ func shifted(p *places.Place) *places.Place {
 	if p == nil {
 		return nil
 	}
-	return Kinds.Before(memLog+p.Start, memLog+p.End, p.What, shifted(p.Next))
+	return places.Before(memLog+p.Start, memLog+p.End, p.What, shifted(p.Next))
 }
 
 // Close closes the journal, if it came with the system.

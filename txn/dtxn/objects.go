@@ -4,11 +4,10 @@ import (
 	"fmt"
 
 	"tansy/internal/extern/dbytes"
-	"tansy/internal/gen/places"
+	"tansy/internal/gen/txn/places"
 )
 
 // Kinds has what a place can hold, and makes lists of places (verified/txn/places.dfy).
-var Kinds = places.Companion_Default___
 
 // The objects of a volume, as the contract has them (verified/trusted/txn.s.dfy). What cannot do what it promises
 // unwinds; what begins with Try returns an error instead, after which the transaction can only be aborted.
@@ -18,27 +17,27 @@ func (t *Txn) TryReadInode(blkno, off uint64, excl bool) (*dbytes.Bytes, error) 
 	if excl {
 		t.owner = t.s.key(blkno, off)
 	}
-	st, b := t.s.places.ReadInode(t.t, Kinds.INODES(), t.s.base+blkno, off, excl)
-	return b, t.fail(st, Kinds.INODES(), blkno, off, excl)
+	st, b := t.s.places.ReadInode(t.t, places.INODES(), t.s.base+blkno, off, excl)
+	return b, t.fail(st, places.INODES(), blkno, off, excl)
 }
 
 // TryReadBlock is ReadBlock.
 func (t *Txn) TryReadBlock(blkno uint64, excl bool) (*dbytes.Blk, error) {
 	st, b := t.s.places.ReadBlock(t.t, t.s.base+blkno, excl)
-	return b, t.fail(st, Kinds.BLOCKS(), blkno, 0, excl)
+	return b, t.fail(st, places.BLOCKS(), blkno, 0, excl)
 }
 
 // TryReadBlocks is ReadBlocks.
 func (t *Txn) TryReadBlocks(blkno, n uint64, p *dbytes.Pieces) error {
 	st, at := t.s.places.ReadBlocks(t.t, t.s.base+blkno, n, p)
-	return t.fail(st, Kinds.BLOCKS(), at-t.s.base, 0, false)
+	return t.fail(st, places.BLOCKS(), at-t.s.base, 0, false)
 }
 
 // TryReadBit is ReadBit.
 func (t *Txn) TryReadBit(blkno, off uint64, excl bool) (bool, error) {
 	st, b := t.s.places.ReadBit(t.t, t.s.base+blkno, off, excl)
 	t.lastKey, t.lastBit, t.lastOK = t.s.key(blkno, off), b, st == 0
-	return b, t.fail(st, Kinds.BITS(), blkno, off, excl)
+	return b, t.fail(st, places.BITS(), blkno, off, excl)
 }
 
 // write refuses writes in a read-only transaction.
@@ -54,7 +53,7 @@ func (t *Txn) TryWriteInode(blkno, off uint64, b *dbytes.Bytes) error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	return t.fail(t.s.places.WriteInode(t.t, Kinds.INODES(), t.s.base+blkno, off, b), Kinds.INODES(), blkno, off, true)
+	return t.fail(t.s.places.WriteInode(t.t, places.INODES(), t.s.base+blkno, off, b), places.INODES(), blkno, off, true)
 }
 
 // TryWriteBlock is WriteBlock.
@@ -62,7 +61,7 @@ func (t *Txn) TryWriteBlock(blkno uint64, b *dbytes.Bytes) error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	return t.fail(t.s.places.WriteBlock(t.t, t.s.base+blkno, b), Kinds.BLOCKS(), blkno, 0, true)
+	return t.fail(t.s.places.WriteBlock(t.t, t.s.base+blkno, b), places.BLOCKS(), blkno, 0, true)
 }
 
 // TryWriteBit is WriteBit.
@@ -84,7 +83,7 @@ func (t *Txn) TryWriteBit(blkno, off uint64, b bool) error {
 		t.bits[i] = append(t.bits[i], bitWrite{(blkno-a.start)*windowBits + off, t.lastBit, b})
 	}
 	t.lastOK = false
-	return t.fail(t.s.places.WriteBit(t.t, t.s.base+blkno, off, b), Kinds.BITS(), blkno, off, true)
+	return t.fail(t.s.places.WriteBit(t.t, t.s.base+blkno, off, b), places.BITS(), blkno, off, true)
 }
 
 // ReadInode returns a copy of the 256-byte object at bit offset off of blkno, which is the caller's up to Seen.
@@ -120,7 +119,7 @@ func (t *Txn) ReadBit(blkno, off uint64, excl bool) bool {
 // ReadSlot returns a copy of record i, which is nobody else's until the transaction ends.
 func (t *Txn) ReadSlot(i uint64) *dbytes.Bytes {
 	st, a, off, b := t.s.places.ReadRecord(t.t, i)
-	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
+	t.check(t.fail(st, places.RECORDS(), a-t.s.base, off, true))
 	return b
 }
 
@@ -128,7 +127,7 @@ func (t *Txn) ReadSlot(i uint64) *dbytes.Bytes {
 func (t *Txn) WriteSlot(i uint64, b *dbytes.Bytes) {
 	t.check(t.write())
 	st, a, off := t.s.places.WriteRecord(t.t, i, b)
-	t.check(t.fail(st, Kinds.RECORDS(), a-t.s.base, off, true))
+	t.check(t.fail(st, places.RECORDS(), a-t.s.base, off, true))
 }
 
 // WriteInode writes a copy of b to the 256-byte object.

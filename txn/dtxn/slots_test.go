@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/txn/places"
 )
 
 // Records are what was last written to them and committed, each by itself; whoever reads one has it until the
@@ -14,7 +15,7 @@ import (
 func TestSlots(t *testing.T) {
 	random := seeded(t)
 	l := layout
-	l.Places = placesOf(region{data - 2, data, Kinds.RECORDS()}, region{inodeTab, data - 2, Kinds.INODES()})
+	l.Places = placesOf(region{data - 2, data, places.RECORDS()}, region{inodeTab, data - 2, places.INODES()})
 	s := NewMem(size, l)
 	defer s.Close()
 	const slotBytes, slots, rounds, workers = 256, 2 * 16, 200, 4

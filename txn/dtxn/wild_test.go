@@ -7,6 +7,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
+	"tansy/internal/gen/txn/places"
 	"tansy/journal"
 )
 
@@ -14,7 +15,7 @@ import (
 // locked; right beside it lies what is there.
 func TestWild(t *testing.T) {
 	l := layout
-	l.Places = placesOf(region{data, size, Kinds.BLOCKS()}, region{data - 2, data, Kinds.RECORDS()}, region{inodeTab, data - 2, Kinds.INODES()}, region{blockMap, inodeTab, Kinds.BITS()})
+	l.Places = placesOf(region{data, size, places.BLOCKS()}, region{data - 2, data, places.RECORDS()}, region{inodeTab, data - 2, places.INODES()}, region{blockMap, inodeTab, places.BITS()})
 	s := NewMem(size, l)
 	defer s.Close()
 	small, whole := func() *dbytes.Bytes { return dbytes.NewBytes(256) }, func() *dbytes.Bytes { return dbytes.NewBytes(4096) }
@@ -83,8 +84,8 @@ func TestForeignPlaces(t *testing.T) {
 		start, end uint64
 		ok         bool
 	}{{memLog, memLog + 100, true}, {memLog - 1, memLog + 1, false}, {0, 1, false}, {memLog + 99, memLog + 101, false}, {1, 1, true}, {memLog, ^uint64(0), false}} {
-		for _, w := range []uint32{Kinds.BITS(), Kinds.INODES(), Kinds.RECORDS(), Kinds.BLOCKS()} {
-			_, err := New(j, Layout{Places: placesOf(region{memLog, memLog + 1, Kinds.BLOCKS()}, region{c.start, c.end, w})})
+		for _, w := range []uint32{places.BITS(), places.INODES(), places.RECORDS(), places.BLOCKS()} {
+			_, err := New(j, Layout{Places: placesOf(region{memLog, memLog + 1, places.BLOCKS()}, region{c.start, c.end, w})})
 			if (err == nil) != c.ok || err != nil && !errors.Is(err, ErrDamaged) {
 				t.Errorf("blocks %d to %d: %v", c.start, c.end, err)
 			}

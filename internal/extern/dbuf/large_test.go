@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"tansy/internal/extern/dbuf"
-	"tansy/internal/gen/bufferm"
+	"tansy/internal/gen/txn/bufferm"
 )
-
-var buffer = bufferm.Companion_Default___
 
 // TestLarge: a buffer beyond the size that Clear keeps, and what comes after it.
 func TestLarge(t *testing.T) {
@@ -21,18 +19,18 @@ func TestLarge(t *testing.T) {
 		}
 		keys := r.Perm(n)
 		for _, k := range keys {
-			if found, _ := buffer.BufferedBit(b, uint64(k)); found {
+			if found, _ := bufferm.BufferedBit(b, uint64(k)); found {
 				t.Fatalf("%d: key %d is there before it is put", n, k)
 			}
-			buffer.BufferBit(b, uint64(k), k%3 == 1)
-			buffer.BufferBit(b, uint64(k), k%3 == 0)
+			bufferm.BufferBit(b, uint64(k), k%3 == 1)
+			bufferm.BufferBit(b, uint64(k), k%3 == 0)
 		}
 		for _, k := range keys {
-			if found, v := buffer.BufferedBit(b, uint64(k)); !found || v != (k%3 == 0) {
+			if found, v := bufferm.BufferedBit(b, uint64(k)); !found || v != (k%3 == 0) {
 				t.Fatalf("%d: key %d: %v %v", n, k, found, v)
 			}
 		}
-		if found, _ := buffer.BufferedBit(b, uint64(n)); found || b.Len() != uint64(n) {
+		if found, _ := bufferm.BufferedBit(b, uint64(n)); found || b.Len() != uint64(n) {
 			t.Fatalf("%d: length %d", n, b.Len())
 		}
 		for i := range uint64(n) {
