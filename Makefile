@@ -4,17 +4,32 @@ CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
 export Z3 ?= $(CACHE)/z3/bin/z3
 GENERATE = python3 verified/tools/gen.py
 
-.PHONY: all serve test race verify metatheory gen gen-check hooks test-linux bench lint mutants go-mutants fuzz rbd-helper
+.PHONY: all help quick serve test race verify metatheory gen gen-check hooks test-linux bench lint mutants go-mutants fuzz rbd-helper
 
 all: test
+
+# these commands, and what each is for
+help:
+	@awk '/^# / { what = substr($$0, 3) } /^[a-z-]+:/ { if (what) printf "%-13s %s\n", substr($$1, 1, length($$1) - 1), what } !/^# / { what = "" }' Makefile
+
+# build, vet, and the short tests of packages that are quick (below a minute)
+quick:
+	$(GO) build ./...
+	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
+	$(GO) test -short $$($(GO) list ./... | grep -v -E '$(SLOW)')
+
+# packages whose tests take more than a few seconds
+SLOW = /(journal|fs|cmd/tansy|cluster|check|repair|standby|bench|load|disk(/.*)?|test/.*|dtxn)$$
 
 # create tansy.img if there is none, and export it on 127.0.0.1:2049
 serve:
 	$(GO) run ./cmd/tansy serve
 
+# all tests that need Go alone
 test:
 	$(GO) test $(TEST_FLAGS) ./...
 
+# the same, short, with the race detector, which also checks the order of locks
 race:
 	$(GO) test -race -short -timeout 30m $(TEST_FLAGS) ./...
 
@@ -62,6 +77,7 @@ test-linux:
 rbd-helper:
 	disk/rbd/plugin/build $(or $(PREFIX),/usr/local)/lib/tansy
 
+# speed, as ratios to a floor measured in the same run
 bench:
 	$(GO) run ./bench
 
