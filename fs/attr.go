@@ -79,8 +79,6 @@ func attributes(ino uint64, ip *buf) Attr {
 	return a
 }
 
-// What lies where in inodes and records (verified/fs/procedures/conversions.dfy).
-
 // wcc is the weak cache consistency data of inode ino.
 func (c *call) wcc(ino uint64) WCC {
 	w := WCC{Before: c.before.of(ino, c.Before)}

@@ -148,8 +148,6 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	return writecall.Count(&c.Call), done, c.wcc(h.Ino), nil
 }
 
-// What is stored of a WRITE, and what its reply says of that (verified/fs/exec/write.dfy).
-
 // Large unstable WRITEs are carried out a few at a time, which keeps all processors busy. Each holds
 // a copy of its data until it is committed, and when the journal has no room they would all wait for
 // that with theirs. (Stable ones share barriers, so that they have to be there together.)

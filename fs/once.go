@@ -30,5 +30,3 @@ func (v *FS) once(c *call, p uint32, id *CallID, op func(t *txn, p *place, sec u
 
 // nowhere is the place of a call that leaves no record.
 var nowhere place
-
-// The procedures of verified/fs/procedures/once.dfy.

@@ -31,8 +31,6 @@ func layout(g volumegeometry.Geo) dtxn.Layout {
 	}
 }
 
-// What of a volume is whose (verified/fs/blocks/regions.dfy).
-
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
 	v := &FS{volume: &volume{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams)}, deferred: o.Deferred}

@@ -21,8 +21,6 @@ var ErrNotVolume = errors.New("not a Tansy volume")
 // held one.
 var ErrNoSuperblock = errors.New("it has no superblock")
 
-// The verified code that writes the superblocks of a volume, and says which of them counts (verified/fs/format/copies.dfy).
-
 const (
 	noSuper = 1
 	badSum  = 2

@@ -7,8 +7,6 @@ import (
 	"tansy/internal/gen/journal/treeofcodes"
 )
 
-// Where the codes of blocks lie (verified/journal/codeplaces.dfy).
-
 // PagesFor is the number of pages of the tree of codes of a journal with n home blocks, and whether there is
 // one: a few n have none.
 func PagesFor(n uint64) (pages uint64, ok bool) {

@@ -7,8 +7,6 @@ import (
 	"tansy/internal/gen/txn/places"
 )
 
-// Kinds has what a place can hold, and makes lists of places (verified/txn/places.dfy).
-
 // The objects of a volume, as the contract has them (verified/trusted/txn.s.dfy). What cannot do what it promises
 // unwinds; what begins with Try returns an error instead, after which the transaction can only be aborted.
 
