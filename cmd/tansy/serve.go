@@ -74,8 +74,8 @@ func serve(args []string) int {
 	f := newFlags("serve", "[flags]", `  tansy serve                                   export ./tansy.img (made if missing, 10G, sparse) on 127.0.0.1:2049
   tansy serve --volume /dev/sdb --listen :2049  export a block device to everybody who can reach this machine
   tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
-  tansy serve --volume d.img --size 50G --preallocate
-                                                a new image takes all its room now
+  tansy serve --volume d.img --create --size 50G --preallocate
+                                                an image that is made if it is missing, and takes all its room then
   tansy serve --listen :2049 --exports /etc/tansy.exports
                                                 only to whom the file names (tansy exports --help)
   tansy serve --scrub 20M                       look for damage in the background: all that is in use is read, once a week
@@ -97,6 +97,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	places := volumeList{list: []place{{"tansy.img", "/"}}}
 	f.Var(&places, "volume", "a volume: an image `FILE`, a block device, an export of an NBD server as nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH, or an image of Ceph as rbd:POOL/IMAGE[?id=USER&conf=FILE&keyring=FILE]; for several FILE:/PATH, each with another path to mount it by")
 	size := byteSize(10 << 30)
+	create := f.Bool("create", false, "make the image of a --volume that does not exist; without --volume tansy.img is made in any case")
+	ignoreFstab := f.Bool("ignore-fstab", false, ignoreFstabUsage)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	var root rootDir
@@ -132,6 +134,9 @@ went to another server, or may have; nothing was answered since. One of several 
 		return code
 	}
 	if wrong := places.wrong(); wrong != "" {
+		return misused(f, wrong)
+	}
+	if wrong := places.wrongToMake(*create, *readOnly); wrong != "" {
 		return misused(f, wrong)
 	}
 	least := minCache * byteSize(len(places.list))
@@ -269,7 +274,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
-		new: image{uint64(size), *preallocate, warn}, sized: given(f, "size"), root: root,
+		new: image{uint64(size), *preallocate, *ignoreFstab, warn}, create: (*create || !places.given) && !*readOnly, sized: given(f, "size"), root: root,
 		readOnly: *readOnly, cache: clean, pinned: pinned, interval: *interval, scrub: scrubs, discard: discard,
 	}
 	if err := how.openAll(volumes); err != nil {

@@ -76,7 +76,7 @@ func TestStatusAddress(t *testing.T) {
 	}
 	defer l.Close()
 	for _, address := range []string{l.Addr().String(), "nowhere"} {
-		if code := run([]string{"serve", "--volume", img, "--listen", "127.0.0.1:0", "--status", address}); code != exitFailure {
+		if code := run([]string{"serve", "--volume", img, "--create", "--listen", "127.0.0.1:0", "--status", address}); code != exitFailure {
 			t.Errorf("%s: exit code %d", address, code)
 		}
 	}
