@@ -464,6 +464,6 @@ func mountCommands(host, port, path string) string {
 	}
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
-macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport %s /private/mnt
+macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport,nfc %s /private/mnt
 `, linux, ports, from, ports, from)
 }
