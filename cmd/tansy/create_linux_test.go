@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tansy/internal/hosttest"
 )
@@ -17,7 +19,9 @@ func withFstab(t *testing.T, table string, args ...string) (int, string) {
 	file := filepath.Join(t.TempDir(), "fstab")
 	writeFile(t, file, table)
 	script := `mount --bind "$0" /etc/fstab && exec "$@" -test.run=^TestHelperTansy\$`
-	c := exec.Command("unshare", "-m", "sh", "-c", script, file, os.Args[0])
+	ctx, done := context.WithTimeout(t.Context(), 10*time.Second)
+	defer done()
+	c := exec.CommandContext(ctx, "unshare", "-m", "sh", "-c", script, file, os.Args[0])
 	c.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(args, "\n"))
 	out, _ := c.CombinedOutput()
 	return c.ProcessState.ExitCode(), string(out)
@@ -32,7 +36,8 @@ func TestDiskNotMounted(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("unshare", "-m", "mount", "--bind", "/etc/fstab", "/etc/fstab").CombinedOutput(); err != nil {
+	try := exec.Command("unshare", "-m", "mount", "--bind", "/etc/fstab", "/etc/fstab")
+	if out, err := try.CombinedOutput(); err != nil {
 		t.Skipf("no mount namespaces here: %v %s", err, out)
 	}
 	img := filepath.Join(dir, "v.img")
@@ -55,14 +60,16 @@ func TestDiskNotMounted(t *testing.T) {
 			t.Fatalf("tansy %q has made %v", args, left)
 		}
 	}
+	const warning = " may not be the volume that is meant"
 	code, text := withFstab(t, table, "mkfs", img, "--size", "8M", "--ignore-fstab")
-	if code != exitOK || !strings.Contains(text, "warning: "+img+" may not be the volume that is meant: "+dir+" is in /etc/fstab") {
+	if code != exitOK || !strings.Contains(text, "warning: "+img+warning+": "+dir+" is in /etc/fstab") {
 		t.Errorf("--ignore-fstab: exit code %d, %s", code, text)
 	}
 	// A volume that is there is served, with a warning.
 	broken := filepath.Join(dir, "broken.img")
 	writeFile(t, broken, strings.Repeat("no volume", 4096))
-	if _, text := withFstab(t, table, "serve", "--listen", "127.0.0.1:0", "--volume", broken); !strings.Contains(text, "may not be the volume that is meant") {
+	_, text = withFstab(t, table, "serve", "--listen", "127.0.0.1:0", "--volume", broken)
+	if !strings.Contains(text, broken+warning) {
 		t.Errorf("no warning: %s", text)
 	}
 }

@@ -29,7 +29,8 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		return err
 	}
 	if err := unmounted(path); err != nil && !i.ignoreFstab {
-		return fmt.Errorf("%s is not made: %w; mount it first (--ignore-fstab makes the volume in the directory below it)", path, err)
+		return fmt.Errorf("%s is not made: %w; mount it first (--ignore-fstab makes the volume in the directory below it)",
+			path, err)
 	}
 	free, err := disk.HostFree(filepath.Dir(path))
 	if err != nil {

@@ -95,7 +95,8 @@ func serves(t *testing.T, from string, args []string) {
 func TestInstallRecipe(t *testing.T) {
 	text := packaged(t, "docs/operations.md")
 	dir := t.TempDir()
-	here := strings.NewReplacer("/var/lib/tansy/", dir+"/", "/srv/tansy/", dir+"/", "/etc/", dir+"/", ":2049", "127.0.0.1:0", ":9049", ":0", "100G", "8M")
+	here := strings.NewReplacer("/var/lib/tansy/", dir+"/", "/srv/tansy/", dir+"/", "/etc/", dir+"/",
+		":2049", "127.0.0.1:0", ":9049", ":0", "100G", "8M")
 	table := regexp.MustCompile(`echo '(/[^']*)' \| sudo tee /etc/tansy.exports`).FindStringSubmatch(text)
 	if table == nil {
 		t.Fatal("no exports in the recipe")
@@ -126,7 +127,8 @@ func TestInstallRecipe(t *testing.T) {
 	}
 }
 
-// The container's entrypoint makes the volume where the container engine made /data, with the size that is asked for, and nowhere else.
+// The container's entrypoint makes the volume where the container engine made /data, with the size that is asked for, and
+// nowhere else.
 func TestEntrypoint(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -182,7 +184,10 @@ func TestEntrypoint(t *testing.T) {
 // Whoever reaches the container is one ordinary user, who owns the volume. Its size is a variable.
 func TestContainerDefaults(t *testing.T) {
 	text := packaged(t, "packaging/Dockerfile")
-	for _, want := range []string{"\nENV TANSY_SIZE=10G\n", "\nUSER 65532:65532\n", "\nCOPY packaging/container.exports /etc/tansy.exports\n", `"--exports", "/etc/tansy.exports"]`} {
+	for _, want := range []string{
+		"\nENV TANSY_SIZE=10G\n", "\nUSER 65532:65532\n", "\nCOPY packaging/container.exports /etc/tansy.exports\n",
+		`"--exports", "/etc/tansy.exports"]`,
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the Dockerfile", want)
 		}
@@ -262,5 +267,22 @@ func TestUnits(t *testing.T) {
 	}
 	if out, err := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// README and the container have the least Go that go.mod asks for, which has to be a release: with "go 1.26" a Go that is
+// older looks for one that does not exist.
+func TestLeastGo(t *testing.T) {
+	least := regexp.MustCompile(`(?m)^go (\d+\.\d+)\.\d+$`).FindStringSubmatch(packaged(t, "go.mod"))
+	if least == nil {
+		t.Fatal("no release in go.mod")
+	}
+	for file, want := range map[string]string{
+		"README.md": "Go " + least[1] + " or newer", "docs/operations.md": "Go " + least[1] + " or newer",
+		"packaging/Dockerfile": "FROM golang:" + least[1] + " ", "packaging/Dockerfile.ceph": "FROM golang:" + least[1] + " ",
+	} {
+		if !strings.Contains(packaged(t, file), want) {
+			t.Errorf("no %q in %s", want, file)
+		}
 	}
 }

@@ -97,7 +97,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	places := volumeList{list: []place{{"tansy.img", "/"}}}
 	f.Var(&places, "volume", "a volume: an image `FILE`, a block device, an export of an NBD server as nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH, or an image of Ceph as rbd:POOL/IMAGE[?id=USER&conf=FILE&keyring=FILE]; for several FILE:/PATH, each with another path to mount it by")
 	size := byteSize(10 << 30)
-	create := f.Bool("create", false, "make the image of a --volume that does not exist; without --volume tansy.img is made in any case")
+	create := f.Bool("create", false, "make the image of a --volume that does not exist; "+
+		"without --volume tansy.img is made in any case")
 	ignoreFstab := f.Bool("ignore-fstab", false, ignoreFstabUsage)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
@@ -274,7 +275,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
-		new: image{uint64(size), *preallocate, *ignoreFstab, warn}, create: (*create || !places.given) && !*readOnly, sized: given(f, "size"), root: root,
+		new: image{uint64(size), *preallocate, *ignoreFstab, warn}, create: (*create || !places.given) && !*readOnly,
+		sized: given(f, "size"), root: root,
 		readOnly: *readOnly, cache: clean, pinned: pinned, interval: *interval, scrub: scrubs, discard: discard,
 	}
 	if err := how.openAll(volumes); err != nil {
