@@ -34,8 +34,7 @@ func strange(name string) error {
 
 // absent is the error for a volume that is missing and is not to be made; how tells another way to make it.
 func absent(name, how string) error {
-	err := barred(name)
-	if err != nil {
+	if err := barred(name); err != nil {
 		return err
 	}
 	if err := unmounted(name); err != nil {
@@ -68,7 +67,7 @@ func unmounted(name string) error {
 	if err != nil {
 		return fmt.Errorf("what should be mounted is not known: %w", err)
 	}
-	at := notMounted(string(table), resolve(filepath.Dir(name)), func(dir string) bool {
+	at := notMounted(string(table), filepath.Dir(resolve(name)), func(dir string) bool {
 		_, err := mount.On(dir)
 		return !errors.Is(err, mount.ErrNotThere)
 	})
@@ -78,39 +77,41 @@ func unmounted(name string) error {
 	return fmt.Errorf("%s is in /etc/fstab and is not mounted now", at)
 }
 
-// notMounted returns the first mount point of a table like /etc/fstab that is dir or above it, and not mounted; "" if
-// there is none.
+// notMounted returns the mount point in a table like /etc/fstab on which dir would lie if it were mounted, which it is
+// not; "" if there is none.
 func notMounted(table, dir string, mounted func(dir string) bool) string {
 	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	points := map[string]string{} // without links, and as it is in the table
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
 		if len(fields) < 3 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		at := unescape.Replace(fields[1])
-		if !filepath.IsAbs(at) || at == "/" {
-			continue
+		if at := unescape.Replace(fields[1]); filepath.IsAbs(at) {
+			points[resolve(at)] = at
 		}
-		if real := resolve(at); below(real, dir) && !mounted(real) {
+	}
+	for ; dir != filepath.Dir(dir) && !mounted(dir); dir = filepath.Dir(dir) {
+		if at, ok := points[dir]; ok {
 			return at
 		}
 	}
-	return ""
+	return "" // the root is mounted
 }
 
-// resolve is the absolute path of dir without symbolic links, as far as dir exists.
-func resolve(dir string) string {
-	dir, err := filepath.Abs(dir)
+// resolve is the absolute path of name without symbolic links, as far as it exists.
+func resolve(name string) string {
+	name, err := filepath.Abs(name)
 	if err != nil {
-		return dir
+		return name
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
 		return real
 	}
-	if up := filepath.Dir(dir); up != dir {
-		return filepath.Join(resolve(up), filepath.Base(dir))
+	if up := filepath.Dir(name); up != name {
+		return filepath.Join(resolve(up), filepath.Base(name))
 	}
-	return dir
+	return name
 }
 
 // below tells whether path is dir or lies below it. Both are absolute.

@@ -68,9 +68,15 @@ func TestDiskNotMounted(t *testing.T) {
 	// A volume that is there is served, with a warning.
 	broken := filepath.Join(dir, "broken.img")
 	writeFile(t, broken, strings.Repeat("no volume", 4096))
-	_, text = withFstab(t, table, "serve", "--listen", "127.0.0.1:0", "--volume", broken)
-	if !strings.Contains(text, broken+warning) {
-		t.Errorf("no warning: %s", text)
+	link := filepath.Join(t.TempDir(), "link.img")
+	if err := os.Symlink(broken, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{broken, link} {
+		_, text = withFstab(t, table, "serve", "--listen", "127.0.0.1:0", "--volume", name)
+		if !strings.Contains(text, name+warning) {
+			t.Errorf("no warning of %s: %s", name, text)
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func TestNotMounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"disk/sub", "with space", "mounted/deep"} {
+	for _, name := range []string{"disk/sub", "disk/inner", "with space", "mounted/deep"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -190,9 +190,11 @@ func TestNotMounted(t *testing.T) {
 		"UUID=5 DIR/mounted/deep xfs defaults", "UUID=6 DIR/comment ext4 # no",
 	}
 	table := strings.ReplaceAll(strings.Join(lines, "\n"), "DIR", dir)
-	mounted := func(at string) bool { return at == filepath.Join(dir, "mounted") }
+	mounted := func(at string) bool {
+		return at == filepath.Join(dir, "mounted") || at == filepath.Join(dir, "disk/inner")
+	}
 	for at, want := range map[string]string{
-		"": "", "disk": "disk", "disk/sub": "disk", "disk/gone/too": "disk", "diskette": "", "with space": "with space",
+		"": "", "disk": "disk", "disk/sub": "disk", "disk/gone/too": "disk", "disk/inner": "", "disk/inner/deep": "", "diskette": "", "with space": "with space",
 		"link": "disk", "link/sub": "disk", "mounted": "", "mounted/else": "", "mounted/deep": "mounted/deep", "other": "",
 	} {
 		if want != "" {

@@ -460,10 +460,7 @@ func mountCommands(host, port, path string) string {
 	if strings.Contains(host, ":") { // an IPv6 address
 		host, linux = "["+host+"]", "proto=tcp6" // there plain tcp means IPv4
 	}
-	from := host + ":" + path
-	if strings.Trim(strings.ToLower(from), "abcdefghijklmnopqrstuvwxyz0123456789-_.:/") != "" {
-		from = "'" + strings.ReplaceAll(from, "'", `'\''`) + "'"
-	}
+	from := quoted(host + ":" + path)
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
 macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport,nfc %s /private/mnt
