@@ -1,5 +1,7 @@
 module tansy
 
+// The least Go. From 1.21 on, any Go fetches it by itself; an older one says "invalid go version": go.dev/doc/install.
+// (With "go 1.26", Go 1.21 looks for a release that does not exist.)
 go 1.26.0
 
 require golang.org/x/sys v0.49.0

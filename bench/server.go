@@ -54,7 +54,13 @@ func startServer(o options, dir string) (*child, error) {
 		return nil, err
 	}
 	defer log.Close()
-	c.cmd = exec.Command(o.server, "serve", "--volume", filepath.Join(dir, "volume"), "--size", o.size,
+	volume := filepath.Join(dir, "volume")
+	if _, err := os.Stat(volume); errors.Is(err, os.ErrNotExist) { // servers of other releases have this command, too
+		if said, err := exec.Command(o.server, "mkfs", volume, "--size", o.size).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("making a volume: %w: %s", err, said)
+		}
+	}
+	c.cmd = exec.Command(o.server, "serve", "--volume", volume,
 		"--cache", o.cache, "--listen", "127.0.0.1:0", "--debug-listen", debug)
 	c.cmd.Stderr = log
 	out, err := c.cmd.StdoutPipe()

@@ -160,7 +160,7 @@ func TestServePortInUse(t *testing.T) {
 	}
 	defer l.Close()
 	dir := t.TempDir()
-	if code := run([]string{"serve", "--volume", filepath.Join(dir, "v.img"), "--size", "8M", "--listen", l.Addr().String()}); code != exitFailure {
+	if code := run([]string{"serve", "--volume", filepath.Join(dir, "v.img"), "--create", "--size", "8M", "--listen", l.Addr().String()}); code != exitFailure {
 		t.Errorf("exit code %d", code)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

@@ -24,6 +24,9 @@ func remote(name string) bool { return nbd.IsName(name) || rbd.IsName(name) }
 
 // openDevice opens what name names.
 func openDevice(name string, o disk.FileOptions) (device, error) {
+	if err := strange(name); err != nil {
+		return nil, err
+	}
 	if rbd.IsName(name) {
 		d, err := rbd.Open(context.Background(), name, rbd.Options{ReadOnly: o.ReadOnly})
 		if err != nil {
@@ -58,6 +61,9 @@ func missing(name string) bool {
 func anywhere(name string) (string, error) {
 	if remote(name) {
 		return name, nil
+	}
+	if err := strange(name); err != nil { // it has no scheme any more when it is absolute
+		return "", err
 	}
 	return filepath.Abs(name)
 }

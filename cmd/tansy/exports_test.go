@@ -53,7 +53,7 @@ func TestExportsCheck(t *testing.T) {
 		exitFailure: {"--exports", bad},
 		exitUsage:   {"--exports", good, "--root-squash"},
 	} {
-		if got := run(append([]string{"serve", "--volume", img, "--listen", "127.0.0.1:0"}, args...)); got != want {
+		if got := run(append([]string{"serve", "--volume", img, "--create", "--listen", "127.0.0.1:0"}, args...)); got != want {
 			t.Errorf("tansy serve %v: exit code %d, want %d", args, got, want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type image struct {
 	size        uint64 // bytes
 	preallocate bool   // take the room from the host now
+	ignoreFstab bool   // make it also where a file system should be mounted, and is not
 	warn        func(error)
 }
 
@@ -24,6 +25,13 @@ const unfinished = ".unfinished"
 // make makes a volume in a new file. The file gets its name only when the volume in it
 // is complete; one that a killed run left unfinished is replaced.
 func (i image) make(path string, o tansyfs.MkfsOptions) error {
+	if err := barred(path); err != nil {
+		return err
+	}
+	if err := unmounted(path); err != nil && !i.ignoreFstab {
+		return fmt.Errorf("%s is not made: %w; mount it first (--ignore-fstab makes the volume in the directory below it)",
+			path, err)
+	}
 	free, err := disk.HostFree(filepath.Dir(path))
 	if err != nil {
 		return err

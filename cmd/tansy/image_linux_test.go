@@ -127,7 +127,7 @@ func TestImageOnSmallHost(t *testing.T) {
 				{size: 1 << 30, warned: true, fails: "--log-size"},
 			} {
 				warned := false
-				i := image{c.size, c.preallocate, func(err error) {
+				i := image{size: c.size, preallocate: c.preallocate, warn: func(err error) {
 					warned = true
 					if !strings.Contains(err.Error(), img) {
 						t.Error(err)

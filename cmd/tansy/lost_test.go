@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,8 +56,11 @@ func startServe(t *testing.T, flags ...string) *process {
 	return p
 }
 
-// newServe returns what startServe starts.
+// newServe returns what startServe starts. A size is for a volume that may have to be made.
 func newServe(flags ...string) *process {
+	if slices.Contains(flags, "--size") {
+		flags = append(slices.Clip(flags), "--create")
+	}
 	p := &process{cmd: exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")}
 	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)
 	p.cmd.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(args, "\n"))

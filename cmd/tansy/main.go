@@ -33,7 +33,7 @@ var commands []command
 
 func init() { // not in the declaration, for completion prints them
 	commands = []command{
-		{"serve", "export volumes over NFSv3, creating those that are missing", serve, ""},
+		{"serve", "export volumes over NFSv3", serve, ""},
 		{"mount", "make a volume a file system of this machine (Linux, macOS)", mountCommand, ""},
 		{"umount", "unmount a volume, and wait until it is closed", umount, ""},
 		{"mkfs", "make a new volume", mkfs, ""},

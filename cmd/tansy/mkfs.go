@@ -13,6 +13,8 @@ func mkfs(args []string) int {
 	f := newFlags("mkfs", "VOLUME [flags]", `  tansy mkfs data.img --size 100G       a new sparse image file
   tansy mkfs data.img --size 100G --preallocate
                                         an image that takes all its room now, so that it never lacks any
+  tansy mkfs data.img --size 100G --if-missing
+                                        for scripts: nothing happens if it is there
   tansy mkfs /dev/sdb --force           a whole block device; what was on it is lost
   tansy mkfs nbd://host/export --force  an export of an NBD server, in the same way
   tansy mkfs data.img --size 1T --inodes 100000000
@@ -29,6 +31,8 @@ func mkfs(args []string) int {
 	var root rootDir
 	root.flags(f.FlagSet, "")
 	force := f.Bool("force", false, "make the volume even where something exists already")
+	ifMissing := f.Bool("if-missing", false, "make the image if there is none, and leave alone what exists")
+	ignoreFstab := f.Bool("ignore-fstab", false, ignoreFstabUsage)
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
 		return code
@@ -36,14 +40,28 @@ func mkfs(args []string) int {
 	if pos[0] == "" {
 		return misused(f, "the name of the volume is empty: give an image file or a block device")
 	}
+	if err := strange(pos[0]); err != nil {
+		return misused(f, err.Error())
+	}
+	if *ifMissing && (*force || remote(pos[0])) {
+		return misused(f, "--if-missing is for image files, and without --force")
+	}
+	if *ifMissing && !missing(pos[0]) {
+		fmt.Printf("%s: exists, and is left alone\n", pos[0])
+		return exitOK
+	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
 	root.apply(&o)
 	p := newProgress(os.Stderr, time.Now)
 	o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }
-	err := makeVolume(pos[0], image{uint64(size), *preallocate, warning("mkfs")}, *force, o)
+	warn := warning("mkfs")
+	err := makeVolume(pos[0], image{uint64(size), *preallocate, *ignoreFstab, warn}, *force, o)
 	fmt.Fprint(os.Stderr, p.clear)
 	if err != nil {
 		return fail("mkfs", err)
+	}
+	if err := misplaced(pos[0]); err != nil {
+		warn(err)
 	}
 	fmt.Printf("%s: made a volume\n", pos[0])
 	return exitOK
@@ -59,6 +77,9 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 	}
 	st, err := os.Stat(path)
 	if os.IsNotExist(err) {
+		if err := barred(path); err != nil {
+			return err
+		}
 		if i.size == 0 {
 			return fmt.Errorf("%s does not exist: give --size to make an image file", path)
 		}

@@ -153,8 +153,8 @@ func (m *mounting) run(source, dir string) int {
 	if source, err = anywhere(source); err != nil {
 		return fail(err)
 	}
-	if _, err := os.Stat(source); missing(source) {
-		return fail(fmt.Errorf("%w (tansy mkfs makes a volume)", err))
+	if missing(source) {
+		return fail(absent(source, ""))
 	}
 	if hides(dir, source) {
 		return fail(errHides)

@@ -31,43 +31,182 @@ func known(t *testing.T, from string, args []string) {
 
 // What the units, the Dockerfile and the recipes start exists.
 func TestPackaging(t *testing.T) {
-	read := func(path string) string {
-		b, err := os.ReadFile(filepath.Join("../..", path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
+	read := func(path string) string { return packaged(t, path) }
+	unit := read("packaging/tansy.service")
+	start := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/tansy serve \$TANSY_OPTIONS$`).FindString(unit)
+	byDefault := regexp.MustCompile(`(?m)^Environment="TANSY_OPTIONS=(.*)"$`).FindStringSubmatch(unit)
+	if start == "" || byDefault == nil {
+		t.Fatal("no ExecStart, or no options")
 	}
-	start := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/tansy (.*)$`).FindStringSubmatch(read("packaging/tansy.service"))
-	if start == nil {
-		t.Fatal("no ExecStart")
-	}
-	known(t, "tansy.service", strings.Fields(start[1]))
+	serves(t, "tansy.service", append([]string{"serve"}, strings.Fields(byDefault[1])...))
 	n := 0
 	for _, m := range regexp.MustCompile(`(?m)CMD (\[.*\])$`).FindAllStringSubmatch(read("packaging/Dockerfile"), -1) {
 		var args []string
 		if err := json.Unmarshal([]byte(m[1]), &args); err != nil {
 			t.Fatal(err)
 		}
-		known(t, "Dockerfile", slices.DeleteFunc(args, func(a string) bool { return a == "/tansy" }))
+		args = slices.DeleteFunc(args, func(a string) bool { return a == "tansy" })
+		if known(t, "Dockerfile", args); args[0] == "serve" {
+			serves(t, "Dockerfile", args)
+		}
 		n++
 	}
 	if n != 2 {
 		t.Errorf("%d commands in the Dockerfile", n)
 	}
 	for _, name := range []string{"server.yaml", "standby.yaml"} {
-		args := regexp.MustCompile(`(?m)^ +args: (\[.*\])$`).FindStringSubmatch(read("packaging/kubernetes/" + name))
-		var list []string
-		if args == nil || json.Unmarshal([]byte(args[1]), &list) != nil {
-			t.Fatalf("the arguments in %s: %q", name, args)
+		all := regexp.MustCompile(`(?m)^ +args: (\[.*\])$`).FindAllStringSubmatch(read("packaging/kubernetes/"+name), -1)
+		if len(all) == 0 {
+			t.Fatalf("no arguments in %s", name)
 		}
-		known(t, name, list)
+		for i, args := range all {
+			var list []string
+			if err := json.Unmarshal([]byte(args[1]), &list); err != nil {
+				t.Fatalf("the arguments in %s: %v", name, err)
+			}
+			if i == len(all)-1 { // the others come before the server
+				serves(t, name, list)
+			}
+			known(t, name, list)
+		}
 	}
-	options := regexp.MustCompile(`TANSY_OPTIONS='([^']*)'`).FindStringSubmatch(read("docs/operations.md"))
-	if options == nil {
-		t.Fatal("no options in the recipe")
+}
+
+// packaged is the text of a file of the repository.
+func packaged(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
 	}
-	known(t, "operations.md", append([]string{"serve"}, strings.Fields(options[1])...))
+	return string(b)
+}
+
+// serves tells that args serve a named volume, which they do not make: it may be missing because its disk is.
+func serves(t *testing.T, from string, args []string) {
+	t.Helper()
+	known(t, from, args)
+	if args[0] != "serve" || !slices.Contains(args, "--volume") || slices.Contains(args, "--create") {
+		t.Errorf("%s starts %q", from, args)
+	}
+}
+
+// The recipe of the installation makes a volume and serves it, and further ones, to a network: with other paths, here.
+func TestInstallRecipe(t *testing.T) {
+	text := packaged(t, "docs/operations.md")
+	dir := t.TempDir()
+	here := strings.NewReplacer("/var/lib/tansy/", dir+"/", "/srv/tansy/", dir+"/", "/etc/", dir+"/",
+		":2049", "127.0.0.1:0", ":9049", ":0", "100G", "8M")
+	table := regexp.MustCompile(`echo '(/[^']*)' \| sudo tee /etc/tansy.exports`).FindStringSubmatch(text)
+	if table == nil {
+		t.Fatal("no exports in the recipe")
+	}
+	writeFile(t, filepath.Join(dir, "tansy.exports"), table[1]+"\n")
+	made := regexp.MustCompile(`(?m)^sudo -u tansy tansy (mkfs .*)$`).FindAllStringSubmatch(text, -1)
+	options := regexp.MustCompile(`TANSY_OPTIONS='([^']*)'`).FindAllStringSubmatch(text, -1)
+	if len(made) != 3 || len(options) != 2 {
+		t.Fatalf("%d volumes, %d times options", len(made), len(options))
+	}
+	for _, m := range made {
+		tansy(t, strings.Fields(here.Replace(m[1]))...)
+	}
+	for i, o := range options {
+		args := strings.Fields(o[1])
+		serves(t, "operations.md", append([]string{"serve"}, args...))
+		if !strings.Contains(o[1], "--listen :2049 --exports /etc/tansy.exports") {
+			t.Errorf("no network is served: %s", o[1])
+		}
+		if i > 0 { // the paths of clients are others
+			writeFile(t, filepath.Join(dir, "tansy.exports"), "/a *\n/b *\n")
+		}
+		p := startServe(t, strings.Fields(here.Replace(o[1]))...)
+		p.stop(t)
+		if list := p.stderr.String(); strings.Contains(list, "level=WARN") || strings.Contains(list, "level=ERROR") {
+			t.Errorf("%s:\n%s", o[1], list)
+		}
+	}
+}
+
+// The container's entrypoint makes the volume where the container engine made /data, with the size that is asked for, and
+// nowhere else.
+func TestEntrypoint(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	script := filepath.Join(dir, "entrypoint")
+	writeFile(t, script, strings.ReplaceAll(packaged(t, "packaging/entrypoint"), "/data", data))
+	// stands for the program, and says how it was called
+	writeFile(t, filepath.Join(dir, "tansy"), "#!/bin/sh\necho \"$*\"\n")
+	if err := os.Chmod(filepath.Join(dir, "tansy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mkfs := "mkfs " + data + "/tansy.img --if-missing --size 50G\n"
+	serve := "serve --volume " + data + "/tansy.img"
+	known(t, "entrypoint", strings.Fields(strings.ReplaceAll(mkfs, data, "/data")))
+	for _, x := range []struct {
+		what string
+		new  bool // /data is of the container engine's making
+		args string
+		want string
+	}{
+		{"a new volume", true, serve, mkfs + serve + "\n"},
+		{"a folder", false, serve, serve + "\n"},
+		{"another command", true, "mkfs " + data + "/tansy.img", "mkfs " + data + "/tansy.img\n"},
+		{"another volume", true, "serve --volume nbd://host/x", "serve --volume nbd://host/x\n"},
+		{"nothing", true, "", "\n"},
+	} {
+		if err := os.RemoveAll(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if x.new {
+			writeFile(t, filepath.Join(data, ".new"), "")
+		}
+		run := func() string {
+			c := exec.Command("sh", append([]string{script}, strings.Fields(x.args)...)...)
+			c.Env = append(os.Environ(), "TANSY_SIZE=50G", "PATH="+dir+":"+os.Getenv("PATH"))
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v", x.what, err)
+			}
+			return string(out)
+		}
+		if got := run(); got != x.want {
+			t.Errorf("%s: %q, want %q", x.what, got, x.want)
+		}
+		if got := run(); x.want == mkfs+serve+"\n" && got != serve+"\n" {
+			t.Errorf("%s, once more: %q", x.what, got)
+		}
+	}
+}
+
+// Whoever reaches the container is one ordinary user, who owns the volume. Its size is a variable.
+func TestContainerDefaults(t *testing.T) {
+	text := packaged(t, "packaging/Dockerfile")
+	for _, want := range []string{
+		"\nENV TANSY_SIZE=10G\n", "\nUSER 65532:65532\n", "\nCOPY packaging/container.exports /etc/tansy.exports\n",
+		`"--exports", "/etc/tansy.exports"]`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the Dockerfile", want)
+		}
+	}
+	const rule = "rw,root_squash,all_squash,insecure,sync,anonuid=65532,anongid=65532"
+	got := strings.Fields(tansy(t, "exports", "check", "../../packaging/container.exports"))
+	if want := []string{"/", "*", rule}; !slices.Equal(got, want) {
+		t.Errorf("exports: %q, want %q", got, want)
+	}
+}
+
+// Volumes, also those that are being made, and undo files of theirs stay out of the container's build.
+func TestDockerignore(t *testing.T) {
+	lines := strings.Split(packaged(t, ".dockerignore"), "\n")
+	for _, want := range []string{"**/*.img", "**/*.img.*"} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no %q", want)
+		}
+	}
 }
 
 // What is for Kubernetes agrees with its schemas, which the program has in itself.
@@ -128,5 +267,22 @@ func TestUnits(t *testing.T) {
 	}
 	if out, err := exec.Command(analyze, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// README and the container have the least Go that go.mod asks for, which has to be a release: with "go 1.26" a Go that is
+// older looks for one that does not exist.
+func TestLeastGo(t *testing.T) {
+	least := regexp.MustCompile(`(?m)^go (\d+\.\d+)\.\d+$`).FindStringSubmatch(packaged(t, "go.mod"))
+	if least == nil {
+		t.Fatal("no release in go.mod")
+	}
+	for file, want := range map[string]string{
+		"README.md": "Go " + least[1] + " or newer", "docs/operations.md": "Go " + least[1] + " or newer",
+		"packaging/Dockerfile": "FROM golang:" + least[1] + " ", "packaging/Dockerfile.ceph": "FROM golang:" + least[1] + " ",
+	} {
+		if !strings.Contains(packaged(t, file), want) {
+			t.Errorf("no %q in %s", want, file)
+		}
 	}
 }

@@ -176,7 +176,7 @@ func TestRpcbind(t *testing.T) {
 	go func() { served <- s.Serve(l) }()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	img := filepath.Join(t.TempDir(), "v.img")
-	flags := []string{"--volume", img, "--size", "8M", "--rpcbind", "--portmapper-port", port}
+	flags := []string{"--volume", img, "--size", "8M", "--create", "--rpcbind", "--portmapper-port", port}
 	p := startServe(t, flags...)
 	if n := m.registered(); n != 1+2*len(mount3.Versions) {
 		t.Errorf("%d are registered: %v", n, m.list)

@@ -72,8 +72,8 @@ func serve(args []string) int {
 	f := newFlags("serve", "[flags]", `  tansy serve                                   export ./tansy.img (made if missing, 10G, sparse) on 127.0.0.1:2049
   tansy serve --volume /dev/sdb --listen :2049  export a block device to everybody who can reach this machine
   tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
-  tansy serve --volume d.img --size 50G --preallocate
-                                                a new image takes all its room now
+  tansy serve --volume d.img --create --size 50G --preallocate
+                                                an image that is made if it is missing, and takes all its room then
   tansy serve --listen :2049 --exports /etc/tansy.exports
                                                 only to whom the file names (tansy exports --help)
   tansy serve --scrub 20M                       look for damage in the background: all that is in use is read, once a week
@@ -95,6 +95,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	places := volumeList{list: []place{{"tansy.img", "/"}}}
 	f.Var(&places, "volume", "a volume: an image `FILE`, a block device, an export of an NBD server as nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH, or an image of Ceph as rbd:POOL/IMAGE[?id=USER&conf=FILE&keyring=FILE]; for several FILE:/PATH, each with another path to mount it by")
 	size := byteSize(10 << 30)
+	create := f.Bool("create", false, "make the image of a --volume that does not exist; "+
+		"without --volume tansy.img is made in any case")
+	ignoreFstab := f.Bool("ignore-fstab", false, ignoreFstabUsage)
 	f.Var(&size, "size", "size of the image if it has to be made; an existing one keeps its size")
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	var root rootDir
@@ -125,7 +128,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
 	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
-	var statusNames names
+	var statusNames hostNames
 	f.Var(&statusNames, "status-host", "another `NAME` of this machine that requests to --status and --debug-listen may ask for, besides its "+
 		"addresses, localhost, and its host name; may be given again")
 	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
@@ -133,6 +136,9 @@ went to another server, or may have; nothing was answered since. One of several 
 		return code
 	}
 	if wrong := places.wrong(); wrong != "" {
+		return misused(f, wrong)
+	}
+	if wrong := places.wrongToMake(*create, *readOnly); wrong != "" {
 		return misused(f, wrong)
 	}
 	least := minCache * byteSize(len(places.list))
@@ -270,7 +276,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
-		new: image{uint64(size), *preallocate, warn}, sized: given(f, "size"), root: root,
+		new: image{uint64(size), *preallocate, *ignoreFstab, warn}, create: (*create || !places.given) && !*readOnly,
+		sized: given(f, "size"), root: root,
 		readOnly: *readOnly, cache: clean, pinned: pinned, interval: *interval, scrub: scrubs, discard: discard,
 	}
 	if err := how.openAll(volumes); err != nil {
@@ -455,12 +462,9 @@ func mountCommands(host, port, path string) string {
 	if strings.Contains(host, ":") { // an IPv6 address
 		host, linux = "["+host+"]", "proto=tcp6" // there plain tcp means IPv4
 	}
-	from := host + ":" + path
-	if strings.Trim(strings.ToLower(from), "abcdefghijklmnopqrstuvwxyz0123456789-_.:/") != "" {
-		from = "'" + strings.ReplaceAll(from, "'", `'\''`) + "'"
-	}
+	from := quoted(host + ":" + path)
 	ports := fmt.Sprintf("port=%s,mountport=%s", port, port)
 	return fmt.Sprintf(`Linux:  sudo mount -t nfs -o vers=3,%s,%s,nolock,hard %s /mnt
-macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport %s /private/mnt
+macOS:  sudo mount -t nfs -o vers=3,tcp,%s,locallocks,hard,resvport,nfc %s /private/mnt
 `, linux, ports, from, ports, from)
 }

@@ -130,9 +130,9 @@ func TestStop(t *testing.T) {
 
 func TestMountCommands(t *testing.T) {
 	for host, want := range map[string][]string{
-		"127.0.0.1": {"-o vers=3,tcp,port=9,mountport=9,nolock,hard 127.0.0.1:/ /mnt\n", "-o vers=3,tcp,port=9,mountport=9,locallocks,hard,resvport 127.0.0.1:/ /private/mnt\n"},
+		"127.0.0.1": {"-o vers=3,tcp,port=9,mountport=9,nolock,hard 127.0.0.1:/ /mnt\n", "-o vers=3,tcp,port=9,mountport=9,locallocks,hard,resvport,nfc 127.0.0.1:/ /private/mnt\n"},
 		"somewhere": {" somewhere:/ /mnt\n"},
-		"::1":       {"-o vers=3,proto=tcp6,port=9,mountport=9,nolock,hard '[::1]:/' /mnt\n", "resvport '[::1]:/' /private/mnt\n"},
+		"::1":       {"-o vers=3,proto=tcp6,port=9,mountport=9,nolock,hard '[::1]:/' /mnt\n", "resvport,nfc '[::1]:/' /private/mnt\n"},
 	} {
 		for _, s := range want {
 			if got := mountCommands(host, "9", "/"); !strings.Contains(got, s) {

@@ -15,14 +15,14 @@ import (
 	"tansy/status"
 )
 
-// names are those that --status-host gives, in the order given.
-type names []string
+// hostNames are those that --status-host gives, in the order given.
+type hostNames []string
 
 // String is for flag.Value.
-func (n *names) String() string { return strings.Join(*n, ",") }
+func (n *hostNames) String() string { return strings.Join(*n, ",") }
 
 // Set is for flag.Value: one name more.
-func (n *names) Set(name string) error {
+func (n *hostNames) Set(name string) error {
 	if name == "" || strings.ContainsAny(name, ":/ ") {
 		return fmt.Errorf("%q is no host name: give NAME without a port", name)
 	}
@@ -31,7 +31,7 @@ func (n *names) Set(name string) error {
 }
 
 // statusConfig says whose status it is.
-func statusConfig(volumes *volumeList, hosts names, log *daemon.Log) status.Config {
+func statusConfig(volumes *volumeList, hosts hostNames, log *daemon.Log) status.Config {
 	info, _ := debug.ReadBuildInfo()
 	release, revision := versionOf(info)
 	return status.Config{Release: release, Revision: revision, Volume: volumes.String(), Names: hosts, Log: log}
@@ -56,7 +56,7 @@ func newStatus(l net.Listener, cfg status.Config) *status.Status {
 }
 
 // startProfiler answers on address what Go's profiler is asked.
-func startProfiler(address string, hosts names, log *daemon.Log) error {
+func startProfiler(address string, hosts hostNames, log *daemon.Log) error {
 	l, err := listenHTTP("debug-listen", address)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func TestStatusAddress(t *testing.T) {
 	}
 	defer l.Close()
 	for _, address := range []string{l.Addr().String(), "nowhere"} {
-		if code := run([]string{"serve", "--volume", img, "--listen", "127.0.0.1:0", "--status", address}); code != exitFailure {
+		if code := run([]string{"serve", "--volume", img, "--create", "--listen", "127.0.0.1:0", "--status", address}); code != exitFailure {
 			t.Errorf("%s: exit code %d", address, code)
 		}
 	}
@@ -93,7 +93,7 @@ func TestStatusAddress(t *testing.T) {
 
 // Addresses that others reach are warned of, and neither the status nor the profiler answers to a name that is not its own.
 func TestStatusExposed(t *testing.T) {
-	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--status", "0.0.0.0:0",
+	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--create", "--size", "8M", "--status", "0.0.0.0:0",
 		"--debug-listen", "[::]:0", "--status-host", "nas.example")
 	defer p.stop(t)
 	p.says(t, `msg="everybody who reaches this address may read the addresses of clients`)

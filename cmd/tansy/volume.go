@@ -34,6 +34,7 @@ type volume struct {
 // opening says how volumes are opened, and made if they are missing.
 type opening struct {
 	new      image // with its size
+	create   bool  // make those that are missing
 	sized    bool  // the size was asked for
 	root     rootDir
 	readOnly bool
@@ -45,9 +46,16 @@ type opening struct {
 	deferred bool // as in fs.Options
 }
 
-// open opens the volume, and makes it if it is missing.
+// open opens the volume, and makes it if it is missing and that is wanted.
 func (o *opening) open(v *volume) error {
-	if !o.readOnly && missing(v.image) {
+	if missing(v.image) {
+		if !o.create {
+			how := ""
+			if !o.readOnly {
+				how = ", and so does --create"
+			}
+			return absent(v.image, how)
+		}
 		var options tansyfs.MkfsOptions
 		o.root.apply(&options)
 		if err := o.new.make(v.image, options); err != nil {
@@ -66,6 +74,9 @@ func (o *opening) open(v *volume) error {
 	}
 	if has := d.Size() * disk.BlockSize; o.sized && has != o.new.size {
 		o.new.warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", v.image, about(has), new(byteSize(o.new.size))))
+	}
+	if err := misplaced(v.image); err != nil {
+		o.new.warn(err)
 	}
 	giveBack := o.discard.of(d)
 	if o.discard == "on" && !giveBack && !o.readOnly {

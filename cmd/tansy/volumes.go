@@ -43,6 +43,11 @@ func (l *volumeList) Set(text string) error {
 	} else if rbd.IsName(text) {
 		name = len("rbd:")
 	}
+	if scheme := schemeLike.FindString(text); name == 0 && scheme != "" && strings.HasPrefix(text[len(scheme):], "//") {
+		if err := strange(text); err != nil {
+			return err
+		}
+	}
 	if i := strings.LastIndex(text[name:], ":/"); i >= 0 {
 		p = place{text[:name+i], text[name+i+1:]}
 	}
@@ -77,6 +82,26 @@ func (l *volumeList) wrong() string {
 				return fmt.Sprintf("clients would find %s at %s and %s at %s, of which one is in the other: give each a path of its own, as --volume FILE:/PATH", b.image, b.path, a.image, a.path)
 			}
 		}
+	}
+	return ""
+}
+
+// wrongToMake says what is wrong with the volumes if those that are missing are made, or are not; or nothing.
+func (l *volumeList) wrongToMake(create, readOnly bool) string {
+	if create && readOnly {
+		return "--read-only makes nothing: leave --create out"
+	}
+	files := 0
+	for _, p := range l.list {
+		if err := strange(p.image); err != nil {
+			return err.Error()
+		}
+		if !remote(p.image) {
+			files++
+		}
+	}
+	if create && files == 0 {
+		return "--create makes image files: tansy mkfs --force makes a volume on what a server has"
 	}
 	return ""
 }

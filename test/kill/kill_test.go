@@ -49,7 +49,7 @@ type server struct {
 
 func start(t *testing.T, bin, volume string) *server {
 	t.Helper()
-	cmd := exec.Command(bin, "serve", "--volume", volume, "--size", "1G", "--listen", "127.0.0.1:0")
+	cmd := exec.Command(bin, "serve", "--volume", volume, "--create", "--size", "1G", "--listen", "127.0.0.1:0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

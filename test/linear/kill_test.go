@@ -25,7 +25,7 @@ type process struct {
 
 func startProcess(t *testing.T, bin, volume string) *process {
 	t.Helper()
-	cmd := exec.Command(bin, "serve", "--volume", volume, "--size", "1G", "--listen", "127.0.0.1:0")
+	cmd := exec.Command(bin, "serve", "--volume", volume, "--create", "--size", "1G", "--listen", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

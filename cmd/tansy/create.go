@@ -1,0 +1,144 @@
+package main
+
+// Where a volume may be made. A volume that is missing may be one whose name was mistyped, or whose disk is not
+// attached or not mounted today: an empty volume in its place answers its clients with NFS3ERR_STALE.
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"tansy/mount"
+)
+
+// ignoreFstabUsage explains --ignore-fstab.
+const ignoreFstabUsage = "make an image also where /etc/fstab has a file system that is not mounted now, " +
+	"in the directory below it"
+
+// schemeLike is the beginning of what may be meant as something other than a file. Names of files have dots more often.
+var schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+-]*:`)
+
+// strange returns an error for a name with a scheme that is not known, unless there is a file of that name.
+func strange(name string) error {
+	scheme := schemeLike.FindString(name)
+	if remote(name) || scheme == "" || !missing(name) {
+		return nil
+	}
+	return fmt.Errorf("%q is no kind of volume: give a file, a device, nbd://HOST:PORT/EXPORT, "+
+		"nbd+unix:///EXPORT?socket=PATH, or rbd:POOL/IMAGE (a file of that name is ./%s)", scheme, name)
+}
+
+// absent is the error for a volume that is missing and is not to be made; how tells another way to make it.
+func absent(name, how string) error {
+	if err := barred(name); err != nil {
+		return err
+	}
+	if err := unmounted(name); err != nil {
+		return fmt.Errorf("%s does not exist: %w", name, err)
+	}
+	return fmt.Errorf("%s does not exist: tansy mkfs %s --size 10G makes a volume there%s", name, quoted(name), how)
+}
+
+// barred returns an error if there may be no image of that name, which does not exist, wherever it lies.
+func barred(name string) error {
+	if err := strange(name); err != nil {
+		return err
+	}
+	if to, err := os.Readlink(name); err == nil {
+		return fmt.Errorf("%s is a link to %s, which does not exist", name, to)
+	}
+	if dir := resolve(filepath.Dir(name)); below("/dev", dir) {
+		return fmt.Errorf("there is no device %s, and an image is never made below /dev", name)
+	}
+	return nil
+}
+
+// unmounted returns an error if a volume of that name lies, or would lie, in the mount point of a file system that is
+// not mounted now.
+func unmounted(name string) error {
+	table, err := os.ReadFile("/etc/fstab")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("what should be mounted is not known: %w", err)
+	}
+	at := notMounted(string(table), filepath.Dir(resolve(name)), func(dir string) bool {
+		_, err := mount.On(dir)
+		return !errors.Is(err, mount.ErrNotThere)
+	})
+	if at == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is in /etc/fstab and is not mounted now", at)
+}
+
+// notMounted returns the mount point in a table like /etc/fstab on which dir would lie if it were mounted, which it is
+// not; "" if there is none.
+func notMounted(table, dir string, mounted func(dir string) bool) string {
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	points := map[string]string{} // without links, and as it is in the table
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if at := unescape.Replace(fields[1]); filepath.IsAbs(at) {
+			points[resolve(at)] = at
+		}
+	}
+	for ; dir != filepath.Dir(dir) && !mounted(dir); dir = filepath.Dir(dir) {
+		if at, ok := points[dir]; ok {
+			return at
+		}
+	}
+	return "" // the root is mounted
+}
+
+// resolve is the absolute path of name without symbolic links, as far as it exists.
+func resolve(name string) string {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return name
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	if up := filepath.Dir(name); up != name {
+		return filepath.Join(resolve(up), filepath.Base(name))
+	}
+	return name
+}
+
+// below tells whether path is dir or lies below it. Both are absolute.
+func below(dir, path string) bool {
+	way, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(way)
+}
+
+// misplaced returns what is wrong with where a volume lies, which is there.
+func misplaced(name string) error {
+	st, err := os.Stat(name)
+	if remote(name) || err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	if inMemory(name) {
+		err = fmt.Errorf("%s lies in memory (tmpfs): it is lost when this machine stops", name)
+	}
+	if e := unmounted(name); e != nil {
+		err = errors.Join(err, fmt.Errorf("%s may not be the volume that is meant: %w", name, e))
+	}
+	return err
+}
+
+// quoted is a name as a shell takes it.
+func quoted(name string) string {
+	if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.:/") == "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}

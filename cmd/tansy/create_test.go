@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// said runs the program in a folder, and returns its exit code and what it says of errors. One that serves is ended.
+func said(t *testing.T, dir string, args ...string) (int, string) {
+	t.Helper()
+	var errs strings.Builder
+	ctx, done := context.WithTimeout(t.Context(), 10*time.Second)
+	defer done()
+	c := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestHelperTansy$")
+	c.Dir, c.Stderr = dir, &errs
+	c.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(args, "\n"))
+	c.Run()
+	return c.ProcessState.ExitCode(), errs.String()
+}
+
+// names are those of the files in a folder.
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// No command makes a volume for a name that was mistyped, and each says what may have been meant.
+func TestMistyped(t *testing.T) {
+	const listen = "--listen 127.0.0.1:0 --volume "
+	dir := t.TempDir()
+	t.Cleanup(func() { // what a fault has made
+		if st, err := os.Stat("/dev/typo"); err == nil && st.Mode().IsRegular() {
+			os.Remove("/dev/typo")
+		}
+	})
+	if err := os.Symlink("gone.img", filepath.Join(dir, "link.img")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev", filepath.Join(dir, "devices")); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		args string
+		code int
+		says []string
+	}{
+		{"serve " + listen + "typo.img", exitFailure, []string{"tansy mkfs typo.img --size", "--create"}},
+		{"serve " + listen + "typo.img:/a", exitFailure, []string{"tansy mkfs typo.img --size", "--create"}},
+		{"serve " + listen + "typo.img --size 8M --owner 1:1", exitFailure, []string{"--create"}},
+		{"serve " + listen + "typo.img --read-only", exitFailure, []string{"tansy mkfs typo.img --size"}},
+		{"serve " + listen + "typo.img --read-only --create", exitUsage, []string{"--read-only"}},
+		{"serve " + listen + "/dev/typo", exitFailure, []string{"no device /dev/typo"}},
+		{"serve " + listen + "/dev/typo --create --size 8M", exitFailure, []string{"no device /dev/typo"}},
+		{"serve " + listen + "/dev/typo:/a --create --size 8M", exitFailure, []string{"no device /dev/typo"}},
+		{"serve " + listen + "devices/typo --create --size 8M", exitFailure, []string{"no device devices/typo"}},
+		{"serve " + listen + "link.img --create --size 8M", exitFailure, []string{"link.img is a link to gone.img"}},
+		{"serve " + listen + "ndb://host/x --create", exitUsage, []string{`"ndb:"`, "nbd://"}},
+		{"serve " + listen + "https://host/v.img --create", exitUsage, []string{`"https:"`}},
+		{"serve " + listen + "foo:bar --create", exitUsage, []string{`"foo:"`, "./foo:bar"}},
+		{"serve " + listen + "foo:bar:/a --create", exitUsage, []string{`"foo:"`}},
+		{"serve " + listen + "NBD://host/x --create", exitUsage, []string{`"NBD:"`}},
+		{"serve " + listen + "rdb:pool/image --create", exitUsage, []string{"rbd:POOL/IMAGE"}},
+		{"serve " + listen + "rdb:pool/image --standby", exitUsage, []string{"rbd:POOL/IMAGE"}},
+		{"serve " + listen + "nbd://127.0.0.1:1/x --create", exitUsage, []string{"mkfs --force"}},
+		{"mkfs ndb://host/x --size 8M", exitUsage, []string{`"ndb:"`}},
+		{"mkfs foo:bar --size 8M", exitUsage, []string{`"foo:"`}},
+		{"mkfs /dev/typo --size 8M", exitFailure, []string{"no device /dev/typo"}},
+		{"mkfs /dev/typo --size 8M --force", exitFailure, []string{"no device /dev/typo"}},
+		{"mkfs /dev/typo --size 8M --if-missing", exitFailure, []string{"no device /dev/typo"}},
+		{"mkfs link.img --size 8M", exitFailure, []string{"a link to gone.img"}},
+		{"mkfs nbd://127.0.0.1:1/x --if-missing", exitUsage, []string{"--if-missing"}},
+		{"mount typo.img " + dir, exitFailure, []string{"tansy mkfs", "typo.img --size"}},
+		{"mount foo:bar " + dir, exitFailure, []string{`"foo:"`}},
+		{"mount /dev/typo " + dir, exitFailure, []string{"no device /dev/typo"}},
+		{"check ndb://host/x", exitUsage, []string{`"ndb:"`}},
+		{"dump foo:bar super", exitUsage, []string{`"foo:"`}},
+		{"trim foo:bar", exitUsage, []string{`"foo:"`}},
+		{"repair https://host/x", exitUsage, []string{`"https:"`}},
+	} {
+		code, text := said(t, dir, strings.Fields(x.args)...)
+		if code != x.code {
+			t.Errorf("tansy %s: exit code %d, want %d", x.args, code, x.code)
+		}
+		for _, want := range x.says {
+			if !strings.Contains(text, want) {
+				t.Errorf("tansy %s: no %q in %s", x.args, want, text)
+			}
+		}
+		if left := names(t, dir); !slices.Equal(left, []string{"devices", "link.img"}) {
+			t.Fatalf("tansy %s has made %v", x.args, left)
+		}
+		if _, err := os.Lstat("/dev/typo"); err == nil {
+			t.Fatalf("tansy %s has made /dev/typo", x.args)
+		}
+	}
+}
+
+// A file may have a name with a colon, if it is there or a folder is named, too; and what exists is served as ever.
+func TestColons(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"./a:b", filepath.Join(dir, "c:d"), "v.img:2"} {
+		if code, text := said(t, dir, "mkfs", name, "--size", "6M"); code != exitOK {
+			t.Errorf("mkfs %s: exit code %d, %s", name, code, text)
+		}
+	}
+	for _, name := range []string{"a:b", "./a:b", "c:d", "v.img:2"} {
+		if code, text := said(t, dir, "check", name); code != exitOK {
+			t.Errorf("check %s: exit code %d, %s", name, code, text)
+		}
+	}
+	p := newServe("--volume", "a:b")
+	p.cmd.Dir = dir
+	p.start(t)
+	p.stop(t)
+}
+
+// What serve makes by itself is tansy.img, and with --create what is named.
+func TestCreate(t *testing.T) {
+	dir := t.TempDir()
+	for _, x := range []struct {
+		flags []string
+		made  string
+	}{
+		{nil, "tansy.img"},
+		{[]string{"--volume", "v.img", "--create"}, "v.img"},
+		{[]string{"--volume", "v.img"}, "v.img"},
+	} {
+		p := newServe(x.flags...)
+		p.cmd.Dir = dir
+		p.start(t)
+		p.stop(t)
+		if _, err := os.Stat(filepath.Join(dir, x.made)); err != nil {
+			t.Errorf("serve %v: %v", x.flags, err)
+		}
+	}
+}
+
+// A step that makes a volume can be repeated, and leaves alone what exists, whatever it is.
+func TestMkfsIfMissing(t *testing.T) {
+	dir := t.TempDir()
+	img, other := filepath.Join(dir, "v.img"), filepath.Join(dir, "other")
+	writeFile(t, other, "no volume")
+	for range 2 {
+		for _, name := range []string{img, other} {
+			tansy(t, "mkfs", name, "--size", "6M", "--if-missing")
+		}
+		if code := run([]string{"check", img}); code != exitOK {
+			t.Fatalf("check: exit code %d", code)
+		}
+	}
+	if b, err := os.ReadFile(other); err != nil || string(b) != "no volume" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if code := run([]string{"mkfs", img, "--if-missing", "--force"}); code != exitUsage {
+		t.Errorf("both: exit code %d", code)
+	}
+}
+
+// What of a table like /etc/fstab is missing where a volume would lie.
+func TestNotMounted(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"disk/sub", "disk/inner", "with space", "mounted/deep"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("disk", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{
+		"# DIR/comment is one", "", "short", "swap none swap sw", "UUID=1 / ext4 defaults 0 1", "x relative ext4 defaults",
+		"UUID=2 DIR/disk ext4 noauto,nofail 0 2", `UUID=3 DIR/with\040space ext4 defaults`,
+		"UUID=4 DIR/mounted ext4 defaults 0 2",
+		"UUID=5 DIR/mounted/deep xfs defaults", "UUID=6 DIR/comment ext4 # no",
+	}
+	table := strings.ReplaceAll(strings.Join(lines, "\n"), "DIR", dir)
+	mounted := func(at string) bool {
+		return at == filepath.Join(dir, "mounted") || at == filepath.Join(dir, "disk/inner")
+	}
+	for at, want := range map[string]string{
+		"": "", "disk": "disk", "disk/sub": "disk", "disk/gone/too": "disk", "disk/inner": "", "disk/inner/deep": "", "diskette": "", "with space": "with space",
+		"link": "disk", "link/sub": "disk", "mounted": "", "mounted/else": "", "mounted/deep": "mounted/deep", "other": "",
+	} {
+		if want != "" {
+			want = filepath.Join(dir, want)
+		}
+		if got := notMounted(table, resolve(filepath.Join(dir, at)), mounted); got != want {
+			t.Errorf("%q: %q, want %q", at, got, want)
+		}
+	}
+	// the mount point may be named by a link as well
+	table = "UUID=7 " + filepath.Join(dir, "link") + " ext4 defaults"
+	if got := notMounted(table, filepath.Join(dir, "disk/sub"), mounted); got != filepath.Join(dir, "link") {
+		t.Errorf("by a link: %q", got)
+	}
+}
