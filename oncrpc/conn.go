@@ -46,6 +46,7 @@ type conn struct {
 	// Memory: for large records, until they are carried out; for calls and their replies; for what it takes to
 	// carry out large records.
 	in, out, copies account
+	small           account // in place of in, for small records that have come whole
 
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
@@ -114,6 +115,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 	c.in = account{m: s.records, host: &h.records, class: fresh}
 	c.out = account{m: s.calls, host: &h.calls, class: fresh}
 	c.copies = account{m: s.copies, host: &h.copies, class: proven} // its peer has sent what there is to send
+	c.small = account{m: s.small, host: &h.small, class: proven}
 	c.flow.host = &h.turns
 	c.rr = newRecordReader(c)
 	c.rr.reserve, c.rr.release = c.reserve, c.release
@@ -188,6 +190,7 @@ const crowdedWrites = 3
 func (c *conn) hangUp() {
 	c.nc.Close()
 	c.in.close()
+	c.small.close()
 	c.out.close()
 	c.copies.close()
 }

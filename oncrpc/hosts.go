@@ -17,8 +17,8 @@ type host struct {
 	conns int // in the table
 	refs  int // and those on their way out of it; both guarded by Server.mu
 
-	records, calls, copies share // guarded by the memory
-	turns                  queued
+	records, small, calls, copies share // guarded by the memory
+	turns                         queued
 }
 
 // hostOf is the address that counts as one host: of IPv6 the network that one customer

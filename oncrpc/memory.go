@@ -80,6 +80,14 @@ type account struct {
 	closed bool
 }
 
+// room is what one record takes of an account.
+type room struct {
+	of    *account
+	bytes int
+}
+
+func (r room) give() { r.of.give(r.bytes) }
+
 // claim asks for n bytes or, if they cannot be had for a while, for fewer, but short at least;
 // 0: only n will do.
 type claim struct{ n, short int }

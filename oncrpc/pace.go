@@ -85,22 +85,28 @@ func (c *conn) judge(now int64) {
 	}
 }
 
-// reserve takes room for a record of n bytes when there is some, or fails as the connection
-// is broken. The peer is not to blame for the time that takes.
-func (c *conn) reserve(n int) error {
-	if c.in.isDoubtful(n) && !c.comesSoon(min(n, soonBytes)-(c.rr.end-c.rr.start)) {
+// reserve takes room of n bytes for a record when there is some, or fails as the connection
+// is broken. The peer is not to blame for the time that takes. Of the record coming bytes are
+// certain to come, those that are received already included.
+func (c *conn) reserve(coming, n int) (room, error) {
+	have := c.rr.end - c.rr.start
+	if c.in.isDoubtful(n) && !c.comesSoon(min(coming, soonBytes)-have) {
 		c.in.judge(slow)
 	}
-	if want := (claim{n: n}); c.in.try(want) == 0 {
+	from := &c.in
+	if want := (claim{n: n}); from.try(want) == 0 {
 		c.flush()
+		if coming <= soonBytes && c.comesSoon(coming-have) {
+			from = &c.small // as the peer cannot keep it from others
+		}
 		c.recordSince.Store(0)
-		if c.in.take(want) == 0 {
-			return net.ErrClosed
+		if from.take(want) == 0 {
+			return room{}, net.ErrClosed
 		}
 		c.woke = time.Now()
 	}
 	c.recordDue.Store(c.s.now() + int64(slowRecord) + int64(n)*int64(time.Second)>>20)
-	return nil
+	return room{from, n}, nil
 }
 
 // soonBytes of a record come within slowRecord if the peer is not slow. The kernel receives
@@ -130,7 +136,7 @@ func (c *conn) readUntil(t time.Time) bool {
 }
 
 // release gives it back.
-func (c *conn) release(n int) {
+func (c *conn) release(r room) {
 	c.recordDue.Store(0)
-	c.in.give(n)
+	r.give()
 }

@@ -43,6 +43,7 @@ var ErrClosed = errors.New("oncrpc: server closed")
 type Server struct {
 	cfg            Config
 	records, calls *memory
+	small          *memory // in place of records when that has no room: of calls that have come whole before they are read (soonBytes)
 	copies         *memory // of large calls that are carried out
 	turns          *turns
 	around         around
@@ -84,6 +85,7 @@ func NewServer(cfg Config) *Server {
 		cfg: cfg, began: time.Now(),
 		records:   newMemory(cfg.RecordBytes, cfg.RecordBytes/3, parts{slow: 4, fresh: 7, proven: 8}),
 		copies:    newMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, parts{slow: 8, fresh: 8, proven: 8}),
+		small:     newMemory(cfg.RecordBytes/16, cfg.RecordBytes/64, parts{slow: 8, fresh: 8, proven: 8}),
 		calls:     newMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, parts{slow: 6, fresh: 7, proven: 8}),
 		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},

@@ -411,7 +411,7 @@ var mutants = []mutant{
 	{what: "turns: a peer that takes nothing keeps a turn", file: "oncrpc/write.go", old: "\tc.s.turns.end(c.turnOf)\n", new: "", tests: shares},
 	{what: "peers: hosts wait for all that others asked for before", file: "oncrpc/memory.go", old: "max(host.due, m.clock)", new: "m.clock", tests: shares},
 	{what: "peers: a host with little gets small replies", file: "oncrpc/memory.go", old: "max(w.short, min(n, m.portion(w.account)))", new: "w.short", tests: shares},
-	{what: "peers: large calls are carried out without bound", file: "oncrpc/call.go", old: "if t.record == 0 {", new: "if true {", tests: shares},
+	{what: "peers: large calls are carried out without bound", file: "oncrpc/call.go", old: "if t.record.bytes == 0 {", new: "if true {", tests: shares},
 	{what: "stop: waits for peers that take nothing", file: "oncrpc/server.go", old: "was && writing && before == sent", new: "was && writing && before > sent", tests: numbers},
 	{what: "stop: cuts peers that take their replies", file: "oncrpc/server.go", old: "was && writing && before == sent", new: "was || writing && before == sent || s.closing", tests: numbers},
 	{what: "numbers: a latency at the bound is in the next bucket", file: "oncrpc/stats.go", old: "max(d-1, 0)/leastLatency", new: "max(d, 0)/leastLatency", tests: numbers},
