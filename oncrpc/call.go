@@ -111,7 +111,9 @@ func (c *conn) admit(want claim, weight int) (granted int) {
 			return n
 		}
 		c.flush()
+		c.park()
 		n := c.out.take(want)
+		c.parked.Store(false)
 		c.woke = time.Now()
 		c.mu.Lock()
 		full := c.full(want.n, weight)

@@ -56,13 +56,20 @@ type conn struct {
 	draining    atomic.Bool
 	lastUse     atomic.Int64 // as lastRead, by Server.now
 	called      atomic.Bool  // a call came
+	repliedAt   atomic.Int64 // Server.lately when replies were last written
 	evicted     bool         // guarded by Server.mu: it is not in the table any more
 	progress    int          // bytes of the record since recordSince
 
 	// The peer's pace (pace.go). Times are those of Server.now, 0 for not now.
 	blockedAt atomic.Int64 // a write began to wait for the peer
+	tookAt    atomic.Int64 // the peer took something of that, or it began
 	recordDue atomic.Int64 // a large record will have been slow then
 	sendsFast atomic.Int64 // bytes of large records that were not, up to provenRecords
+
+	// While it waits for memory: the replies that the peer has not taken yet, and since when they do not get fewer.
+	parked       atomic.Bool
+	untaken      int          // bytes; guarded by Server.mu
+	untakenSince atomic.Int64 // 0: there are none, or they got fewer lately
 
 	id       uint64 // of the server's connections
 	since    time.Time

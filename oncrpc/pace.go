@@ -85,6 +85,28 @@ func (c *conn) judge(now int64) {
 	}
 }
 
+// park notes that the connection is about to wait for memory.
+func (c *conn) park() {
+	c.untakenSince.Store(0)
+	c.parked.Store(true)
+}
+
+// lookAtReplies notes if the peer leaves earlier replies where they are at time now, while the connection waits
+// for memory. The caller has Server.mu.
+func (c *conn) lookAtReplies(now int64) {
+	if !c.parked.Load() {
+		c.untaken = 0
+		return
+	}
+	left := c.link.unacknowledged()
+	if left == 0 || left != c.untaken {
+		c.untakenSince.Store(0)
+	} else if c.untakenSince.Load() == 0 {
+		c.untakenSince.Store(now)
+	}
+	c.untaken = left
+}
+
 // reserve takes room of n bytes for a record when there is some, or fails as the connection
 // is broken. The peer is not to blame for the time that takes. Of the record coming bytes are
 // certain to come, those that are received already included.
@@ -100,7 +122,10 @@ func (c *conn) reserve(coming, n int) (room, error) {
 			from = &c.small // as the peer cannot keep it from others
 		}
 		c.recordSince.Store(0)
-		if from.take(want) == 0 {
+		c.park()
+		took := from.take(want)
+		c.parked.Store(false)
+		if took == 0 {
 			return room{}, net.ErrClosed
 		}
 		c.woke = time.Now()

@@ -51,8 +51,9 @@ type Server struct {
 	began          time.Time
 	count          counters
 
-	// tick counts seconds, so that connections can note the time for nothing.
-	tick atomic.Int64
+	// tick counts seconds, so that connections can note the time for nothing; lately is when the janitor last
+	// looked who is slow, by now.
+	tick, lately atomic.Int64
 
 	mu        lockorder.Mutex[lockorder.Connections]
 	closing   bool
@@ -272,7 +273,9 @@ func (s *Server) clean() {
 		case <-s.end:
 			return
 		case <-t.C:
-			s.judge(s.now())
+			now := s.now()
+			s.lately.Store(now)
+			s.judge(now)
 			if i%judgements == 0 {
 				s.sweep(s.tick.Add(1))
 			}
@@ -288,6 +291,7 @@ func (s *Server) judge(now int64) {
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		c.judge(now)
+		c.lookAtReplies(now)
 	}
 }
 
