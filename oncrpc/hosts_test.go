@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -358,5 +359,48 @@ func TestHostOf(t *testing.T) {
 		if same := hostOf(x.a) == hostOf(x.b); same != x.same {
 			t.Error(fmt.Sprint(x.a, " and ", x.b, " one host: ", same))
 		}
+	}
+}
+
+// scarce is a listener that has no descriptor for who comes as long as so many connections are open.
+type scarce struct {
+	net.Listener
+	s     *Server
+	conns int
+	err   syscall.Errno
+	next  net.Conn // waits
+}
+
+func (l *scarce) Accept() (nc net.Conn, err error) {
+	if l.next == nil {
+		if l.next, err = l.Listener.Accept(); err != nil {
+			return nil, err
+		}
+	}
+	if l.s.Conns() >= l.conns {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", l.err)}
+	}
+	nc, l.next = l.next, nil
+	return nc, nil
+}
+
+// TestNoDescriptors: if there is none for a new connection, it gets that of the longest idle.
+func TestNoDescriptors(t *testing.T) {
+	for _, err := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE} {
+		s, _ := patient(t, Config{})
+		l, e := net.Listen("tcp", "127.0.0.1:0")
+		if e != nil {
+			t.Fatal(e)
+		}
+		go s.Serve(&scarce{Listener: l, s: s, conns: 2, err: err})
+		idle := connect(t, l.Addr().String())
+		idle.answers()
+		s.idle(idle)
+		used := connect(t, l.Addr().String())
+		used.answers()
+		p := connect(t, l.Addr().String())
+		p.answers()
+		idle.closed("the longest idle")
+		used.answers()
 	}
 }

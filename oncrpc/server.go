@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"tansy/internal/lockorder"
@@ -138,8 +139,12 @@ func (s *Server) Serve(l net.Listener) error {
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		// Out of file descriptors, most likely: it will pass.
 		s.cfg.Log.Warn("accept failed", "err", err)
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			s.mu.Lock()
+			s.evict(nil) // which closes a descriptor soon
+			s.mu.Unlock()
+		}
 		select {
 		case <-s.stop:
 		case <-time.After(pause):
