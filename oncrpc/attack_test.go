@@ -366,8 +366,12 @@ func TestFirstWriteBesideHalfRecords(t *testing.T) {
 				connectFrom(t, addr, 1).send(large[:100_000])
 			}
 			s.until(x.halves, func(c *conn) bool { return asks(c) || owes(c) })
-			for range x.small {
-				connectFrom(t, addr, 1).send(little[:4500])
+			for i := range x.small {
+				part := little[:4500]
+				if i%2 == 0 {
+					part = append([]byte{0, 0, 19, 136}, make([]byte, 5000)...) // a fragment, not the last
+				}
+				connectFrom(t, addr, 1).send(part)
 			}
 			s.until(x.halves+x.small, func(c *conn) bool { return asks(c) || owes(c) })
 			p := connectFrom(t, addr, 1)

@@ -173,10 +173,10 @@ type task struct {
 	own   []byte // holds them if they are small
 
 	// Bytes of memory.
-	record room // for the record that holds the arguments
-	copied int  // of them, for as long as it is carried out
-	bytes  int  // for the call
-	weight int  // that part of it which is for the result
+	record reservation // for the record that holds the arguments
+	copied int         // of them, for as long as it is carried out
+	bytes  int         // for the call
+	weight int         // that part of it which is for the result
 
 	call Call
 	turn turn
@@ -206,7 +206,7 @@ func (t *task) release() {
 	if t.record.bytes > 0 {
 		t.record.give()
 	}
-	t.chunk, t.record, t.copied = nil, room{}, 0
+	t.chunk, t.record, t.copied = nil, reservation{}, 0
 }
 
 // end ends the turn of t, and gives back t and what it holds.

@@ -67,7 +67,7 @@ const (
 	thinkTime = 100 * time.Millisecond
 
 	// stuckTime is how long a peer may take for the next bytes of a call, or of its replies, that is not idle.
-	stuckTime = time.Second
+	stuckTime = 500 * time.Millisecond
 )
 
 // evict closes the connection whose peer has done nothing for the longest time: has sent no

@@ -80,13 +80,13 @@ type account struct {
 	closed bool
 }
 
-// room is what one record takes of an account.
-type room struct {
+// reservation is what one record takes of an account.
+type reservation struct {
 	of    *account
 	bytes int
 }
 
-func (r room) give() { r.of.give(r.bytes) }
+func (r reservation) give() { r.of.give(r.bytes) }
 
 // claim asks for n bytes or, if they cannot be had for a while, for fewer, but short at least;
 // 0: only n will do.

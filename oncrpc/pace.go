@@ -108,17 +108,16 @@ func (c *conn) lookAtReplies(now int64) {
 }
 
 // reserve takes room of n bytes for a record when there is some, or fails as the connection
-// is broken. The peer is not to blame for the time that takes. Of the record coming bytes are
-// certain to come, those that are received already included.
-func (c *conn) reserve(coming, n int) (room, error) {
+// is broken. The peer is not to blame for the time that takes. The record has long bytes at most.
+func (c *conn) reserve(long, n int) (reservation, error) {
 	have := c.rr.end - c.rr.start
-	if c.in.isDoubtful(n) && !c.comesSoon(min(coming, soonBytes)-have) {
+	if c.in.isDoubtful(n) && !c.comesSoon(min(long, soonBytes)-have) {
 		c.in.judge(slow)
 	}
 	from := &c.in
 	if want := (claim{n: n}); from.try(want) == 0 {
 		c.flush()
-		if coming <= soonBytes && c.comesSoon(coming-have) {
+		if long <= soonBytes && c.comesSoon(long-have) {
 			from = &c.small // as the peer cannot keep it from others
 		}
 		c.recordSince.Store(0)
@@ -126,12 +125,12 @@ func (c *conn) reserve(coming, n int) (room, error) {
 		took := from.take(want)
 		c.parked.Store(false)
 		if took == 0 {
-			return room{}, net.ErrClosed
+			return reservation{}, net.ErrClosed
 		}
 		c.woke = time.Now()
 	}
 	c.recordDue.Store(c.s.now() + int64(slowRecord) + int64(n)*int64(time.Second)>>20)
-	return room{from, n}, nil
+	return reservation{from, n}, nil
 }
 
 // soonBytes of a record come within slowRecord if the peer is not slow. The kernel receives
@@ -161,7 +160,7 @@ func (c *conn) readUntil(t time.Time) bool {
 }
 
 // release gives it back.
-func (c *conn) release(r room) {
+func (c *conn) release(r reservation) {
 	c.recordDue.Store(0)
 	r.give()
 }

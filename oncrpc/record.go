@@ -37,11 +37,11 @@ type recordReader struct {
 	assembling bool // a record of several fragments
 
 	// What a record takes that does not fit smallChunk is reserved, if that is not nil, before
-	// it is received, and released when the next one is asked for or handed over. Of the record
-	// coming bytes from start on are known to come.
-	reserve  func(coming, bytes int) (room, error)
-	release  func(room)
-	reserved room
+	// it is received, and released when the next one is asked for or handed over. The record is
+	// long bytes long, or less if it comes in several fragments; its chunk takes bytes.
+	reserve  func(long, bytes int) (reservation, error)
+	release  func(reservation)
+	reserved reservation
 }
 
 func newRecordReader(r io.Reader) *recordReader {
@@ -58,24 +58,23 @@ func (rr *recordReader) close() {
 func (rr *recordReader) giveUp() {
 	if rr.reserved.bytes > 0 {
 		rr.release(rr.reserved)
-		rr.reserved = room{}
+		rr.reserved = reservation{}
 	}
 }
 
-// reserveFor reserves the room for a record of n bytes, of which those of a fragment are about to
-// come. A record is reserved at once, not as it comes, so that nobody holds a part and waits for
-// more.
-func (rr *recordReader) reserveFor(fragment, n int) (err error) {
+// reserveFor reserves the room for a record of n bytes. A record is reserved at once, not as it
+// comes, so that nobody holds a part and waits for more.
+func (rr *recordReader) reserveFor(n int) (err error) {
 	if 4+n <= smallChunk || rr.reserve == nil {
 		return nil
 	}
-	rr.reserved, err = rr.reserve(4+fragment, chunkSize(4+n))
+	rr.reserved, err = rr.reserve(4+n, chunkSize(4+n))
 	return err
 }
 
 // handOver leaves the release of what is reserved to the caller.
-func (rr *recordReader) handOver() (r room) {
-	r, rr.reserved = rr.reserved, room{}
+func (rr *recordReader) handOver() (r reservation) {
+	r, rr.reserved = rr.reserved, reservation{}
 	return r
 }
 
@@ -109,7 +108,7 @@ func (rr *recordReader) next() ([]byte, error) {
 	if mark&lastFragment == 0 {
 		return rr.assemble(n)
 	}
-	if err := rr.reserveFor(n, n); err != nil {
+	if err := rr.reserveFor(n); err != nil {
 		return nil, err
 	}
 	if err := rr.need(4 + n); err != nil {
@@ -152,7 +151,7 @@ func (rr *recordReader) assemble(n int) ([]byte, error) {
 			return nil, errRecordSize
 		}
 		if len(rec)+n > smallChunk && rr.reserved.bytes == 0 {
-			if err := rr.reserveFor(n, maxRecord); err != nil {
+			if err := rr.reserveFor(maxRecord); err != nil {
 				return nil, err
 			}
 		}

@@ -28,7 +28,10 @@ type Config struct {
 	MaxInFlight     int // calls in progress per connection, default 64
 
 	// Memory over all connections, in bytes; memory.go says how it is shared out.
-	RecordBytes int // of large calls, such as WRITE, being received or carried out, default 16 MiB; a third as much more goes to what carrying out takes
+	//
+	// RecordBytes is for large calls, such as WRITE, being received or carried out, default 16 MiB. A third as much
+	// more goes to what carrying out takes, and a sixteenth to calls that are small for large ones.
+	RecordBytes int
 	ReplyBytes  int // of other calls in progress, and of replies until the peer has taken them, default 12 MiB
 
 	IdleTimeout    time.Duration // without a call, default 10 minutes
