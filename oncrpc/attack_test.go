@@ -380,6 +380,9 @@ func TestFirstWriteBesideHalfRecords(t *testing.T) {
 			if _, raw := p.receive(); len(raw) != 28+x.size {
 				t.Errorf("%d bytes", len(raw))
 			}
+			if s.of(p).in.isClass(slow) {
+				t.Error("a peer that has sent all is taken for slow")
+			}
 			for _, m := range []*memory{s.small, s.copies} {
 				if n := held(m); n != 0 {
 					t.Errorf("%d bytes are not given back", n)
@@ -391,7 +394,19 @@ func TestFirstWriteBesideHalfRecords(t *testing.T) {
 
 // asks tells if a connection waits for the room for a record.
 func asks(c *conn) bool {
-	c.in.m.mu.Lock()
-	defer c.in.m.mu.Unlock()
-	return slices.ContainsFunc(c.in.m.waiters, func(w *waiter) bool { return w.account == &c.in })
+	for _, a := range []*account{&c.in, &c.small} {
+		a.m.mu.Lock()
+		waits := slices.ContainsFunc(a.m.waiters, func(w *waiter) bool { return w.account == a })
+		a.m.mu.Unlock()
+		if waits {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *account) isClass(k class) bool {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return a.class == k
 }

@@ -53,8 +53,8 @@ var (
 	numbers       = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
 	statuses      = []string{"./status"}
 	pages         = []string{"./status", "-run", "Browser"} // with a browser alone
-	first         = []string{"./oncrpc", "-timeout", "1m", "-run", "FirstWrite"}
-	newcomers     = []string{"./oncrpc", "-timeout", "1m", "-run", "Idle|Stay|Use|StuckW|CallsOn|NoDesc"}
+	first         = []string{"./oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
+	newcomers     = []string{"./oncrpc", "-timeout", "2m", "-run", "Stay|Use|StuckW|CallsOn|NoDesc"}
 	mountStats    = []string{"./server", "./mount3", "-run", "Stats|Old"}
 	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
