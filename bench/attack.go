@@ -33,17 +33,21 @@ type attack struct {
 	name  string
 	peers int
 	do    string // of behaviours
+	hosts int    // from so many addresses of this host; 0: as the server's
 }
 
 var attacks = []attack{
-	{"5 readers at 128 KB/s", 5, "read slowly"},
-	{"48 readers at 128 KB/s", 48, "read slowly"},
-	{"8 half-sent WRITEs", 8, "write half"},
-	{"16 writers at 20 KB/s", 16, "write slowly"},
-	{"1,024 idle connections", 1024, "idle"},
-	{"900 that never read", 900, "never read"},
-	{"900 that flood", 900, "flood"},
+	{"5 readers at 128 KB/s", 5, "read slowly", 0},
+	{"48 readers at 128 KB/s", 48, "read slowly", 0},
+	{"8 half-sent WRITEs", 8, "write half", 0},
+	{"16 writers at 20 KB/s", 16, "write slowly", 0},
+	{"1,024 idle connections", 1024, "idle", manyHosts},
+	{"900 that never read", 900, "never read", manyHosts},
+	{"900 that flood", 900, "flood", manyHosts},
 }
+
+// manyHosts are enough that the limit of each does not matter.
+const manyHosts = 8
 
 const streamers = "32 streaming writers"
 
@@ -78,15 +82,17 @@ func underAttack(b *bench) error {
 			continue
 		}
 		a.peers = min(a.peers, b.peers)
-		honest := attack{a.name, a.peers, "behave"}
+		honest := attack{a.name, a.peers, "behave", a.hosts}
 		if err := b.compareAttack(v, a, honest); err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	if !strings.Contains(streamers, b.attack) {
-		return nil
+	if strings.Contains(streamers, b.attack) {
+		if err := b.interactive(v); err != nil {
+			return err
+		}
 	}
-	return b.interactive(v)
+	return b.besiege()
 }
 
 // compareAttack measures v beside the attack and beside honest peers in turns.
@@ -130,7 +136,7 @@ func (b *bench) compareAttack(v *victim, a, honest attack) error {
 
 // interactive measures GETATTR beside 32 streaming writers.
 func (b *bench) interactive(v *victim) error {
-	stop, err := b.launch(attack{"", min(32, b.peers), "stream"}, v)
+	stop, err := b.launch(attack{"", min(32, b.peers), "stream", 0}, v)
 	if err != nil {
 		return err
 	}
@@ -260,7 +266,7 @@ func readWhole(c *load.Conn, h load.Handle) error {
 type attacker struct {
 	addr      string
 	dir, file load.Handle   // the victim's
-	many      bool          // too many for one address
+	hosts     int           // addresses to come from
 	opened    atomic.Int32  // connections
 	peers     atomic.Int32  // that have a file of their own
 	stop      chan struct{} // closed when it is over
@@ -270,7 +276,7 @@ type attacker struct {
 	write, reads, getattrs []byte
 }
 
-// peersCommand makes this program the peers of an attack; address, behaviour, number, and the
+// peersCommand makes this program the peers of an attack; address, behaviour, number, hosts, and the
 // victim's folder and file follow.
 const peersCommand = "peers-process"
 
@@ -280,7 +286,7 @@ func (b *bench) launch(a attack, v *victim) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, peersCommand, b.addr, a.do, strconv.Itoa(a.peers), hex.EncodeToString(v.dir), hex.EncodeToString(v.file))
+	cmd := exec.Command(self, peersCommand, b.addr, a.do, strconv.Itoa(a.peers), strconv.Itoa(a.hosts), hex.EncodeToString(v.dir), hex.EncodeToString(v.file))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -296,17 +302,18 @@ func (b *bench) launch(a attack, v *victim) (stop func(), err error) {
 }
 
 // peersMain is that process. It ends when its standard input does.
-func peersMain(addr, do, count, dir, file string) int {
+func peersMain(addr, do, count, hosts, dir, file string) int {
 	n, err1 := strconv.Atoi(count)
-	d, err2 := hex.DecodeString(dir)
-	f, err3 := hex.DecodeString(file)
+	from, err2 := strconv.Atoi(hosts)
+	d, err3 := hex.DecodeString(dir)
+	f, err4 := hex.DecodeString(file)
 	behave := behaviours[do]
-	if err := errors.Join(err1, err2, err3); err != nil || behave == nil {
+	if err := errors.Join(err1, err2, err3, err4); err != nil || behave == nil {
 		fmt.Fprintln(os.Stderr, "peers:", do, err)
 		return 1
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGPIPE) // the other process says when it is over
-	p := &attacker{addr: addr, many: n > 100, dir: d, file: f, stop: make(chan struct{}), data: make([]byte, attackIO)}
+	p := &attacker{addr: addr, hosts: from, dir: d, file: f, stop: make(chan struct{}), data: make([]byte, attackIO)}
 	p.write = calls(1, func(c *load.Conn) { c.StartWrite(f, 0, p.data, load.Unstable, nil) })
 	p.reads = calls(16, func(c *load.Conn) { c.StartRead(f, 0, attackIO, nil) })
 	p.getattrs = calls(100, func(c *load.Conn) { c.StartGetattr(f, nil) })
@@ -343,11 +350,11 @@ func (p *attacker) pause(d time.Duration) {
 	}
 }
 
-// dial connects, from one of several addresses if there are many peers.
+// dial connects, from the next of several addresses if the peers have such.
 func (p *attacker) dial() (net.Conn, error) {
 	var d net.Dialer
-	if host, _, _ := net.SplitHostPort(p.addr); p.many && host == "127.0.0.1" {
-		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+p.opened.Add(1)%8))}
+	if host, _, _ := net.SplitHostPort(p.addr); p.hosts > 0 && host == "127.0.0.1" {
+		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+int(p.opened.Add(1))%p.hosts))}
 	}
 	return d.Dial("tcp", p.addr)
 }

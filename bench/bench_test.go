@@ -18,8 +18,8 @@ import (
 // TestMain lets the test binary be the echo process, as the program does.
 func TestMain(m *testing.M) {
 	rig.BeEcho()
-	if len(os.Args) == 7 && os.Args[1] == peersCommand {
-		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]))
+	if len(os.Args) == 8 && os.Args[1] == peersCommand {
+		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], os.Args[7]))
 	}
 	os.Exit(m.Run())
 }
@@ -62,7 +62,7 @@ func TestWorkloads(t *testing.T) {
 	if err := b.measure(workloads); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100", "GETATTR beside 48 readers"} {
+	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100", "GETATTR beside 48 readers", "first WRITE of 4 KiB beside 32"} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("no row %q", row)
 		}

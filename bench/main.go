@@ -11,7 +11,7 @@
 //	release.go    the figures of the last release
 //	server.go     the server under test as a child process
 //	against.go    two servers side by side: what a change costs
-//	smallfile.go large.go streams.go roundtrip.go directory.go removal.go attack.go   the workloads, and what they are compared with
+//	smallfile.go large.go streams.go roundtrip.go directory.go removal.go attack.go newcomers.go   the workloads, and what they are compared with
 package main
 
 import (
@@ -52,6 +52,10 @@ type options struct {
 	against   string
 	release   string
 	record    bool
+
+	// Of the started server, and not flags.
+	flags       []string
+	descriptors int // its limit; 0: none
 }
 
 // A workload measures one thing and adds rows to the table.
@@ -80,8 +84,8 @@ type bench struct {
 
 func main() {
 	rig.BeEcho()
-	if len(os.Args) == 7 && os.Args[1] == peersCommand {
-		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]))
+	if len(os.Args) == 8 && os.Args[1] == peersCommand {
+		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], os.Args[7]))
 	}
 	o, code, done := parseFlags()
 	if done {
@@ -129,7 +133,7 @@ func parseFlags() (o options, code int, done bool) {
 	f.IntVar(&o.fileMB, "file", 300, "size of the large file in `MB`")
 	f.IntVar(&o.entries, "entries", 100_000, "size of the largest directory")
 	f.IntVar(&o.rpcDepth, "rpc-depth", 1, "calls in flight per connection in the rpc workload")
-	f.IntVar(&o.peers, "peers", 1024, "at most so many peers in the attack workload")
+	f.IntVar(&o.peers, "peers", 1100, "at most so many peers in the attack workload")
 	f.StringVar(&o.attack, "attack", "", "only those `peers` of the attack workload whose name has this in it: flood, stream ...")
 	f.StringVar(&o.release, "release", "bench/release.json", "say which rows are worse than the figures in this `file`, which are those of the last release, if it is there")
 	f.BoolVar(&o.record, "record", false, "add the figures of this run to that file; those that were measured otherwise go")

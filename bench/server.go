@@ -25,6 +25,7 @@ type child struct {
 	cmd    *exec.Cmd
 	addr   string // of NFS and MOUNT
 	debug  string // of the profiler and counters
+	status string // URL of the status page, if it has one
 	log    string // path of its standard error
 	exited chan struct{}
 }
@@ -62,6 +63,11 @@ func startServer(o options, dir string) (*child, error) {
 	}
 	c.cmd = exec.Command(o.server, "serve", "--volume", volume,
 		"--cache", o.cache, "--listen", "127.0.0.1:0", "--debug-listen", debug)
+	c.cmd.Args = append(c.cmd.Args, o.flags...)
+	if o.descriptors > 0 {
+		limited := fmt.Sprintf("ulimit -n %d && exec \"$0\" \"$@\"", o.descriptors)
+		c.cmd.Path, c.cmd.Args = "/bin/sh", append([]string{"sh", "-c", limited}, c.cmd.Args...)
+	}
 	c.cmd.Stderr = log
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -74,6 +80,9 @@ func startServer(o options, dir string) (*child, error) {
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
+			if _, url, ok := strings.Cut(lines.Text(), "status on "); ok {
+				c.status = url
+			}
 			if _, addr, ok := strings.Cut(lines.Text(), "listening on "); ok {
 				ready <- strings.Fields(addr + " ?")[0]
 			}

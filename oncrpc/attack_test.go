@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -279,14 +280,9 @@ func settled(c *conn) (room bool) {
 		if owes(c) && !u.some() && owes(c) {
 			return true
 		}
-		c.in.m.mu.Lock()
-		for _, w := range c.in.m.waiters {
-			if w.account == &c.in {
-				c.in.m.mu.Unlock()
-				return false
-			}
+		if asks(c) {
+			return false
 		}
-		c.in.m.mu.Unlock()
 	}
 }
 
@@ -355,4 +351,62 @@ func TestSlowUploads(t *testing.T) {
 	if !crowded {
 		t.Error("nobody waited")
 	}
+}
+
+// TestFirstWriteBesideHalfRecords: a call of a new client that has come whole is carried out, although as
+// many large ones as there is room for stand still, and small ones that stand still do not take what is
+// left for it.
+func TestFirstWriteBesideHalfRecords(t *testing.T) {
+	large := mark(callBytes(7, 2, make([]byte, 1<<20)))
+	little := mark(callBytes(7, 2, make([]byte, 5000)))
+	for _, x := range []struct{ halves, small, size int }{{8, 0, 4096}, {32, 0, 4096}, {32, 90, 4096}, {32, 0, 16 << 10}, {8, 0, 32 << 10}} {
+		t.Run(fmt.Sprintf("%d bytes beside %d and %d", x.size, x.halves, x.small), func(t *testing.T) {
+			s, addr := patient(t, Config{RecordBytes: 10 << 20})
+			for range x.halves {
+				connectFrom(t, addr, 1).send(large[:100_000])
+			}
+			s.until(x.halves, func(c *conn) bool { return asks(c) || owes(c) })
+			for i := range x.small {
+				part := little[:4500]
+				if i%2 == 0 {
+					part = append([]byte{0, 0, 19, 136}, make([]byte, 5000)...) // a fragment, not the last
+				}
+				connectFrom(t, addr, 1).send(part)
+			}
+			s.until(x.halves+x.small, func(c *conn) bool { return asks(c) || owes(c) })
+			p := connectFrom(t, addr, 1)
+			p.SetDeadline(time.Now().Add(10 * time.Second))
+			p.send(mark(callBytes(9, 2, make([]byte, x.size))))
+			if _, raw := p.receive(); len(raw) != 28+x.size {
+				t.Errorf("%d bytes", len(raw))
+			}
+			if s.of(p).in.isClass(slow) {
+				t.Error("a peer that has sent all is taken for slow")
+			}
+			for _, m := range []*memory{s.small, s.copies} {
+				if n := held(m); n != 0 {
+					t.Errorf("%d bytes are not given back", n)
+				}
+			}
+		})
+	}
+}
+
+// asks tells if a connection waits for the room for a record.
+func asks(c *conn) bool {
+	for _, a := range []*account{&c.in, &c.small} {
+		a.m.mu.Lock()
+		waits := slices.ContainsFunc(a.m.waiters, func(w *waiter) bool { return w.account == a })
+		a.m.mu.Unlock()
+		if waits {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *account) isClass(k class) bool {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return a.class == k
 }

@@ -47,7 +47,7 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	} else {
 		t.chunk = c.rr.chunk
 		t.chunk.hold()
-		if t.record = c.rr.handOver(); t.record == 0 {
+		if t.record = c.rr.handOver(); t.record.bytes == 0 {
 			want.n += len(t.chunk.b) // which may be kept for this call only
 		}
 	}
@@ -111,7 +111,9 @@ func (c *conn) admit(want claim, weight int) (granted int) {
 			return n
 		}
 		c.flush()
+		c.park()
 		n := c.out.take(want)
+		c.parked.Store(false)
 		c.woke = time.Now()
 		c.mu.Lock()
 		full := c.full(want.n, weight)
@@ -126,10 +128,10 @@ func (c *conn) admit(want claim, weight int) (granted int) {
 // copy takes what a large call needs while it is carried out, which is its data once more. It
 // fails if the connection is broken.
 func (c *conn) copy(t *task) bool {
-	if t.record == 0 {
+	if t.record.bytes == 0 {
 		return true
 	}
-	want := claim{n: t.record}
+	want := claim{n: t.record.bytes}
 	if t.copied = c.copies.try(want); t.copied == 0 {
 		c.flush()
 		t.copied = c.copies.take(want)
@@ -171,10 +173,10 @@ type task struct {
 	own   []byte // holds them if they are small
 
 	// Bytes of memory.
-	record int // for the record that holds the arguments
-	copied int // of them, for as long as it is carried out
-	bytes  int // for the call
-	weight int // that part of it which is for the result
+	record reservation // for the record that holds the arguments
+	copied int         // of them, for as long as it is carried out
+	bytes  int         // for the call
+	weight int         // that part of it which is for the result
 
 	call Call
 	turn turn
@@ -201,10 +203,10 @@ func (t *task) release() {
 	if t.copied > 0 {
 		t.c.copies.give(t.copied)
 	}
-	if t.record > 0 {
-		t.c.in.give(t.record)
+	if t.record.bytes > 0 {
+		t.record.give()
 	}
-	t.chunk, t.record, t.copied = nil, 0, 0
+	t.chunk, t.record, t.copied = nil, reservation{}, 0
 }
 
 // end ends the turn of t, and gives back t and what it holds.

@@ -46,6 +46,7 @@ type conn struct {
 	// Memory: for large records, until they are carried out; for calls and their replies; for what it takes to
 	// carry out large records.
 	in, out, copies account
+	small           account // in place of in, for small records that have come whole
 
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
@@ -55,13 +56,20 @@ type conn struct {
 	draining    atomic.Bool
 	lastUse     atomic.Int64 // as lastRead, by Server.now
 	called      atomic.Bool  // a call came
+	repliedAt   atomic.Int64 // Server.lately when replies were last written
 	evicted     bool         // guarded by Server.mu: it is not in the table any more
 	progress    int          // bytes of the record since recordSince
 
 	// The peer's pace (pace.go). Times are those of Server.now, 0 for not now.
 	blockedAt atomic.Int64 // a write began to wait for the peer
+	tookAt    atomic.Int64 // the peer took something of that, or it began
 	recordDue atomic.Int64 // a large record will have been slow then
 	sendsFast atomic.Int64 // bytes of large records that were not, up to provenRecords
+
+	// While it waits for memory: the replies that the peer has not taken yet, and since when they do not get fewer.
+	parked       atomic.Bool
+	untaken      int          // bytes; guarded by Server.mu
+	untakenSince atomic.Int64 // 0: there are none, or they got fewer lately
 
 	id       uint64 // of the server's connections
 	since    time.Time
@@ -114,6 +122,7 @@ func newConn(s *Server, nc net.Conn, h *host) *conn {
 	c.in = account{m: s.records, host: &h.records, class: fresh}
 	c.out = account{m: s.calls, host: &h.calls, class: fresh}
 	c.copies = account{m: s.copies, host: &h.copies, class: proven} // its peer has sent what there is to send
+	c.small = account{m: s.small, host: &h.small, class: proven}
 	c.flow.host = &h.turns
 	c.rr = newRecordReader(c)
 	c.rr.reserve, c.rr.release = c.reserve, c.release
@@ -188,6 +197,7 @@ const crowdedWrites = 3
 func (c *conn) hangUp() {
 	c.nc.Close()
 	c.in.close()
+	c.small.close()
 	c.out.close()
 	c.copies.close()
 }

@@ -17,8 +17,8 @@ type host struct {
 	conns int // in the table
 	refs  int // and those on their way out of it; both guarded by Server.mu
 
-	records, calls, copies share // guarded by the memory
-	turns                  queued
+	records, small, calls, copies share // guarded by the memory
+	turns                         queued
 }
 
 // hostOf is the address that counts as one host: of IPv6 the network that one customer
@@ -62,13 +62,18 @@ func (s *Server) admit(nc net.Conn) (c *conn, refused string) {
 	return c, ""
 }
 
-// thinkTime is how long a client that makes one call after the other may take between them.
-const thinkTime = 100 * time.Millisecond
+const (
+	// thinkTime is how long a client that makes one call after the other may take between them.
+	thinkTime = 100 * time.Millisecond
+
+	// stuckTime is how long a peer may take for the next bytes of a call, or of its replies, that is not idle.
+	stuckTime = 500 * time.Millisecond
+)
 
 // evict closes the connection whose peer has done nothing for the longest time: has sent no
 // call and no more of a call, or has not taken replies. Those that never made a call go
-// first. With h it is one of h. If the server has something to do for each of them, or had
-// just now, evict returns false. The caller has s.mu.
+// first; but where they came just now, and their call may be on its way, last. With h it is one of h. If the
+// server has something to do for each of them, or had just now, evict returns false. The caller has s.mu.
 func (s *Server) evict(h *host) bool {
 	var longest *conn
 	var since int64
@@ -77,13 +82,15 @@ func (s *Server) evict(h *host) bool {
 		if h != nil && c.host != h {
 			continue
 		}
-		at := c.idleSince()
-		switch {
+		at, patience := c.idle()
+		switch called := c.called.Load(); {
 		case at == 0:
 			continue
-		case !c.called.Load():
+		case !called && now-at >= int64(stuckTime):
 			at -= math.MaxInt64 / 2
-		case now-at < int64(thinkTime) && c.blockedAt.Load() == 0:
+		case !called && c.received.Load() == 0:
+			at += math.MaxInt64 / 2
+		case now-at < int64(patience):
 			continue
 		}
 		if longest == nil || at < since {
@@ -119,14 +126,24 @@ func (s *Server) leave(c *conn) {
 	}
 }
 
-// idleSince is the time (Server.now) since which nothing happens because of the peer, 0 if
-// that is not so.
-func (c *conn) idleSince() int64 {
-	if at := c.blockedAt.Load(); at != 0 {
-		return at
+// idle is the time (Server.now) since which nothing happens because of the peer, 0 if that is not so, and how
+// long that may be before the peer is idle.
+func (c *conn) idle() (since int64, patience time.Duration) {
+	switch {
+	case c.blockedAt.Load() != 0:
+		return c.tookAt.Load(), stuckTime
+	case c.parked.Load():
+		return c.untakenSince.Load(), stuckTime
+	case !c.waiting.Load() || !c.unused():
+		return 0, 0
 	}
-	if !c.waiting.Load() || !c.unused() {
-		return 0
+	patience = thinkTime
+	if c.recordSince.Load() != 0 {
+		patience = stuckTime // it is in the midst of a call
 	}
-	return c.lastUse.Load()
+	since = c.lastUse.Load()
+	if at := c.repliedAt.Load(); at != 0 {
+		since = max(since, at+int64(time.Second/judgements)) // lately may be that long ago
+	}
+	return since, patience
 }

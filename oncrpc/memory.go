@@ -80,6 +80,14 @@ type account struct {
 	closed bool
 }
 
+// reservation is what one record takes of an account.
+type reservation struct {
+	of    *account
+	bytes int
+}
+
+func (r reservation) give() { r.of.give(r.bytes) }
+
 // claim asks for n bytes or, if they cannot be had for a while, for fewer, but short at least;
 // 0: only n will do.
 type claim struct{ n, short int }

@@ -85,22 +85,52 @@ func (c *conn) judge(now int64) {
 	}
 }
 
-// reserve takes room for a record of n bytes when there is some, or fails as the connection
-// is broken. The peer is not to blame for the time that takes.
-func (c *conn) reserve(n int) error {
-	if c.in.isDoubtful(n) && !c.comesSoon(min(n, soonBytes)-(c.rr.end-c.rr.start)) {
+// park notes that the connection is about to wait for memory.
+func (c *conn) park() {
+	c.untakenSince.Store(0)
+	c.parked.Store(true)
+}
+
+// lookAtReplies notes if the peer leaves earlier replies where they are at time now, while the connection waits
+// for memory. The caller has Server.mu.
+func (c *conn) lookAtReplies(now int64) {
+	if !c.parked.Load() {
+		c.untaken = 0
+		return
+	}
+	left := c.link.unacknowledged()
+	if left == 0 || left != c.untaken {
+		c.untakenSince.Store(0)
+	} else if c.untakenSince.Load() == 0 {
+		c.untakenSince.Store(now)
+	}
+	c.untaken = left
+}
+
+// reserve takes room of n bytes for a record when there is some, or fails as the connection
+// is broken. The peer is not to blame for the time that takes. The record has long bytes at most.
+func (c *conn) reserve(long, n int) (reservation, error) {
+	have := c.rr.end - c.rr.start
+	if c.in.isDoubtful(n) && !c.comesSoon(min(long, soonBytes)-have) {
 		c.in.judge(slow)
 	}
-	if want := (claim{n: n}); c.in.try(want) == 0 {
+	from := &c.in
+	if want := (claim{n: n}); from.try(want) == 0 {
 		c.flush()
+		if long <= soonBytes && c.comesSoon(long-have) {
+			from = &c.small // as the peer cannot keep it from others
+		}
 		c.recordSince.Store(0)
-		if c.in.take(want) == 0 {
-			return net.ErrClosed
+		c.park()
+		took := from.take(want)
+		c.parked.Store(false)
+		if took == 0 {
+			return reservation{}, net.ErrClosed
 		}
 		c.woke = time.Now()
 	}
 	c.recordDue.Store(c.s.now() + int64(slowRecord) + int64(n)*int64(time.Second)>>20)
-	return nil
+	return reservation{from, n}, nil
 }
 
 // soonBytes of a record come within slowRecord if the peer is not slow. The kernel receives
@@ -130,7 +160,7 @@ func (c *conn) readUntil(t time.Time) bool {
 }
 
 // release gives it back.
-func (c *conn) release(n int) {
+func (c *conn) release(r reservation) {
 	c.recordDue.Store(0)
-	c.in.give(n)
+	r.give()
 }

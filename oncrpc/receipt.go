@@ -67,7 +67,27 @@ func (l *link) number(batch []outgoing) {
 func (l *link) write(s *sender, bufs net.Buffers) (rest net.Buffers, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rest, n, err := s.write(bufs)
+	rest, n, err := s.write(bufs, s.send)
 	l.sent.Add(uint64(n))
 	return rest, err
+}
+
+// writeSome waits until a sender writes something, or where there is none writes all to nc, and counts it.
+func (l *link) writeSome(s *sender, nc net.Conn, bufs net.Buffers) (rest net.Buffers, err error) {
+	if s.raw == nil {
+		n, err := bufs.WriteTo(nc)
+		l.sent.Add(uint64(n))
+		return bufs, err
+	}
+	rest, n, err := s.write(bufs, s.wait)
+	l.sent.Add(uint64(n))
+	return rest, err
+}
+
+// unacknowledged is how many bytes were sent whose arrival is not known; 0 if that cannot be told.
+func (l *link) unacknowledged() (n int) {
+	if l.raw != nil {
+		l.raw.Control(func(fd uintptr) { n = max(0, unacknowledged(int(fd))) })
+	}
+	return n
 }

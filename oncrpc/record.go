@@ -37,10 +37,11 @@ type recordReader struct {
 	assembling bool // a record of several fragments
 
 	// What a record takes that does not fit smallChunk is reserved, if that is not nil, before
-	// it is received, and released when the next one is asked for or handed over.
-	reserve  func(bytes int) error
-	release  func(bytes int)
-	reserved int // bytes
+	// it is received, and released when the next one is asked for or handed over. The record is
+	// long bytes long, or less if it comes in several fragments; its chunk takes bytes.
+	reserve  func(long, bytes int) (reservation, error)
+	release  func(reservation)
+	reserved reservation
 }
 
 func newRecordReader(r io.Reader) *recordReader {
@@ -50,32 +51,31 @@ func newRecordReader(r io.Reader) *recordReader {
 // close lets go of the chunk.
 func (rr *recordReader) close() {
 	rr.chunk.release()
-	rr.reserveFor(0)
+	rr.giveUp()
 }
 
-// reserveFor gives back what was reserved, and reserves the room for a record of n bytes
-// instead. A record is reserved at once, not as it comes, so that nobody holds a part and
-// waits for more.
-func (rr *recordReader) reserveFor(n int) error {
-	if rr.reserved > 0 {
+// giveUp gives back what was reserved.
+func (rr *recordReader) giveUp() {
+	if rr.reserved.bytes > 0 {
 		rr.release(rr.reserved)
-		rr.reserved = 0
+		rr.reserved = reservation{}
 	}
+}
+
+// reserveFor reserves the room for a record of n bytes. A record is reserved at once, not as it
+// comes, so that nobody holds a part and waits for more.
+func (rr *recordReader) reserveFor(n int) (err error) {
 	if 4+n <= smallChunk || rr.reserve == nil {
 		return nil
 	}
-	n = chunkSize(4 + n)
-	if err := rr.reserve(n); err != nil {
-		return err
-	}
-	rr.reserved = n
-	return nil
+	rr.reserved, err = rr.reserve(4+n, chunkSize(4+n))
+	return err
 }
 
-// handOver leaves the release of what is reserved to the caller, and tells how much it is.
-func (rr *recordReader) handOver() (bytes int) {
-	bytes, rr.reserved = rr.reserved, 0
-	return bytes
+// handOver leaves the release of what is reserved to the caller.
+func (rr *recordReader) handOver() (r reservation) {
+	r, rr.reserved = rr.reserved, reservation{}
+	return r
 }
 
 // buffered tells if next returns without waiting for the peer. It may say no
@@ -96,7 +96,7 @@ func (rr *recordReader) partial() bool { return rr.end > rr.start || rr.assembli
 // next call of next, or for as long as the caller holds that chunk. The error
 // is io.EOF only between records.
 func (rr *recordReader) next() ([]byte, error) {
-	rr.reserveFor(0)
+	rr.giveUp()
 	if err := rr.need(4); err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (rr *recordReader) assemble(n int) ([]byte, error) {
 		if n > maxRecord-len(rec) {
 			return nil, errRecordSize
 		}
-		if len(rec)+n > smallChunk && rr.reserved == 0 {
+		if len(rec)+n > smallChunk && rr.reserved.bytes == 0 {
 			if err := rr.reserveFor(maxRecord); err != nil {
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"tansy/internal/lockorder"
@@ -27,7 +28,10 @@ type Config struct {
 	MaxInFlight     int // calls in progress per connection, default 64
 
 	// Memory over all connections, in bytes; memory.go says how it is shared out.
-	RecordBytes int // of large calls, such as WRITE, being received or carried out, default 16 MiB; a third as much more goes to what carrying out takes
+	//
+	// RecordBytes is for large calls, such as WRITE, being received or carried out, default 16 MiB. A third as much
+	// more goes to what carrying out takes, and a sixteenth to calls that are small for large ones.
+	RecordBytes int
 	ReplyBytes  int // of other calls in progress, and of replies until the peer has taken them, default 12 MiB
 
 	IdleTimeout    time.Duration // without a call, default 10 minutes
@@ -43,6 +47,7 @@ var ErrClosed = errors.New("oncrpc: server closed")
 type Server struct {
 	cfg            Config
 	records, calls *memory
+	small          *memory // in place of records when that has no room: of calls that have come whole before they are read (soonBytes)
 	copies         *memory // of large calls that are carried out
 	turns          *turns
 	around         around
@@ -50,8 +55,9 @@ type Server struct {
 	began          time.Time
 	count          counters
 
-	// tick counts seconds, so that connections can note the time for nothing.
-	tick atomic.Int64
+	// tick counts seconds, so that connections can note the time for nothing; lately is when the janitor last
+	// looked who is slow, by now.
+	tick, lately atomic.Int64
 
 	mu        lockorder.Mutex[lockorder.Connections]
 	closing   bool
@@ -84,6 +90,7 @@ func NewServer(cfg Config) *Server {
 		cfg: cfg, began: time.Now(),
 		records:   newMemory(cfg.RecordBytes, cfg.RecordBytes/3, parts{slow: 4, fresh: 7, proven: 8}),
 		copies:    newMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, parts{slow: 8, fresh: 8, proven: 8}),
+		small:     newMemory(cfg.RecordBytes/16, cfg.RecordBytes/64, parts{slow: 8, fresh: 8, proven: 8}),
 		calls:     newMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, parts{slow: 6, fresh: 7, proven: 8}),
 		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
@@ -135,8 +142,12 @@ func (s *Server) Serve(l net.Listener) error {
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		// Out of file descriptors, most likely: it will pass.
 		s.cfg.Log.Warn("accept failed", "err", err)
+		if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+			s.mu.Lock()
+			s.evict(nil) // which closes a descriptor soon
+			s.mu.Unlock()
+		}
 		select {
 		case <-s.stop:
 		case <-time.After(pause):
@@ -270,7 +281,9 @@ func (s *Server) clean() {
 		case <-s.end:
 			return
 		case <-t.C:
-			s.judge(s.now())
+			now := s.now()
+			s.lately.Store(now)
+			s.judge(now)
 			if i%judgements == 0 {
 				s.sweep(s.tick.Add(1))
 			}
@@ -286,6 +299,7 @@ func (s *Server) judge(now int64) {
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		c.judge(now)
+		c.lookAtReplies(now)
 	}
 }
 

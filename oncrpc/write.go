@@ -123,6 +123,7 @@ func (c *conn) write(batch []outgoing) error {
 		return errSilent
 	}
 	defer c.writeSince.Store(0)
+	c.repliedAt.Store(c.s.lately.Load())
 	c.link.number(batch)
 	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
 		c.one[0] = batch[0].buf.b
@@ -177,28 +178,36 @@ func (c *conn) writeSlowly(bufs net.Buffers) error {
 	c.mu.Lock()
 	c.blocked = true
 	c.mu.Unlock()
-	c.blockedAt.Store(c.s.now())
+	since := c.s.now()
+	c.tookAt.Store(since)
+	c.blockedAt.Store(since)
 	c.s.turns.end(c.turnOf)
-	rest, err := bufs.WriteTo(c.nc)
-	c.link.sent.Add(uint64(rest))
-	if c.s.now()-c.blockedAt.Swap(0) > int64(slowWrite) {
+	defer c.blockedAt.Store(0)
+	for err := error(nil); len(bufs) > 0; {
+		if bufs, err = c.link.writeSome(&c.sock, c.nc, bufs); err != nil {
+			return err
+		}
+		c.tookAt.Store(c.s.now())
+	}
+	if c.tookAt.Load()-since > int64(slowWrite) {
 		c.mu.Lock()
 		c.lag()
 		c.mu.Unlock()
 	}
-	return err
+	return nil
 }
 
 // sender writes to a socket without waiting. One goroutine at a time may use it.
 type sender struct {
 	raw  syscall.RawConn       // nil: not a socket
-	send func(fd uintptr) bool // made once
+	send func(fd uintptr) bool // made once, as the next
+	wait func(fd uintptr) bool // the same, when there is room
 	bufs net.Buffers
 	n    int
 	err  error
 }
 
-func (s *sender) init(raw syscall.RawConn) { s.raw, s.send = raw, s.attempt }
+func (s *sender) init(raw syscall.RawConn) { s.raw, s.send, s.wait = raw, s.attempt, s.patient }
 
 // limit bounds what the socket takes while the peer has no room (limitUnsent).
 func (s *sender) limit(unsent int) {
@@ -220,14 +229,20 @@ func (s *sender) attempt(fd uintptr) bool {
 	}
 }
 
+// patient attempts it again and again until the socket takes something.
+func (s *sender) patient(fd uintptr) bool {
+	s.attempt(fd)
+	return s.err != syscall.EAGAIN
+}
+
 // write writes as much of bufs as the socket takes, which is n bytes, and returns the rest. It may change the elements
-// of bufs.
-func (s *sender) write(bufs net.Buffers) (rest net.Buffers, n int, err error) {
+// of bufs. How says whether it waits until the socket takes something.
+func (s *sender) write(bufs net.Buffers, how func(fd uintptr) bool) (rest net.Buffers, n int, err error) {
 	if s.raw == nil {
 		return bufs, 0, nil
 	}
 	s.bufs, s.n, s.err = bufs, 0, nil
-	if err := s.raw.Write(s.send); err != nil {
+	if err := s.raw.Write(how); err != nil {
 		return bufs, 0, err
 	}
 	s.bufs = nil

@@ -261,6 +261,10 @@ went to another server, or may have; nothing was answered since. One of several 
 	if *exportsFile == "" {
 		warnOpen(log.Logger, port.addr())
 	}
+	needed := descriptorsNeeded(len(volumes), *statusListen != "" || port.status != nil, *debugListen != "", find.own)
+	if warning := limit.fit(descriptorLimit(), needed); warning != "" {
+		log.Warn(warning)
+	}
 
 	if port.status != nil {
 		st = newStatus(port.status, statusConfig(&places, statusNames, log))
