@@ -202,7 +202,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	policies := make([]*exports.Policy, len(volumes))
 	var reloads []reload
 	if *exportsFile != "" {
-		tables, err := readExports(*exportsFile, places.paths())
+		source := exportsSource{*exportsFile, places.paths(), func(err error) { log.Warn(err.Error()) }, map[string]bool{}}
+		tables, err := source.read()
 		if err != nil {
 			return fail(err)
 		}
@@ -210,7 +211,7 @@ went to another server, or may have; nothing was answered since. One of several 
 			policies[i] = exports.NewPolicy(t)
 		}
 		reloads = append(reloads, reload{*exportsFile, func() error {
-			tables, err := readExports(*exportsFile, places.paths())
+			tables, err := source.read()
 			for i, t := range tables {
 				policies[i].Set(t)
 			}
