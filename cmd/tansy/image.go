@@ -39,7 +39,7 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		}
 	}
 	if errors.Is(err, disk.ErrLocked) || errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: another run is making this volume", tmp)
+		return fmt.Errorf("another run is making this volume: %w", err)
 	}
 	if err != nil {
 		return err
