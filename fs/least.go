@@ -28,8 +28,8 @@ func (e *TooSmallError) Error() string {
 // Unwrap returns ErrOptions.
 func (e *TooSmallError) Unwrap() error { return ErrOptions }
 
-// leastBytes is the size of the smallest device on which a volume with these options can be made, in bytes; 0 if there is
-// none, or it is a giant.
+// leastBytes is the size of the smallest device on which a volume with these options can be made, in bytes; 0 if there
+// is none, or it is a giant.
 func leastBytes(o MkfsOptions) uint64 {
 	high := uint64(2)
 	for !fits(high, o) {

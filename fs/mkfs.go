@@ -64,7 +64,8 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	return nil
 }
 
-// amounts are what a volume of size blocks has with these options: blocks of the journal, inodes, and records of replies.
+// amounts are what a volume of size blocks has with these options: blocks of the journal, inodes, and records of
+// replies.
 func amounts(size uint64, o MkfsOptions) (log, inodes, replies uint64) {
 	log, inodes, replies = o.LogBytes/BlockSize, o.Inodes, o.Replies
 	if o.LogBytes == 0 {
@@ -82,11 +83,13 @@ func amounts(size uint64, o MkfsOptions) (log, inodes, replies uint64) {
 // plan lays a volume of size blocks out.
 func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if size > journal.MaxSize {
-		return s, fmt.Errorf("%w: %d blocks of %d bytes are too many: at most %d", ErrOptions, size, BlockSize, uint64(journal.MaxSize))
+		return s, fmt.Errorf("%w: %d blocks of %d bytes are too many: at most %d",
+			ErrOptions, size, BlockSize, uint64(journal.MaxSize))
 	}
 	log, n, replies := amounts(size, o)
 	if log < logLeast {
-		return s, fmt.Errorf("%w: a journal of %d bytes is too small: at least %d", ErrOptions, o.LogBytes, logLeast*BlockSize)
+		return s, fmt.Errorf("%w: a journal of %d bytes is too small: at least %d",
+			ErrOptions, o.LogBytes, logLeast*BlockSize)
 	}
 	uuid, key, err := newSecrets()
 	if err != nil {

@@ -27,12 +27,15 @@ A file, which has the syntax of exports(5):
   /projects   10.0.0.0/8(rw) *.example.org(ro)   # addresses, networks, host names, patterns
   /public     *(ro,all_squash,insecure)
 `)
-	pos, code, done := parse(f, args, 2, 2)
+	pos, code, done := parse(f, args, 1, 2)
 	if done {
 		return code
 	}
 	if pos[0] != "check" {
 		return misused(f, fmt.Sprintf("there is no %q: give check FILE", pos[0]))
+	}
+	if len(pos) < 2 {
+		return misused(f, missingArguments(f, len(pos)))
 	}
 	list, warnings, err := exports.ReadFile(pos[1])
 	for _, w := range warnings {

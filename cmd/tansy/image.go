@@ -24,6 +24,10 @@ const unfinished = ".unfinished"
 // make makes a volume in a new file. The file gets its name only when the volume in it
 // is complete; one that a killed run left unfinished is replaced.
 func (i image) make(path string, o tansyfs.MkfsOptions) error {
+	if i.size == 0 || i.size%disk.BlockSize != 0 {
+		return wrongArgument{fmt.Errorf("--size %d is no positive multiple of %d bytes: give %v, for instance",
+			i.size, disk.BlockSize, new(byteSize(max(1, i.size/disk.BlockSize)*disk.BlockSize)))}
+	}
 	free, err := disk.HostFree(filepath.Dir(path))
 	if err != nil {
 		return err

@@ -101,7 +101,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	var root rootDir
 	root.flags(f.FlagSet, " if the volume has to be made")
-	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
+	listen := listenAddress("127.0.0.1:2049")
+	f.Var(&listen, "listen",
+		"address to serve NFS and MOUNT on, as `HOST:PORT`; :PORT is that of every interface, PORT that of 127.0.0.1")
 	var cache byteSize
 	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each (default a quarter of the memory there is for the server)")
 	interval := f.Duration("commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what clients wrote UNSTABLE becomes durable though none of them has asked for it")
@@ -126,8 +128,11 @@ went to another server, or may have; nothing was answered since. One of several 
 	limit.flags(f.FlagSet)
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
-	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
-	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
+	var statusListen, debugListen listenAddress
+	f.Var(&statusListen, "status",
+		"address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
+	f.Var(&debugListen, "debug-listen",
+		"address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
@@ -191,7 +196,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	fail := func(err error) int {
 		volumes[0].awaitEnd()
 		fmt.Fprintf(log, "tansy serve: %v\n", err)
-		return exitFailure
+		return codeOf(err)
 	}
 	clean, pinned := divide(uint64(cache) / uint64(len(places.list)))
 	n := int64(len(places.list))
@@ -222,8 +227,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	var st *status.Status
 	if first := volumes[0]; rbd.IsName(first.image) {
 		standing := func(bool) {}
-		if *statusListen != "" { // a standby answers probes, too
-			if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
+		if statusListen != "" { // a standby answers probes, too
+			if st, err = startStatus(out, string(statusListen), places.String(), log); err != nil {
 				return fail(err)
 			}
 			standing = st.StandBy
@@ -243,7 +248,7 @@ went to another server, or may have; nothing was answered since. One of several 
 
 	// Take the port first: one in use should not cost a new volume, or a recovery. Until
 	// the volume is open who connects is refused, and does not wait for it.
-	port, err := takePorts(*listen)
+	port, err := takePorts(string(listen))
 	if err != nil {
 		return fail(err)
 	}
@@ -258,15 +263,15 @@ went to another server, or may have; nothing was answered since. One of several 
 
 	if port.status != nil {
 		st = newStatus(port.status, places.String(), log)
-	} else if *statusListen != "" && st == nil {
-		if st, err = startStatus(out, *statusListen, places.String(), log); err != nil {
+	} else if statusListen != "" && st == nil {
+		if st, err = startStatus(out, string(statusListen), places.String(), log); err != nil {
 			return fail(err)
 		}
 	}
 
 	warn := func(err error) { log.Warn(err.Error()) }
 	if port.own == nil && given(f, "listen") {
-		log.Warn("--listen means nothing: the service manager listens", "listen", *listen)
+		log.Warn("--listen means nothing: the service manager listens", "listen", listen.String())
 	}
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
@@ -289,8 +294,8 @@ went to another server, or may have; nothing was answered since. One of several 
 		return all
 	}))
 	expvar.Publish("collector", expvar.Func(collector))
-	if *debugListen != "" {
-		profiler := http.Server{Addr: *debugListen, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	if debugListen != "" {
+		profiler := http.Server{Addr: string(debugListen), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 		go func() { log.Error("profiler", "err", profiler.ListenAndServe()) }()
 	}
 	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

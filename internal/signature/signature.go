@@ -80,7 +80,7 @@ type signature struct {
 }
 
 var table = []signature{
-	{"Tansy volume", "TansyFS\x00", []int64{0, -4096}, nil},
+	{"a Tansy volume", "TansyFS\x00", []int64{0, -4096}, nil},
 	{"", "\x53\xef", []int64{1080}, ext},
 	{"", "XFSB", []int64{0}, func(d *device) string { return "xfs" + d.label(108, 12) }},
 	{"", "_BHRfS_M", []int64{0x10040}, func(d *device) string { return "btrfs" + d.label(0x1012b, 256) }},
@@ -120,7 +120,7 @@ func ext(d *device) string {
 	name := "ext2"
 	switch {
 	case word(0x60)&journalOnly != 0:
-		name = "journal of an ext4"
+		name = "the journal of an ext4"
 	case word(0x60)&^ext3 != 0 || word(0x64)&^ext3Write != 0:
 		name = "ext4"
 	case word(0x5c)&journal != 0:
@@ -133,7 +133,7 @@ func ext(d *device) string {
 func lvm(d *device) string {
 	for at := int64(0); at < 2048; at += 512 {
 		if b := d.read(at, 32); string(b[:8]) == "LABELONE" && string(b[24:]) == "LVM2 001" {
-			return "part of a volume group of LVM2"
+			return "a part of a volume group of LVM2"
 		}
 	}
 	return ""
@@ -154,7 +154,7 @@ func swap(d *device) string { return "swap" + d.label(1024+28, 16) }
 // raid is a part of an array of Linux's md, whose superblock lies at the beginning, near it, or near the end.
 func raid(d *device) string {
 	const magic = 0xa92b4efc
-	const name = "part of an array of md (RAID)"
+	const name = "a part of an array of md (RAID)"
 	for _, at := range []int64{0, 4096, (d.size - 8192) &^ 4095} { // versions 1.1, 1.2 and 1.0
 		if b := d.read(max(at, 0), 8); binary.LittleEndian.Uint32(b) == magic && binary.LittleEndian.Uint32(b[4:]) == 1 {
 			return name
@@ -176,7 +176,7 @@ func zfs(d *device) string {
 		for ; len(ring) >= step; ring = ring[step:] {
 			const magic = 0x00bab10c
 			if binary.LittleEndian.Uint64(ring) == magic || binary.BigEndian.Uint64(ring) == magic {
-				return "part of a pool of ZFS"
+				return "a part of a pool of ZFS"
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func zfs(d *device) string {
 func partitions(d *device) string {
 	for _, at := range []int64{512, 4096, -512, -4096} {
 		if string(d.read(at, 8)) == "EFI PART" {
-			return "table of partitions (GPT)"
+			return "a table of partitions (GPT)"
 		}
 	}
 	b := d.read(0, 512)
@@ -204,9 +204,9 @@ func partitions(d *device) string {
 		}
 	}
 	if used == 0 {
-		return "empty table of partitions (MBR)"
+		return "an empty table of partitions (MBR)"
 	}
-	return fmt.Sprintf("table of partitions (MBR, %d in use)", used)
+	return fmt.Sprintf("a table of partitions (MBR, %d in use)", used)
 }
 
 // bootSector tells whether a first sector is that of a file system of the FAT kind, which has the same mark at its end.

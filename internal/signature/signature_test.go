@@ -28,16 +28,16 @@ func TestFind(t *testing.T) {
 				b[i] = byte(i * i >> 3)
 			}
 		}},
-		{[]string{"Tansy volume"}, func(b []byte) { put(b, 0, "TansyFS\x00") }},
-		{[]string{"Tansy volume"}, func(b []byte) { put(b, -4096, "TansyFS\x00") }},
+		{[]string{"a Tansy volume"}, func(b []byte) { put(b, 0, "TansyFS\x00") }},
+		{[]string{"a Tansy volume"}, func(b []byte) { put(b, -4096, "TansyFS\x00") }},
 		{[]string{"ext2"}, func(b []byte) { put(b, 1080, "\x53\xef") }},
 		{[]string{`ext3 "home"`}, func(b []byte) { put(b, 1080, "\x53\xef"); b[1024+0x5c] = 4; put(b, 1024+0x78, "home\x00rest") }},
 		{[]string{"ext4"}, func(b []byte) { put(b, 1080, "\x53\xef"); b[1024+0x5c] = 4; b[1024+0x60] = 0x40 }},
 		{[]string{"ext4"}, func(b []byte) { put(b, 1080, "\x53\xef"); b[1024+0x65] = 4; put(b, 1024+0x78, "\x1b[2J") }},
-		{[]string{"journal of an ext4"}, func(b []byte) { put(b, 1080, "\x53\xef"); b[1024+0x60] = 8 }},
+		{[]string{"the journal of an ext4"}, func(b []byte) { put(b, 1080, "\x53\xef"); b[1024+0x60] = 8 }},
 		{[]string{`xfs "data"`}, func(b []byte) { put(b, 0, "XFSB"); put(b, 108, "data") }},
 		{[]string{`btrfs "b"`}, func(b []byte) { put(b, 0x10040, "_BHRfS_M"); put(b, 0x1012b, "b") }},
-		{[]string{"part of a volume group of LVM2"}, func(b []byte) { put(b, 512, "LABELONE"); put(b, 512+24, "LVM2 001") }},
+		{[]string{"a part of a volume group of LVM2"}, func(b []byte) { put(b, 512, "LABELONE"); put(b, 512+24, "LVM2 001") }},
 		{nil, func(b []byte) { put(b, 512, "LABELONE"); put(b, 512+24, "LVM1 001") }},
 		{[]string{"LUKS"}, func(b []byte) { put(b, 0, "LUKS\xba\xbe\x00\x01") }},
 		{[]string{`LUKS "secret"`}, func(b []byte) { put(b, 0, "LUKS\xba\xbe\x00\x02"); put(b, 24, "secret") }},
@@ -47,18 +47,18 @@ func TestFind(t *testing.T) {
 		{[]string{"exfat"}, func(b []byte) { mbr(b); put(b, 3, "EXFAT   ") }},
 		{[]string{`vfat "STICK"`}, func(b []byte) { mbr(b); put(b, 82, "FAT32   "); put(b, 71, "STICK      ") }},
 		{[]string{"vfat"}, func(b []byte) { mbr(b); put(b, 54, "FAT16   ") }},
-		{[]string{"part of an array of md (RAID)"}, func(b []byte) { put(b, 4096, "\xfc\x4e\x2b\xa9\x01") }},
-		{[]string{"part of an array of md (RAID)"}, func(b []byte) { put(b, -8192, "\xfc\x4e\x2b\xa9\x01") }},
-		{[]string{"part of an array of md (RAID)"}, func(b []byte) { put(b, 4<<20-65536, "\xfc\x4e\x2b\xa9") }},
-		{[]string{"part of an array of md (RAID)"}, func(b []byte) { put(b, 4<<20-65536, "\xa9\x2b\x4e\xfc") }},
-		{[]string{"part of a pool of ZFS"}, func(b []byte) { put(b, 128<<10+5<<10, "\x0c\xb1\xba") }},
-		{[]string{"part of a pool of ZFS"}, func(b []byte) { put(b, 4<<20-128<<10+4, "\x00\xba\xb1\x0c") }},
-		{[]string{"table of partitions (GPT)"}, func(b []byte) { put(b, 512, "EFI PART") }},
-		{[]string{"table of partitions (GPT)"}, func(b []byte) { put(b, -512, "EFI PART") }},
-		{[]string{"empty table of partitions (MBR)"}, mbr},
-		{[]string{"table of partitions (MBR, 2 in use)"}, func(b []byte) { mbr(b); b[446], b[450], b[466] = 0x80, 0x83, 0x82 }},
+		{[]string{"a part of an array of md (RAID)"}, func(b []byte) { put(b, 4096, "\xfc\x4e\x2b\xa9\x01") }},
+		{[]string{"a part of an array of md (RAID)"}, func(b []byte) { put(b, -8192, "\xfc\x4e\x2b\xa9\x01") }},
+		{[]string{"a part of an array of md (RAID)"}, func(b []byte) { put(b, 4<<20-65536, "\xfc\x4e\x2b\xa9") }},
+		{[]string{"a part of an array of md (RAID)"}, func(b []byte) { put(b, 4<<20-65536, "\xa9\x2b\x4e\xfc") }},
+		{[]string{"a part of a pool of ZFS"}, func(b []byte) { put(b, 128<<10+5<<10, "\x0c\xb1\xba") }},
+		{[]string{"a part of a pool of ZFS"}, func(b []byte) { put(b, 4<<20-128<<10+4, "\x00\xba\xb1\x0c") }},
+		{[]string{"a table of partitions (GPT)"}, func(b []byte) { put(b, 512, "EFI PART") }},
+		{[]string{"a table of partitions (GPT)"}, func(b []byte) { put(b, -512, "EFI PART") }},
+		{[]string{"an empty table of partitions (MBR)"}, mbr},
+		{[]string{"a table of partitions (MBR, 2 in use)"}, func(b []byte) { mbr(b); b[446], b[450], b[466] = 0x80, 0x83, 0x82 }},
 		{nil, func(b []byte) { mbr(b); b[446] = 0x33 }},
-		{[]string{"ext2", "table of partitions (MBR, 1 in use)"}, func(b []byte) { mbr(b); b[450] = 0x83; put(b, 1080, "\x53\xef") }},
+		{[]string{"ext2", "a table of partitions (MBR, 1 in use)"}, func(b []byte) { mbr(b); b[450] = 0x83; put(b, 1080, "\x53\xef") }},
 	} {
 		b := make([]byte, size)
 		x.make(b)
@@ -104,7 +104,7 @@ func TestFindVolume(t *testing.T) {
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}
-	if got := Find(memory{d}, 6000*disk.BlockSize); !slices.Equal(got, []string{"Tansy volume"}) {
+	if got := Find(memory{d}, 6000*disk.BlockSize); !slices.Equal(got, []string{"a Tansy volume"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestFindMade(t *testing.T) {
 		{`vfat "L"`, "mkfs.vfat -F 16 -n L"},
 		{"ntfs", "mkfs.ntfs -q -F -f"},
 		{`swap "l"`, "mkswap -q -L l"},
-		{"table of partitions (GPT)", "sgdisk -n 1 -o"},
+		{"a table of partitions (GPT)", "sgdisk -n 1 -o"},
 		{"LUKS", "cryptsetup luksFormat -q --type luks1 --key-file /bin/true --pbkdf-force-iterations 1000"},
 	} {
 		words := strings.Fields(x.command)
