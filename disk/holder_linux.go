@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,20 +8,18 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"golang.org/x/sys/unix"
+
+	"tansy/internal/process"
 )
 
 // Who has a file or device is told for people alone: the lock is what counts. What /proc does not show (another PID
 // namespace, hidepid) is left out.
 
-// maxHolders bounds the processes that are told.
-const maxHolders = 3
-
 // lockedBy returns ErrLocked, with the processes that have the lock of the file, as far as that can be found out.
 func lockedBy(id identity) error {
-	return told(ErrLocked, processes(lockOwners(id)))
+	return told(ErrLocked, process.Names(lockOwners(id)))
 }
 
 // told is err with who is the reason for it, if that is known.
@@ -54,7 +51,7 @@ func lockOwners(id identity) (pids []int) {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
 			continue // it has ended, and a child of it has the lock
 		}
-		if f[5][:at] == dev || hasOpen(pid, func(st os.FileInfo) bool { return sameIdentity(st, id) }) {
+		if f[5][:at] == dev || process.HasOpen(pid, func(st os.FileInfo) bool { return sameIdentity(st, id) }) {
 			pids = append(pids, pid)
 		}
 	}
@@ -64,62 +61,6 @@ func lockOwners(id identity) (pids []int) {
 func sameIdentity(st os.FileInfo, id identity) bool {
 	s, ok := st.Sys().(*syscall.Stat_t)
 	return ok && uint64(s.Dev) == id.dev && s.Ino == id.ino
-}
-
-// hasOpen tells whether a process has a file open that is the one, as far as it may be looked at.
-func hasOpen(pid int, is func(os.FileInfo) bool) bool {
-	dir := fmt.Sprintf("/proc/%d/fd/", pid)
-	fds, _ := os.ReadDir(dir)
-	return slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
-		st, err := os.Stat(dir + fd.Name())
-		return err == nil && is(st)
-	})
-}
-
-// processes are these, for people, or "".
-func processes(pids []int) string {
-	slices.Sort(pids)
-	pids = slices.Compact(pids)
-	var all []string
-	for _, pid := range pids {
-		if len(all) == maxHolders {
-			all = append(all, fmt.Sprintf("and %d more", len(pids)-maxHolders))
-			break
-		}
-		what := "process " + strconv.Itoa(pid)
-		if pid == os.Getpid() {
-			what = "this process itself"
-		} else if c := commandOf(pid); c != "" {
-			what += " (" + c + ")"
-		}
-		all = append(all, what)
-	}
-	return strings.Join(all, ", ")
-}
-
-// commandOf is the command line of a process, as far as it fits a message, or "".
-func commandOf(pid int) string {
-	const most = 60 // characters
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(line) == 0 {
-		line, err = os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	}
-	if err != nil {
-		return ""
-	}
-	text := strings.Map(func(r rune) rune {
-		if r == 0 {
-			return ' '
-		}
-		if !unicode.IsPrint(r) {
-			return '·'
-		}
-		return r
-	}, strings.TrimRight(string(bytes.ToValidUTF8(line, []byte("·"))), "\x00\n"))
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
-	}
-	return text
 }
 
 // UseOf says what a block device is in use for: where it is mounted, that it is swapped to, or what it is a part of.
@@ -208,22 +149,11 @@ func busy(path string, err error) error {
 		return err
 	}
 	device := number(uint64(st.Sys().(*syscall.Stat_t).Rdev))
-	pids := openedBy(func(f os.FileInfo) bool {
+	pids := process.WithOpen(func(f os.FileInfo) bool {
 		return f.Mode()&os.ModeDevice != 0 && number(uint64(f.Sys().(*syscall.Stat_t).Rdev)) == device
 	})
 	if len(pids) == 0 {
 		return err
 	}
-	return told(ErrLocked, processes(pids))
-}
-
-// openedBy are the processes that have a file open that is the one.
-func openedBy(is func(os.FileInfo) bool) (pids []int) {
-	all, _ := os.ReadDir("/proc")
-	for _, p := range all {
-		if pid, err := strconv.Atoi(p.Name()); err == nil && pid != os.Getpid() && hasOpen(pid, is) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	return told(ErrLocked, process.Names(pids))
 }

@@ -32,17 +32,9 @@ func hostPort(text, port string) (string, error) {
 	if text != "" && strings.Trim(text, "0123456789") == "" {
 		text = net.JoinHostPort(loopback, text)
 	}
-	host, given, err := net.SplitHostPort(text)
+	_, given, err := net.SplitHostPort(text)
 	if err != nil {
-		host = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
-		if bad := host == "" || strings.ContainsAny(host, "[]/ ") || strings.Contains(host, ":") && net.ParseIP(host) == nil; bad || port == "" {
-			example := net.JoinHostPort(loopback, "2049")
-			if !bad {
-				example = net.JoinHostPort(host, "2049")
-			}
-			return "", errors.New("give HOST:PORT, such as " + example)
-		}
-		return net.JoinHostPort(host, port), nil
+		return withPort(text, port)
 	}
 	if strings.HasPrefix(given, "/") {
 		return "", fmt.Errorf("give HOST:PORT, and the path by itself, as --export %s", given)
@@ -50,9 +42,22 @@ func hostPort(text, port string) (string, error) {
 	return text, wrongPort(given)
 }
 
+// withPort is the host of text, which has no port, with that port; without one it is an error that says what to give.
+func withPort(text, port string) (string, error) {
+	host := strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+	if host == "" || strings.ContainsAny(host, "[]/ ") || strings.Contains(host, ":") && net.ParseIP(host) == nil {
+		host, port = loopback, ""
+	}
+	if port == "" {
+		return "", errors.New("give HOST:PORT, such as " + net.JoinHostPort(host, nfsPort))
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
 // wrongPort says what is wrong with a port, which is a number or the name of a service, or returns nil.
 func wrongPort(text string) error {
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n > 65535 || text != "" && strings.Trim(text, "0123456789") == "" && err != nil {
+	digits := text != "" && strings.Trim(text, "0123456789") == ""
+	if _, err := strconv.ParseUint(text, 10, 16); digits && err != nil {
 		return fmt.Errorf("%s is no port: 65535 is the highest", text)
 	}
 	if _, err := net.LookupPort("tcp", text); err != nil || text == "" {

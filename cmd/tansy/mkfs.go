@@ -113,7 +113,8 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 	}
 	if st.IsDir() {
 		return wrongArgument{fmt.Errorf(
-			"%s is a directory: give the name of an image file in it, such as %s, or a block device", path, filepath.Join(path, "tansy.img"))}
+			"%s is a directory: give the name of an image file in it, such as %s, or a block device",
+			path, filepath.Join(path, "tansy.img"))}
 	}
 	if use := disk.UseOf(path); use != "" {
 		return fmt.Errorf("%s is in use: %s; end that first", path, use)

@@ -79,7 +79,7 @@ func (o *owner) Set(text string) error {
 // findUser returns the user of a name, or of a number.
 func findUser(name string) (*user.User, bool) {
 	u, err := user.Lookup(name)
-	if err != nil {
+	if _, bad := id(name); err != nil && bad == nil { // of a number that is too large the system takes a part
 		u, err = user.LookupId(name)
 	}
 	return u, err == nil
