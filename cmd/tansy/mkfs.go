@@ -62,13 +62,22 @@ way, is refused with --force as well.
 }
 
 // holds says what there is at a path, as far as it is known here.
-func holds(path string) string {
+func holds(path string) (string, error) {
 	d, err := openDevice(path, disk.FileOptions{ReadOnly: true})
 	if err != nil {
-		return fmt.Sprintf("what cannot be looked at (%v)", err)
+		return "", err
 	}
 	defer d.Close()
-	return cmp.Or(contents(d), "nothing that is known here")
+	return cmp.Or(contents(d), "nothing that is known here"), nil
+}
+
+// taken is the error of a volume that is to be made where something is. kind says what that is.
+func taken(path, kind string) error {
+	what, err := holds(path)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", path, kind, err)
+	}
+	return fmt.Errorf("%s %s, and holds %s: --force makes a new volume over it, and that is lost", path, kind, what)
 }
 
 // contents is what a device holds, for people, or "" if nothing is known.
@@ -96,8 +105,7 @@ func (r blockReader) ReadAt(b []byte, at int64) (n int, err error) {
 func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 	if remote(path) {
 		if !force {
-			return fmt.Errorf("%s is an export of a server, and holds %s: --force makes a new volume over it, and that is lost",
-				path, holds(path))
+			return taken(path, "is an export of a server")
 		}
 		return i.format(path, o)
 	}
@@ -120,8 +128,7 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 		return fmt.Errorf("%s is in use: %s; end that first", path, use)
 	}
 	if !force {
-		return fmt.Errorf("%s exists already, and holds %s: --force makes a new volume over it, and that is lost",
-			path, holds(path))
+		return taken(path, "exists already")
 	}
 	if i.size != 0 && uint64(st.Size()) != i.size {
 		return wrongArgument{fmt.Errorf("%s exists already and keeps its size: leave --size out", path)}

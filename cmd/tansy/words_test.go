@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -235,4 +236,11 @@ func TestMkfsSaysWhatIsThere(t *testing.T) {
 	if code, _, errs := saying(t, "mkfs", img, "--force"); code != exitOK {
 		t.Error(code, errs)
 	}
+	p := startServe(t, "--volume", img) // then nobody is advised to use force
+	code, _, errs = saying(t, "mkfs", img)
+	want := fmt.Sprintf("exists already: lock %s: volume is in use by another server or tool", img)
+	if code != exitFailure || !strings.Contains(errs, want) || strings.Contains(errs, "--force") {
+		t.Errorf("%d, %s; want %s", code, errs, want)
+	}
+	p.stop(t)
 }
