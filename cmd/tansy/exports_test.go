@@ -45,7 +45,8 @@ func TestExportsCheck(t *testing.T) {
 		}
 	}
 	_, err := (&exportsSource{name: bad, volumes: []string{"/"}}).read()
-	if err == nil || !strings.Contains(err.Error(), bad+":2:9: sec=krb5") || !strings.Contains(err.Error(), bad+`:2:21: unknown option "nix"`) {
+	if err == nil || !strings.Contains(err.Error(), bad+":2:9: sec=krb5") ||
+		!strings.Contains(err.Error(), bad+`:2:21: unknown option "nix"`) {
 		t.Errorf("mistakes are told as\n%v", err)
 	}
 	img := filepath.Join(dir, "v.img")
@@ -74,7 +75,8 @@ func TestExportsWarnings(t *testing.T) {
 		}
 		writeFile(t, file, "# a line more\n/ *(rw,fsid=0,async)\n")
 	}
-	if len(told) != 2 || !strings.HasPrefix(told[0], file+":1:8: fsid=0 changes nothing here") || !strings.HasPrefix(told[1], file+":1:15: async changes nothing here") {
+	if len(told) != 2 || !strings.HasPrefix(told[0], file+":1:8: fsid=0 changes nothing here") ||
+		!strings.HasPrefix(told[1], file+":1:15: async changes nothing here") {
 		t.Errorf("told: %q", told)
 	}
 	writeFile(t, file, "/ *(rw,crossmnt,async)\n")
@@ -82,7 +84,8 @@ func TestExportsWarnings(t *testing.T) {
 		t.Errorf("told: %q, %v", told, err)
 	}
 	code, _, errs := saying(t, "exports", "check", file)
-	if want := "tansy exports: warning: " + file + ":1:8: crossmnt changes nothing here"; code != exitOK || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 2 {
+	want := "tansy exports: warning: " + file + ":1:8: crossmnt changes nothing here"
+	if code != exitOK || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 2 {
 		t.Errorf("exit code %d, %q, want 0 and %q", code, errs, want)
 	}
 }
