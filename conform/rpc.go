@@ -151,7 +151,16 @@ func (r *rpcReply) String() string {
 	if r.stat == rpcMismatch {
 		return fmt.Sprintf("denied, RPC_MISMATCH (%d to %d)", r.low, r.high)
 	}
+	if name := authNames[r.auth]; name != "" {
+		return "denied, " + name
+	}
 	return fmt.Sprintf("denied, AUTH_ERROR %d", r.auth)
+}
+
+// authNames are the reasons why credentials are refused (auth_stat; RFC 5531, section 9).
+var authNames = map[uint32]string{
+	1: "AUTH_BADCRED", 2: "AUTH_REJECTEDCRED", 3: "AUTH_BADVERF", 4: "AUTH_REJECTEDVERF", 5: "AUTH_TOOWEAK",
+	6: "AUTH_INVALIDRESP", 7: "AUTH_FAILED", 13: "RPCSEC_GSS_CREDPROBLEM", 14: "RPCSEC_GSS_CTXPROBLEM",
 }
 
 // parseReply takes a record apart.

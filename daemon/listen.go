@@ -49,7 +49,7 @@ func Bind(address string) (*Port, error) {
 		fd, err = bind(unix.AF_INET6, to)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		return nil, fmt.Errorf("listen on %s: %w", address, taken(a.Port, err))
 	}
 	return &Port{fd}, nil
 }

@@ -69,6 +69,7 @@ func newLog(w io.Writer, format string, level slog.Level, now func() time.Time) 
 	case "text":
 		handler = func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, options) }
 	case "json":
+		options.ReplaceAttr = asText
 		handler = func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, options) }
 	default:
 		return nil, fmt.Errorf("log format %q: give text or json", format)
@@ -83,6 +84,20 @@ func newLog(w io.Writer, format string, level slog.Level, now func() time.Time) 
 	l.Logger = slog.New(&limited{Handler: l.handler, log: l})
 	l.ended.Go(l.run)
 	return l, nil
+}
+
+// asText has JSON say a peer's address, or how long something takes, as the text format does: not by the fields of its
+// type in Go, or by a number without a unit.
+func asText(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindDuration:
+		a.Value = slog.StringValue(a.Value.String())
+	case slog.KindAny:
+		if v, ok := a.Value.Any().(fmt.Stringer); ok {
+			a.Value = slog.StringValue(fmt.Sprint(v)) // which survives a nil pointer
+		}
+	}
+	return a
 }
 
 // Write writes p as it is, for what is no message.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -203,6 +204,19 @@ func TestLogRecent(t *testing.T) {
 	r := l.Recent()
 	if len(r) != 2 || r[0].Message != "mount refused path=/·[2J··ä" || len(r[1].Message) > 410 {
 		t.Errorf("%q", r)
+	}
+}
+
+// JSON has peers and times as text, as the other format has.
+func TestLogJSON(t *testing.T) {
+	p := &pipe{}
+	l, _ := newTestLog(t, p, "json")
+	peer := &net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 700}
+	l.Warn("m", "peer", peer, "lease", 5*time.Second, "none", (*net.UDPAddr)(nil), "n", 3, "err", errors.New("e"))
+	l.Close(time.Minute)
+	want := `"level":"WARN","msg":"m","peer":"[2001:db8::1]:700","lease":"5s","none":"<nil>","n":3,"err":"e"}` + "\n"
+	if got := p.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want ...%s", got, want)
 	}
 }
 

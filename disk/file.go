@@ -89,7 +89,7 @@ func OpenFile(path string, opts FileOptions) (*File, error) {
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
-		return nil, &Error{Op: "open", Path: path, Err: cause(err)}
+		return nil, &Error{Op: "open", Path: path, Err: busy(path, cause(err))}
 	}
 	d, err := newFile(f, path, opts.ReadOnly)
 	if err != nil {
@@ -269,7 +269,8 @@ func lockFD(conn syscall.RawConn, shared bool) error {
 		return retry(func() error { return unix.Flock(fd, how|unix.LOCK_NB) })
 	})
 	if err == unix.EWOULDBLOCK {
-		return ErrLocked
+		id, _ := identify(conn)
+		return lockedBy(id)
 	}
 	return err
 }

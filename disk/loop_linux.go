@@ -58,7 +58,8 @@ func (d *File) refuseLoops() error {
 			id, err = st.id, e
 		}
 		if err == nil && id == d.id {
-			return fmt.Errorf("%w, or may be: %s is attached to the file (losetup -d %s detaches it)", ErrLocked, l.dev, l.dev)
+			err := fmt.Errorf("%w, or may be: %s is attached to the file (losetup -d %s detaches it)", ErrLocked, l.dev, l.dev)
+			return told(err, UseOf(l.dev))
 		}
 	}
 	return nil
@@ -74,7 +75,7 @@ func (d *File) lockBacking(warn func(error)) error {
 	for _, l := range loopsUnder(deviceDir(st)) {
 		b, err := l.open(d.readOnly)
 		if errors.Is(err, ErrLocked) {
-			return fmt.Errorf("%w: it has %s, the file under %s", ErrLocked, l.path, l.dev)
+			return fmt.Errorf("%w: it is about %s, the file under %s", err, l.path, l.dev)
 		}
 		if err != nil {
 			warn(fmt.Errorf("%s is the file under %s and cannot be locked (%w): make sure that nobody else serves it", l.path, l.dev, err))

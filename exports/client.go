@@ -10,7 +10,7 @@ import (
 
 // Client says whom a rule is for.
 type Client struct {
-	Name string // as it stands in the file
+	Name string // as it stands in the file, but for brackets around an address
 	Rule Rule
 
 	kind kind
@@ -39,6 +39,7 @@ const maxName = 255
 
 // parseClient understands what stands before the options.
 func parseClient(name string) (c Client, err error) {
+	name = withoutBrackets(name)
 	c.Name = name
 	lower := strings.TrimSuffix(strings.ToLower(name), ".")
 	switch {
@@ -78,6 +79,18 @@ func parseClient(name string) (c Client, err error) {
 		err = checkHost(name, lower)
 	}
 	return c, err
+}
+
+// withoutBrackets is the client [ADDRESS] or [ADDRESS]/LENGTH without them, and any other as it is.
+func withoutBrackets(name string) string {
+	inner, rest, ok := strings.Cut(strings.TrimPrefix(name, "["), "]")
+	if !ok || !strings.HasPrefix(name, "[") || rest != "" && !strings.HasPrefix(rest, "/") {
+		return name
+	}
+	if _, err := netip.ParseAddr(inner); err != nil {
+		return name
+	}
+	return inner + rest
 }
 
 // parseNetwork understands ADDRESS/LENGTH and ADDRESS/NETMASK. Bits of the address behind

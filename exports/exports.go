@@ -15,7 +15,8 @@
 //	options = option { "," option }         "-" options are the defaults of the clients behind them
 //
 // Differences from exports(5): a line without clients, and options without a client
-// ("host (rw)"), which mean everybody there, are errors.
+// ("host (rw)"), which mean everybody there, are errors. Options of exports(5) that change nothing here are accepted
+// with a warning, as long as nobody gets less than they ask for (idleOption); all others are errors.
 package exports
 
 import (

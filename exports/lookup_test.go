@@ -64,7 +64,7 @@ func from(addr string) net.Addr {
 // table makes a Table of a file, in which the user of each client is told by its anonuid.
 func table(t testing.TB, file string, r Resolver) *Table {
 	t.Helper()
-	e, err := Parse([]byte(file))
+	e, _, err := Parse([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

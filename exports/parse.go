@@ -26,20 +26,21 @@ type Problem struct {
 
 func (p *Problem) Error() string { return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.What) }
 
-// Parse reads the text of a file. Its error is a joined list of *Problem, those found first.
-func Parse(text []byte) ([]Export, error) {
+// Parse reads the text of a file. Its error is a joined list of *Problem, those found first. The warnings are about
+// what is accepted and changes nothing, or is usually written otherwise: of each kind the first in the file.
+func Parse(text []byte) (list []Export, warnings []*Problem, err error) {
 	p := parser{text: text, line: 1, column: 1}
 	if len(text) > maxFile {
 		p.problem(p.here(), "the file is too long: %d bytes are the limit", maxFile)
-		return nil, errors.Join(p.problems...)
+		return nil, nil, errors.Join(p.problems...)
 	}
 	for p.peek() != eof {
 		p.exportLine()
 	}
 	if len(p.problems) > 0 {
-		return nil, errors.Join(p.problems...)
+		return nil, nil, errors.Join(p.problems...)
 	}
-	return p.exports, nil
+	return p.exports, p.warnings, nil
 }
 
 // parser walks over the text, byte by byte.
@@ -49,6 +50,7 @@ type parser struct {
 	line, column int // of text[at]
 	exports      []Export
 	problems     []error
+	warnings     []*Problem
 }
 
 type place struct{ line, column int }
@@ -62,6 +64,14 @@ func (p *parser) here() place {
 func (p *parser) problem(at place, format string, args ...any) {
 	if len(p.problems) < maxProblems {
 		p.problems = append(p.problems, &Problem{at.line, at.column, fmt.Sprintf(format, args...)})
+	}
+}
+
+// warn notes a warning, unless there is the same one of another place already.
+func (p *parser) warn(at place, what string) {
+	same := func(w *Problem) bool { return w.What == what }
+	if what != "" && len(p.warnings) < maxProblems && !slices.ContainsFunc(p.warnings, same) {
+		p.warnings = append(p.warnings, &Problem{at.line, at.column, what})
 	}
 }
 
@@ -151,6 +161,10 @@ func (p *parser) exportLine() {
 		c, err := parseClient(name)
 		if err != nil {
 			p.problem(at, "%v", err)
+		}
+		if c.Name != name {
+			p.warn(at, name+": taken for "+c.Name+", as addresses stand without brackets in exports(5)")
+			name = c.Name
 		}
 		c.Rule = defaults
 		if p.peek() == '(' {
@@ -263,46 +277,10 @@ func (p *parser) options(r *Rule, stop string) {
 		if err := r.option(word); err != nil {
 			p.problem(at, "%v", err)
 		}
+		p.warn(at, idleOption(word))
 		if p.peek() != ',' {
 			return
 		}
 		p.next()
 	}
-}
-
-// option applies one option.
-func (r *Rule) option(word string) error {
-	name, value, has := strings.Cut(word, "=")
-	switch word {
-	case "", "sync", "no_subtree_check", "sec=sys": // what Tansy does anyway
-		return nil
-	case "ro", "rw":
-		r.ReadOnly = word == "ro"
-		return nil
-	case "secure", "insecure":
-		r.Secure = word == "secure"
-		return nil
-	case "root_squash", "no_root_squash":
-		r.Root = word == "root_squash"
-		return nil
-	case "all_squash", "no_all_squash":
-		r.All = word == "all_squash"
-		return nil
-	case "async":
-		return errors.New("async: a reply to a stable operation is never given before it is durable; remove the option")
-	}
-	switch name {
-	case "anonuid", "anongid":
-		n, err := strconv.ParseUint(value, 10, 32)
-		if !has || err != nil || n == 1<<32-1 {
-			return fmt.Errorf("%s: give a number from 0 to 4294967294, such as %s=%d", word, name, Anonymous)
-		}
-		if name == "anonuid" {
-			r.AnonUID = uint32(n)
-		} else {
-			r.AnonGID = uint32(n)
-		}
-		return nil
-	}
-	return fmt.Errorf("unknown option %q: there are ro, rw, root_squash, no_root_squash, all_squash, no_all_squash, anonuid=, anongid=, secure, insecure, sync", word)
 }

@@ -41,10 +41,44 @@ func TestParse(t *testing.T) {
 		{"//a/./b/ x", "/a/b x(" + defaults + ")\n"},
 		{"/a 10.0.0.0/8 10.0.0.0/255.255.0.0 2001:db8::/32 ::1 *.Example.org host[1-3].lab.", "/a 10.0.0.0/8(" + defaults + ")\n/a 10.0.0.0/255.255.0.0(" + defaults +
 			")\n/a 2001:db8::/32(" + defaults + ")\n/a ::1(" + defaults + ")\n/a *.Example.org(" + defaults + ")\n/a host[1-3].lab.(" + defaults + ")\n"},
+		{"/a [2001:db8::1](rw) [fd00:1::]/64", "/a 2001:db8::1(" + writable + ")\n/a fd00:1::/64(" + defaults + ")\n"},
 		{"/a x\r\n/b y\r\n", "/a x(" + defaults + ")\n/b y(" + defaults + ")\n"},
 	} {
-		if got, err := Parse([]byte(x.in)); err != nil || text(got) != x.want {
+		if got, _, err := Parse([]byte(x.in)); err != nil || text(got) != x.want {
 			t.Errorf("%q: %v\n%swant\n%s", x.in, err, text(got), x.want)
+		}
+	}
+}
+
+// What changes nothing is accepted with a warning that says where it stands, each once.
+func TestWarnings(t *testing.T) {
+	for _, x := range []struct{ in, want string }{
+		{"/ *(rw,sync,root_squash)", ""},
+		{"/ *(rw,async)", "1:8: async changes nothing here: a stable operation is answered when it is durable, as with sync"},
+		{"/ *(async,\\\nrw,fsid=0)", "1:5: async changes nothing here: a stable operation is answered when it is durable, as with sync\n" +
+			"2:4: fsid=0 changes nothing here: a volume has an identity of its own, and there is no root of NFSv4"},
+		{"/ -nohide *(nohide) x(nohide,hide)", "1:4: nohide changes nothing here: nothing is mounted below a directory of a volume\n" +
+			"1:30: hide changes nothing here: nothing is mounted below a directory of a volume"},
+		{"/ [2001:db8::1]", "1:3: [2001:db8::1]: taken for 2001:db8::1, as addresses stand without brackets in exports(5)"},
+	} {
+		_, warnings, err := Parse([]byte(x.in))
+		var got []string
+		for _, w := range warnings {
+			got = append(got, w.Error())
+		}
+		if strings.Join(got, "\n") != x.want || err != nil {
+			t.Errorf("%q: %v, warnings\n%s\nwant\n%s", x.in, err, strings.Join(got, "\n"), x.want)
+		}
+	}
+	for _, option := range []string{
+		"sec=sys", "fsid=0", "fsid=7e02ae04", "crossmnt", "nocrossmnt", "nohide", "hide", "no_wdelay", "wdelay", "no_acl", "acl",
+		"subtree_check", "no_subtree_check", "async", "insecure_locks", "secure_locks", "auth_nlm", "no_auth_nlm",
+		"pnfs", "no_pnfs", "security_label",
+	} {
+		list, warnings, err := Parse([]byte("/ *(rw," + option + ")"))
+		warned := len(warnings) == 1 && strings.HasPrefix(warnings[0].What, option+" changes nothing here: ")
+		if err != nil || !warned || text(list) != "/ *("+writable+")\n" {
+			t.Errorf("%s: %v, %v\n%s", option, err, warnings, text(list))
 		}
 	}
 }
@@ -76,10 +110,22 @@ func TestParseErrors(t *testing.T) {
 		{"/a host(rw ro)", 1, 11, "no closing bracket"},
 		{"/a host(rw)x", 1, 12, "space is missing"},
 		{"/a \\\n @staff(rw)", 2, 2, "netgroup @staff"},
-		{"/a *(rw,async)", 1, 9, "async"},
-		{"/a *(rw,\\\nasync)", 2, 1, "async"},
-		{"/a *(rw,nohide)", 1, 9, `unknown option "nohide"`},
-		{"/a -fsid=0 *", 1, 5, `unknown option "fsid=0"`},
+		{"/a *(rw,sec=krb5)", 1, 9, "sec=krb5: there is no Kerberos"},
+		{"/a *(rw,\\\nsec=krb5p)", 2, 1, "sec=krb5p: there is no Kerberos"},
+		{"/a *(sec=sys:krb5)", 1, 6, "there is no Kerberos"},
+		{"/a *(sec)", 1, 6, "there is no Kerberos"},
+		{"/a *(xprtsec=mtls)", 1, 6, "there is no TLS"},
+		{"/a *(mp)", 1, 6, "never a mount point"},
+		{"/a *(mountpoint=/a)", 1, 6, "never a mount point"},
+		{"/a *(refer=/b@host)", 1, 6, "no referrals"},
+		{"/a *(rw,no_rootsquash)", 1, 9, `unknown option "no_rootsquash": did you mean no_root_squash? (there are ro,`},
+		{"/a *(nix)", 1, 6, `unknown option "nix" (there are ro,`},
+		{"/a -fsid *", 1, 5, `unknown option "fsid"`},
+		{"/a [2001:db8::1", 1, 4, "is no IP address"},
+		{"/a [10.0.0.1]/x", 1, 4, "neither the length"},
+		{"/a [::1]x", 1, 4, "is no IP address"},
+		{"/a [::]/129", 1, 4, "neither the length"},
+		{"/a ::1 [::1]", 1, 8, "a rule for ::1 already"},
 		{"/a *(rw=1)", 1, 6, `unknown option "rw=1"`},
 		{"/a *(anonuid)", 1, 6, "give a number"},
 		{"/a *(anonuid=)", 1, 6, "give a number"},
@@ -107,17 +153,17 @@ func TestParseErrors(t *testing.T) {
 		{"/a x\n/b y\n/a/ x", 3, 5, "a rule for x already"},
 		{strings.Repeat(" ", maxFile+1), 1, 1, "too long"},
 	} {
-		got, err := Parse([]byte(x.in))
+		got, warnings, err := Parse([]byte(x.in))
 		want := fmt.Sprintf("%d:%d: ", x.line, x.column)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), x.what) || got != nil {
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), x.what) || got != nil || warnings != nil {
 			t.Errorf("%.40q: %v, want %s... %s", x.in, err, want, x.what)
 		}
 	}
-	_, err := Parse([]byte("a *\n/b *(nix)\n/c *\n/d\n"))
+	_, _, err := Parse([]byte("a *\n/b *(nix)\n/c *\n/d\n"))
 	if got := strings.Count(err.Error(), "\n"); got != 2 {
 		t.Errorf("three mistakes are told as\n%v", err)
 	}
-	_, err = Parse([]byte(strings.Repeat("x\n", 1000)))
+	_, _, err = Parse([]byte(strings.Repeat("x\n", 1000)))
 	if got := strings.Count(err.Error(), "\n"); got != maxProblems-1 {
 		t.Errorf("of 1000 mistakes %d are told", got+1)
 	}
@@ -128,12 +174,12 @@ func TestParseErrors(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"/ *(rw)", "/a -rw,insecure x.example y(ro) # c\n", "\"/a b\" 10.0.0.0/8(all_squash,anonuid=5)\n", "/a \\\n *.x.org(secure)", "/a\\040b ::1 @n",
-		"/a 10.0.0.0/255.255.0.0", "/a (rw)", "\\", "\"", "/a x(", "/a x()y", "/a host[a-z]?(sync,async)",
+		"/a 10.0.0.0/255.255.0.0", "/a (rw)", "\\", "\"", "/a x(", "/a x()y", "/a host[a-z]?(sync,async)", "/a [::1](fsid=0) [::]/0(sec=sys)",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		got, err := Parse([]byte(in))
+		got, _, err := Parse([]byte(in))
 		if err != nil {
 			lines := strings.Split(in, "\n")
 			list, ok := err.(interface{ Unwrap() []error })
@@ -156,7 +202,7 @@ func FuzzParse(f *testing.F) {
 			}
 			b.WriteByte('\n')
 		}
-		again, err := Parse([]byte(b.String()))
+		again, _, err := Parse([]byte(b.String()))
 		if err != nil || !reflect.DeepEqual(got, again) {
 			t.Fatalf("%q is\n%s, but that is %+v (%v)", in, &b, again, err)
 		}

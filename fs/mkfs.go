@@ -64,25 +64,32 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	return nil
 }
 
-// plan lays a volume of size blocks out.
-func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
-	if size > journal.MaxSize {
-		return s, fmt.Errorf("%d blocks of %d bytes are too many for a volume: at most %d", size, BlockSize, uint64(journal.MaxSize))
-	}
-	log := o.LogBytes / BlockSize
+// amounts are what a volume of size blocks has with these options: blocks of the journal, inodes, and records of
+// replies.
+func amounts(size uint64, o MkfsOptions) (log, inodes, replies uint64) {
+	log, inodes, replies = o.LogBytes/BlockSize, o.Inodes, o.Replies
 	if o.LogBytes == 0 {
 		log = min(logDefault, max(logLeast, size/8))
 	}
-	if log < logLeast {
-		return s, fmt.Errorf("a journal of %d bytes is too small: at least %d", o.LogBytes, logLeast*BlockSize)
+	if inodes == 0 {
+		inodes = volumegeometry.DefaultInodes(size)
 	}
-	n := o.Inodes
-	if n == 0 {
-		n = volumegeometry.DefaultInodes(size)
-	}
-	replies := o.Replies
 	if replies == 0 {
 		replies = min(repliesDefault, max(repliesLeast, size/64))
+	}
+	return log, inodes, replies
+}
+
+// plan lays a volume of size blocks out.
+func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
+	if size > journal.MaxSize {
+		return s, fmt.Errorf("%w: %d blocks of %d bytes are too many: at most %d",
+			ErrOptions, size, BlockSize, uint64(journal.MaxSize))
+	}
+	log, n, replies := amounts(size, o)
+	if log < logLeast {
+		return s, fmt.Errorf("%w: a journal of %d bytes is too small: at least %d",
+			ErrOptions, o.LogBytes, logLeast*BlockSize)
 	}
 	uuid, key, err := newSecrets()
 	if err != nil {
@@ -97,7 +104,8 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	case 0:
 		return s, nil
 	case making.TOOLARGE():
-		return s, fmt.Errorf("%w: a journal of %d bytes, or a device of %d bytes, is too large", journal.ErrParams, log*BlockSize, size*BlockSize)
+		return s, fmt.Errorf("%w: %w: a journal of %d bytes, or a device of %d bytes, is too large",
+			ErrOptions, journal.ErrParams, log*BlockSize, size*BlockSize)
 	}
-	return s, fmt.Errorf("%d bytes are too few for a journal of %d bytes, %d inodes, and data", size*BlockSize, log*BlockSize, n)
+	return s, &TooSmallError{size * BlockSize, log * BlockSize, n, leastBytes(o)}
 }

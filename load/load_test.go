@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -41,6 +42,37 @@ func TestReadRecordJoinsFragments(t *testing.T) {
 	c := &Conn{r: bufio.NewReader(r)}
 	if err := c.readRecord(); err != nil || string(c.record) != "abc" {
 		t.Errorf("record %q, %v", c.record, err)
+	}
+}
+
+// A reply that is an error is told by the name of its status.
+func TestStatusNames(t *testing.T) {
+	words := func(w ...uint32) *decoder {
+		var e encoder
+		for _, x := range w {
+			e.u32(x)
+		}
+		return &decoder{b: e}
+	}
+	for _, x := range []struct {
+		err  error
+		want string
+	}{
+		{status("READ", 70), "READ: NFS3ERR_STALE"},
+		{status("MKDIR d", 30), "MKDIR d: NFS3ERR_ROFS"},
+		{status("READ", 12345), "READ: NFS3ERR_(status 12345)"},
+		{acceptReply(words(1, 1, 1, 1)), "the call was denied: AUTH_BADCRED"},
+		{acceptReply(words(1, 1, 0, 2, 2)), "the call was denied: RPC_MISMATCH: the server wants versions of RPC from 2 on"},
+		{acceptReply(words(1, 0, 0, 0, 1)), "the call was not carried out: PROG_UNAVAIL: the server has no such program"},
+		{acceptReply(words(1, 0, 0, 0, 99)), "the call was not carried out: (status 99)"},
+		{acceptReply(words(1, 0, 0)), "a reply that ends in the middle of its header"},
+	} {
+		if x.err == nil || x.err.Error() != x.want {
+			t.Errorf("%v, want %s", x.err, x.want)
+		}
+	}
+	if err := errors.Join(status("READ", 0), acceptReply(words(1, 0, 0, 0, 0))); err != nil {
+		t.Error(err)
 	}
 }
 

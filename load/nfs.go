@@ -39,14 +39,6 @@ const (
 // Handle is an opaque file handle.
 type Handle []byte
 
-// status turns an NFS status into an error.
-func status(what string, st uint32) error {
-	if st == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s: NFS status %d", what, st)
-}
-
 func skipAttr(d *decoder) {
 	if d.u32() != 0 {
 		d.take(AttrSize)
@@ -71,7 +63,7 @@ func dirop(dir Handle, name string) func(*encoder) {
 func (c *Conn) Mount(path string) (root Handle, err error) {
 	err = c.call(mountProgram, 1, func(e *encoder) { e.opaque([]byte(path)) }, func(d *decoder) error {
 		if st := d.u32(); st != 0 {
-			return status("MNT "+path, st)
+			return fmt.Errorf("MNT %s: %s", path, named(mountStatus, "MNT3ERR_", st))
 		}
 		root = slices.Clone(d.opaque())
 		for n := d.u32(); n > 0 && !d.short; n-- {

@@ -181,12 +181,17 @@ func acceptReply(d *decoder) error {
 		return errors.New("not a reply")
 	}
 	if stat := d.u32(); stat != 0 {
-		return fmt.Errorf("call denied (%d)", d.u32())
+		reason := d.u32()
+		return denied(reason, d.u32())
 	}
 	d.u32() // verifier
 	d.opaque()
-	if stat := d.u32(); stat != 0 || d.short {
-		return fmt.Errorf("accept_stat %d", stat)
+	stat := d.u32()
+	if d.short {
+		return errors.New("a reply that ends in the middle of its header")
+	}
+	if stat != 0 {
+		return fmt.Errorf("the call was not carried out: %s", named(acceptStatus, "", stat))
 	}
 	return nil
 }

@@ -4,7 +4,7 @@
 //	run.go        what is measured, and how
 //	workloads.go  what clients do
 //	client.go     one of them: a connection, a directory, a file
-//	rpc.go nfs.go list.go stream.go  the protocol, with many calls in flight
+//	rpc.go nfs.go list.go stream.go status.go  the protocol, with many calls in flight
 //	pattern.go    file contents that tell where they belong
 //	histogram.go report.go plot.go  what came out
 package load
@@ -15,8 +15,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"tansy/internal/nearest"
 )
 
 // Config says what is measured.
@@ -99,11 +102,23 @@ func (cfg *Config) prepare() (chosen []Workload, err error) {
 	for _, name := range cfg.Workloads {
 		i := slices.IndexFunc(workloads, func(w Workload) bool { return w.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no workload %q", name)
+			return nil, noWorkload(name)
 		}
 		chosen = append(chosen, workloads[i])
 	}
 	return chosen, nil
+}
+
+// noWorkload is the error about a name that no workload has.
+func noWorkload(name string) error {
+	var names []string
+	for _, w := range workloads {
+		names = append(names, w.Name)
+	}
+	if n := nearest.Of(name, names); n != "" {
+		return fmt.Errorf("there is no workload %q: did you mean %s?", name, n)
+	}
+	return fmt.Errorf("there is no workload %q: give some of %s", name, strings.Join(names, ", "))
 }
 
 func setDefault[T comparable](p *T, v T) {

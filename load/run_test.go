@@ -200,7 +200,7 @@ func TestCheck(t *testing.T) {
 func TestErrors(t *testing.T) {
 	cfg := tiny
 	cfg.Addr, cfg.Export = serve(t, model.New(model.Options{})), "/nowhere"
-	if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "MNT /nowhere") {
+	if _, err := Run(t.Context(), cfg); err == nil || err.Error() != "MNT /nowhere: MNT3ERR_NOENT" {
 		t.Error(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,7 +20,7 @@ func BenchmarkRules(b *testing.B) {
 		{"many", "/ 10.0.0.0/8(rw)\n/a *\n/b *\n/c 192.0.2.0/24(rw) *"},
 	} {
 		b.Run(x.name, func(b *testing.B) {
-			list, err := exports.Parse([]byte(x.file))
+			list, _, err := exports.Parse([]byte(x.file))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package oncrpc
 import (
 	"bytes"
 	"encoding/binary"
+	"strconv"
 )
 
 // Numbers of RFC 5531, section 9.
@@ -30,6 +31,15 @@ const (
 	GarbageArgs  Accept = 4
 	SystemErr    Accept = 5
 )
+
+// String is the name of the outcome (RFC 5531, section 9).
+func (a Accept) String() string {
+	names := [...]string{"SUCCESS", "PROG_UNAVAIL", "PROG_MISMATCH", "PROC_UNAVAIL", "GARBAGE_ARGS", "SYSTEM_ERR"}
+	if int(a) < len(names) {
+		return names[a]
+	}
+	return "accept_stat " + strconv.FormatUint(uint64(a), 10)
+}
 
 // AuthStat says why credentials or a verifier were refused (auth_stat).
 type AuthStat uint32

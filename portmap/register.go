@@ -272,12 +272,14 @@ func parseReply(b []byte) (xid uint32, result *oncrpc.Decoder, err error) {
 	switch {
 	case !d.Ok() || kind != 1 || denied > 1:
 		return xid, nil, errReply
+	case denied == 1 && stat == 1:
+		return xid, nil, fmt.Errorf("the port mapper denies the call: AUTH_ERROR, reason %d", d.Uint32())
 	case denied == 1:
-		return xid, nil, fmt.Errorf("the port mapper denies the call (%d)", stat)
+		return xid, nil, errors.New("the port mapper denies the call: RPC_MISMATCH")
 	case stat == uint32(oncrpc.ProgMismatch):
 		return xid, nil, errMismatch
 	case stat != uint32(oncrpc.Success):
-		return xid, nil, fmt.Errorf("the port mapper does not carry out the call (%d)", stat)
+		return xid, nil, fmt.Errorf("the port mapper does not carry out the call: %v", oncrpc.Accept(stat))
 	}
 	return xid, &d, nil
 }

@@ -29,7 +29,7 @@ func TestNoAmplification(t *testing.T) {
 	for _, dir := range []string{"/a", "/b", "/c", "/d"} {
 		file.WriteString(dir + " " + rules)
 	}
-	list, err := exports.Parse([]byte(file.String()))
+	list, _, err := exports.Parse([]byte(file.String()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (l *hosts) mustMount(t testing.TB, peer, dir string) *nfsclient.Client {
 
 func parse(t testing.TB, file string) *exports.Table {
 	t.Helper()
-	e, err := exports.Parse([]byte(file))
+	e, _, err := exports.Parse([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,19 +27,19 @@ func TestSmallVolumesAndMistakes(t *testing.T) {
 	exit(exitUsage, "serve", "--volume", img, "--cache", "4E")
 	exit(exitUsage, "serve", "--volume", "")
 	exit(exitUsage, "mkfs", "", "--size", "6M")
-	exit(exitFailure, "serve", "--volume", img, "--listen", "nowhere")
+	exit(exitUsage, "serve", "--volume", img, "--listen", "nowhere")
 	exit(exitFailure, "serve", "--volume", img, "--listen", "127.0.0.1:0", "--read-only")
-	exit(exitFailure, "mkfs", img)
-	exit(exitFailure, "mkfs", img, "--size", "1M")
-	exit(exitFailure, "mkfs", img, "--size", "10000001")
-	exit(exitFailure, "mkfs", img, "--size", "64M", "--log-size", "64") // 64M was meant
+	exit(exitUsage, "mkfs", img)
+	exit(exitUsage, "mkfs", img, "--size", "1M")
+	exit(exitUsage, "mkfs", img, "--size", "10000001")
+	exit(exitUsage, "mkfs", img, "--size", "64M", "--log-size", "64") // 64M was meant
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Fatalf("left behind: %v", left)
 	}
 	exit(exitOK, "mkfs", img, "--size", "6M")
 	exit(exitOK, "check", img)
 	exit(exitFailure, "mkfs", img, "--size", "6M")
-	exit(exitFailure, "mkfs", img, "--size", "8M", "--force")
+	exit(exitUsage, "mkfs", img, "--size", "8M", "--force")
 	exit(exitOK, "mkfs", img, "--force")
 	exit(exitOK, "check", img)
 	if st, err := os.Stat(img); err != nil || st.Size() != 6<<20 {

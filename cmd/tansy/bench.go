@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -34,7 +33,8 @@ Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
 `)
 	var cfg load.Config
 	export := f.String("export", "/", "`PATH` to mount")
-	mountPort := f.String("mount-port", "", "`PORT` of the MOUNT protocol (default: the same as NFS)")
+	var mountPort portNumber
+	f.Var(&mountPort, "mount-port", "`PORT` of the MOUNT protocol (default: the same as NFS)")
 	f.IntVar(&cfg.Clients, "clients", 8, "`N` clients, each with a connection, a directory and a file of its own")
 	f.IntVar(&cfg.Depth, "depth", 16, "`N` calls in flight of a client that reads or writes in order; else it waits for each")
 	f.DurationVar(&cfg.Duration, "time", 5*time.Second, "`TIME` of a workload, such as 500ms or 1m; a tenth of that comes before, to warm up")
@@ -47,15 +47,13 @@ Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
 	if done {
 		return code
 	}
-	cfg.Addr, cfg.Export, cfg.Workloads = withPort(pos[0]), *export, pos[1:]
-	cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
-	if *mountPort != "" {
-		host, _, err := net.SplitHostPort(cfg.Addr)
-		if err != nil {
-			return misused(f, err.Error())
-		}
-		cfg.MountAddr = net.JoinHostPort(host, *mountPort)
+	addr, err := hostPort(pos[0], nfsPort)
+	if err != nil {
+		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
 	}
+	cfg.Addr, cfg.Export, cfg.Workloads = addr, *export, pos[1:]
+	cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
+	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
 	if err := cfg.Check(); err != nil {
 		return misused(f, err.Error())
 	}

@@ -12,7 +12,8 @@ import (
 
 // TestBench: the sub-command measures a server, and says what is wrong with its arguments.
 func TestBench(t *testing.T) {
-	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "64M", "--cache", "8M")
+	img := filepath.Join(t.TempDir(), "v.img")
+	p := startServe(t, "--volume", img, "--size", "64M", "--cache", "8M")
 	plot := filepath.Join(t.TempDir(), "plot.svg")
 	code, out := tool(t, "bench", p.addr, "null", "read", "--time", "20ms", "--clients", "2", "--file", "128K", "--json", "--plot", plot)
 	var results []load.Result
@@ -30,7 +31,12 @@ func TestBench(t *testing.T) {
 			t.Errorf("%q: exit code %d", args, code)
 		}
 	}
-	if code, errs := tool(t, "bench", p.addr, "--export", "/nowhere"); code != exitFailure || !strings.Contains(errs, "MNT /nowhere") {
+	if code, errs := tool(t, "bench", p.addr, "--export", "/nowhere"); code != exitFailure || !strings.Contains(errs, "MNT /nowhere: MNT3ERR_NOENT\n") {
+		t.Error(code, errs)
+	}
+	p.stop(t)
+	p = startServe(t, "--volume", img, "--read-only")
+	if code, errs := tool(t, "bench", p.addr); code != exitFailure || !strings.Contains(errs, ": NFS3ERR_ROFS\n") {
 		t.Error(code, errs)
 	}
 }

@@ -9,9 +9,10 @@ import (
 )
 
 func completion(args []string) int {
-	f := newFlags("completion", "bash|zsh", `  source <(tansy completion bash)                                    for this shell; in ~/.bashrc for all
+	f := newFlags("completion", "bash|zsh|fish", `  source <(tansy completion bash)                                    for this shell; in ~/.bashrc for all
   tansy completion bash > /etc/bash_completion.d/tansy               for everybody
   tansy completion zsh > "${fpath[1]}/_tansy"                        for zsh, with compinit
+  tansy completion fish > ~/.config/fish/completions/tansy.fish      for fish
 `)
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -22,8 +23,10 @@ func completion(args []string) int {
 		bashCompletion(os.Stdout, complete())
 	case "zsh":
 		zshCompletion(os.Stdout, complete())
+	case "fish":
+		fishCompletion(os.Stdout, complete())
 	default:
-		return misused(f, fmt.Sprintf("no completion for %q: give bash or zsh", pos[0]))
+		return misused(f, fmt.Sprintf("no completion for %q: give bash, zsh or fish", pos[0]))
 	}
 	return exitOK
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"strings"
 	"syscall"
 	"time"
 
@@ -24,7 +23,8 @@ Exit code: 0 = no failure (differences from what an RFC recommends are listed), 
 Checks of rights need an export that neither squashes user 0 nor maps other users, and no privileged ports.
 `)
 	export := f.String("export", "/", "`PATH` to mount")
-	mountPort := f.String("mount-port", "", "`PORT` of the MOUNT protocol (default: the same as NFS)")
+	var mountPort portNumber
+	f.Var(&mountPort, "mount-port", "`PORT` of the MOUNT protocol (default: the same as NFS)")
 	run := f.String("run", "", "run the checks whose GROUP/NAME this regular `EXPRESSION` matches")
 	asJSON := f.Bool("json", false, "print the report as JSON")
 	list := f.Bool("list", false, "list the checks and run none")
@@ -42,16 +42,17 @@ Checks of rights need an export that neither squashes user 0 nor maps other user
 		return exitOK
 	}
 	if len(pos) == 0 {
-		return misused(f, "an argument is missing")
+		return misused(f, missingArguments(f, 0))
 	}
-	cfg := conform.Config{Addr: withPort(pos[0]), Export: *export, Run: only, Timeout: *timeout}
-	if *mountPort != "" {
-		host, _, err := net.SplitHostPort(cfg.Addr)
-		if err != nil {
-			return misused(f, err.Error())
-		}
-		cfg.MountAddr = net.JoinHostPort(host, *mountPort)
+	if *timeout <= 0 {
+		return misused(f, "--timeout has to be more than 0")
 	}
+	addr, err := hostPort(pos[0], nfsPort)
+	if err != nil {
+		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
+	}
+	cfg := conform.Config{Addr: addr, Export: *export, Run: only, Timeout: *timeout}
+	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
 	cfg.Progress = checkProgress()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -81,12 +82,16 @@ Checks of rights need an export that neither squashes user 0 nor maps other user
 	return exitOK
 }
 
-// withPort adds NFS's port where none is given.
-func withPort(addr string) string {
-	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return net.JoinHostPort(strings.Trim(addr, "[]"), "2049")
+// nfsPort is the port of a server of which none is given.
+const nfsPort = "2049"
+
+// mountAddress is the address of MOUNT on the host of addr, which is HOST:PORT; "" if port is, for the same as addr.
+func mountAddress(addr string, port portNumber) string {
+	host, _, err := net.SplitHostPort(addr)
+	if port == "" || err != nil {
+		return ""
 	}
-	return addr
+	return net.JoinHostPort(host, string(port))
 }
 
 func listChecks(only *regexp.Regexp) {

@@ -19,8 +19,8 @@ func TestConformArguments(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{"host": "host:2049", "host:1": "host:1", "::1": "[::1]:2049", "[::1]": "[::1]:2049", "[::1]:1": "[::1]:1"} {
-		if got := withPort(in); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
+		if got, err := hostPort(in, nfsPort); got != want || err != nil {
+			t.Errorf("%s: %s (%v), want %s", in, got, err, want)
 		}
 	}
 }

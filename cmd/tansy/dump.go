@@ -9,6 +9,7 @@ import (
 
 	volcheck "tansy/check"
 	"tansy/disk"
+	"tansy/internal/nearest"
 )
 
 func dump(args []string) int {
@@ -46,7 +47,11 @@ change.
 		show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Dir(w, n) }
 	}
 	if show == nil || len(pos) > want {
-		return misused(f, fmt.Sprintf("there is no %q to print", strings.Join(pos[1:], " ")))
+		guess := ""
+		if show == nil {
+			guess = didYouMean(nearest.Of(what, []string{"super", "log", "inode", "dir"}))
+		}
+		return misused(f, fmt.Sprintf("there is no %q to print", strings.Join(pos[1:], " "))+guess)
 	}
 	var n uint64
 	if want == 3 {
@@ -55,7 +60,7 @@ change.
 			n, err = strconv.ParseUint(pos[2], 0, 64)
 		}
 		if len(pos) < 3 || err != nil {
-			return misused(f, what+" needs a number")
+			return misused(f, what+" needs a number, such as "+what+" 1")
 		}
 	}
 	d, err := openDevice(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})

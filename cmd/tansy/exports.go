@@ -14,7 +14,8 @@ func exportsCommand(args []string) int {
 	f := newFlags("exports", "check FILE", `  tansy exports check /etc/tansy.exports
 
 It prints the exports as they are understood: for each client all options, those that are
-not in the file included.
+not in the file included. Options of exports(5) that change nothing here, such as fsid=0,
+are accepted with a warning on standard error.
 
 exit codes:
   0  the file can be used
@@ -26,14 +27,20 @@ A file, which has the syntax of exports(5):
   /projects   10.0.0.0/8(rw) *.example.org(ro)   # addresses, networks, host names, patterns
   /public     *(ro,all_squash,insecure)
 `)
-	pos, code, done := parse(f, args, 2, 2)
+	pos, code, done := parse(f, args, 1, 2)
 	if done {
 		return code
 	}
 	if pos[0] != "check" {
 		return misused(f, fmt.Sprintf("there is no %q: give check FILE", pos[0]))
 	}
-	list, err := exports.ReadFile(pos[1])
+	if len(pos) < 2 {
+		return misused(f, missingArguments(f, len(pos)))
+	}
+	list, warnings, err := exports.ReadFile(pos[1])
+	for _, w := range warnings {
+		warning("exports")(w)
+	}
 	var p *exports.Problem
 	switch {
 	case errors.As(err, &p):
@@ -55,15 +62,29 @@ A file, which has the syntax of exports(5):
 	return exitOK
 }
 
-// readExports reads the tables of a file: of each volume, whose paths for clients are given, its own.
-func readExports(name string, volumes []string) (tables []*exports.Table, err error) {
-	list, err := exports.ReadFile(name)
+// exportsSource is a file of exports that is read again and again, for volumes with these paths for clients.
+type exportsSource struct {
+	name    string
+	volumes []string
+	warn    func(error)
+	warned  map[string]bool // what was warned of, without its place
+}
+
+// read reads the tables: of each volume its own. A warning is given once, however often the file is read.
+func (s *exportsSource) read() (tables []*exports.Table, err error) {
+	list, warnings, err := exports.ReadFile(s.name)
 	if err != nil {
 		return nil, err
 	}
-	split, err := exports.Split(list, volumes)
+	for _, w := range warnings {
+		if p := new(exports.Problem); errors.As(w, &p) && !s.warned[p.What] {
+			s.warned[p.What] = true
+			s.warn(w)
+		}
+	}
+	split, err := exports.Split(list, s.volumes)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
 	for _, l := range split {
 		tables = append(tables, exports.NewTable(l, nil))

@@ -26,7 +26,7 @@ func TestExportsCheck(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
 	writeFile(t, good, "/ 10.0.0.0/8(rw) *.example.org\n")
-	writeFile(t, bad, "/ *(rw)\n/a b(rw,async) c(nix)\n")
+	writeFile(t, bad, "/ *(rw)\n/a b(rw,sec=krb5) c(nix)\n")
 	for _, x := range []struct {
 		args []string
 		want int
@@ -44,8 +44,9 @@ func TestExportsCheck(t *testing.T) {
 			t.Errorf("tansy exports %v: exit code %d, want %d", x.args, got, x.want)
 		}
 	}
-	_, err := readExports(bad, []string{"/"})
-	if err == nil || !strings.Contains(err.Error(), bad+":2:9: async") || !strings.Contains(err.Error(), bad+`:2:18: unknown option "nix"`) {
+	_, err := (&exportsSource{name: bad, volumes: []string{"/"}}).read()
+	if err == nil || !strings.Contains(err.Error(), bad+":2:9: sec=krb5") ||
+		!strings.Contains(err.Error(), bad+`:2:21: unknown option "nix"`) {
 		t.Errorf("mistakes are told as\n%v", err)
 	}
 	img := filepath.Join(dir, "v.img")
@@ -59,6 +60,33 @@ func TestExportsCheck(t *testing.T) {
 	}
 	if _, err := os.Stat(img); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a volume was made for exports that cannot be used")
+	}
+}
+
+// What changes nothing in a file is told once, however often it is read, and is no mistake.
+func TestExportsWarnings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "exports")
+	writeFile(t, file, "/ *(rw,fsid=0,async)\n")
+	var told []string
+	s := exportsSource{file, []string{"/"}, func(err error) { told = append(told, err.Error()) }, map[string]bool{}}
+	for range 2 {
+		if tables, err := s.read(); err != nil || len(tables) != 1 {
+			t.Error(tables, err)
+		}
+		writeFile(t, file, "# a line more\n/ *(rw,fsid=0,async)\n")
+	}
+	if len(told) != 2 || !strings.HasPrefix(told[0], file+":1:8: fsid=0 changes nothing here") ||
+		!strings.HasPrefix(told[1], file+":1:15: async changes nothing here") {
+		t.Errorf("told: %q", told)
+	}
+	writeFile(t, file, "/ *(rw,crossmnt,async)\n")
+	if _, err := s.read(); err != nil || len(told) != 3 || !strings.Contains(told[2], "crossmnt changes nothing here") {
+		t.Errorf("told: %q, %v", told, err)
+	}
+	code, _, errs := saying(t, "exports", "check", file)
+	want := "tansy exports: warning: " + file + ":1:8: crossmnt changes nothing here"
+	if code != exitOK || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") != 2 {
+		t.Errorf("exit code %d, %q, want 0 and %q", code, errs, want)
 	}
 }
 

@@ -47,7 +47,7 @@ func printFlags(w io.Writer, f *flag.FlagSet) {
 }
 
 const (
-	sizeUnits = "SIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 1.5T"
+	sizeUnits = "SIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 64MiB, 1.5T"
 	timeUnits = "TIME is a number with ms, s, m or h, or several: 500ms, 90s, 1h30m"
 )
 

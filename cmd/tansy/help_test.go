@@ -54,6 +54,8 @@ func TestHelp(t *testing.T) {
 func TestWrongFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"serve --nope":                "there is no flag --nope",
+		"serve --volum x":             "there is no flag --volum: did you mean --volume?",
+		"check --force x":             "there is no flag --force: tansy mkfs has it",
 		"serve -nope=3":               "there is no flag --nope",
 		"serve --cache":               "--cache needs a value: SIZE",
 		"serve --idle-timeout":        "--idle-timeout needs a value: TIME",
@@ -61,7 +63,7 @@ func TestWrongFlags(t *testing.T) {
 		"serve --max-calls many":      `--max-calls "many": give a whole number that is not too large`,
 		"serve --max-calls 1e99":      `--max-calls "1e99": give a whole number that is not too large`,
 		"serve --read-only=perhaps":   `--read-only "perhaps": it takes no value but true or false`,
-		"mkfs v.img --size 10X":       `--size "10X": "10X" is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T`,
+		"mkfs v.img --size 10X":       `--size "10X": it is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T`,
 		"serve --discard perhaps":     `--discard "perhaps": auto, on or off is meant`,
 		"serve --portmapper-port 1:2": `--portmapper-port "1:2": give a whole number that is not too large`,
 	} {
@@ -118,7 +120,7 @@ func TestBashCompletion(t *testing.T) {
 	script := tansy(t, "completion", "bash")
 	for line, want := range map[string]string{
 		"tansy ser":               "serve",
-		"tansy completion ":       "bash zsh",
+		"tansy completion ":       "bash zsh fish",
 		"tansy serve --ca":        "--cache",
 		"tansy serve --log ":      "text json",
 		"tansy serve --log = j":   "json", // bash makes three words of --log=j
@@ -175,6 +177,54 @@ zpty -d z
 		out, err := c.CombinedOutput()
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q: %q (%v), want %q", line, out, err, want)
+		}
+	}
+}
+
+// What fish proposes: sub-commands, flags, values, and names of files.
+func TestFishCompletion(t *testing.T) {
+	fish, err := exec.LookPath("fish")
+	if err != nil {
+		t.Skip("no fish here")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"tansy.fish": tansy(t, "completion", "fish"), "data.img": ""} {
+		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ask strings.Builder
+	ask.WriteString("source tansy.fish\n")
+	lines := map[string]string{
+		"tansy ser":            "serve",
+		"tansy completion f":   "fish",
+		"tansy serve --cach":   "--cache",
+		"tansy serve --log j":  "json",
+		"tansy serve --cache ": "",
+		"tansy serve --exp":    "--exports",
+		"tansy dump x.img sup": "super",
+		"tansy check dat":      "data.img",
+		"tansy nothing --h":    "",
+	}
+	for line := range lines {
+		fmt.Fprintf(&ask, "echo '>%s'\ncomplete -C '%[1]s'\n", line)
+	}
+	c := exec.Command(fish, "--no-config", "-c", ask.String())
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HOME="+dir)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, answer := range strings.Split(string(out), ">")[1:] {
+		line, rest, _ := strings.Cut(answer, "\n")
+		got := ""
+		for _, proposal := range strings.Split(strings.TrimSpace(rest), "\n") {
+			word, _, _ := strings.Cut(proposal, "\t")
+			got = strings.TrimSpace(got + " " + word)
+		}
+		if want, ok := lines[line]; !ok || got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
 }

@@ -32,6 +32,10 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		return fmt.Errorf("%s is not made: %w; mount it first (--ignore-fstab makes the volume in the directory below it)",
 			path, err)
 	}
+	if i.size == 0 || i.size%disk.BlockSize != 0 {
+		return wrongArgument{fmt.Errorf("--size %d is no positive multiple of %d bytes: give %v, for instance",
+			i.size, disk.BlockSize, new(byteSize(max(1, i.size/disk.BlockSize)*disk.BlockSize)))}
+	}
 	free, err := disk.HostFree(filepath.Dir(path))
 	if err != nil {
 		return err
@@ -47,7 +51,7 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		}
 	}
 	if errors.Is(err, disk.ErrLocked) || errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: another run is making this volume", tmp)
+		return fmt.Errorf("another run is making this volume: %w", err)
 	}
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func init() { // not in the declaration, for completion prints them
 		{"conform", "check any NFSv3 server against the RFCs", conformance, ""},
 		{"bench", "measure any NFSv3 server: rates, and how long calls take", benchmark, workloadNames()},
 		{"top", "show what a server does, in a terminal", top, ""},
-		{"completion", "print a script that completes these commands and their flags", completion, "bash zsh"},
+		{"completion", "print a script that completes these commands and their flags", completion, "bash zsh fish"},
 		{"man", "print the manual page", man, ""},
 		{"version", "print release, revision, format of volumes, and Go version", version, ""},
 	}
@@ -66,6 +66,9 @@ func run(args []string) int {
 	}
 	switch args[0] {
 	case "-h", "-help", "--help", "help":
+		if len(args) > 2 {
+			return wrongCommand(fmt.Sprintf("%q is one argument too many", args[2]))
+		}
 		if len(args) > 1 { // help COMMAND
 			return run([]string{args[1], "--help"})
 		}
@@ -79,9 +82,7 @@ func run(args []string) int {
 			return c.run(args[1:])
 		}
 	}
-	fmt.Fprintf(os.Stderr, "tansy: there is no sub-command %q\n\n", args[0])
-	usage(os.Stderr)
-	return exitUsage
+	return wrongCommand(noCommand(args[0]))
 }
 
 const exitCodes = `
@@ -147,9 +148,9 @@ func parse(f *flagSet, args []string, low, high int) (pos []string, code int, do
 	}
 	switch {
 	case len(pos) < low:
-		return nil, misused(f, "an argument is missing"), true
+		return nil, misused(f, missingArguments(f, len(pos))), true
 	case len(pos) > high:
-		return nil, misused(f, fmt.Sprintf("%q is one argument too many", pos[high])), true
+		return nil, misused(f, tooMany(f, pos[high])), true
 	}
 	return pos, exitOK, false
 }

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
+	"tansy/internal/signature"
 )
 
 func mkfs(args []string) int {
@@ -18,8 +23,12 @@ func mkfs(args []string) int {
   tansy mkfs /dev/sdb --force           a whole block device; what was on it is lost
   tansy mkfs nbd://host/export --force  an export of an NBD server, in the same way
   tansy mkfs data.img --size 1T --inodes 100000000
-  tansy mkfs data.img --size 10G --owner 1000:100 --mode 0770
-                                        where user 1000 and group 100 may write
+  tansy mkfs data.img --size 10G --owner alice:users --mode 0770
+                                        where alice and the group users may write
+
+Exit code: 0 = made, 1 = failed, or something is there already, 2 = wrong arguments, such as a size that is too small.
+What is there already is said (ext4, LVM2, a table of partitions, ...). A device that is mounted, or used in another
+way, is refused with --force as well.
 `)
 	var size byteSize
 	f.Var(&size, "size", "size of a new image file (required for one; a device's or export's size is its own)")
@@ -57,8 +66,11 @@ func mkfs(args []string) int {
 	warn := warning("mkfs")
 	err := makeVolume(pos[0], image{uint64(size), *preallocate, *ignoreFstab, warn}, *force, o)
 	fmt.Fprint(os.Stderr, p.clear)
+	if small := new(tansyfs.TooSmallError); errors.As(err, &small) && small.Least > 0 {
+		err = fmt.Errorf("%w (--size %v, or more)", err, new(byteSize(small.Least)))
+	}
 	if err != nil {
-		return fail("mkfs", err)
+		return failed("mkfs", err)
 	}
 	if err := misplaced(pos[0]); err != nil {
 		warn(err)
@@ -67,11 +79,51 @@ func mkfs(args []string) int {
 	return exitOK
 }
 
+// holds says what there is at a path, as far as it is known here.
+func holds(path string) (string, error) {
+	d, err := openDevice(path, disk.FileOptions{ReadOnly: true})
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	return cmp.Or(contents(d), "nothing that is known here"), nil
+}
+
+// taken is the error of a volume that is to be made where something is. kind says what that is.
+func taken(path, kind string) error {
+	what, err := holds(path)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", path, kind, err)
+	}
+	return fmt.Errorf("%s %s, and holds %s: --force makes a new volume over it, and that is lost", path, kind, what)
+}
+
+// contents is what a device holds, for people, or "" if nothing is known.
+func contents(d disk.Disk) string {
+	return strings.Join(signature.Find(blockReader{d}, int64(d.Size())*disk.BlockSize), ", ")
+}
+
+// blockReader reads a device from any place on.
+type blockReader struct{ disk.Disk }
+
+// ReadAt implements io.ReaderAt.
+func (r blockReader) ReadAt(b []byte, at int64) (n int, err error) {
+	block := make([]byte, disk.BlockSize)
+	for n < len(b) {
+		if err := r.Disk.ReadAt(uint64(at)/disk.BlockSize, [][]byte{block}); err != nil {
+			return n, err
+		}
+		k := copy(b[n:], block[at%disk.BlockSize:])
+		n, at = n+k, at+int64(k)
+	}
+	return n, nil
+}
+
 // makeVolume makes a volume in a new image file, or in what exists if force is set.
 func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 	if remote(path) {
 		if !force {
-			return fmt.Errorf("%s is an export of a server: --force makes a new volume over what it holds, which is lost", path)
+			return taken(path, "is an export of a server")
 		}
 		return i.format(path, o)
 	}
@@ -81,18 +133,26 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 			return err
 		}
 		if i.size == 0 {
-			return fmt.Errorf("%s does not exist: give --size to make an image file", path)
+			return wrongArgument{fmt.Errorf("%s does not exist: give --size to make an image file", path)}
 		}
 		return i.make(path, o)
 	}
 	if err != nil {
 		return err
 	}
+	if st.IsDir() {
+		return wrongArgument{fmt.Errorf(
+			"%s is a directory: give the name of an image file in it, such as %s, or a block device",
+			path, filepath.Join(path, "tansy.img"))}
+	}
+	if use := disk.UseOf(path); use != "" {
+		return fmt.Errorf("%s is in use: %s; end that first", path, use)
+	}
 	if !force {
-		return fmt.Errorf("%s exists already: --force makes a new volume over it, and what it holds is lost", path)
+		return taken(path, "exists already")
 	}
 	if i.size != 0 && uint64(st.Size()) != i.size {
-		return fmt.Errorf("%s exists already and keeps its size: leave --size out", path)
+		return wrongArgument{fmt.Errorf("%s exists already and keeps its size: leave --size out", path)}
 	}
 	return i.format(path, o)
 }
@@ -104,7 +164,7 @@ func (i image) format(path string, o tansyfs.MkfsOptions) error {
 		return err
 	}
 	if has := d.Size() * disk.BlockSize; remote(path) && i.size != 0 && has != i.size {
-		err = fmt.Errorf("%s has %s: leave --size out", path, about(has))
+		err = wrongArgument{fmt.Errorf("%s has %s: leave --size out", path, about(has))}
 	} else if i.preallocate {
 		err = preallocate(d)
 	}

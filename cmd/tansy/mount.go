@@ -17,6 +17,7 @@ import (
 
 	"tansy/daemon"
 	"tansy/disk"
+	"tansy/internal/nearest"
 	"tansy/mount"
 )
 
@@ -79,6 +80,12 @@ var passedOver = map[string]bool{
 	"user": true, "nouser": true, "users": true, "nousers": true, "owner": true, "noowner": true, "group": true, "nogroup": true,
 }
 
+// mountOptions are those that Set takes over, for who mistypes one.
+var mountOptions = []string{
+	"ro", "rw", "sync", "dirsync", "allow_other", "noxattr", "cache=", "discard=", "nodiscard", "nosuid", "nodev",
+	"noexec", "noatime",
+}
+
 // Set takes options over, as -o has them.
 func (m *mounting) Set(list string) error {
 	for option := range strings.SplitSeq(list, ",") {
@@ -108,7 +115,7 @@ func (m *mounting) Set(list string) error {
 			m.flags = append(m.flags, option)
 		case option == "" || passedOver[name] || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "X-") || name == "comment" || m.sloppy:
 		default:
-			err = errors.New("tansy mount has no such option")
+			err = errors.New("tansy mount has no such option" + didYouMean(nearest.Of(name, mountOptions)))
 		}
 		if err != nil {
 			return fmt.Errorf("%q: %w", option, err)

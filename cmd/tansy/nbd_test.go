@@ -38,7 +38,7 @@ func TestExport(t *testing.T) {
 	}{
 		{exitUsage, "not a Tansy volume", []string{"check", name}},
 		{exitFailure, "--force", []string{"mkfs", name}},
-		{exitFailure, "leave --size out", []string{"mkfs", name, "--force", "--size", "8M"}},
+		{exitUsage, "leave --size out", []string{"mkfs", name, "--force", "--size", "8M"}},
 		{exitFailure, "--preallocate", []string{"mkfs", name, "--force", "--preallocate"}},
 		{exitFailure, "FLUSH", []string{"mkfs", "--force", bare.Start(t, disk.NewMem(16<<20/disk.BlockSize))}},
 		{exitFailure, "no such file", []string{"mkfs", name + "x", "--force"}},

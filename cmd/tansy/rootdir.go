@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"os"
+	"os/user"
 	"strconv"
 	"strings"
 
@@ -19,7 +21,8 @@ type rootDir struct {
 
 // flags adds the flags to f. when says in which case they matter.
 func (r *rootDir) flags(f *flag.FlagSet, when string) {
-	f.Var(&r.owner, "owner", "owner and group of the root directory"+when+", as `UID:GID` (default: the user and group who make it; 0:0 for root)")
+	f.Var(&r.owner, "owner", "owner and group of the root directory"+when+
+		", as `USER:GROUP`, by names or numbers (default: the user and group who make it; 0:0 for root)")
 	f.Var(&r.mode, "mode", "permission bits of the root directory"+when+", in `OCTAL` (default 0755)")
 }
 
@@ -46,14 +49,49 @@ func (o *owner) String() string {
 }
 
 func (o *owner) Set(text string) error {
-	user, group, _ := strings.Cut(text, ":")
-	uid, err1 := strconv.ParseUint(user, 10, 32)
-	gid, err2 := strconv.ParseUint(group, 10, 32)
-	if err1 != nil || err2 != nil || uid == math.MaxUint32 || gid == math.MaxUint32 { // those mean nobody and no group
-		return fmt.Errorf("%q is no owner: give the numbers of a user and a group, such as 1000:1000", text)
+	name, group, _ := strings.Cut(text, ":")
+	u, known := findUser(name)
+	uid, err := id(name)
+	if err != nil && known {
+		uid, err = id(u.Uid)
 	}
-	*o = owner{uint32(uid), uint32(gid), true}
+	if err != nil {
+		return fmt.Errorf("this machine knows no user %q: give the numbers of a user and a group, such as 1000:1000", name)
+	}
+	gid := uint32(0)
+	switch g, e := user.LookupGroup(group); {
+	case group == "" && known:
+		gid, err = id(u.Gid)
+	case group == "":
+		return errors.New("the group is missing: give the numbers of a user and a group, such as 1000:1000")
+	case e == nil:
+		gid, err = id(g.Gid)
+	default:
+		gid, err = id(group)
+	}
+	if err != nil {
+		return fmt.Errorf("this machine knows no group %q: give the numbers of a user and a group, such as 1000:1000", group)
+	}
+	*o = owner{uid, gid, true}
 	return nil
+}
+
+// findUser returns the user of a name, or of a number.
+func findUser(name string) (*user.User, bool) {
+	u, err := user.Lookup(name)
+	if _, bad := id(name); err != nil && bad == nil { // of a number that is too large the system takes a part
+		u, err = user.LookupId(name)
+	}
+	return u, err == nil
+}
+
+// id is the number of a user or a group. The highest one means nobody and no group.
+func id(text string) (uint32, error) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err == nil && n == math.MaxUint32 {
+		err = errors.New("nobody's number")
+	}
+	return uint32(n), err
 }
 
 // mode is a flag value: permission bits; 0 if it is not given.

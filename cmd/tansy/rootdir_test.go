@@ -65,7 +65,8 @@ func TestOwner(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{
-		{"--owner", ""}, {"--owner", "1000"}, {"--owner", "1000:"}, {"--owner", ":1000"}, {"--owner", "me:us"}, {"--owner", "1:2:3"},
+		{"--owner", ""}, {"--owner", "3999999999"}, {"--owner", "3999999999:"}, {"--owner", ":1000"}, {"--owner", "me:us"},
+		{"--owner", "1:2:3"}, {"--owner", "root:us"},
 		{"--owner", "-1:0"}, {"--owner", "4294967295:0"}, {"--owner", "0:4294967295"}, {"--owner", "4294967296:0"},
 		{"--mode", ""}, {"--mode", "0"}, {"--mode", "800"}, {"--mode", "10000"}, {"--mode", "rwx"}, {"--mode", "0o755"},
 	} {

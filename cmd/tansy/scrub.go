@@ -32,9 +32,13 @@ the files; for all of it at once stop the server and run tansy check --data.
 	if done {
 		return code
 	}
+	url, err := statusURL(pos[0])
+	if err != nil {
+		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	before, err := startScrub(ctx, strings.TrimSuffix(statusURL(pos[0]), "status.json")+"scrub")
+	before, err := startScrub(ctx, strings.TrimSuffix(url, "status.json")+"scrub")
 	if err != nil {
 		fail("scrub", err)
 		return exitUsage
@@ -43,7 +47,7 @@ the files; for all of it at once stop the server and run tansy check --data.
 		return exitOK
 	}
 	_, _, terminal := window(os.Stderr)
-	return awaitScrub(ctx, statusURL(pos[0]), before, terminal)
+	return awaitScrub(ctx, url, before, terminal)
 }
 
 // startScrub asks for a scrub of all volumes, and returns what there was of each before.

@@ -102,7 +102,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	preallocate := f.Bool("preallocate", false, "if the image has to be made, take all its room from the file system it lies on now")
 	var root rootDir
 	root.flags(f.FlagSet, " if the volume has to be made")
-	listen := f.String("listen", "127.0.0.1:2049", "address to serve NFS and MOUNT on, as `HOST:PORT`; without HOST that of every interface")
+	listen := listenAddress("127.0.0.1:2049")
+	f.Var(&listen, "listen",
+		"address to serve NFS and MOUNT on, as `HOST:PORT`; :PORT is that of every interface, PORT that of 127.0.0.1")
 	var cache byteSize
 	f.Var(&cache, "cache", "size of the block cache; several volumes get an equal part each (default a quarter of the memory there is for the server)")
 	interval := f.Duration("commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what clients wrote UNSTABLE becomes durable though none of them has asked for it")
@@ -127,11 +129,14 @@ went to another server, or may have; nothing was answered since. One of several 
 	limit.flags(f.FlagSet)
 	logFormat := f.String("log", "text", "format of the log on standard error: `text|json`")
 	verbose := f.Bool("v", false, "log more")
-	statusListen := f.String("status", "", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
 	var statusNames hostNames
 	f.Var(&statusNames, "status-host", "another `NAME` of this machine that requests to --status and --debug-listen may ask for, besides its "+
 		"addresses, localhost, and its host name; may be given again")
-	debugListen := f.String("debug-listen", "", "address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
+	var statusListen, debugListen listenAddress
+	f.Var(&statusListen, "status",
+		"address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
+	f.Var(&debugListen, "debug-listen",
+		"address for Go's profiler over HTTP, as `HOST:PORT` (none by default; keep it on loopback)")
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
@@ -198,7 +203,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	fail := func(err error) int {
 		volumes[0].awaitEnd()
 		fmt.Fprintf(log, "tansy serve: %v\n", err)
-		return exitFailure
+		return codeOf(err)
 	}
 	clean, pinned := divide(uint64(cache) / uint64(len(places.list)))
 	n := int64(len(places.list))
@@ -209,7 +214,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	policies := make([]*exports.Policy, len(volumes))
 	var reloads []reload
 	if *exportsFile != "" {
-		tables, err := readExports(*exportsFile, places.paths())
+		source := exportsSource{*exportsFile, places.paths(), func(err error) { log.Warn(err.Error()) }, map[string]bool{}}
+		tables, err := source.read()
 		if err != nil {
 			return fail(err)
 		}
@@ -217,7 +223,7 @@ went to another server, or may have; nothing was answered since. One of several 
 			policies[i] = exports.NewPolicy(t)
 		}
 		reloads = append(reloads, reload{*exportsFile, func() error {
-			tables, err := readExports(*exportsFile, places.paths())
+			tables, err := source.read()
 			for i, t := range tables {
 				policies[i].Set(t)
 			}
@@ -228,8 +234,8 @@ went to another server, or may have; nothing was answered since. One of several 
 	var st *status.Status
 	if first := volumes[0]; rbd.IsName(first.image) {
 		standing := func(bool) {}
-		if *statusListen != "" { // a standby answers probes, too
-			if st, err = startStatus(out, *statusListen, statusConfig(&places, statusNames, log)); err != nil {
+		if statusListen != "" { // a standby answers probes, too
+			if st, err = startStatus(out, string(statusListen), statusConfig(&places, statusNames, log)); err != nil {
 				return fail(err)
 			}
 			standing = st.StandBy
@@ -249,7 +255,7 @@ went to another server, or may have; nothing was answered since. One of several 
 
 	// Take the port first: one in use should not cost a new volume, or a recovery. Until
 	// the volume is open who connects is refused, and does not wait for it.
-	port, err := takePorts(*listen)
+	port, err := takePorts(string(listen))
 	if err != nil {
 		return fail(err)
 	}
@@ -261,22 +267,22 @@ went to another server, or may have; nothing was answered since. One of several 
 	if *exportsFile == "" {
 		warnOpen(log.Logger, port.addr())
 	}
-	needed := descriptorsNeeded(len(volumes), *statusListen != "" || port.status != nil, *debugListen != "", find.own)
+	needed := descriptorsNeeded(len(volumes), statusListen != "" || port.status != nil, debugListen != "", find.own)
 	if warning := limit.fit(descriptorLimit(), needed); warning != "" {
 		log.Warn(warning)
 	}
 
 	if port.status != nil {
 		st = newStatus(port.status, statusConfig(&places, statusNames, log))
-	} else if *statusListen != "" && st == nil {
-		if st, err = startStatus(out, *statusListen, statusConfig(&places, statusNames, log)); err != nil {
+	} else if statusListen != "" && st == nil {
+		if st, err = startStatus(out, string(statusListen), statusConfig(&places, statusNames, log)); err != nil {
 			return fail(err)
 		}
 	}
 
 	warn := func(err error) { log.Warn(err.Error()) }
 	if port.own == nil && given(f, "listen") {
-		log.Warn("--listen means nothing: the service manager listens", "listen", *listen)
+		log.Warn("--listen means nothing: the service manager listens", "listen", listen.String())
 	}
 	daemon.Notify("STATUS=opening the volume")
 	how := opening{
@@ -300,8 +306,8 @@ went to another server, or may have; nothing was answered since. One of several 
 		return all
 	}))
 	expvar.Publish("collector", expvar.Func(collector))
-	if *debugListen != "" {
-		if err := startProfiler(*debugListen, statusNames, log); err != nil {
+	if debugListen != "" {
+		if err := startProfiler(string(debugListen), statusNames, log); err != nil {
 			return fail(err)
 		}
 	}

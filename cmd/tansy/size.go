@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 )
 
 // byteSize is a flag value: a number of bytes, with K, M, G, T, P, or E for powers of
-// 1024, such as 10G. It may have a fraction: 1.5T.
+// 1024, such as 10G. It may have a fraction: 1.5T. 10 GiB, 10GB and 10g are the same as 10G.
 type byteSize uint64
 
 var units = []struct {
@@ -28,31 +29,37 @@ func (s *byteSize) String() string {
 }
 
 func (s *byteSize) Set(text string) error {
-	t := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(text), "B"), "I")
-	mult := uint64(1)
-	for _, u := range units {
-		if strings.HasSuffix(t, u.suffix) {
-			t, mult = strings.TrimSuffix(t, u.suffix), u.bytes
+	t, mult := strings.ToUpper(strings.TrimSpace(text)), uint64(1)
+	for _, word := range []string{"BYTES", "BYTE", "B"} {
+		if bare, ok := strings.CutSuffix(t, word); ok {
+			t = bare
 			break
 		}
 	}
+	for _, u := range units {
+		if bare, ok := strings.CutSuffix(strings.TrimSuffix(t, "I"), u.suffix); ok {
+			t, mult = bare, u.bytes
+			break
+		}
+	}
+	t = strings.TrimRight(t, " ")
 	n, ok := new(big.Rat), len(t) < 100 && !strings.ContainsFunc(t, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if ok {
 		_, ok = n.SetString(t)
 	}
 	if !ok {
-		return fmt.Errorf("%q is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T", text)
+		return errors.New("it is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T")
 	}
 	n.Mul(n, new(big.Rat).SetInt(new(big.Int).SetUint64(mult)))
 	whole := new(big.Int).Quo(n.Num(), n.Denom())
 	if !n.IsInt() { // a fraction that is not exact gives whole blocks
 		if mult == 1 {
-			return fmt.Errorf("%q is not a whole number of bytes", text)
+			return errors.New("it is not a whole number of bytes")
 		}
 		whole.Sub(whole, new(big.Int).Mod(whole, big.NewInt(disk.BlockSize)))
 	}
 	if !whole.IsInt64() {
-		return fmt.Errorf("%q is too much: a size is less than 8E", text)
+		return errors.New("it is too much: a size is less than 8E")
 	}
 	*s = byteSize(whole.Uint64())
 	return nil

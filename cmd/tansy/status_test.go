@@ -76,8 +76,8 @@ func TestStatusAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for _, address := range []string{l.Addr().String(), "nowhere"} {
-		if code := run([]string{"serve", "--volume", img, "--create", "--listen", "127.0.0.1:0", "--status", address}); code != exitFailure {
+	for address, want := range map[string]int{l.Addr().String(): exitFailure, "nowhere": exitUsage} {
+		if code := run([]string{"serve", "--volume", img, "--create", "--listen", "127.0.0.1:0", "--status", address}); code != want {
 			t.Errorf("%s: exit code %d", address, code)
 		}
 	}

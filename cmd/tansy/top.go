@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -33,7 +32,10 @@ With --once the exit code is 1 if the server does not serve, or its volume refus
 	if *every < 100*time.Millisecond {
 		return misused(f, "--every is too short: give 100ms or more")
 	}
-	url := statusURL(pos[0])
+	url, err := statusURL(pos[0])
+	if err != nil {
+		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
+	}
 	if _, _, terminal := window(os.Stdout); *once || !terminal {
 		r, err := fetch(context.Background(), url)
 		if err != nil {
@@ -57,14 +59,16 @@ With --once the exit code is 1 if the server does not serve, or its volume refus
 const statusPort = "9049"
 
 // statusURL is where the report of a server is: address is HOST, HOST:PORT, or the URL of its page.
-func statusURL(address string) string {
+func statusURL(address string) (string, error) {
 	if !strings.Contains(address, "://") {
-		if bare := strings.Trim(address, "[]"); net.ParseIP(bare) != nil || !strings.ContainsAny(address, ":/") {
-			address = net.JoinHostPort(bare, statusPort)
+		at, path, _ := strings.Cut(address, "/")
+		at, err := hostPort(at, statusPort)
+		if err != nil {
+			return "", err
 		}
-		address = "http://" + address
+		address = "http://" + at + "/" + path
 	}
-	return strings.TrimRight(address, "/") + "/status.json"
+	return strings.TrimRight(address, "/") + "/status.json", nil
 }
 
 // maxReport bounds the length of a report, in bytes.

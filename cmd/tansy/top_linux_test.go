@@ -91,9 +91,9 @@ func TestStatusURL(t *testing.T) {
 	for address, want := range map[string]string{
 		"nas": "http://nas:9049/", "nas:80": "http://nas:80/", "192.0.2.1": "http://192.0.2.1:9049/", "192.0.2.1:1": "http://192.0.2.1:1/",
 		"::1": "http://[::1]:9049/", "[fd00::2]": "http://[fd00::2]:9049/", "[::1]:7": "http://[::1]:7/",
-		"http://nas/": "http://nas/", "https://nas:1/tansy": "https://nas:1/tansy/", "nas:1/tansy/": "http://nas:1/tansy/",
+		"9049": "http://127.0.0.1:9049/", "http://nas/": "http://nas/", "https://nas:1/tansy": "https://nas:1/tansy/", "nas:1/tansy/": "http://nas:1/tansy/",
 	} {
-		if got := statusURL(address); got != want+"status.json" {
+		if got, err := statusURL(address); got != want+"status.json" || err != nil {
 			t.Errorf("%s: %s", address, got)
 		}
 	}
@@ -117,8 +117,12 @@ func TestTopErrors(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	for address, want := range map[string]string{s.URL: "404", s.URL + "/endless": "no report", "127.0.0.1:1": "--status", "a b": "HOST:PORT"} {
-		if _, err := fetch(context.Background(), statusURL(address)); err == nil || !strings.Contains(err.Error(), want) {
+	for address, want := range map[string]string{s.URL: "404", s.URL + "/endless": "no report", "127.0.0.1:1": "--status", "http://a b": "HOST:PORT"} {
+		url, err := statusURL(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fetch(context.Background(), url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -73,7 +73,7 @@ func trimVolume(d device, quiet bool) (n uint64, err error) {
 	}
 	v, err := tansyfs.Open(d, tansyfs.Options{})
 	if err != nil {
-		return 0, fmt.Errorf("%w%s", err, advice(err))
+		return 0, fmt.Errorf("%w%s", err, adviceFor(d, err))
 	}
 	p := newProgress(os.Stderr, time.Now)
 	n, err = v.Trim(func(done, all uint64) {

@@ -85,8 +85,9 @@ func (o *opening) open(v *volume) error {
 	stats := disk.NewStats(d)
 	f, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: o.cache, PinnedBytes: o.pinned, CommitInterval: o.interval, ReadOnly: o.readOnly, Discard: giveBack, Deferred: o.deferred, Log: v.log, Scrub: o.scrub})
 	if err != nil {
+		what := adviceFor(d, err)
 		d.Close()
-		return fmt.Errorf("%s: %w%s", v.image, err, advice(err))
+		return fmt.Errorf("%s: %w%s", v.image, err, what)
 	}
 	v.device, v.stats, v.fs = d, stats, f
 	return nil
@@ -136,6 +137,16 @@ func advice(err error) string {
 		return " (tansy repair says what can be done about it)"
 	}
 	return ""
+}
+
+// adviceFor is advice about the device d. Where something else is, mkfs is no good advice.
+func adviceFor(d disk.Disk, err error) string {
+	if errors.Is(err, tansyfs.ErrNoSuperblock) {
+		if what := contents(d); what != "" {
+			return fmt.Sprintf(" (it holds %s, which would be lost if tansy mkfs made a volume there)", what)
+		}
+	}
+	return advice(err)
 }
 
 // served is the volume as the server is told.

@@ -1,9 +1,129 @@
 package main
 
 import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
 	"regexp"
+	"strings"
 	"time"
+
+	tansyfs "tansy/fs"
+	"tansy/internal/nearest"
 )
+
+// wrongCommand tells what is wrong with the arguments where no command is known.
+func wrongCommand(what string) int {
+	fmt.Fprintf(os.Stderr, "tansy: %s\n`tansy help` lists the commands.\n", what)
+	return exitUsage
+}
+
+// otherNames are what other programs call what our commands do.
+var otherNames = map[string]string{
+	"fsck": "check", "verify": "check", "format": "mkfs", "create": "mkfs", "init": "mkfs", "start": "serve",
+	"run": "serve", "nfsd": "serve", "fstrim": "trim", "status": "top", "stat": "top", "exportfs": "exports",
+	"benchmark": "bench", "test": "conform", "fix": "repair",
+}
+
+// noCommand says that there is no command of that name, and which is meant, perhaps.
+func noCommand(name string) string {
+	if flag := strings.TrimLeft(name, "-"); flag != name {
+		flag, _, _ = strings.Cut(flag, "=")
+		return fmt.Sprintf("a command is missing before %s%s", name, whoseFlag(flag))
+	}
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	best := otherNames[name]
+	if best == "" {
+		best = nearest.Of(name, names)
+	}
+	return fmt.Sprintf("there is no command %q", name) + didYouMean(best)
+}
+
+// didYouMean is the question for the end of an error, or "" if nothing is like what was given.
+func didYouMean(best string) string {
+	if best == "" {
+		return ""
+	}
+	return ": did you mean " + best + "?"
+}
+
+// whoseFlag says which commands have a flag, for the end of an error, or "".
+func whoseFlag(name string) string {
+	var have []string
+	for _, c := range commands {
+		if helpOf(c).Lookup(name) != nil {
+			have = append(have, "tansy "+c.name)
+		}
+	}
+	switch len(have) {
+	case 0:
+		return ""
+	case 1:
+		return ": " + have[0] + " has it"
+	}
+	return ": " + strings.Join(have[:len(have)-1], ", ") + " and " + have[len(have)-1] + " have it"
+}
+
+// noFlag says that a command has no flag of that name, and which is meant, or whose it is, perhaps.
+func noFlag(f *flagSet, name string) string {
+	var names []string
+	f.VisitAll(func(x *flag.Flag) { names = append(names, x.Name) })
+	if best := nearest.Of(name, names); best != "" {
+		return "there is no flag --" + name + didYouMean(spelled(f.Lookup(best)))
+	}
+	return "there is no flag --" + name + whoseFlag(name)
+}
+
+// missingArguments says which arguments are missing behind the first n, by the names that the synopsis has for them.
+func missingArguments(f *flagSet, n int) string {
+	var names []string
+	for _, word := range strings.Fields(f.synopsis) {
+		if strings.HasPrefix(word, "[") {
+			break
+		}
+		names = append(names, word)
+	}
+	if names = names[min(n, len(names)):]; len(names) == 1 {
+		return "the argument " + names[0] + " is missing"
+	}
+	return "the arguments " + strings.Join(names, " and ") + " are missing"
+}
+
+// tooMany says that there is an argument too many, and which flag it belongs to, perhaps.
+func tooMany(f *flagSet, arg string) string {
+	what := fmt.Sprintf("%q is one argument too many", arg)
+	switch {
+	case f.Lookup("volume") != nil:
+		return what + ": give --volume " + arg
+	case f.Lookup("size") != nil && new(byteSize).Set(arg) == nil:
+		return what + ": give --size " + arg
+	}
+	return what
+}
+
+// wrongArgument is an error that is about the arguments of a command, and not about what it met.
+type wrongArgument struct{ error }
+
+// Unwrap returns the error.
+func (w wrongArgument) Unwrap() error { return w.error }
+
+// failed prints the error of a command, and returns its exit code.
+func failed(name string, err error) int {
+	fail(name, err)
+	return codeOf(err)
+}
+
+// codeOf is the exit code for an error.
+func codeOf(err error) int {
+	if errors.As(err, new(wrongArgument)) || errors.Is(err, tansyfs.ErrOptions) {
+		return exitUsage
+	}
+	return exitFailure
+}
 
 // What package flag says of arguments that it does not understand. It writes flags with one hyphen, and not what a
 // value may be.
@@ -16,7 +136,7 @@ var (
 // wrongFlag says it as the flags are written everywhere else.
 func wrongFlag(f *flagSet, err error) string {
 	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
-		return "there is no flag --" + m[1]
+		return noFlag(f, m[1])
 	}
 	if m := noValue.FindStringSubmatch(err.Error()); m != nil {
 		x := f.Lookup(m[1])

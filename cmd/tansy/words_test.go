@@ -1,0 +1,246 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// saying runs a command in this process, and returns its exit code and what it said on standard output and error.
+func saying(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	dir := t.TempDir()
+	open := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	read := func(f *os.File) string {
+		defer f.Close()
+		text, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	stdout, stderr := os.Stdout, os.Stderr
+	os.Stdout, os.Stderr = open("out"), open("errs")
+	defer func() { os.Stdout, os.Stderr = stdout, stderr }()
+	code = run(args)
+	return code, read(os.Stdout), read(os.Stderr)
+}
+
+// What is wrong with a command line is said in two lines at most, with what would be right, and the exit code is 2.
+func TestWrongArguments(t *testing.T) {
+	dir := t.TempDir()
+	img, full := filepath.Join(dir, "v.img"), filepath.Join(dir, "full.img")
+	if code, _, errs := saying(t, "mkfs", full, "--size", "8 MiB"); code != exitOK {
+		t.Fatal(code, errs)
+	}
+	for _, x := range []struct {
+		args string // with spaces between; V is a volume that does not exist, F one that does, D a folder
+		code int
+		says string // how standard error begins; a second line tells how to get help, if there is one
+	}{
+		{"srve", 2, `tansy: there is no command "srve": did you mean serve?`},
+		{"unmount", 2, `tansy: there is no command "unmount": did you mean umount?`},
+		{"fsck", 2, `tansy: there is no command "fsck": did you mean check?`},
+		{"xyzzy", 2, `tansy: there is no command "xyzzy"`},
+		{"help srve", 2, `tansy: there is no command "srve": did you mean serve?`},
+		{"help serve more", 2, `tansy: "more" is one argument too many`},
+		{"--volume=V serve", 2, "tansy: a command is missing before --volume=V: tansy serve has it"},
+		{"--size", 2, "tansy: a command is missing before --size: tansy serve and tansy mkfs have it"},
+		{"--xyzzy", 2, "tansy: a command is missing before --xyzzy"},
+
+		{"mkfs", 2, "tansy mkfs: the argument VOLUME is missing"},
+		{"mount", 2, "tansy mount: the arguments VOLUME and DIR are missing"},
+		{"mount V", 2, "tansy mount: the argument DIR is missing"},
+		{"umount", 2, "tansy umount: the argument DIR is missing"},
+		{"check", 2, "tansy check: the argument VOLUME is missing"},
+		{"repair", 2, "tansy repair: the argument VOLUME is missing"},
+		{"trim", 2, "tansy trim: the argument VOLUME is missing"},
+		{"dump", 2, "tansy dump: the argument VOLUME is missing"},
+		{"scrub", 2, "tansy scrub: the argument HOST[:PORT] is missing"},
+		{"top", 2, "tansy top: the argument HOST[:PORT] is missing"},
+		{"bench", 2, "tansy bench: the argument HOST:PORT is missing"},
+		{"conform", 2, "tansy conform: the argument HOST:PORT is missing"},
+		{"exports", 2, "tansy exports: the arguments check and FILE are missing"},
+		{"exports check", 2, "tansy exports: the argument FILE is missing"},
+		{"exports F", 2, `tansy exports: there is no "F": give check FILE`},
+		{"completion", 2, "tansy completion: the argument bash|zsh|fish is missing"},
+		{"completion tcsh", 2, `tansy completion: no completion for "tcsh": give bash, zsh or fish`},
+
+		{"serve V", 2, `tansy serve: "V" is one argument too many: give --volume V`},
+		{"mkfs V 10G", 2, `tansy mkfs: "10G" is one argument too many: give --size 10G`},
+		{"version more", 2, `tansy version: "more" is one argument too many`},
+		{"man more", 2, `tansy man: "more" is one argument too many`},
+		{"umount a b", 2, `tansy umount: "b" is one argument too many`},
+		{"dump F supr", 2, `tansy dump: there is no "supr" to print: did you mean super?`},
+		{"dump F inode", 2, "tansy dump: inode needs a number, such as inode 1"},
+		{"bench 127.0.0.1:1 smalfile", 2, `tansy bench: there is no workload "smalfile": did you mean smallfile?`},
+		{"mount V D -o no_suid", 2, `tansy mount: -o "no_suid": "no_suid": tansy mount has no such option: did you mean nosuid?`},
+
+		{"serve --volum V", 2, "tansy serve: there is no flag --volum: did you mean --volume?"},
+		{"serve --max-conections 3", 2, "tansy serve: there is no flag --max-conections: did you mean --max-connections?"},
+		{"serve --force", 2, "tansy serve: there is no flag --force: tansy mkfs has it"},
+		{"serve --listen nowhere", 2, `tansy serve: --listen "nowhere": give HOST:PORT, such as nowhere:2049`},
+		{"serve --listen ::1", 2, `tansy serve: --listen "::1": give HOST:PORT, such as [::1]:2049`},
+		{"serve --listen 65536", 2, `tansy serve: --listen "65536": 65536 is no port: 65535 is the highest`},
+		{"serve --listen 127.0.0.1:", 2, `tansy serve: --listen "127.0.0.1:": "" is no port: give a number up to 65535`},
+		{"serve --status 127.0.0.1", 2, `tansy serve: --status "127.0.0.1": give HOST:PORT, such as 127.0.0.1:2049`},
+		{"serve --debug-listen x", 2, `tansy serve: --debug-listen "x": give HOST:PORT, such as x:2049`},
+		{"serve --size 10X", 2, `tansy serve: --size "10X": it is not a size: give bytes, or a number with K, M, G, T, P, or E`},
+		{"top nas:99999", 2, `tansy top: "nas:99999": 99999 is no port: 65535 is the highest`},
+		{"scrub nas:99999", 2, `tansy scrub: "nas:99999": 99999 is no port: 65535 is the highest`},
+		{"bench nas:99999", 2, `tansy bench: "nas:99999": 99999 is no port: 65535 is the highest`},
+		{"bench nas:/vol", 2, `tansy bench: "nas:/vol": give HOST:PORT, and the path by itself, as --export /vol`},
+		{"bench nas --mount-port x", 2, `tansy bench: --mount-port "x": "x" is no port: give a number up to 65535`},
+		{"conform nas:99999", 2, `tansy conform: "nas:99999": 99999 is no port: 65535 is the highest`},
+		{"conform nas --timeout 0s", 2, "tansy conform: --timeout has to be more than 0"},
+		{"check V --max-problems -1", 2, "tansy check: --max-problems has to be 0 or more"},
+
+		{"mkfs V", 2, "tansy mkfs: V does not exist: give --size to make an image file"},
+		{"mkfs D --force", 2, "tansy mkfs: D is a directory: give the name of an image file in it, such as D/tansy.img"},
+		{"mkfs V --size 0.001", 2, `tansy mkfs: --size "0.001": it is not a whole number of bytes`},
+		{"mkfs V --size 10000001", 2, "tansy mkfs: --size 10000001 is no positive multiple of 4096 bytes: give 9764K, for instance"},
+		{"mkfs V --size 1MB", 2, "tansy mkfs: 1048576 bytes are too few for a journal of 5242880 bytes, 64 inodes, and data: it"},
+		{"serve --volume V --size 1M --listen 127.0.0.1:0", 2, "tansy serve: 1048576 bytes are too few for a journal"},
+		{"mkfs V --size 8M --owner nobody-at-all:0", 2, `tansy mkfs: --owner "nobody-at-all:0": this machine knows no user "nobody-at-all"`},
+		{"mkfs V --size 8M --owner 0:no-group", 2, `tansy mkfs: --owner "0:no-group": this machine knows no group "no-group"`},
+		{"mkfs V --size 8M --owner 4294967295:0", 2, `tansy mkfs: --owner "4294967295:0": this machine knows no user "4294967295": give`},
+		{"mkfs V --size 8M --owner 123456789", 2, `tansy mkfs: --owner "123456789": the group is missing: give the numbers`},
+		{"mkfs F", 1, "tansy mkfs: F exists already, and holds a Tansy volume: --force makes a new volume over it"},
+		{"mkfs F --force --size 9M", 2, "tansy mkfs: F exists already and keeps its size: leave --size out"},
+		{"check V", 2, "tansy check: open V: no such file or directory"},
+		{"exports check V", 2, "tansy exports: open V: no such file or directory"},
+		{"umount D", 1, "tansy umount: D: no volume is mounted there"},
+	} {
+		names := strings.NewReplacer("V", img, "F", full, "D", dir)
+		var args []string
+		for _, a := range strings.Fields(x.args) {
+			switch a {
+			case "V", "F", "D", "--volume=V":
+				a = names.Replace(a)
+			}
+			args = append(args, a)
+		}
+		code, _, errs := saying(t, args...)
+		for name, short := range map[string]string{full: "F", img: "V"} {
+			errs = strings.ReplaceAll(errs, name, short)
+		}
+		errs = strings.ReplaceAll(errs, dir, "D")
+		first, second, _ := strings.Cut(errs, "\n")
+		helps := second == "" || second == "`tansy help` lists the commands.\n" ||
+			second == "`tansy "+args[0]+" --help` explains the command and shows examples.\n"
+		if code != x.code || !strings.HasPrefix(first, x.says) || !helps {
+			t.Errorf("tansy %s: exit code %d,\n%swant %d,\n%s", x.args, code, errs, x.code, x.says)
+		}
+	}
+	if _, err := os.Stat(img); err == nil {
+		t.Error("a mistake made a volume")
+	}
+}
+
+// Whatever the command, a flag that it has not, a value that is none, or an argument too many is wrong: exit code 2.
+func TestWrongFlagsEverywhere(t *testing.T) {
+	for _, c := range commands {
+		lines := [][]string{{"--xyzzy"}, {"--xyzzy=3"}, strings.Split("abcdefghijklmnopqrstuvwxyz", "")}
+		for _, f := range flagsOf(c) {
+			value, _ := describe(f)
+			if value != "" {
+				lines = append(lines, []string{spelled(f)}) // without its value
+			}
+			switch f.Value.(type) {
+			case *byteSize, *owner, *mode, *discardMode, *portNumber, *mounting, *localMount:
+				lines = append(lines, []string{spelled(f), "x"}, []string{spelled(f), "-1"})
+			case *listenAddress:
+				lines = append(lines, []string{spelled(f), "x"}, []string{spelled(f), "70000"})
+			default:
+				if value == "N" || value == "TIME" || value == "" {
+					lines = append(lines, []string{spelled(f) + "=x"})
+				}
+			}
+		}
+		for _, line := range lines {
+			code, out, errs := saying(t, append([]string{c.name}, line...)...)
+			begins := strings.HasPrefix(errs, "tansy "+c.name+": ")
+			if code != exitUsage || !begins || strings.Count(errs, "\n") != 2 || out != "" {
+				t.Errorf("tansy %s %q: exit code %d, %q, %q", c.name, line, code, out, errs)
+			}
+		}
+	}
+}
+
+// A size that is told to be the least works, and owners may be given by name.
+func TestLeastSizeAndOwnerNames(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	_, _, errs := saying(t, "mkfs", img, "--size", "1M")
+	_, rest, _ := strings.Cut(errs, "(--size ")
+	least, _, ok := strings.Cut(rest, ", or more)")
+	if !ok {
+		t.Fatal(errs)
+	}
+	if code, _, errs := saying(t, "mkfs", img, "--size", least, "--owner", "root:root"); code != exitOK {
+		t.Errorf("--size %s: %s", least, errs)
+	}
+	var o owner
+	for text, want := range map[string]string{
+		"root": "0:0", "root:": "0:0", "root:1234": "0:1234", "1234:root": "1234:0", "7:8": "7:8", "0": "0:0",
+	} {
+		if err := o.Set(text); err != nil || o.String() != want {
+			t.Errorf("%s: %s, %v; want %s", text, o.String(), err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"24500": "127.0.0.1:24500", ":2049": ":2049", "[::1]:1": "[::1]:1", "localhost:0": "localhost:0", "": "",
+	} {
+		var a listenAddress
+		if err := a.Set(text); err != nil || string(a) != want {
+			t.Errorf("%q: %q, %v; want %q", text, a, err, want)
+		}
+	}
+}
+
+// mkfs says what an image holds that is no volume.
+func TestMkfsSaysWhatIsThere(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	if err := os.WriteFile(img, make([]byte, 8<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says := func(want string) {
+		t.Helper()
+		code, _, errs := saying(t, "mkfs", img)
+		if code != exitFailure || !strings.Contains(errs, "exists already, and holds "+want+": --force") {
+			t.Errorf("%d, %s; want %s", code, errs, want)
+		}
+	}
+	says("nothing that is known here")
+	f, err := os.OpenFile(img, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("_BHRfS_M"), 0x10040); err != nil {
+		t.Fatal(err)
+	}
+	says("btrfs")
+	code, _, errs := saying(t, "serve", "--volume", img, "--listen", "127.0.0.1:0")
+	if want := "it has no superblock (it holds btrfs, which would be lost"; code != exitFailure || !strings.Contains(errs, want) {
+		t.Error(code, errs)
+	}
+	if code, _, errs := saying(t, "mkfs", img, "--force"); code != exitOK {
+		t.Error(code, errs)
+	}
+	p := startServe(t, "--volume", img) // then nobody is advised to use force
+	code, _, errs = saying(t, "mkfs", img)
+	want := fmt.Sprintf("exists already: lock %s: volume is in use by another server or tool", img)
+	if code != exitFailure || !strings.Contains(errs, want) || strings.Contains(errs, "--force") {
+		t.Errorf("%d, %s; want %s", code, errs, want)
+	}
+	p.stop(t)
+}
