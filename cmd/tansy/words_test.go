@@ -109,7 +109,7 @@ func TestWrongArguments(t *testing.T) {
 		{"mkfs V --size 0.001", 2, `tansy mkfs: --size "0.001": it is not a whole number of bytes`},
 		{"mkfs V --size 10000001", 2, "tansy mkfs: --size 10000001 is no positive multiple of 4096 bytes: give 9764K, for instance"},
 		{"mkfs V --size 1MB", 2, "tansy mkfs: 1048576 bytes are too few for a journal of 5242880 bytes, 64 inodes, and data: it"},
-		{"serve --volume V --size 1M --listen 127.0.0.1:0", 2, "tansy serve: 1048576 bytes are too few for a journal"},
+		{"serve --volume V --create --size 1M --listen 127.0.0.1:0", 2, "tansy serve: 1048576 bytes are too few for a journal"},
 		{"mkfs V --size 8M --owner nobody-at-all:0", 2, `tansy mkfs: --owner "nobody-at-all:0": this machine knows no user "nobody-at-all"`},
 		{"mkfs V --size 8M --owner 0:no-group", 2, `tansy mkfs: --owner "0:no-group": this machine knows no group "no-group"`},
 		{"mkfs V --size 8M --owner 4294967295:0", 2, `tansy mkfs: --owner "4294967295:0": this machine knows no user "4294967295": give`},
