@@ -2,14 +2,11 @@ package repair
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/superblockformat"
-	"tansy/journal"
 )
 
 // ErrNoSuperblock is the error of a device with neither a superblock nor a copy of one that this
@@ -65,25 +62,4 @@ func (r *run) superblock() error {
 		return err
 	}
 	return r.d.Barrier()
-}
-
-// uuidOf is the UUID of a volume.
-func uuidOf(s superblockformat.Super) (id [16]byte) {
-	binary.LittleEndian.PutUint64(id[:], s.Dtor_uuid0())
-	binary.LittleEndian.PutUint64(id[8:], s.Dtor_uuid1())
-	return id
-}
-
-// journalOf says where the journal of a volume lies.
-func journalOf(s superblockformat.Super) journal.Params {
-	var key []byte
-	for _, x := range []uint64{s.Dtor_key0(), s.Dtor_key1(), s.Dtor_key2(), s.Dtor_key3()} {
-		key = binary.LittleEndian.AppendUint64(key, x)
-	}
-	g := s.Dtor_geo()
-	return journal.Params{
-		Start: 1 + 2*s.Dtor_pages(), Pages: s.Dtor_pages(), Units: s.Dtor_lognd(), Ring: s.Dtor_lognr(), UUID: uuidOf(s),
-		Key:    sha256.Sum256(append(key, "journal"...)),
-		Bitmap: g.Dtor_bbm(), First: g.Dtor_data0(), Limit: g.Dtor_data1(),
-	}
 }

@@ -36,7 +36,7 @@ over. The contents of files are read only with --data. The progress goes to stan
 	if done {
 		return code
 	}
-	d, err := openDevice(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
+	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
 	if err != nil {
 		fail("check", err)
 		return exitUsage

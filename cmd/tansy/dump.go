@@ -58,7 +58,7 @@ change.
 			return misused(f, what+" needs a number")
 		}
 	}
-	d, err := openDevice(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
+	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
 	if err != nil {
 		fail("dump", err)
 		return exitUsage
