@@ -8,7 +8,8 @@
 //
 // It is plain Go and shares no code with the verified file system: two
 // independent readings of the on-disk format that must agree. But what the log has, and whether a block is
-// what was last written there, is told by the verified journal.
+// what was last written there, is told by the verified journal; and where the volume ends, on a device that is larger,
+// by package volumeend.
 //
 // The passes:
 //
@@ -43,6 +44,7 @@ import (
 	"strings"
 
 	"tansy/disk"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
@@ -126,7 +128,7 @@ func Volume(d disk.Disk, o Options) (Report, error) {
 		o.MaxProblems = 1000
 	}
 	c := newChecker(o)
-	err := c.run(d)
+	err := c.run(volumeend.Bound(d, nil))
 	return c.rep, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
@@ -22,6 +23,7 @@ type Dumper struct {
 // NewDumper reads the superblock of the volume on d, or its copy. It fails if neither
 // can be used.
 func NewDumper(d disk.Disk) (*Dumper, error) {
+	d = volumeend.Bound(d, nil)
 	c := newChecker(Options{MaxProblems: 100})
 	sb, err := c.superblock(d)
 	if err == nil && sb == nil {

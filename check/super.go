@@ -141,7 +141,8 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 		}
 		c.problem(0, 0, "block 0: the superblock cannot be used: %v", err)
 		if err2 != nil {
-			c.problem(0, d.Size()-1, "nor can its copy: %v", err2)
+			c.problem(0, d.Size()-1, "nor can its copy: %v (if the device has grown since the volume was made, "+
+				"tansy repair searches it for the copy)", err2)
 			return nil, nil
 		}
 		first = copied
@@ -157,7 +158,7 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 		c.short = true
 		return first, nil
 	}
-	if err == nil { // the copy lies at the end of the volume, which may be smaller than the device
+	if err == nil { // the copy lies at the end of the volume
 		if why := d.ReadAt(first.size-1, [][]byte{raw[1]}); why != nil {
 			c.rep.Unreadable++
 			c.problem(0, first.size-1, "the copy of the superblock cannot be read: %v", why)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tansy/disk"
+	"tansy/internal/volumeend"
 )
 
 // Whose returns the paths of the files that the given blocks belong to, quoted and sorted: those that have
@@ -66,6 +67,7 @@ func Paths(d disk.Disk, inos []uint64) (map[uint64][]string, error) {
 
 // newNamer returns a checker that knows the inodes and directories of the volume on d.
 func newNamer(d disk.Disk) (*checker, error) {
+	d = volumeend.Bound(d, nil)
 	c := newChecker(Options{MaxProblems: 1})
 	sb, err := c.superblock(d)
 	if err != nil {

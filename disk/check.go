@@ -45,7 +45,7 @@ func (d *File) Check() error {
 	if d.device {
 		err = d.checkDevice()
 	} else {
-		err = checkOpen(d.conn, d.size*BlockSize)
+		err = checkOpen(d.conn, d.needed.Load()*BlockSize)
 		if err == nil {
 			err = checkName(d.path, d.id)
 		}
@@ -66,7 +66,7 @@ func (d *File) checkDevice() error {
 	if err != nil {
 		return fmt.Errorf("the device: %w", err)
 	}
-	if uint64(size)/BlockSize < d.size {
+	if uint64(size)/BlockSize < d.needed.Load() {
 		return fmt.Errorf("the device is gone or was cut to %d bytes", size)
 	}
 	for _, b := range d.backing {

@@ -80,6 +80,35 @@ func TestDirectWrites(t *testing.T) {
 	}
 }
 
+// A file that is larger than its volume gets direct writes, too, and they cost no more memory.
+func TestDirectWritesOfPrefix(t *testing.T) {
+	f := createDirect(t, 128)
+	d := NewPrefix(f, 100)
+	direct := 0
+	pwritev := f.pwritev
+	f.pwritev = func(fd int, iovs [][]byte, off int64) (int, error) {
+		if isDirect(t, fd) {
+			direct++
+		}
+		return pwritev(fd, iovs, off)
+	}
+	bufs := pages(directMin, rand.New(rand.NewPCG(1, 0)))
+	if err := d.WriteAt(100-directMin, bufs); err != nil || direct != 1 {
+		t.Errorf("%d direct writes, want 1: %v", direct, err)
+	}
+	f.pwritev = pwritev
+	write := func(d Disk) float64 {
+		return testing.AllocsPerRun(20, func() {
+			if err := d.WriteAt(0, bufs); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if with, without := write(d), write(f); with > without {
+		t.Errorf("%v allocations, %v without", with, without)
+	}
+}
+
 // A file system that refuses a direct write gets it through the cache, and all later ones.
 func TestDirectWriteRefused(t *testing.T) {
 	d := createDirect(t, 64)

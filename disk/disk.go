@@ -8,6 +8,7 @@
 //	Sim    memory that can crash: every state a power failure may leave
 //	Fault  wraps a Disk: errors, delays, torn writes, flipped bits
 //	Stats  wraps a Disk: counts operations and blocks
+//	Prefix the first blocks of a Disk that is larger than its volume
 //
 // In package nbd there is one at the other end of a connection, in package rbd one on an image of Ceph.
 //

@@ -23,6 +23,7 @@ func TestConformance(t *testing.T) {
 			return s
 		}},
 		{"Stats", func(t *testing.T) disk.Disk { return disk.NewStats(newMem(t)) }},
+		{"Prefix", func(*testing.T) disk.Disk { return disk.NewPrefix(disk.NewMem(disktest.Blocks+10), disktest.Blocks) }},
 		{"Fault", func(t *testing.T) disk.Disk { return disk.NewFault(newMem(t), 1, nil) }},
 	} {
 		t.Run(c.name, func(t *testing.T) { disktest.Run(t, c.open) })

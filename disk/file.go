@@ -24,7 +24,8 @@ import (
 // tail shorter than a block is ignored.
 type File struct {
 	path     string
-	size     uint64 // blocks
+	size     uint64        // blocks
+	needed   atomic.Uint64 // of them, from the first on: what is behind may go (NewPrefix)
 	readOnly bool
 	device   bool // not a regular file
 	f        *os.File
@@ -147,6 +148,7 @@ func CreateFile(path string, size uint64) (_ *File, err error) {
 	if err == nil {
 		if err = growNew(f, path, size); err == nil {
 			d.size = size / BlockSize
+			d.needed.Store(d.size)
 			return d, nil
 		}
 		defer f.Close() // after the file is removed: who has the lock may
@@ -308,6 +310,7 @@ func (d *File) measure() error {
 		bytes, err = deviceSize(d.f)
 	}
 	d.size = bytes / BlockSize
+	d.needed.Store(d.size)
 	if err == nil {
 		d.id, err = identify(d.conn)
 	}
@@ -413,7 +416,7 @@ func (d *File) whole(fd int) error {
 	if err != nil {
 		return err
 	}
-	if uint64(size)/BlockSize < d.size {
+	if uint64(size)/BlockSize < d.needed.Load() {
 		return fmt.Errorf("the file has been cut to %d bytes: %w", size, io.ErrUnexpectedEOF)
 	}
 	return nil

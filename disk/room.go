@@ -66,7 +66,7 @@ func (d *File) lender() *room {
 	}
 	d.roomOnce.Do(func() {
 		d.room = newRoom(d)
-		if n, err := d.allocated(); err == nil && n >= d.size {
+		if n, err := d.allocated(); err == nil && n >= d.needed.Load() {
 			d.thick.Store(true)
 		}
 	})
@@ -258,6 +258,7 @@ func (r *room) look() {
 		if r.backed, err = r.f.allocated(); err != nil {
 			r.backed = 0
 		}
+		r.backed -= min(r.backed, r.f.size-r.f.needed.Load()) // what is behind the volume may have all its room
 	}
 }
 

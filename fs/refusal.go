@@ -7,6 +7,8 @@ import (
 	"tansy/disk"
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/fs/format/superblockcopies"
+	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/journal"
 )
 
 // why a superblock that is there is refused, as verified/fs/format/superblock.dfy numbers it
@@ -15,6 +17,32 @@ var refusals = map[uint32]string{
 	other:  "it was made by another version of Tansy",
 	4:      "it uses features this version does not know",
 	5:      "its superblock contradicts itself",
+}
+
+// grown is what to do where a superblock and the last block are of no use.
+const grown = " (if the device has grown since the volume was made, tansy repair searches it for the copy)"
+
+// refused is the error for a device without a superblock that can be used, for reason why.
+func refused(d disk.Disk, dd *ddisk.Disk, why uint32, s superblockformat.Super) error {
+	switch last := d.Size() - 1; why {
+	case noSuper:
+		return noSuperblock(dd)
+	case other:
+		return otherFormat(d)
+	case badSum:
+		return fmt.Errorf("%w: %s, and so is the copy in block %d%s", ErrNotVolume, refusals[why], last, grown)
+	case superblockcopies.LARGER():
+		return fmt.Errorf("the volume has %d blocks, but the device only %d", s.Size(), d.Size())
+	case superblockcopies.UNREAD():
+		return fmt.Errorf("the superblock in block 0 cannot be read, and block %d has no copy of it%s: %w", last, grown, dd.ReadErr())
+	}
+	return fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
+}
+
+// foreignCopy is the error for a copy that is of no volume there.
+func foreignCopy(d disk.Disk) error {
+	return fmt.Errorf("%w: the superblock in block 0 cannot be used, and the log that its copy in block %d tells of "+
+		"has no header there: both are damaged, or the copy is another volume's%s", journal.ErrDamaged, d.Size()-1, grown)
 }
 
 // otherFormat is the error for a volume of another version of the format, with the way on. There is no conversion: this program

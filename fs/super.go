@@ -11,6 +11,7 @@ import (
 	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/journal"
 )
 
 // ErrNotVolume is what Open returns, wrapped, for a device that holds no Tansy
@@ -35,22 +36,12 @@ func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) 
 	dd := ddisk.New(d)
 	which, why, s := superblockcopies.Find(dd)
 	switch {
+	case which == superblockcopies.COPY() && !(s.Size() == d.Size() && journal.Present(d, journalParams(s))):
+		return s, false, foreignCopy(d)
 	case which != superblockcopies.NONE():
 		return s, which == superblockcopies.COPY(), nil
-	case why == noSuper:
-		err = noSuperblock(dd)
-	case why == other:
-		err = otherFormat(d)
-	case why == badSum:
-		err = fmt.Errorf("%w: %s, and so is the copy in block %d", ErrNotVolume, refusals[why], d.Size()-1)
-	case why == superblockcopies.LARGER():
-		err = fmt.Errorf("the volume has %d blocks, but the device only %d", s.Size(), d.Size())
-	case why == superblockcopies.UNREAD():
-		err = dd.ReadErr()
-	default:
-		err = fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
 	}
-	return s, false, err
+	return s, false, refused(d, dd, why, s)
 }
 
 // key is the 32 random bytes of the volume.

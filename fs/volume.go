@@ -10,19 +10,22 @@ import (
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )
 
 // Open opens the volume on d: it recovers the journal and goes on freeing what
-// was removed. With Options.ReadOnly nothing is written to d.
+// was removed. With Options.ReadOnly nothing is written to d. If d is larger than the volume, what is behind it is left
+// alone.
 func Open(d disk.Disk, o Options) (*FS, error) {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	d = volumeend.Bound(d, func(err error) { o.Log.Warn(err.Error()) })
 	s, damaged, err := readSuper(d)
 	if err != nil {
 		return nil, err
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
 	}
 	if o.ReadOnly {
 		d = newOverlay(d)

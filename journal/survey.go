@@ -119,6 +119,17 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 	return s, nil
 }
 
+// Present tells whether a header of journal p is on d, sound: what else is there is of its volume, and not of another.
+func Present(d disk.Disk, p Params) bool {
+	if p.check(d) != nil {
+		return false
+	}
+	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
+	first, _ := v.header(p.Start)
+	second, _ := v.header(p.copy())
+	return first.Sound || second.Sound
+}
+
 type surveyor struct {
 	d    *ddisk.Disk
 	seal *dlog.Seal

@@ -9,12 +9,13 @@ import (
 	"tansy/check"
 	"tansy/disk"
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
 // codes makes pages of the tree of codes that are lost anew. The log is one that recovery accepts.
 func (r *run) codes() error {
-	done, err := journal.Rebuild(r.d, journalOf(r.sb))
+	done, err := journal.Rebuild(r.d, volumeend.Journal(r.sb))
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func some(what string, first []string, n int) string {
 // volume is the volume on r.d, of which the log is empty.
 func (r *run) volume() (*volume, error) {
 	v := newVolume(r.d, geometryIn(r.sb.Geo(), r.sb.Rootgen()))
-	p := journalOf(r.sb)
+	p := volumeend.Journal(r.sb)
 	if p.Pages == 0 {
 		return v, nil
 	}

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"tansy/check"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
 // log makes the log one that recovery accepts.
 func (r *run) log() error {
-	p := journalOf(r.sb)
+	p := volumeend.Journal(r.sb)
 	s, err := journal.NewSurvey(r.d, p)
 	if err != nil {
 		return err

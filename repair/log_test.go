@@ -18,6 +18,7 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/replay"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
@@ -67,7 +68,7 @@ func journalParams(t testing.TB, d disk.Disk) journal.Params {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return journalOf(s)
+	return volumeend.Journal(s)
 }
 
 func survey(t *testing.T, d disk.Disk) *journal.Survey {

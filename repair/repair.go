@@ -39,6 +39,7 @@ import (
 	"tansy/check"
 	"tansy/disk"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
@@ -83,6 +84,7 @@ type Options struct {
 // no Actions. The error says why it cannot be repaired: there is no superblock, or the device
 // fails every read.
 func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
+	d = volumeend.Bound(d, nil)
 	p := &Plan{opts: opts}
 	var err error
 	if p.Before, err = check.Volume(d, check.Options{Data: true}); err != nil {
@@ -97,7 +99,7 @@ func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
 	if err := r.steps(); err != nil {
 		return nil, err
 	}
-	p.Actions, p.blocks, p.uuid, p.head = r.actions, o.written(), uuidOf(r.sb), journalOf(r.sb).Start
+	p.Actions, p.blocks, p.uuid, p.head = r.actions, o.written(), volumeend.UUID(r.sb), volumeend.Journal(r.sb).Start
 	if err := p.nameFiles(o); err != nil {
 		return nil, err
 	}
@@ -131,6 +133,7 @@ func (p *Plan) nameFiles(d disk.Disk) error {
 // Apply does the repair on d, which must be as it was for NewPlan, after it has written the undo file.
 // It returns what is left then. If it fails in the midst, Undo, or another repair, goes on.
 func (p *Plan) Apply(d disk.Disk, undo string) (check.Report, error) {
+	d = volumeend.Bound(d, nil)
 	u, err := newUndo(undo, p.uuid, p.head, d, p.blocks)
 	if err != nil {
 		return check.Report{}, err
@@ -164,7 +167,7 @@ func (r *run) did(ino uint64, format string, args ...any) {
 
 // openJournal recovers the journal of a volume.
 func openJournal(d disk.Disk, s superblockformat.Super) (*journal.Journal, error) {
-	return journal.Open(d, journalOf(s), journal.Options{Log: slog.New(slog.DiscardHandler)})
+	return journal.Open(d, volumeend.Journal(s), journal.Options{Log: slog.New(slog.DiscardHandler)})
 }
 
 // maxRounds bounds how often the volume is gone over: a repair may bring something to light.

@@ -2,14 +2,11 @@ package repair
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/format/superblockformat"
-	"tansy/journal"
 )
 
 // ErrNoSuperblock is the error of a device with neither a superblock nor a copy of one that this
@@ -65,25 +62,4 @@ func (r *run) superblock() error {
 		return err
 	}
 	return r.d.Barrier()
-}
-
-// uuidOf is the UUID of a volume.
-func uuidOf(s superblockformat.Super) (id [16]byte) {
-	binary.LittleEndian.PutUint64(id[:], s.Uuid0())
-	binary.LittleEndian.PutUint64(id[8:], s.Uuid1())
-	return id
-}
-
-// journalOf says where the journal of a volume lies.
-func journalOf(s superblockformat.Super) journal.Params {
-	var key []byte
-	for _, x := range []uint64{s.Key0(), s.Key1(), s.Key2(), s.Key3()} {
-		key = binary.LittleEndian.AppendUint64(key, x)
-	}
-	g := s.Geo()
-	return journal.Params{
-		Start: 1 + 2*s.Pages(), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(), UUID: uuidOf(s),
-		Key:    sha256.Sum256(append(key, "journal"...)),
-		Bitmap: g.Bbm(), First: g.Data0(), Limit: g.Data1(),
-	}
 }

@@ -12,10 +12,11 @@ import (
 	"sync"
 
 	"tansy/disk"
+	"tansy/internal/volumeend"
 )
 
 // An undo file is a header and records. The header: undoMagic, the UUID of the volume (16
-// bytes), the blocks of its device (8), and SHA-256 of these. A record: what it is (8), a block (8), its old
+// bytes), its blocks (8), and SHA-256 of these. A record: what it is (8), a block (8), its old
 // contents, and SHA-256 of the UUID and all that. Numbers are little-endian.
 const (
 	undoMagic  = "TansyUndo1\n\x00\x00\x00\x00\x00"
@@ -133,7 +134,8 @@ type Undo struct {
 	UUID   [16]byte
 	Blocks uint64 // that it puts back
 	None   uint64 // that could not be read before the repair, and stay as they are
-	size   uint64
+	size   uint64 // of the volume, or of its device, which may be larger
+	end    uint64 // behind the last block that it puts back
 	old    map[uint64][]byte
 	left   []byte // the header of the log when the repair had come to its end; nil: it had not
 }
@@ -168,7 +170,9 @@ func LoadUndo(path string) (*Undo, error) {
 		}
 		switch u64(r, 0) {
 		case undoBlock:
-			u.old[u64(r, 8)] = r[16:]
+			a := u64(r, 8)
+			u.old[a] = r[16:]
+			u.end = max(u.end, a+1)
 			u.Blocks++
 		case undoNone:
 			u.None++
@@ -185,17 +189,18 @@ var ErrChanged = errors.New("the volume was opened after the repair: with the ol
 // Check says whether d holds the volume as the repair left it, or as a crash left it in the midst of the repair,
 // or of Apply.
 func (u *Undo) Check(d disk.Disk) error {
+	d = volumeend.Bound(d, nil)
 	s, _, err := superblocks(d)
 	if err != nil {
 		return err
 	}
-	if id := uuidOf(s); id != u.UUID || d.Size() != u.size {
+	if id := volumeend.UUID(s); id != u.UUID || u.size < d.Size() || u.end > d.Size() {
 		return fmt.Errorf("the undo file is that of another volume: UUID %x, %d blocks; this one has UUID %x, %d blocks", u.UUID, u.size, id, d.Size())
 	}
 	if u.left == nil {
 		return nil
 	}
-	head := journalOf(s).Start
+	head := volumeend.Journal(s).Start
 	now := make([]byte, disk.BlockSize)
 	if err := d.ReadAt(head, [][]byte{now}); err != nil {
 		return err

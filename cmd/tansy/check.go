@@ -39,7 +39,7 @@ over. The contents of files are read only with --data. The progress goes to stan
 	if *limit < 0 {
 		return misused(f, "--max-problems has to be 0 or more")
 	}
-	d, err := openDevice(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
+	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("check")})
 	if err != nil {
 		fail("check", err)
 		return exitUsage

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"tansy/disk"
 	"tansy/disk/nbd"
 	"tansy/disk/rbd"
+	"tansy/internal/volumeend"
 )
 
 // device is what a volume lies on: an image, a block device, an export of an NBD server, or an image of Ceph.
@@ -47,6 +49,45 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 	}
 	return d, nil
 }
+
+// openVolume opens a device with a volume on it: where the device is larger, the part of it that the volume uses, with a
+// word about that for o.Warn.
+func openVolume(name string, o disk.FileOptions) (device, error) {
+	d, err := openDevice(name, o)
+	if err != nil {
+		return nil, err
+	}
+	return volumeOn(d, o.Warn), nil
+}
+
+// volumeOn is the part of d that its volume uses, or d.
+func volumeOn(d device, warn func(error)) device {
+	end, _ := volumeend.Find(d)
+	return partOf(d, end, warn)
+}
+
+// partOf is the first blocks of d, up to end.
+func partOf(d device, end uint64, warn func(error)) device {
+	if end == d.Size() {
+		return d
+	}
+	return part{volumeend.Part(d, end, func(err error) { warn(fmt.Errorf("%s: %w", d.Path(), err)) }), d}
+}
+
+// part is the first blocks of a device.
+type part struct {
+	*disk.Prefix
+	whole device
+}
+
+// Path is that of the whole device, as Check and Discards are.
+func (p part) Path() string { return p.whole.Path() }
+
+// Check implements device.
+func (p part) Check() error { return p.whole.Check() }
+
+// Discards implements device.
+func (p part) Discards() bool { return p.whole.Discards() }
 
 // missing tells that there is nothing of that name: a volume may be made there. What a server has is never missing in this sense.
 func missing(name string) bool {

@@ -63,7 +63,7 @@ change.
 			return misused(f, what+" needs a number, such as "+what+" 1")
 		}
 	}
-	d, err := openDevice(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
+	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
 	if err != nil {
 		fail("dump", err)
 		return exitUsage

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 
 	"tansy/disk"
+	"tansy/internal/volumeend"
 	volrepair "tansy/repair"
 )
 
@@ -26,8 +28,9 @@ exit codes:
 Before anything is written the old contents of all blocks that change go to the undo file; keep it
 until the files were looked at. It holds the secrets of the superblock. Files that no directory names
 any more get a name in /lost+found. Contents of files that are not what was last written are left, and
-reading them goes on to fail, unless --accept-damaged is given. The volume must not be in use by a server. This is
-plain Go, tested, but not proved.
+reading them goes on to fail, unless --accept-damaged is given. The volume must not be in use by a server. If the
+superblock is damaged, and the device has grown since the volume was made, all of it is searched for the copy. This
+is plain Go, tested, but not proved.
 `)
 	yes := f.Bool("yes", false, "do it; without, nothing is written")
 	undo := f.String("undo", "", "`FILE` for the old contents (default VOLUME.undo); it must not exist")
@@ -46,7 +49,7 @@ plain Go, tested, but not proved.
 			return misused(f, "for a device say where the undo file is to go: --undo FILE")
 		}
 	}
-	d, err := openDevice(pos[0], disk.FileOptions{ReadOnly: !*yes, Warn: warning("repair")})
+	d, err := openToRepair(pos[0], disk.FileOptions{ReadOnly: !*yes, Warn: warning("repair")})
 	if err != nil {
 		fail("repair", err)
 		return exitUsage
@@ -62,6 +65,29 @@ plain Go, tested, but not proved.
 		return exitUsage
 	}
 	return code
+}
+
+// openToRepair is openVolume, and searches all of the device for the copy of a superblock that is damaged.
+func openToRepair(name string, o disk.FileOptions) (device, error) {
+	d, err := openDevice(name, o)
+	if err != nil {
+		return nil, err
+	}
+	end, ok := volumeend.Find(d)
+	if !ok {
+		fmt.Fprintln(os.Stderr, "tansy repair: the superblock cannot be used, and its copy is not where the device ends: "+
+			"searching all of the device for it")
+		p := newProgress(os.Stderr, time.Now)
+		found, lost, ok := volumeend.Search(d, func(done, total uint64) { p.report("searching", done, total) })
+		fmt.Fprint(os.Stderr, p.clear)
+		if ok {
+			end = found
+		} else {
+			fmt.Fprintf(os.Stderr, "tansy repair: no copy of the superblock of a volume that is there was found "+
+				"(%d blocks cannot be read)\n", lost)
+		}
+	}
+	return partOf(d, end, o.Warn), nil
 }
 
 // undoRepair puts the blocks of an undo file back, with yes.

@@ -50,7 +50,7 @@ blocks are gone through. A preallocated image keeps its room.
 	if done {
 		return code
 	}
-	d, err := openDevice(pos[0], disk.FileOptions{Warn: warning("trim")})
+	d, err := openVolume(pos[0], disk.FileOptions{Warn: warning("trim")})
 	if err != nil {
 		fail("trim", err)
 		return exitUsage

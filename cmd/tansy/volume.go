@@ -65,10 +65,10 @@ func (o *opening) open(v *volume) error {
 	}
 	var d device
 	if v.owner != nil {
-		d = v.owner
+		d = volumeOn(v.owner, o.new.warn)
 	} else {
 		var err error
-		if d, err = openDevice(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn}); err != nil {
+		if d, err = openVolume(v.image, disk.FileOptions{ReadOnly: o.readOnly, Warn: o.new.warn}); err != nil {
 			return err
 		}
 	}

@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"verified/fs/refinement"},
 	{"verified/fs/procedures"},
 	{"verified/fs/mkfs", "verified/fs/exec", "verified/fs/replies"},
+	{"internal/volumeend"},
 	{"check"},
 	{"fs"},
 	{"repair", "mount"},

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tansy/internal/hosttest"
 	"tansy/internal/mounttest"
 )
 
@@ -50,6 +51,38 @@ func TestRefused(t *testing.T) {
 	mounttest.Run(t, bin, "umount", m.Dir)
 	m = mounttest.New(t, bin, image)
 	m.Unmount(t, bin, image)
+}
+
+// A volume on a device that has grown is mounted as before, with one warning; so is one on the device cut back.
+func TestGrown(t *testing.T) {
+	bin := mounttest.Build(t)
+	for kind, device := range map[string]func(image string) string{
+		"image":       func(image string) string { return image },
+		"loop device": func(image string) string { return hosttest.Loop(t, image) },
+	} {
+		image := mounttest.Volume(t, bin, "64M")
+		volume := device(image)
+		for _, more := range []int64{512 << 20, 5000, 0} {
+			if err := os.Truncate(image, 64<<20+more); err != nil {
+				t.Fatal(err)
+			}
+			if volume != image {
+				hosttest.Run(t, "losetup", "-c", volume)
+			}
+			m := mounttest.New(t, bin, volume)
+			if err := os.WriteFile(filepath.Join(m.Dir, "f"), make([]byte, 100000), 0o600); err != nil {
+				t.Errorf("%s, %d more bytes: %v", kind, more, err)
+			}
+			m.Unmount(t, bin, volume)
+			said, warned := m.Log.String(), 0
+			if more > 0 {
+				warned = 1
+			}
+			if strings.Count(said, "bytes more than the volume uses") != warned || strings.Contains(said, "damage") {
+				t.Errorf("%s, %d more bytes: want %d warnings, and no word of damage\n%s", kind, more, warned, said)
+			}
+		}
+	}
 }
 
 // A first signal does not take the file system from those who use it.

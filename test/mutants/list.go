@@ -571,4 +571,22 @@ var mutants = []mutant{
 	{what: "NBD: answers without end", file: "disk/nbd/negotiate.go", old: "for range maxAnswers {", new: "for {", tests: exported},
 	{what: "NBD: a server without TLS is talked to in the clear", file: "disk/nbd/negotiate.go", old: "\t\treturn nil, errors.New(\"the server does not speak TLS: nbd:// is without\")", new: "\t\treturn c, nil", tests: exported},
 	{what: "NBD: the server's certificate may bear any name", file: "disk/nbd/name.go", old: "\tif hostname == \"\" {\n\t\thostname = host", new: "\tif hostname != \"\" {\n\t\thostname = \"localhost\"", tests: exported},
+
+	// Devices that are larger than their volumes.
+	{what: "grown: the device's size counts", file: "internal/volumeend/volumeend.go", old: "return min(s.Size(), n), true", new: "return max(s.Size(), n), true", tests: grown},
+	{what: "grown: the copy is not looked for where a damaged superblock says", file: "internal/volumeend/volumeend.go", old: "why == sound && s.Size() == end {", new: "why == sound && s.Size() == end && false {", tests: grown},
+	{what: "grown: any superblock is a copy where a damaged one says", file: "internal/volumeend/volumeend.go", old: "why == sound && s.Size() == end {", new: "why == sound && s.Size() > 0 {", tests: grown},
+	{what: "grown: the copy is looked for in the last block alone", file: "internal/volumeend/volumeend.go", old: "x.back(n-min(n-1, nearby), n, func", new: "x.back(n-1, n, func", tests: grown},
+	{what: "grown: the copy of any volume counts", file: "internal/volumeend/volumeend.go", old: " && journal.Present(sized{x.d, end}, Journal(s))", new: "", tests: grown},
+	{what: "grown: a copy counts wherever it lies", file: "internal/volumeend/volumeend.go", old: "s.Size() == end && journal.Present", new: "s.Size() > 0 && journal.Present", tests: grown},
+	{what: "grown: blocks that cannot be read hide those beside them", file: "internal/volumeend/volumeend.go", old: "if x.lost == 0 || x.d.ReadAt(a+uint64(i), bufs[i:i+1]) != nil {", new: "if x.lost == 0 || x.d != nil {", tests: grown},
+	{what: "grown: a dying device is read for long", file: "internal/volumeend/volumeend.go", old: "x := search{d: d, lost: mostLost}", new: "x := search{d: d, lost: n}", tests: grown},
+	{what: "grown: half a journal is none", file: "journal/survey.go", old: "return first.Sound || second.Sound", new: "return first.Sound && second.Sound", tests: grown},
+	{what: "grown: the copy of another volume is restored", file: "fs/super.go", old: "which == superblockcopies.COPY() && !(", new: "which == copies.COPY() && false && !(", tests: grown},
+	{what: "grown: what lies behind the volume is within reach", file: "disk/prefix.go", old: "if a > p.size || n > p.size-a {", new: "if a > p.size || n > p.size {", tests: grown},
+	{what: "grown: holes end behind the volume", file: "disk/prefix.go", old: "return min(next, p.size), err", new: "return next, err", tests: grown},
+	{what: "grown: a preallocated image becomes a sparse one", file: "disk/room.go", old: "n >= d.needed.Load()", new: "n >= d.size", tests: grown},
+	{what: "grown: an image that is cut to its volume is lost", file: "disk/check.go", old: "d.needed.Load()*BlockSize", new: "d.size*BlockSize", tests: grown},
+	{what: "grown: barriers fail when an image is cut to its volume", file: "disk/file.go", old: "if uint64(size)/BlockSize < d.needed.Load() {", new: "if uint64(size)/BlockSize < d.size {", tests: grown},
+	{what: "grown: blocks behind the volume are put back", file: "repair/undo.go", old: " || u.end > d.Size()", new: "", tests: grown},
 }

@@ -58,6 +58,7 @@ var (
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
 	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs|Parse"}
 	trims         = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
+	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./repair", "-run", "Find|Headers|Copies|Copy|Grown|Unreadable$|NoVolume|Prefix|Anew"}
 	streams       = []string{"./txn/dtxn", "./check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors        = []string{"./txn/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes        = []string{"./disk", "./internal/extern/ddisk", "-run", "Push|Pace"}

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tansy/disk"
+	tansyfs "tansy/fs"
+	"tansy/internal/hosttest"
+	"tansy/internal/nbdtest"
+	"tansy/internal/nfsclient"
+)
+
+// larger is the warning about a device that is larger than its volume.
+const larger = "bytes more than the volume uses"
+
+// volumeBytes is the size of the volumes here.
+const volumeBytes = 16 << 20
+
+// A growing device has a volume of volumeBytes on it.
+type growing struct {
+	name func() string // of the device, as large as it is now
+	size func(more int64)
+}
+
+// resize gives a file its size and more.
+func resize(t *testing.T, path string) func(more int64) {
+	return func(more int64) {
+		t.Helper()
+		if err := os.Truncate(path, volumeBytes+more); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// newImage makes a volume in an image.
+func newImage(t *testing.T, flags ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "v.img")
+	if code, said := tool(t, append([]string{"mkfs", path, "--size", "16M"}, flags...)...); code != exitOK {
+		t.Fatal(said)
+	}
+	return path
+}
+
+func growingImage(t *testing.T) growing {
+	path := newImage(t)
+	return growing{func() string { return path }, resize(t, path)}
+}
+
+func growingLoop(t *testing.T) growing {
+	path := newImage(t)
+	dev := hosttest.Loop(t, path)
+	return growing{func() string { return dev }, func(more int64) {
+		resize(t, path)(more)
+		hosttest.Run(t, "losetup", "-c", dev)
+	}}
+}
+
+func growingExport(t *testing.T) growing {
+	var s nbdtest.Server
+	const most = 1 << 30
+	whole := disk.NewMem(most / disk.BlockSize)
+	name := s.Start(t, disk.NewPrefix(whole, volumeBytes/disk.BlockSize))
+	if code, said := tool(t, "mkfs", name, "--force"); code != exitOK {
+		t.Fatal(said)
+	}
+	return growing{func() string { return name }, func(more int64) {
+		size := uint64(volumeBytes + more)
+		s := nbdtest.Server{Tail: size % disk.BlockSize}
+		name = s.Start(t, disk.NewPrefix(whole, size/disk.BlockSize))
+	}}
+}
+
+func growingCeph(t *testing.T) growing {
+	dir, name := onCeph(t)
+	return growing{func() string { return name }, resize(t, filepath.Join(dir, "i"))}
+}
+
+// used has a server on a volume write a file, and end, and returns what the server said.
+func used(t *testing.T, file string, flags ...string) string {
+	t.Helper()
+	p := startServe(t, flags...)
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTo(t, c, file)
+	c.Close()
+	p.stop(t)
+	return p.stderr.String()
+}
+
+// writeTo writes a file.
+func writeTo(t *testing.T, c *nfsclient.Client, name string) {
+	t.Helper()
+	root := &tansyfs.Cred{}
+	n, err := c.Create(root, c.Root(), []byte(name), tansyfs.Unchecked, &tansyfs.SetAttr{}, 0)
+	if err == nil {
+		_, _, _, err = c.Write(root, n.Handle, 0, make([]byte, 100000), tansyfs.FileSync)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever opens a volume on a device that has grown says so once, and goes on as before; cut to its size again, the
+// device holds a volume that was never larger.
+func TestGrown(t *testing.T) {
+	for kind, x := range map[string]struct {
+		of   func(*testing.T) growing
+		more []int64
+	}{
+		"image":       {growingImage, []int64{4096, 512 << 20, 5000}},
+		"loop device": {growingLoop, []int64{512 << 20}},
+		"NBD":         {growingExport, []int64{4096, 5000}},
+		"Ceph":        {growingCeph, []int64{512 << 20}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			g := x.of(t)
+			for _, more := range x.more {
+				g.size(more)
+				said := map[string]string{"serve": used(t, "a", "--volume", g.name(), "--lease", "1s")}
+				for _, args := range [][]string{
+					{"check", g.name(), "--data"}, {"repair", g.name()}, {"dump", g.name()}, {"dump", g.name(), "log"},
+					{"dump", g.name(), "dir", "1"}, {"trim", g.name()},
+				} {
+					code, text := tool(t, args...)
+					if code != exitOK {
+						t.Errorf("%d more bytes: tansy %q: exit code %d", more, args, code)
+					}
+					said[strings.Join(args, " ")] = text
+				}
+				last := "--read-only"
+				if kind == "Ceph" {
+					last = "--standby"
+				}
+				p := startServe(t, "--volume", g.name(), "--lease", "1s", last)
+				p.stop(t)
+				said["serve "+last] = p.stderr.String()
+				for what, text := range said {
+					if strings.Count(text, larger) != 1 || strings.Contains(text, "damage") {
+						t.Errorf("%d more bytes: tansy %s: want one warning, and no word of damage\n%s", more, what, text)
+					}
+				}
+			}
+			g.size(0)
+			if code, said := tool(t, "check", g.name(), "--data"); code != exitOK || strings.Contains(said, larger) {
+				t.Errorf("cut back: exit code %d\n%s", code, said)
+			}
+			g.size(100) // less than a block is never used
+			if code, said := tool(t, "check", g.name(), "--data"); code != exitOK || strings.Contains(said, larger) {
+				t.Errorf("100 more bytes: exit code %d\n%s", code, said)
+			}
+			g.size(-4096)
+			for _, args := range [][]string{
+				{"check", g.name()}, {"serve", "--volume", g.name(), "--lease", "1s"}, {"trim", g.name()},
+			} {
+				code, said := tool(t, args...)
+				if code == exitOK || !strings.Contains(said, "the volume has 4096 blocks, but the device only 4095") {
+					t.Errorf("cut short: tansy %q: exit code %d\n%s", args, code, said)
+				}
+			}
+		})
+	}
+}
+
+// A device that grows under a server changes nothing for it, nor does one that is cut back to its volume.
+func TestGrownWhileServed(t *testing.T) {
+	path := newImage(t)
+	for _, steps := range [][]int64{{4096, 512 << 20, 0}, {0, 4096, 0}} {
+		resize(t, path)(steps[0])
+		p := startServe(t, "--volume", path)
+		c, err := nfsclient.Mount(p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range steps {
+			resize(t, path)(more)
+			writeTo(t, c, "a")
+			writeTo(t, c, "b")
+		}
+		c.Close()
+		p.stop(t)
+		if code, said := tool(t, "check", path, "--data"); code != exitOK {
+			t.Errorf("exit code %d\n%s", code, said)
+		}
+	}
+}
+
+// mkfs on a device that has grown uses all of it.
+func TestMkfsOfGrown(t *testing.T) {
+	path := newImage(t)
+	resize(t, path)(16 << 20)
+	if code, said := tool(t, "mkfs", path, "--force"); code != exitOK || strings.Contains(said, larger) {
+		t.Errorf("mkfs: exit code %d\n%s", code, said)
+	}
+	code, said := tool(t, "dump", path)
+	if code != exitOK || !strings.Contains(said, "8192 blocks") || strings.Contains(said, larger) {
+		t.Errorf("dump: exit code %d\n%s", code, said)
+	}
+	if code, said := tool(t, "check", path); code != exitOK {
+		t.Errorf("check: exit code %d\n%s", code, said)
+	}
+}
+
+// A preallocated image that has grown keeps its room.
+func TestGrownPreallocated(t *testing.T) {
+	path := newImage(t, "--preallocate")
+	resize(t, path)(16 << 20)
+	before := room(t, path)
+	if code, said := tool(t, "trim", path); code != exitFailure || !strings.Contains(said, "keeps its room") {
+		t.Errorf("trim: exit code %d\n%s", code, said)
+	}
+	used(t, "a", "--volume", path)
+	if after := room(t, path); after < before {
+		t.Errorf("%d bytes before, %d after", before, after)
+	}
+}
+
+// With a damaged superblock on a device that has grown, the copy is found, near the end by whatever opens the volume, and
+// anywhere by repair, with the superblock damaged in all of its bytes.
+func TestGrownAndDamaged(t *testing.T) {
+	junk := make([]byte, disk.BlockSize)
+	rand.Read(junk)
+	magic := []byte("TansyFS\x00")
+	for what, x := range map[string]struct {
+		more   int64
+		super  []byte
+		serves string // what serve says; nothing: it serves
+	}{
+		"near":               {4096, append(magic, junk[8:]...), ""},
+		"near, written over": {4096, junk, "there is no superblock in block 0, but the copy of one in block 4095"},
+		"far":                {512 << 20, append(magic, junk[8:]...), "tansy repair searches it for the copy"},
+		"far, written over":  {512 << 20, junk, "it has no superblock"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			path := newImage(t)
+			used(t, "a", "--volume", path)
+			resize(t, path)(x.more)
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.WriteAt(x.super, 0); err != nil {
+				t.Fatal(err)
+			}
+			if x.serves != "" {
+				code, said := tool(t, "serve", "--volume", path, "--listen", "127.0.0.1:0")
+				if code != exitFailure || !strings.Contains(said, x.serves) {
+					t.Errorf("serve: exit code %d, want %q\n%s", code, x.serves, said)
+				}
+				code, said = tool(t, "repair", path, "--yes")
+				if code != exitOK || !strings.Contains(said, "restored from its copy in block 4095") {
+					t.Errorf("repair: exit code %d\n%s", code, said)
+				}
+				if searched := strings.Contains(said, "searching all of the device"); searched != (x.more > 64<<20) {
+					t.Errorf("repair: searched %v\n%s", searched, said)
+				}
+				if code, said := tool(t, "repair", path, "--undo-from", path+".undo", "--yes"); code != exitOK {
+					t.Errorf("undo: exit code %d\n%s", code, said)
+				}
+				if code, said := tool(t, "repair", path, "--yes", "--undo", path+".again"); code != exitOK {
+					t.Errorf("repair again: exit code %d\n%s", code, said)
+				}
+			}
+			used(t, "b", "--volume", path)
+			if code, said := tool(t, "check", path, "--data"); code != exitOK || strings.Count(said, larger) != 1 {
+				t.Errorf("check: exit code %d\n%s", code, said)
+			}
+		})
+	}
+	t.Run("nothing to find", func(t *testing.T) {
+		path := newImage(t)
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for _, at := range []int64{0, volumeBytes - disk.BlockSize} {
+			if _, err := f.WriteAt(junk, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const want = "no copy of the superblock of a volume that is there was found (0 blocks cannot be read)"
+		if code, said := tool(t, "repair", path); code != exitUsage || !strings.Contains(said, want) {
+			t.Errorf("repair: exit code %d\n%s", code, said)
+		}
+	})
+}
