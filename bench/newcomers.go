@@ -29,7 +29,8 @@ type siege struct {
 }
 
 var sieges = []siege{
-	{attack{"48 that never read, for 64 connections", 48, "never read", 4}, 80, []string{"--max-connections", "64"}, 0, newReads},
+	{attack{"48 that never read, for 64 connections", 48, "never read", 4}, 80,
+		[]string{"--max-connections", "64"}, 0, newReads},
 	{attack{"1,100 that never read", 1100, "never read", 10}, 16, nil, 0, newReads},
 	{attack{"8 half-sent WRITEs", 8, "write half", 0}, 1, nil, 0, newWrite},
 	{attack{"32 half-sent WRITEs", 32, "write half", 0}, 1, nil, 0, newWrite},
