@@ -286,7 +286,8 @@ func (b *bench) launch(a attack, v *victim) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, peersCommand, b.addr, a.do, strconv.Itoa(a.peers), strconv.Itoa(a.hosts), hex.EncodeToString(v.dir), hex.EncodeToString(v.file))
+	cmd := exec.Command(self, peersCommand, b.addr, a.do, strconv.Itoa(a.peers), strconv.Itoa(a.hosts),
+		hex.EncodeToString(v.dir), hex.EncodeToString(v.file))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -359,7 +359,9 @@ func TestSlowUploads(t *testing.T) {
 func TestFirstWriteBesideHalfRecords(t *testing.T) {
 	large := mark(callBytes(7, 2, make([]byte, 1<<20)))
 	little := mark(callBytes(7, 2, make([]byte, 5000)))
-	for _, x := range []struct{ halves, small, size int }{{8, 0, 4096}, {32, 0, 4096}, {32, 90, 4096}, {32, 0, 16 << 10}, {8, 0, 32 << 10}} {
+	for _, x := range []struct{ halves, small, size int }{
+		{8, 0, 4096}, {32, 0, 4096}, {32, 90, 4096}, {32, 0, 16 << 10}, {8, 0, 32 << 10},
+	} {
 		t.Run(fmt.Sprintf("%d bytes beside %d and %d", x.size, x.halves, x.small), func(t *testing.T) {
 			s, addr := patient(t, Config{RecordBytes: 10 << 20})
 			for range x.halves {

@@ -62,13 +62,9 @@ func (s *Server) admit(nc net.Conn) (c *conn, refused string) {
 	return c, ""
 }
 
-const (
-	// thinkTime is how long a client that makes one call after the other may take between them.
-	thinkTime = 100 * time.Millisecond
-
-	// stuckTime is how long a peer may take for the next bytes of a call, or of its replies, that is not idle.
-	stuckTime = 500 * time.Millisecond
-)
+// thinkTime is how long a peer that is not idle may take for its next call, for more of a call, or to take more of its
+// replies.
+const thinkTime = 500 * time.Millisecond
 
 // evict closes the connection whose peer has done nothing for the longest time: has sent no
 // call and no more of a call, or has not taken replies. Those that never made a call go
@@ -82,15 +78,15 @@ func (s *Server) evict(h *host) bool {
 		if h != nil && c.host != h {
 			continue
 		}
-		at, patience := c.idle()
+		at := c.idleSince()
 		switch called := c.called.Load(); {
 		case at == 0:
 			continue
-		case !called && now-at >= int64(stuckTime):
+		case !called && now-at >= int64(thinkTime):
 			at -= math.MaxInt64 / 2
 		case !called && c.received.Load() == 0:
 			at += math.MaxInt64 / 2
-		case now-at < int64(patience):
+		case now-at < int64(thinkTime):
 			continue
 		}
 		if longest == nil || at < since {
@@ -126,24 +122,20 @@ func (s *Server) leave(c *conn) {
 	}
 }
 
-// idle is the time (Server.now) since which nothing happens because of the peer, 0 if that is not so, and how
-// long that may be before the peer is idle.
-func (c *conn) idle() (since int64, patience time.Duration) {
+// idleSince is the time (Server.now) since which nothing happens because of the peer, 0 if
+// that is not so.
+func (c *conn) idleSince() int64 {
 	switch {
 	case c.blockedAt.Load() != 0:
-		return c.tookAt.Load(), stuckTime
+		return c.tookAt.Load()
 	case c.parked.Load():
-		return c.untakenSince.Load(), stuckTime
+		return c.untakenSince.Load()
 	case !c.waiting.Load() || !c.unused():
-		return 0, 0
+		return 0
 	}
-	patience = thinkTime
-	if c.recordSince.Load() != 0 {
-		patience = stuckTime // it is in the midst of a call
-	}
-	since = c.lastUse.Load()
+	since := c.lastUse.Load()
 	if at := c.repliedAt.Load(); at != 0 {
 		since = max(since, at+int64(time.Second/judgements)) // lately may be that long ago
 	}
-	return since, patience
+	return since
 }

@@ -23,10 +23,8 @@ func (p peer) answers() {
 // idle waits until the server waits for p, and lets some time pass.
 func (s *Server) idle(p peer) {
 	for {
-		if c := s.of(p); c != nil {
-			if since, _ := c.idle(); since != 0 {
-				break
-			}
+		if c := s.of(p); c != nil && c.idleSince() != 0 {
+			break
 		}
 	}
 	s.pass(time.Second)

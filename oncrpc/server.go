@@ -47,7 +47,7 @@ var ErrClosed = errors.New("oncrpc: server closed")
 type Server struct {
 	cfg            Config
 	records, calls *memory
-	small          *memory // in place of records when that has no room: of calls that have come whole before they are read (soonBytes)
+	small          *memory // in place of records, when that has no room: of calls up to soonBytes that have come whole
 	copies         *memory // of large calls that are carried out
 	turns          *turns
 	around         around

@@ -123,7 +123,9 @@ func (c *conn) write(batch []outgoing) error {
 		return errSilent
 	}
 	defer c.writeSince.Store(0)
-	c.repliedAt.Store(c.s.lately.Load())
+	if at := c.s.lately.Load(); c.repliedAt.Load() != at { // no store for each call
+		c.repliedAt.Store(at)
+	}
 	c.link.number(batch)
 	if len(batch) == 1 && batch[0].data == nil && len(batch[0].buf.b) <= writeSize {
 		c.one[0] = batch[0].buf.b

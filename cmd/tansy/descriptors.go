@@ -49,8 +49,9 @@ func (l *limits) fit(descriptors uint64, needed int) (warning string) {
 	if uint64(l.conns) <= most {
 		return ""
 	}
-	warning = fmt.Sprintf("at most %d connections at a time, not %d: the process may have %d open files and needs up to %d "+
-		"for itself; raise its hard limit (LimitNOFILE= of a systemd unit, --ulimit nofile= of a container, ulimit -Hn as root)",
+	warning = fmt.Sprintf("at most %d connections at a time, not %d: "+
+		"the process may have %d open files and needs up to %d for itself; raise its hard limit "+
+		"(LimitNOFILE= of a systemd unit, --ulimit nofile= of a container, ulimit -Hn as root)",
 		most, l.conns, descriptors, needed)
 	l.conns = int(most)
 	return warning

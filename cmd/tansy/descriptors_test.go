@@ -31,7 +31,8 @@ func TestDescriptorsBoundConnections(t *testing.T) {
 		l := limits{conns: x.conns}
 		warning := l.fit(x.descriptors, x.needed)
 		if l.conns != x.want || (warning != "") != (x.want < x.conns) {
-			t.Errorf("%d connections with %d descriptors, of which %d are needed: %d, want %d; %q", x.conns, x.descriptors, x.needed, l.conns, x.want, warning)
+			t.Errorf("%d connections with %d descriptors, of which %d are needed: %d, want %d; %q",
+				x.conns, x.descriptors, x.needed, l.conns, x.want, warning)
 		}
 	}
 	if n := descriptorsNeeded(3, true, false, true); n != 64+3*16+2*64 {
@@ -44,7 +45,8 @@ func TestDescriptorsBoundConnections(t *testing.T) {
 func TestIdleConnectionsLeaveDescriptors(t *testing.T) {
 	const limit, idle = 256, 300
 	p := newServe("--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--status", "127.0.0.1:0")
-	p.cmd.Path, p.cmd.Args = "/bin/sh", append([]string{"sh", "-c", fmt.Sprint("ulimit -n ", limit, " && exec \"$0\" \"$@\"")}, p.cmd.Args...)
+	limited := fmt.Sprint("ulimit -n ", limit, " && exec \"$0\" \"$@\"")
+	p.cmd.Path, p.cmd.Args = "/bin/sh", append([]string{"sh", "-c", limited}, p.cmd.Args...)
 	p.start(t)
 	for i := range idle {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i%8))}}
@@ -68,7 +70,8 @@ func TestIdleConnectionsLeaveDescriptors(t *testing.T) {
 		r.Body.Close()
 	}
 	p.stop(t)
-	if log := p.stderr.String(); !strings.Contains(log, "at most 112 connections at a time, not 1024") || strings.Contains(log, "accept failed") {
+	const says = "at most 112 connections at a time, not 1024"
+	if log := p.stderr.String(); !strings.Contains(log, says) || strings.Contains(log, "accept failed") {
 		t.Errorf("the log:\n%s", log)
 	}
 }

@@ -26,7 +26,8 @@ const (
 )
 
 func (l *limits) flags(f *flag.FlagSet) {
-	f.IntVar(&l.conns, "max-connections", 1024, "`N` connections at a time, or as many as the process may have descriptors for; a new one takes the place of the longest idle")
+	f.IntVar(&l.conns, "max-connections", 1024, "`N` connections at a time, or as many as the process may have descriptors for; "+
+		"a new one takes the place of the longest idle")
 	f.IntVar(&l.connsPerHost, "max-connections-per-host", 128, "at most `N` of these from one IPv4 address or IPv6 /64 network")
 	f.IntVar(&l.calls, "max-calls", 64, "`N` calls in progress at a time per connection")
 	l.writes, l.replies = writeMemory, replyMemory
