@@ -57,6 +57,9 @@ var behaviours = map[string]func(p *attacker){
 	"flood":        func(p *attacker) { p.sendAndStay(slices.Concat(p.reads, bytes.Repeat(p.getattrs, 100))) },
 	"behave":       (*attacker).behave,
 	"stream":       (*attacker).stream,
+	doMakeBeside:   func(p *attacker) { p.makeFiles(true) },
+	doMakeHere:     func(p *attacker) { p.makeFiles(false) },
+	doChange:       (*attacker).change,
 }
 
 func underAttack(b *bench) error {
@@ -83,10 +86,12 @@ func underAttack(b *bench) error {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	if !strings.Contains(streamers, b.attack) {
-		return nil
+	if strings.Contains(streamers, b.attack) {
+		if err := b.interactive(v); err != nil {
+			return err
+		}
 	}
-	return b.interactive(v)
+	return b.besideChanges()
 }
 
 // compareAttack measures v beside the attack and beside honest peers in turns.
