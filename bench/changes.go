@@ -13,8 +13,8 @@ import (
 	"tansy/load"
 )
 
-// What a client that makes and removes files gets beside one other host that makes files as fast as it can; compared with
-// what it gets beside as many hosts that do as itself. All of them are this machine, at several addresses.
+// What a client that makes and removes files gets beside one other host that makes files as fast as it can; compared
+// with what it gets beside as many hosts that do as itself. All of them are this machine, at several addresses.
 
 const (
 	changingPeers = 16
@@ -31,8 +31,8 @@ var changeFloods = []attack{
 	{name: "16 that flood CREATEs, the same directory", peers: changingPeers, do: doMakeHere},
 }
 
-// besideChanges measures CREATE and REMOVE, and GETATTR, beside the floods. What these make stays, so each has a server of
-// its own, and one that is not ours is spared.
+// besideChanges measures CREATE and REMOVE, and GETATTR, beside the floods. What these make stays, so each has a server
+// of its own, and one that is not ours is spared.
 func (b *bench) besideChanges() error {
 	if b.child == nil {
 		return nil

@@ -7,9 +7,9 @@ import "tansy/internal/lockorder"
 // so turns do not share this out. Instead each host has a limited number of such calls under way, its places: then the
 // call of another waits for so many of them, and not for all that the host has sent.
 //
-// A host that is alone has as many places as it takes to fill groups and processors. With others there it has as many
-// as any other host wants, and fewChanges at least. So hosts with many clients each are alike, and one that floods beside
-// clients that wait for each answer has little. Connections of one host get places in turns.
+// A host that is alone has as many places as it takes to fill groups and processors. With others there it has as
+// many as any other host wants, and fewChanges at least. So hosts with many clients each are alike, and one that
+// floods beside clients that wait for each answer has little. Connections of one host get places in turns.
 const (
 	mostChanges = 128 // of a host that is alone, or of all hosts that have more than fewChanges
 	fewChanges  = 16  // of each host, whatever the others do

@@ -58,9 +58,9 @@ func (l *line) length(n int) {
 	}
 }
 
-// TestFloodOfChanges: calls of one host that all want the same lock are before those of another in small number, however
-// many the first one has sent over however many connections. (What is ahead of the other's first call came when the first
-// was alone.)
+// TestFloodOfChanges: of one host's calls that all want the same lock, few are ahead of those of another, however many
+// the first one has sent, over many connections. (What is ahead of the other's first call came when the first was
+// alone.)
 func TestFloodOfChanges(t *testing.T) {
 	const connections, calls = 16, 50
 	s, addr := patient(t, Config{})
