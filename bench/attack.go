@@ -61,6 +61,9 @@ var behaviours = map[string]func(p *attacker){
 	"flood":        func(p *attacker) { p.sendAndStay(slices.Concat(p.reads, bytes.Repeat(p.getattrs, 100))) },
 	"behave":       (*attacker).behave,
 	"stream":       (*attacker).stream,
+	doMakeBeside:   func(p *attacker) { p.makeFiles(true) },
+	doMakeHere:     func(p *attacker) { p.makeFiles(false) },
+	doChange:       (*attacker).change,
 }
 
 func underAttack(b *bench) error {
@@ -92,7 +95,10 @@ func underAttack(b *bench) error {
 			return err
 		}
 	}
-	return b.besiege()
+	if err := b.besiege(); err != nil {
+		return err
+	}
+	return b.besideChanges()
 }
 
 // compareAttack measures v beside the attack and beside honest peers in turns.

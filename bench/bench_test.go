@@ -92,6 +92,20 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
+// TestBesideChanges measures beside floods of CREATEs, tiny, with a server of its own for each.
+func TestBesideChanges(t *testing.T) {
+	var out bytes.Buffer
+	o := options{out: &out, dir: t.TempDir(), rounds: 1, duration: 10 * time.Millisecond, size: "64M", cache: "8M", peers: 2, workloads: "attack", attack: "flood CREATEs"}
+	if err := run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"CREATE, REMOVE beside 16 that flood CREATEs, another", "CREATE, REMOVE beside 16 that flood CREATEs, the same"} {
+		if strings.Count(out.String(), row) != 1 {
+			t.Errorf("not one row %q in\n%s", row, &out)
+		}
+	}
+}
+
 func TestEcho(t *testing.T) {
 	e, err := rig.StartEcho(44, 28)
 	if err != nil {

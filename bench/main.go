@@ -11,7 +11,7 @@
 //	release.go    the figures of the last release
 //	server.go     the server under test as a child process
 //	against.go    two servers side by side: what a change costs
-//	smallfile.go large.go streams.go roundtrip.go directory.go removal.go attack.go newcomers.go
+//	smallfile.go large.go streams.go roundtrip.go directory.go removal.go attack.go newcomers.go changes.go
 //	              the workloads, and what they are compared with
 package main
 

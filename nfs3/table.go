@@ -38,6 +38,7 @@ func (s *Service) Program() oncrpc.Program {
 	for _, proc := range []int{ProcGetattr, ProcLookup, ProcAccess, ProcFsinfo, ProcPathconf} {
 		p.Procs[proc].Inline = true
 	}
+	p.Procs[ProcCommit].Changes = true // it waits as they do
 	read := &p.Procs[ProcRead]
 	read.Weight, read.Partial, read.Brief = readWeight, true, true
 	p.Procs[ProcReaddir].Weight = func(oncrpc.Decoder) int { return maxListing }
@@ -56,7 +57,7 @@ const (
 // gets the error, too, since what follows the status depends on it. The arguments of all
 // procedures begin with a handle.
 func row[A, R any](s *Service, name string, changes bool, decode func(*oncrpc.Decoder) A, do func(call, A) (R, error), encode func(call, R, error)) oncrpc.Proc {
-	return oncrpc.Proc{Name: name, Serve: func(oc *oncrpc.Call) oncrpc.Accept {
+	return oncrpc.Proc{Name: name, Changes: changes, Serve: func(oc *oncrpc.Call) oncrpc.Accept {
 		d := oc.Args
 		raw, first := d.Rest(), getHandle(&d)
 		args := decode(&oc.Args)

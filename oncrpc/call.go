@@ -59,6 +59,10 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 		t.weight = (t.bytes - want.short + shortReply) &^ (shortReply - 1)
 		t.call.Limit = t.weight
 	}
+	if proc.Changes {
+		c.takePlace()
+		t.placed = true
+	}
 	cost := max(callCost, (len(args.b)+t.weight)/unitBytes)
 	room := min(cost, roomPerProcessor)
 	if t.weight > 0 && !c.takesData() {
@@ -79,6 +83,20 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 		return takenOver
 	}
 	return served
+}
+
+// takePlace takes a place for a call that changes something, and waits for it if it has to.
+func (c *conn) takePlace() {
+	if c.place == nil {
+		c.place = make(chan struct{}, 1)
+	}
+	if c.s.changes.begin(&c.host.changes, c.place) {
+		return
+	}
+	c.flush()
+	lockorder.Wait[lockorder.Place]()
+	<-c.place
+	c.woke = time.Now()
 }
 
 // takeTurn takes a turn, and waits for it if it has to.
@@ -178,6 +196,8 @@ type task struct {
 	bytes  int         // for the call
 	weight int         // that part of it which is for the result
 
+	placed bool // it has a place among those that change something
+
 	call Call
 	turn turn
 }
@@ -195,8 +215,12 @@ func (t *task) run() outgoing {
 	return outgoing{buf: buf, data: t.call.Reply.data, receipt: t.call.receipt, calls: 1, bytes: t.bytes, weight: t.weight}
 }
 
-// release gives back the memory of the arguments.
+// release gives back the memory of the arguments, and the place.
 func (t *task) release() {
+	if t.placed {
+		t.c.s.changes.end(&t.c.host.changes)
+		t.placed = false
+	}
 	if t.chunk != nil {
 		t.chunk.release()
 	}

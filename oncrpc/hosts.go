@@ -19,6 +19,7 @@ type host struct {
 
 	records, small, calls, copies share // guarded by the memory
 	turns                         queued
+	changes                       places
 }
 
 // hostOf is the address that counts as one host: of IPv6 the network that one customer

@@ -42,6 +42,10 @@ type Proc struct {
 	// connection runs them, unless such calls have lately taken long.
 	Brief bool
 
+	// Changes procedures change something, or wait until that is durable. Those of one host do not keep up
+	// those of others (changes.go). None of them is Inline.
+	Changes bool
+
 	// Serve decodes c.Args and encodes the result into c.Reply. Anything but
 	// Success discards what was encoded. It may be called concurrently and must
 	// not keep c or anything that c.Args returned.

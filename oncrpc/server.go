@@ -50,6 +50,7 @@ type Server struct {
 	small          *memory // in place of records, when that has no room: of calls up to soonBytes that have come whole
 	copies         *memory // of large calls that are carried out
 	turns          *turns
+	changes        *changes
 	around         around
 	work           workers
 	began          time.Time
@@ -92,6 +93,7 @@ func NewServer(cfg Config) *Server {
 		copies:    newMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, parts{slow: 8, fresh: 8, proven: 8}),
 		small:     newMemory(cfg.RecordBytes/16, cfg.RecordBytes/64, parts{slow: 8, fresh: 8, proven: 8}),
 		calls:     newMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, parts{slow: 6, fresh: 7, proven: 8}),
+		changes:   newChanges(),
 		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
 		stop: make(chan struct{}), end: make(chan struct{}),
@@ -295,6 +297,7 @@ func (s *Server) clean() {
 const judgements = 4
 
 func (s *Server) judge(now int64) {
+	s.changes.look()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {

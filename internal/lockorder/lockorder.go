@@ -28,12 +28,14 @@ type (
 
 	// oncrpc
 	Share       struct{} // wait: memory for a call
+	Place       struct{} // wait: fewer calls of a host that change something
 	Turn        struct{} // wait: a turn of the processor
 	Fewer       struct{} // wait: fewer calls of a connection in progress, or less queued
 	Connections struct{} // the table of connections of a server
 	Connection  struct{} // one of them: what it has queued and is about to write
 	Memory      struct{} // the memory for calls and replies
 	Turns       struct{} // turns of the processor
+	Changes     struct{} // who has calls under way that change something
 	Around      struct{} // the pipe by which the network is looked at
 
 	// exports, groups

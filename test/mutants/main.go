@@ -80,6 +80,7 @@ var (
 	heirs         = []string{"./standby", "./disk/rbd", "./oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
 	successors    = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
 	shares        = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
+	changesOfAll  = []string{"./oncrpc", "./nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
 	fragmentation = []string{"./check", "-run", "Placement"}
 	again         = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts      = []string{"./oncrpc", "-run", "Receipt"}

@@ -1,0 +1,122 @@
+package oncrpc
+
+import "tansy/internal/lockorder"
+
+// Calls that change something wait for each other: for locks, in the order of their coming; and for the barrier that
+// makes a group of them durable, after which all of the group go on at once. They need no processor while they wait,
+// so turns do not share this out. Instead each host has a limited number of such calls under way, its places: then the
+// call of another waits for so many of them, and not for all that the host has sent.
+//
+// A host that is alone has as many places as it takes to fill groups and processors. With others there it has as
+// many as any other host wants, and fewChanges at least. So hosts with many clients each are alike, and one that
+// floods beside clients that wait for each answer has little. Connections of one host get places in turns.
+const (
+	mostChanges = 128 // of a host that is alone, or of all hosts that have more than fewChanges
+	fewChanges  = 16  // of each host, whatever the others do
+)
+
+// changes are the calls of a server that change something.
+type changes struct {
+	mu    lockorder.Mutex[lockorder.Changes]
+	limit int       // of each host
+	hosts []*places // that have such calls, or had some since the last look but one
+}
+
+// places are those of a host, guarded by changes.mu.
+type places struct {
+	taken   int             // calls under way
+	waiting []chan struct{} // connections that wait for a place, each with a call
+
+	// Since the last look.
+	most    int  // calls under way at a time
+	crowded bool // some had to wait
+	moved   bool // some have begun or ended
+
+	listed bool // in changes.hosts
+}
+
+func newChanges() *changes { return &changes{limit: mostChanges} }
+
+// begin takes a place, or has the caller wait until ready tells that it has one.
+func (c *changes) begin(p *places, ready chan struct{}) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !p.listed {
+		p.listed = true
+		c.hosts = append(c.hosts, p)
+		if len(c.hosts) > 1 {
+			c.limit = min(c.limit, c.share(fewChanges))
+		}
+	}
+	if p.taken < c.limit { // then none waits
+		p.take()
+		return true
+	}
+	p.crowded = true
+	p.waiting = append(p.waiting, ready)
+	return false
+}
+
+func (p *places) take() {
+	p.taken++
+	p.moved = true
+	p.most = max(p.most, p.taken)
+}
+
+// end gives a place back.
+func (c *changes) end(p *places) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.taken--
+	p.moved = true
+	p.admit(c.limit)
+}
+
+// admit gives places to those that wait, as long as the host has less than limit.
+func (p *places) admit(limit int) {
+	for p.taken < limit && len(p.waiting) > 0 {
+		p.waiting[0] <- struct{}{}
+		p.waiting[0] = nil
+		p.waiting = p.waiting[1:]
+		p.take()
+	}
+}
+
+// share is what a host may have that wants as much as all that are there, of which some other wants second.
+func (c *changes) share(second int) int {
+	if len(c.hosts) < 2 {
+		return mostChanges
+	}
+	return max(fewChanges, min(second, mostChanges/len(c.hosts)))
+}
+
+// look is called now and then: it sets the limit by what hosts did since it was called last, and lets calls pass where
+// none goes on, as those of one volume whose device does not answer shall not keep up those for another.
+func (c *changes) look() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, second := 0, 0
+	kept := c.hosts[:0]
+	for _, p := range c.hosts {
+		if p.listed = p.moved || p.taken > 0; !p.listed {
+			continue
+		}
+		kept = append(kept, p)
+		wants := p.most
+		if p.crowded {
+			wants *= 2
+		}
+		first, second = max(first, wants), max(second, min(first, wants))
+	}
+	clear(c.hosts[len(kept):])
+	c.hosts = kept
+	c.limit = c.share(second)
+	for _, p := range c.hosts {
+		stuck := !p.moved && len(p.waiting) > 0
+		p.moved, p.crowded, p.most = false, len(p.waiting) > 0, p.taken
+		if stuck {
+			p.admit(p.taken + len(p.waiting))
+		}
+		p.admit(c.limit)
+	}
+}
