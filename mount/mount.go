@@ -47,13 +47,24 @@ type Options struct {
 // flags are what the system has for the options of mount(8) that any file system takes. Those that do nothing here
 // are 0: no reading changes an atime, and what is written goes to the volume at once.
 var flags = map[string]uintptr{
-	"nosuid": noSUID, "nodev": noDev, "noexec": noExec, "suid": 0, "dev": 0, "exec": 0,
+	"nosuid": noSUID, "nodev": noDev, "noexec": noExec, "suid": 0, "dev": 0, "exec": 0, // which lift those: see lifts
 	"noatime": 0, "nodiratime": 0, "relatime": 0, "norelatime": 0, "strictatime": 0, "nostrictatime": 0, "atime": 0, "diratime": 0, "lazytime": 0, "nolazytime": 0,
 	"async": 0, "default_permissions": 0,
 }
 
+// lifts are the flags that an option takes away again.
+var lifts = map[string]uintptr{"suid": noSUID, "dev": noDev, "exec": noExec}
+
 // Flag tells whether there is such an option for Options.Flags.
 func Flag(name string) bool { _, ok := flags[name]; return ok }
+
+// apply is what becomes of flags with options, of which a later one counts more.
+func apply(now uintptr, options []string) uintptr {
+	for _, name := range options {
+		now = now&^lifts[name] | flags[name]
+	}
+	return now
+}
 
 // maxIO is the largest READ and WRITE that the kernel sends, in bytes.
 const maxIO = 1 << 20
@@ -205,13 +216,30 @@ func (m *Mount) Unmount(lazy bool) error {
 		return err
 	}
 	if at.Device != m.device {
-		return fmt.Errorf("%s: %s (%s) is mounted over it: %w", m.dir, at.Source, at.Type, ErrNotThere)
+		return fmt.Errorf("%s: %s (%s) %w", m.dir, at.Source, at.Type, ErrCovered)
 	}
 	return Unmount(m.dir, lazy)
 }
 
 // ErrNotThere is wrapped by Unmount's error when something else is mounted on the directory, or nothing.
 var ErrNotThere = errors.New("the file system is not mounted there")
+
+// ErrCovered is wrapped by Mount.Unmount's error when something else is mounted over the file system.
+var ErrCovered = fmt.Errorf("is mounted over it: %w", ErrNotThere)
+
+// Holders are who else has the file system mounted: see the function of that name.
+func (m *Mount) Holders() []Holder { return Holders(m.device) }
+
+// A Holder is a process in whose mount namespace a file system is mounted; there may be others in that namespace.
+type Holder struct {
+	PID     int
+	Command string // as ps(1) shows it
+	Dir     string // where it is mounted for that process
+}
+
+func (h Holder) String() string {
+	return fmt.Sprintf("process %d (%s), mounted on %s in its mount namespace", h.PID, h.Command, h.Dir)
+}
 
 // ErrBusy is wrapped by Unmount's error when the file system is in use.
 var ErrBusy = errors.New("the file system is in use: a file of it is open, or a process has its working directory there (fuser -vm tells)")

@@ -80,3 +80,11 @@ func Unmount(dir string, lazy bool) error {
 	}
 	return unmounted(dir, unix.Unmount(dir, how))
 }
+
+// Holders are none: macOS has no mount namespaces.
+func Holders(string) []Holder { return nil }
+
+// Remount has no way to do that here.
+func Remount(dir, access string, options []string) error {
+	return fmt.Errorf("%s: a volume that is mounted on macOS stays as it is: unmount it, and mount it again", dir)
+}

@@ -46,18 +46,14 @@ func (o *Options) system(m *fuse.MountOptions) {
 		if o.ReadOnly {
 			m.DirectMountFlags |= unix.MS_RDONLY
 		}
-		for _, name := range o.Flags {
-			m.DirectMountFlags |= flags[name]
-		}
+		m.DirectMountFlags |= apply(0, o.Flags)
 		return
 	}
 	if o.ReadOnly {
 		m.Options = append(m.Options, "ro")
 	}
-	for _, name := range o.Flags {
-		if flags[name] != 0 { // fusermount3 sets nosuid and nodev itself
-			m.Options = append(m.Options, name)
-		}
+	if apply(0, o.Flags)&noExec != 0 { // fusermount3 sets nosuid and nodev itself
+		m.Options = append(m.Options, "noexec")
 	}
 }
 
@@ -85,7 +81,6 @@ func On(dir string) (Mounted, error) {
 
 // At is what is mounted on a directory, by the table in /proc/self/mountinfo.
 func At(table, dir string) (m Mounted, ok bool) {
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	for line := range strings.Lines(table) {
 		before, after, _ := strings.Cut(line, " - ")
 		b, a := strings.Fields(before), strings.Fields(after)

@@ -38,7 +38,7 @@ var (
 // codecs are the tests of decoders and encoders, concurrent those of the linearizability
 // checker, checks those of volumes, damages those of damaged logs and second servers,
 // daemons, numbers and statuses those of how the server runs and what it tells, rules
-// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, lends those of replies that are not copied, scrubs those of scrubs and of what a server does about damage sharings those of reads that several share, wishes those of what is read together, frees those of blocks that are given back in the background, codes those of blocks that are not what was last written there, repairs those of repairs, localRanges those of ranges of a file, keptFiles those of files without names, attributes and mountAttrs those of extended attributes, mounts those of mounted volumes, faces those of volumes that are served as well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those of takeovers, shares those of what peers may take, again those of calls that come again, wild those of pointers to anywhere, making those of new volumes, fragmentation those of what check says of it.
+// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, lends those of replies that are not copied, scrubs those of scrubs and of what a server does about damage sharings those of reads that several share, wishes those of what is read together, frees those of blocks that are given back in the background, codes those of blocks that are not what was last written there, repairs those of repairs, localRanges those of ranges of a file, allocations those of room that is set aside, remounts those of mounts that are changed, keptFiles those of files without names, attributes and mountAttrs those of extended attributes, mounts those of mounted volumes, faces those of volumes that are served as well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those of takeovers, shares those of what peers may take, again those of calls that come again, wild those of pointers to anywhere, making those of new volumes, fragmentation those of what check says of it.
 var (
 	codecs        = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding       = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
@@ -68,6 +68,8 @@ var (
 	scrubs        = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs       = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
+	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
+	remounts      = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
 	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
 	attributes    = []string{"./fs", "./repair", "-run", "Xattr|Capabilities"}
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
