@@ -74,6 +74,9 @@ the connection to an NBD server is exit code 1.
 		return misused(f, "--commit-interval of less than 1ms")
 	}
 	if m.remount {
+		if m.readOnly {
+			m.access = "ro"
+		}
 		if err := mount.Remount(pos[1], m.access, m.flags); err != nil {
 			return fail("mount", err)
 		}
