@@ -43,7 +43,7 @@ func where(table, device string) (dir string, ok bool) {
 	for line := range strings.Lines(table) {
 		before, after, _ := strings.Cut(line, " - ")
 		b, a := strings.Fields(before), strings.Fields(after)
-		if len(b) > 4 && len(a) > 0 && b[2] == device && (a[0] == Type || a[0] == TypeShared) {
+		if len(b) > 4 && len(a) > 0 && b[2] == device && (Mounted{Type: a[0]}).Ours() {
 			return unescape.Replace(b[4]), true
 		}
 	}

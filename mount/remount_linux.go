@@ -23,7 +23,7 @@ func Remount(dir, access string, options []string) error {
 	if err != nil {
 		return err
 	}
-	if at.Type != Type && at.Type != TypeShared {
+	if !at.Ours() {
 		return fmt.Errorf("%s: no volume is mounted there, but %s (%s)", dir, at.Source, at.Type)
 	}
 	var now unix.Statfs_t

@@ -62,7 +62,11 @@ func waitMount(*fuse.Server) error { return nil }
 
 // readAhead has the kernel read as much ahead as a request can ask for, not the eighth of it that is usual: a file
 // that is read in order from the device is read several times as fast. Only root can say so.
-func readAhead(device string) error {
+func readAhead(at Mounted) error {
+	device := at.Device
+	if at.Type == TypeDevice {
+		device += "-fuseblk"
+	}
 	return os.WriteFile("/sys/class/bdi/"+device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
 }
 

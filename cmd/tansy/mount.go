@@ -31,6 +31,7 @@ type mounting struct {
 	flags    []string      // of the mount, as mount(8) names them
 	noXattr  bool
 	sloppy   bool   // pass over options that are not known
+	blkdev   bool   // as the file system of the block device
 	remount  bool   // change how it is mounted
 	access   string // "ro", "rw", or as it is, for that
 }
@@ -61,7 +62,7 @@ the connection to an NBD server is exit code 1.
 	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
 	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
 	f.DurationVar(&m.interval, "commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what was done is durable though nobody has asked for it")
-	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS")
+	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, and blkdev, with which sync(2) is passed on for a block device")
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	pos, code, done := parse(f, args, 2, 2)
 	if done {
@@ -94,7 +95,7 @@ func (m *mounting) String() string { return "" }
 // passedOver are options of mount(8) that are not for the file system, and those that the table of mounts shows of any file system of FUSE.
 var passedOver = map[string]bool{
 	"defaults": true, "auto": true, "noauto": true, "nofail": true, "_netdev": true,
-	"user_id": true, "group_id": true, "max_read": true,
+	"user_id": true, "group_id": true, "max_read": true, "blksize": true,
 	"user": true, "nouser": true, "users": true, "nousers": true, "owner": true, "noowner": true, "group": true, "nogroup": true,
 }
 
@@ -108,6 +109,8 @@ func (m *mounting) Set(list string) error {
 			m.readOnly, m.access = true, option
 		case option == "rw":
 			m.access = option
+		case option == "blkdev":
+			m.blkdev = true
 		case option == "remount":
 			m.remount = true
 		case option == "sync" || option == "dirsync":
@@ -193,9 +196,13 @@ func (m *mounting) run(source, dir string) int {
 	if err := unlocked(patience, func() error { return how.open(v) }); err != nil {
 		return fail(err)
 	}
-	at, err := mount.New(v.fs, dir, mount.Options{
+	options := mount.Options{
 		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, NoXattr: m.noXattr, Flags: m.flags, Log: log.Logger,
-	})
+	}
+	if m.blkdev {
+		options.Unclaim = func() error { return disk.Unclaim(v.device) }
+	}
+	at, err := mount.New(v.fs, dir, options)
 	if err != nil {
 		return fail(errors.Join(err, v.close()))
 	}
@@ -378,7 +385,7 @@ func unmount(dir string, lazy bool) error {
 	if err != nil && !errors.Is(err, mount.ErrNotThere) {
 		return err
 	}
-	if err != nil || at.Type != mount.Type && at.Type != mount.TypeShared {
+	if err != nil || !at.Ours() {
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
 	if err := mount.Unmount(dir, lazy); err != nil || lazy {

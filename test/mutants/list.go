@@ -439,6 +439,7 @@ var mutants = []mutant{
 	{what: "allocate: what others wrote goes", file: "fs/local.go", old: "guard != nil && v.ctime(t, h) != *guard", new: "false", tests: allocations},
 	{what: "allocate: what others wrote behind the end goes", file: "fs/allocate.go", old: "&SetAttr{Size: &a.size}, &a.ctime)", new: "&SetAttr{Size: &a.size}, nil)", tests: allocations},
 	{what: "zeros: a long range keeps its data", file: "fs/local.go", old: "off < at {", new: "false {", tests: allocations},
+	{what: "mount: sync of a device does nothing", file: "mount/device_linux.go", old: "c.reply(request, c.files.Fsync(nil, nil))", new: "c.reply(request, fuse.OK)", tests: []string{"./test/mount", "-run", "SyncDevice", "-timeout", "1m"}},
 	{what: "remount: not durable", file: "mount/remount_linux.go", old: "return syncDir(dir)", new: "return nil", tests: remounts},
 	{what: "remount: a volume that is read only is not", file: "mount/remount_linux.go", old: "!refusesChanges(dir)", new: "true", tests: remounts},
 	{what: "mount: programs of NFS clients run as root", file: "cmd/tansy/servemount.go", old: "[]string{\"nosuid\", \"nodev\"}", new: "[]string{}", tests: []string{"./test/mount", "-run", "ServedNoSUID", "-timeout", "1m"}},
