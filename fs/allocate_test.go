@@ -112,14 +112,15 @@ func TestAllocateGivesBack(t *testing.T) {
 
 // What others write while room is set aside stays.
 func TestAllocateBesideOthers(t *testing.T) {
-	for _, at := range []uint64{100 * BlockSize, 900 * BlockSize} {
+	for _, c := range [][2]uint64{{100, 600}, {100, 1000}, {900, 1000}} { // block, of the blocks that were set aside
+		at, n := c[0]*BlockSize, c[1]*BlockSize
 		v := small(t)
 		h := sparse(t, v)
 		a := &allocation{v: v, h: h, alone: true}
 		want(t, a.look(0, 2000*BlockSize), 0)
-		want(t, a.fill(root, 0, 1000*BlockSize), 0)
+		want(t, a.fill(root, 0, n), 0)
 		write(t, v, h, at, "others")
-		a.giveBack(1000 * BlockSize)
+		a.giveBack(n)
 		data, _, _, err := v.Read(root, h, at, 6)
 		if want(t, err, 0); string(data) != "others" {
 			t.Errorf("%q at %d", data, at)
