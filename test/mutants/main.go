@@ -69,7 +69,7 @@ var (
 	repairs       = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
 	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
-	remounts      = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
+	remounts      = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
 	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
 	attributes    = []string{"./fs", "./repair", "-run", "Xattr|Capabilities"}
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
