@@ -27,7 +27,8 @@ type File struct {
 	size     uint64        // blocks
 	needed   atomic.Uint64 // of them, from the first on: what is behind may go (NewPrefix)
 	readOnly bool
-	device   bool // not a regular file
+	device   bool     // not a regular file
+	claim    *os.File // keeps others from mounting the device, until Unclaim; may be nil
 	f        *os.File
 	conn     syscall.RawConn // keeps the descriptor valid while a call uses it
 	direct   *direct         // for long writes; may be nil
@@ -83,19 +84,25 @@ func OpenFile(path string, opts FileOptions) (*File, error) {
 		return nil, &Error{Op: "open", Path: path, Err: err}
 	}
 	flags := os.O_RDWR
+	var claim *os.File
 	if opts.ReadOnly {
 		flags = os.O_RDONLY
 	} else if device {
-		flags |= deviceFlags
+		if claim, err = os.OpenFile(path, os.O_RDONLY|deviceFlags, 0); err != nil {
+			return nil, &Error{Op: "open", Path: path, Err: busy(path, cause(err))}
+		}
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {
+		claim.Close()
 		return nil, &Error{Op: "open", Path: path, Err: busy(path, cause(err))}
 	}
 	d, err := newFile(f, path, opts.ReadOnly)
 	if err != nil {
+		claim.Close()
 		return nil, err
 	}
+	d.claim = claim
 	op := "lock"
 	if err = d.lockLoops(opts.Warn); err == nil {
 		op, err = "open", d.settle()
@@ -493,10 +500,29 @@ func (d *File) Close() error {
 			unlockFD(b.conn)
 		}
 	}
+	d.claim.Close() // which may be closed, or nil
 	if err := d.f.Close(); err != nil {
 		return &Error{Op: "close", Path: d.path, Err: cause(err)}
 	}
 	return nil
+}
+
+// Unclaim has others be able to mount the block device, as the caller is about to: the kernel keeps a mounted one from everybody else. The
+// lock, which other servers heed, stays.
+func (d *File) Unclaim() error {
+	if !d.device {
+		return &Error{Op: "unclaim", Path: d.path, Err: errors.New("no block device")}
+	}
+	d.claim.Close()
+	return nil
+}
+
+// Unclaim does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a File.
+func Unclaim(d Disk) error {
+	if x, ok := within[interface{ Unclaim() error }](d); ok {
+		return x.Unclaim()
+	}
+	return &Error{Op: "unclaim", Err: errors.New("no block device of this machine")}
 }
 
 // withFD runs do with the descriptor, which cannot be closed and given to

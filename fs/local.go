@@ -26,30 +26,6 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 	}
 }
 
-// Allocate has a file keep room for n bytes from off on, and makes it as long as that; no byte changes (fallocate(2), mode 0).
-// A later Write there needs no room. If there is not enough, a first part of them may be set aside for all that.
-func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) (err error) {
-	if tooLong(off, n) {
-		return ErrFBig
-	}
-	vc := cred(new(vcred), who)
-	since := v.changing(who, h)
-	defer func() { v.changed(h, since, err) }()
-	for {
-		var c call
-		c.Ino = h.Ino
-		c.Make(exec.LOCAL(), 0, v.deferred, n)
-		err := v.serve(&c, func(t *txn) uint32 {
-			sec, nsec := v.now()
-			return localops.Allocate(t, v.dirs, vc, h.Ino, h.Gen, off, c.N, sec, nsec)
-		})
-		if err != nil || c.N >= n {
-			return err
-		}
-		off, n = off+c.N, n-c.N
-	}
-}
-
 // PunchHole makes zeros of n bytes from off on, as far as the file has them, and gives back the blocks that they fill (fallocate(2),
 // FALLOC_FL_PUNCH_HOLE).
 func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
@@ -72,11 +48,12 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 	if err := v.zero(who, h, hi*BlockSize, end); err != nil {
 		return err
 	}
-	return v.punch(who, h, lo, hi)
+	return v.punch(who, h, lo, hi, nil)
 }
 
-// punch makes holes of the blocks lo to hi - 1 of a file.
-func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
+// punch makes holes of the blocks lo to hi - 1 of a file. If guard is not nil, it is the ctime that the file has to have (else ErrNotSync),
+// and then the one that it has.
+func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) {
 	vc := cred(new(vcred), who)
 	since := v.changing(who, h)
 	defer func() { v.changed(h, since, err) }()
@@ -85,13 +62,23 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
 		c.Ino = h.Ino
 		c.Make(exec.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
+		var ctime Time
 		err := v.serve(&c, func(t *txn) (st uint32) {
+			if guard != nil && v.ctime(t, h) != *guard {
+				return uint32(ErrNotSync)
+			}
 			sec, nsec := v.now()
 			st, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.N), sec, nsec)
+			if guard != nil && st == 0 {
+				ctime = v.ctime(t, h)
+			}
 			return st
 		})
 		if err != nil {
 			return err
+		}
+		if guard != nil {
+			*guard = ctime
 		}
 		hi = at
 	}
@@ -111,11 +98,35 @@ func (v *FS) zero(who *Cred, h Handle, off, end uint64) error {
 	return v.ZeroRange(who, h, off, end-off)
 }
 
-// ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE): the file has room for them, and is as long as that.
+// ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE): the file has room for them, and is as long as
+// that. If there is not enough room for more than MaxIO bytes, nothing is done.
 func (v *FS) ZeroRange(who *Cred, h Handle, off, n uint64) error {
 	if tooLong(off, n) {
 		return ErrFBig
 	}
+	if n <= MaxIO {
+		return v.writeZeros(who, h, off, n)
+	}
+	a, err := v.allocate(who, h, off, n)
+	if err != nil {
+		return err
+	}
+	end := off + n
+	for _, hole := range a.holes { // which are zeros now
+		if at := hole.lo * BlockSize; off < at {
+			if err := v.writeZeros(who, h, off, at-off); err != nil {
+				return err
+			}
+		}
+		off = max(off, hole.hi*BlockSize)
+	}
+	if off >= end {
+		return nil
+	}
+	return v.writeZeros(who, h, off, end-off)
+}
+
+func (v *FS) writeZeros(who *Cred, h Handle, off, n uint64) error {
 	zeros := make([]byte, min(n, MaxIO))
 	for n > 0 {
 		m, _, _, err := v.Write(who, h, off, zeros[:min(n, MaxIO)], FileSync)

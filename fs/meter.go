@@ -16,3 +16,6 @@ func (m meter) WriteAt(a uint64, bufs [][]byte) error {
 	}
 	return err
 }
+
+// Unwrap is the device itself, which is told what is to come.
+func (m meter) Unwrap() disk.Disk { return m.Disk }

@@ -42,3 +42,19 @@ func (o *overlay) WriteAt(a uint64, bufs [][]byte) error {
 // Barrier has nothing to do: no write is to outlast a crash, and what is on the device has
 // been durable since that was opened (disk.OpenFile).
 func (o *overlay) Barrier() error { return nil }
+
+// NextData implements disk.Holes.
+func (o *overlay) NextData(a uint64) (uint64, error) {
+	next, err := disk.NextData(o.Disk, a)
+	if err != nil {
+		return 0, err
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	for b := range o.blocks {
+		if b >= a {
+			next = min(next, b)
+		}
+	}
+	return next, nil
+}

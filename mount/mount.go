@@ -41,19 +41,35 @@ type Options struct {
 	NoXattr    bool     // there are no extended attributes
 	Shared     bool     // others change the volume, too, through Mount.Beside
 	Flags      []string // of the mount, as mount(8) names them, see Flag
-	Log        *slog.Logger
+
+	// Unclaim, if not nil, says that Source is a block device and the volume is to be mounted as its file system (Linux): then sync(2) makes
+	// all durable. It is called when the device is about to be mounted, and lets go of the exclusive use of it.
+	Unclaim func() error
+
+	Log *slog.Logger
 }
 
 // flags are what the system has for the options of mount(8) that any file system takes. Those that do nothing here
 // are 0: no reading changes an atime, and what is written goes to the volume at once.
 var flags = map[string]uintptr{
-	"nosuid": noSUID, "nodev": noDev, "noexec": noExec, "suid": 0, "dev": 0, "exec": 0,
+	"nosuid": noSUID, "nodev": noDev, "noexec": noExec, "suid": 0, "dev": 0, "exec": 0, // which lift those: see lifts
 	"noatime": 0, "nodiratime": 0, "relatime": 0, "norelatime": 0, "strictatime": 0, "nostrictatime": 0, "atime": 0, "diratime": 0, "lazytime": 0, "nolazytime": 0,
 	"async": 0, "default_permissions": 0,
 }
 
+// lifts are the flags that an option takes away again.
+var lifts = map[string]uintptr{"suid": noSUID, "dev": noDev, "exec": noExec}
+
 // Flag tells whether there is such an option for Options.Flags.
 func Flag(name string) bool { _, ok := flags[name]; return ok }
+
+// apply is what becomes of flags with options, of which a later one counts more.
+func apply(now uintptr, options []string) uintptr {
+	for _, name := range options {
+		now = now&^lifts[name] | flags[name]
+	}
+	return now
+}
 
 // maxIO is the largest READ and WRITE that the kernel sends, in bytes.
 const maxIO = 1 << 20
@@ -76,6 +92,8 @@ type fileSystem struct {
 	openFlags            uint32 // of contents
 	shared               bool
 	forget               func(id uint64, from, n int64) fuse.Status // has the kernel forget contents, if it has any
+
+	wait func() error // until the file system can be used, once it is being served
 }
 
 // Mount is a volume that is mounted.
@@ -105,17 +123,20 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := fuse.NewServer(f, dir, o.fuse())
+	connect := f.mount
+	if o.Unclaim != nil {
+		connect = f.mountDevice
+	}
+	serve, err := connect(dir, &o)
 	if err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
-	f.forget = server.InodeNotify
 	m := &Mount{files: f, dir: dir, done: make(chan struct{})}
 	go func() {
 		defer close(m.done)
-		server.Serve()
+		serve()
 	}()
-	if err := waitMount(server); err != nil {
+	if err := f.wait(); err != nil {
 		return nil, fmt.Errorf("mount on %s: %w", dir, err)
 	}
 	at, err := On(dir)
@@ -123,10 +144,21 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 		return nil, errors.Join(err, Unmount(dir, true))
 	}
 	m.device = at.Device
-	if err := readAhead(m.device); err != nil && os.Geteuid() == 0 {
+	if err := readAhead(at); err != nil && os.Geteuid() == 0 {
 		o.Log.Warn("the kernel reads no more ahead than it does by itself", "err", err)
 	}
 	return m, nil
+}
+
+// mount mounts a volume through the library, and returns what serves it until it is unmounted.
+func (f *fileSystem) mount(dir string, o *Options) (serve func(), err error) {
+	server, err := fuse.NewServer(f, dir, o.fuse())
+	if err != nil {
+		return nil, err
+	}
+	f.forget = server.InodeNotify
+	f.wait = func() error { return waitMount(server) }
+	return server.Serve, nil
 }
 
 // Mounted is a line of the table of mounts; On finds that of a directory.
@@ -136,14 +168,18 @@ type Mounted struct{ Device, Type, Source string }
 const (
 	Type       = typePrefix + name
 	TypeShared = typePrefix + nameShared
+	TypeDevice = "fuseblk." + name // see Options.Unclaim
 
 	typePrefix       = "fuse."
 	name, nameShared = "tansy", "tansy-served"
 )
 
+// Ours tells whether a volume is mounted there.
+func (m Mounted) Ours() bool { return m.Type == Type || m.Type == TypeShared || m.Type == TypeDevice }
+
 // newFileSystem returns what answers for a volume.
 func newFileSystem(v Volume, o Options) (*fileSystem, error) {
-	f := &fileSystem{RawFileSystem: fuse.NewDefaultRawFileSystem(), volume: v, root: v.Root(), log: o.Log}
+	f := &fileSystem{RawFileSystem: fuse.NewDefaultRawFileSystem(), volume: v, root: v.Root(), log: o.Log, wait: func() error { return nil }}
 	if f.root.Ino != fuse.FUSE_ROOT_ID {
 		return nil, fmt.Errorf("the root directory is inode %d, not %d", f.root.Ino, fuse.FUSE_ROOT_ID)
 	}
@@ -205,13 +241,30 @@ func (m *Mount) Unmount(lazy bool) error {
 		return err
 	}
 	if at.Device != m.device {
-		return fmt.Errorf("%s: %s (%s) is mounted over it: %w", m.dir, at.Source, at.Type, ErrNotThere)
+		return fmt.Errorf("%s: %s (%s) %w", m.dir, at.Source, at.Type, ErrCovered)
 	}
 	return Unmount(m.dir, lazy)
 }
 
 // ErrNotThere is wrapped by Unmount's error when something else is mounted on the directory, or nothing.
 var ErrNotThere = errors.New("the file system is not mounted there")
+
+// ErrCovered is wrapped by Mount.Unmount's error when something else is mounted over the file system.
+var ErrCovered = fmt.Errorf("is mounted over it: %w", ErrNotThere)
+
+// Holders are who else has the file system mounted: see the function of that name.
+func (m *Mount) Holders() []Holder { return Holders(m.device) }
+
+// A Holder is a process in whose mount namespace a file system is mounted; there may be others in that namespace.
+type Holder struct {
+	PID     int
+	Command string // as ps(1) shows it
+	Dir     string // where it is mounted for that process
+}
+
+func (h Holder) String() string {
+	return fmt.Sprintf("process %d (%s), mounted on %s in its mount namespace", h.PID, h.Command, h.Dir)
+}
 
 // ErrBusy is wrapped by Unmount's error when the file system is in use.
 var ErrBusy = errors.New("the file system is in use: a file of it is open, or a process has its working directory there (fuser -vm tells)")

@@ -76,21 +76,28 @@ func (f *fileSystem) changed(h fs.Handle, from uint64, n uint32) {
 
 // Beside is the mounted volume for others, who use v: files that they remove live while they are open in the mount, and
 // what they write is seen there. v is the volume that New was told, as those others know it.
-func (m *Mount) Beside(v fs.OnceFileSystem) fs.OnceFileSystem { return beside{v, m.files} }
+func (m *Mount) Beside(v Served) Served { return beside{v, m.files} }
 
+// Served is a volume as those know it who serve it; fs.FS is it, and so is what its Once returns.
+type Served interface {
+	fs.OnceFileSystem
+	fs.Viewer
+}
+
+// beside is a Served whose changes the mount takes part in. Reading is not among them, and goes past it, without a copy.
 type beside struct {
-	fs.FileSystem
+	Served
 	mount *fileSystem
 }
 
 // Once implements fs.OnceFileSystem.
 func (b beside) Once(id *fs.CallID) fs.FileSystem {
-	return beside{b.FileSystem.(fs.OnceFileSystem).Once(id), b.mount}
+	return beside{b.Served.Once(id).(Served), b.mount}
 }
 
 // Write implements fs.FileSystem.
 func (b beside) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
-	n, committed, w, err := b.FileSystem.Write(c, h, off, data, how)
+	n, committed, w, err := b.Served.Write(c, h, off, data, how)
 	if err == nil && n > 0 {
 		b.mount.changed(h, off, n)
 	}
@@ -99,7 +106,7 @@ func (b beside) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.S
 
 // Setattr implements fs.FileSystem.
 func (b beside) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (fs.WCC, error) {
-	w, err := b.FileSystem.Setattr(c, h, s, guard)
+	w, err := b.Served.Setattr(c, h, s, guard)
 	if err == nil && s.Size != nil {
 		b.mount.changed(h, *s.Size, 0)
 	}
@@ -108,7 +115,7 @@ func (b beside) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) 
 
 // Create implements fs.FileSystem. It may cut a file that is there.
 func (b beside) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
-	n, err := b.FileSystem.Create(c, dir, name, how, s, verf)
+	n, err := b.Served.Create(c, dir, name, how, s, verf)
 	if err == nil && s != nil && s.Size != nil {
 		b.mount.changed(n.Handle, *s.Size, 0)
 	}
@@ -129,7 +136,7 @@ func (b beside) losing(c *fs.Cred, dir fs.Handle, name []byte, take func() error
 // Remove implements fs.FileSystem.
 func (b beside) Remove(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err error) {
 	err = b.losing(c, dir, name, func() (err error) {
-		w, err = b.FileSystem.Remove(c, dir, name)
+		w, err = b.Served.Remove(c, dir, name)
 		return err
 	})
 	return w, err
@@ -138,7 +145,7 @@ func (b beside) Remove(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err er
 // Rmdir implements fs.FileSystem.
 func (b beside) Rmdir(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err error) {
 	err = b.losing(c, dir, name, func() (err error) {
-		w, err = b.FileSystem.Rmdir(c, dir, name)
+		w, err = b.Served.Rmdir(c, dir, name)
 		return err
 	})
 	return w, err
@@ -147,7 +154,7 @@ func (b beside) Rmdir(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err err
 // Rename implements fs.FileSystem.
 func (b beside) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fw, tw fs.WCC, err error) {
 	err = b.losing(c, to, toName, func() (err error) {
-		fw, tw, err = b.FileSystem.Rename(c, from, fromName, to, toName)
+		fw, tw, err = b.Served.Rename(c, from, fromName, to, toName)
 		return err
 	})
 	return fw, tw, err

@@ -46,7 +46,7 @@ func (o *Options) system(m *fuse.MountOptions) {
 func waitMount(s *fuse.Server) error { return s.WaitMount() }
 
 // readAhead has nothing to set.
-func readAhead(string) error { return nil }
+func readAhead(Mounted) error { return nil }
 
 // On is what is mounted on a directory now. It asks no file system, for one may hang.
 func On(dir string) (Mounted, error) {
@@ -79,4 +79,17 @@ func Unmount(dir string, lazy bool) error {
 		how = unix.MNT_FORCE
 	}
 	return unmounted(dir, unix.Unmount(dir, how))
+}
+
+// Holders are none: macOS has no mount namespaces.
+func Holders(string) []Holder { return nil }
+
+// Remount has no way to do that here.
+func Remount(dir, access string, options []string) error {
+	return fmt.Errorf("%s: a volume that is mounted on macOS stays as it is: unmount it, and mount it again", dir)
+}
+
+// mountDevice has no way to do that here.
+func (f *fileSystem) mountDevice(string, *Options) (serve func(), err error) {
+	return nil, fmt.Errorf("macOS mounts no block device as a file system of FUSE: leave blkdev out")
 }

@@ -46,18 +46,14 @@ func (o *Options) system(m *fuse.MountOptions) {
 		if o.ReadOnly {
 			m.DirectMountFlags |= unix.MS_RDONLY
 		}
-		for _, name := range o.Flags {
-			m.DirectMountFlags |= flags[name]
-		}
+		m.DirectMountFlags |= apply(0, o.Flags)
 		return
 	}
 	if o.ReadOnly {
 		m.Options = append(m.Options, "ro")
 	}
-	for _, name := range o.Flags {
-		if flags[name] != 0 { // fusermount3 sets nosuid and nodev itself
-			m.Options = append(m.Options, name)
-		}
+	if apply(0, o.Flags)&noExec != 0 { // fusermount3 sets nosuid and nodev itself
+		m.Options = append(m.Options, "noexec")
 	}
 }
 
@@ -66,7 +62,11 @@ func waitMount(*fuse.Server) error { return nil }
 
 // readAhead has the kernel read as much ahead as a request can ask for, not the eighth of it that is usual: a file
 // that is read in order from the device is read several times as fast. Only root can say so.
-func readAhead(device string) error {
+func readAhead(at Mounted) error {
+	device := at.Device
+	if at.Type == TypeDevice {
+		device += "-fuseblk"
+	}
 	return os.WriteFile("/sys/class/bdi/"+device+"/read_ahead_kb", []byte(strconv.Itoa(maxIO>>10)), 0)
 }
 
@@ -85,7 +85,6 @@ func On(dir string) (Mounted, error) {
 
 // At is what is mounted on a directory, by the table in /proc/self/mountinfo.
 func At(table, dir string) (m Mounted, ok bool) {
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	for line := range strings.Lines(table) {
 		before, after, _ := strings.Cut(line, " - ")
 		b, a := strings.Fields(before), strings.Fields(after)

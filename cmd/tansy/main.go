@@ -53,7 +53,8 @@ func init() { // not in the declaration, for completion prints them
 }
 
 func main() {
-	if filepath.Base(os.Args[0]) == "mount.tansy" { // a link, for mount(8)
+	switch filepath.Base(os.Args[0]) {
+	case "mount.tansy", "mount.fuse.tansy", "mount.fuseblk.tansy": // links, for mount(8)
 		os.Exit(mountHelper(os.Args[1:]))
 	}
 	os.Exit(run(os.Args[1:]))

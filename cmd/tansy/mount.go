@@ -17,6 +17,7 @@ import (
 
 	"tansy/daemon"
 	"tansy/disk"
+	tansyfs "tansy/fs"
 	"tansy/internal/nearest"
 	"tansy/mount"
 )
@@ -25,11 +26,15 @@ import (
 type mounting struct {
 	readOnly, allowOther, sync, background, verbose bool
 
-	cache   byteSize
-	discard discardMode
-	flags   []string // of the mount, as mount(8) names them
-	noXattr bool
-	sloppy  bool // pass over options that are not known
+	cache    byteSize
+	discard  discardMode
+	interval time.Duration // after which what was done is durable by itself
+	flags    []string      // of the mount, as mount(8) names them
+	noXattr  bool
+	sloppy   bool   // pass over options that are not known
+	blkdev   bool   // as the file system of the block device
+	remount  bool   // change how it is mounted
+	access   string // "ro", "rw", or as it is, for that
 }
 
 func mountCommand(args []string) int {
@@ -40,8 +45,9 @@ func mountCommand(args []string) int {
   ln -s /usr/local/bin/tansy /sbin/mount.tansy
   mount -t tansy data.img /mnt                 with that link; in /etc/fstab, too:
                                                /srv/data.img /mnt tansy allow_other,nofail 0 0
+  tansy mount data.img /mnt -o remount,ro      change a mount: ro, rw, and nosuid,nodev,noexec or suid,dev,exec
 
-What was done before an fsync, to whatever file, is durable when that returns; without one it takes a second or two.
+What was done before an fsync, to whatever file, is durable when that returns; without one, --commit-interval later.
 A crash leaves a beginning of all that was done, in its order. Without --allow-other only who mounts may use the files;
 others than root need "user_allow_other" in /etc/fuse.conf for it. The volume must exist (tansy mkfs), and
 must not be served at the same time. On macOS it needs macFUSE, and was never tried. docs/mount.md says more.
@@ -56,7 +62,8 @@ the connection to an NBD server is exit code 1.
 	f.BoolVar(&m.background, "background", false, "return when the file system can be used, and serve it on; the log goes to syslog then")
 	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
 	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
-	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, noxattr, cache=SIZE, discard=MODE")
+	f.DurationVar(&m.interval, "commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what was done is durable though nobody has asked for it")
+	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, and blkdev, with which sync(2) is passed on for a block device")
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	pos, code, done := parse(f, args, 2, 2)
 	if done {
@@ -64,6 +71,18 @@ the connection to an NBD server is exit code 1.
 	}
 	if m.cache < minCache {
 		return misused(f, "a cache of less than "+minCache.String()+" is too small")
+	}
+	if m.interval < time.Millisecond {
+		return misused(f, "--commit-interval of less than 1ms")
+	}
+	if m.remount {
+		if m.readOnly {
+			m.access = "ro"
+		}
+		if err := mount.Remount(pos[1], m.access, m.flags); err != nil {
+			return fail("mount", err)
+		}
+		return exitOK
 	}
 	if m.background && os.Getenv(readyVariable) == "" {
 		return inBackground()
@@ -74,9 +93,10 @@ the connection to an NBD server is exit code 1.
 // String is for flag.Value.
 func (m *mounting) String() string { return "" }
 
-// passedOver are options of mount(8) that are not for the file system.
+// passedOver are options of mount(8) that are not for the file system, and those that the table of mounts shows of any file system of FUSE.
 var passedOver = map[string]bool{
-	"defaults": true, "auto": true, "noauto": true, "nofail": true, "_netdev": true, "rw": true,
+	"defaults": true, "auto": true, "noauto": true, "nofail": true, "_netdev": true,
+	"user_id": true, "group_id": true, "max_read": true, "blksize": true,
 	"user": true, "nouser": true, "users": true, "nousers": true, "owner": true, "noowner": true, "group": true, "nogroup": true,
 }
 
@@ -93,7 +113,13 @@ func (m *mounting) Set(list string) error {
 		var err error
 		switch {
 		case option == "ro":
-			m.readOnly = true
+			m.readOnly, m.access = true, option
+		case option == "rw":
+			m.access = option
+		case option == "blkdev":
+			m.blkdev = true
+		case option == "remount":
+			m.remount = true
 		case option == "sync" || option == "dirsync":
 			m.sync = true
 		case option == "sloppy":
@@ -105,6 +131,8 @@ func (m *mounting) Set(list string) error {
 		case option == "xattr" || option == "user_xattr":
 		case name == "cache":
 			err = m.cache.Set(value)
+		case name == "commit":
+			m.interval, err = time.ParseDuration(value + "s")
 		case name == "discard" && value != "":
 			err = m.discard.Set(value)
 		case option == "discard":
@@ -170,14 +198,18 @@ func (m *mounting) run(source, dir string) int {
 	tune(heap)
 	v := &volume{place: place{source, "/"}, log: log.Logger}
 	how := opening{
-		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache), discard: m.discard, deferred: !m.sync,
+		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache), discard: m.discard, interval: m.interval, deferred: !m.sync,
 	}
 	if err := unlocked(patience, func() error { return how.open(v) }); err != nil {
 		return fail(err)
 	}
-	at, err := mount.New(v.fs, dir, mount.Options{
+	options := mount.Options{
 		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, NoXattr: m.noXattr, Flags: m.flags, Log: log.Logger,
-	})
+	}
+	if m.blkdev {
+		options.Unclaim = func() error { return disk.Unclaim(v.device) }
+	}
+	at, err := mount.New(v.fs, dir, options)
 	if err != nil {
 		return fail(errors.Join(err, v.close()))
 	}
@@ -196,10 +228,13 @@ func (m *mounting) run(source, dir string) int {
 	var background sync.WaitGroup
 	background.Go(func() { balance(stop, heap, []*volume{v}) })
 	background.Go(func() { daemon.Watchdog(stop, func() { alive([]*volume{v}) }) })
-	lost := untilUnmounted(at, signals, gone, log.Logger)
+	lost := untilUnmounted(at, signals, gone, drain, log.Logger)
 	daemon.Notify("STOPPING=1\nSTATUS=closing the volume")
 	end()
 	background.Wait()
+	if errors.Is(lost, errHeld) {
+		return m.abandon(v, log.Logger)
+	}
 	if lost != nil {
 		fail(lost)
 		if !errors.Is(lost, disk.ErrLost) {
@@ -210,6 +245,18 @@ func (m *mounting) run(source, dir string) int {
 	if err := v.close(); err != nil {
 		return fail(err)
 	}
+	return exitOK
+}
+
+// abandon ends with a volume that is in use further: it cannot be closed, but all that was done is durable.
+func (m *mounting) abandon(v *volume, log *slog.Logger) int {
+	if !m.readOnly {
+		if err := v.fs.Sync(); err != nil {
+			log.Error("what was done is not all durable", "err", err)
+			return exitFailure
+		}
+	}
+	log.Warn("the file system is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next mount recovers the volume")
 	return exitOK
 }
 
@@ -231,10 +278,15 @@ func hides(dir, source string) bool {
 	return err == nil && filepath.IsLocal(way)
 }
 
+// errHeld says that the file system is in use further, although it is unmounted here.
+var errHeld = errors.New("the file system is still in use")
+
 // untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A first
 // signal unmounts if nobody uses it; a second one takes it out of sight, and those who use it go on; a third one ends the process.
-func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, log *slog.Logger) error {
+// What is unmounted and yet mounted in another mount namespace ends after patience, with errHeld.
+func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, patience time.Duration, log *slog.Logger) error {
 	defer signal.Stop(signals)
+	var late <-chan time.Time
 	for lazy := false; ; {
 		select {
 		case <-at.Done():
@@ -242,14 +294,23 @@ func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, 
 		case err := <-gone:
 			at.Unmount(true) // who uses it gets errors when the process has ended
 			return err
+		case <-late:
+			return errHeld
 		case <-signals:
+		}
+		if late != nil {
+			return errHeld
 		}
 		err := at.Unmount(lazy)
 		switch {
 		case err == nil && lazy:
 			log.Warn("unmounted, but still in use: the volume is closed when those who use it end")
 			signal.Stop(signals)
-		case err == nil:
+		case err == nil || errors.Is(err, mount.ErrNotThere) && !errors.Is(err, mount.ErrCovered):
+			late = time.After(patience)
+			for _, h := range at.Holders() {
+				log.Warn("unmounted, but still mounted in another mount namespace; who uses it there has some time", "by", h, "time", patience)
+			}
 		case errors.Is(err, mount.ErrBusy):
 			lazy = true
 			log.Warn("not unmounted; a second signal takes the file system out of sight, and closes the volume when nobody uses it any more", "err", err)
@@ -331,11 +392,17 @@ func unmount(dir string, lazy bool) error {
 	if err != nil && !errors.Is(err, mount.ErrNotThere) {
 		return err
 	}
-	if err != nil || at.Type != mount.Type && at.Type != mount.TypeShared {
+	if err != nil || !at.Ours() {
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
-	if err := mount.Unmount(dir, lazy); err != nil || lazy || at.Type == mount.TypeShared {
+	if err := mount.Unmount(dir, lazy); err != nil || lazy {
 		return err
+	}
+	if all := mount.Holders(at.Device); len(all) > 0 {
+		return stillHeld(all)
+	}
+	if at.Type == mount.TypeShared {
+		return nil
 	}
 	if remote(at.Source) {
 		fmt.Fprintf(os.Stderr, "tansy umount: unmounted; but the process that has %s open may have something to write yet, and nothing tells when it ends\n", at.Source)
@@ -351,4 +418,14 @@ func unmount(dir string, lazy bool) error {
 		}
 		return nil // it is not ours to look at
 	})
+}
+
+// stillHeld is the error of unmounting what others have mounted, too.
+func stillHeld(all []mount.Holder) error {
+	said := "unmounted here, but not in all mount namespaces, so the volume is not closed. It is when these have ended, or unmounted it " +
+		"(nsenter -t PROCESS -m umount DIR), or when the tansy process gets SIGTERM:"
+	for _, h := range all {
+		said += "\n  " + h.String()
+	}
+	return errors.New(said)
 }

@@ -27,7 +27,7 @@ type localMount struct {
 
 func (l *localMount) flags(f *flagSet) {
 	f.StringVar(&l.dir, "mount", "", "mount the volume on directory `DIR` of this machine, too, through FUSE (docs/mount.md); for one volume alone")
-	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, noxattr, ro, nosuid, nodev, noexec")
+	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, noxattr, ro, noexec; suid and dev lift nosuid and nodev, which it has by itself")
 }
 
 // String is for flag.Value.
@@ -38,8 +38,12 @@ func (l *localMount) Set(list string) error {
 	l.given = true
 	for option := range strings.SplitSeq(list, ",") {
 		switch name, _, _ := strings.Cut(option, "="); name {
-		case "cache", "discard", "nodiscard":
-			return fmt.Errorf("%q: that is for the volume: give --cache or --discard", option)
+		case "cache", "discard", "nodiscard", "commit":
+			return fmt.Errorf("%q: that is for the volume: give --cache, --discard, or --commit-interval", option)
+		case "blkdev":
+			return fmt.Errorf("%q: that is for tansy mount alone", option)
+		case "remount":
+			return fmt.Errorf("%q: that is for what is mounted: tansy mount VOLUME DIR -o %s", option, list)
 		}
 	}
 	return l.options.Set(list)
@@ -89,7 +93,8 @@ func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, er
 	}
 	at, err := mount.New(files, dir, mount.Options{
 		Source: source, ReadOnly: readOnly || l.options.readOnly, Sync: l.options.sync, AllowOther: l.options.allowOther, NoXattr: l.options.noXattr,
-		Flags: l.options.flags, Shared: true, Log: v.log,
+		Flags:  append([]string{"nosuid", "nodev"}, l.options.flags...), // NFS clients may plant what a program here must not run as root
+		Shared: true, Log: v.log,
 	})
 	if err != nil {
 		return nil, err
@@ -134,7 +139,7 @@ func (l *localMount) end(v *volume) (idle bool) {
 	case <-patience.C:
 	}
 	if !lost && v.fs.Sync() == nil {
-		v.log.Warn("the mount is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next start recovers the volume", "dir", l.dir)
+		v.log.Warn("the mount is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next start recovers the volume", "dir", l.dir, "holders", l.at.Holders())
 	}
 	return false
 }

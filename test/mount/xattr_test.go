@@ -246,7 +246,7 @@ func TestPrivilegesEnd(t *testing.T) {
 			image := mounttest.Volume(t, bin, "64M")
 			var m *mounttest.Mount
 			if face == "serve" {
-				m = mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other")
+				m = mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other,suid")
 			} else {
 				m = mounttest.New(t, bin, image, "--allow-other")
 			}
@@ -331,7 +331,7 @@ func TestSetuidProgram(t *testing.T) {
 		image := mounttest.Volume(t, bin, "64M")
 		var m *mounttest.Mount
 		if face == "serve" {
-			m = mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other")
+			m = mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other,suid")
 		} else {
 			m = mounttest.New(t, bin, image, "--allow-other")
 		}

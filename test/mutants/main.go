@@ -69,6 +69,8 @@ var (
 	scrubs        = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs       = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
+	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
+	remounts      = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
 	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
 	attributes    = []string{"./fs", "./repair", "-run", "Xattr|Capabilities"}
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}

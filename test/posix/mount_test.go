@@ -29,7 +29,7 @@ func TestMount(t *testing.T) {
 func TestMountServed(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "4G")
-	m := mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other")
+	m := mounttest.Serve(t, bin, image, t.TempDir(), nil, "--mount-options", "allow_other,suid,dev")
 	if code := run("mount", "", false, false, false, []string{m.Dir}); code != 0 {
 		t.Errorf("exit status %d", code)
 	}

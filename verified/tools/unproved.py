@@ -12,7 +12,7 @@ ROLES = [
     ("decides", "which steps of verified code are taken, when, and what their answers mean",
      {"fs": "fs once open super volume replies", "txn/dtxn": "dtxn parts", "journal": ""}),
     ("passes on", "arguments and results, between the protocol and procedures",
-     {"fs": "attr data dir file list kept local mkfs xattr", "txn/dtxn": "objects"}),
+     {"fs": "allocate attr data dir file list kept local mkfs xattr", "txn/dtxn": "objects"}),
     ("has a contract", "in `trusted/`, which says what it does, and which test looks whether it does",
      {"txn/dtxn": "lend", "internal/extern/*": "", "internal/freelist": ""}),
     ("is the device", "as `trusted/disk.s.dfy` has it: what is written may fail, and nothing acknowledged is lost by that",

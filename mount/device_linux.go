@@ -1,0 +1,180 @@
+package mount
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// A volume on a block device can be mounted as a file system of that device (type fuseblk), by root. Of such a mount alone Linux tells the
+// server, since 6.18, that sync(2) or syncfs(2) was called. The library has no way to mount so, and answers that it does not know
+// the call; so the mount, and the reading of what the kernel asks, are here, and what is asked goes to the library's protocol.
+
+// What the kernel calls FUSE_READ and others (linux/fuse.h).
+const (
+	opRead, opReaddir, opReaddirPlus, opSyncFS = 15, 28, 44, 50
+
+	headerSize = 40 // of a request, and of a reply:
+	replySize  = 16
+)
+
+const (
+	askers   = 32        // threads that read what the kernel asks, and answer it
+	replyMax = 128 << 10 // the longest reply but that of a READ, in bytes
+	slack    = 4096      // for what comes before the data of either, in bytes
+)
+
+// A connection is that of a mount as a file system of a block device.
+type connection struct {
+	files    *fileSystem
+	protocol *fuse.ProtocolServer
+	fd       int
+}
+
+// mountDevice mounts a volume as a file system of the block device that is o.Source, and returns what serves it until it is unmounted.
+func (f *fileSystem) mountDevice(dir string, o *Options) (serve func(), err error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("only root can mount a block device as its file system: leave blkdev out")
+	}
+	block, err := blockSize(o.Source)
+	if err != nil {
+		return nil, err
+	}
+	how := o.fuse()
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: "/dev/fuse", Err: err}
+	}
+	data := fmt.Sprintf("fd=%d,rootmode=%o,user_id=0,group_id=0,max_read=%d,blksize=%d,default_permissions", fd, unix.S_IFDIR, maxIO, block)
+	if o.AllowOther {
+		data += ",allow_other"
+	}
+	if err := o.Unclaim(); err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	if err := unix.Mount(o.Source, dir, TypeDevice, how.DirectMountFlags, data); err != nil {
+		return nil, errors.Join(fmt.Errorf("mount %s as fuseblk: %w", o.Source, err), unix.Close(fd))
+	}
+	c := connection{f, fuse.NewProtocolServer(f, how), fd}
+	f.wait = func() error { return unix.Statfs(dir, new(unix.Statfs_t)) } // which comes behind the first request, with the limits
+	return c.serve, nil
+}
+
+// blockSize is the size of blocks that the kernel keeps a device's contents in, which a mount has to leave as it is.
+func blockSize(device string) (int, error) {
+	d, err := os.Open(device)
+	if err != nil {
+		return 0, err
+	}
+	defer d.Close()
+	n, err := unix.IoctlGetInt(int(d.Fd()), unix.BLKBSZGET)
+	if err == unix.ENOTTY {
+		return 0, fmt.Errorf("%s is no block device: leave blkdev out, or attach a loop device to it", device)
+	}
+	if err != nil {
+		return 0, &os.PathError{Op: "BLKBSZGET", Path: device, Err: err}
+	}
+	return n, nil
+}
+
+// serve answers the kernel until the file system is unmounted.
+func (c connection) serve() {
+	var all sync.WaitGroup
+	for range askers {
+		all.Go(c.answer)
+	}
+	all.Wait()
+	unix.Close(c.fd)
+}
+
+// answer answers one request after the other.
+func (c connection) answer() {
+	request := make([]byte, maxIO+slack)
+	reply := make([]byte, replyMax+slack)
+	for {
+		n, err := unix.Read(c.fd, request)
+		switch err {
+		case nil:
+		case unix.EINTR, unix.EAGAIN, unix.ENOENT: // who asked has given up
+			continue
+		default: // ENODEV: unmounted
+			if err != unix.ENODEV {
+				c.files.log.Error("the kernel cannot be asked what it wants", "err", err)
+			}
+			return
+		}
+		if n >= headerSize {
+			c.one(request[:n], reply)
+		}
+	}
+}
+
+// one answers a request. reply is memory for that.
+func (c connection) one(request, reply []byte) {
+	field := func(at int) uint32 { return binary.NativeEndian.Uint32(request[at:]) }
+	switch op := field(4); {
+	case op == opSyncFS:
+		c.reply(request, c.files.Fsync(nil, nil))
+		return
+	case op == opRead && len(request) >= headerSize+24:
+		c.read(request)
+		return
+	case (op == opReaddir || op == opReaddirPlus) && len(request) >= headerSize+24:
+		binary.NativeEndian.PutUint32(request[headerSize+16:], min(field(headerSize+16), replyMax)) // a part of the listing will do
+	}
+	n, status := c.protocol.HandleRequest([][]byte{request}, [][]byte{reply})
+	switch {
+	case status != fuse.OK:
+		c.reply(request, status)
+	case n > 0:
+		c.write([][]byte{reply[:n]})
+	}
+}
+
+// read answers a READ with the contents where they lie.
+func (c connection) read(request []byte) {
+	var in fuse.ReadIn
+	in.NodeId = binary.NativeEndian.Uint64(request[16:])
+	in.Offset = binary.NativeEndian.Uint64(request[headerSize+8:])
+	in.Size = binary.NativeEndian.Uint32(request[headerSize+16:])
+	found, status := c.files.Read(nil, &in, nil)
+	if status != fuse.OK {
+		c.reply(request, status)
+		return
+	}
+	defer found.Done()
+	c.reply(request, fuse.OK, found.(contents).Pieces()...)
+}
+
+// reply answers a request.
+func (c connection) reply(request []byte, status fuse.Status, pieces ...[]byte) {
+	n := replySize
+	for _, p := range pieces {
+		n += len(p)
+	}
+	h := make([]byte, 0, replySize)
+	h = binary.NativeEndian.AppendUint32(h, uint32(n))
+	h = binary.NativeEndian.AppendUint32(h, uint32(-status))
+	h = append(h, request[8:16]...) // its number
+	c.write(append([][]byte{h}, pieces...))
+}
+
+// write hands the kernel a reply, which it may not want any more (ENOENT, ENODEV).
+func (c connection) write(pieces [][]byte) {
+	for {
+		_, err := unix.Writev(c.fd, pieces)
+		switch err {
+		case unix.EINTR:
+			continue
+		case nil, unix.ENOENT, unix.ENODEV:
+		default:
+			c.files.log.Error("the kernel takes no reply", "err", err)
+		}
+		return
+	}
+}

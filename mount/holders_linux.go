@@ -1,0 +1,54 @@
+package mount
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Holders are the processes, one for each mount namespace but this process's, in which the file system with a number in the table of
+// mounts is mounted: a container that began while it was mounted, a service with a name space of its own. Unmounting it
+// here does not unmount it there. Who is not root sees only its own processes.
+func Holders(device string) (all []Holder) {
+	seen := map[string]bool{}
+	if own, err := os.Readlink("/proc/self/ns/mnt"); err == nil {
+		seen[own] = true
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	slices.SortFunc(processes, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	for _, p := range processes {
+		space, err := os.Readlink(p + "/ns/mnt")
+		if err != nil || seen[space] {
+			continue // it has ended, or is not ours to look at
+		}
+		table, err := os.ReadFile(p + "/mountinfo")
+		if err != nil {
+			continue
+		}
+		seen[space] = true
+		if dir, ok := where(string(table), device); ok {
+			pid, _ := strconv.Atoi(filepath.Base(p))
+			command, _ := os.ReadFile(p + "/comm")
+			all = append(all, Holder{pid, strings.TrimSpace(string(command)), dir})
+		}
+	}
+	return all
+}
+
+// where is the first directory that a file system of ours is mounted on, by a table of mounts.
+func where(table, device string) (dir string, ok bool) {
+	for line := range strings.Lines(table) {
+		before, after, _ := strings.Cut(line, " - ")
+		b, a := strings.Fields(before), strings.Fields(after)
+		if len(b) > 4 && len(a) > 0 && b[2] == device && (Mounted{Type: a[0]}).Ours() {
+			return unescape.Replace(b[4]), true
+		}
+	}
+	return "", false
+}
+
+// unescape is for names in tables of mounts.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
