@@ -27,17 +27,25 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 // Allocate has a file keep room for n bytes from off on, and makes it as long as that; no byte changes (fallocate(2), mode 0).
 // A later Write there needs no room. If there is not enough, a first part of them may be set aside for all that.
 func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) (err error) {
+	if v.calls.Closed() {
+		return ErrClosed
+	}
 	if tooLong(off, n) {
 		return ErrFBig
 	}
+	w, leave, err := v.together()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	vc := cred(new(vcred), who)
-	since := v.changing(who, h)
-	defer func() { v.changed(h, since, err) }()
+	since := w.changing(who, h)
+	defer func() { w.changed(h, since, err) }()
 	for {
 		var c call
 		c.Ino = h.Ino
 		c.Make(decisions.LOCAL(), 0, v.deferred, n)
-		err := v.serve(&c, func(t *txn) uint32 {
+		err := w.serve(&c, func(t *txn) uint32 {
 			sec, nsec := v.now()
 			return local.Allocate(t, v.dirs, vc, h.Ino, h.Gen, off, c.N, sec, nsec)
 		})
@@ -75,15 +83,20 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 
 // punch makes holes of the blocks lo to hi - 1 of a file.
 func (v *FS) punch(who *Cred, h Handle, lo, hi uint64) (err error) {
+	w, leave, err := v.together()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	vc := cred(new(vcred), who)
-	since := v.changing(who, h)
-	defer func() { v.changed(h, since, err) }()
+	since := w.changing(who, h)
+	defer func() { w.changed(h, since, err) }()
 	for lo < hi {
 		var c call
 		c.Ino = h.Ino
 		c.Make(decisions.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
-		err := v.serve(&c, func(t *txn) (st uint32) {
+		err := w.serve(&c, func(t *txn) (st uint32) {
 			sec, nsec := v.now()
 			st, at = local.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.N), sec, nsec)
 			return st
@@ -111,6 +124,9 @@ func (v *FS) zero(who *Cred, h Handle, off, end uint64) error {
 
 // ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE): the file has room for them, and is as long as that.
 func (v *FS) ZeroRange(who *Cred, h Handle, off, n uint64) error {
+	if v.calls.Closed() {
+		return ErrClosed
+	}
 	if tooLong(off, n) {
 		return ErrFBig
 	}

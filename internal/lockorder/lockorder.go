@@ -53,6 +53,7 @@ type (
 	Freeing  struct{} // a step of the freer
 	Kept     struct{} // which kept file precedes which
 	Replies  struct{} // the table of calls that were done
+	Midst    struct{} // a goroutine is in the midst of a transaction that it runs
 	Idle     struct{} // wait: the logger and the installer, for something to do
 	Durable  struct{} // wait: the group of a commit is on the device
 

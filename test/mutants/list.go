@@ -487,7 +487,7 @@ var mutants = []mutant{
 	{what: "mount: others' numbers for errors", file: "mount/attr.go", old: "fs.ErrNotEmpty: syscall.ENOTEMPTY, ", new: "", tests: mounts},
 	{what: "mount: a new file is root's", file: "mount/names.go", old: "\t\ts.UID = &in.Uid\n", new: "", tests: mounts},
 	{what: "mount: a new file loses setuid", file: "mount/names.go", old: "in.Uid != 0 && mode&privileged != 0 &&", new: "false &&", tests: mounts},
-	{what: "mount: who does not wait has others not wait", file: "fs/once.go", old: "id, v.deferred}", new: "id, true}", tests: []string{"./test/mount", "-run", "ServedKill", "-seed", "1", "-rounds", "10"}},
+	{what: "mount: who does not wait has others not wait", file: "fs/once.go", old: "id, v.deferred, v.inside}", new: "id, true, v.inside}", tests: []string{"./test/mount", "-run", "ServedKill", "-seed", "1", "-rounds", "10"}},
 	{what: "faces: the kernel keeps names and attributes", file: "mount/mount.go", old: "f.openFlags = fuse.FOPEN_DIRECT_IO\n", new: "f.keepNames, f.keepAttrs, f.openFlags = entryTimeout, attrTimeout, fuse.FOPEN_DIRECT_IO\n", tests: faces},
 	{what: "faces: the kernel keeps contents", file: "mount/mount.go", old: "f.openFlags = fuse.FOPEN_DIRECT_IO\n", new: "f.openFlags = fuse.FOPEN_KEEP_CACHE\n", tests: faces},
 	{what: "faces: the kernel keeps listings", file: "mount/list.go", old: "\tif f.shared || opensDirs {\n\t\treturn fuse.OK\n\t}\n", new: "", tests: faces},

@@ -62,55 +62,55 @@ func (_this *CompanionStruct_Default___) Stamp(ip *dbytes.Bytes, s uint64, ns ui
 	var tns uint32 = 0
 	var _ = tns
 	ts, tns = s, ns
-	var _557_cs uint64
-	var _ = _557_cs
-	var _558_cns uint32
-	var _ = _558_cns
-	var _out867 uint64
-	var _ = _out867
-	var _out868 uint32
-	var _ = _out868
-	_out867, _out868 = inodeformat.Companion_Default___.GetCtime(ip)
-	_557_cs = _out867
-	_558_cns = _out868
-	if _557_cs < s || _557_cs == s && _558_cns < ns {
+	var _558_cs uint64
+	var _ = _558_cs
+	var _559_cns uint32
+	var _ = _559_cns
+	var _out869 uint64
+	var _ = _out869
+	var _out870 uint32
+	var _ = _out870
+	_out869, _out870 = inodeformat.Companion_Default___.GetCtime(ip)
+	_558_cs = _out869
+	_559_cns = _out870
+	if _558_cs < s || _558_cs == s && _559_cns < ns {
 		return ts, tns
 	}
-	if _558_cns < uint32(999999999) {
-		ts, tns = _557_cs, _558_cns+uint32(1)
-	} else if _557_cs < uint64(18446744073709551615) {
-		ts, tns = _557_cs+uint64(1), uint32(0)
+	if _559_cns < uint32(999999999) {
+		ts, tns = _558_cs, _559_cns+uint32(1)
+	} else if _558_cs < uint64(18446744073709551615) {
+		ts, tns = _558_cs+uint64(1), uint32(0)
 	} else {
-		ts, tns = _557_cs, _558_cns
+		ts, tns = _558_cs, _559_cns
 	}
 	return ts, tns
 }
 func (_this *CompanionStruct_Default___) Used(ip *dbytes.Bytes) uint64 {
 	var x uint64 = 0
 	var _ = x
-	var _559_size uint64
-	var _ = _559_size
-	var _out869 uint64
-	var _ = _out869
-	_out869 = inodeformat.Companion_Default___.GetSize(ip)
-	_559_size = _out869
-	var _560_n uint64
-	var _ = _560_n
-	var _out870 uint64
-	var _ = _out870
-	_out870 = inodeformat.Companion_Default___.GetUsed(ip)
-	_560_n = _out870
-	if uint64(549755813888) < _559_size {
+	var _560_size uint64
+	var _ = _560_size
+	var _out871 uint64
+	var _ = _out871
+	_out871 = inodeformat.Companion_Default___.GetSize(ip)
+	_560_size = _out871
+	var _561_n uint64
+	var _ = _561_n
+	var _out872 uint64
+	var _ = _out872
+	_out872 = inodeformat.Companion_Default___.GetUsed(ip)
+	_561_n = _out872
+	if uint64(549755813888) < _560_size {
 		x = uint64(0)
 		return x
 	}
-	var _561_all uint64
-	var _ = _561_all
-	_561_all = (_559_size + uint64(4095)) / uint64(4096)
-	if _561_all < _560_n {
-		_560_n = _561_all
+	var _562_all uint64
+	var _ = _562_all
+	_562_all = (_560_size + uint64(4095)) / uint64(4096)
+	if _562_all < _561_n {
+		_561_n = _562_all
 	}
-	x = uint64(4096) * _560_n
+	x = uint64(4096) * _561_n
 	return x
 }
 

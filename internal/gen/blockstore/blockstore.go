@@ -67,10 +67,10 @@ func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out764 *dbytes.Bytes
-	var _ = _out764
-	_out764 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
-	b = _out764
+	var _out766 *dbytes.Bytes
+	var _ = _out766
+	_out766 = txn.ReadInode(_this.Geo.Dtor_itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	b = _out766
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
@@ -86,46 +86,46 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var _500_tries uint64
-	var _ = _500_tries
-	_500_tries = uint64(0)
-	for _500_tries < uint64(16) {
-		var _501_got bool = false
-		var _ = _501_got
-		var _out765 bool
-		var _ = _out765
-		var _out766 uint64
-		var _ = _out766
-		_out765, _out766 = txn.AllocHint(uint64(1), near)
-		_501_got = _out765
-		ino = _out766
-		if !_501_got {
+	var _501_tries uint64
+	var _ = _501_tries
+	_501_tries = uint64(0)
+	for _501_tries < uint64(16) {
+		var _502_got bool = false
+		var _ = _502_got
+		var _out767 bool
+		var _ = _out767
+		var _out768 uint64
+		var _ = _out768
+		_out767, _out768 = txn.AllocHint(uint64(1), near)
+		_502_got = _out767
+		ino = _out768
+		if !_502_got {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
 		if uint64(2) < ino && volumegeometry.Companion_Default___.OkIno(_this.Geo, ino) {
-			var _502_u bool
-			var _ = _502_u
-			var _out767 bool
-			var _ = _out767
-			_out767 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
-			_502_u = _out767
-			if !_502_u {
+			var _503_u bool
+			var _ = _503_u
+			var _out769 bool
+			var _ = _out769
+			_out769 = txn.ReadBit(_this.Geo.Dtor_ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			_503_u = _out769
+			if !_503_u {
 				ok, ino = true, ino
 				return ok, ino
 			}
 		}
-		_500_tries = _500_tries + uint64(1)
+		_501_tries = _501_tries + uint64(1)
 	}
 	return ok, ino
 }
 func (_this *BlockFs) ReadBlock(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out768 *dbytes.Blk
-	var _ = _out768
-	_out768 = txn.ReadBlock(bn, excl)
-	b = _out768
+	var _out770 *dbytes.Blk
+	var _ = _out770
+	_out770 = txn.ReadBlock(bn, excl)
+	b = _out770
 	return b
 }
 func (_this *BlockFs) ReadBlocks(txn *dtxn.Txn, bn uint64, n uint64, p *dbytes.Pieces) {
@@ -143,41 +143,41 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var bn uint64 = 0
 	var _ = bn
 	ok, bn = false, uint64(0)
-	var _503_tries uint64
-	var _ = _503_tries
-	_503_tries = uint64(0)
-	for _503_tries < uint64(16) {
-		var _504_got bool = false
-		var _ = _504_got
-		var _out769 bool
-		var _ = _out769
-		var _out770 uint64
-		var _ = _out770
-		_out769, _out770 = txn.AllocHint(func() uint64 {
+	var _504_tries uint64
+	var _ = _504_tries
+	_504_tries = uint64(0)
+	for _504_tries < uint64(16) {
+		var _505_got bool = false
+		var _ = _505_got
+		var _out771 bool
+		var _ = _out771
+		var _out772 uint64
+		var _ = _out772
+		_out771, _out772 = txn.AllocHint(func() uint64 {
 			if exchange {
 				return uint64(2)
 			}
 			return uint64(0)
 		}(), near)
-		_504_got = _out769
-		bn = _out770
-		if !_504_got {
+		_505_got = _out771
+		bn = _out772
+		if !_505_got {
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
 		if volumegeometry.Companion_Default___.OkBlk(_this.Geo, bn) {
-			var _505_u bool
-			var _ = _505_u
-			var _out771 bool
-			var _ = _out771
-			_out771 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
-			_505_u = _out771
-			if !_505_u {
+			var _506_u bool
+			var _ = _506_u
+			var _out773 bool
+			var _ = _out773
+			_out773 = txn.ReadBit(_this.Geo.Dtor_bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			_506_u = _out773
+			if !_506_u {
 				ok = true
 				goto L4
 			}
 		}
-		_503_tries = _503_tries + uint64(1)
+		_504_tries = _504_tries + uint64(1)
 	}
 L4:
 	if ok {
@@ -187,49 +187,49 @@ L4:
 	return ok, bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
-	var _506_b uint64
-	var _ = _506_b
-	_506_b = lo
-	for _506_b < lo+n {
-		var _507___v0 bool
-		var _ = _507___v0
-		var _out772 bool
-		var _ = _out772
-		_out772 = _this.FreeBit(txn, _506_b)
-		_507___v0 = _out772
-		_506_b = _506_b + uint64(1)
+	var _507_b uint64
+	var _ = _507_b
+	_507_b = lo
+	for _507_b < lo+n {
+		var _508___v0 bool
+		var _ = _508___v0
+		var _out774 bool
+		var _ = _out774
+		_out774 = _this.FreeBit(txn, _507_b)
+		_508___v0 = _out774
+		_507_b = _507_b + uint64(1)
 	}
-	_506_b = lo
-	for _506_b < lo+n {
-		var _508_is bool
-		var _ = _508_is
-		var _out773 bool
-		var _ = _out773
-		_out773 = _this.FreeBit(txn, _506_b)
-		_508_is = _out773
-		if _508_is {
-			txn.Bulk(_506_b)
-			var _509_z *dbytes.Bytes
-			var _ = _509_z
-			var _out774 *dbytes.Bytes
-			var _ = _out774
-			_out774 = dbytes.NewBytes(uint64(4096))
-			_509_z = _out774
-			_this.WriteBlock(txn, _506_b, _509_z)
+	_507_b = lo
+	for _507_b < lo+n {
+		var _509_is bool
+		var _ = _509_is
+		var _out775 bool
+		var _ = _out775
+		_out775 = _this.FreeBit(txn, _507_b)
+		_509_is = _out775
+		if _509_is {
+			txn.Bulk(_507_b)
+			var _510_z *dbytes.Bytes
+			var _ = _510_z
+			var _out776 *dbytes.Bytes
+			var _ = _out776
+			_out776 = dbytes.NewBytes(uint64(4096))
+			_510_z = _out776
+			_this.WriteBlock(txn, _507_b, _510_z)
 		}
-		_506_b = _506_b + uint64(1)
+		_507_b = _507_b + uint64(1)
 	}
 }
 func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var is bool = false
 	var _ = is
-	var _510_u bool
-	var _ = _510_u
-	var _out775 bool
-	var _ = _out775
-	_out775 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
-	_510_u = _out775
-	is = !_510_u
+	var _511_u bool
+	var _ = _511_u
+	var _out777 bool
+	var _ = _out777
+	_out777 = txn.ReadBit(_this.Geo.Dtor_bbm()+b/uint64(32768), b%uint64(32768), false)
+	_511_u = _out777
+	is = !_511_u
 	return is
 }
 

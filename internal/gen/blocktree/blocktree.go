@@ -68,40 +68,40 @@ func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev
 	var bn uint64 = 0
 	var _ = bn
 	if lev == uint64(0) {
-		var _out840 uint64
-		var _ = _out840
-		_out840 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out840
+		var _out842 uint64
+		var _ = _out842
+		_out842 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out842
 		return bn
 	}
-	var _545_pb *dbytes.Blk
-	var _ = _545_pb
-	var _out841 *dbytes.Blk
-	var _ = _out841
-	_out841 = _this.ReadParent(txn, ip, k, lev, j, excl)
-	_545_pb = _out841
-	bn = _545_pb.U64(uint64(8) * (j % uint64(512)))
+	var _546_pb *dbytes.Blk
+	var _ = _546_pb
+	var _out843 *dbytes.Blk
+	var _ = _out843
+	_out843 = _this.ReadParent(txn, ip, k, lev, j, excl)
+	_546_pb = _out843
+	bn = _546_pb.U64(uint64(8) * (j % uint64(512)))
 	return bn
 }
 func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) *dbytes.Blk {
 	var pb *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb
-	var _546_pn uint64
-	var _ = _546_pn
-	var _out842 uint64
-	var _ = _out842
-	_out842 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
-	_546_pn = _out842
-	if _546_pn == uint64(0) {
-		var _out843 *dbytes.Blk
-		var _ = _out843
-		_out843 = dbytes.ZeroBlk()
-		pb = _out843
+	var _547_pn uint64
+	var _ = _547_pn
+	var _out844 uint64
+	var _ = _out844
+	_out844 = _this.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), excl)
+	_547_pn = _out844
+	if _547_pn == uint64(0) {
+		var _out845 *dbytes.Blk
+		var _ = _out845
+		_out845 = dbytes.ZeroBlk()
+		pb = _out845
 	} else {
-		var _out844 *dbytes.Blk
-		var _ = _out844
-		_out844 = _this.Fs.ReadBlock(txn, _546_pn, excl)
-		pb = _out844
+		var _out846 *dbytes.Blk
+		var _ = _out846
+		_out846 = _this.Fs.ReadBlock(txn, _547_pn, excl)
+		pb = _out846
 	}
 	return pb
 }
@@ -110,13 +110,13 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out845 bool
-	var _ = _out845
-	var _out846 uint64
-	var _ = _out846
-	_out845, _out846 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out845
-	bn = _out846
+	var _out847 bool
+	var _ = _out847
+	var _out848 uint64
+	var _ = _out848
+	_out847, _out848 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out847
+	bn = _out848
 	if !ok {
 		return ok, bn
 	}
@@ -132,13 +132,13 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	var _out847 bool
-	var _ = _out847
-	var _out848 uint64
-	var _ = _out848
-	_out847, _out848 = _this.Fs.AllocBlock(txn, false, near, b)
-	ok = _out847
-	bn = _out848
+	var _out849 bool
+	var _ = _out849
+	var _out850 uint64
+	var _ = _out850
+	_out849, _out850 = _this.Fs.AllocBlock(txn, false, near, b)
+	ok = _out849
+	bn = _out850
 	if !ok {
 		return ok, bn
 	}
@@ -158,88 +158,88 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = bn
 	ok, bn = true, uint64(0)
 	if lev == uint64(0) {
-		var _out849 uint64
-		var _ = _out849
-		_out849 = inodeformat.Companion_Default___.GetSlot(ip, k)
-		bn = _out849
+		var _out851 uint64
+		var _ = _out851
+		_out851 = inodeformat.Companion_Default___.GetSlot(ip, k)
+		bn = _out851
 		if bn == uint64(0) {
-			var _547_near uint64
-			var _ = _547_near
-			var _out850 uint64
-			var _ = _out850
-			_out850 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
-			_547_near = _out850
-			var _548_none *dbytes.Blk
-			var _ = _548_none
-			var _out851 *dbytes.Blk
-			var _ = _out851
-			_out851 = dbytes.ZeroBlk()
-			_548_none = _out851
-			var _549_z *dbytes.Bytes
-			var _ = _549_z
-			var _out852 *dbytes.Bytes
+			var _548_near uint64
+			var _ = _548_near
+			var _out852 uint64
 			var _ = _out852
-			_out852 = txn.Copy(_548_none)
-			_549_z = _out852
-			var _out853 bool
+			_out852 = inodeformat.Companion_Default___.GetSlot(ip, k-uint64(1))
+			_548_near = _out852
+			var _549_none *dbytes.Blk
+			var _ = _549_none
+			var _out853 *dbytes.Blk
 			var _ = _out853
-			var _out854 uint64
+			_out853 = dbytes.ZeroBlk()
+			_549_none = _out853
+			var _550_z *dbytes.Bytes
+			var _ = _550_z
+			var _out854 *dbytes.Bytes
 			var _ = _out854
-			_out853, _out854 = _this.AllocRoot(txn, ip, ino, k, _547_near, _549_z)
-			ok = _out853
-			bn = _out854
+			_out854 = txn.Copy(_549_none)
+			_550_z = _out854
+			var _out855 bool
+			var _ = _out855
+			var _out856 uint64
+			var _ = _out856
+			_out855, _out856 = _this.AllocRoot(txn, ip, ino, k, _548_near, _550_z)
+			ok = _out855
+			bn = _out856
 		}
 		return ok, bn
 	}
-	var _550_pn uint64 = 0
-	var _ = _550_pn
-	var _out855 bool
-	var _ = _out855
-	var _out856 uint64
-	var _ = _out856
-	_out855, _out856 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
-	ok = _out855
-	_550_pn = _out856
+	var _551_pn uint64 = 0
+	var _ = _551_pn
+	var _out857 bool
+	var _ = _out857
+	var _out858 uint64
+	var _ = _out858
+	_out857, _out858 = _this.ResolveAlloc(txn, ip, ino, k, lev-uint64(1), j/uint64(512))
+	ok = _out857
+	_551_pn = _out858
 	if !ok {
 		return ok, bn
 	}
-	var _551_pb *dbytes.Blk
-	var _ = _551_pb
-	var _out857 *dbytes.Blk
-	var _ = _out857
-	_out857 = _this.Fs.ReadBlock(txn, _550_pn, true)
-	_551_pb = _out857
-	bn = _551_pb.U64(uint64(8) * (j % uint64(512)))
+	var _552_pb *dbytes.Blk
+	var _ = _552_pb
+	var _out859 *dbytes.Blk
+	var _ = _out859
+	_out859 = _this.Fs.ReadBlock(txn, _551_pn, true)
+	_552_pb = _out859
+	bn = _552_pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
-		var _552_t *dbytes.Bytes
-		var _ = _552_t
-		var _out858 *dbytes.Bytes
-		var _ = _out858
-		_out858 = txn.Copy(_551_pb)
-		_552_t = _out858
-		var _553_none *dbytes.Blk
-		var _ = _553_none
-		var _out859 *dbytes.Blk
-		var _ = _out859
-		_out859 = dbytes.ZeroBlk()
-		_553_none = _out859
-		var _554_z *dbytes.Bytes
-		var _ = _554_z
+		var _553_t *dbytes.Bytes
+		var _ = _553_t
 		var _out860 *dbytes.Bytes
 		var _ = _out860
-		_out860 = txn.Copy(_553_none)
-		_554_z = _out860
-		var _out861 bool
+		_out860 = txn.Copy(_552_pb)
+		_553_t = _out860
+		var _554_none *dbytes.Blk
+		var _ = _554_none
+		var _out861 *dbytes.Blk
 		var _ = _out861
-		var _out862 uint64
+		_out861 = dbytes.ZeroBlk()
+		_554_none = _out861
+		var _555_z *dbytes.Bytes
+		var _ = _555_z
+		var _out862 *dbytes.Bytes
 		var _ = _out862
-		_out861, _out862 = _this.AddChild(txn, ip, _552_t, _550_pn, j, false, _550_pn, _554_z)
-		ok = _out861
-		bn = _out862
+		_out862 = txn.Copy(_554_none)
+		_555_z = _out862
+		var _out863 bool
+		var _ = _out863
+		var _out864 uint64
+		var _ = _out864
+		_out863, _out864 = _this.AddChild(txn, ip, _553_t, _551_pn, j, false, _551_pn, _555_z)
+		ok = _out863
+		bn = _out864
 		if !ok {
 			return ok, bn
 		}
-		_this.CloseParent(txn, _550_pn, _552_t)
+		_this.CloseParent(txn, _551_pn, _553_t)
 	}
 	return ok, bn
 }
@@ -256,34 +256,34 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	if bn == uint64(0) {
-		var _out863 *dbytes.Blk
-		var _ = _out863
-		_out863 = dbytes.ZeroBlk()
-		b = _out863
+		var _out865 *dbytes.Blk
+		var _ = _out865
+		_out865 = dbytes.ZeroBlk()
+		b = _out865
 	} else {
-		var _out864 *dbytes.Blk
-		var _ = _out864
-		_out864 = _this.Fs.ReadBlock(txn, bn, excl)
-		b = _out864
+		var _out866 *dbytes.Blk
+		var _ = _out866
+		_out866 = _this.Fs.ReadBlock(txn, bn, excl)
+		b = _out866
 	}
 	return b
 }
 func (_this *BlockTreeFs) ReadData(txn *dtxn.Txn, ip *dbytes.Bytes, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _555_k uint64
-	var _ = _555_k
-	_555_k = positions.Companion_Default___.FlatK(n)
-	var _556_bn uint64
-	var _ = _556_bn
-	var _out865 uint64
-	var _ = _out865
-	_out865 = _this.Resolve(txn, ip, _555_k, positions.Companion_Default___.MaxLev(_555_k), positions.Companion_Default___.FlatJ(n), excl)
-	_556_bn = _out865
-	var _out866 *dbytes.Blk
-	var _ = _out866
-	_out866 = _this.ReadAt(txn, _556_bn, excl)
-	b = _out866
+	var _556_k uint64
+	var _ = _556_k
+	_556_k = positions.Companion_Default___.FlatK(n)
+	var _557_bn uint64
+	var _ = _557_bn
+	var _out867 uint64
+	var _ = _out867
+	_out867 = _this.Resolve(txn, ip, _556_k, positions.Companion_Default___.MaxLev(_556_k), positions.Companion_Default___.FlatJ(n), excl)
+	_557_bn = _out867
+	var _out868 *dbytes.Blk
+	var _ = _out868
+	_out868 = _this.ReadAt(txn, _557_bn, excl)
+	b = _out868
 	return b
 }
 

@@ -61,31 +61,31 @@ func (_this *CompanionStruct_Default___) Locate(b *dbuf.Buf, k uint64) (uint64, 
 	var _ = i
 	var found bool = false
 	var _ = found
-	var _311_hi uint64
-	var _ = _311_hi
-	var _out485 uint64
-	var _ = _out485
-	_out485 = b.Len()
-	_311_hi = _out485
+	var _312_hi uint64
+	var _ = _312_hi
+	var _out487 uint64
+	var _ = _out487
+	_out487 = b.Len()
+	_312_hi = _out487
 	i = uint64(0)
-	for i < _311_hi {
-		var _312_mid uint64
-		var _ = _312_mid
-		_312_mid = i + (_311_hi-i)/uint64(2)
-		var _313_x uint64
-		var _ = _313_x
-		var _out486 uint64
-		var _ = _out486
-		_out486 = b.KeyAt(_312_mid)
-		_313_x = _out486
-		if _313_x == k {
-			i, found = _312_mid, true
+	for i < _312_hi {
+		var _313_mid uint64
+		var _ = _313_mid
+		_313_mid = i + (_312_hi-i)/uint64(2)
+		var _314_x uint64
+		var _ = _314_x
+		var _out488 uint64
+		var _ = _out488
+		_out488 = b.KeyAt(_313_mid)
+		_314_x = _out488
+		if _314_x == k {
+			i, found = _313_mid, true
 			return i, found
 		}
-		if _313_x < k {
-			i = _312_mid + uint64(1)
+		if _314_x < k {
+			i = _313_mid + uint64(1)
 		} else {
-			_311_hi = _312_mid
+			_312_hi = _313_mid
 		}
 	}
 	found = false
@@ -94,86 +94,86 @@ func (_this *CompanionStruct_Default___) Locate(b *dbuf.Buf, k uint64) (uint64, 
 func (_this *CompanionStruct_Default___) Make(b *dbuf.Buf, k uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _314_found bool = false
-	var _ = _314_found
-	var _out487 uint64
-	var _ = _out487
-	var _out488 bool
-	var _ = _out488
-	_out487, _out488 = Companion_Default___.Locate(b, k)
-	i = _out487
-	_314_found = _out488
-	if _314_found {
+	var _315_found bool = false
+	var _ = _315_found
+	var _out489 uint64
+	var _ = _out489
+	var _out490 bool
+	var _ = _out490
+	_out489, _out490 = Companion_Default___.Locate(b, k)
+	i = _out489
+	_315_found = _out490
+	if _315_found {
 		return i
 	}
 	b.Add(i, k)
 	return i
 }
 func (_this *CompanionStruct_Default___) BufferBlk(b *dbuf.Buf, k uint64, v *dbytes.Blk) {
-	var _315_i uint64
-	var _ = _315_i
-	var _out489 uint64
-	var _ = _out489
-	_out489 = Companion_Default___.Make(b, k)
-	_315_i = _out489
-	b.SetBlk(_315_i, v)
-}
-func (_this *CompanionStruct_Default___) BufferBytes(b *dbuf.Buf, k uint64, v *dbytes.Bytes) {
 	var _316_i uint64
 	var _ = _316_i
-	var _out490 uint64
-	var _ = _out490
-	_out490 = Companion_Default___.Make(b, k)
-	_316_i = _out490
-	b.SetBytes(_316_i, v)
-}
-func (_this *CompanionStruct_Default___) BufferBit(b *dbuf.Buf, k uint64, v bool) {
-	var _317_i uint64
-	var _ = _317_i
 	var _out491 uint64
 	var _ = _out491
 	_out491 = Companion_Default___.Make(b, k)
-	_317_i = _out491
-	b.SetBit(_317_i, v)
+	_316_i = _out491
+	b.SetBlk(_316_i, v)
+}
+func (_this *CompanionStruct_Default___) BufferBytes(b *dbuf.Buf, k uint64, v *dbytes.Bytes) {
+	var _317_i uint64
+	var _ = _317_i
+	var _out492 uint64
+	var _ = _out492
+	_out492 = Companion_Default___.Make(b, k)
+	_317_i = _out492
+	b.SetBytes(_317_i, v)
+}
+func (_this *CompanionStruct_Default___) BufferBit(b *dbuf.Buf, k uint64, v bool) {
+	var _318_i uint64
+	var _ = _318_i
+	var _out493 uint64
+	var _ = _out493
+	_out493 = Companion_Default___.Make(b, k)
+	_318_i = _out493
+	b.SetBit(_318_i, v)
 }
 func (_this *CompanionStruct_Default___) BufferedBlk(b *dbuf.Buf, k uint64) *dbytes.Blk {
 	var v *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = v
-	var _318_i uint64
-	var _ = _318_i
-	var _319_found bool
-	var _ = _319_found
-	var _out492 uint64
-	var _ = _out492
-	var _out493 bool
-	var _ = _out493
-	_out492, _out493 = Companion_Default___.Locate(b, k)
-	_318_i = _out492
-	_319_found = _out493
-	if !_319_found {
+	var _319_i uint64
+	var _ = _319_i
+	var _320_found bool
+	var _ = _320_found
+	var _out494 uint64
+	var _ = _out494
+	var _out495 bool
+	var _ = _out495
+	_out494, _out495 = Companion_Default___.Locate(b, k)
+	_319_i = _out494
+	_320_found = _out495
+	if !_320_found {
 		v = (*dbytes.Blk)(nil)
 		return v
 	}
-	var _out494 *dbytes.Blk
-	var _ = _out494
-	_out494 = b.BlkAt(_318_i)
-	v = _out494
+	var _out496 *dbytes.Blk
+	var _ = _out496
+	_out496 = b.BlkAt(_319_i)
+	v = _out496
 	return v
 }
 func (_this *CompanionStruct_Default___) BufferedBytes(b *dbuf.Buf, k uint64, v *dbytes.Bytes) bool {
 	var found bool = false
 	var _ = found
-	var _320_i uint64 = 0
-	var _ = _320_i
-	var _out495 uint64
-	var _ = _out495
-	var _out496 bool
-	var _ = _out496
-	_out495, _out496 = Companion_Default___.Locate(b, k)
-	_320_i = _out495
-	found = _out496
+	var _321_i uint64 = 0
+	var _ = _321_i
+	var _out497 uint64
+	var _ = _out497
+	var _out498 bool
+	var _ = _out498
+	_out497, _out498 = Companion_Default___.Locate(b, k)
+	_321_i = _out497
+	found = _out498
 	if found {
-		b.CopyAt(_320_i, v, uint64(0))
+		b.CopyAt(_321_i, v, uint64(0))
 	}
 	return found
 }
@@ -182,26 +182,26 @@ func (_this *CompanionStruct_Default___) BufferedBit(b *dbuf.Buf, k uint64) (boo
 	var _ = found
 	var v bool = false
 	var _ = v
-	var _321_i uint64 = 0
-	var _ = _321_i
-	var _322_is bool = false
-	var _ = _322_is
-	var _out497 uint64
-	var _ = _out497
-	var _out498 bool
-	var _ = _out498
-	_out497, _out498 = Companion_Default___.Locate(b, k)
-	_321_i = _out497
-	found = _out498
+	var _322_i uint64 = 0
+	var _ = _322_i
+	var _323_is bool = false
+	var _ = _323_is
+	var _out499 uint64
+	var _ = _out499
+	var _out500 bool
+	var _ = _out500
+	_out499, _out500 = Companion_Default___.Locate(b, k)
+	_322_i = _out499
+	found = _out500
 	v = false
 	if found {
-		var _out499 bool
-		var _ = _out499
-		var _out500 bool
-		var _ = _out500
-		_out499, _out500 = b.BitAt(_321_i)
-		_322_is = _out499
-		v = _out500
+		var _out501 bool
+		var _ = _out501
+		var _out502 bool
+		var _ = _out502
+		_out501, _out502 = b.BitAt(_322_i)
+		_323_is = _out501
+		v = _out502
 	}
 	return found, v
 }

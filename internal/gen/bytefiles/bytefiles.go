@@ -77,10 +77,10 @@ func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, 
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out957 *dbytes.Bytes
-	var _ = _out957
-	_out957 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	ip = _out957
+	var _out959 *dbytes.Bytes
+	var _ = _out959
+	_out959 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	ip = _out959
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -89,68 +89,68 @@ func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _681_ip *dbytes.Bytes
-	var _ = _681_ip
-	var _out958 *dbytes.Bytes
-	var _ = _out958
-	_out958 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_681_ip = _out958
-	var _682_size uint64
-	var _ = _682_size
-	var _out959 uint64
-	var _ = _out959
-	_out959 = inodeformat.Companion_Default___.GetSize(_681_ip)
-	_682_size = _out959
-	if off >= _682_size {
-		var _out960 *dbytes.Pieces
-		var _ = _out960
-		_out960 = dbytes.NewPieces()
-		b = _out960
-		return b
-	}
-	var _683_n uint64
-	var _ = _683_n
+	var _682_ip *dbytes.Bytes
+	var _ = _682_ip
+	var _out960 *dbytes.Bytes
+	var _ = _out960
+	_out960 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_682_ip = _out960
+	var _683_size uint64
+	var _ = _683_size
 	var _out961 uint64
 	var _ = _out961
-	_out961 = reading.Companion_Default___.Min(len_, _682_size-off)
-	_683_n = _out961
-	var _out962 *dbytes.Pieces
-	var _ = _out962
-	_out962 = reading.Companion_Default___.Fetch(_this.Fs, txn, _681_ip, off, _683_n)
-	b = _out962
+	_out961 = inodeformat.Companion_Default___.GetSize(_682_ip)
+	_683_size = _out961
+	if off >= _683_size {
+		var _out962 *dbytes.Pieces
+		var _ = _out962
+		_out962 = dbytes.NewPieces()
+		b = _out962
+		return b
+	}
+	var _684_n uint64
+	var _ = _684_n
+	var _out963 uint64
+	var _ = _out963
+	_out963 = reading.Companion_Default___.Min(len_, _683_size-off)
+	_684_n = _out963
+	var _out964 *dbytes.Pieces
+	var _ = _out964
+	_out964 = reading.Companion_Default___.Fetch(_this.Fs, txn, _682_ip, off, _684_n)
+	b = _out964
 	return b
 }
 func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) {
-	var _684_ip *dbytes.Bytes
-	var _ = _684_ip
-	var _out963 *dbytes.Bytes
-	var _ = _out963
-	_out963 = _this.Fs.Fs.ReadInode(txn, ino, false)
-	_684_ip = _out963
-	var _685_size uint64
-	var _ = _685_size
-	var _out964 uint64
-	var _ = _out964
-	_out964 = inodeformat.Companion_Default___.GetSize(_684_ip)
-	_685_size = _out964
-	if off >= _685_size {
+	var _685_ip *dbytes.Bytes
+	var _ = _685_ip
+	var _out965 *dbytes.Bytes
+	var _ = _out965
+	_out965 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	_685_ip = _out965
+	var _686_size uint64
+	var _ = _686_size
+	var _out966 uint64
+	var _ = _out966
+	_out966 = inodeformat.Companion_Default___.GetSize(_685_ip)
+	_686_size = _out966
+	if off >= _686_size {
 		return
 	}
-	var _686_n uint64
-	var _ = _686_n
-	var _out965 uint64
-	var _ = _out965
-	_out965 = reading.Companion_Default___.Min(len_, _685_size-off)
-	_686_n = _out965
-	reading.Companion_Default___.Prefetch(_this.Fs, txn, _684_ip, off, _686_n)
+	var _687_n uint64
+	var _ = _687_n
+	var _out967 uint64
+	var _ = _out967
+	_out967 = reading.Companion_Default___.Min(len_, _686_size-off)
+	_687_n = _out967
+	reading.Companion_Default___.Prefetch(_this.Fs, txn, _685_ip, off, _687_n)
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out966 *dbytes.Blk
-	var _ = _out966
-	_out966 = _this.Fs.ReadData(txn, ip, n, excl)
-	b = _out966
+	var _out968 *dbytes.Blk
+	var _ = _out968
+	_out968 = _this.Fs.ReadData(txn, ip, n, excl)
+	b = _out968
 	return b
 }
 func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
@@ -164,40 +164,40 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 		ok = false
 		return ok
 	}
-	var _687_ip *dbytes.Bytes
-	var _ = _687_ip
-	var _out967 *dbytes.Bytes
-	var _ = _out967
-	_out967 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_687_ip = _out967
-	var _688_size uint64
-	var _ = _688_size
-	var _out968 uint64
-	var _ = _out968
-	_out968 = inodeformat.Companion_Default___.GetSize(_687_ip)
-	_688_size = _out968
-	var _689_shrink uint64
-	var _ = _689_shrink
-	var _out969 uint64
+	var _688_ip *dbytes.Bytes
+	var _ = _688_ip
+	var _out969 *dbytes.Bytes
 	var _ = _out969
-	_out969 = inodeformat.Companion_Default___.GetShrink(_687_ip)
-	_689_shrink = _out969
-	if _689_shrink != uint64(0) && off+len_ > _688_size {
+	_out969 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_688_ip = _out969
+	var _689_size uint64
+	var _ = _689_size
+	var _out970 uint64
+	var _ = _out970
+	_out970 = inodeformat.Companion_Default___.GetSize(_688_ip)
+	_689_size = _out970
+	var _690_shrink uint64
+	var _ = _690_shrink
+	var _out971 uint64
+	var _ = _out971
+	_out971 = inodeformat.Companion_Default___.GetShrink(_688_ip)
+	_690_shrink = _out971
+	if _690_shrink != uint64(0) && off+len_ > _689_size {
 		ok = false
 		return ok
 	}
-	var _out970 bool
-	var _ = _out970
-	_out970 = writing.Companion_Default___.Store(_this.Fs, txn, _687_ip, ino, off, src, so, len_)
-	ok = _out970
+	var _out972 bool
+	var _ = _out972
+	_out972 = writing.Companion_Default___.Store(_this.Fs, txn, _688_ip, ino, off, src, so, len_)
+	ok = _out972
 	if !ok {
 		return ok
 	}
 	ok = true
-	if off+len_ > _688_size {
-		inodeformat.Companion_Default___.SetFileSize(_687_ip, off+len_)
+	if off+len_ > _689_size {
+		inodeformat.Companion_Default___.SetFileSize(_688_ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, _687_ip, ino)
+	_this.Fs.SetMeta(txn, _688_ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -207,60 +207,60 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		ok = false
 		return ok
 	}
-	var _690_ip *dbytes.Bytes
-	var _ = _690_ip
-	var _out971 *dbytes.Bytes
-	var _ = _out971
-	_out971 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_690_ip = _out971
-	var _691_size uint64
-	var _ = _691_size
-	var _out972 uint64
-	var _ = _out972
-	_out972 = inodeformat.Companion_Default___.GetSize(_690_ip)
-	_691_size = _out972
-	var _692_shrink uint64
-	var _ = _692_shrink
-	var _out973 uint64
+	var _691_ip *dbytes.Bytes
+	var _ = _691_ip
+	var _out973 *dbytes.Bytes
 	var _ = _out973
-	_out973 = inodeformat.Companion_Default___.GetShrink(_690_ip)
-	_692_shrink = _out973
+	_out973 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_691_ip = _out973
+	var _692_size uint64
+	var _ = _692_size
+	var _out974 uint64
+	var _ = _out974
+	_out974 = inodeformat.Companion_Default___.GetSize(_691_ip)
+	_692_size = _out974
+	var _693_shrink uint64
+	var _ = _693_shrink
+	var _out975 uint64
+	var _ = _out975
+	_out975 = inodeformat.Companion_Default___.GetShrink(_691_ip)
+	_693_shrink = _out975
 	ok = true
-	if sz > _691_size {
-		if _692_shrink != uint64(0) {
+	if sz > _692_size {
+		if _693_shrink != uint64(0) {
 			ok = false
 			return ok
 		}
-	} else if sz < _691_size {
-		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _690_ip, sz)
-		var _693_shrink_k uint64
-		var _ = _693_shrink_k
-		_693_shrink_k = _692_shrink
-		if _692_shrink < _691_size && (_692_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_691_size+uint64(4095))/uint64(4096)) {
-			_693_shrink_k = _691_size
+	} else if sz < _692_size {
+		writing.Companion_Default___.ZeroTail(_this.Fs, txn, _691_ip, sz)
+		var _694_shrink_k uint64
+		var _ = _694_shrink_k
+		_694_shrink_k = _693_shrink
+		if _693_shrink < _692_size && (_693_shrink != uint64(0) || (sz+uint64(4095))/uint64(4096) != (_692_size+uint64(4095))/uint64(4096)) {
+			_694_shrink_k = _692_size
 		}
-		inodeformat.Companion_Default___.SetShrink(_690_ip, _693_shrink_k)
+		inodeformat.Companion_Default___.SetShrink(_691_ip, _694_shrink_k)
 	} else {
 		return ok
 	}
-	inodeformat.Companion_Default___.SetFileSize(_690_ip, sz)
-	_this.Fs.SetMeta(txn, _690_ip, ino)
+	inodeformat.Companion_Default___.SetFileSize(_691_ip, sz)
+	_this.Fs.SetMeta(txn, _691_ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _694_ip *dbytes.Bytes
-	var _ = _694_ip
-	var _out974 *dbytes.Bytes
-	var _ = _out974
-	_out974 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_694_ip = _out974
-	var _out975 uint64
-	var _ = _out975
-	_out975 = punching.Companion_Default___.Punch(_this.Fs, txn, _694_ip, ino, n, lo, max)
-	m = _out975
-	_this.Fs.SetMeta(txn, _694_ip, ino)
+	var _695_ip *dbytes.Bytes
+	var _ = _695_ip
+	var _out976 *dbytes.Bytes
+	var _ = _out976
+	_out976 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_695_ip = _out976
+	var _out977 uint64
+	var _ = _out977
+	_out977 = punching.Companion_Default___.Punch(_this.Fs, txn, _695_ip, ino, n, lo, max)
+	m = _out977
+	_this.Fs.SetMeta(txn, _695_ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -268,70 +268,70 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = m
 	var found bool = false
 	var _ = found
-	var _695_ip *dbytes.Bytes
-	var _ = _695_ip
-	var _out976 *dbytes.Bytes
-	var _ = _out976
-	_out976 = _this.Fs.Fs.ReadInode(txn, ino, excl)
-	_695_ip = _out976
-	var _out977 uint64
-	var _ = _out977
-	var _out978 bool
+	var _696_ip *dbytes.Bytes
+	var _ = _696_ip
+	var _out978 *dbytes.Bytes
 	var _ = _out978
-	_out977, _out978 = seeking.Companion_Default___.Pass(_this.Fs, txn, _695_ip, ino, n, top, there, max, excl)
-	m = _out977
-	found = _out978
+	_out978 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	_696_ip = _out978
+	var _out979 uint64
+	var _ = _out979
+	var _out980 bool
+	var _ = _out980
+	_out979, _out980 = seeking.Companion_Default___.Pass(_this.Fs, txn, _696_ip, ino, n, top, there, max, excl)
+	m = _out979
+	found = _out980
 	return m, found
 }
 func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _696_ip *dbytes.Bytes
-	var _ = _696_ip
-	var _out979 *dbytes.Bytes
-	var _ = _out979
-	_out979 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_696_ip = _out979
-	var _697_size uint64
-	var _ = _697_size
-	var _out980 uint64
-	var _ = _out980
-	_out980 = inodeformat.Companion_Default___.GetSize(_696_ip)
-	_697_size = _out980
-	var _698_shrink uint64
-	var _ = _698_shrink
-	var _out981 uint64
+	var _697_ip *dbytes.Bytes
+	var _ = _697_ip
+	var _out981 *dbytes.Bytes
 	var _ = _out981
-	_out981 = inodeformat.Companion_Default___.GetShrink(_696_ip)
-	_698_shrink = _out981
-	if _698_shrink == uint64(0) {
+	_out981 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_697_ip = _out981
+	var _698_size uint64
+	var _ = _698_size
+	var _out982 uint64
+	var _ = _out982
+	_out982 = inodeformat.Companion_Default___.GetSize(_697_ip)
+	_698_size = _out982
+	var _699_shrink uint64
+	var _ = _699_shrink
+	var _out983 uint64
+	var _ = _out983
+	_out983 = inodeformat.Companion_Default___.GetShrink(_697_ip)
+	_699_shrink = _out983
+	if _699_shrink == uint64(0) {
 		done = true
 		return done
 	}
-	var _699_lo uint64
-	var _ = _699_lo
-	_699_lo = (_697_size + uint64(4095)) / uint64(4096)
-	var _700_n uint64
-	var _ = _700_n
-	_700_n = (_698_shrink + uint64(4095)) / uint64(4096)
-	if _700_n < _699_lo {
-		_700_n = _699_lo
+	var _700_lo uint64
+	var _ = _700_lo
+	_700_lo = (_698_size + uint64(4095)) / uint64(4096)
+	var _701_n uint64
+	var _ = _701_n
+	_701_n = (_699_shrink + uint64(4095)) / uint64(4096)
+	if _701_n < _700_lo {
+		_701_n = _700_lo
 	}
-	var _701_m uint64
-	var _ = _701_m
-	var _out982 uint64
-	var _ = _out982
-	_out982 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _696_ip, ino, _700_n, _699_lo, max)
-	_701_m = _out982
-	var _702_shrink_k uint64
-	var _ = _702_shrink_k
-	_702_shrink_k = uint64(4096) * _701_m
-	if _701_m == _699_lo {
-		_702_shrink_k = uint64(0)
+	var _702_m uint64
+	var _ = _702_m
+	var _out984 uint64
+	var _ = _out984
+	_out984 = shrinking.Companion_Default___.CutDown(_this.Fs, txn, _697_ip, ino, _701_n, _700_lo, max)
+	_702_m = _out984
+	var _703_shrink_k uint64
+	var _ = _703_shrink_k
+	_703_shrink_k = uint64(4096) * _702_m
+	if _702_m == _700_lo {
+		_703_shrink_k = uint64(0)
 	}
-	done = _702_shrink_k == uint64(0)
-	inodeformat.Companion_Default___.SetShrink(_696_ip, _702_shrink_k)
-	_this.Fs.SetMeta(txn, _696_ip, ino)
+	done = _703_shrink_k == uint64(0)
+	inodeformat.Companion_Default___.SetShrink(_697_ip, _703_shrink_k)
+	_this.Fs.SetMeta(txn, _697_ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -339,104 +339,104 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out983 bool
-	var _ = _out983
-	var _out984 uint64
-	var _ = _out984
-	_out983, _out984 = _this.Fs.Fs.FindInode(txn, near)
-	ok = _out983
-	ino = _out984
+	var _out985 bool
+	var _ = _out985
+	var _out986 uint64
+	var _ = _out986
+	_out985, _out986 = _this.Fs.Fs.FindInode(txn, near)
+	ok = _out985
+	ino = _out986
 	if !ok {
 		return ok, ino
 	}
-	var _703_ip *dbytes.Bytes
-	var _ = _703_ip
-	var _out985 *dbytes.Bytes
-	var _ = _out985
-	_out985 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_703_ip = _out985
-	var _704_size uint64
-	var _ = _704_size
-	var _out986 uint64
-	var _ = _out986
-	_out986 = inodeformat.Companion_Default___.GetSize(_703_ip)
-	_704_size = _out986
-	var _705_shrink uint64
-	var _ = _705_shrink
-	var _out987 uint64
+	var _704_ip *dbytes.Bytes
+	var _ = _704_ip
+	var _out987 *dbytes.Bytes
 	var _ = _out987
-	_out987 = inodeformat.Companion_Default___.GetShrink(_703_ip)
-	_705_shrink = _out987
-	var _706_gen uint64
-	var _ = _706_gen
+	_out987 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_704_ip = _out987
+	var _705_size uint64
+	var _ = _705_size
 	var _out988 uint64
 	var _ = _out988
-	_out988 = inodeformat.Companion_Default___.GetGen(_703_ip)
-	_706_gen = _out988
-	var _707_bare bool
-	var _ = _707_bare
-	var _out989 bool
+	_out988 = inodeformat.Companion_Default___.GetSize(_704_ip)
+	_705_size = _out988
+	var _706_shrink uint64
+	var _ = _706_shrink
+	var _out989 uint64
 	var _ = _out989
-	_out989 = inodeformat.Companion_Default___.NoSlots(_703_ip)
-	_707_bare = _out989
-	if _704_size != uint64(0) || _705_shrink != uint64(0) || !_707_bare || _706_gen == uint64(18446744073709551615) {
+	_out989 = inodeformat.Companion_Default___.GetShrink(_704_ip)
+	_706_shrink = _out989
+	var _707_gen uint64
+	var _ = _707_gen
+	var _out990 uint64
+	var _ = _out990
+	_out990 = inodeformat.Companion_Default___.GetGen(_704_ip)
+	_707_gen = _out990
+	var _708_bare bool
+	var _ = _708_bare
+	var _out991 bool
+	var _ = _out991
+	_out991 = inodeformat.Companion_Default___.NoSlots(_704_ip)
+	_708_bare = _out991
+	if _705_size != uint64(0) || _706_shrink != uint64(0) || !_708_bare || _707_gen == uint64(18446744073709551615) {
 		ok, ino = false, uint64(0)
 		return ok, ino
 	}
-	_this.Blank(txn, _703_ip, ino, ty, _706_gen+uint64(1))
+	_this.Blank(txn, _704_ip, ino, ty, _707_gen+uint64(1))
 	return ok, ino
 }
 func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _708_ip *dbytes.Bytes
-	var _ = _708_ip
-	var _out990 *dbytes.Bytes
-	var _ = _out990
-	_out990 = _this.Fs.Fs.ReadInode(txn, ino, true)
-	_708_ip = _out990
-	var _709_size uint64
-	var _ = _709_size
-	var _out991 uint64
-	var _ = _out991
-	_out991 = inodeformat.Companion_Default___.GetSize(_708_ip)
-	_709_size = _out991
-	var _710_shrink uint64
-	var _ = _710_shrink
-	var _out992 uint64
+	var _709_ip *dbytes.Bytes
+	var _ = _709_ip
+	var _out992 *dbytes.Bytes
 	var _ = _out992
-	_out992 = inodeformat.Companion_Default___.GetShrink(_708_ip)
-	_710_shrink = _out992
-	var _711_gen uint64
-	var _ = _711_gen
+	_out992 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	_709_ip = _out992
+	var _710_size uint64
+	var _ = _710_size
 	var _out993 uint64
 	var _ = _out993
-	_out993 = inodeformat.Companion_Default___.GetGen(_708_ip)
-	_711_gen = _out993
-	var _712_bare bool
-	var _ = _712_bare
-	var _out994 bool
+	_out993 = inodeformat.Companion_Default___.GetSize(_709_ip)
+	_710_size = _out993
+	var _711_shrink uint64
+	var _ = _711_shrink
+	var _out994 uint64
 	var _ = _out994
-	_out994 = inodeformat.Companion_Default___.NoSlots(_708_ip)
-	_712_bare = _out994
-	if _709_size != uint64(0) || _710_shrink != uint64(0) || !_712_bare {
+	_out994 = inodeformat.Companion_Default___.GetShrink(_709_ip)
+	_711_shrink = _out994
+	var _712_gen uint64
+	var _ = _712_gen
+	var _out995 uint64
+	var _ = _out995
+	_out995 = inodeformat.Companion_Default___.GetGen(_709_ip)
+	_712_gen = _out995
+	var _713_bare bool
+	var _ = _713_bare
+	var _out996 bool
+	var _ = _out996
+	_out996 = inodeformat.Companion_Default___.NoSlots(_709_ip)
+	_713_bare = _out996
+	if _710_size != uint64(0) || _711_shrink != uint64(0) || !_713_bare {
 		ok = false
 		return ok
 	}
-	_this.Blank(txn, _708_ip, ino, uint32(0), _711_gen)
+	_this.Blank(txn, _709_ip, ino, uint32(0), _712_gen)
 	ok = true
 	return ok
 }
 func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint32, gen uint64) {
-	var _713_z *dbytes.Bytes
-	var _ = _713_z
-	var _out995 *dbytes.Bytes
-	var _ = _out995
-	_out995 = dbytes.NewBytes(uint64(256))
-	_713_z = _out995
-	inodeformat.Companion_Default___.SetTy(_713_z, ty)
-	inodeformat.Companion_Default___.SetGen(_713_z, gen)
-	_this.Fs.SetInode(txn, _713_z, ino, ty != uint32(0))
+	var _714_z *dbytes.Bytes
+	var _ = _714_z
+	var _out997 *dbytes.Bytes
+	var _ = _out997
+	_out997 = dbytes.NewBytes(uint64(256))
+	_714_z = _out997
+	inodeformat.Companion_Default___.SetTy(_714_z, ty)
+	inodeformat.Companion_Default___.SetGen(_714_z, gen)
+	_this.Fs.SetInode(txn, _714_z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

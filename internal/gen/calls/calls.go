@@ -181,44 +181,44 @@ func (_this *CompanionStruct_Default___) Ended(c *Call, t *txnm.Txn, w dwork.Wor
 	var _ = next
 	var st uint32 = 0
 	var _ = st
-	var _875_status uint32 = 0
-	var _ = _875_status
-	var _out1166 uint32
-	var _ = _out1166
-	var _out1167 uint32
-	var _ = _out1167
-	_out1166, _out1167 = exec.Companion_Default___.Exec(t, w, r, c.P, c.How, c.Deferred)
-	_875_status = _out1166
-	st = _out1167
+	var _876_status uint32 = 0
+	var _ = _876_status
+	var _out1168 uint32
+	var _ = _out1168
+	var _out1169 uint32
+	var _ = _out1169
+	_out1168, _out1169 = exec.Companion_Default___.Exec(t, w, r, c.P, c.How, c.Deferred)
+	_876_status = _out1168
+	st = _out1169
 	next = Companion_Default___.ANSWER()
 	if st == txnm.Companion_Default___.CONFLICT() {
 		next = Companion_Default___.AGAIN()
-	} else if _875_status == exec.Companion_Default___.TOOBIG() {
-		var _876_fewer uint64
-		var _ = _876_fewer
-		_876_fewer = func() uint64 {
+	} else if _876_status == exec.Companion_Default___.TOOBIG() {
+		var _877_fewer uint64
+		var _ = _877_fewer
+		_877_fewer = func() uint64 {
 			if exec.Companion_Default___.Dividable(c.P) {
 				return exec.Companion_Default___.Fewer(c.N)
 			}
 			return uint64(0)
 		}()
-		if _876_fewer == uint64(0) {
-			_875_status = Companion_Default___.SERVERFAULT()
+		if _877_fewer == uint64(0) {
+			_876_status = Companion_Default___.SERVERFAULT()
 		} else {
-			c.N = _876_fewer
+			c.N = _877_fewer
 			next = Companion_Default___.AGAIN()
 		}
-	} else if _875_status == Companion_Default___.SHRINKFIRST() {
+	} else if _876_status == Companion_Default___.SHRINKFIRST() {
 		next = Companion_Default___.SHRINK()
-	} else if _875_status == Companion_Default___.NOSPC() {
+	} else if _876_status == Companion_Default___.NOSPC() {
 		next = Companion_Default___.ROOM()
-	} else if _875_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
+	} else if _876_status == nfsdurable.Companion_Default___.IO() && st != txnrun.Companion_Default___.UNSURE() && c.Record {
 		next = Companion_Default___.ALONE()
 	}
 	if next == Companion_Default___.AGAIN() || next == Companion_Default___.SHRINK() {
-		_875_status = nfsdurable.Companion_Default___.IO()
+		_876_status = nfsdurable.Companion_Default___.IO()
 	}
-	c.Answer(_875_status)
+	c.Answer(_876_status)
 	return next, st
 }
 func (_this *CompanionStruct_Default___) Shrunk(c *Call, status uint32, done bool) uint32 {

@@ -68,11 +68,11 @@ func (_this *CompanionStruct_Default___) PageWith(first uint64, np uint64, home 
 			ok, b = true, first+uint64(2)*((a-home)/uint64(255))
 		}
 	} else {
-		var _283_p uint64
-		var _ = _283_p
-		_283_p = (a - first) / uint64(2)
-		if _283_p < np-uint64(1) {
-			ok, b = true, first+uint64(2)*((n+_283_p)/uint64(255))
+		var _284_p uint64
+		var _ = _284_p
+		_284_p = (a - first) / uint64(2)
+		if _284_p < np-uint64(1) {
+			ok, b = true, first+uint64(2)*((n+_284_p)/uint64(255))
 		}
 	}
 	return ok, b
@@ -84,17 +84,17 @@ func (_this *CompanionStruct_Default___) Depends(first uint64, np uint64, home u
 		d = false
 		return d
 	}
-	var _284_page uint64
-	var _ = _284_page
-	var _285_lo uint64
-	var _ = _285_lo
-	var _286_hi uint64
-	var _ = _286_hi
-	_284_page, _285_lo, _286_hi = (q-first)/uint64(2), (a-home)/uint64(255), (end-uint64(1)-home)/uint64(255)
-	for _286_hi < _284_page {
-		_285_lo, _286_hi = (n+_285_lo)/uint64(255), (n+_286_hi)/uint64(255)
+	var _285_page uint64
+	var _ = _285_page
+	var _286_lo uint64
+	var _ = _286_lo
+	var _287_hi uint64
+	var _ = _287_hi
+	_285_page, _286_lo, _287_hi = (q-first)/uint64(2), (a-home)/uint64(255), (end-uint64(1)-home)/uint64(255)
+	for _287_hi < _285_page {
+		_286_lo, _287_hi = (n+_286_lo)/uint64(255), (n+_287_hi)/uint64(255)
 	}
-	d = _285_lo <= _284_page
+	d = _286_lo <= _285_page
 	return d
 }
 func (_this *CompanionStruct_Default___) Below(np uint64, home uint64, n uint64, p uint64) (uint64, uint64) {
@@ -102,31 +102,31 @@ func (_this *CompanionStruct_Default___) Below(np uint64, home uint64, n uint64,
 	var _ = x
 	var y uint64 = 0
 	var _ = y
-	var _287_nodes uint64
-	var _ = _287_nodes
-	_287_nodes = n + np - uint64(1)
-	var _288_lo uint64
-	var _ = _288_lo
-	var _289_end uint64
-	var _ = _289_end
-	_288_lo, _289_end = uint64(255)*p, func() uint64 {
-		if _287_nodes < uint64(255)*(p+uint64(1)) {
-			return _287_nodes
+	var _288_nodes uint64
+	var _ = _288_nodes
+	_288_nodes = n + np - uint64(1)
+	var _289_lo uint64
+	var _ = _289_lo
+	var _290_end uint64
+	var _ = _290_end
+	_289_lo, _290_end = uint64(255)*p, func() uint64 {
+		if _288_nodes < uint64(255)*(p+uint64(1)) {
+			return _288_nodes
 		}
 		return uint64(255) * (p + uint64(1))
 	}()
-	for n < _289_end {
-		var _290_from uint64
-		var _ = _290_from
-		_290_from = func() uint64 {
-			if n < _288_lo {
-				return _288_lo - n
+	for n < _290_end {
+		var _291_from uint64
+		var _ = _291_from
+		_291_from = func() uint64 {
+			if n < _289_lo {
+				return _289_lo - n
 			}
 			return uint64(0)
 		}()
-		_288_lo, _289_end = uint64(255)*_290_from, uint64(255)*(_289_end-n)
+		_289_lo, _290_end = uint64(255)*_291_from, uint64(255)*(_290_end-n)
 	}
-	x, y = home+_288_lo, home+_289_end-uint64(1)
+	x, y = home+_289_lo, home+_290_end-uint64(1)
 	return x, y
 }
 

@@ -62,24 +62,24 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Make(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _out837 bool
-	var _ = _out837
-	_out837 = superblockcopies.Companion_Default___.Blank(d)
-	io = _out837
-	if !io {
-		return io
-	}
-	var _out838 bool
-	var _ = _out838
-	_out838 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
-	io = _out838
-	if !io {
-		return io
-	}
 	var _out839 bool
 	var _ = _out839
-	_out839 = superblockcopies.Companion_Default___.Commission(d, s)
+	_out839 = superblockcopies.Companion_Default___.Blank(d)
 	io = _out839
+	if !io {
+		return io
+	}
+	var _out840 bool
+	var _ = _out840
+	_out840 = making.Companion_Default___.Prepare(d, s, seal, pages, zeroed, mode, uid, gid)
+	io = _out840
+	if !io {
+		return io
+	}
+	var _out841 bool
+	var _ = _out841
+	_out841 = superblockcopies.Companion_Default___.Commission(d, s)
+	io = _out841
 	return io
 }
 

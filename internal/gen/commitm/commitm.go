@@ -66,53 +66,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _350_n uint64
-	var _ = _350_n
-	var _out532 uint64
-	var _ = _out532
-	_out532 = t.Buf.Len()
-	_350_n = _out532
+	var _351_n uint64
+	var _ = _351_n
+	var _out534 uint64
+	var _ = _out534
+	_out534 = t.Buf.Len()
+	_351_n = _out534
 	i = i0
-	var _351_go bool
-	var _ = _351_go
-	_351_go = true
-	for _351_go {
-		var _352_k uint64
-		var _ = _352_k
-		var _out533 uint64
-		var _ = _out533
-		_out533 = t.Buf.KeyAt(i)
-		_352_k = _out533
-		var _353_off uint64
-		var _ = _353_off
-		_353_off = objectsm.Companion_Default___.KeyOff(_352_k)
-		var _354_is bool
-		var _ = _354_is
-		var _355_v bool
-		var _ = _355_v
-		var _out534 bool
-		var _ = _out534
-		var _out535 bool
+	var _352_go bool
+	var _ = _352_go
+	_352_go = true
+	for _352_go {
+		var _353_k uint64
+		var _ = _353_k
+		var _out535 uint64
 		var _ = _out535
-		_out534, _out535 = t.Buf.BitAt(i)
-		_354_is = _out534
-		_355_v = _out535
-		if _354_is {
-			objectsm.Companion_Default___.PutBit(w, _353_off, _355_v)
+		_out535 = t.Buf.KeyAt(i)
+		_353_k = _out535
+		var _354_off uint64
+		var _ = _354_off
+		_354_off = objectsm.Companion_Default___.KeyOff(_353_k)
+		var _355_is bool
+		var _ = _355_is
+		var _356_v bool
+		var _ = _356_v
+		var _out536 bool
+		var _ = _out536
+		var _out537 bool
+		var _ = _out537
+		_out536, _out537 = t.Buf.BitAt(i)
+		_355_is = _out536
+		_356_v = _out537
+		if _355_is {
+			objectsm.Companion_Default___.PutBit(w, _354_off, _356_v)
 		} else {
-			t.Buf.CopyAt(i, w, _353_off/uint64(8))
+			t.Buf.CopyAt(i, w, _354_off/uint64(8))
 		}
 		i = i + uint64(1)
-		if i == _350_n {
-			_351_go = false
+		if i == _351_n {
+			_352_go = false
 		} else {
-			var _356_k2 uint64
-			var _ = _356_k2
-			var _out536 uint64
-			var _ = _out536
-			_out536 = t.Buf.KeyAt(i)
-			_356_k2 = _out536
-			_351_go = objectsm.Companion_Default___.KeyBlk(_356_k2) == a
+			var _357_k2 uint64
+			var _ = _357_k2
+			var _out538 uint64
+			var _ = _out538
+			_out538 = t.Buf.KeyAt(i)
+			_357_k2 = _out538
+			_352_go = objectsm.Companion_Default___.KeyBlk(_357_k2) == a
 		}
 	}
 	return i
@@ -123,68 +123,68 @@ func (_this *CompanionStruct_Default___) Build(t *txnm.Txn, tx *dlog.BMap) (bool
 	var miss uint64 = 0
 	var _ = miss
 	tx.Clear()
-	var _357_n uint64
-	var _ = _357_n
-	var _out537 uint64
-	var _ = _out537
-	_out537 = t.Buf.Len()
-	_357_n = _out537
-	var _358_i uint64
-	var _ = _358_i
-	_358_i = uint64(0)
+	var _358_n uint64
+	var _ = _358_n
+	var _out539 uint64
+	var _ = _out539
+	_out539 = t.Buf.Len()
+	_358_n = _out539
+	var _359_i uint64
+	var _ = _359_i
+	_359_i = uint64(0)
 	miss = uint64(0)
-	for _358_i < _357_n {
-		var _359_k uint64
-		var _ = _359_k
-		var _out538 uint64
-		var _ = _out538
-		_out538 = t.Buf.KeyAt(_358_i)
-		_359_k = _out538
-		var _360_a uint64
-		var _ = _360_a
-		_360_a = objectsm.Companion_Default___.KeyBlk(_359_k)
-		var _361_b *dbytes.Blk
-		var _ = _361_b
-		var _out539 *dbytes.Blk
-		var _ = _out539
-		_out539 = t.Buf.BlkAt(_358_i)
-		_361_b = _out539
-		if _361_b != (*dbytes.Blk)(nil) {
-			tx.Put(_360_a, _361_b)
-			_358_i = _358_i + uint64(1)
+	for _359_i < _358_n {
+		var _360_k uint64
+		var _ = _360_k
+		var _out540 uint64
+		var _ = _out540
+		_out540 = t.Buf.KeyAt(_359_i)
+		_360_k = _out540
+		var _361_a uint64
+		var _ = _361_a
+		_361_a = objectsm.Companion_Default___.KeyBlk(_360_k)
+		var _362_b *dbytes.Blk
+		var _ = _362_b
+		var _out541 *dbytes.Blk
+		var _ = _out541
+		_out541 = t.Buf.BlkAt(_359_i)
+		_362_b = _out541
+		if _362_b != (*dbytes.Blk)(nil) {
+			tx.Put(_361_a, _362_b)
+			_359_i = _359_i + uint64(1)
 		} else {
-			var _362_c *dbytes.Blk
-			var _ = _362_c
-			var _363___v0 uint64
-			var _ = _363___v0
-			var _out540 *dbytes.Blk
-			var _ = _out540
-			var _out541 uint64
-			var _ = _out541
-			_out540, _out541 = journalreader.Companion_Default___.Lookup(t.S.J, _360_a)
-			_362_c = _out540
-			_363___v0 = _out541
-			if _362_c == (*dbytes.Blk)(nil) {
-				ok, miss = false, _360_a
-				return ok, miss
-			}
-			var _364_w *dbytes.Bytes
-			var _ = _364_w
-			var _out542 *dbytes.Bytes
+			var _363_c *dbytes.Blk
+			var _ = _363_c
+			var _364___v0 uint64
+			var _ = _364___v0
+			var _out542 *dbytes.Blk
 			var _ = _out542
-			_out542 = t.Hold.Copy(_362_c)
-			_364_w = _out542
 			var _out543 uint64
 			var _ = _out543
-			_out543 = Companion_Default___.Splice1(t, _358_i, _360_a, _364_w)
-			_358_i = _out543
-			var _365_f *dbytes.Blk
-			var _ = _365_f
-			var _out544 *dbytes.Blk
+			_out542, _out543 = journalreader.Companion_Default___.Lookup(t.S.J, _361_a)
+			_363_c = _out542
+			_364___v0 = _out543
+			if _363_c == (*dbytes.Blk)(nil) {
+				ok, miss = false, _361_a
+				return ok, miss
+			}
+			var _365_w *dbytes.Bytes
+			var _ = _365_w
+			var _out544 *dbytes.Bytes
 			var _ = _out544
-			_out544 = dbytes.Freeze(_364_w)
-			_365_f = _out544
-			tx.Put(_360_a, _365_f)
+			_out544 = t.Hold.Copy(_363_c)
+			_365_w = _out544
+			var _out545 uint64
+			var _ = _out545
+			_out545 = Companion_Default___.Splice1(t, _359_i, _361_a, _365_w)
+			_359_i = _out545
+			var _366_f *dbytes.Blk
+			var _ = _366_f
+			var _out546 *dbytes.Blk
+			var _ = _out546
+			_out546 = dbytes.Freeze(_365_w)
+			_366_f = _out546
+			tx.Put(_361_a, _366_f)
 		}
 	}
 	ok, miss = true, uint64(0)
@@ -219,28 +219,28 @@ func (_this *CompanionStruct_Default___) TryAppend(t *txnm.Txn, stable bool) (ui
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _366_j *journalm.Journal
-	var _ = _366_j
-	_366_j = t.S.J
-	_366_j.Mu.Lock()
+	var _367_j *journalm.Journal
+	var _ = _367_j
+	_367_j = t.S.J
+	_367_j.Mu.Lock()
 	txnsysm.Companion_Default___.TYield(t.S)
-	var _out545 uint32
-	var _ = _out545
-	var _out546 uint64
-	var _ = _out546
-	var _out547 bool
+	var _out547 uint32
 	var _ = _out547
 	var _out548 uint64
 	var _ = _out548
-	_out545, _out546, _out547, _out548 = Companion_Default___.Point(t, stable)
-	st = _out545
-	n = _out546
-	get = _out547
-	miss = _out548
+	var _out549 bool
+	var _ = _out549
+	var _out550 uint64
+	var _ = _out550
+	_out547, _out548, _out549, _out550 = Companion_Default___.Point(t, stable)
+	st = _out547
+	n = _out548
+	get = _out549
+	miss = _out550
 	if st == journalcommit.Companion_Default___.AFull() && !get {
 		Companion_Default___.AwaitRoom(t)
 	}
-	_366_j.Mu.Unlock()
+	_367_j.Mu.Unlock()
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AwaitRoom(t *txnm.Txn) {
@@ -257,31 +257,31 @@ func (_this *CompanionStruct_Default___) Point(t *txnm.Txn, stable bool) (uint32
 	var _ = get
 	var miss uint64 = 0
 	var _ = miss
-	var _367_j *journalm.Journal
-	var _ = _367_j
-	_367_j = t.S.J
+	var _368_j *journalm.Journal
+	var _ = _368_j
+	_368_j = t.S.J
 	n = uint64(0)
-	var _368_ok bool = false
-	var _ = _368_ok
-	var _out549 bool
-	var _ = _out549
-	var _out550 uint64
-	var _ = _out550
-	_out549, _out550 = Companion_Default___.Build(t, t.Tx)
-	_368_ok = _out549
-	miss = _out550
-	get = !_368_ok
-	if !_368_ok {
-		st = journalcommit.Companion_Default___.AFull()
-		return st, n, get, miss
-	}
-	var _out551 uint32
+	var _369_ok bool = false
+	var _ = _369_ok
+	var _out551 bool
 	var _ = _out551
 	var _out552 uint64
 	var _ = _out552
-	_out551, _out552 = journalcommit.Companion_Default___.Append(_367_j, t.Tx, stable)
-	st = _out551
-	n = _out552
+	_out551, _out552 = Companion_Default___.Build(t, t.Tx)
+	_369_ok = _out551
+	miss = _out552
+	get = !_369_ok
+	if !_369_ok {
+		st = journalcommit.Companion_Default___.AFull()
+		return st, n, get, miss
+	}
+	var _out553 uint32
+	var _ = _out553
+	var _out554 uint64
+	var _ = _out554
+	_out553, _out554 = journalcommit.Companion_Default___.Append(_368_j, t.Tx, stable)
+	st = _out553
+	n = _out554
 	return st, n, get, miss
 }
 func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn, stable bool) (uint32, uint64) {
@@ -289,37 +289,37 @@ func (_this *CompanionStruct_Default___) AppendAll(t *txnm.Txn, stable bool) (ui
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	var _369_j *journalm.Journal
-	var _ = _369_j
-	_369_j = t.S.J
-	var _370_get bool = false
-	var _ = _370_get
-	var _371_miss uint64 = 0
-	var _ = _371_miss
+	var _370_j *journalm.Journal
+	var _ = _370_j
+	_370_j = t.S.J
+	var _371_get bool = false
+	var _ = _371_get
+	var _372_miss uint64 = 0
+	var _ = _372_miss
 	st = journalcommit.Companion_Default___.AFull()
 	n = uint64(0)
 	for st == journalcommit.Companion_Default___.AFull() {
-		var _out553 uint32
-		var _ = _out553
-		var _out554 uint64
-		var _ = _out554
-		var _out555 bool
+		var _out555 uint32
 		var _ = _out555
 		var _out556 uint64
 		var _ = _out556
-		_out553, _out554, _out555, _out556 = Companion_Default___.TryAppend(t, stable)
-		st = _out553
-		n = _out554
-		_370_get = _out555
-		_371_miss = _out556
-		if _370_get {
-			var _372_b *dbytes.Blk
-			var _ = _372_b
-			var _out557 *dbytes.Blk
-			var _ = _out557
-			_out557 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _371_miss, uint64(1))
-			_372_b = _out557
-			if _372_b == (*dbytes.Blk)(nil) {
+		var _out557 bool
+		var _ = _out557
+		var _out558 uint64
+		var _ = _out558
+		_out555, _out556, _out557, _out558 = Companion_Default___.TryAppend(t, stable)
+		st = _out555
+		n = _out556
+		_371_get = _out557
+		_372_miss = _out558
+		if _371_get {
+			var _373_b *dbytes.Blk
+			var _ = _373_b
+			var _out559 *dbytes.Blk
+			var _ = _out559
+			_out559 = txnsysm.Companion_Default___.Latest(t.S, t.Hold, _372_miss, uint64(1))
+			_373_b = _out559
+			if _373_b == (*dbytes.Blk)(nil) {
 				st, n = txnm.Companion_Default___.IOERR(), uint64(0)
 				return st, n
 			}
@@ -343,38 +343,38 @@ func (_this *CompanionStruct_Default___) Finish(t *txnm.Txn, stable bool) (uint3
 	var need uint64 = 0
 	var _ = need
 	need = t.Seen
-	var _373_w uint64
-	var _ = _373_w
-	var _out558 uint64
-	var _ = _out558
-	_out558 = t.Buf.Len()
-	_373_w = _out558
-	var _374_n uint64
-	var _ = _374_n
-	_374_n = uint64(0)
-	if _373_w > uint64(0) {
-		var _out559 uint32
-		var _ = _out559
-		var _out560 uint64
-		var _ = _out560
-		_out559, _out560 = Companion_Default___.AppendAll(t, stable)
-		st = _out559
-		_374_n = _out560
+	var _374_w uint64
+	var _ = _374_w
+	var _out560 uint64
+	var _ = _out560
+	_out560 = t.Buf.Len()
+	_374_w = _out560
+	var _375_n uint64
+	var _ = _375_n
+	_375_n = uint64(0)
+	if _374_w > uint64(0) {
+		var _out561 uint32
+		var _ = _out561
+		var _out562 uint64
+		var _ = _out562
+		_out561, _out562 = Companion_Default___.AppendAll(t, stable)
+		st = _out561
+		_375_n = _out562
 		if st != txnm.Companion_Default___.OK() {
-			var _out561 uint64
-			var _ = _out561
-			_out561 = Companion_Default___.Abort(t)
-			need = _out561
+			var _out563 uint64
+			var _ = _out563
+			_out563 = Companion_Default___.Abort(t)
+			need = _out563
 			return st, need
 		}
 		if !stable {
-			_374_n = uint64(0)
+			_375_n = uint64(0)
 		}
 	} else {
 	}
-	Companion_Default___.Drop(t, _374_n)
-	if _374_n > need {
-		need = _374_n
+	Companion_Default___.Drop(t, _375_n)
+	if _375_n > need {
+		need = _375_n
 	}
 	st = txnm.Companion_Default___.OK()
 	return st, need

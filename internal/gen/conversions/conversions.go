@@ -93,39 +93,39 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 	var _ = ctime
 	var ctimens uint32 = 0
 	var _ = ctimens
-	var _out1784 uint32
-	var _ = _out1784
-	_out1784 = inodeformat.Companion_Default___.GetTy(b)
-	ty = _out1784
-	var _out1785 uint32
-	var _ = _out1785
-	_out1785 = inodeformat.Companion_Default___.GetMode(b)
-	mode = _out1785
 	var _out1786 uint32
 	var _ = _out1786
-	_out1786 = inodeformat.Companion_Default___.GetNlink(b)
-	nlink = _out1786
+	_out1786 = inodeformat.Companion_Default___.GetTy(b)
+	ty = _out1786
 	var _out1787 uint32
 	var _ = _out1787
-	_out1787 = inodeformat.Companion_Default___.GetUid(b)
-	uid = _out1787
+	_out1787 = inodeformat.Companion_Default___.GetMode(b)
+	mode = _out1787
 	var _out1788 uint32
 	var _ = _out1788
-	_out1788 = inodeformat.Companion_Default___.GetGid(b)
-	gid = _out1788
-	var _out1789 uint64
+	_out1788 = inodeformat.Companion_Default___.GetNlink(b)
+	nlink = _out1788
+	var _out1789 uint32
 	var _ = _out1789
-	_out1789 = inodeformat.Companion_Default___.GetSize(b)
-	size = _out1789
-	var _out1790 uint64
+	_out1789 = inodeformat.Companion_Default___.GetUid(b)
+	uid = _out1789
+	var _out1790 uint32
 	var _ = _out1790
-	_out1790 = inodeformat.Companion_Default___.GetGen(b)
-	gen = _out1790
-	mode = mode % uint32(4096)
+	_out1790 = inodeformat.Companion_Default___.GetGid(b)
+	gid = _out1790
 	var _out1791 uint64
 	var _ = _out1791
-	_out1791 = attributechanges.Companion_Default___.Used(b)
-	used = _out1791
+	_out1791 = inodeformat.Companion_Default___.GetSize(b)
+	size = _out1791
+	var _out1792 uint64
+	var _ = _out1792
+	_out1792 = inodeformat.Companion_Default___.GetGen(b)
+	gen = _out1792
+	mode = mode % uint32(4096)
+	var _out1793 uint64
+	var _ = _out1793
+	_out1793 = attributechanges.Companion_Default___.Used(b)
+	used = _out1793
 	major, minor = b.U32(uint64(20)), b.U32(uint64(24))
 	atime, atimens, mtime, mtimens, ctime, ctimens = b.U64(uint64(56)), b.U32(uint64(80)), b.U64(uint64(64)), b.U32(uint64(84)), b.U64(uint64(72)), b.U32(uint64(88))
 	return ty, mode, nlink, uid, gid, major, minor, size, used, gen, atime, atimens, mtime, mtimens, ctime, ctimens
@@ -133,28 +133,28 @@ func (_this *CompanionStruct_Default___) Attributes(b *dbytes.Bytes) (uint32, ui
 func (_this *CompanionStruct_Default___) SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _1268_size uint64
-	var _ = _1268_size
-	var _out1792 uint64
-	var _ = _out1792
-	_out1792 = inodeformat.Companion_Default___.GetSize(b)
-	_1268_size = _out1792
-	var _1269_shrink uint64
-	var _ = _1269_shrink
-	var _out1793 uint64
-	var _ = _out1793
-	_out1793 = inodeformat.Companion_Default___.GetShrink(b)
-	_1269_shrink = _out1793
-	ok = _1268_size <= Companion_Default___.MAXFILE() && _1269_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
+	var _1269_size uint64
+	var _ = _1269_size
+	var _out1794 uint64
+	var _ = _out1794
+	_out1794 = inodeformat.Companion_Default___.GetSize(b)
+	_1269_size = _out1794
+	var _1270_shrink uint64
+	var _ = _1270_shrink
+	var _out1795 uint64
+	var _ = _out1795
+	_out1795 = inodeformat.Companion_Default___.GetShrink(b)
+	_1270_shrink = _out1795
+	ok = _1269_size <= Companion_Default___.MAXFILE() && _1270_shrink <= Companion_Default___.MAXFILE()+uint64(4096)
 	return ok
 }
 func (_this *CompanionStruct_Default___) NewRecord(sec uint64, nsec uint32, key *dbytes.Bytes, client *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _out1794 *dbytes.Bytes
-	var _ = _out1794
-	_out1794 = dbytes.NewBytes(uint64(256))
-	r = _out1794
+	var _out1796 *dbytes.Bytes
+	var _ = _out1796
+	_out1796 = dbytes.NewBytes(uint64(256))
+	r = _out1796
 	r.CopyFrom(uint64(16), key, uint64(0), uint64(32))
 	r.CopyFrom(uint64(80), client, uint64(0), uint64(16))
 	r.PutU32(uint64(4), nsec)
@@ -172,20 +172,20 @@ func (_this *CompanionStruct_Default___) OfRecord(r *dbytes.Bytes) (bool, uint64
 	var _ = key
 	var client *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = client
-	var _1270_u uint32
-	var _ = _1270_u
-	_1270_u = r.U32(uint64(0))
-	full = _1270_u == uint32(1)
+	var _1271_u uint32
+	var _ = _1271_u
+	_1271_u = r.U32(uint64(0))
+	full = _1271_u == uint32(1)
 	sec, nsec = r.U64(uint64(8)), r.U32(uint64(4))
-	var _out1795 *dbytes.Bytes
-	var _ = _out1795
-	_out1795 = dbytes.NewBytes(uint64(32))
-	key = _out1795
+	var _out1797 *dbytes.Bytes
+	var _ = _out1797
+	_out1797 = dbytes.NewBytes(uint64(32))
+	key = _out1797
 	key.CopyFrom(uint64(0), r, uint64(16), uint64(32))
-	var _out1796 *dbytes.Bytes
-	var _ = _out1796
-	_out1796 = dbytes.NewBytes(uint64(16))
-	client = _out1796
+	var _out1798 *dbytes.Bytes
+	var _ = _out1798
+	_out1798 = dbytes.NewBytes(uint64(16))
+	client = _out1798
 	client.CopyFrom(uint64(0), r, uint64(80), uint64(16))
 	return full, sec, nsec, key, client
 }

@@ -71,14 +71,14 @@ func (_this *DirFs) Open(txn *dtxn.Txn, d uint64, excl bool) (*dbytes.Bytes, uin
 	var _ = ip
 	var n uint64 = 0
 	var _ = n
-	var _out999 *dbytes.Bytes
-	var _ = _out999
-	_out999 = _this.Fs.GetInode(txn, d, excl)
-	ip = _out999
-	var _out1000 uint64
-	var _ = _out1000
-	_out1000 = inodeformat.Companion_Default___.GetSize(ip)
-	n = _out1000
+	var _out1001 *dbytes.Bytes
+	var _ = _out1001
+	_out1001 = _this.Fs.GetInode(txn, d, excl)
+	ip = _out1001
+	var _out1002 uint64
+	var _ = _out1002
+	_out1002 = inodeformat.Companion_Default___.GetSize(ip)
+	n = _out1002
 	n = n / uint64(4096)
 	return ip, n
 }
@@ -91,81 +91,81 @@ func (_this *DirFs) Find(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool)
 	var _ = cell
 	var lev uint64 = 0
 	var _ = lev
-	var _725_ip *dbytes.Bytes
-	var _ = _725_ip
-	var _726_nb uint64
-	var _ = _726_nb
-	var _out1001 *dbytes.Bytes
-	var _ = _out1001
-	var _out1002 uint64
-	var _ = _out1002
-	_out1001, _out1002 = _this.Open(txn, d, excl)
-	_725_ip = _out1001
-	_726_nb = _out1002
-	var _727_h uint64
-	var _ = _727_h
-	_727_h = dbytes.NameHash(name)
-	var _728_key uint64
-	var _ = _728_key
-	var _out1003 uint64
+	var _726_ip *dbytes.Bytes
+	var _ = _726_ip
+	var _727_nb uint64
+	var _ = _727_nb
+	var _out1003 *dbytes.Bytes
 	var _ = _out1003
-	_out1003 = dirlayout.Companion_Default___.KeyFor(name, _727_h)
-	_728_key = _out1003
-	var _729_kind uint64
-	var _ = _729_kind
-	_729_kind = uint64(0)
-	var _730_l uint64
-	var _ = _730_l
-	_730_l = name.Len()
-	if _730_l > uint64(56) {
-		_729_kind = uint64(1)
+	var _out1004 uint64
+	var _ = _out1004
+	_out1003, _out1004 = _this.Open(txn, d, excl)
+	_726_ip = _out1003
+	_727_nb = _out1004
+	var _728_h uint64
+	var _ = _728_h
+	_728_h = dbytes.NameHash(name)
+	var _729_key uint64
+	var _ = _729_key
+	var _out1005 uint64
+	var _ = _out1005
+	_out1005 = dirlayout.Companion_Default___.KeyFor(name, _728_h)
+	_729_key = _out1005
+	var _730_kind uint64
+	var _ = _730_kind
+	_730_kind = uint64(0)
+	var _731_l uint64
+	var _ = _731_l
+	_731_l = name.Len()
+	if _731_l > uint64(56) {
+		_730_kind = uint64(1)
 	}
 	found, ino, cell, lev = false, uint64(0), uint64(0), uint64(9)
-	var _731_n uint64
-	var _ = _731_n
-	_731_n = uint64(9)
-	for _731_n > uint64(0) {
-		_731_n = _731_n - uint64(1)
-		var _732_blk uint64
-		var _ = _732_blk
-		var _out1004 uint64
-		var _ = _out1004
-		_out1004 = dirlayout.Companion_Default___.BucketBlock(_727_h, _731_n, _729_kind)
-		_732_blk = _out1004
-		var _733_fr uint64
-		var _ = _733_fr
-		_733_fr = uint64(0)
-		if _732_blk < _726_nb {
-			var _734_b *dbytes.Blk
-			var _ = _734_b
-			var _out1005 *dbytes.Blk
-			var _ = _out1005
-			_out1005 = _this.Fs.ReadBlockOf(txn, _725_ip, d, _732_blk, excl)
-			_734_b = _out1005
-			var _735_i uint64 = 0
-			var _ = _735_i
-			var _736_w uint64 = 0
-			var _ = _736_w
-			var _out1006 bool
-			var _ = _out1006
-			var _out1007 uint64
+	var _732_n uint64
+	var _ = _732_n
+	_732_n = uint64(9)
+	for _732_n > uint64(0) {
+		_732_n = _732_n - uint64(1)
+		var _733_blk uint64
+		var _ = _733_blk
+		var _out1006 uint64
+		var _ = _out1006
+		_out1006 = dirlayout.Companion_Default___.BucketBlock(_728_h, _732_n, _730_kind)
+		_733_blk = _out1006
+		var _734_fr uint64
+		var _ = _734_fr
+		_734_fr = uint64(0)
+		if _733_blk < _727_nb {
+			var _735_b *dbytes.Blk
+			var _ = _735_b
+			var _out1007 *dbytes.Blk
 			var _ = _out1007
-			var _out1008 uint64
+			_out1007 = _this.Fs.ReadBlockOf(txn, _726_ip, d, _733_blk, excl)
+			_735_b = _out1007
+			var _736_i uint64 = 0
+			var _ = _736_i
+			var _737_w uint64 = 0
+			var _ = _737_w
+			var _out1008 bool
 			var _ = _out1008
 			var _out1009 uint64
 			var _ = _out1009
-			_out1006, _out1007, _out1008, _out1009 = dirlayout.Companion_Default___.Search(_734_b, _732_blk, name, _728_key)
-			found = _out1006
-			_735_i = _out1007
-			_736_w = _out1008
-			_733_fr = _out1009
+			var _out1010 uint64
+			var _ = _out1010
+			var _out1011 uint64
+			var _ = _out1011
+			_out1008, _out1009, _out1010, _out1011 = dirlayout.Companion_Default___.Search(_735_b, _733_blk, name, _729_key)
+			found = _out1008
+			_736_i = _out1009
+			_737_w = _out1010
+			_734_fr = _out1011
 			if found {
-				ino, cell = _736_w%uint64(281474976710656), uint64(64)*_732_blk+_735_i
+				ino, cell = _737_w%uint64(281474976710656), uint64(64)*_733_blk+_736_i
 				return found, ino, cell, lev
 			}
 		}
-		if _733_fr < uint64(64) {
-			lev = _731_n
+		if _734_fr < uint64(64) {
+			lev = _732_n
 		}
 	}
 	return found, ino, cell, lev
@@ -175,23 +175,23 @@ func (_this *DirFs) Lookup(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl boo
 	var _ = found
 	var ino uint64 = 0
 	var _ = ino
-	var _737_cell uint64 = 0
-	var _ = _737_cell
-	var _738_lev uint64 = 0
-	var _ = _738_lev
-	var _out1010 bool
-	var _ = _out1010
-	var _out1011 uint64
-	var _ = _out1011
-	var _out1012 uint64
+	var _738_cell uint64 = 0
+	var _ = _738_cell
+	var _739_lev uint64 = 0
+	var _ = _739_lev
+	var _out1012 bool
 	var _ = _out1012
 	var _out1013 uint64
 	var _ = _out1013
-	_out1010, _out1011, _out1012, _out1013 = _this.Find(txn, d, name, excl)
-	found = _out1010
-	ino = _out1011
-	_737_cell = _out1012
-	_738_lev = _out1013
+	var _out1014 uint64
+	var _ = _out1014
+	var _out1015 uint64
+	var _ = _out1015
+	_out1012, _out1013, _out1014, _out1015 = _this.Find(txn, d, name, excl)
+	found = _out1012
+	ino = _out1013
+	_738_cell = _out1014
+	_739_lev = _out1015
 	return found, ino
 }
 func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl bool) (bool, uint64, uint64) {
@@ -201,70 +201,70 @@ func (_this *DirFs) LookupHint(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, excl
 	var _ = ino
 	var hint uint64 = 0
 	var _ = hint
-	var _739_cell uint64 = 0
-	var _ = _739_cell
-	var _out1014 bool
-	var _ = _out1014
-	var _out1015 uint64
-	var _ = _out1015
-	var _out1016 uint64
+	var _740_cell uint64 = 0
+	var _ = _740_cell
+	var _out1016 bool
 	var _ = _out1016
 	var _out1017 uint64
 	var _ = _out1017
-	_out1014, _out1015, _out1016, _out1017 = _this.Find(txn, d, name, excl)
-	found = _out1014
-	ino = _out1015
-	_739_cell = _out1016
-	hint = _out1017
+	var _out1018 uint64
+	var _ = _out1018
+	var _out1019 uint64
+	var _ = _out1019
+	_out1016, _out1017, _out1018, _out1019 = _this.Find(txn, d, name, excl)
+	found = _out1016
+	ino = _out1017
+	_740_cell = _out1018
+	hint = _out1019
 	return found, ino, hint
 }
 func (_this *DirFs) Count(txn *dtxn.Txn, d uint64, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _740_ip *dbytes.Bytes
-	var _ = _740_ip
-	var _out1018 *dbytes.Bytes
-	var _ = _out1018
-	_out1018 = _this.Fs.GetInode(txn, d, true)
-	_740_ip = _out1018
-	var _741_n uint64
-	var _ = _741_n
-	var _out1019 uint64
-	var _ = _out1019
-	_out1019 = inodeformat.Companion_Default___.GetNent(_740_ip)
-	_741_n = _out1019
-	if !down && _741_n == uint64(18446744073709551615) {
+	var _741_ip *dbytes.Bytes
+	var _ = _741_ip
+	var _out1020 *dbytes.Bytes
+	var _ = _out1020
+	_out1020 = _this.Fs.GetInode(txn, d, true)
+	_741_ip = _out1020
+	var _742_n uint64
+	var _ = _742_n
+	var _out1021 uint64
+	var _ = _out1021
+	_out1021 = inodeformat.Companion_Default___.GetNent(_741_ip)
+	_742_n = _out1021
+	if !down && _742_n == uint64(18446744073709551615) {
 		ok = false
 		return ok
 	}
 	if down {
-		_741_n = _741_n - uint64(1)
+		_742_n = _742_n - uint64(1)
 	} else {
-		_741_n = _741_n + uint64(1)
+		_742_n = _742_n + uint64(1)
 	}
-	inodeformat.Companion_Default___.SetNent(_740_ip, _741_n)
-	_this.Fs.PutInode(txn, d, _740_ip)
+	inodeformat.Companion_Default___.SetNent(_741_ip, _742_n)
+	_this.Fs.PutInode(txn, d, _741_ip)
 	ok = true
 	return ok
 }
 func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, count bool, down bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _742_len uint64
-	var _ = _742_len
-	_742_len = s.Len()
-	var _out1020 bool
-	var _ = _out1020
-	_out1020 = _this.Fs.Write(txn, d, off, s, uint64(0), _742_len)
-	ok = _out1020
+	var _743_len uint64
+	var _ = _743_len
+	_743_len = s.Len()
+	var _out1022 bool
+	var _ = _out1022
+	_out1022 = _this.Fs.Write(txn, d, off, s, uint64(0), _743_len)
+	ok = _out1022
 	if !ok {
 		return ok
 	}
 	if count {
-		var _out1021 bool
-		var _ = _out1021
-		_out1021 = _this.Count(txn, d, down)
-		ok = _out1021
+		var _out1023 bool
+		var _ = _out1023
+		_out1023 = _this.Count(txn, d, down)
+		ok = _out1023
 		if !ok {
 			return ok
 		}
@@ -274,51 +274,51 @@ func (_this *DirFs) Store(txn *dtxn.Txn, d uint64, off uint64, s *dbytes.Bytes, 
 func (_this *DirFs) Insert(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1022 bool
-	var _ = _out1022
-	_out1022 = _this.InsertAt(txn, d, name, ino, uint64(0))
-	ok = _out1022
+	var _out1024 bool
+	var _ = _out1024
+	_out1024 = _this.InsertAt(txn, d, name, ino, uint64(0))
+	ok = _out1024
 	return ok
 }
 func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64, hint uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _743_h uint64
-	var _ = _743_h
-	_743_h = dbytes.NameHash(name)
-	var _744_key uint64
-	var _ = _744_key
-	var _out1023 uint64
-	var _ = _out1023
-	_out1023 = dirlayout.Companion_Default___.KeyFor(name, _743_h)
-	_744_key = _out1023
-	var _745_cell uint64 = 0
-	var _ = _745_cell
-	var _746_size uint64 = 0
-	var _ = _746_size
-	var _out1024 bool
-	var _ = _out1024
+	var _744_h uint64
+	var _ = _744_h
+	_744_h = dbytes.NameHash(name)
+	var _745_key uint64
+	var _ = _745_key
 	var _out1025 uint64
 	var _ = _out1025
-	var _out1026 uint64
+	_out1025 = dirlayout.Companion_Default___.KeyFor(name, _744_h)
+	_745_key = _out1025
+	var _746_cell uint64 = 0
+	var _ = _746_cell
+	var _747_size uint64 = 0
+	var _ = _747_size
+	var _out1026 bool
 	var _ = _out1026
-	_out1024, _out1025, _out1026 = _this.Room(txn, d, name, _743_h, hint)
-	ok = _out1024
-	_745_cell = _out1025
-	_746_size = _out1026
+	var _out1027 uint64
+	var _ = _out1027
+	var _out1028 uint64
+	var _ = _out1028
+	_out1026, _out1027, _out1028 = _this.Room(txn, d, name, _744_h, hint)
+	ok = _out1026
+	_746_cell = _out1027
+	_747_size = _out1028
 	if !ok {
 		return ok
 	}
-	var _747_s *dbytes.Bytes
-	var _ = _747_s
-	var _out1027 *dbytes.Bytes
-	var _ = _out1027
-	_out1027 = dirlayout.Companion_Default___.MakeSlot(_746_size, ino, name, _744_key)
-	_747_s = _out1027
-	var _out1028 bool
-	var _ = _out1028
-	_out1028 = _this.Store(txn, d, uint64(64)*_745_cell, _747_s, true, false)
-	ok = _out1028
+	var _748_s *dbytes.Bytes
+	var _ = _748_s
+	var _out1029 *dbytes.Bytes
+	var _ = _out1029
+	_out1029 = dirlayout.Companion_Default___.MakeSlot(_747_size, ino, name, _745_key)
+	_748_s = _out1029
+	var _out1030 bool
+	var _ = _out1030
+	_out1030 = _this.Store(txn, d, uint64(64)*_746_cell, _748_s, true, false)
+	ok = _out1030
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {
@@ -328,58 +328,58 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 	var _ = cell
 	var size uint64 = 0
 	var _ = size
-	var _748_ip *dbytes.Bytes
-	var _ = _748_ip
-	var _749_nb uint64
-	var _ = _749_nb
-	var _out1029 *dbytes.Bytes
-	var _ = _out1029
-	var _out1030 uint64
-	var _ = _out1030
-	_out1029, _out1030 = _this.Open(txn, d, true)
-	_748_ip = _out1029
-	_749_nb = _out1030
-	var _750_l uint64
-	var _ = _750_l
-	_750_l = name.Len()
-	var _751_kind uint64
-	var _ = _751_kind
-	_751_kind = uint64(0)
+	var _749_ip *dbytes.Bytes
+	var _ = _749_ip
+	var _750_nb uint64
+	var _ = _750_nb
+	var _out1031 *dbytes.Bytes
+	var _ = _out1031
+	var _out1032 uint64
+	var _ = _out1032
+	_out1031, _out1032 = _this.Open(txn, d, true)
+	_749_ip = _out1031
+	_750_nb = _out1032
+	var _751_l uint64
+	var _ = _751_l
+	_751_l = name.Len()
+	var _752_kind uint64
+	var _ = _752_kind
+	_752_kind = uint64(0)
 	size = uint64(64)
-	if _750_l > uint64(56) {
-		_751_kind, size = uint64(1), uint64(512)
+	if _751_l > uint64(56) {
+		_752_kind, size = uint64(1), uint64(512)
 	}
-	var _752_n uint64
-	var _ = _752_n
-	_752_n = from
-	for _752_n < uint64(9) {
-		var _753_blk uint64
-		var _ = _753_blk
-		var _out1031 uint64
-		var _ = _out1031
-		_out1031 = dirlayout.Companion_Default___.BucketBlock(h, _752_n, _751_kind)
-		_753_blk = _out1031
-		if _753_blk >= _749_nb {
-			ok, cell, size = true, uint64(64)*_753_blk, uint64(4096)
-			return ok, cell, size
-		}
-		var _754_b *dbytes.Blk
-		var _ = _754_b
-		var _out1032 *dbytes.Blk
-		var _ = _out1032
-		_out1032 = _this.Fs.ReadBlockOf(txn, _748_ip, d, _753_blk, true)
-		_754_b = _out1032
-		var _755_i uint64
-		var _ = _755_i
+	var _753_n uint64
+	var _ = _753_n
+	_753_n = from
+	for _753_n < uint64(9) {
+		var _754_blk uint64
+		var _ = _754_blk
 		var _out1033 uint64
 		var _ = _out1033
-		_out1033 = dirlayout.Companion_Default___.SearchFree(_754_b, _753_blk)
-		_755_i = _out1033
-		if _755_i < uint64(64) {
-			ok, cell, size = true, uint64(64)*_753_blk+_755_i, size
+		_out1033 = dirlayout.Companion_Default___.BucketBlock(h, _753_n, _752_kind)
+		_754_blk = _out1033
+		if _754_blk >= _750_nb {
+			ok, cell, size = true, uint64(64)*_754_blk, uint64(4096)
 			return ok, cell, size
 		}
-		_752_n = _752_n + uint64(1)
+		var _755_b *dbytes.Blk
+		var _ = _755_b
+		var _out1034 *dbytes.Blk
+		var _ = _out1034
+		_out1034 = _this.Fs.ReadBlockOf(txn, _749_ip, d, _754_blk, true)
+		_755_b = _out1034
+		var _756_i uint64
+		var _ = _756_i
+		var _out1035 uint64
+		var _ = _out1035
+		_out1035 = dirlayout.Companion_Default___.SearchFree(_755_b, _754_blk)
+		_756_i = _out1035
+		if _756_i < uint64(64) {
+			ok, cell, size = true, uint64(64)*_754_blk+_756_i, size
+			return ok, cell, size
+		}
+		_753_n = _753_n + uint64(1)
 	}
 	ok, cell = false, uint64(0)
 	return ok, cell, size
@@ -387,207 +387,207 @@ func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, 
 func (_this *DirFs) Replace(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _756_found bool
-	var _ = _756_found
-	var _757_ino0 uint64
-	var _ = _757_ino0
-	var _758_cell uint64
-	var _ = _758_cell
-	var _759_lev uint64
-	var _ = _759_lev
-	var _out1034 bool
-	var _ = _out1034
-	var _out1035 uint64
-	var _ = _out1035
-	var _out1036 uint64
+	var _757_found bool
+	var _ = _757_found
+	var _758_ino0 uint64
+	var _ = _758_ino0
+	var _759_cell uint64
+	var _ = _759_cell
+	var _760_lev uint64
+	var _ = _760_lev
+	var _out1036 bool
 	var _ = _out1036
 	var _out1037 uint64
 	var _ = _out1037
-	_out1034, _out1035, _out1036, _out1037 = _this.Find(txn, d, name, true)
-	_756_found = _out1034
-	_757_ino0 = _out1035
-	_758_cell = _out1036
-	_759_lev = _out1037
-	var _760_h uint64
-	var _ = _760_h
-	_760_h = dbytes.NameHash(name)
-	var _761_key uint64
-	var _ = _761_key
 	var _out1038 uint64
 	var _ = _out1038
-	_out1038 = dirlayout.Companion_Default___.KeyFor(name, _760_h)
-	_761_key = _out1038
-	var _762_size uint64
-	var _ = _762_size
-	_762_size = uint64(64)
-	if _758_cell/uint64(64)%uint64(2) == uint64(1) {
-		_762_size = uint64(512)
-	}
-	var _763_s *dbytes.Bytes
-	var _ = _763_s
-	var _out1039 *dbytes.Bytes
+	var _out1039 uint64
 	var _ = _out1039
-	_out1039 = dirlayout.Companion_Default___.MakeSlot(_762_size, ino, name, _761_key)
-	_763_s = _out1039
-	var _out1040 bool
+	_out1036, _out1037, _out1038, _out1039 = _this.Find(txn, d, name, true)
+	_757_found = _out1036
+	_758_ino0 = _out1037
+	_759_cell = _out1038
+	_760_lev = _out1039
+	var _761_h uint64
+	var _ = _761_h
+	_761_h = dbytes.NameHash(name)
+	var _762_key uint64
+	var _ = _762_key
+	var _out1040 uint64
 	var _ = _out1040
-	_out1040 = _this.Store(txn, d, uint64(64)*_758_cell, _763_s, false, false)
-	ok = _out1040
+	_out1040 = dirlayout.Companion_Default___.KeyFor(name, _761_h)
+	_762_key = _out1040
+	var _763_size uint64
+	var _ = _763_size
+	_763_size = uint64(64)
+	if _759_cell/uint64(64)%uint64(2) == uint64(1) {
+		_763_size = uint64(512)
+	}
+	var _764_s *dbytes.Bytes
+	var _ = _764_s
+	var _out1041 *dbytes.Bytes
+	var _ = _out1041
+	_out1041 = dirlayout.Companion_Default___.MakeSlot(_763_size, ino, name, _762_key)
+	_764_s = _out1041
+	var _out1042 bool
+	var _ = _out1042
+	_out1042 = _this.Store(txn, d, uint64(64)*_759_cell, _764_s, false, false)
+	ok = _out1042
 	return ok
 }
 func (_this *DirFs) Remove(txn *dtxn.Txn, d uint64, name *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
-	var _764_found bool
-	var _ = _764_found
-	var _765_ino0 uint64
-	var _ = _765_ino0
-	var _766_cell uint64
-	var _ = _766_cell
-	var _767_lev uint64
-	var _ = _767_lev
-	var _out1041 bool
-	var _ = _out1041
-	var _out1042 uint64
-	var _ = _out1042
-	var _out1043 uint64
+	var _765_found bool
+	var _ = _765_found
+	var _766_ino0 uint64
+	var _ = _766_ino0
+	var _767_cell uint64
+	var _ = _767_cell
+	var _768_lev uint64
+	var _ = _768_lev
+	var _out1043 bool
 	var _ = _out1043
 	var _out1044 uint64
 	var _ = _out1044
-	_out1041, _out1042, _out1043, _out1044 = _this.Find(txn, d, name, true)
-	_764_found = _out1041
-	_765_ino0 = _out1042
-	_766_cell = _out1043
-	_767_lev = _out1044
-	var _768_size uint64
-	var _ = _768_size
-	_768_size = uint64(64)
-	if _766_cell/uint64(64)%uint64(2) == uint64(1) {
-		_768_size = uint64(512)
-	}
-	var _769_s *dbytes.Bytes
-	var _ = _769_s
-	var _out1045 *dbytes.Bytes
+	var _out1045 uint64
 	var _ = _out1045
-	_out1045 = dbytes.NewBytes(_768_size)
-	_769_s = _out1045
-	var _out1046 bool
+	var _out1046 uint64
 	var _ = _out1046
-	_out1046 = _this.Store(txn, d, uint64(64)*_766_cell, _769_s, true, true)
-	ok = _out1046
-	_this.GiveBack(txn, d, _766_cell/uint64(64))
+	_out1043, _out1044, _out1045, _out1046 = _this.Find(txn, d, name, true)
+	_765_found = _out1043
+	_766_ino0 = _out1044
+	_767_cell = _out1045
+	_768_lev = _out1046
+	var _769_size uint64
+	var _ = _769_size
+	_769_size = uint64(64)
+	if _767_cell/uint64(64)%uint64(2) == uint64(1) {
+		_769_size = uint64(512)
+	}
+	var _770_s *dbytes.Bytes
+	var _ = _770_s
+	var _out1047 *dbytes.Bytes
+	var _ = _out1047
+	_out1047 = dbytes.NewBytes(_769_size)
+	_770_s = _out1047
+	var _out1048 bool
+	var _ = _out1048
+	_out1048 = _this.Store(txn, d, uint64(64)*_767_cell, _770_s, true, true)
+	ok = _out1048
+	_this.GiveBack(txn, d, _767_cell/uint64(64))
 	return ok
 }
 func (_this *DirFs) GiveBack(txn *dtxn.Txn, d uint64, blk uint64) {
 	if blk < Companion_Default___.FirstLevels() {
 		return
 	}
-	var _770_ip *dbytes.Bytes
-	var _ = _770_ip
-	var _771_nb uint64
-	var _ = _771_nb
-	var _out1047 *dbytes.Bytes
-	var _ = _out1047
-	var _out1048 uint64
-	var _ = _out1048
-	_out1047, _out1048 = _this.Open(txn, d, true)
-	_770_ip = _out1047
-	_771_nb = _out1048
-	if blk >= _771_nb {
-		return
-	}
-	var _772_b *dbytes.Blk
-	var _ = _772_b
-	var _out1049 *dbytes.Blk
+	var _771_ip *dbytes.Bytes
+	var _ = _771_ip
+	var _772_nb uint64
+	var _ = _772_nb
+	var _out1049 *dbytes.Bytes
 	var _ = _out1049
-	_out1049 = _this.Fs.ReadBlockOf(txn, _770_ip, d, blk, true)
-	_772_b = _out1049
-	var _773_zero bool
-	var _ = _773_zero
-	var _out1050 bool
+	var _out1050 uint64
 	var _ = _out1050
-	_out1050 = Companion_Default___.IsZero(_772_b)
-	_773_zero = _out1050
-	if !_773_zero {
+	_out1049, _out1050 = _this.Open(txn, d, true)
+	_771_ip = _out1049
+	_772_nb = _out1050
+	if blk >= _772_nb {
 		return
 	}
-	var _774_m uint64
-	var _ = _774_m
-	var _out1051 uint64
+	var _773_b *dbytes.Blk
+	var _ = _773_b
+	var _out1051 *dbytes.Blk
 	var _ = _out1051
-	_out1051 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
-	_774_m = _out1051
+	_out1051 = _this.Fs.ReadBlockOf(txn, _771_ip, d, blk, true)
+	_773_b = _out1051
+	var _774_zero bool
+	var _ = _774_zero
+	var _out1052 bool
+	var _ = _out1052
+	_out1052 = Companion_Default___.IsZero(_773_b)
+	_774_zero = _out1052
+	if !_774_zero {
+		return
+	}
+	var _775_m uint64
+	var _ = _775_m
+	var _out1053 uint64
+	var _ = _out1053
+	_out1053 = _this.Fs.Punch(txn, d, blk, blk+uint64(1), uint64(1))
+	_775_m = _out1053
 }
 func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	var e bool = false
 	var _ = e
-	var _775_ip *dbytes.Bytes
-	var _ = _775_ip
-	var _out1052 *dbytes.Bytes
-	var _ = _out1052
-	_out1052 = _this.Fs.GetInode(txn, d, false)
-	_775_ip = _out1052
-	var _776_n uint64
-	var _ = _776_n
-	var _out1053 uint64
-	var _ = _out1053
-	_out1053 = inodeformat.Companion_Default___.GetNent(_775_ip)
-	_776_n = _out1053
-	e = _776_n == uint64(0)
+	var _776_ip *dbytes.Bytes
+	var _ = _776_ip
+	var _out1054 *dbytes.Bytes
+	var _ = _out1054
+	_out1054 = _this.Fs.GetInode(txn, d, false)
+	_776_ip = _out1054
+	var _777_n uint64
+	var _ = _777_n
+	var _out1055 uint64
+	var _ = _out1055
+	_out1055 = inodeformat.Companion_Default___.GetNent(_776_ip)
+	_777_n = _out1055
+	e = _777_n == uint64(0)
 	return e
 }
 func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
 	var eof bool = false
 	var _ = eof
-	var _777_ip *dbytes.Bytes
-	var _ = _777_ip
-	var _778_nb uint64
-	var _ = _778_nb
-	var _out1054 *dbytes.Bytes
-	var _ = _out1054
-	var _out1055 uint64
-	var _ = _out1055
-	_out1054, _out1055 = _this.Open(txn, d, false)
-	_777_ip = _out1054
-	_778_nb = _out1055
-	var _779_c uint64
-	var _ = _779_c
-	_779_c = uint64(0)
+	var _778_ip *dbytes.Bytes
+	var _ = _778_ip
+	var _779_nb uint64
+	var _ = _779_nb
+	var _out1056 *dbytes.Bytes
+	var _ = _out1056
+	var _out1057 uint64
+	var _ = _out1057
+	_out1056, _out1057 = _this.Open(txn, d, false)
+	_778_ip = _out1056
+	_779_nb = _out1057
+	var _780_c uint64
+	var _ = _780_c
+	_780_c = uint64(0)
 	if cookie >= uint64(3) {
-		_779_c = cookie - uint64(2)
+		_780_c = cookie - uint64(2)
 	}
-	var _780_blk uint64
-	var _ = _780_blk
-	var _781_i uint64
-	var _ = _781_i
-	_780_blk, _781_i = _779_c/uint64(64), _779_c%uint64(64)
-	for _780_blk < _778_nb {
-		var _782_next uint64
-		var _ = _782_next
-		var _out1056 uint64
-		var _ = _out1056
-		_out1056 = _this.SkipHoles(txn, _777_ip, d, _780_blk, _778_nb)
-		_782_next = _out1056
-		if _782_next != _780_blk {
-			_780_blk, _781_i = _782_next, uint64(0)
+	var _781_blk uint64
+	var _ = _781_blk
+	var _782_i uint64
+	var _ = _782_i
+	_781_blk, _782_i = _780_c/uint64(64), _780_c%uint64(64)
+	for _781_blk < _779_nb {
+		var _783_next uint64
+		var _ = _783_next
+		var _out1058 uint64
+		var _ = _out1058
+		_out1058 = _this.SkipHoles(txn, _778_ip, d, _781_blk, _779_nb)
+		_783_next = _out1058
+		if _783_next != _781_blk {
+			_781_blk, _782_i = _783_next, uint64(0)
 		} else {
-			var _783_b *dbytes.Blk
-			var _ = _783_b
-			var _out1057 *dbytes.Blk
-			var _ = _out1057
-			_out1057 = _this.Fs.ReadBlockOf(txn, _777_ip, d, _780_blk, false)
-			_783_b = _out1057
-			var _784_fits bool = false
-			var _ = _784_fits
-			var _out1058 bool
-			var _ = _out1058
-			_out1058 = dirpages.Companion_Default___.ListBlock(_783_b, _780_blk, _781_i, out)
-			_784_fits = _out1058
-			if !_784_fits {
+			var _784_b *dbytes.Blk
+			var _ = _784_b
+			var _out1059 *dbytes.Blk
+			var _ = _out1059
+			_out1059 = _this.Fs.ReadBlockOf(txn, _778_ip, d, _781_blk, false)
+			_784_b = _out1059
+			var _785_fits bool = false
+			var _ = _785_fits
+			var _out1060 bool
+			var _ = _out1060
+			_out1060 = dirpages.Companion_Default___.ListBlock(_784_b, _781_blk, _782_i, out)
+			_785_fits = _out1060
+			if !_785_fits {
 				eof = false
 				return eof
 			}
-			_780_blk, _781_i = _780_blk+uint64(1), uint64(0)
+			_781_blk, _782_i = _781_blk+uint64(1), uint64(0)
 		}
 	}
 	eof = true
@@ -597,29 +597,29 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _785_k uint64
-	var _ = _785_k
-	_785_k = positions.Companion_Default___.FlatK(n)
-	if _785_k < uint64(12) {
+	var _786_k uint64
+	var _ = _786_k
+	_786_k = positions.Companion_Default___.FlatK(n)
+	if _786_k < uint64(12) {
 		return m
 	}
-	var _786_pb *dbytes.Blk
-	var _ = _786_pb
-	var _out1059 *dbytes.Blk
-	var _ = _out1059
-	_out1059 = _this.Fs.Fs.ReadParent(txn, ip, _785_k, positions.Companion_Default___.MaxLev(_785_k), positions.Companion_Default___.FlatJ(n), false)
-	_786_pb = _out1059
-	var _787_i uint64
-	var _ = _787_i
-	_787_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
-	for m < nb && _787_i < uint64(512) {
-		var _788_bn uint64
-		var _ = _788_bn
-		_788_bn = _786_pb.U64(uint64(8) * _787_i)
-		if _788_bn != uint64(0) {
+	var _787_pb *dbytes.Blk
+	var _ = _787_pb
+	var _out1061 *dbytes.Blk
+	var _ = _out1061
+	_out1061 = _this.Fs.Fs.ReadParent(txn, ip, _786_k, positions.Companion_Default___.MaxLev(_786_k), positions.Companion_Default___.FlatJ(n), false)
+	_787_pb = _out1061
+	var _788_i uint64
+	var _ = _788_i
+	_788_i = positions.Companion_Default___.FlatJ(n) % uint64(512)
+	for m < nb && _788_i < uint64(512) {
+		var _789_bn uint64
+		var _ = _789_bn
+		_789_bn = _787_pb.U64(uint64(8) * _788_i)
+		if _789_bn != uint64(0) {
 			return m
 		}
-		m, _787_i = m+uint64(1), _787_i+uint64(1)
+		m, _788_i = m+uint64(1), _788_i+uint64(1)
 	}
 	return m
 }
@@ -628,22 +628,22 @@ func (_this *DirFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uin
 	var _ = ok
 	var ino uint64 = 0
 	var _ = ino
-	var _out1060 bool
-	var _ = _out1060
-	var _out1061 uint64
-	var _ = _out1061
-	_out1060, _out1061 = _this.Fs.AllocInode(txn, near, ty)
-	ok = _out1060
-	ino = _out1061
+	var _out1062 bool
+	var _ = _out1062
+	var _out1063 uint64
+	var _ = _out1063
+	_out1062, _out1063 = _this.Fs.AllocInode(txn, near, ty)
+	ok = _out1062
+	ino = _out1063
 	return ok, ino
 }
 func (_this *DirFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1062 bool
-	var _ = _out1062
-	_out1062 = _this.Fs.FreeInode(txn, ino)
-	ok = _out1062
+	var _out1064 bool
+	var _ = _out1064
+	_out1064 = _this.Fs.FreeInode(txn, ino)
+	ok = _out1064
 	return ok
 }
 func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
@@ -652,37 +652,37 @@ func (_this *DirFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
 func (_this *DirFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1063 bool
-	var _ = _out1063
-	_out1063 = _this.Fs.Write(txn, ino, off, src, so, len_)
-	ok = _out1063
+	var _out1065 bool
+	var _ = _out1065
+	_out1065 = _this.Fs.Write(txn, ino, off, src, so, len_)
+	ok = _out1065
 	return ok
 }
 func (_this *DirFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out1064 uint64
-	var _ = _out1064
-	_out1064 = _this.Fs.Punch(txn, ino, lo, n, max)
-	m = _out1064
+	var _out1066 uint64
+	var _ = _out1066
+	_out1066 = _this.Fs.Punch(txn, ino, lo, n, max)
+	m = _out1066
 	return m
 }
 func (_this *DirFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _out1065 bool
-	var _ = _out1065
-	_out1065 = _this.Fs.SetSize(txn, ino, sz)
-	ok = _out1065
+	var _out1067 bool
+	var _ = _out1067
+	_out1067 = _this.Fs.SetSize(txn, ino, sz)
+	ok = _out1067
 	return ok
 }
 func (_this *DirFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
-	var _out1066 bool
-	var _ = _out1066
-	_out1066 = _this.Fs.FreeSome(txn, ino, max)
-	done = _out1066
+	var _out1068 bool
+	var _ = _out1068
+	_out1068 = _this.Fs.FreeSome(txn, ino, max)
+	done = _out1068
 	return done
 }
 
@@ -737,18 +737,18 @@ func (_this *CompanionStruct_Default___) FirstLevels() uint64 {
 func (_this *CompanionStruct_Default___) IsZero(b *dbytes.Blk) bool {
 	var zero bool = false
 	var _ = zero
-	var _789_i uint64
-	var _ = _789_i
-	_789_i = uint64(0)
-	for _789_i < uint64(4096) {
-		var _790_x uint8
-		var _ = _790_x
-		_790_x = b.Get(_789_i)
-		if _790_x != uint8(0) {
+	var _790_i uint64
+	var _ = _790_i
+	_790_i = uint64(0)
+	for _790_i < uint64(4096) {
+		var _791_x uint8
+		var _ = _791_x
+		_791_x = b.Get(_790_i)
+		if _791_x != uint8(0) {
 			zero = false
 			return zero
 		}
-		_789_i = _789_i + uint64(1)
+		_790_i = _790_i + uint64(1)
 	}
 	zero = true
 	return zero

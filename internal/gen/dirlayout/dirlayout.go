@@ -58,37 +58,37 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) BucketBlock(h uint64, lev uint64, kind uint64) uint64 {
 	var blk uint64 = 0
 	var _ = blk
-	var _714_b uint64 = 0
-	var _ = _714_b
+	var _715_b uint64 = 0
+	var _ = _715_b
 	if lev == uint64(0) {
-		_714_b = uint64(0)
+		_715_b = uint64(0)
 	} else if lev == uint64(1) {
-		_714_b = uint64(1) + h%uint64(8)
+		_715_b = uint64(1) + h%uint64(8)
 	} else if lev == uint64(2) {
-		_714_b = uint64(9) + h%uint64(64)
+		_715_b = uint64(9) + h%uint64(64)
 	} else if lev == uint64(3) {
-		_714_b = uint64(73) + h%uint64(512)
+		_715_b = uint64(73) + h%uint64(512)
 	} else if lev == uint64(4) {
-		_714_b = uint64(585) + h%uint64(4096)
+		_715_b = uint64(585) + h%uint64(4096)
 	} else if lev == uint64(5) {
-		_714_b = uint64(4681) + h%uint64(32768)
+		_715_b = uint64(4681) + h%uint64(32768)
 	} else if lev == uint64(6) {
-		_714_b = uint64(37449) + h%uint64(262144)
+		_715_b = uint64(37449) + h%uint64(262144)
 	} else if lev == uint64(7) {
-		_714_b = uint64(299593) + h%uint64(2097152)
+		_715_b = uint64(299593) + h%uint64(2097152)
 	} else {
-		_714_b = uint64(2396745) + h%uint64(16777216)
+		_715_b = uint64(2396745) + h%uint64(16777216)
 	}
-	blk = uint64(2)*_714_b + kind
+	blk = uint64(2)*_715_b + kind
 	return blk
 }
 func (_this *CompanionStruct_Default___) KeyFor(name *dbytes.Bytes, h uint64) uint64 {
 	var key uint64 = 0
 	var _ = key
-	var _715_l uint64
-	var _ = _715_l
-	_715_l = name.Len()
-	key = _715_l + uint64(256)*(h/uint64(72057594037927936))
+	var _716_l uint64
+	var _ = _716_l
+	_716_l = name.Len()
+	key = _716_l + uint64(256)*(h/uint64(72057594037927936))
 	return key
 }
 func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name *dbytes.Bytes, key uint64) (bool, uint64, uint64, uint64) {
@@ -100,27 +100,27 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 	var _ = w
 	var fr uint64 = 0
 	var _ = fr
-	var _716_step uint64
-	var _ = _716_step
-	_716_step = uint64(1)
+	var _717_step uint64
+	var _ = _717_step
+	_717_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_716_step = uint64(8)
+		_717_step = uint64(8)
 	}
 	i, w, fr, found = uint64(0), uint64(0), uint64(64), false
 	for i < uint64(64) {
 		w = b.U64(uint64(64) * i)
 		if w/uint64(281474976710656) == key {
-			var _out996 bool
-			var _ = _out996
-			_out996 = b.EqualAt(uint64(64)*i+uint64(8), name)
-			found = _out996
+			var _out998 bool
+			var _ = _out998
+			_out998 = b.EqualAt(uint64(64)*i+uint64(8), name)
+			found = _out998
 			if found {
 				return found, i, w, fr
 			}
 		} else if w == uint64(0) && fr == uint64(64) {
 			fr = i
 		}
-		i = i + _716_step
+		i = i + _717_step
 	}
 	found = false
 	return found, i, w, fr
@@ -128,35 +128,35 @@ func (_this *CompanionStruct_Default___) Search(b *dbytes.Blk, blk uint64, name 
 func (_this *CompanionStruct_Default___) SearchFree(b *dbytes.Blk, blk uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
-	var _717_step uint64
-	var _ = _717_step
-	_717_step = uint64(1)
+	var _718_step uint64
+	var _ = _718_step
+	_718_step = uint64(1)
 	if blk%uint64(2) == uint64(1) {
-		_717_step = uint64(8)
+		_718_step = uint64(8)
 	}
 	i = uint64(0)
 	for i < uint64(64) {
-		var _718_w uint64
-		var _ = _718_w
-		_718_w = b.U64(uint64(64) * i)
-		if _718_w == uint64(0) {
+		var _719_w uint64
+		var _ = _719_w
+		_719_w = b.U64(uint64(64) * i)
+		if _719_w == uint64(0) {
 			return i
 		}
-		i = i + _717_step
+		i = i + _718_step
 	}
 	return i
 }
 func (_this *CompanionStruct_Default___) MakeSlot(size uint64, ino uint64, name *dbytes.Bytes, key uint64) *dbytes.Bytes {
 	var s *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = s
-	var _out997 *dbytes.Bytes
-	var _ = _out997
-	_out997 = dbytes.NewBytes(size)
-	s = _out997
-	var _719_l uint64
-	var _ = _719_l
-	_719_l = name.Len()
-	s.CopyFrom(uint64(8), name, uint64(0), _719_l)
+	var _out999 *dbytes.Bytes
+	var _ = _out999
+	_out999 = dbytes.NewBytes(size)
+	s = _out999
+	var _720_l uint64
+	var _ = _720_l
+	_720_l = name.Len()
+	s.CopyFrom(uint64(8), name, uint64(0), _720_l)
 	s.PutU64(uint64(0), ino+uint64(281474976710656)*key)
 	return s
 }

@@ -59,39 +59,39 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
 	var fits bool = false
 	var _ = fits
-	var _720_step uint64
-	var _ = _720_step
-	var _721_cap uint64
-	var _ = _721_cap
-	_720_step, _721_cap = uint64(1), uint64(56)
-	var _722_i uint64
-	var _ = _722_i
-	_722_i = from
+	var _721_step uint64
+	var _ = _721_step
+	var _722_cap uint64
+	var _ = _722_cap
+	_721_step, _722_cap = uint64(1), uint64(56)
+	var _723_i uint64
+	var _ = _723_i
+	_723_i = from
 	if blk%uint64(2) == uint64(1) {
-		_720_step, _721_cap = uint64(8), uint64(255)
-		_722_i = (_722_i + uint64(7)) / uint64(8) * uint64(8)
+		_721_step, _722_cap = uint64(8), uint64(255)
+		_723_i = (_723_i + uint64(7)) / uint64(8) * uint64(8)
 	}
-	for _722_i < uint64(64) {
-		var _723_w uint64
-		var _ = _723_w
-		_723_w = b.U64(uint64(64) * _722_i)
-		if _723_w != uint64(0) {
-			var _724_l uint64
-			var _ = _724_l
-			_724_l = _723_w / uint64(281474976710656) % uint64(256)
-			if _724_l > _721_cap {
-				_724_l = _721_cap
+	for _723_i < uint64(64) {
+		var _724_w uint64
+		var _ = _724_w
+		_724_w = b.U64(uint64(64) * _723_i)
+		if _724_w != uint64(0) {
+			var _725_l uint64
+			var _ = _725_l
+			_725_l = _724_w / uint64(281474976710656) % uint64(256)
+			if _725_l > _722_cap {
+				_725_l = _722_cap
 			}
-			var _out998 bool
-			var _ = _out998
-			_out998 = out.Offer(_723_w%uint64(281474976710656), b, uint64(64)*_722_i+uint64(8), _724_l, uint64(64)*blk+_722_i+uint64(3))
-			fits = _out998
+			var _out1000 bool
+			var _ = _out1000
+			_out1000 = out.Offer(_724_w%uint64(281474976710656), b, uint64(64)*_723_i+uint64(8), _725_l, uint64(64)*blk+_723_i+uint64(3))
+			fits = _out1000
 			if !fits {
 				return fits
 			}
 		} else {
 		}
-		_722_i = _722_i + _720_step
+		_723_i = _723_i + _721_step
 	}
 	fits = true
 	return fits

@@ -99,20 +99,20 @@ func (_this *CompanionStruct_Default___) Tells(status uint32) bool {
 func (_this *CompanionStruct_Default___) Sync(t *txnm.Txn) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _873_ok bool
-	var _ = _873_ok
-	var _874_n uint64
-	var _ = _874_n
-	var _out1162 bool
-	var _ = _out1162
-	var _out1163 uint64
-	var _ = _out1163
-	_out1162, _out1163 = journalthreads.Companion_Default___.Flush(t.S.J)
-	_873_ok = _out1162
-	_874_n = _out1163
+	var _874_ok bool
+	var _ = _874_ok
+	var _875_n uint64
+	var _ = _875_n
+	var _out1164 bool
+	var _ = _out1164
+	var _out1165 uint64
+	var _ = _out1165
+	_out1164, _out1165 = journalthreads.Companion_Default___.Flush(t.S.J)
+	_874_ok = _out1164
+	_875_n = _out1165
 	txnsysm.Companion_Default___.TYield(t.S)
 	st = func() uint32 {
-		if _873_ok {
+		if _874_ok {
 			return txnm.Companion_Default___.OK()
 		}
 		return txnrun.Companion_Default___.UNSURE()
@@ -124,15 +124,15 @@ func (_this *CompanionStruct_Default___) Exec(t *txnm.Txn, w dwork.Work, r uint3
 	var _ = status
 	var st uint32 = 0
 	var _ = st
-	var _out1164 uint32
-	var _ = _out1164
-	_out1164 = txnrun.Companion_Default___.Run(t, w, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
-	st = _out1164
+	var _out1166 uint32
+	var _ = _out1166
+	_out1166 = txnrun.Companion_Default___.Run(t, w, r, Companion_Default___.Stable(p, how, deferred), Companion_Default___.ReadOnly(p))
+	st = _out1166
 	if p == nfsdurable.Companion_Default___.COMMIT() && st == txnm.Companion_Default___.OK() && r == uint32(0) {
-		var _out1165 uint32
-		var _ = _out1165
-		_out1165 = Companion_Default___.Sync(t)
-		st = _out1165
+		var _out1167 uint32
+		var _ = _out1167
+		_out1167 = Companion_Default___.Sync(t)
+		st = _out1167
 	}
 	status = Companion_Default___.Status(st, r)
 	return status, st

@@ -71,80 +71,80 @@ func (_this *CompanionStruct_Default___) Read(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	data, eof, after = (*dbytes.Pieces)(nil), false, (*dbytes.Bytes)(nil)
-	var _877_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _877_ip
-	var _out1168 uint32
-	var _ = _out1168
-	var _out1169 *dbytes.Bytes
-	var _ = _out1169
-	_out1168, _out1169 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1168
-	_877_ip = _out1169
+	var _878_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _878_ip
+	var _out1170 uint32
+	var _ = _out1170
+	var _out1171 *dbytes.Bytes
+	var _ = _out1171
+	_out1170, _out1171 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1170
+	_878_ip = _out1171
 	if st != uint32(0) {
 		return st, data, eof, after
 	}
-	after = _877_ip
-	var _878_ty uint32
-	var _ = _878_ty
-	var _out1170 uint32
-	var _ = _out1170
-	_out1170 = inodeformat.Companion_Default___.GetTy(_877_ip)
-	_878_ty = _out1170
-	if _878_ty != permissions.Companion_Default___.REG() {
+	after = _878_ip
+	var _879_ty uint32
+	var _ = _879_ty
+	var _out1172 uint32
+	var _ = _out1172
+	_out1172 = inodeformat.Companion_Default___.GetTy(_878_ip)
+	_879_ty = _out1172
+	if _879_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, data, eof, after
 	}
-	var _879_r bool
-	var _ = _879_r
-	var _out1171 bool
-	var _ = _out1171
-	_out1171 = permissions.Companion_Default___.MayData(c, _877_ip, permissions.Companion_Default___.MAYR())
-	_879_r = _out1171
-	var _880_x bool
-	var _ = _880_x
-	var _out1172 bool
-	var _ = _out1172
-	_out1172 = permissions.Companion_Default___.May(c, _877_ip, permissions.Companion_Default___.MAYX())
-	_880_x = _out1172
-	if !_879_r && !_880_x {
+	var _880_r bool
+	var _ = _880_r
+	var _out1173 bool
+	var _ = _out1173
+	_out1173 = permissions.Companion_Default___.MayData(c, _878_ip, permissions.Companion_Default___.MAYR())
+	_880_r = _out1173
+	var _881_x bool
+	var _ = _881_x
+	var _out1174 bool
+	var _ = _out1174
+	_out1174 = permissions.Companion_Default___.May(c, _878_ip, permissions.Companion_Default___.MAYX())
+	_881_x = _out1174
+	if !_880_r && !_881_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, data, eof, after
 	}
-	var _881_size uint64
-	var _ = _881_size
-	var _out1173 uint64
-	var _ = _out1173
-	_out1173 = inodeformat.Companion_Default___.GetSize(_877_ip)
-	_881_size = _out1173
-	eof = off >= _881_size || len_ >= _881_size-off
-	var _out1174 *dbytes.Pieces
-	var _ = _out1174
-	_out1174 = d.Fs.Read(txn, ino, off, len_)
-	data = _out1174
+	var _882_size uint64
+	var _ = _882_size
+	var _out1175 uint64
+	var _ = _out1175
+	_out1175 = inodeformat.Companion_Default___.GetSize(_878_ip)
+	_882_size = _out1175
+	eof = off >= _882_size || len_ >= _882_size-off
+	var _out1176 *dbytes.Pieces
+	var _ = _out1176
+	_out1176 = d.Fs.Read(txn, ino, off, len_)
+	data = _out1176
 	return st, data, eof, after
 }
 func (_this *CompanionStruct_Default___) Prefetch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _882_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _882_ip
-	var _out1175 uint32
-	var _ = _out1175
-	var _out1176 *dbytes.Bytes
-	var _ = _out1176
-	_out1175, _out1176 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1175
-	_882_ip = _out1176
+	var _883_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _883_ip
+	var _out1177 uint32
+	var _ = _out1177
+	var _out1178 *dbytes.Bytes
+	var _ = _out1178
+	_out1177, _out1178 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1177
+	_883_ip = _out1178
 	if st != uint32(0) {
 		return st
 	}
-	var _883_ty uint32
-	var _ = _883_ty
-	var _out1177 uint32
-	var _ = _out1177
-	_out1177 = inodeformat.Companion_Default___.GetTy(_882_ip)
-	_883_ty = _out1177
-	if _883_ty != permissions.Companion_Default___.REG() {
+	var _884_ty uint32
+	var _ = _884_ty
+	var _out1179 uint32
+	var _ = _out1179
+	_out1179 = inodeformat.Companion_Default___.GetTy(_883_ip)
+	_884_ty = _out1179
+	if _884_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -159,26 +159,26 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _884_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _884_ip
-	var _out1178 uint32
-	var _ = _out1178
-	var _out1179 *dbytes.Bytes
-	var _ = _out1179
-	_out1178, _out1179 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1178
-	_884_ip = _out1179
+	var _885_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _885_ip
+	var _out1180 uint32
+	var _ = _out1180
+	var _out1181 *dbytes.Bytes
+	var _ = _out1181
+	_out1180, _out1181 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1180
+	_885_ip = _out1181
 	if st != uint32(0) {
 		return st, before, after
 	}
-	before = _884_ip
-	var _885_ty uint32
-	var _ = _885_ty
-	var _out1180 uint32
-	var _ = _out1180
-	_out1180 = inodeformat.Companion_Default___.GetTy(_884_ip)
-	_885_ty = _out1180
-	if _885_ty != permissions.Companion_Default___.REG() {
+	before = _885_ip
+	var _886_ty uint32
+	var _ = _886_ty
+	var _out1182 uint32
+	var _ = _out1182
+	_out1182 = inodeformat.Companion_Default___.GetTy(_885_ip)
+	_886_ty = _out1182
+	if _886_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, before, after
 	}
@@ -186,43 +186,43 @@ func (_this *CompanionStruct_Default___) Write(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.FBIG()
 		return st, before, after
 	}
-	var _886_w bool
-	var _ = _886_w
-	var _out1181 bool
-	var _ = _out1181
-	_out1181 = permissions.Companion_Default___.MayData(c, _884_ip, permissions.Companion_Default___.MAYW())
-	_886_w = _out1181
-	if !_886_w {
+	var _887_w bool
+	var _ = _887_w
+	var _out1183 bool
+	var _ = _out1183
+	_out1183 = permissions.Companion_Default___.MayData(c, _885_ip, permissions.Companion_Default___.MAYW())
+	_887_w = _out1183
+	if !_887_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after
 	}
 	if len_ == uint64(0) {
-		after = _884_ip
+		after = _885_ip
 		return st, before, after
 	}
-	var _887_size uint64
-	var _ = _887_size
-	var _out1182 uint64
-	var _ = _out1182
-	_out1182 = inodeformat.Companion_Default___.GetSize(_884_ip)
-	_887_size = _out1182
-	var _888_shrink uint64
-	var _ = _888_shrink
-	var _out1183 uint64
-	var _ = _out1183
-	_out1183 = inodeformat.Companion_Default___.GetShrink(_884_ip)
-	_888_shrink = _out1183
-	if _888_shrink != uint64(0) && off+len_ > _887_size {
+	var _888_size uint64
+	var _ = _888_size
+	var _out1184 uint64
+	var _ = _out1184
+	_out1184 = inodeformat.Companion_Default___.GetSize(_885_ip)
+	_888_size = _out1184
+	var _889_shrink uint64
+	var _ = _889_shrink
+	var _out1185 uint64
+	var _ = _out1185
+	_out1185 = inodeformat.Companion_Default___.GetShrink(_885_ip)
+	_889_shrink = _out1185
+	if _889_shrink != uint64(0) && off+len_ > _888_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, before, after
 	}
-	var _out1184 uint32
-	var _ = _out1184
-	var _out1185 *dbytes.Bytes
-	var _ = _out1185
-	_out1184, _out1185 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
-	st = _out1184
-	after = _out1185
+	var _out1186 uint32
+	var _ = _out1186
+	var _out1187 *dbytes.Bytes
+	var _ = _out1187
+	_out1186, _out1187 = Companion_Default___.Put(txn, d, c, ino, off, src, so, len_, s, ns)
+	st = _out1186
+	after = _out1187
 	return st, before, after
 }
 func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes) {
@@ -231,46 +231,46 @@ func (_this *CompanionStruct_Default___) Put(txn *dtxn.Txn, d *directories.DirFs
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, after = uint32(0), (*dbytes.Bytes)(nil)
-	var _889_ok bool
-	var _ = _889_ok
-	var _out1186 bool
-	var _ = _out1186
-	_out1186 = d.Write(txn, ino, off, src, so, len_)
-	_889_ok = _out1186
-	if !_889_ok {
+	var _890_ok bool
+	var _ = _890_ok
+	var _out1188 bool
+	var _ = _out1188
+	_out1188 = d.Write(txn, ino, off, src, so, len_)
+	_890_ok = _out1188
+	if !_890_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, after
 	}
-	var _890_np *dbytes.Bytes
-	var _ = _890_np
-	var _out1187 *dbytes.Bytes
-	var _ = _out1187
-	_out1187 = d.Fs.GetInode(txn, ino, true)
-	_890_np = _out1187
-	var _891_ts uint64
-	var _ = _891_ts
-	var _892_tns uint32
-	var _ = _892_tns
-	var _out1188 uint64
-	var _ = _out1188
-	var _out1189 uint32
+	var _891_np *dbytes.Bytes
+	var _ = _891_np
+	var _out1189 *dbytes.Bytes
 	var _ = _out1189
-	_out1188, _out1189 = attributechanges.Companion_Default___.Stamp(_890_np, s, ns)
-	_891_ts = _out1188
-	_892_tns = _out1189
-	inodeformat.Companion_Default___.SetMtime(_890_np, _891_ts, _892_tns)
-	inodeformat.Companion_Default___.SetCtime(_890_np, _891_ts, _892_tns)
+	_out1189 = d.Fs.GetInode(txn, ino, true)
+	_891_np = _out1189
+	var _892_ts uint64
+	var _ = _892_ts
+	var _893_tns uint32
+	var _ = _893_tns
+	var _out1190 uint64
+	var _ = _out1190
+	var _out1191 uint32
+	var _ = _out1191
+	_out1190, _out1191 = attributechanges.Companion_Default___.Stamp(_891_np, s, ns)
+	_892_ts = _out1190
+	_893_tns = _out1191
+	inodeformat.Companion_Default___.SetMtime(_891_np, _892_ts, _893_tns)
+	inodeformat.Companion_Default___.SetCtime(_891_np, _892_ts, _893_tns)
 	if c.Uid != uint32(0) {
-		var _893_mode uint32
-		var _ = _893_mode
-		var _out1190 uint32
-		var _ = _out1190
-		_out1190 = inodeformat.Companion_Default___.GetMode(_890_np)
-		_893_mode = _out1190
-		inodeformat.Companion_Default___.SetMode(_890_np, permissions.Companion_Default___.KillPriv(_893_mode))
+		var _894_mode uint32
+		var _ = _894_mode
+		var _out1192 uint32
+		var _ = _out1192
+		_out1192 = inodeformat.Companion_Default___.GetMode(_891_np)
+		_894_mode = _out1192
+		inodeformat.Companion_Default___.SetMode(_891_np, permissions.Companion_Default___.KillPriv(_894_mode))
 	}
-	d.PutInode(txn, ino, _890_np)
-	after = _890_np
+	d.PutInode(txn, ino, _891_np)
+	after = _891_np
 	return st, after
 }
 func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes, *dbytes.Bytes) {
@@ -281,49 +281,49 @@ func (_this *CompanionStruct_Default___) Readlink(txn *dtxn.Txn, d *directories.
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	target, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _894_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _894_ip
-	var _out1191 uint32
-	var _ = _out1191
-	var _out1192 *dbytes.Bytes
-	var _ = _out1192
-	_out1191, _out1192 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1191
-	_894_ip = _out1192
+	var _895_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _895_ip
+	var _out1193 uint32
+	var _ = _out1193
+	var _out1194 *dbytes.Bytes
+	var _ = _out1194
+	_out1193, _out1194 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1193
+	_895_ip = _out1194
 	if st != uint32(0) {
 		return st, target, after
 	}
-	after = _894_ip
-	var _895_ty uint32
-	var _ = _895_ty
-	var _out1193 uint32
-	var _ = _out1193
-	_out1193 = inodeformat.Companion_Default___.GetTy(_894_ip)
-	_895_ty = _out1193
-	if _895_ty != permissions.Companion_Default___.LNK() {
+	after = _895_ip
+	var _896_ty uint32
+	var _ = _896_ty
+	var _out1195 uint32
+	var _ = _out1195
+	_out1195 = inodeformat.Companion_Default___.GetTy(_895_ip)
+	_896_ty = _out1195
+	if _896_ty != permissions.Companion_Default___.LNK() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, target, after
 	}
-	var _896_size uint64
-	var _ = _896_size
-	var _out1194 uint64
-	var _ = _out1194
-	_out1194 = inodeformat.Companion_Default___.GetSize(_894_ip)
-	_896_size = _out1194
-	if _896_size > uint64(4096) {
+	var _897_size uint64
+	var _ = _897_size
+	var _out1196 uint64
+	var _ = _out1196
+	_out1196 = inodeformat.Companion_Default___.GetSize(_895_ip)
+	_897_size = _out1196
+	if _897_size > uint64(4096) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, target, after
 	}
-	var _897_p *dbytes.Pieces
-	var _ = _897_p
-	var _out1195 *dbytes.Pieces
-	var _ = _out1195
-	_out1195 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
-	_897_p = _out1195
-	var _out1196 *dbytes.Bytes
-	var _ = _out1196
-	_out1196 = _897_p.Join()
-	target = _out1196
+	var _898_p *dbytes.Pieces
+	var _ = _898_p
+	var _out1197 *dbytes.Pieces
+	var _ = _out1197
+	_out1197 = d.Fs.Read(txn, ino, uint64(0), uint64(4096))
+	_898_p = _out1197
+	var _out1198 *dbytes.Bytes
+	var _ = _out1198
+	_out1198 = _898_p.Join()
+	target = _out1198
 	return st, target, after
 }
 

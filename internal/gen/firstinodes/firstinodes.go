@@ -59,10 +59,10 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out808 *dbytes.Bytes
-	var _ = _out808
-	_out808 = dbytes.NewBytes(uint64(256))
-	ip = _out808
+	var _out810 *dbytes.Bytes
+	var _ = _out810
+	_out810 = dbytes.NewBytes(uint64(256))
+	ip = _out810
 	inodeformat.Companion_Default___.SetTy(ip, uint32(2))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	inodeformat.Companion_Default___.SetMode(ip, mode)
@@ -78,10 +78,10 @@ func (_this *CompanionStruct_Default___) Root(mode uint32, uid uint32, gid uint3
 func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out809 *dbytes.Bytes
-	var _ = _out809
-	_out809 = dbytes.NewBytes(uint64(256))
-	ip = _out809
+	var _out811 *dbytes.Bytes
+	var _ = _out811
+	_out811 = dbytes.NewBytes(uint64(256))
+	ip = _out811
 	inodeformat.Companion_Default___.SetTy(ip, uint32(8))
 	inodeformat.Companion_Default___.SetGen(ip, uint64(1))
 	return ip
@@ -89,46 +89,46 @@ func (_this *CompanionStruct_Default___) Reserved() *dbytes.Bytes {
 func (_this *CompanionStruct_Default___) FirstTable(mode uint32, uid uint32, gid uint32, s uint64, ns uint32) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _525_r *dbytes.Bytes
-	var _ = _525_r
-	var _out810 *dbytes.Bytes
-	var _ = _out810
-	_out810 = Companion_Default___.Root(mode, uid, gid, s, ns)
-	_525_r = _out810
-	var _526_x *dbytes.Bytes
-	var _ = _526_x
-	var _out811 *dbytes.Bytes
-	var _ = _out811
-	_out811 = Companion_Default___.Reserved()
-	_526_x = _out811
-	var _527_y *dbytes.Bytes
-	var _ = _527_y
+	var _526_r *dbytes.Bytes
+	var _ = _526_r
 	var _out812 *dbytes.Bytes
 	var _ = _out812
-	_out812 = dbytes.NewBytes(uint64(4096))
-	_527_y = _out812
-	_527_y.CopyFrom(uint64(256), _525_r, uint64(0), uint64(256))
-	_527_y.CopyFrom(uint64(512), _526_x, uint64(0), uint64(256))
-	var _out813 *dbytes.Blk
+	_out812 = Companion_Default___.Root(mode, uid, gid, s, ns)
+	_526_r = _out812
+	var _527_x *dbytes.Bytes
+	var _ = _527_x
+	var _out813 *dbytes.Bytes
 	var _ = _out813
-	_out813 = dbytes.Freeze(_527_y)
-	b = _out813
-	return b
-}
-func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
-	var b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = b
+	_out813 = Companion_Default___.Reserved()
+	_527_x = _out813
 	var _528_y *dbytes.Bytes
 	var _ = _528_y
 	var _out814 *dbytes.Bytes
 	var _ = _out814
 	_out814 = dbytes.NewBytes(uint64(4096))
 	_528_y = _out814
-	_528_y.Set(uint64(0), uint8(6))
+	_528_y.CopyFrom(uint64(256), _526_r, uint64(0), uint64(256))
+	_528_y.CopyFrom(uint64(512), _527_x, uint64(0), uint64(256))
 	var _out815 *dbytes.Blk
 	var _ = _out815
 	_out815 = dbytes.Freeze(_528_y)
 	b = _out815
+	return b
+}
+func (_this *CompanionStruct_Default___) FirstBitmap() *dbytes.Blk {
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	var _529_y *dbytes.Bytes
+	var _ = _529_y
+	var _out816 *dbytes.Bytes
+	var _ = _out816
+	_out816 = dbytes.NewBytes(uint64(4096))
+	_529_y = _out816
+	_529_y.Set(uint64(0), uint8(6))
+	var _out817 *dbytes.Blk
+	var _ = _out817
+	_out817 = dbytes.Freeze(_529_y)
+	b = _out817
 	return b
 }
 

@@ -158,21 +158,21 @@ func (_this *CompanionStruct_Default___) GetSlot(b *dbytes.Bytes, k uint64) uint
 func (_this *CompanionStruct_Default___) NoSlots(b *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _404_k uint64
-	var _ = _404_k
-	_404_k = uint64(0)
-	for _404_k < uint64(15) {
-		var _405_x uint64
-		var _ = _405_x
-		var _out603 uint64
-		var _ = _out603
-		_out603 = Companion_Default___.GetSlot(b, _404_k)
-		_405_x = _out603
-		if _405_x != uint64(0) {
+	var _405_k uint64
+	var _ = _405_k
+	_405_k = uint64(0)
+	for _405_k < uint64(15) {
+		var _406_x uint64
+		var _ = _406_x
+		var _out605 uint64
+		var _ = _out605
+		_out605 = Companion_Default___.GetSlot(b, _405_k)
+		_406_x = _out605
+		if _406_x != uint64(0) {
 			r = false
 			return r
 		}
-		_404_k = _404_k + uint64(1)
+		_405_k = _405_k + uint64(1)
 	}
 	r = true
 	return r
@@ -236,22 +236,22 @@ func (_this *CompanionStruct_Default___) SetUsed(b *dbytes.Bytes, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(40), x)
 }
 func (_this *CompanionStruct_Default___) IncUsed(b *dbytes.Bytes) {
-	var _406_u uint64
-	var _ = _406_u
-	var _out604 uint64
-	var _ = _out604
-	_out604 = Companion_Default___.GetUsed(b)
-	_406_u = _out604
-	Companion_Default___.SetUsed(b, _406_u+uint64(1))
-}
-func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
 	var _407_u uint64
 	var _ = _407_u
-	var _out605 uint64
-	var _ = _out605
-	_out605 = Companion_Default___.GetUsed(b)
-	_407_u = _out605
-	Companion_Default___.SetUsed(b, _407_u-uint64(1))
+	var _out606 uint64
+	var _ = _out606
+	_out606 = Companion_Default___.GetUsed(b)
+	_407_u = _out606
+	Companion_Default___.SetUsed(b, _407_u+uint64(1))
+}
+func (_this *CompanionStruct_Default___) DecUsed(b *dbytes.Bytes) {
+	var _408_u uint64
+	var _ = _408_u
+	var _out607 uint64
+	var _ = _out607
+	_out607 = Companion_Default___.GetUsed(b)
+	_408_u = _out607
+	Companion_Default___.SetUsed(b, _408_u-uint64(1))
 }
 func (_this *CompanionStruct_Default___) SetSlot(b *dbytes.Bytes, k uint64, x uint64) {
 	marshal.Companion_Default___.Put64(b, uint64(136)+uint64(8)*k, x)

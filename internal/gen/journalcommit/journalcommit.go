@@ -90,7 +90,7 @@ func (_this *CompanionStruct_Default___) Append(j *journalm.Journal, tx *dlog.BM
 	var _ = _out142
 	_out142 = tx.Len()
 	_105_l = _out142
-	if j.Failed || j.Nvs >= uint64(4611686018427322368) {
+	if j.Failed || j.Closed || j.Nvs >= uint64(4611686018427322368) {
 		st, n = Companion_Default___.AFailed(), uint64(0)
 		return st, n
 	}

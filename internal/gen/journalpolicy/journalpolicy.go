@@ -368,6 +368,10 @@ func (_this *CompanionStruct_Default___) Fail(j *journalm.Journal) {
 	j.Mu.WakeAll(uint32(3))
 	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
 }
+func (_this *CompanionStruct_Default___) Shut(j *journalm.Journal) {
+	j.Closed = true
+	j.Mu.WakeAll(journalm.Companion_Default___.CSpace())
+}
 func (_this *CompanionStruct_Default___) WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c

@@ -84,49 +84,49 @@ func (_this *CompanionStruct_Default___) Ticket(j *journalm.Journal) uint64 {
 func (_this *CompanionStruct_Default___) IsPending(j *journalm.Journal, a uint64) bool {
 	var is bool = false
 	var _ = is
-	var _261_b *dbytes.Blk
-	var _ = _261_b
-	var _out404 *dbytes.Blk
-	var _ = _out404
-	_out404 = j.Running.Get(a)
-	_261_b = _out404
-	if _261_b == (*dbytes.Blk)(nil) {
-		var _out405 *dbytes.Blk
-		var _ = _out405
-		_out405 = j.Cgm.Get(a)
-		_261_b = _out405
-	}
-	if _261_b == (*dbytes.Blk)(nil) {
-		var _out406 *dbytes.Blk
-		var _ = _out406
-		_out406 = j.Cdm.Get(a)
-		_261_b = _out406
-	}
-	if _261_b == (*dbytes.Blk)(nil) {
+	var _262_b *dbytes.Blk
+	var _ = _262_b
+	var _out406 *dbytes.Blk
+	var _ = _out406
+	_out406 = j.Running.Get(a)
+	_262_b = _out406
+	if _262_b == (*dbytes.Blk)(nil) {
 		var _out407 *dbytes.Blk
 		var _ = _out407
-		_out407 = j.Lgm.Get(a)
-		_261_b = _out407
+		_out407 = j.Cgm.Get(a)
+		_262_b = _out407
 	}
-	if _261_b == (*dbytes.Blk)(nil) {
+	if _262_b == (*dbytes.Blk)(nil) {
 		var _out408 *dbytes.Blk
 		var _ = _out408
-		_out408 = j.Inm.Get(a)
-		_261_b = _out408
+		_out408 = j.Cdm.Get(a)
+		_262_b = _out408
 	}
-	is = _261_b != (*dbytes.Blk)(nil) /* dircomp */
+	if _262_b == (*dbytes.Blk)(nil) {
+		var _out409 *dbytes.Blk
+		var _ = _out409
+		_out409 = j.Lgm.Get(a)
+		_262_b = _out409
+	}
+	if _262_b == (*dbytes.Blk)(nil) {
+		var _out410 *dbytes.Blk
+		var _ = _out410
+		_out410 = j.Inm.Get(a)
+		_262_b = _out410
+	}
+	is = _262_b != (*dbytes.Blk)(nil) /* dircomp */
 	return is
 }
 func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, t uint64, bad uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _262_pending bool
-	var _ = _262_pending
-	var _out409 bool
-	var _ = _out409
-	_out409 = Companion_Default___.IsPending(j, a)
-	_262_pending = _out409
-	if _262_pending {
+	var _263_pending bool
+	var _ = _263_pending
+	var _out411 bool
+	var _ = _out411
+	_out411 = Companion_Default___.IsPending(j, a)
+	_263_pending = _out411
+	if _263_pending {
 		st = Companion_Default___.SGood()
 		return st
 	}
@@ -134,14 +134,14 @@ func (_this *CompanionStruct_Default___) Verdict(j *journalm.Journal, a uint64, 
 		st = Companion_Default___.SAgain()
 		return st
 	}
-	var _263_b *dbytes.Blk
-	var _ = _263_b
-	var _out410 *dbytes.Blk
-	var _ = _out410
-	_out410 = j.Cache.Get(a)
-	_263_b = _out410
+	var _264_b *dbytes.Blk
+	var _ = _264_b
+	var _out412 *dbytes.Blk
+	var _ = _out412
+	_out412 = j.Cache.Get(a)
+	_264_b = _out412
 	st = func() uint32 {
-		if _263_b != (*dbytes.Blk)(nil) && bad == a {
+		if _264_b != (*dbytes.Blk)(nil) && bad == a {
 			return Companion_Default___.SInMemory()
 		}
 		return Companion_Default___.SDamaged()
@@ -195,22 +195,22 @@ func (_this *CompanionStruct_Default___) CheckPage(j *journalm.Journal, p uint64
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _out411 bool
-	var _ = _out411
-	var _out412 *dbytes.Blk
-	var _ = _out412
 	var _out413 bool
 	var _ = _out413
-	var _out414 bool
+	var _out414 *dbytes.Blk
 	var _ = _out414
-	var _out415 uint64
+	var _out415 bool
 	var _ = _out415
-	_out411, _out412, _out413, _out414, _out415 = Companion_Default___.OnDevice(j.Tree, p)
-	ok = _out411
-	b = _out412
-	mem = _out413
-	blank = _out414
-	bad = _out415
+	var _out416 bool
+	var _ = _out416
+	var _out417 uint64
+	var _ = _out417
+	_out413, _out414, _out415, _out416, _out417 = Companion_Default___.OnDevice(j.Tree, p)
+	ok = _out413
+	b = _out414
+	mem = _out415
+	blank = _out416
+	bad = _out417
 	bad = j.Tree.First + uint64(2)*bad
 	return ok, b, mem, blank, bad
 }
@@ -225,82 +225,82 @@ func (_this *CompanionStruct_Default___) OnDevice(t *treeofcodes.Tree, p uint64)
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	var _264_version uint64
-	var _ = _264_version
-	var _265_r0 uint64
-	var _ = _265_r0
-	var _266_r1 uint64
-	var _ = _266_r1
-	var _out416 uint64
-	var _ = _out416
-	var _out417 uint64
-	var _ = _out417
+	var _265_version uint64
+	var _ = _265_version
+	var _266_r0 uint64
+	var _ = _266_r0
+	var _267_r1 uint64
+	var _ = _267_r1
 	var _out418 uint64
 	var _ = _out418
-	_out416, _out417, _out418 = t.Pages.Root()
-	_264_version = _out416
-	_265_r0 = _out417
-	_266_r1 = _out418
-	var _267_place uint64 = 0
-	var _ = _267_place
-	var _268_c0 uint64
-	var _ = _268_c0
-	var _269_c1 uint64
-	var _ = _269_c1
-	_268_c0, _269_c1 = _265_r0, _266_r1
+	var _out419 uint64
+	var _ = _out419
+	var _out420 uint64
+	var _ = _out420
+	_out418, _out419, _out420 = t.Pages.Root()
+	_265_version = _out418
+	_266_r0 = _out419
+	_267_r1 = _out420
+	var _268_place uint64 = 0
+	var _ = _268_place
+	var _269_c0 uint64
+	var _ = _269_c0
+	var _270_c1 uint64
+	var _ = _270_c1
+	_269_c0, _270_c1 = _266_r0, _267_r1
 	mem = false
 	blank = false
 	bad = p
 	if p+uint64(1) < t.Np {
-		var _270_q uint64
-		var _ = _270_q
-		_270_q = treeofcodes.Companion_Default___.Parent(t, p)
-		var _out419 bool
-		var _ = _out419
-		var _out420 *dbytes.Blk
-		var _ = _out420
-		var _out421 uint64
+		var _271_q uint64
+		var _ = _271_q
+		_271_q = treeofcodes.Companion_Default___.Parent(t, p)
+		var _out421 bool
 		var _ = _out421
-		var _out422 uint64
+		var _out422 *dbytes.Blk
 		var _ = _out422
-		_out419, _out420, _out421, _out422 = treeofcodes.Companion_Default___.Page(t, _270_q, _264_version, _265_r0, _266_r1)
-		ok = _out419
-		b = _out420
-		_267_place = _out421
-		bad = _out422
-		if !ok {
-			return ok, b, mem, blank, bad
-		}
 		var _out423 uint64
 		var _ = _out423
 		var _out424 uint64
 		var _ = _out424
-		_out423, _out424 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
-		_268_c0 = _out423
-		_269_c1 = _out424
+		_out421, _out422, _out423, _out424 = treeofcodes.Companion_Default___.Page(t, _271_q, _265_version, _266_r0, _267_r1)
+		ok = _out421
+		b = _out422
+		_268_place = _out423
+		bad = _out424
+		if !ok {
+			return ok, b, mem, blank, bad
+		}
+		var _out425 uint64
+		var _ = _out425
+		var _out426 uint64
+		var _ = _out426
+		_out425, _out426 = treeofcodes.Companion_Default___.GetCode(b, (t.N+p)%uint64(255))
+		_269_c0 = _out425
+		_270_c1 = _out426
 	}
 	bad = p
-	blank = _268_c0 == uint64(0) && _269_c1 == uint64(0)
-	var _out425 bool
-	var _ = _out425
-	var _out426 *dbytes.Blk
-	var _ = _out426
-	var _out427 uint64
+	blank = _269_c0 == uint64(0) && _270_c1 == uint64(0)
+	var _out427 bool
 	var _ = _out427
-	_out425, _out426, _out427 = treeofcodes.Companion_Default___.Load(t, p, _268_c0, _269_c1)
-	ok = _out425
-	b = _out426
-	_267_place = _out427
+	var _out428 *dbytes.Blk
+	var _ = _out428
+	var _out429 uint64
+	var _ = _out429
+	_out427, _out428, _out429 = treeofcodes.Companion_Default___.Load(t, p, _269_c0, _270_c1)
+	ok = _out427
+	b = _out428
+	_268_place = _out429
 	if ok {
 		return ok, b, mem, blank, bad
 	}
-	var _271_c *dbytes.Blk
-	var _ = _271_c
-	var _out428 *dbytes.Blk
-	var _ = _out428
-	_out428 = t.Pages.Get(_264_version, p)
-	_271_c = _out428
-	mem = _271_c != (*dbytes.Blk)(nil) /* dircomp */
+	var _272_c *dbytes.Blk
+	var _ = _272_c
+	var _out430 *dbytes.Blk
+	var _ = _out430
+	_out430 = t.Pages.Get(_265_version, p)
+	_272_c = _out430
+	mem = _272_c != (*dbytes.Blk)(nil) /* dircomp */
 	return ok, b, mem, blank, bad
 }
 

@@ -79,30 +79,30 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 	}
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _272_t uint64
-	var _ = _272_t
-	var _out429 uint64
-	var _ = _out429
-	_out429 = journalscrub.Companion_Default___.Ticket(j)
-	_272_t = _out429
+	var _273_t uint64
+	var _ = _273_t
+	var _out431 uint64
+	var _ = _out431
+	_out431 = journalscrub.Companion_Default___.Ticket(j)
+	_273_t = _out431
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _273_ok bool
-	var _ = _273_ok
-	var _274_l *ddisk.BList
-	var _ = _274_l
-	var _out430 bool
-	var _ = _out430
-	var _out431 *ddisk.BList
-	var _ = _out431
-	_out430, _out431 = journalreader.Companion_Default___.ReadHome(j, a, n, _272_t)
-	_273_ok = _out430
-	_274_l = _out431
-	if !_273_ok {
-		var _out432 uint32
-		var _ = _out432
-		_out432 = Companion_Default___.Judge(j, a, _272_t, a, true)
-		st = _out432
+	var _274_ok bool
+	var _ = _274_ok
+	var _275_l *ddisk.BList
+	var _ = _275_l
+	var _out432 bool
+	var _ = _out432
+	var _out433 *ddisk.BList
+	var _ = _out433
+	_out432, _out433 = journalreader.Companion_Default___.ReadHome(j, a, n, _273_t)
+	_274_ok = _out432
+	_275_l = _out433
+	if !_274_ok {
+		var _out434 uint32
+		var _ = _out434
+		_out434 = Companion_Default___.Judge(j, a, _273_t, a, true)
+		st = _out434
 		if n == uint64(1) && st == journalscrub.Companion_Default___.SGood() {
 			m = uint64(1)
 		}
@@ -112,20 +112,20 @@ func (_this *CompanionStruct_Default___) Scrub(j *journalm.Journal, a uint64, n 
 		return st, m, good, bad
 	}
 	for m < n {
-		var _275_k uint64 = 0
-		var _ = _275_k
-		var _out433 uint32
-		var _ = _out433
-		var _out434 uint64
-		var _ = _out434
-		var _out435 uint64
+		var _276_k uint64 = 0
+		var _ = _276_k
+		var _out435 uint32
 		var _ = _out435
-		_out433, _out434, _out435 = Companion_Default___.ScrubOn(j, a, _274_l, m, _272_t)
-		st = _out433
-		_275_k = _out434
-		bad = _out435
-		good = good + (_275_k - m)
-		m = _275_k
+		var _out436 uint64
+		var _ = _out436
+		var _out437 uint64
+		var _ = _out437
+		_out435, _out436, _out437 = Companion_Default___.ScrubOn(j, a, _275_l, m, _273_t)
+		st = _out435
+		_276_k = _out436
+		bad = _out437
+		good = good + (_276_k - m)
+		m = _276_k
 		if st != journalscrub.Companion_Default___.SGood() {
 			return st, m, good, bad
 		}
@@ -143,25 +143,25 @@ func (_this *CompanionStruct_Default___) ScrubOn(j *journalm.Journal, a uint64, 
 	var bad uint64 = 0
 	var _ = bad
 	journalthreads.Companion_Default___.CYield(j)
-	var _out436 uint64
-	var _ = _out436
-	var _out437 uint64
-	var _ = _out437
-	_out436, _out437 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
-	m = _out436
-	bad = _out437
-	st = journalscrub.Companion_Default___.SGood()
-	var _276_n uint64
-	var _ = _276_n
 	var _out438 uint64
 	var _ = _out438
-	_out438 = l.Len()
-	_276_n = _out438
-	if m < _276_n {
-		var _out439 uint32
-		var _ = _out439
-		_out439 = Companion_Default___.Judge(j, a+m, t, bad, false)
-		st = _out439
+	var _out439 uint64
+	var _ = _out439
+	_out438, _out439 = journalreader.Companion_Default___.CheckHome(j, a, l, i, t)
+	m = _out438
+	bad = _out439
+	st = journalscrub.Companion_Default___.SGood()
+	var _277_n uint64
+	var _ = _277_n
+	var _out440 uint64
+	var _ = _out440
+	_out440 = l.Len()
+	_277_n = _out440
+	if m < _277_n {
+		var _out441 uint32
+		var _ = _out441
+		_out441 = Companion_Default___.Judge(j, a+m, t, bad, false)
+		st = _out441
 	}
 	return st, m, bad
 }
@@ -170,16 +170,16 @@ func (_this *CompanionStruct_Default___) Judge(j *journalm.Journal, a uint64, t 
 	var _ = st
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out440 uint32
-	var _ = _out440
-	_out440 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out440
+	var _out442 uint32
+	var _ = _out442
+	_out442 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out442
 	j.Mu.Unlock()
 	if st != journalscrub.Companion_Default___.SGood() && st != journalscrub.Companion_Default___.SAgain() {
-		var _out441 uint32
-		var _ = _out441
-		_out441 = Companion_Default___.Sentence(j, a, t, bad, unread)
-		st = _out441
+		var _out443 uint32
+		var _ = _out443
+		_out443 = Companion_Default___.Sentence(j, a, t, bad, unread)
+		st = _out443
 	}
 	return st
 }
@@ -187,22 +187,22 @@ func (_this *CompanionStruct_Default___) Sentence(j *journalm.Journal, a uint64,
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _277_ours bool
-	var _ = _277_ours
-	var _out442 bool
-	var _ = _out442
-	_out442 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_277_ours = _out442
+	var _278_ours bool
+	var _ = _278_ours
+	var _out444 bool
+	var _ = _out444
+	_out444 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_278_ours = _out444
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out443 uint32
-	var _ = _out443
-	_out443 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
-	st = _out443
-	var _out444 uint32
-	var _ = _out444
-	_out444 = journalscrub.Companion_Default___.Tell(j, st, _277_ours, unread, bad)
-	st = _out444
+	var _out445 uint32
+	var _ = _out445
+	_out445 = journalscrub.Companion_Default___.Verdict(j, a, t, bad)
+	st = _out445
+	var _out446 uint32
+	var _ = _out446
+	_out446 = journalscrub.Companion_Default___.Tell(j, st, _278_ours, unread, bad)
+	st = _out446
 	j.Mu.Unlock()
 	return st
 }
@@ -215,42 +215,42 @@ func (_this *CompanionStruct_Default___) ScrubPage(j *journalm.Journal, p uint64
 	var _ = bad
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _278_t uint64
-	var _ = _278_t
-	var _out445 uint64
-	var _ = _out445
-	_out445 = journalscrub.Companion_Default___.Ticket(j)
-	_278_t = _out445
+	var _279_t uint64
+	var _ = _279_t
+	var _out447 uint64
+	var _ = _out447
+	_out447 = journalscrub.Companion_Default___.Ticket(j)
+	_279_t = _out447
 	j.Mu.Unlock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _279_ok bool = false
-	var _ = _279_ok
-	var _280_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _280_b
-	var _281_mem bool = false
-	var _ = _281_mem
-	var _out446 bool
-	var _ = _out446
-	var _out447 *dbytes.Blk
-	var _ = _out447
+	var _280_ok bool = false
+	var _ = _280_ok
+	var _281_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _281_b
+	var _282_mem bool = false
+	var _ = _282_mem
 	var _out448 bool
 	var _ = _out448
-	var _out449 bool
+	var _out449 *dbytes.Blk
 	var _ = _out449
-	var _out450 uint64
+	var _out450 bool
 	var _ = _out450
-	_out446, _out447, _out448, _out449, _out450 = journalscrub.Companion_Default___.CheckPage(j, p)
-	_279_ok = _out446
-	_280_b = _out447
-	_281_mem = _out448
-	blank = _out449
-	bad = _out450
+	var _out451 bool
+	var _ = _out451
+	var _out452 uint64
+	var _ = _out452
+	_out448, _out449, _out450, _out451, _out452 = journalscrub.Companion_Default___.CheckPage(j, p)
+	_280_ok = _out448
+	_281_b = _out449
+	_282_mem = _out450
+	blank = _out451
+	bad = _out452
 	st = journalscrub.Companion_Default___.SGood()
-	if !_279_ok {
-		var _out451 uint32
-		var _ = _out451
-		_out451 = Companion_Default___.SentencePage(j, _278_t, _281_mem, bad)
-		st = _out451
+	if !_280_ok {
+		var _out453 uint32
+		var _ = _out453
+		_out453 = Companion_Default___.SentencePage(j, _279_t, _282_mem, bad)
+		st = _out453
 	}
 	return st, blank, bad
 }
@@ -258,22 +258,22 @@ func (_this *CompanionStruct_Default___) SentencePage(j *journalm.Journal, t uin
 	var st uint32 = 0
 	var _ = st
 	journalthreads.Companion_Default___.CYield(j)
-	var _282_ours bool
-	var _ = _282_ours
-	var _out452 bool
-	var _ = _out452
-	_out452 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
-	_282_ours = _out452
+	var _283_ours bool
+	var _ = _283_ours
+	var _out454 bool
+	var _ = _out454
+	_out454 = journalinstaller.Companion_Default___.HeaderIsOurs(j)
+	_283_ours = _out454
 	j.Mu.Lock()
 	journalthreads.Companion_Default___.CYield(j)
-	var _out453 uint32
-	var _ = _out453
-	_out453 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
-	st = _out453
-	var _out454 uint32
-	var _ = _out454
-	_out454 = journalscrub.Companion_Default___.Tell(j, st, _282_ours, false, bad)
-	st = _out454
+	var _out455 uint32
+	var _ = _out455
+	_out455 = journalscrub.Companion_Default___.VerdictPage(j, t, mem)
+	st = _out455
+	var _out456 uint32
+	var _ = _out456
+	_out456 = journalscrub.Companion_Default___.Tell(j, st, _283_ours, false, bad)
+	st = _out456
 	j.Mu.Unlock()
 	return st
 }

@@ -982,6 +982,25 @@ func (_this *CompanionStruct_Default___) Settle(j *journalm.Journal) {
 	journalpolicy.Companion_Default___.Urge(j)
 	j.Mu.Unlock()
 }
+func (_this *CompanionStruct_Default___) Close(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	j.Mu.Lock()
+	Companion_Default___.CYield(j)
+	journalpolicy.Companion_Default___.Shut(j)
+	var _261_n uint64
+	var _ = _261_n
+	var _out404 uint64
+	var _ = _out404
+	_out404 = journalcommit.Companion_Default___.Newest(j)
+	_261_n = _out404
+	j.Mu.Unlock()
+	var _out405 bool
+	var _ = _out405
+	_out405 = Companion_Default___.WaitDurable(j, _261_n)
+	ok = _out405
+	return ok
+}
 func (_this *CompanionStruct_Default___) Stop(j *journalm.Journal) {
 	j.Mu.Lock()
 	Companion_Default___.CYield(j)

@@ -67,21 +67,21 @@ func (_this *CompanionStruct_Default___) ReadLog(d *ddisk.Disk, believe bool, a 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	if believe {
-		var _out606 bool
-		var _ = _out606
-		var _out607 *ddisk.BList
-		var _ = _out607
-		_out606, _out607 = d.ReadRun(a, n)
-		io = _out606
-		l = _out607
-	} else {
 		var _out608 bool
 		var _ = _out608
 		var _out609 *ddisk.BList
 		var _ = _out609
-		_out608, _out609 = d.ReadAny(a, n)
+		_out608, _out609 = d.ReadRun(a, n)
 		io = _out608
 		l = _out609
+	} else {
+		var _out610 bool
+		var _ = _out610
+		var _out611 *ddisk.BList
+		var _ = _out611
+		_out610, _out611 = d.ReadAny(a, n)
+		io = _out610
+		l = _out611
 	}
 	return io, l
 }
@@ -92,46 +92,46 @@ func (_this *CompanionStruct_Default___) ReadGroup(d *ddisk.Disk, believe bool, 
 	var _ = x
 	var y *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = y
-	var _408_s uint64
-	var _ = _408_s
-	var _out610 uint64
-	var _ = _out610
-	_out610 = ring.Companion_Default___.SlotOf(q, nd)
-	_408_s = _out610
-	var _409_a uint64
-	var _ = _409_a
-	_409_a = at + uint64(2) + uint64(16)*_408_s
-	var _410_k uint64
-	var _ = _410_k
-	_410_k = n
-	if n > uint64(15) {
-		var _out611 uint64
-		var _ = _out611
-		_out611 = ring.Companion_Default___.SlotOf(pos, nr)
-		_408_s = _out611
-		_409_a = at + uint64(1) + uint64(16)*nd + _408_s
-		if _410_k > nr-_408_s {
-			_410_k = nr - _408_s
-		}
-	}
-	var _out612 bool
+	var _409_s uint64
+	var _ = _409_s
+	var _out612 uint64
 	var _ = _out612
-	var _out613 *ddisk.BList
-	var _ = _out613
-	_out612, _out613 = Companion_Default___.ReadLog(d, believe, _409_a, _410_k)
-	io = _out612
-	x = _out613
-	y = x
-	if !io {
-		return io, x, y
+	_out612 = ring.Companion_Default___.SlotOf(q, nd)
+	_409_s = _out612
+	var _410_a uint64
+	var _ = _410_a
+	_410_a = at + uint64(2) + uint64(16)*_409_s
+	var _411_k uint64
+	var _ = _411_k
+	_411_k = n
+	if n > uint64(15) {
+		var _out613 uint64
+		var _ = _out613
+		_out613 = ring.Companion_Default___.SlotOf(pos, nr)
+		_409_s = _out613
+		_410_a = at + uint64(1) + uint64(16)*nd + _409_s
+		if _411_k > nr-_409_s {
+			_411_k = nr - _409_s
+		}
 	}
 	var _out614 bool
 	var _ = _out614
 	var _out615 *ddisk.BList
 	var _ = _out615
-	_out614, _out615 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_410_k)
+	_out614, _out615 = Companion_Default___.ReadLog(d, believe, _410_a, _411_k)
 	io = _out614
-	y = _out615
+	x = _out615
+	y = x
+	if !io {
+		return io, x, y
+	}
+	var _out616 bool
+	var _ = _out616
+	var _out617 *ddisk.BList
+	var _ = _out617
+	_out616, _out617 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*nd, n-_411_k)
+	io = _out616
+	y = _out617
 	if !io {
 		return io, x, y
 	}
@@ -144,54 +144,54 @@ func (_this *CompanionStruct_Default___) ReadDirect(d *ddisk.Disk, believe bool,
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var _411_hm *dlog.BMap
-	var _ = _411_hm
-	var _out616 *dlog.BMap
-	var _ = _out616
-	_out616 = dlog.NewBMap()
-	_411_hm = _out616
-	var _412_i uint64
-	var _ = _412_i
-	_412_i = uint64(0)
-	for _412_i < m {
-		var _413_a uint64
-		var _ = _413_a
-		var _414_n uint64
-		var _ = _414_n
-		var _out617 uint64
-		var _ = _out617
-		var _out618 uint64
-		var _ = _out618
-		_out617, _out618 = Companion_Default___.DirRun(r, _412_i, m)
-		_413_a = _out617
-		_414_n = _out618
-		var _415_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _415_l
-		var _out619 bool
+	var _412_hm *dlog.BMap
+	var _ = _412_hm
+	var _out618 *dlog.BMap
+	var _ = _out618
+	_out618 = dlog.NewBMap()
+	_412_hm = _out618
+	var _413_i uint64
+	var _ = _413_i
+	_413_i = uint64(0)
+	for _413_i < m {
+		var _414_a uint64
+		var _ = _414_a
+		var _415_n uint64
+		var _ = _415_n
+		var _out619 uint64
 		var _ = _out619
-		var _out620 *ddisk.BList
+		var _out620 uint64
 		var _ = _out620
-		_out619, _out620 = Companion_Default___.ReadLog(d, believe, _413_a, _414_n)
-		io = _out619
-		_415_l = _out620
+		_out619, _out620 = Companion_Default___.DirRun(r, _413_i, m)
+		_414_a = _out619
+		_415_n = _out620
+		var _416_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _416_l
+		var _out621 bool
+		var _ = _out621
+		var _out622 *ddisk.BList
+		var _ = _out622
+		_out621, _out622 = Companion_Default___.ReadLog(d, believe, _414_a, _415_n)
+		io = _out621
+		_416_l = _out622
 		if !io {
 			return io, z
 		}
-		var _416_ok bool
-		var _ = _416_ok
-		var _out621 bool
-		var _ = _out621
-		_out621 = Companion_Default___.PutRun(_411_hm, r, _412_i, _414_n, _415_l)
-		_416_ok = _out621
-		if !_416_ok {
+		var _417_ok bool
+		var _ = _417_ok
+		var _out623 bool
+		var _ = _out623
+		_out623 = Companion_Default___.PutRun(_412_hm, r, _413_i, _415_n, _416_l)
+		_417_ok = _out623
+		if !_417_ok {
 			return io, z
 		}
-		_412_i = _412_i + _414_n
+		_413_i = _413_i + _415_n
 	}
-	var _out622 *ddisk.BList
-	var _ = _out622
-	_out622 = _411_hm.List()
-	z = _out622
+	var _out624 *ddisk.BList
+	var _ = _out624
+	_out624 = _412_hm.List()
+	z = _out624
 	return io, z
 }
 func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
@@ -199,19 +199,19 @@ func (_this *CompanionStruct_Default___) DirRun(r *dlog.DescR, i uint64, m uint6
 	var _ = a
 	var n uint64 = 0
 	var _ = n
-	var _out623 uint64
-	var _ = _out623
-	_out623 = r.Dir(i)
-	a = _out623
+	var _out625 uint64
+	var _ = _out625
+	_out625 = r.Dir(i)
+	a = _out625
 	n = uint64(1)
 	for i+n < m {
-		var _417_b uint64
-		var _ = _417_b
-		var _out624 uint64
-		var _ = _out624
-		_out624 = r.Dir(i + n)
-		_417_b = _out624
-		if _417_b != a+n {
+		var _418_b uint64
+		var _ = _418_b
+		var _out626 uint64
+		var _ = _out626
+		_out626 = r.Dir(i + n)
+		_418_b = _out626
+		if _418_b != a+n {
 			goto L3
 		}
 		n = n + uint64(1)
@@ -222,34 +222,34 @@ L3:
 func (_this *CompanionStruct_Default___) PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
-	var _418_k uint64
-	var _ = _418_k
-	_418_k = uint64(0)
-	for _418_k < n {
-		var _419_a uint64
-		var _ = _419_a
-		var _out625 uint64
-		var _ = _out625
-		_out625 = r.Dir(i + _418_k)
-		_419_a = _out625
-		var _420_o *dbytes.Blk
-		var _ = _420_o
-		var _out626 *dbytes.Blk
-		var _ = _out626
-		_out626 = hm.Get(_419_a)
-		_420_o = _out626
-		if _420_o != (*dbytes.Blk)(nil) {
+	var _419_k uint64
+	var _ = _419_k
+	_419_k = uint64(0)
+	for _419_k < n {
+		var _420_a uint64
+		var _ = _420_a
+		var _out627 uint64
+		var _ = _out627
+		_out627 = r.Dir(i + _419_k)
+		_420_a = _out627
+		var _421_o *dbytes.Blk
+		var _ = _421_o
+		var _out628 *dbytes.Blk
+		var _ = _out628
+		_out628 = hm.Get(_420_a)
+		_421_o = _out628
+		if _421_o != (*dbytes.Blk)(nil) {
 			ok = false
 			return ok
 		}
-		var _421_b *dbytes.Blk
-		var _ = _421_b
-		var _out627 *dbytes.Blk
-		var _ = _out627
-		_out627 = l.BlkAt(_418_k)
-		_421_b = _out627
-		hm.Put(_419_a, _421_b)
-		_418_k = _418_k + uint64(1)
+		var _422_b *dbytes.Blk
+		var _ = _422_b
+		var _out629 *dbytes.Blk
+		var _ = _out629
+		_out629 = l.BlkAt(_419_k)
+		_422_b = _out629
+		hm.Put(_420_a, _422_b)
+		_419_k = _419_k + uint64(1)
 	}
 	ok = true
 	return ok
@@ -261,160 +261,160 @@ func (_this *CompanionStruct_Default___) ReadAt(d *ddisk.Disk, believe bool, sea
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
 	gm = (*dlog.BMap)(nil)
-	var _422_s uint64
-	var _ = _422_s
-	var _out628 uint64
-	var _ = _out628
-	_out628 = ring.Companion_Default___.SlotOf(q, nd)
-	_422_s = _out628
-	var _423_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _423_l
-	var _out629 bool
-	var _ = _out629
-	var _out630 *ddisk.BList
+	var _423_s uint64
+	var _ = _423_s
+	var _out630 uint64
 	var _ = _out630
-	_out629, _out630 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_422_s, uint64(1))
-	io = _out629
-	_423_l = _out630
+	_out630 = ring.Companion_Default___.SlotOf(q, nd)
+	_423_s = _out630
+	var _424_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _424_l
+	var _out631 bool
+	var _ = _out631
+	var _out632 *ddisk.BList
+	var _ = _out632
+	_out631, _out632 = Companion_Default___.ReadLog(d, believe, at+uint64(1)+uint64(16)*_423_s, uint64(1))
+	io = _out631
+	_424_l = _out632
 	if !io {
 		return io, gm
 	}
-	var _424_b *dbytes.Blk
-	var _ = _424_b
-	var _out631 *dbytes.Blk
-	var _ = _out631
-	_out631 = _423_l.BlkAt(uint64(0))
-	_424_b = _out631
-	var _425_r *dlog.DescR
-	var _ = _425_r
-	var _out632 *dlog.DescR
-	var _ = _out632
-	_out632 = dlog.Parse(_424_b)
-	_425_r = _out632
-	if _425_r == (*dlog.DescR)(nil) {
+	var _425_b *dbytes.Blk
+	var _ = _425_b
+	var _out633 *dbytes.Blk
+	var _ = _out633
+	_out633 = _424_l.BlkAt(uint64(0))
+	_425_b = _out633
+	var _426_r *dlog.DescR
+	var _ = _426_r
+	var _out634 *dlog.DescR
+	var _ = _out634
+	_out634 = dlog.Parse(_425_b)
+	_426_r = _out634
+	if _426_r == (*dlog.DescR)(nil) {
 		return io, gm
 	}
-	var _426_q2 uint64
-	var _ = _426_q2
-	var _out633 uint64
-	var _ = _out633
-	_out633 = _425_r.Sq()
-	_426_q2 = _out633
-	var _427_pos uint64
-	var _ = _427_pos
-	var _out634 uint64
-	var _ = _out634
-	_out634 = _425_r.Pos()
-	_427_pos = _out634
-	var _428_n uint64
-	var _ = _428_n
+	var _427_q2 uint64
+	var _ = _427_q2
 	var _out635 uint64
 	var _ = _out635
-	_out635 = _425_r.N()
-	_428_n = _out635
-	var _429_dn uint64
-	var _ = _429_dn
+	_out635 = _426_r.Sq()
+	_427_q2 = _out635
+	var _428_pos uint64
+	var _ = _428_pos
 	var _out636 uint64
 	var _ = _out636
-	_out636 = _425_r.M()
-	_429_dn = _out636
-	if _426_q2 != q || _427_pos >= uint64(2305843009213693952) || _428_n > uint64(500) || _429_dn > uint64(500)-_428_n {
-		return io, gm
-	}
-	var _430_same bool
-	var _ = _430_same
-	var _out637 bool
+	_out636 = _426_r.Pos()
+	_428_pos = _out636
+	var _429_n uint64
+	var _ = _429_n
+	var _out637 uint64
 	var _ = _out637
-	_out637 = seal.Under(_425_r, hb)
-	_430_same = _out637
-	if !_430_same {
-		return io, gm
-	}
-	var _431_inside bool
-	var _ = _431_inside
-	var _out638 bool
+	_out637 = _426_r.N()
+	_429_n = _out637
+	var _430_dn uint64
+	var _ = _430_dn
+	var _out638 uint64
 	var _ = _out638
-	_out638 = Companion_Default___.AddrsIn(_425_r, _428_n, _429_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
-	_431_inside = _out638
-	if !_431_inside {
+	_out638 = _426_r.M()
+	_430_dn = _out638
+	if _427_q2 != q || _428_pos >= uint64(2305843009213693952) || _429_n > uint64(500) || _430_dn > uint64(500)-_429_n {
 		return io, gm
 	}
-	var _432_x *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _432_x
-	var _433_y *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _433_y
+	var _431_same bool
+	var _ = _431_same
 	var _out639 bool
 	var _ = _out639
-	var _out640 *ddisk.BList
-	var _ = _out640
-	var _out641 *ddisk.BList
-	var _ = _out641
-	_out639, _out640, _out641 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _427_pos, _428_n)
-	io = _out639
-	_432_x = _out640
-	_433_y = _out641
-	if !io {
+	_out639 = seal.Under(_426_r, hb)
+	_431_same = _out639
+	if !_431_same {
 		return io, gm
 	}
-	var _434_z *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _434_z
-	var _out642 bool
+	var _432_inside bool
+	var _ = _432_inside
+	var _out640 bool
+	var _ = _out640
+	_out640 = Companion_Default___.AddrsIn(_426_r, _429_n, _430_dn, at+uint64(2)+uint64(16)*nd+nr, sz)
+	_432_inside = _out640
+	if !_432_inside {
+		return io, gm
+	}
+	var _433_x *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _433_x
+	var _434_y *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _434_y
+	var _out641 bool
+	var _ = _out641
+	var _out642 *ddisk.BList
 	var _ = _out642
 	var _out643 *ddisk.BList
 	var _ = _out643
-	_out642, _out643 = Companion_Default___.ReadDirect(d, believe, _425_r, _429_dn)
-	io = _out642
-	_434_z = _out643
-	if !io || _434_z == (*ddisk.BList)(nil) {
+	_out641, _out642, _out643 = Companion_Default___.ReadGroup(d, believe, at, nd, nr, q, _428_pos, _429_n)
+	io = _out641
+	_433_x = _out642
+	_434_y = _out643
+	if !io {
 		return io, gm
 	}
-	var _435_ok bool
-	var _ = _435_ok
+	var _435_z *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _435_z
 	var _out644 bool
 	var _ = _out644
-	_out644 = seal.Check(_425_r, _432_x, _433_y, _434_z, cs)
-	_435_ok = _out644
-	if !_435_ok {
+	var _out645 *ddisk.BList
+	var _ = _out645
+	_out644, _out645 = Companion_Default___.ReadDirect(d, believe, _426_r, _430_dn)
+	io = _out644
+	_435_z = _out645
+	if !io || _435_z == (*ddisk.BList)(nil) {
 		return io, gm
 	}
-	var _out645 *dlog.BMap
-	var _ = _out645
-	_out645 = Companion_Default___.GroupMap(_425_r, _428_n, _432_x, _433_y)
-	gm = _out645
+	var _436_ok bool
+	var _ = _436_ok
+	var _out646 bool
+	var _ = _out646
+	_out646 = seal.Check(_426_r, _433_x, _434_y, _435_z, cs)
+	_436_ok = _out646
+	if !_436_ok {
+		return io, gm
+	}
+	var _out647 *dlog.BMap
+	var _ = _out647
+	_out647 = Companion_Default___.GroupMap(_426_r, _429_n, _433_x, _434_y)
+	gm = _out647
 	return io, gm
 }
 func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _436_i uint64
-	var _ = _436_i
-	_436_i = uint64(0)
-	for _436_i < n {
-		var _437_a uint64
-		var _ = _437_a
-		var _out646 uint64
-		var _ = _out646
-		_out646 = r.Addr(_436_i)
-		_437_a = _out646
-		if _437_a < lo || _437_a >= hi {
-			ok = false
-			return ok
-		}
-		_436_i = _436_i + uint64(1)
-	}
-	_436_i = uint64(0)
-	for _436_i < m {
+	var _437_i uint64
+	var _ = _437_i
+	_437_i = uint64(0)
+	for _437_i < n {
 		var _438_a uint64
 		var _ = _438_a
-		var _out647 uint64
-		var _ = _out647
-		_out647 = r.Dir(_436_i)
-		_438_a = _out647
+		var _out648 uint64
+		var _ = _out648
+		_out648 = r.Addr(_437_i)
+		_438_a = _out648
 		if _438_a < lo || _438_a >= hi {
 			ok = false
 			return ok
 		}
-		_436_i = _436_i + uint64(1)
+		_437_i = _437_i + uint64(1)
+	}
+	_437_i = uint64(0)
+	for _437_i < m {
+		var _439_a uint64
+		var _ = _439_a
+		var _out649 uint64
+		var _ = _out649
+		_out649 = r.Dir(_437_i)
+		_439_a = _out649
+		if _439_a < lo || _439_a >= hi {
+			ok = false
+			return ok
+		}
+		_437_i = _437_i + uint64(1)
 	}
 	ok = true
 	return ok
@@ -423,41 +423,41 @@ func (_this *CompanionStruct_Default___) AddrsIn(r *dlog.DescR, n uint64, m uint
 func (_this *CompanionStruct_Default___) GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
 	var gm *dlog.BMap = (*dlog.BMap)(nil)
 	var _ = gm
-	var _out648 *dlog.BMap
-	var _ = _out648
-	_out648 = dlog.NewBMap()
-	gm = _out648
-	var _439_k uint64
-	var _ = _439_k
-	var _out649 uint64
-	var _ = _out649
-	_out649 = x.Len()
-	_439_k = _out649
-	var _440_i uint64
-	var _ = _440_i
-	_440_i = uint64(0)
-	for _440_i < n {
-		var _441_a uint64
-		var _ = _441_a
-		var _out650 uint64
-		var _ = _out650
-		_out650 = r.Addr(_440_i)
-		_441_a = _out650
-		var _442_b *dbytes.Blk = (*dbytes.Blk)(nil)
-		var _ = _442_b
-		if _440_i < _439_k {
-			var _out651 *dbytes.Blk
-			var _ = _out651
-			_out651 = x.BlkAt(_440_i)
-			_442_b = _out651
+	var _out650 *dlog.BMap
+	var _ = _out650
+	_out650 = dlog.NewBMap()
+	gm = _out650
+	var _440_k uint64
+	var _ = _440_k
+	var _out651 uint64
+	var _ = _out651
+	_out651 = x.Len()
+	_440_k = _out651
+	var _441_i uint64
+	var _ = _441_i
+	_441_i = uint64(0)
+	for _441_i < n {
+		var _442_a uint64
+		var _ = _442_a
+		var _out652 uint64
+		var _ = _out652
+		_out652 = r.Addr(_441_i)
+		_442_a = _out652
+		var _443_b *dbytes.Blk = (*dbytes.Blk)(nil)
+		var _ = _443_b
+		if _441_i < _440_k {
+			var _out653 *dbytes.Blk
+			var _ = _out653
+			_out653 = x.BlkAt(_441_i)
+			_443_b = _out653
 		} else {
-			var _out652 *dbytes.Blk
-			var _ = _out652
-			_out652 = y.BlkAt(_440_i - _439_k)
-			_442_b = _out652
+			var _out654 *dbytes.Blk
+			var _ = _out654
+			_out654 = y.BlkAt(_441_i - _440_k)
+			_443_b = _out654
 		}
-		gm.Put(_441_a, _442_b)
-		_440_i = _440_i + uint64(1)
+		gm.Put(_442_a, _443_b)
+		_441_i = _441_i + uint64(1)
 	}
 	return gm
 }
@@ -471,36 +471,36 @@ func (_this *CompanionStruct_Default___) Scan(d *ddisk.Disk, seal *dlog.Seal, t 
 	var i uint64 = 0
 	var _ = i
 	damaged = false
-	var _out653 bool
-	var _ = _out653
-	var _out654 *dlog.BMap
-	var _ = _out654
-	var _out655 uint64
+	var _out655 bool
 	var _ = _out655
-	_out653, _out654, _out655 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
-	io = _out653
-	mm = _out654
-	i = _out655
-	if !io {
-		return io, damaged, mm, i
-	}
-	var _out656 bool
+	var _out656 *dlog.BMap
 	var _ = _out656
-	var _out657 bool
+	var _out657 uint64
 	var _ = _out657
-	_out656, _out657 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
-	io = _out656
-	damaged = _out657
-	if !io || damaged {
+	_out655, _out656, _out657 = Companion_Default___.Follow(d, seal, t, cs, hb, h, at, nd, nr, sz)
+	io = _out655
+	mm = _out656
+	i = _out657
+	if !io {
 		return io, damaged, mm, i
 	}
 	var _out658 bool
 	var _ = _out658
 	var _out659 bool
 	var _ = _out659
-	_out658, _out659 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	_out658, _out659 = Companion_Default___.Beyond(d, seal, h+i, at, nd)
 	io = _out658
 	damaged = _out659
+	if !io || damaged {
+		return io, damaged, mm, i
+	}
+	var _out660 bool
+	var _ = _out660
+	var _out661 bool
+	var _ = _out661
+	_out660, _out661 = Companion_Default___.Ends(d, seal, t, hb, h, i, at, nd, nr, sz)
+	io = _out660
+	damaged = _out661
 	return io, damaged, mm, i
 }
 func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
@@ -510,32 +510,32 @@ func (_this *CompanionStruct_Default___) Follow(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var _out660 *dlog.BMap
-	var _ = _out660
-	_out660 = dlog.NewBMap()
-	mm = _out660
+	var _out662 *dlog.BMap
+	var _ = _out662
+	_out662 = dlog.NewBMap()
+	mm = _out662
 	i = uint64(0)
 	io = true
-	var _443_done bool
-	var _ = _443_done
-	_443_done = false
-	for !_443_done {
-		var _444_gm *dlog.BMap = (*dlog.BMap)(nil)
-		var _ = _444_gm
-		var _out661 bool
-		var _ = _out661
-		var _out662 *dlog.BMap
-		var _ = _out662
-		_out661, _out662 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
-		io = _out661
-		_444_gm = _out662
+	var _444_done bool
+	var _ = _444_done
+	_444_done = false
+	for !_444_done {
+		var _445_gm *dlog.BMap = (*dlog.BMap)(nil)
+		var _ = _445_gm
+		var _out663 bool
+		var _ = _out663
+		var _out664 *dlog.BMap
+		var _ = _out664
+		_out663, _out664 = Companion_Default___.ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
+		io = _out663
+		_445_gm = _out664
 		if !io {
 			return io, mm, i
 		}
-		if _444_gm == (*dlog.BMap)(nil) {
-			_443_done = true
+		if _445_gm == (*dlog.BMap)(nil) {
+			_444_done = true
 		} else {
-			groups.Companion_Default___.MergeInto(mm, _444_gm)
+			groups.Companion_Default___.MergeInto(mm, _445_gm)
 			i = i + uint64(1)
 		}
 	}
@@ -546,57 +546,57 @@ func (_this *CompanionStruct_Default___) Beyond(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = io
 	var found bool = false
 	var _ = found
-	var _445_s uint64
-	var _ = _445_s
-	_445_s = uint64(0)
+	var _446_s uint64
+	var _ = _446_s
+	_446_s = uint64(0)
 	io = true
 	found = false
-	for _445_s < nd {
-		var _446_l *ddisk.BList = (*ddisk.BList)(nil)
-		var _ = _446_l
-		var _out663 bool
-		var _ = _out663
-		var _out664 *ddisk.BList
-		var _ = _out664
-		_out663, _out664 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_445_s, uint64(1))
-		io = _out663
-		_446_l = _out664
+	for _446_s < nd {
+		var _447_l *ddisk.BList = (*ddisk.BList)(nil)
+		var _ = _447_l
+		var _out665 bool
+		var _ = _out665
+		var _out666 *ddisk.BList
+		var _ = _out666
+		_out665, _out666 = Companion_Default___.ReadLog(d, false, at+uint64(1)+uint64(16)*_446_s, uint64(1))
+		io = _out665
+		_447_l = _out666
 		if !io {
 			return io, found
 		}
-		var _447_b *dbytes.Blk
-		var _ = _447_b
-		var _out665 *dbytes.Blk
-		var _ = _out665
-		_out665 = _446_l.BlkAt(uint64(0))
-		_447_b = _out665
-		var _448_r *dlog.DescR
-		var _ = _448_r
-		var _out666 *dlog.DescR
-		var _ = _out666
-		_out666 = dlog.Parse(_447_b)
-		_448_r = _out666
-		if _448_r != (*dlog.DescR)(nil) {
-			var _449_u uint64
-			var _ = _449_u
-			var _out667 uint64
-			var _ = _out667
-			_out667 = _448_r.Dur()
-			_449_u = _out667
-			if _449_u > e {
-				var _450_ok bool
-				var _ = _450_ok
-				var _out668 bool
-				var _ = _out668
-				_out668 = seal.Vouch(_448_r)
-				_450_ok = _out668
-				if _450_ok {
+		var _448_b *dbytes.Blk
+		var _ = _448_b
+		var _out667 *dbytes.Blk
+		var _ = _out667
+		_out667 = _447_l.BlkAt(uint64(0))
+		_448_b = _out667
+		var _449_r *dlog.DescR
+		var _ = _449_r
+		var _out668 *dlog.DescR
+		var _ = _out668
+		_out668 = dlog.Parse(_448_b)
+		_449_r = _out668
+		if _449_r != (*dlog.DescR)(nil) {
+			var _450_u uint64
+			var _ = _450_u
+			var _out669 uint64
+			var _ = _out669
+			_out669 = _449_r.Dur()
+			_450_u = _out669
+			if _450_u > e {
+				var _451_ok bool
+				var _ = _451_ok
+				var _out670 bool
+				var _ = _out670
+				_out670 = seal.Vouch(_449_r)
+				_451_ok = _out670
+				if _451_ok {
 					found = true
 					return io, found
 				}
 			}
 		}
-		_445_s = _445_s + uint64(1)
+		_446_s = _446_s + uint64(1)
 	}
 	return io, found
 }
@@ -605,42 +605,42 @@ func (_this *CompanionStruct_Default___) Ends(d *ddisk.Disk, seal *dlog.Seal, t 
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var _451_cs *dlog.Codes
-	var _ = _451_cs
-	var _out669 *dlog.Codes
-	var _ = _out669
-	_out669 = dlog.NewCodes()
-	_451_cs = _out669
-	var _452_gm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _452_gm
-	lied = false
-	var _out670 bool
-	var _ = _out670
-	var _out671 *dlog.BMap
+	var _452_cs *dlog.Codes
+	var _ = _452_cs
+	var _out671 *dlog.Codes
 	var _ = _out671
-	_out670, _out671 = Companion_Default___.ReadAt(d, true, seal, t, _451_cs, hb, h+i, at, nd, nr, sz)
-	io = _out670
-	_452_gm = _out671
+	_out671 = dlog.NewCodes()
+	_452_cs = _out671
+	var _453_gm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _453_gm
+	lied = false
+	var _out672 bool
+	var _ = _out672
+	var _out673 *dlog.BMap
+	var _ = _out673
+	_out672, _out673 = Companion_Default___.ReadAt(d, true, seal, t, _452_cs, hb, h+i, at, nd, nr, sz)
+	io = _out672
+	_453_gm = _out673
 	if !io {
 		return io, lied
 	}
-	lied = _452_gm != (*dlog.BMap)(nil) /* dircomp */
-	var _453_e uint64
-	var _ = _453_e
-	_453_e = h + i
-	for !lied && _453_e > h && h+i-_453_e < journalm.Companion_Default___.WINDOW() {
-		var _out672 bool
-		var _ = _out672
-		var _out673 *dlog.BMap
-		var _ = _out673
-		_out672, _out673 = Companion_Default___.ReadAt(d, true, seal, t, _451_cs, hb, _453_e-uint64(1), at, nd, nr, sz)
-		io = _out672
-		_452_gm = _out673
+	lied = _453_gm != (*dlog.BMap)(nil) /* dircomp */
+	var _454_e uint64
+	var _ = _454_e
+	_454_e = h + i
+	for !lied && _454_e > h && h+i-_454_e < journalm.Companion_Default___.WINDOW() {
+		var _out674 bool
+		var _ = _out674
+		var _out675 *dlog.BMap
+		var _ = _out675
+		_out674, _out675 = Companion_Default___.ReadAt(d, true, seal, t, _452_cs, hb, _454_e-uint64(1), at, nd, nr, sz)
+		io = _out674
+		_453_gm = _out675
 		if !io {
 			return io, lied
 		}
-		lied = _452_gm == (*dlog.BMap)(nil)
-		_453_e = _453_e - uint64(1)
+		lied = _453_gm == (*dlog.BMap)(nil)
+		_454_e = _454_e - uint64(1)
 	}
 	return io, lied
 }

@@ -79,46 +79,46 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
 	}
-	var _529_l uint64
-	var _ = _529_l
-	var _530_home uint64
-	var _ = _530_home
-	_529_l, _530_home = log, size-uint64(1)-log
-	if _530_home%uint64(256) == uint64(2) || _530_home%uint64(256) == uint64(3) {
-		_529_l = log + _530_home%uint64(256) - uint64(1)
-		_530_home = size - uint64(1) - _529_l
+	var _530_l uint64
+	var _ = _530_l
+	var _531_home uint64
+	var _ = _531_home
+	_530_l, _531_home = log, size-uint64(1)-log
+	if _531_home%uint64(256) == uint64(2) || _531_home%uint64(256) == uint64(3) {
+		_530_l = log + _531_home%uint64(256) - uint64(1)
+		_531_home = size - uint64(1) - _530_l
 	}
-	var _531_pages uint64
-	var _ = _531_pages
-	_531_pages = (_530_home + uint64(254)) / uint64(256)
-	var _532_ok bool
-	var _ = _532_ok
-	var _533_g volumegeometry.Geo
-	var _ = _533_g
-	var _out816 bool
-	var _ = _out816
-	var _out817 volumegeometry.Geo
-	var _ = _out817
-	_out816, _out817 = volumegeometry.Companion_Default___.Layout(size, _529_l+uint64(2)*_531_pages, ninode, slots)
-	_532_ok = _out816
-	_533_g = _out817
-	if !_532_ok {
+	var _532_pages uint64
+	var _ = _532_pages
+	_532_pages = (_531_home + uint64(254)) / uint64(256)
+	var _533_ok bool
+	var _ = _533_ok
+	var _534_g volumegeometry.Geo
+	var _ = _534_g
+	var _out818 bool
+	var _ = _out818
+	var _out819 volumegeometry.Geo
+	var _ = _out819
+	_out818, _out819 = volumegeometry.Companion_Default___.Layout(size, _530_l+uint64(2)*_532_pages, ninode, slots)
+	_533_ok = _out818
+	_534_g = _out819
+	if !_533_ok {
 		return why, s
 	}
-	var _534_small uint64
-	var _ = _534_small
-	_534_small = func() uint64 {
-		if _529_l/uint64(2) < _529_l-uint64(1002) {
-			return _529_l / uint64(2)
+	var _535_small uint64
+	var _ = _535_small
+	_535_small = func() uint64 {
+		if _530_l/uint64(2) < _530_l-uint64(1002) {
+			return _530_l / uint64(2)
 		}
-		return _529_l - uint64(1002)
+		return _530_l - uint64(1002)
 	}()
-	var _535_units uint64
-	var _ = _535_units
-	_535_units = _534_small / uint64(16)
-	s = superblockformat.Super{superblockformat.Super_Super{size, _535_units, _529_l - uint64(2) - uint64(16)*_535_units, _533_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _531_pages}}
+	var _536_units uint64
+	var _ = _536_units
+	_536_units = _535_small / uint64(16)
+	s = superblockformat.Super{superblockformat.Super_Super{size, _536_units, _530_l - uint64(2) - uint64(16)*_536_units, _534_g, uint64(1), sec, nsec, uint32(0), uuid0, uuid1, key0, key1, key2, key3, _532_pages}}
 	why = func() uint32 {
-		if _531_pages < uint64(2147483647) && _529_l < uint64(4294967296) {
+		if _532_pages < uint64(2147483647) && _530_l < uint64(4294967296) {
 			return uint32(0)
 		}
 		return Companion_Default___.TOOLARGE()
@@ -128,45 +128,45 @@ func (_this *CompanionStruct_Default___) Plan(size uint64, log uint64, ninode ui
 func (_this *CompanionStruct_Default___) Prepare(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
-	var _536_bits *dbytes.Blk
-	var _ = _536_bits
-	var _out818 *dbytes.Blk
-	var _ = _out818
-	_out818 = firstinodes.Companion_Default___.FirstBitmap()
-	_536_bits = _out818
-	var _537_table *dbytes.Blk
-	var _ = _537_table
-	var _out819 *dbytes.Blk
-	var _ = _out819
-	_out819 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
-	_537_table = _out819
-	var _out820 bool
+	var _537_bits *dbytes.Blk
+	var _ = _537_bits
+	var _out820 *dbytes.Blk
 	var _ = _out820
-	_out820 = Companion_Default___.Homes(d, s, zeroed, _536_bits, _537_table)
-	io = _out820
+	_out820 = firstinodes.Companion_Default___.FirstBitmap()
+	_537_bits = _out820
+	var _538_table *dbytes.Blk
+	var _ = _538_table
+	var _out821 *dbytes.Blk
+	var _ = _out821
+	_out821 = firstinodes.Companion_Default___.FirstTable(mode, uid, gid, s.Dtor_ctime(), s.Dtor_ctimens())
+	_538_table = _out821
+	var _out822 bool
+	var _ = _out822
+	_out822 = Companion_Default___.Homes(d, s, zeroed, _537_bits, _538_table)
+	io = _out822
 	if io {
-		var _538_r0 uint64 = 0
-		var _ = _538_r0
-		var _539_r1 uint64 = 0
-		var _ = _539_r1
-		var _out821 bool
-		var _ = _out821
-		var _out822 uint64
-		var _ = _out822
-		var _out823 uint64
+		var _539_r0 uint64 = 0
+		var _ = _539_r0
+		var _540_r1 uint64 = 0
+		var _ = _540_r1
+		var _out823 bool
 		var _ = _out823
-		_out821, _out822, _out823 = Companion_Default___.Codes(d, s, seal, pages, _536_bits, _537_table)
-		io = _out821
-		_538_r0 = _out822
-		_539_r1 = _out823
+		var _out824 uint64
+		var _ = _out824
+		var _out825 uint64
+		var _ = _out825
+		_out823, _out824, _out825 = Companion_Default___.Codes(d, s, seal, pages, _537_bits, _538_table)
+		io = _out823
+		_539_r0 = _out824
+		_540_r1 = _out825
 		if io {
-			var _540_log uint64
-			var _ = _540_log
-			_540_log = regions.Companion_Default___.Log(s)
-			var _out824 bool
-			var _ = _out824
-			_out824 = recoverm.Companion_Default___.EmptyLog(d, seal, _540_log, s.Dtor_lognd(), s.Dtor_lognr(), _538_r0, _539_r1)
-			io = _out824
+			var _541_log uint64
+			var _ = _541_log
+			_541_log = regions.Companion_Default___.Log(s)
+			var _out826 bool
+			var _ = _out826
+			_out826 = recoverm.Companion_Default___.EmptyLog(d, seal, _541_log, s.Dtor_lognd(), s.Dtor_lognr(), _539_r0, _540_r1)
+			io = _out826
 		}
 	}
 	return io
@@ -176,32 +176,32 @@ func (_this *CompanionStruct_Default___) Homes(d *ddisk.Disk, s superblockformat
 	var _ = io
 	io = true
 	if !zeroed {
-		var _out825 bool
-		var _ = _out825
-		_out825 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
-		io = _out825
+		var _out827 bool
+		var _ = _out827
+		_out827 = recoverm.Companion_Default___.Zero(d, s.Dtor_geo().Dtor_ibm(), s.Dtor_geo().Dtor_data0())
+		io = _out827
 		if !io {
 			return io
 		}
 	}
-	var _out826 bool
-	var _ = _out826
-	_out826 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
-	io = _out826
-	if !io {
-		return io
-	}
-	var _out827 bool
-	var _ = _out827
-	_out827 = d.Write(s.Dtor_geo().Dtor_itab(), table)
-	io = _out827
-	if !io {
-		return io
-	}
 	var _out828 bool
 	var _ = _out828
-	_out828 = d.Barrier()
+	_out828 = d.Write(s.Dtor_geo().Dtor_ibm(), bits)
 	io = _out828
+	if !io {
+		return io
+	}
+	var _out829 bool
+	var _ = _out829
+	_out829 = d.Write(s.Dtor_geo().Dtor_itab(), table)
+	io = _out829
+	if !io {
+		return io
+	}
+	var _out830 bool
+	var _ = _out830
+	_out830 = d.Barrier()
+	io = _out830
 	return io
 }
 func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, bits *dbytes.Blk, table *dbytes.Blk) (bool, uint64, uint64) {
@@ -212,48 +212,48 @@ func (_this *CompanionStruct_Default___) Codes(d *ddisk.Disk, s superblockformat
 	var r1 uint64 = 0
 	var _ = r1
 	pages.Begin(uint64(0), uint64(0))
-	var _541_t *treeofcodes.Tree
-	var _ = _541_t
+	var _542_t *treeofcodes.Tree
+	var _ = _542_t
 	var _nw10 = treeofcodes.New_Tree_()
 	var _ = _nw10
 	_nw10.Ctor__(d, seal, pages, uint64(1), s.Dtor_pages(), s.Dtor_geo().Dtor_ibm(), s.Dtor_size()-s.Dtor_geo().Dtor_ibm())
-	_541_t = _nw10
-	var _542_cs *dlog.Codes
-	var _ = _542_cs
-	var _out829 *dlog.Codes
-	var _ = _out829
-	_out829 = dlog.NewCodes()
-	_542_cs = _out829
-	var _543_c0 uint64
-	var _ = _543_c0
-	var _544_c1 uint64
-	var _ = _544_c1
-	var _out830 uint64
-	var _ = _out830
-	var _out831 uint64
+	_542_t = _nw10
+	var _543_cs *dlog.Codes
+	var _ = _543_cs
+	var _out831 *dlog.Codes
 	var _ = _out831
-	_out830, _out831 = seal.Code(uint64(0), bits)
-	_543_c0 = _out830
-	_544_c1 = _out831
-	_542_cs.Add(uint64(0), _543_c0, _544_c1)
+	_out831 = dlog.NewCodes()
+	_543_cs = _out831
+	var _544_c0 uint64
+	var _ = _544_c0
+	var _545_c1 uint64
+	var _ = _545_c1
 	var _out832 uint64
 	var _ = _out832
 	var _out833 uint64
 	var _ = _out833
-	_out832, _out833 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
-	_543_c0 = _out832
-	_544_c1 = _out833
-	_542_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _543_c0, _544_c1)
-	var _out834 bool
+	_out832, _out833 = seal.Code(uint64(0), bits)
+	_544_c0 = _out832
+	_545_c1 = _out833
+	_543_cs.Add(uint64(0), _544_c0, _545_c1)
+	var _out834 uint64
 	var _ = _out834
 	var _out835 uint64
 	var _ = _out835
-	var _out836 uint64
+	_out834, _out835 = seal.Code(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), table)
+	_544_c0 = _out834
+	_545_c1 = _out835
+	_543_cs.Add(s.Dtor_geo().Dtor_itab()-s.Dtor_geo().Dtor_ibm(), _544_c0, _545_c1)
+	var _out836 bool
 	var _ = _out836
-	_out834, _out835, _out836 = recoverm.Companion_Default___.UpdatePages(d, _541_t, _542_cs)
-	io = _out834
-	r0 = _out835
-	r1 = _out836
+	var _out837 uint64
+	var _ = _out837
+	var _out838 uint64
+	var _ = _out838
+	_out836, _out837, _out838 = recoverm.Companion_Default___.UpdatePages(d, _542_t, _543_cs)
+	io = _out836
+	r0 = _out837
+	r1 = _out838
 	if !io {
 		return io, r0, r1
 	}

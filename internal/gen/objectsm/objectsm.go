@@ -73,24 +73,24 @@ func (_this *CompanionStruct_Default___) Pow2(i uint64) uint8 {
 	}
 }
 func (_this *CompanionStruct_Default___) PutBit(w *dbytes.Bytes, off uint64, v bool) {
-	var _291_b uint8
-	var _ = _291_b
-	_291_b = w.Get(off / uint64(8))
-	var _292_i uint64
-	var _ = _292_i
-	_292_i = off % uint64(8)
-	var _293_is bool
-	var _ = _293_is
-	_293_is = bits.Companion_Default___.BitOf(_291_b, _292_i)
-	if _293_is != v {
-		var _294_c uint8 = 0
-		var _ = _294_c
+	var _292_b uint8
+	var _ = _292_b
+	_292_b = w.Get(off / uint64(8))
+	var _293_i uint64
+	var _ = _293_i
+	_293_i = off % uint64(8)
+	var _294_is bool
+	var _ = _294_is
+	_294_is = bits.Companion_Default___.BitOf(_292_b, _293_i)
+	if _294_is != v {
+		var _295_c uint8 = 0
+		var _ = _295_c
 		if v {
-			_294_c = _291_b + Companion_Default___.Pow2(_292_i)
+			_295_c = _292_b + Companion_Default___.Pow2(_293_i)
 		} else {
-			_294_c = _291_b - Companion_Default___.Pow2(_292_i)
+			_295_c = _292_b - Companion_Default___.Pow2(_293_i)
 		}
-		w.Set(off/uint64(8), _294_c)
+		w.Set(off/uint64(8), _295_c)
 	}
 }
 

@@ -65,24 +65,24 @@ func (_this type_Default___) String() string {
 	return "onceops.Default__"
 }
 func (_this *CompanionStruct_Default___) KeepMade(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, ino uint64, node *dbytes.Bytes) {
-	var _1255_gen uint64
-	var _ = _1255_gen
-	var _out1706 uint64
-	var _ = _out1706
-	_out1706 = inodeformat.Companion_Default___.GetGen(node)
-	_1255_gen = _out1706
-	var _1256_cs uint64
-	var _ = _1256_cs
-	var _1257_cns uint32
-	var _ = _1257_cns
-	var _out1707 uint64
-	var _ = _out1707
-	var _out1708 uint32
+	var _1256_gen uint64
+	var _ = _1256_gen
+	var _out1708 uint64
 	var _ = _out1708
-	_out1707, _out1708 = inodeformat.Companion_Default___.GetCtime(node)
-	_1256_cs = _out1707
-	_1257_cns = _out1708
-	records.Companion_Default___.Keep(txn, i, r, ino, _1255_gen, _1256_cs, _1257_cns)
+	_out1708 = inodeformat.Companion_Default___.GetGen(node)
+	_1256_gen = _out1708
+	var _1257_cs uint64
+	var _ = _1257_cs
+	var _1258_cns uint32
+	var _ = _1258_cns
+	var _out1709 uint64
+	var _ = _out1709
+	var _out1710 uint32
+	var _ = _out1710
+	_out1709, _out1710 = inodeformat.Companion_Default___.GetCtime(node)
+	_1257_cs = _out1709
+	_1258_cns = _out1710
+	records.Companion_Default___.Keep(txn, i, r, ino, _1256_gen, _1257_cs, _1258_cns)
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, bool, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
@@ -101,43 +101,43 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1709 bool
-		var _ = _out1709
-		var _out1710 uint64
-		var _ = _out1710
-		var _out1711 *dbytes.Bytes
+		var _out1711 bool
 		var _ = _out1711
-		var _out1712 *dbytes.Bytes
+		var _out1712 uint64
 		var _ = _out1712
-		_out1709, _out1710, _out1711, _out1712 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1709
-		ino = _out1710
-		node = _out1711
-		after = _out1712
+		var _out1713 *dbytes.Bytes
+		var _ = _out1713
+		var _out1714 *dbytes.Bytes
+		var _ = _out1714
+		_out1711, _out1712, _out1713, _out1714 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1711
+		ino = _out1712
+		node = _out1713
+		after = _out1714
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after, later
 		}
 	}
-	var _out1713 uint32
-	var _ = _out1713
-	var _out1714 uint64
-	var _ = _out1714
-	var _out1715 *dbytes.Bytes
+	var _out1715 uint32
 	var _ = _out1715
-	var _out1716 *dbytes.Bytes
+	var _out1716 uint64
 	var _ = _out1716
 	var _out1717 *dbytes.Bytes
 	var _ = _out1717
-	var _out1718 bool
+	var _out1718 *dbytes.Bytes
 	var _ = _out1718
-	_out1713, _out1714, _out1715, _out1716, _out1717, _out1718 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
-	st = _out1713
-	ino = _out1714
-	node = _out1715
-	before = _out1716
-	after = _out1717
-	later = _out1718
+	var _out1719 *dbytes.Bytes
+	var _ = _out1719
+	var _out1720 bool
+	var _ = _out1720
+	_out1715, _out1716, _out1717, _out1718, _out1719, _out1720 = createops.Companion_Default___.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns)
+	st = _out1715
+	ino = _out1716
+	node = _out1717
+	before = _out1718
+	after = _out1719
+	later = _out1720
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -158,40 +158,40 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1719 bool
-		var _ = _out1719
-		var _out1720 uint64
-		var _ = _out1720
-		var _out1721 *dbytes.Bytes
+		var _out1721 bool
 		var _ = _out1721
-		var _out1722 *dbytes.Bytes
+		var _out1722 uint64
 		var _ = _out1722
-		_out1719, _out1720, _out1721, _out1722 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1719
-		ino = _out1720
-		node = _out1721
-		after = _out1722
+		var _out1723 *dbytes.Bytes
+		var _ = _out1723
+		var _out1724 *dbytes.Bytes
+		var _ = _out1724
+		_out1721, _out1722, _out1723, _out1724 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1721
+		ino = _out1722
+		node = _out1723
+		after = _out1724
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1723 uint32
-	var _ = _out1723
-	var _out1724 uint64
-	var _ = _out1724
-	var _out1725 *dbytes.Bytes
+	var _out1725 uint32
 	var _ = _out1725
-	var _out1726 *dbytes.Bytes
+	var _out1726 uint64
 	var _ = _out1726
 	var _out1727 *dbytes.Bytes
 	var _ = _out1727
-	_out1723, _out1724, _out1725, _out1726, _out1727 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
-	st = _out1723
-	ino = _out1724
-	node = _out1725
-	before = _out1726
-	after = _out1727
+	var _out1728 *dbytes.Bytes
+	var _ = _out1728
+	var _out1729 *dbytes.Bytes
+	var _ = _out1729
+	_out1725, _out1726, _out1727, _out1728, _out1729 = createops.Companion_Default___.Mkdir(txn, d, c, dino, dgen, name, a, s, ns)
+	st = _out1725
+	ino = _out1726
+	node = _out1727
+	before = _out1728
+	after = _out1729
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -212,40 +212,40 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1728 bool
-		var _ = _out1728
-		var _out1729 uint64
-		var _ = _out1729
-		var _out1730 *dbytes.Bytes
+		var _out1730 bool
 		var _ = _out1730
-		var _out1731 *dbytes.Bytes
+		var _out1731 uint64
 		var _ = _out1731
-		_out1728, _out1729, _out1730, _out1731 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1728
-		ino = _out1729
-		node = _out1730
-		after = _out1731
+		var _out1732 *dbytes.Bytes
+		var _ = _out1732
+		var _out1733 *dbytes.Bytes
+		var _ = _out1733
+		_out1730, _out1731, _out1732, _out1733 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1730
+		ino = _out1731
+		node = _out1732
+		after = _out1733
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1732 uint32
-	var _ = _out1732
-	var _out1733 uint64
-	var _ = _out1733
-	var _out1734 *dbytes.Bytes
+	var _out1734 uint32
 	var _ = _out1734
-	var _out1735 *dbytes.Bytes
+	var _out1735 uint64
 	var _ = _out1735
 	var _out1736 *dbytes.Bytes
 	var _ = _out1736
-	_out1732, _out1733, _out1734, _out1735, _out1736 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
-	st = _out1732
-	ino = _out1733
-	node = _out1734
-	before = _out1735
-	after = _out1736
+	var _out1737 *dbytes.Bytes
+	var _ = _out1737
+	var _out1738 *dbytes.Bytes
+	var _ = _out1738
+	_out1734, _out1735, _out1736, _out1737, _out1738 = createops.Companion_Default___.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns)
+	st = _out1734
+	ino = _out1735
+	node = _out1736
+	before = _out1737
+	after = _out1738
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -266,40 +266,40 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1737 bool
-		var _ = _out1737
-		var _out1738 uint64
-		var _ = _out1738
-		var _out1739 *dbytes.Bytes
+		var _out1739 bool
 		var _ = _out1739
-		var _out1740 *dbytes.Bytes
+		var _out1740 uint64
 		var _ = _out1740
-		_out1737, _out1738, _out1739, _out1740 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1737
-		ino = _out1738
-		node = _out1739
-		after = _out1740
+		var _out1741 *dbytes.Bytes
+		var _ = _out1741
+		var _out1742 *dbytes.Bytes
+		var _ = _out1742
+		_out1739, _out1740, _out1741, _out1742 = records.Companion_Default___.MadeAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1739
+		ino = _out1740
+		node = _out1741
+		after = _out1742
 		if again {
 			st = uint32(0)
 			return st, again, ino, node, before, after
 		}
 	}
-	var _out1741 uint32
-	var _ = _out1741
-	var _out1742 uint64
-	var _ = _out1742
-	var _out1743 *dbytes.Bytes
+	var _out1743 uint32
 	var _ = _out1743
-	var _out1744 *dbytes.Bytes
+	var _out1744 uint64
 	var _ = _out1744
 	var _out1745 *dbytes.Bytes
 	var _ = _out1745
-	_out1741, _out1742, _out1743, _out1744, _out1745 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
-	st = _out1741
-	ino = _out1742
-	node = _out1743
-	before = _out1744
-	after = _out1745
+	var _out1746 *dbytes.Bytes
+	var _ = _out1746
+	var _out1747 *dbytes.Bytes
+	var _ = _out1747
+	_out1743, _out1744, _out1745, _out1746, _out1747 = createops.Companion_Default___.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns)
+	st = _out1743
+	ino = _out1744
+	node = _out1745
+	before = _out1746
+	after = _out1747
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		Companion_Default___.KeepMade(txn, d, i, r, ino, node)
 	}
@@ -318,49 +318,49 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var _ = after
 	again, before = false, (*dbytes.Bytes)(nil)
 	if look {
-		var _out1746 bool
-		var _ = _out1746
-		var _out1747 *dbytes.Bytes
-		var _ = _out1747
-		var _out1748 *dbytes.Bytes
+		var _out1748 bool
 		var _ = _out1748
-		_out1746, _out1747, _out1748 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
-		again = _out1746
-		node = _out1747
-		after = _out1748
+		var _out1749 *dbytes.Bytes
+		var _ = _out1749
+		var _out1750 *dbytes.Bytes
+		var _ = _out1750
+		_out1748, _out1749, _out1750 = records.Companion_Default___.LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name)
+		again = _out1748
+		node = _out1749
+		after = _out1750
 		if again {
 			st = uint32(0)
 			return st, again, node, before, after
 		}
 	}
-	var _out1749 uint32
-	var _ = _out1749
-	var _out1750 *dbytes.Bytes
-	var _ = _out1750
-	var _out1751 *dbytes.Bytes
+	var _out1751 uint32
 	var _ = _out1751
 	var _out1752 *dbytes.Bytes
 	var _ = _out1752
-	_out1749, _out1750, _out1751, _out1752 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
-	st = _out1749
-	node = _out1750
-	before = _out1751
-	after = _out1752
+	var _out1753 *dbytes.Bytes
+	var _ = _out1753
+	var _out1754 *dbytes.Bytes
+	var _ = _out1754
+	_out1751, _out1752, _out1753, _out1754 = removeops.Companion_Default___.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns)
+	st = _out1751
+	node = _out1752
+	before = _out1753
+	after = _out1754
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, node, before, after
 	}
-	var _1258_cs uint64
-	var _ = _1258_cs
-	var _1259_cns uint32
-	var _ = _1259_cns
-	var _out1753 uint64
-	var _ = _out1753
-	var _out1754 uint32
-	var _ = _out1754
-	_out1753, _out1754 = inodeformat.Companion_Default___.GetCtime(node)
-	_1258_cs = _out1753
-	_1259_cns = _out1754
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1258_cs, _1259_cns)
+	var _1259_cs uint64
+	var _ = _1259_cs
+	var _1260_cns uint32
+	var _ = _1260_cns
+	var _out1755 uint64
+	var _ = _out1755
+	var _out1756 uint32
+	var _ = _out1756
+	_out1755, _out1756 = inodeformat.Companion_Default___.GetCtime(node)
+	_1259_cs = _out1755
+	_1260_cns = _out1756
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1259_cs, _1260_cns)
 	return st, again, node, before, after
 }
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, sub bool, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -376,31 +376,31 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1755 bool
-		var _ = _out1755
-		var _out1756 *dbytes.Bytes
-		var _ = _out1756
-		_out1755, _out1756 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
-		again = _out1755
-		after = _out1756
+		var _out1757 bool
+		var _ = _out1757
+		var _out1758 *dbytes.Bytes
+		var _ = _out1758
+		_out1757, _out1758 = records.Companion_Default___.UnlinkedAgain(txn, d, i, r, since, dino, dgen, name)
+		again = _out1757
+		after = _out1758
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1757 uint32
-	var _ = _out1757
-	var _out1758 *dbytes.Bytes
-	var _ = _out1758
-	var _out1759 *dbytes.Bytes
+	var _out1759 uint32
 	var _ = _out1759
-	var _out1760 bool
+	var _out1760 *dbytes.Bytes
 	var _ = _out1760
-	_out1757, _out1758, _out1759, _out1760 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
-	st = _out1757
-	before = _out1758
-	after = _out1759
-	later = _out1760
+	var _out1761 *dbytes.Bytes
+	var _ = _out1761
+	var _out1762 bool
+	var _ = _out1762
+	_out1759, _out1760, _out1761, _out1762 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, sub, s, ns)
+	st = _out1759
+	before = _out1760
+	after = _out1761
+	later = _out1762
 	if st == uint32(0) && r != (*dbytes.Bytes)(nil) {
 		records.Companion_Default___.Keep(txn, i, r, uint64(0), uint64(0), uint64(0), uint32(0))
 	}
@@ -423,76 +423,76 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var _ = later
 	again, fbefore, tbefore, later = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1761 bool
-		var _ = _out1761
-		var _out1762 *dbytes.Bytes
-		var _ = _out1762
-		var _out1763 *dbytes.Bytes
+		var _out1763 bool
 		var _ = _out1763
-		_out1761, _out1762, _out1763 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
-		again = _out1761
-		fafter = _out1762
-		tafter = _out1763
+		var _out1764 *dbytes.Bytes
+		var _ = _out1764
+		var _out1765 *dbytes.Bytes
+		var _ = _out1765
+		_out1763, _out1764, _out1765 = records.Companion_Default___.RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname)
+		again = _out1763
+		fafter = _out1764
+		tafter = _out1765
 		if again {
 			st = uint32(0)
 			return st, again, fbefore, fafter, tbefore, tafter, later
 		}
 	}
-	var _out1764 uint32
-	var _ = _out1764
-	var _out1765 *dbytes.Bytes
-	var _ = _out1765
-	var _out1766 *dbytes.Bytes
+	var _out1766 uint32
 	var _ = _out1766
 	var _out1767 *dbytes.Bytes
 	var _ = _out1767
 	var _out1768 *dbytes.Bytes
 	var _ = _out1768
-	var _out1769 bool
+	var _out1769 *dbytes.Bytes
 	var _ = _out1769
-	_out1764, _out1765, _out1766, _out1767, _out1768, _out1769 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1764
-	fbefore = _out1765
-	fafter = _out1766
-	tbefore = _out1767
-	tafter = _out1768
-	later = _out1769
-	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
-		return st, again, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1260_ok bool
-	var _ = _1260_ok
-	var _1261_found bool
-	var _ = _1261_found
-	var _1262_ino uint64
-	var _ = _1262_ino
-	var _1263_gen uint64
-	var _ = _1263_gen
-	var _1264_node *dbytes.Bytes
-	var _ = _1264_node
-	var _1265_dir *dbytes.Bytes
-	var _ = _1265_dir
-	var _out1770 bool
+	var _out1770 *dbytes.Bytes
 	var _ = _out1770
 	var _out1771 bool
 	var _ = _out1771
-	var _out1772 uint64
+	_out1766, _out1767, _out1768, _out1769, _out1770, _out1771 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1766
+	fbefore = _out1767
+	fafter = _out1768
+	tbefore = _out1769
+	tafter = _out1770
+	later = _out1771
+	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
+		return st, again, fbefore, fafter, tbefore, tafter, later
+	}
+	var _1261_ok bool
+	var _ = _1261_ok
+	var _1262_found bool
+	var _ = _1262_found
+	var _1263_ino uint64
+	var _ = _1263_ino
+	var _1264_gen uint64
+	var _ = _1264_gen
+	var _1265_node *dbytes.Bytes
+	var _ = _1265_node
+	var _1266_dir *dbytes.Bytes
+	var _ = _1266_dir
+	var _out1772 bool
 	var _ = _out1772
-	var _out1773 uint64
+	var _out1773 bool
 	var _ = _out1773
-	var _out1774 *dbytes.Bytes
+	var _out1774 uint64
 	var _ = _out1774
-	var _out1775 *dbytes.Bytes
+	var _out1775 uint64
 	var _ = _out1775
-	_out1770, _out1771, _out1772, _out1773, _out1774, _out1775 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1260_ok = _out1770
-	_1261_found = _out1771
-	_1262_ino = _out1772
-	_1263_gen = _out1773
-	_1264_node = _out1774
-	_1265_dir = _out1775
-	if _1260_ok && _1261_found {
-		records.Companion_Default___.Keep(txn, i, r, _1262_ino, _1263_gen, uint64(0), uint32(0))
+	var _out1776 *dbytes.Bytes
+	var _ = _out1776
+	var _out1777 *dbytes.Bytes
+	var _ = _out1777
+	_out1772, _out1773, _out1774, _out1775, _out1776, _out1777 = records.Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1261_ok = _out1772
+	_1262_found = _out1773
+	_1263_ino = _out1774
+	_1264_gen = _out1775
+	_1265_node = _out1776
+	_1266_dir = _out1777
+	if _1261_ok && _1262_found {
+		records.Companion_Default___.Keep(txn, i, r, _1263_ino, _1264_gen, uint64(0), uint32(0))
 	}
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
@@ -509,46 +509,46 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var _ = later
 	again, before, later = false, (*dbytes.Bytes)(nil), false
 	if look {
-		var _out1776 bool
-		var _ = _out1776
-		var _out1777 *dbytes.Bytes
-		var _ = _out1777
-		_out1776, _out1777 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
-		again = _out1776
-		after = _out1777
+		var _out1778 bool
+		var _ = _out1778
+		var _out1779 *dbytes.Bytes
+		var _ = _out1779
+		_out1778, _out1779 = records.Companion_Default___.SetAgain(txn, d, i, r, since, ino, gen)
+		again = _out1778
+		after = _out1779
 		if again {
 			st = uint32(0)
 			return st, again, before, after, later
 		}
 	}
-	var _out1778 uint32
-	var _ = _out1778
-	var _out1779 *dbytes.Bytes
-	var _ = _out1779
-	var _out1780 *dbytes.Bytes
+	var _out1780 uint32
 	var _ = _out1780
-	var _out1781 bool
+	var _out1781 *dbytes.Bytes
 	var _ = _out1781
-	_out1778, _out1779, _out1780, _out1781 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
-	st = _out1778
-	before = _out1779
-	after = _out1780
-	later = _out1781
+	var _out1782 *dbytes.Bytes
+	var _ = _out1782
+	var _out1783 bool
+	var _ = _out1783
+	_out1780, _out1781, _out1782, _out1783 = attributeops.Companion_Default___.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns)
+	st = _out1780
+	before = _out1781
+	after = _out1782
+	later = _out1783
 	if st != uint32(0) || r == (*dbytes.Bytes)(nil) {
 		return st, again, before, after, later
 	}
-	var _1266_cs uint64
-	var _ = _1266_cs
-	var _1267_cns uint32
-	var _ = _1267_cns
-	var _out1782 uint64
-	var _ = _out1782
-	var _out1783 uint32
-	var _ = _out1783
-	_out1782, _out1783 = inodeformat.Companion_Default___.GetCtime(after)
-	_1266_cs = _out1782
-	_1267_cns = _out1783
-	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1266_cs, _1267_cns)
+	var _1267_cs uint64
+	var _ = _1267_cs
+	var _1268_cns uint32
+	var _ = _1268_cns
+	var _out1784 uint64
+	var _ = _out1784
+	var _out1785 uint32
+	var _ = _out1785
+	_out1784, _out1785 = inodeformat.Companion_Default___.GetCtime(after)
+	_1267_cs = _out1784
+	_1268_cns = _out1785
+	records.Companion_Default___.Keep(txn, i, r, ino, gen, _1267_cs, _1268_cns)
 	return st, again, before, after, later
 }
 

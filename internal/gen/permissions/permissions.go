@@ -208,59 +208,59 @@ func (_this *CompanionStruct_Default___) InGroup(c *Cred, g uint32) bool {
 		return r
 	}
 	r = false
-	var _791_n uint64
-	var _ = _791_n
-	_791_n = c.Gids.Len()
-	var _792_i uint64
-	var _ = _792_i
-	_792_i = uint64(0)
-	for _791_n-_792_i >= uint64(4) {
-		var _793_x uint32
-		var _ = _793_x
-		_793_x = c.Gids.U32(_792_i)
-		if _793_x == g {
+	var _792_n uint64
+	var _ = _792_n
+	_792_n = c.Gids.Len()
+	var _793_i uint64
+	var _ = _793_i
+	_793_i = uint64(0)
+	for _792_n-_793_i >= uint64(4) {
+		var _794_x uint32
+		var _ = _794_x
+		_794_x = c.Gids.U32(_793_i)
+		if _794_x == g {
 			r = true
 			return r
 		}
-		_792_i = _792_i + uint64(4)
+		_793_i = _793_i + uint64(4)
 	}
 	return r
 }
 func (_this *CompanionStruct_Default___) ClassBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var p uint32 = 0
 	var _ = p
-	var _794_mode uint32
-	var _ = _794_mode
-	var _out1067 uint32
-	var _ = _out1067
-	_out1067 = inodeformat.Companion_Default___.GetMode(ip)
-	_794_mode = _out1067
-	var _795_u uint32
-	var _ = _795_u
-	var _out1068 uint32
-	var _ = _out1068
-	_out1068 = inodeformat.Companion_Default___.GetUid(ip)
-	_795_u = _out1068
-	if c.Uid == _795_u {
-		p = _794_mode / uint32(64) % uint32(8)
-		return p
-	}
-	var _796_g uint32
-	var _ = _796_g
+	var _795_mode uint32
+	var _ = _795_mode
 	var _out1069 uint32
 	var _ = _out1069
-	_out1069 = inodeformat.Companion_Default___.GetGid(ip)
-	_796_g = _out1069
-	var _797_m bool
-	var _ = _797_m
-	var _out1070 bool
+	_out1069 = inodeformat.Companion_Default___.GetMode(ip)
+	_795_mode = _out1069
+	var _796_u uint32
+	var _ = _796_u
+	var _out1070 uint32
 	var _ = _out1070
-	_out1070 = Companion_Default___.InGroup(c, _796_g)
-	_797_m = _out1070
-	if _797_m {
-		p = _794_mode / uint32(8) % uint32(8)
+	_out1070 = inodeformat.Companion_Default___.GetUid(ip)
+	_796_u = _out1070
+	if c.Uid == _796_u {
+		p = _795_mode / uint32(64) % uint32(8)
+		return p
+	}
+	var _797_g uint32
+	var _ = _797_g
+	var _out1071 uint32
+	var _ = _out1071
+	_out1071 = inodeformat.Companion_Default___.GetGid(ip)
+	_797_g = _out1071
+	var _798_m bool
+	var _ = _798_m
+	var _out1072 bool
+	var _ = _out1072
+	_out1072 = Companion_Default___.InGroup(c, _797_g)
+	_798_m = _out1072
+	if _798_m {
+		p = _795_mode / uint32(8) % uint32(8)
 	} else {
-		p = _794_mode % uint32(8)
+		p = _795_mode % uint32(8)
 	}
 	return p
 }
@@ -268,63 +268,44 @@ func (_this *CompanionStruct_Default___) Granted(c *Cred, ip *dbytes.Bytes) uint
 	var p uint32 = 0
 	var _ = p
 	if c.Uid == uint32(0) {
-		var _798_ty uint32
-		var _ = _798_ty
-		var _out1071 uint32
-		var _ = _out1071
-		_out1071 = inodeformat.Companion_Default___.GetTy(ip)
-		_798_ty = _out1071
-		var _799_mode uint32
-		var _ = _799_mode
-		var _out1072 uint32
-		var _ = _out1072
-		_out1072 = inodeformat.Companion_Default___.GetMode(ip)
-		_799_mode = _out1072
-		if _798_ty == Companion_Default___.DIR() || _799_mode%uint32(2) == uint32(1) || _799_mode/uint32(8)%uint32(2) == uint32(1) || _799_mode/uint32(64)%uint32(2) == uint32(1) {
+		var _799_ty uint32
+		var _ = _799_ty
+		var _out1073 uint32
+		var _ = _out1073
+		_out1073 = inodeformat.Companion_Default___.GetTy(ip)
+		_799_ty = _out1073
+		var _800_mode uint32
+		var _ = _800_mode
+		var _out1074 uint32
+		var _ = _out1074
+		_out1074 = inodeformat.Companion_Default___.GetMode(ip)
+		_800_mode = _out1074
+		if _799_ty == Companion_Default___.DIR() || _800_mode%uint32(2) == uint32(1) || _800_mode/uint32(8)%uint32(2) == uint32(1) || _800_mode/uint32(64)%uint32(2) == uint32(1) {
 			p = uint32(7)
 		} else {
 			p = uint32(6)
 		}
 		return p
 	}
-	var _out1073 uint32
-	var _ = _out1073
-	_out1073 = Companion_Default___.ClassBits(c, ip)
-	p = _out1073
+	var _out1075 uint32
+	var _ = _out1075
+	_out1075 = Companion_Default___.ClassBits(c, ip)
+	p = _out1075
 	return p
 }
 func (_this *CompanionStruct_Default___) May(c *Cred, ip *dbytes.Bytes, want uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _800_p uint32
-	var _ = _800_p
-	var _out1074 uint32
-	var _ = _out1074
-	_out1074 = Companion_Default___.Granted(c, ip)
-	_800_p = _out1074
-	ok = (want%uint32(2) == uint32(0) || _800_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _800_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _800_p/uint32(4) == uint32(1))
+	var _801_p uint32
+	var _ = _801_p
+	var _out1076 uint32
+	var _ = _out1076
+	_out1076 = Companion_Default___.Granted(c, ip)
+	_801_p = _out1076
+	ok = (want%uint32(2) == uint32(0) || _801_p%uint32(2) == uint32(1)) && (want/uint32(2)%uint32(2) == uint32(0) || _801_p/uint32(2)%uint32(2) == uint32(1)) && (want/uint32(4) == uint32(0) || _801_p/uint32(4) == uint32(1))
 	return ok
 }
 func (_this *CompanionStruct_Default___) MayData(c *Cred, ip *dbytes.Bytes, want uint32) bool {
-	var ok bool = false
-	var _ = ok
-	var _801_u uint32
-	var _ = _801_u
-	var _out1075 uint32
-	var _ = _out1075
-	_out1075 = inodeformat.Companion_Default___.GetUid(ip)
-	_801_u = _out1075
-	if c.Uid == _801_u {
-		ok = true
-		return ok
-	}
-	var _out1076 bool
-	var _ = _out1076
-	_out1076 = Companion_Default___.May(c, ip, want)
-	ok = _out1076
-	return ok
-}
-func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
 	var ok bool = false
 	var _ = ok
 	var _802_u uint32
@@ -333,85 +314,104 @@ func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool
 	var _ = _out1077
 	_out1077 = inodeformat.Companion_Default___.GetUid(ip)
 	_802_u = _out1077
-	ok = c.Uid == uint32(0) || c.Uid == _802_u
+	if c.Uid == _802_u {
+		ok = true
+		return ok
+	}
+	var _out1078 bool
+	var _ = _out1078
+	_out1078 = Companion_Default___.May(c, ip, want)
+	ok = _out1078
+	return ok
+}
+func (_this *CompanionStruct_Default___) IsOwner(c *Cred, ip *dbytes.Bytes) bool {
+	var ok bool = false
+	var _ = ok
+	var _803_u uint32
+	var _ = _803_u
+	var _out1079 uint32
+	var _ = _out1079
+	_out1079 = inodeformat.Companion_Default___.GetUid(ip)
+	_803_u = _out1079
+	ok = c.Uid == uint32(0) || c.Uid == _803_u
 	return ok
 }
 func (_this *CompanionStruct_Default___) Sticky(c *Cred, dp *dbytes.Bytes, ip *dbytes.Bytes) bool {
 	var refuse bool = false
 	var _ = refuse
-	var _803_mode uint32
-	var _ = _803_mode
-	var _out1078 uint32
-	var _ = _out1078
-	_out1078 = inodeformat.Companion_Default___.GetMode(dp)
-	_803_mode = _out1078
-	if _803_mode/uint32(512)%uint32(2) == uint32(0) {
+	var _804_mode uint32
+	var _ = _804_mode
+	var _out1080 uint32
+	var _ = _out1080
+	_out1080 = inodeformat.Companion_Default___.GetMode(dp)
+	_804_mode = _out1080
+	if _804_mode/uint32(512)%uint32(2) == uint32(0) {
 		refuse = false
 		return refuse
 	}
-	var _804_a bool
-	var _ = _804_a
-	var _out1079 bool
-	var _ = _out1079
-	_out1079 = Companion_Default___.IsOwner(c, dp)
-	_804_a = _out1079
-	var _805_b bool
-	var _ = _805_b
-	var _out1080 bool
-	var _ = _out1080
-	_out1080 = Companion_Default___.IsOwner(c, ip)
-	_805_b = _out1080
-	refuse = !_804_a && !_805_b
+	var _805_a bool
+	var _ = _805_a
+	var _out1081 bool
+	var _ = _out1081
+	_out1081 = Companion_Default___.IsOwner(c, dp)
+	_805_a = _out1081
+	var _806_b bool
+	var _ = _806_b
+	var _out1082 bool
+	var _ = _out1082
+	_out1082 = Companion_Default___.IsOwner(c, ip)
+	_806_b = _out1082
+	refuse = !_805_a && !_806_b
 	return refuse
 }
 func (_this *CompanionStruct_Default___) AccessBits(c *Cred, ip *dbytes.Bytes) uint32 {
 	var bits uint32 = 0
 	var _ = bits
-	var _806_p uint32
-	var _ = _806_p
-	var _out1081 uint32
-	var _ = _out1081
-	_out1081 = Companion_Default___.Granted(c, ip)
-	_806_p = _out1081
-	var _807_ty uint32
-	var _ = _807_ty
-	var _out1082 uint32
-	var _ = _out1082
-	_out1082 = inodeformat.Companion_Default___.GetTy(ip)
-	_807_ty = _out1082
+	var _807_p uint32
+	var _ = _807_p
+	var _out1083 uint32
+	var _ = _out1083
+	_out1083 = Companion_Default___.Granted(c, ip)
+	_807_p = _out1083
+	var _808_ty uint32
+	var _ = _808_ty
+	var _out1084 uint32
+	var _ = _out1084
+	_out1084 = inodeformat.Companion_Default___.GetTy(ip)
+	_808_ty = _out1084
 	bits = uint32(0)
-	if _806_p/uint32(4) == uint32(1) {
+	if _807_p/uint32(4) == uint32(1) {
 		bits = uint32(1)
 	}
-	if _807_ty == Companion_Default___.DIR() {
-		if _806_p%uint32(2) == uint32(1) {
+	if _808_ty == Companion_Default___.DIR() {
+		if _807_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(2)
 		}
-		if _806_p%uint32(2) == uint32(1) && _806_p/uint32(2)%uint32(2) == uint32(1) {
+		if _807_p%uint32(2) == uint32(1) && _807_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(28)
 		}
 	} else {
-		if _806_p/uint32(2)%uint32(2) == uint32(1) {
+		if _807_p/uint32(2)%uint32(2) == uint32(1) {
 			bits = bits + uint32(12)
 		}
-		if _806_p%uint32(2) == uint32(1) {
+		if _807_p%uint32(2) == uint32(1) {
 			bits = bits + uint32(32)
 		}
 	}
 	return bits
 }
 func (_this *CompanionStruct_Default___) KillPriv(mode uint32) uint32 {
-	var _808_a uint32 = func() uint32 {
+	var _809_a uint32 = func() uint32 {
 		if mode/uint32(2048)%uint32(2) == uint32(1) {
 			return mode - uint32(2048)
 		}
 		return mode
 	}()
-	var _ = _808_a
+	var _ = _809_a
 	if mode/uint32(1024)%uint32(2) == uint32(1) && mode/uint32(8)%uint32(2) == uint32(1) {
-		return _808_a - uint32(1024)
+		return _809_a - uint32(1024)
 	} else {
-		return _808_a
+		return _809_a
 	}
 }
 func (_this *CompanionStruct_Default___) DropSetgid(mode uint32) uint32 {
@@ -427,35 +427,35 @@ func (_this *CompanionStruct_Default___) NameStatus(n *dbytes.Bytes) (uint32, ui
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _809_len uint64
-	var _ = _809_len
-	_809_len = n.Len()
-	if _809_len == uint64(0) {
+	var _810_len uint64
+	var _ = _810_len
+	_810_len = n.Len()
+	if _810_len == uint64(0) {
 		st = Companion_Default___.ACCES()
 		return st, dots
 	}
-	if _809_len > uint64(255) {
+	if _810_len > uint64(255) {
 		st = Companion_Default___.NAMETOOLONG()
 		return st, dots
 	}
-	var _810_i uint64
-	var _ = _810_i
-	_810_i = uint64(0)
-	for _810_i < _809_len {
-		var _811_b uint8
-		var _ = _811_b
-		_811_b = n.Get(_810_i)
-		if _811_b == uint8(0) || _811_b == uint8(47) {
+	var _811_i uint64
+	var _ = _811_i
+	_811_i = uint64(0)
+	for _811_i < _810_len {
+		var _812_b uint8
+		var _ = _812_b
+		_812_b = n.Get(_811_i)
+		if _812_b == uint8(0) || _812_b == uint8(47) {
 			st = Companion_Default___.ACCES()
 			return st, dots
 		}
-		_810_i = _810_i + uint64(1)
+		_811_i = _811_i + uint64(1)
 	}
 	st = uint32(0)
-	if _809_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
+	if _810_len == uint64(1) && n.Get(uint64(0)) == uint8(46) {
 		dots = uint32(1)
 	}
-	if _809_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
+	if _810_len == uint64(2) && n.Get(uint64(0)) == uint8(46) && n.Get(uint64(1)) == uint8(46) {
 		dots = uint32(2)
 	}
 	return st, dots

@@ -74,15 +74,15 @@ func (_this *Place) Ctor__(start uint64, end uint64, what uint32, next *Place) {
 func (_this *Place) Holds(a uint64, w uint32) bool {
 	var ok bool = false
 	var _ = ok
-	var _511_p *Place
-	var _ = _511_p
-	_511_p = _this
-	for _511_p != (*Place)(nil) {
-		if _511_p.Start <= a && a < _511_p.End {
-			ok = _511_p.What == w
+	var _512_p *Place
+	var _ = _512_p
+	_512_p = _this
+	for _512_p != (*Place)(nil) {
+		if _512_p.Start <= a && a < _512_p.End {
+			ok = _512_p.What == w
 			return ok
 		}
-		_511_p = _511_p.Next
+		_512_p = _512_p.Next
 	}
 	ok = false
 	return ok
@@ -98,10 +98,10 @@ func (_this *Place) HoldsAll(a uint64, n uint64) (bool, uint64) {
 		return ok, at
 	}
 	for at < a+n {
-		var _out776 bool
-		var _ = _out776
-		_out776 = _this.Holds(at, Companion_Default___.BLOCKS())
-		ok = _out776
+		var _out778 bool
+		var _ = _out778
+		_out778 = _this.Holds(at, Companion_Default___.BLOCKS())
+		ok = _out778
 		if !ok {
 			return ok, at
 		}
@@ -114,15 +114,15 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	var _ = start
 	var end uint64 = 0
 	var _ = end
-	var _512_p *Place
-	var _ = _512_p
-	_512_p = _this
-	for _512_p != (*Place)(nil) {
-		if _512_p.What == w {
-			start, end = _512_p.Start, _512_p.End
+	var _513_p *Place
+	var _ = _513_p
+	_513_p = _this
+	for _513_p != (*Place)(nil) {
+		if _513_p.What == w {
+			start, end = _513_p.Start, _513_p.End
 			return start, end
 		}
-		_512_p = _512_p.Next
+		_513_p = _513_p.Next
 	}
 	start, end = uint64(0), uint64(0)
 	return start, end
@@ -130,20 +130,20 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
 	var _ = s
-	var _513_p *Place
-	var _ = _513_p
-	_513_p = _this
-	for _513_p != (*Place)(nil) {
-		if _513_p.Start < _513_p.End && (_513_p.Start < j.Home || j.Sz < _513_p.End || uint64(281474976710656) < _513_p.End) {
+	var _514_p *Place
+	var _ = _514_p
+	_514_p = _this
+	for _514_p != (*Place)(nil) {
+		if _514_p.Start < _514_p.End && (_514_p.Start < j.Home || j.Sz < _514_p.End || uint64(281474976710656) < _514_p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}
-		_513_p = _513_p.Next
+		_514_p = _514_p.Next
 	}
-	var _out777 *txnsysm.Sys
-	var _ = _out777
-	_out777 = txnsysm.Companion_Default___.Open(j)
-	s = _out777
+	var _out779 *txnsysm.Sys
+	var _ = _out779
+	_out779 = txnsysm.Companion_Default___.Open(j)
+	s = _out779
 	return s
 }
 func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -151,24 +151,24 @@ func (_this *Place) ReadInode(t *txnm.Txn, w uint32, a uint64, off uint64, excl 
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _514_ok bool
-	var _ = _514_ok
-	var _out778 bool
-	var _ = _out778
-	_out778 = _this.Holds(a, w)
-	_514_ok = _out778
-	if !_514_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _515_ok bool
+	var _ = _515_ok
+	var _out780 bool
+	var _ = _out780
+	_out780 = _this.Holds(a, w)
+	_515_ok = _out780
+	if !_515_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _out779 uint32
-	var _ = _out779
-	var _out780 *dbytes.Bytes
-	var _ = _out780
-	_out779, _out780 = t.ReadInode(a, off, excl)
-	st = _out779
-	b = _out780
+	var _out781 uint32
+	var _ = _out781
+	var _out782 *dbytes.Bytes
+	var _ = _out782
+	_out781, _out782 = t.ReadInode(a, off, excl)
+	st = _out781
+	b = _out782
 	return st, b
 }
 func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes.Blk) {
@@ -176,24 +176,24 @@ func (_this *Place) ReadBlock(t *txnm.Txn, a uint64, excl bool) (uint32, *dbytes
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _515_ok bool
-	var _ = _515_ok
-	var _out781 bool
-	var _ = _out781
-	_out781 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_515_ok = _out781
-	if !_515_ok {
+	var _516_ok bool
+	var _ = _516_ok
+	var _out783 bool
+	var _ = _out783
+	_out783 = _this.Holds(a, Companion_Default___.BLOCKS())
+	_516_ok = _out783
+	if !_516_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out782 uint32
-	var _ = _out782
-	var _out783 *dbytes.Blk
-	var _ = _out783
-	_out782, _out783 = t.ReadBlock(a, excl)
-	st = _out782
-	b = _out783
+	var _out784 uint32
+	var _ = _out784
+	var _out785 *dbytes.Blk
+	var _ = _out785
+	_out784, _out785 = t.ReadBlock(a, excl)
+	st = _out784
+	b = _out785
 	return st, b
 }
 func (_this *Place) ReadBlocks(t *txnm.Txn, a uint64, n uint64, p *dbytes.Pieces) (uint32, uint64) {
@@ -201,27 +201,27 @@ func (_this *Place) ReadBlocks(t *txnm.Txn, a uint64, n uint64, p *dbytes.Pieces
 	var _ = st
 	var at uint64 = 0
 	var _ = at
-	var _516_ok bool = false
-	var _ = _516_ok
-	var _out784 bool
-	var _ = _out784
-	var _out785 uint64
-	var _ = _out785
-	_out784, _out785 = _this.HoldsAll(a, n)
-	_516_ok = _out784
-	at = _out785
-	if !_516_ok {
+	var _517_ok bool = false
+	var _ = _517_ok
+	var _out786 bool
+	var _ = _out786
+	var _out787 uint64
+	var _ = _out787
+	_out786, _out787 = _this.HoldsAll(a, n)
+	_517_ok = _out786
+	at = _out787
+	if !_517_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, at = Companion_Default___.WILD(), at
 		return st, at
 	}
-	var _out786 uint32
-	var _ = _out786
-	var _out787 uint64
-	var _ = _out787
-	_out786, _out787 = t.ReadBlocks(a, n, p)
-	st = _out786
-	at = _out787
+	var _out788 uint32
+	var _ = _out788
+	var _out789 uint64
+	var _ = _out789
+	_out788, _out789 = t.ReadBlocks(a, n, p)
+	st = _out788
+	at = _out789
 	return st, at
 }
 func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint32, bool) {
@@ -229,44 +229,44 @@ func (_this *Place) ReadBit(t *txnm.Txn, a uint64, off uint64, excl bool) (uint3
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _517_ok bool
-	var _ = _517_ok
-	var _out788 bool
-	var _ = _out788
-	_out788 = _this.Holds(a, Companion_Default___.BITS())
-	_517_ok = _out788
-	if !_517_ok || off >= uint64(32768) {
+	var _518_ok bool
+	var _ = _518_ok
+	var _out790 bool
+	var _ = _out790
+	_out790 = _this.Holds(a, Companion_Default___.BITS())
+	_518_ok = _out790
+	if !_518_ok || off >= uint64(32768) {
 		t.CutShort(Companion_Default___.WILD())
 		st, b = Companion_Default___.WILD(), false
 		return st, b
 	}
-	var _out789 uint32
-	var _ = _out789
-	var _out790 bool
-	var _ = _out790
-	_out789, _out790 = t.ReadBit(a, off, excl)
-	st = _out789
-	b = _out790
+	var _out791 uint32
+	var _ = _out791
+	var _out792 bool
+	var _ = _out792
+	_out791, _out792 = t.ReadBit(a, off, excl)
+	st = _out791
+	b = _out792
 	return st, b
 }
 func (_this *Place) WriteInode(t *txnm.Txn, w uint32, a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _518_ok bool
-	var _ = _518_ok
-	var _out791 bool
-	var _ = _out791
-	_out791 = _this.Holds(a, w)
-	_518_ok = _out791
-	if !_518_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
+	var _519_ok bool
+	var _ = _519_ok
+	var _out793 bool
+	var _ = _out793
+	_out793 = _this.Holds(a, w)
+	_519_ok = _out793
+	if !_519_ok || off >= uint64(32768) || off%uint64(2048) != uint64(0) {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
-	var _out792 uint32
-	var _ = _out792
-	_out792 = t.WriteInode(a, off, b)
-	st = _out792
+	var _out794 uint32
+	var _ = _out794
+	_out794 = t.WriteInode(a, off, b)
+	st = _out794
 	return st
 }
 func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *dbytes.Bytes) {
@@ -278,30 +278,30 @@ func (_this *Place) ReadRecord(t *txnm.Txn, i uint64) (uint32, uint64, uint64, *
 	var _ = off
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _519_ok bool = false
-	var _ = _519_ok
-	var _out793 bool
-	var _ = _out793
-	var _out794 uint64
-	var _ = _out794
-	var _out795 uint64
+	var _520_ok bool = false
+	var _ = _520_ok
+	var _out795 bool
 	var _ = _out795
-	_out793, _out794, _out795 = _this.Record(i)
-	_519_ok = _out793
-	a = _out794
-	off = _out795
-	if !_519_ok {
+	var _out796 uint64
+	var _ = _out796
+	var _out797 uint64
+	var _ = _out797
+	_out795, _out796, _out797 = _this.Record(i)
+	_520_ok = _out795
+	a = _out796
+	off = _out797
+	if !_520_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, a, off, b = Companion_Default___.WILD(), a, off, (*dbytes.Bytes)(nil)
 		return st, a, off, b
 	}
-	var _out796 uint32
-	var _ = _out796
-	var _out797 *dbytes.Bytes
-	var _ = _out797
-	_out796, _out797 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
-	st = _out796
-	b = _out797
+	var _out798 uint32
+	var _ = _out798
+	var _out799 *dbytes.Bytes
+	var _ = _out799
+	_out798, _out799 = _this.ReadInode(t, Companion_Default___.RECORDS(), a, off, true)
+	st = _out798
+	b = _out799
 	return st, a, off, b
 }
 func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32, uint64, uint64) {
@@ -311,27 +311,27 @@ func (_this *Place) WriteRecord(t *txnm.Txn, i uint64, b *dbytes.Bytes) (uint32,
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _520_ok bool = false
-	var _ = _520_ok
-	var _out798 bool
-	var _ = _out798
-	var _out799 uint64
-	var _ = _out799
-	var _out800 uint64
+	var _521_ok bool = false
+	var _ = _521_ok
+	var _out800 bool
 	var _ = _out800
-	_out798, _out799, _out800 = _this.Record(i)
-	_520_ok = _out798
-	a = _out799
-	off = _out800
-	if !_520_ok {
+	var _out801 uint64
+	var _ = _out801
+	var _out802 uint64
+	var _ = _out802
+	_out800, _out801, _out802 = _this.Record(i)
+	_521_ok = _out800
+	a = _out801
+	off = _out802
+	if !_521_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st, a, off = Companion_Default___.WILD(), a, off
 		return st, a, off
 	}
-	var _out801 uint32
-	var _ = _out801
-	_out801 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
-	st = _out801
+	var _out803 uint32
+	var _ = _out803
+	_out803 = _this.WriteInode(t, Companion_Default___.RECORDS(), a, off, b)
+	st = _out803
 	return st, a, off
 }
 func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
@@ -341,63 +341,63 @@ func (_this *Place) Record(i uint64) (bool, uint64, uint64) {
 	var _ = a
 	var off uint64 = 0
 	var _ = off
-	var _521_start uint64
-	var _ = _521_start
-	var _522_end uint64
-	var _ = _522_end
-	var _out802 uint64
-	var _ = _out802
-	var _out803 uint64
-	var _ = _out803
-	_out802, _out803 = _this.First(Companion_Default___.RECORDS())
-	_521_start = _out802
-	_522_end = _out803
-	ok, a, off = true, _522_end, i%uint64(16)*uint64(2048)
-	if _522_end <= _521_start || _522_end-_521_start <= i/uint64(16) {
+	var _522_start uint64
+	var _ = _522_start
+	var _523_end uint64
+	var _ = _523_end
+	var _out804 uint64
+	var _ = _out804
+	var _out805 uint64
+	var _ = _out805
+	_out804, _out805 = _this.First(Companion_Default___.RECORDS())
+	_522_start = _out804
+	_523_end = _out805
+	ok, a, off = true, _523_end, i%uint64(16)*uint64(2048)
+	if _523_end <= _522_start || _523_end-_522_start <= i/uint64(16) {
 		ok = false
 	} else {
-		a = _521_start + i/uint64(16)
+		a = _522_start + i/uint64(16)
 	}
 	return ok, a, off
 }
 func (_this *Place) WriteBlock(t *txnm.Txn, a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _523_ok bool
-	var _ = _523_ok
-	var _out804 bool
-	var _ = _out804
-	_out804 = _this.Holds(a, Companion_Default___.BLOCKS())
-	_523_ok = _out804
-	if !_523_ok {
-		t.CutShort(Companion_Default___.WILD())
-		st = Companion_Default___.WILD()
-		return st
-	}
-	var _out805 uint32
-	var _ = _out805
-	_out805 = t.WriteBlock(a, b)
-	st = _out805
-	return st
-}
-func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
-	var st uint32 = 0
-	var _ = st
 	var _524_ok bool
 	var _ = _524_ok
 	var _out806 bool
 	var _ = _out806
-	_out806 = _this.Holds(a, Companion_Default___.BITS())
+	_out806 = _this.Holds(a, Companion_Default___.BLOCKS())
 	_524_ok = _out806
-	if !_524_ok || off >= uint64(32768) {
+	if !_524_ok {
 		t.CutShort(Companion_Default___.WILD())
 		st = Companion_Default___.WILD()
 		return st
 	}
 	var _out807 uint32
 	var _ = _out807
-	_out807 = t.WriteBit(a, off, b)
+	_out807 = t.WriteBlock(a, b)
 	st = _out807
+	return st
+}
+func (_this *Place) WriteBit(t *txnm.Txn, a uint64, off uint64, b bool) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _525_ok bool
+	var _ = _525_ok
+	var _out808 bool
+	var _ = _out808
+	_out808 = _this.Holds(a, Companion_Default___.BITS())
+	_525_ok = _out808
+	if !_525_ok || off >= uint64(32768) {
+		t.CutShort(Companion_Default___.WILD())
+		st = Companion_Default___.WILD()
+		return st
+	}
+	var _out809 uint32
+	var _ = _out809
+	_out809 = t.WriteBit(a, off, b)
+	st = _out809
 	return st
 }
 

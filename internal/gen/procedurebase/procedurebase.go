@@ -80,35 +80,35 @@ func (_this *CompanionStruct_Default___) OpenHandle(txn *dtxn.Txn, d *directorie
 	var _ = ip
 	st = permissions.Companion_Default___.STALE()
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) || ino == Companion_Default___.ORPHANS() {
-		var _out1111 *dbytes.Bytes
-		var _ = _out1111
-		_out1111 = dbytes.NewBytes(uint64(256))
-		ip = _out1111
+		var _out1113 *dbytes.Bytes
+		var _ = _out1113
+		_out1113 = dbytes.NewBytes(uint64(256))
+		ip = _out1113
 		return st, ip
 	}
-	var _out1112 *dbytes.Bytes
-	var _ = _out1112
-	_out1112 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1112
-	var _840_ty uint32
-	var _ = _840_ty
-	var _out1113 uint32
-	var _ = _out1113
-	_out1113 = inodeformat.Companion_Default___.GetTy(ip)
-	_840_ty = _out1113
-	var _841_nl uint32
-	var _ = _841_nl
-	var _out1114 uint32
+	var _out1114 *dbytes.Bytes
 	var _ = _out1114
-	_out1114 = inodeformat.Companion_Default___.GetNlink(ip)
-	_841_nl = _out1114
-	var _842_g uint64
-	var _ = _842_g
-	var _out1115 uint64
+	_out1114 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1114
+	var _841_ty uint32
+	var _ = _841_ty
+	var _out1115 uint32
 	var _ = _out1115
-	_out1115 = inodeformat.Companion_Default___.GetGen(ip)
-	_842_g = _out1115
-	if _840_ty == uint32(0) || _841_nl == uint32(0) || _842_g != gen {
+	_out1115 = inodeformat.Companion_Default___.GetTy(ip)
+	_841_ty = _out1115
+	var _842_nl uint32
+	var _ = _842_nl
+	var _out1116 uint32
+	var _ = _out1116
+	_out1116 = inodeformat.Companion_Default___.GetNlink(ip)
+	_842_nl = _out1116
+	var _843_g uint64
+	var _ = _843_g
+	var _out1117 uint64
+	var _ = _out1117
+	_out1117 = inodeformat.Companion_Default___.GetGen(ip)
+	_843_g = _out1117
+	if _841_ty == uint32(0) || _842_nl == uint32(0) || _843_g != gen {
 		return st, ip
 	}
 	st = uint32(0)
@@ -119,24 +119,24 @@ func (_this *CompanionStruct_Default___) OpenEntry(txn *dtxn.Txn, d *directories
 	var _ = st
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1116 *dbytes.Bytes
-	var _ = _out1116
-	_out1116 = d.Fs.GetInode(txn, ino, excl)
-	ip = _out1116
-	var _843_ty uint32
-	var _ = _843_ty
-	var _out1117 uint32
-	var _ = _out1117
-	_out1117 = inodeformat.Companion_Default___.GetTy(ip)
-	_843_ty = _out1117
-	var _844_nl uint32
-	var _ = _844_nl
-	var _out1118 uint32
+	var _out1118 *dbytes.Bytes
 	var _ = _out1118
-	_out1118 = inodeformat.Companion_Default___.GetNlink(ip)
-	_844_nl = _out1118
+	_out1118 = d.Fs.GetInode(txn, ino, excl)
+	ip = _out1118
+	var _844_ty uint32
+	var _ = _844_ty
+	var _out1119 uint32
+	var _ = _out1119
+	_out1119 = inodeformat.Companion_Default___.GetTy(ip)
+	_844_ty = _out1119
+	var _845_nl uint32
+	var _ = _845_nl
+	var _out1120 uint32
+	var _ = _out1120
+	_out1120 = inodeformat.Companion_Default___.GetNlink(ip)
+	_845_nl = _out1120
 	st = func() uint32 {
-		if _843_ty == uint32(0) || _844_nl == uint32(0) || ino <= uint64(2) {
+		if _844_ty == uint32(0) || _845_nl == uint32(0) || ino <= uint64(2) {
 			return permissions.Companion_Default___.SERVERFAULT()
 		}
 		return uint32(0)
@@ -151,23 +151,23 @@ func (_this *CompanionStruct_Default___) OpenDir(txn *dtxn.Txn, d *directories.D
 	var dots uint32 = 0
 	var _ = dots
 	dots = uint32(0)
-	var _out1119 uint32
-	var _ = _out1119
-	var _out1120 *dbytes.Bytes
-	var _ = _out1120
-	_out1119, _out1120 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
-	st = _out1119
-	ip = _out1120
+	var _out1121 uint32
+	var _ = _out1121
+	var _out1122 *dbytes.Bytes
+	var _ = _out1122
+	_out1121, _out1122 = Companion_Default___.OpenDirHandle(txn, d, ino, gen, excl)
+	st = _out1121
+	ip = _out1122
 	if st != uint32(0) {
 		return st, ip, dots
 	}
-	var _out1121 uint32
-	var _ = _out1121
-	var _out1122 uint32
-	var _ = _out1122
-	_out1121, _out1122 = permissions.Companion_Default___.NameStatus(name)
-	st = _out1121
-	dots = _out1122
+	var _out1123 uint32
+	var _ = _out1123
+	var _out1124 uint32
+	var _ = _out1124
+	_out1123, _out1124 = permissions.Companion_Default___.NameStatus(name)
+	st = _out1123
+	dots = _out1124
 	return st, ip, dots
 }
 func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, excl bool) (uint32, *dbytes.Bytes) {
@@ -176,26 +176,26 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _845_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _845_p
-	var _out1123 uint32
-	var _ = _out1123
-	var _out1124 *dbytes.Bytes
-	var _ = _out1124
-	_out1123, _out1124 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
-	st = _out1123
-	_845_p = _out1124
+	var _846_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _846_p
+	var _out1125 uint32
+	var _ = _out1125
+	var _out1126 *dbytes.Bytes
+	var _ = _out1126
+	_out1125, _out1126 = Companion_Default___.OpenHandle(txn, d, ino, gen, excl)
+	st = _out1125
+	_846_p = _out1126
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _845_p
-	var _846_ty uint32
-	var _ = _846_ty
-	var _out1125 uint32
-	var _ = _out1125
-	_out1125 = inodeformat.Companion_Default___.GetTy(_845_p)
-	_846_ty = _out1125
-	if _846_ty != permissions.Companion_Default___.DIR() {
+	ip = _846_p
+	var _847_ty uint32
+	var _ = _847_ty
+	var _out1127 uint32
+	var _ = _out1127
+	_out1127 = inodeformat.Companion_Default___.GetTy(_846_p)
+	_847_ty = _out1127
+	if _847_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 	}
 	return st, ip
@@ -203,129 +203,129 @@ func (_this *CompanionStruct_Default___) OpenDirHandle(txn *dtxn.Txn, d *directo
 func (_this *CompanionStruct_Default___) Touch(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1126 *dbytes.Bytes
-	var _ = _out1126
-	_out1126 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1126
-	var _847_ts uint64
-	var _ = _847_ts
-	var _848_tns uint32
-	var _ = _848_tns
-	var _out1127 uint64
-	var _ = _out1127
-	var _out1128 uint32
+	var _out1128 *dbytes.Bytes
 	var _ = _out1128
-	_out1127, _out1128 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_847_ts = _out1127
-	_848_tns = _out1128
-	inodeformat.Companion_Default___.SetMtime(ip, _847_ts, _848_tns)
-	inodeformat.Companion_Default___.SetCtime(ip, _847_ts, _848_tns)
+	_out1128 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1128
+	var _848_ts uint64
+	var _ = _848_ts
+	var _849_tns uint32
+	var _ = _849_tns
+	var _out1129 uint64
+	var _ = _out1129
+	var _out1130 uint32
+	var _ = _out1130
+	_out1129, _out1130 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_848_ts = _out1129
+	_849_tns = _out1130
+	inodeformat.Companion_Default___.SetMtime(ip, _848_ts, _849_tns)
+	inodeformat.Companion_Default___.SetCtime(ip, _848_ts, _849_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) SetLinks(txn *dtxn.Txn, d *directories.DirFs, ino uint64, nl uint32, s uint64, ns uint32) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _out1129 *dbytes.Bytes
-	var _ = _out1129
-	_out1129 = d.Fs.GetInode(txn, ino, true)
-	ip = _out1129
-	inodeformat.Companion_Default___.SetNlink(ip, nl)
-	var _849_ts uint64
-	var _ = _849_ts
-	var _850_tns uint32
-	var _ = _850_tns
-	var _out1130 uint64
-	var _ = _out1130
-	var _out1131 uint32
+	var _out1131 *dbytes.Bytes
 	var _ = _out1131
-	_out1130, _out1131 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
-	_849_ts = _out1130
-	_850_tns = _out1131
-	inodeformat.Companion_Default___.SetCtime(ip, _849_ts, _850_tns)
+	_out1131 = d.Fs.GetInode(txn, ino, true)
+	ip = _out1131
+	inodeformat.Companion_Default___.SetNlink(ip, nl)
+	var _850_ts uint64
+	var _ = _850_ts
+	var _851_tns uint32
+	var _ = _851_tns
+	var _out1132 uint64
+	var _ = _out1132
+	var _out1133 uint32
+	var _ = _out1133
+	_out1132, _out1133 = attributechanges.Companion_Default___.Stamp(ip, s, ns)
+	_850_ts = _out1132
+	_851_tns = _out1133
+	inodeformat.Companion_Default___.SetCtime(ip, _850_ts, _851_tns)
 	d.PutInode(txn, ino, ip)
 	return ip
 }
 func (_this *CompanionStruct_Default___) AddLink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, up bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _851_ip *dbytes.Bytes
-	var _ = _851_ip
-	var _out1132 *dbytes.Bytes
-	var _ = _out1132
-	_out1132 = d.Fs.GetInode(txn, ino, true)
-	_851_ip = _out1132
-	var _852_nl uint32
-	var _ = _852_nl
-	var _out1133 uint32
-	var _ = _out1133
-	_out1133 = inodeformat.Companion_Default___.GetNlink(_851_ip)
-	_852_nl = _out1133
-	if up && _852_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _852_ip *dbytes.Bytes
+	var _ = _852_ip
+	var _out1134 *dbytes.Bytes
+	var _ = _out1134
+	_out1134 = d.Fs.GetInode(txn, ino, true)
+	_852_ip = _out1134
+	var _853_nl uint32
+	var _ = _853_nl
+	var _out1135 uint32
+	var _ = _out1135
+	_out1135 = inodeformat.Companion_Default___.GetNlink(_852_ip)
+	_853_nl = _out1135
+	if up && _853_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st
 	}
-	if !up && _852_nl <= uint32(2) {
+	if !up && _853_nl <= uint32(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st
 	}
 	st = uint32(0)
-	inodeformat.Companion_Default___.SetNlink(_851_ip, func() uint32 {
+	inodeformat.Companion_Default___.SetNlink(_852_ip, func() uint32 {
 		if up {
-			return _852_nl + uint32(1)
+			return _853_nl + uint32(1)
 		}
-		return _852_nl - uint32(1)
+		return _853_nl - uint32(1)
 	}())
-	d.PutInode(txn, ino, _851_ip)
+	d.PutInode(txn, ino, _852_ip)
 	return st
 }
 func (_this *CompanionStruct_Default___) AddOrphan(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _853_ip *dbytes.Bytes
-	var _ = _853_ip
-	var _out1134 *dbytes.Bytes
-	var _ = _out1134
-	_out1134 = d.Fs.GetInode(txn, ino, true)
-	_853_ip = _out1134
-	var _854_fl uint32
-	var _ = _854_fl
-	var _out1135 uint32
-	var _ = _out1135
-	_out1135 = inodeformat.Companion_Default___.GetFlags(_853_ip)
-	_854_fl = _out1135
-	if _854_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
-		return
-	}
-	var _855_hp *dbytes.Bytes
-	var _ = _855_hp
+	var _854_ip *dbytes.Bytes
+	var _ = _854_ip
 	var _out1136 *dbytes.Bytes
 	var _ = _out1136
-	_out1136 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_855_hp = _out1136
-	var _856_h uint64
-	var _ = _856_h
-	var _out1137 uint64
+	_out1136 = d.Fs.GetInode(txn, ino, true)
+	_854_ip = _out1136
+	var _855_fl uint32
+	var _ = _855_fl
+	var _out1137 uint32
 	var _ = _out1137
-	_out1137 = inodeformat.Companion_Default___.GetNext(_855_hp)
-	_856_h = _out1137
-	inodeformat.Companion_Default___.SetNext(_853_ip, _856_h)
-	inodeformat.Companion_Default___.SetFlags(_853_ip, _854_fl+uint32(1))
-	d.PutInode(txn, ino, _853_ip)
+	_out1137 = inodeformat.Companion_Default___.GetFlags(_854_ip)
+	_855_fl = _out1137
+	if _855_fl%uint32(2) == uint32(1) || ino == Companion_Default___.ORPHANS() {
+		return
+	}
+	var _856_hp *dbytes.Bytes
+	var _ = _856_hp
 	var _out1138 *dbytes.Bytes
 	var _ = _out1138
 	_out1138 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_855_hp = _out1138
-	inodeformat.Companion_Default___.SetNext(_855_hp, ino)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _855_hp)
+	_856_hp = _out1138
+	var _857_h uint64
+	var _ = _857_h
+	var _out1139 uint64
+	var _ = _out1139
+	_out1139 = inodeformat.Companion_Default___.GetNext(_856_hp)
+	_857_h = _out1139
+	inodeformat.Companion_Default___.SetNext(_854_ip, _857_h)
+	inodeformat.Companion_Default___.SetFlags(_854_ip, _855_fl+uint32(1))
+	d.PutInode(txn, ino, _854_ip)
+	var _out1140 *dbytes.Bytes
+	var _ = _out1140
+	_out1140 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_856_hp = _out1140
+	inodeformat.Companion_Default___.SetNext(_856_hp, ino)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _856_hp)
 }
 func (_this *CompanionStruct_Default___) Release(txn *dtxn.Txn, d *directories.DirFs, ino uint64, cut uint64) bool {
 	var done bool = false
 	var _ = done
 	done = false
 	if cut <= Companion_Default___.SMALL() {
-		var _out1139 bool
-		var _ = _out1139
-		_out1139 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
-		done = _out1139
+		var _out1141 bool
+		var _ = _out1141
+		_out1141 = d.FreeSome(txn, ino, Companion_Default___.FREENOW())
+		done = _out1141
 	}
 	if !done {
 		Companion_Default___.AddOrphan(txn, d, ino)
@@ -340,78 +340,78 @@ func (_this *CompanionStruct_Default___) DropLink(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _857_ip *dbytes.Bytes
-	var _ = _857_ip
-	var _out1140 *dbytes.Bytes
-	var _ = _out1140
-	_out1140 = d.Fs.GetInode(txn, ino, true)
-	_857_ip = _out1140
-	var _858_nl uint32
-	var _ = _858_nl
-	var _out1141 uint32
-	var _ = _out1141
-	_out1141 = inodeformat.Companion_Default___.GetNlink(_857_ip)
-	_858_nl = _out1141
-	var _859_ty uint32
-	var _ = _859_ty
-	var _out1142 uint32
+	var _858_ip *dbytes.Bytes
+	var _ = _858_ip
+	var _out1142 *dbytes.Bytes
 	var _ = _out1142
-	_out1142 = inodeformat.Companion_Default___.GetTy(_857_ip)
-	_859_ty = _out1142
-	var _860_size uint64
-	var _ = _860_size
-	var _out1143 uint64
+	_out1142 = d.Fs.GetInode(txn, ino, true)
+	_858_ip = _out1142
+	var _859_nl uint32
+	var _ = _859_nl
+	var _out1143 uint32
 	var _ = _out1143
-	_out1143 = inodeformat.Companion_Default___.GetSize(_857_ip)
-	_860_size = _out1143
-	var _861_fl uint32
-	var _ = _861_fl
+	_out1143 = inodeformat.Companion_Default___.GetNlink(_858_ip)
+	_859_nl = _out1143
+	var _860_ty uint32
+	var _ = _860_ty
 	var _out1144 uint32
 	var _ = _out1144
-	_out1144 = inodeformat.Companion_Default___.GetFlags(_857_ip)
-	_861_fl = _out1144
-	if _858_nl == uint32(0) {
+	_out1144 = inodeformat.Companion_Default___.GetTy(_858_ip)
+	_860_ty = _out1144
+	var _861_size uint64
+	var _ = _861_size
+	var _out1145 uint64
+	var _ = _out1145
+	_out1145 = inodeformat.Companion_Default___.GetSize(_858_ip)
+	_861_size = _out1145
+	var _862_fl uint32
+	var _ = _862_fl
+	var _out1146 uint32
+	var _ = _out1146
+	_out1146 = inodeformat.Companion_Default___.GetFlags(_858_ip)
+	_862_fl = _out1146
+	if _859_nl == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
 	st = uint32(0)
-	if _859_ty != permissions.Companion_Default___.DIR() && _858_nl > uint32(1) {
-		var _out1145 *dbytes.Bytes
-		var _ = _out1145
-		_out1145 = Companion_Default___.SetLinks(txn, d, ino, _858_nl-uint32(1), s, ns)
-		_857_ip = _out1145
+	if _860_ty != permissions.Companion_Default___.DIR() && _859_nl > uint32(1) {
+		var _out1147 *dbytes.Bytes
+		var _ = _out1147
+		_out1147 = Companion_Default___.SetLinks(txn, d, ino, _859_nl-uint32(1), s, ns)
+		_858_ip = _out1147
 		return st, freed, later
 	}
-	var _out1146 *dbytes.Bytes
-	var _ = _out1146
-	_out1146 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
-	_857_ip = _out1146
-	var _862_ok bool
-	var _ = _862_ok
-	var _out1147 bool
-	var _ = _out1147
-	_out1147 = d.SetSize(txn, ino, uint64(0))
-	_862_ok = _out1147
-	if !_862_ok {
+	var _out1148 *dbytes.Bytes
+	var _ = _out1148
+	_out1148 = Companion_Default___.SetLinks(txn, d, ino, uint32(0), s, ns)
+	_858_ip = _out1148
+	var _863_ok bool
+	var _ = _863_ok
+	var _out1149 bool
+	var _ = _out1149
+	_out1149 = d.SetSize(txn, ino, uint64(0))
+	_863_ok = _out1149
+	if !_863_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, freed, later
 	}
-	if _861_fl%uint32(2) == uint32(1) {
+	if _862_fl%uint32(2) == uint32(1) {
 		later = true
 		return st, freed, later
 	}
-	var _863_done bool
-	var _ = _863_done
-	var _out1148 bool
-	var _ = _out1148
-	_out1148 = Companion_Default___.Release(txn, d, ino, _860_size)
-	_863_done = _out1148
-	if _863_done {
-		var _out1149 bool
-		var _ = _out1149
-		_out1149 = d.FreeInode(txn, ino)
-		_862_ok = _out1149
-		if !_862_ok {
+	var _864_done bool
+	var _ = _864_done
+	var _out1150 bool
+	var _ = _out1150
+	_out1150 = Companion_Default___.Release(txn, d, ino, _861_size)
+	_864_done = _out1150
+	if _864_done {
+		var _out1151 bool
+		var _ = _out1151
+		_out1151 = d.FreeInode(txn, ino)
+		_863_ok = _out1151
+		if !_863_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, freed, later
 		}
@@ -426,43 +426,43 @@ func (_this *CompanionStruct_Default___) OrphanStep(txn *dtxn.Txn, d *directorie
 	var _ = st
 	var more bool = false
 	var _ = more
-	var _864_hp *dbytes.Bytes
-	var _ = _864_hp
-	var _out1150 *dbytes.Bytes
-	var _ = _out1150
-	_out1150 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_864_hp = _out1150
-	var _865_h uint64
-	var _ = _865_h
-	var _out1151 uint64
-	var _ = _out1151
-	_out1151 = inodeformat.Companion_Default___.GetNext(_864_hp)
-	_865_h = _out1151
+	var _865_hp *dbytes.Bytes
+	var _ = _865_hp
+	var _out1152 *dbytes.Bytes
+	var _ = _out1152
+	_out1152 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_865_hp = _out1152
+	var _866_h uint64
+	var _ = _866_h
+	var _out1153 uint64
+	var _ = _out1153
+	_out1153 = inodeformat.Companion_Default___.GetNext(_865_hp)
+	_866_h = _out1153
 	st, more = uint32(0), false
-	if _865_h == uint64(0) {
+	if _866_h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _865_h) || _865_h <= uint64(2) {
+	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _866_h) || _866_h <= uint64(2) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
 	more = true
-	var _866_done bool
-	var _ = _866_done
-	var _out1152 bool
-	var _ = _out1152
-	_out1152 = d.FreeSome(txn, _865_h, max)
-	_866_done = _out1152
-	if !_866_done {
-		return st, more
-	}
-	var _out1153 uint32
-	var _ = _out1153
+	var _867_done bool
+	var _ = _867_done
 	var _out1154 bool
 	var _ = _out1154
-	_out1153, _out1154 = Companion_Default___.OffList(txn, d, _865_h)
-	st = _out1153
-	more = _out1154
+	_out1154 = d.FreeSome(txn, _866_h, max)
+	_867_done = _out1154
+	if !_867_done {
+		return st, more
+	}
+	var _out1155 uint32
+	var _ = _out1155
+	var _out1156 bool
+	var _ = _out1156
+	_out1155, _out1156 = Companion_Default___.OffList(txn, d, _866_h)
+	st = _out1155
+	more = _out1156
 	if st != uint32(0) {
 		return st, more
 	}
@@ -475,58 +475,58 @@ func (_this *CompanionStruct_Default___) OffList(txn *dtxn.Txn, d *directories.D
 	var _ = more
 	more = false
 	st = uint32(0)
-	var _867_ip *dbytes.Bytes
-	var _ = _867_ip
-	var _out1155 *dbytes.Bytes
-	var _ = _out1155
-	_out1155 = d.Fs.GetInode(txn, h, true)
-	_867_ip = _out1155
-	var _868_fl uint32
-	var _ = _868_fl
-	var _out1156 uint32
-	var _ = _out1156
-	_out1156 = inodeformat.Companion_Default___.GetFlags(_867_ip)
-	_868_fl = _out1156
-	var _869_nl uint32
-	var _ = _869_nl
-	var _out1157 uint32
+	var _868_ip *dbytes.Bytes
+	var _ = _868_ip
+	var _out1157 *dbytes.Bytes
 	var _ = _out1157
-	_out1157 = inodeformat.Companion_Default___.GetNlink(_867_ip)
-	_869_nl = _out1157
-	var _870_next uint64
-	var _ = _870_next
-	var _out1158 uint64
+	_out1157 = d.Fs.GetInode(txn, h, true)
+	_868_ip = _out1157
+	var _869_fl uint32
+	var _ = _869_fl
+	var _out1158 uint32
 	var _ = _out1158
-	_out1158 = inodeformat.Companion_Default___.GetNext(_867_ip)
-	_870_next = _out1158
-	if _868_fl%uint32(2) == uint32(0) {
+	_out1158 = inodeformat.Companion_Default___.GetFlags(_868_ip)
+	_869_fl = _out1158
+	var _870_nl uint32
+	var _ = _870_nl
+	var _out1159 uint32
+	var _ = _out1159
+	_out1159 = inodeformat.Companion_Default___.GetNlink(_868_ip)
+	_870_nl = _out1159
+	var _871_next uint64
+	var _ = _871_next
+	var _out1160 uint64
+	var _ = _out1160
+	_out1160 = inodeformat.Companion_Default___.GetNext(_868_ip)
+	_871_next = _out1160
+	if _869_fl%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more
 	}
-	inodeformat.Companion_Default___.SetFlags(_867_ip, _868_fl-uint32(1))
-	inodeformat.Companion_Default___.SetNext(_867_ip, uint64(0))
-	d.PutInode(txn, h, _867_ip)
-	var _871_hp *dbytes.Bytes
-	var _ = _871_hp
-	var _out1159 *dbytes.Bytes
-	var _ = _out1159
-	_out1159 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
-	_871_hp = _out1159
-	inodeformat.Companion_Default___.SetNext(_871_hp, _870_next)
-	d.PutInode(txn, Companion_Default___.ORPHANS(), _871_hp)
-	if _869_nl == uint32(0) {
-		var _872_ok bool
-		var _ = _872_ok
-		var _out1160 bool
-		var _ = _out1160
-		_out1160 = d.FreeInode(txn, h)
-		_872_ok = _out1160
-		if !_872_ok {
+	inodeformat.Companion_Default___.SetFlags(_868_ip, _869_fl-uint32(1))
+	inodeformat.Companion_Default___.SetNext(_868_ip, uint64(0))
+	d.PutInode(txn, h, _868_ip)
+	var _872_hp *dbytes.Bytes
+	var _ = _872_hp
+	var _out1161 *dbytes.Bytes
+	var _ = _out1161
+	_out1161 = d.Fs.GetInode(txn, Companion_Default___.ORPHANS(), true)
+	_872_hp = _out1161
+	inodeformat.Companion_Default___.SetNext(_872_hp, _871_next)
+	d.PutInode(txn, Companion_Default___.ORPHANS(), _872_hp)
+	if _870_nl == uint32(0) {
+		var _873_ok bool
+		var _ = _873_ok
+		var _out1162 bool
+		var _ = _out1162
+		_out1162 = d.FreeInode(txn, h)
+		_873_ok = _out1162
+		if !_873_ok {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, more
 		}
 	}
-	more = _870_next != uint64(0) /* dircomp */
+	more = _871_next != uint64(0) /* dircomp */
 	return st, more
 }
 func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
@@ -536,10 +536,10 @@ func (_this *CompanionStruct_Default___) Shrink(txn *dtxn.Txn, d *directories.Di
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 		return done
 	}
-	var _out1161 bool
-	var _ = _out1161
-	_out1161 = d.FreeSome(txn, ino, max)
-	done = _out1161
+	var _out1163 bool
+	var _ = _out1163
+	_out1163 = d.FreeSome(txn, ino, max)
+	done = _out1163
 	return done
 }
 

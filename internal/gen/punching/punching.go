@@ -64,54 +64,54 @@ func (_this *CompanionStruct_Default___) Punch(x *blocktree.BlockTreeFs, txn *dt
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _674_left uint64
-	var _ = _674_left
-	_674_left = max
-	for lo < m && uint64(0) < _674_left {
-		var _675_k uint64
-		var _ = _675_k
-		var _676_j uint64
-		var _ = _676_j
-		_675_k, _676_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _677_l uint64
-		var _ = _677_l
-		var _678_freed uint64
-		var _ = _678_freed
-		_677_l, _678_freed = uint64(0), uint64(1)
-		var _679_d uint64
-		var _ = _679_d
-		var _out953 uint64
-		var _ = _out953
-		_out953 = shrinking.Companion_Default___.Missing(x, txn, ip, _675_k, _676_j, true)
-		_679_d = _out953
-		if uint64(0) < _679_d {
-			_677_l = allocatedrange.Companion_Default___.BaseOf(_675_k) + allocatedrange.Companion_Default___.First512(_676_j, _679_d)
-			if _677_l < lo {
-				_677_l = lo
+	var _675_left uint64
+	var _ = _675_left
+	_675_left = max
+	for lo < m && uint64(0) < _675_left {
+		var _676_k uint64
+		var _ = _676_k
+		var _677_j uint64
+		var _ = _677_j
+		_676_k, _677_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _678_l uint64
+		var _ = _678_l
+		var _679_freed uint64
+		var _ = _679_freed
+		_678_l, _679_freed = uint64(0), uint64(1)
+		var _680_d uint64
+		var _ = _680_d
+		var _out955 uint64
+		var _ = _out955
+		_out955 = shrinking.Companion_Default___.Missing(x, txn, ip, _676_k, _677_j, true)
+		_680_d = _out955
+		if uint64(0) < _680_d {
+			_678_l = allocatedrange.Companion_Default___.BaseOf(_676_k) + allocatedrange.Companion_Default___.First512(_677_j, _680_d)
+			if _678_l < lo {
+				_678_l = lo
 			}
-		} else if _675_k < uint64(12) {
-			_677_l = m - uint64(1)
-			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _675_k)
+		} else if _676_k < uint64(12) {
+			_678_l = m - uint64(1)
+			shrinking.Companion_Default___.FreeDirect(x, txn, ip, ino, _676_k)
 		} else {
-			var _680_pn uint64
-			var _ = _680_pn
-			var _out954 uint64
-			var _ = _out954
-			_out954 = x.Resolve(txn, ip, _675_k, positions.Companion_Default___.MaxLev(_675_k)-uint64(1), _676_j/uint64(512), true)
-			_680_pn = _out954
-			var _out955 uint64
-			var _ = _out955
+			var _681_pn uint64
+			var _ = _681_pn
 			var _out956 uint64
 			var _ = _out956
-			_out955, _out956 = shrinking.Companion_Default___.CutRun(x, txn, ip, _680_pn, ino, m, lo, _674_left)
-			_677_l = _out955
-			_678_freed = _out956
-			if _678_freed == uint64(0) {
-				_678_freed = uint64(1)
+			_out956 = x.Resolve(txn, ip, _676_k, positions.Companion_Default___.MaxLev(_676_k)-uint64(1), _677_j/uint64(512), true)
+			_681_pn = _out956
+			var _out957 uint64
+			var _ = _out957
+			var _out958 uint64
+			var _ = _out958
+			_out957, _out958 = shrinking.Companion_Default___.CutRun(x, txn, ip, _681_pn, ino, m, lo, _675_left)
+			_678_l = _out957
+			_679_freed = _out958
+			if _679_freed == uint64(0) {
+				_679_freed = uint64(1)
 			}
 		}
-		_674_left = _674_left - _678_freed
-		m = _677_l
+		_675_left = _675_left - _679_freed
+		m = _678_l
 	}
 	return m
 }

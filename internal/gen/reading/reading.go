@@ -78,27 +78,27 @@ func (_this *CompanionStruct_Default___) Find(x *blocktree.BlockTreeFs, txn *dtx
 	var _ = cj_k
 	var pb_k *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = pb_k
-	var _562_k uint64
-	var _ = _562_k
-	var _563_j uint64
-	var _ = _563_j
-	_562_k, _563_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
+	var _563_k uint64
+	var _ = _563_k
+	var _564_j uint64
+	var _ = _564_j
+	_563_k, _564_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)
 	ck_k, cj_k, pb_k = ck, cj, pb
-	if _562_k < uint64(12) {
-		var _out871 uint64
-		var _ = _out871
-		_out871 = x.Resolve(txn, ip, _562_k, uint64(0), uint64(0), excl)
-		bn = _out871
+	if _563_k < uint64(12) {
+		var _out873 uint64
+		var _ = _out873
+		_out873 = x.Resolve(txn, ip, _563_k, uint64(0), uint64(0), excl)
+		bn = _out873
 		return bn, ck_k, cj_k, pb_k
 	}
-	if ck != _562_k || cj != _563_j/uint64(512) {
-		var _out872 *dbytes.Blk
-		var _ = _out872
-		_out872 = x.ReadParent(txn, ip, _562_k, positions.Companion_Default___.MaxLev(_562_k), _563_j, excl)
-		pb_k = _out872
-		ck_k, cj_k = _562_k, _563_j/uint64(512)
+	if ck != _563_k || cj != _564_j/uint64(512) {
+		var _out874 *dbytes.Blk
+		var _ = _out874
+		_out874 = x.ReadParent(txn, ip, _563_k, positions.Companion_Default___.MaxLev(_563_k), _564_j, excl)
+		pb_k = _out874
+		ck_k, cj_k = _563_k, _564_j/uint64(512)
 	}
-	bn = pb_k.U64(uint64(8) * (_563_j % uint64(512)))
+	bn = pb_k.U64(uint64(8) * (_564_j % uint64(512)))
 	return bn, ck_k, cj_k, pb_k
 }
 func (_this *CompanionStruct_Default___) AheadMax() uint64 {
@@ -107,42 +107,42 @@ func (_this *CompanionStruct_Default___) AheadMax() uint64 {
 func (_this *CompanionStruct_Default___) Adjacent(x *blocktree.BlockTreeFs, ip *dbytes.Bytes, pb *dbytes.Blk, n uint64, bn uint64, max uint64) uint64 {
 	var r uint64 = 0
 	var _ = r
-	var _564_k uint64
-	var _ = _564_k
-	var _565_j uint64
-	var _ = _565_j
-	_564_k, _565_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
-	var _566_room uint64
-	var _ = _566_room
-	_566_room = func() uint64 {
-		if _564_k < uint64(12) {
-			return uint64(12) - _564_k
+	var _565_k uint64
+	var _ = _565_k
+	var _566_j uint64
+	var _ = _566_j
+	_565_k, _566_j = positions.Companion_Default___.FlatK(n), positions.Companion_Default___.FlatJ(n)%uint64(512)
+	var _567_room uint64
+	var _ = _567_room
+	_567_room = func() uint64 {
+		if _565_k < uint64(12) {
+			return uint64(12) - _565_k
 		}
-		return uint64(512) - _565_j
+		return uint64(512) - _566_j
 	}()
-	var _567_m uint64
-	var _ = _567_m
-	var _out873 uint64
-	var _ = _out873
-	_out873 = Companion_Default___.Min(max, _566_room)
-	_567_m = _out873
-	var _out874 uint64
-	var _ = _out874
-	_out874 = Companion_Default___.Min(_567_m, Companion_Default___.AheadMax())
-	_567_m = _out874
+	var _568_m uint64
+	var _ = _568_m
+	var _out875 uint64
+	var _ = _out875
+	_out875 = Companion_Default___.Min(max, _567_room)
+	_568_m = _out875
+	var _out876 uint64
+	var _ = _out876
+	_out876 = Companion_Default___.Min(_568_m, Companion_Default___.AheadMax())
+	_568_m = _out876
 	r = uint64(1)
-	for r < _567_m && bn < uint64(18446744073709486080) {
-		var _568_e uint64 = 0
-		var _ = _568_e
-		if _564_k < uint64(12) {
-			var _out875 uint64
-			var _ = _out875
-			_out875 = inodeformat.Companion_Default___.GetSlot(ip, _564_k+r)
-			_568_e = _out875
+	for r < _568_m && bn < uint64(18446744073709486080) {
+		var _569_e uint64 = 0
+		var _ = _569_e
+		if _565_k < uint64(12) {
+			var _out877 uint64
+			var _ = _out877
+			_out877 = inodeformat.Companion_Default___.GetSlot(ip, _565_k+r)
+			_569_e = _out877
 		} else {
-			_568_e = pb.U64(uint64(8) * (_565_j + r))
+			_569_e = pb.U64(uint64(8) * (_566_j + r))
 		}
-		if _568_e != bn+r {
+		if _569_e != bn+r {
 			return r
 		}
 		r = r + uint64(1)
@@ -152,82 +152,82 @@ func (_this *CompanionStruct_Default___) Adjacent(x *blocktree.BlockTreeFs, ip *
 func (_this *CompanionStruct_Default___) Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
 	var _ = b
-	var _out876 *dbytes.Pieces
-	var _ = _out876
-	_out876 = dbytes.NewPieces()
-	b = _out876
-	var _569_done uint64
-	var _ = _569_done
-	_569_done = uint64(0)
-	var _570_ck uint64
-	var _ = _570_ck
-	var _571_cj uint64
-	var _ = _571_cj
-	_570_ck, _571_cj = uint64(15), uint64(0)
-	var _572_pb *dbytes.Blk
-	var _ = _572_pb
-	var _out877 *dbytes.Blk
-	var _ = _out877
-	_out877 = dbytes.ZeroBlk()
-	_572_pb = _out877
-	for _569_done < n {
-		var _573_pos uint64
-		var _ = _573_pos
-		_573_pos = off + _569_done
-		var _574_bn uint64 = 0
-		var _ = _574_bn
-		var _575_r uint64
-		var _ = _575_r
-		_575_r = uint64(1)
-		var _out878 uint64
-		var _ = _out878
-		var _out879 uint64
-		var _ = _out879
+	var _out878 *dbytes.Pieces
+	var _ = _out878
+	_out878 = dbytes.NewPieces()
+	b = _out878
+	var _570_done uint64
+	var _ = _570_done
+	_570_done = uint64(0)
+	var _571_ck uint64
+	var _ = _571_ck
+	var _572_cj uint64
+	var _ = _572_cj
+	_571_ck, _572_cj = uint64(15), uint64(0)
+	var _573_pb *dbytes.Blk
+	var _ = _573_pb
+	var _out879 *dbytes.Blk
+	var _ = _out879
+	_out879 = dbytes.ZeroBlk()
+	_573_pb = _out879
+	for _570_done < n {
+		var _574_pos uint64
+		var _ = _574_pos
+		_574_pos = off + _570_done
+		var _575_bn uint64 = 0
+		var _ = _575_bn
+		var _576_r uint64
+		var _ = _576_r
+		_576_r = uint64(1)
 		var _out880 uint64
 		var _ = _out880
-		var _out881 *dbytes.Blk
+		var _out881 uint64
 		var _ = _out881
-		_out878, _out879, _out880, _out881 = Companion_Default___.Find(x, txn, ip, _573_pos/uint64(4096), false, _570_ck, _571_cj, _572_pb)
-		_574_bn = _out878
-		_570_ck = _out879
-		_571_cj = _out880
-		_572_pb = _out881
-		if _574_bn != uint64(0) {
-			var _out882 uint64
-			var _ = _out882
-			_out882 = Companion_Default___.Adjacent(x, ip, _572_pb, _573_pos/uint64(4096), _574_bn, (_573_pos%uint64(4096)+(n-_569_done)+uint64(4095))/uint64(4096))
-			_575_r = _out882
-		}
-		var _576_whole uint64
-		var _ = _576_whole
-		_576_whole = uint64(0)
-		if _573_pos%uint64(4096) == uint64(0) {
-			var _out883 uint64
-			var _ = _out883
-			_out883 = Companion_Default___.Min(_575_r, (n-_569_done)/uint64(4096))
-			_576_whole = _out883
-		}
-		if uint64(1) < _575_r && _576_whole < _575_r {
-			txn.Ahead(_574_bn, _575_r)
-		}
-		if _574_bn != uint64(0) && uint64(1) < _576_whole {
-			Companion_Default___.ReadWhole(x, txn, _574_bn, _576_whole, b)
-			_569_done = _569_done + uint64(4096)*_576_whole
-		} else {
-			var _577_c uint64
-			var _ = _577_c
+		var _out882 uint64
+		var _ = _out882
+		var _out883 *dbytes.Blk
+		var _ = _out883
+		_out880, _out881, _out882, _out883 = Companion_Default___.Find(x, txn, ip, _574_pos/uint64(4096), false, _571_ck, _572_cj, _573_pb)
+		_575_bn = _out880
+		_571_ck = _out881
+		_572_cj = _out882
+		_573_pb = _out883
+		if _575_bn != uint64(0) {
 			var _out884 uint64
 			var _ = _out884
-			_out884 = Companion_Default___.Min(uint64(4096)-_573_pos%uint64(4096), n-_569_done)
-			_577_c = _out884
-			var _578_blk *dbytes.Blk
-			var _ = _578_blk
-			var _out885 *dbytes.Blk
+			_out884 = Companion_Default___.Adjacent(x, ip, _573_pb, _574_pos/uint64(4096), _575_bn, (_574_pos%uint64(4096)+(n-_570_done)+uint64(4095))/uint64(4096))
+			_576_r = _out884
+		}
+		var _577_whole uint64
+		var _ = _577_whole
+		_577_whole = uint64(0)
+		if _574_pos%uint64(4096) == uint64(0) {
+			var _out885 uint64
 			var _ = _out885
-			_out885 = x.ReadAt(txn, _574_bn, false)
-			_578_blk = _out885
-			b.Add(_578_blk, _573_pos%uint64(4096), _577_c)
-			_569_done = _569_done + _577_c
+			_out885 = Companion_Default___.Min(_576_r, (n-_570_done)/uint64(4096))
+			_577_whole = _out885
+		}
+		if uint64(1) < _576_r && _577_whole < _576_r {
+			txn.Ahead(_575_bn, _576_r)
+		}
+		if _575_bn != uint64(0) && uint64(1) < _577_whole {
+			Companion_Default___.ReadWhole(x, txn, _575_bn, _577_whole, b)
+			_570_done = _570_done + uint64(4096)*_577_whole
+		} else {
+			var _578_c uint64
+			var _ = _578_c
+			var _out886 uint64
+			var _ = _out886
+			_out886 = Companion_Default___.Min(uint64(4096)-_574_pos%uint64(4096), n-_570_done)
+			_578_c = _out886
+			var _579_blk *dbytes.Blk
+			var _ = _579_blk
+			var _out887 *dbytes.Blk
+			var _ = _out887
+			_out887 = x.ReadAt(txn, _575_bn, false)
+			_579_blk = _out887
+			b.Add(_579_blk, _574_pos%uint64(4096), _578_c)
+			_570_done = _570_done + _578_c
 		}
 	}
 	return b
@@ -236,49 +236,49 @@ func (_this *CompanionStruct_Default___) ReadWhole(x *blocktree.BlockTreeFs, txn
 	x.Fs.ReadBlocks(txn, bn, r, b)
 }
 func (_this *CompanionStruct_Default___) Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
-	var _579_i uint64
-	var _ = _579_i
-	var _580_end uint64
-	var _ = _580_end
-	_579_i, _580_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
-	var _581_ck uint64
-	var _ = _581_ck
-	var _582_cj uint64
-	var _ = _582_cj
-	_581_ck, _582_cj = uint64(15), uint64(0)
-	var _583_pb *dbytes.Blk
-	var _ = _583_pb
-	var _out886 *dbytes.Blk
-	var _ = _out886
-	_out886 = dbytes.ZeroBlk()
-	_583_pb = _out886
-	for _579_i < _580_end {
-		var _584_bn uint64 = 0
-		var _ = _584_bn
-		var _585_r uint64
-		var _ = _585_r
-		_585_r = uint64(1)
-		var _out887 uint64
-		var _ = _out887
-		var _out888 uint64
-		var _ = _out888
+	var _580_i uint64
+	var _ = _580_i
+	var _581_end uint64
+	var _ = _581_end
+	_580_i, _581_end = off/uint64(4096), (off+n+uint64(4095))/uint64(4096)
+	var _582_ck uint64
+	var _ = _582_ck
+	var _583_cj uint64
+	var _ = _583_cj
+	_582_ck, _583_cj = uint64(15), uint64(0)
+	var _584_pb *dbytes.Blk
+	var _ = _584_pb
+	var _out888 *dbytes.Blk
+	var _ = _out888
+	_out888 = dbytes.ZeroBlk()
+	_584_pb = _out888
+	for _580_i < _581_end {
+		var _585_bn uint64 = 0
+		var _ = _585_bn
+		var _586_r uint64
+		var _ = _586_r
+		_586_r = uint64(1)
 		var _out889 uint64
 		var _ = _out889
-		var _out890 *dbytes.Blk
+		var _out890 uint64
 		var _ = _out890
-		_out887, _out888, _out889, _out890 = Companion_Default___.Find(x, txn, ip, _579_i, false, _581_ck, _582_cj, _583_pb)
-		_584_bn = _out887
-		_581_ck = _out888
-		_582_cj = _out889
-		_583_pb = _out890
-		if _584_bn != uint64(0) {
-			var _out891 uint64
-			var _ = _out891
-			_out891 = Companion_Default___.Adjacent(x, ip, _583_pb, _579_i, _584_bn, _580_end-_579_i)
-			_585_r = _out891
-			txn.Ahead(_584_bn, _585_r)
+		var _out891 uint64
+		var _ = _out891
+		var _out892 *dbytes.Blk
+		var _ = _out892
+		_out889, _out890, _out891, _out892 = Companion_Default___.Find(x, txn, ip, _580_i, false, _582_ck, _583_cj, _584_pb)
+		_585_bn = _out889
+		_582_ck = _out890
+		_583_cj = _out891
+		_584_pb = _out892
+		if _585_bn != uint64(0) {
+			var _out893 uint64
+			var _ = _out893
+			_out893 = Companion_Default___.Adjacent(x, ip, _584_pb, _580_i, _585_bn, _581_end-_580_i)
+			_586_r = _out893
+			txn.Ahead(_585_bn, _586_r)
 		}
-		_579_i = _579_i + _585_r
+		_580_i = _580_i + _586_r
 	}
 }
 

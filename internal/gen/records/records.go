@@ -68,62 +68,62 @@ func (_this *CompanionStruct_Default___) Look(txn *dtxn.Txn, i uint64, r *dbytes
 	var _ = h
 	var t nfsstate.Time = nfsstate.Type_Time_().Default().(nfsstate.Time)
 	var _ = t
-	var _1196_b *dbytes.Bytes
-	var _ = _1196_b
-	var _out1645 *dbytes.Bytes
-	var _ = _out1645
-	_out1645 = txn.ReadSlot(i)
-	_1196_b = _out1645
-	var _1197_full uint32
-	var _ = _1197_full
-	var _1198_at uint64
-	var _ = _1198_at
-	_1197_full, _1198_at = _1196_b.U32(uint64(0)), _1196_b.U64(uint64(8))
-	var _1199_a0 uint64
-	var _ = _1199_a0
-	var _1200_b0 uint64
-	var _ = _1200_b0
-	var _1201_c0 uint64
-	var _ = _1201_c0
-	var _1202_d0 uint64
-	var _ = _1202_d0
-	_1199_a0, _1200_b0, _1201_c0, _1202_d0 = _1196_b.U64(uint64(16)), _1196_b.U64(uint64(24)), _1196_b.U64(uint64(32)), _1196_b.U64(uint64(40))
-	var _1203_a1 uint64
-	var _ = _1203_a1
-	var _1204_b1 uint64
-	var _ = _1204_b1
-	var _1205_c1 uint64
-	var _ = _1205_c1
-	var _1206_d1 uint64
-	var _ = _1206_d1
-	_1203_a1, _1204_b1, _1205_c1, _1206_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
-	found = _1197_full == uint32(1) && since <= _1198_at && _1199_a0 == _1203_a1 && _1200_b0 == _1204_b1 && _1201_c0 == _1205_c1 && _1202_d0 == _1206_d1
-	var _1207_ino uint64
-	var _ = _1207_ino
-	var _1208_gen uint64
-	var _ = _1208_gen
-	var _1209_s uint64
-	var _ = _1209_s
-	var _1210_ns uint32
-	var _ = _1210_ns
-	_1207_ino, _1208_gen, _1209_s, _1210_ns = _1196_b.U64(uint64(48)), _1196_b.U64(uint64(56)), _1196_b.U64(uint64(64)), _1196_b.U32(uint64(72))
-	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1207_ino, _1208_gen}}, nfsstate.Time{nfsstate.Time_Time{_1209_s, _1210_ns}}
+	var _1197_b *dbytes.Bytes
+	var _ = _1197_b
+	var _out1647 *dbytes.Bytes
+	var _ = _out1647
+	_out1647 = txn.ReadSlot(i)
+	_1197_b = _out1647
+	var _1198_full uint32
+	var _ = _1198_full
+	var _1199_at uint64
+	var _ = _1199_at
+	_1198_full, _1199_at = _1197_b.U32(uint64(0)), _1197_b.U64(uint64(8))
+	var _1200_a0 uint64
+	var _ = _1200_a0
+	var _1201_b0 uint64
+	var _ = _1201_b0
+	var _1202_c0 uint64
+	var _ = _1202_c0
+	var _1203_d0 uint64
+	var _ = _1203_d0
+	_1200_a0, _1201_b0, _1202_c0, _1203_d0 = _1197_b.U64(uint64(16)), _1197_b.U64(uint64(24)), _1197_b.U64(uint64(32)), _1197_b.U64(uint64(40))
+	var _1204_a1 uint64
+	var _ = _1204_a1
+	var _1205_b1 uint64
+	var _ = _1205_b1
+	var _1206_c1 uint64
+	var _ = _1206_c1
+	var _1207_d1 uint64
+	var _ = _1207_d1
+	_1204_a1, _1205_b1, _1206_c1, _1207_d1 = r.U64(uint64(16)), r.U64(uint64(24)), r.U64(uint64(32)), r.U64(uint64(40))
+	found = _1198_full == uint32(1) && since <= _1199_at && _1200_a0 == _1204_a1 && _1201_b0 == _1205_b1 && _1202_c0 == _1206_c1 && _1203_d0 == _1207_d1
+	var _1208_ino uint64
+	var _ = _1208_ino
+	var _1209_gen uint64
+	var _ = _1209_gen
+	var _1210_s uint64
+	var _ = _1210_s
+	var _1211_ns uint32
+	var _ = _1211_ns
+	_1208_ino, _1209_gen, _1210_s, _1211_ns = _1197_b.U64(uint64(48)), _1197_b.U64(uint64(56)), _1197_b.U64(uint64(64)), _1197_b.U32(uint64(72))
+	h, t = nfsstate.Handle{nfsstate.Handle_Handle{_1208_ino, _1209_gen}}, nfsstate.Time{nfsstate.Time_Time{_1210_s, _1211_ns}}
 	return found, h, t
 }
 func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, i uint64, r *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) {
-	var _1211_b *dbytes.Bytes
-	var _ = _1211_b
-	var _out1646 *dbytes.Bytes
-	var _ = _out1646
-	_out1646 = dbytes.NewBytes(uint64(256))
-	_1211_b = _out1646
-	_1211_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
-	marshal.Companion_Default___.Put32(_1211_b, uint64(0), uint32(1))
-	marshal.Companion_Default___.Put64(_1211_b, uint64(48), ino)
-	marshal.Companion_Default___.Put64(_1211_b, uint64(56), gen)
-	marshal.Companion_Default___.Put64(_1211_b, uint64(64), s)
-	marshal.Companion_Default___.Put32(_1211_b, uint64(72), ns)
-	txn.WriteSlot(i, _1211_b)
+	var _1212_b *dbytes.Bytes
+	var _ = _1212_b
+	var _out1648 *dbytes.Bytes
+	var _ = _out1648
+	_out1648 = dbytes.NewBytes(uint64(256))
+	_1212_b = _out1648
+	_1212_b.CopyFrom(uint64(0), r, uint64(0), uint64(256))
+	marshal.Companion_Default___.Put32(_1212_b, uint64(0), uint32(1))
+	marshal.Companion_Default___.Put64(_1212_b, uint64(48), ino)
+	marshal.Companion_Default___.Put64(_1212_b, uint64(56), gen)
+	marshal.Companion_Default___.Put64(_1212_b, uint64(64), s)
+	marshal.Companion_Default___.Put32(_1212_b, uint64(72), ns)
+	txn.WriteSlot(i, _1212_b)
 }
 func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.DirFs, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, bool, uint64, uint64, *dbytes.Bytes, *dbytes.Bytes) {
 	var ok bool = false
@@ -139,51 +139,51 @@ func (_this *CompanionStruct_Default___) Entry(txn *dtxn.Txn, d *directories.Dir
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ok, found, ino, gen, node = false, false, uint64(0), uint64(0), (*dbytes.Bytes)(nil)
-	var _1212_st uint32 = 0
-	var _ = _1212_st
-	var _1213_dots uint32 = 0
-	var _ = _1213_dots
-	var _out1647 uint32
-	var _ = _out1647
-	var _out1648 *dbytes.Bytes
-	var _ = _out1648
+	var _1213_st uint32 = 0
+	var _ = _1213_st
+	var _1214_dots uint32 = 0
+	var _ = _1214_dots
 	var _out1649 uint32
 	var _ = _out1649
-	_out1647, _out1648, _out1649 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	_1212_st = _out1647
-	dir = _out1648
-	_1213_dots = _out1649
-	if _1212_st != uint32(0) || _1213_dots != uint32(0) {
+	var _out1650 *dbytes.Bytes
+	var _ = _out1650
+	var _out1651 uint32
+	var _ = _out1651
+	_out1649, _out1650, _out1651 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	_1213_st = _out1649
+	dir = _out1650
+	_1214_dots = _out1651
+	if _1213_st != uint32(0) || _1214_dots != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	var _out1650 bool
-	var _ = _out1650
-	var _out1651 uint64
-	var _ = _out1651
-	_out1650, _out1651 = d.Lookup(txn, dino, name, false)
-	found = _out1650
-	ino = _out1651
+	var _out1652 bool
+	var _ = _out1652
+	var _out1653 uint64
+	var _ = _out1653
+	_out1652, _out1653 = d.Lookup(txn, dino, name, false)
+	found = _out1652
+	ino = _out1653
 	if !found {
 		ok = true
 		return ok, found, ino, gen, node, dir
 	}
-	var _1214_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1214_ip
-	var _out1652 uint32
-	var _ = _out1652
-	var _out1653 *dbytes.Bytes
-	var _ = _out1653
-	_out1652, _out1653 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	_1212_st = _out1652
-	_1214_ip = _out1653
-	if _1212_st != uint32(0) {
+	var _1215_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1215_ip
+	var _out1654 uint32
+	var _ = _out1654
+	var _out1655 *dbytes.Bytes
+	var _ = _out1655
+	_out1654, _out1655 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	_1213_st = _out1654
+	_1215_ip = _out1655
+	if _1213_st != uint32(0) {
 		return ok, found, ino, gen, node, dir
 	}
-	node = _1214_ip
-	var _out1654 uint64
-	var _ = _out1654
-	_out1654 = inodeformat.Companion_Default___.GetGen(_1214_ip)
-	gen = _out1654
+	node = _1215_ip
+	var _out1656 uint64
+	var _ = _out1656
+	_out1656 = inodeformat.Companion_Default___.GetGen(_1215_ip)
+	gen = _out1656
 	ok = true
 	return ok, found, ino, gen, node, dir
 }
@@ -197,65 +197,65 @@ func (_this *CompanionStruct_Default___) MadeAgain(txn *dtxn.Txn, d *directories
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, ino, node, dir = false, uint64(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1215_found bool
-	var _ = _1215_found
-	var _1216_h nfsstate.Handle
-	var _ = _1216_h
-	var _1217_t nfsstate.Time
-	var _ = _1217_t
-	var _out1655 bool
-	var _ = _out1655
-	var _out1656 nfsstate.Handle
-	var _ = _out1656
-	var _out1657 nfsstate.Time
+	var _1216_found bool
+	var _ = _1216_found
+	var _1217_h nfsstate.Handle
+	var _ = _1217_h
+	var _1218_t nfsstate.Time
+	var _ = _1218_t
+	var _out1657 bool
 	var _ = _out1657
-	_out1655, _out1656, _out1657 = Companion_Default___.Look(txn, i, r, since)
-	_1215_found = _out1655
-	_1216_h = _out1656
-	_1217_t = _out1657
-	if !_1215_found {
-		return again, ino, node, dir
-	}
-	var _1218_ok bool = false
-	var _ = _1218_ok
-	var _1219_there bool = false
-	var _ = _1219_there
-	var _1220_gen uint64 = 0
-	var _ = _1220_gen
-	var _out1658 bool
+	var _out1658 nfsstate.Handle
 	var _ = _out1658
-	var _out1659 bool
+	var _out1659 nfsstate.Time
 	var _ = _out1659
-	var _out1660 uint64
-	var _ = _out1660
-	var _out1661 uint64
-	var _ = _out1661
-	var _out1662 *dbytes.Bytes
-	var _ = _out1662
-	var _out1663 *dbytes.Bytes
-	var _ = _out1663
-	_out1658, _out1659, _out1660, _out1661, _out1662, _out1663 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1218_ok = _out1658
-	_1219_there = _out1659
-	ino = _out1660
-	_1220_gen = _out1661
-	node = _out1662
-	dir = _out1663
-	if !_1218_ok || !_1219_there || !_1216_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1220_gen}}) {
+	_out1657, _out1658, _out1659 = Companion_Default___.Look(txn, i, r, since)
+	_1216_found = _out1657
+	_1217_h = _out1658
+	_1218_t = _out1659
+	if !_1216_found {
 		return again, ino, node, dir
 	}
-	var _1221_s uint64
-	var _ = _1221_s
-	var _1222_ns uint32
-	var _ = _1222_ns
-	var _out1664 uint64
+	var _1219_ok bool = false
+	var _ = _1219_ok
+	var _1220_there bool = false
+	var _ = _1220_there
+	var _1221_gen uint64 = 0
+	var _ = _1221_gen
+	var _out1660 bool
+	var _ = _out1660
+	var _out1661 bool
+	var _ = _out1661
+	var _out1662 uint64
+	var _ = _out1662
+	var _out1663 uint64
+	var _ = _out1663
+	var _out1664 *dbytes.Bytes
 	var _ = _out1664
-	var _out1665 uint32
+	var _out1665 *dbytes.Bytes
 	var _ = _out1665
-	_out1664, _out1665 = inodeformat.Companion_Default___.GetCtime(node)
-	_1221_s = _out1664
-	_1222_ns = _out1665
-	again = _1217_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1221_s, _1222_ns}})
+	_out1660, _out1661, _out1662, _out1663, _out1664, _out1665 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1219_ok = _out1660
+	_1220_there = _out1661
+	ino = _out1662
+	_1221_gen = _out1663
+	node = _out1664
+	dir = _out1665
+	if !_1219_ok || !_1220_there || !_1217_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{ino, _1221_gen}}) {
+		return again, ino, node, dir
+	}
+	var _1222_s uint64
+	var _ = _1222_s
+	var _1223_ns uint32
+	var _ = _1223_ns
+	var _out1666 uint64
+	var _ = _out1666
+	var _out1667 uint32
+	var _ = _out1667
+	_out1666, _out1667 = inodeformat.Companion_Default___.GetCtime(node)
+	_1222_s = _out1666
+	_1223_ns = _out1667
+	again = _1218_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1222_s, _1223_ns}})
 	return again, ino, node, dir
 }
 func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -266,53 +266,53 @@ func (_this *CompanionStruct_Default___) LinkedAgain(txn *dtxn.Txn, d *directori
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, node, dir = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1223_found bool
-	var _ = _1223_found
-	var _1224_h nfsstate.Handle
-	var _ = _1224_h
-	var _1225_t nfsstate.Time
-	var _ = _1225_t
-	var _out1666 bool
-	var _ = _out1666
-	var _out1667 nfsstate.Handle
-	var _ = _out1667
-	var _out1668 nfsstate.Time
+	var _1224_found bool
+	var _ = _1224_found
+	var _1225_h nfsstate.Handle
+	var _ = _1225_h
+	var _1226_t nfsstate.Time
+	var _ = _1226_t
+	var _out1668 bool
 	var _ = _out1668
-	_out1666, _out1667, _out1668 = Companion_Default___.Look(txn, i, r, since)
-	_1223_found = _out1666
-	_1224_h = _out1667
-	_1225_t = _out1668
-	if !_1223_found || !_1224_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
+	var _out1669 nfsstate.Handle
+	var _ = _out1669
+	var _out1670 nfsstate.Time
+	var _ = _out1670
+	_out1668, _out1669, _out1670 = Companion_Default___.Look(txn, i, r, since)
+	_1224_found = _out1668
+	_1225_h = _out1669
+	_1226_t = _out1670
+	if !_1224_found || !_1225_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{fino, fgen}}) {
 		return again, node, dir
 	}
-	var _1226_ok bool = false
-	var _ = _1226_ok
-	var _1227_there bool = false
-	var _ = _1227_there
-	var _1228_ino uint64 = 0
-	var _ = _1228_ino
-	var _1229_gen uint64 = 0
-	var _ = _1229_gen
-	var _out1669 bool
-	var _ = _out1669
-	var _out1670 bool
-	var _ = _out1670
-	var _out1671 uint64
+	var _1227_ok bool = false
+	var _ = _1227_ok
+	var _1228_there bool = false
+	var _ = _1228_there
+	var _1229_ino uint64 = 0
+	var _ = _1229_ino
+	var _1230_gen uint64 = 0
+	var _ = _1230_gen
+	var _out1671 bool
 	var _ = _out1671
-	var _out1672 uint64
+	var _out1672 bool
 	var _ = _out1672
-	var _out1673 *dbytes.Bytes
+	var _out1673 uint64
 	var _ = _out1673
-	var _out1674 *dbytes.Bytes
+	var _out1674 uint64
 	var _ = _out1674
-	_out1669, _out1670, _out1671, _out1672, _out1673, _out1674 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1226_ok = _out1669
-	_1227_there = _out1670
-	_1228_ino = _out1671
-	_1229_gen = _out1672
-	node = _out1673
-	dir = _out1674
-	again = _1226_ok && _1227_there && _1224_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1228_ino, _1229_gen}})
+	var _out1675 *dbytes.Bytes
+	var _ = _out1675
+	var _out1676 *dbytes.Bytes
+	var _ = _out1676
+	_out1671, _out1672, _out1673, _out1674, _out1675, _out1676 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1227_ok = _out1671
+	_1228_there = _out1672
+	_1229_ino = _out1673
+	_1230_gen = _out1674
+	node = _out1675
+	dir = _out1676
+	again = _1227_ok && _1228_there && _1225_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1229_ino, _1230_gen}})
 	return again, node, dir
 }
 func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, dino uint64, dgen uint64, name *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -321,55 +321,55 @@ func (_this *CompanionStruct_Default___) UnlinkedAgain(txn *dtxn.Txn, d *directo
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	again, dir = false, (*dbytes.Bytes)(nil)
-	var _1230_found bool
-	var _ = _1230_found
-	var _1231_h nfsstate.Handle
-	var _ = _1231_h
-	var _1232_t nfsstate.Time
-	var _ = _1232_t
-	var _out1675 bool
-	var _ = _out1675
-	var _out1676 nfsstate.Handle
-	var _ = _out1676
-	var _out1677 nfsstate.Time
+	var _1231_found bool
+	var _ = _1231_found
+	var _1232_h nfsstate.Handle
+	var _ = _1232_h
+	var _1233_t nfsstate.Time
+	var _ = _1233_t
+	var _out1677 bool
 	var _ = _out1677
-	_out1675, _out1676, _out1677 = Companion_Default___.Look(txn, i, r, since)
-	_1230_found = _out1675
-	_1231_h = _out1676
-	_1232_t = _out1677
-	if !_1230_found {
+	var _out1678 nfsstate.Handle
+	var _ = _out1678
+	var _out1679 nfsstate.Time
+	var _ = _out1679
+	_out1677, _out1678, _out1679 = Companion_Default___.Look(txn, i, r, since)
+	_1231_found = _out1677
+	_1232_h = _out1678
+	_1233_t = _out1679
+	if !_1231_found {
 		return again, dir
 	}
-	var _1233_ok bool = false
-	var _ = _1233_ok
-	var _1234_there bool = false
-	var _ = _1234_there
-	var _1235_ino uint64 = 0
-	var _ = _1235_ino
-	var _1236_gen uint64 = 0
-	var _ = _1236_gen
-	var _1237_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1237_node
-	var _out1678 bool
-	var _ = _out1678
-	var _out1679 bool
-	var _ = _out1679
-	var _out1680 uint64
+	var _1234_ok bool = false
+	var _ = _1234_ok
+	var _1235_there bool = false
+	var _ = _1235_there
+	var _1236_ino uint64 = 0
+	var _ = _1236_ino
+	var _1237_gen uint64 = 0
+	var _ = _1237_gen
+	var _1238_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1238_node
+	var _out1680 bool
 	var _ = _out1680
-	var _out1681 uint64
+	var _out1681 bool
 	var _ = _out1681
-	var _out1682 *dbytes.Bytes
+	var _out1682 uint64
 	var _ = _out1682
-	var _out1683 *dbytes.Bytes
+	var _out1683 uint64
 	var _ = _out1683
-	_out1678, _out1679, _out1680, _out1681, _out1682, _out1683 = Companion_Default___.Entry(txn, d, dino, dgen, name)
-	_1233_ok = _out1678
-	_1234_there = _out1679
-	_1235_ino = _out1680
-	_1236_gen = _out1681
-	_1237_node = _out1682
-	dir = _out1683
-	again = _1233_ok && !_1234_there
+	var _out1684 *dbytes.Bytes
+	var _ = _out1684
+	var _out1685 *dbytes.Bytes
+	var _ = _out1685
+	_out1680, _out1681, _out1682, _out1683, _out1684, _out1685 = Companion_Default___.Entry(txn, d, dino, dgen, name)
+	_1234_ok = _out1680
+	_1235_there = _out1681
+	_1236_ino = _out1682
+	_1237_gen = _out1683
+	_1238_node = _out1684
+	dir = _out1685
+	again = _1234_ok && !_1235_there
 	return again, dir
 }
 func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes) (bool, *dbytes.Bytes, *dbytes.Bytes) {
@@ -380,81 +380,81 @@ func (_this *CompanionStruct_Default___) RenamedAgain(txn *dtxn.Txn, d *director
 	var to *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = to
 	again, from, to = false, (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1238_found bool
-	var _ = _1238_found
-	var _1239_h nfsstate.Handle
-	var _ = _1239_h
-	var _1240_t nfsstate.Time
-	var _ = _1240_t
-	var _out1684 bool
-	var _ = _out1684
-	var _out1685 nfsstate.Handle
-	var _ = _out1685
-	var _out1686 nfsstate.Time
+	var _1239_found bool
+	var _ = _1239_found
+	var _1240_h nfsstate.Handle
+	var _ = _1240_h
+	var _1241_t nfsstate.Time
+	var _ = _1241_t
+	var _out1686 bool
 	var _ = _out1686
-	_out1684, _out1685, _out1686 = Companion_Default___.Look(txn, i, r, since)
-	_1238_found = _out1684
-	_1239_h = _out1685
-	_1240_t = _out1686
-	if !_1238_found {
-		return again, from, to
-	}
-	var _1241_fok bool = false
-	var _ = _1241_fok
-	var _1242_there bool = false
-	var _ = _1242_there
-	var _1243_ino uint64 = 0
-	var _ = _1243_ino
-	var _1244_gen uint64 = 0
-	var _ = _1244_gen
-	var _1245_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1245_node
-	var _out1687 bool
+	var _out1687 nfsstate.Handle
 	var _ = _out1687
-	var _out1688 bool
+	var _out1688 nfsstate.Time
 	var _ = _out1688
-	var _out1689 uint64
-	var _ = _out1689
-	var _out1690 uint64
-	var _ = _out1690
-	var _out1691 *dbytes.Bytes
-	var _ = _out1691
-	var _out1692 *dbytes.Bytes
-	var _ = _out1692
-	_out1687, _out1688, _out1689, _out1690, _out1691, _out1692 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
-	_1241_fok = _out1687
-	_1242_there = _out1688
-	_1243_ino = _out1689
-	_1244_gen = _out1690
-	_1245_node = _out1691
-	from = _out1692
-	if !_1241_fok || _1242_there && !_1239_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1243_ino, _1244_gen}}) {
+	_out1686, _out1687, _out1688 = Companion_Default___.Look(txn, i, r, since)
+	_1239_found = _out1686
+	_1240_h = _out1687
+	_1241_t = _out1688
+	if !_1239_found {
 		return again, from, to
 	}
-	var _1246_tok bool = false
-	var _ = _1246_tok
-	var _1247_tthere bool = false
-	var _ = _1247_tthere
-	var _out1693 bool
+	var _1242_fok bool = false
+	var _ = _1242_fok
+	var _1243_there bool = false
+	var _ = _1243_there
+	var _1244_ino uint64 = 0
+	var _ = _1244_ino
+	var _1245_gen uint64 = 0
+	var _ = _1245_gen
+	var _1246_node *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1246_node
+	var _out1689 bool
+	var _ = _out1689
+	var _out1690 bool
+	var _ = _out1690
+	var _out1691 uint64
+	var _ = _out1691
+	var _out1692 uint64
+	var _ = _out1692
+	var _out1693 *dbytes.Bytes
 	var _ = _out1693
-	var _out1694 bool
+	var _out1694 *dbytes.Bytes
 	var _ = _out1694
-	var _out1695 uint64
+	_out1689, _out1690, _out1691, _out1692, _out1693, _out1694 = Companion_Default___.Entry(txn, d, fino, fgen, fname)
+	_1242_fok = _out1689
+	_1243_there = _out1690
+	_1244_ino = _out1691
+	_1245_gen = _out1692
+	_1246_node = _out1693
+	from = _out1694
+	if !_1242_fok || _1243_there && !_1240_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1244_ino, _1245_gen}}) {
+		return again, from, to
+	}
+	var _1247_tok bool = false
+	var _ = _1247_tok
+	var _1248_tthere bool = false
+	var _ = _1248_tthere
+	var _out1695 bool
 	var _ = _out1695
-	var _out1696 uint64
+	var _out1696 bool
 	var _ = _out1696
-	var _out1697 *dbytes.Bytes
+	var _out1697 uint64
 	var _ = _out1697
-	var _out1698 *dbytes.Bytes
+	var _out1698 uint64
 	var _ = _out1698
-	_out1693, _out1694, _out1695, _out1696, _out1697, _out1698 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
-	_1246_tok = _out1693
-	_1247_tthere = _out1694
-	_1243_ino = _out1695
-	_1244_gen = _out1696
-	_1245_node = _out1697
-	to = _out1698
-	again = _1246_tok && _1247_tthere && _1239_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1243_ino, _1244_gen}})
+	var _out1699 *dbytes.Bytes
+	var _ = _out1699
+	var _out1700 *dbytes.Bytes
+	var _ = _out1700
+	_out1695, _out1696, _out1697, _out1698, _out1699, _out1700 = Companion_Default___.Entry(txn, d, tino, tgen, tname)
+	_1247_tok = _out1695
+	_1248_tthere = _out1696
+	_1244_ino = _out1697
+	_1245_gen = _out1698
+	_1246_node = _out1699
+	to = _out1700
+	again = _1247_tok && _1248_tthere && _1240_h.Equals(nfsstate.Handle{nfsstate.Handle_Handle{_1244_ino, _1245_gen}})
 	return again, from, to
 }
 func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, since uint64, ino uint64, gen uint64) (bool, *dbytes.Bytes) {
@@ -463,52 +463,52 @@ func (_this *CompanionStruct_Default___) SetAgain(txn *dtxn.Txn, d *directories.
 	var node *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = node
 	again, node = false, (*dbytes.Bytes)(nil)
-	var _1248_found bool
-	var _ = _1248_found
-	var _1249_h nfsstate.Handle
-	var _ = _1249_h
-	var _1250_t nfsstate.Time
-	var _ = _1250_t
-	var _out1699 bool
-	var _ = _out1699
-	var _out1700 nfsstate.Handle
-	var _ = _out1700
-	var _out1701 nfsstate.Time
+	var _1249_found bool
+	var _ = _1249_found
+	var _1250_h nfsstate.Handle
+	var _ = _1250_h
+	var _1251_t nfsstate.Time
+	var _ = _1251_t
+	var _out1701 bool
 	var _ = _out1701
-	_out1699, _out1700, _out1701 = Companion_Default___.Look(txn, i, r, since)
-	_1248_found = _out1699
-	_1249_h = _out1700
-	_1250_t = _out1701
-	if !_1248_found {
-		return again, node
-	}
-	var _1251_st uint32
-	var _ = _1251_st
-	var _1252_ip *dbytes.Bytes
-	var _ = _1252_ip
-	var _out1702 uint32
+	var _out1702 nfsstate.Handle
 	var _ = _out1702
-	var _out1703 *dbytes.Bytes
+	var _out1703 nfsstate.Time
 	var _ = _out1703
-	_out1702, _out1703 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	_1251_st = _out1702
-	_1252_ip = _out1703
-	if _1251_st != uint32(0) {
+	_out1701, _out1702, _out1703 = Companion_Default___.Look(txn, i, r, since)
+	_1249_found = _out1701
+	_1250_h = _out1702
+	_1251_t = _out1703
+	if !_1249_found {
 		return again, node
 	}
-	node = _1252_ip
-	var _1253_s uint64
-	var _ = _1253_s
-	var _1254_ns uint32
-	var _ = _1254_ns
-	var _out1704 uint64
+	var _1252_st uint32
+	var _ = _1252_st
+	var _1253_ip *dbytes.Bytes
+	var _ = _1253_ip
+	var _out1704 uint32
 	var _ = _out1704
-	var _out1705 uint32
+	var _out1705 *dbytes.Bytes
 	var _ = _out1705
-	_out1704, _out1705 = inodeformat.Companion_Default___.GetCtime(_1252_ip)
-	_1253_s = _out1704
-	_1254_ns = _out1705
-	again = _1250_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1253_s, _1254_ns}})
+	_out1704, _out1705 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	_1252_st = _out1704
+	_1253_ip = _out1705
+	if _1252_st != uint32(0) {
+		return again, node
+	}
+	node = _1253_ip
+	var _1254_s uint64
+	var _ = _1254_s
+	var _1255_ns uint32
+	var _ = _1255_ns
+	var _out1706 uint64
+	var _ = _out1706
+	var _out1707 uint32
+	var _ = _out1707
+	_out1706, _out1707 = inodeformat.Companion_Default___.GetCtime(_1253_ip)
+	_1254_s = _out1706
+	_1255_ns = _out1707
+	again = _1251_t.Equals(nfsstate.Time{nfsstate.Time_Time{_1254_s, _1255_ns}})
 	return again, node
 }
 

@@ -68,33 +68,33 @@ func (_this *CompanionStruct_Default___) UpdateTree(d *ddisk.Disk, t *treeofcode
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _454_version uint64 = 0
-	var _ = _454_version
-	var _out674 uint64
-	var _ = _out674
-	var _out675 uint64
-	var _ = _out675
+	var _455_version uint64 = 0
+	var _ = _455_version
 	var _out676 uint64
 	var _ = _out676
-	_out674, _out675, _out676 = t.Pages.Root()
-	_454_version = _out674
-	r0 = _out675
-	r1 = _out676
+	var _out677 uint64
+	var _ = _out677
+	var _out678 uint64
+	var _ = _out678
+	_out676, _out677, _out678 = t.Pages.Root()
+	_455_version = _out676
+	r0 = _out677
+	r1 = _out678
 	io = true
 	if t.Np == uint64(0) {
 		return io, r0, r1
 	}
 	Companion_Default___.LogCodes(t, cs, mm)
-	var _out677 bool
-	var _ = _out677
-	var _out678 uint64
-	var _ = _out678
-	var _out679 uint64
+	var _out679 bool
 	var _ = _out679
-	_out677, _out678, _out679 = Companion_Default___.UpdatePages(d, t, cs)
-	io = _out677
-	r0 = _out678
-	r1 = _out679
+	var _out680 uint64
+	var _ = _out680
+	var _out681 uint64
+	var _ = _out681
+	_out679, _out680, _out681 = Companion_Default___.UpdatePages(d, t, cs)
+	io = _out679
+	r0 = _out680
+	r1 = _out681
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes) (bool, uint64, uint64) {
@@ -104,64 +104,64 @@ func (_this *CompanionStruct_Default___) UpdatePages(d *ddisk.Disk, t *treeofcod
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var _455_version uint64 = 0
-	var _ = _455_version
-	var _out680 uint64
-	var _ = _out680
-	var _out681 uint64
-	var _ = _out681
+	var _456_version uint64 = 0
+	var _ = _456_version
 	var _out682 uint64
 	var _ = _out682
-	_out680, _out681, _out682 = t.Pages.Root()
-	_455_version = _out680
-	r0 = _out681
-	r1 = _out682
-	io = true
-	var _456_i uint64
-	var _ = _456_i
-	_456_i = uint64(0)
-	var _457_n uint64
-	var _ = _457_n
 	var _out683 uint64
 	var _ = _out683
-	_out683 = cs.Len()
-	_457_n = _out683
-	for _456_i < _457_n {
-		var _out684 bool
-		var _ = _out684
-		var _out685 uint64
-		var _ = _out685
-		var _out686 uint64
+	var _out684 uint64
+	var _ = _out684
+	_out682, _out683, _out684 = t.Pages.Root()
+	_456_version = _out682
+	r0 = _out683
+	r1 = _out684
+	io = true
+	var _457_i uint64
+	var _ = _457_i
+	_457_i = uint64(0)
+	var _458_n uint64
+	var _ = _458_n
+	var _out685 uint64
+	var _ = _out685
+	_out685 = cs.Len()
+	_458_n = _out685
+	for _457_i < _458_n {
+		var _out686 bool
 		var _ = _out686
 		var _out687 uint64
 		var _ = _out687
-		_out684, _out685, _out686, _out687 = Companion_Default___.UpdatePage(d, t, cs, _456_i, r0, r1)
-		io = _out684
-		_456_i = _out685
-		r0 = _out686
-		r1 = _out687
+		var _out688 uint64
+		var _ = _out688
+		var _out689 uint64
+		var _ = _out689
+		_out686, _out687, _out688, _out689 = Companion_Default___.UpdatePage(d, t, cs, _457_i, r0, r1)
+		io = _out686
+		_457_i = _out687
+		r0 = _out688
+		r1 = _out689
 		if !io {
 			return io, r0, r1
 		}
-		var _out688 uint64
-		var _ = _out688
-		_out688 = cs.Len()
-		_457_n = _out688
+		var _out690 uint64
+		var _ = _out690
+		_out690 = cs.Len()
+		_458_n = _out690
 	}
-	var _out689 bool
-	var _ = _out689
-	_out689 = d.Barrier()
-	io = _out689
+	var _out691 bool
+	var _ = _out691
+	_out691 = d.Barrier()
+	io = _out691
 	return io, r0, r1
 }
 func (_this *CompanionStruct_Default___) LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
-	var _458_l *ddisk.BList
-	var _ = _458_l
-	var _out690 *ddisk.BList
-	var _ = _out690
-	_out690 = mm.Sorted()
-	_458_l = _out690
-	treeofcodes.Companion_Default___.AddList(t, cs, _458_l)
+	var _459_l *ddisk.BList
+	var _ = _459_l
+	var _out692 *ddisk.BList
+	var _ = _out692
+	_out692 = mm.Sorted()
+	_459_l = _out692
+	treeofcodes.Companion_Default___.AddList(t, cs, _459_l)
 	cs.Sort()
 }
 func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
@@ -174,102 +174,102 @@ func (_this *CompanionStruct_Default___) UpdatePage(d *ddisk.Disk, t *treeofcode
 	var r1 uint64 = 0
 	var _ = r1
 	r0, r1 = q0, q1
-	var _459_x uint64 = 0
-	var _ = _459_x
-	var _460_a uint64 = 0
-	var _ = _460_a
-	var _461_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _461_b
-	var _out691 bool
-	var _ = _out691
-	var _out692 uint64
-	var _ = _out692
-	var _out693 uint64
+	var _460_x uint64 = 0
+	var _ = _460_x
+	var _461_a uint64 = 0
+	var _ = _461_a
+	var _462_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _462_b
+	var _out693 bool
 	var _ = _out693
-	var _out694 *dbytes.Blk
+	var _out694 uint64
 	var _ = _out694
 	var _out695 uint64
 	var _ = _out695
-	_out691, _out692, _out693, _out694, _out695 = treeofcodes.Companion_Default___.Changed(t, cs, i)
-	io = _out691
-	_459_x = _out692
-	_460_a = _out693
-	_461_b = _out694
-	j = _out695
-	if !io {
-		return io, j, r0, r1
-	}
-	var _out696 bool
+	var _out696 *dbytes.Blk
 	var _ = _out696
-	_out696 = d.Write(_460_a, _461_b)
-	io = _out696
+	var _out697 uint64
+	var _ = _out697
+	_out693, _out694, _out695, _out696, _out697 = treeofcodes.Companion_Default___.Changed(t, cs, i)
+	io = _out693
+	_460_x = _out694
+	_461_a = _out695
+	_462_b = _out696
+	j = _out697
 	if !io {
 		return io, j, r0, r1
 	}
-	var _462_root bool
-	var _ = _462_root
-	var _463_c0 uint64
-	var _ = _463_c0
-	var _464_c1 uint64
-	var _ = _464_c1
-	var _out697 bool
-	var _ = _out697
-	var _out698 uint64
+	var _out698 bool
 	var _ = _out698
-	var _out699 uint64
+	_out698 = d.Write(_461_a, _462_b)
+	io = _out698
+	if !io {
+		return io, j, r0, r1
+	}
+	var _463_root bool
+	var _ = _463_root
+	var _464_c0 uint64
+	var _ = _464_c0
+	var _465_c1 uint64
+	var _ = _465_c1
+	var _out699 bool
 	var _ = _out699
-	_out697, _out698, _out699 = treeofcodes.Companion_Default___.Upwards(t, cs, _459_x, _461_b)
-	_462_root = _out697
-	_463_c0 = _out698
-	_464_c1 = _out699
-	if _462_root {
-		r0, r1 = _463_c0, _464_c1
+	var _out700 uint64
+	var _ = _out700
+	var _out701 uint64
+	var _ = _out701
+	_out699, _out700, _out701 = treeofcodes.Companion_Default___.Upwards(t, cs, _460_x, _462_b)
+	_463_root = _out699
+	_464_c0 = _out700
+	_465_c1 = _out701
+	if _463_root {
+		r0, r1 = _464_c0, _465_c1
 	}
 	return io, j, r0, r1
 }
 func (_this *CompanionStruct_Default___) InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	var io bool = false
 	var _ = io
-	var _465_l *ddisk.BList
-	var _ = _465_l
-	var _out700 *ddisk.BList
-	var _ = _out700
-	_out700 = mm.Sorted()
-	_465_l = _out700
-	var _466_n uint64
-	var _ = _466_n
-	var _out701 uint64
-	var _ = _out701
-	_out701 = _465_l.Len()
-	_466_n = _out701
-	var _467_k uint64
-	var _ = _467_k
-	_467_k = uint64(0)
-	for _467_k < _466_n {
-		var _468_a uint64
-		var _ = _468_a
-		var _469_m uint64
-		var _ = _469_m
-		var _out702 uint64
-		var _ = _out702
-		var _out703 uint64
-		var _ = _out703
-		_out702, _out703 = groups.Companion_Default___.Adjacent(_465_l, _467_k)
-		_468_a = _out702
-		_469_m = _out703
-		var _out704 bool
+	var _466_l *ddisk.BList
+	var _ = _466_l
+	var _out702 *ddisk.BList
+	var _ = _out702
+	_out702 = mm.Sorted()
+	_466_l = _out702
+	var _467_n uint64
+	var _ = _467_n
+	var _out703 uint64
+	var _ = _out703
+	_out703 = _466_l.Len()
+	_467_n = _out703
+	var _468_k uint64
+	var _ = _468_k
+	_468_k = uint64(0)
+	for _468_k < _467_n {
+		var _469_a uint64
+		var _ = _469_a
+		var _470_m uint64
+		var _ = _470_m
+		var _out704 uint64
 		var _ = _out704
-		_out704 = d.WriteRun(_468_a, _465_l, _467_k, _469_m)
-		io = _out704
+		var _out705 uint64
+		var _ = _out705
+		_out704, _out705 = groups.Companion_Default___.Adjacent(_466_l, _468_k)
+		_469_a = _out704
+		_470_m = _out705
+		var _out706 bool
+		var _ = _out706
+		_out706 = d.WriteRun(_469_a, _466_l, _468_k, _470_m)
+		io = _out706
 		if !io {
 			return io
 		}
-		_467_k = _467_k + _469_m
+		_468_k = _468_k + _470_m
 	}
-	var _out705 bool
-	var _ = _out705
-	_out705 = d.Barrier()
-	io = _out705
+	var _out707 bool
+	var _ = _out707
+	_out707 = d.Barrier()
+	io = _out707
 	if !io {
 		return io
 	}
@@ -284,73 +284,73 @@ func (_this *CompanionStruct_Default___) Choose(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = h
 	hb = (*dbytes.Blk)(nil)
 	h = uint64(0)
-	var _470_i1 bool
-	var _ = _470_i1
-	var _471_ok1 bool
-	var _ = _471_ok1
-	var _472_q1 uint64
-	var _ = _472_q1
-	var _out706 bool
-	var _ = _out706
-	var _out707 bool
-	var _ = _out707
-	var _out708 uint64
+	var _471_i1 bool
+	var _ = _471_i1
+	var _472_ok1 bool
+	var _ = _472_ok1
+	var _473_q1 uint64
+	var _ = _473_q1
+	var _out708 bool
 	var _ = _out708
-	_out706, _out707, _out708 = Companion_Default___.HeaderIn(d, seal, at)
-	_470_i1 = _out706
-	_471_ok1 = _out707
-	_472_q1 = _out708
-	var _473_i2 bool
-	var _ = _473_i2
-	var _474_ok2 bool
-	var _ = _474_ok2
-	var _475_q2 uint64
-	var _ = _475_q2
 	var _out709 bool
 	var _ = _out709
-	var _out710 bool
+	var _out710 uint64
 	var _ = _out710
-	var _out711 uint64
+	_out708, _out709, _out710 = Companion_Default___.HeaderIn(d, seal, at)
+	_471_i1 = _out708
+	_472_ok1 = _out709
+	_473_q1 = _out710
+	var _474_i2 bool
+	var _ = _474_i2
+	var _475_ok2 bool
+	var _ = _475_ok2
+	var _476_q2 uint64
+	var _ = _476_q2
+	var _out711 bool
 	var _ = _out711
-	_out709, _out710, _out711 = Companion_Default___.HeaderIn(d, seal, cp)
-	_473_i2 = _out709
-	_474_ok2 = _out710
-	_475_q2 = _out711
-	io = _470_i1 || _473_i2
-	if !_471_ok1 && !_474_ok2 {
-		return io, hb, h
-	}
-	var _476_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _476_l
 	var _out712 bool
 	var _ = _out712
-	var _out713 *ddisk.BList
+	var _out713 uint64
 	var _ = _out713
-	_out712, _out713 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
-		if _471_ok1 && (!_474_ok2 || _472_q1 >= _475_q2) {
+	_out711, _out712, _out713 = Companion_Default___.HeaderIn(d, seal, cp)
+	_474_i2 = _out711
+	_475_ok2 = _out712
+	_476_q2 = _out713
+	io = _471_i1 || _474_i2
+	if !_472_ok1 && !_475_ok2 {
+		return io, hb, h
+	}
+	var _477_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _477_l
+	var _out714 bool
+	var _ = _out714
+	var _out715 *ddisk.BList
+	var _ = _out715
+	_out714, _out715 = logscan.Companion_Default___.ReadLog(d, true, func() uint64 {
+		if _472_ok1 && (!_475_ok2 || _473_q1 >= _476_q2) {
 			return at
 		}
 		return cp
 	}(), uint64(1))
-	io = _out712
-	_476_l = _out713
+	io = _out714
+	_477_l = _out715
 	if !io {
 		return io, hb, h
 	}
-	var _out714 *dbytes.Blk
-	var _ = _out714
-	_out714 = _476_l.BlkAt(uint64(0))
-	hb = _out714
-	var _477_ok bool = false
-	var _ = _477_ok
-	var _out715 bool
-	var _ = _out715
-	var _out716 uint64
+	var _out716 *dbytes.Blk
 	var _ = _out716
-	_out715, _out716 = seal.DecHdr(hb)
-	_477_ok = _out715
-	h = _out716
-	if !_477_ok {
+	_out716 = _477_l.BlkAt(uint64(0))
+	hb = _out716
+	var _478_ok bool = false
+	var _ = _478_ok
+	var _out717 bool
+	var _ = _out717
+	var _out718 uint64
+	var _ = _out718
+	_out717, _out718 = seal.DecHdr(hb)
+	_478_ok = _out717
+	h = _out718
+	if !_478_ok {
 		hb = (*dbytes.Blk)(nil)
 	}
 	return io, hb, h
@@ -362,73 +362,73 @@ func (_this *CompanionStruct_Default___) HeaderIn(d *ddisk.Disk, seal *dlog.Seal
 	var _ = ok
 	var q uint64 = 0
 	var _ = q
-	var _478_b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _478_b
+	var _479_b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _479_b
 	ok, q = false, uint64(0)
-	var _out717 bool
-	var _ = _out717
-	var _out718 *dbytes.Blk
-	var _ = _out718
-	_out717, _out718 = d.Read(a)
-	io = _out717
-	_478_b = _out718
+	var _out719 bool
+	var _ = _out719
+	var _out720 *dbytes.Blk
+	var _ = _out720
+	_out719, _out720 = d.Read(a)
+	io = _out719
+	_479_b = _out720
 	if io {
-		var _out719 bool
-		var _ = _out719
-		var _out720 uint64
-		var _ = _out720
-		_out719, _out720 = seal.DecHdr(_478_b)
-		ok = _out719
-		q = _out720
+		var _out721 bool
+		var _ = _out721
+		var _out722 uint64
+		var _ = _out722
+		_out721, _out722 = seal.DecHdr(_479_b)
+		ok = _out721
+		q = _out722
 	}
 	return io, ok, q
 }
 func (_this *CompanionStruct_Default___) WriteHeads(d *ddisk.Disk, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out721 bool
-	var _ = _out721
-	_out721 = Companion_Default___.WriteHead(d, hb, at)
-	io = _out721
-	if !io {
-		return io
-	}
-	var _out722 bool
-	var _ = _out722
-	_out722 = Companion_Default___.WriteHead(d, hb, cp)
-	io = _out722
-	return io
-}
-func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
-	var io bool = false
-	var _ = io
 	var _out723 bool
 	var _ = _out723
-	_out723 = d.WriteSector(a, hb)
+	_out723 = Companion_Default___.WriteHead(d, hb, at)
 	io = _out723
 	if !io {
 		return io
 	}
 	var _out724 bool
 	var _ = _out724
-	_out724 = d.Barrier()
+	_out724 = Companion_Default___.WriteHead(d, hb, cp)
 	io = _out724
+	return io
+}
+func (_this *CompanionStruct_Default___) WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
+	var io bool = false
+	var _ = io
+	var _out725 bool
+	var _ = _out725
+	_out725 = d.WriteSector(a, hb)
+	io = _out725
+	if !io {
+		return io
+	}
+	var _out726 bool
+	var _ = _out726
+	_out726 = d.Barrier()
+	io = _out726
 	return io
 }
 func (_this *CompanionStruct_Default___) Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _479_nb *dbytes.Blk
-	var _ = _479_nb
-	var _out725 *dbytes.Blk
-	var _ = _out725
-	_out725 = seal.EncHdr(q, r0, r1)
-	_479_nb = _out725
-	var _out726 bool
-	var _ = _out726
-	_out726 = Companion_Default___.WriteHeads(d, _479_nb, at, cp)
-	io = _out726
+	var _480_nb *dbytes.Blk
+	var _ = _480_nb
+	var _out727 *dbytes.Blk
+	var _ = _out727
+	_out727 = seal.EncHdr(q, r0, r1)
+	_480_nb = _out727
+	var _out728 bool
+	var _ = _out728
+	_out728 = Companion_Default___.WriteHeads(d, _480_nb, at, cp)
+	io = _out728
 	if !io {
 		return io
 	}
@@ -443,23 +443,23 @@ func (_this *CompanionStruct_Default___) Recover(d *ddisk.Disk, seal *dlog.Seal,
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _out727 bool
-	var _ = _out727
-	_out727 = d.Barrier()
-	io = _out727
+	var _out729 bool
+	var _ = _out729
+	_out729 = d.Barrier()
+	io = _out729
 	if !io {
 		return io, damaged, j
 	}
-	var _out728 bool
-	var _ = _out728
-	var _out729 bool
-	var _ = _out729
-	var _out730 *journalm.Journal
+	var _out730 bool
 	var _ = _out730
-	_out728, _out729, _out730 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out728
-	damaged = _out729
-	j = _out730
+	var _out731 bool
+	var _ = _out731
+	var _out732 *journalm.Journal
+	var _ = _out732
+	_out730, _out731, _out732 = Companion_Default___.Replay(d, seal, mu, cache, t, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out730
+	damaged = _out731
+	j = _out732
 	if j != (*journalm.Journal)(nil) {
 	}
 	return io, damaged, j
@@ -473,77 +473,77 @@ func (_this *CompanionStruct_Default___) Replay(d *ddisk.Disk, seal *dlog.Seal, 
 	var _ = j
 	j = (*journalm.Journal)(nil)
 	damaged = false
-	var _480_sz uint64
-	var _ = _480_sz
-	var _out731 uint64
-	var _ = _out731
-	_out731 = d.Size()
-	_480_sz = _out731
-	var _481_cp uint64
-	var _ = _481_cp
-	_481_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _482_hb *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = _482_hb
-	var _483_h uint64 = 0
-	var _ = _483_h
-	var _out732 bool
-	var _ = _out732
-	var _out733 *dbytes.Blk
+	var _481_sz uint64
+	var _ = _481_sz
+	var _out733 uint64
 	var _ = _out733
-	var _out734 uint64
+	_out733 = d.Size()
+	_481_sz = _out733
+	var _482_cp uint64
+	var _ = _482_cp
+	_482_cp = at + uint64(1) + uint64(16)*nd + nr
+	var _483_hb *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = _483_hb
+	var _484_h uint64 = 0
+	var _ = _484_h
+	var _out734 bool
 	var _ = _out734
-	_out732, _out733, _out734 = Companion_Default___.Choose(d, seal, at, _481_cp)
-	io = _out732
-	_482_hb = _out733
-	_483_h = _out734
-	if _482_hb == (*dbytes.Blk)(nil) || _483_h >= uint64(1152921504606846976) {
-		return io, damaged, j
-	}
-	var _484_r0 uint64
-	var _ = _484_r0
-	var _485_r1 uint64
-	var _ = _485_r1
-	var _out735 uint64
+	var _out735 *dbytes.Blk
 	var _ = _out735
 	var _out736 uint64
 	var _ = _out736
-	_out735, _out736 = seal.Root(_482_hb)
-	_484_r0 = _out735
-	_485_r1 = _out736
-	var _486_cs *dlog.Codes
-	var _ = _486_cs
-	var _out737 *dlog.Codes
+	_out734, _out735, _out736 = Companion_Default___.Choose(d, seal, at, _482_cp)
+	io = _out734
+	_483_hb = _out735
+	_484_h = _out736
+	if _483_hb == (*dbytes.Blk)(nil) || _484_h >= uint64(1152921504606846976) {
+		return io, damaged, j
+	}
+	var _485_r0 uint64
+	var _ = _485_r0
+	var _486_r1 uint64
+	var _ = _486_r1
+	var _out737 uint64
 	var _ = _out737
-	_out737 = dlog.NewCodes()
-	_486_cs = _out737
-	t.Pages.Begin(_484_r0, _485_r1)
-	var _487_mm *dlog.BMap = (*dlog.BMap)(nil)
-	var _ = _487_mm
-	var _488_i uint64 = 0
-	var _ = _488_i
-	var _out738 bool
+	var _out738 uint64
 	var _ = _out738
-	var _out739 bool
+	_out737, _out738 = seal.Root(_483_hb)
+	_485_r0 = _out737
+	_486_r1 = _out738
+	var _487_cs *dlog.Codes
+	var _ = _487_cs
+	var _out739 *dlog.Codes
 	var _ = _out739
-	var _out740 *dlog.BMap
+	_out739 = dlog.NewCodes()
+	_487_cs = _out739
+	t.Pages.Begin(_485_r0, _486_r1)
+	var _488_mm *dlog.BMap = (*dlog.BMap)(nil)
+	var _ = _488_mm
+	var _489_i uint64 = 0
+	var _ = _489_i
+	var _out740 bool
 	var _ = _out740
-	var _out741 uint64
+	var _out741 bool
 	var _ = _out741
-	_out738, _out739, _out740, _out741 = logscan.Companion_Default___.Scan(d, seal, t, _486_cs, _482_hb, _483_h, at, nd, nr, _480_sz)
-	io = _out738
-	damaged = _out739
-	_487_mm = _out740
-	_488_i = _out741
+	var _out742 *dlog.BMap
+	var _ = _out742
+	var _out743 uint64
+	var _ = _out743
+	_out740, _out741, _out742, _out743 = logscan.Companion_Default___.Scan(d, seal, t, _487_cs, _483_hb, _484_h, at, nd, nr, _481_sz)
+	io = _out740
+	damaged = _out741
+	_488_mm = _out742
+	_489_i = _out743
 	if !io || damaged {
 		return io, damaged, j
 	}
-	var _out742 bool
-	var _ = _out742
-	var _out743 *journalm.Journal
-	var _ = _out743
-	_out742, _out743 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _486_cs, _482_hb, _483_h+_488_i+journalm.Companion_Default___.WINDOW(), _487_mm, _480_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
-	io = _out742
-	j = _out743
+	var _out744 bool
+	var _ = _out744
+	var _out745 *journalm.Journal
+	var _ = _out745
+	_out744, _out745 = Companion_Default___.Rebuild(d, seal, mu, cache, t, _487_cs, _483_hb, _484_h+_489_i+journalm.Companion_Default___.WINDOW(), _488_mm, _481_sz, at, nd, nr, bit, flo, fhi, maxPin, instAt)
+	io = _out744
+	j = _out745
 	return io, damaged, j
 }
 func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
@@ -552,70 +552,70 @@ func (_this *CompanionStruct_Default___) Rebuild(d *ddisk.Disk, seal *dlog.Seal,
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	j = (*journalm.Journal)(nil)
-	var _out744 bool
-	var _ = _out744
-	_out744 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
-	io = _out744
+	var _out746 bool
+	var _ = _out746
+	_out746 = Companion_Default___.Install(d, seal, t, cs, hb, e, mm, at, at+uint64(1)+uint64(16)*nd+nr)
+	io = _out746
 	if !io {
 		return io, j
 	}
-	var _out745 *journalm.Journal
-	var _ = _out745
-	_out745 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
-	j = _out745
+	var _out747 *journalm.Journal
+	var _ = _out747
+	_out747 = Companion_Default___.Begin(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, e, maxPin, instAt)
+	j = _out747
 	return io, j
 }
 func (_this *CompanionStruct_Default___) Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out746 bool
-	var _ = _out746
-	_out746 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
-	io = _out746
-	if !io {
-		return io
-	}
-	var _489_r0 uint64 = 0
-	var _ = _489_r0
-	var _490_r1 uint64 = 0
-	var _ = _490_r1
-	var _out747 bool
-	var _ = _out747
-	var _out748 uint64
+	var _out748 bool
 	var _ = _out748
-	var _out749 uint64
+	_out748 = Companion_Default___.SameHeads(d, t, cs, hb, at, cp)
+	io = _out748
+	if !io {
+		return io
+	}
+	var _490_r0 uint64 = 0
+	var _ = _490_r0
+	var _491_r1 uint64 = 0
+	var _ = _491_r1
+	var _out749 bool
 	var _ = _out749
-	_out747, _out748, _out749 = Companion_Default___.UpdateTree(d, t, cs, mm)
-	io = _out747
-	_489_r0 = _out748
-	_490_r1 = _out749
-	if !io {
-		return io
-	}
-	var _out750 bool
+	var _out750 uint64
 	var _ = _out750
-	_out750 = Companion_Default___.InstallAll(d, mm)
-	io = _out750
-	if !io {
-		return io
-	}
-	var _out751 bool
+	var _out751 uint64
 	var _ = _out751
-	_out751 = Companion_Default___.Empty(d, seal, e, _489_r0, _490_r1, at, cp)
-	io = _out751
+	_out749, _out750, _out751 = Companion_Default___.UpdateTree(d, t, cs, mm)
+	io = _out749
+	_490_r0 = _out750
+	_491_r1 = _out751
 	if !io {
 		return io
 	}
-	treeofcodes.Companion_Default___.Advance(t, cs, _489_r0, _490_r1, mm)
+	var _out752 bool
+	var _ = _out752
+	_out752 = Companion_Default___.InstallAll(d, mm)
+	io = _out752
+	if !io {
+		return io
+	}
+	var _out753 bool
+	var _ = _out753
+	_out753 = Companion_Default___.Empty(d, seal, e, _490_r0, _491_r1, at, cp)
+	io = _out753
+	if !io {
+		return io
+	}
+	treeofcodes.Companion_Default___.Advance(t, cs, _490_r0, _491_r1, mm)
 	return io
 }
 func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out752 bool
-	var _ = _out752
-	_out752 = Companion_Default___.WriteHeads(d, hb, at, cp)
-	io = _out752
+	var _out754 bool
+	var _ = _out754
+	_out754 = Companion_Default___.WriteHeads(d, hb, at, cp)
+	io = _out754
 	if !io {
 		return io
 	}
@@ -624,15 +624,15 @@ func (_this *CompanionStruct_Default___) SameHeads(d *ddisk.Disk, t *treeofcodes
 func (_this *CompanionStruct_Default___) Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
-	var _491_i *journalm.Installer
-	var _ = _491_i
+	var _492_i *journalm.Installer
+	var _ = _492_i
 	var _nw3 = journalm.New_Installer_()
 	var _ = _nw3
 	_nw3.Ctor__()
-	_491_i = _nw3
+	_492_i = _nw3
 	var _nw4 = journalm.New_Journal_()
 	var _ = _nw4
-	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _491_i)
+	_nw4.Ctor__(d, seal, mu, cache, t, sz, at, nd, nr, bit, flo, fhi, q, maxPin, instAt, _492_i)
 	j = _nw4
 	return j
 }
@@ -642,59 +642,59 @@ func (_this *CompanionStruct_Default___) CHUNK() uint64 {
 func (_this *CompanionStruct_Default___) ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var _492_m *dlog.BMap
-	var _ = _492_m
-	var _out753 *dlog.BMap
-	var _ = _out753
-	_out753 = dlog.NewBMap()
-	_492_m = _out753
-	var _493_z *dbytes.Blk
-	var _ = _493_z
-	var _out754 *dbytes.Blk
-	var _ = _out754
-	_out754 = dbytes.ZeroBlk()
-	_493_z = _out754
-	var _494_i uint64
-	var _ = _494_i
-	_494_i = uint64(0)
-	for _494_i < Companion_Default___.CHUNK() {
-		_492_m.Put(_494_i, _493_z)
-		_494_i = _494_i + uint64(1)
-	}
-	var _out755 *ddisk.BList
+	var _493_m *dlog.BMap
+	var _ = _493_m
+	var _out755 *dlog.BMap
 	var _ = _out755
-	_out755 = _492_m.List()
-	l = _out755
+	_out755 = dlog.NewBMap()
+	_493_m = _out755
+	var _494_z *dbytes.Blk
+	var _ = _494_z
+	var _out756 *dbytes.Blk
+	var _ = _out756
+	_out756 = dbytes.ZeroBlk()
+	_494_z = _out756
+	var _495_i uint64
+	var _ = _495_i
+	_495_i = uint64(0)
+	for _495_i < Companion_Default___.CHUNK() {
+		_493_m.Put(_495_i, _494_z)
+		_495_i = _495_i + uint64(1)
+	}
+	var _out757 *ddisk.BList
+	var _ = _out757
+	_out757 = _493_m.List()
+	l = _out757
 	return l
 }
 func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var _495_l *ddisk.BList
-	var _ = _495_l
-	var _out756 *ddisk.BList
-	var _ = _out756
-	_out756 = Companion_Default___.ZeroList()
-	_495_l = _out756
-	var _496_b uint64
-	var _ = _496_b
-	_496_b = a
+	var _496_l *ddisk.BList
+	var _ = _496_l
+	var _out758 *ddisk.BList
+	var _ = _out758
+	_out758 = Companion_Default___.ZeroList()
+	_496_l = _out758
+	var _497_b uint64
+	var _ = _497_b
+	_497_b = a
 	io = true
-	for io && _496_b < end {
-		var _497_n uint64
-		var _ = _497_n
-		_497_n = func() uint64 {
-			if end-_496_b < Companion_Default___.CHUNK() {
-				return end - _496_b
+	for io && _497_b < end {
+		var _498_n uint64
+		var _ = _498_n
+		_498_n = func() uint64 {
+			if end-_497_b < Companion_Default___.CHUNK() {
+				return end - _497_b
 			}
 			return Companion_Default___.CHUNK()
 		}()
-		var _out757 bool
-		var _ = _out757
-		_out757 = d.WriteRun(_496_b, _495_l, uint64(0), _497_n)
-		io = _out757
+		var _out759 bool
+		var _ = _out759
+		_out759 = d.WriteRun(_497_b, _496_l, uint64(0), _498_n)
+		io = _out759
 		if io {
-			_496_b = _496_b + _497_n
+			_497_b = _497_b + _498_n
 		}
 	}
 	return io
@@ -702,10 +702,10 @@ func (_this *CompanionStruct_Default___) Zero(d *ddisk.Disk, a uint64, end uint6
 func (_this *CompanionStruct_Default___) Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
-	var _out758 bool
-	var _ = _out758
-	_out758 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
-	io = _out758
+	var _out760 bool
+	var _ = _out760
+	_out760 = Companion_Default___.EmptyLog(d, seal, at, nd, nr, uint64(0), uint64(0))
+	io = _out760
 	if !io {
 		return io
 	}
@@ -715,40 +715,40 @@ func (_this *CompanionStruct_Default___) EmptyLog(d *ddisk.Disk, seal *dlog.Seal
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
-	var _498_b *dbytes.Blk
-	var _ = _498_b
-	var _out759 *dbytes.Blk
-	var _ = _out759
-	_out759 = seal.EncHdr(uint64(1), r0, r1)
-	_498_b = _out759
-	var _499_cp uint64
-	var _ = _499_cp
-	_499_cp = at + uint64(1) + uint64(16)*nd + nr
-	var _out760 bool
-	var _ = _out760
-	_out760 = Companion_Default___.Zero(d, at, _499_cp+uint64(1))
-	io = _out760
-	if !io {
-		return io
-	}
-	var _out761 bool
+	var _499_b *dbytes.Blk
+	var _ = _499_b
+	var _out761 *dbytes.Blk
 	var _ = _out761
-	_out761 = d.Write(at, _498_b)
-	io = _out761
-	if !io {
-		return io
-	}
+	_out761 = seal.EncHdr(uint64(1), r0, r1)
+	_499_b = _out761
+	var _500_cp uint64
+	var _ = _500_cp
+	_500_cp = at + uint64(1) + uint64(16)*nd + nr
 	var _out762 bool
 	var _ = _out762
-	_out762 = d.Write(_499_cp, _498_b)
+	_out762 = Companion_Default___.Zero(d, at, _500_cp+uint64(1))
 	io = _out762
 	if !io {
 		return io
 	}
 	var _out763 bool
 	var _ = _out763
-	_out763 = d.Barrier()
+	_out763 = d.Write(at, _499_b)
 	io = _out763
+	if !io {
+		return io
+	}
+	var _out764 bool
+	var _ = _out764
+	_out764 = d.Write(_500_cp, _499_b)
+	io = _out764
+	if !io {
+		return io
+	}
+	var _out765 bool
+	var _ = _out765
+	_out765 = d.Barrier()
+	io = _out765
 	return io
 }
 

@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _1078_g volumegeometry.Geo
-	var _ = _1078_g
-	_1078_g = d.Fs.Geo
-	var _1079_s *blockstore.BlockFs
-	var _ = _1079_s
-	_1079_s = d.Fs.Fs.Fs
-	if _1078_g.Dtor_ibm() <= a && a < _1078_g.Dtor_itab() {
-		var _1080_bit bool
-		var _ = _1080_bit
-		var _out1493 bool
-		var _ = _out1493
-		_out1493 = txn.ReadBit(a, uint64(0), true)
-		_1080_bit = _out1493
-		txn.WriteBit(a, uint64(0), _1080_bit)
-	} else if _1078_g.Dtor_itab() <= a && a < _1078_g.Dtor_slot0() {
-		var _1081_ino *dbytes.Bytes
-		var _ = _1081_ino
-		var _out1494 *dbytes.Bytes
-		var _ = _out1494
-		_out1494 = txn.ReadInode(a, uint64(0), true)
-		_1081_ino = _out1494
-		txn.WriteInode(a, uint64(0), _1081_ino)
-	} else if _1078_g.Dtor_data0() <= a && a < _1078_g.Dtor_data1() {
-		var _1082_unused bool
-		var _ = _1082_unused
+	var _1079_g volumegeometry.Geo
+	var _ = _1079_g
+	_1079_g = d.Fs.Geo
+	var _1080_s *blockstore.BlockFs
+	var _ = _1080_s
+	_1080_s = d.Fs.Fs.Fs
+	if _1079_g.Dtor_ibm() <= a && a < _1079_g.Dtor_itab() {
+		var _1081_bit bool
+		var _ = _1081_bit
 		var _out1495 bool
 		var _ = _out1495
-		_out1495 = _1079_s.FreeBit(txn, a)
-		_1082_unused = _out1495
-		if _1082_unused {
+		_out1495 = txn.ReadBit(a, uint64(0), true)
+		_1081_bit = _out1495
+		txn.WriteBit(a, uint64(0), _1081_bit)
+	} else if _1079_g.Dtor_itab() <= a && a < _1079_g.Dtor_slot0() {
+		var _1082_ino *dbytes.Bytes
+		var _ = _1082_ino
+		var _out1496 *dbytes.Bytes
+		var _ = _out1496
+		_out1496 = txn.ReadInode(a, uint64(0), true)
+		_1082_ino = _out1496
+		txn.WriteInode(a, uint64(0), _1082_ino)
+	} else if _1079_g.Dtor_data0() <= a && a < _1079_g.Dtor_data1() {
+		var _1083_unused bool
+		var _ = _1083_unused
+		var _out1497 bool
+		var _ = _out1497
+		_out1497 = _1080_s.FreeBit(txn, a)
+		_1083_unused = _out1497
+		if _1083_unused {
 			wrote = false
 			return wrote
 		}
-		var _1083_b *dbytes.Blk
-		var _ = _1083_b
-		var _out1496 *dbytes.Blk
-		var _ = _out1496
-		_out1496 = txn.ReadBlock(a, true)
-		_1083_b = _out1496
-		var _1084_y *dbytes.Bytes
-		var _ = _1084_y
-		var _out1497 *dbytes.Bytes
-		var _ = _out1497
-		_out1497 = _1083_b.Thaw()
-		_1084_y = _out1497
-		txn.WriteBlock(a, _1084_y)
+		var _1084_b *dbytes.Blk
+		var _ = _1084_b
+		var _out1498 *dbytes.Blk
+		var _ = _out1498
+		_out1498 = txn.ReadBlock(a, true)
+		_1084_b = _out1498
+		var _1085_y *dbytes.Bytes
+		var _ = _1085_y
+		var _out1499 *dbytes.Bytes
+		var _ = _out1499
+		_out1499 = _1084_b.Thaw()
+		_1085_y = _out1499
+		txn.WriteBlock(a, _1085_y)
 	} else {
 		wrote = false
 		return wrote

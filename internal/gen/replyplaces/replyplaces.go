@@ -69,26 +69,26 @@ func (_this type_Table_) String() string {
 	return "replyplaces.Table"
 }
 func (_this *Table) Ctor__(n uint64, window uint64) {
-	var _898_r *dbytes.Bytes
-	var _ = _898_r
-	var _out1200 *dbytes.Bytes
-	var _ = _out1200
-	_out1200 = dbytes.NewBytes(uint64(40) * n)
-	_898_r = _out1200
-	var _899_h *dbytes.Bytes
-	var _ = _899_h
-	var _out1201 *dbytes.Bytes
-	var _ = _out1201
-	_out1201 = dbytes.NewBytes(uint64(16) * (n + uint64(3)))
-	_899_h = _out1201
-	var _900_b *dbytes.Bytes
-	var _ = _900_b
+	var _899_r *dbytes.Bytes
+	var _ = _899_r
 	var _out1202 *dbytes.Bytes
 	var _ = _out1202
-	_out1202 = dbytes.NewBytes(uint64(16) * n)
-	_900_b = _out1202
-	marshal.Companion_Default___.Put64(_899_h, uint64(0), n)
-	_this.N, _this.Window, _this.Rows, _this.Holders, _this.Taken, _this.Gifts = n, window, _898_r, _899_h, _900_b, uint64(0)
+	_out1202 = dbytes.NewBytes(uint64(40) * n)
+	_899_r = _out1202
+	var _900_h *dbytes.Bytes
+	var _ = _900_h
+	var _out1203 *dbytes.Bytes
+	var _ = _out1203
+	_out1203 = dbytes.NewBytes(uint64(16) * (n + uint64(3)))
+	_900_h = _out1203
+	var _901_b *dbytes.Bytes
+	var _ = _901_b
+	var _out1204 *dbytes.Bytes
+	var _ = _out1204
+	_out1204 = dbytes.NewBytes(uint64(16) * n)
+	_901_b = _out1204
+	marshal.Companion_Default___.Put64(_900_h, uint64(0), n)
+	_this.N, _this.Window, _this.Rows, _this.Holders, _this.Taken, _this.Gifts = n, window, _899_r, _900_h, _901_b, uint64(0)
 }
 func (_this *Table) Holder(i uint64) uint64 {
 	return _this.Rows.U64(uint64(40) * i)
@@ -112,17 +112,17 @@ func (_this *Table) Busy(place uint64) bool {
 	return _this.Taken.Get(place) != uint8(0) /* dircomp */
 }
 func (_this *Table) Put(i uint64, holder uint64, used uint64, force uint64, newest uint64, given uint64) {
-	var _901_from uint64
-	var _ = _901_from
-	_901_from = _this.Holder(i)
-	if _901_from != holder {
-		var _902_a uint64
-		var _ = _902_a
-		var _903_b uint64
-		var _ = _903_b
-		_902_a, _903_b = _this.Count(_901_from), _this.Count(holder)
-		marshal.Companion_Default___.Put64(_this.Holders, uint64(16)*_901_from, _902_a-uint64(1))
-		marshal.Companion_Default___.Put64(_this.Holders, uint64(16)*holder, _903_b+uint64(1))
+	var _902_from uint64
+	var _ = _902_from
+	_902_from = _this.Holder(i)
+	if _902_from != holder {
+		var _903_a uint64
+		var _ = _903_a
+		var _904_b uint64
+		var _ = _904_b
+		_903_a, _904_b = _this.Count(_902_from), _this.Count(holder)
+		marshal.Companion_Default___.Put64(_this.Holders, uint64(16)*_902_from, _903_a-uint64(1))
+		marshal.Companion_Default___.Put64(_this.Holders, uint64(16)*holder, _904_b+uint64(1))
 	}
 	marshal.Companion_Default___.Put64(_this.Rows, uint64(40)*i, holder)
 	marshal.Companion_Default___.Put64(_this.Rows, uint64(40)*i+uint64(8), used)
@@ -140,16 +140,16 @@ func (_this *Table) InUse(client uint64) (uint64, uint64) {
 		i = _this.N
 		return i, from
 	}
-	var _904_h uint64
-	var _ = _904_h
-	var _905_f uint64
-	var _ = _905_f
-	_904_h, _905_f = _this.Holder(i), _this.Force(i)
-	if _904_h != client {
+	var _905_h uint64
+	var _ = _905_h
+	var _906_f uint64
+	var _ = _906_f
+	_905_h, _906_f = _this.Holder(i), _this.Force(i)
+	if _905_h != client {
 		i = _this.N
 		return i, from
 	}
-	if _905_f == uint64(0) {
+	if _906_f == uint64(0) {
 		from = _this.Used(i)
 	}
 	return i, from
@@ -160,46 +160,46 @@ func (_this *Table) Next(client uint64, spare uint64) (bool, uint64) {
 	var place uint64 = 0
 	var _ = place
 	ok, place = false, uint64(0)
-	var _906_i uint64
-	var _ = _906_i
-	var _907___v0 uint64
-	var _ = _907___v0
-	var _out1203 uint64
-	var _ = _out1203
-	var _out1204 uint64
-	var _ = _out1204
-	_out1203, _out1204 = _this.InUse(client)
-	_906_i = _out1203
-	_907___v0 = _out1204
-	if _906_i == _this.N {
+	var _907_i uint64
+	var _ = _907_i
+	var _908___v0 uint64
+	var _ = _908___v0
+	var _out1205 uint64
+	var _ = _out1205
+	var _out1206 uint64
+	var _ = _out1206
+	_out1205, _out1206 = _this.InUse(client)
+	_907_i = _out1205
+	_908___v0 = _out1206
+	if _907_i == _this.N {
 		return ok, place
 	}
-	var _908_k uint64
-	var _ = _908_k
-	var _909_f uint64
-	var _ = _909_f
-	_908_k, _909_f = _this.Used(_906_i), _this.Force(_906_i)
-	for _908_k < replysharing.Companion_Default___.PLACES() && !ok {
-		var _910_b uint8
-		var _ = _910_b
-		_910_b = _this.Taken.Get(uint64(16)*_906_i + _908_k)
-		if _910_b == uint8(0) && (_909_f != uint64(0) || _908_k == spare) {
+	var _909_k uint64
+	var _ = _909_k
+	var _910_f uint64
+	var _ = _910_f
+	_909_k, _910_f = _this.Used(_907_i), _this.Force(_907_i)
+	for _909_k < replysharing.Companion_Default___.PLACES() && !ok {
+		var _911_b uint8
+		var _ = _911_b
+		_911_b = _this.Taken.Get(uint64(16)*_907_i + _909_k)
+		if _911_b == uint8(0) && (_910_f != uint64(0) || _909_k == spare) {
 			ok = true
 		} else {
-			_908_k = _908_k + uint64(1)
+			_909_k = _909_k + uint64(1)
 		}
 	}
-	var _911_newest uint64
-	var _ = _911_newest
-	var _912_given uint64
-	var _ = _912_given
-	_911_newest, _912_given = _this.Newest(_906_i), _this.Given(_906_i)
+	var _912_newest uint64
+	var _ = _912_newest
+	var _913_given uint64
+	var _ = _913_given
+	_912_newest, _913_given = _this.Newest(_907_i), _this.Given(_907_i)
 	if ok {
-		place = uint64(16)*_906_i + _908_k
+		place = uint64(16)*_907_i + _909_k
 		_this.Taken.Set(place, uint8(1))
-		_908_k = _908_k + uint64(1)
+		_909_k = _909_k + uint64(1)
 	}
-	_this.Put(_906_i, client, _908_k, _909_f, _911_newest, _912_given)
+	_this.Put(_907_i, client, _909_k, _910_f, _912_newest, _913_given)
 	return ok, place
 }
 func (_this *Table) More(client uint64, now uint64) (uint64, uint64) {
@@ -207,50 +207,50 @@ func (_this *Table) More(client uint64, now uint64) (uint64, uint64) {
 	var _ = i
 	var own uint64 = 0
 	var _ = own
-	var _913_none uint64
-	var _ = _913_none
-	var _914_oldest uint64
-	var _ = _914_oldest
-	var _915_most uint64
-	var _ = _915_most
-	var _916_j uint64
-	var _ = _916_j
-	_913_none, _914_oldest, _915_most, _916_j = _this.N, _this.N, _this.N, uint64(0)
+	var _914_none uint64
+	var _ = _914_none
+	var _915_oldest uint64
+	var _ = _915_oldest
+	var _916_most uint64
+	var _ = _916_most
+	var _917_j uint64
+	var _ = _917_j
+	_914_none, _915_oldest, _916_most, _917_j = _this.N, _this.N, _this.N, uint64(0)
 	i, own = _this.N, _this.N
-	for _916_j < _this.N {
-		var _917_h uint64
-		var _ = _917_h
-		_917_h = _this.Holder(_916_j)
-		if _917_h == client {
-			if own == _this.N || _this.Given(_916_j) < _this.Given(own) {
-				own = _916_j
+	for _917_j < _this.N {
+		var _918_h uint64
+		var _ = _918_h
+		_918_h = _this.Holder(_917_j)
+		if _918_h == client {
+			if own == _this.N || _this.Given(_917_j) < _this.Given(own) {
+				own = _917_j
 			}
-		} else if _917_h == replysharing.Companion_Default___.NOBODY() {
-			if _913_none == _this.N {
-				_913_none = _916_j
+		} else if _918_h == replysharing.Companion_Default___.NOBODY() {
+			if _914_none == _this.N {
+				_914_none = _917_j
 			}
-		} else if _917_h != replysharing.Companion_Default___.BROKEN() {
-			if _914_oldest == _this.N || _this.Newest(_916_j) < _this.Newest(_914_oldest) {
-				_914_oldest = _916_j
+		} else if _918_h != replysharing.Companion_Default___.BROKEN() {
+			if _915_oldest == _this.N || _this.Newest(_917_j) < _this.Newest(_915_oldest) {
+				_915_oldest = _917_j
 			}
-			if _915_most == _this.N || _this.Count(_917_h) > _this.Count(_this.Holder(_915_most)) || _this.Count(_917_h) == _this.Count(_this.Holder(_915_most)) && _this.Given(_916_j) < _this.Given(_915_most) {
-				_915_most = _916_j
+			if _916_most == _this.N || _this.Count(_918_h) > _this.Count(_this.Holder(_916_most)) || _this.Count(_918_h) == _this.Count(_this.Holder(_916_most)) && _this.Given(_917_j) < _this.Given(_916_most) {
+				_916_most = _917_j
 			}
 		}
-		_916_j = _916_j + uint64(1)
+		_917_j = _917_j + uint64(1)
 	}
-	var _918_has uint64
-	var _ = _918_has
-	_918_has = _this.Count(client)
-	if _918_has >= replysharing.Companion_Default___.MOST() || own < _this.N && _this.Newest(own) < now && now-_this.Newest(own) > _this.Window {
+	var _919_has uint64
+	var _ = _919_has
+	_919_has = _this.Count(client)
+	if _919_has >= replysharing.Companion_Default___.MOST() || own < _this.N && _this.Newest(own) < now && now-_this.Newest(own) > _this.Window {
 		return i, own
 	}
-	if _913_none < _this.N {
-		i = _913_none
-	} else if _914_oldest < _this.N && _this.Newest(_914_oldest) < now && now-_this.Newest(_914_oldest) > replysharing.Companion_Default___.KEEP() {
-		i = _914_oldest
+	if _914_none < _this.N {
+		i = _914_none
+	} else if _915_oldest < _this.N && _this.Newest(_915_oldest) < now && now-_this.Newest(_915_oldest) > replysharing.Companion_Default___.KEEP() {
+		i = _915_oldest
 	} else if own == _this.N {
-		i = _915_most
+		i = _916_most
 	}
 	return i, own
 }
@@ -259,10 +259,10 @@ func (_this *Table) Older(client uint64, i uint64, than uint64) uint64 {
 	var _ = j
 	j = i
 	for j < _this.N {
-		var _919_h uint64
-		var _ = _919_h
-		_919_h = _this.Holder(j)
-		if _919_h == client && (than == _this.N || _this.Given(j) < _this.Given(than)) {
+		var _920_h uint64
+		var _ = _920_h
+		_920_h = _this.Holder(j)
+		if _920_h == client && (than == _this.N || _this.Given(j) < _this.Given(than)) {
 			return j
 		}
 		j = j + uint64(1)
@@ -273,44 +273,44 @@ func (_this *Table) Take(client uint64, now uint64, i uint64, spare uint64) bool
 	var ok bool = false
 	var _ = ok
 	ok = true
-	var _920_h uint64
-	var _ = _920_h
-	_920_h = _this.Holder(i)
-	if _920_h != client {
-		var _921_j uint64
-		var _ = _921_j
-		var _922___v1 uint64
-		var _ = _922___v1
-		var _out1205 uint64
-		var _ = _out1205
-		var _out1206 uint64
-		var _ = _out1206
-		_out1205, _out1206 = _this.More(client, now)
-		_921_j = _out1205
-		_922___v1 = _out1206
-		if i != _921_j {
+	var _921_h uint64
+	var _ = _921_h
+	_921_h = _this.Holder(i)
+	if _921_h != client {
+		var _922_j uint64
+		var _ = _922_j
+		var _923___v1 uint64
+		var _ = _923___v1
+		var _out1207 uint64
+		var _ = _out1207
+		var _out1208 uint64
+		var _ = _out1208
+		_out1207, _out1208 = _this.More(client, now)
+		_922_j = _out1207
+		_923___v1 = _out1208
+		if i != _922_j {
 			ok = false
 			return ok
 		}
 	}
-	var _923_force uint64
-	var _ = _923_force
-	_923_force = uint64(1)
-	if _920_h == client && spare < replysharing.Companion_Default___.PLACES() {
-		var _924_b uint8
-		var _ = _924_b
-		_924_b = _this.Taken.Get(uint64(16)*i + spare)
-		if _924_b == uint8(0) {
-			_923_force = uint64(0)
+	var _924_force uint64
+	var _ = _924_force
+	_924_force = uint64(1)
+	if _921_h == client && spare < replysharing.Companion_Default___.PLACES() {
+		var _925_b uint8
+		var _ = _925_b
+		_925_b = _this.Taken.Get(uint64(16)*i + spare)
+		if _925_b == uint8(0) {
+			_924_force = uint64(0)
 		}
 	}
 	if _this.Gifts < uint64(18446744073709551615) {
 		_this.Gifts = _this.Gifts + uint64(1)
 	}
-	var _925_newest uint64
-	var _ = _925_newest
-	_925_newest = _this.Newest(i)
-	_this.Put(i, client, uint64(0), _923_force, _925_newest, _this.Gifts)
+	var _926_newest uint64
+	var _ = _926_newest
+	_926_newest = _this.Newest(i)
+	_this.Put(i, client, uint64(0), _924_force, _926_newest, _this.Gifts)
 	marshal.Companion_Default___.Put64(_this.Holders, uint64(16)*client+uint64(8), i)
 	return ok
 }
@@ -326,10 +326,10 @@ func (_this *Table) Fresh() uint64 {
 func (_this *Table) Hold(place uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _926_b uint8
-	var _ = _926_b
-	_926_b = _this.Taken.Get(place)
-	ok = _926_b == uint8(0)
+	var _927_b uint8
+	var _ = _927_b
+	_927_b = _this.Taken.Get(place)
+	ok = _927_b == uint8(0)
 	if ok {
 		_this.Taken.Set(place, uint8(1))
 	}
@@ -339,50 +339,50 @@ func (_this *Table) Release(place uint64) {
 	_this.Taken.Set(place, uint8(0))
 }
 func (_this *Table) Kept(place uint64, time uint64) {
-	var _927_i uint64
-	var _ = _927_i
-	_927_i = place / uint64(16)
-	var _928_h uint64
-	var _ = _928_h
-	var _929_used uint64
-	var _ = _929_used
-	var _930_force uint64
-	var _ = _930_force
-	var _931_given uint64
-	var _ = _931_given
-	_928_h, _929_used, _930_force, _931_given = _this.Holder(_927_i), _this.Used(_927_i), _this.Force(_927_i), _this.Given(_927_i)
-	if _this.Newest(_927_i) < time {
-		_this.Put(_927_i, _928_h, _929_used, _930_force, time, _931_given)
+	var _928_i uint64
+	var _ = _928_i
+	_928_i = place / uint64(16)
+	var _929_h uint64
+	var _ = _929_h
+	var _930_used uint64
+	var _ = _930_used
+	var _931_force uint64
+	var _ = _931_force
+	var _932_given uint64
+	var _ = _932_given
+	_929_h, _930_used, _931_force, _932_given = _this.Holder(_928_i), _this.Used(_928_i), _this.Force(_928_i), _this.Given(_928_i)
+	if _this.Newest(_928_i) < time {
+		_this.Put(_928_i, _929_h, _930_used, _931_force, time, _932_given)
 	}
 }
 func (_this *Table) Found(place uint64, client uint64, time uint64) {
-	var _932_i uint64
-	var _ = _932_i
-	_932_i = place / uint64(16)
-	var _933_h uint64
-	var _ = _933_h
-	var _934_used uint64
-	var _ = _934_used
-	var _935_newest uint64
-	var _ = _935_newest
-	var _936_given uint64
-	var _ = _936_given
-	_933_h, _934_used, _935_newest, _936_given = _this.Holder(_932_i), _this.Used(_932_i), _this.Newest(_932_i), _this.Given(_932_i)
-	if _933_h == replysharing.Companion_Default___.NOBODY() {
-		_933_h = client
+	var _933_i uint64
+	var _ = _933_i
+	_933_i = place / uint64(16)
+	var _934_h uint64
+	var _ = _934_h
+	var _935_used uint64
+	var _ = _935_used
+	var _936_newest uint64
+	var _ = _936_newest
+	var _937_given uint64
+	var _ = _937_given
+	_934_h, _935_used, _936_newest, _937_given = _this.Holder(_933_i), _this.Used(_933_i), _this.Newest(_933_i), _this.Given(_933_i)
+	if _934_h == replysharing.Companion_Default___.NOBODY() {
+		_934_h = client
 	}
-	if _935_newest <= time {
-		_934_used, _935_newest, _936_given = place%uint64(16)+uint64(1), time, time
+	if _936_newest <= time {
+		_935_used, _936_newest, _937_given = place%uint64(16)+uint64(1), time, time
 	}
-	_this.Put(_932_i, _933_h, _934_used, uint64(0), _935_newest, _936_given)
+	_this.Put(_933_i, _934_h, _935_used, uint64(0), _936_newest, _937_given)
 	if _this.Gifts < time {
 		_this.Gifts = time
 	}
-	var _937_last uint64
-	var _ = _937_last
-	_937_last = _this.Holders.U64(uint64(16)*_933_h + uint64(8))
-	if _937_last >= _this.N || _this.Holder(_937_last) != _933_h || _this.Newest(_937_last) <= time {
-		marshal.Companion_Default___.Put64(_this.Holders, uint64(16)*_933_h+uint64(8), _932_i)
+	var _938_last uint64
+	var _ = _938_last
+	_938_last = _this.Holders.U64(uint64(16)*_934_h + uint64(8))
+	if _938_last >= _this.N || _this.Holder(_938_last) != _934_h || _this.Newest(_938_last) <= time {
+		marshal.Companion_Default___.Put64(_this.Holders, uint64(16)*_934_h+uint64(8), _933_i)
 	}
 }
 func (_this *Table) Broke(i uint64) {

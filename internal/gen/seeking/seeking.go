@@ -70,62 +70,62 @@ func (_this *CompanionStruct_Default___) Pass(x *blocktree.BlockTreeFs, txn *dtx
 	var found bool = false
 	var _ = found
 	m, found = n, false
-	var _665_left uint64
-	var _ = _665_left
-	_665_left = max
-	var _666_ck uint64
-	var _ = _666_ck
-	var _667_cj uint64
-	var _ = _667_cj
-	_666_ck, _667_cj = uint64(15), uint64(0)
-	var _668_pb *dbytes.Blk
-	var _ = _668_pb
-	var _out947 *dbytes.Blk
-	var _ = _out947
-	_out947 = dbytes.ZeroBlk()
-	_668_pb = _out947
-	for m < top && uint64(0) < _665_left {
-		var _669_k uint64
-		var _ = _669_k
-		var _670_j uint64
-		var _ = _670_j
-		_669_k, _670_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
-		var _671_bn uint64 = 0
-		var _ = _671_bn
-		var _out948 uint64
-		var _ = _out948
-		var _out949 uint64
-		var _ = _out949
+	var _666_left uint64
+	var _ = _666_left
+	_666_left = max
+	var _667_ck uint64
+	var _ = _667_ck
+	var _668_cj uint64
+	var _ = _668_cj
+	_667_ck, _668_cj = uint64(15), uint64(0)
+	var _669_pb *dbytes.Blk
+	var _ = _669_pb
+	var _out949 *dbytes.Blk
+	var _ = _out949
+	_out949 = dbytes.ZeroBlk()
+	_669_pb = _out949
+	for m < top && uint64(0) < _666_left {
+		var _670_k uint64
+		var _ = _670_k
+		var _671_j uint64
+		var _ = _671_j
+		_670_k, _671_j = positions.Companion_Default___.FlatK(m), positions.Companion_Default___.FlatJ(m)
+		var _672_bn uint64 = 0
+		var _ = _672_bn
 		var _out950 uint64
 		var _ = _out950
-		var _out951 *dbytes.Blk
+		var _out951 uint64
 		var _ = _out951
-		_out948, _out949, _out950, _out951 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _666_ck, _667_cj, _668_pb)
-		_671_bn = _out948
-		_666_ck = _out949
-		_667_cj = _out950
-		_668_pb = _out951
-		if _671_bn != uint64(0) != there {
+		var _out952 uint64
+		var _ = _out952
+		var _out953 *dbytes.Blk
+		var _ = _out953
+		_out950, _out951, _out952, _out953 = reading.Companion_Default___.Find(x, txn, ip, m, excl, _667_ck, _668_cj, _669_pb)
+		_672_bn = _out950
+		_667_ck = _out951
+		_668_cj = _out952
+		_669_pb = _out953
+		if _672_bn != uint64(0) != there {
 			found = true
 			return m, found
 		}
-		var _672_next uint64
-		var _ = _672_next
-		_672_next = m + uint64(1)
-		if _671_bn == uint64(0) && uint64(12) <= _669_k && (_670_j%uint64(512) == uint64(0) || _665_left == max) {
-			var _673_d uint64
-			var _ = _673_d
-			var _out952 uint64
-			var _ = _out952
-			_out952 = shrinking.Companion_Default___.Missing(x, txn, ip, _669_k, _670_j, excl)
-			_673_d = _out952
-			_672_next = Companion_Default___.Behind(m, _673_d)
-			if top < _672_next {
-				_672_next = top
+		var _673_next uint64
+		var _ = _673_next
+		_673_next = m + uint64(1)
+		if _672_bn == uint64(0) && uint64(12) <= _670_k && (_671_j%uint64(512) == uint64(0) || _666_left == max) {
+			var _674_d uint64
+			var _ = _674_d
+			var _out954 uint64
+			var _ = _out954
+			_out954 = shrinking.Companion_Default___.Missing(x, txn, ip, _670_k, _671_j, excl)
+			_674_d = _out954
+			_673_next = Companion_Default___.Behind(m, _674_d)
+			if top < _673_next {
+				_673_next = top
 			}
 		}
-		m = _672_next
-		_665_left = _665_left - uint64(1)
+		m = _673_next
+		_666_left = _666_left - uint64(1)
 	}
 	return m, found
 }

@@ -66,13 +66,13 @@ func (_this *CompanionStruct_Default___) Missing(x *blocktree.BlockTreeFs, txn *
 	var _ = d
 	d = positions.Companion_Default___.MaxLev(k)
 	for uint64(0) < d {
-		var _648_bn uint64
-		var _ = _648_bn
-		var _out939 uint64
-		var _ = _out939
-		_out939 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
-		_648_bn = _out939
-		if _648_bn == uint64(0) {
+		var _649_bn uint64
+		var _ = _649_bn
+		var _out941 uint64
+		var _ = _out941
+		_out941 = x.Resolve(txn, ip, k, positions.Companion_Default___.MaxLev(k)-d, allocatedrange.Companion_Default___.Up512(j, d), excl)
+		_649_bn = _out941
+		if _649_bn == uint64(0) {
 			return d
 		}
 		d = d - uint64(1)
@@ -84,62 +84,62 @@ func (_this *CompanionStruct_Default___) CutRun(x *blocktree.BlockTreeFs, txn *d
 	var _ = m
 	var freed uint64 = 0
 	var _ = freed
-	var _649_k uint64
-	var _ = _649_k
-	_649_k = positions.Companion_Default___.FlatK(n - uint64(1))
-	var _650_lev uint64
-	var _ = _650_lev
-	_650_lev = positions.Companion_Default___.MaxLev(_649_k)
-	var _651_jp uint64
-	var _ = _651_jp
-	_651_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
-	var _652_pb *dbytes.Blk
-	var _ = _652_pb
-	var _out940 *dbytes.Blk
-	var _ = _out940
-	_out940 = x.Fs.ReadBlock(txn, pn, true)
-	_652_pb = _out940
-	var _653_t *dbytes.Bytes
-	var _ = _653_t
-	var _out941 *dbytes.Bytes
-	var _ = _out941
-	_out941 = txn.Copy(_652_pb)
-	_653_t = _out941
+	var _650_k uint64
+	var _ = _650_k
+	_650_k = positions.Companion_Default___.FlatK(n - uint64(1))
+	var _651_lev uint64
+	var _ = _651_lev
+	_651_lev = positions.Companion_Default___.MaxLev(_650_k)
+	var _652_jp uint64
+	var _ = _652_jp
+	_652_jp = positions.Companion_Default___.FlatJ(n-uint64(1)) / uint64(512)
+	var _653_pb *dbytes.Blk
+	var _ = _653_pb
+	var _out942 *dbytes.Blk
+	var _ = _out942
+	_out942 = x.Fs.ReadBlock(txn, pn, true)
+	_653_pb = _out942
+	var _654_t *dbytes.Bytes
+	var _ = _654_t
+	var _out943 *dbytes.Bytes
+	var _ = _out943
+	_out943 = txn.Copy(_653_pb)
+	_654_t = _out943
 	m, freed = n, uint64(0)
 	for lo < m && freed < max {
-		var _654_l uint64
-		var _ = _654_l
-		_654_l = m - uint64(1)
-		if positions.Companion_Default___.FlatK(_654_l) != _649_k || positions.Companion_Default___.FlatJ(_654_l)/uint64(512) != _651_jp {
+		var _655_l uint64
+		var _ = _655_l
+		_655_l = m - uint64(1)
+		if positions.Companion_Default___.FlatK(_655_l) != _650_k || positions.Companion_Default___.FlatJ(_655_l)/uint64(512) != _652_jp {
 			goto L7
 		}
-		var _655_j uint64
-		var _ = _655_j
-		_655_j = positions.Companion_Default___.FlatJ(_654_l)
-		var _656_bn uint64
-		var _ = _656_bn
-		_656_bn = _653_t.U64(uint64(8) * (_655_j % uint64(512)))
-		if _656_bn == uint64(0) {
+		var _656_j uint64
+		var _ = _656_j
+		_656_j = positions.Companion_Default___.FlatJ(_655_l)
+		var _657_bn uint64
+		var _ = _657_bn
+		_657_bn = _654_t.U64(uint64(8) * (_656_j % uint64(512)))
+		if _657_bn == uint64(0) {
 		} else {
-			unmapping.Companion_Default___.CutChild(x, txn, ip, _653_t, pn, _656_bn, _655_j, true)
+			unmapping.Companion_Default___.CutChild(x, txn, ip, _654_t, pn, _657_bn, _656_j, true)
 			freed = freed + uint64(1)
 		}
-		m = _654_l
+		m = _655_l
 	}
 L7:
 	if uint64(0) < freed {
-		x.CloseParent(txn, pn, _653_t)
+		x.CloseParent(txn, pn, _654_t)
 	}
 	return m, freed
 }
 func (_this *CompanionStruct_Default___) FreeDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _657_bn uint64
-	var _ = _657_bn
-	var _out942 uint64
-	var _ = _out942
-	_out942 = inodeformat.Companion_Default___.GetSlot(ip, k)
-	_657_bn = _out942
-	if _657_bn == uint64(0) {
+	var _658_bn uint64
+	var _ = _658_bn
+	var _out944 uint64
+	var _ = _out944
+	_out944 = inodeformat.Companion_Default___.GetSlot(ip, k)
+	_658_bn = _out944
+	if _658_bn == uint64(0) {
 	} else {
 		unmapping.Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 	}
@@ -148,58 +148,58 @@ func (_this *CompanionStruct_Default___) CutDown(x *blocktree.BlockTreeFs, txn *
 	var m uint64 = 0
 	var _ = m
 	m = n
-	var _658_left uint64
-	var _ = _658_left
-	_658_left = max
-	for lo < m && uint64(0) < _658_left {
-		var _659_k uint64
-		var _ = _659_k
-		var _660_j uint64
-		var _ = _660_j
-		_659_k, _660_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
-		var _661_l uint64
-		var _ = _661_l
-		var _662_freed uint64
-		var _ = _662_freed
-		_661_l, _662_freed = uint64(0), uint64(1)
-		var _663_d uint64
-		var _ = _663_d
-		var _out943 uint64
-		var _ = _out943
-		_out943 = Companion_Default___.Missing(x, txn, ip, _659_k, _660_j, true)
-		_663_d = _out943
-		if uint64(0) < _663_d || _659_k < uint64(12) {
-			_661_l = allocatedrange.Companion_Default___.BaseOf(_659_k) + allocatedrange.Companion_Default___.First512(_660_j, _663_d)
-			if _661_l < lo {
-				_661_l = lo
+	var _659_left uint64
+	var _ = _659_left
+	_659_left = max
+	for lo < m && uint64(0) < _659_left {
+		var _660_k uint64
+		var _ = _660_k
+		var _661_j uint64
+		var _ = _661_j
+		_660_k, _661_j = positions.Companion_Default___.FlatK(m-uint64(1)), positions.Companion_Default___.FlatJ(m-uint64(1))
+		var _662_l uint64
+		var _ = _662_l
+		var _663_freed uint64
+		var _ = _663_freed
+		_662_l, _663_freed = uint64(0), uint64(1)
+		var _664_d uint64
+		var _ = _664_d
+		var _out945 uint64
+		var _ = _out945
+		_out945 = Companion_Default___.Missing(x, txn, ip, _660_k, _661_j, true)
+		_664_d = _out945
+		if uint64(0) < _664_d || _660_k < uint64(12) {
+			_662_l = allocatedrange.Companion_Default___.BaseOf(_660_k) + allocatedrange.Companion_Default___.First512(_661_j, _664_d)
+			if _662_l < lo {
+				_662_l = lo
 			}
-			if _663_d == uint64(0) {
-				Companion_Default___.FreeDirect(x, txn, ip, ino, _659_k)
+			if _664_d == uint64(0) {
+				Companion_Default___.FreeDirect(x, txn, ip, ino, _660_k)
 			} else {
 			}
 		} else {
-			var _664_pn uint64
-			var _ = _664_pn
-			var _out944 uint64
-			var _ = _out944
-			_out944 = x.Resolve(txn, ip, _659_k, positions.Companion_Default___.MaxLev(_659_k)-uint64(1), _660_j/uint64(512), true)
-			_664_pn = _out944
-			var _out945 uint64
-			var _ = _out945
+			var _665_pn uint64
+			var _ = _665_pn
 			var _out946 uint64
 			var _ = _out946
-			_out945, _out946 = Companion_Default___.CutRun(x, txn, ip, _664_pn, ino, m, lo, _658_left)
-			_661_l = _out945
-			_662_freed = _out946
-			if _662_freed == uint64(0) {
-				_662_freed = uint64(1)
+			_out946 = x.Resolve(txn, ip, _660_k, positions.Companion_Default___.MaxLev(_660_k)-uint64(1), _661_j/uint64(512), true)
+			_665_pn = _out946
+			var _out947 uint64
+			var _ = _out947
+			var _out948 uint64
+			var _ = _out948
+			_out947, _out948 = Companion_Default___.CutRun(x, txn, ip, _665_pn, ino, m, lo, _659_left)
+			_662_l = _out947
+			_663_freed = _out948
+			if _663_freed == uint64(0) {
+				_663_freed = uint64(1)
 			}
 		}
-		if _663_d < positions.Companion_Default___.MaxLev(_659_k) {
-			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _659_k, positions.Companion_Default___.MaxLev(_659_k)-_663_d-uint64(1), allocatedrange.Companion_Default___.Up512(_660_j, _663_d+uint64(1)))
+		if _664_d < positions.Companion_Default___.MaxLev(_660_k) {
+			unmapping.Companion_Default___.Prune(x, txn, ip, ino, _660_k, positions.Companion_Default___.MaxLev(_660_k)-_664_d-uint64(1), allocatedrange.Companion_Default___.Up512(_661_j, _664_d+uint64(1)))
 		}
-		_658_left = _658_left - _662_freed
-		m = _661_l
+		_659_left = _659_left - _663_freed
+		m = _662_l
 	}
 	return m
 }

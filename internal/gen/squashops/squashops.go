@@ -65,10 +65,10 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	var _ = gs
 	if !known || all {
 		u, g = anonUid, anonGid
-		var _out1643 *dbytes.Bytes
-		var _ = _out1643
-		_out1643 = dbytes.NewBytes(uint64(0))
-		gs = _out1643
+		var _out1645 *dbytes.Bytes
+		var _ = _out1645
+		_out1645 = dbytes.NewBytes(uint64(0))
+		gs = _out1645
 		return u, g, gs
 	}
 	u, g, gs = uid, gid, gids
@@ -81,29 +81,29 @@ func (_this *CompanionStruct_Default___) Squash(root bool, all bool, anonUid uin
 	if gid == uint32(0) {
 		g = anonGid
 	}
-	var _1192_n uint64
-	var _ = _1192_n
-	_1192_n = gids.Len() / uint64(4)
-	var _1193_out *dbytes.Bytes
-	var _ = _1193_out
-	var _out1644 *dbytes.Bytes
-	var _ = _out1644
-	_out1644 = dbytes.NewBytes(uint64(4) * _1192_n)
-	_1193_out = _out1644
-	var _1194_i uint64
-	var _ = _1194_i
-	_1194_i = uint64(0)
-	for _1194_i < _1192_n {
-		var _1195_x uint32
-		var _ = _1195_x
-		_1195_x = gids.U32(uint64(4) * _1194_i)
-		if _1195_x == uint32(0) {
-			_1195_x = anonGid
+	var _1193_n uint64
+	var _ = _1193_n
+	_1193_n = gids.Len() / uint64(4)
+	var _1194_out *dbytes.Bytes
+	var _ = _1194_out
+	var _out1646 *dbytes.Bytes
+	var _ = _out1646
+	_out1646 = dbytes.NewBytes(uint64(4) * _1193_n)
+	_1194_out = _out1646
+	var _1195_i uint64
+	var _ = _1195_i
+	_1195_i = uint64(0)
+	for _1195_i < _1193_n {
+		var _1196_x uint32
+		var _ = _1196_x
+		_1196_x = gids.U32(uint64(4) * _1195_i)
+		if _1196_x == uint32(0) {
+			_1196_x = anonGid
 		}
-		marshal.Companion_Default___.Put32(_1193_out, uint64(4)*_1194_i, _1195_x)
-		_1194_i = _1194_i + uint64(1)
+		marshal.Companion_Default___.Put32(_1194_out, uint64(4)*_1195_i, _1196_x)
+		_1195_i = _1195_i + uint64(1)
 	}
-	gs = _1193_out
+	gs = _1194_out
 	return u, g, gs
 }
 

@@ -60,53 +60,53 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Blank(d *ddisk.Disk) bool {
 	var io bool = false
 	var _ = io
-	var _395_n uint64
-	var _ = _395_n
-	var _out579 uint64
-	var _ = _out579
-	_out579 = d.Size()
-	_395_n = _out579
-	var _396_z *dbytes.Blk
-	var _ = _396_z
-	var _out580 *dbytes.Blk
-	var _ = _out580
-	_out580 = dbytes.ZeroBlk()
-	_396_z = _out580
-	var _out581 bool
+	var _396_n uint64
+	var _ = _396_n
+	var _out581 uint64
 	var _ = _out581
-	_out581 = d.Write(uint64(0), _396_z)
-	io = _out581
+	_out581 = d.Size()
+	_396_n = _out581
+	var _397_z *dbytes.Blk
+	var _ = _397_z
+	var _out582 *dbytes.Blk
+	var _ = _out582
+	_out582 = dbytes.ZeroBlk()
+	_397_z = _out582
+	var _out583 bool
+	var _ = _out583
+	_out583 = d.Write(uint64(0), _397_z)
+	io = _out583
 	if io {
-		var _out582 bool
-		var _ = _out582
-		_out582 = d.Write(_395_n-uint64(1), _396_z)
-		io = _out582
+		var _out584 bool
+		var _ = _out584
+		_out584 = d.Write(_396_n-uint64(1), _397_z)
+		io = _out584
 	}
 	if io {
-		var _out583 bool
-		var _ = _out583
-		_out583 = d.Barrier()
-		io = _out583
+		var _out585 bool
+		var _ = _out585
+		_out585 = d.Barrier()
+		io = _out585
 	}
 	return io
 }
 func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out584 bool
-	var _ = _out584
-	_out584 = d.Barrier()
-	io = _out584
+	var _out586 bool
+	var _ = _out586
+	_out586 = d.Barrier()
+	io = _out586
 	if io {
-		var _out585 bool
-		var _ = _out585
-		_out585 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
-		io = _out585
+		var _out587 bool
+		var _ = _out587
+		_out587 = Companion_Default___.Put(d, s, s.Dtor_size()-uint64(1))
+		io = _out587
 		if io {
-			var _out586 bool
-			var _ = _out586
-			_out586 = Companion_Default___.Put(d, s, uint64(0))
-			io = _out586
+			var _out588 bool
+			var _ = _out588
+			_out588 = Companion_Default___.Put(d, s, uint64(0))
+			io = _out588
 		}
 	}
 	return io
@@ -114,36 +114,36 @@ func (_this *CompanionStruct_Default___) Commission(d *ddisk.Disk, s superblockf
 func (_this *CompanionStruct_Default___) Restore(d *ddisk.Disk, s superblockformat.Super) bool {
 	var io bool = false
 	var _ = io
-	var _out587 bool
-	var _ = _out587
-	_out587 = Companion_Default___.Put(d, s, uint64(0))
-	io = _out587
+	var _out589 bool
+	var _ = _out589
+	_out589 = Companion_Default___.Put(d, s, uint64(0))
+	io = _out589
 	return io
 }
 func (_this *CompanionStruct_Default___) Put(d *ddisk.Disk, s superblockformat.Super, a uint64) bool {
 	var io bool = false
 	var _ = io
-	var _397_e *dbytes.Bytes
-	var _ = _397_e
-	var _out588 *dbytes.Bytes
-	var _ = _out588
-	_out588 = superblockformat.Companion_Default___.Encode(s)
-	_397_e = _out588
-	var _398_b *dbytes.Blk
-	var _ = _398_b
-	var _out589 *dbytes.Blk
-	var _ = _out589
-	_out589 = dbytes.Freeze(_397_e)
-	_398_b = _out589
-	var _out590 bool
+	var _398_e *dbytes.Bytes
+	var _ = _398_e
+	var _out590 *dbytes.Bytes
 	var _ = _out590
-	_out590 = d.Write(a, _398_b)
-	io = _out590
+	_out590 = superblockformat.Companion_Default___.Encode(s)
+	_398_e = _out590
+	var _399_b *dbytes.Blk
+	var _ = _399_b
+	var _out591 *dbytes.Blk
+	var _ = _out591
+	_out591 = dbytes.Freeze(_398_e)
+	_399_b = _out591
+	var _out592 bool
+	var _ = _out592
+	_out592 = d.Write(a, _399_b)
+	io = _out592
 	if io {
-		var _out591 bool
-		var _ = _out591
-		_out591 = d.Barrier()
-		io = _out591
+		var _out593 bool
+		var _ = _out593
+		_out593 = d.Barrier()
+		io = _out593
 	}
 	return io
 }
@@ -167,38 +167,38 @@ func (_this *CompanionStruct_Default___) Look(d *ddisk.Disk, a uint64) (uint32, 
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _399_io bool
-	var _ = _399_io
-	var _400_c *dbytes.Blk
-	var _ = _400_c
-	var _out592 bool
-	var _ = _out592
-	var _out593 *dbytes.Blk
-	var _ = _out593
-	_out592, _out593 = d.Read(a)
-	_399_io = _out592
-	_400_c = _out593
-	var _401_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _401_e
-	if _399_io {
-		var _out594 *dbytes.Bytes
-		var _ = _out594
-		_out594 = _400_c.Thaw()
-		_401_e = _out594
+	var _400_io bool
+	var _ = _400_io
+	var _401_c *dbytes.Blk
+	var _ = _401_c
+	var _out594 bool
+	var _ = _out594
+	var _out595 *dbytes.Blk
+	var _ = _out595
+	_out594, _out595 = d.Read(a)
+	_400_io = _out594
+	_401_c = _out595
+	var _402_e *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _402_e
+	if _400_io {
+		var _out596 *dbytes.Bytes
+		var _ = _out596
+		_out596 = _401_c.Thaw()
+		_402_e = _out596
 	} else {
-		var _out595 *dbytes.Bytes
-		var _ = _out595
-		_out595 = dbytes.NewBytes(uint64(4096))
-		_401_e = _out595
+		var _out597 *dbytes.Bytes
+		var _ = _out597
+		_out597 = dbytes.NewBytes(uint64(4096))
+		_402_e = _out597
 	}
-	var _out596 uint32
-	var _ = _out596
-	var _out597 superblockformat.Super
-	var _ = _out597
-	_out596, _out597 = superblockformat.Companion_Default___.Decode(_401_e)
-	why = _out596
-	s = _out597
-	if !_399_io {
+	var _out598 uint32
+	var _ = _out598
+	var _out599 superblockformat.Super
+	var _ = _out599
+	_out598, _out599 = superblockformat.Companion_Default___.Decode(_402_e)
+	why = _out598
+	s = _out599
+	if !_400_io {
 		why = Companion_Default___.UNREAD()
 	}
 	return why, s
@@ -210,19 +210,19 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	var _402_n uint64
-	var _ = _402_n
-	var _out598 uint64
-	var _ = _out598
-	_out598 = d.Size()
-	_402_n = _out598
-	var _out599 uint32
-	var _ = _out599
-	var _out600 superblockformat.Super
+	var _403_n uint64
+	var _ = _403_n
+	var _out600 uint64
 	var _ = _out600
-	_out599, _out600 = Companion_Default___.Look(d, uint64(0))
-	why = _out599
-	s = _out600
+	_out600 = d.Size()
+	_403_n = _out600
+	var _out601 uint32
+	var _ = _out601
+	var _out602 superblockformat.Super
+	var _ = _out602
+	_out601, _out602 = Companion_Default___.Look(d, uint64(0))
+	why = _out601
+	s = _out602
 	which = func() uint32 {
 		if why == uint32(0) {
 			return Companion_Default___.FIRST()
@@ -230,23 +230,23 @@ func (_this *CompanionStruct_Default___) Find(d *ddisk.Disk) (uint32, uint32, su
 		return Companion_Default___.NONE()
 	}()
 	if why == Companion_Default___.UNREAD() || why == uint32(2) {
-		var _403_copy uint32 = 0
-		var _ = _403_copy
-		var _out601 uint32
-		var _ = _out601
-		var _out602 superblockformat.Super
-		var _ = _out602
-		_out601, _out602 = Companion_Default___.Look(d, _402_n-uint64(1))
-		_403_copy = _out601
-		s = _out602
+		var _404_copy uint32 = 0
+		var _ = _404_copy
+		var _out603 uint32
+		var _ = _out603
+		var _out604 superblockformat.Super
+		var _ = _out604
+		_out603, _out604 = Companion_Default___.Look(d, _403_n-uint64(1))
+		_404_copy = _out603
+		s = _out604
 		which = func() uint32 {
-			if _403_copy == uint32(0) {
+			if _404_copy == uint32(0) {
 				return Companion_Default___.COPY()
 			}
 			return Companion_Default___.NONE()
 		}()
 	}
-	if which != Companion_Default___.NONE() && s.Dtor_size() > _402_n {
+	if which != Companion_Default___.NONE() && s.Dtor_size() > _403_n {
 		which, why = Companion_Default___.NONE(), Companion_Default___.LARGER()
 	}
 	return which, why, s

@@ -223,10 +223,10 @@ func (_this *CompanionStruct_Default___) VERSION() uint32 {
 func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out574 *dbytes.Bytes
-	var _ = _out574
-	_out574 = dbytes.NewBytes(uint64(4096))
-	b = _out574
+	var _out576 *dbytes.Bytes
+	var _ = _out576
+	_out576 = dbytes.NewBytes(uint64(4096))
+	b = _out576
 	marshal.Companion_Default___.Put64(b, uint64(0), Companion_Default___.MAGIC())
 	marshal.Companion_Default___.Put32(b, uint64(8), Companion_Default___.VERSION())
 	marshal.Companion_Default___.Put32(b, uint64(12), uint32(0))
@@ -255,45 +255,45 @@ func (_this *CompanionStruct_Default___) Encode(s Super) *dbytes.Bytes {
 	return b
 }
 func (_this *CompanionStruct_Default___) Seal(b *dbytes.Bytes) {
-	var _389_sum *dbytes.Bytes
-	var _ = _389_sum
-	var _out575 *dbytes.Bytes
-	var _ = _out575
-	_out575 = dsum.Sum(b, uint64(4064))
-	_389_sum = _out575
-	b.CopyFrom(uint64(4064), _389_sum, uint64(0), uint64(32))
+	var _390_sum *dbytes.Bytes
+	var _ = _390_sum
+	var _out577 *dbytes.Bytes
+	var _ = _out577
+	_out577 = dsum.Sum(b, uint64(4064))
+	_390_sum = _out577
+	b.CopyFrom(uint64(4064), _390_sum, uint64(0), uint64(32))
 }
 func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super) {
 	var why uint32 = 0
 	var _ = why
 	var s Super = Type_Super_().Default().(Super)
 	var _ = s
-	var _390_slot0 uint64
-	var _ = _390_slot0
-	var _391_data0 uint64
-	var _ = _391_data0
-	_390_slot0, _391_data0 = b.U64(uint64(176)), b.U64(uint64(72))
-	if _390_slot0 == uint64(0) {
-		_390_slot0 = _391_data0
+	var _391_slot0 uint64
+	var _ = _391_slot0
+	var _392_data0 uint64
+	var _ = _392_data0
+	_391_slot0, _392_data0 = b.U64(uint64(176)), b.U64(uint64(72))
+	if _391_slot0 == uint64(0) {
+		_391_slot0 = _392_data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _390_slot0, _391_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), _391_slot0, _392_data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != Companion_Default___.MAGIC() {
 		why, s = uint32(1), s
 		return why, s
 	}
-	var _392_sum *dbytes.Bytes
-	var _ = _392_sum
-	var _out576 *dbytes.Bytes
-	var _ = _out576
-	_out576 = dsum.Sum(b, uint64(4064))
-	_392_sum = _out576
-	var _393_sealed bool
-	var _ = _393_sealed
-	var _out577 bool
-	var _ = _out577
-	_out577 = b.EqualAt(uint64(4064), _392_sum)
-	_393_sealed = _out577
-	if !_393_sealed {
+	var _393_sum *dbytes.Bytes
+	var _ = _393_sum
+	var _out578 *dbytes.Bytes
+	var _ = _out578
+	_out578 = dsum.Sum(b, uint64(4064))
+	_393_sum = _out578
+	var _394_sealed bool
+	var _ = _394_sealed
+	var _out579 bool
+	var _ = _out579
+	_out579 = b.EqualAt(uint64(4064), _393_sum)
+	_394_sealed = _out579
+	if !_394_sealed {
 		why, s = uint32(2), s
 		return why, s
 	}
@@ -305,13 +305,13 @@ func (_this *CompanionStruct_Default___) Decode(b *dbytes.Bytes) (uint32, Super)
 		why, s = uint32(4), s
 		return why, s
 	}
-	var _394_ok bool
-	var _ = _394_ok
-	var _out578 bool
-	var _ = _out578
-	_out578 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
-	_394_ok = _out578
-	if !_394_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
+	var _395_ok bool
+	var _ = _395_ok
+	var _out580 bool
+	var _ = _out580
+	_out580 = volumegeometry.Companion_Default___.CheckGeo(s.Dtor_geo())
+	_395_ok = _out580
+	if !_395_ok || s.Dtor_size() != s.Dtor_geo().Dtor_data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}

@@ -96,16 +96,16 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
 	txnsysm.Companion_Default___.TYield(_this.S)
-	var _323_queued bool = false
-	var _ = _323_queued
-	var _out501 bool
-	var _ = _out501
-	var _out502 bool
-	var _ = _out502
-	_out501, _out502 = _this.Grab(k, excl)
-	ok = _out501
-	_323_queued = _out502
-	if _323_queued {
+	var _324_queued bool = false
+	var _ = _324_queued
+	var _out503 bool
+	var _ = _out503
+	var _out504 bool
+	var _ = _out504
+	_out503, _out504 = _this.Grab(k, excl)
+	ok = _out503
+	_324_queued = _out504
+	if _324_queued {
 		txnsysm.Companion_Default___.TYield(_this.S)
 		_this.Granted(k)
 		ok = true
@@ -120,40 +120,40 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = ok
 	var queued bool = false
 	var _ = queued
-	var _324_wait bool
-	var _ = _324_wait
-	_324_wait = k > _this.Top
-	var _325_n uint64 = 0
-	var _ = _325_n
-	var _out503 bool
-	var _ = _out503
-	var _out504 bool
-	var _ = _out504
-	var _out505 uint64
+	var _325_wait bool
+	var _ = _325_wait
+	_325_wait = k > _this.Top
+	var _326_n uint64 = 0
+	var _ = _326_n
+	var _out505 bool
 	var _ = _out505
-	_out503, _out504, _out505 = _this.S.Tbl.Lock(_this.Own, k, excl, _324_wait)
-	ok = _out503
-	queued = _out504
-	_325_n = _out505
+	var _out506 bool
+	var _ = _out506
+	var _out507 uint64
+	var _ = _out507
+	_out505, _out506, _out507 = _this.S.Tbl.Lock(_this.Own, k, excl, _325_wait)
+	ok = _out505
+	queued = _out506
+	_326_n = _out507
 	if ok {
-		if _325_n > _this.Seen {
-			_this.Seen = _325_n
+		if _326_n > _this.Seen {
+			_this.Seen = _326_n
 		}
-		if _324_wait {
+		if _325_wait {
 			_this.Top = k
 		}
 	}
 	return ok, queued
 }
 func (_this *Txn) Granted(k uint64) {
-	var _326_n uint64
-	var _ = _326_n
-	var _out506 uint64
-	var _ = _out506
-	_out506 = _this.S.Tbl.Await(_this.Own)
-	_326_n = _out506
-	if _326_n > _this.Seen {
-		_this.Seen = _326_n
+	var _327_n uint64
+	var _ = _327_n
+	var _out508 uint64
+	var _ = _out508
+	_out508 = _this.S.Tbl.Await(_this.Own)
+	_327_n = _out508
+	if _327_n > _this.Seen {
+		_this.Seen = _327_n
 	}
 	_this.Top = k
 }
@@ -162,23 +162,23 @@ func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var _ = st
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _327_k uint64
-	var _ = _327_k
-	_327_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _328_ok bool
-	var _ = _328_ok
-	var _out507 bool
-	var _ = _out507
-	_out507 = _this.Lock(_327_k, excl)
-	_328_ok = _out507
-	if !_328_ok {
+	var _328_k uint64
+	var _ = _328_k
+	_328_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _329_ok bool
+	var _ = _329_ok
+	var _out509 bool
+	var _ = _out509
+	_out509 = _this.Lock(_328_k, excl)
+	_329_ok = _out509
+	if !_329_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Blk)(nil)
 		return st, b
 	}
-	var _out508 *dbytes.Blk
-	var _ = _out508
-	_out508 = _this.One(a, uint64(1))
-	b = _out508
+	var _out510 *dbytes.Blk
+	var _ = _out510
+	_out510 = _this.One(a, uint64(1))
+	b = _out510
 	if b == (*dbytes.Blk)(nil) {
 		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), (*dbytes.Blk)(nil)
@@ -193,20 +193,20 @@ func (_this *Txn) ReadBlocks(a uint64, n uint64, p *dbytes.Pieces) (uint32, uint
 	var _ = st
 	var at uint64 = 0
 	var _ = at
-	var _out509 uint32
-	var _ = _out509
-	var _out510 uint64
-	var _ = _out510
-	_out509, _out510 = _this.LockRun(a, n)
-	st = _out509
-	at = _out510
+	var _out511 uint32
+	var _ = _out511
+	var _out512 uint64
+	var _ = _out512
+	_out511, _out512 = _this.LockRun(a, n)
+	st = _out511
+	at = _out512
 	if st != Companion_Default___.OK() {
 		return st, at
 	}
-	var _out511 uint64
-	var _ = _out511
-	_out511 = _this.Gather(a, n, p)
-	at = _out511
+	var _out513 uint64
+	var _ = _out513
+	_out513 = _this.Gather(a, n, p)
+	at = _out513
 	if at < a+n {
 		_this.CutShort(Companion_Default___.IOERR())
 		st = Companion_Default___.IOERR()
@@ -219,79 +219,79 @@ func (_this *Txn) Gather(a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var _ = at
 	at = a
 	for at < a+n {
-		var _329_m uint64 = 0
-		var _ = _329_m
-		var _out512 uint64
-		var _ = _out512
-		_out512 = _this.Next(at, a+n-at, p)
-		_329_m = _out512
-		if _329_m == uint64(0) {
+		var _330_m uint64 = 0
+		var _ = _330_m
+		var _out514 uint64
+		var _ = _out514
+		_out514 = _this.Next(at, a+n-at, p)
+		_330_m = _out514
+		if _330_m == uint64(0) {
 			return at
 		}
-		at = at + _329_m
+		at = at + _330_m
 	}
 	return at
 }
 func (_this *Txn) Next(a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _330_wrote uint64
-	var _ = _330_wrote
-	var _out513 uint64
-	var _ = _out513
-	_out513 = _this.Buf.Len()
-	_330_wrote = _out513
-	if _330_wrote == uint64(0) {
-		var _out514 uint64
-		var _ = _out514
-		_out514 = _this.InMemory(a, n, p)
-		m = _out514
+	var _331_wrote uint64
+	var _ = _331_wrote
+	var _out515 uint64
+	var _ = _out515
+	_out515 = _this.Buf.Len()
+	_331_wrote = _out515
+	if _331_wrote == uint64(0) {
+		var _out516 uint64
+		var _ = _out516
+		_out516 = _this.InMemory(a, n, p)
+		m = _out516
 		if uint64(0) < m {
 			return m
 		}
 	}
 	m = uint64(0)
-	var _331_b *dbytes.Blk
-	var _ = _331_b
-	var _out515 *dbytes.Blk
-	var _ = _out515
-	_out515 = _this.One(a, func() uint64 {
-		if _330_wrote == uint64(0) {
+	var _332_b *dbytes.Blk
+	var _ = _332_b
+	var _out517 *dbytes.Blk
+	var _ = _out517
+	_out517 = _this.One(a, func() uint64 {
+		if _331_wrote == uint64(0) {
 			return n
 		}
 		return uint64(1)
 	}())
-	_331_b = _out515
-	if _331_b == (*dbytes.Blk)(nil) {
+	_332_b = _out517
+	if _332_b == (*dbytes.Blk)(nil) {
 		return m
 	}
 	m = uint64(1)
-	p.Add(_331_b, uint64(0), uint64(4096))
+	p.Add(_332_b, uint64(0), uint64(4096))
 	return m
 }
 func (_this *Txn) One(a uint64, n uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _out516 *dbytes.Blk
-	var _ = _out516
-	_out516 = bufferm.Companion_Default___.BufferedBlk(_this.Buf, objectsm.Companion_Default___.Key(a, uint64(0)))
-	b = _out516
+	var _out518 *dbytes.Blk
+	var _ = _out518
+	_out518 = bufferm.Companion_Default___.BufferedBlk(_this.Buf, objectsm.Companion_Default___.Key(a, uint64(0)))
+	b = _out518
 	if b != (*dbytes.Blk)(nil) {
 		return b
 	}
-	var _out517 *dbytes.Blk
-	var _ = _out517
-	_out517 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, n)
-	b = _out517
+	var _out519 *dbytes.Blk
+	var _ = _out519
+	_out519 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, n)
+	b = _out519
 	return b
 }
 func (_this *Txn) InMemory(a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _out518 uint64
-	var _ = _out518
-	_out518 = txnsysm.Companion_Default___.PeekRun(_this.S, _this.Hold, a, n, p)
-	m = _out518
+	var _out520 uint64
+	var _ = _out520
+	_out520 = txnsysm.Companion_Default___.PeekRun(_this.S, _this.Hold, a, n, p)
+	m = _out520
 	return m
 }
 func (_this *Txn) LockRun(a uint64, n uint64) (uint32, uint64) {
@@ -301,13 +301,13 @@ func (_this *Txn) LockRun(a uint64, n uint64) (uint32, uint64) {
 	var _ = at
 	st, at = Companion_Default___.OK(), a
 	for at < a+n {
-		var _332_ok bool
-		var _ = _332_ok
-		var _out519 bool
-		var _ = _out519
-		_out519 = _this.Lock(objectsm.Companion_Default___.Key(at, uint64(0)), false)
-		_332_ok = _out519
-		if !_332_ok {
+		var _333_ok bool
+		var _ = _333_ok
+		var _out521 bool
+		var _ = _out521
+		_out521 = _this.Lock(objectsm.Companion_Default___.Key(at, uint64(0)), false)
+		_333_ok = _out521
+		if !_333_ok {
 			st = Companion_Default___.CONFLICT()
 			return st, at
 		}
@@ -323,48 +323,48 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = st
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _333_k uint64
-	var _ = _333_k
-	_333_k = objectsm.Companion_Default___.Key(a, off)
-	var _334_ok bool
-	var _ = _334_ok
-	var _out520 bool
-	var _ = _out520
-	_out520 = _this.Lock(_333_k, excl)
-	_334_ok = _out520
-	if !_334_ok {
+	var _334_k uint64
+	var _ = _334_k
+	_334_k = objectsm.Companion_Default___.Key(a, off)
+	var _335_ok bool
+	var _ = _335_ok
+	var _out522 bool
+	var _ = _out522
+	_out522 = _this.Lock(_334_k, excl)
+	_335_ok = _out522
+	if !_335_ok {
 		st, b = Companion_Default___.CONFLICT(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	var _335_c *dbytes.Bytes
-	var _ = _335_c
-	var _out521 *dbytes.Bytes
-	var _ = _out521
-	_out521 = _this.Hold.Small()
-	_335_c = _out521
-	var _336_found bool
-	var _ = _336_found
-	var _out522 bool
-	var _ = _out522
-	_out522 = bufferm.Companion_Default___.BufferedBytes(_this.Buf, _333_k, _335_c)
-	_336_found = _out522
-	if _336_found {
-		st, b = Companion_Default___.OK(), _335_c
+	var _336_c *dbytes.Bytes
+	var _ = _336_c
+	var _out523 *dbytes.Bytes
+	var _ = _out523
+	_out523 = _this.Hold.Small()
+	_336_c = _out523
+	var _337_found bool
+	var _ = _337_found
+	var _out524 bool
+	var _ = _out524
+	_out524 = bufferm.Companion_Default___.BufferedBytes(_this.Buf, _334_k, _336_c)
+	_337_found = _out524
+	if _337_found {
+		st, b = Companion_Default___.OK(), _336_c
 		return st, b
 	}
-	var _337_v *dbytes.Blk
-	var _ = _337_v
-	var _out523 *dbytes.Blk
-	var _ = _out523
-	_out523 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_337_v = _out523
-	if _337_v == (*dbytes.Blk)(nil) {
+	var _338_v *dbytes.Blk
+	var _ = _338_v
+	var _out525 *dbytes.Blk
+	var _ = _out525
+	_out525 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_338_v = _out525
+	if _338_v == (*dbytes.Blk)(nil) {
 		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), (*dbytes.Bytes)(nil)
 		return st, b
 	}
-	_335_c.CopyBlk(uint64(0), _337_v, off/uint64(8), uint64(256))
-	st, b = Companion_Default___.OK(), _335_c
+	_336_c.CopyBlk(uint64(0), _338_v, off/uint64(8), uint64(256))
+	st, b = Companion_Default___.OK(), _336_c
 	return st, b
 	return st, b
 }
@@ -373,73 +373,73 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = st
 	var b bool = false
 	var _ = b
-	var _338_k uint64
-	var _ = _338_k
-	_338_k = objectsm.Companion_Default___.Key(a, off)
-	var _339_ok bool
-	var _ = _339_ok
-	var _out524 bool
-	var _ = _out524
-	_out524 = _this.Lock(_338_k, excl)
-	_339_ok = _out524
-	if !_339_ok {
+	var _339_k uint64
+	var _ = _339_k
+	_339_k = objectsm.Companion_Default___.Key(a, off)
+	var _340_ok bool
+	var _ = _340_ok
+	var _out526 bool
+	var _ = _out526
+	_out526 = _this.Lock(_339_k, excl)
+	_340_ok = _out526
+	if !_340_ok {
 		st, b = Companion_Default___.CONFLICT(), false
 		return st, b
 	}
-	var _340_found bool = false
-	var _ = _340_found
-	var _out525 bool
-	var _ = _out525
-	var _out526 bool
-	var _ = _out526
-	_out525, _out526 = bufferm.Companion_Default___.BufferedBit(_this.Buf, _338_k)
-	_340_found = _out525
-	b = _out526
-	if _340_found {
+	var _341_found bool = false
+	var _ = _341_found
+	var _out527 bool
+	var _ = _out527
+	var _out528 bool
+	var _ = _out528
+	_out527, _out528 = bufferm.Companion_Default___.BufferedBit(_this.Buf, _339_k)
+	_341_found = _out527
+	b = _out528
+	if _341_found {
 		st, b = Companion_Default___.OK(), b
 		return st, b
 	}
-	var _341_v *dbytes.Blk
-	var _ = _341_v
-	var _out527 *dbytes.Blk
-	var _ = _out527
-	_out527 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
-	_341_v = _out527
-	if _341_v == (*dbytes.Blk)(nil) {
+	var _342_v *dbytes.Blk
+	var _ = _342_v
+	var _out529 *dbytes.Blk
+	var _ = _out529
+	_out529 = txnsysm.Companion_Default___.Latest(_this.S, _this.Hold, a, uint64(1))
+	_342_v = _out529
+	if _342_v == (*dbytes.Blk)(nil) {
 		_this.CutShort(Companion_Default___.IOERR())
 		st, b = Companion_Default___.IOERR(), false
 		return st, b
 	}
-	var _342_c uint8
-	var _ = _342_c
-	_342_c = _341_v.Get(off / uint64(8))
-	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_342_c, off%uint64(8))
+	var _343_c uint8
+	var _ = _343_c
+	_343_c = _342_v.Get(off / uint64(8))
+	st, b = Companion_Default___.OK(), bits.Companion_Default___.BitOf(_343_c, off%uint64(8))
 	return st, b
 	return st, b
 }
 func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _343_k uint64
-	var _ = _343_k
-	_343_k = objectsm.Companion_Default___.Key(a, uint64(0))
-	var _344_ok bool
-	var _ = _344_ok
-	var _out528 bool
-	var _ = _out528
-	_out528 = _this.Lock(_343_k, true)
-	_344_ok = _out528
-	if !_344_ok {
+	var _344_k uint64
+	var _ = _344_k
+	_344_k = objectsm.Companion_Default___.Key(a, uint64(0))
+	var _345_ok bool
+	var _ = _345_ok
+	var _out530 bool
+	var _ = _out530
+	_out530 = _this.Lock(_344_k, true)
+	_345_ok = _out530
+	if !_345_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	var _345_v *dbytes.Blk
-	var _ = _345_v
-	var _out529 *dbytes.Blk
-	var _ = _out529
-	_out529 = dbytes.Freeze(b)
-	_345_v = _out529
-	bufferm.Companion_Default___.BufferBlk(_this.Buf, _343_k, _345_v)
+	var _346_v *dbytes.Blk
+	var _ = _346_v
+	var _out531 *dbytes.Blk
+	var _ = _out531
+	_out531 = dbytes.Freeze(b)
+	_346_v = _out531
+	bufferm.Companion_Default___.BufferBlk(_this.Buf, _344_k, _346_v)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -447,20 +447,20 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _346_k uint64
-	var _ = _346_k
-	_346_k = objectsm.Companion_Default___.Key(a, off)
-	var _347_ok bool
-	var _ = _347_ok
-	var _out530 bool
-	var _ = _out530
-	_out530 = _this.Lock(_346_k, true)
-	_347_ok = _out530
-	if !_347_ok {
+	var _347_k uint64
+	var _ = _347_k
+	_347_k = objectsm.Companion_Default___.Key(a, off)
+	var _348_ok bool
+	var _ = _348_ok
+	var _out532 bool
+	var _ = _out532
+	_out532 = _this.Lock(_347_k, true)
+	_348_ok = _out532
+	if !_348_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	bufferm.Companion_Default___.BufferBytes(_this.Buf, _346_k, b)
+	bufferm.Companion_Default___.BufferBytes(_this.Buf, _347_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st
@@ -468,20 +468,20 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _348_k uint64
-	var _ = _348_k
-	_348_k = objectsm.Companion_Default___.Key(a, off)
-	var _349_ok bool
-	var _ = _349_ok
-	var _out531 bool
-	var _ = _out531
-	_out531 = _this.Lock(_348_k, true)
-	_349_ok = _out531
-	if !_349_ok {
+	var _349_k uint64
+	var _ = _349_k
+	_349_k = objectsm.Companion_Default___.Key(a, off)
+	var _350_ok bool
+	var _ = _350_ok
+	var _out533 bool
+	var _ = _out533
+	_out533 = _this.Lock(_349_k, true)
+	_350_ok = _out533
+	if !_350_ok {
 		st = Companion_Default___.CONFLICT()
 		return st
 	}
-	bufferm.Companion_Default___.BufferBit(_this.Buf, _348_k, b)
+	bufferm.Companion_Default___.BufferBit(_this.Buf, _349_k, b)
 	st = Companion_Default___.OK()
 	return st
 	return st

@@ -68,18 +68,18 @@ func (_this *CompanionStruct_Default___) MayTell(st uint32) bool {
 func (_this *CompanionStruct_Default___) Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
-	var _375_ok bool
-	var _ = _375_ok
-	_375_ok = true
+	var _376_ok bool
+	var _ = _376_ok
+	_376_ok = true
 	if Companion_Default___.MayTell(st) && need > uint64(0) {
-		var _out562 bool
-		var _ = _out562
-		_out562 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
-		_375_ok = _out562
+		var _out564 bool
+		var _ = _out564
+		_out564 = journalthreads.Companion_Default___.WaitDurable(t.S.J, need)
+		_376_ok = _out564
 	}
 	txnsysm.Companion_Default___.TYield(t.S)
 	end = func() uint32 {
-		if _375_ok {
+		if _376_ok {
 			return st
 		}
 		return Companion_Default___.UNSURE()
@@ -92,90 +92,90 @@ func (_this *CompanionStruct_Default___) Conclude(t *txnm.Txn, w dwork.Work, r u
 	var need uint64 = 0
 	var _ = need
 	if r != uint32(0) || ro {
-		var _376_n uint64
-		var _ = _376_n
-		var _out563 uint64
-		var _ = _out563
-		_out563 = t.Buf.Len()
-		_376_n = _out563
+		var _377_n uint64
+		var _ = _377_n
+		var _out565 uint64
+		var _ = _out565
+		_out565 = t.Buf.Len()
+		_377_n = _out565
 		st = func() uint32 {
-			if r == uint32(0) && _376_n > uint64(0) {
+			if r == uint32(0) && _377_n > uint64(0) {
 				return txnm.Companion_Default___.READONLY()
 			}
 			return txnm.Companion_Default___.OK()
 		}()
-		var _out564 uint64
-		var _ = _out564
-		_out564 = commitm.Companion_Default___.Abort(t)
-		need = _out564
-		return st, need
-	}
-	var _377_ok bool
-	var _ = _377_ok
-	var _out565 bool
-	var _ = _out565
-	_out565 = w.Admit()
-	_377_ok = _out565
-	if !_377_ok {
 		var _out566 uint64
 		var _ = _out566
 		_out566 = commitm.Companion_Default___.Abort(t)
 		need = _out566
+		return st, need
+	}
+	var _378_ok bool
+	var _ = _378_ok
+	var _out567 bool
+	var _ = _out567
+	_out567 = w.Admit()
+	_378_ok = _out567
+	if !_378_ok {
+		var _out568 uint64
+		var _ = _out568
+		_out568 = commitm.Companion_Default___.Abort(t)
+		need = _out568
 		st = txnm.Companion_Default___.TOOLARGE()
 		return st, need
 	}
-	var _out567 uint32
-	var _ = _out567
-	var _out568 uint64
-	var _ = _out568
-	_out567, _out568 = commitm.Companion_Default___.Finish(t, stable)
-	st = _out567
-	need = _out568
+	var _out569 uint32
+	var _ = _out569
+	var _out570 uint64
+	var _ = _out570
+	_out569, _out570 = commitm.Companion_Default___.Finish(t, stable)
+	st = _out569
+	need = _out570
 	return st, need
 }
 func (_this *CompanionStruct_Default___) Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _378_need uint64 = 0
-	var _ = _378_need
-	var _out569 uint32
-	var _ = _out569
-	var _out570 uint64
-	var _ = _out570
-	_out569, _out570 = Companion_Default___.Conclude(t, w, r, stable, ro)
-	st = _out569
-	_378_need = _out570
-	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
+	var _379_need uint64 = 0
+	var _ = _379_need
 	var _out571 uint32
 	var _ = _out571
-	_out571 = Companion_Default___.Await(t, st, _378_need)
+	var _out572 uint64
+	var _ = _out572
+	_out571, _out572 = Companion_Default___.Conclude(t, w, r, stable, ro)
 	st = _out571
+	_379_need = _out572
+	w.Ended(st == txnm.Companion_Default___.OK() && r == uint32(0))
+	var _out573 uint32
+	var _ = _out573
+	_out573 = Companion_Default___.Await(t, st, _379_need)
+	st = _out573
 	return st
 }
 func (_this *CompanionStruct_Default___) Run(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _379_cut uint32
-	var _ = _379_cut
-	_379_cut = t.Cut
-	if _379_cut == txnm.Companion_Default___.OK() {
-		var _out572 uint32
-		var _ = _out572
-		_out572 = Companion_Default___.Close(t, w, r, stable, ro)
-		st = _out572
+	var _380_cut uint32
+	var _ = _380_cut
+	_380_cut = t.Cut
+	if _380_cut == txnm.Companion_Default___.OK() {
+		var _out574 uint32
+		var _ = _out574
+		_out574 = Companion_Default___.Close(t, w, r, stable, ro)
+		st = _out574
 	} else {
 		st = func() uint32 {
-			if Companion_Default___.MayTell(_379_cut) {
+			if Companion_Default___.MayTell(_380_cut) {
 				return txnm.Companion_Default___.IOERR()
 			}
-			return _379_cut
+			return _380_cut
 		}()
-		var _380_need uint64
-		var _ = _380_need
-		var _out573 uint64
-		var _ = _out573
-		_out573 = commitm.Companion_Default___.Abort(t)
-		_380_need = _out573
+		var _381_need uint64
+		var _ = _381_need
+		var _out575 uint64
+		var _ = _out575
+		_out575 = commitm.Companion_Default___.Abort(t)
+		_381_need = _out575
 		w.Ended(false)
 	}
 	return st

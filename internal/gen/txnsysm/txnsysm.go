@@ -116,15 +116,15 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Open(j *journalm.Journal) *Sys {
 	var s *Sys = (*Sys)(nil)
 	var _ = s
-	var _295_t *dlock.Table
-	var _ = _295_t
-	var _out455 *dlock.Table
-	var _ = _out455
-	_out455 = dlock.NewTable()
-	_295_t = _out455
+	var _296_t *dlock.Table
+	var _ = _296_t
+	var _out457 *dlock.Table
+	var _ = _out457
+	_out457 = dlock.NewTable()
+	_296_t = _out457
 	var _nw2 = New_Sys_()
 	var _ = _nw2
-	_nw2.Ctor__(j, _295_t)
+	_nw2.Ctor__(j, _296_t)
 	s = _nw2
 	return s
 }
@@ -137,13 +137,13 @@ func (_this *CompanionStruct_Default___) Peek(s *Sys, h *dlog.Hold, a uint64) (*
 	var _ = t
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out456 *dbytes.Blk
-	var _ = _out456
-	var _out457 uint64
-	var _ = _out457
-	_out456, _out457 = journalreader.Companion_Default___.Lookup(s.J, a)
-	b = _out456
-	t = _out457
+	var _out458 *dbytes.Blk
+	var _ = _out458
+	var _out459 uint64
+	var _ = _out459
+	_out458, _out459 = journalreader.Companion_Default___.Lookup(s.J, a)
+	b = _out458
+	t = _out459
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
 	}
@@ -155,22 +155,22 @@ func (_this *CompanionStruct_Default___) FindRun(s *Sys, h *dlog.Hold, a uint64,
 	var _ = m
 	m = uint64(0)
 	for m < n {
-		var _296_b *dbytes.Blk
-		var _ = _296_b
-		var _297___v0 uint64
-		var _ = _297___v0
-		var _out458 *dbytes.Blk
-		var _ = _out458
-		var _out459 uint64
-		var _ = _out459
-		_out458, _out459 = journalreader.Companion_Default___.Lookup(s.J, a+m)
-		_296_b = _out458
-		_297___v0 = _out459
-		if _296_b == (*dbytes.Blk)(nil) {
+		var _297_b *dbytes.Blk
+		var _ = _297_b
+		var _298___v0 uint64
+		var _ = _298___v0
+		var _out460 *dbytes.Blk
+		var _ = _out460
+		var _out461 uint64
+		var _ = _out461
+		_out460, _out461 = journalreader.Companion_Default___.Lookup(s.J, a+m)
+		_297_b = _out460
+		_298___v0 = _out461
+		if _297_b == (*dbytes.Blk)(nil) {
 			return m
 		}
-		h.Keep(s.J.Cache, _296_b)
-		p.Add(_296_b, uint64(0), uint64(4096))
+		h.Keep(s.J.Cache, _297_b)
+		p.Add(_297_b, uint64(0), uint64(4096))
 		m = m + uint64(1)
 	}
 	return m
@@ -180,10 +180,10 @@ func (_this *CompanionStruct_Default___) PeekRun(s *Sys, h *dlog.Hold, a uint64,
 	var _ = m
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	var _out460 uint64
-	var _ = _out460
-	_out460 = Companion_Default___.FindRun(s, h, a, n, p)
-	m = _out460
+	var _out462 uint64
+	var _ = _out462
+	_out462 = Companion_Default___.FindRun(s, h, a, n, p)
+	m = _out462
 	s.J.Mu.Unlock()
 	return m
 }
@@ -193,13 +193,13 @@ func (_this *CompanionStruct_Default___) Load(s *Sys, h *dlog.Hold, a uint64, n 
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	Companion_Default___.TYield(s)
-	var _out461 bool
-	var _ = _out461
-	var _out462 *ddisk.BList
-	var _ = _out462
-	_out461, _out462 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
-	ok = _out461
-	l = _out462
+	var _out463 bool
+	var _ = _out463
+	var _out464 *ddisk.BList
+	var _ = _out464
+	_out463, _out464 = journalreader.Companion_Default___.ReadHome(s.J, a, n, t)
+	ok = _out463
+	l = _out464
 	if ok {
 		h.Take(l)
 	}
@@ -216,45 +216,45 @@ func (_this *CompanionStruct_Default___) Device(s *Sys, h *dlog.Hold, a uint64, 
 	var _ = bad
 	m = uint64(0)
 	bad = a
-	var _out463 bool
-	var _ = _out463
-	var _out464 *ddisk.BList
-	var _ = _out464
-	_out463, _out464 = Companion_Default___.Load(s, h, a, n, t)
-	ok = _out463
-	l = _out464
+	var _out465 bool
+	var _ = _out465
+	var _out466 *ddisk.BList
+	var _ = _out466
+	_out465, _out466 = Companion_Default___.Load(s, h, a, n, t)
+	ok = _out465
+	l = _out466
 	if !ok {
 		return ok, l, m, bad
 	}
 	Companion_Default___.TYield(s)
-	var _out465 uint64
-	var _ = _out465
-	var _out466 uint64
-	var _ = _out466
-	_out465, _out466 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
-	m = _out465
-	bad = _out466
+	var _out467 uint64
+	var _ = _out467
+	var _out468 uint64
+	var _ = _out468
+	_out467, _out468 = journalreader.Companion_Default___.CheckHome(s.J, a, l, uint64(0), t)
+	m = _out467
+	bad = _out468
 	return ok, l, m, bad
 }
 func (_this *CompanionStruct_Default___) Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
-	var _298_i uint64
-	var _ = _298_i
-	_298_i = m
-	for uint64(0) < _298_i {
-		_298_i = _298_i - uint64(1)
-		var _299_c *dbytes.Blk
-		var _ = _299_c
-		var _out467 *dbytes.Blk
-		var _ = _out467
-		_out467 = l.BlkAt(_298_i)
-		_299_c = _out467
-		var _out468 *dbytes.Blk
-		var _ = _out468
-		_out468 = journalreader.Companion_Default___.Lookup2(s.J, a+_298_i, t, _299_c)
-		b = _out468
+	var _299_i uint64
+	var _ = _299_i
+	_299_i = m
+	for uint64(0) < _299_i {
+		_299_i = _299_i - uint64(1)
+		var _300_c *dbytes.Blk
+		var _ = _300_c
+		var _out469 *dbytes.Blk
+		var _ = _out469
+		_out469 = l.BlkAt(_299_i)
+		_300_c = _out469
+		var _out470 *dbytes.Blk
+		var _ = _out470
+		_out470 = journalreader.Companion_Default___.Lookup2(s.J, a+_299_i, t, _300_c)
+		b = _out470
 	}
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(s.J.Cache, b)
@@ -266,44 +266,44 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _300_l *ddisk.BList = (*ddisk.BList)(nil)
-	var _ = _300_l
-	var _301_m uint64 = 0
-	var _ = _301_m
-	var _302_bad uint64 = 0
-	var _ = _302_bad
-	var _out469 bool
-	var _ = _out469
-	var _out470 *ddisk.BList
-	var _ = _out470
-	var _out471 uint64
+	var _301_l *ddisk.BList = (*ddisk.BList)(nil)
+	var _ = _301_l
+	var _302_m uint64 = 0
+	var _ = _302_m
+	var _303_bad uint64 = 0
+	var _ = _303_bad
+	var _out471 bool
 	var _ = _out471
-	var _out472 uint64
+	var _out472 *ddisk.BList
 	var _ = _out472
-	_out469, _out470, _out471, _out472 = Companion_Default___.Device(s, h, a, n, t)
-	ok = _out469
-	_300_l = _out470
-	_301_m = _out471
-	_302_bad = _out472
+	var _out473 uint64
+	var _ = _out473
+	var _out474 uint64
+	var _ = _out474
+	_out471, _out472, _out473, _out474 = Companion_Default___.Device(s, h, a, n, t)
+	ok = _out471
+	_301_l = _out472
+	_302_m = _out473
+	_303_bad = _out474
 	if !ok {
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
 	s.J.Mu.Lock()
 	Companion_Default___.TYield(s)
-	if _301_m == uint64(0) {
-		var _303_damaged bool
-		var _ = _303_damaged
-		var _out473 bool
-		var _ = _out473
-		_out473 = journalreader.Companion_Default___.Confirm(s.J, a, t, _302_bad)
-		_303_damaged = _out473
-		ok, b = !_303_damaged, (*dbytes.Blk)(nil)
+	if _302_m == uint64(0) {
+		var _304_damaged bool
+		var _ = _304_damaged
+		var _out475 bool
+		var _ = _out475
+		_out475 = journalreader.Companion_Default___.Confirm(s.J, a, t, _303_bad)
+		_304_damaged = _out475
+		ok, b = !_304_damaged, (*dbytes.Blk)(nil)
 	} else {
-		var _out474 *dbytes.Blk
-		var _ = _out474
-		_out474 = Companion_Default___.Bring(s, h, a, _300_l, _301_m, t)
-		b = _out474
+		var _out476 *dbytes.Blk
+		var _ = _out476
+		_out476 = Companion_Default___.Bring(s, h, a, _301_l, _302_m, t)
+		b = _out476
 	}
 	s.J.Mu.Unlock()
 	return ok, b
@@ -311,46 +311,46 @@ func (_this *CompanionStruct_Default___) Fetch(s *Sys, h *dlog.Hold, a uint64, n
 func (_this *CompanionStruct_Default___) Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _304_t uint64 = 0
-	var _ = _304_t
-	var _out475 *dbytes.Blk
-	var _ = _out475
-	var _out476 uint64
-	var _ = _out476
-	_out475, _out476 = Companion_Default___.Peek(s, h, a)
-	b = _out475
-	_304_t = _out476
-	var _305_ok bool
-	var _ = _305_ok
-	_305_ok = true
-	var _306_r uint64
-	var _ = _306_r
-	_306_r = func() uint64 {
+	var _305_t uint64 = 0
+	var _ = _305_t
+	var _out477 *dbytes.Blk
+	var _ = _out477
+	var _out478 uint64
+	var _ = _out478
+	_out477, _out478 = Companion_Default___.Peek(s, h, a)
+	b = _out477
+	_305_t = _out478
+	var _306_ok bool
+	var _ = _306_ok
+	_306_ok = true
+	var _307_r uint64
+	var _ = _307_r
+	_307_r = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	for b == (*dbytes.Blk)(nil) && _305_ok {
-		var _out477 bool
-		var _ = _out477
-		var _out478 *dbytes.Blk
-		var _ = _out478
-		_out477, _out478 = Companion_Default___.Fetch(s, h, a, _306_r, _304_t)
-		_305_ok = _out477
-		b = _out478
-		if !_305_ok && uint64(1) < _306_r {
-			_305_ok = true
+	for b == (*dbytes.Blk)(nil) && _306_ok {
+		var _out479 bool
+		var _ = _out479
+		var _out480 *dbytes.Blk
+		var _ = _out480
+		_out479, _out480 = Companion_Default___.Fetch(s, h, a, _307_r, _305_t)
+		_306_ok = _out479
+		b = _out480
+		if !_306_ok && uint64(1) < _307_r {
+			_306_ok = true
 		}
-		_306_r = uint64(1)
-		if _305_ok && b == (*dbytes.Blk)(nil) {
-			var _out479 *dbytes.Blk
-			var _ = _out479
-			var _out480 uint64
-			var _ = _out480
-			_out479, _out480 = Companion_Default___.Peek(s, h, a)
-			b = _out479
-			_304_t = _out480
+		_307_r = uint64(1)
+		if _306_ok && b == (*dbytes.Blk)(nil) {
+			var _out481 *dbytes.Blk
+			var _ = _out481
+			var _out482 uint64
+			var _ = _out482
+			_out481, _out482 = Companion_Default___.Peek(s, h, a)
+			b = _out481
+			_305_t = _out482
 		}
 	}
 	return b
@@ -359,35 +359,35 @@ func (_this *CompanionStruct_Default___) Ahead(s *Sys, h *dlog.Hold, a uint64, n
 	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
 		return
 	}
-	var _307_m uint64
-	var _ = _307_m
-	_307_m = func() uint64 {
+	var _308_m uint64
+	var _ = _308_m
+	_308_m = func() uint64 {
 		if s.J.Sz-a < n {
 			return s.J.Sz - a
 		}
 		return n
 	}()
-	var _308_b *dbytes.Blk
-	var _ = _308_b
-	var _309_t uint64
-	var _ = _309_t
-	var _out481 *dbytes.Blk
-	var _ = _out481
-	var _out482 uint64
-	var _ = _out482
-	_out481, _out482 = Companion_Default___.Peek(s, h, a)
-	_308_b = _out481
-	_309_t = _out482
-	if _308_b == (*dbytes.Blk)(nil) {
-		var _310_ok bool = false
-		var _ = _310_ok
-		var _out483 bool
-		var _ = _out483
-		var _out484 *dbytes.Blk
-		var _ = _out484
-		_out483, _out484 = Companion_Default___.Fetch(s, h, a, _307_m, _309_t)
-		_310_ok = _out483
-		_308_b = _out484
+	var _309_b *dbytes.Blk
+	var _ = _309_b
+	var _310_t uint64
+	var _ = _310_t
+	var _out483 *dbytes.Blk
+	var _ = _out483
+	var _out484 uint64
+	var _ = _out484
+	_out483, _out484 = Companion_Default___.Peek(s, h, a)
+	_309_b = _out483
+	_310_t = _out484
+	if _309_b == (*dbytes.Blk)(nil) {
+		var _311_ok bool = false
+		var _ = _311_ok
+		var _out485 bool
+		var _ = _out485
+		var _out486 *dbytes.Blk
+		var _ = _out486
+		_out485, _out486 = Companion_Default___.Fetch(s, h, a, _308_m, _310_t)
+		_311_ok = _out485
+		_309_b = _out486
 	}
 }
 

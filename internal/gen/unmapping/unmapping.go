@@ -62,32 +62,32 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) NoEntries(b *dbytes.Blk) bool {
 	var e bool = false
 	var _ = e
-	var _586_i uint64
-	var _ = _586_i
-	_586_i = uint64(0)
-	for _586_i < uint64(512) {
-		if b.U64(uint64(8)*_586_i) != uint64(0) {
+	var _587_i uint64
+	var _ = _587_i
+	_587_i = uint64(0)
+	for _587_i < uint64(512) {
+		if b.U64(uint64(8)*_587_i) != uint64(0) {
 			e = false
 			return e
 		}
-		_586_i = _586_i + uint64(1)
+		_587_i = _587_i + uint64(1)
 	}
 	e = true
 	return e
 }
 func (_this *CompanionStruct_Default___) FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64) {
-	var _587_bn uint64
-	var _ = _587_bn
-	var _out892 uint64
-	var _ = _out892
-	_out892 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
-	_587_bn = _out892
+	var _588_bn uint64
+	var _ = _588_bn
+	var _out894 uint64
+	var _ = _out894
+	_out894 = x.Resolve(txn, ip, k, uint64(0), uint64(0), true)
+	_588_bn = _out894
 	inodeformat.Companion_Default___.SetSlot(ip, k, uint64(0))
 	if k < uint64(12) {
 		inodeformat.Companion_Default___.DecUsed(ip)
 	}
 	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, _587_bn, false)
+	x.Fs.SetUsedBit(txn, _588_bn, false)
 }
 func (_this *CompanionStruct_Default___) CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Companion_Default___.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
@@ -101,13 +101,13 @@ func (_this *CompanionStruct_Default___) SwapChild(x *blocktree.BlockTreeFs, txn
 	var _ = ok
 	var nb uint64 = 0
 	var _ = nb
-	var _out893 bool
-	var _ = _out893
-	var _out894 uint64
-	var _ = _out894
-	_out893, _out894 = x.Fs.AllocBlock(txn, true, near, b)
-	ok = _out893
-	nb = _out894
+	var _out895 bool
+	var _ = _out895
+	var _out896 uint64
+	var _ = _out896
+	_out895, _out896 = x.Fs.AllocBlock(txn, true, near, b)
+	ok = _out895
+	nb = _out896
 	if !ok {
 		return ok, nb
 	}
@@ -121,50 +121,50 @@ func (_this *CompanionStruct_Default___) FreeNode(x *blocktree.BlockTreeFs, txn 
 		Companion_Default___.FreeRoot(x, txn, ip, ino, k)
 		return
 	}
-	var _588_pn uint64
-	var _ = _588_pn
-	var _out895 uint64
-	var _ = _out895
-	_out895 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
-	_588_pn = _out895
-	var _589_pb *dbytes.Blk
-	var _ = _589_pb
-	var _out896 *dbytes.Blk
-	var _ = _out896
-	_out896 = x.Fs.ReadBlock(txn, _588_pn, true)
-	_589_pb = _out896
-	var _590_bn uint64
-	var _ = _590_bn
-	_590_bn = _589_pb.U64(uint64(8) * (j % uint64(512)))
-	var _591_t *dbytes.Bytes
-	var _ = _591_t
-	var _out897 *dbytes.Bytes
+	var _589_pn uint64
+	var _ = _589_pn
+	var _out897 uint64
 	var _ = _out897
-	_out897 = txn.Copy(_589_pb)
-	_591_t = _out897
-	Companion_Default___.CutChild(x, txn, ip, _591_t, _588_pn, _590_bn, j, false)
-	x.CloseParent(txn, _588_pn, _591_t)
+	_out897 = x.Resolve(txn, ip, k, lev-uint64(1), j/uint64(512), true)
+	_589_pn = _out897
+	var _590_pb *dbytes.Blk
+	var _ = _590_pb
+	var _out898 *dbytes.Blk
+	var _ = _out898
+	_out898 = x.Fs.ReadBlock(txn, _589_pn, true)
+	_590_pb = _out898
+	var _591_bn uint64
+	var _ = _591_bn
+	_591_bn = _590_pb.U64(uint64(8) * (j % uint64(512)))
+	var _592_t *dbytes.Bytes
+	var _ = _592_t
+	var _out899 *dbytes.Bytes
+	var _ = _out899
+	_out899 = txn.Copy(_590_pb)
+	_592_t = _out899
+	Companion_Default___.CutChild(x, txn, ip, _592_t, _589_pn, _591_bn, j, false)
+	x.CloseParent(txn, _589_pn, _592_t)
 }
 func (_this *CompanionStruct_Default___) Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
-	var _592_bn uint64
-	var _ = _592_bn
-	var _out898 uint64
-	var _ = _out898
-	_out898 = x.Resolve(txn, ip, k, lev, j, true)
-	_592_bn = _out898
-	var _593_b *dbytes.Blk
-	var _ = _593_b
-	var _out899 *dbytes.Blk
-	var _ = _out899
-	_out899 = x.Fs.ReadBlock(txn, _592_bn, true)
-	_593_b = _out899
-	var _594_e bool = false
-	var _ = _594_e
-	var _out900 bool
+	var _593_bn uint64
+	var _ = _593_bn
+	var _out900 uint64
 	var _ = _out900
-	_out900 = Companion_Default___.NoEntries(_593_b)
-	_594_e = _out900
-	if !_594_e {
+	_out900 = x.Resolve(txn, ip, k, lev, j, true)
+	_593_bn = _out900
+	var _594_b *dbytes.Blk
+	var _ = _594_b
+	var _out901 *dbytes.Blk
+	var _ = _out901
+	_out901 = x.Fs.ReadBlock(txn, _593_bn, true)
+	_594_b = _out901
+	var _595_e bool = false
+	var _ = _595_e
+	var _out902 bool
+	var _ = _out902
+	_out902 = Companion_Default___.NoEntries(_594_b)
+	_595_e = _out902
+	if !_595_e {
 		return
 	}
 	Companion_Default___.FreeNode(x, txn, ip, ino, k, lev, j)

@@ -187,24 +187,24 @@ func (_this *CompanionStruct_Default___) CheckGeo(g Geo) bool {
 		ok = false
 		return ok
 	}
-	var _381_ib uint64
-	var _ = _381_ib
-	_381_ib = g.Dtor_bbm() - g.Dtor_ibm()
-	var _382_bb uint64
-	var _ = _382_bb
-	_382_bb = g.Dtor_itab() - g.Dtor_bbm()
-	var _383_it uint64
-	var _ = _383_it
-	_383_it = g.Dtor_slot0() - g.Dtor_itab()
-	if _381_ib < uint64(281474976710656) && uint64(32768)*_381_ib < g.Dtor_ninode() {
+	var _382_ib uint64
+	var _ = _382_ib
+	_382_ib = g.Dtor_bbm() - g.Dtor_ibm()
+	var _383_bb uint64
+	var _ = _383_bb
+	_383_bb = g.Dtor_itab() - g.Dtor_bbm()
+	var _384_it uint64
+	var _ = _384_it
+	_384_it = g.Dtor_slot0() - g.Dtor_itab()
+	if _382_ib < uint64(281474976710656) && uint64(32768)*_382_ib < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
-	if _382_bb < uint64(281474976710656) && uint64(32768)*_382_bb < g.Dtor_data1() {
+	if _383_bb < uint64(281474976710656) && uint64(32768)*_383_bb < g.Dtor_data1() {
 		ok = false
 		return ok
 	}
-	if uint64(16)*_383_it < g.Dtor_ninode() {
+	if uint64(16)*_384_it < g.Dtor_ninode() {
 		ok = false
 		return ok
 	}
@@ -221,25 +221,25 @@ func (_this *CompanionStruct_Default___) Layout(size uint64, log uint64, ninode 
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var _384_ibm uint64
-	var _ = _384_ibm
-	_384_ibm = uint64(1) + log
-	var _385_bbm uint64
-	var _ = _385_bbm
-	_385_bbm = _384_ibm + (ninode+uint64(32767))/uint64(32768)
-	var _386_itab uint64
-	var _ = _386_itab
-	_386_itab = _385_bbm + (size+uint64(32767))/uint64(32768)
-	var _387_slot0 uint64
-	var _ = _387_slot0
-	_387_slot0 = _386_itab + (ninode+uint64(15))/uint64(16)
-	var _388_data0 uint64
-	var _ = _388_data0
-	_388_data0 = _387_slot0 + (slots+uint64(15))/uint64(16)
-	if _388_data0 >= size-uint64(1) {
+	var _385_ibm uint64
+	var _ = _385_ibm
+	_385_ibm = uint64(1) + log
+	var _386_bbm uint64
+	var _ = _386_bbm
+	_386_bbm = _385_ibm + (ninode+uint64(32767))/uint64(32768)
+	var _387_itab uint64
+	var _ = _387_itab
+	_387_itab = _386_bbm + (size+uint64(32767))/uint64(32768)
+	var _388_slot0 uint64
+	var _ = _388_slot0
+	_388_slot0 = _387_itab + (ninode+uint64(15))/uint64(16)
+	var _389_data0 uint64
+	var _ = _389_data0
+	_389_data0 = _388_slot0 + (slots+uint64(15))/uint64(16)
+	if _389_data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{_384_ibm, _385_bbm, _386_itab, _387_slot0, _388_data0, size - uint64(1), ninode}}
+	g = Geo{Geo_Geo{_385_ibm, _386_bbm, _387_itab, _388_slot0, _389_data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

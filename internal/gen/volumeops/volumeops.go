@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1484 uint32
-	var _ = _out1484
-	var _out1485 *dbytes.Bytes
-	var _ = _out1485
-	_out1484, _out1485 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1484
-	after = _out1485
-	var _1071_all uint64
-	var _ = _1071_all
-	_1071_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _1072_files uint64
-	var _ = _1072_files
-	_1072_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _1073_b uint64
-	var _ = _1073_b
-	_1073_b = Companion_Default___.Least(blocks, _1071_all)
-	var _1074_i uint64
-	var _ = _1074_i
-	_1074_i = Companion_Default___.Least(inodes, _1072_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1071_all, uint64(4096) * _1073_b, uint64(4096) * _1073_b, _1072_files, _1074_i, _1074_i, uint32(0)}}
+	var _out1486 uint32
+	var _ = _out1486
+	var _out1487 *dbytes.Bytes
+	var _ = _out1487
+	_out1486, _out1487 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1486
+	after = _out1487
+	var _1072_all uint64
+	var _ = _1072_all
+	_1072_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _1073_files uint64
+	var _ = _1073_files
+	_1073_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _1074_b uint64
+	var _ = _1074_b
+	_1074_b = Companion_Default___.Least(blocks, _1072_all)
+	var _1075_i uint64
+	var _ = _1075_i
+	_1075_i = Companion_Default___.Least(inodes, _1073_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1072_all, uint64(4096) * _1074_b, uint64(4096) * _1074_b, _1073_files, _1075_i, _1075_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1486 uint32
-	var _ = _out1486
-	var _out1487 *dbytes.Bytes
-	var _ = _out1487
-	_out1486, _out1487 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1486
-	after = _out1487
+	var _out1488 uint32
+	var _ = _out1488
+	var _out1489 *dbytes.Bytes
+	var _ = _out1489
+	_out1488, _out1489 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1488
+	after = _out1489
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1488 uint32
-	var _ = _out1488
-	var _out1489 *dbytes.Bytes
-	var _ = _out1489
-	_out1488, _out1489 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1488
-	after = _out1489
+	var _out1490 uint32
+	var _ = _out1490
+	var _out1491 *dbytes.Bytes
+	var _ = _out1491
+	_out1490, _out1491 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1490
+	after = _out1491
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _1075_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1075_ip
-	var _out1490 uint32
-	var _ = _out1490
-	var _out1491 *dbytes.Bytes
-	var _ = _out1491
-	_out1490, _out1491 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1490
-	_1075_ip = _out1491
+	var _1076_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1076_ip
+	var _out1492 uint32
+	var _ = _out1492
+	var _out1493 *dbytes.Bytes
+	var _ = _out1493
+	_out1492, _out1493 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1492
+	_1076_ip = _out1493
 	if st != uint32(0) {
 		return st, after
 	}
-	var _1076_ty uint32
-	var _ = _1076_ty
-	var _out1492 uint32
-	var _ = _out1492
-	_out1492 = inodeformat.Companion_Default___.GetTy(_1075_ip)
-	_1076_ty = _out1492
-	if _1076_ty != permissions.Companion_Default___.REG() {
+	var _1077_ty uint32
+	var _ = _1077_ty
+	var _out1494 uint32
+	var _ = _out1494
+	_out1494 = inodeformat.Companion_Default___.GetTy(_1076_ip)
+	_1077_ty = _out1494
+	if _1077_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _1075_ip
+	after = _1076_ip
 	return st, after
 }
 

@@ -70,16 +70,16 @@ func (_this *CompanionStruct_Default___) Committed(c *calls.Call) uint32 {
 func (_this *CompanionStruct_Default___) Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _out1197 uint32
-	var _ = _out1197
-	var _out1198 *dbytes.Bytes
-	var _ = _out1198
-	var _out1199 *dbytes.Bytes
+	var _out1199 uint32
 	var _ = _out1199
-	_out1197, _out1198, _out1199 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
-	st = _out1197
-	c.Before = _out1198
-	c.After = _out1199
+	var _out1200 *dbytes.Bytes
+	var _ = _out1200
+	var _out1201 *dbytes.Bytes
+	var _ = _out1201
+	_out1199, _out1200, _out1201 = fileops.Companion_Default___.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	st = _out1199
+	c.Before = _out1200
+	c.After = _out1201
 	return st
 }
 

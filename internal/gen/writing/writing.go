@@ -62,50 +62,50 @@ func (_this type_Default___) String() string {
 	return "writing.Default__"
 }
 func (_this *CompanionStruct_Default___) Overwrite(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64) {
-	var _595_bo uint64
-	var _ = _595_bo
-	_595_bo = pos % uint64(4096)
-	var _596_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _596_b
+	var _596_bo uint64
+	var _ = _596_bo
+	_596_bo = pos % uint64(4096)
+	var _597_b *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _597_b
 	if c == uint64(4096) {
-		var _out901 *dbytes.Bytes
-		var _ = _out901
-		_out901 = src.CopyOf(so)
-		_596_b = _out901
-	} else {
-		var _597_blk *dbytes.Blk
-		var _ = _597_blk
-		var _out902 *dbytes.Blk
-		var _ = _out902
-		_out902 = x.ReadAt(txn, bn, true)
-		_597_blk = _out902
 		var _out903 *dbytes.Bytes
 		var _ = _out903
-		_out903 = txn.Copy(_597_blk)
-		_596_b = _out903
-		_596_b.CopyFrom(_595_bo, src, so, c)
+		_out903 = src.CopyOf(so)
+		_597_b = _out903
+	} else {
+		var _598_blk *dbytes.Blk
+		var _ = _598_blk
+		var _out904 *dbytes.Blk
+		var _ = _out904
+		_out904 = x.ReadAt(txn, bn, true)
+		_598_blk = _out904
+		var _out905 *dbytes.Bytes
+		var _ = _out905
+		_out905 = txn.Copy(_598_blk)
+		_597_b = _out905
+		_597_b.CopyFrom(_596_bo, src, so, c)
 	}
-	x.WriteData(txn, bn, _596_b)
+	x.WriteData(txn, bn, _597_b)
 }
 func (_this *CompanionStruct_Default___) FirstBlock(txn *dtxn.Txn, pos uint64, src *dbytes.Bytes, so uint64, c uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if c == uint64(4096) {
-		var _out904 *dbytes.Bytes
-		var _ = _out904
-		_out904 = src.CopyOf(so)
-		b = _out904
-	} else {
-		var _598_none *dbytes.Blk
-		var _ = _598_none
-		var _out905 *dbytes.Blk
-		var _ = _out905
-		_out905 = dbytes.ZeroBlk()
-		_598_none = _out905
 		var _out906 *dbytes.Bytes
 		var _ = _out906
-		_out906 = txn.Copy(_598_none)
+		_out906 = src.CopyOf(so)
 		b = _out906
+	} else {
+		var _599_none *dbytes.Blk
+		var _ = _599_none
+		var _out907 *dbytes.Blk
+		var _ = _out907
+		_out907 = dbytes.ZeroBlk()
+		_599_none = _out907
+		var _out908 *dbytes.Bytes
+		var _ = _out908
+		_out908 = txn.Copy(_599_none)
+		b = _out908
 		b.CopyFrom(pos%uint64(4096), src, so, c)
 	}
 	return b
@@ -122,36 +122,36 @@ func (_this *CompanionStruct_Default___) SWAP() uint64 {
 func (_this *CompanionStruct_Default___) FillDirect(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, c uint64, bulk bool) bool {
 	var ok bool = false
 	var _ = ok
-	var _599_k uint64
-	var _ = _599_k
-	_599_k = pos / uint64(4096)
-	var _600_b *dbytes.Bytes
-	var _ = _600_b
-	var _out907 *dbytes.Bytes
-	var _ = _out907
-	_out907 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
-	_600_b = _out907
-	var _601_near uint64
-	var _ = _601_near
-	_601_near = uint64(0)
-	if uint64(0) < _599_k {
-		var _out908 uint64
-		var _ = _out908
-		_out908 = inodeformat.Companion_Default___.GetSlot(ip, _599_k-uint64(1))
-		_601_near = _out908
-	}
-	var _602_bn uint64 = 0
-	var _ = _602_bn
-	txn.Position(_599_k, false)
-	var _out909 bool
+	var _600_k uint64
+	var _ = _600_k
+	_600_k = pos / uint64(4096)
+	var _601_b *dbytes.Bytes
+	var _ = _601_b
+	var _out909 *dbytes.Bytes
 	var _ = _out909
-	var _out910 uint64
-	var _ = _out910
-	_out909, _out910 = x.AllocRoot(txn, ip, ino, _599_k, _601_near, _600_b)
-	ok = _out909
-	_602_bn = _out910
+	_out909 = Companion_Default___.FirstBlock(txn, pos, src, so, c)
+	_601_b = _out909
+	var _602_near uint64
+	var _ = _602_near
+	_602_near = uint64(0)
+	if uint64(0) < _600_k {
+		var _out910 uint64
+		var _ = _out910
+		_out910 = inodeformat.Companion_Default___.GetSlot(ip, _600_k-uint64(1))
+		_602_near = _out910
+	}
+	var _603_bn uint64 = 0
+	var _ = _603_bn
+	txn.Position(_600_k, false)
+	var _out911 bool
+	var _ = _out911
+	var _out912 uint64
+	var _ = _out912
+	_out911, _out912 = x.AllocRoot(txn, ip, ino, _600_k, _602_near, _601_b)
+	ok = _out911
+	_603_bn = _out912
 	if bulk && ok && c == uint64(4096) {
-		txn.Bulk(_602_bn)
+		txn.Bulk(_603_bn)
 	}
 	return ok
 }
@@ -160,102 +160,102 @@ func (_this *CompanionStruct_Default___) FillRun(x *blocktree.BlockTreeFs, txn *
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _603_k uint64
-	var _ = _603_k
-	_603_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _604_lev uint64
-	var _ = _604_lev
-	_604_lev = positions.Companion_Default___.MaxLev(_603_k)
-	var _605_jp uint64
-	var _ = _605_jp
-	_605_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _604_k uint64
+	var _ = _604_k
+	_604_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _605_lev uint64
+	var _ = _605_lev
+	_605_lev = positions.Companion_Default___.MaxLev(_604_k)
+	var _606_jp uint64
+	var _ = _606_jp
+	_606_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
 	m = uint64(0)
-	var _606_pn uint64 = 0
-	var _ = _606_pn
+	var _607_pn uint64 = 0
+	var _ = _607_pn
 	txn.Position(pos/uint64(4096), true)
-	var _out911 bool
-	var _ = _out911
-	var _out912 uint64
-	var _ = _out912
-	_out911, _out912 = x.ResolveAlloc(txn, ip, ino, _603_k, _604_lev-uint64(1), _605_jp)
-	ok = _out911
-	_606_pn = _out912
+	var _out913 bool
+	var _ = _out913
+	var _out914 uint64
+	var _ = _out914
+	_out913, _out914 = x.ResolveAlloc(txn, ip, ino, _604_k, _605_lev-uint64(1), _606_jp)
+	ok = _out913
+	_607_pn = _out914
 	if !ok {
 		return ok, m
 	}
-	var _607_blk *dbytes.Blk
-	var _ = _607_blk
-	var _out913 *dbytes.Blk
-	var _ = _out913
-	_out913 = x.Fs.ReadBlock(txn, _606_pn, true)
-	_607_blk = _out913
-	var _608_t *dbytes.Bytes
-	var _ = _608_t
-	var _out914 *dbytes.Bytes
-	var _ = _out914
-	_out914 = txn.Copy(_607_blk)
-	_608_t = _out914
-	var _609_near uint64
-	var _ = _609_near
-	_609_near = _606_pn
+	var _608_blk *dbytes.Blk
+	var _ = _608_blk
+	var _out915 *dbytes.Blk
+	var _ = _out915
+	_out915 = x.Fs.ReadBlock(txn, _607_pn, true)
+	_608_blk = _out915
+	var _609_t *dbytes.Bytes
+	var _ = _609_t
+	var _out916 *dbytes.Bytes
+	var _ = _out916
+	_out916 = txn.Copy(_608_blk)
+	_609_t = _out916
+	var _610_near uint64
+	var _ = _610_near
+	_610_near = _607_pn
 	for m < len_ {
-		var _610_at uint64
-		var _ = _610_at
-		_610_at = pos + m
-		var _611_n uint64
-		var _ = _611_n
-		_611_n = _610_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_611_n) != _603_k || positions.Companion_Default___.FlatJ(_611_n)/uint64(512) != _605_jp {
+		var _611_at uint64
+		var _ = _611_at
+		_611_at = pos + m
+		var _612_n uint64
+		var _ = _612_n
+		_612_n = _611_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_612_n) != _604_k || positions.Companion_Default___.FlatJ(_612_n)/uint64(512) != _606_jp {
 			goto L5
 		}
-		var _612_j uint64
-		var _ = _612_j
-		_612_j = positions.Companion_Default___.FlatJ(_611_n)
-		var _613_bn uint64
-		var _ = _613_bn
-		_613_bn = _608_t.U64(uint64(8) * (_612_j % uint64(512)))
-		if _613_bn != uint64(0) {
+		var _613_j uint64
+		var _ = _613_j
+		_613_j = positions.Companion_Default___.FlatJ(_612_n)
+		var _614_bn uint64
+		var _ = _614_bn
+		_614_bn = _609_t.U64(uint64(8) * (_613_j % uint64(512)))
+		if _614_bn != uint64(0) {
 			goto L5
 		}
-		var _614_c uint64
-		var _ = _614_c
-		var _out915 uint64
-		var _ = _out915
-		_out915 = reading.Companion_Default___.Min(uint64(4096)-_610_at%uint64(4096), len_-m)
-		_614_c = _out915
-		var _615_b *dbytes.Bytes
-		var _ = _615_b
-		var _out916 *dbytes.Bytes
-		var _ = _out916
-		_out916 = Companion_Default___.FirstBlock(txn, _610_at, src, so+m, _614_c)
-		_615_b = _out916
-		if _612_j%uint64(512) != uint64(0) {
-			var _616_left uint64
-			var _ = _616_left
-			_616_left = _608_t.U64(uint64(8) * (_612_j%uint64(512) - uint64(1)))
-			if _616_left != uint64(0) {
-				_609_near = _616_left
+		var _615_c uint64
+		var _ = _615_c
+		var _out917 uint64
+		var _ = _out917
+		_out917 = reading.Companion_Default___.Min(uint64(4096)-_611_at%uint64(4096), len_-m)
+		_615_c = _out917
+		var _616_b *dbytes.Bytes
+		var _ = _616_b
+		var _out918 *dbytes.Bytes
+		var _ = _out918
+		_out918 = Companion_Default___.FirstBlock(txn, _611_at, src, so+m, _615_c)
+		_616_b = _out918
+		if _613_j%uint64(512) != uint64(0) {
+			var _617_left uint64
+			var _ = _617_left
+			_617_left = _609_t.U64(uint64(8) * (_613_j%uint64(512) - uint64(1)))
+			if _617_left != uint64(0) {
+				_610_near = _617_left
 			}
 		}
-		txn.Position(_611_n, false)
-		var _out917 bool
-		var _ = _out917
-		var _out918 uint64
-		var _ = _out918
-		_out917, _out918 = x.AddChild(txn, ip, _608_t, _606_pn, _612_j, true, _609_near, _615_b)
-		ok = _out917
-		_613_bn = _out918
+		txn.Position(_612_n, false)
+		var _out919 bool
+		var _ = _out919
+		var _out920 uint64
+		var _ = _out920
+		_out919, _out920 = x.AddChild(txn, ip, _609_t, _607_pn, _613_j, true, _610_near, _616_b)
+		ok = _out919
+		_614_bn = _out920
 		if !ok {
 			return ok, m
 		}
-		if bulk && _614_c == uint64(4096) {
-			txn.Bulk(_613_bn)
+		if bulk && _615_c == uint64(4096) {
+			txn.Bulk(_614_bn)
 		}
-		_609_near = _613_bn
-		m = m + _614_c
+		_610_near = _614_bn
+		m = m + _615_c
 	}
 L5:
-	x.CloseParent(txn, _606_pn, _608_t)
+	x.CloseParent(txn, _607_pn, _609_t)
 	if m == uint64(0) {
 		ok = false
 	}
@@ -264,180 +264,180 @@ L5:
 func (_this *CompanionStruct_Default___) SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
 	var m uint64 = 0
 	var _ = m
-	var _617_k uint64
-	var _ = _617_k
-	_617_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
-	var _618_lev uint64
-	var _ = _618_lev
-	_618_lev = positions.Companion_Default___.MaxLev(_617_k)
-	var _619_jp uint64
-	var _ = _619_jp
-	_619_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
-	var _620_pn uint64
-	var _ = _620_pn
-	var _out919 uint64
-	var _ = _out919
-	_out919 = x.Resolve(txn, ip, _617_k, _618_lev-uint64(1), _619_jp, true)
-	_620_pn = _out919
-	var _621_blk *dbytes.Blk
-	var _ = _621_blk
-	var _out920 *dbytes.Blk
-	var _ = _out920
-	_out920 = x.Fs.ReadBlock(txn, _620_pn, true)
-	_621_blk = _out920
-	var _622_t *dbytes.Bytes
-	var _ = _622_t
-	var _out921 *dbytes.Bytes
+	var _618_k uint64
+	var _ = _618_k
+	_618_k = positions.Companion_Default___.FlatK(pos / uint64(4096))
+	var _619_lev uint64
+	var _ = _619_lev
+	_619_lev = positions.Companion_Default___.MaxLev(_618_k)
+	var _620_jp uint64
+	var _ = _620_jp
+	_620_jp = positions.Companion_Default___.FlatJ(pos/uint64(4096)) / uint64(512)
+	var _621_pn uint64
+	var _ = _621_pn
+	var _out921 uint64
 	var _ = _out921
-	_out921 = txn.Copy(_621_blk)
-	_622_t = _out921
+	_out921 = x.Resolve(txn, ip, _618_k, _619_lev-uint64(1), _620_jp, true)
+	_621_pn = _out921
+	var _622_blk *dbytes.Blk
+	var _ = _622_blk
+	var _out922 *dbytes.Blk
+	var _ = _out922
+	_out922 = x.Fs.ReadBlock(txn, _621_pn, true)
+	_622_blk = _out922
+	var _623_t *dbytes.Bytes
+	var _ = _623_t
+	var _out923 *dbytes.Bytes
+	var _ = _out923
+	_out923 = txn.Copy(_622_blk)
+	_623_t = _out923
 	m = uint64(0)
-	var _623_near uint64
-	var _ = _623_near
-	_623_near = _620_pn
+	var _624_near uint64
+	var _ = _624_near
+	_624_near = _621_pn
 	for m+uint64(4096) <= len_ {
-		var _624_at uint64
-		var _ = _624_at
-		_624_at = pos + m
-		var _625_n uint64
-		var _ = _625_n
-		_625_n = _624_at / uint64(4096)
-		if positions.Companion_Default___.FlatK(_625_n) != _617_k || positions.Companion_Default___.FlatJ(_625_n)/uint64(512) != _619_jp {
+		var _625_at uint64
+		var _ = _625_at
+		_625_at = pos + m
+		var _626_n uint64
+		var _ = _626_n
+		_626_n = _625_at / uint64(4096)
+		if positions.Companion_Default___.FlatK(_626_n) != _618_k || positions.Companion_Default___.FlatJ(_626_n)/uint64(512) != _620_jp {
 			goto L6
 		}
-		var _626_j uint64
-		var _ = _626_j
-		_626_j = positions.Companion_Default___.FlatJ(_625_n)
-		var _627_bn uint64
-		var _ = _627_bn
-		_627_bn = _622_t.U64(uint64(8) * (_626_j % uint64(512)))
-		if _627_bn == uint64(0) {
+		var _627_j uint64
+		var _ = _627_j
+		_627_j = positions.Companion_Default___.FlatJ(_626_n)
+		var _628_bn uint64
+		var _ = _628_bn
+		_628_bn = _623_t.U64(uint64(8) * (_627_j % uint64(512)))
+		if _628_bn == uint64(0) {
 			goto L6
 		}
-		if m == uint64(0) && _626_j%uint64(512) != uint64(0) {
-			var _628_left uint64
-			var _ = _628_left
-			_628_left = _622_t.U64(uint64(8) * (_626_j%uint64(512) - uint64(1)))
-			if _628_left != uint64(0) {
-				_623_near = _628_left
+		if m == uint64(0) && _627_j%uint64(512) != uint64(0) {
+			var _629_left uint64
+			var _ = _629_left
+			_629_left = _623_t.U64(uint64(8) * (_627_j%uint64(512) - uint64(1)))
+			if _629_left != uint64(0) {
+				_624_near = _629_left
 			}
 		}
-		var _629_b *dbytes.Bytes
-		var _ = _629_b
-		var _out922 *dbytes.Bytes
-		var _ = _out922
-		_out922 = src.CopyOf(so + m)
-		_629_b = _out922
-		txn.Position(_625_n, false)
-		var _630_ok bool = false
-		var _ = _630_ok
-		var _out923 bool
-		var _ = _out923
-		var _out924 uint64
+		var _630_b *dbytes.Bytes
+		var _ = _630_b
+		var _out924 *dbytes.Bytes
 		var _ = _out924
-		_out923, _out924 = unmapping.Companion_Default___.SwapChild(x, txn, _622_t, _620_pn, _627_bn, _626_j, _623_near, _629_b)
-		_630_ok = _out923
-		_627_bn = _out924
-		if !_630_ok {
+		_out924 = src.CopyOf(so + m)
+		_630_b = _out924
+		txn.Position(_626_n, false)
+		var _631_ok bool = false
+		var _ = _631_ok
+		var _out925 bool
+		var _ = _out925
+		var _out926 uint64
+		var _ = _out926
+		_out925, _out926 = unmapping.Companion_Default___.SwapChild(x, txn, _623_t, _621_pn, _628_bn, _627_j, _624_near, _630_b)
+		_631_ok = _out925
+		_628_bn = _out926
+		if !_631_ok {
 			goto L6
 		}
-		txn.Bulk(_627_bn)
-		_623_near = _627_bn
+		txn.Bulk(_628_bn)
+		_624_near = _628_bn
 		m = m + uint64(4096)
 	}
 L6:
-	x.CloseParent(txn, _620_pn, _622_t)
+	x.CloseParent(txn, _621_pn, _623_t)
 	return m
 }
 func (_this *CompanionStruct_Default___) Store(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, off uint64, src *dbytes.Bytes, so uint64, len_ uint64) bool {
 	var ok bool = false
 	var _ = ok
-	var _631_done uint64
-	var _ = _631_done
-	_631_done = uint64(0)
-	var _632_ck uint64
-	var _ = _632_ck
-	var _633_cj uint64
-	var _ = _633_cj
-	_632_ck, _633_cj = uint64(15), uint64(0)
-	var _634_pb *dbytes.Blk
-	var _ = _634_pb
-	var _out925 *dbytes.Blk
-	var _ = _out925
-	_out925 = dbytes.ZeroBlk()
-	_634_pb = _out925
-	var _635_bulk bool
-	var _ = _635_bulk
-	_635_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
-	var _636_swap bool
-	var _ = _636_swap
-	_636_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
-	for _631_done < len_ {
-		var _637_pos uint64
-		var _ = _637_pos
-		_637_pos = off + _631_done
-		var _638_n uint64
-		var _ = _638_n
-		_638_n = _637_pos / uint64(4096)
-		var _639_c uint64
-		var _ = _639_c
-		var _out926 uint64
-		var _ = _out926
-		_out926 = reading.Companion_Default___.Min(uint64(4096)-_637_pos%uint64(4096), len_-_631_done)
-		_639_c = _out926
-		var _640_bn uint64 = 0
-		var _ = _640_bn
-		var _out927 uint64
-		var _ = _out927
+	var _632_done uint64
+	var _ = _632_done
+	_632_done = uint64(0)
+	var _633_ck uint64
+	var _ = _633_ck
+	var _634_cj uint64
+	var _ = _634_cj
+	_633_ck, _634_cj = uint64(15), uint64(0)
+	var _635_pb *dbytes.Blk
+	var _ = _635_pb
+	var _out927 *dbytes.Blk
+	var _ = _out927
+	_out927 = dbytes.ZeroBlk()
+	_635_pb = _out927
+	var _636_bulk bool
+	var _ = _636_bulk
+	_636_bulk = Companion_Default___.Much(off, len_, Companion_Default___.BULK())
+	var _637_swap bool
+	var _ = _637_swap
+	_637_swap = Companion_Default___.Much(off, len_, Companion_Default___.SWAP())
+	for _632_done < len_ {
+		var _638_pos uint64
+		var _ = _638_pos
+		_638_pos = off + _632_done
+		var _639_n uint64
+		var _ = _639_n
+		_639_n = _638_pos / uint64(4096)
+		var _640_c uint64
+		var _ = _640_c
 		var _out928 uint64
 		var _ = _out928
+		_out928 = reading.Companion_Default___.Min(uint64(4096)-_638_pos%uint64(4096), len_-_632_done)
+		_640_c = _out928
+		var _641_bn uint64 = 0
+		var _ = _641_bn
 		var _out929 uint64
 		var _ = _out929
-		var _out930 *dbytes.Blk
+		var _out930 uint64
 		var _ = _out930
-		_out927, _out928, _out929, _out930 = reading.Companion_Default___.Find(x, txn, ip, _638_n, true, _632_ck, _633_cj, _634_pb)
-		_640_bn = _out927
-		_632_ck = _out928
-		_633_cj = _out929
-		_634_pb = _out930
-		var _641_m uint64
-		var _ = _641_m
-		_641_m = uint64(0)
-		if _640_bn != uint64(0) && _636_swap && _639_c == uint64(4096) && uint64(12) <= _638_n {
-			_632_ck = uint64(15)
-			var _out931 uint64
-			var _ = _out931
-			_out931 = Companion_Default___.SwapRun(x, txn, ip, ino, _637_pos, src, so+_631_done, len_-_631_done)
-			_641_m = _out931
-			_636_swap = _641_m != uint64(0) /* dircomp */
+		var _out931 uint64
+		var _ = _out931
+		var _out932 *dbytes.Blk
+		var _ = _out932
+		_out929, _out930, _out931, _out932 = reading.Companion_Default___.Find(x, txn, ip, _639_n, true, _633_ck, _634_cj, _635_pb)
+		_641_bn = _out929
+		_633_ck = _out930
+		_634_cj = _out931
+		_635_pb = _out932
+		var _642_m uint64
+		var _ = _642_m
+		_642_m = uint64(0)
+		if _641_bn != uint64(0) && _637_swap && _640_c == uint64(4096) && uint64(12) <= _639_n {
+			_633_ck = uint64(15)
+			var _out933 uint64
+			var _ = _out933
+			_out933 = Companion_Default___.SwapRun(x, txn, ip, ino, _638_pos, src, so+_632_done, len_-_632_done)
+			_642_m = _out933
+			_637_swap = _642_m != uint64(0) /* dircomp */
 		}
-		if _641_m != uint64(0) {
-			_639_c = _641_m
-		} else if _640_bn != uint64(0) {
-			Companion_Default___.Overwrite(x, txn, _640_bn, _637_pos, src, so+_631_done, _639_c)
-		} else if _638_n < uint64(12) {
-			_632_ck = uint64(15)
-			var _out932 bool
-			var _ = _out932
-			_out932 = Companion_Default___.FillDirect(x, txn, ip, ino, _637_pos, src, so+_631_done, _639_c, _635_bulk)
-			ok = _out932
+		if _642_m != uint64(0) {
+			_640_c = _642_m
+		} else if _641_bn != uint64(0) {
+			Companion_Default___.Overwrite(x, txn, _641_bn, _638_pos, src, so+_632_done, _640_c)
+		} else if _639_n < uint64(12) {
+			_633_ck = uint64(15)
+			var _out934 bool
+			var _ = _out934
+			_out934 = Companion_Default___.FillDirect(x, txn, ip, ino, _638_pos, src, so+_632_done, _640_c, _636_bulk)
+			ok = _out934
 			if !ok {
 				return ok
 			}
 		} else {
-			_632_ck = uint64(15)
-			var _out933 bool
-			var _ = _out933
-			var _out934 uint64
-			var _ = _out934
-			_out933, _out934 = Companion_Default___.FillRun(x, txn, ip, ino, _637_pos, src, so+_631_done, len_-_631_done, _635_bulk)
-			ok = _out933
-			_639_c = _out934
+			_633_ck = uint64(15)
+			var _out935 bool
+			var _ = _out935
+			var _out936 uint64
+			var _ = _out936
+			_out935, _out936 = Companion_Default___.FillRun(x, txn, ip, ino, _638_pos, src, so+_632_done, len_-_632_done, _636_bulk)
+			ok = _out935
+			_640_c = _out936
 			if !ok {
 				return ok
 			}
 		}
-		_631_done = _631_done + _639_c
+		_632_done = _632_done + _640_c
 	}
 	ok = true
 	return ok
@@ -446,41 +446,41 @@ func (_this *CompanionStruct_Default___) ZeroTail(x *blocktree.BlockTreeFs, txn 
 	if sz%uint64(4096) == uint64(0) {
 		return
 	}
-	var _642_n uint64
-	var _ = _642_n
-	_642_n = sz / uint64(4096)
-	var _643_k uint64
-	var _ = _643_k
-	_643_k = positions.Companion_Default___.FlatK(_642_n)
-	var _644_bn uint64
-	var _ = _644_bn
-	var _out935 uint64
-	var _ = _out935
-	_out935 = x.Resolve(txn, ip, _643_k, positions.Companion_Default___.MaxLev(_643_k), positions.Companion_Default___.FlatJ(_642_n), true)
-	_644_bn = _out935
-	if _644_bn == uint64(0) {
+	var _643_n uint64
+	var _ = _643_n
+	_643_n = sz / uint64(4096)
+	var _644_k uint64
+	var _ = _644_k
+	_644_k = positions.Companion_Default___.FlatK(_643_n)
+	var _645_bn uint64
+	var _ = _645_bn
+	var _out937 uint64
+	var _ = _out937
+	_out937 = x.Resolve(txn, ip, _644_k, positions.Companion_Default___.MaxLev(_644_k), positions.Companion_Default___.FlatJ(_643_n), true)
+	_645_bn = _out937
+	if _645_bn == uint64(0) {
 		return
 	}
-	var _645_blk *dbytes.Blk
-	var _ = _645_blk
-	var _out936 *dbytes.Blk
-	var _ = _out936
-	_out936 = x.ReadAt(txn, _644_bn, true)
-	_645_blk = _out936
-	var _646_none *dbytes.Blk
-	var _ = _646_none
-	var _out937 *dbytes.Blk
-	var _ = _out937
-	_out937 = dbytes.ZeroBlk()
-	_646_none = _out937
-	var _647_b *dbytes.Bytes
-	var _ = _647_b
-	var _out938 *dbytes.Bytes
+	var _646_blk *dbytes.Blk
+	var _ = _646_blk
+	var _out938 *dbytes.Blk
 	var _ = _out938
-	_out938 = txn.Copy(_646_none)
-	_647_b = _out938
-	_647_b.CopyBlk(uint64(0), _645_blk, uint64(0), sz%uint64(4096))
-	x.WriteData(txn, _644_bn, _647_b)
+	_out938 = x.ReadAt(txn, _645_bn, true)
+	_646_blk = _out938
+	var _647_none *dbytes.Blk
+	var _ = _647_none
+	var _out939 *dbytes.Blk
+	var _ = _out939
+	_out939 = dbytes.ZeroBlk()
+	_647_none = _out939
+	var _648_b *dbytes.Bytes
+	var _ = _648_b
+	var _out940 *dbytes.Bytes
+	var _ = _out940
+	_out940 = txn.Copy(_647_none)
+	_648_b = _out940
+	_648_b.CopyBlk(uint64(0), _646_blk, uint64(0), sz%uint64(4096))
+	x.WriteData(txn, _645_bn, _648_b)
 }
 
 // End of class Default__

@@ -69,27 +69,27 @@ func (_this *CompanionStruct_Default___) Look(b *dbytes.Bytes, o uint64) (bool, 
 	if o+uint64(4) > uint64(4096) {
 		return ok, n, v
 	}
-	var _812_x uint64
-	var _ = _812_x
-	_812_x = uint64(b.U32(o))
-	n, v = _812_x%uint64(256), _812_x/uint64(256)
+	var _813_x uint64
+	var _ = _813_x
+	_813_x = uint64(b.U32(o))
+	n, v = _813_x%uint64(256), _813_x/uint64(256)
 	ok = n != uint64(0) && o+uint64(4)+n+v <= uint64(4096)
 	return ok, n, v
 }
 func (_this *CompanionStruct_Default___) Is(b *dbytes.Bytes, o uint64, n uint64, name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _813_l uint64
-	var _ = _813_l
-	_813_l = name.Len()
-	if _813_l != n {
+	var _814_l uint64
+	var _ = _814_l
+	_814_l = name.Len()
+	if _814_l != n {
 		r = false
 		return r
 	}
-	var _out1083 bool
-	var _ = _out1083
-	_out1083 = b.EqualAt(o+uint64(4), name)
-	r = _out1083
+	var _out1085 bool
+	var _ = _out1085
+	_out1085 = b.EqualAt(o+uint64(4), name)
+	r = _out1085
 	return r
 }
 func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name *dbytes.Bytes) (bool, uint64, uint64) {
@@ -100,40 +100,40 @@ func (_this *CompanionStruct_Default___) Find(b *dbytes.Bytes, from uint64, name
 	var len_ uint64 = 0
 	var _ = len_
 	found, at, len_ = false, uint64(0), uint64(0)
-	var _814_o uint64
-	var _ = _814_o
-	_814_o = from
+	var _815_o uint64
+	var _ = _815_o
+	_815_o = from
 	for true {
-		var _815_ok bool
-		var _ = _815_ok
-		var _816_n uint64
-		var _ = _816_n
-		var _817_v uint64
-		var _ = _817_v
-		var _out1084 bool
-		var _ = _out1084
-		var _out1085 uint64
-		var _ = _out1085
-		var _out1086 uint64
+		var _816_ok bool
+		var _ = _816_ok
+		var _817_n uint64
+		var _ = _817_n
+		var _818_v uint64
+		var _ = _818_v
+		var _out1086 bool
 		var _ = _out1086
-		_out1084, _out1085, _out1086 = Companion_Default___.Look(b, _814_o)
-		_815_ok = _out1084
-		_816_n = _out1085
-		_817_v = _out1086
-		if !_815_ok {
-			return found, at, len_
-		}
-		var _818_same bool
-		var _ = _818_same
-		var _out1087 bool
+		var _out1087 uint64
 		var _ = _out1087
-		_out1087 = Companion_Default___.Is(b, _814_o, _816_n, name)
-		_818_same = _out1087
-		if _818_same {
-			found, at, len_ = true, _814_o+uint64(4)+_816_n, _817_v
+		var _out1088 uint64
+		var _ = _out1088
+		_out1086, _out1087, _out1088 = Companion_Default___.Look(b, _815_o)
+		_816_ok = _out1086
+		_817_n = _out1087
+		_818_v = _out1088
+		if !_816_ok {
 			return found, at, len_
 		}
-		_814_o = _814_o + uint64(4) + _816_n + _817_v
+		var _819_same bool
+		var _ = _819_same
+		var _out1089 bool
+		var _ = _out1089
+		_out1089 = Companion_Default___.Is(b, _815_o, _817_n, name)
+		_819_same = _out1089
+		if _819_same {
+			found, at, len_ = true, _815_o+uint64(4)+_817_n, _818_v
+			return found, at, len_
+		}
+		_815_o = _815_o + uint64(4) + _817_n + _818_v
 	}
 	return found, at, len_
 }
@@ -143,56 +143,56 @@ func (_this *CompanionStruct_Default___) Copy(b *dbytes.Bytes, o uint64, name *d
 	var end uint64 = 0
 	var _ = end
 	ok, end = true, p
-	var _819_is bool
-	var _ = _819_is
-	var _820_k uint64
-	var _ = _820_k
-	var _821_v uint64
-	var _ = _821_v
-	var _out1088 bool
-	var _ = _out1088
-	var _out1089 uint64
-	var _ = _out1089
-	var _out1090 uint64
+	var _820_is bool
+	var _ = _820_is
+	var _821_k uint64
+	var _ = _821_k
+	var _822_v uint64
+	var _ = _822_v
+	var _out1090 bool
 	var _ = _out1090
-	_out1088, _out1089, _out1090 = Companion_Default___.Look(b, o)
-	_819_is = _out1088
-	_820_k = _out1089
-	_821_v = _out1090
-	if !_819_is {
-		return ok, end
-	}
-	var _822_l uint64
-	var _ = _822_l
-	_822_l = uint64(4) + _820_k + _821_v
-	var _823_same bool
-	var _ = _823_same
-	var _out1091 bool
+	var _out1091 uint64
 	var _ = _out1091
-	_out1091 = Companion_Default___.Is(b, o, _820_k, name)
-	_823_same = _out1091
-	if _823_same {
-		var _out1092 bool
-		var _ = _out1092
-		var _out1093 uint64
-		var _ = _out1093
-		_out1092, _out1093 = Companion_Default___.Copy(b, o+_822_l, name, n, p)
-		ok = _out1092
-		end = _out1093
+	var _out1092 uint64
+	var _ = _out1092
+	_out1090, _out1091, _out1092 = Companion_Default___.Look(b, o)
+	_820_is = _out1090
+	_821_k = _out1091
+	_822_v = _out1092
+	if !_820_is {
 		return ok, end
 	}
-	if p+_822_l > uint64(4096) {
+	var _823_l uint64
+	var _ = _823_l
+	_823_l = uint64(4) + _821_k + _822_v
+	var _824_same bool
+	var _ = _824_same
+	var _out1093 bool
+	var _ = _out1093
+	_out1093 = Companion_Default___.Is(b, o, _821_k, name)
+	_824_same = _out1093
+	if _824_same {
+		var _out1094 bool
+		var _ = _out1094
+		var _out1095 uint64
+		var _ = _out1095
+		_out1094, _out1095 = Companion_Default___.Copy(b, o+_823_l, name, n, p)
+		ok = _out1094
+		end = _out1095
+		return ok, end
+	}
+	if p+_823_l > uint64(4096) {
 		ok = false
 		return ok, end
 	}
-	n.CopyFrom(p, b, o, _822_l)
-	var _out1094 bool
-	var _ = _out1094
-	var _out1095 uint64
-	var _ = _out1095
-	_out1094, _out1095 = Companion_Default___.Copy(b, o+_822_l, name, n, p+_822_l)
-	ok = _out1094
-	end = _out1095
+	n.CopyFrom(p, b, o, _823_l)
+	var _out1096 bool
+	var _ = _out1096
+	var _out1097 uint64
+	var _ = _out1097
+	_out1096, _out1097 = Companion_Default___.Copy(b, o+_823_l, name, n, p+_823_l)
+	ok = _out1096
+	end = _out1097
 	return ok, end
 }
 func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes) (bool, *dbytes.Bytes) {
@@ -200,35 +200,35 @@ func (_this *CompanionStruct_Default___) Build(b *dbytes.Bytes, gen uint64, name
 	var _ = ok
 	var n *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = n
-	var _out1096 *dbytes.Bytes
-	var _ = _out1096
-	_out1096 = dbytes.NewBytes(uint64(4096))
-	n = _out1096
-	var _824_k uint64
-	var _ = _824_k
-	var _825_v uint64
-	var _ = _825_v
-	_824_k, _825_v = name.Len(), value.Len()
+	var _out1098 *dbytes.Bytes
+	var _ = _out1098
+	_out1098 = dbytes.NewBytes(uint64(4096))
+	n = _out1098
+	var _825_k uint64
+	var _ = _825_k
+	var _826_v uint64
+	var _ = _826_v
+	_825_k, _826_v = name.Len(), value.Len()
 	ok = false
-	if _825_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_824_k+_825_v > uint64(4096) {
+	if _826_v > uint64(4096) || Companion_Default___.FIRST()+uint64(4)+_825_k+_826_v > uint64(4096) {
 		return ok, n
 	}
 	n.PutU64(uint64(0), gen)
-	var _826_l uint64
-	var _ = _826_l
-	_826_l = uint64(4) + _824_k + _825_v
-	n.PutU32(uint64(8), uint32(_824_k+uint64(256)*_825_v))
-	n.CopyFrom(uint64(12), name, uint64(0), _824_k)
-	n.CopyFrom(uint64(12)+_824_k, value, uint64(0), _825_v)
-	var _827_end uint64 = 0
-	var _ = _827_end
-	var _out1097 bool
-	var _ = _out1097
-	var _out1098 uint64
-	var _ = _out1098
-	_out1097, _out1098 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_826_l)
-	ok = _out1097
-	_827_end = _out1098
+	var _827_l uint64
+	var _ = _827_l
+	_827_l = uint64(4) + _825_k + _826_v
+	n.PutU32(uint64(8), uint32(_825_k+uint64(256)*_826_v))
+	n.CopyFrom(uint64(12), name, uint64(0), _825_k)
+	n.CopyFrom(uint64(12)+_825_k, value, uint64(0), _826_v)
+	var _828_end uint64 = 0
+	var _ = _828_end
+	var _out1099 bool
+	var _ = _out1099
+	var _out1100 uint64
+	var _ = _out1100
+	_out1099, _out1100 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST()+_827_l)
+	ok = _out1099
+	_828_end = _out1100
 	return ok, n
 }
 func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name *dbytes.Bytes) (*dbytes.Bytes, bool) {
@@ -236,95 +236,95 @@ func (_this *CompanionStruct_Default___) Drop(b *dbytes.Bytes, gen uint64, name 
 	var _ = n
 	var empty bool = false
 	var _ = empty
-	var _out1099 *dbytes.Bytes
-	var _ = _out1099
-	_out1099 = dbytes.NewBytes(uint64(4096))
-	n = _out1099
-	n.PutU64(uint64(0), gen)
-	var _828_ok bool
-	var _ = _828_ok
-	var _829_end uint64
-	var _ = _829_end
-	var _out1100 bool
-	var _ = _out1100
-	var _out1101 uint64
+	var _out1101 *dbytes.Bytes
 	var _ = _out1101
-	_out1100, _out1101 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
-	_828_ok = _out1100
-	_829_end = _out1101
-	empty = _829_end == Companion_Default___.FIRST()
+	_out1101 = dbytes.NewBytes(uint64(4096))
+	n = _out1101
+	n.PutU64(uint64(0), gen)
+	var _829_ok bool
+	var _ = _829_ok
+	var _830_end uint64
+	var _ = _830_end
+	var _out1102 bool
+	var _ = _out1102
+	var _out1103 uint64
+	var _ = _out1103
+	_out1102, _out1103 = Companion_Default___.Copy(b, Companion_Default___.FIRST(), name, n, Companion_Default___.FIRST())
+	_829_ok = _out1102
+	_830_end = _out1103
+	empty = _830_end == Companion_Default___.FIRST()
 	return n, empty
 }
 func (_this *CompanionStruct_Default___) Names(b *dbytes.Bytes) *dbytes.Bytes {
 	var r *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = r
-	var _830_z *dbytes.Bytes
-	var _ = _830_z
-	var _out1102 *dbytes.Bytes
-	var _ = _out1102
-	_out1102 = dbytes.NewBytes(uint64(4096))
-	_830_z = _out1102
-	var _831_o uint64
-	var _ = _831_o
-	var _832_q uint64
-	var _ = _832_q
-	_831_o, _832_q = Companion_Default___.FIRST(), uint64(0)
+	var _831_z *dbytes.Bytes
+	var _ = _831_z
+	var _out1104 *dbytes.Bytes
+	var _ = _out1104
+	_out1104 = dbytes.NewBytes(uint64(4096))
+	_831_z = _out1104
+	var _832_o uint64
+	var _ = _832_o
+	var _833_q uint64
+	var _ = _833_q
+	_832_o, _833_q = Companion_Default___.FIRST(), uint64(0)
 	for true {
-		var _833_ok bool
-		var _ = _833_ok
-		var _834_n uint64
-		var _ = _834_n
-		var _835_v uint64
-		var _ = _835_v
-		var _out1103 bool
-		var _ = _out1103
-		var _out1104 uint64
-		var _ = _out1104
-		var _out1105 uint64
+		var _834_ok bool
+		var _ = _834_ok
+		var _835_n uint64
+		var _ = _835_n
+		var _836_v uint64
+		var _ = _836_v
+		var _out1105 bool
 		var _ = _out1105
-		_out1103, _out1104, _out1105 = Companion_Default___.Look(b, _831_o)
-		_833_ok = _out1103
-		_834_n = _out1104
-		_835_v = _out1105
-		if !_833_ok {
+		var _out1106 uint64
+		var _ = _out1106
+		var _out1107 uint64
+		var _ = _out1107
+		_out1105, _out1106, _out1107 = Companion_Default___.Look(b, _832_o)
+		_834_ok = _out1105
+		_835_n = _out1106
+		_836_v = _out1107
+		if !_834_ok {
 			goto L8
 		}
-		var _836_name *dbytes.Bytes
-		var _ = _836_name
-		var _out1106 *dbytes.Bytes
-		var _ = _out1106
-		_out1106 = dbytes.NewBytes(_834_n)
-		_836_name = _out1106
-		_836_name.CopyFrom(uint64(0), b, _831_o+uint64(4), _834_n)
-		var _837_again bool
-		var _ = _837_again
-		var _838_at uint64
-		var _ = _838_at
-		var _839_len uint64
-		var _ = _839_len
-		var _out1107 bool
-		var _ = _out1107
-		var _out1108 uint64
+		var _837_name *dbytes.Bytes
+		var _ = _837_name
+		var _out1108 *dbytes.Bytes
 		var _ = _out1108
-		var _out1109 uint64
+		_out1108 = dbytes.NewBytes(_835_n)
+		_837_name = _out1108
+		_837_name.CopyFrom(uint64(0), b, _832_o+uint64(4), _835_n)
+		var _838_again bool
+		var _ = _838_again
+		var _839_at uint64
+		var _ = _839_at
+		var _840_len uint64
+		var _ = _840_len
+		var _out1109 bool
 		var _ = _out1109
-		_out1107, _out1108, _out1109 = Companion_Default___.Find(b, _831_o+uint64(4)+_834_n+_835_v, _836_name)
-		_837_again = _out1107
-		_838_at = _out1108
-		_839_len = _out1109
-		if !_837_again {
-			_830_z.CopyFrom(_832_q, _836_name, uint64(0), _834_n)
-			_830_z.Set(_832_q+_834_n, uint8(0))
-			_832_q = _832_q + _834_n + uint64(1)
+		var _out1110 uint64
+		var _ = _out1110
+		var _out1111 uint64
+		var _ = _out1111
+		_out1109, _out1110, _out1111 = Companion_Default___.Find(b, _832_o+uint64(4)+_835_n+_836_v, _837_name)
+		_838_again = _out1109
+		_839_at = _out1110
+		_840_len = _out1111
+		if !_838_again {
+			_831_z.CopyFrom(_833_q, _837_name, uint64(0), _835_n)
+			_831_z.Set(_833_q+_835_n, uint8(0))
+			_833_q = _833_q + _835_n + uint64(1)
 		}
-		_831_o = _831_o + uint64(4) + _834_n + _835_v
+		_832_o = _832_o + uint64(4) + _835_n + _836_v
 	}
 L8:
-	var _out1110 *dbytes.Bytes
-	var _ = _out1110
-	_out1110 = dbytes.NewBytes(_832_q)
-	r = _out1110
-	r.CopyFrom(uint64(0), _830_z, uint64(0), _832_q)
+	var _out1112 *dbytes.Bytes
+	var _ = _out1112
+	_out1112 = dbytes.NewBytes(_833_q)
+	r = _out1112
+	r.CopyFrom(uint64(0), _831_z, uint64(0), _833_q)
 	return r
 }
 
