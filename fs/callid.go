@@ -21,10 +21,11 @@ type Via interface {
 	Delivered() bool
 }
 
-// NewCallID names a call by who makes it, from where, its number (RFC 5531, xid), procedure, and arguments. Two are the same if all
-// of these are. The port is left out of client, as a client that connects again may have another one. machine is the name in the
-// caller's credential (RFC 5531, authsys_parms), which tells clients behind one address apart; empty: it has none. Places for records
-// go by the address alone: nobody gets more by giving himself many names. via may be nil: not known.
+// NewCallID names a call by who makes it, from where, its number (RFC 5531, xid), procedure, and arguments. Two are the
+// same if all of these are. The port is left out of client, as a client that connects again may have another one.
+// machine is the name in the caller's credential (RFC 5531, authsys_parms), which tells clients behind one address
+// apart; empty: it has none. Places for records go by the address alone: nobody gets more by giving himself many names.
+// via may be nil: not known.
 func NewCallID(client netip.Addr, machine string, xid uint32, proc string, c *Cred, args []byte, via Via) *CallID {
 	id := &CallID{client: client.Unmap().WithZone("").As16(), via: via}
 	n := 16 + 6*4 + 4*len(c.GIDs) + len(machine) + len(proc)

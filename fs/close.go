@@ -21,9 +21,9 @@ func newEnding() ending { return ending{calls: closing.New()} }
 
 // Close makes everything durable, and stops. The device stays open: it is the caller's.
 //
-// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever (Trim
-// alone ends before its time, with ErrClosed), and then for the background. It may be called again, also at the same time: it waits
-// and returns the same.
+// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever
+// (Trim alone ends before its time, with ErrClosed), and then for the background. It may be called again, also at the
+// same time: it waits and returns the same.
 func (v *FS) Close() error {
 	v.ended.Do(func() {
 		v.calls.Close()
@@ -61,11 +61,12 @@ func (v *FS) leave() {
 	}
 }
 
-// part is the volume for parts of a call that has entered: they are carried out although Close may have begun meanwhile.
+// part is the volume for parts of a call that has entered: they are carried out although Close may have begun
+// meanwhile.
 func (v *FS) part() *FS { return &FS{v.volume, v.id, v.deferred, true} }
 
-// together begins a call that has several parts on a volume with extended attributes, and one on others. The parts are done with
-// what it returns, and leave comes last.
+// together begins a call that has several parts on a volume with extended attributes, and one on others. The parts are
+// done with what it returns, and leave comes last.
 func (v *FS) together() (part *FS, leave func(), err error) {
 	if !v.xattrs.some.Load() { // who does the one part enters
 		return v, func() {}, nil

@@ -128,8 +128,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestCloseRace: calls that are under way when a volume is closed end, and what they have said is durable; those that come later are
-// refused; the log has no error.
+// TestCloseRace: calls that are under way when a volume is closed end, and what they have said is durable; those that
+// come later are refused; the log has no error.
 func TestCloseRace(t *testing.T) {
 	seed := replay.Seed(t)
 	for round := range uint64(12) {
@@ -177,7 +177,8 @@ func TestCloseRace(t *testing.T) {
 	}
 }
 
-// work makes and removes files until the volume is closed, and notes what it was told of them; begun is called when it has done some.
+// work makes and removes files until the volume is closed, and notes what it was told of them; begun is called when it
+// has done some.
 func work(t *testing.T, v *fs.FS, r *rand.Rand, w int, told map[string]bool, begun func()) {
 	root := &fs.Cred{}
 	for i := 0; ; i++ {

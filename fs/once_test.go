@@ -60,6 +60,9 @@ func (x *onceVolume) again() {
 	x.open()
 }
 
+// first4 is the address of client 1.
+var first4 = netip.AddrFrom4([4]byte{10, 0, 0, 1})
+
 // as is the file system for the call with this number of client n.
 func (x *onceVolume) as(n byte, xid uint32, proc string, args string, via Via) FileSystem {
 	return x.named(n, "", xid, proc, args, via)
@@ -176,10 +179,10 @@ func TestOnce(t *testing.T) {
 		}
 		for what, f := range map[string]FileSystem{
 			"another number": x.as(1, 8, c.name, "", nil), "another client": x.as(2, 7, c.name, "", nil), "other arguments": x.as(1, 7, c.name, "x", nil), "no name": x.v,
-			"another machine": x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), "m", 7, c.name, &Cred{}, nil, nil)),
-			"another user":    x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), "", 7, c.name, &Cred{UID: 1}, nil, nil)),
-			"another caller":  x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), "", 7, c.name, &Cred{GID: 1}, nil, nil)),
-			"another group":   x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), "", 7, c.name, &Cred{GIDs: []uint32{0}}, nil, nil)),
+			"another machine": x.named(1, "m", 7, c.name, "", nil),
+			"another user":    x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{UID: 1}, nil, nil)),
+			"another caller":  x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{GID: 1}, nil, nil)),
+			"another group":   x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{GIDs: []uint32{0}}, nil, nil)),
 		} {
 			_, err := do(f)
 			answers(t, c.name+": "+what, err, c.anew)

@@ -6,7 +6,8 @@ import (
 	"tansy/internal/closing"
 )
 
-// closer tells the calls that may begin from those that come too late. Those that commit the verified code refuses as well.
+// closer tells the calls that may begin from those that come too late. Those that commit the verified code refuses as
+// well.
 type closer struct {
 	calls *closing.Gate
 	once  sync.Once

@@ -39,7 +39,10 @@ func numbered(n uint64) []byte {
 func TestClosed(t *testing.T) {
 	d := disk.NewMem(4000)
 	j := openPlain(t, d, true)
-	scrub := Scrub{Before: func(context.Context, uint64) error { return nil }, Found: func(Finding) {}, Progress: func(ScrubCounts) {}}
+	scrub := Scrub{
+		Before: func(context.Context, uint64) error { return nil },
+		Found:  func(Finding) {}, Progress: func(ScrubCounts) {},
+	}
 	calls := map[string]func() error{
 		"Commit":   func() error { return j.Commit([]Write{{plain.Home(), numbered(1)}}, true) },
 		"unwaited": func() error { return j.Commit([]Write{{plain.Home(), numbered(2)}}, false) },
@@ -93,7 +96,8 @@ func TestCloseRefuses(t *testing.T) {
 	}
 }
 
-// TestCloseRace: calls that race with Close end, and what they say is durable: also that of a commit that is not waited for.
+// TestCloseRace: calls that race with Close end, and what they say is durable: also that of a commit that is not waited
+// for.
 func TestCloseRace(t *testing.T) {
 	for range 40 {
 		d := disk.NewMem(4000)

@@ -390,9 +390,9 @@ func (j *Journal) flush() error {
 
 // Close makes everything durable, empties the log, and ends the threads. It does not close the device.
 //
-// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever. No commit
-// takes effect after that (verified/journal/threads.dfy, Close), whoever asks for it. Close may be called again, also at the same time: it waits and
-// returns the same.
+// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever.
+// No commit takes effect after that (verified/journal/threads.dfy, Close), whoever asks for it. Close may be called
+// again, also at the same time: it waits and returns the same.
 func (j *Journal) Close() error {
 	j.closing.once.Do(func() { j.closing.err = j.close() })
 	return j.closing.err

@@ -60,7 +60,8 @@ type scrub struct {
 // maxFound bounds the blocks that a pass remembers to have told of.
 const maxFound = 1 << 16
 
-// Run makes a pass over j, and returns its end: nil, or an error of ctx or Before, or that the volume is another server's, or ErrClosed.
+// Run makes a pass over j, and returns its end: nil, or an error of ctx or Before, or that the volume is another
+// server's, or ErrClosed.
 func (s Scrub) Run(ctx context.Context, j *Journal) (ScrubCounts, error) {
 	r := &scrub{Scrub: &s, j: j, ctx: ctx, found: map[uint64]struct{}{}}
 	err := r.pages()

@@ -156,9 +156,9 @@ func TestRetransmission(t *testing.T) {
 	stop()
 }
 
-// TestTwoMachinesOneAddress: two clients behind one address, which send the same bytes but for the names of their machines, over
-// connections that are gone, make two calls: the second is told what is so when it comes. Each one's own call sent again is answered from its
-// record, also after a restart.
+// TestTwoMachinesOneAddress: two clients behind one address, which send the same bytes but for the names of their
+// machines, over connections that are gone, make two calls: the second is told what is so when it comes. Each one's own
+// call sent again is answered from its record, also after a restart.
 func TestTwoMachinesOneAddress(t *testing.T) {
 	d := disk.NewMem(16384)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {

@@ -6,8 +6,8 @@ import (
 	"tansy/txn/dtxn"
 )
 
-// begun is a transaction of Begin. When the journal is being closed it is aborted, unless a call of it is under way, which comes
-// to its end before.
+// begun is a transaction of Begin. When the journal is being closed it is aborted, unless a call of it is under way,
+// which comes to its end before.
 type begun struct {
 	s *System
 	t *dtxn.Txn

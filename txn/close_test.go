@@ -54,8 +54,8 @@ func read(t *testing.T, s *txn.System, i int) (n uint64) {
 	return n
 }
 
-// TestClosed: after the journal is closed every call fails with ErrClosed, and takes no effect, neither on the journal nor on one that is opened on
-// the same device; what that one acknowledges is there after a crash.
+// TestClosed: after the journal is closed every call fails with ErrClosed, and takes no effect, neither on the journal
+// nor on one that is opened on the same device; what that one acknowledges is there after a crash.
 func TestClosed(t *testing.T) {
 	d := disk.NewMem(size)
 	j, s := format(t, d)
@@ -130,8 +130,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestCloseRace: transactions that race with Close end, and none says that it has committed what is not there afterwards; nobody hangs for
-// what a transaction has locked that nobody ends.
+// TestCloseRace: transactions that race with Close end, and none says that it has committed what is not there
+// afterwards; nobody hangs for what a transaction has locked that nobody ends.
 func TestCloseRace(t *testing.T) {
 	for round := range 40 {
 		d := disk.NewMem(size)
@@ -208,18 +208,18 @@ func begin(s *txn.System, i int, stable bool) (uint64, error) {
 	return n + 1, err
 }
 
-// TestWithin: a Run or View within a Run of the same System, and Close in one, end a program that checks the order of locks, with
-// a message that says so; one of another System does not.
+// TestWithin: a Run or View within a Run of the same System, and Close in one, end a program that checks the order of
+// locks, with a message that says so; one of another System does not.
 func TestWithin(t *testing.T) {
 	if !lockorder.On {
 		t.Skip("only with the race detector, or with the build tag lockorder")
 	}
 	const how = "TANSY_TEST_WITHIN"
-	within := map[string]struct{ found string }{
-		"Run":   {"a transaction is run within another one of the same goroutine"},
-		"View":  {"a transaction is run within another one of the same goroutine"},
-		"Close": {"a journal is closed within a transaction of the same goroutine"},
-		"other": {},
+	within := map[string]string{ // and what is said
+		"Run":   "a transaction is run within another one of the same goroutine",
+		"View":  "a transaction is run within another one of the same goroutine",
+		"Close": "a journal is closed within a transaction of the same goroutine",
+		"other": "",
 	}
 	what := os.Getenv(how)
 	if what == "" {
@@ -227,11 +227,9 @@ func TestWithin(t *testing.T) {
 			c := exec.Command(os.Args[0], "-test.run=^TestWithin$", "-test.timeout=1m")
 			c.Env = append(os.Environ(), how+"="+what)
 			out, err := c.CombinedOutput()
-			if want.found == "" {
-				if err != nil {
-					t.Errorf("%s: %v\n%s", what, err, out)
-				}
-			} else if _, ended := err.(*exec.ExitError); !ended || !strings.Contains(string(out), want.found) || strings.Count(string(out), "close_test.go:") < 2 {
+			_, ended := err.(*exec.ExitError)
+			found := ended && strings.Contains(string(out), want) && strings.Count(string(out), "close_test.go:") >= 2
+			if want == "" && err != nil || want != "" && !found {
 				t.Errorf("%s: %v\n%s", what, err, out)
 			}
 		}

@@ -31,15 +31,16 @@
 //
 // # One goroutine, one transaction
 //
-// What Run or View is given must not call Run or View of the same System, nor close the journal: the one within would wait
-// for what the one around it has locked, and so for ever. A program that is built with the race detector, or with the build
-// tag lockorder, ends with a message and both places when it does so.
+// What Run or View is given must not call Run or View of the same System, nor close the journal: the one within would
+// wait for what the one around it has locked, and so for ever. A program that is built with the race detector, or with
+// the build tag lockorder, ends with a message and both places when it does so.
 //
 // # The end
 //
 // Closing the journal (journal.Journal.Close) ends its transactions. Whatever begins after that has begun fails with
-// ErrClosed. Close waits for each Run and View that has begun, and for the call of a transaction of Begin that is under way;
-// these end as ever. A transaction of Begin of which no call is under way is aborted, and fails with ErrClosed from then on.
+// ErrClosed. Close waits for each Run and View that has begun, and for the call of a transaction of Begin that is under
+// way; these end as ever. A transaction of Begin of which no call is under way is aborted, and fails with ErrClosed
+// from then on.
 package txn
 
 import (

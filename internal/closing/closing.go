@@ -1,4 +1,5 @@
-// Package closing tells calls that may begin from those that come too late, and lets who closes a thing wait for the calls under way.
+// Package closing tells calls that may begin from those that come too late, and lets who closes a thing wait for the
+// calls under way.
 package closing
 
 import (

@@ -16,8 +16,8 @@ const On = true
 // order is that of the classes: see lockorder.go.
 var order = []any{
 	Sources{}, Share{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{}, Around{}, HostNames{},
-	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{}, Midst{}, Idle{},
-	Durable{}, Objects{}, Large{}, Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{},
+	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{},
+	Midst{}, Idle{}, Durable{}, Objects{}, Large{}, Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{},
 	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Reads{}, Notes{}, Damage{},
 }
 

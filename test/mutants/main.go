@@ -35,10 +35,18 @@ var (
 	makeOnly = flag.Bool("n", false, "make them, and run no test")
 )
 
-// codecs are the tests of decoders and encoders, concurrent those of the linearizability
-// checker, checks those of volumes, damages those of damaged logs and second servers,
-// daemons, numbers and statuses those of how the server runs and what it tells, rules
-// those of exports, volumes those of several volumes, caches those of the block cache and of memory that is used again, lends those of replies that are not copied, scrubs those of scrubs and of what a server does about damage sharings those of reads that several share, wishes those of what is read together, frees those of blocks that are given back in the background, codes those of blocks that are not what was last written there, repairs those of repairs, localRanges those of ranges of a file, keptFiles those of files without names, attributes and mountAttrs those of extended attributes, mounts those of mounted volumes, faces those of volumes that are served as well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those of takeovers, shares those of what peers may take, again those of calls that come again, machines those of clients behind one address, ends those of what is closed, wild those of pointers to anywhere, making those of new volumes, fragmentation those of what check says of it.
+// codecs are the tests of decoders and encoders, concurrent those of the linearizability checker, checks those of
+// volumes, damages those of damaged logs and second servers, daemons, numbers and statuses those of how the server runs
+// and what it tells, rules those of exports, volumes those of several volumes, caches those of the block cache and of
+// memory that is used again, lends those of replies that are not copied, scrubs those of scrubs and of what a server
+// does about damage sharings those of reads that several share, wishes those of what is read together, frees those of
+// blocks that are given back in the background, codes those of blocks that are not what was last written there, repairs
+// those of repairs, localRanges those of ranges of a file, keptFiles those of files without names, attributes and
+// mountAttrs those of extended attributes, mounts those of mounted volumes, faces those of volumes that are served as
+// well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those
+// of takeovers, shares those of what peers may take, again those of calls that come again, machines those of clients
+// behind one address, ends those of what is closed, wild those of pointers to anywhere, making those of new volumes,
+// fragmentation those of what check says of it.
 var (
 	codecs        = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
 	finding       = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}

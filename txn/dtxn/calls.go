@@ -8,13 +8,14 @@ func (s *System) Enter() error { return s.j.Enter() }
 // Leave ends what Enter has begun.
 func (s *System) Leave() { s.j.Leave() }
 
-// closing is called when the journal is about to be closed. A transaction within which it is would be waited for by its own goroutine.
+// closing is called when the journal is about to be closed. A transaction within which it is would be waited for by its
+// own goroutine.
 func (s *System) closing() {
-	s.midst.Enter("a journal is closed within a transaction of the same goroutine, which it waits for: that goes on for ever")
+	s.midst.Enter("a journal is closed within a transaction of the same goroutine, which it waits for, for ever")
 	s.midst.Leave()
 }
 
 // enterOnly begins the transaction of Perform: a goroutine has one at a time.
 func (s *System) enterOnly() {
-	s.midst.Enter("a transaction is run within another one of the same goroutine, and may wait for what that has locked, for ever")
+	s.midst.Enter("a transaction is run within another one of the same goroutine, and may wait for it, for ever")
 }

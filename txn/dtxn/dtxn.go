@@ -217,8 +217,8 @@ func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 // which may tell of it.
 //
 // f must not call Run itself: it would wait for ever for what its own goroutine has locked. With the race detector, or
-// the build tag lockorder, that ends the process. After the journal's Close has begun, Run returns ErrClosed; Close waits
-// for a Run that has begun.
+// the build tag lockorder, that ends the process. After the journal's Close has begun, Run returns ErrClosed; Close
+// waits for a Run that has begun.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	if err := s.Enter(); err != nil {
 		return err
@@ -241,9 +241,9 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 }
 
 // Perform runs f in a transaction, as Run does. The verified runner that ends it is end: its arguments are those of Run
-// (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the status that the
-// transaction ended with. That of the last one is the result, as an error. The caller sees to it that the journal is not closed
-// meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
+// (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the
+// status that the transaction ended with. That of the last one is the result, as an error. The caller sees to it that
+// the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
 func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)) error {
 	if ablation.On(ablation.OneLock) || ablation.On(ablation.NoGroupCommit) {
 		defer ablation.Transaction(s.Flush)()
