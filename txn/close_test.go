@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tansy/disk"
 	"tansy/internal/lockorder"
@@ -172,10 +173,19 @@ func TestCloseRace(t *testing.T) {
 			}
 		})
 		begun.Wait()
-		if err := j.Close(); err != nil {
-			t.Error(err)
+		closed := make(chan error, 1)
+		go func() { closed <- j.Close(); all.Wait(); close(closed) }()
+		late := time.After(time.Minute) // it takes milliseconds
+		for range 2 {
+			select {
+			case err := <-closed:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-late:
+				t.Fatal("Close, or a call, waits for what nobody ends")
+			}
 		}
-		all.Wait()
 		if err := abandoned.Commit(true); !errors.Is(err, txn.ErrClosed) {
 			t.Error(err)
 		}

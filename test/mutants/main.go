@@ -45,7 +45,7 @@ var (
 // mountAttrs those of extended attributes, mounts those of mounted volumes, faces those of volumes that are served as
 // well, programs those of real programs on them, exported those of exports of NBD servers, heirs and successors those
 // of takeovers, shares those of what peers may take, again those of calls that come again, machines those of clients
-// behind one address, ends those of what is closed, wild those of pointers to anywhere, making those of new volumes,
+// behind one address, ends and gates those of what is closed and who is let in, wild those of pointers to anywhere, making those of new volumes,
 // fragmentation those of what check says of it.
 var (
 	codecs        = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
@@ -57,7 +57,8 @@ var (
 	lends         = []string{"./txn/dtxn", "./internal/extern/dbytes", "./internal/extern/dlog", "./oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
 	volumes       = []string{"./server", "./cmd/tansy", "-run", "Volume"}
 	machines      = []string{"./server", "-run", "TwoMachines"}
-	ends          = []string{"./internal/closing", "./journal", "./txn", "./fs", "-timeout", "30s", "-run", "TestGate|TestClose"}
+	gates         = []string{"./internal/closing", "-failfast"}
+	ends          = []string{"./journal", "-run", "CloseRefuses"}
 	checks        = []string{"./check", "-short"}
 	daemons       = []string{"./daemon"}
 	numbers       = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
