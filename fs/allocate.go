@@ -12,6 +12,9 @@ import (
 // A later Write there needs no room. If there is not enough (ErrNoSpc) the file stays as it was, unless somebody else changes it
 // meanwhile: then it may keep what was set aside before that. So it does after a crash.
 func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) error {
+	if v.calls.Closed() {
+		return ErrClosed
+	}
 	if tooLong(off, n) {
 		return ErrFBig
 	}
@@ -21,10 +24,15 @@ func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) error {
 
 // allocate is Allocate, and returns what the file was.
 func (v *FS) allocate(who *Cred, h Handle, off, n uint64) (_ *allocation, err error) {
-	a := &allocation{v: v, h: h, alone: true}
 	if v.readOnly {
 		return nil, ErrROFS
 	}
+	if err := v.enter(); err != nil {
+		return nil, err
+	}
+	defer v.leave()
+	v = v.part() // so that what was taken is given back, though Close may have begun
+	a := &allocation{v: v, h: h, alone: true}
 	if err := a.look(off, n); err != nil {
 		return nil, err
 	}

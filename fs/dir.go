@@ -41,14 +41,19 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 	if how == Exclusive {
 		s, id = nil, nil // the verifier tells whether it comes again
 	}
+	w, leave, err := v.together()
+	if err != nil {
+		return Node{}, err
+	}
+	defer leave()
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
-	err := v.once(&c, procCreate, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+	err = w.once(&c, procCreate, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Ino, c.File, c.Before, c.After, c.Later = onceops.Create(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
 		return
 	})
 	if err == nil && s != nil && s.Size != nil { // of a file that may have been there
-		v.changed(Handle{c.Ino, c.file.Gen}, 0, nil)
+		w.changed(Handle{c.Ino, c.file.Gen}, 0, nil)
 	}
 	return node(&c, dir, err)
 }
@@ -101,27 +106,37 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	if sub {
 		p = procRmdir
 	}
+	w, leave, err := v.together()
+	if err != nil {
+		return WCC{}, err
+	}
+	defer leave()
 	vc, vn := cred(new(vcred), who), bytesOf(name)
-	file := v.losing(dir, name)
+	file := w.losing(dir, name)
 	var c call
-	err := v.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+	err = w.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Before, c.After, c.Later = onceops.Remove(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
 		return
 	})
-	v.forget(file, err)
+	w.forget(file, err)
 	return c.wcc(dir.Ino), err
 }
 
 // Rename implements FileSystem.
 func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName []byte) (WCC, WCC, error) {
+	w, leave, err := v.together()
+	if err != nil {
+		return WCC{}, WCC{}, err
+	}
+	defer leave()
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
-	file := v.losing(to, toName)
+	file := w.losing(to, toName)
 	var c call
-	err := v.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+	err = w.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Before, c.After, c.Before2, c.After2, c.Later = onceops.Rename(t, v.dirs, p.index, p.record(), p.look, p.since, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
 		return
 	})
-	v.forget(file, err)
+	w.forget(file, err)
 	return c.wcc(from.Ino), c.wcc2(to.Ino), err
 }
 

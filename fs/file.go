@@ -45,22 +45,32 @@ const accessChange = 0x04 | 0x08 | 0x10
 
 // Setattr implements FileSystem.
 func (v *FS) Setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (_ WCC, err error) {
+	if s.Size == nil && s.UID == nil && s.GID == nil {
+		return v.setattr(who, h, s, guard)
+	}
+	w, leave, err := v.together()
+	if err != nil {
+		return WCC{}, err
+	}
+	defer leave()
+	since := uint64(0)
+	if guard == nil && (s.UID == nil || who.UID == 0) { // else a change before would make it fail, or it may fail
+		since = w.changing(who, h)
+	}
+	defer func() { w.changed(h, since, err) }()
+	return w.setattr(who, h, s, guard)
+}
+
+func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) {
 	vc, a := cred(new(vcred), who), sattr(s)
 	var g Time
 	var id *CallID // else it may be done twice
 	if guard != nil {
 		g, id = *guard, v.id
 	}
-	if s.Size != nil || s.UID != nil || s.GID != nil {
-		since := uint64(0)
-		if guard == nil && (s.UID == nil || who.UID == 0) { // else a change before would make it fail, or it may fail
-			since = v.changing(who, h)
-		}
-		defer func() { v.changed(h, since, err) }()
-	}
 	var c call
 	c.Ino = h.Ino
-	err = v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
+	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
 		st, again, c.Before, c.After, c.Later = onceops.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
 	})
@@ -122,6 +132,10 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 // they do not fit one transaction of the journal; data is copied once, into the
 // blocks that go to the device.
 func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) (uint32, Stability, WCC, error) {
+	if err := v.enter(); err != nil {
+		return 0, how, WCC{}, err
+	}
+	defer v.leave()
 	vc := cred(new(vcred), who)
 	src := dbytes.Source(data)
 	defer src.LetGo()
@@ -137,7 +151,7 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 		defer func() { place.Drop(); <-v.streams }()
 	}
 	since := v.changing(who, h)
-	err := v.serve(&c, func(t *txn) uint32 {
+	err := v.carry(&c, func(t *txn) uint32 {
 		sec, nsec := v.now()
 		return writecall.Store(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, src, sec, nsec)
 	})

@@ -31,6 +31,7 @@ type FS struct {
 	*volume
 	id       *CallID // of the one call that it is for; nil: of any, which are not known
 	deferred bool    // no call waits for the device, as with Options.Deferred
+	inside   bool    // it is for parts of a call that has entered
 }
 
 // volume is what all calls use.
@@ -48,13 +49,14 @@ type volume struct {
 	trim     *trimmer
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
-	stop     func() error
-	streams  chan struct{} // places for large unstable WRITEs
-	host     disk.Host     // nil if the volume needs no room from one
-	hostLog  hostLog
-	dmg      *damage
-	scrub    *scrubber
-	ahead    *ahead
+	ending
+	stop    func() error
+	streams chan struct{} // places for large unstable WRITEs
+	host    disk.Host     // nil if the volume needs no room from one
+	hostLog hostLog
+	dmg     *damage
+	scrub   *scrubber
+	ahead   *ahead
 
 	replies *replies
 	kept    keptOrder
@@ -103,7 +105,7 @@ const DefaultCommitInterval = journal.DefaultLinger
 
 // Deferring is the same volume for those who do not wait for the device, as with Options.Deferred: what they do comes into the
 // one order of all changes, and those who do wait, wait for what came before.
-func (v *FS) Deferring() *FS { return &FS{v.volume, v.id, true} }
+func (v *FS) Deferring() *FS { return &FS{v.volume, v.id, true, v.inside} }
 
 func newVerifier() uint64 {
 	var b [8]byte
@@ -122,17 +124,6 @@ func (v *FS) Look() error { return v.sys.Look() }
 
 // Verifier implements FileSystem: random, new at every Open.
 func (v *FS) Verifier() uint64 { return v.verifier }
-
-// Close waits for the background, makes everything durable, and stops. The
-// device stays open: it is the caller's. No operation may be running or follow.
-func (v *FS) Close() error {
-	v.ahead.close()
-	v.scrub.close()
-	v.dmg.close()
-	v.free.close()
-	v.trim.close()
-	return v.stop()
-}
 
 // now is the time for the stamps of one operation. Each attempt reads it anew: a stamp is the clock's
 // if that is after the file's ctime, so a time from before the attempt had to wait would not be it.
@@ -156,8 +147,8 @@ func (v *FS) run(c *call, p uint32, op func(t *txn) uint32) error {
 	return v.serve(c, op)
 }
 
-// serve carries call c out. What comes after what, and what the answer is, the verified code says.
-func (v *FS) serve(c *call, op func(t *txn) uint32) error {
+// carry carries call c out, which has entered. What comes after what, and what the answer is, the verified code says.
+func (v *FS) carry(c *call, op func(t *txn) uint32) error {
 	if v.readOnly && !exec.ReadOnly(c.P) {
 		c.Refuse(uint32(ErrROFS))
 		return ErrROFS
@@ -250,6 +241,10 @@ const (
 
 // Sync makes everything durable that was changed so far. It costs no barrier if that is already so.
 func (v *FS) Sync() error {
+	if err := v.enter(); err != nil {
+		return err
+	}
+	defer v.leave()
 	if err := v.sys.Flush(); err != nil {
 		v.log.Error("commit failed", "err", err)
 		return ErrIO

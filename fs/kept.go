@@ -63,11 +63,16 @@ func (v *FS) Keep(h Handle) error {
 
 // LetGo ends that. A file without names is gone then.
 func (v *FS) LetGo(h Handle) error {
-	err := v.letGo(h, v.kept.take(h.Ino))
-	if err == ErrNoEnt { // others came or went
-		err = v.letGo(h, keptHead)
+	w, leave, err := v.together()
+	if err != nil {
+		return err
 	}
-	v.forget(h.Ino, err)
+	defer leave()
+	err = w.letGo(h, v.kept.take(h.Ino))
+	if err == ErrNoEnt { // others came or went
+		err = w.letGo(h, keptHead)
+	}
+	w.forget(h.Ino, err)
 	return err
 }
 

@@ -54,16 +54,21 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 // punch makes holes of the blocks lo to hi - 1 of a file. If guard is not nil, it is the ctime that the file has to have (else ErrNotSync),
 // and then the one that it has.
 func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) {
+	w, leave, err := v.together()
+	if err != nil {
+		return err
+	}
+	defer leave()
 	vc := cred(new(vcred), who)
-	since := v.changing(who, h)
-	defer func() { v.changed(h, since, err) }()
+	since := w.changing(who, h)
+	defer func() { w.changed(h, since, err) }()
 	for lo < hi {
 		var c call
 		c.Ino = h.Ino
 		c.Make(exec.LOCAL(), 0, v.deferred, v.freeStep*BlockSize)
 		at := lo
 		var ctime Time
-		err := v.serve(&c, func(t *txn) (st uint32) {
+		err := w.serve(&c, func(t *txn) (st uint32) {
 			if guard != nil && v.ctime(t, h) != *guard {
 				return uint32(ErrNotSync)
 			}
@@ -101,6 +106,9 @@ func (v *FS) zero(who *Cred, h Handle, off, end uint64) error {
 // ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE): the file has room for them, and is as long as
 // that. If there is not enough room for more than MaxIO bytes, nothing is done.
 func (v *FS) ZeroRange(who *Cred, h Handle, off, n uint64) error {
+	if v.calls.Closed() {
+		return ErrClosed
+	}
 	if tooLong(off, n) {
 		return ErrFBig
 	}

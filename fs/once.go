@@ -4,15 +4,19 @@ package fs
 // for callers that do not send calls again, and on volumes that were made without places.
 
 // Once implements OnceFileSystem.
-func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id, v.deferred} }
+func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id, v.deferred, v.inside} }
 
 // once is run for a call that may come again, if id is not nil. op is told the place of its record, and the time.
 func (v *FS) once(c *call, p uint32, id *CallID, op func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool)) error {
-	at := v.replies.begin(id)
 	c.Make(p, 0, v.deferred, 0)
+	if err := v.enter(); err != nil {
+		return err
+	}
+	defer v.leave()
+	at := v.replies.begin(id)
 	c.Record = at != nil
 	again := false
-	err := v.serve(c, func(t *txn) (st uint32) {
+	err := v.carry(c, func(t *txn) (st uint32) {
 		to := &nowhere
 		if c.Record {
 			to = at

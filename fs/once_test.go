@@ -60,9 +60,17 @@ func (x *onceVolume) again() {
 	x.open()
 }
 
+// first4 is the address of client 1.
+var first4 = netip.AddrFrom4([4]byte{10, 0, 0, 1})
+
 // as is the file system for the call with this number of client n.
 func (x *onceVolume) as(n byte, xid uint32, proc string, args string, via Via) FileSystem {
-	return x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, n}), xid, proc, rootCred, []byte(args), via))
+	return x.named(n, "", xid, proc, args, via)
+}
+
+// named is as for a client whose machine has a name.
+func (x *onceVolume) named(n byte, machine string, xid uint32, proc string, args string, via Via) FileSystem {
+	return x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, n}), machine, xid, proc, rootCred, []byte(args), via))
 }
 
 func answers(t *testing.T, what string, err, want error) {
@@ -171,9 +179,10 @@ func TestOnce(t *testing.T) {
 		}
 		for what, f := range map[string]FileSystem{
 			"another number": x.as(1, 8, c.name, "", nil), "another client": x.as(2, 7, c.name, "", nil), "other arguments": x.as(1, 7, c.name, "x", nil), "no name": x.v,
-			"another user":   x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{UID: 1}, nil, nil)),
-			"another caller": x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{GID: 1}, nil, nil)),
-			"another group":  x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, 1}), 7, c.name, &Cred{GIDs: []uint32{0}}, nil, nil)),
+			"another machine": x.named(1, "m", 7, c.name, "", nil),
+			"another user":    x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{UID: 1}, nil, nil)),
+			"another caller":  x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{GID: 1}, nil, nil)),
+			"another group":   x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{GIDs: []uint32{0}}, nil, nil)),
 		} {
 			_, err := do(f)
 			answers(t, c.name+": "+what, err, c.anew)
@@ -243,12 +252,12 @@ func TestRecordsAge(t *testing.T) {
 }
 
 // A client that makes many calls does not push out the records that others left within the last minute, and there is an end to
-// what it can have itself.
+// what it can have itself, however many names its machine gives itself.
 func TestFloodKeepsOthers(t *testing.T) {
 	x := newOnce(t, 16384, MkfsOptions{Replies: 1024})
 	root := x.v.Root()
 	mkdir := func(n byte, name string) error {
-		_, err := x.as(n, 7, "MKDIR", name, nil).Mkdir(rootCred, root, []byte(name), &SetAttr{})
+		_, err := x.named(n, name, 7, "MKDIR", name, nil).Mkdir(rootCred, root, []byte(name), &SetAttr{})
 		return err
 	}
 	for n := range byte(8) {

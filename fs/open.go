@@ -33,7 +33,10 @@ func layout(g volumegeometry.Geo) dtxn.Layout {
 
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
-	v := &FS{volume: &volume{sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams)}, deferred: o.Deferred}
+	v := &FS{volume: &volume{
+		sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(),
+		ending: newEnding(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams),
+	}, deferred: o.Deferred}
 	if v.clock == nil {
 		v.clock = time.Now
 	}

@@ -11,10 +11,15 @@ import (
 
 // Fsstat implements FileSystem. Blocks that wait in the background count as used.
 func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
+	if err := v.enter(); err != nil {
+		return Stat{}, nil, err
+	}
+	defer v.leave()
 	blocks, inodes, lost := v.count()
 	var c call
 	var s Stat
-	err := v.run(&c, procFsstat, func(t *txn) uint32 {
+	c.Make(procFsstat, 0, v.deferred, 0)
+	err := v.carry(&c, func(t *txn) uint32 {
 		st, n, p := volumeops.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
 		s, c.File = Stat{n.Tbytes(), n.Fbytes(), n.Tfiles(), n.Ffiles()}, p
 		return st
@@ -57,6 +62,10 @@ func (v *FS) Stats() Stats { return Stats{v.sys.Journal(), v.sys.Stats()} }
 // Space is what FSSTAT says, but need not be durable yet: it does not wait for the device once the
 // bitmaps have been read.
 func (v *FS) Space() (Stat, error) {
+	if err := v.enter(); err != nil {
+		return Stat{}, err
+	}
+	defer v.leave()
 	blocks, inodes, err := v.countBy(v.sys.Count)
 	if err != nil {
 		return Stat{}, err

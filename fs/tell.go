@@ -14,7 +14,7 @@ func (v *FS) tell(c *call, err error) {
 		if Errno(c.Status) == ErrServerFault {
 			v.log.Error("the volume contradicts itself; run tansy check", "err", ErrServerFault)
 		}
-	case errors.Is(err, dtxn.ErrTooLarge):
+	case errors.Is(err, dtxn.ErrTooLarge), errors.Is(err, ErrClosed):
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.log.Error("the volume is damaged, and read-only from now on; run tansy check", "err", err)
 	case v.Lost() != nil: // the journal has told of it

@@ -243,6 +243,9 @@ func (t *trimmer) write() error {
 		return errYield
 	default:
 	}
+	if t.v.calls.Closed() {
+		return errYield
+	}
 	begin := time.Now()
 	part := t.part[:0]
 	for _, r := range t.part {
@@ -293,10 +296,14 @@ func (t *trimmer) pause(worked time.Duration) {
 // Trim gives the room of all free blocks back to the host, at once, and returns how many bytes the host took. The
 // error wraps disk.ErrNoDiscard if it takes none. progress, if not nil, is told of blocks looked at, of all.
 func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
+	if err := v.enter(); err != nil {
+		return 0, err
+	}
+	defer v.leave()
 	if v.readOnly {
 		return 0, ErrROFS
 	}
-	for v.free.step() {
+	for !v.calls.Closed() && v.free.step() {
 	}
 	before := v.sys.Discarded()
 	defer func() { bytes = (v.sys.Discarded() - before) * BlockSize }()
@@ -309,6 +316,9 @@ func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
 	t.paced = false
 	first, end := v.geo.Data0(), v.geo.Data1()
 	for at := first; at < end; {
+		if v.calls.Closed() {
+			return 0, ErrClosed
+		}
 		var ps []uint64
 		for len(ps) < trimHeld/dtxn.Piece {
 			lo, hi := t.backed(dtxn.Run{Start: at, End: end})
@@ -327,6 +337,9 @@ func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
 		if progress != nil {
 			progress(min(at, end)-first, end-first)
 		}
+	}
+	if v.calls.Closed() { // the last pieces may have been left
+		return 0, ErrClosed
 	}
 	return 0, nil
 }

@@ -28,7 +28,7 @@ func (x *xattrState) found() {
 
 // GetXattr returns the value of an extended attribute. It is ErrNoEnt if the file has none of that name.
 func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
-	if !v.xattrs.some.Load() {
+	if !v.xattrs.some.Load() && !v.calls.Closed() {
 		return nil, ErrNoEnt
 	}
 	vn := bytesOf(name)
@@ -46,7 +46,7 @@ func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
 
 // ListXattr returns the names of the extended attributes of a file, each with a zero after it.
 func (v *FS) ListXattr(h Handle) ([]byte, error) {
-	if !v.xattrs.some.Load() {
+	if !v.xattrs.some.Load() && !v.calls.Closed() {
 		return nil, nil
 	}
 	var c call
@@ -91,9 +91,13 @@ func (v *FS) RemoveXattr(h Handle, name []byte) error {
 
 // A change of a file's contents or owner takes its capabilities away, as Linux has it, whoever makes the change: before it, so that
 // no crash leaves them to what comes after. changed is told afterwards, with what this returned: capabilities that came meanwhile go, too.
+// The caller has entered.
 func (v *FS) changing(who *Cred, h Handle) (since uint64) {
 	since = v.xattrs.caps.Load()
-	if since != 0 && v.capable(h) && v.mayChange(who, h) {
+	if since == 0 {
+		return since
+	}
+	if v := v.part(); v.capable(h) && v.mayChange(who, h) {
 		v.dropCapability(h)
 	}
 	return since
@@ -101,7 +105,10 @@ func (v *FS) changing(who *Cred, h Handle) (since uint64) {
 
 // changed comes after a change. since is 0 if changing did not come before it.
 func (v *FS) changed(h Handle, since uint64, err error) {
-	if err == nil && v.xattrs.caps.Load() != since && v.capable(h) {
+	if err != nil || v.xattrs.caps.Load() == since {
+		return
+	}
+	if v := v.part(); v.capable(h) {
 		v.dropCapability(h)
 	}
 }
@@ -134,7 +141,7 @@ func (v *FS) losing(dir Handle, name []byte) uint64 {
 	if !v.xattrs.some.Load() {
 		return 0
 	}
-	n, err := v.Lookup(&Cred{}, dir, name)
+	n, err := v.part().Lookup(&Cred{}, dir, name)
 	if err != nil || n.Attr.Type != Directory && n.Attr.Nlink > 1 {
 		return 0
 	}
@@ -149,7 +156,7 @@ func (v *FS) forget(ino uint64, err error) {
 	}
 	there := false
 	var c call
-	err = v.run(&c, procGetattr, func(t *txn) uint32 {
+	err = v.part().run(&c, procGetattr, func(t *txn) uint32 {
 		there = xattrops.Fetch(t, v.dirs, ino).U64(0) != 0
 		return 0
 	})

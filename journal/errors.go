@@ -16,7 +16,7 @@ var (
 	ErrReadOnly = errors.New("journal: read-only after a device error")
 	// ErrRange is the error for an address that is no home block.
 	ErrRange = errors.New("journal: not a home block")
-	// ErrClosed is the error after Close.
+	// ErrClosed is the error of whatever begins after Close has begun, also in the layers above.
 	ErrClosed = errors.New("journal: closed")
 	// ErrParams is the error for a journal that does not fit its device.
 	ErrParams = errors.New("journal: bad parameters")
@@ -30,6 +30,16 @@ var (
 	// another server has opened the journal.
 	ErrNotOwner = ddisk.ErrNotOwner
 )
+
+// Refusal is why a commit was refused that is not too large: Failure, or ErrClosed.
+func (j *Journal) Refusal() error {
+	j.core.Mu.Lock()
+	defer j.core.Mu.Unlock()
+	if j.core.Closed {
+		return ErrClosed
+	}
+	return j.Failure()
+}
 
 // ReadFailure is the error of the last read of the device that failed; if none did, but a block was found damaged, it
 // wraps ErrNotAsWritten.

@@ -31,7 +31,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"tansy/disk"
@@ -150,15 +149,15 @@ type Options struct {
 
 // Journal is an open journal. Its methods may be called concurrently.
 type Journal struct {
-	d      *ddisk.Disk
-	core   *journalm.Journal
-	p      Params
-	home   uint64
-	size   uint64
-	log    *slog.Logger
-	quit   chan struct{}
-	end    sync.WaitGroup
-	closed atomic.Bool
+	d       *ddisk.Disk
+	core    *journalm.Journal
+	p       Params
+	home    uint64
+	size    uint64
+	log     *slog.Logger
+	quit    chan struct{}
+	end     sync.WaitGroup
+	closing closer
 }
 
 // Open opens the journal on d: it writes home what is in the log, and starts the
@@ -218,7 +217,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	case damaged || core == nil:
 		return nil, diagnose(d, p, damaged)
 	}
-	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log}
+	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log, closing: newCloser()}
 	core.Notes.OnDamage(func(a uint64) {
 		j.tellDamage(a)
 		if o.OnDamage != nil {
@@ -285,9 +284,10 @@ type Write struct {
 // After an error from the device it is not known whether a commit that was waited for
 // is durable; the journal is read-only then.
 func (j *Journal) Commit(ws []Write, wait bool) error {
-	if j.closed.Load() {
-		return ErrClosed
+	if err := j.Enter(); err != nil {
+		return err
 	}
+	defer j.Leave()
 	m := dlog.NewBMap()
 	for _, w := range ws {
 		if w.Addr < j.home || w.Addr >= j.size {
@@ -320,7 +320,7 @@ func (j *Journal) status(st uint32) error {
 	case 2:
 		return ErrTooLarge
 	}
-	return j.Failure()
+	return j.Refusal()
 }
 
 // Failure is the error of everything but Read, if the device failed (a wrapped
@@ -336,9 +336,10 @@ func (j *Journal) Failure() error {
 }
 
 // Look reads from the device whether another server has opened the journal. If one has, the journal fails for good, with an error that
-// wraps ErrNotOwner. What cannot be read tells nothing.
+// wraps ErrNotOwner. What cannot be read tells nothing. After Close it does not look.
 func (j *Journal) Look() error {
-	if j.d.Err() == nil {
+	if j.d.Err() == nil && j.Enter() == nil {
+		defer j.Leave()
 		journalthreads.Guard(j.core)
 	}
 	return j.Lost()
@@ -354,9 +355,10 @@ func (j *Journal) Lost() error {
 
 // Read copies the latest committed contents of block a to buf (disk.BlockSize bytes).
 func (j *Journal) Read(a uint64, buf []byte) error {
-	if j.closed.Load() {
-		return ErrClosed
+	if err := j.Enter(); err != nil {
+		return err
 	}
+	defer j.Leave()
 	if a < j.home || a >= j.size {
 		return fmt.Errorf("%w: %d", ErrRange, a)
 	}
@@ -372,9 +374,10 @@ func (j *Journal) Read(a uint64, buf []byte) error {
 
 // Flush makes everything committed so far durable.
 func (j *Journal) Flush() error {
-	if j.closed.Load() {
-		return ErrClosed
+	if err := j.Enter(); err != nil {
+		return err
 	}
+	defer j.Leave()
 	return j.flush()
 }
 
@@ -385,18 +388,26 @@ func (j *Journal) flush() error {
 	return nil
 }
 
-// Close makes everything durable, empties the log, and ends the threads. No other
-// call may be under way. It does not close the device.
+// Close makes everything durable, empties the log, and ends the threads. It does not close the device.
+//
+// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever.
+// No commit takes effect after that (verified/journal/threads.dfy, Close), whoever asks for it. Close may be called
+// again, also at the same time: it waits and returns the same.
 func (j *Journal) Close() error {
-	if j.closed.Swap(true) {
-		return ErrClosed
-	}
-	err := j.flush()
-	if err == nil {
+	j.closing.once.Do(func() { j.closing.err = j.close() })
+	return j.closing.err
+}
+
+func (j *Journal) close() error {
+	j.closing.await()
+	var err error
+	if journalthreads.Close(j.core) {
 		journalthreads.Drain(j.core)
 		if j.d.Err() != nil {
 			j.log.Warn("the journal is durable, but could not be emptied", "error", j.d.Err())
 		}
+	} else {
+		err = j.Failure()
 	}
 	journalthreads.Stop(j.core)
 	close(j.quit)

@@ -60,8 +60,8 @@ type scrub struct {
 // maxFound bounds the blocks that a pass remembers to have told of.
 const maxFound = 1 << 16
 
-// Run makes a pass over j, and returns its end: nil, or an error of ctx or Before, or that the volume is another server's.
-// j may not be closed meanwhile.
+// Run makes a pass over j, and returns its end: nil, or an error of ctx or Before, or that the volume is another
+// server's, or ErrClosed.
 func (s Scrub) Run(ctx context.Context, j *Journal) (ScrubCounts, error) {
 	r := &scrub{Scrub: &s, j: j, ctx: ctx, found: map[uint64]struct{}{}}
 	err := r.pages()
@@ -111,9 +111,13 @@ func (r *scrub) pages() error {
 	j := r.j
 	for p := uint64(0); p < j.p.Pages; {
 		at := j.p.Start - 2*(j.p.Pages-p)
+		if err := j.Enter(); err != nil {
+			return err
+		}
 		j.d.Forget(at, 2)
 		st, blank, bad := journalscrubber.ScrubPage(j.core, p)
 		j.d.Forget(at, 2)
+		j.Leave()
 		switch st {
 		case journalscrub.SAgain():
 		case journalscrub.SNotOurs():
@@ -148,7 +152,9 @@ func (r *scrub) used(a, end uint64) error {
 		next := min(end, (a/bitsPerBlock+1)*bitsPerBlock)
 		// What was in use at any time since Open is as it was written, whenever it is not pending: so the bits may
 		// be older than what they are of.
-		if err := r.j.Read(r.j.p.Bitmap+a/bitsPerBlock, bitmap); err != nil {
+		if err := r.j.Read(r.j.p.Bitmap+a/bitsPerBlock, bitmap); err == ErrClosed {
+			return err
+		} else if err != nil {
 			r.n.Unchecked += next - a
 			a = next
 			continue
@@ -191,9 +197,13 @@ func (r *scrub) blocks(a, end uint64) error {
 		if err := r.before(n); err != nil {
 			return err
 		}
+		if err := r.j.Enter(); err != nil {
+			return err
+		}
 		r.j.d.Forget(a, n)
 		st, m, good, bad := journalscrubber.Scrub(r.j.core, a, n)
 		r.j.d.Forget(a, n)
+		r.j.Leave()
 		r.n.Good += good
 		r.n.Pending += m - good
 		a += m

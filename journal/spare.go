@@ -31,6 +31,10 @@ func (j *Journal) Written(a, end uint64) (lo, hi uint64) {
 	if j.p.Pages == 0 {
 		return a, end
 	}
+	if j.Enter() != nil {
+		return end, end
+	}
+	defer j.Leave()
 	for lo = a; lo < end && !j.written(lo); lo++ {
 	}
 	for hi = lo; hi < end && j.written(hi); hi++ {
@@ -66,7 +70,11 @@ func (j *Journal) Position() Position {
 // Settle makes everything committed so far durable and brings it home: direct blocks can be
 // written again then without waiting.
 func (j *Journal) Settle() error {
-	if err := j.Flush(); err != nil {
+	if err := j.Enter(); err != nil {
+		return err
+	}
+	defer j.Leave()
+	if err := j.flush(); err != nil {
 		return err
 	}
 	goal := j.Position().Logged

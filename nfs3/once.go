@@ -21,5 +21,5 @@ func (s *Service) once(c call) fs.FileSystem {
 	if r := c.Receipt(); r != nil {
 		via = r
 	}
-	return o.Once(fs.NewCallID(peer.AddrPort().Addr(), c.XID, c.proc, c.cred, c.args, via))
+	return o.Once(fs.NewCallID(peer.AddrPort().Addr(), c.Cred.Machine, c.XID, c.proc, c.cred, c.args, via))
 }

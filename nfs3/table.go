@@ -84,7 +84,7 @@ func row[A, R any](s *Service, name string, changes bool, decode func(*oncrpc.De
 
 // status is the number on the wire for an error of the file system. An error
 // that is not an Errno is a fault below: it is logged here, since the client
-// learns no more than that it is one.
+// learns no more than that it is one. A volume that is closed is no fault.
 func (s *Service) status(c *oncrpc.Call, proc string, err error) uint32 {
 	if err == nil {
 		return 0
@@ -92,6 +92,9 @@ func (s *Service) status(c *oncrpc.Call, proc string, err error) uint32 {
 	var errno fs.Errno
 	if errors.As(err, &errno) {
 		return uint32(errno)
+	}
+	if errors.Is(err, fs.ErrClosed) {
+		return uint32(fs.ErrIO)
 	}
 	s.log.Error("operation failed", "proc", proc, "peer", c.Peer, "err", err)
 	return uint32(fs.ErrIO)

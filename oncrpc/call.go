@@ -94,7 +94,7 @@ func (c *conn) takePlace() {
 		return
 	}
 	c.flush()
-	lockorder.Wait[lockorder.Place]()
+	lockorder.Wait[lockorder.Admission]()
 	<-c.place
 	c.woke = time.Now()
 }

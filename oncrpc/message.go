@@ -72,9 +72,10 @@ type IDs struct {
 	GIDs     []uint32 // supplementary groups
 }
 
-// Cred is who calls. With AuthNone the numbers mean nothing.
+// Cred is who calls. With AuthNone all else is zero.
 type Cred struct {
-	Flavor Flavor
+	Flavor  Flavor
+	Machine string // the name that the caller's machine gives itself
 	IDs
 }
 
@@ -152,7 +153,7 @@ func parseCred(flavor uint32, body []byte, c *Cred) AuthStat {
 	case AuthSys:
 		d := NewDecoder(body)
 		d.Uint32() // stamp
-		d.Opaque(maxMachine)
+		c.Machine = string(d.Opaque(maxMachine))
 		c.UID, c.GID = d.Uint32(), d.Uint32()
 		n := d.Uint32()
 		if n > maxGroups || int(n)*4 != len(d.Rest()) || !d.Ok() {

@@ -69,7 +69,7 @@ func authSys(machine string, uid, gid uint32, gids ...uint32) []byte {
 func TestCred(t *testing.T) {
 	good := authSys("host", 1, 2, 3, 4)
 	var c Cred
-	if stat := parseCred(uint32(AuthSys), good, &c); stat != AuthOK || c.UID != 1 || c.GID != 2 || len(c.GIDs) != 2 || c.GIDs[1] != 4 {
+	if stat := parseCred(uint32(AuthSys), good, &c); stat != AuthOK || c.Machine != "host" || c.UID != 1 || c.GID != 2 || len(c.GIDs) != 2 || c.GIDs[1] != 4 {
 		t.Errorf("%d %+v", stat, c)
 	}
 	for name, body := range map[string][]byte{
@@ -168,6 +168,9 @@ func sameCred(t *testing.T, flavor uint32, body []byte) {
 	}
 	if want := (IDs{uint32(v[2].(uint64)), uint32(v[3].(uint64)), groups}); !reflect.DeepEqual(c.IDs, want) {
 		t.Fatalf("AUTH_SYS: %v, want %v", c.IDs, want)
+	}
+	if c.Machine != v[1].(string) {
+		t.Fatalf("AUTH_SYS: machine %q, want %q", c.Machine, v[1])
 	}
 }
 

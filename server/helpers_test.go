@@ -19,7 +19,9 @@ var root = &fs.Cred{}
 // startServer serves fsys on a port of its own until the test ends.
 func startServer(t testing.TB, cfg server.Config) (string, *server.Server) {
 	t.Helper()
-	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
 	for i := range cfg.Volumes {
 		cfg.Volumes[i].ID, cfg.Volumes[i].Key = [8]byte{1, 2, 3, byte(i)}, [16]byte{4, 5, 6}
 	}

@@ -156,6 +156,51 @@ func TestRetransmission(t *testing.T) {
 	stop()
 }
 
+// TestTwoMachinesOneAddress: two clients behind one address, which send the same bytes but for the names of their
+// machines, over connections that are gone, make two calls: the second is told what is so when it comes. Each one's own
+// call sent again is answered from its record, also after a restart.
+func TestTwoMachinesOneAddress(t *testing.T) {
+	d := disk.NewMem(16384)
+	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
+		t.Fatal(err)
+	}
+	for restart := range 2 {
+		v, err := fs.Open(d, fs.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr, s := startServer(t, server.Config{Volumes: []server.Volume{{FS: v}}})
+		c := mount(t, addr)
+		call := func(machine, name string) fs.Errno {
+			e := nfsclient.HeaderFrom(machine, 77, nfs3.Program, nfs3.Version, nfs3.ProcMkdir, root)
+			e.Opaque(c.Raw(c.Root()))
+			e.Opaque([]byte(name))
+			for range 6 {
+				e.Uint32(0)
+			}
+			dec := oncrpc.NewDecoder(oneCall(t, addr, e.Bytes()))
+			return fs.Errno(dec.Uint32())
+		}
+		for i := range 9 {
+			name := fmt.Sprint("lock", i)
+			for _, x := range []struct {
+				machine string
+				want    fs.Errno
+			}{{"one", 0}, {"two", fs.ErrExist}, {"", fs.ErrExist}, {"one", 0}, {"on", fs.ErrExist}, {"two", fs.ErrExist}} {
+				if got := call(x.machine, name); got != x.want {
+					t.Errorf("%s of machine %q, restarted %d times: %v, want %v", name, x.machine, restart, got, x.want)
+				}
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		s.Shutdown(ctx)
+		cancel()
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A client that holds a connection and has its reply is not taken for another one behind the same address that sends the same bytes.
 func TestTwoClientsOneAddress(t *testing.T) {
 	d := disk.NewMem(16384)

@@ -28,12 +28,26 @@
 // order in which they committed; Flush waits for all of them. A transaction that
 // has read what a stable one wrote does not return before that is durable: nothing
 // that anybody was told is ever taken back.
+//
+// # One goroutine, one transaction
+//
+// What Run or View is given must not call Run or View of the same System, nor close the journal: the one within would
+// wait for what the one around it has locked, and so for ever. A program that is built with the race detector, or with
+// the build tag lockorder, ends with a message and both places when it does so.
+//
+// # The end
+//
+// Closing the journal (journal.Journal.Close) ends its transactions. Whatever begins after that has begun fails with
+// ErrClosed. Close waits for each Run and View that has begun, and for the call of a transaction of Begin that is under
+// way; these end as ever. A transaction of Begin of which no call is under way is aborted, and fails with ErrClosed
+// from then on.
 package txn
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/txn/places"
@@ -53,6 +67,8 @@ var (
 	ErrTooLarge = dtxn.ErrTooLarge
 	// ErrReadOnly: the device has failed before, or the transaction is a View.
 	ErrReadOnly = dtxn.ErrReadOnly
+	// ErrClosed: the journal is closed, or about to be.
+	ErrClosed = journal.ErrClosed
 	// ErrDone: the transaction has been committed or aborted.
 	ErrDone = errors.New("transaction has ended")
 )
@@ -111,6 +127,9 @@ type Addr struct {
 type System struct {
 	sys     *dtxn.System
 	regions []Region
+
+	mu    sync.Mutex
+	begun map[*begun]struct{} // transactions of Begin that have not ended
 }
 
 // Open returns transactions over the blocks of j that lie in regions. The kind of
@@ -133,7 +152,12 @@ func Open(j *journal.Journal, regions ...Region) (*System, error) {
 		p = places.Before(r.Start, r.Start+r.Count, r.Kind.what(), p)
 	}
 	sys, err := dtxn.New(j, dtxn.Layout{Places: p})
-	return &System{sys, append([]Region(nil), regions...)}, err
+	if err != nil {
+		return nil, err
+	}
+	s := &System{sys: sys, regions: append([]Region(nil), regions...), begun: map[*begun]struct{}{}}
+	j.OnClose(s.close)
+	return s, nil
 }
 
 // Txn is a transaction. It belongs to one goroutine. After an error from one of its
@@ -141,6 +165,7 @@ func Open(j *journal.Journal, regions ...Region) (*System, error) {
 type Txn struct {
 	s *System
 	t *dtxn.Txn
+	b *begun // nil: of Run or View
 }
 
 // AddrError says that an address names no object of the kind wanted, or that the
@@ -156,9 +181,6 @@ func (e *AddrError) Error() string {
 
 // at checks an address and returns the object's kind and offset in bits.
 func (t *Txn) at(a Addr) (Kind, uint64, error) {
-	if t.t == nil {
-		return 0, 0, ErrDone
-	}
 	for _, r := range t.s.regions {
 		if a.Block-r.Start < r.Count {
 			n, bits := r.Kind.perBlock()
@@ -172,7 +194,10 @@ func (t *Txn) at(a Addr) (Kind, uint64, error) {
 }
 
 // Begin starts a transaction, which must be ended by Commit or Abort.
-func (s *System) Begin() *Txn { return &Txn{s, s.sys.Begin()} }
+func (s *System) Begin() *Txn {
+	t := s.sys.Begin()
+	return &Txn{s, t, s.begin(t)}
+}
 
 // Run runs f in a transaction, again and again while it conflicts with others, so
 // f must have no other effects. If f returns nil, the transaction is committed
@@ -187,7 +212,7 @@ func (s *System) View(f func(*Txn) error) error { return s.run(false, true, f) }
 
 func (s *System) run(stable, readOnly bool, f func(*Txn) error) error {
 	return s.sys.Run(stable, readOnly, func(d *dtxn.Txn) error {
-		t := Txn{s, d}
+		t := Txn{s, d, nil}
 		err := f(&t)
 		t.t = nil // ended, if f has kept it
 		return err
@@ -200,9 +225,10 @@ func (s *System) Flush() error { return s.sys.Flush() }
 // Commit ends the transaction. If it returns nil, all its writes have taken effect and,
 // if stable, are durable; else none has, with the exception of ErrIO.
 func (t *Txn) Commit(stable bool) error {
-	if t.t == nil {
-		return ErrDone
+	if err := t.enter(); err != nil {
+		return err
 	}
+	defer t.leave(true)
 	d := t.t
 	t.t = nil
 	return d.Commit(stable)
@@ -211,10 +237,15 @@ func (t *Txn) Commit(stable bool) error {
 // Abort ends the transaction without effect. What it has read may still be lost in a
 // crash. After the end it does nothing.
 func (t *Txn) Abort() {
-	if t.t != nil {
-		t.t.Abort()
-		t.t = nil
+	if t.t == nil {
+		return
 	}
+	if t.b == nil {
+		t.t.Abort()
+	} else {
+		t.b.abort()
+	}
+	t.t = nil
 }
 
 // Read returns a copy of an object of bytes.
@@ -224,6 +255,10 @@ func (t *Txn) Read(a Addr) ([]byte, error) { return t.read(a, false) }
 func (t *Txn) ReadForUpdate(a Addr) ([]byte, error) { return t.read(a, true) }
 
 func (t *Txn) read(a Addr, excl bool) ([]byte, error) {
+	if err := t.enter(); err != nil {
+		return nil, err
+	}
+	defer t.leave(false)
 	kind, off, err := t.at(a)
 	if err != nil {
 		return nil, err
@@ -248,6 +283,10 @@ func (t *Txn) read(a Addr, excl bool) ([]byte, error) {
 // Write gives an object of bytes new contents, of its full size. It keeps no
 // reference to p.
 func (t *Txn) Write(a Addr, p []byte) error {
+	if err := t.enter(); err != nil {
+		return err
+	}
+	defer t.leave(false)
 	kind, off, err := t.at(a)
 	if err != nil {
 		return err
@@ -272,6 +311,10 @@ func (t *Txn) Write(a Addr, p []byte) error {
 
 // ReadBit returns a bit.
 func (t *Txn) ReadBit(a Addr) (bool, error) {
+	if err := t.enter(); err != nil {
+		return false, err
+	}
+	defer t.leave(false)
 	kind, off, err := t.at(a)
 	if err != nil {
 		return false, err
@@ -284,6 +327,10 @@ func (t *Txn) ReadBit(a Addr) (bool, error) {
 
 // WriteBit sets a bit.
 func (t *Txn) WriteBit(a Addr, v bool) error {
+	if err := t.enter(); err != nil {
+		return err
+	}
+	defer t.leave(false)
 	kind, off, err := t.at(a)
 	if err != nil {
 		return err

@@ -40,6 +40,8 @@ func (v *Volume) call(h fs.Handle, change, stable bool, work func(t *dtxn.Txn, f
 		return a, nil
 	case errors.As(err, &refused):
 		return nil, refused
+	case errors.Is(err, fs.ErrClosed):
+		return nil, fs.ErrClosed
 	}
 	return nil, fs.ErrIO // what failed is the device
 }
@@ -101,7 +103,9 @@ func (v *Volume) Setattr(_ *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time)
 
 // Commit implements fs.FileSystem: it makes durable what all have written.
 func (v *Volume) Commit(h fs.Handle, _ uint64, _ uint32) (fs.WCC, error) {
-	if err := v.sys.Flush(); err != nil {
+	if err := v.sys.Flush(); errors.Is(err, fs.ErrClosed) {
+		return fs.WCC{}, err
+	} else if err != nil {
 		return fs.WCC{}, fs.ErrIO
 	}
 	a, err := v.call(h, false, false, v.getattr)

@@ -102,7 +102,8 @@ func Open(d disk.Disk) (*Volume, error) {
 	return &Volume{sys: sys, j: j, first: first, super: super, verifier: binary.LittleEndian.Uint64(verifier[:]), now: time.Now}, nil
 }
 
-// Close makes everything durable and closes the volume, not the disk. No call may be in progress.
+// Close makes everything durable and closes the volume, not the disk. It waits for the calls in progress; later ones
+// fail with fs.ErrClosed.
 func (v *Volume) Close() error { return v.j.Close() }
 
 // unavailable are the procedures that there are not.

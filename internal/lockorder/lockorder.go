@@ -28,7 +28,7 @@ type (
 
 	// oncrpc
 	Share       struct{} // wait: memory for a call
-	Place       struct{} // wait: fewer calls of a host that change something
+	Admission   struct{} // wait: fewer calls of a host that change something
 	Turn        struct{} // wait: a turn of the processor
 	Fewer       struct{} // wait: fewer calls of a connection in progress, or less queued
 	Connections struct{} // the table of connections of a server
@@ -55,6 +55,7 @@ type (
 	Freeing  struct{} // a step of the freer
 	Kept     struct{} // which kept file precedes which
 	Replies  struct{} // the table of calls that were done
+	Midst    struct{} // a goroutine is in the midst of a transaction that it runs
 	Idle     struct{} // wait: the logger and the installer, for something to do
 	Durable  struct{} // wait: the group of a commit is on the device
 

@@ -28,6 +28,15 @@ func (*Held[C]) Take() {}
 // Drop notes that it is held no longer.
 func (*Held[C]) Drop() {}
 
+// Place is where many goroutines may be at once, each of them once.
+type Place[C any] struct{}
+
+// Enter notes that this goroutine is there until Leave. If it is there already, that is a mistake, which again names.
+func (*Place[C]) Enter(again string) {}
+
+// Leave notes that this goroutine is there no longer.
+func (*Place[C]) Leave() {}
+
 // Wait is called before something of class C is waited for.
 func Wait[C any]() {}
 

@@ -15,10 +15,11 @@ const On = true
 
 // order is that of the classes: see lockorder.go.
 var order = []any{
-	Sources{}, Share{}, Place{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{}, Changes{}, Around{}, HostNames{},
-	Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{}, Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{}, Idle{},
-	Durable{}, Objects{}, Large{}, Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{},
-	HostRoom{}, FileBarrier{}, LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Reads{}, Notes{}, Damage{},
+	Sources{}, Share{}, Admission{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{},
+	Changes{}, Around{}, HostNames{}, Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{},
+	Ahead{}, Streams{}, Freeing{}, Kept{}, Replies{}, Midst{}, Idle{}, Durable{}, Objects{}, Large{},
+	Gates{}, Room{}, Allocator{}, Spare{}, Barrier{}, Device{}, Changing{}, HostRoom{}, FileBarrier{},
+	LockTable{}, Journal{}, Pages{}, Link{}, Readers{}, Reads{}, Notes{}, Damage{},
 }
 
 var places = func() map[reflect.Type]int {
@@ -45,6 +46,17 @@ type hold struct {
 }
 
 func (h hold) String() string { return fmt.Sprintf("%T %d", order[h.class], h.nth) }
+
+// where is where it was taken.
+func (h hold) where() (lines string) {
+	frames := runtime.CallersFrames(h.at)
+	for f, more := frames.Next(); ; f, more = frames.Next() {
+		lines += fmt.Sprintf("\t%s\n\t\t%s:%d\n", f.Function, f.File, f.Line)
+		if !more {
+			return lines
+		}
+	}
+}
 
 // before tells that h may be held while o is waited for.
 func (h hold) before(o hold) bool {
@@ -106,14 +118,7 @@ func wait(g uintptr, h hold, same bool, but int) {
 		if x.before(h) || x.class == but || same && x.class == h.class {
 			continue
 		}
-		frames, where := runtime.CallersFrames(x.at), ""
-		for f, more := frames.Next(); ; f, more = frames.Next() {
-			where += fmt.Sprintf("\t%s\n\t\t%s:%d\n", f.Function, f.File, f.Line)
-			if !more {
-				break
-			}
-		}
-		Wrong(fmt.Sprintf("%v is waited for, although %v is held, which was taken here:\n%s", h, x, where))
+		Wrong(fmt.Sprintf("%v is waited for, although %v is held, which was taken here:\n%s", h, x, x.where()))
 	}
 }
 
@@ -222,6 +227,23 @@ func (t *Held[C]) Take() {
 
 // Drop notes that it is held no longer.
 func (t *Held[C]) Drop() { remove(t.owner, t) }
+
+// Place is where many goroutines may be at once, each of them once.
+type Place[C any] struct{ _ byte }
+
+// Enter notes that this goroutine is there until Leave. If it is there already, that is a mistake, which again names.
+func (p *Place[C]) Enter(again string) {
+	g := self()
+	for _, h := range holds(g) {
+		if h.thing == p {
+			Wrong(again + "; the first began here:\n" + h.where())
+		}
+	}
+	add(g, hold{thing: p, class: class[C]()})
+}
+
+// Leave notes that this goroutine is there no longer.
+func (p *Place[C]) Leave() { remove(self(), p) }
 
 // Wait is called before something of class C is waited for. Others of that class may be held.
 func Wait[C any]() { wait(self(), hold{class: class[C]()}, true, -1) }

@@ -126,15 +126,15 @@ func Mark(rec []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, 1<<31|uint32(len(rec))), rec...)
 }
 
-// PutAuth encodes credentials and an empty verifier; nil is AUTH_NONE.
-func PutAuth(e *oncrpc.Encoder, cred *fs.Cred) {
+// PutAuth encodes credentials of a machine, and an empty verifier; nil is AUTH_NONE.
+func PutAuth(e *oncrpc.Encoder, machine string, cred *fs.Cred) {
 	if cred == nil {
 		e.Uint32(uint32(oncrpc.AuthNone))
 		e.Uint32(0)
 	} else {
 		b := oncrpc.NewEncoder(nil)
 		b.Uint32(0)
-		b.Opaque([]byte("client"))
+		b.Opaque([]byte(machine))
 		b.Uint32(cred.UID)
 		b.Uint32(cred.GID)
 		b.Uint32(uint32(len(cred.GIDs)))
@@ -150,11 +150,16 @@ func PutAuth(e *oncrpc.Encoder, cred *fs.Cred) {
 
 // Header encodes a call up to its arguments.
 func Header(xid, prog, vers, proc uint32, cred *fs.Cred) oncrpc.Encoder {
+	return HeaderFrom("client", xid, prog, vers, proc, cred)
+}
+
+// HeaderFrom is Header for a machine that gives itself that name.
+func HeaderFrom(machine string, xid, prog, vers, proc uint32, cred *fs.Cred) oncrpc.Encoder {
 	e := oncrpc.NewEncoder(make([]byte, 0, 256))
 	for _, w := range []uint32{xid, 0, 2, prog, vers, proc} {
 		e.Uint32(w)
 	}
-	PutAuth(&e, cred)
+	PutAuth(&e, machine, cred)
 	return e
 }
 

@@ -49,6 +49,9 @@ var (
 	checks        = []string{"./check", "-short"}
 	daemons       = []string{"./daemon"}
 	numbers       = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
+	machines      = []string{"./server", "-run", "TwoMachines"}
+	gates         = []string{"./internal/closing", "-failfast"}
+	ends          = []string{"./journal", "-run", "CloseRefuses"}
 	statuses      = []string{"./status"}
 	pages         = []string{"./status", "-run", "Browser"} // with a browser alone
 	first         = []string{"./oncrpc", "-timeout", "2m", "-run", "FirstWrite"}

@@ -93,6 +93,7 @@ type System struct {
 	commits   atomic.Uint64
 	conflicts atomic.Uint64
 	close     func() error
+	midst     lockorder.Place[lockorder.Midst] // of Run, and Perform
 }
 
 // New returns the transactions over j. All changes of j must go through it.
@@ -115,6 +116,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap(), t.hold)
 		return t
 	}
+	j.OnClose(s.closing)
 	first, _ := s.places.First(places.INODES())
 	s.inodes = first - base
 	return s, nil
@@ -139,6 +141,10 @@ func (s *System) Lost() error { return s.j.Lost() }
 
 // Flush makes everything committed so far durable.
 func (s *System) Flush() error {
+	if err := s.Enter(); err != nil {
+		return err
+	}
+	defer s.Leave()
 	if ok, _ := journalthreads.Flush(s.j.Core()); !ok {
 		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
 	}
@@ -209,7 +215,15 @@ func (s *System) Begin() *Txn { return s.pool.Get().(*Txn) }
 // transaction is durable when Run returns nil. In a read-only one, a write is an
 // error. What f has seen of stable ones is durable when Run returns nil or f's error,
 // which may tell of it.
+//
+// f must not call Run itself: it would wait for ever for what its own goroutine has locked. With the race detector, or
+// the build tag lockorder, that ends the process. After the journal's Close has begun, Run returns ErrClosed; Close
+// waits for a Run that has begun.
 func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
+	if err := s.Enter(); err != nil {
+		return err
+	}
+	defer s.Leave()
 	var refused error
 	err := s.Perform(readOnly, func(t *Txn) uint32 {
 		if refused = f(t); refused != nil {
@@ -227,14 +241,17 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 }
 
 // Perform runs f in a transaction, as Run does. The verified runner that ends it is end: its arguments are those of Run
-// (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the status that the
-// transaction ended with. That of the last one is the result, as an error.
+// (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the
+// status that the transaction ended with. That of the last one is the result, as an error. The caller sees to it that
+// the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
 func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)) error {
 	if ablation.On(ablation.OneLock) || ablation.On(ablation.NoGroupCommit) {
 		defer ablation.Transaction(s.Flush)()
 	}
+	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {
+		s.midst.Leave()
 		switch {
 		case t == nil:
 		case t.working: // its work has left without an end, by a panic that is not of this package

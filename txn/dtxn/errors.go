@@ -3,6 +3,8 @@ package dtxn
 import (
 	"errors"
 	"fmt"
+
+	"tansy/journal"
 )
 
 // The errors of transactions.
@@ -18,6 +20,8 @@ var (
 	// ErrReadOnly: nothing is written any more since the device failed, or the
 	// transaction was begun as a read-only one.
 	ErrReadOnly = errors.New("read-only")
+	// ErrClosed: the journal is closed, or about to be.
+	ErrClosed = journal.ErrClosed
 	// ErrDamaged: the volume refers to a block where there can be nothing of the kind.
 	ErrDamaged = errors.New("wild pointer")
 )
@@ -32,7 +36,11 @@ func (s *System) status(st uint32) error {
 	case lost:
 		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
 	case readOnly:
-		return fmt.Errorf("%w: %w", ErrReadOnly, s.j.Failure())
+		err := s.j.Refusal()
+		if err == ErrClosed {
+			return err
+		}
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
 	if err := s.j.ReadFailure(); err != nil { // of this read, or of another one lately
 		return fmt.Errorf("%w: %w", ErrIO, err)

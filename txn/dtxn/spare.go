@@ -32,6 +32,10 @@ type Run struct{ Start, End uint64 }
 
 // Hold holds the free blocks of a piece that lie in runs of min or more, and returns these runs.
 func (s *System) Hold(piece, min uint64) ([]Run, error) {
+	if err := s.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.Leave()
 	return s.alloc[Blocks].hold(piece*Piece, min, func(r Run) { s.j.Spare(s.base+r.Start, r.End-r.Start) })
 }
 
@@ -76,7 +80,9 @@ func (s *System) Position() journal.Position { return s.j.Position() }
 
 // Settle brings everything committed so far home.
 func (s *System) Settle() error {
-	if err := s.j.Settle(); err != nil {
+	if err := s.j.Settle(); err == ErrClosed {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("%w: %w", ErrIO, err)
 	}
 	return nil

@@ -26,7 +26,13 @@ func (s *System) Reading() (reads int64, took time.Duration) { return s.j.Readin
 
 // Count is Free, but what it counts need not be durable yet, so that it does not wait for the device
 // once the bitmap has been read.
-func (s *System) Count(which uint64) (uint64, error) { return s.alloc[which].count() }
+func (s *System) Count(which uint64) (uint64, error) {
+	if err := s.Enter(); err != nil {
+		return 0, err
+	}
+	defer s.Leave()
+	return s.alloc[which].count()
+}
 
 // Scrub makes a pass over the journal below.
 func (s *System) Scrub(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
@@ -37,7 +43,13 @@ func (s *System) Scrub(ctx context.Context, pass journal.Scrub) (journal.ScrubCo
 func (s *System) Damaged() []uint64 { return s.j.Damaged() }
 
 // Committed returns block b as last committed, which need not be durable yet, and beside all transactions.
-func (s *System) Committed(b uint64) ([]byte, error) { return s.committed(b) }
+func (s *System) Committed(b uint64) ([]byte, error) {
+	if err := s.Enter(); err != nil {
+		return nil, err
+	}
+	defer s.Leave()
+	return s.committed(b)
+}
 
 // Broken is the error of the device after which nothing is written any more, or nil.
 func (s *System) Broken() error { return s.j.Broken() }

@@ -28,10 +28,10 @@ module JournalCommit {
   const AOk: uint32 := 0
   const AFull: uint32 := 1         // wait for room and try again
   const ATooLarge: uint32 := 2     // larger than a group can be: never
-  const AFailed: uint32 := 3       // the device failed: read-only for good
+  const AFailed: uint32 := 3       // the device failed, or the journal is closed: read-only for good
 
-  // nothing can be committed any more: the journal has failed, or so many commits were made as there are numbers for
-  predicate Closed(j: Journal) reads j { j.failed || |j.vs| > 0x3FFF_FFFF_FFFF_0000 }
+  // nothing can be committed any more: the journal has failed, or is closed, or so many commits were made as there are numbers for
+  predicate Closed(j: Journal) reads j { j.failed || j.closed || |j.vs| > 0x3FFF_FFFF_FFFF_0000 }
   // The running group has no room for tx: it would have more blocks than a group can. Or else nobody waits for tx, and there is something in the group, which will be written.
   predicate Crowded(j: Journal, tx: BMap, waits: bool) reads j, j.running, tx
   { |j.running.addrs| + |tx.addrs| > GroupMax as int || (!waits && |j.running.addrs| > 0 && |j.running.addrs| + |tx.addrs| > Part as int) }
@@ -44,12 +44,13 @@ module JournalCommit {
     ensures p.may <==> st != AOk
     ensures st == AOk ==> j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && n as int == |j.vs| - 1
     ensures st <= AFailed && (st == AFull ==> Crowded(j, tx, waits)) && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
+    ensures j.closed ==> st == AFailed
   {
     Counters(j);
     var k := j.running.Len();
     var l := tx.Len();
     assert |j.vs| == j.nvs as int + 1 by { reveal j.Inv(); }
-    if j.failed || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
+    if j.failed || j.closed || j.nvs >= 0x3FFF_FFFF_FFFF_0000 { return AFailed, 0; }
     if l > 500 { return ATooLarge, 0; }
     var most := Share(j);
     if k + l > GroupMax || (!waits && k > 0 && k + l > most) { return AFull, 0; }
@@ -59,7 +60,7 @@ module JournalCommit {
     return AOk, j.nvs;
   }
   method AppendTx(j: Journal, tx: BMap, ghost p: Permit)
-    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && |j.running.addrs| + |tx.addrs| <= 500 && j.nvs < 0x3FFF_FFFF_FFFF_0000 && p.may
+    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && |j.running.addrs| + |tx.addrs| <= 500 && j.nvs < 0x3FFF_FFFF_FFFF_0000 && p.may && !j.closed
     modifies j`vs, j`nvs, j.running, j.d`ok, p
     ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
     ensures j.vs == old(j.vs) + [Over(old(j.Cur()), tx.m)] && j.nvs as int == |j.vs| - 1 && !p.may

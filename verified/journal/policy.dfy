@@ -172,6 +172,16 @@ module JournalPolicy {
     j.failed := true;
     j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller); j.mu.WakeAll(2); j.mu.WakeAll(3); j.mu.WakeAll(CSpace);
   }
+  // [L] the journal is closed: no commit is accepted any more, not even of those who wait for room
+  method Shut(j: Journal)
+    requires j.Inv() && j.mu.Inside()
+    modifies j`closed
+    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.closed
+  {
+    reveal j.Inv();
+    j.closed := true;
+    j.mu.WakeAll(CSpace);
+  }
   // [L] the condition variable that tells of commit n
   method WaitOn(j: Journal, n: uint64) returns (c: uint32)
     requires j.mu.Inside()

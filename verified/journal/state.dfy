@@ -178,6 +178,7 @@ module JournalM {
     var nlb: uint64        // ... last durable commit
     var busy: bool         // somebody is the logger
     var failed: bool       // for good: no commit is accepted any more
+    var closed: bool       // nor is any once somebody has begun to close the journal
 
     ghost const geo: Geo
     ghost const whole: bool      // at the beginning the device had the pages of the tree where they say
@@ -344,7 +345,7 @@ module JournalM {
     }
     twostate predicate Mono() reads this, d, ins, lg {
       |old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds &&
-      (old(failed) ==> failed) && (old(d.bad) ==> d.bad) && (old(ins.lost) ==> ins.lost) && torn <= old(torn) &&
+      (old(failed) ==> failed) && (old(closed) ==> closed && vs == old(vs)) && (old(d.bad) ==> d.bad) && (old(ins.lost) ==> ins.lost) && torn <= old(torn) &&
       (lg.codes == old(lg.codes) || fresh(lg.codes))
     }
     function Cur(): St requires |vs| > 0 reads this { vs[|vs|-1] }
@@ -365,7 +366,7 @@ module JournalM {
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
       ensures Inv() && d == d0 && seal == seal0 && mu == mu0 && cache == cache0 && tree == tree0
       ensures sz == n && at == at0 && nd == nd0 && nr == nr0 && home as int == at0 as int + 2 + 16 * nd0 as int + nr0 as int
-      ensures bit == bit0 && flo == flo0 && fhi == fhi0 && maxPin == maxPin0 && instAt == instAt0 && !failed
+      ensures bit == bit0 && flo == flo0 && fhi == fhi0 && maxPin == maxPin0 && instAt == instAt0 && !failed && !closed
       ensures vs == [ins0.tb] && geo.torn == Differ(d0.cur, ins0.tb) && ins == ins0 && lb == 0 && lg.ph == 0 && ins.ip == 0 && rds == {} && (whole <==> (tree.np > 0 ==> Sitting(tree, d.poss)))
       ensures fresh(lg) && fresh(lg.codes)
       ensures fresh(running) && fresh(lgm) && fresh(cgm) && fresh(cdm) && fresh(inm) && fresh(lho) && fresh(iho) && fresh(repr)
@@ -380,7 +381,7 @@ module JournalM {
       var m5 := NewBMap(); var m6 := NewBMap(); var m7 := NewBMap();
       running := m1; lgm := m2; cgm := m3; inm := m4; cdm := m5; lho := m6; iho := m7;
       icnr := 0; hq := q; eq := q; ieq := q; lo := 0; ilo := 0; wp := 0; trims := 0; nvs := 0; ncl := 0; nlb := 0;
-      busy := false; failed := false;
+      busy := false; failed := false; closed := false;
       ghost var v := ins0.tb; ghost var torn0 := Differ(d0.cur, v);
       geo := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int, seal0.t, torn0); torn := torn0;
       whole := tree0.np > 0 ==> Sitting(tree0, d0.poss);

@@ -462,6 +462,7 @@ module JournalThreads {
     ensures st == AOk ==> !p.may
     ensures st == ATooLarge || (st == AFailed && !wait) ==> p.may
     ensures st == AOk || (st == ATooLarge && |tx.addrs| > 500) || (st == AFailed && Closed(j))
+    ensures old(j.closed) ==> st == AFailed
     decreases *
   {
     j.mu.Lock(); CYield(j);
@@ -471,6 +472,7 @@ module JournalThreads {
       invariant tx.m == old(tx.m) && tx.addrs == old(tx.addrs) && st <= AFailed && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
       invariant st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
       invariant p.may <==> st != AOk
+      invariant old(j.closed) ==> st == AFailed
       decreases *
     {
       WaitSpace(j);
@@ -627,6 +629,20 @@ module JournalThreads {
     j.mu.Lock(); CYield(j);
     Urge(j);
     j.mu.Unlock();
+  }
+  // Closes the journal: nothing is committed any more, and if ok, all that was committed is durable.
+  method Close(j: Journal) returns (ok: bool)
+    requires j.Inv() && !j.mu.held
+    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
+    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && j.closed
+    ensures if ok then |j.vs| - 1 <= j.lb else j.failed
+    decreases *
+  {
+    j.mu.Lock(); CYield(j);
+    Shut(j);
+    var n := Newest(j);
+    j.mu.Unlock();
+    ok := WaitDurable(j, n);
   }
   // Ends the threads of the background.
   method Stop(j: Journal)

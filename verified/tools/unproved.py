@@ -6,7 +6,7 @@ Lines are those with code: neither blank, nor comments, nor imports. A new file 
 import glob, os, re, sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-LIMIT = 1200    # of what decides
+LIMIT = 1225    # of what decides
 # What the Go below the protocol is for; of a folder all files but those in OTHER, or those that are named.
 ROLES = [
     ("decides", "which steps of verified code are taken, when, and what their answers mean",
@@ -21,11 +21,12 @@ ROLES = [
 OTHER = {   # on which it does not rest what is durable, or said to be
     # names and numbers, and what is told to people; who a caller is; looking for damage; when blocks are freed, trimmed, and written anew,
     # by procedures that are proved for whatever they are told, and of which no client sees anything; what is read before it is asked for;
-    # that there is room on the host: without it writes fail, as those of any device may; how much memory is for what
+    # that there is room on the host: without it writes fail, as those of any device may; how much memory is for what; which calls come too
+    # late, as the volume is being closed: what these would commit verified code refuses
     "fs": "errno limits api stat refusal meter tell least" " squash callid" " owners scrub overlay damage" " freer trimmer renew"
-          " ahead readers" " room",
-    "txn/dtxn": "mem" " alloc streams stretches hints" " errors stats" " room spare",        # for tests; hints, of which txn.s.dfy promises nothing
-    "journal": "inspect survey cut rebuild" " scrub" " errors stats" " spare codes" " memory",        # tansy check and repair; looking for damage
+          " ahead readers" " room" " close",
+    "txn/dtxn": "mem" " alloc streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
+    "journal": "inspect survey cut rebuild" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
     "internal/extern/dbytes": "race norace",                                   # for the race detector
     "internal/extern/ddir": "ddir",                                            # pages of a listing
     "disk": "check crash sim fault mem stats file_darwin"       # for tests, counters, a system for trying out alone

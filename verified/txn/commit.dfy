@@ -313,7 +313,7 @@ module CommitM {
     ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
       forall k :: old(t.s.tbl.Holds(t.own, k)) ==> Cell(t.s.j.vs[n-1], t.s.kinds, k) == old(t.s.Now(k))
-    ensures Refused(t, st)
+    ensures Refused(t, st) && (old(t.s.j.closed) ==> st != AOk)
   {
     var j := t.s.j;
     j.mu.Lock(); TYield(t.s, t.own);
@@ -345,7 +345,7 @@ module CommitM {
     ensures st != AOk ==> t.s.logs == old(t.s.logs)
     ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&
       Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
-    ensures Refused(t, st) && (st == AFull && !get ==> Crowded(t.s.j, t.tx, stable))
+    ensures Refused(t, st) && (st == AFull && !get ==> Crowded(t.s.j, t.tx, stable)) && (old(t.s.j.closed) ==> st != AOk)
     ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
   {
     var j := t.s.j;
@@ -382,6 +382,7 @@ module CommitM {
     ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
     ensures t.s.Remembers() && t.s.NoOthers()
     ensures st == OK || (st == IOERR && Unread(t.s.j, t.buf.m, old(t.s.j.torn))) || (st == TOOLARGE && |t.buf.m| > 500) || (st == READONLY && Closed(t.s.j))
+    ensures old(t.s.j.closed) ==> st != OK
     decreases *
   {
     var j := t.s.j;
@@ -391,7 +392,7 @@ module CommitM {
     while st == AFull
       invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
       invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-      invariant Refused(t, st)
+      invariant Refused(t, st) && (old(j.closed) ==> st != AOk)
       invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
       invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
       invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
@@ -428,6 +429,7 @@ module CommitM {
     ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
     ensures t.s.Remembers() && t.s.NoOthers() && Taken(t, st == OK && old(t.buf.m) != map[]) && (p.may <==> st != OK || old(t.buf.m) == map[])
     ensures st == OK || (st == IOERR && Unread(t.s.j, old(t.buf.m), old(t.s.j.torn))) || (st == TOOLARGE && |old(t.buf.m)| > 500) || (st == READONLY && Closed(t.s.j))
+    ensures old(t.s.j.closed) && old(t.buf.m) != map[] ==> st != OK
     decreases *
   {
     need := t.seen;

@@ -76,7 +76,7 @@ module TxnRun {
     ensures old(Covers(t, need as int))
     ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && st == OK && |old(t.s.j.vs)| <= at && Made(t.s, at, old(What(t))))
     ensures st == OK && r == 0 && old(t.buf.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
-    ensures Reason(t, st, ro, old(t.buf.m), old(t.s.j.torn)) && st != UNSURE
+    ensures Reason(t, st, ro, old(t.buf.m), old(t.s.j.torn)) && st != UNSURE && (old(t.s.j.closed) ==> at == 0)
     decreases *
   {
     at := 0;
@@ -106,7 +106,7 @@ module TxnRun {
     ensures MayTell(st) ==> Lasting(t.s, g)
     ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
-    ensures Reason(t, st, ro, g.wrote, old(t.s.j.torn))
+    ensures Reason(t, st, ro, g.wrote, old(t.s.j.torn)) && (old(t.s.j.closed) ==> at == 0)
     decreases *
   {
     g := What(t);
@@ -123,6 +123,7 @@ module TxnRun {
   }
 
   // Ends a transaction. Its work was cut short, as t.cut says, or has come to status r. CONFLICT: it is to be run again.
+  // Once the journal is closed, it has committed nothing.
   method Run(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
     requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
     modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
@@ -130,6 +131,7 @@ module TxnRun {
     ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.s, g)
     ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
+    ensures old(t.s.j.closed) ==> at == 0
     ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.s.j.torn)) else st == if MayTell(old(t.cut)) then IOERR else old(t.cut)
     decreases *
   {

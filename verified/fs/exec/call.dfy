@@ -84,6 +84,7 @@ module Calls {
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
     ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
     ensures c.commits == (if at != 0 then 1 else 0) && (at != 0 && c.p < D.PROCEDURES ==> D.Changes(c.p))
+    ensures old(t.s.j.closed) ==> at == 0
     ensures c.commits == 0 || (next == ANSWER && (c.status == 0 || c.status == D.IO))
     ensures c.status == 0 ==> next == ANSWER && r == 0 && (g.wrote != map[] ==> c.commits == 1)
     // it is durable if that was promised, or a WRITE's reply says so, and what is shown is

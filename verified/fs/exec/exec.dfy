@@ -71,6 +71,7 @@ module Exec {
     ensures status == Status(st, r)
     // one that only reads, or was refused, changed nothing; one that says it was done, was
     ensures at != 0 && p < D.PROCEDURES ==> D.Changes(p)
+    ensures old(t.s.j.closed) ==> at == 0
     ensures status != 0 ==> at == 0 || status == D.IO
     ensures status == 0 ==> st == OK && r == 0 && (g.wrote != map[] ==> at != 0)
     // it is durable if that was promised, and what is shown is

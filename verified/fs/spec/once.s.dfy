@@ -8,8 +8,11 @@
 //   a call comes ==> Again(...), or the procedure's XOk(...) and Kept(...), or its XErr(...) and no record changes
 //
 // What is a call come again? A transaction number (xid) alone does not tell: a client may begin with the same one each time it starts. So
-//   - the key has the client's address, xid, procedure, caller, and all arguments in it: another client or other arguments have another
-//     key. (The port is not in it; after a crash the client comes from another one. Who makes the key is fs/once.go.)
+//   - the key has the client's address, the name that its machine has in the credential, xid, procedure, caller, and
+//     all arguments in it: another client or other arguments have another key. Several clients may be behind one
+//     address, and begin with the same number; their names tell them apart. (The port is not in it; after a crash the
+//     client comes from another one. Nor is the credential's stamp: some clients put the time there. Who makes the
+//     key is fs/callid.go.)
 //   - a record is as old as `since` at most. (Some minutes; and if the volume was opened meanwhile, some minutes before that and after.)
 //   - what the call did must still be there (Stands). MKDIR d, RMDIR d, and then MKDIR d with the same bytes: that is a new call, for d is gone.
 //     And what it made must be untouched: whoever takes a new call for an old one then has what the new call would have made.

@@ -187,6 +187,8 @@
     ("commit", "vacuity: refused as too large", "if st == ATooLarge { return TOOLARGE, 0; }", "if st == ATooLarge { assert false; return TOOLARGE, 0; }", "*.AppendAll"),
     ("system", "rely: others may let go of what is held", "(forall k :: tbl.Holds(o, k) <==> old(tbl.Holds(o, k))) &&", "(forall k :: tbl.Holds(o, k) ==> old(tbl.Holds(o, k))) &&", "txn:*Txn.Lock"),
     ("system", "rely: others commit once, and no more", "|old(j.vs)| > 0 && |j.vs| > 0 && kinds == old(kinds) &&", "|old(j.vs)| > 0 && 0 < |j.vs| <= |old(j.vs)| + 1 && kinds == old(kinds) &&", "rely:*Transaction2"),
+    # nothing is committed once the journal is closed
+    ("run", "closed: the end is after the journal is closed", "old(t.s.j.closed) ==> at == 0\n    ensures if", "t.s.j.closed ==> at == 0\n    ensures if", "*.Run"),
     # nobody commits what nobody asked for
     ("commit", "permit: an abort that commits", "    Drop(t, 0);", "    var p := new Permit; var st, n, get, miss := TryAppend(t, false, p);\n    Drop(t, 0);", "*.Abort"),
     ("commit", "permit: once more for the journal alone", "    if st == AFull && !get {", "    if st == AOk { st, n := Append(j, t.tx, stable, p); }\n    if st == AFull && !get {", "*.TryAppend"),

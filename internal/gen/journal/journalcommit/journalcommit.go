@@ -42,7 +42,7 @@ func Append(j *journalm.Journal, tx *dlog.BMap, waits bool) (uint32, uint64) {
 	var _ = out2
 	out2 = tx.Len()
 	l = out2
-	if j.Failed || j.Nvs >= uint64(4611686018427322368) {
+	if j.Failed || j.Closed || j.Nvs >= uint64(4611686018427322368) {
 		st, n = AFailed(), uint64(0)
 		return st, n
 	}

@@ -224,6 +224,7 @@ type Journal struct {
 	Nlb     uint64
 	Busy    bool
 	Failed  bool
+	Closed  bool
 }
 
 func New_Journal_() *Journal {
@@ -267,6 +268,7 @@ func New_Journal_() *Journal {
 	_this.Nlb = 0
 	_this.Busy = false
 	_this.Failed = false
+	_this.Closed = false
 	return &_this
 }
 
@@ -387,6 +389,7 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Nlb = uint64(0)
 	_this.Busy = false
 	_this.Failed = false
+	_this.Closed = false
 }
 
 // End of class Journal

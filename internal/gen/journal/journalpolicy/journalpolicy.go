@@ -320,6 +320,10 @@ func Fail(j *journalm.Journal) {
 	j.Mu.WakeAll(uint32(3))
 	j.Mu.WakeAll(journalm.CSpace())
 }
+func Shut(j *journalm.Journal) {
+	j.Closed = true
+	j.Mu.WakeAll(journalm.CSpace())
+}
 func WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c

@@ -934,6 +934,25 @@ func Settle(j *journalm.Journal) {
 	journalpolicy.Urge(j)
 	j.Mu.Unlock()
 }
+func Close(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	j.Mu.Lock()
+	CYield(j)
+	journalpolicy.Shut(j)
+	var n uint64
+	var _ = n
+	var out1 uint64
+	var _ = out1
+	out1 = journalcommit.Newest(j)
+	n = out1
+	j.Mu.Unlock()
+	var out2 bool
+	var _ = out2
+	out2 = WaitDurable(j, n)
+	ok = out2
+	return ok
+}
 func Stop(j *journalm.Journal) {
 	j.Mu.Lock()
 	CYield(j)

@@ -1,0 +1,78 @@
+package fs
+
+import (
+	"sync"
+
+	"tansy/internal/closing"
+	"tansy/journal"
+)
+
+// ErrClosed is the error of every call that begins after Close has begun. It is no Errno: NFS has none for it.
+var ErrClosed = journal.ErrClosed
+
+// ending is what a volume has for its end.
+type ending struct {
+	calls *closing.Gate
+	ended sync.Once
+	as    error // what Close returns
+}
+
+func newEnding() ending { return ending{calls: closing.New()} }
+
+// Close makes everything durable, and stops. The device stays open: it is the caller's.
+//
+// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever
+// (Trim alone ends before its time, with ErrClosed), and then for the background. It may be called again, also at the
+// same time: it waits and returns the same.
+func (v *FS) Close() error {
+	v.ended.Do(func() {
+		v.calls.Close()
+		v.ahead.close()
+		v.scrub.close()
+		v.dmg.close()
+		v.free.close()
+		v.trim.close()
+		v.as = v.stop()
+	})
+	return v.as
+}
+
+// serve carries call c out, unless the volume is closed.
+func (v *FS) serve(c *call, op func(t *txn) uint32) error {
+	if err := v.enter(); err != nil {
+		return err
+	}
+	defer v.leave()
+	return v.carry(c, op)
+}
+
+// enter begins a call, which Close waits for until leave.
+func (v *FS) enter() error {
+	if v.inside || v.calls.Enter() {
+		return nil
+	}
+	return ErrClosed
+}
+
+// leave ends what enter has begun.
+func (v *FS) leave() {
+	if !v.inside {
+		v.calls.Leave()
+	}
+}
+
+// part is the volume for parts of a call that has entered: they are carried out although Close may have begun
+// meanwhile.
+func (v *FS) part() *FS { return &FS{v.volume, v.id, v.deferred, true} }
+
+// together begins a call that has several parts on a volume with extended attributes, and one on others. The parts are
+// done with what it returns, and leave comes last.
+func (v *FS) together() (part *FS, leave func(), err error) {
+	if !v.xattrs.some.Load() { // who does the one part enters
+		return v, func() {}, nil
+	}
+	if err := v.enter(); err != nil {
+		return nil, nil, err
+	}
+	return v.part(), v.leave, nil
+}
