@@ -76,7 +76,7 @@ const (
 )
 
 // SetAttr lists the attributes to set (RFC 1813, sattr3); nil leaves one alone.
-// For a new file UID and GID count only if root makes it.
+// For a new file UID and GID count only if root makes it. NoID is as nil.
 type SetAttr struct {
 	Mode, UID, GID     *uint32
 	Size               *uint64

@@ -178,23 +178,45 @@ func (_this *CompanionStruct_Default___) Without(a *Sattr, mode bool, ids bool) 
 	r.MtimeHow, r.Mtime, r.Mtimens = a.MtimeHow, a.Mtime, a.Mtimens
 	return r
 }
+func (_this *CompanionStruct_Default___) WithoutNobody(a *Sattr) *Sattr {
+	var r *Sattr = (*Sattr)(nil)
+	var _ = r
+	var _938_uid bool
+	var _ = _938_uid
+	var _939_gid bool
+	var _ = _939_gid
+	_938_uid, _939_gid = a.HasUid && a.Uid != uint32(4294967295), a.HasGid && a.Gid != uint32(4294967295)
+	if _938_uid == a.HasUid && _939_gid == a.HasGid {
+		r = a
+		return r
+	}
+	var _nw12 = New_Sattr_()
+	var _ = _nw12
+	_nw12.Make()
+	r = _nw12
+	r.HasSize, r.Size, r.HasMode, r.Mode = a.HasSize, a.Size, a.HasMode, a.Mode
+	r.HasUid, r.Uid, r.HasGid, r.Gid = _938_uid, a.Uid, _939_gid, a.Gid
+	r.AtimeHow, r.Atime, r.Atimens = a.AtimeHow, a.Atime, a.Atimens
+	r.MtimeHow, r.Mtime, r.Mtimens = a.MtimeHow, a.Mtime, a.Mtimens
+	return r
+}
 func (_this *CompanionStruct_Default___) Getattr(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _938_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _938_ip
+	var _940_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _940_ip
 	var _out1207 uint32
 	var _ = _out1207
 	var _out1208 *dbytes.Bytes
 	var _ = _out1208
 	_out1207, _out1208 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1207
-	_938_ip = _out1208
+	_940_ip = _out1208
 	if st == uint32(0) {
-		after = _938_ip
+		after = _940_ip
 	}
 	return st, after
 }
@@ -206,22 +228,22 @@ func (_this *CompanionStruct_Default___) Access(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after, bits = (*dbytes.Bytes)(nil), uint32(0)
-	var _939_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _939_ip
+	var _941_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _941_ip
 	var _out1209 uint32
 	var _ = _out1209
 	var _out1210 *dbytes.Bytes
 	var _ = _out1210
 	_out1209, _out1210 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
 	st = _out1209
-	_939_ip = _out1210
+	_941_ip = _out1210
 	if st != uint32(0) {
 		return st, bits, after
 	}
-	after = _939_ip
+	after = _941_ip
 	var _out1211 uint32
 	var _ = _out1211
-	_out1211 = permissions.Companion_Default___.AccessBits(c, _939_ip)
+	_out1211 = permissions.Companion_Default___.AccessBits(c, _941_ip)
 	bits = _out1211
 	return st, bits, after
 }
@@ -242,58 +264,58 @@ func (_this *CompanionStruct_Default___) MaySetattr(c *permissions.Cred, ip *dby
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _940_own bool
-	var _ = _940_own
+	var _942_own bool
+	var _ = _942_own
 	var _out1212 bool
 	var _ = _out1212
 	_out1212 = permissions.Companion_Default___.IsOwner(c, ip)
-	_940_own = _out1212
-	if a.HasMode && !_940_own {
+	_942_own = _out1212
+	if a.HasMode && !_942_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasUid && c.Uid != uint32(0) {
-		var _941_u uint32
-		var _ = _941_u
+		var _943_u uint32
+		var _ = _943_u
 		var _out1213 uint32
 		var _ = _out1213
 		_out1213 = inodeformat.Companion_Default___.GetUid(ip)
-		_941_u = _out1213
-		if !_940_own || a.Uid != _941_u {
+		_943_u = _out1213
+		if !_942_own || a.Uid != _943_u {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
 	if a.HasGid && c.Uid != uint32(0) {
-		var _942_g uint32
-		var _ = _942_g
+		var _944_g uint32
+		var _ = _944_g
 		var _out1214 uint32
 		var _ = _out1214
 		_out1214 = inodeformat.Companion_Default___.GetGid(ip)
-		_942_g = _out1214
-		var _943_mine bool
-		var _ = _943_mine
+		_944_g = _out1214
+		var _945_mine bool
+		var _ = _945_mine
 		var _out1215 bool
 		var _ = _out1215
 		_out1215 = permissions.Companion_Default___.InGroup(c, a.Gid)
-		_943_mine = _out1215
-		if !_940_own || a.Gid != _942_g && !_943_mine {
+		_945_mine = _out1215
+		if !_942_own || a.Gid != _944_g && !_945_mine {
 			st = permissions.Companion_Default___.PERM()
 			return st
 		}
 	}
-	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_940_own {
+	if (a.AtimeHow == uint32(2) || a.MtimeHow == uint32(2)) && !_942_own {
 		st = permissions.Companion_Default___.PERM()
 		return st
 	}
 	if a.HasSize || a.AtimeHow != uint32(0) && a.AtimeHow != uint32(2) || a.MtimeHow != uint32(0) && a.MtimeHow != uint32(2) {
-		var _944_w bool
-		var _ = _944_w
+		var _946_w bool
+		var _ = _946_w
 		var _out1216 bool
 		var _ = _out1216
 		_out1216 = permissions.Companion_Default___.MayData(c, ip, permissions.Companion_Default___.MAYW())
-		_944_w = _out1216
-		if !_944_w {
+		_946_w = _out1216
+		if !_946_w {
 			st = permissions.Companion_Default___.ACCES()
 		}
 	}
@@ -318,40 +340,40 @@ func (_this *CompanionStruct_Default___) ApplyIds(c *permissions.Cred, ip *dbyte
 	if a.HasGid {
 		inodeformat.Companion_Default___.SetGid(ip, a.Gid)
 	}
-	var _945_mode uint32
-	var _ = _945_mode
+	var _947_mode uint32
+	var _ = _947_mode
 	var _out1217 uint32
 	var _ = _out1217
 	_out1217 = inodeformat.Companion_Default___.GetMode(ip)
-	_945_mode = _out1217
+	_947_mode = _out1217
 	if a.HasMode {
-		_945_mode = a.Mode % uint32(4096)
-		var _946_gid uint32
-		var _ = _946_gid
+		_947_mode = a.Mode % uint32(4096)
+		var _948_gid uint32
+		var _ = _948_gid
 		var _out1218 uint32
 		var _ = _out1218
 		_out1218 = inodeformat.Companion_Default___.GetGid(ip)
-		_946_gid = _out1218
-		var _947_mine bool
-		var _ = _947_mine
+		_948_gid = _out1218
+		var _949_mine bool
+		var _ = _949_mine
 		var _out1219 bool
 		var _ = _out1219
-		_out1219 = permissions.Companion_Default___.InGroup(c, _946_gid)
-		_947_mine = _out1219
-		if c.Uid != uint32(0) && !_947_mine {
-			_945_mode = permissions.Companion_Default___.DropSetgid(_945_mode)
+		_out1219 = permissions.Companion_Default___.InGroup(c, _948_gid)
+		_949_mine = _out1219
+		if c.Uid != uint32(0) && !_949_mine {
+			_947_mode = permissions.Companion_Default___.DropSetgid(_947_mode)
 		}
 	}
-	var _948_ty uint32
-	var _ = _948_ty
+	var _950_ty uint32
+	var _ = _950_ty
 	var _out1220 uint32
 	var _ = _out1220
 	_out1220 = inodeformat.Companion_Default___.GetTy(ip)
-	_948_ty = _out1220
-	if _948_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
-		_945_mode = permissions.Companion_Default___.KillPriv(_945_mode)
+	_950_ty = _out1220
+	if _950_ty != permissions.Companion_Default___.DIR() && (a.HasUid || a.HasGid || a.HasSize && c.Uid != uint32(0)) {
+		_947_mode = permissions.Companion_Default___.KillPriv(_947_mode)
 	}
-	inodeformat.Companion_Default___.SetMode(ip, _945_mode)
+	inodeformat.Companion_Default___.SetMode(ip, _947_mode)
 }
 func (_this *CompanionStruct_Default___) Apply(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr, s uint64, ns uint32) {
 	Companion_Default___.ApplyIds(c, ip, a)
@@ -367,47 +389,47 @@ func (_this *CompanionStruct_Default___) Resize(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	later = false
-	var _949_ip *dbytes.Bytes
-	var _ = _949_ip
+	var _951_ip *dbytes.Bytes
+	var _ = _951_ip
 	var _out1221 *dbytes.Bytes
 	var _ = _out1221
 	_out1221 = d.Fs.GetInode(txn, ino, true)
-	_949_ip = _out1221
-	var _950_was uint64
-	var _ = _950_was
+	_951_ip = _out1221
+	var _952_was uint64
+	var _ = _952_was
 	var _out1222 uint64
 	var _ = _out1222
-	_out1222 = inodeformat.Companion_Default___.GetSize(_949_ip)
-	_950_was = _out1222
-	var _951_shrink uint64
-	var _ = _951_shrink
+	_out1222 = inodeformat.Companion_Default___.GetSize(_951_ip)
+	_952_was = _out1222
+	var _953_shrink uint64
+	var _ = _953_shrink
 	var _out1223 uint64
 	var _ = _out1223
-	_out1223 = inodeformat.Companion_Default___.GetShrink(_949_ip)
-	_951_shrink = _out1223
-	if size > _950_was && _951_shrink != uint64(0) {
+	_out1223 = inodeformat.Companion_Default___.GetShrink(_951_ip)
+	_953_shrink = _out1223
+	if size > _952_was && _953_shrink != uint64(0) {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st, later
 	}
-	var _952_ok bool
-	var _ = _952_ok
+	var _954_ok bool
+	var _ = _954_ok
 	var _out1224 bool
 	var _ = _out1224
 	_out1224 = d.SetSize(txn, ino, size)
-	_952_ok = _out1224
-	if !_952_ok {
+	_954_ok = _out1224
+	if !_954_ok {
 		st = permissions.Companion_Default___.FBIG()
 		return st, later
 	}
 	st = uint32(0)
-	if size < _950_was {
-		var _953_done bool
-		var _ = _953_done
+	if size < _952_was {
+		var _955_done bool
+		var _ = _955_done
 		var _out1225 bool
 		var _ = _out1225
-		_out1225 = procedurebase.Companion_Default___.Release(txn, d, ino, _950_was-size)
-		_953_done = _out1225
-		later = !_953_done
+		_out1225 = procedurebase.Companion_Default___.Release(txn, d, ino, _952_was-size)
+		_955_done = _out1225
+		later = !_955_done
 	}
 	return st, later
 }
@@ -417,43 +439,43 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	ip = (*dbytes.Bytes)(nil)
-	var _954_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _954_p
+	var _956_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _956_p
 	var _out1226 uint32
 	var _ = _out1226
 	var _out1227 *dbytes.Bytes
 	var _ = _out1227
 	_out1226, _out1227 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1226
-	_954_p = _out1227
+	_956_p = _out1227
 	if st != uint32(0) {
 		return st, ip
 	}
-	ip = _954_p
+	ip = _956_p
 	if guard {
-		var _955_cs uint64
-		var _ = _955_cs
-		var _956_cns uint32
-		var _ = _956_cns
+		var _957_cs uint64
+		var _ = _957_cs
+		var _958_cns uint32
+		var _ = _958_cns
 		var _out1228 uint64
 		var _ = _out1228
 		var _out1229 uint32
 		var _ = _out1229
-		_out1228, _out1229 = inodeformat.Companion_Default___.GetCtime(_954_p)
-		_955_cs = _out1228
-		_956_cns = _out1229
-		if _955_cs != gs || _956_cns != gns {
+		_out1228, _out1229 = inodeformat.Companion_Default___.GetCtime(_956_p)
+		_957_cs = _out1228
+		_958_cns = _out1229
+		if _957_cs != gs || _958_cns != gns {
 			st = permissions.Companion_Default___.NOTSYNC()
 			return st, ip
 		}
 	}
-	var _957_ty uint32
-	var _ = _957_ty
+	var _959_ty uint32
+	var _ = _959_ty
 	var _out1230 uint32
 	var _ = _out1230
-	_out1230 = inodeformat.Companion_Default___.GetTy(_954_p)
-	_957_ty = _out1230
-	if a.HasSize && _957_ty != permissions.Companion_Default___.REG() {
+	_out1230 = inodeformat.Companion_Default___.GetTy(_956_p)
+	_959_ty = _out1230
+	if a.HasSize && _959_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, ip
 	}
@@ -466,7 +488,7 @@ func (_this *CompanionStruct_Default___) MayChange(txn *dtxn.Txn, d *directories
 	}
 	var _out1232 uint32
 	var _ = _out1232
-	_out1232 = Companion_Default___.MaySetattr(c, _954_p, a)
+	_out1232 = Companion_Default___.MaySetattr(c, _956_p, a)
 	st = _out1232
 	return st, ip
 }
@@ -491,27 +513,27 @@ func (_this *CompanionStruct_Default___) Change(txn *dtxn.Txn, d *directories.Di
 		}
 	}
 	st = uint32(0)
-	var _958_np *dbytes.Bytes
-	var _ = _958_np
+	var _960_np *dbytes.Bytes
+	var _ = _960_np
 	var _out1235 *dbytes.Bytes
 	var _ = _out1235
 	_out1235 = d.Fs.GetInode(txn, ino, true)
-	_958_np = _out1235
-	var _959_ts uint64
-	var _ = _959_ts
-	var _960_tns uint32
-	var _ = _960_tns
+	_960_np = _out1235
+	var _961_ts uint64
+	var _ = _961_ts
+	var _962_tns uint32
+	var _ = _962_tns
 	var _out1236 uint64
 	var _ = _out1236
 	var _out1237 uint32
 	var _ = _out1237
-	_out1236, _out1237 = attributechanges.Companion_Default___.Stamp(_958_np, s, ns)
-	_959_ts = _out1236
-	_960_tns = _out1237
-	Companion_Default___.Apply(c, _958_np, a, _959_ts, _960_tns)
-	inodeformat.Companion_Default___.SetVerf(_958_np, uint64(0))
-	d.PutInode(txn, ino, _958_np)
-	after = _958_np
+	_out1236, _out1237 = attributechanges.Companion_Default___.Stamp(_960_np, s, ns)
+	_961_ts = _out1236
+	_962_tns = _out1237
+	Companion_Default___.Apply(c, _960_np, a, _961_ts, _962_tns)
+	inodeformat.Companion_Default___.SetVerf(_960_np, uint64(0))
+	d.PutInode(txn, ino, _960_np)
+	after = _960_np
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, a *Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -524,61 +546,67 @@ func (_this *CompanionStruct_Default___) Setattr(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _out1238 uint32
+	var _963_m *Sattr
+	var _ = _963_m
+	var _out1238 *Sattr
 	var _ = _out1238
-	var _out1239 *dbytes.Bytes
+	_out1238 = Companion_Default___.WithoutNobody(a)
+	_963_m = _out1238
+	var _out1239 uint32
 	var _ = _out1239
-	_out1238, _out1239 = Companion_Default___.MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = _out1238
-	before = _out1239
+	var _out1240 *dbytes.Bytes
+	var _ = _out1240
+	_out1239, _out1240 = Companion_Default___.MayChange(txn, d, c, ino, gen, _963_m, guard, gs, gns)
+	st = _out1239
+	before = _out1240
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if a.Empty() {
+	if _963_m.Empty() {
 		after = before
 		return st, before, after, later
 	}
-	var _out1240 uint32
-	var _ = _out1240
-	var _out1241 *dbytes.Bytes
+	var _out1241 uint32
 	var _ = _out1241
-	var _out1242 bool
+	var _out1242 *dbytes.Bytes
 	var _ = _out1242
-	_out1240, _out1241, _out1242 = Companion_Default___.Change(txn, d, c, ino, a, s, ns)
-	st = _out1240
-	after = _out1241
-	later = _out1242
+	var _out1243 bool
+	var _ = _out1243
+	_out1241, _out1242, _out1243 = Companion_Default___.Change(txn, d, c, ino, _963_m, s, ns)
+	st = _out1241
+	after = _out1242
+	later = _out1243
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {
-	var _961_ty uint32
-	var _ = _961_ty
-	var _out1243 uint32
-	var _ = _out1243
-	_out1243 = inodeformat.Companion_Default___.GetTy(ip)
-	_961_ty = _out1243
-	var _962_dmode uint32
-	var _ = _962_dmode
+	var _964_ty uint32
+	var _ = _964_ty
 	var _out1244 uint32
 	var _ = _out1244
-	_out1244 = inodeformat.Companion_Default___.GetMode(dp)
-	_962_dmode = _out1244
-	var _963_dgid uint32
-	var _ = _963_dgid
+	_out1244 = inodeformat.Companion_Default___.GetTy(ip)
+	_964_ty = _out1244
+	var _965_dmode uint32
+	var _ = _965_dmode
 	var _out1245 uint32
 	var _ = _out1245
-	_out1245 = inodeformat.Companion_Default___.GetGid(dp)
-	_963_dgid = _out1245
+	_out1245 = inodeformat.Companion_Default___.GetMode(dp)
+	_965_dmode = _out1245
+	var _966_dgid uint32
+	var _ = _966_dgid
+	var _out1246 uint32
+	var _ = _out1246
+	_out1246 = inodeformat.Companion_Default___.GetGid(dp)
+	_966_dgid = _out1246
 	inodeformat.Companion_Default___.SetUid(ip, c.Uid)
 	inodeformat.Companion_Default___.SetGid(ip, func() uint32 {
-		if _962_dmode/uint32(1024)%uint32(2) == uint32(1) {
-			return _963_dgid
+		if _965_dmode/uint32(1024)%uint32(2) == uint32(1) {
+			return _966_dgid
 		}
 		return c.Gid
 	}())
 	inodeformat.Companion_Default___.SetMode(ip, mode)
 	inodeformat.Companion_Default___.SetNlink(ip, func() uint32 {
-		if _961_ty == permissions.Companion_Default___.DIR() {
+		if _964_ty == permissions.Companion_Default___.DIR() {
 			return uint32(2)
 		}
 		return uint32(1)
@@ -588,20 +616,20 @@ func (_this *CompanionStruct_Default___) InitAttr(c *permissions.Cred, dp *dbyte
 	inodeformat.Companion_Default___.SetCtime(ip, s, ns)
 }
 func (_this *CompanionStruct_Default___) InheritSetgid(dp *dbytes.Bytes, ip *dbytes.Bytes) {
-	var _964_dmode uint32
-	var _ = _964_dmode
-	var _out1246 uint32
-	var _ = _out1246
-	_out1246 = inodeformat.Companion_Default___.GetMode(dp)
-	_964_dmode = _out1246
-	var _965_m uint32
-	var _ = _965_m
+	var _967_dmode uint32
+	var _ = _967_dmode
 	var _out1247 uint32
 	var _ = _out1247
-	_out1247 = inodeformat.Companion_Default___.GetMode(ip)
-	_965_m = _out1247
-	if _964_dmode/uint32(1024)%uint32(2) == uint32(1) && _965_m/uint32(1024)%uint32(2) == uint32(0) && _965_m < uint32(4096) {
-		inodeformat.Companion_Default___.SetMode(ip, _965_m+uint32(1024))
+	_out1247 = inodeformat.Companion_Default___.GetMode(dp)
+	_967_dmode = _out1247
+	var _968_m uint32
+	var _ = _968_m
+	var _out1248 uint32
+	var _ = _out1248
+	_out1248 = inodeformat.Companion_Default___.GetMode(ip)
+	_968_m = _out1248
+	if _967_dmode/uint32(1024)%uint32(2) == uint32(1) && _968_m/uint32(1024)%uint32(2) == uint32(0) && _968_m < uint32(4096) {
+		inodeformat.Companion_Default___.SetMode(ip, _968_m+uint32(1024))
 	}
 }
 

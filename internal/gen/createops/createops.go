@@ -80,22 +80,22 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 	var hint uint64 = 0
 	var _ = hint
 	found, ino, hint = false, uint64(0), uint64(0)
-	var _982_dots uint32 = 0
-	var _ = _982_dots
-	var _out1279 uint32
-	var _ = _out1279
-	var _out1280 *dbytes.Bytes
+	var _985_dots uint32 = 0
+	var _ = _985_dots
+	var _out1280 uint32
 	var _ = _out1280
-	var _out1281 uint32
+	var _out1281 *dbytes.Bytes
 	var _ = _out1281
-	_out1279, _out1280, _out1281 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1279
-	dir = _out1280
-	_982_dots = _out1281
+	var _out1282 uint32
+	var _ = _out1282
+	_out1280, _out1281, _out1282 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1280
+	dir = _out1281
+	_985_dots = _out1282
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	if _982_dots != uint32(0) {
+	if _985_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, dir, found, ino, hint
 	}
@@ -103,46 +103,46 @@ func (_this *CompanionStruct_Default___) Vacant(txn *dtxn.Txn, d *directories.Di
 		st = bad
 		return st, dir, found, ino, hint
 	}
-	var _out1282 uint32
-	var _ = _out1282
-	_out1282 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1282
+	var _out1283 uint32
+	var _ = _out1283
+	_out1283 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1283
 	if st != uint32(0) {
 		return st, dir, found, ino, hint
 	}
-	var _983_x bool
-	var _ = _983_x
-	var _out1283 bool
-	var _ = _out1283
-	_out1283 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_983_x = _out1283
-	if !_983_x {
+	var _986_x bool
+	var _ = _986_x
+	var _out1284 bool
+	var _ = _out1284
+	_out1284 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_986_x = _out1284
+	if !_986_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir, found, ino, hint
 	}
-	var _out1284 bool
-	var _ = _out1284
-	var _out1285 uint64
+	var _out1285 bool
 	var _ = _out1285
 	var _out1286 uint64
 	var _ = _out1286
-	_out1284, _out1285, _out1286 = d.LookupHint(txn, dino, name, true)
-	found = _out1284
-	ino = _out1285
-	hint = _out1286
+	var _out1287 uint64
+	var _ = _out1287
+	_out1285, _out1286, _out1287 = d.LookupHint(txn, dino, name, true)
+	found = _out1285
+	ino = _out1286
+	hint = _out1287
 	if found {
 		if !keep {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, dir, found, ino, hint
 	}
-	var _984_w bool
-	var _ = _984_w
-	var _out1287 bool
-	var _ = _out1287
-	_out1287 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
-	_984_w = _out1287
-	if !_984_w {
+	var _987_w bool
+	var _ = _987_w
+	var _out1288 bool
+	var _ = _out1288
+	_out1288 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYW())
+	_987_w = _out1288
+	if !_987_w {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, dir, found, ino, hint
@@ -152,39 +152,45 @@ func (_this *CompanionStruct_Default___) NewNode(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _985_ok bool = false
-	var _ = _985_ok
+	var _988_ok bool = false
+	var _ = _988_ok
 	st = uint32(0)
-	var _out1288 bool
-	var _ = _out1288
-	var _out1289 uint64
+	var _out1289 bool
 	var _ = _out1289
-	_out1288, _out1289 = d.AllocInode(txn, dino, ty)
-	_985_ok = _out1288
-	ino = _out1289
-	if !_985_ok {
+	var _out1290 uint64
+	var _ = _out1290
+	_out1289, _out1290 = d.AllocInode(txn, dino, ty)
+	_988_ok = _out1289
+	ino = _out1290
+	if !_988_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino
 	}
-	var _986_ip *dbytes.Bytes
-	var _ = _986_ip
-	var _out1290 *dbytes.Bytes
-	var _ = _out1290
-	_out1290 = d.Fs.GetInode(txn, ino, true)
-	_986_ip = _out1290
-	Companion_Default___.FirstAttrs(c, dino, dir, _986_ip, ty, a, mode, s, ns)
-	d.PutInode(txn, ino, _986_ip)
+	var _989_ip *dbytes.Bytes
+	var _ = _989_ip
+	var _out1291 *dbytes.Bytes
+	var _ = _out1291
+	_out1291 = d.Fs.GetInode(txn, ino, true)
+	_989_ip = _out1291
+	Companion_Default___.FirstAttrs(c, dino, dir, _989_ip, ty, a, mode, s, ns)
+	d.PutInode(txn, ino, _989_ip)
 	return st, ino
 }
 func (_this *CompanionStruct_Default___) FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var _987_t *attributeops.Sattr
-	var _ = _987_t
-	var _out1291 *attributeops.Sattr
-	var _ = _out1291
-	_out1291 = attributeops.Companion_Default___.Without(a, false, c.Uid != uint32(0))
-	_987_t = _out1291
+	var _990_m *attributeops.Sattr
+	var _ = _990_m
+	var _out1292 *attributeops.Sattr
+	var _ = _out1292
+	_out1292 = attributeops.Companion_Default___.WithoutNobody(a)
+	_990_m = _out1292
+	var _991_t *attributeops.Sattr
+	var _ = _991_t
+	var _out1293 *attributeops.Sattr
+	var _ = _out1293
+	_out1293 = attributeops.Companion_Default___.Without(_990_m, false, c.Uid != uint32(0))
+	_991_t = _out1293
 	attributeops.Companion_Default___.InitAttr(c, dir, ip, mode, s, ns)
-	attributeops.Companion_Default___.Apply(c, ip, _987_t, s, ns)
+	attributeops.Companion_Default___.Apply(c, ip, _991_t, s, ns)
 	if ty == permissions.Companion_Default___.DIR() {
 		attributeops.Companion_Default___.InheritSetgid(dir, ip)
 		inodeformat.Companion_Default___.SetParent(ip, dino)
@@ -197,39 +203,39 @@ func (_this *CompanionStruct_Default___) Enter(txn *dtxn.Txn, d *directories.Dir
 	var _ = node
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _988_ok bool
-	var _ = _988_ok
-	var _out1292 bool
-	var _ = _out1292
-	_out1292 = d.InsertAt(txn, dino, name, ino, hint)
-	_988_ok = _out1292
-	var _out1293 *dbytes.Bytes
-	var _ = _out1293
-	_out1293 = dbytes.NewBytes(uint64(0))
-	node = _out1293
+	var _992_ok bool
+	var _ = _992_ok
+	var _out1294 bool
+	var _ = _out1294
+	_out1294 = d.InsertAt(txn, dino, name, ino, hint)
+	_992_ok = _out1294
+	var _out1295 *dbytes.Bytes
+	var _ = _out1295
+	_out1295 = dbytes.NewBytes(uint64(0))
+	node = _out1295
 	after = node
-	if !_988_ok {
+	if !_992_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
 	st = uint32(0)
 	if sub {
-		var _out1294 uint32
-		var _ = _out1294
-		_out1294 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
-		st = _out1294
+		var _out1296 uint32
+		var _ = _out1296
+		_out1296 = procedurebase.Companion_Default___.AddLink(txn, d, dino, true)
+		st = _out1296
 		if st != uint32(0) {
 			return st, node, after
 		}
 	}
-	var _out1295 *dbytes.Bytes
-	var _ = _out1295
-	_out1295 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1295
-	var _out1296 *dbytes.Bytes
-	var _ = _out1296
-	_out1296 = d.Fs.GetInode(txn, ino, false)
-	node = _out1296
+	var _out1297 *dbytes.Bytes
+	var _ = _out1297
+	_out1297 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1297
+	var _out1298 *dbytes.Bytes
+	var _ = _out1298
+	_out1298 = d.Fs.GetInode(txn, ino, false)
+	node = _out1298
 	return st, node, after
 }
 func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, how uint32, a *attributeops.Sattr, verf uint64, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
@@ -246,65 +252,65 @@ func (_this *CompanionStruct_Default___) Create(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	node, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _989_found bool = false
-	var _ = _989_found
-	var _990_hint uint64 = 0
-	var _ = _990_hint
-	var _out1297 uint32
-	var _ = _out1297
-	var _out1298 *dbytes.Bytes
-	var _ = _out1298
-	var _out1299 bool
+	var _993_found bool = false
+	var _ = _993_found
+	var _994_hint uint64 = 0
+	var _ = _994_hint
+	var _out1299 uint32
 	var _ = _out1299
-	var _out1300 uint64
+	var _out1300 *dbytes.Bytes
 	var _ = _out1300
-	var _out1301 uint64
+	var _out1301 bool
 	var _ = _out1301
-	_out1297, _out1298, _out1299, _out1300, _out1301 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
+	var _out1302 uint64
+	var _ = _out1302
+	var _out1303 uint64
+	var _ = _out1303
+	_out1299, _out1300, _out1301, _out1302, _out1303 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, func() uint32 {
 		if how > Companion_Default___.EXCLUSIVE() {
 			return permissions.Companion_Default___.INVAL()
 		}
 		return uint32(0)
 	}(), a, how != Companion_Default___.GUARDED())
-	st = _out1297
-	before = _out1298
-	_989_found = _out1299
-	ino = _out1300
-	_990_hint = _out1301
+	st = _out1299
+	before = _out1300
+	_993_found = _out1301
+	ino = _out1302
+	_994_hint = _out1303
 	if st != uint32(0) {
 		return st, ino, node, before, after, later
 	}
-	if _989_found {
-		var _991_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
-		var _ = _991_p
-		var _out1302 uint32
-		var _ = _out1302
-		var _out1303 *dbytes.Bytes
-		var _ = _out1303
-		var _out1304 bool
+	if _993_found {
+		var _995_p *dbytes.Bytes = (*dbytes.Bytes)(nil)
+		var _ = _995_p
+		var _out1304 uint32
 		var _ = _out1304
-		_out1302, _out1303, _out1304 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
-		st = _out1302
-		_991_p = _out1303
-		later = _out1304
+		var _out1305 *dbytes.Bytes
+		var _ = _out1305
+		var _out1306 bool
+		var _ = _out1306
+		_out1304, _out1305, _out1306 = Companion_Default___.Existing(txn, d, c, ino, how, a, verf, s, ns)
+		st = _out1304
+		_995_p = _out1305
+		later = _out1306
 		if st == uint32(0) {
-			node, after = _991_p, before
+			node, after = _995_p, before
 		}
 		return st, ino, node, before, after, later
 	}
-	var _out1305 uint32
-	var _ = _out1305
-	var _out1306 uint64
-	var _ = _out1306
-	var _out1307 *dbytes.Bytes
+	var _out1307 uint32
 	var _ = _out1307
-	var _out1308 *dbytes.Bytes
+	var _out1308 uint64
 	var _ = _out1308
-	_out1305, _out1306, _out1307, _out1308 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _990_hint, a, how, verf, s, ns)
-	st = _out1305
-	ino = _out1306
-	node = _out1307
-	after = _out1308
+	var _out1309 *dbytes.Bytes
+	var _ = _out1309
+	var _out1310 *dbytes.Bytes
+	var _ = _out1310
+	_out1307, _out1308, _out1309, _out1310 = Companion_Default___.NewFile(txn, d, c, dino, before, name, _994_hint, a, how, verf, s, ns)
+	st = _out1307
+	ino = _out1308
+	node = _out1309
+	after = _out1310
 	return st, ino, node, before, after, later
 }
 func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, a *attributeops.Sattr, how uint32, verf uint64, s uint64, ns uint32) (uint32, uint64) {
@@ -312,43 +318,43 @@ func (_this *CompanionStruct_Default___) NewData(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	var ino uint64 = 0
 	var _ = ino
-	var _992_mode uint32
-	var _ = _992_mode
-	_992_mode = func() uint32 {
+	var _996_mode uint32
+	var _ = _996_mode
+	_996_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1309 uint32
-	var _ = _out1309
-	var _out1310 uint64
-	var _ = _out1310
-	_out1309, _out1310 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _992_mode, s, ns)
-	st = _out1309
-	ino = _out1310
+	var _out1311 uint32
+	var _ = _out1311
+	var _out1312 uint64
+	var _ = _out1312
+	_out1311, _out1312 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(1), a, _996_mode, s, ns)
+	st = _out1311
+	ino = _out1312
 	if st != uint32(0) {
 		return st, ino
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _993_ip *dbytes.Bytes
-		var _ = _993_ip
-		var _out1311 *dbytes.Bytes
-		var _ = _out1311
-		_out1311 = d.Fs.GetInode(txn, ino, true)
-		_993_ip = _out1311
-		inodeformat.Companion_Default___.SetVerf(_993_ip, verf)
-		d.PutInode(txn, ino, _993_ip)
-	} else if a.HasSize {
-		var _994_later bool = false
-		var _ = _994_later
-		var _out1312 uint32
-		var _ = _out1312
-		var _out1313 bool
+		var _997_ip *dbytes.Bytes
+		var _ = _997_ip
+		var _out1313 *dbytes.Bytes
 		var _ = _out1313
-		_out1312, _out1313 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-		st = _out1312
-		_994_later = _out1313
+		_out1313 = d.Fs.GetInode(txn, ino, true)
+		_997_ip = _out1313
+		inodeformat.Companion_Default___.SetVerf(_997_ip, verf)
+		d.PutInode(txn, ino, _997_ip)
+	} else if a.HasSize {
+		var _998_later bool = false
+		var _ = _998_later
+		var _out1314 uint32
+		var _ = _out1314
+		var _out1315 bool
+		var _ = _out1315
+		_out1314, _out1315 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+		st = _out1314
+		_998_later = _out1315
 		if st != uint32(0) {
 			return st, ino
 		}
@@ -365,34 +371,34 @@ func (_this *CompanionStruct_Default___) NewFile(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _995_mode uint32
-	var _ = _995_mode
-	_995_mode = func() uint32 {
+	var _999_mode uint32
+	var _ = _999_mode
+	_999_mode = func() uint32 {
 		if how == Companion_Default___.EXCLUSIVE() {
 			return uint32(0)
 		}
 		return uint32(420)
 	}()
-	var _out1314 uint32
-	var _ = _out1314
-	var _out1315 uint64
-	var _ = _out1315
-	_out1314, _out1315 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
-	st = _out1314
-	ino = _out1315
+	var _out1316 uint32
+	var _ = _out1316
+	var _out1317 uint64
+	var _ = _out1317
+	_out1316, _out1317 = Companion_Default___.NewData(txn, d, c, dino, dir, a, how, verf, s, ns)
+	st = _out1316
+	ino = _out1317
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1316 uint32
-	var _ = _out1316
-	var _out1317 *dbytes.Bytes
-	var _ = _out1317
-	var _out1318 *dbytes.Bytes
+	var _out1318 uint32
 	var _ = _out1318
-	_out1316, _out1317, _out1318 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1316
-	node = _out1317
-	after = _out1318
+	var _out1319 *dbytes.Bytes
+	var _ = _out1319
+	var _out1320 *dbytes.Bytes
+	var _ = _out1320
+	_out1318, _out1319, _out1320 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1318
+	node = _out1319
+	after = _out1320
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -406,34 +412,34 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	var later bool = false
 	var _ = later
 	later = false
-	var _out1319 uint32
-	var _ = _out1319
-	var _out1320 *dbytes.Bytes
-	var _ = _out1320
-	_out1319, _out1320 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1319
-	node = _out1320
+	var _out1321 uint32
+	var _ = _out1321
+	var _out1322 *dbytes.Bytes
+	var _ = _out1322
+	_out1321, _out1322 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1321
+	node = _out1322
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _996_ty uint32
-	var _ = _996_ty
-	var _out1321 uint32
-	var _ = _out1321
-	_out1321 = inodeformat.Companion_Default___.GetTy(node)
-	_996_ty = _out1321
-	if _996_ty != permissions.Companion_Default___.REG() {
+	var _1000_ty uint32
+	var _ = _1000_ty
+	var _out1323 uint32
+	var _ = _out1323
+	_out1323 = inodeformat.Companion_Default___.GetTy(node)
+	_1000_ty = _out1323
+	if _1000_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, later
 	}
 	if how == Companion_Default___.EXCLUSIVE() {
-		var _997_v uint64
-		var _ = _997_v
-		var _out1322 uint64
-		var _ = _out1322
-		_out1322 = inodeformat.Companion_Default___.GetVerf(node)
-		_997_v = _out1322
-		if _997_v != verf || _997_v == uint64(0) {
+		var _1001_v uint64
+		var _ = _1001_v
+		var _out1324 uint64
+		var _ = _out1324
+		_out1324 = inodeformat.Companion_Default___.GetVerf(node)
+		_1001_v = _out1324
+		if _1001_v != verf || _1001_v == uint64(0) {
 			st = permissions.Companion_Default___.EXIST()
 		}
 		return st, node, later
@@ -441,51 +447,51 @@ func (_this *CompanionStruct_Default___) Existing(txn *dtxn.Txn, d *directories.
 	if !a.HasSize {
 		return st, node, later
 	}
-	var _998_may bool
-	var _ = _998_may
-	var _out1323 bool
-	var _ = _out1323
-	_out1323 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
-	_998_may = _out1323
-	if !_998_may {
+	var _1002_may bool
+	var _ = _1002_may
+	var _out1325 bool
+	var _ = _out1325
+	_out1325 = permissions.Companion_Default___.MayData(c, node, permissions.Companion_Default___.MAYW())
+	_1002_may = _out1325
+	if !_1002_may {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, later
 	}
-	var _out1324 uint32
-	var _ = _out1324
-	var _out1325 bool
-	var _ = _out1325
-	_out1324, _out1325 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
-	st = _out1324
-	later = _out1325
+	var _out1326 uint32
+	var _ = _out1326
+	var _out1327 bool
+	var _ = _out1327
+	_out1326, _out1327 = attributeops.Companion_Default___.Resize(txn, d, ino, a.Size)
+	st = _out1326
+	later = _out1327
 	if st != uint32(0) {
 		return st, node, later
 	}
-	var _out1326 *dbytes.Bytes
-	var _ = _out1326
-	_out1326 = d.Fs.GetInode(txn, ino, true)
-	node = _out1326
-	var _999_ts uint64
-	var _ = _999_ts
-	var _1000_tns uint32
-	var _ = _1000_tns
-	var _out1327 uint64
-	var _ = _out1327
-	var _out1328 uint32
+	var _out1328 *dbytes.Bytes
 	var _ = _out1328
-	_out1327, _out1328 = attributechanges.Companion_Default___.Stamp(node, s, ns)
-	_999_ts = _out1327
-	_1000_tns = _out1328
-	inodeformat.Companion_Default___.SetMtime(node, _999_ts, _1000_tns)
-	inodeformat.Companion_Default___.SetCtime(node, _999_ts, _1000_tns)
+	_out1328 = d.Fs.GetInode(txn, ino, true)
+	node = _out1328
+	var _1003_ts uint64
+	var _ = _1003_ts
+	var _1004_tns uint32
+	var _ = _1004_tns
+	var _out1329 uint64
+	var _ = _out1329
+	var _out1330 uint32
+	var _ = _out1330
+	_out1329, _out1330 = attributechanges.Companion_Default___.Stamp(node, s, ns)
+	_1003_ts = _out1329
+	_1004_tns = _out1330
+	inodeformat.Companion_Default___.SetMtime(node, _1003_ts, _1004_tns)
+	inodeformat.Companion_Default___.SetCtime(node, _1003_ts, _1004_tns)
 	if c.Uid != uint32(0) {
-		var _1001_mode uint32
-		var _ = _1001_mode
-		var _out1329 uint32
-		var _ = _out1329
-		_out1329 = inodeformat.Companion_Default___.GetMode(node)
-		_1001_mode = _out1329
-		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_1001_mode))
+		var _1005_mode uint32
+		var _ = _1005_mode
+		var _out1331 uint32
+		var _ = _out1331
+		_out1331 = inodeformat.Companion_Default___.GetMode(node)
+		_1005_mode = _out1331
+		inodeformat.Companion_Default___.SetMode(node, permissions.Companion_Default___.KillPriv(_1005_mode))
 	}
 	inodeformat.Companion_Default___.SetVerf(node, uint64(0))
 	d.PutInode(txn, ino, node)
@@ -502,51 +508,51 @@ func (_this *CompanionStruct_Default___) Mkdir(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _1002_t *attributeops.Sattr
-	var _ = _1002_t
-	var _out1330 *attributeops.Sattr
-	var _ = _out1330
-	_out1330 = attributeops.Companion_Default___.Without(a, false, false)
-	_1002_t = _out1330
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _1003_found bool = false
-	var _ = _1003_found
-	var _1004_x uint64 = 0
-	var _ = _1004_x
-	var _1005_hint uint64 = 0
-	var _ = _1005_hint
-	var _out1331 uint32
-	var _ = _out1331
-	var _out1332 *dbytes.Bytes
+	var _1006_t *attributeops.Sattr
+	var _ = _1006_t
+	var _out1332 *attributeops.Sattr
 	var _ = _out1332
-	var _out1333 bool
+	_out1332 = attributeops.Companion_Default___.Without(a, false, false)
+	_1006_t = _out1332
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _1007_found bool = false
+	var _ = _1007_found
+	var _1008_x uint64 = 0
+	var _ = _1008_x
+	var _1009_hint uint64 = 0
+	var _ = _1009_hint
+	var _out1333 uint32
 	var _ = _out1333
-	var _out1334 uint64
+	var _out1334 *dbytes.Bytes
 	var _ = _out1334
-	var _out1335 uint64
+	var _out1335 bool
 	var _ = _out1335
-	_out1331, _out1332, _out1333, _out1334, _out1335 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _1002_t, false)
-	st = _out1331
-	before = _out1332
-	_1003_found = _out1333
-	_1004_x = _out1334
-	_1005_hint = _out1335
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1336 uint32
+	var _out1336 uint64
 	var _ = _out1336
 	var _out1337 uint64
 	var _ = _out1337
-	var _out1338 *dbytes.Bytes
+	_out1333, _out1334, _out1335, _out1336, _out1337 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, uint32(0), _1006_t, false)
+	st = _out1333
+	before = _out1334
+	_1007_found = _out1335
+	_1008_x = _out1336
+	_1009_hint = _out1337
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1338 uint32
 	var _ = _out1338
-	var _out1339 *dbytes.Bytes
+	var _out1339 uint64
 	var _ = _out1339
-	_out1336, _out1337, _out1338, _out1339 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _1005_hint, _1002_t, s, ns)
-	st = _out1336
-	ino = _out1337
-	node = _out1338
-	after = _out1339
+	var _out1340 *dbytes.Bytes
+	var _ = _out1340
+	var _out1341 *dbytes.Bytes
+	var _ = _out1341
+	_out1338, _out1339, _out1340, _out1341 = Companion_Default___.NewDir(txn, d, c, dino, before, name, _1009_hint, _1006_t, s, ns)
+	st = _out1338
+	ino = _out1339
+	node = _out1340
+	after = _out1341
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, a *attributeops.Sattr, target *dbytes.Bytes, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -560,68 +566,88 @@ func (_this *CompanionStruct_Default___) Symlink(txn *dtxn.Txn, d *directories.D
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _1006_t *attributeops.Sattr
-	var _ = _1006_t
-	var _out1340 *attributeops.Sattr
-	var _ = _out1340
-	_out1340 = attributeops.Companion_Default___.Without(a, true, false)
-	_1006_t = _out1340
-	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _1007_found bool = false
-	var _ = _1007_found
-	var _1008_x uint64 = 0
-	var _ = _1008_x
-	var _1009_hint uint64 = 0
-	var _ = _1009_hint
-	var _1010_len uint64
-	var _ = _1010_len
-	_1010_len = target.Len()
-	var _1011_bad uint32
-	var _ = _1011_bad
-	_1011_bad = func() uint32 {
-		if _1010_len == uint64(0) {
-			return permissions.Companion_Default___.INVAL()
-		}
-		return func() uint32 {
-			if _1010_len > uint64(4095) {
-				return permissions.Companion_Default___.NAMETOOLONG()
-			}
-			return uint32(0)
-		}()
-	}()
-	var _out1341 uint32
-	var _ = _out1341
-	var _out1342 *dbytes.Bytes
+	var _1010_t *attributeops.Sattr
+	var _ = _1010_t
+	var _out1342 *attributeops.Sattr
 	var _ = _out1342
-	var _out1343 bool
+	_out1342 = attributeops.Companion_Default___.Without(a, true, false)
+	_1010_t = _out1342
+	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
+	var _1011_found bool = false
+	var _ = _1011_found
+	var _1012_x uint64 = 0
+	var _ = _1012_x
+	var _1013_hint uint64 = 0
+	var _ = _1013_hint
+	var _1014_bad uint32
+	var _ = _1014_bad
+	var _out1343 uint32
 	var _ = _out1343
-	var _out1344 uint64
+	_out1343 = Companion_Default___.TargetStatus(target)
+	_1014_bad = _out1343
+	var _out1344 uint32
 	var _ = _out1344
-	var _out1345 uint64
+	var _out1345 *dbytes.Bytes
 	var _ = _out1345
-	_out1341, _out1342, _out1343, _out1344, _out1345 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _1011_bad, _1006_t, false)
-	st = _out1341
-	before = _out1342
-	_1007_found = _out1343
-	_1008_x = _out1344
-	_1009_hint = _out1345
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1346 uint32
+	var _out1346 bool
 	var _ = _out1346
 	var _out1347 uint64
 	var _ = _out1347
-	var _out1348 *dbytes.Bytes
+	var _out1348 uint64
 	var _ = _out1348
-	var _out1349 *dbytes.Bytes
+	_out1344, _out1345, _out1346, _out1347, _out1348 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _1014_bad, _1010_t, false)
+	st = _out1344
+	before = _out1345
+	_1011_found = _out1346
+	_1012_x = _out1347
+	_1013_hint = _out1348
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1349 uint32
 	var _ = _out1349
-	_out1346, _out1347, _out1348, _out1349 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _1009_hint, _1006_t, target, s, ns)
-	st = _out1346
-	ino = _out1347
-	node = _out1348
-	after = _out1349
+	var _out1350 uint64
+	var _ = _out1350
+	var _out1351 *dbytes.Bytes
+	var _ = _out1351
+	var _out1352 *dbytes.Bytes
+	var _ = _out1352
+	_out1349, _out1350, _out1351, _out1352 = Companion_Default___.NewLink(txn, d, c, dino, before, name, _1013_hint, _1010_t, target, s, ns)
+	st = _out1349
+	ino = _out1350
+	node = _out1351
+	after = _out1352
 	return st, ino, node, before, after
+}
+func (_this *CompanionStruct_Default___) TargetStatus(target *dbytes.Bytes) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var _1015_len uint64
+	var _ = _1015_len
+	_1015_len = target.Len()
+	if _1015_len == uint64(0) {
+		st = permissions.Companion_Default___.INVAL()
+		return st
+	}
+	if _1015_len > uint64(4095) {
+		st = permissions.Companion_Default___.NAMETOOLONG()
+		return st
+	}
+	var _1016_i uint64
+	var _ = _1016_i
+	_1016_i = uint64(0)
+	for _1016_i < _1015_len {
+		var _1017_b uint8
+		var _ = _1017_b
+		_1017_b = target.Get(_1016_i)
+		if _1017_b == uint8(0) {
+			st = permissions.Companion_Default___.INVAL()
+			return st
+		}
+		_1016_i = _1016_i + uint64(1)
+	}
+	st = uint32(0)
+	return st
 }
 func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -634,67 +660,72 @@ func (_this *CompanionStruct_Default___) Mknod(txn *dtxn.Txn, d *directories.Dir
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _1012_t *attributeops.Sattr
-	var _ = _1012_t
-	var _out1350 *attributeops.Sattr
-	var _ = _out1350
-	_out1350 = attributeops.Companion_Default___.Without(a, false, false)
-	_1012_t = _out1350
+	var _1018_t *attributeops.Sattr
+	var _ = _1018_t
+	var _out1353 *attributeops.Sattr
+	var _ = _out1353
+	_out1353 = attributeops.Companion_Default___.Without(a, false, false)
+	_1018_t = _out1353
 	node, after, ino = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), uint64(0)
-	var _1013_found bool = false
-	var _ = _1013_found
-	var _1014_x uint64 = 0
-	var _ = _1014_x
-	var _1015_hint uint64 = 0
-	var _ = _1015_hint
-	var _1016_dev bool
-	var _ = _1016_dev
-	_1016_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
-	var _1017_bad uint32
-	var _ = _1017_bad
-	_1017_bad = func() uint32 {
-		if !_1016_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
+	var _1019_found bool = false
+	var _ = _1019_found
+	var _1020_x uint64 = 0
+	var _ = _1020_x
+	var _1021_hint uint64 = 0
+	var _ = _1021_hint
+	var _1022_dev bool
+	var _ = _1022_dev
+	_1022_dev = ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR()
+	var _1023_bad uint32
+	var _ = _1023_bad
+	_1023_bad = func() uint32 {
+		if !_1022_dev && ty != permissions.Companion_Default___.SOCK() && ty != permissions.Companion_Default___.FIFO() {
 			return permissions.Companion_Default___.BADTYPE()
 		}
 		return func() uint32 {
-			if _1016_dev && c.Uid != uint32(0) {
+			if _1022_dev && c.Uid != uint32(0) {
 				return permissions.Companion_Default___.PERM()
 			}
-			return uint32(0)
+			return func() uint32 {
+				if _1022_dev && (maj >= uint32(4096) || min >= uint32(1048576)) {
+					return permissions.Companion_Default___.INVAL()
+				}
+				return uint32(0)
+			}()
 		}()
 	}()
-	var _out1351 uint32
-	var _ = _out1351
-	var _out1352 *dbytes.Bytes
-	var _ = _out1352
-	var _out1353 bool
-	var _ = _out1353
-	var _out1354 uint64
+	var _out1354 uint32
 	var _ = _out1354
-	var _out1355 uint64
+	var _out1355 *dbytes.Bytes
 	var _ = _out1355
-	_out1351, _out1352, _out1353, _out1354, _out1355 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _1017_bad, _1012_t, false)
-	st = _out1351
-	before = _out1352
-	_1013_found = _out1353
-	_1014_x = _out1354
-	_1015_hint = _out1355
-	if st != uint32(0) {
-		return st, ino, node, before, after
-	}
-	var _out1356 uint32
+	var _out1356 bool
 	var _ = _out1356
 	var _out1357 uint64
 	var _ = _out1357
-	var _out1358 *dbytes.Bytes
+	var _out1358 uint64
 	var _ = _out1358
-	var _out1359 *dbytes.Bytes
+	_out1354, _out1355, _out1356, _out1357, _out1358 = Companion_Default___.Vacant(txn, d, c, dino, dgen, name, _1023_bad, _1018_t, false)
+	st = _out1354
+	before = _out1355
+	_1019_found = _out1356
+	_1020_x = _out1357
+	_1021_hint = _out1358
+	if st != uint32(0) {
+		return st, ino, node, before, after
+	}
+	var _out1359 uint32
 	var _ = _out1359
-	_out1356, _out1357, _out1358, _out1359 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _1015_hint, _1012_t, ty, maj, min, s, ns)
-	st = _out1356
-	ino = _out1357
-	node = _out1358
-	after = _out1359
+	var _out1360 uint64
+	var _ = _out1360
+	var _out1361 *dbytes.Bytes
+	var _ = _out1361
+	var _out1362 *dbytes.Bytes
+	var _ = _out1362
+	_out1359, _out1360, _out1361, _out1362 = Companion_Default___.NewDev(txn, d, c, dino, before, name, _1021_hint, _1018_t, ty, maj, min, s, ns)
+	st = _out1359
+	ino = _out1360
+	node = _out1361
+	after = _out1362
 	return st, ino, node, before, after
 }
 func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dir *dbytes.Bytes, name *dbytes.Bytes, hint uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes) {
@@ -707,26 +738,26 @@ func (_this *CompanionStruct_Default___) NewDir(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1360 uint32
-	var _ = _out1360
-	var _out1361 uint64
-	var _ = _out1361
-	_out1360, _out1361 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
-	st = _out1360
-	ino = _out1361
+	var _out1363 uint32
+	var _ = _out1363
+	var _out1364 uint64
+	var _ = _out1364
+	_out1363, _out1364 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	st = _out1363
+	ino = _out1364
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _out1362 uint32
-	var _ = _out1362
-	var _out1363 *dbytes.Bytes
-	var _ = _out1363
-	var _out1364 *dbytes.Bytes
-	var _ = _out1364
-	_out1362, _out1363, _out1364 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
-	st = _out1362
-	node = _out1363
-	after = _out1364
+	var _out1365 uint32
+	var _ = _out1365
+	var _out1366 *dbytes.Bytes
+	var _ = _out1366
+	var _out1367 *dbytes.Bytes
+	var _ = _out1367
+	_out1365, _out1366, _out1367 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, true, s, ns)
+	st = _out1365
+	node = _out1366
+	after = _out1367
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -742,39 +773,39 @@ func (_this *CompanionStruct_Default___) NewLink(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1365 uint32
-	var _ = _out1365
-	var _out1366 uint64
-	var _ = _out1366
-	_out1365, _out1366 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
-	st = _out1365
-	ino = _out1366
+	var _out1368 uint32
+	var _ = _out1368
+	var _out1369 uint64
+	var _ = _out1369
+	_out1368, _out1369 = Companion_Default___.NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	st = _out1368
+	ino = _out1369
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
-	var _1018_len uint64
-	var _ = _1018_len
-	_1018_len = target.Len()
-	var _1019_ok bool
-	var _ = _1019_ok
-	var _out1367 bool
-	var _ = _out1367
-	_out1367 = d.Write(txn, ino, uint64(0), target, uint64(0), _1018_len)
-	_1019_ok = _out1367
-	if !_1019_ok {
+	var _1024_len uint64
+	var _ = _1024_len
+	_1024_len = target.Len()
+	var _1025_ok bool
+	var _ = _1025_ok
+	var _out1370 bool
+	var _ = _out1370
+	_out1370 = d.Write(txn, ino, uint64(0), target, uint64(0), _1024_len)
+	_1025_ok = _out1370
+	if !_1025_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, ino, node, after
 	}
-	var _out1368 uint32
-	var _ = _out1368
-	var _out1369 *dbytes.Bytes
-	var _ = _out1369
-	var _out1370 *dbytes.Bytes
-	var _ = _out1370
-	_out1368, _out1369, _out1370 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1368
-	node = _out1369
-	after = _out1370
+	var _out1371 uint32
+	var _ = _out1371
+	var _out1372 *dbytes.Bytes
+	var _ = _out1372
+	var _out1373 *dbytes.Bytes
+	var _ = _out1373
+	_out1371, _out1372, _out1373 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1371
+	node = _out1372
+	after = _out1373
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
@@ -790,36 +821,36 @@ func (_this *CompanionStruct_Default___) NewDev(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1371 uint32
-	var _ = _out1371
-	var _out1372 uint64
-	var _ = _out1372
-	_out1371, _out1372 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
-	st = _out1371
-	ino = _out1372
+	var _out1374 uint32
+	var _ = _out1374
+	var _out1375 uint64
+	var _ = _out1375
+	_out1374, _out1375 = Companion_Default___.NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	st = _out1374
+	ino = _out1375
 	if st != uint32(0) {
 		return st, ino, node, after
 	}
 	if ty == permissions.Companion_Default___.BLK() || ty == permissions.Companion_Default___.CHR() {
-		var _1020_ip *dbytes.Bytes
-		var _ = _1020_ip
-		var _out1373 *dbytes.Bytes
-		var _ = _out1373
-		_out1373 = d.Fs.GetInode(txn, ino, true)
-		_1020_ip = _out1373
-		inodeformat.Companion_Default___.SetRdev(_1020_ip, maj, min)
-		d.PutInode(txn, ino, _1020_ip)
+		var _1026_ip *dbytes.Bytes
+		var _ = _1026_ip
+		var _out1376 *dbytes.Bytes
+		var _ = _out1376
+		_out1376 = d.Fs.GetInode(txn, ino, true)
+		_1026_ip = _out1376
+		inodeformat.Companion_Default___.SetRdev(_1026_ip, maj, min)
+		d.PutInode(txn, ino, _1026_ip)
 	}
-	var _out1374 uint32
-	var _ = _out1374
-	var _out1375 *dbytes.Bytes
-	var _ = _out1375
-	var _out1376 *dbytes.Bytes
-	var _ = _out1376
-	_out1374, _out1375, _out1376 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
-	st = _out1374
-	node = _out1375
-	after = _out1376
+	var _out1377 uint32
+	var _ = _out1377
+	var _out1378 *dbytes.Bytes
+	var _ = _out1378
+	var _out1379 *dbytes.Bytes
+	var _ = _out1379
+	_out1377, _out1378, _out1379 = Companion_Default___.Enter(txn, d, dino, name, hint, ino, false, s, ns)
+	st = _out1377
+	node = _out1378
+	after = _out1379
 	if st != uint32(0) {
 		return st, ino, node, after
 	}

@@ -72,80 +72,80 @@ func (_this *CompanionStruct_Default___) Keep(txn *dtxn.Txn, d *directories.DirF
 	var first uint64 = 0
 	var _ = first
 	first = uint64(0)
-	var _1123_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1123_ip
-	var _out1534 uint32
-	var _ = _out1534
-	var _out1535 *dbytes.Bytes
-	var _ = _out1535
-	_out1534, _out1535 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1534
-	_1123_ip = _out1535
+	var _1129_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1129_ip
+	var _out1537 uint32
+	var _ = _out1537
+	var _out1538 *dbytes.Bytes
+	var _ = _out1538
+	_out1537, _out1538 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1537
+	_1129_ip = _out1538
 	if st != uint32(0) {
 		return st, first
 	}
-	var _1124_ty uint32
-	var _ = _1124_ty
-	var _out1536 uint32
-	var _ = _out1536
-	_out1536 = inodeformat.Companion_Default___.GetTy(_1123_ip)
-	_1124_ty = _out1536
-	if _1124_ty == permissions.Companion_Default___.DIR() {
+	var _1130_ty uint32
+	var _ = _1130_ty
+	var _out1539 uint32
+	var _ = _out1539
+	_out1539 = inodeformat.Companion_Default___.GetTy(_1129_ip)
+	_1130_ty = _out1539
+	if _1130_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, first
 	}
-	var _1125_fl uint32
-	var _ = _1125_fl
-	var _out1537 uint32
-	var _ = _out1537
-	_out1537 = inodeformat.Companion_Default___.GetFlags(_1123_ip)
-	_1125_fl = _out1537
-	if _1125_fl/uint32(2)%uint32(2) == uint32(1) {
+	var _1131_fl uint32
+	var _ = _1131_fl
+	var _out1540 uint32
+	var _ = _out1540
+	_out1540 = inodeformat.Companion_Default___.GetFlags(_1129_ip)
+	_1131_fl = _out1540
+	if _1131_fl/uint32(2)%uint32(2) == uint32(1) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, first
 	}
-	var _1126_nl uint32
-	var _ = _1126_nl
-	var _out1538 uint32
-	var _ = _out1538
-	_out1538 = inodeformat.Companion_Default___.GetNlink(_1123_ip)
-	_1126_nl = _out1538
-	if _1126_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _1132_nl uint32
+	var _ = _1132_nl
+	var _out1541 uint32
+	var _ = _out1541
+	_out1541 = inodeformat.Companion_Default___.GetNlink(_1129_ip)
+	_1132_nl = _out1541
+	if _1132_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, first
 	}
-	var _1127_hp *dbytes.Bytes
-	var _ = _1127_hp
-	var _out1539 *dbytes.Bytes
-	var _ = _out1539
-	_out1539 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1127_hp = _out1539
-	var _out1540 uint64
-	var _ = _out1540
-	_out1540 = inodeformat.Companion_Default___.GetParent(_1127_hp)
-	first = _out1540
-	inodeformat.Companion_Default___.SetFlags(_1123_ip, _1125_fl+uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1123_ip, first)
-	inodeformat.Companion_Default___.SetNlink(_1123_ip, _1126_nl+uint32(1))
-	var _1128_ts uint64
-	var _ = _1128_ts
-	var _1129_tns uint32
-	var _ = _1129_tns
-	var _out1541 uint64
-	var _ = _out1541
-	var _out1542 uint32
+	var _1133_hp *dbytes.Bytes
+	var _ = _1133_hp
+	var _out1542 *dbytes.Bytes
 	var _ = _out1542
-	_out1541, _out1542 = attributechanges.Companion_Default___.Stamp(_1123_ip, s, ns)
-	_1128_ts = _out1541
-	_1129_tns = _out1542
-	inodeformat.Companion_Default___.SetCtime(_1123_ip, _1128_ts, _1129_tns)
-	d.PutInode(txn, ino, _1123_ip)
-	var _out1543 *dbytes.Bytes
+	_out1542 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1133_hp = _out1542
+	var _out1543 uint64
 	var _ = _out1543
-	_out1543 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1127_hp = _out1543
-	inodeformat.Companion_Default___.SetParent(_1127_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1127_hp)
+	_out1543 = inodeformat.Companion_Default___.GetParent(_1133_hp)
+	first = _out1543
+	inodeformat.Companion_Default___.SetFlags(_1129_ip, _1131_fl+uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1129_ip, first)
+	inodeformat.Companion_Default___.SetNlink(_1129_ip, _1132_nl+uint32(1))
+	var _1134_ts uint64
+	var _ = _1134_ts
+	var _1135_tns uint32
+	var _ = _1135_tns
+	var _out1544 uint64
+	var _ = _out1544
+	var _out1545 uint32
+	var _ = _out1545
+	_out1544, _out1545 = attributechanges.Companion_Default___.Stamp(_1129_ip, s, ns)
+	_1134_ts = _out1544
+	_1135_tns = _out1545
+	inodeformat.Companion_Default___.SetCtime(_1129_ip, _1134_ts, _1135_tns)
+	d.PutInode(txn, ino, _1129_ip)
+	var _out1546 *dbytes.Bytes
+	var _ = _out1546
+	_out1546 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1133_hp = _out1546
+	inodeformat.Companion_Default___.SetParent(_1133_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1133_hp)
 	return st, first
 }
 func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -158,31 +158,31 @@ func (_this *CompanionStruct_Default___) RemoveOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1544 uint32
-	var _ = _out1544
-	var _out1545 uint64
-	var _ = _out1545
-	_out1544, _out1545 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1544
-	first = _out1545
+	var _out1547 uint32
+	var _ = _out1547
+	var _out1548 uint64
+	var _ = _out1548
+	_out1547, _out1548 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1547
+	first = _out1548
 	if st != uint32(0) {
 		return st, before, after, first
 	}
-	var _1130_later bool = false
-	var _ = _1130_later
-	var _out1546 uint32
-	var _ = _out1546
-	var _out1547 *dbytes.Bytes
-	var _ = _out1547
-	var _out1548 *dbytes.Bytes
-	var _ = _out1548
-	var _out1549 bool
+	var _1136_later bool = false
+	var _ = _1136_later
+	var _out1549 uint32
 	var _ = _out1549
-	_out1546, _out1547, _out1548, _out1549 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
-	st = _out1546
-	before = _out1547
-	after = _out1548
-	_1130_later = _out1549
+	var _out1550 *dbytes.Bytes
+	var _ = _out1550
+	var _out1551 *dbytes.Bytes
+	var _ = _out1551
+	var _out1552 bool
+	var _ = _out1552
+	_out1549, _out1550, _out1551, _out1552 = removeops.Companion_Default___.Remove(txn, d, c, dino, dgen, name, false, s, ns)
+	st = _out1549
+	before = _out1550
+	after = _out1551
+	_1136_later = _out1552
 	return st, before, after, first
 }
 func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
@@ -199,37 +199,37 @@ func (_this *CompanionStruct_Default___) RenameOpen(txn *dtxn.Txn, d *directorie
 	var first uint64 = 0
 	var _ = first
 	fbefore, fafter, tbefore, tafter = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _out1550 uint32
-	var _ = _out1550
-	var _out1551 uint64
-	var _ = _out1551
-	_out1550, _out1551 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
-	st = _out1550
-	first = _out1551
+	var _out1553 uint32
+	var _ = _out1553
+	var _out1554 uint64
+	var _ = _out1554
+	_out1553, _out1554 = Companion_Default___.Keep(txn, d, ino, gen, s, ns)
+	st = _out1553
+	first = _out1554
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, first
 	}
-	var _1131_later bool = false
-	var _ = _1131_later
-	var _out1552 uint32
-	var _ = _out1552
-	var _out1553 *dbytes.Bytes
-	var _ = _out1553
-	var _out1554 *dbytes.Bytes
-	var _ = _out1554
-	var _out1555 *dbytes.Bytes
+	var _1137_later bool = false
+	var _ = _1137_later
+	var _out1555 uint32
 	var _ = _out1555
 	var _out1556 *dbytes.Bytes
 	var _ = _out1556
-	var _out1557 bool
+	var _out1557 *dbytes.Bytes
 	var _ = _out1557
-	_out1552, _out1553, _out1554, _out1555, _out1556, _out1557 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
-	st = _out1552
-	fbefore = _out1553
-	fafter = _out1554
-	tbefore = _out1555
-	tafter = _out1556
-	_1131_later = _out1557
+	var _out1558 *dbytes.Bytes
+	var _ = _out1558
+	var _out1559 *dbytes.Bytes
+	var _ = _out1559
+	var _out1560 bool
+	var _ = _out1560
+	_out1555, _out1556, _out1557, _out1558, _out1559, _out1560 = renameops.Companion_Default___.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns)
+	st = _out1555
+	fbefore = _out1556
+	fafter = _out1557
+	tbefore = _out1558
+	tafter = _out1559
+	_1137_later = _out1560
 	return st, fbefore, fafter, tbefore, tafter, first
 }
 func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
@@ -242,42 +242,42 @@ func (_this *CompanionStruct_Default___) Tmpfile(txn *dtxn.Txn, d *directories.D
 	var first uint64 = 0
 	var _ = first
 	ino, node, first = uint64(0), (*dbytes.Bytes)(nil), uint64(0)
-	var _1132_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1132_dir
-	var _out1558 uint32
-	var _ = _out1558
-	var _out1559 *dbytes.Bytes
-	var _ = _out1559
-	_out1558, _out1559 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
-	st = _out1558
-	_1132_dir = _out1559
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
-	var _out1560 uint32
-	var _ = _out1560
-	_out1560 = attributeops.Companion_Default___.ArgStatus(a)
-	st = _out1560
-	if st != uint32(0) {
-		return st, ino, node, first
-	}
+	var _1138_dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1138_dir
 	var _out1561 uint32
 	var _ = _out1561
-	var _out1562 uint64
+	var _out1562 *dbytes.Bytes
 	var _ = _out1562
-	_out1561, _out1562 = createops.Companion_Default___.NewData(txn, d, c, dino, _1132_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	_out1561, _out1562 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, dino, dgen, false)
 	st = _out1561
-	ino = _out1562
+	_1138_dir = _out1562
 	if st != uint32(0) {
 		return st, ino, node, first
 	}
-	var _out1563 *dbytes.Bytes
+	var _out1563 uint32
 	var _ = _out1563
-	var _out1564 uint64
+	_out1563 = attributeops.Companion_Default___.ArgStatus(a)
+	st = _out1563
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1564 uint32
 	var _ = _out1564
-	_out1563, _out1564 = Companion_Default___.PutFirst(txn, d, ino)
-	node = _out1563
-	first = _out1564
+	var _out1565 uint64
+	var _ = _out1565
+	_out1564, _out1565 = createops.Companion_Default___.NewData(txn, d, c, dino, _1138_dir, a, createops.Companion_Default___.GUARDED(), uint64(0), s, ns)
+	st = _out1564
+	ino = _out1565
+	if st != uint32(0) {
+		return st, ino, node, first
+	}
+	var _out1566 *dbytes.Bytes
+	var _ = _out1566
+	var _out1567 uint64
+	var _ = _out1567
+	_out1566, _out1567 = Companion_Default___.PutFirst(txn, d, ino)
+	node = _out1566
+	first = _out1567
 	return st, ino, node, first
 }
 func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.DirFs, ino uint64) (*dbytes.Bytes, uint64) {
@@ -285,35 +285,35 @@ func (_this *CompanionStruct_Default___) PutFirst(txn *dtxn.Txn, d *directories.
 	var _ = node
 	var first uint64 = 0
 	var _ = first
-	var _1133_hp *dbytes.Bytes
-	var _ = _1133_hp
-	var _out1565 *dbytes.Bytes
-	var _ = _out1565
-	_out1565 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1133_hp = _out1565
-	var _out1566 uint64
-	var _ = _out1566
-	_out1566 = inodeformat.Companion_Default___.GetParent(_1133_hp)
-	first = _out1566
-	var _1134_ip *dbytes.Bytes
-	var _ = _1134_ip
-	var _out1567 *dbytes.Bytes
-	var _ = _out1567
-	_out1567 = d.Fs.GetInode(txn, ino, true)
-	_1134_ip = _out1567
-	inodeformat.Companion_Default___.SetFlags(_1134_ip, uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1134_ip, first)
-	d.PutInode(txn, ino, _1134_ip)
+	var _1139_hp *dbytes.Bytes
+	var _ = _1139_hp
 	var _out1568 *dbytes.Bytes
 	var _ = _out1568
 	_out1568 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1133_hp = _out1568
-	inodeformat.Companion_Default___.SetParent(_1133_hp, ino)
-	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1133_hp)
-	var _out1569 *dbytes.Bytes
+	_1139_hp = _out1568
+	var _out1569 uint64
 	var _ = _out1569
-	_out1569 = d.Fs.GetInode(txn, ino, false)
-	node = _out1569
+	_out1569 = inodeformat.Companion_Default___.GetParent(_1139_hp)
+	first = _out1569
+	var _1140_ip *dbytes.Bytes
+	var _ = _1140_ip
+	var _out1570 *dbytes.Bytes
+	var _ = _out1570
+	_out1570 = d.Fs.GetInode(txn, ino, true)
+	_1140_ip = _out1570
+	inodeformat.Companion_Default___.SetFlags(_1140_ip, uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1140_ip, first)
+	d.PutInode(txn, ino, _1140_ip)
+	var _out1571 *dbytes.Bytes
+	var _ = _out1571
+	_out1571 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1139_hp = _out1571
+	inodeformat.Companion_Default___.SetParent(_1139_hp, ino)
+	d.PutInode(txn, procedurebase.Companion_Default___.ORPHANS(), _1139_hp)
+	var _out1572 *dbytes.Bytes
+	var _ = _out1572
+	_out1572 = d.Fs.GetInode(txn, ino, false)
+	node = _out1572
 	return node, first
 }
 func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (bool, uint64) {
@@ -325,40 +325,40 @@ func (_this *CompanionStruct_Default___) Predecessor(txn *dtxn.Txn, d *directori
 	if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, from) {
 		return found, at
 	}
-	var _1135_ip *dbytes.Bytes
-	var _ = _1135_ip
-	var _out1570 *dbytes.Bytes
-	var _ = _out1570
-	_out1570 = d.Fs.GetInode(txn, at, false)
-	_1135_ip = _out1570
-	var _1136_fl uint32
-	var _ = _1136_fl
-	var _out1571 uint32
-	var _ = _out1571
-	_out1571 = inodeformat.Companion_Default___.GetFlags(_1135_ip)
-	_1136_fl = _out1571
-	if at != procedurebase.Companion_Default___.ORPHANS() && _1136_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1141_ip *dbytes.Bytes
+	var _ = _1141_ip
+	var _out1573 *dbytes.Bytes
+	var _ = _out1573
+	_out1573 = d.Fs.GetInode(txn, at, false)
+	_1141_ip = _out1573
+	var _1142_fl uint32
+	var _ = _1142_fl
+	var _out1574 uint32
+	var _ = _out1574
+	_out1574 = inodeformat.Companion_Default___.GetFlags(_1141_ip)
+	_1142_fl = _out1574
+	if at != procedurebase.Companion_Default___.ORPHANS() && _1142_fl/uint32(2)%uint32(2) == uint32(0) {
 		return found, at
 	}
 	for true {
-		var _1137_next uint64
-		var _ = _1137_next
-		var _out1572 uint64
-		var _ = _out1572
-		_out1572 = inodeformat.Companion_Default___.GetParent(_1135_ip)
-		_1137_next = _out1572
-		if _1137_next == ino {
+		var _1143_next uint64
+		var _ = _1143_next
+		var _out1575 uint64
+		var _ = _out1575
+		_out1575 = inodeformat.Companion_Default___.GetParent(_1141_ip)
+		_1143_next = _out1575
+		if _1143_next == ino {
 			found = true
 			return found, at
 		}
-		if _1137_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1137_next) {
+		if _1143_next == uint64(0) || !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1143_next) {
 			return found, at
 		}
-		var _out1573 *dbytes.Bytes
-		var _ = _out1573
-		_out1573 = d.Fs.GetInode(txn, _1137_next, false)
-		_1135_ip = _out1573
-		at = _1137_next
+		var _out1576 *dbytes.Bytes
+		var _ = _out1576
+		_out1576 = d.Fs.GetInode(txn, _1143_next, false)
+		_1141_ip = _out1576
+		at = _1143_next
 	}
 	return found, at
 }
@@ -372,48 +372,48 @@ func (_this *CompanionStruct_Default___) LetGo(txn *dtxn.Txn, d *directories.Dir
 	var next uint64 = 0
 	var _ = next
 	later, at, next = false, uint64(0), uint64(0)
-	var _1138_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1138_ip
-	var _out1574 uint32
-	var _ = _out1574
-	var _out1575 *dbytes.Bytes
-	var _ = _out1575
-	_out1574, _out1575 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1574
-	_1138_ip = _out1575
+	var _1144_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1144_ip
+	var _out1577 uint32
+	var _ = _out1577
+	var _out1578 *dbytes.Bytes
+	var _ = _out1578
+	_out1577, _out1578 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1577
+	_1144_ip = _out1578
 	if st != uint32(0) {
 		return st, later, at, next
 	}
-	var _1139_fl uint32
-	var _ = _1139_fl
-	var _out1576 uint32
-	var _ = _out1576
-	_out1576 = inodeformat.Companion_Default___.GetFlags(_1138_ip)
-	_1139_fl = _out1576
-	if _1139_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1145_fl uint32
+	var _ = _1145_fl
+	var _out1579 uint32
+	var _ = _out1579
+	_out1579 = inodeformat.Companion_Default___.GetFlags(_1144_ip)
+	_1145_fl = _out1579
+	if _1145_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st, later, at, next
 	}
-	var _1140_found bool = false
-	var _ = _1140_found
-	var _out1577 bool
-	var _ = _out1577
-	var _out1578 uint64
-	var _ = _out1578
-	_out1577, _out1578 = Companion_Default___.Predecessor(txn, d, ino, from)
-	_1140_found = _out1577
-	at = _out1578
-	if !_1140_found {
+	var _1146_found bool = false
+	var _ = _1146_found
+	var _out1580 bool
+	var _ = _out1580
+	var _out1581 uint64
+	var _ = _out1581
+	_out1580, _out1581 = Companion_Default___.Predecessor(txn, d, ino, from)
+	_1146_found = _out1580
+	at = _out1581
+	if !_1146_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, later, at, next
 	}
-	var _out1579 bool
-	var _ = _out1579
-	var _out1580 uint64
-	var _ = _out1580
-	_out1579, _out1580 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
-	later = _out1579
-	next = _out1580
+	var _out1582 bool
+	var _ = _out1582
+	var _out1583 uint64
+	var _ = _out1583
+	_out1582, _out1583 = Companion_Default___.Drop(txn, d, ino, at, s, ns)
+	later = _out1582
+	next = _out1583
 	return st, later, at, next
 }
 func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirFs, ino uint64, at uint64, s uint64, ns uint32) (bool, uint64) {
@@ -421,47 +421,47 @@ func (_this *CompanionStruct_Default___) Drop(txn *dtxn.Txn, d *directories.DirF
 	var _ = later
 	var next uint64 = 0
 	var _ = next
-	var _1141_ip *dbytes.Bytes
-	var _ = _1141_ip
-	var _out1581 *dbytes.Bytes
-	var _ = _out1581
-	_out1581 = d.Fs.GetInode(txn, ino, true)
-	_1141_ip = _out1581
-	var _1142_fl uint32
-	var _ = _1142_fl
-	var _out1582 uint32
-	var _ = _out1582
-	_out1582 = inodeformat.Companion_Default___.GetFlags(_1141_ip)
-	_1142_fl = _out1582
-	var _out1583 uint64
-	var _ = _out1583
-	_out1583 = inodeformat.Companion_Default___.GetParent(_1141_ip)
-	next = _out1583
-	inodeformat.Companion_Default___.SetFlags(_1141_ip, _1142_fl-uint32(2))
-	inodeformat.Companion_Default___.SetParent(_1141_ip, uint64(0))
-	d.PutInode(txn, ino, _1141_ip)
-	var _1143_hp *dbytes.Bytes
-	var _ = _1143_hp
+	var _1147_ip *dbytes.Bytes
+	var _ = _1147_ip
 	var _out1584 *dbytes.Bytes
 	var _ = _out1584
-	_out1584 = d.Fs.GetInode(txn, at, true)
-	_1143_hp = _out1584
-	inodeformat.Companion_Default___.SetParent(_1143_hp, next)
-	d.PutInode(txn, at, _1143_hp)
-	var _1144_st uint32 = 0
-	var _ = _1144_st
-	var _1145_freed bool = false
-	var _ = _1145_freed
+	_out1584 = d.Fs.GetInode(txn, ino, true)
+	_1147_ip = _out1584
+	var _1148_fl uint32
+	var _ = _1148_fl
 	var _out1585 uint32
 	var _ = _out1585
-	var _out1586 bool
+	_out1585 = inodeformat.Companion_Default___.GetFlags(_1147_ip)
+	_1148_fl = _out1585
+	var _out1586 uint64
 	var _ = _out1586
-	var _out1587 bool
+	_out1586 = inodeformat.Companion_Default___.GetParent(_1147_ip)
+	next = _out1586
+	inodeformat.Companion_Default___.SetFlags(_1147_ip, _1148_fl-uint32(2))
+	inodeformat.Companion_Default___.SetParent(_1147_ip, uint64(0))
+	d.PutInode(txn, ino, _1147_ip)
+	var _1149_hp *dbytes.Bytes
+	var _ = _1149_hp
+	var _out1587 *dbytes.Bytes
 	var _ = _out1587
-	_out1585, _out1586, _out1587 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	_1144_st = _out1585
-	_1145_freed = _out1586
-	later = _out1587
+	_out1587 = d.Fs.GetInode(txn, at, true)
+	_1149_hp = _out1587
+	inodeformat.Companion_Default___.SetParent(_1149_hp, next)
+	d.PutInode(txn, at, _1149_hp)
+	var _1150_st uint32 = 0
+	var _ = _1150_st
+	var _1151_freed bool = false
+	var _ = _1151_freed
+	var _out1588 uint32
+	var _ = _out1588
+	var _out1589 bool
+	var _ = _out1589
+	var _out1590 bool
+	var _ = _out1590
+	_out1588, _out1589, _out1590 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	_1150_st = _out1588
+	_1151_freed = _out1589
+	later = _out1590
 	return later, next
 }
 func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (uint32, bool, bool, uint64) {
@@ -473,16 +473,16 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 	var _ = later
 	var first uint64 = 0
 	var _ = first
-	var _1146_hp *dbytes.Bytes
-	var _ = _1146_hp
-	var _out1588 *dbytes.Bytes
-	var _ = _out1588
-	_out1588 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1146_hp = _out1588
-	var _out1589 uint64
-	var _ = _out1589
-	_out1589 = inodeformat.Companion_Default___.GetParent(_1146_hp)
-	first = _out1589
+	var _1152_hp *dbytes.Bytes
+	var _ = _1152_hp
+	var _out1591 *dbytes.Bytes
+	var _ = _out1591
+	_out1591 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1152_hp = _out1591
+	var _out1592 uint64
+	var _ = _out1592
+	_out1592 = inodeformat.Companion_Default___.GetParent(_1152_hp)
+	first = _out1592
 	st, more, later = uint32(0), first != uint64(0), false
 	if !more {
 		return st, more, later, first
@@ -491,31 +491,31 @@ func (_this *CompanionStruct_Default___) Clear(txn *dtxn.Txn, d *directories.Dir
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more, later, first
 	}
-	var _1147_ip *dbytes.Bytes
-	var _ = _1147_ip
-	var _out1590 *dbytes.Bytes
-	var _ = _out1590
-	_out1590 = d.Fs.GetInode(txn, first, true)
-	_1147_ip = _out1590
-	var _1148_fl uint32
-	var _ = _1148_fl
-	var _out1591 uint32
-	var _ = _out1591
-	_out1591 = inodeformat.Companion_Default___.GetFlags(_1147_ip)
-	_1148_fl = _out1591
-	if _1148_fl/uint32(2)%uint32(2) == uint32(0) {
+	var _1153_ip *dbytes.Bytes
+	var _ = _1153_ip
+	var _out1593 *dbytes.Bytes
+	var _ = _out1593
+	_out1593 = d.Fs.GetInode(txn, first, true)
+	_1153_ip = _out1593
+	var _1154_fl uint32
+	var _ = _1154_fl
+	var _out1594 uint32
+	var _ = _out1594
+	_out1594 = inodeformat.Companion_Default___.GetFlags(_1153_ip)
+	_1154_fl = _out1594
+	if _1154_fl/uint32(2)%uint32(2) == uint32(0) {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, more, later, first
 	}
-	var _1149_next uint64 = 0
-	var _ = _1149_next
-	var _out1592 bool
-	var _ = _out1592
-	var _out1593 uint64
-	var _ = _out1593
-	_out1592, _out1593 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
-	later = _out1592
-	_1149_next = _out1593
+	var _1155_next uint64 = 0
+	var _ = _1155_next
+	var _out1595 bool
+	var _ = _out1595
+	var _out1596 uint64
+	var _ = _out1596
+	_out1595, _out1596 = Companion_Default___.Drop(txn, d, first, procedurebase.Companion_Default___.ORPHANS(), s, ns)
+	later = _out1595
+	_1155_next = _out1596
 	return st, more, later, first
 }
 

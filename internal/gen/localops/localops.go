@@ -75,222 +75,222 @@ func (_this *CompanionStruct_Default___) Seek(txn *dtxn.Txn, d *directories.DirF
 	var found bool = false
 	var _ = found
 	at, found = off, false
-	var _1085_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1085_ip
-	var _out1498 uint32
-	var _ = _out1498
-	var _out1499 *dbytes.Bytes
-	var _ = _out1499
-	_out1498, _out1499 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1498
-	_1085_ip = _out1499
+	var _1091_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1091_ip
+	var _out1501 uint32
+	var _ = _out1501
+	var _out1502 *dbytes.Bytes
+	var _ = _out1502
+	_out1501, _out1502 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1501
+	_1091_ip = _out1502
 	if st != uint32(0) {
 		return st, at, found
 	}
-	var _1086_ty uint32
-	var _ = _1086_ty
-	var _out1500 uint32
-	var _ = _out1500
-	_out1500 = inodeformat.Companion_Default___.GetTy(_1085_ip)
-	_1086_ty = _out1500
-	if _1086_ty != permissions.Companion_Default___.REG() {
+	var _1092_ty uint32
+	var _ = _1092_ty
+	var _out1503 uint32
+	var _ = _out1503
+	_out1503 = inodeformat.Companion_Default___.GetTy(_1091_ip)
+	_1092_ty = _out1503
+	if _1092_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at, found
 	}
-	var _1087_r bool
-	var _ = _1087_r
-	var _out1501 bool
-	var _ = _out1501
-	_out1501 = permissions.Companion_Default___.MayData(c, _1085_ip, permissions.Companion_Default___.MAYR())
-	_1087_r = _out1501
-	var _1088_x bool
-	var _ = _1088_x
-	var _out1502 bool
-	var _ = _out1502
-	_out1502 = permissions.Companion_Default___.May(c, _1085_ip, permissions.Companion_Default___.MAYX())
-	_1088_x = _out1502
-	if !_1087_r && !_1088_x {
+	var _1093_r bool
+	var _ = _1093_r
+	var _out1504 bool
+	var _ = _out1504
+	_out1504 = permissions.Companion_Default___.MayData(c, _1091_ip, permissions.Companion_Default___.MAYR())
+	_1093_r = _out1504
+	var _1094_x bool
+	var _ = _1094_x
+	var _out1505 bool
+	var _ = _out1505
+	_out1505 = permissions.Companion_Default___.May(c, _1091_ip, permissions.Companion_Default___.MAYX())
+	_1094_x = _out1505
+	if !_1093_r && !_1094_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at, found
 	}
-	var _1089_size uint64
-	var _ = _1089_size
-	var _out1503 uint64
-	var _ = _out1503
-	_out1503 = inodeformat.Companion_Default___.GetSize(_1085_ip)
-	_1089_size = _out1503
-	if _1089_size <= off {
+	var _1095_size uint64
+	var _ = _1095_size
+	var _out1506 uint64
+	var _ = _out1506
+	_out1506 = inodeformat.Companion_Default___.GetSize(_1091_ip)
+	_1095_size = _out1506
+	if _1095_size <= off {
 		st = permissions.Companion_Default___.NOENT()
 		return st, at, found
 	}
-	var _1090_n uint64
-	var _ = _1090_n
-	var _1091_top uint64
-	var _ = _1091_top
-	_1090_n, _1091_top = off/uint64(4096), (_1089_size+uint64(4095))/uint64(4096)
-	var _1092_m uint64 = 0
-	var _ = _1092_m
-	var _out1504 uint64
-	var _ = _out1504
-	var _out1505 bool
-	var _ = _out1505
-	_out1504, _out1505 = d.Fs.Pass(txn, ino, _1090_n, _1091_top, hole, Companion_Default___.STEPS(), false)
-	_1092_m = _out1504
-	found = _out1505
-	if _1090_n < _1092_m {
+	var _1096_n uint64
+	var _ = _1096_n
+	var _1097_top uint64
+	var _ = _1097_top
+	_1096_n, _1097_top = off/uint64(4096), (_1095_size+uint64(4095))/uint64(4096)
+	var _1098_m uint64 = 0
+	var _ = _1098_m
+	var _out1507 uint64
+	var _ = _out1507
+	var _out1508 bool
+	var _ = _out1508
+	_out1507, _out1508 = d.Fs.Pass(txn, ino, _1096_n, _1097_top, hole, Companion_Default___.STEPS(), false)
+	_1098_m = _out1507
+	found = _out1508
+	if _1096_n < _1098_m {
 		at = func() uint64 {
-			if _1092_m == _1091_top {
-				return _1089_size
+			if _1098_m == _1097_top {
+				return _1095_size
 			}
-			return uint64(4096) * _1092_m
+			return uint64(4096) * _1098_m
 		}()
 	}
-	if _1092_m == _1091_top && hole {
+	if _1098_m == _1097_top && hole {
 		found = true
 	}
 	return st, at, found
 }
 func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, s uint64, ns uint32) {
-	var _1093_np *dbytes.Bytes
-	var _ = _1093_np
-	var _out1506 *dbytes.Bytes
-	var _ = _out1506
-	_out1506 = d.Fs.GetInode(txn, ino, true)
-	_1093_np = _out1506
-	var _1094_ts uint64
-	var _ = _1094_ts
-	var _1095_tns uint32
-	var _ = _1095_tns
-	var _out1507 uint64
-	var _ = _out1507
-	var _out1508 uint32
-	var _ = _out1508
-	_out1507, _out1508 = attributechanges.Companion_Default___.Stamp(_1093_np, s, ns)
-	_1094_ts = _out1507
-	_1095_tns = _out1508
-	inodeformat.Companion_Default___.SetMtime(_1093_np, _1094_ts, _1095_tns)
-	inodeformat.Companion_Default___.SetCtime(_1093_np, _1094_ts, _1095_tns)
+	var _1099_np *dbytes.Bytes
+	var _ = _1099_np
+	var _out1509 *dbytes.Bytes
+	var _ = _out1509
+	_out1509 = d.Fs.GetInode(txn, ino, true)
+	_1099_np = _out1509
+	var _1100_ts uint64
+	var _ = _1100_ts
+	var _1101_tns uint32
+	var _ = _1101_tns
+	var _out1510 uint64
+	var _ = _out1510
+	var _out1511 uint32
+	var _ = _out1511
+	_out1510, _out1511 = attributechanges.Companion_Default___.Stamp(_1099_np, s, ns)
+	_1100_ts = _out1510
+	_1101_tns = _out1511
+	inodeformat.Companion_Default___.SetMtime(_1099_np, _1100_ts, _1101_tns)
+	inodeformat.Companion_Default___.SetCtime(_1099_np, _1100_ts, _1101_tns)
 	if c.Uid != uint32(0) {
-		var _1096_mode uint32
-		var _ = _1096_mode
-		var _out1509 uint32
-		var _ = _out1509
-		_out1509 = inodeformat.Companion_Default___.GetMode(_1093_np)
-		_1096_mode = _out1509
-		inodeformat.Companion_Default___.SetMode(_1093_np, permissions.Companion_Default___.KillPriv(_1096_mode))
+		var _1102_mode uint32
+		var _ = _1102_mode
+		var _out1512 uint32
+		var _ = _out1512
+		_out1512 = inodeformat.Companion_Default___.GetMode(_1099_np)
+		_1102_mode = _out1512
+		inodeformat.Companion_Default___.SetMode(_1099_np, permissions.Companion_Default___.KillPriv(_1102_mode))
 	}
-	d.PutInode(txn, ino, _1093_np)
+	d.PutInode(txn, ino, _1099_np)
 }
 func (_this *CompanionStruct_Default___) FillHoles(txn *dtxn.Txn, d *directories.DirFs, ino uint64, b uint64, top uint64, z *dbytes.Bytes, size uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var m uint64 = 0
 	var _ = m
-	var _1097_lim uint64
-	var _ = _1097_lim
-	_1097_lim = func() uint64 {
+	var _1103_lim uint64
+	var _ = _1103_lim
+	_1103_lim = func() uint64 {
 		if top-b > Companion_Default___.RUN() {
 			return b + Companion_Default___.RUN()
 		}
 		return top
 	}()
-	var _1098_found bool = false
-	var _ = _1098_found
-	var _out1510 uint64
-	var _ = _out1510
-	var _out1511 bool
-	var _ = _out1511
-	_out1510, _out1511 = d.Fs.Pass(txn, ino, b, _1097_lim, false, Companion_Default___.RUN(), true)
-	m = _out1510
-	_1098_found = _out1511
-	var _1099_to uint64
-	var _ = _1099_to
-	_1099_to = func() uint64 {
+	var _1104_found bool = false
+	var _ = _1104_found
+	var _out1513 uint64
+	var _ = _out1513
+	var _out1514 bool
+	var _ = _out1514
+	_out1513, _out1514 = d.Fs.Pass(txn, ino, b, _1103_lim, false, Companion_Default___.RUN(), true)
+	m = _out1513
+	_1104_found = _out1514
+	var _1105_to uint64
+	var _ = _1105_to
+	_1105_to = func() uint64 {
 		if size < uint64(4096)*m {
 			return size
 		}
 		return uint64(4096) * m
 	}()
-	var _1100_n uint64
-	var _ = _1100_n
-	_1100_n = _1099_to - uint64(4096)*b
-	var _out1512 bool
-	var _ = _out1512
-	_out1512 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1100_n)
-	ok = _out1512
+	var _1106_n uint64
+	var _ = _1106_n
+	_1106_n = _1105_to - uint64(4096)*b
+	var _out1515 bool
+	var _ = _out1515
+	_out1515 = d.Write(txn, ino, uint64(4096)*b, z, uint64(0), _1106_n)
+	ok = _out1515
 	return ok, m
 }
 func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirFs, ino uint64, off uint64, len_ uint64) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1101_end uint64
-	var _ = _1101_end
-	_1101_end = off + len_
-	var _1102_ip *dbytes.Bytes
-	var _ = _1102_ip
-	var _out1513 *dbytes.Bytes
-	var _ = _out1513
-	_out1513 = d.Fs.GetInode(txn, ino, true)
-	_1102_ip = _out1513
-	var _1103_size uint64
-	var _ = _1103_size
-	var _out1514 uint64
-	var _ = _out1514
-	_out1514 = inodeformat.Companion_Default___.GetSize(_1102_ip)
-	_1103_size = _out1514
-	if _1103_size < _1101_end {
-		var _1104_ok bool
-		var _ = _1104_ok
-		var _out1515 bool
-		var _ = _out1515
-		_out1515 = d.SetSize(txn, ino, _1101_end)
-		_1104_ok = _out1515
-		_1103_size = _1101_end
-	} else {
-	}
-	var _1105_first uint64
-	var _ = _1105_first
-	var _1106_top uint64
-	var _ = _1106_top
-	_1105_first, _1106_top = off/uint64(4096), (_1101_end+uint64(4095))/uint64(4096)
-	var _1107_b uint64
-	var _ = _1107_b
-	_1107_b = _1105_first
-	var _1108_z *dbytes.Bytes
-	var _ = _1108_z
+	var _1107_end uint64
+	var _ = _1107_end
+	_1107_end = off + len_
+	var _1108_ip *dbytes.Bytes
+	var _ = _1108_ip
 	var _out1516 *dbytes.Bytes
 	var _ = _out1516
-	_out1516 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
-	_1108_z = _out1516
-	for _1107_b < _1106_top {
-		var _1109_m uint64
-		var _ = _1109_m
-		var _1110_found bool
-		var _ = _1110_found
-		var _out1517 uint64
-		var _ = _out1517
+	_out1516 = d.Fs.GetInode(txn, ino, true)
+	_1108_ip = _out1516
+	var _1109_size uint64
+	var _ = _1109_size
+	var _out1517 uint64
+	var _ = _out1517
+	_out1517 = inodeformat.Companion_Default___.GetSize(_1108_ip)
+	_1109_size = _out1517
+	if _1109_size < _1107_end {
+		var _1110_ok bool
+		var _ = _1110_ok
 		var _out1518 bool
 		var _ = _out1518
-		_out1517, _out1518 = d.Fs.Pass(txn, ino, _1107_b, _1106_top, true, Companion_Default___.STEPS(), true)
-		_1109_m = _out1517
-		_1110_found = _out1518
-		if _1107_b < _1109_m {
+		_out1518 = d.SetSize(txn, ino, _1107_end)
+		_1110_ok = _out1518
+		_1109_size = _1107_end
+	} else {
+	}
+	var _1111_first uint64
+	var _ = _1111_first
+	var _1112_top uint64
+	var _ = _1112_top
+	_1111_first, _1112_top = off/uint64(4096), (_1107_end+uint64(4095))/uint64(4096)
+	var _1113_b uint64
+	var _ = _1113_b
+	_1113_b = _1111_first
+	var _1114_z *dbytes.Bytes
+	var _ = _1114_z
+	var _out1519 *dbytes.Bytes
+	var _ = _out1519
+	_out1519 = dbytes.NewBytes(uint64(4096) * Companion_Default___.RUN())
+	_1114_z = _out1519
+	for _1113_b < _1112_top {
+		var _1115_m uint64
+		var _ = _1115_m
+		var _1116_found bool
+		var _ = _1116_found
+		var _out1520 uint64
+		var _ = _out1520
+		var _out1521 bool
+		var _ = _out1521
+		_out1520, _out1521 = d.Fs.Pass(txn, ino, _1113_b, _1112_top, true, Companion_Default___.STEPS(), true)
+		_1115_m = _out1520
+		_1116_found = _out1521
+		if _1113_b < _1115_m {
 		} else {
-			var _1111_ok bool = false
-			var _ = _1111_ok
-			var _out1519 bool
-			var _ = _out1519
-			var _out1520 uint64
-			var _ = _out1520
-			_out1519, _out1520 = Companion_Default___.FillHoles(txn, d, ino, _1107_b, _1106_top, _1108_z, _1103_size)
-			_1111_ok = _out1519
-			_1109_m = _out1520
-			if !_1111_ok {
+			var _1117_ok bool = false
+			var _ = _1117_ok
+			var _out1522 bool
+			var _ = _out1522
+			var _out1523 uint64
+			var _ = _out1523
+			_out1522, _out1523 = Companion_Default___.FillHoles(txn, d, ino, _1113_b, _1112_top, _1114_z, _1109_size)
+			_1117_ok = _out1522
+			_1115_m = _out1523
+			if !_1117_ok {
 				st = permissions.Companion_Default___.NOSPC()
 				return st
 			}
 		}
-		_1107_b = _1109_m
+		_1113_b = _1115_m
 	}
 	st = uint32(0)
 	return st
@@ -298,25 +298,25 @@ func (_this *CompanionStruct_Default___) Fill(txn *dtxn.Txn, d *directories.DirF
 func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, off uint64, len_ uint64, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1112_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1112_ip
-	var _out1521 uint32
-	var _ = _out1521
-	var _out1522 *dbytes.Bytes
-	var _ = _out1522
-	_out1521, _out1522 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1521
-	_1112_ip = _out1522
+	var _1118_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1118_ip
+	var _out1524 uint32
+	var _ = _out1524
+	var _out1525 *dbytes.Bytes
+	var _ = _out1525
+	_out1524, _out1525 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1524
+	_1118_ip = _out1525
 	if st != uint32(0) {
 		return st
 	}
-	var _1113_ty uint32
-	var _ = _1113_ty
-	var _out1523 uint32
-	var _ = _out1523
-	_out1523 = inodeformat.Companion_Default___.GetTy(_1112_ip)
-	_1113_ty = _out1523
-	if _1113_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
+	var _1119_ty uint32
+	var _ = _1119_ty
+	var _out1526 uint32
+	var _ = _out1526
+	_out1526 = inodeformat.Companion_Default___.GetTy(_1118_ip)
+	_1119_ty = _out1526
+	if _1119_ty != permissions.Companion_Default___.REG() || len_ == uint64(0) {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
@@ -324,36 +324,36 @@ func (_this *CompanionStruct_Default___) Allocate(txn *dtxn.Txn, d *directories.
 		st = permissions.Companion_Default___.FBIG()
 		return st
 	}
-	var _1114_w bool
-	var _ = _1114_w
-	var _out1524 bool
-	var _ = _out1524
-	_out1524 = permissions.Companion_Default___.MayData(c, _1112_ip, permissions.Companion_Default___.MAYW())
-	_1114_w = _out1524
-	if !_1114_w {
+	var _1120_w bool
+	var _ = _1120_w
+	var _out1527 bool
+	var _ = _out1527
+	_out1527 = permissions.Companion_Default___.MayData(c, _1118_ip, permissions.Companion_Default___.MAYW())
+	_1120_w = _out1527
+	if !_1120_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	var _1115_size uint64
-	var _ = _1115_size
-	var _out1525 uint64
-	var _ = _out1525
-	_out1525 = inodeformat.Companion_Default___.GetSize(_1112_ip)
-	_1115_size = _out1525
-	var _1116_shrink uint64
-	var _ = _1116_shrink
-	var _out1526 uint64
-	var _ = _out1526
-	_out1526 = inodeformat.Companion_Default___.GetShrink(_1112_ip)
-	_1116_shrink = _out1526
-	if _1116_shrink != uint64(0) && off+len_ > _1115_size {
+	var _1121_size uint64
+	var _ = _1121_size
+	var _out1528 uint64
+	var _ = _out1528
+	_out1528 = inodeformat.Companion_Default___.GetSize(_1118_ip)
+	_1121_size = _out1528
+	var _1122_shrink uint64
+	var _ = _1122_shrink
+	var _out1529 uint64
+	var _ = _out1529
+	_out1529 = inodeformat.Companion_Default___.GetShrink(_1118_ip)
+	_1122_shrink = _out1529
+	if _1122_shrink != uint64(0) && off+len_ > _1121_size {
 		st = permissions.Companion_Default___.SHRINKFIRST()
 		return st
 	}
-	var _out1527 uint32
-	var _ = _out1527
-	_out1527 = Companion_Default___.Fill(txn, d, ino, off, len_)
-	st = _out1527
+	var _out1530 uint32
+	var _ = _out1530
+	_out1530 = Companion_Default___.Fill(txn, d, ino, off, len_)
+	st = _out1530
 	if st != uint32(0) {
 		return st
 	}
@@ -366,60 +366,60 @@ func (_this *CompanionStruct_Default___) Punch(txn *dtxn.Txn, d *directories.Dir
 	var at uint64 = 0
 	var _ = at
 	at = lo
-	var _1117_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1117_ip
-	var _out1528 uint32
-	var _ = _out1528
-	var _out1529 *dbytes.Bytes
-	var _ = _out1529
-	_out1528, _out1529 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1528
-	_1117_ip = _out1529
+	var _1123_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1123_ip
+	var _out1531 uint32
+	var _ = _out1531
+	var _out1532 *dbytes.Bytes
+	var _ = _out1532
+	_out1531, _out1532 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1531
+	_1123_ip = _out1532
 	if st != uint32(0) {
 		return st, at
 	}
-	var _1118_ty uint32
-	var _ = _1118_ty
-	var _out1530 uint32
-	var _ = _out1530
-	_out1530 = inodeformat.Companion_Default___.GetTy(_1117_ip)
-	_1118_ty = _out1530
-	if _1118_ty != permissions.Companion_Default___.REG() || hi <= lo {
+	var _1124_ty uint32
+	var _ = _1124_ty
+	var _out1533 uint32
+	var _ = _out1533
+	_out1533 = inodeformat.Companion_Default___.GetTy(_1123_ip)
+	_1124_ty = _out1533
+	if _1124_ty != permissions.Companion_Default___.REG() || hi <= lo {
 		st = permissions.Companion_Default___.INVAL()
 		return st, at
 	}
-	var _1119_w bool
-	var _ = _1119_w
-	var _out1531 bool
-	var _ = _out1531
-	_out1531 = permissions.Companion_Default___.MayData(c, _1117_ip, permissions.Companion_Default___.MAYW())
-	_1119_w = _out1531
-	if !_1119_w {
+	var _1125_w bool
+	var _ = _1125_w
+	var _out1534 bool
+	var _ = _out1534
+	_out1534 = permissions.Companion_Default___.MayData(c, _1123_ip, permissions.Companion_Default___.MAYW())
+	_1125_w = _out1534
+	if !_1125_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, at
 	}
-	var _1120_size uint64
-	var _ = _1120_size
-	var _out1532 uint64
-	var _ = _out1532
-	_out1532 = inodeformat.Companion_Default___.GetSize(_1117_ip)
-	_1120_size = _out1532
-	var _1121_top uint64
-	var _ = _1121_top
-	_1121_top = (_1120_size + uint64(4095)) / uint64(4096)
-	var _1122_n uint64
-	var _ = _1122_n
-	_1122_n = func() uint64 {
-		if hi < _1121_top {
+	var _1126_size uint64
+	var _ = _1126_size
+	var _out1535 uint64
+	var _ = _out1535
+	_out1535 = inodeformat.Companion_Default___.GetSize(_1123_ip)
+	_1126_size = _out1535
+	var _1127_top uint64
+	var _ = _1127_top
+	_1127_top = (_1126_size + uint64(4095)) / uint64(4096)
+	var _1128_n uint64
+	var _ = _1128_n
+	_1128_n = func() uint64 {
+		if hi < _1127_top {
 			return hi
 		}
-		return _1121_top
+		return _1127_top
 	}()
-	if lo < _1122_n {
-		var _out1533 uint64
-		var _ = _out1533
-		_out1533 = d.Punch(txn, ino, lo, _1122_n, max)
-		at = _out1533
+	if lo < _1128_n {
+		var _out1536 uint64
+		var _ = _out1536
+		_out1536 = d.Punch(txn, ino, lo, _1128_n, max)
+		at = _out1536
 	} else {
 	}
 	Companion_Default___.Mark(txn, d, c, ino, s, ns)

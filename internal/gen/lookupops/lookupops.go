@@ -71,77 +71,77 @@ func (_this *CompanionStruct_Default___) Lookup(txn *dtxn.Txn, d *directories.Di
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	ino, node = uint64(0), (*dbytes.Bytes)(nil)
-	var _966_dots uint32 = 0
-	var _ = _966_dots
-	var _out1248 uint32
-	var _ = _out1248
-	var _out1249 *dbytes.Bytes
+	var _969_dots uint32 = 0
+	var _ = _969_dots
+	var _out1249 uint32
 	var _ = _out1249
-	var _out1250 uint32
+	var _out1250 *dbytes.Bytes
 	var _ = _out1250
-	_out1248, _out1249, _out1250 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
-	st = _out1248
-	dir = _out1249
-	_966_dots = _out1250
+	var _out1251 uint32
+	var _ = _out1251
+	_out1249, _out1250, _out1251 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, false)
+	st = _out1249
+	dir = _out1250
+	_969_dots = _out1251
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	var _967_ok bool
-	var _ = _967_ok
-	var _out1251 bool
-	var _ = _out1251
-	_out1251 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_967_ok = _out1251
-	if !_967_ok {
+	var _970_ok bool
+	var _ = _970_ok
+	var _out1252 bool
+	var _ = _out1252
+	_out1252 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_970_ok = _out1252
+	if !_970_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, ino, node, dir
 	}
-	var _968_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _968_ip
-	if _966_dots == uint32(1) {
+	var _971_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _971_ip
+	if _969_dots == uint32(1) {
 		ino, node = dino, dir
 		return st, ino, node, dir
 	}
-	if _966_dots == uint32(2) {
-		var _out1252 uint64
-		var _ = _out1252
-		_out1252 = inodeformat.Companion_Default___.GetParent(dir)
-		ino = _out1252
+	if _969_dots == uint32(2) {
+		var _out1253 uint64
+		var _ = _out1253
+		_out1253 = inodeformat.Companion_Default___.GetParent(dir)
+		ino = _out1253
 		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, ino) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, ino, node, dir
 		}
-		var _out1253 *dbytes.Bytes
-		var _ = _out1253
-		_out1253 = d.Fs.GetInode(txn, ino, false)
-		_968_ip = _out1253
-		node = _968_ip
+		var _out1254 *dbytes.Bytes
+		var _ = _out1254
+		_out1254 = d.Fs.GetInode(txn, ino, false)
+		_971_ip = _out1254
+		node = _971_ip
 		return st, ino, node, dir
 	}
-	var _969_found bool = false
-	var _ = _969_found
-	var _out1254 bool
-	var _ = _out1254
-	var _out1255 uint64
+	var _972_found bool = false
+	var _ = _972_found
+	var _out1255 bool
 	var _ = _out1255
-	_out1254, _out1255 = d.Lookup(txn, dino, name, false)
-	_969_found = _out1254
-	ino = _out1255
-	if !_969_found {
+	var _out1256 uint64
+	var _ = _out1256
+	_out1255, _out1256 = d.Lookup(txn, dino, name, false)
+	_972_found = _out1255
+	ino = _out1256
+	if !_972_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, ino, node, dir
 	}
-	var _out1256 uint32
-	var _ = _out1256
-	var _out1257 *dbytes.Bytes
+	var _out1257 uint32
 	var _ = _out1257
-	_out1256, _out1257 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
-	st = _out1256
-	_968_ip = _out1257
+	var _out1258 *dbytes.Bytes
+	var _ = _out1258
+	_out1257, _out1258 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, false)
+	st = _out1257
+	_971_ip = _out1258
 	if st != uint32(0) {
 		return st, ino, node, dir
 	}
-	node = _968_ip
+	node = _971_ip
 	return st, ino, node, dir
 }
 

@@ -67,18 +67,18 @@ func (_this *CompanionStruct_Default___) TOOSMALL() uint32 {
 func (_this *CompanionStruct_Default___) DotNames() *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	var _970_w *dbytes.Bytes
-	var _ = _970_w
-	var _out1258 *dbytes.Bytes
-	var _ = _out1258
-	_out1258 = dbytes.NewBytes(uint64(4096))
-	_970_w = _out1258
-	_970_w.Set(uint64(0), uint8(46))
-	_970_w.Set(uint64(1), uint8(46))
-	var _out1259 *dbytes.Blk
+	var _973_w *dbytes.Bytes
+	var _ = _973_w
+	var _out1259 *dbytes.Bytes
 	var _ = _out1259
-	_out1259 = dbytes.Freeze(_970_w)
-	b = _out1259
+	_out1259 = dbytes.NewBytes(uint64(4096))
+	_973_w = _out1259
+	_973_w.Set(uint64(0), uint8(46))
+	_973_w.Set(uint64(1), uint8(46))
+	var _out1260 *dbytes.Blk
+	var _ = _out1260
+	_out1260 = dbytes.Freeze(_973_w)
+	b = _out1260
 	return b
 }
 func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
@@ -88,23 +88,23 @@ func (_this *CompanionStruct_Default___) Offer2(ino uint64, up uint64, cookie ui
 	if cookie >= uint64(2) {
 		return fits
 	}
-	var _971_dots *dbytes.Blk
-	var _ = _971_dots
-	var _out1260 *dbytes.Blk
-	var _ = _out1260
-	_out1260 = Companion_Default___.DotNames()
-	_971_dots = _out1260
+	var _974_dots *dbytes.Blk
+	var _ = _974_dots
+	var _out1261 *dbytes.Blk
+	var _ = _out1261
+	_out1261 = Companion_Default___.DotNames()
+	_974_dots = _out1261
 	if cookie == uint64(0) {
-		var _out1261 bool
-		var _ = _out1261
-		_out1261 = out.Offer(ino, _971_dots, uint64(0), uint64(1), uint64(1))
-		fits = _out1261
-	}
-	if fits {
 		var _out1262 bool
 		var _ = _out1262
-		_out1262 = out.Offer(up, _971_dots, uint64(0), uint64(2), uint64(2))
+		_out1262 = out.Offer(ino, _974_dots, uint64(0), uint64(1), uint64(1))
 		fits = _out1262
+	}
+	if fits {
+		var _out1263 bool
+		var _ = _out1263
+		_out1263 = out.Offer(up, _974_dots, uint64(0), uint64(2), uint64(2))
+		fits = _out1263
 	}
 	return fits
 }
@@ -112,30 +112,30 @@ func (_this *CompanionStruct_Default___) Page(txn *dtxn.Txn, d *directories.DirF
 	var eof bool = false
 	var _ = eof
 	eof = false
-	var _972_up uint64
-	var _ = _972_up
-	var _out1263 uint64
-	var _ = _out1263
-	_out1263 = inodeformat.Companion_Default___.GetParent(dp)
-	_972_up = _out1263
-	var _973_fits bool
-	var _ = _973_fits
-	var _out1264 bool
+	var _975_up uint64
+	var _ = _975_up
+	var _out1264 uint64
 	var _ = _out1264
-	_out1264 = Companion_Default___.Offer2(ino, _972_up, cookie, out)
-	_973_fits = _out1264
-	if !_973_fits {
-		return eof
-	}
+	_out1264 = inodeformat.Companion_Default___.GetParent(dp)
+	_975_up = _out1264
+	var _976_fits bool
+	var _ = _976_fits
 	var _out1265 bool
 	var _ = _out1265
-	_out1265 = d.List(txn, ino, func() uint64 {
+	_out1265 = Companion_Default___.Offer2(ino, _975_up, cookie, out)
+	_976_fits = _out1265
+	if !_976_fits {
+		return eof
+	}
+	var _out1266 bool
+	var _ = _out1266
+	_out1266 = d.List(txn, ino, func() uint64 {
 		if cookie < uint64(2) {
 			return uint64(0)
 		}
 		return cookie
 	}(), out)
-	eof = _out1265
+	eof = _out1266
 	return eof
 }
 func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -146,23 +146,23 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
 	eof = false
-	var _out1266 uint32
-	var _ = _out1266
-	var _out1267 *dbytes.Bytes
+	var _out1267 uint32
 	var _ = _out1267
-	_out1266, _out1267 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
-	st = _out1266
-	dir = _out1267
+	var _out1268 *dbytes.Bytes
+	var _ = _out1268
+	_out1267, _out1268 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, ino, gen, false)
+	st = _out1267
+	dir = _out1268
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _974_ok bool
-	var _ = _974_ok
-	var _out1268 bool
-	var _ = _out1268
-	_out1268 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
-	_974_ok = _out1268
-	if !_974_ok {
+	var _977_ok bool
+	var _ = _977_ok
+	var _out1269 bool
+	var _ = _out1269
+	_out1269 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYR())
+	_977_ok = _out1269
+	if !_977_ok {
 		st = permissions.Companion_Default___.ACCES()
 		return st, eof, dir
 	}
@@ -170,56 +170,56 @@ func (_this *CompanionStruct_Default___) Readdir(txn *dtxn.Txn, d *directories.D
 		st = permissions.Companion_Default___.BADCOOKIE()
 		return st, eof, dir
 	}
-	var _975_room bool
-	var _ = _975_room
-	var _out1269 bool
-	var _ = _out1269
-	_out1269 = out.Fits()
-	_975_room = _out1269
-	if !_975_room {
+	var _978_room bool
+	var _ = _978_room
+	var _out1270 bool
+	var _ = _out1270
+	_out1270 = out.Fits()
+	_978_room = _out1270
+	if !_978_room {
 		st = Companion_Default___.TOOSMALL()
 		return st, eof, dir
 	}
-	var _out1270 bool
-	var _ = _out1270
-	_out1270 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
-	eof = _out1270
-	var _976_n uint64
-	var _ = _976_n
-	var _out1271 uint64
+	var _out1271 bool
 	var _ = _out1271
-	_out1271 = out.Len()
-	_976_n = _out1271
-	if _976_n == uint64(0) && !eof {
+	_out1271 = Companion_Default___.Page(txn, d, ino, gen, dir, cookie, out)
+	eof = _out1271
+	var _979_n uint64
+	var _ = _979_n
+	var _out1272 uint64
+	var _ = _out1272
+	_out1272 = out.Len()
+	_979_n = _out1272
+	if _979_n == uint64(0) && !eof {
 		st = Companion_Default___.TOOSMALL()
 	}
 	return st, eof, dir
 }
 func (_this *CompanionStruct_Default___) Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
-	var _977_n uint64
-	var _ = _977_n
-	var _out1272 uint64
-	var _ = _out1272
-	_out1272 = out.Len()
-	_977_n = _out1272
-	var _978_i uint64
-	var _ = _978_i
-	_978_i = uint64(0)
-	for _978_i < _977_n {
-		var _979_x uint64
-		var _ = _979_x
-		var _out1273 uint64
-		var _ = _out1273
-		_out1273 = out.InoAt(_978_i)
-		_979_x = _out1273
-		var _980_p *dbytes.Bytes
-		var _ = _980_p
-		var _out1274 *dbytes.Bytes
+	var _980_n uint64
+	var _ = _980_n
+	var _out1273 uint64
+	var _ = _out1273
+	_out1273 = out.Len()
+	_980_n = _out1273
+	var _981_i uint64
+	var _ = _981_i
+	_981_i = uint64(0)
+	for _981_i < _980_n {
+		var _982_x uint64
+		var _ = _982_x
+		var _out1274 uint64
 		var _ = _out1274
-		_out1274 = d.Fs.GetInode(txn, _979_x, false)
-		_980_p = _out1274
-		out.AttrAt(_978_i, _980_p)
-		_978_i = _978_i + uint64(1)
+		_out1274 = out.InoAt(_981_i)
+		_982_x = _out1274
+		var _983_p *dbytes.Bytes
+		var _ = _983_p
+		var _out1275 *dbytes.Bytes
+		var _ = _out1275
+		_out1275 = d.Fs.GetInode(txn, _982_x, false)
+		_983_p = _out1275
+		out.AttrAt(_981_i, _983_p)
+		_981_i = _981_i + uint64(1)
 	}
 }
 func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
@@ -229,26 +229,26 @@ func (_this *CompanionStruct_Default___) Readdirplus(txn *dtxn.Txn, d *directori
 	var _ = eof
 	var dir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = dir
-	var _out1275 uint32
-	var _ = _out1275
-	var _out1276 bool
+	var _out1276 uint32
 	var _ = _out1276
-	var _out1277 *dbytes.Bytes
+	var _out1277 bool
 	var _ = _out1277
-	_out1275, _out1276, _out1277 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
-	st = _out1275
-	eof = _out1276
-	dir = _out1277
+	var _out1278 *dbytes.Bytes
+	var _ = _out1278
+	_out1276, _out1277, _out1278 = Companion_Default___.Readdir(txn, d, c, ino, gen, cookie, verf, out)
+	st = _out1276
+	eof = _out1277
+	dir = _out1278
 	if st != uint32(0) {
 		return st, eof, dir
 	}
-	var _981_ok bool
-	var _ = _981_ok
-	var _out1278 bool
-	var _ = _out1278
-	_out1278 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
-	_981_ok = _out1278
-	if !_981_ok {
+	var _984_ok bool
+	var _ = _984_ok
+	var _out1279 bool
+	var _ = _out1279
+	_out1279 = permissions.Companion_Default___.May(c, dir, permissions.Companion_Default___.MAYX())
+	_984_ok = _out1279
+	if !_984_ok {
 		return st, eof, dir
 	}
 	Companion_Default___.Attrs(txn, d, out)

@@ -67,40 +67,40 @@ func (_this *CompanionStruct_Default___) Victim(txn *dtxn.Txn, d *directories.Di
 	var _ = ino
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
-	var _1021_found bool = false
-	var _ = _1021_found
-	var _out1377 bool
-	var _ = _out1377
-	var _out1378 uint64
-	var _ = _out1378
-	_out1377, _out1378 = d.Lookup(txn, dino, name, true)
-	_1021_found = _out1377
-	ino = _out1378
-	if !_1021_found {
+	var _1027_found bool = false
+	var _ = _1027_found
+	var _out1380 bool
+	var _ = _out1380
+	var _out1381 uint64
+	var _ = _out1381
+	_out1380, _out1381 = d.Lookup(txn, dino, name, true)
+	_1027_found = _out1380
+	ino = _out1381
+	if !_1027_found {
 		st = permissions.Companion_Default___.NOENT()
-		var _out1379 *dbytes.Bytes
-		var _ = _out1379
-		_out1379 = dbytes.NewBytes(uint64(0))
-		ip = _out1379
+		var _out1382 *dbytes.Bytes
+		var _ = _out1382
+		_out1382 = dbytes.NewBytes(uint64(0))
+		ip = _out1382
 		return st, ino, ip
 	}
-	var _out1380 uint32
-	var _ = _out1380
-	var _out1381 *dbytes.Bytes
-	var _ = _out1381
-	_out1380, _out1381 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
-	st = _out1380
-	ip = _out1381
+	var _out1383 uint32
+	var _ = _out1383
+	var _out1384 *dbytes.Bytes
+	var _ = _out1384
+	_out1383, _out1384 = procedurebase.Companion_Default___.OpenEntry(txn, d, ino, true)
+	st = _out1383
+	ip = _out1384
 	if st != uint32(0) {
 		return st, ino, ip
 	}
-	var _1022_no bool
-	var _ = _1022_no
-	var _out1382 bool
-	var _ = _out1382
-	_out1382 = permissions.Companion_Default___.Sticky(c, dir, ip)
-	_1022_no = _out1382
-	if _1022_no {
+	var _1028_no bool
+	var _ = _1028_no
+	var _out1385 bool
+	var _ = _out1385
+	_out1385 = permissions.Companion_Default___.Sticky(c, dir, ip)
+	_1028_no = _out1385
+	if _1028_no {
 		st = permissions.Companion_Default___.ACCES()
 	}
 	return st, ino, ip
@@ -115,93 +115,93 @@ func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _1023_dots uint32 = 0
-	var _ = _1023_dots
-	var _out1383 uint32
-	var _ = _out1383
-	var _out1384 *dbytes.Bytes
-	var _ = _out1384
-	var _out1385 uint32
-	var _ = _out1385
-	_out1383, _out1384, _out1385 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
-	st = _out1383
-	before = _out1384
-	_1023_dots = _out1385
+	var _1029_dots uint32 = 0
+	var _ = _1029_dots
+	var _out1386 uint32
+	var _ = _out1386
+	var _out1387 *dbytes.Bytes
+	var _ = _out1387
+	var _out1388 uint32
+	var _ = _out1388
+	_out1386, _out1387, _out1388 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1386
+	before = _out1387
+	_1029_dots = _out1388
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if _1023_dots != uint32(0) {
+	if _1029_dots != uint32(0) {
 		st = func() uint32 {
-			if sub && _1023_dots == uint32(2) {
+			if sub && _1029_dots == uint32(2) {
 				return permissions.Companion_Default___.EXIST()
 			}
 			return permissions.Companion_Default___.INVAL()
 		}()
 		return st, before, after, later
 	}
-	var _1024_w bool
-	var _ = _1024_w
-	var _out1386 bool
-	var _ = _out1386
-	_out1386 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_1024_w = _out1386
-	if !_1024_w {
+	var _1030_w bool
+	var _ = _1030_w
+	var _out1389 bool
+	var _ = _out1389
+	_out1389 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_1030_w = _out1389
+	if !_1030_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, before, after, later
 	}
-	var _1025_ino uint64 = 0
-	var _ = _1025_ino
-	var _1026_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1026_ip
-	var _out1387 uint32
-	var _ = _out1387
-	var _out1388 uint64
-	var _ = _out1388
-	var _out1389 *dbytes.Bytes
-	var _ = _out1389
-	_out1387, _out1388, _out1389 = Companion_Default___.Victim(txn, d, c, dino, before, name)
-	st = _out1387
-	_1025_ino = _out1388
-	_1026_ip = _out1389
+	var _1031_ino uint64 = 0
+	var _ = _1031_ino
+	var _1032_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1032_ip
+	var _out1390 uint32
+	var _ = _out1390
+	var _out1391 uint64
+	var _ = _out1391
+	var _out1392 *dbytes.Bytes
+	var _ = _out1392
+	_out1390, _out1391, _out1392 = Companion_Default___.Victim(txn, d, c, dino, before, name)
+	st = _out1390
+	_1031_ino = _out1391
+	_1032_ip = _out1392
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	var _1027_ty uint32
-	var _ = _1027_ty
-	var _out1390 uint32
-	var _ = _out1390
-	_out1390 = inodeformat.Companion_Default___.GetTy(_1026_ip)
-	_1027_ty = _out1390
-	if _1027_ty == permissions.Companion_Default___.DIR() && !sub {
+	var _1033_ty uint32
+	var _ = _1033_ty
+	var _out1393 uint32
+	var _ = _out1393
+	_out1393 = inodeformat.Companion_Default___.GetTy(_1032_ip)
+	_1033_ty = _out1393
+	if _1033_ty == permissions.Companion_Default___.DIR() && !sub {
 		st = permissions.Companion_Default___.ISDIR()
 		return st, before, after, later
 	}
-	if _1027_ty != permissions.Companion_Default___.DIR() && sub {
+	if _1033_ty != permissions.Companion_Default___.DIR() && sub {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st, before, after, later
 	}
 	if sub {
-		var _1028_e bool
-		var _ = _1028_e
-		var _out1391 bool
-		var _ = _out1391
-		_out1391 = d.IsEmpty(txn, _1025_ino)
-		_1028_e = _out1391
-		if !_1028_e {
+		var _1034_e bool
+		var _ = _1034_e
+		var _out1394 bool
+		var _ = _out1394
+		_out1394 = d.IsEmpty(txn, _1031_ino)
+		_1034_e = _out1394
+		if !_1034_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 			return st, before, after, later
 		}
 	}
-	var _out1392 uint32
-	var _ = _out1392
-	var _out1393 *dbytes.Bytes
-	var _ = _out1393
-	var _out1394 bool
-	var _ = _out1394
-	_out1392, _out1393, _out1394 = Companion_Default___.TakeOut(txn, d, dino, name, _1025_ino, sub, s, ns)
-	st = _out1392
-	after = _out1393
-	later = _out1394
+	var _out1395 uint32
+	var _ = _out1395
+	var _out1396 *dbytes.Bytes
+	var _ = _out1396
+	var _out1397 bool
+	var _ = _out1397
+	_out1395, _out1396, _out1397 = Companion_Default___.TakeOut(txn, d, dino, name, _1031_ino, sub, s, ns)
+	st = _out1395
+	after = _out1396
+	later = _out1397
 	return st, before, after, later
 }
 func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.DirFs, dino uint64, name *dbytes.Bytes, ino uint64, sub bool, s uint64, ns uint32) (uint32, *dbytes.Bytes, bool) {
@@ -212,44 +212,44 @@ func (_this *CompanionStruct_Default___) TakeOut(txn *dtxn.Txn, d *directories.D
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var _1029_ok bool
-	var _ = _1029_ok
-	var _out1395 bool
-	var _ = _out1395
-	_out1395 = d.Remove(txn, dino, name)
-	_1029_ok = _out1395
-	if !_1029_ok {
+	var _1035_ok bool
+	var _ = _1035_ok
+	var _out1398 bool
+	var _ = _out1398
+	_out1398 = d.Remove(txn, dino, name)
+	_1035_ok = _out1398
+	if !_1035_ok {
 		st = permissions.Companion_Default___.SERVERFAULT()
 		return st, after, later
 	}
-	var _1030_freed bool = false
-	var _ = _1030_freed
-	var _out1396 uint32
-	var _ = _out1396
-	var _out1397 bool
-	var _ = _out1397
-	var _out1398 bool
-	var _ = _out1398
-	_out1396, _out1397, _out1398 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
-	st = _out1396
-	_1030_freed = _out1397
-	later = _out1398
+	var _1036_freed bool = false
+	var _ = _1036_freed
+	var _out1399 uint32
+	var _ = _out1399
+	var _out1400 bool
+	var _ = _out1400
+	var _out1401 bool
+	var _ = _out1401
+	_out1399, _out1400, _out1401 = procedurebase.Companion_Default___.DropLink(txn, d, ino, s, ns)
+	st = _out1399
+	_1036_freed = _out1400
+	later = _out1401
 	if st != uint32(0) {
 		return st, after, later
 	}
 	if sub {
-		var _out1399 uint32
-		var _ = _out1399
-		_out1399 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
-		st = _out1399
+		var _out1402 uint32
+		var _ = _out1402
+		_out1402 = procedurebase.Companion_Default___.AddLink(txn, d, dino, false)
+		st = _out1402
 		if st != uint32(0) {
 			return st, after, later
 		}
 	}
-	var _out1400 *dbytes.Bytes
-	var _ = _out1400
-	_out1400 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1400
+	var _out1403 *dbytes.Bytes
+	var _ = _out1403
+	_out1403 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1403
 	return st, after, later
 }
 func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, dino uint64, dgen uint64, name *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
@@ -262,112 +262,112 @@ func (_this *CompanionStruct_Default___) Link(txn *dtxn.Txn, d *directories.DirF
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	node, before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1031_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1031_ip
-	var _out1401 uint32
-	var _ = _out1401
-	var _out1402 *dbytes.Bytes
-	var _ = _out1402
-	_out1401, _out1402 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1401
-	_1031_ip = _out1402
-	if st != uint32(0) {
-		return st, node, before, after
-	}
-	node = _1031_ip
-	var _1032_ty uint32
-	var _ = _1032_ty
-	var _out1403 uint32
-	var _ = _out1403
-	_out1403 = inodeformat.Companion_Default___.GetTy(_1031_ip)
-	_1032_ty = _out1403
-	var _1033_dots uint32 = 0
-	var _ = _1033_dots
+	var _1037_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1037_ip
 	var _out1404 uint32
 	var _ = _out1404
 	var _out1405 *dbytes.Bytes
 	var _ = _out1405
-	var _out1406 uint32
-	var _ = _out1406
-	_out1404, _out1405, _out1406 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	_out1404, _out1405 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
 	st = _out1404
-	before = _out1405
-	_1033_dots = _out1406
+	_1037_ip = _out1405
 	if st != uint32(0) {
 		return st, node, before, after
 	}
-	if _1033_dots != uint32(0) {
+	node = _1037_ip
+	var _1038_ty uint32
+	var _ = _1038_ty
+	var _out1406 uint32
+	var _ = _out1406
+	_out1406 = inodeformat.Companion_Default___.GetTy(_1037_ip)
+	_1038_ty = _out1406
+	var _1039_dots uint32 = 0
+	var _ = _1039_dots
+	var _out1407 uint32
+	var _ = _out1407
+	var _out1408 *dbytes.Bytes
+	var _ = _out1408
+	var _out1409 uint32
+	var _ = _out1409
+	_out1407, _out1408, _out1409 = procedurebase.Companion_Default___.OpenDir(txn, d, dino, dgen, name, true)
+	st = _out1407
+	before = _out1408
+	_1039_dots = _out1409
+	if st != uint32(0) {
+		return st, node, before, after
+	}
+	if _1039_dots != uint32(0) {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	if _1032_ty == permissions.Companion_Default___.DIR() {
+	if _1038_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, node, before, after
 	}
-	var _1034_x bool
-	var _ = _1034_x
-	var _out1407 bool
-	var _ = _out1407
-	_out1407 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
-	_1034_x = _out1407
-	if !_1034_x {
+	var _1040_x bool
+	var _ = _1040_x
+	var _out1410 bool
+	var _ = _out1410
+	_out1410 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYX())
+	_1040_x = _out1410
+	if !_1040_x {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _1035_found bool
-	var _ = _1035_found
-	var _1036_other uint64
-	var _ = _1036_other
-	var _1037_hint uint64
-	var _ = _1037_hint
-	var _out1408 bool
-	var _ = _out1408
-	var _out1409 uint64
-	var _ = _out1409
-	var _out1410 uint64
-	var _ = _out1410
-	_out1408, _out1409, _out1410 = d.LookupHint(txn, dino, name, true)
-	_1035_found = _out1408
-	_1036_other = _out1409
-	_1037_hint = _out1410
-	if _1035_found {
+	var _1041_found bool
+	var _ = _1041_found
+	var _1042_other uint64
+	var _ = _1042_other
+	var _1043_hint uint64
+	var _ = _1043_hint
+	var _out1411 bool
+	var _ = _out1411
+	var _out1412 uint64
+	var _ = _out1412
+	var _out1413 uint64
+	var _ = _out1413
+	_out1411, _out1412, _out1413 = d.LookupHint(txn, dino, name, true)
+	_1041_found = _out1411
+	_1042_other = _out1412
+	_1043_hint = _out1413
+	if _1041_found {
 		st = permissions.Companion_Default___.EXIST()
 		return st, node, before, after
 	}
-	var _1038_w bool
-	var _ = _1038_w
-	var _out1411 bool
-	var _ = _out1411
-	_out1411 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
-	_1038_w = _out1411
-	if !_1038_w {
+	var _1044_w bool
+	var _ = _1044_w
+	var _out1414 bool
+	var _ = _out1414
+	_out1414 = permissions.Companion_Default___.May(c, before, permissions.Companion_Default___.MAYW())
+	_1044_w = _out1414
+	if !_1044_w {
 		st = permissions.Companion_Default___.ACCES()
 		return st, node, before, after
 	}
-	var _1039_nl uint32
-	var _ = _1039_nl
-	var _out1412 uint32
-	var _ = _out1412
-	_out1412 = inodeformat.Companion_Default___.GetNlink(_1031_ip)
-	_1039_nl = _out1412
-	if _1039_nl >= permissions.Companion_Default___.MAXLINK() {
+	var _1045_nl uint32
+	var _ = _1045_nl
+	var _out1415 uint32
+	var _ = _out1415
+	_out1415 = inodeformat.Companion_Default___.GetNlink(_1037_ip)
+	_1045_nl = _out1415
+	if _1045_nl >= permissions.Companion_Default___.MAXLINK() {
 		st = permissions.Companion_Default___.MLINK()
 		return st, node, before, after
 	}
-	var _1040_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1040_np
-	var _out1413 uint32
-	var _ = _out1413
-	var _out1414 *dbytes.Bytes
-	var _ = _out1414
-	var _out1415 *dbytes.Bytes
-	var _ = _out1415
-	_out1413, _out1414, _out1415 = Companion_Default___.AddName(txn, d, ino, dino, name, _1037_hint, _1039_nl, s, ns)
-	st = _out1413
-	_1040_np = _out1414
-	after = _out1415
+	var _1046_np *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1046_np
+	var _out1416 uint32
+	var _ = _out1416
+	var _out1417 *dbytes.Bytes
+	var _ = _out1417
+	var _out1418 *dbytes.Bytes
+	var _ = _out1418
+	_out1416, _out1417, _out1418 = Companion_Default___.AddName(txn, d, ino, dino, name, _1043_hint, _1045_nl, s, ns)
+	st = _out1416
+	_1046_np = _out1417
+	after = _out1418
 	if st == uint32(0) {
-		node = _1040_np
+		node = _1046_np
 	}
 	return st, node, before, after
 }
@@ -379,24 +379,24 @@ func (_this *CompanionStruct_Default___) AddName(txn *dtxn.Txn, d *directories.D
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	st, node, after = uint32(0), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
-	var _1041_ok bool
-	var _ = _1041_ok
-	var _out1416 bool
-	var _ = _out1416
-	_out1416 = d.InsertAt(txn, dino, name, ino, hint)
-	_1041_ok = _out1416
-	if !_1041_ok {
+	var _1047_ok bool
+	var _ = _1047_ok
+	var _out1419 bool
+	var _ = _out1419
+	_out1419 = d.InsertAt(txn, dino, name, ino, hint)
+	_1047_ok = _out1419
+	if !_1047_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, node, after
 	}
-	var _out1417 *dbytes.Bytes
-	var _ = _out1417
-	_out1417 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
-	node = _out1417
-	var _out1418 *dbytes.Bytes
-	var _ = _out1418
-	_out1418 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
-	after = _out1418
+	var _out1420 *dbytes.Bytes
+	var _ = _out1420
+	_out1420 = procedurebase.Companion_Default___.SetLinks(txn, d, ino, nl+uint32(1), s, ns)
+	node = _out1420
+	var _out1421 *dbytes.Bytes
+	var _ = _out1421
+	_out1421 = procedurebase.Companion_Default___.Touch(txn, d, dino, s, ns)
+	after = _out1421
 	return st, node, after
 }
 

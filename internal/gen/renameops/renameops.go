@@ -71,35 +71,35 @@ func (_this *CompanionStruct_Default___) Below(txn *dtxn.Txn, d *directories.Dir
 	var below bool = false
 	var _ = below
 	st, below = uint32(0), false
-	var _1042_at uint64
-	var _ = _1042_at
-	_1042_at = x
-	var _1043_n uint64
-	var _ = _1043_n
-	_1043_n = uint64(0)
-	for _1043_n < Companion_Default___.MAXDEPTH() {
-		if _1042_at == top {
+	var _1048_at uint64
+	var _ = _1048_at
+	_1048_at = x
+	var _1049_n uint64
+	var _ = _1049_n
+	_1049_n = uint64(0)
+	for _1049_n < Companion_Default___.MAXDEPTH() {
+		if _1048_at == top {
 			below = true
 			return st, below
 		}
-		if _1042_at == procedurebase.Companion_Default___.ROOT() {
+		if _1048_at == procedurebase.Companion_Default___.ROOT() {
 			return st, below
 		}
-		var _1044_ip *dbytes.Bytes
-		var _ = _1044_ip
-		var _out1419 *dbytes.Bytes
-		var _ = _out1419
-		_out1419 = d.Fs.GetInode(txn, _1042_at, false)
-		_1044_ip = _out1419
-		var _out1420 uint64
-		var _ = _out1420
-		_out1420 = inodeformat.Companion_Default___.GetParent(_1044_ip)
-		_1042_at = _out1420
-		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1042_at) {
+		var _1050_ip *dbytes.Bytes
+		var _ = _1050_ip
+		var _out1422 *dbytes.Bytes
+		var _ = _out1422
+		_out1422 = d.Fs.GetInode(txn, _1048_at, false)
+		_1050_ip = _out1422
+		var _out1423 uint64
+		var _ = _out1423
+		_out1423 = inodeformat.Companion_Default___.GetParent(_1050_ip)
+		_1048_at = _out1423
+		if !volumegeometry.Companion_Default___.OkIno(d.Fs.Geo, _1048_at) {
 			st = permissions.Companion_Default___.SERVERFAULT()
 			return st, below
 		}
-		_1043_n = _1043_n + uint64(1)
+		_1049_n = _1049_n + uint64(1)
 	}
 	st = permissions.Companion_Default___.SERVERFAULT()
 	return st, below
@@ -111,47 +111,47 @@ func (_this *CompanionStruct_Default___) Target(txn *dtxn.Txn, d *directories.Di
 	if !found {
 		return st
 	}
-	var _1045_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1045_ip
-	var _out1421 uint32
-	var _ = _out1421
-	var _out1422 *dbytes.Bytes
-	var _ = _out1422
-	_out1421, _out1422 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
-	st = _out1421
-	_1045_ip = _out1422
-	var _1046_ty uint32
-	var _ = _1046_ty
-	var _out1423 uint32
-	var _ = _out1423
-	_out1423 = inodeformat.Companion_Default___.GetTy(_1045_ip)
-	_1046_ty = _out1423
-	var _1047_no bool
-	var _ = _1047_no
-	var _out1424 bool
+	var _1051_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1051_ip
+	var _out1424 uint32
 	var _ = _out1424
-	_out1424 = permissions.Companion_Default___.Sticky(c, tdir, _1045_ip)
-	_1047_no = _out1424
-	if _1047_no {
+	var _out1425 *dbytes.Bytes
+	var _ = _out1425
+	_out1424, _out1425 = procedurebase.Companion_Default___.OpenEntry(txn, d, dst, true)
+	st = _out1424
+	_1051_ip = _out1425
+	var _1052_ty uint32
+	var _ = _1052_ty
+	var _out1426 uint32
+	var _ = _out1426
+	_out1426 = inodeformat.Companion_Default___.GetTy(_1051_ip)
+	_1052_ty = _out1426
+	var _1053_no bool
+	var _ = _1053_no
+	var _out1427 bool
+	var _ = _out1427
+	_out1427 = permissions.Companion_Default___.Sticky(c, tdir, _1051_ip)
+	_1053_no = _out1427
+	if _1053_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st
 	}
-	if dir && _1046_ty != permissions.Companion_Default___.DIR() {
+	if dir && _1052_ty != permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.NOTDIR()
 		return st
 	}
-	if !dir && _1046_ty == permissions.Companion_Default___.DIR() {
+	if !dir && _1052_ty == permissions.Companion_Default___.DIR() {
 		st = permissions.Companion_Default___.ISDIR()
 		return st
 	}
 	if dir {
-		var _1048_e bool
-		var _ = _1048_e
-		var _out1425 bool
-		var _ = _out1425
-		_out1425 = d.IsEmpty(txn, dst)
-		_1048_e = _out1425
-		if !_1048_e {
+		var _1054_e bool
+		var _ = _1054_e
+		var _out1428 bool
+		var _ = _out1428
+		_out1428 = d.IsEmpty(txn, dst)
+		_1054_e = _out1428
+		if !_1054_e {
 			st = permissions.Companion_Default___.NOTEMPTY()
 		}
 	}
@@ -163,56 +163,56 @@ func (_this *CompanionStruct_Default___) Source(txn *dtxn.Txn, d *directories.Di
 	var dir bool = false
 	var _ = dir
 	dir = false
-	var _1049_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1049_ip
-	var _out1426 uint32
-	var _ = _out1426
-	var _out1427 *dbytes.Bytes
-	var _ = _out1427
-	_out1426, _out1427 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
-	st = _out1426
-	_1049_ip = _out1427
-	var _1050_ty uint32
-	var _ = _1050_ty
-	var _out1428 uint32
-	var _ = _out1428
-	_out1428 = inodeformat.Companion_Default___.GetTy(_1049_ip)
-	_1050_ty = _out1428
-	var _1051_no bool
-	var _ = _1051_no
-	var _out1429 bool
+	var _1055_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1055_ip
+	var _out1429 uint32
 	var _ = _out1429
-	_out1429 = permissions.Companion_Default___.Sticky(c, fdir, _1049_ip)
-	_1051_no = _out1429
-	if _1051_no {
+	var _out1430 *dbytes.Bytes
+	var _ = _out1430
+	_out1429, _out1430 = procedurebase.Companion_Default___.OpenEntry(txn, d, src, true)
+	st = _out1429
+	_1055_ip = _out1430
+	var _1056_ty uint32
+	var _ = _1056_ty
+	var _out1431 uint32
+	var _ = _out1431
+	_out1431 = inodeformat.Companion_Default___.GetTy(_1055_ip)
+	_1056_ty = _out1431
+	var _1057_no bool
+	var _ = _1057_no
+	var _out1432 bool
+	var _ = _out1432
+	_out1432 = permissions.Companion_Default___.Sticky(c, fdir, _1055_ip)
+	_1057_no = _out1432
+	if _1057_no {
 		st = permissions.Companion_Default___.ACCES()
 		return st, dir
 	}
-	if _1050_ty == permissions.Companion_Default___.DIR() {
+	if _1056_ty == permissions.Companion_Default___.DIR() {
 		dir = true
-		var _1052_below bool = false
-		var _ = _1052_below
-		var _out1430 uint32
-		var _ = _out1430
-		var _out1431 bool
-		var _ = _out1431
-		_out1430, _out1431 = Companion_Default___.Below(txn, d, tino, src)
-		st = _out1430
-		_1052_below = _out1431
+		var _1058_below bool = false
+		var _ = _1058_below
+		var _out1433 uint32
+		var _ = _out1433
+		var _out1434 bool
+		var _ = _out1434
+		_out1433, _out1434 = Companion_Default___.Below(txn, d, tino, src)
+		st = _out1433
+		_1058_below = _out1434
 		if st != uint32(0) {
 			return st, dir
 		}
-		if _1052_below {
+		if _1058_below {
 			st = permissions.Companion_Default___.INVAL()
 			return st, dir
 		}
-		var _1053_w bool
-		var _ = _1053_w
-		var _out1432 bool
-		var _ = _out1432
-		_out1432 = permissions.Companion_Default___.May(c, _1049_ip, permissions.Companion_Default___.MAYW())
-		_1053_w = _out1432
-		if fino != tino && !_1053_w {
+		var _1059_w bool
+		var _ = _1059_w
+		var _out1435 bool
+		var _ = _out1435
+		_out1435 = permissions.Companion_Default___.May(c, _1055_ip, permissions.Companion_Default___.MAYW())
+		_1059_w = _out1435
+		if fino != tino && !_1059_w {
 			st = permissions.Companion_Default___.ACCES()
 			return st, dir
 		}
@@ -233,60 +233,60 @@ func (_this *CompanionStruct_Default___) Check(txn *dtxn.Txn, d *directories.Dir
 	var dst uint64 = 0
 	var _ = dst
 	done, src, dir, found, dst = false, uint64(0), false, false, uint64(0)
-	var _1054_wf bool
-	var _ = _1054_wf
-	var _out1433 bool
-	var _ = _out1433
-	_out1433 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_1054_wf = _out1433
-	var _1055_wt bool
-	var _ = _1055_wt
-	var _out1434 bool
-	var _ = _out1434
-	_out1434 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
-	_1055_wt = _out1434
-	if !_1054_wf || !_1055_wt {
+	var _1060_wf bool
+	var _ = _1060_wf
+	var _out1436 bool
+	var _ = _out1436
+	_out1436 = permissions.Companion_Default___.May(c, fdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_1060_wf = _out1436
+	var _1061_wt bool
+	var _ = _1061_wt
+	var _out1437 bool
+	var _ = _out1437
+	_out1437 = permissions.Companion_Default___.May(c, tdir, permissions.Companion_Default___.MAYW()+permissions.Companion_Default___.MAYX())
+	_1061_wt = _out1437
+	if !_1060_wf || !_1061_wt {
 		st = permissions.Companion_Default___.ACCES()
 		return st, done, src, dir, found, dst
 	}
-	var _1056_there bool = false
-	var _ = _1056_there
-	var _out1435 bool
-	var _ = _out1435
-	var _out1436 uint64
-	var _ = _out1436
-	_out1435, _out1436 = d.Lookup(txn, fino, fname, true)
-	_1056_there = _out1435
-	src = _out1436
-	if !_1056_there {
+	var _1062_there bool = false
+	var _ = _1062_there
+	var _out1438 bool
+	var _ = _out1438
+	var _out1439 uint64
+	var _ = _out1439
+	_out1438, _out1439 = d.Lookup(txn, fino, fname, true)
+	_1062_there = _out1438
+	src = _out1439
+	if !_1062_there {
 		st = permissions.Companion_Default___.NOENT()
 		return st, done, src, dir, found, dst
 	}
-	var _out1437 bool
-	var _ = _out1437
-	var _out1438 uint64
-	var _ = _out1438
-	_out1437, _out1438 = d.Lookup(txn, tino, tname, true)
-	found = _out1437
-	dst = _out1438
+	var _out1440 bool
+	var _ = _out1440
+	var _out1441 uint64
+	var _ = _out1441
+	_out1440, _out1441 = d.Lookup(txn, tino, tname, true)
+	found = _out1440
+	dst = _out1441
 	if found && dst == src {
 		st, done = uint32(0), true
 		return st, done, src, dir, found, dst
 	}
-	var _out1439 uint32
-	var _ = _out1439
-	var _out1440 bool
-	var _ = _out1440
-	_out1439, _out1440 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
-	st = _out1439
-	dir = _out1440
+	var _out1442 uint32
+	var _ = _out1442
+	var _out1443 bool
+	var _ = _out1443
+	_out1442, _out1443 = Companion_Default___.Source(txn, d, c, fino, fdir, fname, tino, src)
+	st = _out1442
+	dir = _out1443
 	if st != uint32(0) {
 		return st, done, src, dir, found, dst
 	}
-	var _out1441 uint32
-	var _ = _out1441
-	_out1441 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
-	st = _out1441
+	var _out1444 uint32
+	var _ = _out1444
+	_out1444 = Companion_Default___.Target(txn, d, c, tino, tdir, tname, dir, found, dst)
+	st = _out1444
 	return st, done, src, dir, found, dst
 }
 func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, found bool, dst uint64, s uint64, ns uint32) (uint32, bool, bool) {
@@ -297,43 +297,43 @@ func (_this *CompanionStruct_Default___) Move(txn *dtxn.Txn, d *directories.DirF
 	var later bool = false
 	var _ = later
 	freed, later = false, false
-	var _1057_ok bool = false
-	var _ = _1057_ok
+	var _1063_ok bool = false
+	var _ = _1063_ok
 	if found {
-		var _out1442 bool
-		var _ = _out1442
-		_out1442 = d.Replace(txn, tino, tname, src)
-		_1057_ok = _out1442
+		var _out1445 bool
+		var _ = _out1445
+		_out1445 = d.Replace(txn, tino, tname, src)
+		_1063_ok = _out1445
 	} else {
-		var _out1443 bool
-		var _ = _out1443
-		_out1443 = d.Insert(txn, tino, tname, src)
-		_1057_ok = _out1443
+		var _out1446 bool
+		var _ = _out1446
+		_out1446 = d.Insert(txn, tino, tname, src)
+		_1063_ok = _out1446
 	}
-	if !_1057_ok {
+	if !_1063_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
-	var _out1444 bool
-	var _ = _out1444
-	_out1444 = d.Remove(txn, fino, fname)
-	_1057_ok = _out1444
-	if !_1057_ok {
+	var _out1447 bool
+	var _ = _out1447
+	_out1447 = d.Remove(txn, fino, fname)
+	_1063_ok = _out1447
+	if !_1063_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st, freed, later
 	}
 	st = uint32(0)
 	if found {
-		var _out1445 uint32
-		var _ = _out1445
-		var _out1446 bool
-		var _ = _out1446
-		var _out1447 bool
-		var _ = _out1447
-		_out1445, _out1446, _out1447 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
-		st = _out1445
-		freed = _out1446
-		later = _out1447
+		var _out1448 uint32
+		var _ = _out1448
+		var _out1449 bool
+		var _ = _out1449
+		var _out1450 bool
+		var _ = _out1450
+		_out1448, _out1449, _out1450 = procedurebase.Companion_Default___.DropLink(txn, d, dst, s, ns)
+		st = _out1448
+		freed = _out1449
+		later = _out1450
 		if st != uint32(0) {
 			return st, freed, later
 		}
@@ -347,25 +347,25 @@ func (_this *CompanionStruct_Default___) Finish(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _out1448 *dbytes.Bytes
-	var _ = _out1448
-	_out1448 = dbytes.NewBytes(uint64(0))
-	fafter = _out1448
+	var _out1451 *dbytes.Bytes
+	var _ = _out1451
+	_out1451 = dbytes.NewBytes(uint64(0))
+	fafter = _out1451
 	tafter = fafter
-	var _out1449 uint32
-	var _ = _out1449
-	_out1449 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
-	st = _out1449
+	var _out1452 uint32
+	var _ = _out1452
+	_out1452 = Companion_Default___.Recount(txn, d, fino, tino, src, dir, sub)
+	st = _out1452
 	if st != uint32(0) {
 		return st, fafter, tafter
 	}
-	var _out1450 *dbytes.Bytes
-	var _ = _out1450
-	var _out1451 *dbytes.Bytes
-	var _ = _out1451
-	_out1450, _out1451 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
-	fafter = _out1450
-	tafter = _out1451
+	var _out1453 *dbytes.Bytes
+	var _ = _out1453
+	var _out1454 *dbytes.Bytes
+	var _ = _out1454
+	_out1453, _out1454 = Companion_Default___.Stamps(txn, d, fino, tino, src, s, ns)
+	fafter = _out1453
+	tafter = _out1454
 	return st, fafter, tafter
 }
 func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.DirFs, fino uint64, tino uint64, src uint64, dir bool, sub bool) uint32 {
@@ -373,34 +373,34 @@ func (_this *CompanionStruct_Default___) Recount(txn *dtxn.Txn, d *directories.D
 	var _ = st
 	st = uint32(0)
 	if sub {
-		var _out1452 uint32
-		var _ = _out1452
-		_out1452 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
-		st = _out1452
+		var _out1455 uint32
+		var _ = _out1455
+		_out1455 = procedurebase.Companion_Default___.AddLink(txn, d, tino, false)
+		st = _out1455
 		if st != uint32(0) {
 			return st
 		}
 	}
 	if dir && fino != tino {
-		var _1058_ip *dbytes.Bytes
-		var _ = _1058_ip
-		var _out1453 *dbytes.Bytes
-		var _ = _out1453
-		_out1453 = d.Fs.GetInode(txn, src, true)
-		_1058_ip = _out1453
-		inodeformat.Companion_Default___.SetParent(_1058_ip, tino)
-		d.PutInode(txn, src, _1058_ip)
-		var _out1454 uint32
-		var _ = _out1454
-		_out1454 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
-		st = _out1454
+		var _1064_ip *dbytes.Bytes
+		var _ = _1064_ip
+		var _out1456 *dbytes.Bytes
+		var _ = _out1456
+		_out1456 = d.Fs.GetInode(txn, src, true)
+		_1064_ip = _out1456
+		inodeformat.Companion_Default___.SetParent(_1064_ip, tino)
+		d.PutInode(txn, src, _1064_ip)
+		var _out1457 uint32
+		var _ = _out1457
+		_out1457 = procedurebase.Companion_Default___.AddLink(txn, d, fino, false)
+		st = _out1457
 		if st != uint32(0) {
 			return st
 		}
-		var _out1455 uint32
-		var _ = _out1455
-		_out1455 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
-		st = _out1455
+		var _out1458 uint32
+		var _ = _out1458
+		_out1458 = procedurebase.Companion_Default___.AddLink(txn, d, tino, true)
+		st = _out1458
 		if st != uint32(0) {
 			return st
 		}
@@ -412,35 +412,35 @@ func (_this *CompanionStruct_Default___) Stamps(txn *dtxn.Txn, d *directories.Di
 	var _ = fafter
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
-	var _1059_ip *dbytes.Bytes
-	var _ = _1059_ip
-	var _out1456 *dbytes.Bytes
-	var _ = _out1456
-	_out1456 = d.Fs.GetInode(txn, src, true)
-	_1059_ip = _out1456
-	var _1060_ts uint64
-	var _ = _1060_ts
-	var _1061_tns uint32
-	var _ = _1061_tns
-	var _out1457 uint64
-	var _ = _out1457
-	var _out1458 uint32
-	var _ = _out1458
-	_out1457, _out1458 = attributechanges.Companion_Default___.Stamp(_1059_ip, s, ns)
-	_1060_ts = _out1457
-	_1061_tns = _out1458
-	inodeformat.Companion_Default___.SetCtime(_1059_ip, _1060_ts, _1061_tns)
-	d.PutInode(txn, src, _1059_ip)
+	var _1065_ip *dbytes.Bytes
+	var _ = _1065_ip
 	var _out1459 *dbytes.Bytes
 	var _ = _out1459
-	_out1459 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
-	fafter = _out1459
+	_out1459 = d.Fs.GetInode(txn, src, true)
+	_1065_ip = _out1459
+	var _1066_ts uint64
+	var _ = _1066_ts
+	var _1067_tns uint32
+	var _ = _1067_tns
+	var _out1460 uint64
+	var _ = _out1460
+	var _out1461 uint32
+	var _ = _out1461
+	_out1460, _out1461 = attributechanges.Companion_Default___.Stamp(_1065_ip, s, ns)
+	_1066_ts = _out1460
+	_1067_tns = _out1461
+	inodeformat.Companion_Default___.SetCtime(_1065_ip, _1066_ts, _1067_tns)
+	d.PutInode(txn, src, _1065_ip)
+	var _out1462 *dbytes.Bytes
+	var _ = _out1462
+	_out1462 = procedurebase.Companion_Default___.Touch(txn, d, fino, s, ns)
+	fafter = _out1462
 	tafter = fafter
 	if fino != tino {
-		var _out1460 *dbytes.Bytes
-		var _ = _out1460
-		_out1460 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
-		tafter = _out1460
+		var _out1463 *dbytes.Bytes
+		var _ = _out1463
+		_out1463 = procedurebase.Companion_Default___.Touch(txn, d, tino, s, ns)
+		tafter = _out1463
 	}
 	return fafter, tafter
 }
@@ -451,51 +451,51 @@ func (_this *CompanionStruct_Default___) OpenBoth(txn *dtxn.Txn, d *directories.
 	var _ = fdir
 	var tdir *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tdir
-	var _out1461 uint32
-	var _ = _out1461
-	var _out1462 *dbytes.Bytes
-	var _ = _out1462
-	_out1461, _out1462 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
-	st = _out1461
-	fdir = _out1462
-	var _1062_tst uint32 = 0
-	var _ = _1062_tst
-	var _out1463 uint32
-	var _ = _out1463
-	var _out1464 *dbytes.Bytes
+	var _out1464 uint32
 	var _ = _out1464
-	_out1463, _out1464 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
-	_1062_tst = _out1463
-	tdir = _out1464
-	if st != uint32(0) {
-		return st, fdir, tdir
-	}
-	if _1062_tst != uint32(0) {
-		st = _1062_tst
-		return st, fdir, tdir
-	}
-	var _1063_fdots uint32 = 0
-	var _ = _1063_fdots
-	var _1064_tdots uint32 = 0
-	var _ = _1064_tdots
-	var _out1465 uint32
+	var _out1465 *dbytes.Bytes
 	var _ = _out1465
+	_out1464, _out1465 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, fino, fgen, true)
+	st = _out1464
+	fdir = _out1465
+	var _1068_tst uint32 = 0
+	var _ = _1068_tst
 	var _out1466 uint32
 	var _ = _out1466
-	_out1465, _out1466 = permissions.Companion_Default___.NameStatus(fname)
-	st = _out1465
-	_1063_fdots = _out1466
+	var _out1467 *dbytes.Bytes
+	var _ = _out1467
+	_out1466, _out1467 = procedurebase.Companion_Default___.OpenDirHandle(txn, d, tino, tgen, true)
+	_1068_tst = _out1466
+	tdir = _out1467
 	if st != uint32(0) {
 		return st, fdir, tdir
 	}
-	var _out1467 uint32
-	var _ = _out1467
+	if _1068_tst != uint32(0) {
+		st = _1068_tst
+		return st, fdir, tdir
+	}
+	var _1069_fdots uint32 = 0
+	var _ = _1069_fdots
+	var _1070_tdots uint32 = 0
+	var _ = _1070_tdots
 	var _out1468 uint32
 	var _ = _out1468
-	_out1467, _out1468 = permissions.Companion_Default___.NameStatus(tname)
-	st = _out1467
-	_1064_tdots = _out1468
-	if st == uint32(0) && (_1063_fdots != uint32(0) || _1064_tdots != uint32(0)) {
+	var _out1469 uint32
+	var _ = _out1469
+	_out1468, _out1469 = permissions.Companion_Default___.NameStatus(fname)
+	st = _out1468
+	_1069_fdots = _out1469
+	if st != uint32(0) {
+		return st, fdir, tdir
+	}
+	var _out1470 uint32
+	var _ = _out1470
+	var _out1471 uint32
+	var _ = _out1471
+	_out1470, _out1471 = permissions.Companion_Default___.NameStatus(tname)
+	st = _out1470
+	_1070_tdots = _out1471
+	if st == uint32(0) && (_1069_fdots != uint32(0) || _1070_tdots != uint32(0)) {
 		st = permissions.Companion_Default___.INVAL()
 	}
 	return st, fdir, tdir
@@ -514,80 +514,80 @@ func (_this *CompanionStruct_Default___) Rename(txn *dtxn.Txn, d *directories.Di
 	var later bool = false
 	var _ = later
 	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
-	var _out1469 uint32
-	var _ = _out1469
-	var _out1470 *dbytes.Bytes
-	var _ = _out1470
-	var _out1471 *dbytes.Bytes
-	var _ = _out1471
-	_out1469, _out1470, _out1471 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
-	st = _out1469
-	fbefore = _out1470
-	tbefore = _out1471
+	var _out1472 uint32
+	var _ = _out1472
+	var _out1473 *dbytes.Bytes
+	var _ = _out1473
+	var _out1474 *dbytes.Bytes
+	var _ = _out1474
+	_out1472, _out1473, _out1474 = Companion_Default___.OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname)
+	st = _out1472
+	fbefore = _out1473
+	tbefore = _out1474
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var _1065_done bool = false
-	var _ = _1065_done
-	var _1066_found bool = false
-	var _ = _1066_found
-	var _1067_src uint64 = 0
-	var _ = _1067_src
-	var _1068_dst uint64 = 0
-	var _ = _1068_dst
-	var _1069_dir bool = false
-	var _ = _1069_dir
-	var _out1472 uint32
-	var _ = _out1472
-	var _out1473 bool
-	var _ = _out1473
-	var _out1474 uint64
-	var _ = _out1474
-	var _out1475 bool
+	var _1071_done bool = false
+	var _ = _1071_done
+	var _1072_found bool = false
+	var _ = _1072_found
+	var _1073_src uint64 = 0
+	var _ = _1073_src
+	var _1074_dst uint64 = 0
+	var _ = _1074_dst
+	var _1075_dir bool = false
+	var _ = _1075_dir
+	var _out1475 uint32
 	var _ = _out1475
 	var _out1476 bool
 	var _ = _out1476
 	var _out1477 uint64
 	var _ = _out1477
-	_out1472, _out1473, _out1474, _out1475, _out1476, _out1477 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
-	st = _out1472
-	_1065_done = _out1473
-	_1067_src = _out1474
-	_1069_dir = _out1475
-	_1066_found = _out1476
-	_1068_dst = _out1477
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	if _1065_done {
-		fafter, tafter = fbefore, tbefore
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var _1070_fr bool = false
-	var _ = _1070_fr
-	var _out1478 uint32
+	var _out1478 bool
 	var _ = _out1478
 	var _out1479 bool
 	var _ = _out1479
-	var _out1480 bool
+	var _out1480 uint64
 	var _ = _out1480
-	_out1478, _out1479, _out1480 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _1067_src, _1066_found, _1068_dst, s, ns)
-	st = _out1478
-	_1070_fr = _out1479
-	later = _out1480
+	_out1475, _out1476, _out1477, _out1478, _out1479, _out1480 = Companion_Default___.Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname)
+	st = _out1475
+	_1071_done = _out1476
+	_1073_src = _out1477
+	_1075_dir = _out1478
+	_1072_found = _out1479
+	_1074_dst = _out1480
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
+	if _1071_done {
+		fafter, tafter = fbefore, tbefore
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _1076_fr bool = false
+	var _ = _1076_fr
 	var _out1481 uint32
 	var _ = _out1481
-	var _out1482 *dbytes.Bytes
+	var _out1482 bool
 	var _ = _out1482
-	var _out1483 *dbytes.Bytes
+	var _out1483 bool
 	var _ = _out1483
-	_out1481, _out1482, _out1483 = Companion_Default___.Finish(txn, d, fino, tino, _1067_src, _1069_dir, _1066_found && _1069_dir, s, ns)
+	_out1481, _out1482, _out1483 = Companion_Default___.Move(txn, d, fino, fname, tino, tname, _1073_src, _1072_found, _1074_dst, s, ns)
 	st = _out1481
-	fafter = _out1482
-	tafter = _out1483
+	_1076_fr = _out1482
+	later = _out1483
+	if st != uint32(0) {
+		return st, fbefore, fafter, tbefore, tafter, later
+	}
+	var _out1484 uint32
+	var _ = _out1484
+	var _out1485 *dbytes.Bytes
+	var _ = _out1485
+	var _out1486 *dbytes.Bytes
+	var _ = _out1486
+	_out1484, _out1485, _out1486 = Companion_Default___.Finish(txn, d, fino, tino, _1073_src, _1075_dir, _1072_found && _1075_dir, s, ns)
+	st = _out1484
+	fafter = _out1485
+	tafter = _out1486
 	if st != uint32(0) {
 		return st, fbefore, fafter, tbefore, tafter, later
 	}

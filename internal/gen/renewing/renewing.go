@@ -62,52 +62,52 @@ func (_this type_Default___) String() string {
 func (_this *CompanionStruct_Default___) Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var _1078_g volumegeometry.Geo
-	var _ = _1078_g
-	_1078_g = d.Fs.Geo
-	var _1079_s *blockstore.BlockFs
-	var _ = _1079_s
-	_1079_s = d.Fs.Fs.Fs
-	if _1078_g.Dtor_ibm() <= a && a < _1078_g.Dtor_itab() {
-		var _1080_bit bool
-		var _ = _1080_bit
-		var _out1493 bool
-		var _ = _out1493
-		_out1493 = txn.ReadBit(a, uint64(0), true)
-		_1080_bit = _out1493
-		txn.WriteBit(a, uint64(0), _1080_bit)
-	} else if _1078_g.Dtor_itab() <= a && a < _1078_g.Dtor_slot0() {
-		var _1081_ino *dbytes.Bytes
-		var _ = _1081_ino
-		var _out1494 *dbytes.Bytes
-		var _ = _out1494
-		_out1494 = txn.ReadInode(a, uint64(0), true)
-		_1081_ino = _out1494
-		txn.WriteInode(a, uint64(0), _1081_ino)
-	} else if _1078_g.Dtor_data0() <= a && a < _1078_g.Dtor_data1() {
-		var _1082_unused bool
-		var _ = _1082_unused
-		var _out1495 bool
-		var _ = _out1495
-		_out1495 = _1079_s.FreeBit(txn, a)
-		_1082_unused = _out1495
-		if _1082_unused {
+	var _1084_g volumegeometry.Geo
+	var _ = _1084_g
+	_1084_g = d.Fs.Geo
+	var _1085_s *blockstore.BlockFs
+	var _ = _1085_s
+	_1085_s = d.Fs.Fs.Fs
+	if _1084_g.Dtor_ibm() <= a && a < _1084_g.Dtor_itab() {
+		var _1086_bit bool
+		var _ = _1086_bit
+		var _out1496 bool
+		var _ = _out1496
+		_out1496 = txn.ReadBit(a, uint64(0), true)
+		_1086_bit = _out1496
+		txn.WriteBit(a, uint64(0), _1086_bit)
+	} else if _1084_g.Dtor_itab() <= a && a < _1084_g.Dtor_slot0() {
+		var _1087_ino *dbytes.Bytes
+		var _ = _1087_ino
+		var _out1497 *dbytes.Bytes
+		var _ = _out1497
+		_out1497 = txn.ReadInode(a, uint64(0), true)
+		_1087_ino = _out1497
+		txn.WriteInode(a, uint64(0), _1087_ino)
+	} else if _1084_g.Dtor_data0() <= a && a < _1084_g.Dtor_data1() {
+		var _1088_unused bool
+		var _ = _1088_unused
+		var _out1498 bool
+		var _ = _out1498
+		_out1498 = _1085_s.FreeBit(txn, a)
+		_1088_unused = _out1498
+		if _1088_unused {
 			wrote = false
 			return wrote
 		}
-		var _1083_b *dbytes.Blk
-		var _ = _1083_b
-		var _out1496 *dbytes.Blk
-		var _ = _out1496
-		_out1496 = txn.ReadBlock(a, true)
-		_1083_b = _out1496
-		var _1084_y *dbytes.Bytes
-		var _ = _1084_y
-		var _out1497 *dbytes.Bytes
-		var _ = _out1497
-		_out1497 = _1083_b.Thaw()
-		_1084_y = _out1497
-		txn.WriteBlock(a, _1084_y)
+		var _1089_b *dbytes.Blk
+		var _ = _1089_b
+		var _out1499 *dbytes.Blk
+		var _ = _out1499
+		_out1499 = txn.ReadBlock(a, true)
+		_1089_b = _out1499
+		var _1090_y *dbytes.Bytes
+		var _ = _1090_y
+		var _out1500 *dbytes.Bytes
+		var _ = _out1500
+		_out1500 = _1089_b.Thaw()
+		_1090_y = _out1500
+		txn.WriteBlock(a, _1090_y)
 	} else {
 		wrote = false
 		return wrote

@@ -58,13 +58,13 @@ func (_this type_Default___) String() string {
 	return "trimming.Default__"
 }
 func (_this *CompanionStruct_Default___) Trim(txn *dtxn.Txn, d *directories.DirFs, lo uint64, n uint64) {
-	var _1077_b *blockstore.BlockFs
-	var _ = _1077_b
-	_1077_b = d.Fs.Fs.Fs
+	var _1083_b *blockstore.BlockFs
+	var _ = _1083_b
+	_1083_b = d.Fs.Fs.Fs
 	if n > d.Fs.Geo.Dtor_data1() || lo < d.Fs.Geo.Dtor_data0() || lo > d.Fs.Geo.Dtor_data1()-n {
 		return
 	}
-	_1077_b.ZeroFree(txn, lo, n)
+	_1083_b.ZeroFree(txn, lo, n)
 }
 
 // End of class Default__

@@ -82,26 +82,26 @@ func (_this *CompanionStruct_Default___) Fsstat(txn *dtxn.Txn, d *directories.Di
 	var _ = s
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1484 uint32
-	var _ = _out1484
-	var _out1485 *dbytes.Bytes
-	var _ = _out1485
-	_out1484, _out1485 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1484
-	after = _out1485
-	var _1071_all uint64
-	var _ = _1071_all
-	_1071_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
-	var _1072_files uint64
-	var _ = _1072_files
-	_1072_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
-	var _1073_b uint64
-	var _ = _1073_b
-	_1073_b = Companion_Default___.Least(blocks, _1071_all)
-	var _1074_i uint64
-	var _ = _1074_i
-	_1074_i = Companion_Default___.Least(inodes, _1072_files)
-	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1071_all, uint64(4096) * _1073_b, uint64(4096) * _1073_b, _1072_files, _1074_i, _1074_i, uint32(0)}}
+	var _out1487 uint32
+	var _ = _out1487
+	var _out1488 *dbytes.Bytes
+	var _ = _out1488
+	_out1487, _out1488 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1487
+	after = _out1488
+	var _1077_all uint64
+	var _ = _1077_all
+	_1077_all = d.Fs.Geo.Dtor_data1() - d.Fs.Geo.Dtor_data0()
+	var _1078_files uint64
+	var _ = _1078_files
+	_1078_files = d.Fs.Geo.Dtor_ninode() - uint64(3)
+	var _1079_b uint64
+	var _ = _1079_b
+	_1079_b = Companion_Default___.Least(blocks, _1077_all)
+	var _1080_i uint64
+	var _ = _1080_i
+	_1080_i = Companion_Default___.Least(inodes, _1078_files)
+	s = nfsvolume.Space{nfsvolume.Space_Space{uint64(4096) * _1077_all, uint64(4096) * _1079_b, uint64(4096) * _1079_b, _1078_files, _1080_i, _1080_i, uint32(0)}}
 	return st, s, after
 }
 func (_this *CompanionStruct_Default___) Least(a uint64, b uint64) uint64 {
@@ -118,13 +118,13 @@ func (_this *CompanionStruct_Default___) Fsinfo(txn *dtxn.Txn, d *directories.Di
 	var _ = i
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1486 uint32
-	var _ = _out1486
-	var _out1487 *dbytes.Bytes
-	var _ = _out1487
-	_out1486, _out1487 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1486
-	after = _out1487
+	var _out1489 uint32
+	var _ = _out1489
+	var _out1490 *dbytes.Bytes
+	var _ = _out1490
+	_out1489, _out1490 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1489
+	after = _out1490
 	i = nfsvolume.Info{nfsvolume.Info_Info{Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.MAXIO(), Companion_Default___.MAXIO(), Companion_Default___.BLOCK(), Companion_Default___.LISTING(), permissions.Companion_Default___.MAXFILE(), nfsstate.Time{nfsstate.Time_Time{uint64(0), uint32(1)}}, uint32(27)}}
 	return st, i, after
 }
@@ -135,13 +135,13 @@ func (_this *CompanionStruct_Default___) Pathconf(txn *dtxn.Txn, d *directories.
 	var _ = p
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
-	var _out1488 uint32
-	var _ = _out1488
-	var _out1489 *dbytes.Bytes
-	var _ = _out1489
-	_out1488, _out1489 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
-	st = _out1488
-	after = _out1489
+	var _out1491 uint32
+	var _ = _out1491
+	var _out1492 *dbytes.Bytes
+	var _ = _out1492
+	_out1491, _out1492 = attributeops.Companion_Default___.Getattr(txn, d, ino, gen)
+	st = _out1491
+	after = _out1492
 	p = nfsvolume.Pathconf{nfsvolume.Pathconf_Pathconf{permissions.Companion_Default___.MAXLINK(), Companion_Default___.NAMEMAX(), true, true, false, true}}
 	return st, p, after
 }
@@ -151,29 +151,29 @@ func (_this *CompanionStruct_Default___) Commit(txn *dtxn.Txn, d *directories.Di
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
 	after = (*dbytes.Bytes)(nil)
-	var _1075_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1075_ip
-	var _out1490 uint32
-	var _ = _out1490
-	var _out1491 *dbytes.Bytes
-	var _ = _out1491
-	_out1490, _out1491 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1490
-	_1075_ip = _out1491
+	var _1081_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1081_ip
+	var _out1493 uint32
+	var _ = _out1493
+	var _out1494 *dbytes.Bytes
+	var _ = _out1494
+	_out1493, _out1494 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1493
+	_1081_ip = _out1494
 	if st != uint32(0) {
 		return st, after
 	}
-	var _1076_ty uint32
-	var _ = _1076_ty
-	var _out1492 uint32
-	var _ = _out1492
-	_out1492 = inodeformat.Companion_Default___.GetTy(_1075_ip)
-	_1076_ty = _out1492
-	if _1076_ty != permissions.Companion_Default___.REG() {
+	var _1082_ty uint32
+	var _ = _1082_ty
+	var _out1495 uint32
+	var _ = _out1495
+	_out1495 = inodeformat.Companion_Default___.GetTy(_1081_ip)
+	_1082_ty = _out1495
+	if _1082_ty != permissions.Companion_Default___.REG() {
 		st = permissions.Companion_Default___.INVAL()
 		return st, after
 	}
-	after = _1075_ip
+	after = _1081_ip
 	return st, after
 }
 

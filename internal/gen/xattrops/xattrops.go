@@ -69,30 +69,30 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	if ino >= Companion_Default___.LIMIT() {
-		var _out1594 *dbytes.Bytes
-		var _ = _out1594
-		_out1594 = dbytes.NewBytes(uint64(4096))
-		b = _out1594
-		return b
-	}
-	var _1150_p *dbytes.Pieces
-	var _ = _1150_p
-	var _out1595 *dbytes.Pieces
-	var _ = _out1595
-	_out1595 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
-	_1150_p = _out1595
-	var _out1596 *dbytes.Bytes
-	var _ = _out1596
-	_out1596 = _1150_p.Join()
-	b = _out1596
-	var _1151_n uint64
-	var _ = _1151_n
-	_1151_n = b.Len()
-	if _1151_n != uint64(4096) {
 		var _out1597 *dbytes.Bytes
 		var _ = _out1597
 		_out1597 = dbytes.NewBytes(uint64(4096))
 		b = _out1597
+		return b
+	}
+	var _1156_p *dbytes.Pieces
+	var _ = _1156_p
+	var _out1598 *dbytes.Pieces
+	var _ = _out1598
+	_out1598 = d.Fs.Read(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, uint64(4096))
+	_1156_p = _out1598
+	var _out1599 *dbytes.Bytes
+	var _ = _out1599
+	_out1599 = _1156_p.Join()
+	b = _out1599
+	var _1157_n uint64
+	var _ = _1157_n
+	_1157_n = b.Len()
+	if _1157_n != uint64(4096) {
+		var _out1600 *dbytes.Bytes
+		var _ = _out1600
+		_out1600 = dbytes.NewBytes(uint64(4096))
+		b = _out1600
 		return b
 	}
 	return b
@@ -100,18 +100,18 @@ func (_this *CompanionStruct_Default___) Fetch(txn *dtxn.Txn, d *directories.Dir
 func (_this *CompanionStruct_Default___) Current(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
-	var _out1598 *dbytes.Bytes
-	var _ = _out1598
-	_out1598 = Companion_Default___.Fetch(txn, d, ino)
-	b = _out1598
-	var _1152_g uint64
-	var _ = _1152_g
-	_1152_g = b.U64(uint64(0))
-	if _1152_g != gen || _1152_g == uint64(0) {
-		var _out1599 *dbytes.Bytes
-		var _ = _out1599
-		_out1599 = dbytes.NewBytes(uint64(4096))
-		b = _out1599
+	var _out1601 *dbytes.Bytes
+	var _ = _out1601
+	_out1601 = Companion_Default___.Fetch(txn, d, ino)
+	b = _out1601
+	var _1158_g uint64
+	var _ = _1158_g
+	_1158_g = b.U64(uint64(0))
+	if _1158_g != gen || _1158_g == uint64(0) {
+		var _out1602 *dbytes.Bytes
+		var _ = _out1602
+		_out1602 = dbytes.NewBytes(uint64(4096))
+		b = _out1602
 	}
 	return b
 }
@@ -122,58 +122,58 @@ func (_this *CompanionStruct_Default___) Store(txn *dtxn.Txn, d *directories.Dir
 		ok = false
 		return ok
 	}
-	var _out1600 bool
-	var _ = _out1600
-	_out1600 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
-	ok = _out1600
+	var _out1603 bool
+	var _ = _out1603
+	_out1603 = d.Write(txn, procedurebase.Companion_Default___.ORPHANS(), uint64(4096)*ino, n, uint64(0), uint64(4096))
+	ok = _out1603
 	if !ok {
 		return ok
 	}
 	return ok
 }
 func (_this *CompanionStruct_Default___) Take(txn *dtxn.Txn, d *directories.DirFs, ino uint64) {
-	var _1153_hp *dbytes.Bytes
-	var _ = _1153_hp
-	var _out1601 *dbytes.Bytes
-	var _ = _out1601
-	_out1601 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1153_hp = _out1601
-	var _1154_size uint64
-	var _ = _1154_size
-	var _out1602 uint64
-	var _ = _out1602
-	_out1602 = inodeformat.Companion_Default___.GetSize(_1153_hp)
-	_1154_size = _out1602
-	if _1154_size/uint64(4096) <= ino {
-		return
-	}
-	var _1155_m uint64
-	var _ = _1155_m
-	var _out1603 uint64
-	var _ = _out1603
-	_out1603 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
-	_1155_m = _out1603
-}
-func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
-	var _1156_ip *dbytes.Bytes
-	var _ = _1156_ip
+	var _1159_hp *dbytes.Bytes
+	var _ = _1159_hp
 	var _out1604 *dbytes.Bytes
 	var _ = _out1604
-	_out1604 = d.Fs.GetInode(txn, ino, true)
-	_1156_ip = _out1604
-	var _1157_ts uint64
-	var _ = _1157_ts
-	var _1158_tns uint32
-	var _ = _1158_tns
+	_out1604 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1159_hp = _out1604
+	var _1160_size uint64
+	var _ = _1160_size
 	var _out1605 uint64
 	var _ = _out1605
-	var _out1606 uint32
+	_out1605 = inodeformat.Companion_Default___.GetSize(_1159_hp)
+	_1160_size = _out1605
+	if _1160_size/uint64(4096) <= ino {
+		return
+	}
+	var _1161_m uint64
+	var _ = _1161_m
+	var _out1606 uint64
 	var _ = _out1606
-	_out1605, _out1606 = attributechanges.Companion_Default___.Stamp(_1156_ip, s, ns)
-	_1157_ts = _out1605
-	_1158_tns = _out1606
-	inodeformat.Companion_Default___.SetCtime(_1156_ip, _1157_ts, _1158_tns)
-	d.PutInode(txn, ino, _1156_ip)
+	_out1606 = d.Punch(txn, procedurebase.Companion_Default___.ORPHANS(), ino, ino+uint64(1), uint64(1))
+	_1161_m = _out1606
+}
+func (_this *CompanionStruct_Default___) Mark(txn *dtxn.Txn, d *directories.DirFs, ino uint64, s uint64, ns uint32) {
+	var _1162_ip *dbytes.Bytes
+	var _ = _1162_ip
+	var _out1607 *dbytes.Bytes
+	var _ = _out1607
+	_out1607 = d.Fs.GetInode(txn, ino, true)
+	_1162_ip = _out1607
+	var _1163_ts uint64
+	var _ = _1163_ts
+	var _1164_tns uint32
+	var _ = _1164_tns
+	var _out1608 uint64
+	var _ = _out1608
+	var _out1609 uint32
+	var _ = _out1609
+	_out1608, _out1609 = attributechanges.Companion_Default___.Stamp(_1162_ip, s, ns)
+	_1163_ts = _out1608
+	_1164_tns = _out1609
+	inodeformat.Companion_Default___.SetCtime(_1162_ip, _1163_ts, _1164_tns)
+	d.PutInode(txn, ino, _1162_ip)
 }
 func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -181,52 +181,52 @@ func (_this *CompanionStruct_Default___) Get(txn *dtxn.Txn, d *directories.DirFs
 	var value *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = value
 	value = (*dbytes.Bytes)(nil)
-	var _1159_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1159_ip
-	var _out1607 uint32
-	var _ = _out1607
-	var _out1608 *dbytes.Bytes
-	var _ = _out1608
-	_out1607, _out1608 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1607
-	_1159_ip = _out1608
+	var _1165_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1165_ip
+	var _out1610 uint32
+	var _ = _out1610
+	var _out1611 *dbytes.Bytes
+	var _ = _out1611
+	_out1610, _out1611 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1610
+	_1165_ip = _out1611
 	if st != uint32(0) {
 		return st, value
 	}
-	var _1160_b *dbytes.Bytes
-	var _ = _1160_b
-	var _out1609 *dbytes.Bytes
-	var _ = _out1609
-	_out1609 = Companion_Default___.Current(txn, d, ino, gen)
-	_1160_b = _out1609
-	var _1161_found bool
-	var _ = _1161_found
-	var _1162_at uint64
-	var _ = _1162_at
-	var _1163_len uint64
-	var _ = _1163_len
-	var _out1610 bool
-	var _ = _out1610
-	var _out1611 uint64
-	var _ = _out1611
-	var _out1612 uint64
+	var _1166_b *dbytes.Bytes
+	var _ = _1166_b
+	var _out1612 *dbytes.Bytes
 	var _ = _out1612
-	_out1610, _out1611, _out1612 = xattrlists.Companion_Default___.Find(_1160_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1161_found = _out1610
-	_1162_at = _out1611
-	_1163_len = _out1612
-	if !_1161_found {
+	_out1612 = Companion_Default___.Current(txn, d, ino, gen)
+	_1166_b = _out1612
+	var _1167_found bool
+	var _ = _1167_found
+	var _1168_at uint64
+	var _ = _1168_at
+	var _1169_len uint64
+	var _ = _1169_len
+	var _out1613 bool
+	var _ = _out1613
+	var _out1614 uint64
+	var _ = _out1614
+	var _out1615 uint64
+	var _ = _out1615
+	_out1613, _out1614, _out1615 = xattrlists.Companion_Default___.Find(_1166_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1167_found = _out1613
+	_1168_at = _out1614
+	_1169_len = _out1615
+	if !_1167_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st, value
 	}
-	var _1164_v *dbytes.Bytes
-	var _ = _1164_v
-	var _out1613 *dbytes.Bytes
-	var _ = _out1613
-	_out1613 = dbytes.NewBytes(_1163_len)
-	_1164_v = _out1613
-	_1164_v.CopyFrom(uint64(0), _1160_b, _1162_at, _1163_len)
-	value = _1164_v
+	var _1170_v *dbytes.Bytes
+	var _ = _1170_v
+	var _out1616 *dbytes.Bytes
+	var _ = _out1616
+	_out1616 = dbytes.NewBytes(_1169_len)
+	_1170_v = _out1616
+	_1170_v.CopyFrom(uint64(0), _1166_b, _1168_at, _1169_len)
+	value = _1170_v
 	return st, value
 }
 func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
@@ -235,48 +235,48 @@ func (_this *CompanionStruct_Default___) List(txn *dtxn.Txn, d *directories.DirF
 	var names *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = names
 	names = (*dbytes.Bytes)(nil)
-	var _1165_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1165_ip
-	var _out1614 uint32
-	var _ = _out1614
-	var _out1615 *dbytes.Bytes
-	var _ = _out1615
-	_out1614, _out1615 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
-	st = _out1614
-	_1165_ip = _out1615
+	var _1171_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1171_ip
+	var _out1617 uint32
+	var _ = _out1617
+	var _out1618 *dbytes.Bytes
+	var _ = _out1618
+	_out1617, _out1618 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, false)
+	st = _out1617
+	_1171_ip = _out1618
 	if st != uint32(0) {
 		return st, names
 	}
-	var _1166_b *dbytes.Bytes
-	var _ = _1166_b
-	var _out1616 *dbytes.Bytes
-	var _ = _out1616
-	_out1616 = Companion_Default___.Current(txn, d, ino, gen)
-	_1166_b = _out1616
-	var _out1617 *dbytes.Bytes
-	var _ = _out1617
-	_out1617 = xattrlists.Companion_Default___.Names(_1166_b)
-	names = _out1617
+	var _1172_b *dbytes.Bytes
+	var _ = _1172_b
+	var _out1619 *dbytes.Bytes
+	var _ = _out1619
+	_out1619 = Companion_Default___.Current(txn, d, ino, gen)
+	_1172_b = _out1619
+	var _out1620 *dbytes.Bytes
+	var _ = _out1620
+	_out1620 = xattrlists.Companion_Default___.Names(_1172_b)
+	names = _out1620
 	return st, names
 }
 func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 	var r bool = false
 	var _ = r
-	var _1167_n uint64
-	var _ = _1167_n
-	var _1168_i uint64
-	var _ = _1168_i
-	_1167_n, _1168_i = name.Len(), uint64(0)
-	if _1167_n == uint64(0) || _1167_n > uint64(255) {
+	var _1173_n uint64
+	var _ = _1173_n
+	var _1174_i uint64
+	var _ = _1174_i
+	_1173_n, _1174_i = name.Len(), uint64(0)
+	if _1173_n == uint64(0) || _1173_n > uint64(255) {
 		r = false
 		return r
 	}
-	for _1168_i < _1167_n {
-		if name.Get(_1168_i) == uint8(0) {
+	for _1174_i < _1173_n {
+		if name.Get(_1174_i) == uint8(0) {
 			r = false
 			return r
 		}
-		_1168_i = _1168_i + uint64(1)
+		_1174_i = _1174_i + uint64(1)
 	}
 	r = true
 	return r
@@ -285,61 +285,61 @@ func (_this *CompanionStruct_Default___) IsNamed(name *dbytes.Bytes) bool {
 func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, value *dbytes.Bytes, create bool, replace bool, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1169_named bool
-	var _ = _1169_named
-	var _out1618 bool
-	var _ = _out1618
-	_out1618 = Companion_Default___.IsNamed(name)
-	_1169_named = _out1618
-	if !_1169_named {
+	var _1175_named bool
+	var _ = _1175_named
+	var _out1621 bool
+	var _ = _out1621
+	_out1621 = Companion_Default___.IsNamed(name)
+	_1175_named = _out1621
+	if !_1175_named {
 		st = permissions.Companion_Default___.INVAL()
 		return st
 	}
-	var _1170_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1170_ip
-	var _out1619 uint32
-	var _ = _out1619
-	var _out1620 *dbytes.Bytes
-	var _ = _out1620
-	_out1619, _out1620 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1619
-	_1170_ip = _out1620
+	var _1176_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1176_ip
+	var _out1622 uint32
+	var _ = _out1622
+	var _out1623 *dbytes.Bytes
+	var _ = _out1623
+	_out1622, _out1623 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1622
+	_1176_ip = _out1623
 	if st != uint32(0) {
 		return st
 	}
-	var _1171_hp *dbytes.Bytes
-	var _ = _1171_hp
-	var _out1621 *dbytes.Bytes
-	var _ = _out1621
-	_out1621 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1171_hp = _out1621
-	var _1172_b *dbytes.Bytes
-	var _ = _1172_b
-	var _out1622 *dbytes.Bytes
-	var _ = _out1622
-	_out1622 = Companion_Default___.Current(txn, d, ino, gen)
-	_1172_b = _out1622
-	var _1173_found bool
-	var _ = _1173_found
-	var _1174_at uint64
-	var _ = _1174_at
-	var _1175_len uint64
-	var _ = _1175_len
-	var _out1623 bool
-	var _ = _out1623
-	var _out1624 uint64
+	var _1177_hp *dbytes.Bytes
+	var _ = _1177_hp
+	var _out1624 *dbytes.Bytes
 	var _ = _out1624
-	var _out1625 uint64
+	_out1624 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1177_hp = _out1624
+	var _1178_b *dbytes.Bytes
+	var _ = _1178_b
+	var _out1625 *dbytes.Bytes
 	var _ = _out1625
-	_out1623, _out1624, _out1625 = xattrlists.Companion_Default___.Find(_1172_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1173_found = _out1623
-	_1174_at = _out1624
-	_1175_len = _out1625
-	if _1173_found && create {
+	_out1625 = Companion_Default___.Current(txn, d, ino, gen)
+	_1178_b = _out1625
+	var _1179_found bool
+	var _ = _1179_found
+	var _1180_at uint64
+	var _ = _1180_at
+	var _1181_len uint64
+	var _ = _1181_len
+	var _out1626 bool
+	var _ = _out1626
+	var _out1627 uint64
+	var _ = _out1627
+	var _out1628 uint64
+	var _ = _out1628
+	_out1626, _out1627, _out1628 = xattrlists.Companion_Default___.Find(_1178_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1179_found = _out1626
+	_1180_at = _out1627
+	_1181_len = _out1628
+	if _1179_found && create {
 		st = permissions.Companion_Default___.EXIST()
 		return st
 	}
-	if !_1173_found && replace {
+	if !_1179_found && replace {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
@@ -347,26 +347,26 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _1176_ok bool
-	var _ = _1176_ok
-	var _1177_n *dbytes.Bytes
-	var _ = _1177_n
-	var _out1626 bool
-	var _ = _out1626
-	var _out1627 *dbytes.Bytes
-	var _ = _out1627
-	_out1626, _out1627 = xattrlists.Companion_Default___.Build(_1172_b, gen, name, value)
-	_1176_ok = _out1626
-	_1177_n = _out1627
-	if !_1176_ok {
+	var _1182_ok bool
+	var _ = _1182_ok
+	var _1183_n *dbytes.Bytes
+	var _ = _1183_n
+	var _out1629 bool
+	var _ = _out1629
+	var _out1630 *dbytes.Bytes
+	var _ = _out1630
+	_out1629, _out1630 = xattrlists.Companion_Default___.Build(_1178_b, gen, name, value)
+	_1182_ok = _out1629
+	_1183_n = _out1630
+	if !_1182_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
-	var _out1628 bool
-	var _ = _out1628
-	_out1628 = Companion_Default___.Store(txn, d, ino, _1177_n)
-	_1176_ok = _out1628
-	if !_1176_ok {
+	var _out1631 bool
+	var _ = _out1631
+	_out1631 = Companion_Default___.Store(txn, d, ino, _1183_n)
+	_1182_ok = _out1631
+	if !_1182_ok {
 		st = permissions.Companion_Default___.NOSPC()
 		return st
 	}
@@ -376,70 +376,70 @@ func (_this *CompanionStruct_Default___) Set(txn *dtxn.Txn, d *directories.DirFs
 func (_this *CompanionStruct_Default___) Remove(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, name *dbytes.Bytes, s uint64, ns uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
-	var _1178_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
-	var _ = _1178_ip
-	var _out1629 uint32
-	var _ = _out1629
-	var _out1630 *dbytes.Bytes
-	var _ = _out1630
-	_out1629, _out1630 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
-	st = _out1629
-	_1178_ip = _out1630
+	var _1184_ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = _1184_ip
+	var _out1632 uint32
+	var _ = _out1632
+	var _out1633 *dbytes.Bytes
+	var _ = _out1633
+	_out1632, _out1633 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, gen, true)
+	st = _out1632
+	_1184_ip = _out1633
 	if st != uint32(0) {
 		return st
 	}
-	var _1179_hp *dbytes.Bytes
-	var _ = _1179_hp
-	var _out1631 *dbytes.Bytes
-	var _ = _out1631
-	_out1631 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1179_hp = _out1631
-	var _1180_b *dbytes.Bytes
-	var _ = _1180_b
-	var _out1632 *dbytes.Bytes
-	var _ = _out1632
-	_out1632 = Companion_Default___.Current(txn, d, ino, gen)
-	_1180_b = _out1632
-	var _1181_found bool
-	var _ = _1181_found
-	var _1182_at uint64
-	var _ = _1182_at
-	var _1183_len uint64
-	var _ = _1183_len
-	var _out1633 bool
-	var _ = _out1633
-	var _out1634 uint64
+	var _1185_hp *dbytes.Bytes
+	var _ = _1185_hp
+	var _out1634 *dbytes.Bytes
 	var _ = _out1634
-	var _out1635 uint64
+	_out1634 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1185_hp = _out1634
+	var _1186_b *dbytes.Bytes
+	var _ = _1186_b
+	var _out1635 *dbytes.Bytes
 	var _ = _out1635
-	_out1633, _out1634, _out1635 = xattrlists.Companion_Default___.Find(_1180_b, xattrlists.Companion_Default___.FIRST(), name)
-	_1181_found = _out1633
-	_1182_at = _out1634
-	_1183_len = _out1635
-	if !_1181_found {
+	_out1635 = Companion_Default___.Current(txn, d, ino, gen)
+	_1186_b = _out1635
+	var _1187_found bool
+	var _ = _1187_found
+	var _1188_at uint64
+	var _ = _1188_at
+	var _1189_len uint64
+	var _ = _1189_len
+	var _out1636 bool
+	var _ = _out1636
+	var _out1637 uint64
+	var _ = _out1637
+	var _out1638 uint64
+	var _ = _out1638
+	_out1636, _out1637, _out1638 = xattrlists.Companion_Default___.Find(_1186_b, xattrlists.Companion_Default___.FIRST(), name)
+	_1187_found = _out1636
+	_1188_at = _out1637
+	_1189_len = _out1638
+	if !_1187_found {
 		st = permissions.Companion_Default___.NOENT()
 		return st
 	}
-	var _1184_n *dbytes.Bytes
-	var _ = _1184_n
-	var _1185_empty bool
-	var _ = _1185_empty
-	var _out1636 *dbytes.Bytes
-	var _ = _out1636
-	var _out1637 bool
-	var _ = _out1637
-	_out1636, _out1637 = xattrlists.Companion_Default___.Drop(_1180_b, gen, name)
-	_1184_n = _out1636
-	_1185_empty = _out1637
-	if _1185_empty {
+	var _1190_n *dbytes.Bytes
+	var _ = _1190_n
+	var _1191_empty bool
+	var _ = _1191_empty
+	var _out1639 *dbytes.Bytes
+	var _ = _out1639
+	var _out1640 bool
+	var _ = _out1640
+	_out1639, _out1640 = xattrlists.Companion_Default___.Drop(_1186_b, gen, name)
+	_1190_n = _out1639
+	_1191_empty = _out1640
+	if _1191_empty {
 		Companion_Default___.Take(txn, d, ino)
 	} else {
-		var _1186_ok bool
-		var _ = _1186_ok
-		var _out1638 bool
-		var _ = _out1638
-		_out1638 = Companion_Default___.Store(txn, d, ino, _1184_n)
-		_1186_ok = _out1638
+		var _1192_ok bool
+		var _ = _1192_ok
+		var _out1641 bool
+		var _ = _out1641
+		_out1641 = Companion_Default___.Store(txn, d, ino, _1190_n)
+		_1192_ok = _out1641
 	}
 	Companion_Default___.Mark(txn, d, ino, s, ns)
 	return st
@@ -448,34 +448,34 @@ func (_this *CompanionStruct_Default___) Forget(txn *dtxn.Txn, d *directories.Di
 	var st uint32 = 0
 	var _ = st
 	st = uint32(0)
-	var _1187_hp *dbytes.Bytes
-	var _ = _1187_hp
-	var _out1639 *dbytes.Bytes
-	var _ = _out1639
-	_out1639 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
-	_1187_hp = _out1639
-	var _1188_b *dbytes.Bytes
-	var _ = _1188_b
-	var _out1640 *dbytes.Bytes
-	var _ = _out1640
-	_out1640 = Companion_Default___.Fetch(txn, d, ino)
-	_1188_b = _out1640
-	var _1189_gen uint64
-	var _ = _1189_gen
-	_1189_gen = _1188_b.U64(uint64(0))
-	if _1189_gen != uint64(0) {
-		var _1190_live uint32
-		var _ = _1190_live
-		var _1191_ip *dbytes.Bytes
-		var _ = _1191_ip
-		var _out1641 uint32
-		var _ = _out1641
-		var _out1642 *dbytes.Bytes
-		var _ = _out1642
-		_out1641, _out1642 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1189_gen, false)
-		_1190_live = _out1641
-		_1191_ip = _out1642
-		if _1190_live == uint32(0) {
+	var _1193_hp *dbytes.Bytes
+	var _ = _1193_hp
+	var _out1642 *dbytes.Bytes
+	var _ = _out1642
+	_out1642 = d.Fs.GetInode(txn, procedurebase.Companion_Default___.ORPHANS(), true)
+	_1193_hp = _out1642
+	var _1194_b *dbytes.Bytes
+	var _ = _1194_b
+	var _out1643 *dbytes.Bytes
+	var _ = _out1643
+	_out1643 = Companion_Default___.Fetch(txn, d, ino)
+	_1194_b = _out1643
+	var _1195_gen uint64
+	var _ = _1195_gen
+	_1195_gen = _1194_b.U64(uint64(0))
+	if _1195_gen != uint64(0) {
+		var _1196_live uint32
+		var _ = _1196_live
+		var _1197_ip *dbytes.Bytes
+		var _ = _1197_ip
+		var _out1644 uint32
+		var _ = _out1644
+		var _out1645 *dbytes.Bytes
+		var _ = _out1645
+		_out1644, _out1645 = procedurebase.Companion_Default___.OpenHandle(txn, d, ino, _1195_gen, false)
+		_1196_live = _out1644
+		_1197_ip = _out1645
+		if _1196_live == uint32(0) {
 			return st
 		}
 	}
