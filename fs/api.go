@@ -13,7 +13,7 @@ type Handle struct {
 	Gen uint64
 }
 
-// Cred is the caller: AUTH_SYS user, group and supplementary groups.
+// Cred is the caller: AUTH_SYS user, group and supplementary groups. None of them is NoID (Squash).
 type Cred struct {
 	UID, GID uint32
 	GIDs     []uint32
