@@ -410,6 +410,8 @@ func TestDamage(t *testing.T) {
 		{"root generation", field(rootIno, 48, 2), "the root has generation 3"},
 		{"orphan head type", field(orphansIno, 0, 9), "the head of the orphan list has type 1"},
 		{"mode", field(s.file, 6, 1), "has bits beyond the permissions"},
+		{"owner that is no user", field(s.file, 12, 0xff, 0xff, 0xff, 0xff), "the owner is 4294967295, which is no user"},
+		{"group that is none", field(s.file, 16, 0xff, 0xff, 0xff, 0xff), "the group is 4294967295, which is no group"},
 		{"generation", field(s.file, 48, byte(s.parsed(s.image(), s.file).gen)), "an inode in use has generation 0"},
 		{"parent of a file", field(s.file, 105, 1), "parent 256 of a file of type 1"},
 		{"verifier of a directory", field(s.sub, 96, 1), "verifier 0x1 of an exclusive CREATE in a file of type 2"},

@@ -26,6 +26,8 @@ const (
 	rootIno    = 1
 	orphansIno = 2
 
+	noID = 1<<32 - 1 // no user, and no group
+
 	maxSize    = 1 << 39 // bytes in a file
 	maxSymlink = 4095    // bytes in a symbolic link
 	slots      = 15      // block numbers in an inode
@@ -212,6 +214,12 @@ func (c *checker) attributes(ino, block uint64, n *inode) {
 	}
 	if n.mode&^0o7777 != 0 {
 		wrong("mode %#o has bits beyond the permissions", n.mode)
+	}
+	if n.uid == noID {
+		wrong("the owner is %d, which is no user: clients are shown 65534", n.uid)
+	}
+	if n.gid == noID {
+		wrong("the group is %d, which is no group: clients are shown 65534", n.gid)
 	}
 	if n.padding != 0 {
 		wrong("the unused bytes at 92 are not zeros")

@@ -151,6 +151,15 @@ func setattrChecks() []Check {
 				same(t, "gid", a.gid, id-1)
 			}
 		}).at("RFC 1813, 2.5"),
+		should("nobodys-owner", "a user and a group of 2^32-1, which nobody has, are refused or change nothing", func(t *T) {
+			t.needRoot()
+			h := t.file("f")
+			t.ok(t.setattr(super, h, sattr{uid: ptr(uint32(1000)), gid: ptr(uint32(1001))}, nil).st)
+			t.setattr(super, h, sattr{uid: ptr(uint32(math.MaxUint32)), gid: ptr(uint32(math.MaxUint32))}, nil)
+			a := t.attr(h)
+			same(t, "uid", a.uid, 1000)
+			same(t, "gid", a.gid, 1001)
+		}).at("RFC 1813, 2.5"),
 		must("server-time", "the server's time is not before the file's ctime", func(t *T) {
 			h := t.file("f")
 			t.ok(t.setattr(super, h, sattr{mtimeHow: 2, mtime: stamp{1, 0}, atimeHow: 2, atime: stamp{1, 0}}, nil).st)

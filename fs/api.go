@@ -13,7 +13,7 @@ type Handle struct {
 	Gen uint64
 }
 
-// Cred is the caller: AUTH_SYS user, group and supplementary groups.
+// Cred is the caller: AUTH_SYS user, group and supplementary groups. None of them is NoID (Squash).
 type Cred struct {
 	UID, GID uint32
 	GIDs     []uint32
@@ -76,7 +76,7 @@ const (
 )
 
 // SetAttr lists the attributes to set (RFC 1813, sattr3); nil leaves one alone.
-// For a new file UID and GID count only if root makes it.
+// For a new file UID and GID count only if root makes it. NoID is as nil.
 type SetAttr struct {
 	Mode, UID, GID     *uint32
 	Size               *uint64

@@ -44,6 +44,9 @@ const (
 // Mkfs makes a volume on d; what d held is lost. A crash in the middle leaves a
 // device that Open refuses. What goes to the device, and when, is verified (verified/fs/mkfs).
 func Mkfs(d disk.Disk, o MkfsOptions) error {
+	if o.RootUID == NoID || o.RootGID == NoID {
+		return fmt.Errorf("owner %d:%d of the root directory: %d is no user and no group", o.RootUID, o.RootGID, uint32(NoID))
+	}
 	s, err := plan(d.Size(), o)
 	if err != nil {
 		return err

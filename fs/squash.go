@@ -2,7 +2,6 @@ package fs
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"tansy/internal/gen/fs/procedures/squashops"
 )
@@ -12,14 +11,19 @@ import (
 type Squash struct {
 	Root             bool   // user 0 and group 0 become the anonymous ones, also among supplementary groups
 	All              bool   // everybody becomes the anonymous user, in no other group
-	AnonUID, AnonGID uint32 // the anonymous user, which is also a caller without credentials
+	AnonUID, AnonGID uint32 // the anonymous user, which is also a caller without credentials; neither is NoID
 }
+
+// NoID is the number of no user and no group. In POSIX an id of -1 means "no change", and kernels refuse to show a
+// file that has it. A caller who says to be it is the anonymous user, among the supplementary groups it is left out,
+// and in a SetAttr it sets nothing.
+const NoID = 1<<32 - 1
 
 // Caller returns who a caller is that says to be c; nil is one that says nothing
 // (AUTH_NONE). c stays as it is, and the result may be c.
 func (s *Squash) Caller(c *Cred) *Cred {
 	// Most calls change nothing: lemmas AsClaimed and OthersStay in verified/fs/spec/squashing.dfy.
-	if c != nil && !s.All && (!s.Root || c.UID != 0 && c.GID != 0 && !slices.Contains(c.GIDs, 0)) {
+	if c != nil && !s.All && s.stays(c) {
 		return c
 	}
 	claim := c
@@ -34,6 +38,22 @@ func (s *Squash) Caller(c *Cred) *Cred {
 	}
 	return r
 }
+
+// stays tells whether a caller is who they say they are, unless everybody is anonymous.
+func (s *Squash) stays(c *Cred) bool {
+	if s.changes(c.UID) || s.changes(c.GID) {
+		return false
+	}
+	for _, g := range c.GIDs {
+		if s.changes(g) {
+			return false
+		}
+	}
+	return true
+}
+
+// changes tells whether the user or group of this number becomes another.
+func (s *Squash) changes(id uint32) bool { return id == NoID || s.Root && id == 0 }
 
 var noGroups buf
 

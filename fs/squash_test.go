@@ -25,7 +25,14 @@ func TestSquash(t *testing.T) {
 		{root, as(0, 5, 6), as(0, 5, 6), as(100, 5, 6)},
 		{root, as(5, 0, 6), as(5, 0, 6), as(5, 200, 6)},
 		{root, as(5, 6, 7, 0, 8), as(5, 6, 7, 0, 8), as(5, 6, 7, 200, 8)},
-		{root, as(5, 6, 1<<32-1), as(5, 6, 1<<32-1), as(5, 6, 1<<32-1)},
+		{root, as(5, 6, 1<<32-2), as(5, 6, 1<<32-2), as(5, 6, 1<<32-2)},
+		// 2^32-1 is nobody, whatever the rule, and no group
+		{plain, as(NoID, 6, 7), as(NoID, 6, 7), as(100, 6, 7)},
+		{plain, as(0, NoID, 7), as(0, NoID, 7), as(0, 200, 7)},
+		{plain, as(5, 6, NoID, 0, NoID, 7), as(5, 6, NoID, 0, NoID, 7), as(5, 6, 0, 7)},
+		{root, as(NoID, NoID, NoID), as(NoID, NoID, NoID), anon},
+		{root, as(5, 6, 0, NoID, 7), as(5, 6, 0, NoID, 7), as(5, 6, 200, 7)},
+		{all, as(NoID, 6, NoID), as(NoID, 6, NoID), anon},
 		{all, as(5, 6, 7), as(5, 6, 7), anon},
 		{both, as(0, 0, 0), as(0, 0, 0), anon},
 	} {

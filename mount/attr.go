@@ -48,7 +48,8 @@ var typeBits = map[fs.Type]uint32{
 
 // attr fills in the attributes of a file as programs see them: that it is kept is no link to them.
 //
-// The kernel's seconds are signed. One before 1970 comes as a large number, is kept, and goes back as it came.
+// The kernel's seconds are signed. A time before 1970 that a volume has, of old, is a large number, and goes to the
+// kernel as that.
 func (f *fileSystem) attr(a *fs.Attr, out *fuse.Attr) {
 	nlink := a.Nlink
 	if _, kept := f.nodes.isOpen(nodeID(fs.Handle{Ino: a.Ino, Gen: a.Gen})); kept && nlink > 0 {
@@ -127,13 +128,18 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	return fuse.OK
 }
 
-// setTime is how a time is set, of which valid says whether it is, and whether it is the present.
+// setTime is how a time is set, of which valid says whether it is, and whether it is the present. Seconds are signed.
+// NFS has no time before 1970, so the first that it has is set there, as the kernel does for file systems that begin
+// with 1970.
 func setTime(valid, set, now uint32, sec uint64, nsec uint32) (fs.TimeHow, fs.Time) {
 	switch {
 	case valid&set == 0:
 		return fs.DontChange, fs.Time{}
 	case valid&now != 0:
 		return fs.ServerTime, fs.Time{}
+	}
+	if int64(sec) < 0 {
+		return fs.ClientTime, fs.Time{}
 	}
 	return fs.ClientTime, fs.Time{Sec: sec, Nsec: nsec}
 }

@@ -56,6 +56,9 @@ func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by func
 		return fs.Node{}, err
 	}
 	mode &= 0o7777
+	if in.Uid == fs.NoID || in.Gid == fs.NoID { // the kernel does not ask for these; the file would be root's
+		return fs.Node{}, fs.ErrInval
+	}
 	c, s := &fs.Cred{GID: in.Gid}, &fs.SetAttr{Mode: &mode}
 	if in.Uid != 0 {
 		s.UID = &in.Uid

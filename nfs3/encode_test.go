@@ -84,8 +84,14 @@ type expect struct {
 	s *Service
 }
 
-// sec is a time in seconds on the wire: nfstime3 ends in 2106.
-func (v *expect) stamp(t fs.Time) { v.num(min(t.Sec, math.MaxUint32), uint64(t.Nsec)) }
+// stamp is a time on the wire: nfstime3 begins with 1970 and ends in 2106. Seconds before 1970 are those that are
+// negative as signed numbers.
+func (v *expect) stamp(t fs.Time) {
+	if t.Sec >= 1<<63 {
+		t = fs.Time{}
+	}
+	v.num(min(t.Sec, math.MaxUint32), uint64(t.Nsec))
+}
 
 func (v *expect) attr(a *fs.Attr) {
 	v.num(uint64(a.Type), uint64(a.Mode), uint64(a.Nlink), uint64(a.UID), uint64(a.GID), a.Size, a.Used, uint64(a.Major), uint64(a.Minor), v.s.fsid, a.Ino)

@@ -10,7 +10,10 @@ import (
 // The structures of RFC 1813, section 2.5 and 2.6, on the wire.
 
 func putTime(e *oncrpc.Encoder, t fs.Time) {
-	e.Uint32(uint32(min(t.Sec, math.MaxUint32))) // nfstime3 ends in 2106
+	if int64(t.Sec) < 0 { // before 1970, as mounts of old could set it: nfstime3 begins there
+		t = fs.Time{}
+	}
+	e.Uint32(uint32(min(t.Sec, math.MaxUint32))) // and ends in 2106
 	e.Uint32(t.Nsec)
 }
 

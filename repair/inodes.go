@@ -68,6 +68,12 @@ func (r *round) oneInode(ino uint64) {
 		r.fix64(ino, fGen, 1, "generation 0 becomes 1")
 	}
 	r.fix32(ino, fMode, n.w(fMode)&0o7777, "mode bits beyond the permissions are cleared")
+	if n.w(fUID) == noID {
+		r.fix32(ino, fUID, nobody, "the owner, who is no user, becomes nobody")
+	}
+	if n.w(fGID) == noID {
+		r.fix32(ino, fGID, nobody, "the group, which is none, becomes nobody's")
+	}
 	r.fix32(ino, fFlags, n.w(fFlags)&(flagOrphan|flagKept), "unknown flags are cleared")
 	r.fix32(ino, fPadding, 0, "unused bytes become zeros")
 	for off := fNanos; off < fPadding; off += 4 {

@@ -148,6 +148,11 @@ func TestRepair(t *testing.T) {
 			a, at := s.v.inodeBlock(rootIno)
 			s.change(a, func(b []byte) { clear(b[at : at+inodeSize]) })
 		}, []string{"the root becomes a directory", "becomes /lost+found/#"}},
+		{"an owner and a group that nobody is", func(s *small) {
+			a, at := s.v.inodeBlock(s.ino["/one"])
+			s.change(a, func(b []byte) { binary.LittleEndian.PutUint64(b[at+fUID:], 1<<64-1) })
+		}, []string{`the owner, who is no user, becomes nobody (0xfffe, was 0xffffffff) ["/one"]`,
+			`the group, which is none, becomes nobody's (0xfffe, was 0xffffffff) ["/one"]`}},
 		{"circle of orphans", func(s *small) { s.set(orphansIno, fNext, s.ino["/one"]) }, []string{"the orphan list is made anew, with 0 files"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -168,7 +173,7 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			if limit := map[bool]int{true: 1, false: 0}[strings.Contains(strings.Join(c.want, ""), "level") || slices.Contains(
-				[]string{"shared block", "block of another file", "shared indirect block", "data as an indirect block", "a size too small", "no root"}, c.what)]; changed > limit {
+				[]string{"shared block", "block of another file", "shared indirect block", "data as an indirect block", "a size too small", "no root", "an owner and a group that nobody is"}, c.what)]; changed > limit {
 				t.Errorf("%d files changed, after %v", changed, acts)
 			}
 		})

@@ -18,7 +18,8 @@ const (
 	inodeSize   = 256
 	inodesBlock = disk.BlockSize / inodeSize
 
-	fType, fMode, fNlink, fMajor, fMinor, fFlags = 0, 4, 8, 20, 24, 28           // 4 bytes each
+	fType, fMode, fNlink, fUID, fGID             = 0, 4, 8, 12, 16               // 4 bytes each
+	fMajor, fMinor, fFlags                       = 20, 24, 28                    // 4 bytes each
 	fSize, fUsed, fGen                           = 32, 40, 48                    // 8 bytes each
 	fNanos, fPadding                             = 80, 92                        // three times 4 bytes; 4 bytes
 	fVerf, fParent, fNext, fShrink, fNent, fBlks = 96, 104, 112, 120, 128, 136   // 8 bytes each
@@ -27,6 +28,7 @@ const (
 	rootIno, orphansIno                          = uint64(1), uint64(2)          //
 	flagOrphan                                   = 1                             //
 	flagKept                                     = 2                             //
+	noID, nobody                                 = 1<<32 - 1, 65534              // no user and no group; their number
 	maxSize, maxSymlink                          = uint64(1) << 39, uint64(4095) // bytes
 	slots, directSlots, fanout                   = 15, 12, disk.BlockSize / 8
 )

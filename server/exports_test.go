@@ -316,6 +316,8 @@ func TestExportsSquash(t *testing.T) {
 		{"10.0.0.6:4000", root, exports.Anonymous, exports.Anonymous},
 		{"10.0.0.6:4000", &fs.Cred{UID: 5, GID: 0}, 5, exports.Anonymous},
 		{"10.0.0.6:4000", &fs.Cred{UID: 5, GID: 6}, 5, 6},
+		{"10.0.0.2:4000", &fs.Cred{UID: fs.NoID, GID: 6}, exports.Anonymous, 6},
+		{"10.0.0.6:4000", &fs.Cred{UID: 5, GID: fs.NoID}, 5, exports.Anonymous},
 	} {
 		c := l.mustMount(t, x.peer, "/a")
 		n, err := c.Mkdir(x.cred, at["/a"], []byte("made"), mode(0o777))

@@ -87,7 +87,7 @@ func (c *Comparer) setattr() *fs.SetAttr {
 	if c.rnd.Intn(2) == 0 {
 		s.Mode = u32([]uint32{0o644, 0o755, 0o777, 0o1777, 0o2775, 0o6755, 0o600, 0, 0o4711, 0o100777}[c.rnd.Intn(10)])
 	}
-	ids := []uint32{0, 1000, 1001, 2000, 3000}
+	ids := []uint32{0, 1000, 1001, 2000, 3000, fs.NoID}
 	if c.rnd.Intn(8) == 0 {
 		s.UID = u32(ids[c.rnd.Intn(len(ids))])
 	}

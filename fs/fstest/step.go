@@ -97,7 +97,11 @@ func (c *Comparer) step() error {
 		i, o = c.dir()
 		s := c.setattr()
 		target := bytes.Repeat([]byte("t"), []int{0, 1, 30, 59, 60, 61, 136, 255, 4095, 4096}[c.rnd.Intn(10)])
-		c.note("symlink %d %q, %d bytes, %s as %v", i, name, len(target), showSet(s), *cred)
+		if len(target) > 0 && c.rnd.Intn(10) == 0 {
+			target[c.rnd.Intn(len(target))] = 0
+		}
+		zero := bytes.IndexByte(target, 0)
+		c.note("symlink %d %q, %d bytes, the first zero is %d, %s as %v", i, name, len(target), zero, showSet(s), *cred)
 		x, errA := c.a.Symlink(cred, o.a, name, s, target)
 		y, errB := c.b.Symlink(cred, o.b, name, s, target)
 		return c.sameNode(x, y, errA, errB)
@@ -105,9 +109,10 @@ func (c *Comparer) step() error {
 		i, o = c.dir()
 		s := c.setattr()
 		t := fs.Type(c.rnd.Intn(8))
-		c.note("mknod %d %q type %d %s as %v", i, name, t, showSet(s), *cred)
-		x, errA := c.a.Mknod(cred, o.a, name, t, s, 8, 1)
-		y, errB := c.b.Mknod(cred, o.b, name, t, s, 8, 1)
+		major, minor := []uint32{8, 8, 4095, 4096}[c.rnd.Intn(4)], []uint32{1, 1, 1<<20 - 1, 1 << 20}[c.rnd.Intn(4)]
+		c.note("mknod %d %q type %d, %d:%d, %s as %v", i, name, t, major, minor, showSet(s), *cred)
+		x, errA := c.a.Mknod(cred, o.a, name, t, s, major, minor)
+		y, errB := c.b.Mknod(cred, o.b, name, t, s, major, minor)
 		return c.sameNode(x, y, errA, errB)
 	case 18:
 		i, o, name = c.entry(0)

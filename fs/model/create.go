@@ -1,6 +1,10 @@
 package model
 
-import "tansy/fs"
+import (
+	"bytes"
+
+	"tansy/fs"
+)
 
 // Lookup implements fs.FileSystem.
 func (m *Model) Lookup(c *fs.Cred, dir fs.Handle, name []byte) (fs.Node, error) {
@@ -110,7 +114,7 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 	}
 	size := k.s.Size
 	k.s.Size = nil // nothing is cut off, so setuid stays
-	m.set(c, n, &k.s, now)
+	m.set(c, n, meant(&k.s), now)
 	if size != nil {
 		m.resize(n, *size)
 	}
@@ -180,6 +184,8 @@ func (m *Model) Symlink(c *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr, t
 		k.bad = fs.ErrInval
 	} else if len(target) > fs.MaxSymlink {
 		k.bad = fs.ErrNameTooLong
+	} else if bytes.IndexByte(target, 0) >= 0 {
+		k.bad = fs.ErrInval
 	}
 	k.fill = func(n *inode) { n.target = append([]byte(nil), target...) }
 	return m.create(c, dir, name, k)
@@ -193,6 +199,8 @@ func (m *Model) Mknod(c *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.S
 	case fs.Block, fs.Char:
 		if c.UID != 0 {
 			k.bad = fs.ErrPerm
+		} else if major >= 1<<12 || minor >= 1<<20 {
+			k.bad = fs.ErrInval
 		}
 		k.fill = func(n *inode) { n.attr.Major, n.attr.Minor = major, minor }
 	case fs.Socket, fs.FIFO:

@@ -41,6 +41,7 @@
 // regular file only (INVAL), up to MaxSize (FBIG), by whoever may WRITE (ACCES).
 // Times given by the client: owner or root (PERM), nanoseconds below 1e9
 // (INVAL). The server's time: those and whoever may write (ACCES).
+// An owner or group of 2^32-1 is as if it were not set, here and in what makes a file.
 // Setting the owner or group of a non-directory clears set-user-ID, and
 // set-group-ID if group execute is set. A mode set by a caller who is neither
 // root nor in the file's (new) group loses set-group-ID. Setting the size sets
@@ -59,8 +60,9 @@
 // the size counts for CREATE only, and that owner and group count for root
 // only: from anybody else they are ignored, and no error. Mode not given: 0644, directories 0755;
 // symbolic links always 0777; EXCLUSIVE 0. A device node needs root (PERM);
-// MKNOD of a type other than block, character, socket, FIFO: BADTYPE. A
-// link's target is 1 to 4095 bytes (INVAL, NAMETOOLONG).
+// its number is below 2^12 and 2^20 (INVAL); MKNOD of a type other than block,
+// character, socket, FIFO: BADTYPE. A link's target is 1 to 4095 bytes (INVAL,
+// NAMETOOLONG), none of them zero (INVAL).
 // UNCHECKED on an existing regular file needs only execute on the directory and
 // sets the size, if given, as SETATTR would, and nothing else; on anything else
 // it is EXIST. EXCLUSIVE on a regular file that was created with the same

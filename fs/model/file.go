@@ -13,6 +13,18 @@ func (m *Model) impossible(s *fs.SetAttr) error {
 	return nil
 }
 
+// meant is s without an owner or group that is nobody's: they set nothing.
+func meant(s *fs.SetAttr) *fs.SetAttr {
+	t := *s
+	if t.UID != nil && *t.UID == fs.NoID {
+		t.UID = nil
+	}
+	if t.GID != nil && *t.GID == fs.NoID {
+		t.GID = nil
+	}
+	return &t
+}
+
 // maySet tells if c may set all of s on n.
 func maySet(c *fs.Cred, n *inode, s *fs.SetAttr) error {
 	own := isOwner(c, n)
@@ -115,6 +127,7 @@ func (m *Model) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) 
 		return fs.WCC{}, err
 	}
 	before := n.snap()
+	s = meant(s)
 	switch {
 	case guard != nil && *guard != n.attr.Ctime:
 		err = fs.ErrNotSync

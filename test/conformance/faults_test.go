@@ -156,6 +156,16 @@ var faults = []struct {
 			return m.Setattr(c, h, s, guard)
 		}
 	}},
+	{"setattr/nobodys-owner", func(f *fault, m *model.Model) {
+		f.setattr = func(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (fs.WCC, error) {
+			if s.UID != nil && *s.UID == fs.NoID {
+				given, other := *s, uint32(65534)
+				given.UID = &other
+				s = &given
+			}
+			return m.Setattr(c, h, s, guard)
+		}
+	}},
 	{"setattr-perm/user-by-owner", func(f *fault, m *model.Model) {
 		f.setattr = func(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (fs.WCC, error) {
 			if s.UID != nil {

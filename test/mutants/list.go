@@ -132,7 +132,14 @@ var mutants = []mutant{
 	{what: "create: --if-missing makes what exists", file: "cmd/tansy/mkfs.go", old: "*ifMissing && !missing(pos[0])", new: "*ifMissing && remote(pos[0])", tests: creating},
 	{what: "volumes: copies are served", file: "cmd/tansy/volume.go", old: "other != nil {", new: "other != nil && len(ids) == 0 {", tests: volumes},
 
-	{what: "squash: supplementary group 0 is overlooked", file: "fs/squash.go", old: " && !slices.Contains(c.GIDs, 0)", new: " && !slices.Contains(c.GIDs[:0], 0)", tests: []string{"./fs", "-run", "Squash"}},
+	{what: "squash: supplementary group 0 is overlooked", file: "fs/squash.go", old: "range c.GIDs {\n		if s.changes", new: "range c.GIDs[:0] {\n		if s.changes", tests: []string{"./fs", "-run", "Squash"}},
+	{what: "squash: nobody's number is a user", file: "fs/squash.go", old: "id == NoID || s.Root", new: "s.Root", tests: []string{"./fs", "-run", "Squash"}},
+	{what: "mount: a time before 1970 is one after 2106", file: "mount/attr.go", old: "if int64(sec) < 0 {", new: "if false {", tests: []string{"./mount", "-run", "BeforeNFS"}},
+	{what: "mount: nobody makes files of root", file: "mount/names.go", old: "in.Uid == fs.NoID || in.Gid == fs.NoID", new: "in.Gid == fs.NoID", tests: []string{"./mount", "-run", "BeforeNFS"}},
+	{what: "a time before 1970 is the last of all", file: "nfs3/types.go", old: "if int64(t.Sec) < 0 {", new: "if false {", tests: []string{"./nfs3"}},
+	{what: "mkfs: the root belongs to nobody", file: "fs/mkfs.go", old: "o.RootUID == NoID ||", new: "", tests: []string{"./fs", "-run", "Nobodys"}},
+	{what: "check: an owner that nobody is", file: "check/inode.go", old: "n.uid == noID", new: "false", tests: []string{"./check", "-run", "Damage"}},
+	{what: "repair: a group that is none", file: "repair/inodes.go", old: "n.w(fGID) == noID", new: "false", tests: []string{"./repair", "-run", "TestRepair"}},
 	{what: "groups: those of the client count", file: "nfs3/export.go", old: "GIDs: s.groups(c.UID)", new: "GIDs: c.GIDs", tests: rules},
 	{what: "groups: forgotten when they cannot be looked up", file: "groups/groups.go", old: "e.until = c.now().Add(retry)\n", new: "e.groups, e.until = nil, c.now().Add(retry)\n", tests: rules},
 

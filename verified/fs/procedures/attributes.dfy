@@ -72,6 +72,19 @@ module AttributeOps {
   function Less(s: N.Sattr, mode: bool, ids: bool): N.Sattr
   { var t := if ids then N.WithoutIds(s) else s; N.WithoutSize(if mode then N.WithoutMode(t) else t) }
 
+  // what a means: a itself, if it has no owner and no group that is nobody's
+  method WithoutNobody(a: Sattr) returns (r: Sattr)
+    ensures SattrOf(r) == N.WithoutNobody(SattrOf(a))
+  {
+    var uid, gid := a.hasUid && a.uid != 0xffff_ffff, a.hasGid && a.gid != 0xffff_ffff;
+    if uid == a.hasUid && gid == a.hasGid { return a; }
+    r := new Sattr.Make();
+    r.hasSize, r.size, r.hasMode, r.mode := a.hasSize, a.size, a.hasMode, a.mode;
+    r.hasUid, r.uid, r.hasGid, r.gid := uid, a.uid, gid, a.gid;
+    r.atimeHow, r.atime, r.atimens := a.atimeHow, a.atime, a.atimens;
+    r.mtimeHow, r.mtime, r.mtimens := a.mtimeHow, a.mtime, a.mtimens;
+  }
+
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 && A.GetattrOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)))
@@ -302,7 +315,7 @@ module AttributeOps {
   }
   method MayChange(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32)
     returns (st: uint32, ip: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && SattrOf(a) == N.WithoutNobody(SattrOf(a))
     ensures ip != null ==> fresh(ip) && |ip.data| == 256
     ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && M(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
@@ -367,10 +380,11 @@ module AttributeOps {
   {
     Node(d, ino, gen);
     after, later := null, false;
-    st, before := MayChange(txn, d, c, ino, gen, a, guard, gs, gns);
+    var m := WithoutNobody(a);
+    st, before := MayChange(txn, d, c, ino, gen, m, guard, gs, gns);
     if st != 0 { return; }
-    if a.Empty() { after := before; return; }
-    st, after, later := Change(txn, d, c, ino, a, s, ns, gen);
+    if m.Empty() { after := before; return; }
+    st, after, later := Change(txn, d, c, ino, m, s, ns, gen);
   }
   function Guard(guard: bool, gs: uint64, gns: uint32): Option<N.Time> { if guard then Some(N.Time(gs, gns)) else None }
 

@@ -25,6 +25,8 @@ module Conversions {
   {
     ty := GetTy(b); mode := GetMode(b); nlink := GetNlink(b); uid := GetUid(b); gid := GetGid(b); size := GetSize(b); gen := GetGen(b);
     mode := mode % 4096;
+    if uid == 0xffff_ffff { uid := 65534; }
+    if gid == 0xffff_ffff { gid := 65534; }
     used := Used(b);
     reveal Parse();
     major, minor := b.U32(20), b.U32(24);

@@ -101,7 +101,8 @@ module CreateOps {
     ensures Keeps(old(ip.data), ip.data)
     ensures M(ip.data) == Born(WhoOf(c), M(dir.data), ty, g, mode, SattrOf(a), dino, N.Time(s, ns))
   {
-    var t := Without(a, false, c.uid != 0);
+    var m := WithoutNobody(a);
+    var t := Without(m, false, c.uid != 0);
     ghost var w, dm, sa, now := WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
     ghost var m0 := M(ip.data);
     InitAttr(c, dir, ip, mode, s, ns);
@@ -390,11 +391,31 @@ module CreateOps {
     var found: bool;
     var x: uint64;
     var hint: uint64;
-    var len: uint64 := target.Len();
-    var bad: uint32 := if len == 0 then INVAL else if len > 4095 then NAMETOOLONG else 0;
+    var bad := TargetStatus(target);
     st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
     if st != 0 { return; }
     st, ino, node, after := NewLink(txn, d, c, dino, dgen, before, name, hint, t, target, s, ns);
+  }
+
+  // the error for what cannot be a symbolic link's target
+  method TargetStatus(target: Bytes) returns (st: uint32)
+    ensures st == if target.data == [] then INVAL else if |target.data| > 4095 then NAMETOOLONG
+      else if 0 in target.data then INVAL else 0
+  {
+    var len: uint64 := target.Len();
+    if len == 0 { st := INVAL; return; }
+    if len > 4095 { st := NAMETOOLONG; return; }
+    var i: uint64 := 0;
+    while i < len
+      invariant 0 <= i <= len && len as int == |target.data|
+      invariant forall k: int {:trigger target.data[k]} | 0 <= k < i as int :: target.data[k] != 0
+      decreases len - i
+    {
+      var b := target.Get(i);
+      if b == 0 { st := INVAL; return; }
+      i := i + 1;
+    }
+    st := 0;
   }
 
   // devices (root only), FIFOs and sockets
@@ -405,7 +426,7 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), st)
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
@@ -416,7 +437,8 @@ module CreateOps {
     var x: uint64;
     var hint: uint64;
     var dev := ty == BLK || ty == CHR;
-    var bad: uint32 := if !dev && ty != SOCK && ty != FIFO then BADTYPE else if dev && c.uid != 0 then PERM else 0;
+    var bad: uint32 := if !dev && ty != SOCK && ty != FIFO then BADTYPE
+      else if dev && c.uid != 0 then PERM else if dev && (maj >= 0x1000 || min >= 0x10_0000) then INVAL else 0;
     st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
     if st != 0 { return; }
     st, ino, node, after := NewDev(txn, d, c, dino, dgen, before, name, hint, t, ty, maj, min, s, ns);

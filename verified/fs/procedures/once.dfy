@@ -135,7 +135,7 @@ module OnceOps {
     ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
-    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), st)
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
     again, before := false, null;

@@ -51,7 +51,7 @@ module Abstraction {
   // the attributes in a reply, as the server reads them off an inode
   function FattrM(i: uint64, m: Meta): N.Fattr
   {
-    N.Fattr(m.ty, m.mode, m.nlink, m.uid, m.gid, m.size as int, UsedOf(m), m.major, m.minor, i,
+    N.Fattr(m.ty, m.mode, m.nlink, N.ShownId(m.uid), N.ShownId(m.gid), m.size as int, UsedOf(m), m.major, m.minor, i,
       N.Time(m.atime, m.atimens), N.Time(m.mtime, m.mtimens), N.Time(m.ctime, m.ctimens))
   }
 

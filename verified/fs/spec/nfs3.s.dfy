@@ -39,6 +39,12 @@ module NfsState {
   function Next(t: Time): Time
   { if t.ns < 999_999_999 then Time(t.s, t.ns + 1) else if t.s < 0xffff_ffff_ffff_ffff then Time(t.s + 1, 0) else t }
 
+  // 2^32 - 1 is nobody's number: in POSIX an id of -1 means "no change", and the clients' kernels refuse to show a
+  // file that has it. So nobody calls with it (squash.s.dfy), and nobody can set it (WithoutNobody, below). Volumes of
+  // old may have files with such an owner or group. They belong to nobody, and replies show another number, 65534.
+  ghost const NOID: uint32 := 0xffff_ffff
+  function ShownId(id: uint32): uint32 { if id == NOID then 65534 else id }
+
   // What every file has (2.5, fattr3), as far as it does not follow from the rest.
   // mode: the 12 bits rwxrwxrwx with setuid 04000, setgid 02000, sticky 01000.
   datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time)
@@ -191,7 +197,7 @@ module NfsState {
     major: uint32, minor: uint32, fileid: uint64, atime: Time, mtime: Time, ctime: Time)
   function FattrOf(i: uint64, n: Node): Fattr
   {
-    Fattr(Type(n), n.attr.mode, n.attr.nlink, n.attr.uid, n.attr.gid, Size(n), Used(n),
+    Fattr(Type(n), n.attr.mode, n.attr.nlink, ShownId(n.attr.uid), ShownId(n.attr.gid), Size(n), Used(n),
       if n.body.Special? then n.body.major else 0, if n.body.Special? then n.body.minor else 0, i, n.attr.atime, n.attr.mtime, n.attr.ctime)
   }
 
@@ -221,6 +227,9 @@ module NfsState {
   function WithoutSize(s: Sattr): Sattr { Sattr(s.mode, s.uid, s.gid, None, s.atime, s.mtime) }
   function WithoutMode(s: Sattr): Sattr { Sattr(None, s.uid, s.gid, s.size, s.atime, s.mtime) }
   function WithoutIds(s: Sattr): Sattr { Sattr(s.mode, None, None, s.size, s.atime, s.mtime) }
+  // What s means: an owner or group of 2^32 - 1 is as if it were not set, as in chown(2).
+  function WithoutNobody(s: Sattr): Sattr { Sattr(s.mode, RealId(s.uid), RealId(s.gid), s.size, s.atime, s.mtime) }
+  function RealId(id: Option<uint32>): Option<uint32> { if id == Some(NOID) then None else id }
 }
 
 // ---------------------------------------------------------------------------------- 2. permissions
@@ -408,19 +417,19 @@ module NfsAttrs {
   // is of regular files only. Setting nothing changes nothing, not even ctime.
   predicate SetattrOk(pre: FS, post: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, now: Time, w: Wcc)
   {
-    Live(pre, h) && var n := pre.nodes[h.ino];
-    (guard.Some? ==> guard.x == n.attr.ctime) && (s.size.Some? ==> n.body.File?) && ArgsOk(s) &&
-    SetPerm(c, n.attr, s) && SetAcces(c, Type(n), n.attr, s) &&
-    (if s == NoSattr() then post == pre else Set(pre, post, c, h.ino, s, now)) && WccOk(pre, post, h.ino, w)
+    Live(pre, h) && var n, meant := pre.nodes[h.ino], WithoutNobody(s);
+    (guard.Some? ==> guard.x == n.attr.ctime) && (meant.size.Some? ==> n.body.File?) && ArgsOk(meant) &&
+    SetPerm(c, n.attr, meant) && SetAcces(c, Type(n), n.attr, meant) &&
+    (if meant == NoSattr() then post == pre else Set(pre, post, c, h.ino, meant, now)) && WccOk(pre, post, h.ino, w)
   }
   predicate SetattrErr(pre: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, st: uint32)
   {
     HandleErr(pre, h, st) ||
-    (Live(pre, h) && var n := pre.nodes[h.ino];
+    (Live(pre, h) && var n, meant := pre.nodes[h.ino], WithoutNobody(s);
       (st == NFS3ERR_NOT_SYNC && guard.Some? && guard.x != n.attr.ctime) ||
-      (st == NFS3ERR_INVAL && s.size.Some? && !n.body.File?) ||
-      ArgErr(s, st) || SetErr(c, Type(n), n.attr, s, st) ||
-      (st == SHRINKFIRST && s.size.Some? && n.body.File? && s.size.x as int > |n.body.data|))
+      (st == NFS3ERR_INVAL && meant.size.Some? && !n.body.File?) ||
+      ArgErr(meant, st) || SetErr(c, Type(n), n.attr, meant, st) ||
+      (st == SHRINKFIRST && meant.size.Some? && n.body.File? && meant.size.x as int > |n.body.data|))
   }
 
   // 3.3.4 ACCESS. bits: all the caller has; the reply has those that were asked for, without 4, 8, 16 if the
@@ -611,7 +620,7 @@ module NfsMake {
     if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
   }
   // what of s counts for a new file of c
-  function Wanted(c: Caller, s: Sattr): Sattr { if c.uid == 0 then s else WithoutIds(s) }
+  function Wanted(c: Caller, s: Sattr): Sattr { if c.uid == 0 then WithoutNobody(s) else WithoutIds(s) }
 
   // The directory di gets the entry name for the new node n with the handle h: an inode
   // number that no file had, and a generation that no handle has. na: its attributes.
@@ -699,32 +708,39 @@ module NfsMake {
     (st == NFS3ERR_MLINK && LiveDir(pre, dh) && pre.nodes[dh.ino].attr.nlink >= LINKMAX)
   }
 
-  // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored.
+  // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored. A target with a zero byte would end there
+  // to clients, and is refused.
   predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
-    0 < |target| <= TARGETMAX && ArgsOk(t) &&
+    0 < |target| <= TARGETMAX && 0 !in target && ArgsOk(t) &&
     Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, 5, 511, t, now), Symlink(target), 1), now, na, w)
   }
   predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(WithoutMode(s)), st) ||
-    (st == NFS3ERR_INVAL && target == []) || (st == NFS3ERR_NAMETOOLONG && |target| > TARGETMAX)
+    (st == NFS3ERR_INVAL && (target == [] || 0 in target)) || (st == NFS3ERR_NAMETOOLONG && |target| > TARGETMAX)
   }
 
   // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s has none; a size in s is ignored.
+  // A device has a number that clients can take: 12 bits and 20, as in Linux.
   predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
+  predicate DeviceNumber(maj: uint32, min: uint32) { maj < 0x1000 && min < 0x10_0000 }
   predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(s);
-    (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) && (Device(kind) ==> c.uid == 0) && ArgsOk(t) &&
+    (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) &&
+    (Device(kind) ==> c.uid == 0 && DeviceNumber(maj, min)) && ArgsOk(t) &&
     Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, kind, 420, t, now),
       if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0), 0), now, na, w)
   }
-  predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, st: uint32)
+  predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32,
+    st: uint32)
   {
     MakeErr(pre, c, dh, name, st) || ArgErr(WithoutSize(s), st) ||
-    (st == NFS3ERR_BADTYPE && !Device(kind) && kind != NF3SOCK && kind != NF3FIFO) || (st == NFS3ERR_PERM && Device(kind) && c.uid != 0)
+    (st == NFS3ERR_BADTYPE && !Device(kind) && kind != NF3SOCK && kind != NF3FIFO) ||
+    (st == NFS3ERR_PERM && Device(kind) && c.uid != 0) ||
+    (st == NFS3ERR_INVAL && Device(kind) && !DeviceNumber(maj, min))
   }
 
   // 3.3.15 LINK: one more name for a file that is not a directory. Its ctime is now. a: the file.

@@ -46,6 +46,8 @@ module ScenarioV {
     requires n.body.Dir?
   { Node(SetMtimeCtime(n.attr, nlink, Now()), Dir(names, places, n.body.parent, n.body.bytes), n.blocks) }
   function Mode(m: uint32): Sattr { Sattr(Some(m), None, None, None, DontChange, DontChange) }
+  // an owner, a group, or both, wanted for what is made or changed
+  function Ids(uid: Option<uint32>, gid: Option<uint32>): Sattr { Sattr(None, uid, gid, None, DontChange, DontChange) }
 }
 
 module ScenarioAttrs {
@@ -95,6 +97,28 @@ module ScenarioAttrs {
     assert HeldBelow({0}, 5) == {0};
     assert Ann().gids[0] == 30;
   }
+
+  // 2^32 - 1 as an owner or group means that it stays as it is
+  lemma SetattrNobody(post: FS, w: Wcc)
+    ensures SetattrOk(V(), post, Root(), H(3), Ids(Some(NOID), Some(NOID)), None, Now(), w) ==> post == V()
+    ensures SetattrOk(V(), post, Root(), H(3), Ids(Some(NOID), Some(30)), None, Now(), w) ==>
+      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 30, Time(1, 0), Time(2, 0), Now())
+    ensures SetattrOk(V(), post, Root(), H(3), Ids(Some(11), Some(NOID)), None, Now(), w) ==>
+      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 11, 20, Time(1, 0), Time(2, 0), Now())
+    // so anybody may say so
+    ensures SetattrOk(V(), V(), Eve(), H(3), Ids(Some(NOID), Some(NOID)), None, Now(), W(V(), V(), 3))
+    ensures !SetattrErr(V(), Eve(), H(3), Ids(Some(NOID), Some(NOID)), None, NFS3ERR_PERM)
+  { }
+  // a file that has them, of old: it is shown as 65534's, who is not its owner
+  lemma NobodysFile(post: FS, a: Fattr, w: Wcc)
+    ensures GetattrOk(Owned(NOID, 20), H(3), a) ==> a.uid == 65534 && a.gid == 20
+    ensures GetattrOk(Owned(10, NOID), H(3), a) ==> a.uid == 10 && a.gid == 65534
+    ensures var c := Caller(65534, 65534, []);
+      SetattrErr(Owned(NOID, NOID), c, H(3), Mode(384), None, NFS3ERR_PERM) &&
+      !SetattrOk(Owned(NOID, NOID), post, c, H(3), Mode(384), None, Now(), w)
+  { }
+  // "a" with another owner and group
+  function Owned(uid: uint32, gid: uint32): FS { With(3, Node(Of(420, 2, uid, gid), N3().body, N3().blocks)) }
 
   lemma Access()
     // 0644: the owner and root read and write, others read; nobody executes
@@ -257,7 +281,11 @@ module ScenarioData {
   {
     var p, q := Page1(), Page2();
     assert p[..3][..2] == p[..2] && p[..2][..1] == p[..1] && p[..1][..0] == [] && q[..1][..0] == [];
-    assert Bytes(c, p[..1]) == c(1) && Bytes(c, p[..2]) == c(1) + c(2) && Bytes(c, p[..3]) == 2 * c(1) + c(2) && Bytes(c, q[..1]) == c(1);
+    assert p[..1][0] == p[0] && p[..2][1] == p[1] && p[..3][2] == p[2] && q[..1][0] == q[0];
+    assert Bytes(c, p[..1]) == c(1);
+    assert Bytes(c, p[..2]) == Bytes(c, p[..1]) + c(2);
+    assert Bytes(c, p[..3]) == Bytes(c, p[..2]) + c(1);
+    assert Bytes(c, q[..1]) == c(1);
   }
   lemma Readdir(a: Fattr)
     // a scan of two pages
@@ -391,18 +419,32 @@ module ScenarioMake {
     // the mode is 0777, whatever is asked for
     ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Mode(0), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], NFS3ERR_INVAL) && !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), h, a, w)
-  { Letters(); }
+    // a zero byte in the target
+    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [65, 0, 66], NFS3ERR_INVAL)
+    ensures !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65, 0, 66], Now(), h, a, w)
+    ensures !SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [65, 66], NFS3ERR_INVAL)
+  { Letters(); assert [65, 0, 66][1] == 0; }
 
   lemma Mknod(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, NoSattr(), 4, 5, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // a device by eve, and by root; a regular file
-    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), h, a, w)
-    ensures !MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), NFS3ERR_PERM)
-    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), h, a, w)
+    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), 0, 0, NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), h, a, w)
+    ensures !MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), 0, 0, NFS3ERR_PERM)
+    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), 0, 0, NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), h, a, w)
+  { Letters(); }
+  // the largest numbers of a device, and those above; what is no device has none
+  lemma MknodNumbers(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures var n := Given(Fresh(420, 1, Special(4, 4095, 1_048_575)), 0, 0);
+      MknodOk(V(), Added(n), Root(), H(1), L(120), 4, NoSattr(), 4095, 1_048_575, Now(),
+        Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures !MknodErr(V(), Root(), H(1), L(120), 3, NoSattr(), 4095, 1_048_575, NFS3ERR_INVAL)
+    ensures MknodErr(V(), Root(), H(1), L(120), 3, NoSattr(), 4096, 0, NFS3ERR_INVAL)
+    ensures !MknodOk(V(), post, Root(), H(1), L(120), 3, NoSattr(), 4096, 0, Now(), h, a, w)
+    ensures MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), 0, 1_048_576, NFS3ERR_INVAL)
+    ensures !MknodOk(V(), post, Root(), H(1), L(120), 4, NoSattr(), 0, 1_048_576, Now(), h, a, w)
+    ensures !MknodErr(V(), Eve(), H(1), L(120), 7, NoSattr(), 4096, 1_048_576, NFS3ERR_INVAL)
   { Letters(); }
 
-  // an owner, a group, or both, wanted for what is made
-  function Ids(uid: Option<uint32>, gid: Option<uint32>): Sattr { Sattr(None, uid, gid, None, DontChange, DontChange) }
   // n with another owner and group
   function Given(n: Node, uid: uint32, gid: uint32): Node
   { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime), n.body, n.blocks) }
@@ -436,22 +478,42 @@ module ScenarioMake {
   lemma MknodIds(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     ensures MknodOk(V(), post, Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
-    ensures !MknodErr(V(), Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), NFS3ERR_PERM)
+    ensures !MknodErr(V(), Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, NFS3ERR_PERM)
     ensures var n := Given(Fresh(420, 1, Special(7, 0, 0)), 10, 20); MknodOk(V(), Added(n), Root(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     ensures MknodOk(V(), post, Root(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
   { Letters(); }
+
+  // of 2^32 - 1, nobody's number, root makes nothing
+  lemma NobodyMakes(post: FS, h: Handle, a: Fattr, w: Wcc)
+    ensures CreateOk(V(), post, Root(), H(1), L(120), 1, Ids(Some(NOID), Some(20)), 0, Now(), h, a, w) ==>
+      a.uid == 0 && a.gid == 20
+    ensures MkdirOk(V(), post, Root(), H(1), L(120), Ids(Some(10), Some(NOID)), Now(), h, a, w) ==>
+      a.uid == 10 && a.gid == 0
+    ensures SymlinkOk(V(), post, Root(), H(1), L(120), Ids(Some(NOID), Some(NOID)), [65], Now(), h, a, w) ==>
+      h.ino in post.nodes && post.nodes[h.ino].attr.uid == 0 && post.nodes[h.ino].attr.gid == 0
+    ensures MknodOk(V(), post, Root(), H(1), L(120), 7, Ids(Some(NOID), Some(NOID)), 0, 0, Now(), h, a, w) ==>
+      h.ino in post.nodes && post.nodes[h.ino].attr.uid == 0 && post.nodes[h.ino].attr.gid == 0
+  { Letters(); }
+  // Whoever asks, and for what: what somebody makes is somebody's, and what is somebody's stays so when attributes
+  // are set.
+  lemma NobodyOwns(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time, a: Attr)
+    ensures c.uid != NOID ==> NewAttr(c, d, ty, mode, s, now).uid != NOID
+    ensures c.gid != NOID && d.attr.gid != NOID ==> NewAttr(c, d, ty, mode, s, now).gid != NOID
+    ensures a.uid != NOID ==> Applied(c, ty, a, WithoutNobody(s), now).uid != NOID
+    ensures a.gid != NOID ==> Applied(c, ty, a, WithoutNobody(s), now).gid != NOID
+  { }
 
   // "d" is ann's (0755): eve may search it and not write there. A name that is taken is EXIST for her as for ann, one that
   // is not is ACCES. Where she may not even search (0700) it is ACCES, whatever is there.
   lemma Taken(st: uint32)
     ensures (CreateErr(V(), Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_EXIST) && (MkdirErr(V(), Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_EXIST) && (SymlinkErr(V(), Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_EXIST)
-    ensures (MknodErr(V(), Eve(), H(4), L(98), 7, NoSattr(), st) <==> st == NFS3ERR_EXIST) && (LinkErr(V(), Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_EXIST)
+    ensures (MknodErr(V(), Eve(), H(4), L(98), 7, NoSattr(), 0, 0, st) <==> st == NFS3ERR_EXIST) && (LinkErr(V(), Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_EXIST)
     ensures st == NFS3ERR_ACCES ==> CreateErr(V(), Eve(), H(4), L(120), 1, NoSattr(), 0, st) && MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), st) && SymlinkErr(V(), Eve(), H(4), L(120), NoSattr(), [65], st)
-    ensures st == NFS3ERR_ACCES ==> MknodErr(V(), Eve(), H(4), L(120), 7, NoSattr(), st) && LinkErr(V(), Eve(), H(3), H(4), L(120), st)
+    ensures st == NFS3ERR_ACCES ==> MknodErr(V(), Eve(), H(4), L(120), 7, NoSattr(), 0, 0, st) && LinkErr(V(), Eve(), H(3), H(4), L(120), st)
   { Letters(); }
   lemma TakenUnseen(st: uint32)
     ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); (CreateErr(f, Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_ACCES) && (MkdirErr(f, Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_ACCES) && (SymlinkErr(f, Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_ACCES)
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); (MknodErr(f, Eve(), H(4), L(98), 7, NoSattr(), st) <==> st == NFS3ERR_ACCES) && (LinkErr(f, Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_ACCES)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); (MknodErr(f, Eve(), H(4), L(98), 7, NoSattr(), 0, 0, st) <==> st == NFS3ERR_ACCES) && (LinkErr(f, Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_ACCES)
   { Letters(); }
 
   lemma Links(post: FS, a: Fattr, w: Wcc)
@@ -633,7 +695,7 @@ module ScenarioErrors {
     // a size is ignored but by CREATE
     ensures MkdirErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), st) ==> st == NFS3ERR_NOSPC
     ensures SymlinkErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), [65], st) ==> st == NFS3ERR_NOSPC
-    ensures MknodErr(V(), Eve(), H(1), L(120), 7, OnlySize(1_000_000_000_000), st) || MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), st) ==> st == NFS3ERR_NOSPC
+    ensures MknodErr(V(), Eve(), H(1), L(120), 7, OnlySize(1_000_000_000_000), 0, 0, st) || MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), 0, 0, st) ==> st == NFS3ERR_NOSPC
     ensures LinkErr(V(), Eve(), H(3), H(1), L(120), st) ==> st == NFS3ERR_NOSPC
   { Letters(); }
 

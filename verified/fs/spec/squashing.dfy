@@ -2,33 +2,57 @@
 include "squash.s.dfy"
 module SquashFacts {
   import opened Machine
+  import opened NfsState
   import opened NfsPerm
   import opened NfsSquash
+
+  // What is left of a list of groups: of each that is not NOID, what becomes of it.
+  lemma Members(r: Rule, gs: seq<uint32>, g: uint32)
+    ensures g in SquashedGroups(r, gs) <==> exists h: uint32 {:trigger h in gs} :: h in gs && h != NOID && g == SquashedGroup(r, h)
+  {
+    if gs != [] {
+      var most, last := gs[..|gs| - 1], gs[|gs| - 1];
+      Members(r, most, g);
+      assert gs == most + [last];
+      if g in SquashedGroups(r, most) {
+        var h: uint32 :| h in most && h != NOID && g == SquashedGroup(r, h);
+        assert h in gs;
+      } else if last != NOID && g == SquashedGroup(r, last) {
+        assert last in gs;
+      } else {
+        forall h: uint32 | h in gs ensures h == NOID || g != SquashedGroup(r, h) { assert h in most || h == last; }
+      }
+    }
+  }
+  // a list that no rule changes
+  lemma Same(r: Rule, gs: seq<uint32>)
+    requires NOID !in gs && (r.squashRoot ==> 0 !in gs)
+    ensures SquashedGroups(r, gs) == gs
+  {
+    if gs != [] {
+      var most, last := gs[..|gs| - 1], gs[|gs| - 1];
+      assert gs == most + [last];
+      Same(r, most);
+    }
+  }
+
+  // 2^32 - 1 is nobody: nobody calls as that user, or with that group.
+  predicate Somebodys(c: Caller) { c.uid != NOID && !InGroup(c, NOID) }
+  lemma NobodyIsNobody(r: Rule, c: Claim)
+    requires r.anonUid != NOID && r.anonGid != NOID
+    ensures Somebodys(Squashed(r, c))
+  { if c.Somebody? { Members(r, c.who.gids, NOID); } }
 
   // Nobody becomes user 0 who did not say so, unless the administrator made root of the
   // anonymous user; the same for group 0, supplementary groups included.
   lemma NobodyGainsRoot(r: Rule, c: Claim)
     ensures r.anonUid != 0 && Squashed(r, c).uid == 0 ==> c.Somebody? && c.who.uid == 0 && !r.squashRoot && !r.squashAll
     ensures r.anonGid != 0 && InGroup(Squashed(r, c), 0) ==> c.Somebody? && InGroup(c.who, 0) && !r.squashRoot && !r.squashAll
-  {
-    var s := Squashed(r, c);
-    if r.anonGid != 0 && InGroup(s, 0) && s.gid != 0 {
-      var k: int :| 0 <= k < |s.gids| && s.gids[k] == 0;
-      assert s.gids[k] == SquashedGroup(r, c.who.gids[k]);
-      assert c.who.gids[k] == 0;
-    }
-  }
+  { if c.Somebody? { Members(r, c.who.gids, 0); } }
   // Whoever is in a group afterwards was in it before, or it is the anonymous one.
   lemma NobodyGainsGroups(r: Rule, c: Claim, g: uint32)
     ensures InGroup(Squashed(r, c), g) && g != r.anonGid ==> c.Somebody? && InGroup(c.who, g)
-  {
-    var s := Squashed(r, c);
-    if InGroup(s, g) && g != r.anonGid && s.gid != g {
-      var k: int :| 0 <= k < |s.gids| && s.gids[k] == g;
-      assert s.gids[k] == SquashedGroup(r, c.who.gids[k]);
-      assert c.who.gids[k] == g;
-    }
-  }
+  { if c.Somebody? { Members(r, c.who.gids, g); } }
   // all_squash: everybody is the same, in no other group, whatever they say.
   lemma AllAreOne(r: Rule, c: Claim)
     requires r.squashAll
@@ -36,33 +60,24 @@ module SquashFacts {
   { }
   // root_squash takes nothing from anybody but root: others stay who they say they are.
   lemma OthersStay(r: Rule, w: Caller)
-    requires !r.squashAll && w.uid != 0 && !InGroup(w, 0)
+    requires !r.squashAll && w.uid != 0 && !InGroup(w, 0) && Somebodys(w)
     ensures Squashed(r, Somebody(w)) == w
-  {
-    var q := SquashedGroups(r, w.gids);
-    forall k: int | 0 <= k < |q| ensures q[k] == w.gids[k] { assert w.gids[k] in w.gids; }
-    assert q == w.gids;
-  }
+  { Same(r, w.gids); }
   // no_root_squash: everybody is who they say they are.
   lemma AsClaimed(r: Rule, w: Caller)
-    requires !r.squashAll && !r.squashRoot
+    requires !r.squashAll && !r.squashRoot && Somebodys(w)
     ensures Squashed(r, Somebody(w)) == w
-  {
-    var q := SquashedGroups(r, w.gids);
-    forall k: int | 0 <= k < |q| ensures q[k] == w.gids[k] { }
-    assert q == w.gids;
-  }
+  { Same(r, w.gids); }
   // Squashed twice is squashed once, as long as the anonymous user is not root.
   lemma Once(r: Rule, c: Claim)
-    requires r.anonUid != 0 && r.anonGid != 0 && !r.squashAll
+    requires r.anonUid != 0 && r.anonGid != 0 && r.anonUid != NOID && r.anonGid != NOID && !r.squashAll
     ensures Squashed(r, Somebody(Squashed(r, c))) == Squashed(r, c)
   {
-    var s := Squashed(r, c);
-    var q := SquashedGroups(r, s.gids);
-    forall k: int | 0 <= k < |q| ensures q[k] == s.gids[k] {
-      if c.Somebody? { assert s.gids[k] == SquashedGroup(r, c.who.gids[k]); }
+    NobodyIsNobody(r, c);
+    if c.Somebody? {
+      Members(r, c.who.gids, 0);
+      Same(r, Squashed(r, c).gids);
     }
-    assert q == s.gids;
   }
 
   lemma Cases()
@@ -74,9 +89,26 @@ module SquashFacts {
     ensures Squashed(Rule(false, true, 100, 200), Somebody(Caller(7, 8, [9]))) == Caller(100, 200, [])
   {
     var r := Rule(true, false, 100, 200);
-    assert SquashedGroups(r, [6]) == [6];
-    assert SquashedGroups(r, [7]) == [7];
-    assert SquashedGroups(r, [6, 0]) == [6, 200];
-    assert SquashedGroups(Rule(false, false, 100, 200), [0]) == [0];
+    Two(r, 6, 0);
+    One(r, 6);
+    One(r, 7);
+    One(Rule(false, false, 100, 200), 0);
   }
+  // 2^32 - 1, as a user, a group, and among the groups, also where root is root
+  lemma NobodysCases()
+    ensures var r := Rule(true, false, 100, 200); Squashed(r, Somebody(Caller(NOID, NOID, [6, NOID]))) == Caller(100, 200, [6]) &&
+      Squashed(r, Somebody(Caller(5, 6, [NOID, 0]))) == Caller(5, 6, [200])
+    ensures var r := Rule(false, false, 100, 200); Squashed(r, Somebody(Caller(NOID, 5, []))) == Caller(100, 5, []) &&
+      Squashed(r, Somebody(Caller(0, NOID, [NOID, 0]))) == Caller(0, 200, [0])
+  {
+    Two(Rule(true, false, 100, 200), 6, NOID);
+    Two(Rule(true, false, 100, 200), NOID, 0);
+    Two(Rule(false, false, 100, 200), NOID, 0);
+  }
+  lemma One(r: Rule, g: uint32)
+    ensures SquashedGroups(r, [g]) == if g == NOID then [] else [SquashedGroup(r, g)]
+  { assert [g][..0] == []; }
+  lemma Two(r: Rule, g: uint32, h: uint32)
+    ensures SquashedGroups(r, [g, h]) == (if g == NOID then [] else [SquashedGroup(r, g)]) + (if h == NOID then [] else [SquashedGroup(r, h)])
+  { One(r, g); assert [g, h][..1] == [g]; }
 }

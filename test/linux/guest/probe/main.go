@@ -13,11 +13,14 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"tansy/fs"
+	"tansy/internal/nfsclient"
 )
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("usage: probe ping|announce|rename|rmdir|open|create|utimes|exclusive|unlinked|journal|storm|verify|as ...")
+		fail("usage: probe ping|announce|rename|rmdir|open|create|utimes|exclusive|nobody|unlinked|journal|storm|verify|as ...")
 	}
 	run(os.Args[1], os.Args[2:])
 }
@@ -55,6 +58,8 @@ func run(verb string, a []string) {
 		utimes(a[0])
 	case "exclusive":
 		exclusive(a[0])
+	case "nobody": // ADDR DIR NAME
+		nobody(a[0], a[1], a[2])
 	case "unlinked":
 		unlinked(a[0])
 	case "journal":
@@ -108,6 +113,18 @@ func exclusive(path string) {
 	if st.Mode().Perm() != 0o640 || st.Size() != 0 {
 		fail(fmt.Sprint("exclusive create left mode ", st.Mode(), " size ", st.Size()))
 	}
+}
+
+// nobody makes a file in a directory of the root as a caller whose user and group are 2^32-1, which the kernel would
+// not say.
+func nobody(addr, dir, name string) {
+	c, err := nfsclient.Mount(addr)
+	check(err)
+	defer c.Close()
+	d, err := c.Lookup(&fs.Cred{}, c.Root(), []byte(dir))
+	check(err)
+	_, err = c.Create(&fs.Cred{UID: fs.NoID, GID: fs.NoID}, d.Handle, []byte(name), fs.Guarded, &fs.SetAttr{}, 0)
+	check(err)
 }
 
 // unlinked keeps using a file after its last name is gone.

@@ -126,6 +126,28 @@ func Without(a *Sattr, mode bool, ids bool) *Sattr {
 	r.MtimeHow, r.Mtime, r.Mtimens = a.MtimeHow, a.Mtime, a.Mtimens
 	return r
 }
+func WithoutNobody(a *Sattr) *Sattr {
+	var r *Sattr = (*Sattr)(nil)
+	var _ = r
+	var uid bool
+	var _ = uid
+	var gid bool
+	var _ = gid
+	uid, gid = a.HasUid && a.Uid != uint32(4294967295), a.HasGid && a.Gid != uint32(4294967295)
+	if uid == a.HasUid && gid == a.HasGid {
+		r = a
+		return r
+	}
+	var nw1 = New_Sattr_()
+	var _ = nw1
+	nw1.Make()
+	r = nw1
+	r.HasSize, r.Size, r.HasMode, r.Mode = a.HasSize, a.Size, a.HasMode, a.Mode
+	r.HasUid, r.Uid, r.HasGid, r.Gid = uid, a.Uid, gid, a.Gid
+	r.AtimeHow, r.Atime, r.Atimens = a.AtimeHow, a.Atime, a.Atimens
+	r.MtimeHow, r.Mtime, r.Mtimens = a.MtimeHow, a.Mtime, a.Mtimens
+	return r
+}
 func Getattr(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
@@ -472,30 +494,36 @@ func Setattr(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint6
 	var later bool = false
 	var _ = later
 	after, later = (*dbytes.Bytes)(nil), false
-	var out1 uint32
+	var m *Sattr
+	var _ = m
+	var out1 *Sattr
 	var _ = out1
-	var out2 *dbytes.Bytes
+	out1 = WithoutNobody(a)
+	m = out1
+	var out2 uint32
 	var _ = out2
-	out1, out2 = MayChange(txn, d, c, ino, gen, a, guard, gs, gns)
-	st = out1
-	before = out2
+	var out3 *dbytes.Bytes
+	var _ = out3
+	out2, out3 = MayChange(txn, d, c, ino, gen, m, guard, gs, gns)
+	st = out2
+	before = out3
 	if st != uint32(0) {
 		return st, before, after, later
 	}
-	if a.Empty() {
+	if m.Empty() {
 		after = before
 		return st, before, after, later
 	}
-	var out3 uint32
-	var _ = out3
-	var out4 *dbytes.Bytes
+	var out4 uint32
 	var _ = out4
-	var out5 bool
+	var out5 *dbytes.Bytes
 	var _ = out5
-	out3, out4, out5 = Change(txn, d, c, ino, a, s, ns)
-	st = out3
-	after = out4
-	later = out5
+	var out6 bool
+	var _ = out6
+	out4, out5, out6 = Change(txn, d, c, ino, m, s, ns)
+	st = out4
+	after = out5
+	later = out6
 	return st, before, after, later
 }
 func InitAttr(c *permissions.Cred, dp *dbytes.Bytes, ip *dbytes.Bytes, mode uint32, s uint64, ns uint32) {

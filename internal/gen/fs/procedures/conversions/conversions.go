@@ -74,6 +74,12 @@ func Attributes(b *dbytes.Bytes) (uint32, uint32, uint32, uint32, uint32, uint32
 	out7 = inodeformat.GetGen(b)
 	gen = out7
 	mode = mode % uint32(4096)
+	if uid == uint32(4294967295) {
+		uid = uint32(65534)
+	}
+	if gid == uint32(4294967295) {
+		gid = uint32(65534)
+	}
 	var out8 uint64
 	var _ = out8
 	out8 = attributechanges.Used(b)

@@ -129,12 +129,18 @@ func NewNode(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint
 	return st, ino
 }
 func FirstAttrs(c *permissions.Cred, dino uint64, dir *dbytes.Bytes, ip *dbytes.Bytes, ty uint32, a *attributeops.Sattr, mode uint32, s uint64, ns uint32) {
-	var t *attributeops.Sattr
-	var _ = t
+	var m *attributeops.Sattr
+	var _ = m
 	var out1 *attributeops.Sattr
 	var _ = out1
-	out1 = attributeops.Without(a, false, c.Uid != uint32(0))
-	t = out1
+	out1 = attributeops.WithoutNobody(a)
+	m = out1
+	var t *attributeops.Sattr
+	var _ = t
+	var out2 *attributeops.Sattr
+	var _ = out2
+	out2 = attributeops.Without(m, false, c.Uid != uint32(0))
+	t = out2
 	attributeops.InitAttr(c, dir, ip, mode, s, ns)
 	attributeops.Apply(c, ip, t, s, ns)
 	if ty == permissions.DIR() {
@@ -525,55 +531,75 @@ func Symlink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint
 	var _ = x
 	var hint uint64 = 0
 	var _ = hint
-	var len_2 uint64
-	var _ = len_2
-	len_2 = target.Len()
 	var bad uint32
 	var _ = bad
-	bad = func() uint32 {
-		if len_2 == uint64(0) {
-			return permissions.INVAL()
-		}
-		return func() uint32 {
-			if len_2 > uint64(4095) {
-				return permissions.NAMETOOLONG()
-			}
-			return uint32(0)
-		}()
-	}()
 	var out2 uint32
 	var _ = out2
-	var out3 *dbytes.Bytes
+	out2 = TargetStatus(target)
+	bad = out2
+	var out3 uint32
 	var _ = out3
-	var out4 bool
+	var out4 *dbytes.Bytes
 	var _ = out4
-	var out5 uint64
+	var out5 bool
 	var _ = out5
 	var out6 uint64
 	var _ = out6
-	out2, out3, out4, out5, out6 = Vacant(txn, d, c, dino, dgen, name, bad, t, false)
-	st = out2
-	before = out3
-	found = out4
-	x = out5
-	hint = out6
+	var out7 uint64
+	var _ = out7
+	out3, out4, out5, out6, out7 = Vacant(txn, d, c, dino, dgen, name, bad, t, false)
+	st = out3
+	before = out4
+	found = out5
+	x = out6
+	hint = out7
 	if st != uint32(0) {
 		return st, ino, node, before, after
 	}
-	var out7 uint32
-	var _ = out7
-	var out8 uint64
+	var out8 uint32
 	var _ = out8
-	var out9 *dbytes.Bytes
+	var out9 uint64
 	var _ = out9
 	var out10 *dbytes.Bytes
 	var _ = out10
-	out7, out8, out9, out10 = NewLink(txn, d, c, dino, before, name, hint, t, target, s, ns)
-	st = out7
-	ino = out8
-	node = out9
-	after = out10
+	var out11 *dbytes.Bytes
+	var _ = out11
+	out8, out9, out10, out11 = NewLink(txn, d, c, dino, before, name, hint, t, target, s, ns)
+	st = out8
+	ino = out9
+	node = out10
+	after = out11
 	return st, ino, node, before, after
+}
+func TargetStatus(target *dbytes.Bytes) uint32 {
+	var st uint32 = 0
+	var _ = st
+	var len_2 uint64
+	var _ = len_2
+	len_2 = target.Len()
+	if len_2 == uint64(0) {
+		st = permissions.INVAL()
+		return st
+	}
+	if len_2 > uint64(4095) {
+		st = permissions.NAMETOOLONG()
+		return st
+	}
+	var i uint64
+	var _ = i
+	i = uint64(0)
+	for i < len_2 {
+		var b uint8
+		var _ = b
+		b = target.Get(i)
+		if b == uint8(0) {
+			st = permissions.INVAL()
+			return st
+		}
+		i = i + uint64(1)
+	}
+	st = uint32(0)
+	return st
 }
 func Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ty uint32, a *attributeops.Sattr, maj uint32, min uint32, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -612,7 +638,12 @@ func Mknod(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64
 			if dev && c.Uid != uint32(0) {
 				return permissions.PERM()
 			}
-			return uint32(0)
+			return func() uint32 {
+				if dev && (maj >= uint32(4096) || min >= uint32(1048576)) {
+					return permissions.INVAL()
+				}
+				return uint32(0)
+			}()
 		}()
 	}()
 	var out2 uint32

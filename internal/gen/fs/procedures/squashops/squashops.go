@@ -8,6 +8,9 @@ import (
 )
 
 // Definition of functions
+func NOID() uint32 {
+	return uint32(4294967295)
+}
 func Squash(root bool, all bool, anonUid uint32, anonGid uint32, known bool, uid uint32, gid uint32, gids *dbytes.Bytes) (uint32, uint32, *dbytes.Bytes) {
 	var u uint32 = 0
 	var _ = u
@@ -23,40 +26,75 @@ func Squash(root bool, all bool, anonUid uint32, anonGid uint32, known bool, uid
 		gs = out1
 		return u, g, gs
 	}
-	u, g, gs = uid, gid, gids
-	if !root {
-		return u, g, gs
-	}
-	if uid == uint32(0) {
+	u, g = uid, gid
+	if uid == NOID() || root && uid == uint32(0) {
 		u = anonUid
 	}
-	if gid == uint32(0) {
+	if gid == NOID() || root && gid == uint32(0) {
 		g = anonGid
 	}
+	var out2 *dbytes.Bytes
+	var _ = out2
+	out2 = Groups(root, anonGid, gids)
+	gs = out2
+	return u, g, gs
+}
+func Groups(root bool, anonGid uint32, gids *dbytes.Bytes) *dbytes.Bytes {
+	var gs *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = gs
 	var n uint64
 	var _ = n
 	n = gids.Len() / uint64(4)
-	var out *dbytes.Bytes
-	var _ = out
+	var m uint64
+	var _ = m
+	var out1 uint64
+	var _ = out1
+	out1 = Count(gids)
+	m = out1
 	var out2 *dbytes.Bytes
 	var _ = out2
-	out2 = dbytes.NewBytes(uint64(4) * n)
-	out = out2
+	out2 = dbytes.NewBytes(uint64(4) * m)
+	gs = out2
 	var i uint64
 	var _ = i
-	i = uint64(0)
+	var j uint64
+	var _ = j
+	i, j = uint64(0), uint64(0)
 	for i < n {
 		var x uint32
 		var _ = x
 		x = gids.U32(uint64(4) * i)
-		if x == uint32(0) {
-			x = anonGid
+		if x != NOID() {
+			if root && x == uint32(0) {
+				x = anonGid
+			}
+			marshal.Put32(gs, uint64(4)*j, x)
+			j = j + uint64(1)
 		}
-		marshal.Put32(out, uint64(4)*i, x)
 		i = i + uint64(1)
 	}
-	gs = out
-	return u, g, gs
+	return gs
+}
+func Count(gids *dbytes.Bytes) uint64 {
+	var m uint64 = 0
+	var _ = m
+	var n uint64
+	var _ = n
+	n = gids.Len() / uint64(4)
+	var i uint64
+	var _ = i
+	i = uint64(0)
+	m = uint64(0)
+	for i < n {
+		var x uint32
+		var _ = x
+		x = gids.U32(uint64(4) * i)
+		if x != NOID() {
+			m = m + uint64(1)
+		}
+		i = i + uint64(1)
+	}
+	return m
 }
 
 // End of functions
