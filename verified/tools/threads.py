@@ -361,9 +361,11 @@ def in_go(check):
             continue
         with open(f) as h:
             text = h.read()
+        translated = re.findall(r'"tansy/internal/gen/(?:journal|txn)/(?:\w+/)*(\w+)"', text)
+        callee = "|".join([r"[cC]ore(?:\(\))?"] + translated)
         bad += ["%s: %s is no program" % (path, m.group(0)) for m in
-                re.finditer(r"(?:\b[cC]ore(?:\(\))?|(?:journal|txn|commit)\w*\.Companion_Default___)\.(\w+)\(", text) if m.group(1) in inner]
-        started += re.findall(r"\bCompanion_Default___\.Installer\(", text)
+                re.finditer(r"\b(?:%s)\.(\w+)\(" % callee, text) if m.group(1) in inner]
+        started += re.findall(r"\bjournalthreads\.Installer\(", text)
     return bad + (["the installer is started %d times" % len(started)] if len(started) != 1 else [])
 
 
