@@ -79,6 +79,22 @@ func TestClosed(t *testing.T) {
 	}
 }
 
+// TestEmptyCommit: a commit of nothing ends, whether anything was committed before or not.
+func TestEmptyCommit(t *testing.T) {
+	j := openPlain(t, disk.NewMem(4000), true)
+	defer j.Close()
+	for range 2 {
+		for _, wait := range []bool{true, false, true} {
+			if err := j.Commit(nil, wait); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Commit([]Write{{plain.Home(), numbered(1)}}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestCloseRefuses: whoever goes past the gate of the calls, to the verified code, commits nothing once that is closed.
 func TestCloseRefuses(t *testing.T) {
 	d := disk.NewMem(4000)

@@ -279,15 +279,21 @@ type Write struct {
 
 // Commit writes blocks, all or none of them. With wait it returns when they are
 // durable; without, they are soon, in the order of the commits. Later writes of one
-// address win. The data is copied.
+// address win. The data is copied. A commit of no writes changes nothing; with wait it is Flush.
 //
 // After an error from the device it is not known whether a commit that was waited for
 // is durable; the journal is read-only then.
 func (j *Journal) Commit(ws []Write, wait bool) error {
+	if len(ws) == 0 && wait {
+		return j.Flush()
+	}
 	if err := j.Enter(); err != nil {
 		return err
 	}
 	defer j.Leave()
+	if len(ws) == 0 {
+		return nil
+	}
 	m := dlog.NewBMap()
 	for _, w := range ws {
 		if w.Addr < j.home || w.Addr >= j.size {
