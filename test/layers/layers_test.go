@@ -19,7 +19,7 @@ import (
 // lower ones. Folders that are not listed are tests and tools, which no layer may use.
 var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
-	{"internal/lockorder", "internal/freelist", "internal/nearest", "internal/process", "internal/signature"},
+	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process", "internal/signature"},
 	{"disk"},
 	{"internal/ablation"},
 	{"verified/trusted", "internal/extern"}, // but for dtxn, which runs what is above it
