@@ -49,7 +49,7 @@ var numbers = []number{
 		{"docs/mount.md", "POSIX suite: %d of"},
 	}},
 	{"mutants of the verified code", last("python3", "verified/tools/mutants.py", "-n"), []phrase{
-		{"README.md", "with one line changed, %d times"},
+		{"README.md", "with one line changed, %d times"}, {"docs/mutants.md", "each of the %d there are"},
 	}},
 	{"mutants of Go", last("go", "run", "./test/mutants", "-n"), []phrase{
 		{"README.md", "%d faults in the Go code"}, {"docs/oracle.md", "There are %d;"},
