@@ -89,7 +89,8 @@ func fetch(ctx context.Context, url string) (*status.Report, error) {
 	defer a.Body.Close()
 	var r status.Report
 	if a.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, a.Status)
+		text, _ := io.ReadAll(io.LimitReader(a.Body, 200))
+		return nil, fmt.Errorf("%s: %s %s", url, a.Status, cut(strings.TrimSpace(string(text)), 200))
 	}
 	if err := json.NewDecoder(io.LimitReader(a.Body, maxReport)).Decode(&r); err != nil {
 		return nil, fmt.Errorf("%s is no report of tansy serve: %w", url, err)
