@@ -70,7 +70,8 @@ func (a *allocation) look(off, n uint64) error {
 		return ErrInval
 	}
 	a.size, a.ctime = was.Size, was.Ctime
-	for end := off + n; off < end; {
+	end := off + n
+	for off -= off % BlockSize; off < end; { // so that a block is a hole only if the file does not have it
 		hole, data := off, end
 		if off < a.size {
 			if hole, err = a.v.Seek(superuser, a.h, off, true); err == ErrNoEnt {

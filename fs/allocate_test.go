@@ -110,6 +110,27 @@ func TestAllocateGivesBack(t *testing.T) {
 	}
 }
 
+// What is given back is what was taken, wherever a range begins and the file ends: also in the middle of one block.
+func TestAllocateGivesBackNoData(t *testing.T) {
+	const size = BlockSize + 904
+	for _, off := range []uint64{0, 1, BlockSize - 1, BlockSize, size - 1, size, size + 1, 2*BlockSize - 1, 2 * BlockSize, 9 * BlockSize} {
+		v := small(t)
+		h := create(t, v, root, v.Root(), "f")
+		write(t, v, h, size-4, "tail")
+		before := shape(t, v, h)
+		a := &allocation{v: v, h: h, alone: true}
+		want(t, a.look(off, 2000*BlockSize), 0)
+		want(t, a.fill(root, off, 100*BlockSize), 0)
+		a.giveBack(off + 100*BlockSize)
+		if after := shape(t, v, h); after != before {
+			t.Errorf("from %d: %s, before %s", off, after, before)
+		}
+		if data, _, _, err := v.Read(root, h, size-4, 4); err != nil || string(data) != "tail" {
+			t.Errorf("from %d: the end is %q, %v", off, data, err)
+		}
+	}
+}
+
 // What others write while room is set aside stays.
 func TestAllocateBesideOthers(t *testing.T) {
 	for _, c := range [][2]uint64{{100, 600}, {100, 1000}, {900, 1000}} { // block, of the blocks that were set aside

@@ -60,8 +60,7 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 		t.call.Limit = t.weight
 	}
 	if proc.Changes {
-		c.takePlace()
-		t.placed = true
+		t.era, t.placed = c.takePlace(), true
 	}
 	cost := max(callCost, (len(args.b)+t.weight)/unitBytes)
 	room := min(cost, roomPerProcessor)
@@ -86,17 +85,18 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 }
 
 // takePlace takes a place for a call that changes something, and waits for it if it has to.
-func (c *conn) takePlace() {
+func (c *conn) takePlace() (era int) {
 	if c.place == nil {
-		c.place = make(chan struct{}, 1)
+		c.place = make(chan int, 1)
 	}
-	if c.s.changes.begin(&c.host.changes, c.place) {
-		return
+	if era, ok := c.s.changes.begin(&c.host.changes, c.place); ok {
+		return era
 	}
 	c.flush()
 	lockorder.Wait[lockorder.Admission]()
-	<-c.place
+	era = <-c.place
 	c.woke = time.Now()
+	return era
 }
 
 // takeTurn takes a turn, and waits for it if it has to.
@@ -196,7 +196,8 @@ type task struct {
 	bytes  int         // for the call
 	weight int         // that part of it which is for the result
 
-	placed bool // it has a place among those that change something
+	placed bool // it has a place among those that change something,
+	era    int  // taken then
 
 	call Call
 	turn turn
@@ -218,7 +219,7 @@ func (t *task) run() outgoing {
 // release gives back the memory of the arguments, and the place.
 func (t *task) release() {
 	if t.placed {
-		t.c.s.changes.end(&t.c.host.changes)
+		t.c.s.changes.end(&t.c.host.changes, t.era)
 		t.placed = false
 	}
 	if t.chunk != nil {

@@ -24,8 +24,10 @@ type changes struct {
 
 // places are those of a host, guarded by changes.mu.
 type places struct {
-	taken   int             // calls under way
-	waiting []chan struct{} // connections that wait for a place, each with a call
+	taken    int        // calls under way
+	forgiven int        // those of them that began before era, which count no more
+	era      int        // how often none went on
+	waiting  []chan int // connections that wait for a place, each with a call; they are told the era
 
 	// Since the last look.
 	most    int  // calls under way at a time
@@ -37,8 +39,8 @@ type places struct {
 
 func newChanges() *changes { return &changes{limit: mostChanges} }
 
-// begin takes a place, or has the caller wait until ready tells that it has one.
-func (c *changes) begin(p *places, ready chan struct{}) bool {
+// begin takes a place, or has the caller wait until ready tells that it has one. Its era is for end.
+func (c *changes) begin(p *places, ready chan int) (era int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !p.listed {
@@ -48,34 +50,40 @@ func (c *changes) begin(p *places, ready chan struct{}) bool {
 			c.limit = min(c.limit, c.share(fewChanges))
 		}
 	}
-	if p.taken < c.limit { // then none waits
+	if p.count() < c.limit { // then none waits
 		p.take()
-		return true
+		return p.era, true
 	}
 	p.crowded = true
 	p.waiting = append(p.waiting, ready)
-	return false
+	return 0, false
 }
+
+// count is how many calls are under way that count.
+func (p *places) count() int { return p.taken - p.forgiven }
 
 func (p *places) take() {
 	p.taken++
 	p.moved = true
-	p.most = max(p.most, p.taken)
+	p.most = max(p.most, p.count())
 }
 
-// end gives a place back.
-func (c *changes) end(p *places) {
+// end gives back a place that was taken in era.
+func (c *changes) end(p *places, era int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.taken--
+	if era < p.era {
+		p.forgiven--
+	}
 	p.moved = true
 	p.admit(c.limit)
 }
 
 // admit gives places to those that wait, as long as the host has less than limit.
 func (p *places) admit(limit int) {
-	for p.taken < limit && len(p.waiting) > 0 {
-		p.waiting[0] <- struct{}{}
+	for p.count() < limit && len(p.waiting) > 0 {
+		p.waiting[0] <- p.era
 		p.waiting[0] = nil
 		p.waiting = p.waiting[1:]
 		p.take()
@@ -90,8 +98,8 @@ func (c *changes) share(second int) int {
 	return max(fewChanges, min(second, mostChanges/len(c.hosts)))
 }
 
-// look is called now and then: it sets the limit by what hosts did since it was called last, and lets calls pass where
-// none goes on, as those of one volume whose device does not answer shall not keep up those for another.
+// look is called now and then: it sets the limit by what hosts did since it was called last. Where some wait and none
+// goes on, those under way count no more: one volume whose device does not answer shall not keep up calls for another.
 func (c *changes) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,10 +121,11 @@ func (c *changes) look() {
 	c.limit = c.share(second)
 	for _, p := range c.hosts {
 		stuck := !p.moved && len(p.waiting) > 0
-		p.moved, p.crowded, p.most = false, len(p.waiting) > 0, p.taken
 		if stuck {
-			p.admit(p.taken + len(p.waiting))
+			p.forgiven = p.taken
+			p.era++
 		}
+		p.moved, p.crowded, p.most = false, len(p.waiting) > 0, p.count()
 		p.admit(c.limit)
 	}
 }

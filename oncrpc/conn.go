@@ -43,7 +43,7 @@ type conn struct {
 	flow flow
 	turn turn // of the calls whose replies are in batch
 
-	place chan struct{} // tells that there is one for the call that run waits with (changes.go); made once
+	place chan int // tells that there is one for the call that run waits with (changes.go); made once
 
 	// Memory: for large records, until they are carried out; for calls and their replies; for what it takes to
 	// carry out large records.
