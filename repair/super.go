@@ -3,6 +3,7 @@ package repair
 import (
 	"bytes"
 	"errors"
+	"fmt"
 
 	"tansy/disk"
 	"tansy/internal/extern/dbytes"
@@ -29,6 +30,10 @@ func superblocks(d disk.Disk) (s superblockformat.Super, raw [2][]byte, err erro
 	if d.Size() < 2 {
 		return s, raw, ErrNoSuperblock
 	}
+	if n := sizeSaid(d); n > d.Size() {
+		return s, raw, fmt.Errorf("the volume has %d blocks, but the device only %d: make it %d bytes long again first",
+			n, d.Size(), n*disk.BlockSize)
+	}
 	if s, raw[0] = read(0); raw[0] != nil {
 		_, raw[1] = read(s.Size() - 1)
 		return s, raw, nil
@@ -37,6 +42,18 @@ func superblocks(d disk.Disk) (s superblockformat.Super, raw [2][]byte, err erro
 		return s, raw, nil
 	}
 	return s, raw, ErrNoSuperblock
+}
+
+// sizeSaid is the number of blocks that the superblock in block 0 says the volume has, 0 if that cannot be used.
+func sizeSaid(d disk.Disk) uint64 {
+	b := make([]byte, disk.BlockSize)
+	if d.ReadAt(0, [][]byte{b}) != nil {
+		return 0
+	}
+	if why, s := superblockformat.Decode(&dbytes.Bytes{Data: b}); why == 0 {
+		return s.Size()
+	}
+	return 0
 }
 
 // superblock makes the superblock and its copy the same.

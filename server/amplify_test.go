@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tansy/exports"
+	"tansy/fs"
 	"tansy/fs/model"
 	"tansy/internal/nfsclient"
 	"tansy/mount3"
@@ -24,7 +25,7 @@ const amplification = 3
 // TestNoAmplification: no procedure that is there over UDP answers with much more than it is sent, however much the
 // server exports and however many have mounted it.
 func TestNoAmplification(t *testing.T) {
-	rules := strings.Repeat("a", 200) + "(rw) *(ro)\n"
+	rules := strings.Repeat("a", 200) + "(rw) *(ro,insecure)\n"
 	var file strings.Builder
 	for _, dir := range []string{"/a", "/b", "/c", "/d"} {
 		file.WriteString(dir + " " + rules)
@@ -33,9 +34,38 @@ func TestNoAmplification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := model.New(model.Options{})
+	var paths []string
+	if _, err := files.Mkdir(root, files.Root(), []byte("a"), &fs.SetAttr{}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := files.Lookup(root, files.Root(), []byte("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 { // what fits a datagram
+		name := strings.Repeat(string(rune('a'+i)), 200)
+		if _, err := files.Mkdir(root, a.Handle, []byte(name), &fs.SetAttr{}); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, "/a/"+name)
+	}
 	addr, s := startServer(t, server.Config{Volumes: []server.Volume{{
-		FS: model.New(model.Options{}), Exports: exports.NewPolicy(exports.NewTable(list, nil)),
+		FS: files, Exports: exports.NewPolicy(exports.NewTable(list, nil)),
 	}}})
+	c, err := nfsclient.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	mountAll := func() { // UMNTALL is among what is called
+		for _, path := range paths {
+			args := func(e *oncrpc.Encoder) { e.Opaque([]byte(path)) }
+			if d, err := c.Call(mount3.Program, 3, mount3.ProcMnt, root, args); err != nil || d.Uint32() != mount3.OK {
+				t.Fatalf("%s cannot be mounted: %v", path, err)
+			}
+		}
+	}
 	listen := func() net.PacketConn {
 		pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 		if err != nil {
@@ -64,6 +94,7 @@ func TestNoAmplification(t *testing.T) {
 		}
 		defer conn.Close()
 		for _, version := range c.versions {
+			mountAll()
 			for proc := range uint32(16) {
 				for _, args := range [][]uint32{nil, {1, '/' << 24}, {c.program, version, 6, 0, 0, 0, 0}} {
 					call, reply := exchange(t, conn, c.program, version, proc, args)
@@ -75,11 +106,10 @@ func TestNoAmplification(t *testing.T) {
 		}
 	}
 	// What is not there over UDP is there over TCP.
-	c, err := nfsclient.Dial(addr)
-	if err != nil {
-		t.Fatal(err)
+	mountAll()
+	if d, err := c.Call(mount3.Program, 3, mount3.ProcDump, root, nil); err != nil || len(d.Rest()) < 4*200 {
+		t.Errorf("DUMP over TCP: %d bytes, %v", len(d.Rest()), err)
 	}
-	defer c.Close()
 	if d, err := c.Call(mount3.Program, 3, mount3.ProcExport, root, nil); err != nil || !d.Bool() || len(d.Rest()) < 800 {
 		t.Errorf("EXPORT over TCP: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -246,11 +247,17 @@ func answer(w http.ResponseWriter, err error) {
 
 // Listen answers on l until it fails or is closed.
 func (s *Status) Listen(l net.Listener) {
+	Serve(l, s.Handler(), s.cfg.Names, 30*time.Second, slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug))
+}
+
+// Serve answers on l by h, until l fails or is closed: requests to known names alone (AnswerTo), on maxConns connections at
+// most. An answer may take as long as longest.
+func Serve(l net.Listener, h http.Handler, names []string, longest time.Duration, errors *log.Logger) error {
 	places := newBounded(l, maxConns)
-	h := http.Server{
-		Handler: AnswerTo(s.cfg.Names, s.Handler()), ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+	s := http.Server{
+		Handler: AnswerTo(names, h), ErrorLog: errors,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: longest,
 		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ConnState: places.note,
 	}
-	h.Serve(places)
+	return s.Serve(places)
 }

@@ -49,7 +49,7 @@ func withPort(text, port string) (string, error) {
 		host, port = loopback, ""
 	}
 	if port == "" {
-		return "", errors.New("give HOST:PORT, such as " + net.JoinHostPort(host, nfsPort))
+		return "", errors.New("the port is missing: give " + net.JoinHostPort(host, "PORT"))
 	}
 	return net.JoinHostPort(host, port), nil
 }

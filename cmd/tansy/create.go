@@ -32,15 +32,16 @@ func strange(name string) error {
 		"nbd+unix:///EXPORT?socket=PATH, or rbd:POOL/IMAGE (a file of that name is ./%s)", scheme, name)
 }
 
-// absent is the error for a volume that is missing and is not to be made; how tells another way to make it.
-func absent(name, how string) error {
+// absent is the error for a volume that is missing and is not to be made; size is one that it may have, and how tells
+// another way to make it.
+func absent(name, size, how string) error {
 	if err := barred(name); err != nil {
 		return err
 	}
 	if err := unmounted(name); err != nil {
 		return fmt.Errorf("%s does not exist: %w", name, err)
 	}
-	return fmt.Errorf("%s does not exist: tansy mkfs %s --size 10G makes a volume there%s", name, quoted(name), how)
+	return fmt.Errorf("%s does not exist: tansy mkfs %s --size %s makes a volume there%s", name, quoted(name), size, how)
 }
 
 // barred returns an error if there may be no image of that name, which does not exist, wherever it lies.

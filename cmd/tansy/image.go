@@ -33,8 +33,12 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 			path, err)
 	}
 	if i.size == 0 || i.size%disk.BlockSize != 0 {
+		right := byteSize(i.size / disk.BlockSize * disk.BlockSize)
+		if right < 64<<20 {
+			right = 10 << 30
+		}
 		return wrongArgument{fmt.Errorf("--size %d is no positive multiple of %d bytes: give %v, for instance",
-			i.size, disk.BlockSize, new(byteSize(max(1, i.size/disk.BlockSize)*disk.BlockSize)))}
+			i.size, disk.BlockSize, &right)}
 	}
 	free, err := disk.HostFree(filepath.Dir(path))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -31,10 +32,11 @@ type mounting struct {
 	interval time.Duration // after which what was done is durable by itself
 	flags    []string      // of the mount, as mount(8) names them
 	noXattr  bool
-	sloppy   bool   // pass over options that are not known
-	blkdev   bool   // as the file system of the block device
-	remount  bool   // change how it is mounted
-	access   string // "ro", "rw", or as it is, for that
+	sloppy   bool     // pass over options that are not known
+	blkdev   bool     // as the file system of the block device
+	remount  bool     // change how it is mounted
+	fixed    []string // options that a remount cannot change
+	access   string   // "ro", "rw", or as it is, for that
 }
 
 func mountCommand(args []string) int {
@@ -79,6 +81,10 @@ the connection to an NBD server is exit code 1.
 		if m.readOnly {
 			m.access = "ro"
 		}
+		if len(m.fixed) > 0 {
+			fmt.Fprintf(os.Stderr, "tansy mount: %s: a remount leaves that as it is; unmount, and mount again to change it\n",
+				strings.Join(m.fixed, ","))
+		}
 		if err := mount.Remount(pos[1], m.access, m.flags); err != nil {
 			return fail("mount", err)
 		}
@@ -106,10 +112,31 @@ var mountOptions = []string{
 	"noexec", "noatime",
 }
 
+// atMount are options that count when a volume is mounted.
+var atMount = map[string]bool{
+	"sync": true, "dirsync": true, "allow_other": true, "noxattr": true, "cache": true, "commit": true, "discard": true,
+	"nodiscard": true, "blkdev": true,
+}
+
+// seconds is the time that the option commit gives: 0 is the usual one, as ext4 has it.
+func seconds(value string) (time.Duration, error) {
+	n, err := strconv.ParseFloat(value, 64)
+	if err != nil || n < 0 || n > 1e9 {
+		return 0, fmt.Errorf("commit=%s: give a number of seconds", value)
+	}
+	if n == 0 {
+		return tansyfs.DefaultCommitInterval, nil
+	}
+	return time.Duration(n * float64(time.Second)), nil
+}
+
 // Set takes options over, as -o has them.
 func (m *mounting) Set(list string) error {
 	for option := range strings.SplitSeq(list, ",") {
 		name, value, _ := strings.Cut(option, "=")
+		if atMount[name] {
+			m.fixed = append(m.fixed, option)
+		}
 		var err error
 		switch {
 		case option == "ro":
@@ -132,7 +159,7 @@ func (m *mounting) Set(list string) error {
 		case name == "cache":
 			err = m.cache.Set(value)
 		case name == "commit":
-			m.interval, err = time.ParseDuration(value + "s")
+			m.interval, err = seconds(value)
 		case name == "discard" && value != "":
 			err = m.discard.Set(value)
 		case option == "discard":
@@ -189,7 +216,7 @@ func (m *mounting) run(source, dir string) int {
 		return fail(err)
 	}
 	if missing(source) {
-		return fail(absent(source, ""))
+		return fail(absent(source, "10G", ""))
 	}
 	if hides(dir, source) {
 		return fail(errHides)

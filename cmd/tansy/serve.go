@@ -140,6 +140,9 @@ went to another server, or may have; nothing was answered since. One of several 
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
+	if listen == "" {
+		return misused(f, "--listen is empty: give HOST:PORT")
+	}
 	if wrong := places.wrong(); wrong != "" {
 		return misused(f, wrong)
 	}
@@ -363,7 +366,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	}
 	local.print(out, volumes[0])
 	for _, l := range ls {
-		printMount(out, l.Addr(), exportedPaths(places.paths(), policies))
+		printMount(out, l.Addr(), exportedPaths(volumes, policies))
 	}
 	var watchdog sync.WaitGroup
 	watchdog.Go(func() { balance(stop, heap, volumes) })
@@ -433,12 +436,15 @@ func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *
 }
 
 // exportedPaths are what can be mounted: of each volume its first export.
-func exportedPaths(volumes []string, policies []*exports.Policy) (all []string) {
-	for i, at := range volumes {
+func exportedPaths(volumes []*volume, policies []*exports.Policy) (all []string) {
+	for i, v := range volumes {
+		if v.fs == nil { // it could not be opened
+			continue
+		}
 		if policies[i] == nil {
-			all = append(all, at)
+			all = append(all, v.path)
 		} else if list := policies[i].Table().Exports(); len(list) > 0 {
-			all = append(all, path.Join(at, list[0].Path))
+			all = append(all, path.Join(v.path, list[0].Path))
 		}
 	}
 	return all

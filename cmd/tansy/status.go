@@ -9,6 +9,7 @@ import (
 	_ "net/http/pprof" // served only with --debug-listen
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"tansy/daemon"
 	"tansy/server"
@@ -55,6 +56,9 @@ func newStatus(l net.Listener, cfg status.Config) *status.Status {
 	return s
 }
 
+// longestProfile is how long a profile may take that is asked for.
+const longestProfile = 10 * time.Minute
+
 // startProfiler answers on address what Go's profiler is asked.
 func startProfiler(address string, hosts hostNames, log *daemon.Log) error {
 	l, err := listenHTTP("debug-listen", address)
@@ -62,11 +66,10 @@ func startProfiler(address string, hosts hostNames, log *daemon.Log) error {
 		return err
 	}
 	warnReached(log.Logger, "the memory of the server, and its command line", l.Addr())
-	profiler := http.Server{
-		Handler:  status.AnswerTo(hosts, http.DefaultServeMux),
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	go func() { log.Error("profiler", "err", profiler.Serve(l)) }()
+	go func() {
+		errors := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+		log.Error("profiler", "err", status.Serve(l, http.DefaultServeMux, hosts, longestProfile, errors))
+	}()
 	return nil
 }
 

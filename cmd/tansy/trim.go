@@ -68,12 +68,13 @@ blocks are gone through. A preallocated image keeps its room.
 }
 
 func trimVolume(d device, quiet bool) (n uint64, err error) {
-	if !d.Discards() {
-		return 0, errors.New("a preallocated image keeps its room, and so does an export of a server that cannot write zeros by themselves")
-	}
 	v, err := tansyfs.Open(d, tansyfs.Options{})
 	if err != nil {
 		return 0, fmt.Errorf("%w%s", err, adviceFor(d, err))
+	}
+	if !d.Discards() {
+		return 0, errors.Join(errors.New("a preallocated image keeps its room, and so does an export of a server that "+
+			"cannot write zeros by themselves"), v.Close())
 	}
 	p := newProgress(os.Stderr, time.Now)
 	n, err = v.Trim(func(done, all uint64) {

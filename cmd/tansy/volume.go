@@ -54,7 +54,11 @@ func (o *opening) open(v *volume) error {
 			if !o.readOnly {
 				how = ", and so does --create"
 			}
-			return absent(v.image, how)
+			size := "10G"
+			if o.sized {
+				size = new(byteSize(o.new.size)).String()
+			}
+			return absent(v.image, size, how)
 		}
 		var options tansyfs.MkfsOptions
 		o.root.apply(&options)
@@ -131,7 +135,7 @@ func (o *opening) openAll(all []*volume) error {
 // is there is all that mkfs should be advised for: it destroys what is.
 func advice(err error) string {
 	if errors.Is(err, tansyfs.ErrNoSuperblock) {
-		return " (tansy mkfs makes one)"
+		return " (if a volume was here, tansy repair searches for the copy of its superblock; tansy mkfs makes a new volume)"
 	}
 	if errors.Is(err, journal.ErrDamaged) {
 		return " (tansy repair says what can be done about it)"

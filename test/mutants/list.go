@@ -478,6 +478,7 @@ var mutants = []mutant{
 	{what: "status: room is made by any host", file: "status/conns.go", old: "of[x.host] > of[worst.host]", new: "false", tests: statuses},
 	{what: "status: answers to any name", file: "status/names.go", old: "err != nil && !known[name]", new: "err != nil && false", tests: statuses},
 	{what: "UDP: lists of any length", file: "oncrpc/packet.go", old: "accept == Success && proc.Stream", new: "false", tests: []string{"./oncrpc", "./server", "-run", "Packet|Amplif"}},
+	{what: "UDP: DUMP is there", file: "mount3/mount.go", old: "Name: \"DUMP\", Stream: true,", new: "Name: \"DUMP\",", tests: []string{"./server", "-run", "Amplif"}},
 	{what: "mount: what is mounted over it goes in its place", file: "mount/mount.go", old: "at.Device != m.device", new: "false", tests: []string{"./test/mount", "-run", "MountedOver", "-timeout", "1m"}},
 	{what: "ranges: a long one ends after its first part", file: "fs/allocate.go", old: "if c.N >= n {", new: "if true {", tests: localRanges},
 	{what: "allocate: room is not looked for", file: "fs/allocate.go", old: "if err != nil || blocks <= free {", new: "if err != nil || blocks <= free || true {", tests: allocations},
