@@ -114,7 +114,7 @@ var mountOptions = []string{
 
 // atMount are options that count when a volume is mounted.
 var atMount = map[string]bool{
-	"sync": true, "dirsync": true, "allow_other": true, "noxattr": true, "cache": true, "commit": true, "discard": true,
+	"sync": true, "dirsync": true, "noxattr": true, "cache": true, "commit": true, "discard": true,
 	"nodiscard": true, "blkdev": true,
 }
 
