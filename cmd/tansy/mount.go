@@ -122,7 +122,7 @@ var atMount = map[string]bool{
 func seconds(value string) (time.Duration, error) {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || n < 0 || n > 1e9 {
-		return 0, fmt.Errorf("commit=%s: give a number of seconds", value)
+		return 0, errors.New("give a number of seconds")
 	}
 	if n == 0 {
 		return tansyfs.DefaultCommitInterval, nil

@@ -91,7 +91,7 @@ func TestWrongArguments(t *testing.T) {
 		{"serve --listen nowhere", 2, `tansy serve: --listen "nowhere": the port is missing: give nowhere:PORT`},
 		{"serve --listen ::1", 2, `tansy serve: --listen "::1": the port is missing: give [::1]:PORT`},
 		{"serve --listen=", 2, "tansy serve: --listen is empty: give HOST:PORT"},
-		{"mount V D -o commit=1m", 2, `tansy mount: -o "commit=1m": commit=1m: give a number of seconds`},
+		{"mount V D -o commit=1m", 2, `tansy mount: -o "commit=1m": "commit=1m": give a number of seconds`},
 		{"serve --listen 65536", 2, `tansy serve: --listen "65536": 65536 is no port: 65535 is the highest`},
 		{"serve --listen 127.0.0.1:", 2, `tansy serve: --listen "127.0.0.1:": "" is no port: give a number up to 65535`},
 		{"serve --status 127.0.0.1", 2, `tansy serve: --status "127.0.0.1": the port is missing: give 127.0.0.1:PORT`},
