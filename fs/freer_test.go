@@ -58,7 +58,9 @@ func TestFreedWhileFull(t *testing.T) {
 	var c call
 	err := v.run(&c, procSetattr, func(*txn) uint32 {
 		if tries++; tries == 1 {
-			v.free.help(1) // as the background would, a moment before the end of this try
+			var background sync.WaitGroup
+			background.Go(func() { v.free.help(1) }) // a moment before the end of this try
+			background.Wait()
 			return uint32(ErrNoSpc)
 		}
 		return 0
