@@ -156,7 +156,9 @@ func (d *slowRead) ReadAt(a uint64, bufs [][]byte) error {
 	err := d.Disk.ReadAt(a, bufs)
 	if f := d.meanwhile; f != nil {
 		d.meanwhile = nil
-		f()
+		var others sync.WaitGroup
+		others.Go(f) // whoever reads is in the midst of a transaction
+		others.Wait()
 	}
 	return err
 }
