@@ -63,7 +63,8 @@ var behaviours = map[string]func(p *attacker){
 	"stream":       (*attacker).stream,
 	doMakeBeside:   func(p *attacker) { p.makeFiles(true) },
 	doMakeHere:     func(p *attacker) { p.makeFiles(false) },
-	doChange:       (*attacker).change,
+	doChange:       func(p *attacker) { p.change(false) },
+	doChangeHere:   func(p *attacker) { p.change(true) },
 }
 
 func underAttack(b *bench) error {

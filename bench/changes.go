@@ -21,14 +21,22 @@ const (
 	doMakeBeside  = "make files in a directory beside"
 	doMakeHere    = "make files in the victim's directory"
 	doChange      = "make and remove a file"
+	doChangeHere  = "make and remove a file in the victim's directory"
 )
 
 // madePerCall is how many calls a flood sends at a time.
 const madePerCall = 100
 
-var changeFloods = []attack{
-	{name: "16 that flood CREATEs, another directory", peers: changingPeers, do: doMakeBeside},
-	{name: "16 that flood CREATEs, the same directory", peers: changingPeers, do: doMakeHere},
+// changeFloods are the floods, each with the honest peers that work where it does.
+var changeFloods = []struct{ flood, honest attack }{
+	{
+		flood:  attack{name: "16 that flood CREATEs, another directory", peers: changingPeers, do: doMakeBeside},
+		honest: attack{peers: changingPeers, do: doChange},
+	},
+	{
+		flood:  attack{name: "16 that flood CREATEs, the same directory", peers: changingPeers, do: doMakeHere},
+		honest: attack{peers: changingPeers, do: doChangeHere},
+	},
 }
 
 // besideChanges measures CREATE and REMOVE, and GETATTR, beside the floods. What these make stays, so each has a server
@@ -38,21 +46,22 @@ func (b *bench) besideChanges() error {
 		return nil
 	}
 	for _, a := range changeFloods {
-		if !strings.Contains(a.name, b.attack) {
+		name := a.flood.name
+		if !strings.Contains(name, b.attack) {
 			continue
 		}
-		a.peers = min(a.peers, b.peers)
+		a.flood.peers, a.honest.peers = min(a.flood.peers, b.peers), min(a.honest.peers, b.peers)
 		var got [2]changeFigures
 		for r := range b.rounds {
 			for k := range 2 {
 				i := (r + k) % 2
-				if err := b.changeRound([]attack{a, {peers: a.peers, do: doChange}}[i], &got[i]); err != nil {
-					return fmt.Errorf("%s: %w", a.name, err)
+				if err := b.changeRound([]attack{a.flood, a.honest}[i], &got[i]); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
 				}
 			}
 		}
-		b.fairRow("CREATE, REMOVE beside "+a.name, got[0].change, got[1].change)
-		b.fairRow("GETATTR beside "+a.name, got[0].look, got[1].look)
+		b.fairRow("CREATE, REMOVE beside "+name, got[0].change, got[1].change)
+		b.fairRow("GETATTR beside "+name, got[0].look, got[1].look)
 	}
 	return nil
 }
@@ -172,8 +181,8 @@ func (p *attacker) dialAs(n int) (net.Conn, error) {
 	return d.Dial("tcp", p.addr)
 }
 
-// change makes and removes a file again and again, as a host of its own, in a directory of its own.
-func (p *attacker) change() {
+// change makes and removes a file again and again, as a host of its own, in a directory of its own or in the victim's.
+func (p *attacker) change(here bool) {
 	n := int(changers.Add(1))
 	tcp, err := p.dialAs(2 + n%200)
 	if err != nil {
@@ -181,13 +190,19 @@ func (p *attacker) change() {
 	}
 	c := load.NewConn(tcp)
 	defer c.Close()
-	dir, err := c.Mkdir(p.dir, fmt.Sprint("peer-", n))
+	name := fmt.Sprint("peer-", n)
+	if here {
+		for !p.stopped() && makeAndRemove(c, p.dir, name) == nil {
+		}
+		return
+	}
+	dir, err := c.Mkdir(p.dir, name)
 	if err != nil {
 		return
 	}
 	for !p.stopped() && makeAndRemove(c, dir, "file") == nil {
 	}
-	c.StartRmdir(p.dir, fmt.Sprint("peer-", n))
+	c.StartRmdir(p.dir, name)
 	c.Wait(0)
 }
 

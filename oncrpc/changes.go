@@ -12,7 +12,7 @@ import "tansy/internal/lockorder"
 // floods beside clients that wait for each answer has little. Connections of one host get places in turns.
 const (
 	mostChanges = 128 // of a host that is alone, or of all hosts that have more than fewChanges
-	fewChanges  = 16  // of each host, whatever the others do
+	fewChanges  = 12  // of each host, whatever the others do
 )
 
 // changes are the calls of a server that change something.
