@@ -12,7 +12,7 @@ import (
 	"tansy/bench/internal/rig"
 	"tansy/fs/model"
 	"tansy/load"
-	"tansy/server"
+	"tansy/nfs/server"
 )
 
 // TestMain lets the test binary be the echo process, as the program does.

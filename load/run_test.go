@@ -16,7 +16,7 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/server"
+	"tansy/nfs/server"
 )
 
 // serve serves a file system until the test ends.

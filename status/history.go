@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/oncrpc"
+	"tansy/nfs/oncrpc"
 )
 
 // How much history is kept.

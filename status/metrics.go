@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tansy/fs"
-	"tansy/oncrpc"
+	"tansy/nfs/oncrpc"
 )
 
 // exposition is Prometheus' text format, version 0.0.4: families of samples, each after its

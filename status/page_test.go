@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/oncrpc"
+	"tansy/nfs/oncrpc"
 )
 
 var pictures = flags.String("pictures", "", "folder for pictures of the page, as a browser draws it")

@@ -28,7 +28,7 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/lockorder"
-	"tansy/oncrpc"
+	"tansy/nfs/oncrpc"
 )
 
 // Config says whose status it is.

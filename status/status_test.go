@@ -19,7 +19,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/internal/promtest"
 	"tansy/journal"
-	"tansy/oncrpc"
+	"tansy/nfs/oncrpc"
 )
 
 // fake is a server whose numbers a test sets.

@@ -13,8 +13,8 @@ import (
 
 	"tansy/fs"
 	"tansy/internal/nfsclient"
-	"tansy/nfs3"
-	"tansy/oncrpc"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
 )
 
 // peakMemory is the most physical memory that the server had, in bytes.

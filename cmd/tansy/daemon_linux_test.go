@@ -14,7 +14,7 @@ import (
 
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 )
 
 // startWithLog is startServe with a log that goes to w.

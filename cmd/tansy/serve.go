@@ -20,12 +20,12 @@ import (
 	"tansy/daemon"
 	"tansy/disk"
 	"tansy/disk/rbd"
-	"tansy/exports"
 	tansyfs "tansy/fs"
-	"tansy/groups"
 	"tansy/journal"
-	"tansy/portmap"
-	"tansy/server"
+	"tansy/nfs/exports"
+	"tansy/nfs/groups"
+	"tansy/nfs/portmap"
+	"tansy/nfs/server"
 	"tansy/status"
 )
 

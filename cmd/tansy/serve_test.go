@@ -16,7 +16,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/fs/model"
 	"tansy/internal/nfsclient"
-	"tansy/server"
+	"tansy/nfs/server"
 )
 
 // Only where nothing speaks for a volume is it advised to make one: mkfs destroys what is there.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tansy/daemon"
-	"tansy/server"
+	"tansy/nfs/server"
 	"tansy/status"
 )
 

@@ -12,7 +12,7 @@ import (
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/journal"
-	"tansy/server"
+	"tansy/nfs/server"
 	"tansy/standby"
 	"tansy/status"
 )

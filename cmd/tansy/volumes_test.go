@@ -12,8 +12,8 @@ import (
 
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
-	"tansy/mount3"
-	"tansy/oncrpc"
+	"tansy/nfs/mount3"
+	"tansy/nfs/oncrpc"
 )
 
 // What can be given for --volume, and what it means.

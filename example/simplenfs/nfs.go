@@ -7,7 +7,7 @@ import (
 	"tansy/example/internal/gen/simplenfs/simpleops"
 	"tansy/fs"
 	"tansy/internal/extern/dbytes"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 	"tansy/txn/dtxn"
 )
 

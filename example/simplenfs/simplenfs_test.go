@@ -20,8 +20,8 @@ import (
 	"tansy/fs"
 	"tansy/internal/nfsclient"
 	"tansy/internal/replay"
-	"tansy/nfs3"
-	"tansy/oncrpc"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
 )
 
 func create(t *testing.T, d disk.Disk) *Volume {

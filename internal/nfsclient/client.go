@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"tansy/fs"
-	"tansy/mount3"
-	"tansy/nfs3"
-	"tansy/oncrpc"
+	"tansy/nfs/mount3"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
 )
 
 // Client is a file system on a server. It knows what a handle of Tansy looks

@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"tansy/fs"
-	"tansy/oncrpc"
+	"tansy/nfs/oncrpc"
 )
 
 // Conn is a connection on which any number of calls may be in progress.

@@ -21,7 +21,7 @@ import (
 	"tansy/fs/model"
 	"tansy/internal/nfsclient"
 	"tansy/internal/replay"
-	"tansy/server"
+	"tansy/nfs/server"
 )
 
 func seed(t *testing.T) int64 { return int64(replay.Seed(t)) }

@@ -20,7 +20,7 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/server"
+	"tansy/nfs/server"
 )
 
 var only = flag.String("checks", "", "run only the checks that match this regular expression")

@@ -16,7 +16,7 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 )
 
 // fault wraps a file system in one that does something wrong.

@@ -46,7 +46,7 @@ import (
 	"tansy/fs"
 	"tansy/fs/model"
 	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 )
 
 var (

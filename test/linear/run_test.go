@@ -20,8 +20,8 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/nfsclient"
-	"tansy/nfs3"
-	"tansy/server"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/server"
 )
 
 // clockBase is the second in which the clock of the tests begins. It goes on a microsecond

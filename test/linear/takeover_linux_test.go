@@ -12,7 +12,7 @@ import (
 
 	"tansy/internal/cephtest"
 	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 )
 
 // takeovers are what becomes of a server, so that another takes over.

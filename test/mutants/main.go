@@ -37,26 +37,26 @@ var (
 
 // The tests for the mutants of one area each, as arguments of go test.
 var (
-	codecs        = []string{"./nfs3", "./oncrpc", "./mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	finding       = []string{"./portmap", "./oncrpc", "./mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
-	rules         = []string{"./exports", "./groups", "./server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
+	codecs        = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	finding       = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
+	rules         = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
 	pools         = []string{"./internal/extern/dbytes", "-run", "Pool|Retain|Source"}
 	writeMemory   = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "./fs", "-run", "Pool|Retain|Source|WriteMemory"}
 	caches        = []string{"./internal/extern/dlog", "./internal/extern/dbytes", "-run", "Cache|Hold|Small|Take|Recycle|Any"}
-	lends         = []string{"./txn/dtxn", "./internal/extern/dbytes", "./internal/extern/dlog", "./oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
-	volumes       = []string{"./server", "./cmd/tansy", "-run", "Volume"}
+	lends         = []string{"./txn/dtxn", "./internal/extern/dbytes", "./internal/extern/dlog", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
+	volumes       = []string{"./nfs/server", "./cmd/tansy", "-run", "Volume"}
 	creating      = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
 	checks        = []string{"./check", "-short"}
 	daemons       = []string{"./daemon"}
-	numbers       = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
-	machines      = []string{"./server", "-run", "TwoMachines"}
+	numbers       = []string{"./nfs/oncrpc", "-run", "Stat|Latency|Shutdown"}
+	machines      = []string{"./nfs/server", "-run", "TwoMachines"}
 	gates         = []string{"./internal/closing", "-failfast"}
 	ends          = []string{"./journal", "-run", "CloseRefuses"}
 	statuses      = []string{"./status"}
 	pages         = []string{"./status", "-run", "Browser"} // with a browser alone
-	first         = []string{"./oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
-	newcomers     = []string{"./oncrpc", "-timeout", "2m", "-run", "Stay|Use|StuckW|CallsOn|NoDesc"}
-	mountStats    = []string{"./server", "./mount3", "-run", "Stats|Old"}
+	first         = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
+	newcomers     = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "Stay|Use|StuckW|CallsOn|NoDesc"}
+	mountStats    = []string{"./nfs/server", "./nfs/mount3", "-run", "Stats|Old"}
 	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
 	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs|Parse"}
@@ -82,13 +82,13 @@ var (
 	readAhead     = []string{"./fs", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
 	programs      = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
 	exported      = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
-	heirs         = []string{"./standby", "./disk/rbd", "./oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
+	heirs         = []string{"./standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
 	successors    = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
-	shares        = []string{"./oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
-	changesOfAll  = []string{"./oncrpc", "./nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
+	shares        = []string{"./nfs/oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
+	changesOfAll  = []string{"./nfs/oncrpc", "./nfs/nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
 	fragmentation = []string{"./check", "-run", "Placement"}
-	again         = []string{"./txn/dtxn", "./fs", "./server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
-	receipts      = []string{"./oncrpc", "-run", "Receipt"}
+	again         = []string{"./txn/dtxn", "./fs", "./nfs/server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
+	receipts      = []string{"./nfs/oncrpc", "-run", "Receipt"}
 	wild          = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
 	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}

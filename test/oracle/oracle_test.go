@@ -30,9 +30,9 @@ import (
 	"tansy/fs/model"
 	"tansy/internal/nfsclient"
 	"tansy/internal/rfc1813"
-	"tansy/nfs3"
-	"tansy/oncrpc"
-	"tansy/server"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
+	"tansy/nfs/server"
 )
 
 var (
