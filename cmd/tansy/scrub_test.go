@@ -16,7 +16,7 @@ import (
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
-	"tansy/status"
+	"tansy/ops/status"
 )
 
 // findMe is the contents of the block that writeNamed writes.

@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/daemon"
 	"tansy/disk"
 	"tansy/disk/rbd"
 	tansyfs "tansy/fs"
@@ -26,7 +25,8 @@ import (
 	"tansy/nfs/groups"
 	"tansy/nfs/portmap"
 	"tansy/nfs/server"
-	"tansy/status"
+	"tansy/ops/daemon"
+	"tansy/ops/status"
 )
 
 // overhead is what the server needs besides its block cache: requests in

@@ -13,7 +13,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
 	"tansy/internal/promtest"
-	"tansy/status"
+	"tansy/ops/status"
 )
 
 func get(t *testing.T, url string) string {

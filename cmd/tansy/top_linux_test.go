@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tansy/internal/nfsclient"
-	"tansy/status"
+	"tansy/ops/status"
 )
 
 // busy is a report with everything in it.

@@ -13,8 +13,8 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/journal"
 	"tansy/nfs/server"
-	"tansy/standby"
-	"tansy/status"
+	"tansy/ops/standby"
+	"tansy/ops/status"
 )
 
 // volume is one that is served, or should be.

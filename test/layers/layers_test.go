@@ -45,8 +45,8 @@ var layers = [][]string{
 	{"nfs/oncrpc"},
 	{"nfs/nfs3", "nfs/mount3", "nfs/portmap"},
 	{"nfs/server"},
-	{"daemon", "standby"},
-	{"status"},
+	{"ops/daemon", "ops/standby"},
+	{"ops/status"},
 	{"conform", "load"},
 	{"cmd"},
 }

@@ -47,13 +47,13 @@ var (
 	volumes       = []string{"./nfs/server", "./cmd/tansy", "-run", "Volume"}
 	creating      = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
 	checks        = []string{"./check", "-short"}
-	daemons       = []string{"./daemon"}
+	daemons       = []string{"./ops/daemon"}
 	numbers       = []string{"./nfs/oncrpc", "-run", "Stat|Latency|Shutdown"}
 	machines      = []string{"./nfs/server", "-run", "TwoMachines"}
 	gates         = []string{"./internal/closing", "-failfast"}
 	ends          = []string{"./journal", "-run", "CloseRefuses"}
-	statuses      = []string{"./status"}
-	pages         = []string{"./status", "-run", "Browser"} // with a browser alone
+	statuses      = []string{"./ops/status"}
+	pages         = []string{"./ops/status", "-run", "Browser"} // with a browser alone
 	first         = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
 	newcomers     = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "Stay|Use|StuckW|CallsOn|NoDesc"}
 	mountStats    = []string{"./nfs/server", "./nfs/mount3", "-run", "Stats|Old"}
@@ -69,7 +69,7 @@ var (
 	frees         = []string{"./fs", "-run", "Freer"}
 	wishes        = []string{"./txn/dtxn", "-run", "Ahead|ReadBlocks"}
 	codes         = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
-	scrubs        = []string{"./journal", "./fs", "./internal/extern/dlog", "./status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
+	scrubs        = []string{"./journal", "./fs", "./internal/extern/dlog", "./ops/status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs       = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
 	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
@@ -82,7 +82,7 @@ var (
 	readAhead     = []string{"./fs", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
 	programs      = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
 	exported      = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
-	heirs         = []string{"./standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
+	heirs         = []string{"./ops/standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
 	successors    = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
 	shares        = []string{"./nfs/oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	changesOfAll  = []string{"./nfs/oncrpc", "./nfs/nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}

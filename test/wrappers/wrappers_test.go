@@ -41,10 +41,10 @@ var hides = map[string]string{
 	"repair.overlay: disk.Discarder":                          "nothing that is done to it may reach the device",
 	"repair.overlay: interface{Unwrap() disk.Disk}":           "likewise",
 	"repair.undoer: disk.Discarder":                           "what is overwritten is saved first, and a repair gives no room back",
-	"standby.Owner: disk.Holes":                               "it is of devices on Ceph alone, which know nothing of holes",
-	"standby.Owner: interface{Unwrap() disk.Disk}":            "likewise: nor are they anything else that is asked for through this",
-	"status.boundedConn: interface{CloseWrite() error}":       "only connections of ONC RPC are asked, and this is one of HTTP",
-	"status.boundedConn: syscall.Conn":                        "likewise",
+	"ops/standby.Owner: disk.Holes":                           "it is of devices on Ceph alone, which know nothing of holes",
+	"ops/standby.Owner: interface{Unwrap() disk.Disk}":        "likewise: nor are they anything else that is asked for through this",
+	"ops/status.boundedConn: interface{CloseWrite() error}":   "only connections of ONC RPC are asked, and this is one of HTTP",
+	"ops/status.boundedConn: syscall.Conn":                    "likewise",
 }
 
 func TestWrappersKeep(t *testing.T) {

@@ -24,11 +24,11 @@ import (
 	"net/http"
 	"time"
 
-	"tansy/daemon"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/lockorder"
 	"tansy/nfs/oncrpc"
+	"tansy/ops/daemon"
 )
 
 // Config says whose status it is.

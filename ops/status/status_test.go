@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"tansy/daemon"
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/internal/promtest"
 	"tansy/journal"
 	"tansy/nfs/oncrpc"
+	"tansy/ops/daemon"
 )
 
 // fake is a server whose numbers a test sets.
