@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/replay"
+	"tansy/offline/check"
 )
 
 // A keptFile is what a file is to be.

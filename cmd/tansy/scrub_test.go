@@ -12,10 +12,10 @@ import (
 	"sync"
 	"testing"
 
-	volcheck "tansy/check"
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/internal/nfsclient"
+	volcheck "tansy/offline/check"
 	"tansy/ops/status"
 )
 

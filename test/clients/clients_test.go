@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/fstest"
@@ -22,6 +21,7 @@ import (
 	"tansy/internal/nfsclient"
 	"tansy/internal/replay"
 	"tansy/nfs/server"
+	"tansy/offline/check"
 )
 
 func seed(t *testing.T) int64 { return int64(replay.Seed(t)) }

@@ -46,7 +46,7 @@ var (
 	lends         = []string{"./txn/dtxn", "./internal/extern/dbytes", "./internal/extern/dlog", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
 	volumes       = []string{"./nfs/server", "./cmd/tansy", "-run", "Volume"}
 	creating      = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
-	checks        = []string{"./check", "-short"}
+	checks        = []string{"./offline/check", "-short"}
 	daemons       = []string{"./ops/daemon"}
 	numbers       = []string{"./nfs/oncrpc", "-run", "Stat|Latency|Shutdown"}
 	machines      = []string{"./nfs/server", "-run", "TwoMachines"}
@@ -61,8 +61,8 @@ var (
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
 	seals         = []string{"./internal/extern/dlog", "-run", "Seal|Format|Epochs|Parse"}
 	trims         = []string{"./disk", "./internal/extern/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
-	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./repair", "-run", "Find|Headers|Copies|Copy|Grown|Unreadable$|NoVolume|Prefix|Anew"}
-	streams       = []string{"./txn/dtxn", "./check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
+	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run", "Find|Headers|Copies|Copy|Grown|Unreadable$|NoVolume|Prefix|Anew"}
+	streams       = []string{"./txn/dtxn", "./offline/check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors        = []string{"./txn/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes        = []string{"./disk", "./internal/extern/ddisk", "-run", "Push|Pace"}
 	sharings      = []string{"./internal/extern/ddisk", "-timeout", "10s", "-run", "Shared"}
@@ -70,12 +70,12 @@ var (
 	wishes        = []string{"./txn/dtxn", "-run", "Ahead|ReadBlocks"}
 	codes         = []string{"./journal", "./internal/extern/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
 	scrubs        = []string{"./journal", "./fs", "./internal/extern/dlog", "./ops/status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
-	repairs       = []string{"./repair", "-run", "Media|ManyDamages|Zeroed"}
+	repairs       = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
 	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
 	remounts      = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
 	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
-	attributes    = []string{"./fs", "./repair", "-run", "Xattr|Capabilities"}
+	attributes    = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
 	mounts        = []string{"./mount"}
 	faces         = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
@@ -86,8 +86,8 @@ var (
 	successors    = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
 	shares        = []string{"./nfs/oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	changesOfAll  = []string{"./nfs/oncrpc", "./nfs/nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
-	fragmentation = []string{"./check", "-run", "Placement"}
-	again         = []string{"./txn/dtxn", "./fs", "./nfs/server", "./check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
+	fragmentation = []string{"./offline/check", "-run", "Placement"}
+	again         = []string{"./txn/dtxn", "./fs", "./nfs/server", "./offline/check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts      = []string{"./nfs/oncrpc", "-run", "Receipt"}
 	wild          = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}

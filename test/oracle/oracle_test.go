@@ -23,7 +23,6 @@ import (
 	"testing"
 	"time"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/fstest"
@@ -33,6 +32,7 @@ import (
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/offline/check"
 )
 
 var (

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/internal/volumeend"
+	"tansy/offline/check"
 )
 
 // onLarger is a device of more blocks with what is on d.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"tansy/check"
 	"tansy/disk"
+	"tansy/offline/check"
 )
 
 // blocks of a file in front of those below the single, double, and triple indirect block

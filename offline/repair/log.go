@@ -3,9 +3,9 @@ package repair
 import (
 	"fmt"
 
-	"tansy/check"
 	"tansy/internal/volumeend"
 	"tansy/journal"
+	"tansy/offline/check"
 )
 
 // log makes the log one that recovery accepts.

@@ -36,11 +36,11 @@ import (
 	"log/slog"
 	"strings"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/volumeend"
 	"tansy/journal"
+	"tansy/offline/check"
 )
 
 // An Action is one thing that a repair does.

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/replay"
+	"tansy/offline/check"
 )
 
 var damages = flag.Int("damages", 110, "how many damages TestMedia tries")

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/extern/dbytes"
+	"tansy/offline/check"
 )
 
 // A small is a volume with directories /a/b/c, and files /one, /a/two and /a/b/c/three of 100,000 bytes.

@@ -14,12 +14,12 @@ import (
 	"syscall"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/replay"
 	"tansy/internal/volumeend"
 	"tansy/journal"
+	"tansy/offline/check"
 )
 
 // crashed is a volume with files a.0 to a.n, whose server was killed when all of them were in the log.

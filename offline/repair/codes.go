@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/volumeend"
 	"tansy/journal"
+	"tansy/offline/check"
 )
 
 // codes makes pages of the tree of codes that are lost anew. The log is one that recovery accepts.

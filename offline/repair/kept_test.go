@@ -3,8 +3,8 @@ package repair
 import (
 	"testing"
 
-	"tansy/check"
 	"tansy/fs"
+	"tansy/offline/check"
 )
 
 // Files that a mount had open stay on their list, if that can be believed. Else they are like others: those without a name come to lost+found.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/offline/check"
 )
 
 // wrote has what f changes on the volume be what was last written there.
