@@ -47,7 +47,7 @@ var layers = [][]string{
 	{"nfs/server"},
 	{"ops/daemon", "ops/standby"},
 	{"ops/status"},
-	{"conform", "load"},
+	{"tools/conform", "tools/load"},
 	{"cmd"},
 }
 
