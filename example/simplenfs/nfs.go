@@ -6,7 +6,7 @@ import (
 
 	"tansy/example/internal/gen/simplenfs/simpleops"
 	"tansy/fs"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 	"tansy/nfs/nfs3"
 	"tansy/txn/dtxn"
 )

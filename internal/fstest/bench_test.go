@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 	"tansy/txn/dtxn"
 )
 

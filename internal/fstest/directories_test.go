@@ -8,8 +8,6 @@ import (
 	"math/rand"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/ddir"
 	"tansy/internal/gen/fs/blocks/blockstore"
 	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/blocks/regions"
@@ -17,6 +15,8 @@ import (
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/replay"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/ddir"
 	"tansy/txn/dtxn"
 )
 

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dsum"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dsum"
 )
 
 // What Encode writes, Decode reads; any change of a byte is noticed, and a

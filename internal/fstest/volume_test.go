@@ -7,11 +7,11 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/memvolume"
+	"tansy/internal/runtime/dbytes"
 	"tansy/txn/dtxn"
 )
 

@@ -2,13 +2,13 @@
 package memvolume
 
 import (
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/blocks/blockstore"
 	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/directories/directories"
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/mkfs/firstinodes"
+	"tansy/internal/runtime/dbytes"
 	"tansy/txn/dtxn"
 )
 

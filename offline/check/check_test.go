@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/directories/directories"
 	"tansy/internal/gen/fs/format/inodeformat"
@@ -20,6 +19,7 @@ import (
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/memvolume"
 	"tansy/internal/replay"
+	"tansy/internal/runtime/dbytes"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // The format of a directory; verified/fs/directories/dirlayout.dfy explains it.

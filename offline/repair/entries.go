@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // The format of a directory (docs/format.md).

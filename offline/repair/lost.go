@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/blocks/blockstore"
 	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/blocks/regions"
@@ -13,6 +12,7 @@ import (
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/inodeformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/runtime/dbytes"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )

@@ -14,7 +14,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 	"tansy/offline/check"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/dbytes"
 )
 
 // ErrNoSuperblock is the error of a device with neither a superblock nor a copy of one that this

@@ -3,8 +3,8 @@
 package journalreader
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
 	journalm "tansy/internal/gen/journal/journalm"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
 )

@@ -3,7 +3,7 @@
 package journalscrub
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	journalm "tansy/internal/gen/journal/journalm"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
 )

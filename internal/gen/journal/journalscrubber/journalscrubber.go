@@ -3,8 +3,8 @@
 package journalscrubber
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
 	journalinstaller "tansy/internal/gen/journal/journalinstaller"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalreader "tansy/internal/gen/journal/journalreader"

@@ -3,8 +3,8 @@
 package commitm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	dlog "tansy/internal/extern/dlog"
+	dbytes "tansy/internal/runtime/dbytes"
+	dlog "tansy/internal/runtime/dlog"
 	journalcommit "tansy/internal/gen/journal/journalcommit"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"

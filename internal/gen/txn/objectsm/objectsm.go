@@ -3,7 +3,7 @@
 package objectsm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	bits "tansy/internal/gen/lib/bits"
 )
 

@@ -3,7 +3,7 @@
 package places
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journal/journalm"
 	txnm "tansy/internal/gen/txn/txnm"

@@ -3,7 +3,7 @@
 package txnrun
 
 import (
-	dwork "tansy/internal/extern/dwork"
+	dwork "tansy/internal/runtime/dwork"
 	journalthreads "tansy/internal/gen/journal/journalthreads"
 	commitm "tansy/internal/gen/txn/commitm"
 	txnm "tansy/internal/gen/txn/txnm"

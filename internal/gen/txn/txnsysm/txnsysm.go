@@ -3,10 +3,10 @@
 package txnsysm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlock "tansy/internal/extern/dlock"
-	dlog "tansy/internal/extern/dlog"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlock "tansy/internal/runtime/dlock"
+	dlog "tansy/internal/runtime/dlog"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalreader "tansy/internal/gen/journal/journalreader"

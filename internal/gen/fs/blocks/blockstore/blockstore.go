@@ -3,7 +3,7 @@
 package blockstore
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	dtxn "tansy/txn/dtxn"

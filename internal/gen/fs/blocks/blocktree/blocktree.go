@@ -3,7 +3,7 @@
 package blocktree
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	blockstore "tansy/internal/gen/fs/blocks/blockstore"
 	positions "tansy/internal/gen/fs/blocks/positions"

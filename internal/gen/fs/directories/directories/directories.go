@@ -3,8 +3,8 @@
 package directories
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddir "tansy/internal/extern/ddir"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddir "tansy/internal/runtime/ddir"
 	dafny "tansy/internal/gen/dafny"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	dirlayout "tansy/internal/gen/fs/directories/dirlayout"

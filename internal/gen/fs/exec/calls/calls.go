@@ -3,8 +3,8 @@
 package calls
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	dwork "tansy/internal/extern/dwork"
+	dbytes "tansy/internal/runtime/dbytes"
+	dwork "tansy/internal/runtime/dwork"
 	dafny "tansy/internal/gen/dafny"
 	exec "tansy/internal/gen/fs/exec/exec"
 	nfsdurable "tansy/internal/gen/fs/spec/nfsdurable"

@@ -3,7 +3,7 @@
 package exec
 
 import (
-	dwork "tansy/internal/extern/dwork"
+	dwork "tansy/internal/runtime/dwork"
 	nfsdurable "tansy/internal/gen/fs/spec/nfsdurable"
 	journalthreads "tansy/internal/gen/journal/journalthreads"
 	txnm "tansy/internal/gen/txn/txnm"

@@ -3,7 +3,7 @@
 package writecall
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	calls "tansy/internal/gen/fs/exec/calls"
 	exec "tansy/internal/gen/fs/exec/exec"

@@ -3,7 +3,7 @@
 package bytefiles
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	punching "tansy/internal/gen/fs/files/punching"

@@ -3,7 +3,7 @@
 package punching
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	allocatedrange "tansy/internal/gen/fs/blocks/allocatedrange"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	positions "tansy/internal/gen/fs/blocks/positions"

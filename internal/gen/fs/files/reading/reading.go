@@ -3,7 +3,7 @@
 package reading
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"

@@ -3,7 +3,7 @@
 package unmapping
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	marshal "tansy/internal/gen/fs/format/marshal"

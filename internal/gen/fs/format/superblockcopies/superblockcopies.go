@@ -3,8 +3,8 @@
 package superblockcopies
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
 	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 )
 

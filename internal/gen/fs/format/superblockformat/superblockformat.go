@@ -3,8 +3,8 @@
 package superblockformat
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	dsum "tansy/internal/extern/dsum"
+	dbytes "tansy/internal/runtime/dbytes"
+	dsum "tansy/internal/runtime/dsum"
 	dafny "tansy/internal/gen/dafny"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"

@@ -3,8 +3,8 @@
 package commissioned
 
 import (
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 	superblockcopies "tansy/internal/gen/fs/format/superblockcopies"
 	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 	making "tansy/internal/gen/fs/mkfs/making"

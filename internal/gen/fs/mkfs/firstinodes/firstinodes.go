@@ -3,7 +3,7 @@
 package firstinodes
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 )
 

@@ -3,9 +3,9 @@
 package making
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 	regions "tansy/internal/gen/fs/blocks/regions"
 	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"

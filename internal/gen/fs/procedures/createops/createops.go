@@ -3,7 +3,7 @@
 package createops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"

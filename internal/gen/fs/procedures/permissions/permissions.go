@@ -3,7 +3,7 @@
 package permissions
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 )

@@ -3,8 +3,8 @@
 package readdirops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddir "tansy/internal/extern/ddir"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddir "tansy/internal/runtime/ddir"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	permissions "tansy/internal/gen/fs/procedures/permissions"

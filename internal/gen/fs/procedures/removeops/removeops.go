@@ -3,7 +3,7 @@
 package removeops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	permissions "tansy/internal/gen/fs/procedures/permissions"

@@ -3,7 +3,7 @@
 package renewing
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	blockstore "tansy/internal/gen/fs/blocks/blockstore"
 	directories "tansy/internal/gen/fs/directories/directories"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"

@@ -3,7 +3,7 @@
 package squashops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	marshal "tansy/internal/gen/fs/format/marshal"
 )
 

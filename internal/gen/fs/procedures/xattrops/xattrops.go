@@ -3,7 +3,7 @@
 package xattrops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	xattrlists "tansy/internal/gen/fs/files/xattrlists"

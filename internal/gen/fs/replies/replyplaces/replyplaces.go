@@ -3,7 +3,7 @@
 package replyplaces
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	replysharing "tansy/internal/gen/fs/replies/replysharing"
