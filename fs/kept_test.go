@@ -9,8 +9,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
 	"tansy/offline/check"
+	"tansy/test/kit/replay"
 )
 
 // A keptFile is what a file is to be.

@@ -12,8 +12,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
 	"tansy/offline/check"
+	"tansy/test/kit/replay"
 )
 
 // An attributed is a file, and what extended attributes it is to have.

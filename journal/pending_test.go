@@ -13,9 +13,9 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalm"
-	"tansy/internal/replay"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/dlog"
+	"tansy/test/kit/replay"
 )
 
 // A written group is one whose blocks were handed to the device.

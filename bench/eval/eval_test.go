@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tansy/bench/internal/figures"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // TestMain lets the test be the process that passes through FUSE.

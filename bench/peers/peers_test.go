@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // As root, Tansy is measured beside the floor, and beside NFS-Ganesha if that is installed; nothing is left but the report.

@@ -14,9 +14,9 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
 	volcheck "tansy/offline/check"
 	"tansy/ops/status"
+	"tansy/test/kit/nfsclient"
 )
 
 // findMe is the contents of the block that writeNamed writes.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"tansy/fs"
-	x "tansy/internal/xdrspec"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
+	x "tansy/test/kit/xdrspec"
 )
 
 // The arguments and results of the procedures as RFC 1813, appendix I, has them.

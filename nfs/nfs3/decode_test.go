@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"tansy/fs"
-	"tansy/internal/replay"
-	"tansy/internal/rfc1813"
 	"tansy/nfs/oncrpc"
+	"tansy/test/kit/replay"
+	"tansy/test/kit/rfc1813"
 )
 
 // values flattens decoded arguments in the order of the encoding.

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"tansy/fs"
-	"tansy/internal/replay"
-	"tansy/internal/rfc1813"
 	"tansy/nfs/oncrpc"
+	"tansy/test/kit/replay"
+	"tansy/test/kit/rfc1813"
 )
 
 // made makes up results of the file system.

@@ -10,8 +10,8 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/rfc1813"
 	"tansy/nfs/oncrpc"
+	"tansy/test/kit/rfc1813"
 )
 
 func testService() (*Service, *model.Model) {

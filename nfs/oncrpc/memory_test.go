@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // held is what all connections hold of m.

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"testing"
 
-	x "tansy/internal/xdrspec"
+	x "tansy/test/kit/xdrspec"
 )
 
 func TestDecoderIsTotal(t *testing.T) {

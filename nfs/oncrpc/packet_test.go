@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	x "tansy/internal/xdrspec"
+	x "tansy/test/kit/xdrspec"
 )
 
 // packets is a server of a small program: 1 says the number it gets twice, 2 has a result of

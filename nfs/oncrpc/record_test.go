@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // mark makes one record of the given fragments.

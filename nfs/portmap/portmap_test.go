@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	x "tansy/internal/xdrspec"
 	"tansy/nfs/oncrpc"
+	x "tansy/test/kit/xdrspec"
 )
 
 // The arguments and results as RFC 1833 has them, by version and procedure.

@@ -7,9 +7,9 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
+	"tansy/test/kit/nfsclient"
 )
 
 // To receive a call that reads no data, to carry it out, and to send the reply takes nothing of the heap.

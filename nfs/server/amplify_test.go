@@ -10,12 +10,12 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/exports"
 	"tansy/nfs/mount3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/portmap"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 // amplification is how many times the bytes of a call its reply over UDP may have. A call's sender is whoever it says it

@@ -11,8 +11,8 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/nfs3"
+	"tansy/test/kit/nfsclient"
 )
 
 // benchConns is the number of connections of the benchmarks.

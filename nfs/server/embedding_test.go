@@ -9,7 +9,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // What the example starts serves, and has closed the volume when it is stopped.

@@ -10,10 +10,10 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 // Faults that servers of this kind had, each with a test.

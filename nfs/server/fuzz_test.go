@@ -16,13 +16,13 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
-	"tansy/internal/rfc1813"
-	x "tansy/internal/xdrspec"
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/rfc1813"
+	x "tansy/test/kit/xdrspec"
 )
 
 // The reply of RFC 5531, section 9, up to the results, which depend on the call.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"tansy/fs"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 var root = &fs.Cred{}

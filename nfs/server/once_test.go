@@ -10,10 +10,10 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 // oneCall sends a call that is encoded, over a connection of its own, and returns the reply's body.

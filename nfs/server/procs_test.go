@@ -8,11 +8,11 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 func wantErr(t *testing.T, what string, err, want error) {

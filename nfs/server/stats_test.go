@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/mount3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 // TestStats: each version of MOUNT is counted as a program of its own, over TCP and UDP, failures

@@ -5,12 +5,12 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
 	"tansy/nfs/exports"
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 // twoVolumes serves two models, in /a with rules that tell hosts apart, and in /srv/b, which

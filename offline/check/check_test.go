@@ -17,10 +17,10 @@ import (
 	"tansy/internal/gen/fs/format/inodeformat"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
-	"tansy/internal/memvolume"
-	"tansy/internal/replay"
 	"tansy/internal/runtime/dbytes"
 	"tansy/journal"
+	"tansy/test/kit/memvolume"
+	"tansy/test/kit/replay"
 	"tansy/txn/dtxn"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 func TestDump(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
 	"tansy/journal"
+	"tansy/test/kit/replay"
 )
 
 // busyVolume is a volume whose server was killed: much of it is in the log only.

@@ -13,7 +13,7 @@ import (
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 var damages = flag.Int("damages", 560, "how many damages TestMedia tries; docs/damage.md has 10000")

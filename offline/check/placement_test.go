@@ -10,7 +10,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // Runs are counted in the order of the file, indirect blocks among them; files of 1 MiB and more, and their short runs, by themselves.

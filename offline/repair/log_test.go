@@ -16,10 +16,10 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
 	"tansy/internal/volumeend"
 	"tansy/journal"
 	"tansy/offline/check"
+	"tansy/test/kit/replay"
 )
 
 // crashed is a volume with files a.0 to a.n, whose server was killed when all of them were in the log.

@@ -15,8 +15,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
 	"tansy/offline/check"
+	"tansy/test/kit/replay"
 )
 
 var damages = flag.Int("damages", 110, "how many damages TestMedia tries")

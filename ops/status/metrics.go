@@ -15,7 +15,7 @@ import (
 // exposition is Prometheus' text format, version 0.0.4: families of samples, each after its
 // type and help. A client library would count a second time what the parts of the server count anyway, for the
 // page as well, or copy these numbers as this does; so there is none in the binary. What is made here is read
-// in tests with Prometheus' own parser (internal/promtest).
+// in tests with Prometheus' own parser (test/kit/promtest).
 type exposition struct {
 	b    bytes.Buffer
 	name string // of the family at hand

@@ -16,10 +16,10 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/promtest"
 	"tansy/journal"
 	"tansy/nfs/oncrpc"
 	"tansy/ops/daemon"
+	"tansy/test/kit/promtest"
 )
 
 // fake is a server whose numbers a test sets.

@@ -18,10 +18,10 @@ import (
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
-	"tansy/internal/replay"
 	"tansy/nfs/server"
 	"tansy/offline/check"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/replay"
 )
 
 func seed(t *testing.T) int64 { return int64(replay.Seed(t)) }

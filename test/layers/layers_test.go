@@ -184,7 +184,7 @@ func TestUpward(t *testing.T) {
 		{"verified/fs/blocks", "verified/fs/files", true},
 		{"verified/fs/files", "txn/dtxn", false},
 		{"fs", "nfs/nfs3", true},
-		{"fs", "internal/replay", true},
+		{"fs", "test/kit/replay", true},
 		{"test/linear", "fs", false},
 		{"cmd/tansy", "disk", false},
 	} {

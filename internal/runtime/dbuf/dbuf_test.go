@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"tansy/internal/replay"
 	"tansy/internal/runtime/dbytes"
+	"tansy/test/kit/replay"
 )
 
 // TestParts: each block counts once, those written as a whole do not.

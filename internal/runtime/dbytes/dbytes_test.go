@@ -7,7 +7,7 @@ import (
 	"math/rand"
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // The tests check every declaration of verified/trusted/bytes.s.dfy against its

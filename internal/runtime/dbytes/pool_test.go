@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // own has a test use a pool of n blocks of its own.

@@ -5,8 +5,8 @@ import (
 	"math/rand"
 	"testing"
 
-	"tansy/internal/replay"
 	"tansy/internal/runtime/dbytes"
+	"tansy/test/kit/replay"
 )
 
 // The declarations of verified/trusted/dirlist.s.dfy: every call within its

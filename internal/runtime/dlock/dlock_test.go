@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // take locks k for o, and waits for it.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // queued is the number of those that wait for key k.

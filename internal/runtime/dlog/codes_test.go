@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"tansy/internal/replay"
 	"tansy/internal/runtime/dbytes"
+	"tansy/test/kit/replay"
 )
 
 func randomBlk(r *rand.Rand) *dbytes.Blk {

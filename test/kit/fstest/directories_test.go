@@ -14,9 +14,9 @@ import (
 	"tansy/internal/gen/fs/directories/directories"
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
-	"tansy/internal/replay"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddir"
+	"tansy/test/kit/replay"
 	"tansy/txn/dtxn"
 )
 

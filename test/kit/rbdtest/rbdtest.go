@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/nbdtest"
+	"tansy/test/kit/nbdtest"
 )
 
 // Folder is the variable of the environment with the folder of images.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // files is how many files a client keeps, and overwrites now and then.

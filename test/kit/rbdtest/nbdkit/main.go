@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"tansy/internal/rbdtest"
+	"tansy/test/kit/rbdtest"
 )
 
 func main() { os.Exit(rbdtest.Main(os.Args[1:])) }

@@ -10,8 +10,8 @@ import (
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
-	"tansy/internal/memvolume"
 	"tansy/internal/runtime/dbytes"
+	"tansy/test/kit/memvolume"
 	"tansy/txn/dtxn"
 )
 

@@ -6,7 +6,7 @@ package rfc1813
 import (
 	"math"
 
-	x "tansy/internal/xdrspec"
+	x "tansy/test/kit/xdrspec"
 )
 
 // maxWrite is the most data of one WRITE in bytes; the RFC leaves it to the server.
