@@ -3,11 +3,11 @@
 package journalm
 
 import (
+	dafny "tansy/internal/gen/dafny"
+	treeofcodes "tansy/internal/gen/journal/treeofcodes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
 	dlog "tansy/internal/runtime/dlog"
-	dafny "tansy/internal/gen/dafny"
-	treeofcodes "tansy/internal/gen/journal/treeofcodes"
 )
 
 // Definition of class InLog

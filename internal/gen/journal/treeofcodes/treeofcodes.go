@@ -3,10 +3,10 @@
 package treeofcodes
 
 import (
+	dafny "tansy/internal/gen/dafny"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
 	dlog "tansy/internal/runtime/dlog"
-	dafny "tansy/internal/gen/dafny"
 )
 
 // Definition of class Tree

@@ -3,9 +3,9 @@
 package superblockcopies
 
 import (
+	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 )
 
 // Definition of functions
