@@ -43,7 +43,7 @@ func TestExampleServes(t *testing.T) {
 
 // The example runs in a module of somebody else's, which has this one by a replace directive, as README says.
 func TestOtherModule(t *testing.T) {
-	here, err := filepath.Abs("..")
+	here, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
