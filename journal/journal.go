@@ -34,7 +34,6 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/ablation"
 	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/recoverm"
@@ -193,10 +192,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	if ablation.On(ablation.NoCodes) {
-		p.Pages = 0
-	}
-	dd := ddisk.New(ablation.Disk(d))
+	dd := ddisk.New(d)
 	dd.Pace(p.Start, p.Home())
 	stop := reportProgress(dd, o.Log)
 	defer stop()
@@ -314,9 +310,7 @@ func (j *Journal) Commit(ws []Write, wait bool) error {
 // block's allocation bit is known to be clear on the device, so that a crash need not leave
 // its contents alone. A commit is as atomic and as durable as without the wish.
 func (j *Journal) Bulk(a uint64) {
-	if !ablation.On(ablation.NoDirect) {
-		j.core.Notes.Wish(a)
-	}
+	j.core.Notes.Wish(a)
 }
 
 func (j *Journal) status(st uint32) error {

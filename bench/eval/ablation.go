@@ -5,7 +5,7 @@ package main
 import (
 	"slices"
 
-	"tansy/internal/ablation"
+	"tansy/bench/eval/ablation"
 )
 
 // whole is the contender of the ablations of which nothing is taken out.

@@ -21,7 +21,6 @@ var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
 	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process", "internal/signature"},
 	{"disk"},
-	{"internal/ablation"},
 	{"verified/trusted", "internal/runtime"}, // but for dtxn, which runs what is above it
 	{"verified/journal"},
 	{"journal"},

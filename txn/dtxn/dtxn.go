@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 
 	"tansy/disk"
-	"tansy/internal/ablation"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/txn/commitm"
 	"tansy/internal/gen/txn/objectsm"
@@ -245,9 +244,6 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 // status that the transaction ended with. That of the last one is the result, as an error. The caller sees to it that
 // the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
 func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)) error {
-	if ablation.On(ablation.OneLock) || ablation.On(ablation.NoGroupCommit) {
-		defer ablation.Transaction(s.Flush)()
-	}
 	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {

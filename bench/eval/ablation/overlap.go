@@ -1,5 +1,3 @@
-//go:build ablation
-
 package ablation
 
 import (

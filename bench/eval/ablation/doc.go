@@ -1,6 +1,7 @@
-// Package ablation takes parts of Tansy's design out again, one at a time, to measure what each is worth (bench/eval). It does so only in programs built with
-// the tag ablation, and there only what the variable TANSY_ABLATION names; in all others On is false and Disk gives back what it gets, so that nothing is left of it.
-// Nothing that is proved is changed: what is taken out is Go, or what Go tells the proved code.
+// Package ablation takes parts of Tansy's design out again, one at a time, to measure what each is worth (bench/eval).
+// It does so only in programs that are built with its overlay, and there only what the variable TANSY_ABLATION names.
+// The product's own files know nothing of it. Nothing that is proved is changed: what is taken out is Go, or what Go
+// tells the proved code.
 package ablation
 
 // Names of what can be taken out.
