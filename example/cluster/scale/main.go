@@ -36,9 +36,9 @@ func main() {
 	f.IntVar(&c.parallel, "parallel", 4, "recoveries at a time on a host")
 	f.Float64Var(&c.handover, "handover", 5, "seconds when an owner stops in order")
 	f.Usage = func() {
-		fmt.Fprint(f.Output(), "Scale simulates many volumes on many hosts that stand by for each other.\n\nusage: go run ./test/scale [flags]\n\n")
+		fmt.Fprint(f.Output(), "Scale simulates many volumes on many hosts that stand by for each other.\n\nusage: go run ./example/cluster/scale [flags]\n\n")
 		f.PrintDefaults()
-		fmt.Fprint(f.Output(), "\nexample: go run ./test/scale -fence 8 -placement pairs\n")
+		fmt.Fprint(f.Output(), "\nexample: go run ./example/cluster/scale -fence 8 -placement pairs\n")
 	}
 	flag.Parse()
 	if why := c.wrong(); why != "" || f.NArg() > 0 {
