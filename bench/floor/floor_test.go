@@ -1,4 +1,4 @@
-package main
+package floor
 
 import (
 	"bytes"
@@ -18,16 +18,14 @@ import (
 // TestMain lets the test binary be the echo process, as the program does.
 func TestMain(m *testing.M) {
 	rig.BeEcho()
-	if len(os.Args) == 8 && os.Args[1] == peersCommand {
-		os.Exit(peersMain(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], os.Args[7]))
-	}
+	BeChild()
 	os.Exit(m.Run())
 }
 
 // TestAgainst: a server beside another one.
 func TestAgainst(t *testing.T) {
 	var out bytes.Buffer
-	o := options{out: &out, rounds: 2, duration: time.Millisecond, fileMB: 1, size: "64M", cache: "8M", workloads: "large"}
+	o := options{out: &out, rounds: 2, duration: time.Millisecond, fileMB: 1, size: "64M", cache: "8M", workloads: []string{"large"}}
 	if err := against(t.Context(), o, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +57,7 @@ func TestWorkloads(t *testing.T) {
 	b := &bench{table: table{out: &out}, dir: t.TempDir(), options: options{
 		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, fileMB: 1, entries: 1100, rpcDepth: 3, peers: 3,
 	}}
-	if err := b.measure(workloads); err != nil {
+	if err := b.measure(workloadNames()); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100", "GETATTR beside 48 readers", "first WRITE of 4 KiB beside 32"} {
@@ -95,7 +93,7 @@ func TestWorkloads(t *testing.T) {
 // TestBesideChanges measures beside floods of CREATEs, tiny, with a server of its own for each.
 func TestBesideChanges(t *testing.T) {
 	var out bytes.Buffer
-	o := options{out: &out, dir: t.TempDir(), rounds: 1, duration: 10 * time.Millisecond, size: "64M", cache: "8M", peers: 2, workloads: "attack", attack: "flood CREATEs"}
+	o := options{out: &out, dir: t.TempDir(), rounds: 1, duration: 10 * time.Millisecond, size: "64M", cache: "8M", peers: 2, workloads: []string{"attack"}, attack: "flood CREATEs"}
 	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package floor
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"tansy/bench/internal/rig"
@@ -62,7 +61,7 @@ func against(ctx context.Context, o options, dir string) error {
 	fmt.Fprintf(o.out, "medians of %d rounds, the ratio that of a round\n\n", o.rounds)
 	fmt.Fprintf(o.out, "%-28s %13s %13s %6s   %15s %15s %6s\n", "", "this", "other", "ratio", "CPU of this", "CPU of other", "ratio")
 	for _, p := range pairings(o) {
-		if o.workloads != "" && !slices.Contains(strings.Split(o.workloads, ","), p.workload) {
+		if len(o.workloads) > 0 && !slices.Contains(o.workloads, p.workload) {
 			continue
 		}
 		if err := p.row(ctx, o, sides); err != nil {
