@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
+
+	"tansy/nfs/fair"
 )
 
 // Tests of peers that keep the server waiting: the calls of others go on meanwhile. The
@@ -71,7 +72,7 @@ func (s *Server) until(n int, state func(c *conn) bool) {
 func isSlow(c *conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.blockedAt.Load() != 0 && c.pace == slow
+	return c.blockedAt.Load() != 0 && c.pace == fair.Slow
 }
 
 // owes tells if the server waits for more of a record, with or without room for it.
@@ -142,7 +143,7 @@ func TestPeersThatDoNotRead(t *testing.T) {
 				s.until(n, isSlow)
 			})
 			s.until(n, isSlow) // as before
-			if n := held(s.calls); n > s.cfg.ReplyBytes*3/4 {
+			if n := s.calls.Held(); n > s.cfg.ReplyBytes*3/4 {
 				t.Errorf("%d of %d bytes are held", n, s.cfg.ReplyBytes)
 			}
 		})
@@ -212,21 +213,21 @@ func TestLargeCallsAtATime(t *testing.T) {
 		}},
 	}}}})
 	s.janitor.Do(func() {})
-	s.turns.free = 1 << 20 // what is looked at is not the processor
+	s.turns.Hold(1 << 20) // what is looked at is not the processor
 	addr := listen(t, s)
 	var peers []peer
 	for i := range 2 * may {
 		p := connectFrom(t, addr, 1+i)
 		p.send(mark(callBytes(6, 0, nil)))
 		p.receive()
-		s.of(p).in.judge(proven) // or an eighth is not for it, or half if this machine is slow
+		s.of(p).in.Judge(fair.Proven) // or an eighth is not for it, or half if this machine is slow
 		p.send(mark(callBytes(7, 1, make([]byte, 1<<20-1000))))
 		peers = append(peers, p)
 	}
 	for range may {
 		<-running
 	}
-	for waiting(s.copies)+len(running) < may {
+	for s.copies.Waiting()+len(running) < may {
 		runtime.Gosched()
 	}
 	if len(running) > 0 {
@@ -236,7 +237,7 @@ func TestLargeCallsAtATime(t *testing.T) {
 	for _, p := range peers {
 		p.receive()
 	}
-	if n := held(s.copies); n != 0 {
+	if n := s.copies.Held(); n != 0 {
 		t.Errorf("%d bytes are not given back", n)
 	}
 }
@@ -382,11 +383,11 @@ func TestFirstWriteBesideHalfRecords(t *testing.T) {
 			if _, raw := p.receive(); len(raw) != 28+x.size {
 				t.Errorf("%d bytes", len(raw))
 			}
-			if s.of(p).in.isClass(slow) {
+			if s.of(p).in.Is(fair.Slow) {
 				t.Error("a peer that has sent all is taken for slow")
 			}
-			for _, m := range []*memory{s.small, s.copies} {
-				if n := held(m); n != 0 {
+			for _, m := range []*fair.Memory{s.small, s.copies} {
+				if n := m.Held(); n != 0 {
 					t.Errorf("%d bytes are not given back", n)
 				}
 			}
@@ -396,19 +397,10 @@ func TestFirstWriteBesideHalfRecords(t *testing.T) {
 
 // asks tells if a connection waits for the room for a record.
 func asks(c *conn) bool {
-	for _, a := range []*account{&c.in, &c.small} {
-		a.m.mu.Lock()
-		waits := slices.ContainsFunc(a.m.waiters, func(w *waiter) bool { return w.account == a })
-		a.m.mu.Unlock()
-		if waits {
+	for _, a := range []*fair.Account{&c.in, &c.small} {
+		if a.Waits() {
 			return true
 		}
 	}
 	return false
-}
-
-func (a *account) isClass(k class) bool {
-	a.m.mu.Lock()
-	defer a.m.mu.Unlock()
-	return a.class == k
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tansy/internal/lockorder"
+	"tansy/nfs/fair"
 )
 
 // Sizes in bytes.
@@ -32,14 +33,14 @@ const (
 func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	t := tasks.Get().(*task)
 	t.c, t.proc, t.xid = c, proc, h.xid
-	want := claim{n: callSize}
+	want := fair.Claim{Bytes: callSize}
 	if proc.Weight != nil {
 		args.b = args.b[:min(len(args.b), ownArgs)] // who asks for much says it in few words
 		t.weight = proc.Weight(args)
 		if proc.Partial && t.weight > shortReply {
-			want.short = want.n + shortReply
+			want.Least = want.Bytes + shortReply
 		}
-		want.n += t.weight
+		want.Bytes += t.weight
 	}
 	if len(args.b) <= ownArgs {
 		t.own = append(t.own[:0], args.b...)
@@ -47,25 +48,25 @@ func (c *conn) start(h *header, proc *Proc, cred *Cred, args Decoder) outcome {
 	} else {
 		t.chunk = c.rr.chunk
 		t.chunk.hold()
-		if t.record = c.rr.handOver(); t.record.bytes == 0 {
-			want.n += len(t.chunk.b) // which may be kept for this call only
+		if t.record = c.rr.handOver(); t.record.Bytes == 0 {
+			want.Bytes += len(t.chunk.b) // which may be kept for this call only
 		}
 	}
 	switch t.bytes = c.admit(want, t.weight); {
 	case t.bytes == 0, !c.copy(t):
 		t.end()
 		return broken
-	case t.bytes < want.n:
-		t.weight = (t.bytes - want.short + shortReply) &^ (shortReply - 1)
+	case t.bytes < want.Bytes:
+		t.weight = (t.bytes - want.Least + shortReply) &^ (shortReply - 1)
 		t.call.Limit = t.weight
 	}
 	if proc.Changes {
 		t.era, t.placed = c.takePlace(), true
 	}
-	cost := max(callCost, (len(args.b)+t.weight)/unitBytes)
-	room := min(cost, roomPerProcessor)
+	cost := max(fair.CallCost, (len(args.b)+t.weight)/fair.UnitBytes)
+	room := min(cost, fair.RoomPerProcessor)
 	if t.weight > 0 && !c.takesData() {
-		cost += t.weight / unitBytes * (dearData - 1)
+		cost += t.weight / fair.UnitBytes * (dearData - 1)
 	}
 	c.takeTurn(&t.turn, room, cost)
 	c.mu.Lock()
@@ -89,7 +90,7 @@ func (c *conn) takePlace() (era int) {
 	if c.place == nil {
 		c.place = make(chan int, 1)
 	}
-	if era, ok := c.s.changes.begin(&c.host.changes, c.place); ok {
+	if era, ok := c.s.changes.Begin(&c.host.changes, c.place); ok {
 		return era
 	}
 	c.flush()
@@ -100,63 +101,63 @@ func (c *conn) takePlace() (era int) {
 }
 
 // takeTurn takes a turn, and waits for it if it has to.
-func (c *conn) takeTurn(t *turn, room, cost int) {
-	if c.s.turns.take(&c.flow, t, room, cost) {
+func (c *conn) takeTurn(t *fair.Turn, room, cost int) {
+	if c.s.turns.Take(&c.flow, t, room, cost) {
 		return
 	}
 	c.flush()
-	c.s.turns.wait(&c.flow, t, room, cost)
+	c.s.turns.Wait(&c.flow, t, room, cost)
 	c.woke = time.Now()
 }
 
 // admit takes what a call needs of the memory, when this connection may start it. It gets
 // nothing if the connection is broken.
-func (c *conn) admit(want claim, weight int) (granted int) {
+func (c *conn) admit(want fair.Claim, weight int) (granted int) {
 	for {
 		c.mu.Lock()
-		if c.full(want.n, weight) {
+		if c.full(want.Bytes, weight) {
 			c.mu.Unlock()
 			c.flush()
 			c.mu.Lock()
-			for c.full(want.n, weight) {
+			for c.full(want.Bytes, weight) {
 				lockorder.WaitWith[lockorder.Fewer, lockorder.Connection]()
 				c.changed.Wait()
 			}
 			c.woke = time.Now()
 		}
 		c.mu.Unlock()
-		if n := c.out.try(want); n > 0 {
+		if n := c.out.Try(want); n > 0 {
 			return n
 		}
 		c.flush()
 		c.park()
-		n := c.out.take(want)
+		n := c.out.Take(want)
 		c.parked.Store(false)
 		c.woke = time.Now()
 		c.mu.Lock()
-		full := c.full(want.n, weight)
+		full := c.full(want.Bytes, weight)
 		c.mu.Unlock()
 		if !full || n == 0 {
 			return n
 		}
-		c.out.give(n) // the peer has stopped to take replies meanwhile
+		c.out.Give(n) // the peer has stopped to take replies meanwhile
 	}
 }
 
 // copy takes what a large call needs while it is carried out, which is its data once more. It
 // fails if the connection is broken.
 func (c *conn) copy(t *task) bool {
-	if t.record.bytes == 0 {
+	if t.record.Bytes == 0 {
 		return true
 	}
-	want := claim{n: t.record.bytes}
-	if t.copied = c.copies.try(want); t.copied == 0 {
+	want := fair.Claim{Bytes: t.record.Bytes}
+	if t.copied = c.copies.Try(want); t.copied == 0 {
 		c.flush()
-		t.copied = c.copies.take(want)
+		t.copied = c.copies.Take(want)
 		c.woke = time.Now()
 	}
 	if t.copied == 0 {
-		c.out.give(t.bytes)
+		c.out.Give(t.bytes)
 		return false
 	}
 	return true
@@ -172,14 +173,14 @@ func (c *conn) full(size, weight int) bool {
 	case c.inFlight > 0 && c.held+size > c.s.cfg.ReplyBytes/4:
 		return true
 	}
-	return weight > 0 && c.data > 0 && c.data+weight > unprovenData && c.pace < proven
+	return weight > 0 && c.data > 0 && c.data+weight > unprovenData && c.pace < fair.Proven
 }
 
 // takesData tells if the peer has shown that it takes results soon.
 func (c *conn) takesData() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.pace == proven
+	return c.pace == fair.Proven
 }
 
 // task is a call that is not inline.
@@ -191,16 +192,16 @@ type task struct {
 	own   []byte // holds them if they are small
 
 	// Bytes of memory.
-	record reservation // for the record that holds the arguments
-	copied int         // of them, for as long as it is carried out
-	bytes  int         // for the call
-	weight int         // that part of it which is for the result
+	record fair.Reservation // for the record that holds the arguments
+	copied int              // of them, for as long as it is carried out
+	bytes  int              // for the call
+	weight int              // that part of it which is for the result
 
 	placed bool // it has a place among those that change something,
 	era    int  // taken then
 
 	call Call
-	turn turn
+	turn fair.Turn
 }
 
 var tasks = sync.Pool{New: func() any { return new(task) }}
@@ -219,26 +220,27 @@ func (t *task) run() outgoing {
 // release gives back the memory of the arguments, and the place.
 func (t *task) release() {
 	if t.placed {
-		t.c.s.changes.end(&t.c.host.changes, t.era)
+		t.c.s.changes.End(&t.c.host.changes, t.era)
 		t.placed = false
 	}
 	if t.chunk != nil {
 		t.chunk.release()
 	}
 	if t.copied > 0 {
-		t.c.copies.give(t.copied)
+		t.c.copies.Give(t.copied)
 	}
-	if t.record.bytes > 0 {
-		t.record.give()
+	if t.record.Bytes > 0 {
+		t.record.Give()
 	}
-	t.chunk, t.record, t.copied = nil, reservation{}, 0
+	t.chunk, t.record, t.copied = nil, fair.Reservation{}, 0
 }
 
 // end ends the turn of t, and gives back t and what it holds.
 func (t *task) end() {
 	t.release()
-	t.c.s.turns.end(&t.turn)
-	*t = task{own: t.own, turn: turn{ready: t.turn.ready}}
+	t.c.s.turns.End(&t.turn)
+	t.turn.Reset()
+	*t = task{own: t.own, turn: t.turn}
 	tasks.Put(t)
 }
 

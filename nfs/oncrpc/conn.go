@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tansy/internal/lockorder"
+	"tansy/nfs/fair"
 )
 
 // conn is one connection. One goroutine at a time reads (run); replies are written
@@ -40,15 +41,15 @@ type conn struct {
 	late   bool         // the last one that was not was not brief
 	here   atomic.Int64 // tick at which run began to run a call, or 0
 
-	flow flow
-	turn turn // of the calls whose replies are in batch
+	flow fair.Flow
+	turn fair.Turn // of the calls whose replies are in batch
 
-	place chan int // tells that there is one for the call that run waits with (changes.go); made once
+	place chan int // tells that there is one for the call that run waits with (fair.Changes); made once
 
 	// Memory: for large records, until they are carried out; for calls and their replies; for what it takes to
 	// carry out large records.
-	in, out, copies account
-	small           account // in place of in, for small records that have come whole
+	in, out, copies fair.Account
+	small           fair.Account // in place of in, for small records that have come whole
 
 	// For the janitor: ticks, 0 for not now.
 	lastRead    atomic.Int64 // something came
@@ -89,10 +90,10 @@ type conn struct {
 	spare    []outgoing // an empty queue, for next time
 	queued   int        // bytes of inline calls in queue or being written
 	writing  bool
-	turnOf   *turn // whoever is writing has, for as long as that does not wait
-	blocked  bool  // and what is being written or queued waits for the peer
-	lagged   bool  // which has been slow with it
-	pace     class
+	turnOf   *fair.Turn // whoever is writing has, for as long as that does not wait
+	blocked  bool       // and what is being written or queued waits for the peer
+	lagged   bool       // which has been slow with it
+	pace     fair.Class
 	taken    int  // bytes of results since it was slow, as long as it is not proven
 	dead     bool // a write failed
 
@@ -120,12 +121,12 @@ const (
 )
 
 func newConn(s *Server, nc net.Conn, h *host) *conn {
-	c := &conn{s: s, nc: nc, host: h, pace: fresh, link: new(link)}
-	c.in = account{m: s.records, host: &h.records, class: fresh}
-	c.out = account{m: s.calls, host: &h.calls, class: fresh}
-	c.copies = account{m: s.copies, host: &h.copies, class: proven} // its peer has sent what there is to send
-	c.small = account{m: s.small, host: &h.small, class: proven}
-	c.flow.host = &h.turns
+	c := &conn{s: s, nc: nc, host: h, pace: fair.Fresh, link: new(link)}
+	c.in = fair.NewAccount(s.records, &h.records, fair.Fresh)
+	c.out = fair.NewAccount(s.calls, &h.calls, fair.Fresh)
+	c.copies = fair.NewAccount(s.copies, &h.copies, fair.Proven) // its peer has sent what there is to send
+	c.small = fair.NewAccount(s.small, &h.small, fair.Proven)
+	c.flow.Host = &h.turns
 	c.rr = newRecordReader(c)
 	c.rr.reserve, c.rr.release = c.reserve, c.release
 	c.changed.L = &c.mu
@@ -175,13 +176,13 @@ func (c *conn) overdue(now int64) string {
 	switch {
 	case late(c.writeSince.Load(), cfg.WriteTimeout):
 		return "the peer does not take its replies"
-	case late(c.writeSince.Load(), crowdedWrites*cfg.CrowdedTimeout) && c.s.calls.crowded():
+	case late(c.writeSince.Load(), crowdedWrites*cfg.CrowdedTimeout) && c.s.calls.Waiting() > 0:
 		return "the peer does not take its replies, and others wait"
 	case !c.waiting.Load():
 		return ""
 	case late(c.recordSince.Load(), cfg.RecordTimeout):
 		return "the peer does not go on with its record"
-	case late(c.recordSince.Load(), cfg.CrowdedTimeout) && c.recordDue.Load() != 0 && c.s.records.crowded():
+	case late(c.recordSince.Load(), cfg.CrowdedTimeout) && c.recordDue.Load() != 0 && c.s.records.Waiting() > 0:
 		return "the peer does not go on with its record, and others wait"
 	case late(c.lastRead.Load(), cfg.IdleTimeout):
 		if c.unused() {
@@ -198,10 +199,10 @@ const crowdedWrites = 3
 // hangUp closes the connection, which ends run.
 func (c *conn) hangUp() {
 	c.nc.Close()
-	c.in.close()
-	c.small.close()
-	c.out.close()
-	c.copies.close()
+	c.in.Close()
+	c.small.Close()
+	c.out.Close()
+	c.copies.Close()
 }
 
 // unused tells if no call is in progress.
@@ -234,7 +235,7 @@ func (c *conn) run() (ended bool) {
 			c.s.cfg.Log.Error("connection failed", "peer", c.nc.RemoteAddr(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 		}
 		c.flush()
-		c.s.turns.end(&c.turn)
+		c.s.turns.End(&c.turn)
 		c.mu.Lock()
 		for c.inFlight > 0 || c.writing {
 			lockorder.WaitWith[lockorder.Fewer, lockorder.Connection]()
@@ -370,7 +371,7 @@ func (c *conn) reply() *Encoder {
 	if c.batch == nil {
 		room, cost := 1, 1
 		if c.rr.buffered() {
-			room, cost = batchRoom, maxBatch
+			room, cost = fair.BatchRoom, fair.MaxBatch
 		}
 		c.takeTurn(&c.turn, room, cost)
 		c.batched = 0
@@ -386,7 +387,7 @@ func (c *conn) keep(e Encoder) {
 	c.batch.b = e.b
 	if e.data != nil {
 		c.sendBatch(e.data) // nothing can be encoded behind data
-	} else if c.batched++; c.batched == maxBatch {
+	} else if c.batched++; c.batched == fair.MaxBatch {
 		c.flush()
 	}
 }
@@ -396,7 +397,7 @@ func (c *conn) flush() {
 	if c.batch == nil || len(c.batch.b) == 0 {
 		return
 	}
-	if c.ran && time.Since(c.woke) > slowInline && !c.s.turns.someWait() {
+	if c.ran && time.Since(c.woke) > slowInline && c.s.turns.Waiting() == 0 {
 		c.shy = shyCalls
 	}
 	c.sendBatch(nil)
@@ -407,7 +408,7 @@ func (c *conn) flush() {
 // way it waits: a peer that does not read its replies is not served any further.
 func (c *conn) sendBatch(data Data) {
 	c.send(outgoing{buf: c.batch, data: data}, &c.turn)
-	c.s.turns.end(&c.turn)
+	c.s.turns.End(&c.turn)
 	c.batch = nil
 	c.mu.Lock()
 	for c.queued > maxQueued && !c.dead {

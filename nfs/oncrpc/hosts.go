@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"tansy/nfs/fair"
 )
 
 // Connections and memory are limited for each host besides, so that one with many
@@ -17,9 +19,9 @@ type host struct {
 	conns int // in the table
 	refs  int // and those on their way out of it; both guarded by Server.mu
 
-	records, small, calls, copies share // guarded by the memory
-	turns                         queued
-	changes                       places
+	records, small, calls, copies fair.Share // guarded by the memory
+	turns                         fair.HostTurns
+	changes                       fair.Places
 }
 
 // hostOf is the address that counts as one host: of IPv6 the network that one customer

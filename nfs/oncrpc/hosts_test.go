@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tansy/nfs/fair"
 )
 
 func (p peer) answers() {
@@ -271,8 +273,8 @@ func TestStuckWaitersMakeRoom(t *testing.T) {
 	waits.send(readCall(1, some))
 	waits.receive()
 	s.until(2, func(c *conn) bool { return c.waiting.Load() && c.unused() })
-	all := opened(s.calls, new(share), proven)
-	all.take(claim{n: s.cfg.ReplyBytes})
+	all := fair.NewAccount(s.calls, new(fair.Share), fair.Proven)
+	all.Take(fair.Claim{Bytes: s.cfg.ReplyBytes})
 	deaf.send(readCall(2, some))
 	waits.send(readCall(2, some))
 	s.until(2, func(c *conn) bool { return c.parked.Load() })
@@ -295,7 +297,7 @@ func TestStuckWaitersMakeRoom(t *testing.T) {
 	s.forget(waits, 3*time.Hour) // which does not matter
 	p := connectBriefly(t, addr)
 	p.answers()
-	all.give(s.cfg.ReplyBytes)
+	all.Give(s.cfg.ReplyBytes)
 	if w, _ := waits.receive(); w[0] != 2 {
 		t.Errorf("a reply to %d", w[0])
 	}

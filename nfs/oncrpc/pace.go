@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tansy/nfs/fair"
 )
 
 // What a connection learns of its peer's pace, for each direction: how soon it takes
@@ -36,12 +38,12 @@ func (c *conn) took(n int) {
 		c.lagged, c.taken = false, 0
 		return
 	}
-	if c.pace == proven || n == 0 {
+	if c.pace == fair.Proven || n == 0 {
 		return
 	}
 	if c.taken += n; c.taken >= provenReplies {
-		c.pace = proven
-		c.out.judge(proven)
+		c.pace = fair.Proven
+		c.out.Judge(fair.Proven)
 		c.sock.limit(0)
 	}
 }
@@ -49,9 +51,9 @@ func (c *conn) took(n int) {
 // lag notes that the peer is slow with taking what is being written. The caller has c.mu.
 func (c *conn) lag() {
 	c.lagged = true
-	if c.pace != slow {
-		c.pace = slow
-		c.out.judge(slow)
+	if c.pace != fair.Slow {
+		c.pace = fair.Slow
+		c.out.Judge(fair.Slow)
 		c.sock.limit(maxUnsent)
 	}
 }
@@ -64,9 +66,9 @@ func (c *conn) came(n int) {
 	}
 	if c.s.now() > due {
 		c.sendsFast.Store(0)
-		c.in.judge(slow)
+		c.in.Judge(fair.Slow)
 	} else if c.sendsFast.Load() < provenRecords && c.sendsFast.Add(int64(n)) >= provenRecords {
-		c.in.judge(proven)
+		c.in.Judge(fair.Proven)
 	}
 }
 
@@ -81,7 +83,7 @@ func (c *conn) judge(now int64) {
 	}
 	if due := c.recordDue.Load(); due != 0 && now > due {
 		c.sendsFast.Store(0)
-		c.in.judge(slow)
+		c.in.Judge(fair.Slow)
 	}
 }
 
@@ -109,28 +111,28 @@ func (c *conn) lookAtReplies(now int64) {
 
 // reserve takes room of n bytes for a record when there is some, or fails as the connection
 // is broken. The peer is not to blame for the time that takes. The record has long bytes at most.
-func (c *conn) reserve(long, n int) (reservation, error) {
+func (c *conn) reserve(long, n int) (fair.Reservation, error) {
 	have := c.rr.end - c.rr.start
-	if c.in.isDoubtful(n) && !c.comesSoon(min(long, soonBytes)-have) {
-		c.in.judge(slow)
+	if c.in.IsDoubtful(n) && !c.comesSoon(min(long, soonBytes)-have) {
+		c.in.Judge(fair.Slow)
 	}
 	from := &c.in
-	if want := (claim{n: n}); from.try(want) == 0 {
+	if want := (fair.Claim{Bytes: n}); from.Try(want) == 0 {
 		c.flush()
 		if long <= soonBytes && c.comesSoon(long-have) {
 			from = &c.small // as the peer cannot keep it from others
 		}
 		c.recordSince.Store(0)
 		c.park()
-		took := from.take(want)
+		took := from.Take(want)
 		c.parked.Store(false)
 		if took == 0 {
-			return reservation{}, net.ErrClosed
+			return fair.Reservation{}, net.ErrClosed
 		}
 		c.woke = time.Now()
 	}
 	c.recordDue.Store(c.s.now() + int64(slowRecord) + int64(n)*int64(time.Second)>>20)
-	return reservation{from, n}, nil
+	return fair.Reservation{Of: from, Bytes: n}, nil
 }
 
 // soonBytes of a record come within slowRecord if the peer is not slow. The kernel receives
@@ -160,7 +162,7 @@ func (c *conn) readUntil(t time.Time) bool {
 }
 
 // release gives it back.
-func (c *conn) release(r reservation) {
+func (c *conn) release(r fair.Reservation) {
 	c.recordDue.Store(0)
-	r.give()
+	r.Give()
 }

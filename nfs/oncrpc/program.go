@@ -13,7 +13,7 @@
 // bound the connections, of all peers and of each (hosts.go), the calls in progress, and
 // what takes memory: over all connections large records until they are carried out, and
 // calls with their results until the peer has taken these; how that is shared out is in
-// memory.go, and how a peer's pace is known in pace.go. For each connection there is a
+// package fair, and how a peer's pace is known in pace.go. For each connection there is a
 // small receive buffer besides, and the replies of inline calls. A connection that is over
 // its share is not read until it is not; and while its peer does not take what is being
 // written, none of its calls is started. Large arguments lie in the receive buffer, which
@@ -43,7 +43,7 @@ type Proc struct {
 	Brief bool
 
 	// Changes procedures change something, or wait until that is durable. Those of one host do not keep up
-	// those of others (changes.go). None of them is Inline.
+	// those of others (fair.Changes). None of them is Inline.
 	Changes bool
 
 	// Serve decodes c.Args and encodes the result into c.Reply. Anything but

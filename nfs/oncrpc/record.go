@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+
+	"tansy/nfs/fair"
 )
 
 // Record marking (RFC 5531, section 11): a record is a sequence of fragments,
@@ -39,9 +41,9 @@ type recordReader struct {
 	// What a record takes that does not fit smallChunk is reserved, if that is not nil, before
 	// it is received, and released when the next one is asked for or handed over. The record is
 	// long bytes long, or less if it comes in several fragments; its chunk takes bytes.
-	reserve  func(long, bytes int) (reservation, error)
-	release  func(reservation)
-	reserved reservation
+	reserve  func(long, bytes int) (fair.Reservation, error)
+	release  func(fair.Reservation)
+	reserved fair.Reservation
 }
 
 func newRecordReader(r io.Reader) *recordReader {
@@ -56,9 +58,9 @@ func (rr *recordReader) close() {
 
 // giveUp gives back what was reserved.
 func (rr *recordReader) giveUp() {
-	if rr.reserved.bytes > 0 {
+	if rr.reserved.Bytes > 0 {
 		rr.release(rr.reserved)
-		rr.reserved = reservation{}
+		rr.reserved = fair.Reservation{}
 	}
 }
 
@@ -73,8 +75,8 @@ func (rr *recordReader) reserveFor(n int) (err error) {
 }
 
 // handOver leaves the release of what is reserved to the caller.
-func (rr *recordReader) handOver() (r reservation) {
-	r, rr.reserved = rr.reserved, reservation{}
+func (rr *recordReader) handOver() (r fair.Reservation) {
+	r, rr.reserved = rr.reserved, fair.Reservation{}
 	return r
 }
 
@@ -150,7 +152,7 @@ func (rr *recordReader) assemble(n int) ([]byte, error) {
 		if n > maxRecord-len(rec) {
 			return nil, errRecordSize
 		}
-		if len(rec)+n > smallChunk && rr.reserved.bytes == 0 {
+		if len(rec)+n > smallChunk && rr.reserved.Bytes == 0 {
 			if err := rr.reserveFor(maxRecord); err != nil {
 				return nil, err
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tansy/internal/lockorder"
+	"tansy/nfs/fair"
 )
 
 // Config sets up a Server. Zero values stand for the defaults.
@@ -27,7 +28,7 @@ type Config struct {
 	MaxConnsPerHost int // of them from one address, or one IPv6 network (/64), default 128
 	MaxInFlight     int // calls in progress per connection, default 64
 
-	// Memory over all connections, in bytes; memory.go says how it is shared out.
+	// Memory over all connections, in bytes; fair.Memory says how it is shared out.
 	//
 	// RecordBytes is for large calls, such as WRITE, being received or carried out, default 16 MiB. A third as much
 	// more goes to what carrying out takes, and a sixteenth to calls that are small for large ones.
@@ -46,11 +47,11 @@ var ErrClosed = errors.New("oncrpc: server closed")
 // Server answers calls on any number of listeners.
 type Server struct {
 	cfg            Config
-	records, calls *memory
-	small          *memory // in place of records, when that has no room: of calls up to soonBytes that have come whole
-	copies         *memory // of large calls that are carried out
-	turns          *turns
-	changes        *changes
+	records, calls *fair.Memory
+	small          *fair.Memory // in place of records, when that has no room: of calls up to soonBytes that have come whole
+	copies         *fair.Memory // of large calls that are carried out
+	turns          *fair.Turns
+	changes        *fair.Changes
 	around         around
 	work           workers
 	began          time.Time
@@ -89,19 +90,19 @@ func NewServer(cfg Config) *Server {
 	cfg.Programs = withStats(cfg.Programs)
 	s := &Server{
 		cfg: cfg, began: time.Now(),
-		records:   newMemory(cfg.RecordBytes, cfg.RecordBytes/3, parts{slow: 4, fresh: 7, proven: 8}),
-		copies:    newMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, parts{slow: 8, fresh: 8, proven: 8}),
-		small:     newMemory(cfg.RecordBytes/16, cfg.RecordBytes/64, parts{slow: 8, fresh: 8, proven: 8}),
-		calls:     newMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, parts{slow: 6, fresh: 7, proven: 8}),
-		changes:   newChanges(),
-		turns:     newTurns(roomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
+		records:   fair.NewMemory(cfg.RecordBytes, cfg.RecordBytes/3, fair.Parts{fair.Slow: 4, fair.Fresh: 7, fair.Proven: 8}),
+		copies:    fair.NewMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, fair.Parts{fair.Slow: 8, fair.Fresh: 8, fair.Proven: 8}),
+		small:     fair.NewMemory(cfg.RecordBytes/16, cfg.RecordBytes/64, fair.Parts{fair.Slow: 8, fair.Fresh: 8, fair.Proven: 8}),
+		calls:     fair.NewMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, fair.Parts{fair.Slow: 6, fair.Fresh: 7, fair.Proven: 8}),
+		changes:   fair.NewChanges(),
+		turns:     fair.NewTurns(fair.RoomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
 		listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}, hosts: map[netip.Prefix]*host{},
 		stop: make(chan struct{}), end: make(chan struct{}),
 	}
 	s.tick.Store(1)
 	s.work.init()
-	s.around.do = s.turns.lookAround
-	s.turns.soon = s.around.ask
+	s.around.do = s.turns.LookAround
+	s.turns.Soon = s.around.ask
 	return s
 }
 
@@ -297,7 +298,7 @@ func (s *Server) clean() {
 const judgements = 4
 
 func (s *Server) judge(now int64) {
-	s.changes.look()
+	s.changes.Look()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {

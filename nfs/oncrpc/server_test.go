@@ -412,7 +412,7 @@ func TestSlowReader(t *testing.T) {
 		other.send(mark(callBytes(xid, 2, []byte("x"))))
 		other.receive()
 	}
-	if held := held(s.calls); held > 2<<20 {
+	if held := s.calls.Held(); held > 2<<20 {
 		t.Errorf("one connection holds %d bytes", held)
 	}
 	for range n {

@@ -189,7 +189,7 @@ func (p *ProcStats) add(o *ProcStats) {
 func (s *Server) Stats() Stats {
 	st := Stats{
 		Accepted: s.count.accepted.Load(), RefusedConns: s.count.refusedConns.Load(), RefusedCalls: s.count.refusedCalls.Load(),
-		CallMemory: s.calls.taken(), ReceivingMemory: s.records.taken() + s.small.taken(),
+		CallMemory: s.calls.Held(), ReceivingMemory: s.records.Held() + s.small.Held(),
 	}
 	st.Procs = s.procs()
 	s.mu.Lock()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tansy/nfs/fair"
 )
 
 // outgoing is a reply, or several, on its way out.
@@ -46,7 +48,7 @@ var errSilent = errors.New("replies are not allowed to leave")
 // send queues a reply and, if nobody is writing, writes all that is queued. So
 // replies that become ready while another is written go out together. When that waits for the
 // peer, the caller's turn ends.
-func (c *conn) send(o outgoing, t *turn) {
+func (c *conn) send(o outgoing, t *fair.Turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.writing || o.data != nil {
@@ -88,7 +90,7 @@ func (c *conn) send(o outgoing, t *turn) {
 		c.held -= bytes
 		c.data -= data
 		if bytes > 0 {
-			c.out.give(bytes)
+			c.out.Give(bytes)
 		}
 		c.took(data)
 		c.spare = batch[:0]
@@ -111,7 +113,7 @@ func (c *conn) shrink(o *outgoing) {
 	c.data -= o.weight - light
 	o.weight = light
 	if over > 0 {
-		c.out.give(over)
+		c.out.Give(over)
 		c.changed.Broadcast()
 	}
 }
@@ -183,7 +185,7 @@ func (c *conn) writeSlowly(bufs net.Buffers) error {
 	since := c.s.now()
 	c.tookAt.Store(since)
 	c.blockedAt.Store(since)
-	c.s.turns.end(c.turnOf)
+	c.s.turns.End(c.turnOf)
 	defer c.blockedAt.Store(0)
 	for err := error(nil); len(bufs) > 0; {
 		if bufs, err = c.link.writeSome(&c.sock, c.nc, bufs); err != nil {

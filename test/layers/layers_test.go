@@ -41,6 +41,7 @@ var layers = [][]string{
 	{"fs"},
 	{"offline/repair", "mount"},
 	{"nfs/exports", "nfs/groups"},
+	{"nfs/fair"},
 	{"nfs/oncrpc"},
 	{"nfs/nfs3", "nfs/mount3", "nfs/portmap"},
 	{"nfs/server"},

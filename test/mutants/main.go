@@ -84,8 +84,8 @@ var (
 	exported      = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
 	heirs         = []string{"./ops/standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
 	successors    = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
-	shares        = []string{"./nfs/oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
-	changesOfAll  = []string{"./nfs/oncrpc", "./nfs/nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
+	shares        = []string{"./nfs/fair", "./nfs/oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
+	changesOfAll  = []string{"./nfs/fair", "./nfs/oncrpc", "./nfs/nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
 	fragmentation = []string{"./offline/check", "-run", "Placement"}
 	again         = []string{"./txn/dtxn", "./fs", "./nfs/server", "./offline/check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts      = []string{"./nfs/oncrpc", "-run", "Receipt"}

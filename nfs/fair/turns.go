@@ -1,4 +1,4 @@
-package oncrpc
+package fair
 
 import (
 	"container/heap"
@@ -26,12 +26,12 @@ import (
 // may wait; several inline calls that came together take more, as they use a processor all the time:
 // with two of them for each, whoever comes next does not wait for long.
 const (
-	callCost  = 4
-	batchRoom = 96
-	maxBatch  = 16      // inline calls of one turn, and what these cost
-	unitBytes = 8 << 10 // moved by a call cost 1
+	CallCost  = 4
+	BatchRoom = 96
+	MaxBatch  = 16      // inline calls of one turn, and what these cost
+	UnitBytes = 8 << 10 // moved by a call cost 1
 
-	roomPerProcessor = 192
+	RoomPerProcessor = 192
 
 	// crumbs is room for single inline calls of those whose turn it is, when there is no other.
 	crumbs = 16
@@ -39,10 +39,10 @@ const (
 	turnTime = 3 * time.Millisecond
 )
 
-// turns are those of a server.
-type turns struct {
+// Turns are those of a server.
+type Turns struct {
 	later func(func()) // calls a function after turnTime
-	soon  func() bool  // has lookAround called; no: it cannot
+	Soon  func() bool  // has lookAround called; no: it cannot
 
 	mu      lockorder.Mutex[lockorder.Turns]
 	free    int    // room
@@ -50,26 +50,26 @@ type turns struct {
 	order   uint64
 	hosts   int // of those that wait
 	waiting turnQueue
-	running []*turn
+	running []*Turn
 	ended   uint64 // turns
 	atTick  uint64 // of these at the last one
 	ticking bool
 	looking bool
 }
 
-// queued is a part of a host, guarded by turns.mu.
-type queued struct{ waiting int }
+// HostTurns is a part of a host, guarded by turns.mu.
+type HostTurns struct{ waiting int }
 
-// flow is what a connection has for its turns, guarded by turns.mu.
-type flow struct {
-	host *queued
+// Flow is what a connection has for its turns, guarded by turns.mu.
+type Flow struct {
+	Host *HostTurns
 	end  uint64 // of its last turn, on the clock
 }
 
-// turn is one that may be taken, again and again. Whoever takes and ends it is one goroutine
+// Turn is one that may be taken, again and again. Whoever takes and ends it is one goroutine
 // at a time.
-type turn struct {
-	flow       *flow
+type Turn struct {
+	flow       *Flow
 	room, cost int
 
 	// By the clock, if it got its share and no more.
@@ -82,19 +82,22 @@ type turn struct {
 	old   bool   // it was there at the last tick
 }
 
+// Reset makes an ended turn as good as new.
+func (w *Turn) Reset() { *w = Turn{ready: w.ready} }
+
 // tickUnit is that of the clock.
 const tickUnit = 1 << 10
 
-func newTurns(room int) *turns {
-	return &turns{
+func NewTurns(room int) *Turns {
+	return &Turns{
 		later: func(f func()) { time.AfterFunc(turnTime, f) },
-		soon:  func() bool { return false },
+		Soon:  func() bool { return false },
 		free:  room,
 	}
 }
 
-// take begins a turn of a flow, if that is possible at once, and overtakes nobody.
-func (t *turns) take(f *flow, w *turn, room, cost int) bool {
+// Take begins a turn of a flow, if that is possible at once, and overtakes nobody.
+func (t *Turns) Take(f *Flow, w *Turn, room, cost int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	free := t.free
@@ -114,21 +117,21 @@ func (t *turns) take(f *flow, w *turn, room, cost int) bool {
 	return true
 }
 
-// wait begins a turn when it is the flow's.
-func (t *turns) wait(f *flow, w *turn, room, cost int) {
+// Wait begins a turn when it is the flow's.
+func (t *Turns) Wait(f *Flow, w *Turn, room, cost int) {
 	t.queue(f, w, room, cost)
 	lockorder.Wait[lockorder.Turn]()
 	<-w.ready
 }
 
 // queue has w wait for its turn; w.ready tells when it has begun.
-func (t *turns) queue(f *flow, w *turn, room, cost int) {
+func (t *Turns) queue(f *Flow, w *Turn, room, cost int) {
 	if w.ready == nil {
 		w.ready = make(chan struct{}, 1)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if f.host.waiting++; f.host.waiting == 1 {
+	if f.Host.waiting++; f.Host.waiting == 1 {
 		t.hosts++
 	}
 	t.enter(f, w, room, cost)
@@ -143,7 +146,7 @@ func (t *turns) queue(f *flow, w *turn, room, cost int) {
 }
 
 // enter puts the time on a turn.
-func (t *turns) enter(f *flow, w *turn, room, cost int) {
+func (t *Turns) enter(f *Flow, w *Turn, room, cost int) {
 	t.order++
 	w.flow, w.room, w.cost, w.order = f, room, cost, t.order
 	w.start, w.end = t.due(f, cost)
@@ -151,20 +154,20 @@ func (t *turns) enter(f *flow, w *turn, room, cost int) {
 }
 
 // due is when the flow's next turn starts and ends, by the clock.
-func (t *turns) due(f *flow, cost int) (start, end uint64) {
+func (t *Turns) due(f *Flow, cost int) (start, end uint64) {
 	start = max(f.end, t.clock)
-	return start, start + uint64(cost*tickUnit*max(1, f.host.waiting))
+	return start, start + uint64(cost*tickUnit*max(1, f.Host.waiting))
 }
 
-func (t *turns) begin(w *turn) {
+func (t *Turns) begin(w *Turn) {
 	t.free -= w.room
 	t.clock = max(t.clock+uint64(w.cost*tickUnit/max(1, t.hosts)), w.start)
 	t.running = append(t.running, w)
 	w.at, w.since, w.old = len(t.running), t.ended, false
 }
 
-// end ends a turn, if it has not ended by itself.
-func (t *turns) end(w *turn) {
+// End ends a turn, if it has not ended by itself.
+func (t *Turns) End(w *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if w.at == 0 {
@@ -172,21 +175,21 @@ func (t *turns) end(w *turn) {
 	}
 	t.finish(w)
 	if t.crowded() && !t.looking {
-		if t.looking = t.soon(); !t.looking {
+		if t.looking = t.Soon(); !t.looking {
 			t.admit()
 		}
 	}
 }
 
-// lookAround gives turns to those that wait, after the scheduler has looked at the network.
-func (t *turns) lookAround() {
+// LookAround gives turns to those that wait, after the scheduler has looked at the network.
+func (t *Turns) LookAround() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.looking = false
 	t.admit()
 }
 
-func (t *turns) finish(w *turn) {
+func (t *Turns) finish(w *Turn) {
 	t.free += w.room
 	last := t.running[len(t.running)-1]
 	t.running[w.at-1], last.at = last, w.at
@@ -197,11 +200,11 @@ func (t *turns) finish(w *turn) {
 }
 
 // admit gives turns to those that wait, as far as there is room.
-func (t *turns) admit() {
+func (t *Turns) admit() {
 	for t.crowded() && t.free >= t.waiting[0].room {
-		w := heap.Pop(&t.waiting).(*turn)
+		w := heap.Pop(&t.waiting).(*Turn)
 		t.begin(w)
-		if w.flow.host.waiting--; w.flow.host.waiting == 0 {
+		if w.flow.Host.waiting--; w.flow.Host.waiting == 0 {
 			t.hosts--
 		}
 		w.ready <- struct{}{}
@@ -209,7 +212,7 @@ func (t *turns) admit() {
 }
 
 // tick ends the turns of calls that wait themselves, as long as somebody waits for a turn.
-func (t *turns) tick() {
+func (t *Turns) tick() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ended, stuck := t.ended, t.ended == t.atTick
@@ -229,17 +232,17 @@ func (t *turns) tick() {
 }
 
 // crowded tells if somebody waits.
-func (t *turns) crowded() bool { return len(t.waiting) > 0 }
+func (t *Turns) crowded() bool { return len(t.waiting) > 0 }
 
 // turnQueue is a heap of turns that are waited for.
-type turnQueue []*turn
+type turnQueue []*Turn
 
 func (q turnQueue) Len() int { return len(q) }
 func (q turnQueue) Less(i, k int) bool {
 	return q[i].end < q[k].end || q[i].end == q[k].end && q[i].order < q[k].order
 }
 func (q turnQueue) Swap(i, k int) { q[i], q[k] = q[k], q[i] }
-func (q *turnQueue) Push(x any)   { *q = append(*q, x.(*turn)) }
+func (q *turnQueue) Push(x any)   { *q = append(*q, x.(*Turn)) }
 func (q *turnQueue) Pop() any {
 	last := len(*q) - 1
 	w := (*q)[last]
@@ -248,8 +251,27 @@ func (q *turnQueue) Pop() any {
 	return w
 }
 
-func (t *turns) someWait() bool {
+// Waiting is how many wait.
+func (t *Turns) Waiting() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.crowded()
+	return len(t.waiting)
+}
+
+// Next is the flow that has the next turn, nil if none waits.
+func (t *Turns) Next() *Flow {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.crowded() {
+		return nil
+	}
+	return t.waiting[0].flow
+}
+
+// Hold is for tests: so much room is free now, and no turn ends by itself any more.
+func (t *Turns) Hold(free int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.free, t.later = free, func(func()) {}
+	t.admit()
 }

@@ -1,4 +1,4 @@
-package oncrpc
+package fair
 
 import "tansy/internal/lockorder"
 
@@ -8,22 +8,22 @@ import "tansy/internal/lockorder"
 // call of another waits for so many of them, and not for all that the host has sent.
 //
 // A host that is alone has as many places as it takes to fill groups and processors. With others there it has as
-// many as any other host wants, and fewChanges at least. So hosts with many clients each are alike, and one that
+// many as any other host wants, and FewChanges at least. So hosts with many clients each are alike, and one that
 // floods beside clients that wait for each answer has little. Connections of one host get places in turns.
 const (
-	mostChanges = 128 // of a host that is alone, or of all hosts that have more than fewChanges
-	fewChanges  = 12  // of each host, whatever the others do
+	MostChanges = 128 // of a host that is alone, or of all hosts that have more than FewChanges
+	FewChanges  = 12  // of each host, whatever the others do
 )
 
-// changes are the calls of a server that change something.
-type changes struct {
+// Changes are the calls of a server that change something.
+type Changes struct {
 	mu    lockorder.Mutex[lockorder.Changes]
 	limit int       // of each host
-	hosts []*places // that have such calls, or had some since the last look but one
+	hosts []*Places // that have such calls, or had some since the last look but one
 }
 
-// places are those of a host, guarded by changes.mu.
-type places struct {
+// Places are those of a host, guarded by changes.mu.
+type Places struct {
 	taken    int        // calls under way
 	forgiven int        // those of them that began before era, which count no more
 	era      int        // how often none went on
@@ -37,17 +37,17 @@ type places struct {
 	listed bool // in changes.hosts
 }
 
-func newChanges() *changes { return &changes{limit: mostChanges} }
+func NewChanges() *Changes { return &Changes{limit: MostChanges} }
 
-// begin takes a place, or has the caller wait until ready tells that it has one. Its era is for end.
-func (c *changes) begin(p *places, ready chan int) (era int, ok bool) {
+// Begin takes a place, or has the caller wait until ready tells that it has one. Its era is for end.
+func (c *Changes) Begin(p *Places, ready chan int) (era int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !p.listed {
 		p.listed = true
 		c.hosts = append(c.hosts, p)
 		if len(c.hosts) > 1 {
-			c.limit = min(c.limit, c.share(fewChanges))
+			c.limit = min(c.limit, c.share(FewChanges))
 		}
 	}
 	if p.count() < c.limit { // then none waits
@@ -59,17 +59,17 @@ func (c *changes) begin(p *places, ready chan int) (era int, ok bool) {
 	return 0, false
 }
 
-// count is how many calls are under way that count.
-func (p *places) count() int { return p.taken - p.forgiven }
+// Waiting is how many calls are under way that count.
+func (p *Places) count() int { return p.taken - p.forgiven }
 
-func (p *places) take() {
+func (p *Places) take() {
 	p.taken++
 	p.moved = true
 	p.most = max(p.most, p.count())
 }
 
-// end gives back a place that was taken in era.
-func (c *changes) end(p *places, era int) {
+// End gives back a place that was taken in era.
+func (c *Changes) End(p *Places, era int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.taken--
@@ -81,7 +81,7 @@ func (c *changes) end(p *places, era int) {
 }
 
 // admit gives places to those that wait, as long as the host has less than limit.
-func (p *places) admit(limit int) {
+func (p *Places) admit(limit int) {
 	for p.count() < limit && len(p.waiting) > 0 {
 		p.waiting[0] <- p.era
 		p.waiting[0] = nil
@@ -90,17 +90,17 @@ func (p *places) admit(limit int) {
 	}
 }
 
-// share is what a host may have that wants as much as all that are there, of which some other wants second.
-func (c *changes) share(second int) int {
+// Share is what a host may have that wants as much as all that are there, of which some other wants second.
+func (c *Changes) share(second int) int {
 	if len(c.hosts) < 2 {
-		return mostChanges
+		return MostChanges
 	}
-	return max(fewChanges, min(second, mostChanges/len(c.hosts)))
+	return max(FewChanges, min(second, MostChanges/len(c.hosts)))
 }
 
-// look is called now and then: it sets the limit by what hosts did since it was called last. Where some wait and none
+// Look is called now and then: it sets the limit by what hosts did since it was called last. Where some wait and none
 // goes on, those under way count no more: one volume whose device does not answer shall not keep up calls for another.
-func (c *changes) look() {
+func (c *Changes) Look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first, second := 0, 0

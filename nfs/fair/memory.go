@@ -1,4 +1,4 @@
-package oncrpc
+package fair
 
 import (
 	"slices"
@@ -23,91 +23,108 @@ import (
 //     that, if slow ones are the reason, smaller ones, one at a time, where the procedure has
 //     such (claim): the less, the more its host has already.
 
-// class is what is known of the pace of a peer: how soon it gives back what it holds.
-type class int
+// Class is what is known of the pace of a peer: how soon it gives back what it holds.
+type Class int
 
 const (
-	slow   class = iota // after seconds
-	fresh               // nothing is known
-	proven              // soon
+	Slow   Class = iota // after seconds
+	Fresh               // nothing is known
+	Proven              // soon
 	classes
 )
 
-// parts are in eighths of a memory: what the connections of a class and of the classes below it
+// Parts are in eighths of a memory: what the connections of a class and of the classes below it
 // may hold together.
-type parts [classes]int
+type Parts [classes]int
 
-// memory is a number of bytes that calls hold, over all connections.
-type memory struct {
+// Memory is a number of bytes that calls hold, over all connections.
+type Memory struct {
 	all   int
 	each  int // of them for one connection at most
-	parts parts
+	parts Parts
 
 	mu      lockorder.Mutex[lockorder.Memory]
-	used    share
+	used    Share
 	waiters []*waiter // by turn
 	round   int       // of admit
 	clock   int64     // the turn of whoever waited and was served last
 }
 
-// share is what some of the connections hold of a memory, in bytes by class.
-type share struct {
+// Share is what some of the connections hold of a memory, in bytes by class.
+type Share struct {
 	held [classes]int
 
 	// In one round of admit: a waiter up to this class waits, and so must those behind it.
 	round int
-	floor class
+	floor Class
 
 	// Of a host: when it may have more, if all hosts that wait get as much. In bytes.
 	due int64
 }
 
 // upTo is what class k and those below it hold.
-func (s *share) upTo(k class) (n int) {
-	for i := slow; i <= k; i++ {
+func (s *Share) upTo(k Class) (n int) {
+	for i := Slow; i <= k; i++ {
 		n += s.held[i]
 	}
 	return n
 }
 
-// account is what one connection holds of a memory. Its methods may be called concurrently.
-type account struct {
-	m     *memory
-	host  *share // of all connections of the host
-	class class
+// Account is what one connection holds of a memory. Its methods may be called concurrently.
+type Account struct {
+	m     *Memory
+	host  *Share // of all connections of the host
+	class Class
 	held  int
 
 	closed bool
 }
 
-// reservation is what one record takes of an account.
-type reservation struct {
-	of    *account
-	bytes int
+// Reservation is what one record takes of an account.
+type Reservation struct {
+	Of    *Account
+	Bytes int
 }
 
-func (r reservation) give() { r.of.give(r.bytes) }
+func (r Reservation) Give() { r.Of.Give(r.Bytes) }
 
-// claim asks for n bytes or, if they cannot be had for a while, for fewer, but short at least;
+// Claim asks for n bytes or, if they cannot be had for a while, for fewer, but short at least;
 // 0: only n will do.
-type claim struct{ n, short int }
+type Claim struct{ Bytes, Least int }
 
 // waiter is a claim that was not met yet.
 type waiter struct {
-	account *account
-	claim
+	account *Account
+	Claim
 	turn    int64 // before all that have a later one
 	granted int
 	ready   chan struct{} // closed when it is granted
 }
 
-func newMemory(bytes, each int, p parts) *memory { return &memory{all: bytes, each: each, parts: p} }
+func NewMemory(bytes, each int, p Parts) *Memory { return &Memory{all: bytes, each: each, parts: p} }
 
-// try takes what is claimed if it can be had at once, and returns how much that was, or 0.
-func (a *account) try(c claim) int {
+// NewAccount is that of one connection of a host. The account is not copied once it is used.
+func NewAccount(m *Memory, host *Share, k Class) Account { return Account{m: m, host: host, class: k} }
+
+// Is tells if that is the class of the connection.
+func (a *Account) Is(k Class) bool {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
-	w := waiter{account: a, claim: c}
+	return a.class == k
+}
+
+// Waits tells if the connection waits.
+func (a *Account) Waits() bool {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	return slices.ContainsFunc(a.m.waiters, func(w *waiter) bool { return w.account == a })
+}
+
+// Try takes what is claimed if it can be had at once, and returns how much that was, or 0.
+func (a *Account) Try(c Claim) int {
+	a.m.mu.Lock()
+	defer a.m.mu.Unlock()
+	w := waiter{account: a, Claim: c}
 	if !a.closed && !a.m.behind(a) {
 		all, host := a.m.used.floor, a.host.floor
 		a.m.grant(&w)
@@ -116,10 +133,10 @@ func (a *account) try(c claim) int {
 	return w.granted
 }
 
-// take waits for what is claimed, and returns how much it got: nothing if the account is
+// Take waits for what is claimed, and returns how much it got: nothing if the account is
 // closed.
-func (a *account) take(c claim) int {
-	w := &waiter{account: a, claim: c, ready: make(chan struct{})}
+func (a *Account) Take(c Claim) int {
+	w := &waiter{account: a, Claim: c, ready: make(chan struct{})}
 	a.m.mu.Lock()
 	if a.closed {
 		a.m.mu.Unlock()
@@ -140,30 +157,30 @@ func (a *account) take(c claim) int {
 }
 
 // enqueue has w wait, behind those of its own host and among those of others.
-func (m *memory) enqueue(w *waiter) {
+func (m *Memory) enqueue(w *waiter) {
 	host := w.account.host
 	w.turn = max(host.due, m.clock)
-	host.due = w.turn + int64(w.n)
+	host.due = w.turn + int64(w.Bytes)
 	i := sort.Search(len(m.waiters), func(i int) bool { return m.waiters[i].turn > w.turn })
 	m.waiters = slices.Insert(m.waiters, i, w)
 }
 
-// give returns n bytes.
-func (a *account) give(n int) {
+// Give returns n bytes.
+func (a *Account) Give(n int) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
 	a.add(-n)
 	a.m.admit()
 }
 
-func (a *account) add(n int) {
+func (a *Account) add(n int) {
 	a.held += n
 	a.host.held[a.class] += n
 	a.m.used.held[a.class] += n
 }
 
-// judge makes k the class of the connection, and of all that it holds.
-func (a *account) judge(k class) {
+// Judge makes k the class of the connection, and of all that it holds.
+func (a *Account) Judge(k Class) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
 	if a.class == k {
@@ -176,42 +193,42 @@ func (a *account) judge(k class) {
 	a.m.admit()
 }
 
-// close ends the waiting of the connection, which is broken.
-func (a *account) close() {
+// Close ends the waiting of the connection, which is broken.
+func (a *Account) Close() {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
 	a.closed = true
 	a.m.admit()
 }
 
-// isDoubtful tells if the connection's claim to n bytes depends on its pace, which is not
+// IsDoubtful tells if the connection's claim to n bytes depends on its pace, which is not
 // known.
-func (a *account) isDoubtful(n int) bool {
+func (a *Account) IsDoubtful(n int) bool {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
-	return a.class == fresh && a.m.scarce(a, n) != nil
+	return a.class == Fresh && a.m.scarce(a, n) != nil
 }
 
-// taken is the number of bytes that are held.
-func (m *memory) taken() int {
+// Held is the number of bytes that all connections hold.
+func (m *Memory) Held() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.used.upTo(proven)
+	return m.used.upTo(Proven)
 }
 
-// crowded tells if somebody waits.
-func (m *memory) crowded() bool {
+// Waiting is how many wait.
+func (m *Memory) Waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.waiters) > 0
+	return len(m.waiters)
 }
 
 // nobody is the floor of a share for which nobody waits.
-const nobody = slow - 1
+const nobody = Slow - 1
 
 // behind tells if a would overtake one that waits. The floors are those of the last admit,
 // which was after the last change.
-func (m *memory) behind(a *account) bool {
+func (m *Memory) behind(a *Account) bool {
 	if len(m.waiters) == 0 {
 		m.used.floor = nobody
 	}
@@ -222,7 +239,7 @@ func (m *memory) behind(a *account) bool {
 }
 
 // admit serves the waiters that can be served, in order.
-func (m *memory) admit() {
+func (m *Memory) admit() {
 	if len(m.waiters) == 0 {
 		return
 	}
@@ -232,7 +249,7 @@ func (m *memory) admit() {
 	for i, w := range m.waiters {
 		a := w.account
 		done := a.closed
-		if !done && m.used.floor < proven && !m.behind(a) {
+		if !done && m.used.floor < Proven && !m.behind(a) {
 			m.grant(w)
 			if done = w.granted > 0; done {
 				m.clock = max(m.clock, w.turn)
@@ -253,17 +270,17 @@ func (m *memory) admit() {
 
 // grant takes what w claims, if that is there for it. If it is not, it sets the floor of
 // the share that lacks it.
-func (m *memory) grant(w *waiter) {
-	n := w.n
-	if s := m.scarce(w.account, n); s != nil && w.short > 0 && w.account.class < proven {
-		if w.account.class == fresh && s.held[slow] == 0 {
-			s.floor = max(s.floor, fresh)
+func (m *Memory) grant(w *waiter) {
+	n := w.Bytes
+	if s := m.scarce(w.account, n); s != nil && w.Least > 0 && w.account.class < Proven {
+		if w.account.class == Fresh && s.held[Slow] == 0 {
+			s.floor = max(s.floor, Fresh)
 			return // it will not take long
 		}
 		if w.account.held > 0 {
 			return // one at a time
 		}
-		n = max(w.short, min(n, m.portion(w.account)))
+		n = max(w.Least, min(n, m.portion(w.account)))
 	}
 	if s, k := m.lacks(w.account, n); k < classes {
 		if s != nil {
@@ -277,35 +294,35 @@ func (m *memory) grant(w *waiter) {
 
 // portion is how many bytes one reply may take where they are scarce, so that a host which has little
 // gets more than many small replies of one that has much.
-func (m *memory) portion(a *account) int { return m.free(a.class)/4 - a.host.upTo(a.class) }
+func (m *Memory) portion(a *Account) int { return m.free(a.class)/4 - a.host.upTo(a.class) }
 
 // free is what a class and those below it do not hold yet of what they may.
-func (m *memory) free(k class) int { return m.all*m.parts[k]/8 - m.used.upTo(k) }
+func (m *Memory) free(k Class) int { return m.all*m.parts[k]/8 - m.used.upTo(k) }
 
 // scarce finds the share of which those that are not proven have a quarter, or would with n
 // bytes more of a; nil if there is none.
-func (m *memory) scarce(a *account, n int) *share {
+func (m *Memory) scarce(a *Account, n int) *Share {
 	switch {
-	case above(m.used.upTo(fresh), n, m.all/4):
+	case above(m.used.upTo(Fresh), n, m.all/4):
 		return &m.used
-	case above(a.host.upTo(fresh), n, m.all*3/16):
+	case above(a.host.upTo(Fresh), n, m.all*3/16):
 		return a.host
 	}
 	return nil
 }
 
 // lacks finds the share that has no room for n bytes more of a, and for which class; the
-// class is classes if there is room. The share is nil if it is that of the connection.
-func (m *memory) lacks(a *account, n int) (*share, class) {
+// Class is classes if there is room. The share is nil if it is that of the connection.
+func (m *Memory) lacks(a *Account, n int) (*Share, Class) {
 	if above(a.held, n, m.each) {
 		return nil, a.class
 	}
-	for k := proven; k >= a.class; k-- {
+	for k := Proven; k >= a.class; k-- {
 		if above(m.used.upTo(k), n, m.all*m.parts[k]/8) {
 			return &m.used, k
 		}
 	}
-	for k := proven; k >= a.class; k-- {
+	for k := Proven; k >= a.class; k-- {
 		if above(a.host.upTo(k), n, 3*(m.free(k)-n)) {
 			return a.host, k
 		}
