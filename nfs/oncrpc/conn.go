@@ -15,15 +15,27 @@ import (
 )
 
 // conn is one connection. One goroutine at a time reads (run); replies are written
-// by whichever goroutine finds nobody writing.
+// by whichever goroutine finds nobody writing. What it knows lies where it is used:
 type conn struct {
-	s       *Server
-	nc      net.Conn
-	sock    sender
-	host    *host
-	rr      *recordReader
-	creds   credCache
-	call    Call         // of inline procedures
+	s     *Server
+	nc    net.Conn
+	sock  sender
+	host  *host
+	rr    *recordReader
+	creds credCache
+
+	inline  // calls that run runs itself
+	single  // calls that are alone (lone.go)
+	sharing // memory, turns, and places (package fair)
+	watched // what the janitor looks at
+	pacing  // the peer's pace (pace.go)
+	tally   // numbers for the status (stats.go)
+	replies // on their way out (write.go)
+}
+
+// inline is for calls that run runs itself.
+type inline struct {
+	call    Call
 	batch   *replyBuffer // their replies, not yet sent
 	batched int          // replies in it
 
@@ -33,25 +45,22 @@ type conn struct {
 	woke time.Time // when the calls at hand came
 	ran  bool      // an inline procedure since then
 	shy  int       // calls left of this
+}
 
-	// Calls that are alone (lone.go).
-	unread unread
-	crowd  int          // calls left that go to other goroutines all the same
-	tardy  int          // calls of brief procedures left that are treated like others
-	late   bool         // the last one that was not was not brief
-	here   atomic.Int64 // tick at which run began to run a call, or 0
-
-	flow fair.Flow
-	turn fair.Turn // of the calls whose replies are in batch
-
-	place chan int // tells that there is one for the call that run waits with (fair.Changes); made once
+// sharing is what the connection has of what all share.
+type sharing struct {
+	flow  fair.Flow
+	turn  fair.Turn // of the calls whose replies are in batch
+	place chan int  // tells that there is one for the call that run waits with (fair.Changes); made once
 
 	// Memory: for large records, until they are carried out; for calls and their replies; for what it takes to
 	// carry out large records.
 	in, out, copies fair.Account
 	small           fair.Account // in place of in, for small records that have come whole
+}
 
-	// For the janitor: ticks, 0 for not now.
+// watched is what the janitor looks at: ticks, 0 for not now.
+type watched struct {
 	lastRead    atomic.Int64 // something came
 	waiting     atomic.Bool  // in Read
 	recordSince atomic.Int64 // waiting for the rest of a record, or for as much of it as counts
@@ -62,42 +71,6 @@ type conn struct {
 	repliedAt   atomic.Int64 // Server.lately when replies were last written
 	evicted     bool         // guarded by Server.mu: it is not in the table any more
 	progress    int          // bytes of the record since recordSince
-
-	// The peer's pace (pace.go). Times are those of Server.now, 0 for not now.
-	blockedAt atomic.Int64 // a write began to wait for the peer
-	tookAt    atomic.Int64 // the peer took something of that, or it began
-	recordDue atomic.Int64 // a large record will have been slow then
-	sendsFast atomic.Int64 // bytes of large records that were not, up to provenRecords
-
-	// While it waits for memory: the replies that the peer has not taken yet, and since when they do not get fewer.
-	parked       atomic.Bool
-	untaken      int          // bytes; guarded by Server.mu
-	untakenSince atomic.Int64 // 0: there are none, or they got fewer lately
-
-	id       uint64 // of the server's connections
-	since    time.Time
-	calls    atomic.Uint64
-	received atomic.Uint64                   // bytes
-	link     *link                           // which counts those that were sent
-	counted  struct{ received, sent uint64 } // of these in Server.count; guarded by Server.mu
-
-	mu       lockorder.Mutex[lockorder.Connection]
-	changed  sync.Cond // inFlight or queued went down, or writing ended
-	inFlight int       // calls, but inline ones, whose reply is not written
-	held     int       // bytes of memory for them
-	data     int       // that part of it which is for results
-	queue    []outgoing
-	spare    []outgoing // an empty queue, for next time
-	queued   int        // bytes of inline calls in queue or being written
-	writing  bool
-	turnOf   *fair.Turn // whoever is writing has, for as long as that does not wait
-	blocked  bool       // and what is being written or queued waits for the peer
-	lagged   bool       // which has been slow with it
-	pace     fair.Class
-	taken    int  // bytes of results since it was slow, as long as it is not proven
-	dead     bool // a write failed
-
-	one [1][]byte // for write
 }
 
 // replyBuffer is what replies are encoded into.
@@ -121,7 +94,8 @@ const (
 )
 
 func newConn(s *Server, nc net.Conn, h *host) *conn {
-	c := &conn{s: s, nc: nc, host: h, pace: fair.Fresh, link: new(link)}
+	c := &conn{s: s, nc: nc, host: h}
+	c.pace, c.link = fair.Fresh, new(link)
 	c.in = fair.NewAccount(s.records, &h.records, fair.Fresh)
 	c.out = fair.NewAccount(s.calls, &h.calls, fair.Fresh)
 	c.copies = fair.NewAccount(s.copies, &h.copies, fair.Proven) // its peer has sent what there is to send

@@ -1,6 +1,7 @@
 package oncrpc
 
 import (
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,6 +20,15 @@ const crowdCalls = 256
 
 // inPassing is how long a call takes at most for which it is not even asked if others came meanwhile: that takes a system call.
 const inPassing = 20 * time.Microsecond
+
+// single is what a connection knows of calls that come alone.
+type single struct {
+	unread unread
+	crowd  int          // calls left that go to other goroutines all the same
+	tardy  int          // calls of brief procedures left that are treated like others
+	late   bool         // the last one that was not was not brief
+	here   atomic.Int64 // tick at which run began to run a call, or 0
+}
 
 // alone decides if run itself runs the call that was just counted. others says if
 // there are calls in progress beside it.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,19 @@ const (
 	// MiB besides.
 	slowRecord = 250 * time.Millisecond
 )
+
+// pacing is what a connection knows of its peer's pace. Times are those of Server.now, 0 for not now.
+type pacing struct {
+	blockedAt atomic.Int64 // a write began to wait for the peer
+	tookAt    atomic.Int64 // the peer took something of that, or it began
+	recordDue atomic.Int64 // a large record will have been slow then
+	sendsFast atomic.Int64 // bytes of large records that were not, up to provenRecords
+
+	// While it waits for memory: the replies that the peer has not taken yet, and since when they do not get fewer.
+	parked       atomic.Bool
+	untaken      int          // bytes; guarded by Server.mu
+	untakenSince atomic.Int64 // 0: there are none, or they got fewer lately
+}
 
 // took notes that the peer took n bytes of results. The caller has c.mu.
 func (c *conn) took(n int) {

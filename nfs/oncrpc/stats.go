@@ -208,6 +208,16 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
+// tally is what a connection counts.
+type tally struct {
+	id       uint64 // of the server's connections
+	since    time.Time
+	calls    atomic.Uint64
+	received atomic.Uint64                   // bytes
+	link     *link                           // which counts those that were sent
+	counted  struct{ received, sent uint64 } // of these in Server.count; guarded by Server.mu
+}
+
 // countEnded counts what a connection did that is not in the table any more. It is called when
 // the connection leaves the table and when it has ended. The caller has s.mu.
 func (s *Server) countEnded(c *conn) {

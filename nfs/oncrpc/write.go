@@ -3,11 +3,13 @@ package oncrpc
 import (
 	"errors"
 	"net"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"tansy/internal/lockorder"
 	"tansy/nfs/fair"
 )
 
@@ -41,6 +43,27 @@ const (
 	// slowWrite is how long a write may wait for the peer that is not slow.
 	slowWrite = 250 * time.Millisecond
 )
+
+// replies are those of a connection that are on their way out.
+type replies struct {
+	mu       lockorder.Mutex[lockorder.Connection]
+	changed  sync.Cond // inFlight or queued went down, or writing ended
+	inFlight int       // calls, but inline ones, whose reply is not written
+	held     int       // bytes of memory for them
+	data     int       // that part of it which is for results
+	queue    []outgoing
+	spare    []outgoing // an empty queue, for next time
+	queued   int        // bytes of inline calls in queue or being written
+	writing  bool
+	turnOf   *fair.Turn // whoever is writing has, for as long as that does not wait
+	blocked  bool       // and what is being written or queued waits for the peer
+	lagged   bool       // which has been slow with it
+	pace     fair.Class
+	taken    int  // bytes of results since it was slow, as long as it is not proven
+	dead     bool // a write failed
+
+	one [1][]byte // for write
+}
 
 // errSilent: nothing is to be said any more.
 var errSilent = errors.New("replies are not allowed to leave")
