@@ -8,6 +8,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/layout"
 	"tansy/internal/volumeend"
 	"tansy/journal"
 	"tansy/offline/check"
@@ -187,10 +188,10 @@ func (r *run) acceptData() (some bool, err error) {
 	}
 	buf := make([]byte, disk.BlockSize)
 	e := v.scan(v.itab, v.slot0, func(uint64) bool { return false }, func(a uint64, b []byte) {
-		for i := uint64(0); b != nil && i < inodesBlock && err == nil; i++ {
-			ino := (a-v.itab)*inodesBlock + i
+		for i := uint64(0); b != nil && i < layout.InodesBlock && err == nil; i++ {
+			ino := (a-v.itab)*layout.InodesBlock + i
 			n := v.inode(ino)
-			if ty := n.w(fType); ty != typeReg && ty != typeLnk {
+			if ty := n.w(layout.Type); ty != typeReg && ty != typeLnk {
 				continue
 			}
 			var bad []uint64

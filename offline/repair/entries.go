@@ -6,15 +6,13 @@ import (
 	"slices"
 
 	"tansy/disk"
+	"tansy/internal/layout"
 	"tansy/internal/runtime/dbytes"
 )
 
 // The format of a directory (docs/format.md).
 const (
-	shortSlot, shortName = 64, 56
-	longSlot, longName   = 512, 255
 	dirLevels, dirFanout = 9, 8
-	inoMask              = 1<<48 - 1
 )
 
 // bucketOf says whether a name of hash h may lie in bucket b of its class.
@@ -45,11 +43,11 @@ func (r *round) drop(dir uint64, e entry, why string, args ...any) {
 	r.did(dir, "entry %q, which names inode %d, is removed: "+why, append([]any{name, e.ino}, args...)...)
 }
 
-// eachEntry calls f for the slots in use of a directory. It says whether all blocks could be read.
+// eachEntry calls f for the layout.PointerCount in use of a directory. It says whether all blocks could be read.
 func (r *round) eachEntry(dir uint64, f func(e entry)) (whole bool) {
 	v := r.v
 	n := v.inode(dir)
-	end := n.q(fSize) / disk.BlockSize
+	end := n.q(layout.Size) / disk.BlockSize
 	known := true
 	whole = v.walk(n, func(k, b uint64) {
 		if k >= end {
@@ -60,17 +58,14 @@ func (r *round) eachEntry(dir uint64, f func(e entry)) (whole bool) {
 			known = false
 			return
 		}
-		slot, limit := shortSlot, shortName
-		if k%2 == 1 {
-			slot, limit = longSlot, longName
-		}
+		slot, limit := layout.Slot(k)
 		for off := 0; off < disk.BlockSize; off += slot {
 			s := v.peek(b)[off : off+slot]
 			if zeros(s) {
 				continue
 			}
-			w := u64(s, 0)
-			f(entry{ino: w & inoMask, name: s[8 : 8+min(int(w>>48&0xff), limit)], block: b, k: k, off: off, size: slot})
+			ino, length, _ := layout.Entry(s)
+			f(entry{ino: ino, name: layout.Name(s, length, limit), block: b, k: k, off: off, size: slot})
 		}
 	})
 	return whole && known
@@ -111,20 +106,19 @@ func (r *round) directories() {
 // wrong says why an entry cannot stay, and clears what means nothing in its slot.
 func (r *round) wrong(dir uint64, e entry, names map[string]bool) string {
 	s := r.v.peek(e.block)[e.off : e.off+e.size]
-	w := u64(s, 0)
-	size := int(w >> 48 & 0xff)
-	long := e.size == longSlot
+	_, size, hash := layout.Entry(s)
+	long := e.size == layout.LongSlot
 	h := dbytes.XXH64(e.name)
 	switch {
-	case w == 0:
+	case layout.Uint64(s, 0) == 0:
 		return "there is something in a free slot"
 	case size == 0 || size > len(e.name):
 		return "the length of the name does not fit"
-	case long != (size > shortName):
+	case long != (size > layout.ShortName):
 		return "the slot is for names of another length"
 	case string(e.name) == "." || string(e.name) == ".." || bytes.ContainsAny(e.name, "/\x00"):
 		return "the name is not possible"
-	case uint8(w>>56) != uint8(h>>56):
+	case hash != uint8(h>>56):
 		return "the name does not have the hash that it should"
 	case !bucketOf(h, e.k/2):
 		return "names of this hash do not lie here"
@@ -152,7 +146,7 @@ func (r *round) parents() {
 			continue
 		}
 		n.namedBy = n.names[0]
-		if p := r.v.inode(ino).q(fParent); slices.Contains(n.names, p) {
+		if p := r.v.inode(ino).q(layout.Parent); slices.Contains(n.names, p) {
 			n.namedBy = p
 		}
 		r.onlyName(ino, n)
@@ -164,7 +158,7 @@ func (r *round) parents() {
 		n := r.nodes[ino]
 		if n.namedBy != 0 {
 			r.nodes[n.namedBy].subdirs++
-			r.fix64(ino, fParent, n.namedBy, "the parent becomes the directory that names it")
+			r.fix64(ino, layout.Parent, n.namedBy, "the parent becomes the directory that names it")
 		}
 	}
 }

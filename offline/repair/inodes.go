@@ -1,5 +1,7 @@
 package repair
 
+import "tansy/internal/layout"
+
 // A node is what the repair knows about an inode in use.
 type node struct {
 	ty      uint32
@@ -18,13 +20,13 @@ type node struct {
 func (r *round) inodes() error {
 	v := r.v
 	first := v.itab
-	return v.scan(v.itab, v.itab+(v.ninode+inodesBlock-1)/inodesBlock, func(a uint64) bool { return a == first }, func(a uint64, b []byte) {
+	return v.scan(v.itab, v.itab+(v.ninode+layout.InodesBlock-1)/layout.InodesBlock, func(a uint64) bool { return a == first }, func(a uint64, b []byte) {
 		if b == nil {
 			r.inodesLost = true
 			return
 		}
-		for i := range uint64(inodesBlock) {
-			if ino := (a-v.itab)*inodesBlock + i; ino != 0 && ino < v.ninode {
+		for i := range uint64(layout.InodesBlock) {
+			if ino := (a-v.itab)*layout.InodesBlock + i; ino != 0 && ino < v.ninode {
 				r.oneInode(ino)
 			}
 		}
@@ -33,24 +35,24 @@ func (r *round) inodes() error {
 
 // inodeLost says that an inode cannot be read.
 func (r *round) inodeLost(ino uint64) bool {
-	return ino < r.v.ninode && r.v.lost[r.v.itab+ino/inodesBlock]
+	return ino < r.v.ninode && r.v.lost[r.v.itab+ino/layout.InodesBlock]
 }
 
 func (r *round) oneInode(ino uint64) {
 	switch ino {
 	case rootIno:
-		r.fix64(ino, fGen, r.v.rootgen, "the generation of the root becomes that in the superblock")
-		r.fix32(ino, fType, typeDir, "the root becomes a directory")
-		r.fix64(ino, fParent, rootIno, "the parent of the root becomes itself")
-		r.fix32(ino, fFlags, 0, "the root is never removed")
-		r.fix64(ino, fShrink, 0, "the root is never removed")
-		r.fix64(ino, fNext, 0, "the root is never removed")
+		r.fix64(ino, layout.Generation, r.v.rootgen, "the generation of the root becomes that in the superblock")
+		r.fix32(ino, layout.Type, typeDir, "the root becomes a directory")
+		r.fix64(ino, layout.Parent, rootIno, "the parent of the root becomes itself")
+		r.fix32(ino, layout.Flags, 0, "the root is never removed")
+		r.fix64(ino, layout.Shrink, 0, "the root is never removed")
+		r.fix64(ino, layout.Next, 0, "the root is never removed")
 	case orphansIno:
-		r.fix32(ino, fType, typeOrphans, "the head of the orphan list gets its type")
-		for _, off := range []int{fNlink, fFlags} {
+		r.fix32(ino, layout.Type, typeOrphans, "the head of the orphan list gets its type")
+		for _, off := range []int{layout.Links, layout.Flags} {
 			r.fix32(ino, off, 0, "the head of the orphan list gets no links and no flags")
 		}
-		r.fix64(ino, fShrink, 0, "the file of extended attributes is never cut")
+		r.fix64(ino, layout.Shrink, 0, "the file of extended attributes is never cut")
 	default:
 		if zeros(r.v.inode(ino)) {
 			return
@@ -58,48 +60,48 @@ func (r *round) oneInode(ino uint64) {
 		r.kind(ino)
 	}
 	n := r.v.inode(ino)
-	ty := n.w(fType)
+	ty := n.w(layout.Type)
 	if ty == 0 {
 		r.blank(ino)
 		return
 	}
 	r.nodes[ino] = &node{ty: ty}
-	if n.q(fGen) == 0 {
-		r.fix64(ino, fGen, 1, "generation 0 becomes 1")
+	if n.q(layout.Generation) == 0 {
+		r.fix64(ino, layout.Generation, 1, "generation 0 becomes 1")
 	}
-	r.fix32(ino, fMode, n.w(fMode)&0o7777, "mode bits beyond the permissions are cleared")
-	if n.w(fUID) == noID {
-		r.fix32(ino, fUID, nobody, "the owner, who is no user, becomes nobody")
+	r.fix32(ino, layout.Mode, n.w(layout.Mode)&0o7777, "mode bits beyond the permissions are cleared")
+	if n.w(layout.UID) == noID {
+		r.fix32(ino, layout.UID, nobody, "the owner, who is no user, becomes nobody")
 	}
-	if n.w(fGID) == noID {
-		r.fix32(ino, fGID, nobody, "the group, which is none, becomes nobody's")
+	if n.w(layout.GID) == noID {
+		r.fix32(ino, layout.GID, nobody, "the group, which is none, becomes nobody's")
 	}
-	r.fix32(ino, fFlags, n.w(fFlags)&(flagOrphan|flagKept), "unknown flags are cleared")
-	r.fix32(ino, fPadding, 0, "unused bytes become zeros")
-	for off := fNanos; off < fPadding; off += 4 {
+	r.fix32(ino, layout.Flags, n.w(layout.Flags)&(flagOrphan|flagKept), "unknown flags are cleared")
+	r.fix32(ino, layout.Padding, 0, "unused bytes become zeros")
+	for off := layout.Nanoseconds; off < layout.Padding; off += 4 {
 		if n.w(off) >= 1e9 {
 			r.fix32(ino, off, 0, "impossible nanoseconds become 0")
 		}
 	}
 	if ty != typeBlk && ty != typeChr {
-		r.fix32(ino, fMajor, 0, "the device number of what is no device is cleared")
-		r.fix32(ino, fMinor, 0, "the device number of what is no device is cleared")
+		r.fix32(ino, layout.Major, 0, "the device number of what is no device is cleared")
+		r.fix32(ino, layout.Minor, 0, "the device number of what is no device is cleared")
 	}
 	if ty != typeReg {
-		r.fix64(ino, fVerf, 0, "the verifier of what is no regular file is cleared")
+		r.fix64(ino, layout.Verifier, 0, "the verifier of what is no regular file is cleared")
 	}
 	if ty != typeDir {
-		if n.w(fFlags)&flagKept == 0 && ino != orphansIno {
-			r.fix64(ino, fParent, 0, "the parent of what is no directory is cleared")
+		if n.w(layout.Flags)&flagKept == 0 && ino != orphansIno {
+			r.fix64(ino, layout.Parent, 0, "the parent of what is no directory is cleared")
 		}
-		r.fix64(ino, fNent, 0, "the entries of what is no directory are cleared")
+		r.fix64(ino, layout.Entries, 0, "the entries of what is no directory are cleared")
 	}
 	// what lies behind the end that is then too low raises it again
-	if n.q(fSize) > maxSize {
-		r.fix64(ino, fSize, 0, "the size, larger than a file can be, becomes that of its blocks")
+	if n.q(layout.Size) > maxSize {
+		r.fix64(ino, layout.Size, 0, "the size, larger than a file can be, becomes that of its blocks")
 	}
-	if n.q(fShrink) > maxSize {
-		r.fix64(ino, fShrink, 0, "what waits to be freed, more than a file can have, becomes what there is")
+	if n.q(layout.Shrink) > maxSize {
+		r.fix64(ino, layout.Shrink, 0, "what waits to be freed, more than a file can have, becomes what there is")
 	}
 }
 
@@ -107,21 +109,21 @@ func (r *round) oneInode(ino uint64) {
 // parent, was a file although its type says otherwise.
 func (r *round) kind(ino uint64) {
 	n := r.v.inode(ino)
-	ty, size := n.w(fType), n.q(fSize)
-	contents := size != 0 || !zeros(n[fBlks:])
+	ty, size := n.w(layout.Type), n.q(layout.Size)
+	contents := size != 0 || !zeros(n[layout.Pointers:])
 	wrong := false
 	switch {
 	case ty == 0:
 		// a free inode keeps its generation, and nothing else
-		wrong = n.w(fNlink) != 0 && n.q(fGen) != 0
+		wrong = n.w(layout.Links) != 0 && n.q(layout.Generation) != 0
 	case ty > typeLast:
 		wrong = true
 	case ty == typeReg:
-		wrong = n.q(fParent) != 0 && n.q(fNent) != 0
+		wrong = n.q(layout.Parent) != 0 && n.q(layout.Entries) != 0
 	case ty == typeDir:
-		wrong = n.q(fParent) == 0 && size%4096 != 0 && ino != rootIno
+		wrong = n.q(layout.Parent) == 0 && size%4096 != 0 && ino != rootIno
 	case ty == typeLnk:
-		wrong = size > maxSymlink || size == 0 && n.w(fNlink) != 0
+		wrong = size > maxSymlink || size == 0 && n.w(layout.Links) != 0
 	default:
 		wrong = contents
 	}
@@ -129,10 +131,10 @@ func (r *round) kind(ino uint64) {
 		return
 	}
 	want := uint32(typeReg)
-	if p := n.q(fParent); p != 0 && p < r.v.ninode && size%4096 == 0 {
+	if p := n.q(layout.Parent); p != 0 && p < r.v.ninode && size%4096 == 0 {
 		want = typeDir
 	}
-	r.fix32(ino, fType, want, map[uint32]string{
+	r.fix32(ino, layout.Type, want, map[uint32]string{
 		typeReg: "the type contradicts the rest, the file becomes a regular file",
 		typeDir: "the type contradicts the rest, the file becomes a directory",
 	}[want])
@@ -141,13 +143,13 @@ func (r *round) kind(ino uint64) {
 // blank makes a free inode blank, but for its generation.
 func (r *round) blank(ino uint64) {
 	n := r.v.inode(ino)
-	if zeros(n[:fGen]) && zeros(n[fGen+8:]) {
+	if zeros(n[:layout.Generation]) && zeros(n[layout.Generation+8:]) {
 		return
 	}
 	a, off := r.v.inodeBlock(ino)
-	b := r.v.edit(a)[off : off+inodeSize]
-	clear(b[:fGen])
-	clear(b[fGen+8:])
+	b := r.v.edit(a)[off : off+layout.InodeSize]
+	clear(b[:layout.Generation])
+	clear(b[layout.Generation+8:])
 	r.did(ino, "the inode, which is free, becomes blank")
 }
 

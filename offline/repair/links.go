@@ -3,6 +3,8 @@ package repair
 import (
 	"maps"
 	"slices"
+
+	"tansy/internal/layout"
 )
 
 // links makes the counts of links and entries what was found, and notes the files that no directory
@@ -14,19 +16,19 @@ func (r *round) links() {
 			continue
 		}
 		f := r.v.inode(ino)
-		nlink := f.w(fNlink)
-		if n.ty == typeDir && (f.q(fNent) < n.nent || !n.part) {
-			r.fix64(ino, fNent, n.nent, "the count of entries becomes what there is")
+		nlink := f.w(layout.Links)
+		if n.ty == typeDir && (f.q(layout.Entries) < n.nent || !n.part) {
+			r.fix64(ino, layout.Entries, n.nent, "the count of entries becomes what there is")
 		}
 		want := n.refs
-		kept := f.w(fFlags)&flagKept != 0
+		kept := f.w(layout.Flags)&flagKept != 0
 		if n.ty == typeDir {
 			want = n.subdirs + 2
 		} else if kept {
 			want++
 		}
 		if n.refs == 0 && ino != rootIno && !kept {
-			if nlink == 0 && f.q(fSize) == 0 && n.nent == 0 {
+			if nlink == 0 && f.q(layout.Size) == 0 && n.nent == 0 {
 				continue // removed
 			}
 			if r.dirsLost || r.inodesLost {
@@ -38,7 +40,7 @@ func (r *round) links() {
 		if nlink > want && (n.part || n.ty != typeDir && (r.dirsLost || r.inodesLost)) {
 			continue
 		}
-		r.fix32(ino, fNlink, want, "the count of links becomes the number of names")
+		r.fix32(ino, layout.Links, want, "the count of links becomes the number of names")
 	}
 }
 
@@ -49,10 +51,10 @@ func (r *round) kept() {
 	on := map[uint64]bool{}
 	may := func(ino uint64) bool {
 		n := r.nodes[ino]
-		return ino > orphansIno && n != nil && n.ty != typeDir && v.inode(ino).w(fFlags)&flagKept != 0
+		return ino > orphansIno && n != nil && n.ty != typeDir && v.inode(ino).w(layout.Flags)&flagKept != 0
 	}
 	sound := true
-	for at := v.inode(orphansIno).q(fParent); at != 0; at = v.inode(at).q(fParent) {
+	for at := v.inode(orphansIno).q(layout.Parent); at != 0; at = v.inode(at).q(layout.Parent) {
 		if r.inodeLost(at) {
 			return // it cannot be followed: left alone
 		}
@@ -62,7 +64,7 @@ func (r *round) kept() {
 		on[at] = true
 	}
 	for ino := range r.nodes {
-		if v.inode(ino).w(fFlags)&flagKept != 0 && !on[ino] {
+		if v.inode(ino).w(layout.Flags)&flagKept != 0 && !on[ino] {
 			sound = false
 		}
 	}
@@ -70,12 +72,12 @@ func (r *round) kept() {
 		return
 	}
 	for _, ino := range slices.Sorted(maps.Keys(r.nodes)) {
-		flags := v.inode(ino).w(fFlags)
+		flags := v.inode(ino).w(layout.Flags)
 		if flags&flagKept != 0 {
-			r.fix32(ino, fFlags, flags&^flagKept, "the file is not kept open any more")
+			r.fix32(ino, layout.Flags, flags&^flagKept, "the file is not kept open any more")
 		}
 		if n := r.nodes[ino]; n.ty != typeDir {
-			r.fix64(ino, fParent, 0, "the file is not on the list of kept files any more")
+			r.fix64(ino, layout.Parent, 0, "the file is not on the list of kept files any more")
 		}
 	}
 }
@@ -86,8 +88,8 @@ func (r *round) orphans() {
 	v := r.v
 	listed := map[uint64]bool{}
 	sound := true
-	at := v.inode(orphansIno).q(fNext)
-	for ; at != 0; at = v.inode(at).q(fNext) {
+	at := v.inode(orphansIno).q(layout.Next)
+	for ; at != 0; at = v.inode(at).q(layout.Next) {
 		if r.inodeLost(at) {
 			return // it cannot be followed: left alone
 		}
@@ -95,7 +97,7 @@ func (r *round) orphans() {
 			sound = false
 			break
 		}
-		if v.inode(at).w(fFlags)&flagOrphan != 0 {
+		if v.inode(at).w(layout.Flags)&flagOrphan != 0 {
 			listed[at] = true
 		} else {
 			sound = false
@@ -108,12 +110,12 @@ func (r *round) orphans() {
 			continue
 		}
 		n := v.inode(ino)
-		flagged := n.w(fFlags)&flagOrphan != 0
-		member := n.w(fNlink) == 0 || n.q(fShrink) != 0 || listed[ino]
+		flagged := n.w(layout.Flags)&flagOrphan != 0
+		member := n.w(layout.Links) == 0 || n.q(layout.Shrink) != 0 || listed[ino]
 		if member {
 			members = append(members, ino)
 		}
-		if member != listed[ino] || member != flagged || !flagged && n.q(fNext) != 0 {
+		if member != listed[ino] || member != flagged || !flagged && n.q(layout.Next) != 0 {
 			sound = false
 		}
 	}
@@ -122,17 +124,17 @@ func (r *round) orphans() {
 	}
 	next := uint64(0)
 	for _, ino := range slices.Backward(members) {
-		r.fix32(ino, fFlags, v.inode(ino).w(fFlags)|flagOrphan, "the file is put on the orphan list")
-		v.set64(ino, fNext, next)
+		r.fix32(ino, layout.Flags, v.inode(ino).w(layout.Flags)|flagOrphan, "the file is put on the orphan list")
+		v.set64(ino, layout.Next, next)
 		next = ino
 	}
-	if v.set64(orphansIno, fNext, next) {
+	if v.set64(orphansIno, layout.Next, next) {
 		r.did(orphansIno, "the orphan list is made anew, with %d files", len(members))
 	}
 	for ino := range r.nodes {
 		if ino > orphansIno && !slices.Contains(members, ino) {
-			r.fix32(ino, fFlags, v.inode(ino).w(fFlags)&^flagOrphan, "the file is taken off the orphan list")
-			r.fix64(ino, fNext, 0, "the file is taken off the orphan list")
+			r.fix32(ino, layout.Flags, v.inode(ino).w(layout.Flags)&^flagOrphan, "the file is taken off the orphan list")
+			r.fix64(ino, layout.Next, 0, "the file is taken off the orphan list")
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/internal/layout"
 	"tansy/offline/check"
 	"tansy/test/kit/replay"
 )
@@ -99,7 +100,7 @@ func geometryOf(t testing.TB, d disk.Disk) geometry {
 // inUse is the inodes of a sound volume, but the reserved one.
 func (v *volume) inUse() (inos []uint64) {
 	for ino := uint64(1); ino < v.ninode; ino++ {
-		if ino != orphansIno && v.inode(ino).w(fType) != 0 {
+		if ino != orphansIno && v.inode(ino).w(layout.Type) != 0 {
 			inos = append(inos, ino)
 		}
 	}
@@ -120,7 +121,7 @@ func filesOf(t testing.TB, d disk.Disk) map[uint64]file {
 	v := newVolume(d, geometryOf(t, d))
 	files := map[uint64]file{}
 	for _, ino := range v.inUse() {
-		h := fs.Handle{Ino: ino, Gen: v.inode(ino).q(fGen)}
+		h := fs.Handle{Ino: ino, Gen: v.inode(ino).q(layout.Generation)}
 		a, err := f.Getattr(h)
 		if err != nil {
 			continue // removed
@@ -190,7 +191,7 @@ func newSample(t testing.TB, seed uint64) *sample {
 		n := s.v.inode(ino)
 		s.v.walk(n, func(_, b uint64) {
 			s.owner[b] = ino
-			switch n.w(fType) {
+			switch n.w(layout.Type) {
 			case typeDir:
 				dirs = append(dirs, b)
 			case typeLnk:
@@ -206,8 +207,8 @@ func newSample(t testing.TB, seed uint64) *sample {
 			}
 			s.owner[b] = ino
 			indirect = append(indirect, b)
-			for i := range fanout {
-				down(u64(s.v.peek(b), 8*i), level-1)
+			for i := range layout.Fanout {
+				down(layout.Uint64(s.v.peek(b), 8*i), level-1)
 			}
 		}
 		pointers(func(off, level int, _ uint64) { down(n.q(off), level) })
@@ -335,8 +336,8 @@ func (s *sample) hitBy(blocks []uint64) map[uint64]bool {
 	hit := map[uint64]bool{}
 	for _, a := range blocks {
 		if a >= s.v.itab && a < s.v.data0 {
-			for i := range uint64(inodesBlock) {
-				hit[(a-s.v.itab)*inodesBlock+i] = true
+			for i := range uint64(layout.InodesBlock) {
+				hit[(a-s.v.itab)*layout.InodesBlock+i] = true
 			}
 		}
 		hit[s.owner[a]] = true

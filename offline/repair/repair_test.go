@@ -14,6 +14,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/internal/layout"
 	"tansy/internal/runtime/dbytes"
 	"tansy/offline/check"
 )
@@ -75,10 +76,10 @@ func (s *small) set(ino uint64, off int, x uint64) {
 // enter puts an entry into a directory of one block.
 func (s *small) enter(dir uint64, name string, ino uint64) {
 	s.t.Helper()
-	s.change(s.v.inode(dir).q(fBlks), func(b []byte) {
+	s.change(s.v.inode(dir).q(layout.Pointers), func(b []byte) {
 		off := 0
-		for !zeros(b[off : off+shortSlot]) {
-			off += shortSlot
+		for !zeros(b[off : off+layout.ShortSlot]) {
+			off += layout.ShortSlot
 		}
 		tag := dbytes.XXH64([]byte(name)) >> 56
 		binary.LittleEndian.PutUint64(b[off:], ino|uint64(len(name))<<48|tag<<56)
@@ -89,10 +90,10 @@ func (s *small) enter(dir uint64, name string, ino uint64) {
 // leave takes an entry away.
 func (s *small) leave(dir uint64, name string) {
 	s.t.Helper()
-	s.change(s.v.inode(dir).q(fBlks), func(b []byte) {
-		for off := 0; off < len(b); off += shortSlot {
-			if strings.TrimRight(string(b[off+8:off+shortSlot]), "\x00") == name {
-				clear(b[off : off+shortSlot])
+	s.change(s.v.inode(dir).q(layout.Pointers), func(b []byte) {
+		for off := 0; off < len(b); off += layout.ShortSlot {
+			if strings.TrimRight(string(b[off+8:off+layout.ShortSlot]), "\x00") == name {
+				clear(b[off : off+layout.ShortSlot])
 				return
 			}
 		}
@@ -110,11 +111,11 @@ func TestRepair(t *testing.T) {
 		{"circle", func(s *small) {
 			s.leave(rootIno, "a")
 			s.enter(s.ino["/a/b/c"], "again", s.ino["/a"])
-			s.set(s.ino["/a"], fParent, s.ino["/a/b/c"])
+			s.set(s.ino["/a"], layout.Parent, s.ino["/a/b/c"])
 		}, []string{"a directory has one name, and is no part of itself", "becomes /lost+found/#"}},
 		{"two names", func(s *small) { s.enter(rootIno, "second", s.ino["/a/b"]) },
 			[]string{`entry "second", which names inode`}},
-		{"wrong parent", func(s *small) { s.set(s.ino["/a/b"], fParent, rootIno) },
+		{"wrong parent", func(s *small) { s.set(s.ino["/a/b"], layout.Parent, rootIno) },
 			[]string{"the parent becomes the directory that names it"}},
 		{"no name", func(s *small) { s.leave(s.ino["/a"], "two") }, []string{`becomes /lost+found/#`, `["/lost+found/#`}},
 		{"no name for a tree", func(s *small) { s.leave(rootIno, "a") }, []string{`becomes /lost+found/#`}},
@@ -128,32 +129,38 @@ func TestRepair(t *testing.T) {
 		{"the root as an entry", func(s *small) { s.enter(s.ino["/a"], "up", rootIno) }, []string{"there can be no such file"}},
 		{"impossible name", func(s *small) { s.enter(rootIno, "x/y", s.ino["/one"]) }, []string{"the name is not possible"}},
 		{"name twice", func(s *small) { s.enter(rootIno, "one", s.ino["/a/two"]) }, []string{"the name is there twice"}},
-		{"shared block", func(s *small) { s.set(s.ino["/a/two"], fBlks+8*3, s.v.inode(s.ino["/one"]).q(fBlks+8*5)) },
+		{"shared block", func(s *small) {
+			s.set(s.ino["/a/two"], layout.Pointers+8*3, s.v.inode(s.ino["/one"]).q(layout.Pointers+8*5))
+		},
 			[]string{`which gets a copy ["/one"]`, `which is in use by inode`, `["/a/two"]`}},
 		{"block of another file", func(s *small) {
-			s.set(s.ino["/one"], fBlks+8*3, s.v.inode(s.ino["/a/two"]).q(fBlks+8*5))
-			s.set(s.ino["/one"], fUsed, 3) // so that it is known which of the two is wrong
+			s.set(s.ino["/one"], layout.Pointers+8*3, s.v.inode(s.ino["/a/two"]).q(layout.Pointers+8*5))
+			s.set(s.ino["/one"], layout.Used, 3) // so that it is known which of the two is wrong
 		}, []string{`which gets a copy ["/a/two"]`, `block 3 of the file (level 0) becomes a copy of`}},
-		{"shared indirect block", func(s *small) { s.set(s.ino["/one"], fBlks+8*12, s.v.inode(s.ino["/a/two"]).q(fBlks+8*12)) },
+		{"shared indirect block", func(s *small) {
+			s.set(s.ino["/one"], layout.Pointers+8*12, s.v.inode(s.ino["/a/two"]).q(layout.Pointers+8*12))
+		},
 			[]string{`which gets a copy ["/one"]`, `["/a/two"]`}},
-		{"pointer to nowhere", func(s *small) { s.set(s.ino["/one"], fBlks+8*5, 1<<40) }, []string{`block 5 of the file (level 0) becomes a hole: 1099511627776 is no data block ["/one"]`}},
-		{"data as an indirect block", func(s *small) { s.set(s.ino["/one"], fBlks+8*12, s.v.inode(s.ino["/a/two"]).q(fBlks)) },
+		{"pointer to nowhere", func(s *small) { s.set(s.ino["/one"], layout.Pointers+8*5, 1<<40) }, []string{`block 5 of the file (level 0) becomes a hole: 1099511627776 is no data block ["/one"]`}},
+		{"data as an indirect block", func(s *small) {
+			s.set(s.ino["/one"], layout.Pointers+8*12, s.v.inode(s.ino["/a/two"]).q(layout.Pointers))
+		},
 			[]string{`are no block numbers ["/one"]`}},
-		{"a size too small", func(s *small) { s.set(s.ino["/one"], fSize, 4096) }, []string{`the size becomes that of the blocks: where the file ends is not known (102400, was 4096) ["/one"]`}},
+		{"a size too small", func(s *small) { s.set(s.ino["/one"], layout.Size, 4096) }, []string{`the size becomes that of the blocks: where the file ends is not known (102400, was 4096) ["/one"]`}},
 		{"a directory without its type", func(s *small) {
 			a, at := s.v.inodeBlock(s.ino["/a/b"])
 			s.change(a, func(b []byte) { b[at] = 0 })
 		}, []string{"the file becomes a directory"}},
 		{"no root", func(s *small) {
 			a, at := s.v.inodeBlock(rootIno)
-			s.change(a, func(b []byte) { clear(b[at : at+inodeSize]) })
+			s.change(a, func(b []byte) { clear(b[at : at+layout.InodeSize]) })
 		}, []string{"the root becomes a directory", "becomes /lost+found/#"}},
 		{"an owner and a group that nobody is", func(s *small) {
 			a, at := s.v.inodeBlock(s.ino["/one"])
-			s.change(a, func(b []byte) { binary.LittleEndian.PutUint64(b[at+fUID:], 1<<64-1) })
+			s.change(a, func(b []byte) { binary.LittleEndian.PutUint64(b[at+layout.UID:], 1<<64-1) })
 		}, []string{`the owner, who is no user, becomes nobody (0xfffe, was 0xffffffff) ["/one"]`,
 			`the group, which is none, becomes nobody's (0xfffe, was 0xffffffff) ["/one"]`}},
-		{"circle of orphans", func(s *small) { s.set(orphansIno, fNext, s.ino["/one"]) }, []string{"the orphan list is made anew, with 0 files"}},
+		{"circle of orphans", func(s *small) { s.set(orphansIno, layout.Next, s.ino["/one"]) }, []string{"the orphan list is made anew, with 0 files"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := newSmall(t)
@@ -187,7 +194,7 @@ func TestUnreadable(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := newSmall(t)
 			bad := map[string]uint64{
-				"indirect block": s.v.inode(s.ino["/one"]).q(fBlks + 8*12), "directory": s.v.inode(s.ino["/a/b"]).q(fBlks),
+				"indirect block": s.v.inode(s.ino["/one"]).q(layout.Pointers + 8*12), "directory": s.v.inode(s.ino["/a/b"]).q(layout.Pointers),
 				"bitmap of blocks": s.v.bbm, "bitmap of inodes": s.v.ibm, "copy of the superblock": s.v.data1,
 			}[what]
 			whole := contents(t, s.d)
@@ -209,7 +216,7 @@ func TestUnreadable(t *testing.T) {
 				bad = s.v.itab + 1
 			}
 			// and a damage besides: the directory's count of entries
-			s.set(s.ino["/a"], fNent, 77)
+			s.set(s.ino["/a"], layout.Entries, 77)
 			written := false
 			d := disk.NewFault(s.d, 1, func(op disk.Op, _ *rand.Rand) disk.Harm {
 				if op.Addr <= bad && bad < op.Addr+uint64(op.Blocks) {
@@ -252,7 +259,7 @@ func TestUnreadable(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	s := newSmall(t)
 	s.leave(rootIno, "a")
-	s.set(s.ino["/one"], fBlks+8*5, 1<<40)
+	s.set(s.ino["/one"], layout.Pointers+8*5, 1<<40)
 	put(t, s.d, s.v.data1, make([]byte, disk.BlockSize))
 	put(t, s.d, s.v.bbm, make([]byte, disk.BlockSize))
 	damaged := contents(t, s.d)

@@ -6,20 +6,21 @@ import (
 	"slices"
 
 	"tansy/disk"
+	"tansy/internal/layout"
 	"tansy/offline/check"
 )
 
 // blocks of a file in front of those below the single, double, and triple indirect block
-var firstBelow = [4]uint64{1: directSlots, 2: directSlots + fanout, 3: directSlots + fanout + fanout*fanout}
+var firstBelow = [4]uint64{1: layout.DirectCount, 2: layout.DirectCount + layout.Fanout, 3: layout.DirectCount + layout.Fanout + layout.Fanout*layout.Fanout}
 
-// pointers calls f for the slots of an inode: the offset in it, the level of the block, and the
+// pointers calls f for the layout.PointerCount of an inode: the offset in it, the level of the block, and the
 // index of the first block of the file below it.
 func pointers(f func(off, level int, k uint64)) {
-	for s := range slots {
-		if s < directSlots {
-			f(fBlks+8*s, 0, uint64(s))
+	for s := range layout.PointerCount {
+		if s < layout.DirectCount {
+			f(layout.Pointers+8*s, 0, uint64(s))
 		} else {
-			f(fBlks+8*s, s-directSlots+1, firstBelow[s-directSlots+1])
+			f(layout.Pointers+8*s, s-layout.DirectCount+1, firstBelow[s-layout.DirectCount+1])
 		}
 	}
 }
@@ -28,7 +29,7 @@ func pointers(f func(off, level int, k uint64)) {
 func width(level int) uint64 {
 	w := uint64(1)
 	for range level - 1 {
-		w *= fanout
+		w *= layout.Fanout
 	}
 	return w
 }
@@ -40,7 +41,7 @@ func (v *volume) inData(b uint64) bool { return v.data0 <= b && b < v.data1 }
 func (v *volume) garbage(b []byte) bool {
 	good, bad := 0, 0
 	for i := 0; i < len(b); i += 8 {
-		switch p := u64(b, i); {
+		switch p := layout.Uint64(b, i); {
 		case p == 0:
 		case v.inData(p):
 			good++
@@ -63,7 +64,7 @@ func (r *round) trees() {
 	for _, suspects := range []bool{false, true} {
 		for _, ino := range inos {
 			if n := r.nodes[ino]; n.suspect == suspects {
-				t := tree{r: r, ino: ino, shared: shared, budget: most(r.v.inode(ino).q(fUsed))}
+				t := tree{r: r, ino: ino, shared: shared, budget: most(r.v.inode(ino).q(layout.Used))}
 				t.run()
 			}
 		}
@@ -77,7 +78,7 @@ func most(data uint64) uint64 { return min(data, 1<<60) * 4 }
 func (r *round) judge(ino uint64, shared bitset) (suspect bool) {
 	v := r.v
 	n := v.inode(ino)
-	used, end := n.q(fUsed), max(n.q(fSize), n.q(fShrink))
+	used, end := n.q(layout.Used), max(n.q(layout.Size), n.q(layout.Shrink))
 	all, count := uint64(0), uint64(0) // count: of data
 	var down func(b uint64, level int, k uint64)
 	down = func(b uint64, level int, k uint64) {
@@ -107,8 +108,8 @@ func (r *round) judge(ino uint64, shared bitset) (suspect bool) {
 			suspect = true
 			return
 		}
-		for i := range uint64(fanout) {
-			down(u64(buf, int(8*i)), level-1, k+i*width(level))
+		for i := range uint64(layout.Fanout) {
+			down(layout.Uint64(buf, int(8*i)), level-1, k+i*width(level))
 		}
 	}
 	pointers(func(off, level int, k uint64) { down(n.q(off), level, k) })
@@ -131,7 +132,7 @@ type tree struct {
 
 func (t *tree) run() {
 	r, v := t.r, t.r.v
-	t.size = v.inode(t.ino).q(fSize)
+	t.size = v.inode(t.ino).q(layout.Size)
 	pointers(func(off, level int, k uint64) {
 		a, at := v.inodeBlock(t.ino)
 		t.claim(a, at+off, level, k)
@@ -140,8 +141,8 @@ func (t *tree) run() {
 	if t.part {
 		r.treesLost = true
 	}
-	if used := n.q(fUsed); used != t.blocks && (!t.part || used < t.blocks) {
-		r.fix64(t.ino, fUsed, t.blocks, "the count of blocks of data becomes what there is")
+	if used := n.q(layout.Used); used != t.blocks && (!t.part || used < t.blocks) {
+		r.fix64(t.ino, layout.Used, t.blocks, "the count of blocks of data becomes what there is")
 	}
 	t.fit()
 }
@@ -149,7 +150,7 @@ func (t *tree) run() {
 // claim goes down from the pointer at offset off of block at.
 func (t *tree) claim(at uint64, off, level int, k uint64) {
 	r, v := t.r, t.r.v
-	b := u64(v.peek(at), off)
+	b := layout.Uint64(v.peek(at), off)
 	if b == 0 {
 		return
 	}
@@ -218,7 +219,7 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 		t.part = true
 		return
 	}
-	for i := range uint64(fanout) {
+	for i := range uint64(layout.Fanout) {
 		t.claim(b, int(8*i), level-1, k+i*width(level))
 	}
 }
@@ -244,33 +245,33 @@ func (r *round) free() (b uint64, ok bool) {
 func (t *tree) fit() {
 	r, v := t.r, t.r.v
 	n := v.inode(t.ino)
-	ty := n.w(fType)
-	size, shrink := n.q(fSize), n.q(fShrink)
+	ty := n.w(layout.Type)
+	size, shrink := n.q(layout.Size), n.q(layout.Shrink)
 	if t.end > (max(size, shrink)+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize {
 		switch {
-		case n.w(fFlags)&flagOrphan != 0:
-			r.fix64(t.ino, fShrink, t.end, "blocks behind the end wait to be freed")
+		case n.w(layout.Flags)&flagOrphan != 0:
+			r.fix64(t.ino, layout.Shrink, t.end, "blocks behind the end wait to be freed")
 		case ty == typeLnk && t.end == disk.BlockSize:
 			if b := v.contents(t.last); b != nil {
 				size = uint64(slices.Index(append(slices.Clone(b[:maxSymlink]), 0), 0))
-				r.fix64(t.ino, fSize, size, "the size becomes that of the target")
+				r.fix64(t.ino, layout.Size, size, "the size becomes that of the target")
 				t.final = t.last
 			}
 		default:
 			size = t.end
-			r.fix64(t.ino, fSize, min(size, maxSize), "the size becomes that of the blocks: where the file ends is not known")
+			r.fix64(t.ino, layout.Size, min(size, maxSize), "the size becomes that of the blocks: where the file ends is not known")
 		}
 	}
 	switch {
-	case ty == typeDir && !t.part && size != 0 && size != t.end && n.q(fShrink) == 0 && (size < t.end || size <= steady*disk.BlockSize):
-		r.fix64(t.ino, fSize, t.end, "the size of the directory becomes that of its blocks")
+	case ty == typeDir && !t.part && size != 0 && size != t.end && n.q(layout.Shrink) == 0 && (size < t.end || size <= steady*disk.BlockSize):
+		r.fix64(t.ino, layout.Size, t.end, "the size of the directory becomes that of its blocks")
 	case ty == typeOrphans && size%disk.BlockSize != 0:
-		r.fix64(t.ino, fSize, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the file of extended attributes becomes whole blocks")
+		r.fix64(t.ino, layout.Size, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the file of extended attributes becomes whole blocks")
 	case ty == typeDir && size%disk.BlockSize != 0:
-		r.fix64(t.ino, fSize, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the directory becomes whole blocks")
-	case ty == typeLnk && n.w(fNlink) != 0 && !t.part && (size == 0 || t.last == 0):
-		r.fix32(t.ino, fType, typeReg, "the target of the symbolic link is lost, it becomes an empty file")
-		r.fix64(t.ino, fSize, 0, "the target of the symbolic link is lost, it becomes an empty file")
+		r.fix64(t.ino, layout.Size, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the directory becomes whole blocks")
+	case ty == typeLnk && n.w(layout.Links) != 0 && !t.part && (size == 0 || t.last == 0):
+		r.fix32(t.ino, layout.Type, typeReg, "the target of the symbolic link is lost, it becomes an empty file")
+		r.fix64(t.ino, layout.Size, 0, "the target of the symbolic link is lost, it becomes an empty file")
 		r.nodes[t.ino].ty = typeReg
 	}
 	t.tail()
@@ -281,7 +282,7 @@ func (t *tree) fit() {
 func (t *tree) tail() {
 	r, v := t.r, t.r.v
 	n := v.inode(t.ino)
-	size := n.q(fSize)
+	size := n.q(layout.Size)
 	b := t.final
 	if size%disk.BlockSize == 0 || b == 0 || v.contents(b) == nil {
 		return
@@ -295,8 +296,8 @@ func (t *tree) tail() {
 	}
 	switch {
 	case count == 0:
-	case count > 1 && n.w(fType) == typeReg && n.q(fShrink) == 0:
-		r.fix64(t.ino, fSize, size+uint64(last)+1, "the file becomes longer, as there are data behind its end")
+	case count > 1 && n.w(layout.Type) == typeReg && n.q(layout.Shrink) == 0:
+		r.fix64(t.ino, layout.Size, size+uint64(last)+1, "the file becomes longer, as there are data behind its end")
 	default:
 		clear(v.edit(b)[size%disk.BlockSize:])
 		r.did(t.ino, "the bytes behind the end of the file in block %d become zeros", b)
@@ -319,8 +320,8 @@ func (v *volume) walk(n inode, f func(k, b uint64)) (whole bool) {
 				whole = false
 				return
 			}
-			for i := range uint64(fanout) {
-				down(u64(buf, int(8*i)), level-1, k+i*width(level))
+			for i := range uint64(layout.Fanout) {
+				down(layout.Uint64(buf, int(8*i)), level-1, k+i*width(level))
 			}
 		}
 	}
@@ -343,7 +344,7 @@ func (r *round) xattrsWrong(ino uint64, level int, k, b uint64) string {
 	if wrong := check.XattrsWrong(data); wrong != "" {
 		return "they are damaged, " + wrong
 	}
-	if !r.inodeLost(k) && (r.nodes[k] == nil || r.v.inode(k).q(fGen) != u64(data, 0)) {
+	if !r.inodeLost(k) && (r.nodes[k] == nil || r.v.inode(k).q(layout.Generation) != layout.Uint64(data, 0)) {
 		return "they are of a file that is gone"
 	}
 	return ""

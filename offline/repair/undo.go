@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"tansy/disk"
+	"tansy/internal/layout"
 	"tansy/internal/volumeend"
 )
 
@@ -158,7 +159,7 @@ func LoadUndo(path string) (*Undo, error) {
 	if sum := sha256.Sum256(all[:40]); !bytes.Equal(sum[:], all[40:undoHeader]) {
 		return nil, fmt.Errorf("%s is damaged: the checksum of its header is wrong", path)
 	}
-	u := &Undo{UUID: [16]byte(all[16:32]), size: u64(all, 32), old: map[uint64][]byte{}}
+	u := &Undo{UUID: [16]byte(all[16:32]), size: layout.Uint64(all, 32), old: map[uint64][]byte{}}
 	for rest := all[undoHeader:]; len(rest) >= undoRecord; rest = rest[undoRecord:] {
 		r := rest[:undoRecord-sha256.Size]
 		sum := sha256.Sum256(append(u.UUID[:], r...))
@@ -168,9 +169,9 @@ func LoadUndo(path string) (*Undo, error) {
 			}
 			return nil, fmt.Errorf("%s is damaged: the checksum of the record at byte %d is wrong", path, len(all)-len(rest))
 		}
-		switch u64(r, 0) {
+		switch layout.Uint64(r, 0) {
 		case undoBlock:
-			a := u64(r, 8)
+			a := layout.Uint64(r, 8)
 			u.old[a] = r[16:]
 			u.end = max(u.end, a+1)
 			u.Blocks++

@@ -7,34 +7,23 @@ import (
 	"slices"
 
 	"tansy/disk"
+	"tansy/internal/layout"
 	"tansy/journal"
 )
 
 // geometry is where the regions of a volume lie (docs/format.md).
 type geometry struct{ ibm, bbm, itab, slot0, data0, data1, ninode, rootgen uint64 }
 
-// The format of an inode: offsets of its fields.
+// What inodes say, besides their format.
 const (
-	inodeSize   = 256
-	inodesBlock = disk.BlockSize / inodeSize
-
-	fType, fMode, fNlink, fUID, fGID             = 0, 4, 8, 12, 16               // 4 bytes each
-	fMajor, fMinor, fFlags                       = 20, 24, 28                    // 4 bytes each
-	fSize, fUsed, fGen                           = 32, 40, 48                    // 8 bytes each
-	fNanos, fPadding                             = 80, 92                        // three times 4 bytes; 4 bytes
-	fVerf, fParent, fNext, fShrink, fNent, fBlks = 96, 104, 112, 120, 128, 136   // 8 bytes each
-	typeReg, typeDir, typeBlk, typeChr, typeLnk  = 1, 2, 3, 4, 5                 //
-	typeLast, typeOrphans                        = 7, 8                          //
-	rootIno, orphansIno                          = uint64(1), uint64(2)          //
-	flagOrphan                                   = 1                             //
-	flagKept                                     = 2                             //
-	noID, nobody                                 = 1<<32 - 1, 65534              // no user and no group; their number
-	maxSize, maxSymlink                          = uint64(1) << 39, uint64(4095) // bytes
-	slots, directSlots, fanout                   = 15, 12, disk.BlockSize / 8
+	typeReg, typeDir, typeBlk, typeChr, typeLnk = 1, 2, 3, 4, 5 //
+	typeLast, typeOrphans                       = 7, 8          //
+	rootIno, orphansIno                         = uint64(layout.RootInode), uint64(layout.OrphansInode)
+	flagOrphan                                  = 1                             //
+	flagKept                                    = 2                             //
+	noID, nobody                                = 1<<32 - 1, 65534              // no user and no group; their number
+	maxSize, maxSymlink                         = uint64(1) << 39, uint64(4095) // bytes
 )
-
-func u32(b []byte, off int) uint32 { return binary.LittleEndian.Uint32(b[off:]) }
-func u64(b []byte, off int) uint64 { return binary.LittleEndian.Uint64(b[off:]) }
 
 // volume is a volume whose log is empty, with changes that are in memory until flush.
 type volume struct {
@@ -138,17 +127,17 @@ func (v *volume) scan(from, to uint64, need func(a uint64) bool, f func(a uint64
 // An inode is its 256 bytes.
 type inode []byte
 
-func (n inode) w(off int) uint32 { return u32(n, off) }
-func (n inode) q(off int) uint64 { return u64(n, off) }
+func (n inode) w(off int) uint32 { return layout.Uint32(n, off) }
+func (n inode) q(off int) uint64 { return layout.Uint64(n, off) }
 
 func (v *volume) inodeBlock(ino uint64) (a uint64, off int) {
-	return v.itab + ino/inodesBlock, int(ino % inodesBlock * inodeSize)
+	return v.itab + ino/layout.InodesBlock, int(ino % layout.InodesBlock * layout.InodeSize)
 }
 
 // inode is an inode whose block is known to be readable.
 func (v *volume) inode(ino uint64) inode {
 	a, off := v.inodeBlock(ino)
-	return v.peek(a)[off : off+inodeSize]
+	return v.peek(a)[off : off+layout.InodeSize]
 }
 
 // set32 and set64 change a field of an inode, and say whether it had another value.

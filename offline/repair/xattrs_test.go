@@ -7,6 +7,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/internal/layout"
 	"tansy/offline/check"
 )
 
@@ -55,24 +56,26 @@ func TestXattrs(t *testing.T) {
 			s.wrote(func(v *volume) { b := v.edit(b); binary.LittleEndian.PutUint64(b, 77) })
 		}, true, "of a file that is gone", false, ""},
 		{"of inode 0", func(s *small, b uint64) {
-			s.wrote(func(v *volume) { v.set64(orphansIno, fBlks+8*int(s.ino["/one"]), 0) })
-			s.wrote(func(v *volume) { v.set64(orphansIno, fBlks, b) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers+8*int(s.ino["/one"]), 0) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers, b) })
 		}, false, "inode 0 go: it can have none", false, "of inode 0, which can have none"},
 		{"of inode 2", func(s *small, b uint64) {
-			s.wrote(func(v *volume) { v.set64(orphansIno, fBlks+8*int(s.ino["/one"]), 0) })
-			s.wrote(func(v *volume) { v.set64(orphansIno, fBlks+8*2, b) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers+8*int(s.ino["/one"]), 0) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers+8*2, b) })
 		}, false, "inode 2 go: it can have none", false, "of inode 2, which can have none"},
 		{"of a free inode", func(s *small, b uint64) {
-			s.wrote(func(v *volume) { v.set64(orphansIno, fBlks+8*int(s.ino["/one"]), 0) })
-			s.wrote(func(v *volume) { v.set64(orphansIno, fBlks+8*11, b) })
-			s.wrote(func(v *volume) { v.set64(orphansIno, fSize, 12*disk.BlockSize) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers+8*int(s.ino["/one"]), 0) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Pointers+8*11, b) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Size, 12*disk.BlockSize) })
 		}, true, "inode 11 go: they are of a file that is gone", false, ""},
 		{"a size", func(s *small, _ uint64) {
-			s.wrote(func(v *volume) { v.set64(orphansIno, fSize, v.inode(orphansIno).q(fSize)-5) })
+			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Size, v.inode(orphansIno).q(layout.Size)-5) })
 		}, false, "becomes whole blocks", true, "is not whole blocks"},
-		{"a count", func(s *small, _ uint64) { s.wrote(func(v *volume) { v.set64(orphansIno, fUsed, 9) }) }, false, "the count of blocks of data becomes", true, "blocks of data"},
+		{"a count", func(s *small, _ uint64) { s.wrote(func(v *volume) { v.set64(orphansIno, layout.Used, 9) }) }, false, "the count of blocks of data becomes", true, "blocks of data"},
 		{"a block of a file", func(s *small, _ uint64) {
-			s.wrote(func(v *volume) { v.set64(orphansIno, fBlks+8*int(s.ino["/one"]), s.v.inode(s.ino["/one"]).q(fBlks)) })
+			s.wrote(func(v *volume) {
+				v.set64(orphansIno, layout.Pointers+8*int(s.ino["/one"]), s.v.inode(s.ino["/one"]).q(layout.Pointers))
+			})
 		}, false, "they are damaged", false, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -97,7 +100,7 @@ func TestXattrs(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.v = newVolume(s.d, s.v.geometry)
-			c.harm(s, s.v.inode(orphansIno).q(fBlks+8*int(s.ino["/one"])))
+			c.harm(s, s.v.inode(orphansIno).q(layout.Pointers+8*int(s.ino["/one"])))
 			r, err := check.Volume(s.d, check.Options{Data: true})
 			if err != nil || r.Clean() != c.clean {
 				t.Fatalf("%v, %v", r.Problems, err)

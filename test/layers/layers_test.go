@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"verified/fs/refinement"},
 	{"verified/fs/procedures"},
 	{"verified/fs/mkfs", "verified/fs/exec", "verified/fs/replies"},
-	{"internal/volumeend"},
+	{"internal/volumeend", "internal/layout"},
 	{"offline/check"},
 	{"fs"},
 	{"offline/repair", "mount"},

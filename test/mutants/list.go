@@ -139,7 +139,7 @@ var mutants = []mutant{
 	{what: "a time before 1970 is the last of all", file: "nfs/nfs3/types.go", old: "if int64(t.Sec) < 0 {", new: "if false {", tests: []string{"./nfs/nfs3"}},
 	{what: "mkfs: the root belongs to nobody", file: "fs/mkfs.go", old: "o.RootUID == NoID ||", new: "", tests: []string{"./fs", "-run", "Nobodys"}},
 	{what: "check: an owner that nobody is", file: "offline/check/inode.go", old: "n.uid == noID", new: "false", tests: []string{"./offline/check", "-run", "Damage"}},
-	{what: "repair: a group that is none", file: "offline/repair/inodes.go", old: "n.w(fGID) == noID", new: "false", tests: []string{"./offline/repair", "-run", "TestRepair"}},
+	{what: "repair: a group that is none", file: "offline/repair/inodes.go", old: "n.w(layout.GID) == noID", new: "false", tests: []string{"./offline/repair", "-run", "TestRepair"}},
 	{what: "groups: those of the client count", file: "nfs/nfs3/export.go", old: "GIDs: s.groups(c.UID)", new: "GIDs: c.GIDs", tests: rules},
 	{what: "groups: forgotten when they cannot be looked up", file: "nfs/groups/groups.go", old: "e.until = c.now().Add(retry)\n", new: "e.groups, e.until = nil, c.now().Add(retry)\n", tests: rules},
 
@@ -301,7 +301,7 @@ var mutants = []mutant{
 	{what: "again: the arguments are left out of the key", file: "fs/callid.go", old: "b = append(append(append(b, machine...), proc...), args...)", new: "b = append(append(b, machine...), proc...)", tests: again},
 	{what: "again: the client is left out of the key", file: "fs/callid.go", old: "b = append(b, id.client[:]...)", new: "b = append(b, make([]byte, 16)...)", tests: again},
 	{what: "again: the number is left out of the key", file: "fs/callid.go", old: "]uint32{xid, c.UID,", new: "]uint32{0, c.UID,", tests: again},
-	{what: "again: records are forgotten when the volume is opened", file: "fs/replies.go", old: "r.found(i*chunkPlaces+k, b[k*inodeSize:][:inodeSize])", new: "_, _ = b, k", tests: again},
+	{what: "again: records are forgotten when the volume is opened", file: "fs/replies.go", old: "r.found(i*chunkPlaces+k, b[k*layout.InodeSize:][:layout.InodeSize])", new: "_, _ = b, k", tests: again},
 	{what: "again: records count for ever", file: "fs/replies.go", old: "return from, rec.at >= from && ", new: "return 0, ", tests: again},
 	{what: "again: old records count for ever", file: "fs/replies.go", old: "(!rec.old || now.Before(r.opened.Add(recordWindow)))", new: "true", tests: again},
 	{what: "again: what was done before the volume was opened ages meanwhile", file: "fs/replies.go", old: "		from = r.lastOld\n", new: "		_ = r.lastOld\n", tests: again},
