@@ -56,12 +56,12 @@ var numbers = []number{
 		{"README.md", "%d faults in the Go code"}, {"docs/tests.md", "%d faults in the Go code"}, {"docs/oracle.md", "There are %d;"},
 	}},
 	{"mutants of the specification", last("python3", "verified/tools/mutants.py", "-n", "spec"), []phrase{
-		{"verified/README.md", "%d changes of single clauses"},
+		{"verified/THEOREMS.md", "%d changes of single clauses"},
 	}},
 	{"lines of trusted contracts", source(none, "verified/trusted/*.s.dfy"), []phrase{
 		{"README.md", "%d lines of contracts"},
 	}},
-	{"lines of Go that decide", row("verified/README.md", `\| decides \| .* \| (\d+) \|`), []phrase{
+	{"lines of Go that decide", row("verified/TRUST.md", `\| decides \| .* \| (\d+) \|`), []phrase{
 		{"README.md", "%d lines of Go that take"},
 	}},
 	{"lines of code of the example", source(`^\s*(//.*)?$`, "example/simplenfs/spec.s.dfy", "example/simplenfs/simplenfs.dfy",
