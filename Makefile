@@ -73,7 +73,7 @@ fuzz:
 test-linux:
 	test/linux/run
 
-# the helper for volumes on Ceph in C, which is faster than the one in Python (docs/standby.md); as root
+# the helper for volumes on Ceph in C, which is faster than the one in Python (docs/guide/standby.md); as root
 rbd-helper:
 	disk/rbd/plugin/build $(or $(PREFIX),/usr/local)/lib/tansy
 

@@ -9,7 +9,7 @@ import (
 	"tansy/internal/extern/dbytes"
 )
 
-// The format of a directory (docs/format.md).
+// The format of a directory (docs/design/format.md).
 const (
 	shortSlot, shortName = 64, 56
 	longSlot, longName   = 512, 255
