@@ -50,7 +50,6 @@ var numbers = []number{
 	}},
 	{"mutants of the verified code", last("python3", "verified/tools/mutants.py", "-n"), []phrase{
 		{"README.md", "%d mutants of proofs"}, {"docs/evidence/tests.md", "with one line changed, %d times"},
-		{"docs/evidence/mutants.md", "each of the %d there are"},
 	}},
 	{"mutants of Go", last("go", "run", "./test/mutants", "-n"), []phrase{
 		{"README.md", "%d faults in the Go code"}, {"docs/evidence/tests.md", "%d faults in the Go code"}, {"docs/evidence/oracle.md", "There are %d;"},
