@@ -73,7 +73,7 @@ fuzz:
 test-linux:
 	test/linux/run
 
-# the helper for volumes on Ceph in C, which is faster than the one in Python (docs/standby.md); as root
+# the helper for volumes on Ceph in C, which is faster than the one in Python (docs/guide/standby.md); as root
 rbd-helper:
 	disk/rbd/plugin/build $(or $(PREFIX),/usr/local)/lib/tansy
 
@@ -89,6 +89,7 @@ lint:
 	python3 verified/tools/solver.py --selftest
 	python3 verified/tools/gonames.py --selftest
 	python3 verified/tools/unproved.py
+	python3 verified/tools/lines.py
 	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
 	GOOS=darwin $(GO) build ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 $$($(GO) list ./... | grep -v internal/gen)

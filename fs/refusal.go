@@ -52,7 +52,7 @@ func otherFormat(d disk.Disk) error {
 	if err := d.ReadAt(0, [][]byte{b}); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s: its format is number %d, and this one's %d. To go on with its files, serve it by a Tansy of which \"tansy version\" prints \"volume format %[3]d\", serve a new volume by this one, mount both, and copy (docs/operations.md, Upgrade)",
+	return fmt.Errorf("%w: %s: its format is number %d, and this one's %d. To go on with its files, serve it by a Tansy of which \"tansy version\" prints \"volume format %[3]d\", serve a new volume by this one, mount both, and copy (docs/guide/operations.md, Upgrade)",
 		ErrNotVolume, refusals[other], binary.LittleEndian.Uint32(b[8:]), FormatVersion())
 }
 

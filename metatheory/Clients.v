@@ -17,7 +17,7 @@ Section theorem.
   Notation trace := (trace init allowed stable flush).
   Notation status_of_call := (status Op Res).
 
-  (** *** The file system alone: theorems 13, 16, and 20 of verified/README.md *)
+  (** *** The file system alone: theorems 13, 16, and 20 of verified/THEOREMS.md *)
   Record Sequential : Prop := {
     (* a procedure that returns NFS3_OK did what the specification says, and the volume is valid again.
        fs/spec/nfs3.s.dfy: "status == NFS3_OK ==> XOk(...), and the volume is sound again" *)

@@ -3,7 +3,7 @@
 
   - no Admitted, Axiom, Parameter, or the like in any file; Coq 8.16 with stdpp accepts all of them
   - Print Assumptions of each theorem in THEOREMS says that it is closed under the global context
-  - each line in quotes after the name of a Dafny file stands in that file, and so does each line of a block of Dafny or Coq in docs/metatheory.md
+  - each line in quotes after the name of a Dafny file stands in that file, and so does each line of a block of Dafny or Coq in docs/design/metatheory.md
 
 usage: check.py [--quotes | --mutants]
   --quotes   only the last of these, which needs no Coq
@@ -67,16 +67,16 @@ def quotes():
                 else:
                     number += 1
                     look("%s.v:%d" % (f, n), os.path.join(ROOT, "verified", m.group(1)), m.group(2))
-    page = os.path.join(ROOT, "docs", "metatheory.md")
+    page = os.path.join(ROOT, "docs", "design", "metatheory.md")
     fence = None
     for n, line in enumerate(text(page).splitlines(), 1):
         if line.startswith("```"):
             fence = None if fence else line[3:].split()
             if fence and (len(fence) != 2 or fence[0] not in ("dafny", "coq")):
-                bad.append("docs/metatheory.md:%d: a block without its file" % n)
+                bad.append("docs/design/metatheory.md:%d: a block without its file" % n)
         elif fence and line.strip():
             number += 1
-            look("docs/metatheory.md:%d" % n, os.path.join(*(ROOT, "verified", fence[1]) if fence[0] == "dafny" else (HERE, fence[1])), line.strip())
+            look("docs/design/metatheory.md:%d" % n, os.path.join(*(ROOT, "verified", fence[1]) if fence[0] == "dafny" else (HERE, fence[1])), line.strip())
     return bad, number
 
 

@@ -14,7 +14,7 @@
 //	passfuse.go   the process that passes everything through FUSE and does nothing else
 //	turns.go      measuring in turns; repeat.go: clients side by side
 //	targets.go    what is to be reached
-//	report.go     docs/evaluation.md
+//	report.go     docs/evidence/evaluation.md
 //	smallfile.go largefile.go mailbench.go ...  a file for each workload
 //
 // What is measured on, and what is made of the figures, is in bench/internal.

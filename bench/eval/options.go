@@ -96,7 +96,7 @@ func usage(f *flag.FlagSet) {
 	fmt.Fprint(f.Output(), `
 examples:
   go run ./bench eval -quick                               does everything run? no figures to quote
-  go run ./bench eval -write docs                          everything, into docs/evaluation.md
+  go run ./bench eval -write docs/evidence                          everything, into docs/evidence/evaluation.md
   go run ./bench eval -run smallfile -peers tansy,ext4     two file systems, one workload
   go run ./bench eval -run ablations -peers whole,no-codes what one part of the design is worth
   go run ./bench eval -run largefile -file 1000 -rounds 5

@@ -12,7 +12,7 @@
 //	contender.go  who is measured
 //	workload.go   what is measured; steps.go: programs of it that are processes of their own
 //	counts.go     what a run took, besides time
-//	report.go     docs/performance.md
+//	report.go     docs/evidence/performance.md
 package linux
 
 import (
@@ -117,7 +117,7 @@ flags:
 	fmt.Fprint(f.Output(), `
 examples:
   sudo go run ./bench linux -quick                      does everything run? no figures to quote
-  sudo go run ./bench linux -write docs                 everything, into docs/performance.md
+  sudo go run ./bench linux -write docs/evidence                 everything, into docs/evidence/performance.md
   go run ./bench linux -run large,tree -rounds 5 -v     two workloads (the guest's files are there)
   go run ./bench linux -servers tansy,knfsd-ordered
   go run ./bench linux -accel kvm                       not emulated, where the machine allows

@@ -38,9 +38,9 @@ func describe(ctx context.Context, o options, i *image) string {
 		figures.Describe(), strings.Fields(version + " ?")[0], o.accelerator, processors, memoryMB>>10, i.kernel, diskBytes>>30, how)
 }
 
-// report is a section of docs/performance.md, if the folder is docs.
+// report is a section of docs/evidence/performance.md, if the folder is docs/evidence.
 func report(folder string) *figures.Page {
-	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench linux -write docs", Contenders: contenderNames(), Summary: summary}
+	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench linux -write docs/evidence", Contenders: contenderNames(), Summary: summary}
 	for _, w := range workloads {
 		p.Workloads = append(p.Workloads, heading(w.name))
 	}

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package peers measures Tansy's server beside NFS-Ganesha and beside what the machine can do without a server: the same clients, on the same
-// device, in turns. It writes docs/performance.md.
+// device, in turns. It writes docs/evidence/performance.md.
 //
 // Each measurement makes a fresh volume or file system on the device, starts the server, and ends it. All of it runs in name spaces of its
 // own, where nobody else can reach the servers.
@@ -10,7 +10,7 @@
 //	inside.go    the name spaces
 //	peer.go      who is measured; ganesha.go: NFS-Ganesha
 //	workload.go  what is measured; clients.go, sizes.go, directories.go, tail.go: how
-//	report.go    docs/performance.md
+//	report.go    docs/evidence/performance.md
 package peers
 
 import (
@@ -114,7 +114,7 @@ func usage(f *flag.FlagSet) {
 	fmt.Fprint(f.Output(), `
 examples:
   go run ./bench peers -quick                                does everything run? no figures to quote
-  go run ./bench peers -write docs                           everything, into docs/performance.md
+  go run ./bench peers -write docs/evidence                           everything, into docs/evidence/performance.md
   go run ./bench peers -run smallfile -peers tansy,ganesha   two servers, one workload
   go run ./bench peers -run directories -entries 1000000
   go run ./bench peers -run filewrite,fileread -largest 10737418240 -size 43000000000

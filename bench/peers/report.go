@@ -18,9 +18,9 @@ func describe(o options, d *rig.Device) string {
 	return fmt.Sprintf("%s; %s; %s", figures.Describe(), d, how)
 }
 
-// report is docs/performance.md, if the folder is docs.
+// report is docs/evidence/performance.md, if the folder is docs/evidence.
 func report(folder string) *figures.Page {
-	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench peers -write docs"}
+	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench peers -write docs/evidence"}
 	for _, w := range workloads {
 		p.Workloads = append(p.Workloads, w.name)
 	}

@@ -89,7 +89,7 @@ func run(args []string) int {
 const exitCodes = `
 exit codes: 0 done; 1 failed, or damage was found or is left; 2 wrong arguments, or the volume cannot be
 read; 3 serve and mount: the volume was deleted, renamed, replaced or cut while it was in use;
-75 serve: another server has the volume, or may have (docs/standby.md)
+75 serve: another server has the volume, or may have (docs/guide/standby.md)
 `
 
 func usage(w io.Writer) {

@@ -52,7 +52,7 @@ func mountCommand(args []string) int {
 What was done before an fsync, to whatever file, is durable when that returns; without one, --commit-interval later.
 A crash leaves a beginning of all that was done, in its order. Without --allow-other only who mounts may use the files;
 others than root need "user_allow_other" in /etc/fuse.conf for it. The volume must exist (tansy mkfs), and
-must not be served at the same time. On macOS it needs macFUSE, and was never tried. docs/mount.md says more.
+must not be served at the same time. On macOS it needs macFUSE, and was never tried. docs/guide/mount.md says more.
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was mounted, or its device went away. The loss of
 the connection to an NBD server is exit code 1.

@@ -93,7 +93,7 @@ func serves(t *testing.T, from string, args []string) {
 
 // The recipe of the installation makes a volume and serves it, and further ones, to a network: with other paths, here.
 func TestInstallRecipe(t *testing.T) {
-	text := packaged(t, "docs/operations.md")
+	text := packaged(t, "docs/guide/operations.md")
 	dir := t.TempDir()
 	here := strings.NewReplacer("/var/lib/tansy/", dir+"/", "/srv/tansy/", dir+"/", "/etc/", dir+"/",
 		":2049", "127.0.0.1:0", ":9049", ":0", "100G", "8M")
@@ -278,7 +278,7 @@ func TestLeastGo(t *testing.T) {
 		t.Fatal("no release in go.mod")
 	}
 	for file, want := range map[string]string{
-		"README.md": "Go " + least[1] + " or newer", "docs/operations.md": "Go " + least[1] + " or newer",
+		"README.md": "Go " + least[1] + " or newer", "docs/guide/operations.md": "Go " + least[1] + " or newer",
 		"packaging/Dockerfile": "FROM golang:" + least[1] + " ", "packaging/Dockerfile.ceph": "FROM golang:" + least[1] + " ",
 	} {
 		if !strings.Contains(packaged(t, file), want) {

@@ -80,11 +80,11 @@ func serve(args []string) int {
   tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
                                                 two volumes, which clients mount as HOST:/a and HOST:/b
   tansy serve --volume nbd+unix:///data?socket=/run/nbd.sock
-                                                an export of an NBD server (docs/nbd.md)
+                                                an export of an NBD server (docs/guide/nbd.md)
   tansy serve --volume 'rbd:pool/image?id=tansy' --listen :2049 --standby --on-active 'ip address add 192.0.2.9/24 dev eth0'
-                                                an image of Ceph, on each of two hosts: one serves, the other takes over (docs/standby.md)
+                                                an image of Ceph, on each of two hosts: one serves, the other takes over (docs/guide/standby.md)
   tansy serve --mount /mnt --mount-options allow_other
-                                                a file system of this machine, too (Linux, macOS; docs/mount.md)
+                                                a file system of this machine, too (Linux, macOS; docs/guide/mount.md)
   tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
 
 Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device

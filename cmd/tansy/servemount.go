@@ -26,7 +26,7 @@ type localMount struct {
 }
 
 func (l *localMount) flags(f *flagSet) {
-	f.StringVar(&l.dir, "mount", "", "mount the volume on directory `DIR` of this machine, too, through FUSE (docs/mount.md); for one volume alone")
+	f.StringVar(&l.dir, "mount", "", "mount the volume on directory `DIR` of this machine, too, through FUSE (docs/guide/mount.md); for one volume alone")
 	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, noxattr, ro, noexec; suid and dev lift nosuid and nodev, which it has by itself")
 }
 

@@ -31,7 +31,7 @@ const (
 )
 
 func (s *succession) flags(f *flagSet) {
-	f.BoolVar(&s.wait, "standby", false, "wait until the volume's server gives it up, dies, or is cut off; then take over (a volume on Ceph; docs/standby.md)")
+	f.BoolVar(&s.wait, "standby", false, "wait until the volume's server gives it up, dies, or is cut off; then take over (a volume on Ceph; docs/guide/standby.md)")
 	f.BoolVar(&s.take, "take", false, "take the volume from a server that lives, which then ends with exit code 75 (a volume on Ceph)")
 	f.DurationVar(&s.lease, "lease", 5*time.Second, "`TIME` for which a server may answer after it has last seen that a volume on Ceph is its own; a successor waits for as long. The same for all servers of a volume")
 	f.StringVar(&s.onActive, "on-active", "", "`COMMAND` for sh when the server listens and before it answers, such as one that adds the address clients know; if it fails, the server ends")
@@ -49,7 +49,7 @@ func (s *succession) wrong(places []place) string {
 	case ceph > 0 && len(places) > 1:
 		return "a volume on Ceph has a server of its own, as it moves from host to host: start one for each"
 	case s.wait && ceph == 0:
-		return "--standby is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere nothing tells when the server has gone, and nothing keeps it from writing when it comes back (docs/standby.md)"
+		return "--standby is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere nothing tells when the server has gone, and nothing keeps it from writing when it comes back (docs/guide/standby.md)"
 	case s.take && ceph == 0:
 		return "--take is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere there is no lock to take"
 	case s.lease < leastLease || s.lease > mostLease:

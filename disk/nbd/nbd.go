@@ -9,7 +9,7 @@
 // written since the last barrier may be lost as well, and only who recovers the volume can tell. So nothing here
 // connects again; what is in flight then fails, and all that follows.
 //
-// Nothing locks an export against a second client: see docs/nbd.md.
+// Nothing locks an export against a second client: see docs/guide/nbd.md.
 package nbd
 
 import (

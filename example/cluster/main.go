@@ -1,5 +1,5 @@
 // Cluster runs four volumes on three hosts, on this machine, through the upgrade of one host after the other and the failure of one, while clients
-// work on all volumes: none of them sees an error. It is the design of docs/scale.md, small.
+// work on all volumes: none of them sees an error. It is the design of docs/design/scale.md, small.
 //
 //	go run ./example/cluster
 //

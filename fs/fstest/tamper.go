@@ -10,7 +10,7 @@ import (
 	"tansy/journal"
 )
 
-// JournalOf says where the journal of the volume on d lies (docs/format.md).
+// JournalOf says where the journal of the volume on d lies (docs/design/format.md).
 func JournalOf(d disk.Disk) (p journal.Params, err error) {
 	b := make([]byte, disk.BlockSize)
 	if err := d.ReadAt(0, [][]byte{b}); err != nil {

@@ -16,7 +16,7 @@ import (
 	"tansy/test/kit/replay"
 )
 
-var damages = flag.Int("damages", 560, "how many damages TestMedia tries; docs/damage.md has 10000")
+var damages = flag.Int("damages", 560, "how many damages TestMedia tries; docs/guide/damage.md has 10000")
 
 // A kind of damage that a medium may do to a block.
 type kind struct {

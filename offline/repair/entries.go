@@ -10,7 +10,7 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// The format of a directory (docs/format.md).
+// The format of a directory (docs/design/format.md).
 const (
 	dirLevels, dirFanout = 9, 8
 )

@@ -11,7 +11,7 @@ import (
 	"tansy/journal"
 )
 
-// geometry is where the regions of a volume lie (docs/format.md).
+// geometry is where the regions of a volume lie (docs/design/format.md).
 type geometry struct{ ibm, bbm, itab, slot0, data0, data1, ninode, rootgen uint64 }
 
 // What inodes say, besides their format.

@@ -34,12 +34,12 @@ func needTakeovers(t *testing.T) {
 	}
 }
 
-// TestAddress: the address moves by --on-active and a command after the end, as docs/standby.md has them.
+// TestAddress: the address moves by --on-active and a command after the end, as docs/guide/standby.md has them.
 func TestAddress(t *testing.T) {
 	needTakeovers(t)
 	c := newCluster(t)
-	c.flags = []string{"--on-active", recipe(t, "docs/standby.md", `--on-active '([^']+)'`)}
-	c.post = recipe(t, "docs/standby.md", "ExecStopPost=-([^`]+)`")
+	c.flags = []string{"--on-active", recipe(t, "docs/guide/standby.md", `--on-active '([^']+)'`)}
+	c.post = recipe(t, "docs/guide/standby.md", "ExecStopPost=-([^`]+)`")
 	c.takeovers()
 }
 

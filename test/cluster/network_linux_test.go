@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The addresses are those of the recipes in docs/standby.md.
+// The addresses are those of the recipes in docs/guide/standby.md.
 const (
 	moving  = "192.0.2.9"
 	service = moving + ":2049"

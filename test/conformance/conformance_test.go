@@ -1,6 +1,6 @@
 // Package conformance runs the checks of package conform against Tansy itself: a
 // volume in memory, served on loopback. `tansy conform` runs them against any
-// server; docs/conformance.md says what other servers do.
+// server; docs/evidence/conformance.md says what other servers do.
 package conformance
 
 import (
@@ -125,7 +125,7 @@ func TestSquashed(t *testing.T) {
 
 // The checks have what a report needs, and are what the documentation says they are.
 func TestList(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/conformance.md")
+	doc, err := os.ReadFile("../../docs/evidence/conformance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +144,11 @@ func TestList(t *testing.T) {
 		}
 	}
 	if total := fmt.Sprintf("\n%d checks. ", len(checks)); !strings.Contains(string(doc), total) {
-		t.Errorf("docs/conformance.md does not say %q", total)
+		t.Errorf("docs/evidence/conformance.md does not say %q", total)
 	}
 	for g, n := range groups {
 		if row := fmt.Sprintf("\n| `%s` | %d |", g, n); !strings.Contains(string(doc), row) {
-			t.Errorf("docs/conformance.md has no row %q", row)
+			t.Errorf("docs/evidence/conformance.md has no row %q", row)
 		}
 	}
 }

@@ -35,38 +35,37 @@ type number struct {
 
 var numbers = []number{
 	{"checks of any NFSv3 server", func() (int, error) { return len(conform.Checks()), nil }, []phrase{
-		{"README.md", "NFSv3 server with %d checks"}, {"docs/promises.md", "`tansy conform`: %d checks"},
-		{"docs/tests.md", "%d checks of the RFCs"}, {"docs/conformance.md", "\n%d checks."},
+		{"README.md", "NFSv3 server with %d checks"}, {"docs/design/promises.md", "`tansy conform`: %d checks"},
+		{"docs/evidence/tests.md", "%d checks of the RFCs"}, {"docs/evidence/conformance.md", "\n%d checks."},
 	}},
 	{"faults that these must find", matches("test/conformance/faults_test.go", `(?m)^\t\{"`), []phrase{
-		{"docs/tests.md", "%d planted faults"},
+		{"docs/evidence/tests.md", "%d planted faults"},
 	}},
 	{"faults that the checker of histories must find", matches("test/linear/faults_test.go", `(?m)^\t\{name: "`), []phrase{
-		{"docs/tests.md", "with Porcupine; %d faults"},
+		{"docs/evidence/tests.md", "with Porcupine; %d faults"},
 	}},
 	{"checks of POSIX", lines("go", "run", "./test/posix", "-list"), []phrase{
-		{"docs/promises.md", "%d checks as six users"}, {"test/posix/README.md", "%d checks of what POSIX"},
-		{"docs/mount.md", "POSIX suite: %d of"},
+		{"docs/design/promises.md", "%d checks as six users"}, {"test/posix/README.md", "%d checks of what POSIX"},
+		{"docs/guide/mount.md", "POSIX suite: %d of"},
 	}},
 	{"mutants of the verified code", last("python3", "verified/tools/mutants.py", "-n"), []phrase{
-		{"README.md", "%d mutants of proofs"}, {"docs/tests.md", "with one line changed, %d times"},
-		{"docs/mutants.md", "each of the %d there are"},
+		{"README.md", "%d mutants of proofs"}, {"docs/evidence/tests.md", "with one line changed, %d times"},
 	}},
 	{"mutants of Go", last("go", "run", "./test/mutants", "-n"), []phrase{
-		{"README.md", "%d faults in the Go code"}, {"docs/tests.md", "%d faults in the Go code"}, {"docs/oracle.md", "There are %d;"},
+		{"README.md", "%d faults in the Go code"}, {"docs/evidence/tests.md", "%d faults in the Go code"}, {"docs/evidence/oracle.md", "There are %d;"},
 	}},
 	{"mutants of the specification", last("python3", "verified/tools/mutants.py", "-n", "spec"), []phrase{
-		{"verified/README.md", "%d changes of single clauses"},
+		{"verified/THEOREMS.md", "%d changes of single clauses"},
 	}},
 	{"lines of trusted contracts", source(none, "verified/trusted/*.s.dfy"), []phrase{
 		{"README.md", "%d lines of contracts"},
 	}},
-	{"lines of Go that decide", row("verified/README.md", `\| decides \| .* \| (\d+) \|`), []phrase{
+	{"lines of Go that decide", row("verified/TRUST.md", `\| decides \| .* \| (\d+) \|`), []phrase{
 		{"README.md", "%d lines of Go that take"},
 	}},
 	{"lines of code of the example", source(`^\s*(//.*)?$`, "example/simplenfs/spec.s.dfy", "example/simplenfs/simplenfs.dfy",
 		"example/simplenfs/new.dfy", "example/simplenfs/nfs.go", "example/simplenfs/volume.go"), []phrase{
-		{"docs/libraries.md", "in %d lines of Go and Dafny"}, {"docs/tutorial.md", "behind NFS, %d lines in all"},
+		{"docs/guide/libraries.md", "in %d lines of Go and Dafny"}, {"docs/guide/tutorial.md", "behind NFS, %d lines in all"},
 	}},
 }
 

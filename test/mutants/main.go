@@ -6,7 +6,7 @@
 //
 //	go run ./test/mutants              # all, about 17 minutes on 2 cores; fails if one is not found
 //	go run ./test/mutants -only lock   # those whose description matches
-//	go run ./test/mutants -table FILE  # writes the table that is in docs/oracle.md
+//	go run ./test/mutants -table FILE  # writes the table that is in docs/evidence/oracle.md
 package main
 
 import (

@@ -362,7 +362,7 @@ func manyLinks(t *testing.T, n tally) {
 }
 
 // patch sets the link count of a file on the stopped volume, through its journal, which keeps a code of each block.
-// Its inode is found by type, generation and times; docs/format.md has the layouts.
+// Its inode is found by type, generation and times; docs/design/format.md has the layouts.
 func (v *volume) patch(a fs.Attr, nlink uint32) {
 	v.t.Helper()
 	p, err := fstest.JournalOf(v.disk)

@@ -2,7 +2,7 @@
 
 // Package programs runs real programs on a mounted volume, and ends the process of the mount or of the server, or the power of its device, at
 // random instants. After each crash the programs check what is there by themselves, and all that they have
-// reported as durable must be there. README's table of tests and docs/programs.md say what was run.
+// reported as durable must be there. README's table of tests and docs/evidence/programs.md say what was run.
 //
 //	go test ./test/programs -crashes 100 -timeout 2h
 //	go test ./test/programs -run Crashes/sqlite/cut -seed 7 -v

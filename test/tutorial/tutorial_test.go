@@ -1,4 +1,4 @@
-// Package tutorial does what docs/tutorial.md says, in a copy of the repository.
+// Package tutorial does what docs/guide/tutorial.md says, in a copy of the repository.
 package tutorial
 
 import (
@@ -21,7 +21,7 @@ type block struct{ kind, arg, text string }
 var fence = regexp.MustCompile("(?ms)^```(\\w*) ?(\\S*)\n(.*?)^```$")
 
 func blocks(t *testing.T) (list []block) {
-	doc, err := os.ReadFile(filepath.Join(root, "docs/tutorial.md"))
+	doc, err := os.ReadFile(filepath.Join(root, "docs/guide/tutorial.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

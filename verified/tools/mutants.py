@@ -2,10 +2,12 @@
 """Break the verified code and its specification on purpose, one change at a time, and
 see that it no longer verifies: a dropped barrier, a missing check, a clause left out. A
 proof that survives its mutants proves too little; a specification that survives them says too little.
-usage: mutants.py [-j N] [-n] [--markdown FILE] [WORD...]
+usage: mutants.py [-j N] [-n [-w]] [--markdown FILE] [WORD...]
   WORD        only the mutants of area WORD, or whose name contains it
-  -n          prove nothing: only say which mutants no longer find their text or their prover's file
-  --markdown  write the table of all verdicts
+  -n          prove nothing: only say which mutants no longer find their text or their prover's file; without words, also
+              whether docs/evidence/mutants.md has their number
+  -w          with -n: write that number there
+  --markdown  write the table of all verdicts (the last one is mutants/verdicts.md)
 env: Z3 (path), DAFNY (command)
 
 mutants/AREA.py lists tuples: the file below the area's folder, a name, the text, its replacement, and
@@ -17,10 +19,12 @@ import ast, concurrent.futures as cf, fnmatch, getopt, glob, os, re, shutil, sig
 import threads
 from dafnytext import blank
 
-opts, words = getopt.getopt(sys.argv[1:], "j:n", ["markdown="])
+opts, words = getopt.getopt(sys.argv[1:], "j:nw", ["markdown="])
 opts = dict(opts)
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
+PAGE = os.path.join(os.path.dirname(root), "docs", "evidence", "mutants.md")
+BEGIN, END = "<!-- verified/tools/mutants.py -n -w -->\n", "<!-- end -->\n"
 # area, what it is, folder of its files
 AREAS = [("journal", "the journal", "journal"), ("txn", "the transactions", "txn"), ("yields", "the Yields", ""), ("threads", "what the checks of the text find", ""),
          ("spec", "the specification", "fs"), ("fs", "the file system", "fs"), ("simplenfs", "the example", "../example/simplenfs")]
@@ -151,14 +155,37 @@ def markdown(rows, seconds):
     return "\n".join(out) + "\n"
 
 
+def numbers(todo):
+    """a table of how many mutants each area has"""
+    out = "| what is changed | mutants | mean the same |\n|---|---|---|\n"
+    for area, what, _ in AREAS + [("", "all", "")]:
+        of = [m for x, _, m in todo if area in ("", x)]
+        out += "| %s | %d | %d |\n" % (what, len(of), sum(len(m) > 5 for m in of))
+    return out
+
+
+def counted(new, write):
+    """whether the page has this table; writes it there if it is to"""
+    with open(PAGE) as h:
+        before, rest = h.read().split(BEGIN)
+    old, after = rest.split(END)
+    if write:
+        with open(PAGE, "w") as h:
+            h.write(before + BEGIN + new + END + after)
+    elif old != new:
+        print("docs/evidence/mutants.md does not say how many mutants there are: verified/tools/mutants.py -n -w")
+    return write or old == new
+
+
 todo = [(area, folder, m) for area, _, folder in AREAS for m in listed(area)
         if not words or any(w == area or w in m[1] for w in words)]
 if "-n" in opts:
     lost = [(m, stale(m)) for m in todo if stale(m)]
     for m, why in lost:
         print("%s: %s: %s" % (m[0], m[2][1], why))
+    fine = words != [] or counted(numbers(todo), "-w" in opts)
     print("%d mutants, %d cannot be made" % (len(todo), len(lost)))
-    sys.exit(lost != [])
+    sys.exit(lost != [] or not fine)
 begin, rows, sources = time.time(), [], threads.sources()
 with cf.ThreadPoolExecutor(int(opts.get("-j", "2"))) as ex:
     for m, (verdict, seconds) in zip(todo, ex.map(run, todo)):

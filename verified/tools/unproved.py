@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Count the Go by hand below the protocol that durability rests on: what has to be right, and no proof sees.
 usage: unproved.py [-w]
-  -w  write the table into verified/README.md; else it is compared
+  -w  write the table into verified/TRUST.md; else it is compared
 Lines are those with code: neither blank, nor comments, nor imports. A new file in these folders must have a role, or be among OTHER."""
 import glob, os, re, sys
 
@@ -75,14 +75,14 @@ def take(files, names, folder):
     return names
 
 
-readme = os.path.join(ROOT, "verified", "README.md")
-with open(readme) as f:
+page = os.path.join(ROOT, "verified", "TRUST.md")
+with open(page) as f:
     text = f.read()
 before, rest = text.split(BEGIN)
 old, after = rest.split(END)
 new = table()
 if "-w" in sys.argv[1:]:
-    with open(readme, "w") as f:
+    with open(page, "w") as f:
         f.write(before + BEGIN + new + END + after)
 elif old != new:
-    sys.exit("verified/README.md does not say how much Go is unproved: verified/tools/unproved.py -w")
+    sys.exit("verified/TRUST.md does not say how much Go is unproved: verified/tools/unproved.py -w")

@@ -1,0 +1,155 @@
+// Package docs holds the test that the pages of the documentation lead somewhere: each link from one file to another names
+// a file that is there, and each anchor a heading. `go run ./test/docs/prose` tells how plain the pages are.
+package docs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	heading = regexp.MustCompile(`^#{1,6} +(.*)`)
+	code    = regexp.MustCompile("`[^`]*`")
+	scheme  = regexp.MustCompile(`^[a-z]+:`)
+)
+
+// TestLinks follows each link of each page. Links to other places than files are left alone.
+func TestLinks(t *testing.T) {
+	root := "../.."
+	n := 0
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && strings.HasPrefix(e.Name(), ".") && path != root:
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".md":
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, l := range links(string(text)) {
+			n++
+			if why := broken(path, l.href); why != "" {
+				t.Errorf("%s:%d: %s: %s", path, l.line, l.href, why)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n < 200 {
+		t.Errorf("%d links were found, which are too few: the pages are not where this test looks", n)
+	}
+}
+
+// TestBroken: what is no page, no heading, or both is noticed.
+func TestBroken(t *testing.T) {
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	if err := os.WriteFile(page, []byte("# One `two`, three\n\n```\n# no heading\n```\n\n## Twice\n\n## Twice\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for href, bad := range map[string]bool{
+		"page.md": false, "#one-two-three": false, "page.md#twice": false, "page.md#twice-1": false, "https://example.org/x": false,
+		".": false, "other.md": true, "#no-heading": true, "page.md#twice-2": true, "other.md#twice": true,
+	} {
+		if why := broken(page, href); (why != "") != bad {
+			t.Errorf("%s: %q", href, why)
+		}
+	}
+	want := []target{{1, "a"}, {5, "c"}}
+	if got := links("[x](a) `[y](b)`\n```\n[z](d)\n```\n[w](c)\n"); !slices.Equal(got, want) {
+		t.Errorf("links are %v, and not %v", got, want)
+	}
+}
+
+type target struct {
+	line int
+	href string
+}
+
+// links are those of a page, without what is code.
+func links(text string) (out []target) {
+	eachLine(text, func(n int, line string) {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(line, ""), -1) {
+			out = append(out, target{n, m[1]})
+		}
+	})
+	return out
+}
+
+// broken says what is wrong with a link of the page at path, if anything is.
+func broken(path, href string) string {
+	if scheme.MatchString(href) {
+		return ""
+	}
+	name, anchor, _ := strings.Cut(href, "#")
+	to := path
+	if name != "" {
+		to = filepath.Join(filepath.Dir(path), name)
+	}
+	text, err := os.ReadFile(to)
+	if _, gone := os.Stat(to); gone != nil {
+		return "there is no such file"
+	}
+	if anchor == "" || filepath.Ext(to) != ".md" {
+		return ""
+	}
+	if err != nil {
+		return err.Error()
+	}
+	if !anchors(string(text))[anchor] {
+		return "it has no such heading"
+	}
+	return ""
+}
+
+// anchors are those that GitHub gives to the headings of a page.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	eachLine(text, func(_ int, line string) {
+		m := heading.FindStringSubmatch(line)
+		if m == nil {
+			return
+		}
+		slug := strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+				return unicode.ToLower(r)
+			case r == ' ':
+				return '-'
+			}
+			return -1
+		}, regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(m[1], "$1"))
+		name := slug
+		for i := 1; all[name]; i++ {
+			name = fmt.Sprintf("%s-%d", slug, i)
+		}
+		all[name] = true
+	})
+	return all
+}
+
+// eachLine calls f with each line of a page that is not in a block of code, and its number from 1 on.
+func eachLine(text string, f func(n int, line string)) {
+	in := false
+	for i, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			in = !in
+		} else if !in {
+			f(i+1, line)
+		}
+	}
+}
