@@ -4,7 +4,7 @@ CACHE ?= $(if $(TANSY_CACHE),$(TANSY_CACHE),$(HOME)/.cache/tansy)
 export Z3 ?= $(CACHE)/z3/bin/z3
 GENERATE = python3 verified/tools/gen.py
 
-.PHONY: all help quick serve test race verify metatheory gen gen-check hooks test-linux bench lint mutants go-mutants fuzz rbd-helper
+.PHONY: all help quick serve test race verify metatheory gen gen-check hooks test-linux bench lint mutants go-mutants fuzz rbd-helper release
 
 all: test
 
@@ -80,6 +80,10 @@ rbd-helper:
 # speed, as ratios to a floor measured in the same run
 bench:
 	$(GO) run ./bench
+
+# binaries, archives, and packages in dist/, and the tag: make release VERSION=1.2.3 (packaging/release says more)
+release:
+	packaging/release $(VERSION) --tag
 
 # what the verifier cannot see of the threads, and that the check of it notices mistakes (seconds; no Dafny);
 # what Dafny generates has self-assignments and unreachable returns: vet's remarks on it are left out;
