@@ -1,11 +1,12 @@
 package fs
 
 import (
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/procedures/attributeops"
 	"tansy/internal/gen/fs/procedures/conversions"
 	"tansy/internal/gen/fs/procedures/permissions"
+	"tansy/internal/layout"
+	"tansy/internal/runtime/dbytes"
 	"tansy/txn/dtxn"
 )
 
@@ -19,9 +20,6 @@ type (
 )
 
 func bytesOf(b []byte) *buf { return &buf{Data: b} }
-
-// inodeSize is the size of a serialized inode; verified/fs/format/inode.dfy has the layout.
-const inodeSize = 256
 
 // A call is one of a client, or of the background. The attributes that the verified Call has are serialized inodes, in memory that
 // is used again as soon as they have been decoded.
@@ -43,7 +41,7 @@ func (c *call) decode() {
 
 // decode returns nil if ip is none.
 func (a *Attr) decode(ip *buf) *buf {
-	if ip == nil || len(ip.Data) != inodeSize {
+	if ip == nil || len(ip.Data) != layout.InodeSize {
 		return nil
 	}
 	*a = attributes(0, ip)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"tansy/internal/gen/fs/format/volumegeometry"
-	"tansy/internal/memvolume"
+	"tansy/test/kit/memvolume"
 	"tansy/txn/dtxn"
 )
 
@@ -15,7 +15,7 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	itab := 2 + ibits + bits
 	data0 := itab + (inodes+15)/16
 	g := volumegeometry.CreateGeo(2, 2+ibits, itab, data0, data0, blocks-1, inodes)
-	sys := dtxn.NewMem(blocks, layout(g))
+	sys := dtxn.NewMem(blocks, regionsOf(g))
 	var now Time
 	if o.Clock != nil {
 		now.Sec, now.Nsec = stamp(o.Clock())

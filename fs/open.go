@@ -19,8 +19,8 @@ import (
 // rootIno is the inode of the root directory.
 const rootIno = 1
 
-// layout says where what is on a volume. Inodes 0 to 2 are never handed out.
-func layout(g volumegeometry.Geo) dtxn.Layout {
+// regionsOf says where what is on a volume. Inodes 0 to 2 are never handed out.
+func regionsOf(g volumegeometry.Geo) dtxn.Layout {
 	return dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
 			dtxn.Blocks: {Start: g.Bbm(), First: g.Data0(), Limit: g.Data1()},

@@ -2,9 +2,10 @@ package fs
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"tansy/internal/layout"
 )
 
 // An owned block: what it is, and whose.
@@ -35,12 +36,8 @@ func (o *owned) attrs() (a []any) {
 }
 
 const (
-	maxPaths     = 4    // of one block, in the log
-	maxDepth     = 1000 // of directories whose names are looked for
-	inodesBlock  = BlockSize / inodeSize
-	bitsBlock    = 8 * BlockSize
-	directBlocks = 12
-	fanout       = BlockSize / 8
+	maxPaths = 4    // of one block, in the log
+	maxDepth = 1000 // of directories whose names are looked for
 )
 
 // finder looks for owners. It reads what is committed, beside all transactions: what is changed meanwhile it may
@@ -72,9 +69,9 @@ func (v *FS) owners(ctx context.Context, blocks []uint64) []*owned {
 		case b >= g.Slot0() && b < g.Data0():
 			o.what = "records of replies"
 		case b < g.Data0():
-			first := (b - g.Itab()) * inodesBlock
-			o.what = fmt.Sprintf("inodes %d to %d", first, first+inodesBlock-1)
-			f.inUse(first, first+inodesBlock, func(ino uint64) bool { o.inos = append(o.inos, ino); return true })
+			first := (b - g.Itab()) * layout.InodesBlock
+			o.what = fmt.Sprintf("inodes %d to %d", first, first+layout.InodesBlock-1)
+			f.inUse(first, first+layout.InodesBlock, func(ino uint64) bool { o.inos = append(o.inos, ino); return true })
 		default:
 			o.what = "in use by no file any more"
 			data[b] = o
@@ -116,12 +113,12 @@ func (f *finder) read(b uint64) []byte {
 func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
 	to = min(to, f.v.geo.Ninode())
 	for ino := max(from, rootIno); ino < to; {
-		bitmap := f.read(f.v.geo.Ibm() + ino/bitsBlock)
-		for end := min(to, (ino/bitsBlock+1)*bitsBlock); ino < end; ino++ {
+		bitmap := f.read(f.v.geo.Ibm() + ino/layout.BitsBlock)
+		for end := min(to, (ino/layout.BitsBlock+1)*layout.BitsBlock); ino < end; ino++ {
 			if f.ctx.Err() != nil {
 				return
 			}
-			if bitmap != nil && bitmap[ino%bitsBlock/8]>>(ino%8)&1 == 0 || ino == orphansIno {
+			if bitmap != nil && bitmap[ino%layout.BitsBlock/8]>>(ino%8)&1 == 0 || ino == layout.OrphansInode {
 				continue
 			}
 			if !visit(ino) {
@@ -131,19 +128,16 @@ func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
 	}
 }
 
-// orphansIno is the inode that heads the list of files without a name.
-const orphansIno = 2
-
 // inode returns an inode, or nil.
 func (f *finder) inode(ino uint64) []byte {
-	b := f.v.geo.Itab() + ino/inodesBlock
+	b := f.v.geo.Itab() + ino/layout.InodesBlock
 	if _, ok := f.buf[b]; !ok {
 		f.buf = map[uint64][]byte{b: f.read(b)}
 	}
 	if f.buf[b] == nil {
 		return nil
 	}
-	return f.buf[b][ino%inodesBlock*inodeSize:][:inodeSize]
+	return f.buf[b][ino%layout.InodesBlock*layout.InodeSize:][:layout.InodeSize]
 }
 
 // blocks looks for the files that have the blocks in wanted.
@@ -164,7 +158,7 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 			}
 			left--
 			o.inos, o.offset, o.at = []uint64{ino}, k*BlockSize, true
-			switch ty := Type(binary.LittleEndian.Uint32(p)); {
+			switch ty := Type(layout.Uint32(p, layout.Type)); {
 			case level > 0:
 				o.what = "block numbers of a file, from an offset on"
 			case ty == Directory:
@@ -190,19 +184,18 @@ func (f *finder) walk(inode []byte, visit func(b uint64, level int, k uint64) bo
 			return
 		}
 		for i, p := 0, f.read(b); i < len(p); i += 8 {
-			down(binary.LittleEndian.Uint64(p[i:]), level-1, k+uint64(i/8)*width, width/fanout)
+			down(layout.Uint64(p, i), level-1, k+uint64(i/8)*width, width/layout.Fanout)
 		}
 	}
-	const pointers = 136 // where they are in an inode
-	k, width := uint64(directBlocks), uint64(1)
-	for i := range uint64(directBlocks + 3) {
-		b := binary.LittleEndian.Uint64(inode[pointers+8*i:])
-		if i < directBlocks {
+	k, width := uint64(layout.DirectCount), uint64(1)
+	for i := range uint64(layout.PointerCount) {
+		b := layout.Uint64(inode, int(layout.Pointers+8*i))
+		if i < layout.DirectCount {
 			down(b, 0, i, 0)
 			continue
 		}
-		down(b, int(i-directBlocks)+1, k, width)
-		width *= fanout
+		down(b, int(i-layout.DirectCount)+1, k, width)
+		width *= layout.Fanout
 		k += width
 	}
 }
@@ -236,9 +229,8 @@ func (f *finder) path(dir uint64, paths map[uint64]string, depth int) string {
 		return s
 	}
 	s := fmt.Sprintf("(directory %d)", dir)
-	const parentAt = 104 // in an inode
 	if p := f.inode(dir); p != nil && depth < maxDepth {
-		parent := binary.LittleEndian.Uint64(p[parentAt:])
+		parent := layout.Uint64(p, layout.Parent)
 		f.entries(parent, func(ino uint64, name string) bool {
 			if ino == dir {
 				s = f.path(parent, paths, depth+1) + "/" + name
@@ -253,7 +245,7 @@ func (f *finder) path(dir uint64, paths map[uint64]string, depth int) string {
 // entries calls visit for the entries of a directory, until it returns false. An inode that is none has none.
 func (f *finder) entries(dir uint64, visit func(ino uint64, name string) bool) {
 	p := f.inode(dir)
-	if p == nil || Type(binary.LittleEndian.Uint32(p)) != Directory {
+	if p == nil || Type(layout.Uint32(p, layout.Type)) != Directory {
 		return
 	}
 	more := true
@@ -261,16 +253,12 @@ func (f *finder) entries(dir uint64, visit func(ino uint64, name string) bool) {
 		if level > 0 || !more {
 			return more
 		}
-		slot := 64 // bytes: short and long names take turns
-		if k%2 == 1 {
-			slot = 512
-		}
+		size, longest := layout.Slot(k)
 		block := f.read(b)
-		for off := 0; off < len(block) && more; off += slot {
-			word := binary.LittleEndian.Uint64(block[off:])
-			n := min(int(word>>48&0xff), slot-8)
-			if ino := word & (1<<48 - 1); ino != 0 {
-				more = visit(ino, string(block[off+8:off+8+n]))
+		for off := 0; off < len(block) && more; off += size {
+			slot := block[off : off+size]
+			if ino, length, _ := layout.Entry(slot); ino != 0 {
+				more = visit(ino, string(layout.Name(slot, length, longest)))
 			}
 		}
 		return true

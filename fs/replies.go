@@ -7,6 +7,7 @@ import (
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/procedures/conversions"
 	"tansy/internal/gen/fs/replies/replyplaces"
+	"tansy/internal/layout"
 	"tansy/internal/lockorder"
 )
 
@@ -18,7 +19,7 @@ import (
 // opened if it was done that long before what was done last. Clients wait up to five minutes until they try to connect again.
 const recordWindow = 6 * time.Minute
 
-const chunkPlaces = BlockSize / inodeSize // the records in a block
+const chunkPlaces = BlockSize / layout.InodeSize // the records in a block
 
 // replies are the places for records of a volume.
 type replies struct {
@@ -81,7 +82,7 @@ func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, 
 			continue
 		}
 		for k := range uint64(chunkPlaces) {
-			r.found(i*chunkPlaces+k, b[k*inodeSize:][:inodeSize])
+			r.found(i*chunkPlaces+k, b[k*layout.InodeSize:][:layout.InodeSize])
 		}
 	}
 	return r

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/ddisk"
 	"tansy/internal/volumeend"
 	"tansy/journal"
 	"tansy/txn/dtxn"
@@ -53,7 +53,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 
 // openSystem recovers the journal of a volume and starts transactions on it.
 func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
-	p, l := journalParams(s), layout(s.Geo())
+	p, l := journalParams(s), regionsOf(s.Geo())
 	l.Host, l.Returns = disk.HostOf(d), o.Discard
 	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 
 // journalParams says where the journal of a volume lies, and its bitmap of blocks.
 func journalParams(s superblockformat.Super) journal.Params {
-	m := layout(s.Geo()).Maps[dtxn.Blocks]
+	m := regionsOf(s.Geo()).Maps[dtxn.Blocks]
 	return journal.Params{
 		Start: regions.Log(s), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
 		Bitmap: m.Start, First: m.First, Limit: m.Limit,

@@ -16,7 +16,7 @@
 //
 // Block Start is the header, then come Params.Units units of UnitBlocks blocks, then a ring
 // of Params.Ring data blocks, then a copy of the header. Every block after these is a home block: an
-// address for Read and Commit. The records are described in internal/extern/dlog. In the
+// address for Read and Commit. The records are described in internal/runtime/dlog. In the
 // 2 Params.Pages blocks before Start lies the tree of codes (verified/journal/codes.dfy), by which Read tells what was
 // last written to a block from anything else. Blocks before these are not touched.
 //
@@ -34,14 +34,13 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/ablation"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/recoverm"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 )
 
 // Params say where the journal lies and with which key its records are sealed. They
@@ -193,10 +192,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	if ablation.On(ablation.NoCodes) {
-		p.Pages = 0
-	}
-	dd := ddisk.New(ablation.Disk(d))
+	dd := ddisk.New(d)
 	dd.Pace(p.Start, p.Home())
 	stop := reportProgress(dd, o.Log)
 	defer stop()
@@ -314,9 +310,7 @@ func (j *Journal) Commit(ws []Write, wait bool) error {
 // block's allocation bit is known to be clear on the device, so that a crash need not leave
 // its contents alone. A commit is as atomic and as durable as without the wish.
 func (j *Journal) Bulk(a uint64) {
-	if !ablation.On(ablation.NoDirect) {
-		j.core.Notes.Wish(a)
-	}
+	j.core.Notes.Wish(a)
 }
 
 func (j *Journal) status(st uint32) error {

@@ -1,11 +1,11 @@
 //go:build linux
 
-package main
+package eval
 
 import (
 	"slices"
 
-	"tansy/internal/ablation"
+	"tansy/bench/eval/ablation"
 )
 
 // whole is the contender of the ablations of which nothing is taken out.

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package eval
 
 import (
 	"bytes"
@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"tansy/bench/internal/figures"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // TestMain lets the test be the process that passes through FUSE.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == passCommand {
-		os.Exit(passMain(os.Args[2], os.Args[3]))
-	}
+	BeChild()
 	os.Exit(m.Run())
 }
 
@@ -88,7 +86,7 @@ func TestMounted(t *testing.T) {
 func testReport(t *testing.T, bin string) {
 	docs := t.TempDir()
 	page := filepath.Join(docs, "evaluation.md")
-	if err := os.WriteFile(page, []byte("before\n<!-- figures: written by go run ./bench/eval -write docs/evidence -->\nold\n<!-- end of figures -->\nafter\n"), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte("before\n<!-- figures: written by go run ./bench eval -write docs/evidence -->\nold\n<!-- end of figures -->\nafter\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	o := least(t, "-tansy", bin, "-run", "smallfile", "-peers", "tansy,ext4,ext4+fuse", "-write", docs)

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command eval measures Tansy's mount the way the papers about verified file systems measure theirs: the same workloads,
+// Package eval measures Tansy's mount the way the papers about verified file systems measure theirs: the same workloads,
 // against other local file systems on the same device, and says how much of each of them is reached.
 //
 // There is one device, a loop device on an image whose blocks are all written. Each measurement makes a fresh file
@@ -18,19 +18,17 @@
 //	smallfile.go largefile.go mailbench.go ...  a file for each workload
 //
 // What is measured on, and what is made of the figures, is in bench/internal.
-package main
+package eval
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
-	"syscall"
 
+	"tansy/bench/internal/command"
 	"tansy/bench/internal/figures"
 )
 
@@ -64,25 +62,19 @@ var workloads = []workload{
 	{"ablations", "what each part of the design is worth: Tansy's mount without it", "", ablationContenders, ablations, programs("go")},
 }
 
-func main() {
+// Main is the sub-command; it returns the exit code.
+func Main(args []string) int {
+	var o options
+	return command.Main("eval", func() (err error) {
+		o, err = parseFlags(args, os.Stderr)
+		return err
+	}, func(ctx context.Context) error { return run(ctx, o, os.Stdout) })
+}
+
+// BeChild makes this process the one that passes everything through FUSE, if it was started to be that.
+func BeChild() {
 	if len(os.Args) == 4 && os.Args[1] == passCommand {
 		os.Exit(passMain(os.Args[2], os.Args[3]))
-	}
-	o, err := parseFlags(os.Args[1:], os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		os.Exit(2)
-	}
-	// With its reader gone the run must still take down what it has mounted.
-	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := run(ctx, o, os.Stdout); err != nil {
-		stop()
-		fmt.Fprintln(os.Stderr, "eval:", err)
-		os.Exit(1)
 	}
 }
 

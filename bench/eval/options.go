@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package eval
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tansy/bench/internal/command"
 )
 
 // options say what is measured, and how much of it.
@@ -37,14 +39,8 @@ var quickly = map[string]string{"rounds": "1", "time": "250ms", "clients": "1,8"
 func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("eval", flag.ContinueOnError)
 	f.SetOutput(errs)
-	list := func(into *[]string) func(string) error {
-		return func(s string) error {
-			*into = strings.Split(s, ",")
-			return nil
-		}
-	}
-	f.Func("run", "`workloads`, separated by commas (default: all)", list(&o.workloads))
-	f.Func("peers", "only these `contenders`, separated by commas, where they belong to the workload (default: all that this machine has)", list(&o.contenders))
+	f.Func("run", "`workloads`, separated by commas (default: all)", command.List(&o.workloads))
+	f.Func("peers", "only these `contenders`, separated by commas, where they belong to the workload (default: all that this machine has)", command.List(&o.contenders))
 	f.IntVar(&o.rounds, "rounds", 3, "times that each measurement is repeated")
 	f.DurationVar(&o.duration, "time", time.Second, "length of one measurement, where it is not given by a size")
 	f.BoolVar(&o.quick, "quick", false, "see that everything runs: "+quickFlags())
@@ -81,13 +77,13 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(errs, "eval:", err)
+		fmt.Fprintln(errs, "bench eval:", err)
 	}
 	return o, err
 }
 
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), "eval measures Tansy's mount against other local file systems. It needs root.\n\nusage: go run ./bench/eval [flags]\n\nflags:\n")
+	fmt.Fprint(f.Output(), "bench eval measures Tansy's mount against other local file systems. It needs root.\n\nusage: go run ./bench eval [flags]\n\nflags:\n")
 	f.PrintDefaults()
 	fmt.Fprint(f.Output(), "\nworkloads:\n")
 	for _, w := range workloads {
@@ -99,11 +95,11 @@ func usage(f *flag.FlagSet) {
 	}
 	fmt.Fprint(f.Output(), `
 examples:
-  go run ./bench/eval -quick                               does everything run? no figures to quote
-  go run ./bench/eval -write docs/evidence                 everything, into docs/evidence/evaluation.md
-  go run ./bench/eval -run smallfile -peers tansy,ext4     two file systems, one workload
-  go run ./bench/eval -run ablations -peers whole,no-codes what one part of the design is worth
-  go run ./bench/eval -run largefile -file 1000 -rounds 5
+  go run ./bench eval -quick                               does everything run? no figures to quote
+  go run ./bench eval -write docs/evidence                          everything, into docs/evidence/evaluation.md
+  go run ./bench eval -run smallfile -peers tansy,ext4     two file systems, one workload
+  go run ./bench eval -run ablations -peers whole,no-codes what one part of the design is worth
+  go run ./bench eval -run largefile -file 1000 -rounds 5
 `)
 }
 

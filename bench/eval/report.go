@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package eval
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func describe(o options, d *rig.Device) string {
 
 // report is docs/evidence/evaluation.md, if the folder is docs/evidence.
 func report(folder string) *figures.Page {
-	p := &figures.Page{Folder: folder, Name: "evaluation", Command: "go run ./bench/eval -write docs/evidence"}
+	p := &figures.Page{Folder: folder, Name: "evaluation", Command: "go run ./bench eval -write docs/evidence"}
 	for _, w := range workloads {
 		p.Workloads = append(p.Workloads, w.name)
 	}

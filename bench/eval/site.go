@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package eval
 
 import (
 	"context"
@@ -10,9 +10,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"tansy/bench/eval/ablation"
 	"tansy/bench/internal/rig"
 	"tansy/mount"
 )
@@ -81,7 +83,15 @@ func (s *site) build(ctx context.Context) error {
 		return nil
 	}
 	folder, err := s.prepared("ablation", func(folder string) error {
-		_, err := rig.Command(ctx, "go", "build", "-tags", "ablation", "-o", filepath.Join(folder, "tansy"), "tansy/cmd/tansy")
+		root, err := rig.Command(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
+		if err != nil {
+			return err
+		}
+		overlay, err := ablation.Overlay(strings.TrimSpace(root), folder)
+		if err != nil {
+			return err
+		}
+		_, err = rig.Command(ctx, "go", "build", "-overlay", overlay, "-o", filepath.Join(folder, "tansy"), "tansy/cmd/tansy")
 		return err
 	})
 	s.program, s.env = filepath.Join(folder, "tansy"), []string{"TANSY_ABLATION=" + s.without}

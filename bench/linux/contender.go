@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package linux
 
 import (
 	"context"
@@ -65,7 +65,7 @@ type server struct {
 const mountOptions = "vers=3,proto=tcp,hard,nolock,noacl,rsize=524288,wsize=524288"
 
 func (s *server) mount() error {
-	err := command("mount", "-t", "nfs", "-o", mountOptions+s.ports, "127.0.0.1:"+s.export, mountPoint)
+	err := runProgram("mount", "-t", "nfs", "-o", mountOptions+s.ports, "127.0.0.1:"+s.export, mountPoint)
 	s.mounted = err == nil
 	return err
 }
@@ -91,7 +91,7 @@ func (s *server) end() error {
 const tansyPort = "20490"
 
 func startTansy() (*server, error) {
-	if err := command(binTansy, "mkfs", disk, "--force"); err != nil {
+	if err := runProgram(binTansy, "mkfs", disk, "--force"); err != nil {
 		return nil, err
 	}
 	address := "127.0.0.1:" + tansyPort
@@ -127,7 +127,7 @@ func startKernel(data string) (_ *server, err error) {
 		return nil, fmt.Errorf("mount ext4: %w", err)
 	}
 	stop := func() error {
-		err := errors.Join(command("rpc.nfsd", "0"), command("exportfs", "-ua"), command("exportfs", "-f"))
+		err := errors.Join(runProgram("rpc.nfsd", "0"), runProgram("exportfs", "-ua"), runProgram("exportfs", "-f"))
 		return errors.Join(err, rig.Unmount(exported))
 	}
 	defer func() {
@@ -138,10 +138,10 @@ func startKernel(data string) (_ *server, err error) {
 	if err := readyKernel(); err != nil {
 		return nil, err
 	}
-	if err := command("exportfs", "-ra"); err != nil {
+	if err := runProgram("exportfs", "-ra"); err != nil {
 		return nil, err
 	}
-	if err := command("rpc.nfsd", "--no-nfs-version", "4", kernelThreads); err != nil {
+	if err := runProgram("rpc.nfsd", "--no-nfs-version", "4", kernelThreads); err != nil {
 		return nil, err
 	}
 	return &server{export: exported, stop: stop, processes: func() []int {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package linux
 
 import (
 	"context"
@@ -94,7 +94,7 @@ func (g *guest) start() error {
 	if err := rig.LoopbackUp(); err != nil {
 		return err
 	}
-	return command("modprobe", "-a", "nfs", "nfsv3", "nfsd")
+	return runProgram("modprobe", "-a", "nfs", "nfsv3", "nfsd")
 }
 
 func loadModule(module string) error {
@@ -222,8 +222,8 @@ func warmUp() error {
 	return os.RemoveAll(folder)
 }
 
-// command runs a program that is to say nothing of interest.
-func command(name string, args ...string) error {
+// runProgram runs a program that is to say nothing of interest.
+func runProgram(name string, args ...string) error {
 	_, err := rig.Command(context.Background(), name, args...)
 	return err
 }

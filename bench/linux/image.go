@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package linux
 
 import (
 	"context"

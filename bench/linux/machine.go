@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package linux
 
 import (
 	"bufio"
@@ -43,7 +43,7 @@ func newMachine(ctx context.Context, i *image, o options) (m *machine, err error
 			os.RemoveAll(m.dir)
 		}
 	}()
-	for _, p := range []string{"./cmd/tansy", "./bench/linux"} {
+	for _, p := range []string{"./cmd/tansy", "./bench"} {
 		c := exec.CommandContext(ctx, "go", "build", "-o", m.dir+"/", p)
 		c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 		if _, err := rig.Output(c); err != nil {
@@ -71,7 +71,7 @@ func (m *machine) archive() error {
 		a.add(f, folder|0o755, nil)
 	}
 	a.add("plan", regular|0o644, plan)
-	err = errors.Join(a.addFile("init", m.file("linux")), a.addFile("tansy", m.file("tansy")))
+	err = errors.Join(a.addFile("init", m.file("bench")), a.addFile("tansy", m.file("tansy")))
 	for _, path := range m.modules {
 		err = errors.Join(err, a.addFile("modules/"+filepath.Base(path), path))
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command linux measures Tansy's server beside the kernel's own (knfsd on ext4), both through the kernel's NFS client: what programs get. Servers,
+// Package linux measures Tansy's server beside the kernel's own (knfsd on ext4), both through the kernel's NFS client: what programs get. Servers,
 // client, and disk are those of one machine that QEMU emulates, with a kernel of Debian's, for neither may be at hand where the measuring is done. An emulated
 // processor is many times slower than the real one, so that times say nothing; ratios of them do.
 //
@@ -13,7 +13,7 @@
 //	workload.go   what is measured; steps.go: programs of it that are processes of their own
 //	counts.go     what a run took, besides time
 //	report.go     docs/evidence/performance.md
-package main
+package linux
 
 import (
 	"context"
@@ -22,12 +22,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"time"
+
+	"tansy/bench/internal/command"
 )
 
 // options say what is measured, and how.
@@ -46,42 +44,32 @@ type plan struct {
 	Quick                 bool
 }
 
-func main() {
+// Main is the sub-command; it returns the exit code.
+func Main(args []string) int {
+	var o options
+	return command.Main("linux", func() (err error) {
+		o, err = parseFlags(args, os.Stderr)
+		return err
+	}, func(ctx context.Context) error { return run(ctx, o, os.Stdout) })
+}
+
+// BeChild makes this process the first one of the guest, or one of its programs, if it is that.
+func BeChild() {
 	switch {
 	case os.Getpid() == 1:
 		beGuest()
-		return
+		os.Exit(0)
 	case len(os.Args) > 1 && os.Args[1] == stepsCommand:
 		beSteps(os.Args[2:])
-		return
-	}
-	o, err := parseFlags(os.Args[1:], os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := run(ctx, o, os.Stdout); err != nil {
-		stop()
-		fmt.Fprintln(os.Stderr, "linux:", err)
-		os.Exit(1)
+		os.Exit(0)
 	}
 }
 
 func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("linux", flag.ContinueOnError)
 	f.SetOutput(errs)
-	list := func(into *[]string) func(string) error {
-		return func(s string) error {
-			*into = strings.Split(s, ",")
-			return nil
-		}
-	}
-	f.Func("run", "`workloads`, separated by commas (default: all)", list(&o.Workloads))
-	f.Func("servers", "only these `servers`, separated by commas (default: all)", list(&o.Contenders))
+	f.Func("run", "`workloads`, separated by commas (default: all)", command.List(&o.Workloads))
+	f.Func("servers", "only these `servers`, separated by commas (default: all)", command.List(&o.Contenders))
 	f.IntVar(&o.Rounds, "rounds", 3, "times that each measurement is repeated")
 	f.BoolVar(&o.Quick, "quick", false, "see that everything runs: one round, a few files each")
 	f.StringVar(&o.accelerator, "accel", "tcg,thread=multi", "QEMU's `accelerator`; kvm where the processor has it: then the guest is nearly as fast as the machine")
@@ -98,33 +86,22 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	if f.NArg() > 0 || o.Rounds < 1 || o.silence <= 0 {
 		err = errors.New("no arguments besides flags; numbers must be positive")
 	}
-	o.Workloads, err = chosen(o.Workloads, workloadNames(), "workload", err)
-	o.Contenders, err = chosen(o.Contenders, contenderNames(), "server", err)
+	var wrong [2]error
+	o.Workloads, wrong[0] = command.Chosen(o.Workloads, workloadNames(), "workload")
+	o.Contenders, wrong[1] = command.Chosen(o.Contenders, contenderNames(), "server")
+	err = errors.Join(err, wrong[0], wrong[1])
 	if err != nil {
-		fmt.Fprintln(errs, "linux:", err)
+		fmt.Fprintln(errs, "bench linux:", err)
 	}
 	return o, err
 }
 
-// chosen are those of all that somebody wants, in the order of all.
-func chosen(wanted, all []string, what string, err error) ([]string, error) {
-	if len(wanted) == 0 {
-		return all, err
-	}
-	for _, w := range wanted {
-		if !slices.Contains(all, w) {
-			return nil, errors.Join(err, fmt.Errorf("there is no %s %q", what, w))
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(a string) bool { return !slices.Contains(wanted, a) }), err
-}
-
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), `linux measures Tansy's server beside the kernel's own (knfsd) through the kernel's NFS client, in a machine that QEMU emulates.
+	fmt.Fprint(f.Output(), `bench linux measures Tansy's server beside the kernel's own (knfsd) through the kernel's NFS client, in a machine that QEMU emulates.
 It needs qemu-system-x86_64, mkfs.ext4 (version 1.43 or later) and, for making the guest's files the first time (a few minutes), debootstrap and root.
 These files are kept in $TANSY_CACHE/linux-client, or ~/.cache/tansy/linux-client.
 
-usage: go run ./bench/linux [flags]
+usage: go run ./bench linux [flags]
 
 flags:
 `)
@@ -139,11 +116,11 @@ flags:
 	}
 	fmt.Fprint(f.Output(), `
 examples:
-  sudo go run ./bench/linux -quick                      does everything run? no figures to quote
-  sudo go run ./bench/linux -write docs/evidence        everything, into docs/evidence/performance.md
-  go run ./bench/linux -run large,tree -rounds 5 -v     two workloads (the guest's files are there)
-  go run ./bench/linux -servers tansy,knfsd-ordered
-  go run ./bench/linux -accel kvm                       not emulated, where the machine allows
+  sudo go run ./bench linux -quick                      does everything run? no figures to quote
+  sudo go run ./bench linux -write docs/evidence                 everything, into docs/evidence/performance.md
+  go run ./bench linux -run large,tree -rounds 5 -v     two workloads (the guest's files are there)
+  go run ./bench linux -servers tansy,knfsd-ordered
+  go run ./bench linux -accel kvm                       not emulated, where the machine allows
 `)
 }
 

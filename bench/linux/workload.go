@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package linux
 
 import (
 	"archive/tar"
@@ -51,12 +51,12 @@ var workloads = []workload{
 		{"read again", worseThanOrdered, forget, readLarge},
 	}},
 	{"tree", "tar x of 200 files of 0 to 4 KiB in ten folders; rm -rf of them when the client has forgotten them", makeArchive, []phase{
-		{"tar x", worseThanOrdered, nil, func(bool) error { return command("tar", "-x", "-f", archivePath, "-C", mountPoint) }},
-		{"rm -rf", worseThanOrdered, forget, func(bool) error { return command("rm", "-rf", filepath.Join(mountPoint, treeName)) }},
+		{"tar x", worseThanOrdered, nil, func(bool) error { return runProgram("tar", "-x", "-f", archivePath, "-C", mountPoint) }},
+		{"rm -rf", worseThanOrdered, forget, func(bool) error { return runProgram("rm", "-rf", filepath.Join(mountPoint, treeName)) }},
 	}},
 	{"build", "git clone of a repository in the guest's memory with 50 text files and a C program of four, and make there", makeRepository, []phase{
-		{"git clone", worseThanOrdered, nil, func(bool) error { return command("git", "clone", "-q", repositoryPath, clonePath) }},
-		{"make", worseThanOrdered, nil, func(bool) error { return command("make", "-s", "-C", clonePath) }},
+		{"git clone", worseThanOrdered, nil, func(bool) error { return runProgram("git", "clone", "-q", repositoryPath, clonePath) }},
+		{"make", worseThanOrdered, nil, func(bool) error { return runProgram("make", "-s", "-C", clonePath) }},
 	}},
 	{"names", "600 empty files in one folder: lstat of each when the client has forgotten them; 100 of them renamed into another folder and back", nil, []phase{
 		{"stat storm", worseThanOrdered, makeNames, statNames},
@@ -206,7 +206,7 @@ func makeRepository(quick bool) error {
 		}
 	}
 	git := func(args ...string) error {
-		return command("git", append([]string{"-C", repositoryPath, "-c", "user.name=bench", "-c", "user.email=bench@localhost"}, args...)...)
+		return runProgram("git", append([]string{"-C", repositoryPath, "-c", "user.name=bench", "-c", "user.email=bench@localhost"}, args...)...)
 	}
 	return errors.Join(git("init", "-q"), git("add", "."), git("commit", "-q", "-m", "Begin"))
 }

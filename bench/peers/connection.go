@@ -1,12 +1,12 @@
 //go:build linux
 
-package main
+package peers
 
 import (
 	"errors"
 	"slices"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // connect connects to a server, and makes a directory there.

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command peers measures Tansy's server beside NFS-Ganesha and beside what the machine can do without a server: the same clients, on the same
+// Package peers measures Tansy's server beside NFS-Ganesha and beside what the machine can do without a server: the same clients, on the same
 // device, in turns. It writes docs/evidence/performance.md.
 //
 // Each measurement makes a fresh volume or file system on the device, starts the server, and ends it. All of it runs in name spaces of its
@@ -11,7 +11,7 @@
 //	peer.go      who is measured; ganesha.go: NFS-Ganesha
 //	workload.go  what is measured; clients.go, sizes.go, directories.go, tail.go: how
 //	report.go    docs/evidence/performance.md
-package main
+package peers
 
 import (
 	"context"
@@ -20,14 +20,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
+	"tansy/bench/internal/command"
 	"tansy/bench/internal/figures"
-	"tansy/bench/internal/rig"
 )
 
 // options say what is measured, and how much of it.
@@ -45,39 +42,28 @@ type options struct {
 	verbose          bool
 }
 
-func main() {
-	rig.BeEcho()
-	o, err := parseFlags(os.Args[1:], os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		os.Exit(2)
-	}
-	if os.Getenv(insideVariable) == "" {
-		os.Exit(goInside())
-	}
-	signal.Ignore(syscall.SIGPIPE) // with its reader gone the run must still end its servers
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	if err := run(ctx, o, os.Stdout); err != nil {
-		stop()
-		fmt.Fprintln(os.Stderr, "peers:", err)
-		os.Exit(1)
-	}
+// Main is the sub-command; it returns the exit code.
+func Main(args []string) int {
+	var o options
+	inside := os.Getenv(insideVariable) != ""
+	code := 0
+	return max(command.Main("peers", func() (err error) {
+		o, err = parseFlags(args, os.Stderr)
+		return err
+	}, func(ctx context.Context) error {
+		if !inside {
+			code = goInside()
+			return nil
+		}
+		return run(ctx, o, os.Stdout)
+	}), code)
 }
 
 func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("peers", flag.ContinueOnError)
 	f.SetOutput(errs)
-	list := func(into *[]string) func(string) error {
-		return func(s string) error {
-			*into = strings.Split(s, ",")
-			return nil
-		}
-	}
-	f.Func("run", "`workloads`, separated by commas (default: all)", list(&o.workloads))
-	f.Func("peers", "only these `peers`, separated by commas (default: all that this machine has)", list(&o.peers))
+	f.Func("run", "`workloads`, separated by commas (default: all)", command.List(&o.workloads))
+	f.Func("peers", "only these `peers`, separated by commas (default: all that this machine has)", command.List(&o.peers))
 	f.IntVar(&o.rounds, "rounds", 3, "times that each measurement is repeated")
 	f.DurationVar(&o.duration, "time", time.Second, "length of one measurement, where it is not given by a number")
 	f.BoolVar(&o.quick, "quick", false, "see that everything runs: one round, 100 ms, small files and directories")
@@ -109,13 +95,13 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(errs, "peers:", err)
+		fmt.Fprintln(errs, "bench peers:", err)
 	}
 	return o, err
 }
 
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), "peers measures Tansy's server beside others. It needs root.\n\nusage: go run ./bench/peers [flags]\n\nflags:\n")
+	fmt.Fprint(f.Output(), "bench peers measures Tansy's server beside others. It needs root.\n\nusage: go run ./bench peers [flags]\n\nflags:\n")
 	f.PrintDefaults()
 	fmt.Fprint(f.Output(), "\nworkloads:\n")
 	for _, w := range workloads {
@@ -127,11 +113,11 @@ func usage(f *flag.FlagSet) {
 	}
 	fmt.Fprint(f.Output(), `
 examples:
-  go run ./bench/peers -quick                                does everything run? no figures to quote
-  go run ./bench/peers -write docs/evidence                  everything, into docs/evidence/performance.md
-  go run ./bench/peers -run smallfile -peers tansy,ganesha   two servers, one workload
-  go run ./bench/peers -run directories -entries 1000000
-  go run ./bench/peers -run filewrite,fileread -largest 10737418240 -size 43000000000
+  go run ./bench peers -quick                                does everything run? no figures to quote
+  go run ./bench peers -write docs/evidence                           everything, into docs/evidence/performance.md
+  go run ./bench peers -run smallfile -peers tansy,ganesha   two servers, one workload
+  go run ./bench peers -run directories -entries 1000000
+  go run ./bench peers -run filewrite,fileread -largest 10737418240 -size 43000000000
 `)
 }
 

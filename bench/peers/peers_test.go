@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package peers
 
 import (
 	"io"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // As root, Tansy is measured beside the floor, and beside NFS-Ganesha if that is installed; nothing is left but the report.
@@ -20,12 +20,12 @@ func TestRun(t *testing.T) {
 		t.Skip(err)
 	}
 	program := filepath.Join(t.TempDir(), "peers")
-	if said, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if said, err := exec.Command("go", "build", "-o", program, "tansy/bench").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	docs, scratch := t.TempDir(), t.TempDir()
 	page := filepath.Join(docs, "performance.md")
-	begin := "<!-- figures: written by go run ./bench/peers -write docs/evidence -->\n"
+	begin := "<!-- figures: written by go run ./bench peers -write docs/evidence -->\n"
 	if err := os.WriteFile(page, []byte("before\n"+begin+"<!-- end of figures -->\nafter\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestRun(t *testing.T) {
 	if ganeshaMissing() == nil {
 		peers = append(peers, ganesha)
 	}
-	c := exec.Command(program, "-quick", "-size", "536870912", "-run", "null,smallfile,write,filewrite,directories,tail", "-peers", strings.Join(peers, ","),
+	c := exec.Command(program, "peers", "-quick", "-size", "536870912", "-run", "null,smallfile,write,filewrite,directories,tail", "-peers", strings.Join(peers, ","),
 		"-tansy", bin, "-dir", scratch, "-write", docs)
 	if said, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package peers
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func describe(o options, d *rig.Device) string {
 
 // report is docs/evidence/performance.md, if the folder is docs/evidence.
 func report(folder string) *figures.Page {
-	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench/peers -write docs/evidence"}
+	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench peers -write docs/evidence"}
 	for _, w := range workloads {
 		p.Workloads = append(p.Workloads, w.name)
 	}

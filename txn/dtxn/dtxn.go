@@ -2,7 +2,7 @@
 // the objects of a volume, as the verified file system sees them. It is a thin
 // cover of the code generated from verified/txn, to which it adds what needs no
 // proof: unwinding, running again, recycling, and allocation hints (alloc.go).
-// Since that code is above the journal, so is this package, unlike those of internal/extern.
+// Since that code is above the journal, so is this package, unlike those of internal/runtime.
 package dtxn
 
 import (
@@ -16,11 +16,6 @@ import (
 	"sync/atomic"
 
 	"tansy/disk"
-	"tansy/internal/ablation"
-	"tansy/internal/extern/dbuf"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dlock"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/txn/commitm"
 	"tansy/internal/gen/txn/objectsm"
@@ -29,6 +24,10 @@ import (
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
 	"tansy/internal/lockorder"
+	"tansy/internal/runtime/dbuf"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dlock"
+	"tansy/internal/runtime/dlog"
 	"tansy/journal"
 )
 
@@ -245,9 +244,6 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 // status that the transaction ended with. That of the last one is the result, as an error. The caller sees to it that
 // the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
 func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)) error {
-	if ablation.On(ablation.OneLock) || ablation.On(ablation.NoGroupCommit) {
-		defer ablation.Transaction(s.Flush)()
-	}
 	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+var ofLinux []measurement
+
+func beChild() {}
