@@ -93,6 +93,7 @@ lint:
 	python3 verified/tools/solver.py --selftest
 	python3 verified/tools/gonames.py --selftest
 	python3 verified/tools/unproved.py
+	python3 verified/tools/lines.py --selftest
 	python3 verified/tools/lines.py
 	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
 	GOOS=darwin $(GO) build ./...

@@ -1,5 +1,6 @@
-// Package docs holds the test that the pages of the documentation lead somewhere: each link from one file to another names
-// a file that is there, and each anchor a heading. `go run ./test/docs/prose` tells how plain the pages are.
+// Package docs holds the tests of the pages of the documentation: each link from one file to another names a file that is
+// there, and each anchor a heading; no line of a text is wider than 120 columns. `go run ./test/docs/prose` tells how plain
+// the pages are.
 package docs
 
 import (
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 var (
@@ -23,8 +25,37 @@ var (
 
 // TestLinks follows each link of each page. Links to other places than files are left alone.
 func TestLinks(t *testing.T) {
-	root := "../.."
 	n := 0
+	eachPage(t, func(path, text string) {
+		for _, l := range links(text) {
+			n++
+			if why := broken(path, l.href); why != "" {
+				t.Errorf("%s:%d: %s: %s", path, l.line, l.href, why)
+			}
+		}
+	})
+	if n < 200 {
+		t.Errorf("%d links were found, which are too few: the pages are not where this test looks", n)
+	}
+}
+
+// TestWidth: lines of text are wrapped. Rows of tables cannot be; code is not text; figures are written by programs.
+func TestWidth(t *testing.T) {
+	eachPage(t, func(path, text string) {
+		figures := false
+		eachLine(text, func(n int, line string) {
+			figures = (figures || strings.HasPrefix(line, "<!-- figures:")) && !strings.HasPrefix(line, "<!-- end of figures")
+			if w := utf8.RuneCountInString(line); w > 120 && !figures && !strings.HasPrefix(strings.TrimSpace(line), "|") {
+				t.Errorf("%s:%d: %d columns are more than 120", path, n, w)
+			}
+		})
+	})
+}
+
+// eachPage calls f with each page of the repository.
+func eachPage(t *testing.T, f func(path, text string)) {
+	t.Helper()
+	root := "../.."
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -35,22 +66,13 @@ func TestLinks(t *testing.T) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
+		if err == nil {
+			f(path, string(text))
 		}
-		for _, l := range links(string(text)) {
-			n++
-			if why := broken(path, l.href); why != "" {
-				t.Errorf("%s:%d: %s: %s", path, l.line, l.href, why)
-			}
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if n < 200 {
-		t.Errorf("%d links were found, which are too few: the pages are not where this test looks", n)
 	}
 }
 

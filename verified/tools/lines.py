@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Count the lines of specification, proof, and code of each layer.
-usage: lines.py [-w] [-v] [FILE.dfy...]
+usage: lines.py [-w] [-v] [--selftest] [FILE.dfy...]
   -w  write the table into docs/design/kin.md; without files and -w the table there is compared
   -v  show each line of the files with what it counts as: S, P, or C
+  --selftest  count a file of which it is known what each line is
   with files: count these
 
 Blank lines and comments do not count. A line counts once, by these rules:
@@ -134,9 +135,9 @@ def after(t, i, said):
     return i
 
 
-def classify(f, known):
-    """for each line of a file that counts: its number, and S, P, or C"""
-    raw = text(f)
+def classify(f, known, raw=None):
+    """for each line of a file that counts: its number, and S, P, or C (its text may be given)"""
+    raw = text(f) if raw is None else raw
     t = blank(raw)
     lines, at = t.split("\n"), 0
     declared = declarations(raw)
@@ -197,8 +198,69 @@ def row(what, folders, n):
     return "| %s | %s | %s | %s |\n" % (what, folders, " | ".join("{:,}".format(x) if x else "" for x in n), "%.1f" % (n[1] / n[2]) if n[2] else "")
 
 
+SAMPLE = """
+C|module Sample {
+C|  class Box {
+C|    var data: int
+P|    ghost var shadow: int
+P|    ghost const first: int
+ |    // what the box means
+P|    predicate Valid() reads this { data == shadow }
+C|    predicate method Empty() reads this { data == 0 }
+C|    method Put(n: int, ghost why: int) returns (ok: bool, ghost seen: int)
+P|      modifies this
+P|      requires Valid()
+P|      ensures ok ==>
+P|        data == n
+C|    {
+P|      seen := why;
+P|      assert Valid() by {
+P|        Fact(n);
+P|      }
+P|      ghost var m := n;
+C|      data := n;
+P|      shadow := n;
+P|      this.shadow := m;
+P|      if m == 0 {
+P|        Fact(n);
+P|      }
+C|      if n > 3 {
+P|        Fact(n);
+C|        data := n; shadow := n;
+C|      }
+C|      while data > 3
+P|        invariant Valid()
+P|        decreases data
+C|      { data, shadow := data - 1, shadow - 1; }
+P|      forall i | i > 0 ensures i > -1 {}
+C|      ok := Other(n);
+C|    }
+C|  }
+P|  lemma Fact(n: int)
+P|    ensures n == n
+P|  {
+P|    var unused := n;
+P|  }
+P|  function Twice(n: int): int { 2 * n }
+C|  method Other(n: int) returns (ok: bool) { ok := n > 0; }
+C|}
+"""
+
+
+def selftest():
+    """what the sample's lines are taken for, beside what they are"""
+    told = [l.split("|", 1) for l in SAMPLE.strip("\n").split("\n")]
+    found = dict(classify("sample.dfy", ({"Fact"}, {"shadow", "first"}), "\n".join(l for _, l in told)))
+    wrong = [(found.get(n, " "), kind, l) for n, (kind, l) in enumerate(told, 1) if found.get(n, " ") != kind]
+    for w in wrong:
+        print("taken for %s, and is %s: %s" % w)
+    return not wrong
+
+
 if __name__ == "__main__":
     args = sys.argv[1:]
+    if "--selftest" in args:
+        sys.exit(not selftest())
     files, known = [a for a in args if not a.startswith("-")], names()
     for f in files:
         if "-v" in args:
