@@ -66,7 +66,7 @@ func TestCheckAndDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	exit(exitUsage, "check", img)
-	exit(exitUsage, "dump", img)
+	exit(exitFailure, "dump", img)
 }
 
 // printed runs a command, and returns what it prints to standard output, and the exit code.
