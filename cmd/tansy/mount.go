@@ -209,7 +209,7 @@ func (m *mounting) run(source, dir string) int {
 	defer log.Close(lastWords)
 	fail := func(err error) int {
 		fmt.Fprintf(log, "tansy mount: %v\n", err)
-		return exitFailure
+		return codeOf(err)
 	}
 	// In the background the working directory is another one, and what is shown should mean something anywhere.
 	if source, err = anywhere(source); err != nil {
