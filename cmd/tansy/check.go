@@ -85,8 +85,11 @@ over. The contents of files are read only with --data. The progress goes to stan
 		if *data {
 			contents = fmt.Sprintf("%d blocks of contents read", rep.DataChecked)
 		}
-		verdict += fmt.Sprintf("; %d inodes, %d directories with %d entries, %d of %d data blocks in use, %d files waiting to be freed, %d blocks in the log; %s; %.1f s",
-			rep.Inodes, rep.Directories, rep.Entries, rep.Blocks, rep.DataBlocks, rep.Orphans, rep.Replayed, contents, time.Since(begin).Seconds())
+		verdict += fmt.Sprintf("; %s, %s with %s; %d of %d data blocks in use, space of %s waiting to be freed, "+
+			"%d blocks in the log; %s; %.1f s",
+			count(rep.Others, "file", "files"), count(rep.Directories, "directory", "directories"),
+			count(rep.Entries, "entry", "entries"), rep.Blocks, rep.DataBlocks, count(rep.Orphans, "file", "files"),
+			rep.Replayed, contents, time.Since(begin).Seconds())
 		if rep.Xattrs > 0 {
 			verdict += fmt.Sprintf("; %d files with extended attributes", rep.Xattrs)
 		}
@@ -104,4 +107,12 @@ over. The contents of files are read only with --data. The progress goes to stan
 		fmt.Printf("%s: fragmentation: %s\n", pos[0], rep.Placement)
 	}
 	return code
+}
+
+// count is a number of things, of which one is called so, and several so.
+func count(n uint64, one, several string) string {
+	if n == 1 {
+		several = one
+	}
+	return fmt.Sprintf("%d %s", n, several)
 }
