@@ -207,6 +207,43 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// What counts only when a volume is made is told of one that is there, if it is not so.
+func TestFlagsOfNewVolume(t *testing.T) {
+	dir := t.TempDir()
+	img := filepath.Join(dir, "v.img")
+	tansy(t, "mkfs", img, "--size", "64M", "--owner", "7:8", "--mode", "1770")
+	for _, x := range []struct {
+		flags string
+		says  []string
+	}{
+		{"--size 64M --owner 7:8 --mode 1770", nil},
+		{"--size 8M", []string{"v.img exists and keeps its size of 64M: --size 8M is for a new image"}},
+		{"--owner 7:9", []string{"root directory stays that of 7:8: --owner 7:9 is for a new volume"}},
+		{"--mode 755", []string{"root directory keeps the mode 1770: --mode 0755 is for a new volume"}},
+		{"--preallocate --owner 0:8 --mode 777 --create", []string{"v.img exists and stays sparse: --preallocate is for a new image",
+			"stays that of 7:8: --owner 0:8", "keeps the mode 1770: --mode 0777"}},
+	} {
+		p := startServe(t, append([]string{"--volume", img}, strings.Fields(x.flags)...)...)
+		p.stop(t)
+		log := p.stderr.String()
+		if n := strings.Count(log, "level=WARN"); n != len(x.says) {
+			t.Errorf("%s: %d warnings, want %d: %s", x.flags, n, len(x.says), log)
+		}
+		for _, want := range x.says {
+			if !strings.Contains(log, want) {
+				t.Errorf("%s: no %q in %s", x.flags, want, log)
+			}
+		}
+	}
+	full := filepath.Join(dir, "full.img")
+	tansy(t, "mkfs", full, "--size", "64M", "--preallocate")
+	p := startServe(t, "--volume", full, "--preallocate")
+	p.stop(t)
+	if log := p.stderr.String(); strings.Contains(log, "level=WARN") {
+		t.Errorf("of an image that has all its room: %s", log)
+	}
+}
+
 // A step that makes a volume can be repeated, and leaves alone what exists, whatever it is.
 func TestMkfsIfMissing(t *testing.T) {
 	dir := t.TempDir()
