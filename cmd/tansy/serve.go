@@ -216,6 +216,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	find.log = log.Logger
 	policies := make([]*exports.Policy, len(volumes))
 	var reloads []reload
+	warnMissing := func() {}
 	if *exportsFile != "" {
 		source := exportsSource{*exportsFile, places.paths(), func(err error) { log.Warn(err.Error()) }, map[string]bool{}}
 		tables, err := source.read()
@@ -225,10 +226,14 @@ went to another server, or may have; nothing was answered since. One of several 
 		for i, t := range tables {
 			policies[i] = exports.NewPolicy(t)
 		}
+		warnMissing = func() { source.warnMissing(tables, volumes) }
 		reloads = append(reloads, reload{*exportsFile, func() error {
 			tables, err := source.read()
 			for i, t := range tables {
 				policies[i].Set(t)
+			}
+			if err == nil {
+				source.warnMissing(tables, volumes)
 			}
 			return err
 		}})
@@ -296,6 +301,7 @@ went to another server, or may have; nothing was answered since. One of several 
 	if err := how.openAll(volumes); err != nil {
 		return fail(err)
 	}
+	warnMissing()
 	if o := volumes[0].owner; o != nil {
 		o.Watch(volumes[0].fs.Look)
 	}
