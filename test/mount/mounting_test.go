@@ -87,6 +87,9 @@ func TestCovered(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "covers what is mounted there already") {
 		t.Errorf("over a tmpfs: %v, %s", err, out)
 	}
+	hosttest.Run(t, "mount", "-t", "tmpfs", "none", dir)
+	fails(t, above+" is not mounted: give the directory", bin, "umount", above) // below the tmpfs
+	hosttest.Run(t, "umount", dir)
 	mounttest.Run(t, bin, "umount", dir)
 }
 

@@ -46,6 +46,8 @@ var (
 	lends         = []string{"./txn/dtxn", "./internal/extern/dbytes", "./internal/extern/dlog", "./oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
 	volumes       = []string{"./server", "./cmd/tansy", "-run", "Volume"}
 	creating      = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
+	hints         = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
+	coverings     = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
 	checks        = []string{"./check", "-short"}
 	daemons       = []string{"./daemon"}
 	numbers       = []string{"./oncrpc", "-run", "Stat|Latency|Shutdown"}
