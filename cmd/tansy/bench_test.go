@@ -46,7 +46,8 @@ func TestWhatToMount(t *testing.T) {
 	dir := t.TempDir()
 	rules := filepath.Join(dir, "exports")
 	writeFile(t, rules, "/vol/test *(rw,insecure)\n")
-	p := startServe(t, "--volume", filepath.Join(dir, "v.img")+":/vol/test", "--size", "64M", "--cache", "8M", "--exports", rules)
+	volume := filepath.Join(dir, "v.img") + ":/vol/test"
+	p := startServe(t, "--volume", volume, "--size", "64M", "--cache", "8M", "--exports", rules)
 	for name, want := range map[string]int{"bench": exitFailure, "conform": exitUsage} {
 		code, errs := tool(t, name, p.addr)
 		const says = "ACCES: give another directory with --export PATH; it exports /vol/test, though"

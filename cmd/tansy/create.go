@@ -86,7 +86,8 @@ func absent(name, size, how string) error {
 	if meant == "" {
 		meant = ":"
 	}
-	return fmt.Errorf("%s does not exist%s tansy mkfs %s --size %s makes a volume there%s", name, meant, quoted(name), size, how)
+	return fmt.Errorf("%s does not exist%s tansy mkfs %s --size %s makes a volume there%s",
+		name, meant, quoted(name), size, how)
 }
 
 // barred returns an error if there may be no image of that name, which does not exist, wherever it lies.

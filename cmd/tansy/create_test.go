@@ -220,8 +220,8 @@ func TestFlagsOfNewVolume(t *testing.T) {
 		{"--size 8M", []string{"v.img exists and keeps its size of 64M: --size 8M is for a new image"}},
 		{"--owner 7:9", []string{"root directory stays that of 7:8: --owner 7:9 is for a new volume"}},
 		{"--mode 755", []string{"root directory keeps the mode 1770: --mode 0755 is for a new volume"}},
-		{"--preallocate --owner 0:8 --mode 777 --create", []string{"v.img exists and stays sparse: --preallocate is for a new image",
-			"stays that of 7:8: --owner 0:8", "keeps the mode 1770: --mode 0777"}},
+		{"--preallocate --owner 0:8 --mode 777 --create", []string{
+			"v.img exists and stays sparse: --preallocate is for a new image", "stays that of 7:8: --owner 0:8", "keeps the mode 1770: --mode 0777"}},
 	} {
 		p := startServe(t, append([]string{"--volume", img}, strings.Fields(x.flags)...)...)
 		p.stop(t)

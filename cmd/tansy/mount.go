@@ -67,7 +67,8 @@ the connection to an NBD server is exit code 1.
 	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
 	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
 	f.DurationVar(&m.interval, "commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what was done is durable though nobody has asked for it")
-	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) is passed on for a block device")
+	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; "+
+		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) is passed on for a block device")
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	pos, code, done := parse(f, args, 2, 2)
 	if done {
@@ -301,9 +302,11 @@ func (m *mounting) covers(dir string, log *slog.Logger) error {
 	switch {
 	case m.over || !ok:
 	case at.Ours():
-		return fmt.Errorf("the volume %s is mounted on %s already: tansy umount %[2]s ends that, -o over covers it", at.Source, dir)
+		return fmt.Errorf("the volume %s is mounted on %s already: tansy umount %[2]s ends that, -o over covers it",
+			at.Source, dir)
 	default:
-		log.Warn("the mount covers what is mounted there already, until it ends", "dir", dir, "covered", at.Source, "type", at.Type)
+		log.Warn("the mount covers what is mounted there already, until it ends",
+			"dir", dir, "covered", at.Source, "type", at.Type)
 	}
 	return nil
 }
@@ -479,7 +482,8 @@ func unmount(dir string, lazy bool) error {
 	}
 	if err != nil || !at.Ours() {
 		if st, err := os.Stat(dir); err == nil && !st.IsDir() {
-			return fmt.Errorf("%s is not mounted: give the directory that a volume is mounted on, or a volume that is mounted", dir)
+			return fmt.Errorf("%s is not mounted: give the directory that a volume is mounted on, "+
+				"or a volume that is mounted", dir)
 		}
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
