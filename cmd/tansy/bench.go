@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/conform"
-	"tansy/load"
+	"tansy/tools/conform"
+	"tansy/tools/load"
 )
 
 func benchmark(args []string) int {

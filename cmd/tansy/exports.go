@@ -8,8 +8,8 @@ import (
 	"path"
 	"strings"
 
-	"tansy/exports"
 	tansyfs "tansy/fs"
+	"tansy/nfs/exports"
 )
 
 // exportsCommand is `tansy exports`.

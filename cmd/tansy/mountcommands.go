@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"tansy/exports"
+	"tansy/nfs/exports"
 )
 
 // exportedPaths are what can be mounted: of each volume its first export.

@@ -9,7 +9,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/volumeend"
-	volrepair "tansy/repair"
+	volrepair "tansy/offline/repair"
 )
 
 // undoEnd is the end of the name of an undo file that is not given.

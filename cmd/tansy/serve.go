@@ -13,13 +13,13 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/daemon"
 	"tansy/disk"
 	"tansy/disk/rbd"
-	"tansy/exports"
-	"tansy/groups"
-	"tansy/server"
-	"tansy/status"
+	"tansy/nfs/exports"
+	"tansy/nfs/groups"
+	"tansy/nfs/server"
+	"tansy/ops/daemon"
+	"tansy/ops/status"
 )
 
 // drain is how long a stopping server waits for the requests in flight, and for peers that
