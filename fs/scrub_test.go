@@ -61,6 +61,7 @@ func TestScrubOff(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	y := newRotten(t, Options{Scrub: ScrubOptions{Rate: 1 << 40}})
+	y.log.await(t, "a scrub begins", "blocks=")
 	y.log.await(t, "the scrub has found no damage")
 	if st := y.v.ScrubStatus(); st.Every != DefaultScrubEvery || st.Passes != 1 || st.Checked != st.Pass.Good {
 		t.Errorf("%+v", st)

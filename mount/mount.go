@@ -174,6 +174,23 @@ const (
 	name, nameShared = "tansy", "tansy-served"
 )
 
+// Covers is what would be covered by something mounted on a directory, which is mounted there already; ok: there is
+// something. An automounter's file system does not count: it is there to be covered. Nor does a mount whose server has
+// ended: nothing can be mounted over it.
+func Covers(dir string) (m Mounted, ok bool) {
+	if _, err := os.Stat(dir); err != nil {
+		return m, false
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		dir, err = filepath.Abs(dir)
+	}
+	if err == nil {
+		m, err = On(dir)
+	}
+	return m, err == nil && m.Type != "autofs"
+}
+
 // Ours tells whether a volume is mounted there.
 func (m Mounted) Ours() bool { return m.Type == Type || m.Type == TypeShared || m.Type == TypeDevice }
 

@@ -2,6 +2,7 @@ package mount
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -50,25 +51,42 @@ func readAhead(Mounted) error { return nil }
 
 // On is what is mounted on a directory now. It asks no file system, for one may hang.
 func On(dir string) (Mounted, error) {
+	table, err := mounted()
+	if err != nil {
+		return Mounted{}, err
+	}
+	if m, ok := table[dir]; ok {
+		return m, nil
+	}
+	return Mounted{}, fmt.Errorf("%s: %w", dir, ErrNotThere)
+}
+
+// Volumes are all volumes that are mounted now, by their directories.
+func Volumes() (map[string]Mounted, error) {
+	table, err := mounted()
+	maps.DeleteFunc(table, func(_ string, m Mounted) bool { return !m.Ours() })
+	return table, err
+}
+
+// mounted is all that is mounted now, by its directory.
+func mounted() (map[string]Mounted, error) {
 	n, err := unix.Getfsstat(nil, unix.MNT_NOWAIT)
 	if err != nil {
-		return Mounted{}, os.NewSyscallError("getfsstat", err)
+		return nil, os.NewSyscallError("getfsstat", err)
 	}
 	table := make([]unix.Statfs_t, n+16) // there may be more by now
 	if n, err = unix.Getfsstat(table, unix.MNT_NOWAIT); err != nil {
-		return Mounted{}, os.NewSyscallError("getfsstat", err)
+		return nil, os.NewSyscallError("getfsstat", err)
 	}
-	for _, at := range slices.Backward(table[:n]) { // the last one is on top
-		if unix.ByteSliceToString(at.Mntonname[:]) != dir {
-			continue
-		}
+	all := map[string]Mounted{}
+	for _, at := range table[:n] { // the last one is on top
 		m := Mounted{fmt.Sprint(at.Fsid), unix.ByteSliceToString(at.Fstypename[:]), unix.ByteSliceToString(at.Mntfromname[:])}
 		if kind, source, _ := strings.Cut(m.Source, ":"); kind == name || kind == nameShared {
 			m.Type, m.Source = typePrefix+kind, source
 		}
-		return m, nil
+		all[unix.ByteSliceToString(at.Mntonname[:])] = m
 	}
-	return Mounted{}, fmt.Errorf("%s: %w", dir, ErrNotThere)
+	return all, nil
 }
 
 // Unmount takes a file system off a directory. macOS has no lazy unmounting: those that use the file system get errors from

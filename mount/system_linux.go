@@ -95,6 +95,27 @@ func At(table, dir string) (m Mounted, ok bool) {
 	return m, ok
 }
 
+// Volumes are all volumes that are mounted now, by their directories.
+func Volumes() (map[string]Mounted, error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]Mounted{}
+	for line := range strings.Lines(string(table)) {
+		before, _, _ := strings.Cut(line, " - ")
+		if b := strings.Fields(before); len(b) > 4 {
+			dir := unescape.Replace(b[4])
+			if m, ok := At(line, dir); ok && m.Ours() {
+				all[dir] = m
+			} else { // it covers what was there before
+				delete(all, dir)
+			}
+		}
+	}
+	return all, nil
+}
+
 // Unmount takes a file system off a directory. A lazy one is not seen any more from then on, but is used further by
 // those that use it.
 func Unmount(dir string, lazy bool) error {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"tansy/tools/conform"
 	"tansy/tools/load"
 )
 
@@ -69,9 +72,41 @@ Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
 		err = werr
 	}
 	if err != nil {
-		return fail("bench", fmt.Errorf("%s: %w", cfg.Addr, err))
+		return fail("bench", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
 	}
 	return exitOK
+}
+
+// shownExports is how many exports of a server an error names.
+const shownExports = 8
+
+// whatToMount says which directories can be given for --export, for the end of an error, if err is that of mounting
+// one; else it is empty. addr is that of the server, mountAddr that of its MOUNT, or "".
+func whatToMount(err error, addr, mountAddr string) string {
+	if !errors.As(err, new(*load.MountError)) && !errors.As(err, new(*conform.MountError)) {
+		return ""
+	}
+	const give = ": give another directory with --export PATH"
+	c, err := load.Dial(cmp.Or(mountAddr, addr), true)
+	if err != nil {
+		return give
+	}
+	defer c.Close()
+	all, err := c.Exports()
+	switch {
+	case err != nil:
+		return give
+	case len(all) == 0:
+		return ": the server exports nothing"
+	}
+	more := ""
+	if n := len(all) - shownExports; n > 0 {
+		all, more = all[:shownExports], fmt.Sprintf(" and %d more", n)
+	}
+	for i := range all {
+		all[i] = cut(all[i], 200)
+	}
+	return fmt.Sprintf("%s; it exports %s%s, though perhaps not to this host", give, strings.Join(all, ", "), more)
 }
 
 // writeResults prints what was measured, also if not all was.

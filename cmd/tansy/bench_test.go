@@ -31,7 +31,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%q: exit code %d", args, code)
 		}
 	}
-	if code, errs := tool(t, "bench", p.addr, "--export", "/nowhere"); code != exitFailure || !strings.Contains(errs, "MNT /nowhere: MNT3ERR_NOENT\n") {
+	if code, errs := tool(t, "bench", p.addr, "--export", "/nowhere"); code != exitFailure || !strings.Contains(errs, "MNT /nowhere: MNT3ERR_NOENT: give another directory with --export PATH; it exports /, though") {
 		t.Error(code, errs)
 	}
 	p.stop(t)
@@ -39,4 +39,21 @@ func TestBench(t *testing.T) {
 	if code, errs := tool(t, "bench", p.addr); code != exitFailure || !strings.Contains(errs, ": NFS3ERR_ROFS\n") {
 		t.Error(code, errs)
 	}
+}
+
+// A server that does not let the root be mounted is asked what it exports.
+func TestWhatToMount(t *testing.T) {
+	dir := t.TempDir()
+	rules := filepath.Join(dir, "exports")
+	writeFile(t, rules, "/vol/test *(rw,insecure)\n")
+	volume := filepath.Join(dir, "v.img") + ":/vol/test"
+	p := startServe(t, "--volume", volume, "--size", "64M", "--cache", "8M", "--exports", rules)
+	for name, want := range map[string]int{"bench": exitFailure, "conform": exitUsage} {
+		code, errs := tool(t, name, p.addr)
+		const says = "ACCES: give another directory with --export PATH; it exports /vol/test, though"
+		if code != want || !strings.Contains(errs, says) {
+			t.Errorf("%s: exit code %d, %s", name, code, errs)
+		}
+	}
+	p.stop(t)
 }

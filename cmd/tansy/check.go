@@ -81,21 +81,7 @@ over. The contents of files are read only with --data. The progress goes to stan
 		code = exitFailure
 	}
 	if !*quiet {
-		contents := "contents of files not read (--data reads them)"
-		if *data {
-			contents = fmt.Sprintf("%d blocks of contents read", rep.DataChecked)
-		}
-		verdict += fmt.Sprintf("; %d inodes, %d directories with %d entries, %d of %d data blocks in use, %d files waiting to be freed, %d blocks in the log; %s; %.1f s",
-			rep.Inodes, rep.Directories, rep.Entries, rep.Blocks, rep.DataBlocks, rep.Orphans, rep.Replayed, contents, time.Since(begin).Seconds())
-		if rep.Xattrs > 0 {
-			verdict += fmt.Sprintf("; %d files with extended attributes", rep.Xattrs)
-		}
-		if rep.Leftovers > 0 {
-			verdict += fmt.Sprintf("; %d blocks with extended attributes of removed files, which tansy repair frees", rep.Leftovers)
-		}
-		if rep.Kept > 0 {
-			verdict += fmt.Sprintf("; %d files that a mount had open, which go when the volume is opened, unless they have a name", rep.Kept)
-		}
+		verdict += "; " + summary(&rep, *data, time.Since(begin))
 	}
 	if !*quiet || code != exitOK {
 		fmt.Printf("%s: %s\n", pos[0], verdict)
@@ -104,4 +90,37 @@ over. The contents of files are read only with --data. The progress goes to stan
 		fmt.Printf("%s: fragmentation: %s\n", pos[0], rep.Placement)
 	}
 	return code
+}
+
+// summary says what there is on a volume. data: the contents of files were read.
+func summary(rep *volcheck.Report, data bool, took time.Duration) string {
+	contents := "contents of files not read (--data reads them)"
+	if data {
+		contents = fmt.Sprintf("%d blocks of contents read", rep.DataChecked)
+	}
+	said := fmt.Sprintf("%s, %s with %s; %d of %d data blocks in use, space of %s waiting to be freed, "+
+		"%d blocks in the log; %s; %.1f s",
+		count(rep.Others, "file", "files"), count(rep.Directories, "directory", "directories"),
+		count(rep.Entries, "entry", "entries"), rep.Blocks, rep.DataBlocks, count(rep.Orphans, "file", "files"),
+		rep.Replayed, contents, took.Seconds())
+	if rep.Xattrs > 0 {
+		said += fmt.Sprintf("; %d files with extended attributes", rep.Xattrs)
+	}
+	if rep.Leftovers > 0 {
+		said += fmt.Sprintf("; %d blocks with extended attributes of removed files, which tansy repair frees",
+			rep.Leftovers)
+	}
+	if rep.Kept > 0 {
+		said += fmt.Sprintf("; %d files that a mount had open, which go when the volume is opened, "+
+			"unless they have a name", rep.Kept)
+	}
+	return said
+}
+
+// count is a number of things, of which one is called so, and several so.
+func count(n uint64, one, several string) string {
+	if n == 1 {
+		several = one
+	}
+	return fmt.Sprintf("%d %s", n, several)
 }

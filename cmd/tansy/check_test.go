@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,6 +20,9 @@ func TestCheckAndDump(t *testing.T) {
 	}
 	exit(exitOK, "mkfs", img, "--size", "64M", "--log-size", "8M")
 	exit(exitOK, "check", img)
+	if _, out, _ := saying(t, "check", img); !strings.Contains(out, ": clean; 0 files, 1 directory with 0 entries; ") {
+		t.Errorf("of what nobody can see there is something: %s", out)
+	}
 	exit(exitOK, "check", "-q", img)
 	exit(exitOK, "check", "--data", img)
 	exit(exitOK, "dump", img)
@@ -66,7 +70,7 @@ func TestCheckAndDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	exit(exitUsage, "check", img)
-	exit(exitUsage, "dump", img)
+	exit(exitFailure, "dump", img)
 }
 
 // printed runs a command, and returns what it prints to standard output, and the exit code.

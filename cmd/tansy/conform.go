@@ -62,7 +62,7 @@ Checks of rights need an export that neither squashes user 0 nor maps other user
 		fmt.Fprint(os.Stderr, clearLine)
 	}
 	if err != nil && len(rep.Results) == 0 {
-		fail("conform", fmt.Errorf("%s: %w", cfg.Addr, err))
+		fail("conform", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
 		return exitUsage
 	}
 	if *asJSON {

@@ -4,14 +4,17 @@ package main
 // attached or not mounted today: an empty volume in its place answers its clients with NFS3ERR_STALE.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"tansy/internal/nearest"
 	"tansy/mount"
 )
 
@@ -22,14 +25,52 @@ const ignoreFstabUsage = "make an image also where /etc/fstab has a file system 
 // schemeLike is the beginning of what may be meant as something other than a file. Names of files have dots more often.
 var schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+-]*:`)
 
-// strange returns an error for a name with a scheme that is not known, unless there is a file of that name.
+// schemes are what begins the names of other things than files.
+var schemes = regexp.MustCompile(`(?i)^(nbds?(\+[a-z]+)?|rbd|ceph|file|https?|iscsi|nfs|s3):`)
+
+// strange returns an error for a name with a scheme that is not known, or not as it is meant here, unless there is a
+// file of that name.
 func strange(name string) error {
 	scheme := schemeLike.FindString(name)
 	if remote(name) || scheme == "" || !missing(name) {
 		return nil
 	}
-	return fmt.Errorf("%q is no kind of volume: give a file, a device, nbd://HOST:PORT/EXPORT, "+
-		"nbd+unix:///EXPORT?socket=PATH, or rbd:POOL/IMAGE (a file of that name is ./%s)", scheme, name)
+	const nbdNames = "nbd://HOST:PORT/EXPORT, nbd+unix:///EXPORT?socket=PATH"
+	if strings.HasPrefix(strings.ToLower(scheme), "nbd") {
+		return wrongArgument{fmt.Errorf("%q is not how the export of an NBD server is named: give %s "+
+			"(a file of that name is ./%s)", scheme, nbdNames, name)}
+	}
+	return wrongArgument{fmt.Errorf("%q is no kind of volume: give a file, a device, %s, or rbd:POOL/IMAGE "+
+		"(a file of that name is ./%s)", scheme, nbdNames, name)}
+}
+
+// mostNeighbours bounds the files that are looked at for one that was meant.
+const mostNeighbours = 10_000
+
+// similar is the file or block device in the same directory whose name is most like that of what is missing, or "".
+func similar(name string) string {
+	dir, base := filepath.Split(name)
+	at, err := os.Open(cmp.Or(dir, "."))
+	if err != nil {
+		return ""
+	}
+	defer at.Close()
+	entries, _ := at.ReadDir(mostNeighbours)
+	var names []string
+	for _, e := range entries {
+		st, err := os.Stat(filepath.Join(at.Name(), e.Name())) // behind a link
+		switch {
+		case err != nil || !st.Mode().IsRegular() && st.Mode()&(fs.ModeDevice|fs.ModeCharDevice) != fs.ModeDevice:
+		case strings.HasSuffix(e.Name(), unfinished) || strings.HasSuffix(e.Name(), undoEnd):
+		default:
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	if best := nearest.Of(base, names); best != "" {
+		return dir + best
+	}
+	return ""
 }
 
 // absent is the error for a volume that is missing and is not to be made; size is one that it may have, and how tells
@@ -41,7 +82,12 @@ func absent(name, size, how string) error {
 	if err := unmounted(name); err != nil {
 		return fmt.Errorf("%s does not exist: %w", name, err)
 	}
-	return fmt.Errorf("%s does not exist: tansy mkfs %s --size %s makes a volume there%s", name, quoted(name), size, how)
+	meant := didYouMean(similar(name))
+	if meant == "" {
+		meant = ":"
+	}
+	return fmt.Errorf("%s does not exist%s tansy mkfs %s --size %s makes a volume there%s",
+		name, meant, quoted(name), size, how)
 }
 
 // barred returns an error if there may be no image of that name, which does not exist, wherever it lies.

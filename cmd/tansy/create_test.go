@@ -67,6 +67,11 @@ func TestMistyped(t *testing.T) {
 		{"serve " + listen + "/dev/typo:/a --create --size 8M", exitFailure, []string{"no device /dev/typo"}},
 		{"serve " + listen + "devices/typo --create --size 8M", exitFailure, []string{"no device devices/typo"}},
 		{"serve " + listen + "link.img --create --size 8M", exitFailure, []string{"link.img is a link to gone.img"}},
+		{"serve " + listen + "nbd:/x --create", exitUsage, []string{`"nbd:"`, "nbd://HOST:PORT/EXPORT", "./nbd:/x"}},
+		{"serve " + listen + "nbd+unix:/x?socket=/s --create", exitUsage, []string{`"nbd+unix:"`, "nbd+unix:///EXPORT"}},
+		{"serve " + listen + "file:/srv/v.img --create", exitUsage, []string{`"file:"`, "give a file"}},
+		{"serve " + listen + "b.img:b --create", exitUsage, []string{"slash: give b.img:/b"}},
+		{"mkfs nbd:/x --size 8M", exitUsage, []string{`"nbd:"`, "nbd://HOST:PORT/EXPORT"}},
 		{"serve " + listen + "ndb://host/x --create", exitUsage, []string{`"ndb:"`, "nbd://"}},
 		{"serve " + listen + "https://host/v.img --create", exitUsage, []string{`"https:"`}},
 		{"serve " + listen + "foo:bar --create", exitUsage, []string{`"foo:"`, "./foo:bar"}},
@@ -83,7 +88,7 @@ func TestMistyped(t *testing.T) {
 		{"mkfs link.img --size 8M", exitFailure, []string{"a link to gone.img"}},
 		{"mkfs nbd://127.0.0.1:1/x --if-missing", exitUsage, []string{"--if-missing"}},
 		{"mount typo.img " + dir, exitFailure, []string{"tansy mkfs", "typo.img --size"}},
-		{"mount foo:bar " + dir, exitFailure, []string{`"foo:"`}},
+		{"mount foo:bar " + dir, exitUsage, []string{`"foo:"`}},
 		{"mount /dev/typo " + dir, exitFailure, []string{"no device /dev/typo"}},
 		{"check ndb://host/x", exitUsage, []string{`"ndb:"`}},
 		{"dump foo:bar super", exitUsage, []string{`"foo:"`}},
@@ -104,6 +109,60 @@ func TestMistyped(t *testing.T) {
 		}
 		if _, err := os.Lstat("/dev/typo"); err == nil {
 			t.Fatalf("tansy %s has made /dev/typo", x.args)
+		}
+	}
+}
+
+// The name of a volume that is missing is answered with one in the same folder that it is like, if there is one.
+func TestDidYouMeanVolume(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "sub", "data.imh"), 0o700); err != nil { // a folder is none
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sub/data.img", "sub/data.img.undo", "sub/data.imm.unfinished"} {
+		writeFile(t, filepath.Join(dir, name), "no volume")
+	}
+	at := t.TempDir()
+	for _, x := range []struct{ args, meant string }{
+		{"serve --listen 127.0.0.1:0 --volume sub/dta.img", "sub/data.img"},
+		{"serve --listen 127.0.0.1:0 --volume sub/dta.img:/a", "sub/data.img"},
+		{"mount sub/dtaa.img " + at, filepath.Join(dir, "sub/data.img")},
+		{"check sub/data.iimg", "sub/data.img"},
+		{"check sub/Data.img", "sub/data.img"},
+		{"dump sub/data", "sub/data.img"},
+		{"trim sub/daat.img", "sub/data.img"},
+		{"repair sub/data.imf", "sub/data.img"},
+		{"check sub/other.raw", ""},
+		{"check sub/none/data.img", ""},
+	} {
+		_, text := said(t, dir, strings.Fields(x.args)...)
+		if want := ": did you mean " + x.meant + "?"; x.meant != "" && !strings.Contains(text, want) ||
+			x.meant == "" && strings.Contains(text, "did you mean") {
+			t.Errorf("tansy %s: no %q in %s", x.args, want, text)
+		}
+	}
+}
+
+// What is no volume is a failure, but to commands whose 1 is a verdict.
+func TestExitCodesOfNoVolume(t *testing.T) {
+	dir, at := t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(dir, "text"), strings.Repeat("no volume", 1<<14))
+	for _, name := range []string{"text", "missing.img", "."} {
+		for args, want := range map[string]int{
+			"serve --listen 127.0.0.1:0 --volume ": exitFailure,
+			"mount --read-only " + at + " ":        exitFailure,
+			"dump ":                                exitFailure,
+			"trim ":                                exitFailure,
+			"check ":                               exitUsage,
+			"repair ":                              exitUsage,
+		} {
+			fields := append(strings.Fields(args), name)
+			if fields[0] == "mount" { // VOLUME DIR
+				fields[2], fields[3] = name, at
+			}
+			if code, text := said(t, dir, fields...); code != want {
+				t.Errorf("tansy %q: exit code %d, want %d: %s", fields, code, want, text)
+			}
 		}
 	}
 }
@@ -145,6 +204,43 @@ func TestCreate(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, x.made)); err != nil {
 			t.Errorf("serve %v: %v", x.flags, err)
 		}
+	}
+}
+
+// What counts only when a volume is made is told of one that is there, if it is not so.
+func TestFlagsOfNewVolume(t *testing.T) {
+	dir := t.TempDir()
+	img := filepath.Join(dir, "v.img")
+	tansy(t, "mkfs", img, "--size", "64M", "--owner", "7:8", "--mode", "1770")
+	for _, x := range []struct {
+		flags string
+		says  []string
+	}{
+		{"--size 64M --owner 7:8 --mode 1770", nil},
+		{"--size 8M", []string{"v.img exists and keeps its size of 64M: --size 8M is for a new image"}},
+		{"--owner 7:9", []string{"root directory stays that of 7:8: --owner 7:9 is for a new volume"}},
+		{"--mode 755", []string{"root directory keeps the mode 1770: --mode 0755 is for a new volume"}},
+		{"--preallocate --owner 0:8 --mode 777 --create", []string{
+			"v.img exists and stays sparse: --preallocate is for a new image", "stays that of 7:8: --owner 0:8", "keeps the mode 1770: --mode 0777"}},
+	} {
+		p := startServe(t, append([]string{"--volume", img}, strings.Fields(x.flags)...)...)
+		p.stop(t)
+		log := p.stderr.String()
+		if n := strings.Count(log, "level=WARN"); n != len(x.says) {
+			t.Errorf("%s: %d warnings, want %d: %s", x.flags, n, len(x.says), log)
+		}
+		for _, want := range x.says {
+			if !strings.Contains(log, want) {
+				t.Errorf("%s: no %q in %s", x.flags, want, log)
+			}
+		}
+	}
+	full := filepath.Join(dir, "full.img")
+	tansy(t, "mkfs", full, "--size", "64M", "--preallocate")
+	p := startServe(t, "--volume", full, "--preallocate")
+	p.stop(t)
+	if log := p.stderr.String(); strings.Contains(log, "level=WARN") {
+		t.Errorf("of an image that has all its room: %s", log)
 	}
 }
 

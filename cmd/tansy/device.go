@@ -44,6 +44,9 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 		return d, nil
 	}
 	d, err := disk.OpenFile(name, o)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w%s", err, didYouMean(similar(name)))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func dump(args []string) int {
   tansy dump data.img inode 17   an inode and where its blocks lie
   tansy dump data.img dir 1      the entries of a directory (1 is the root)
 
-exit codes: 0 printed, 1 could not be printed, 2 wrong arguments, or no volume.
+exit codes: 0 printed, 1 could not be printed, or no volume, 2 wrong arguments.
 
 The volume is only read. Damage keeps nothing from being printed that can be found
 without what is damaged: super needs only the superblock or its copy; without the log
@@ -65,14 +65,12 @@ change.
 	}
 	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
 	if err != nil {
-		fail("dump", err)
-		return exitUsage
+		return failed("dump", err)
 	}
 	defer d.Close()
 	p, err := volcheck.NewDumper(d)
 	if err != nil {
-		fail("dump", fmt.Errorf("%s: %w", pos[0], err))
-		return exitUsage
+		return fail("dump", fmt.Errorf("%s: %w", pos[0], err))
 	}
 	w := bufio.NewWriter(os.Stdout)
 	err = show(p, w, n)

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path"
+	"strings"
 
+	tansyfs "tansy/fs"
 	"tansy/nfs/exports"
 )
 
@@ -90,6 +93,47 @@ func (s *exportsSource) read() (tables []*exports.Table, err error) {
 		tables = append(tables, exports.NewTable(l, nil))
 	}
 	return tables, nil
+}
+
+// warnMissing warns of what is exported and is not there, and so cannot be mounted.
+func (s *exportsSource) warnMissing(tables []*exports.Table, volumes []*volume) {
+	for i, v := range volumes {
+		if v.fs == nil || v.failed.Load() != nil {
+			continue
+		}
+		for _, e := range tables[i].Exports() {
+			why := "is not in the volume " + v.image + ", so that nobody can mount it: make the directory"
+			switch err := findDirectory(v.fs, e.Path); err {
+			case nil:
+				continue
+			case tansyfs.ErrNoEnt:
+			case tansyfs.ErrNotDir:
+				why = "is no directory of the volume " + v.image + ", so that nobody can mount it"
+			default:
+				why = fmt.Sprintf("cannot be looked up in the volume %s: %v", v.image, err)
+			}
+			s.warn(fmt.Errorf("%s:%d: %s %s", s.name, e.Line, path.Join(v.path, e.Path), why))
+		}
+	}
+}
+
+// findDirectory returns nil if there is a directory at a path, to which no symbolic link leads, as MOUNT has it.
+func findDirectory(f *tansyfs.FS, place string) error {
+	at := f.Root()
+	for name := range strings.SplitSeq(strings.Trim(place, "/"), "/") {
+		if name == "" {
+			return nil // the root
+		}
+		n, err := f.Lookup(&tansyfs.Cred{}, at, []byte(name))
+		if err != nil {
+			return err
+		}
+		if n.Attr.Type != tansyfs.Directory {
+			return tansyfs.ErrNotDir
+		}
+		at = n.Handle
+	}
+	return nil
 }
 
 // warnOpen says so if a server without rules listens where others reach it.

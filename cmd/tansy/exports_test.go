@@ -90,6 +90,40 @@ func TestExportsWarnings(t *testing.T) {
 	}
 }
 
+// What is exported and is not there is told with its line, at the start and when the file is read again.
+func TestExportsMissing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "exports")
+	writeFile(t, file, "/ *(rw,insecure)\n\n/none \\\n  *(ro)\n/none/below *(ro)\n")
+	img := filepath.Join(dir, "v.img")
+	p := startServe(t, "--volume", img, "--size", "8M", "--mode", "777", "--exports", file)
+	const says = " is not in the volume "
+	p.says(t, file+":3: /none"+says+img, file+":5: /none/below"+says+img)
+	c, err := nfsclient.Mount(p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, name := range []string{"none", "other"} {
+		if _, err := c.Mkdir(&tansyfs.Cred{}, c.Root(), []byte(name), &tansyfs.SetAttr{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Create(&tansyfs.Cred{}, c.Root(), []byte("file"), tansyfs.Guarded, &tansyfs.SetAttr{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, file, "/ *(rw,insecure)\n/other *(ro)\n/file *(ro)\n/file/below *(ro)\n")
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	const no = " is no directory of the volume "
+	p.says(t, file+":3: /file"+no+img, file+":4: /file/below"+no+img, "level=INFO msg=reloaded")
+	p.stop(t)
+	if log := p.stderr.String(); strings.Contains(log, "/other"+says) || strings.Count(log, "level=WARN") != 4 {
+		t.Error(log)
+	}
+}
+
 // SIGHUP reads the file again, and what cannot be read changes nothing.
 func TestExportsReload(t *testing.T) {
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 const (
 	exitOK      = 0
 	exitFailure = 1  // the command ran and failed, or check found damage
-	exitUsage   = 2  // wrong arguments, or the volume could not be read
+	exitUsage   = 2  // wrong arguments; of a command that judges: it could not
 	exitLost    = 3  // serve, mount: the volume was deleted, replaced or cut, or the device went away
 	exitTaken   = 75 // serve: the volume went to another server, or may have
 )
@@ -87,9 +87,9 @@ func run(args []string) int {
 }
 
 const exitCodes = `
-exit codes: 0 done; 1 failed, or damage was found or is left; 2 wrong arguments, or the volume cannot be
-read; 3 serve and mount: the volume was deleted, renamed, replaced or cut while it was in use;
-75 serve: another server has the volume, or may have (docs/guide/standby.md)
+exit codes: 0 done; 1 failed, or damage was found or is left; 2 wrong arguments, and of check, repair, scrub,
+conform and exports: there is no verdict, as nothing could be read; 3 serve and mount: the volume was deleted,
+renamed, replaced or cut while it was in use; 75 serve: another server has the volume, or may have (docs/guide/standby.md)
 `
 
 func usage(w io.Writer) {

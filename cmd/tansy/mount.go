@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ type mounting struct {
 	noXattr  bool
 	sloppy   bool     // pass over options that are not known
 	blkdev   bool     // as the file system of the block device
+	over     bool     // also where something is mounted already
 	remount  bool     // change how it is mounted
 	fixed    []string // options that a remount cannot change
 	access   string   // "ro", "rw", or as it is, for that
@@ -65,7 +67,8 @@ the connection to an NBD server is exit code 1.
 	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
 	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
 	f.DurationVar(&m.interval, "commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what was done is durable though nobody has asked for it")
-	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, and blkdev, with which sync(2) is passed on for a block device")
+	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; "+
+		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) is passed on for a block device")
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	pos, code, done := parse(f, args, 2, 2)
 	if done {
@@ -109,7 +112,7 @@ var passedOver = map[string]bool{
 // mountOptions are those that Set takes over, for who mistypes one.
 var mountOptions = []string{
 	"ro", "rw", "sync", "dirsync", "allow_other", "noxattr", "cache=", "discard=", "nodiscard", "nosuid", "nodev",
-	"noexec", "noatime",
+	"noexec", "noatime", "over",
 }
 
 // atMount are options that count when a volume is mounted.
@@ -145,6 +148,8 @@ func (m *mounting) Set(list string) error {
 			m.access = option
 		case option == "blkdev":
 			m.blkdev = true
+		case option == "over":
+			m.over = true
 		case option == "remount":
 			m.remount = true
 		case option == "sync" || option == "dirsync":
@@ -209,7 +214,7 @@ func (m *mounting) run(source, dir string) int {
 	defer log.Close(lastWords)
 	fail := func(err error) int {
 		fmt.Fprintf(log, "tansy mount: %v\n", err)
-		return exitFailure
+		return codeOf(err)
 	}
 	// In the background the working directory is another one, and what is shown should mean something anywhere.
 	if source, err = anywhere(source); err != nil {
@@ -220,6 +225,9 @@ func (m *mounting) run(source, dir string) int {
 	}
 	if hides(dir, source) {
 		return fail(errHides)
+	}
+	if err := m.covers(dir, log.Logger); err != nil {
+		return fail(err)
 	}
 	const heap = overhead - slack + mount.MaxPending
 	tune(heap)
@@ -285,6 +293,22 @@ func (m *mounting) abandon(v *volume, log *slog.Logger) int {
 	}
 	log.Warn("the file system is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next mount recovers the volume")
 	return exitOK
+}
+
+// covers returns an error if a volume is mounted on the directory already, unless that is to be covered. Something else
+// is told.
+func (m *mounting) covers(dir string, log *slog.Logger) error {
+	at, ok := mount.Covers(dir)
+	switch {
+	case m.over || !ok:
+	case at.Ours():
+		return fmt.Errorf("the volume %s is mounted on %s already: tansy umount %[2]s ends that, -o over covers it",
+			at.Source, dir)
+	default:
+		log.Warn("the mount covers what is mounted there already, until it ends",
+			"dir", dir, "covered", at.Source, "type", at.Type)
+	}
+	return nil
 }
 
 var errHides = errors.New("the volume lies below the directory: mounted there, it would hide itself")
@@ -391,6 +415,7 @@ func mountHelper(args []string) int {
 
 func umount(args []string) int {
 	f := newFlags("umount", "DIR [flags]", `  tansy umount /mnt            and wait until the volume is closed
+  tansy umount data.img        the same, by the volume
   tansy umount --lazy /mnt     take it out of sight although it is in use
 
 umount(8) does the same, but does not wait for the volume. On macOS --lazy is by force: those who use it get errors.
@@ -400,7 +425,7 @@ umount(8) does the same, but does not wait for the volume. On macOS --lazy is by
 	if done {
 		return code
 	}
-	dir, err := filepath.Abs(pos[0])
+	dir, err := mountPoint(pos[0])
 	if err == nil {
 		err = unmount(dir, *lazy)
 	}
@@ -410,16 +435,56 @@ umount(8) does the same, but does not wait for the volume. On macOS --lazy is by
 	return exitOK
 }
 
-// unmount unmounts a volume and waits until it is closed, unless it is served, too.
-func unmount(dir string, lazy bool) error {
+// mountPoint is the directory of a mounted volume that is named by it, or by what the volume lies on.
+func mountPoint(name string) (string, error) {
+	dir, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // dir itself may hang, or be dead
 		dir = filepath.Join(parent, filepath.Base(dir))
 	}
+	all, err := mount.Volumes()
+	if err != nil {
+		return "", err
+	}
+	if _, ok := all[dir]; ok {
+		return dir, nil
+	}
+	var places []string
+	for place, m := range all {
+		if m.Source == name || !remote(name) && !remote(m.Source) && sameFile(m.Source, dir) {
+			places = append(places, place)
+		}
+	}
+	slices.Sort(places)
+	switch len(places) {
+	case 0:
+		return dir, nil
+	case 1:
+		return places[0], nil
+	}
+	return "", fmt.Errorf("%s is mounted more than once: give one of %s", name, strings.Join(places, ", "))
+}
+
+// sameFile tells whether two names are of one file or device.
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return a == b || err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// unmount unmounts the volume on a directory (mountPoint), and waits until it is closed, unless it is served, too.
+func unmount(dir string, lazy bool) error {
 	at, err := mount.On(dir)
 	if err != nil && !errors.Is(err, mount.ErrNotThere) {
 		return err
 	}
 	if err != nil || !at.Ours() {
+		if st, err := os.Stat(dir); err == nil && !st.IsDir() {
+			return fmt.Errorf("%s is not mounted: give the directory that a volume is mounted on, "+
+				"or a volume that is mounted", dir)
+		}
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
 	if err := mount.Unmount(dir, lazy); err != nil || lazy {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"strconv"
 	"time"
@@ -23,6 +24,24 @@ type finding struct {
 	mapper    net.Listener
 	mapperUDP net.PacketConn
 	log       *slog.Logger
+}
+
+func (f *finding) flags(s *flagSet) {
+	s.BoolVar(&f.own, "portmapper", false, "be the port mapper of this host, too, so that clients need no port options "+
+		"(port 111 over TCP and UDP: needs root)")
+	s.BoolVar(&f.hosts, "rpcbind", false, "register with the port mapper that runs on this host, until the end")
+	s.UintVar(&f.port, "portmapper-port", portmap.Port, "`PORT` of the port mapper in both cases; clients look on 111")
+}
+
+// wrong says what is wrong with the flags, or nothing.
+func (f *finding) wrong() string {
+	if f.own && f.hosts {
+		return "--portmapper is one of our own, and --rpcbind another one: give one of them"
+	}
+	if f.port > math.MaxUint16 {
+		return fmt.Sprintf("--portmapper-port %d is no port", f.port)
+	}
+	return ""
 }
 
 // listen opens the sockets that are needed beside that of the server, whose address is served.

@@ -12,6 +12,9 @@ import (
 	volrepair "tansy/offline/repair"
 )
 
+// undoEnd is the end of the name of an undo file that is not given.
+const undoEnd = ".undo"
+
 func repair(args []string) int {
 	f := newFlags("repair", "VOLUME [flags]", `  tansy repair data.img                         say what would be done
   tansy repair data.img --yes                   do it; the undo file is data.img.undo
@@ -44,7 +47,7 @@ is plain Go, tested, but not proved.
 		return misused(f, "--undo and --undo-from contradict each other")
 	}
 	if *undo == "" && *from == "" && *yes {
-		*undo = pos[0] + ".undo"
+		*undo = pos[0] + undoEnd
 		if st, err := os.Stat(pos[0]); remote(pos[0]) || err == nil && !st.Mode().IsRegular() {
 			return misused(f, "for a device say where the undo file is to go: --undo FILE")
 		}

@@ -87,6 +87,9 @@ func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, er
 	if hides(dir, source) {
 		return nil, errHides
 	}
+	if err := l.options.covers(dir, v.log); err != nil {
+		return nil, err
+	}
 	files := v.fs.Deferring()
 	if l.options.sync {
 		files = v.fs

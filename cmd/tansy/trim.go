@@ -52,14 +52,12 @@ blocks are gone through. A preallocated image keeps its room.
 	}
 	d, err := openVolume(pos[0], disk.FileOptions{Warn: warning("trim")})
 	if err != nil {
-		fail("trim", err)
-		return exitUsage
+		return failed("trim", err)
 	}
 	defer d.Close()
 	n, err := trimVolume(d, *quiet)
 	if err != nil {
-		fail("trim", fmt.Errorf("%s: %w", pos[0], err))
-		return exitFailure
+		return fail("trim", fmt.Errorf("%s: %w", pos[0], err))
 	}
 	if !*quiet {
 		fmt.Printf("%s: %s given back\n", pos[0], about(n))

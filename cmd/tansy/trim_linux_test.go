@@ -70,7 +70,7 @@ func TestTrim(t *testing.T) {
 	if code := run([]string{"check", img, "--data", "-q"}); code != exitOK {
 		t.Error(code)
 	}
-	if code := run([]string{"trim", img + ".not"}); code != exitUsage {
+	if code := run([]string{"trim", img + ".not"}); code != exitFailure {
 		t.Error(code)
 	}
 }

@@ -48,7 +48,8 @@ type opening struct {
 
 // open opens the volume, and makes it if it is missing and that is wanted.
 func (o *opening) open(v *volume) error {
-	if missing(v.image) {
+	made := missing(v.image)
+	if made {
 		if !o.create {
 			how := ""
 			if !o.readOnly {
@@ -94,7 +95,30 @@ func (o *opening) open(v *volume) error {
 		return fmt.Errorf("%s: %w%s", v.image, err, what)
 	}
 	v.device, v.stats, v.fs = d, stats, f
+	if !made {
+		o.warnKept(v)
+	}
 	return nil
+}
+
+// warnKept warns of what was given for a new volume, and is not so of one that was there. (Its size is told already.)
+func (o *opening) warnKept(v *volume) {
+	if o.new.preallocate && disk.HostOf(v.device) != nil {
+		o.new.warn(fmt.Errorf("%s exists and stays sparse: --preallocate is for a new image", v.image))
+	}
+	root, err := v.fs.Getattr(v.fs.Root())
+	if err != nil {
+		return // which others say
+	}
+	const through = "is for a new volume; of this one it is changed through a mount"
+	if by := &o.root.owner; by.given && (by.uid != root.UID || by.gid != root.GID) {
+		o.new.warn(fmt.Errorf("%s exists, and its root directory stays that of %d:%d: --owner %v %s",
+			v.image, root.UID, root.GID, by, through))
+	}
+	if m := &o.root.mode; *m != 0 && uint32(*m) != root.Mode {
+		o.new.warn(fmt.Errorf("%s exists, and its root directory keeps the mode %04o: --mode %v %s",
+			v.image, root.Mode, m, through))
+	}
 }
 
 // openAll opens volumes side by side. Of several those that cannot be opened are told in the log,

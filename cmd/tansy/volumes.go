@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,13 +44,16 @@ func (l *volumeList) Set(text string) error {
 	} else if rbd.IsName(text) {
 		name = len("rbd:")
 	}
-	if scheme := schemeLike.FindString(text); name == 0 && scheme != "" && strings.HasPrefix(text[len(scheme):], "//") {
+	if scheme := schemeLike.FindString(text); name == 0 && scheme != "" &&
+		(strings.HasPrefix(text[len(scheme):], "//") || schemes.MatchString(text)) {
 		if err := strange(text); err != nil {
 			return err
 		}
 	}
 	if i := strings.LastIndex(text[name:], ":/"); i >= 0 {
 		p = place{text[:name+i], text[name+i+1:]}
+	} else if right := withSlash(text[name:]); right != "" {
+		return fmt.Errorf("the path for clients begins with a slash: give %s%s", text[:name], right)
 	}
 	switch {
 	case p.image == "":
@@ -63,6 +67,19 @@ func (l *volumeList) Set(text string) error {
 	}
 	l.list = append(l.list, p)
 	return nil
+}
+
+// pathLike is what may be meant as a path for clients, behind the last colon of a name.
+var pathLike = regexp.MustCompile(`^(.+):([A-Za-z][A-Za-z0-9_-]*)$`)
+
+// withSlash is what is meant by FILE:PATH, where the path lacks its slash; "" if text may be the name of a file or
+// device.
+func withSlash(text string) string {
+	m := pathLike.FindStringSubmatch(text)
+	if m == nil || !missing(text) || missing(m[1]) && (below("/dev", text) || schemeLike.MatchString(text)) {
+		return ""
+	}
+	return m[1] + ":/" + m[2]
 }
 
 // maxVolumes bounds the volumes of a server.

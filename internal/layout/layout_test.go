@@ -52,7 +52,7 @@ func TestInode(t *testing.T) {
 	}
 }
 
-// A slot is read as docs/format.md has it, whatever it says of its length.
+// A slot is read as docs/design/format.md has it, whatever it says of its length.
 func TestEntry(t *testing.T) {
 	slot := make([]byte, ShortSlot)
 	copy(slot, []byte{1, 2, 0, 0, 0, 0, 3, 0xaa, 'a', 'b', 'c'})

@@ -31,6 +31,7 @@ import (
 type Export struct {
 	Path    string // in the volume, clean: "/" or "/a/b"
 	Clients []Client
+	Line    int // where it is in its file first, from 1; 0: in none
 }
 
 // Rule is what a client may do.

@@ -143,7 +143,7 @@ func (p *parser) exportLine() {
 	i := slices.IndexFunc(p.exports, func(e Export) bool { return e.Path == dir })
 	if i < 0 {
 		i = len(p.exports)
-		p.exports = append(p.exports, Export{Path: dir})
+		p.exports = append(p.exports, Export{Path: dir, Line: start.line})
 	}
 	defaults, clients := strict, 0
 	for !p.lineEnds() {

@@ -95,6 +95,7 @@ type Report struct {
 	// What is there, as far as it could be read.
 	Replayed    int    // blocks whose newest contents are in the log
 	Inodes      uint64 // in use, the reserved one too
+	Others      uint64 // files that are no directories and have a name
 	Directories uint64
 	Entries     uint64 // of all directories
 	Orphans     uint64 // files that wait for their space to be given back

@@ -291,7 +291,7 @@ func mustClean(t *testing.T, d disk.Disk) Report {
 func TestClean(t *testing.T) {
 	mustClean(t, newBuilder(t, 1100, 32).image())
 	r := mustClean(t, newSample(t).image())
-	want := Report{Inodes: 310, Directories: 3, Entries: 309, Orphans: 2, Blocks: r.Blocks, DataBlocks: r.DataBlocks, Placement: r.Placement}
+	want := Report{Inodes: 310, Others: 305, Directories: 3, Entries: 309, Orphans: 2, Blocks: r.Blocks, DataBlocks: r.DataBlocks, Placement: r.Placement}
 	if fmt.Sprint(r) != fmt.Sprint(want) {
 		t.Errorf("%+v, want %+v", r, want)
 	}

@@ -177,6 +177,9 @@ func (c *checker) inode(ino, block uint64, set bool, raw []byte) error {
 		return nil
 	}
 	c.rep.Inodes++
+	if ino != orphansIno && n.ty != typeDir && n.nlink > 0 && n.flags&flagKept == 0 {
+		c.rep.Others++
+	}
 	c.attributes(ino, block, &n)
 	r := c.tab.make(ino)
 	r.ty, r.flags, r.nlink, r.parent = uint8(min(n.ty, 255)), uint8(n.flags&flagsKnown), n.nlink, n.parent

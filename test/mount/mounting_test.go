@@ -53,6 +53,46 @@ func TestRefused(t *testing.T) {
 	m.Unmount(t, bin, image)
 }
 
+// A volume that is mounted is not covered by another one unless that is asked for, and is unmounted by its own name,
+// too.
+func TestCovered(t *testing.T) {
+	bin := mounttest.Build(t)
+	below, above := mounttest.Volume(t, bin, "64M"), mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, below)
+	already := "the volume " + below + " is mounted on " + m.Dir + " already: tansy umount"
+	fails(t, already, bin, "mount", above, m.Dir)
+	fails(t, already, bin, "mount", above, m.Dir, "--background")
+	fails(t, already, bin, "serve", "--volume", above, "--listen", "127.0.0.1:0", "--mount", m.Dir)
+	mounttest.Run(t, bin, "check", "-q", above) // nobody has it open
+
+	mounttest.Run(t, bin, "mount", above, m.Dir, "--background", "-o", "over")
+	fails(t, "the volume "+above+" is mounted on "+m.Dir+" already", bin, "mount", below, m.Dir)
+	fails(t, below+" is not mounted: give the directory", bin, "umount", below) // it is out of sight
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(above, link); err != nil {
+		t.Fatal(err)
+	}
+	mounttest.Run(t, bin, "umount", link)
+	mounttest.Run(t, bin, "check", "-q", above)
+	mounttest.Run(t, bin, "umount", below)
+	fails(t, below+" is not mounted: give the directory", bin, "umount", below)
+
+	if os.Geteuid() != 0 {
+		return
+	}
+	dir := t.TempDir()
+	hosttest.Run(t, "mount", "-t", "tmpfs", "none", dir)
+	t.Cleanup(func() { hosttest.Run(t, "umount", dir) })
+	out, err := exec.Command(bin, "mount", above, dir, "--background").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "covers what is mounted there already") {
+		t.Errorf("over a tmpfs: %v, %s", err, out)
+	}
+	hosttest.Run(t, "mount", "-t", "tmpfs", "none", dir)
+	fails(t, above+" is not mounted: give the directory", bin, "umount", above) // below the tmpfs
+	hosttest.Run(t, "umount", dir)
+	mounttest.Run(t, bin, "umount", dir)
+}
+
 // A volume on a device that has grown is mounted as before, with one warning; so is one on the device cut back.
 func TestGrown(t *testing.T) {
 	bin := mounttest.Build(t)

@@ -46,6 +46,8 @@ var (
 	lends         = []string{"./txn/dtxn", "./internal/runtime/dbytes", "./internal/runtime/dlog", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
 	volumes       = []string{"./nfs/server", "./cmd/tansy", "-run", "Volume"}
 	creating      = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
+	hints         = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
+	coverings     = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
 	checks        = []string{"./offline/check", "-short"}
 	daemons       = []string{"./ops/daemon"}
 	numbers       = []string{"./nfs/oncrpc", "-run", "Stat|Latency|Shutdown"}

@@ -2,20 +2,14 @@ package conform
 
 // ACCESS (RFC 1813, section 3.3.4).
 
+// Sets of rights.
+const (
+	accessAll    = 0x3f
+	accessFileRW = accessRead | accessModify | accessExtend
+	accessDirW   = accessModify | accessExtend | accessDelete
+)
+
 func accessChecks() []Check {
-	const all = 0x3f
-	// grants wants ACCESS to give exactly the bits want of all six.
-	grants := func(t *T, c *cred, h fh, want uint32) {
-		x := t.access(c, h, all)
-		t.ok(x.st)
-		if x.bits != want {
-			t.wrong(accessText(want), accessText(x.bits))
-		}
-	}
-	const (
-		fileRW = accessRead | accessModify | accessExtend
-		dirW   = accessModify | accessExtend | accessDelete
-	)
 	return group("access", "RFC 1813, 3.3.4",
 		must("subset", "no bit is given that was not asked for", func(t *T) {
 			h := t.file("f")
@@ -33,37 +27,37 @@ func accessChecks() []Check {
 		should("unknown-bits", "bits that mean nothing are not given", func(t *T) {
 			x := t.access(super, t.dir(), 0xffffffff)
 			t.ok(x.st)
-			same(t, "bits above 0x3f", x.bits&^all, 0)
+			same(t, "bits above 0x3f", x.bits&^accessAll, 0)
 		}),
 		must("attributes", "the attributes ACCESS gives are those of GETATTR", func(t *T) {
 			h := t.file("f")
-			x := t.access(super, h, all)
+			x := t.access(super, h, accessAll)
 			if x.attr != nil {
 				same(t, "attributes", *x.attr, t.attr(h))
 			}
 		}),
 		must("owner", "rw for the owner of a file: READ, MODIFY, EXTEND", func(t *T) {
 			t.needUsers()
-			grants(t, alice, t.fileAs(alice, t.dir(), "f", 0o600), fileRW)
+			accessGrants(t, alice, t.fileAs(alice, t.dir(), "f", 0o600), accessFileRW)
 		}),
 		must("owner-read-only", "r for the owner: READ alone", func(t *T) {
 			t.needUsers()
-			grants(t, alice, t.fileAs(alice, t.dir(), "f", 0o400), accessRead)
+			accessGrants(t, alice, t.fileAs(alice, t.dir(), "f", 0o400), accessRead)
 		}),
 		must("other", "another user is judged by the bits for others", func(t *T) {
 			t.needUsers()
-			grants(t, bob, t.fileAs(alice, t.dir(), "f", 0o604), accessRead)
-			grants(t, bob, t.fileAs(alice, t.dir(), "g", 0o640), 0)
+			accessGrants(t, bob, t.fileAs(alice, t.dir(), "f", 0o604), accessRead)
+			accessGrants(t, bob, t.fileAs(alice, t.dir(), "g", 0o640), 0)
 		}),
 		must("group", "a member of the group is judged by its bits", func(t *T) {
 			t.needUsers()
 			h := t.fileAs(alice, t.dir(), "f", 0o640)
-			grants(t, &cred{uid: bob.uid, gid: t.attr(h).gid}, h, accessRead)
+			accessGrants(t, &cred{uid: bob.uid, gid: t.attr(h).gid}, h, accessRead)
 		}),
 		must("supplementary", "a supplementary group counts as the first", func(t *T) {
 			t.needUsers()
 			h := t.fileAs(alice, t.dir(), "f", 0o660)
-			grants(t, member(t.attr(h).gid), h, fileRW)
+			accessGrants(t, member(t.attr(h).gid), h, accessFileRW)
 		}),
 		must("sixteenth-group", "the last of 16 supplementary groups counts", func(t *T) {
 			t.needUsers()
@@ -73,52 +67,58 @@ func accessChecks() []Check {
 				c.gids = append(c.gids, 61000+i)
 			}
 			c.gids = append(c.gids, t.attr(h).gid)
-			grants(t, c, h, accessRead)
+			accessGrants(t, c, h, accessRead)
 		}),
 		should("owner-class", "an owner without rights has none even if others have", func(t *T) {
 			t.needUsers()
-			grants(t, alice, t.fileAs(alice, t.dir(), "f", 0o077), 0)
+			accessGrants(t, alice, t.fileAs(alice, t.dir(), "f", 0o077), 0)
 		}),
 		should("group-class", "a member of the group without rights has none even if others have", func(t *T) {
 			t.needUsers()
 			h := t.fileAs(alice, t.dir(), "f", 0o604)
-			grants(t, member(t.attr(h).gid), h, 0)
+			accessGrants(t, member(t.attr(h).gid), h, 0)
 		}),
 		must("execute", "x on a file: EXECUTE", func(t *T) {
 			t.needUsers()
-			grants(t, bob, t.fileAs(alice, t.dir(), "f", 0o701), accessExecute)
+			accessGrants(t, bob, t.fileAs(alice, t.dir(), "f", 0o701), accessExecute)
 		}),
 		must("superuser", "the superuser reads and writes whatever the mode is", func(t *T) {
 			t.needRoot()
-			x := t.access(super, t.fileAs(alice, t.dir(), "f", 0), all)
+			x := t.access(super, t.fileAs(alice, t.dir(), "f", 0), accessAll)
 			t.ok(x.st)
-			same(t, "READ, MODIFY, EXTEND", x.bits&fileRW, fileRW)
+			same(t, "READ, MODIFY, EXTEND", x.bits&accessFileRW, accessFileRW)
 		}),
 		should("superuser-execute", "the superuser executes only what somebody may execute", func(t *T) {
 			t.needRoot()
-			x := t.access(super, t.file("f"), all)
+			x := t.access(super, t.file("f"), accessAll)
 			same(t, "EXECUTE on mode 0644", x.bits&accessExecute, 0)
-			x = t.access(super, t.fileAs(super, t.dir(), "g", 0o001), all)
+			x = t.access(super, t.fileAs(super, t.dir(), "g", 0o001), accessAll)
 			same(t, "EXECUTE on mode 0001", x.bits&accessExecute, accessExecute)
 		}),
+	)
+}
+
+// accessDirectoryChecks are about rights to directories, and of nobody.
+func accessDirectoryChecks() []Check {
+	return group("access", "RFC 1813, 3.3.4",
 		must("directory", "rwx on a directory: READ, LOOKUP, MODIFY, EXTEND, DELETE", func(t *T) {
 			t.needUsers()
-			x := t.access(alice, t.dirIn(alice, t.dir(), "d", 0o700), all)
+			x := t.access(alice, t.dirIn(alice, t.dir(), "d", 0o700), accessAll)
 			t.ok(x.st)
-			same(t, "all bits but EXECUTE", accessText(x.bits&^accessExecute), accessText(accessRead|accessLookup|dirW))
+			same(t, "all bits but EXECUTE", accessText(x.bits&^accessExecute), accessText(accessRead|accessLookup|accessDirW))
 		}),
 		must("directory-read", "r on a directory: READ without LOOKUP", func(t *T) {
 			t.needUsers()
-			grants(t, bob, t.dirIn(alice, t.dir(), "d", 0o704), accessRead)
+			accessGrants(t, bob, t.dirIn(alice, t.dir(), "d", 0o704), accessRead)
 		}),
 		must("directory-search", "x on a directory: LOOKUP without READ", func(t *T) {
 			t.needUsers()
-			x := t.access(bob, t.dirIn(alice, t.dir(), "d", 0o701), all&^accessExecute)
+			x := t.access(bob, t.dirIn(alice, t.dir(), "d", 0o701), accessAll&^accessExecute)
 			t.ok(x.st)
 			same(t, "bits", accessText(x.bits), accessText(accessLookup))
 		}),
 		should("directory-execute", "EXECUTE is not given on a directory: that is LOOKUP", func(t *T) {
-			x := t.access(super, t.sub("d"), all)
+			x := t.access(super, t.sub("d"), accessAll)
 			same(t, "EXECUTE", x.bits&accessExecute, 0)
 		}),
 		should("file-lookup-delete", "LOOKUP and DELETE are not given on a file", func(t *T) {
@@ -127,7 +127,7 @@ func accessChecks() []Check {
 		}),
 		must("directory-closed", "a directory of mode 0700 gives another user nothing", func(t *T) {
 			t.needUsers()
-			grants(t, bob, t.dirIn(alice, t.dir(), "d", 0o700), 0)
+			accessGrants(t, bob, t.dirIn(alice, t.dir(), "d", 0o700), 0)
 		}),
 		should("nobody", "a caller without credentials is judged as one of the others", func(t *T) {
 			t.needUsers()
@@ -161,6 +161,15 @@ func accessChecks() []Check {
 			}
 		}),
 	)
+}
+
+// accessGrants wants ACCESS to give exactly the bits want of all six.
+func accessGrants(t *T, c *cred, h fh, want uint32) {
+	x := t.access(c, h, accessAll)
+	t.ok(x.st)
+	if x.bits != want {
+		t.wrong(accessText(want), accessText(x.bits))
+	}
 }
 
 func accessText(bits uint32) string {

@@ -41,7 +41,8 @@ func validArgs(proc uint32, h fh) *args {
 	return a.fh("object", h)
 }
 
-func argsChecks() []Check {
+// truncatedChecks are about arguments that end too early, in each procedure.
+func truncatedChecks() []Check {
 	var checks []Check
 	for proc := uint32(procGetattr); proc < procCount; proc++ {
 		name := strings.ToLower(procNames[proc])
@@ -53,8 +54,13 @@ func argsChecks() []Check {
 			t.that(len(t.names(t.dir())) == 0, "nothing was made", "%q", t.names(t.dir()))
 		}).at("RFC 5531, 9"))
 	}
+	return group("args", "RFC 4506, 4.10", checks...)
+}
+
+// argsChecks are about lengths and numbers that the arguments may not have.
+func argsChecks() []Check {
 	tooLong := []byte{0xff, 0xff, 0xff, 0xff}
-	checks = append(checks,
+	return group("args", "RFC 4506, 4.10",
 		must("handle-length", "a handle that says it has 2^32-1 bytes is GARBAGE_ARGS", func(t *T) {
 			t.refusedCall(t.try(procGetattr, super, newArgs().raw("a handle of 2^32-1 bytes", append(tooLong, t.s.root...)...)))
 		}),
@@ -97,6 +103,12 @@ func argsChecks() []Check {
 			t.refusedCall(t.try(procCreate, super, newArgs().dirop(t.dir(), "f").u32("mode", 3).sattr(mode(0o644))))
 			t.gone(t.dir(), "f")
 		}).at("RFC 4506, 4.15"),
+	)
+}
+
+// paddingChecks are about what is behind the arguments, and between them.
+func paddingChecks() []Check {
+	return group("args", "RFC 4506, 4.10",
 		must("trailing", "a call with bytes behind its arguments is answered", func(t *T) {
 			p := t.try(procGetattr, super, newArgs().fh("object", t.s.root).raw("and 8 bytes more", 1, 2, 3, 4, 5, 6, 7, 8))
 			t.that(!p.denied && (p.stat == success || p.stat == garbageArgs), "SUCCESS or GARBAGE_ARGS", "%s", p)
@@ -151,5 +163,4 @@ func argsChecks() []Check {
 			t.scan(t.dir())
 		}).at("RFC 4506, 4.10"),
 	)
-	return group("args", "RFC 4506, 4.10", checks...)
 }

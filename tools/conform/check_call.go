@@ -9,19 +9,10 @@ import (
 // and transaction numbers.
 
 func callChecks() []Check {
-	// answered makes a NULL whose header was changed, on a connection of its own.
-	answered := func(t *T, change func(*header)) *rpcReply {
-		h := newHeader(nfsProg, nfsVers, procNull, nil)
-		change(&h)
-		c := t.dial()
-		p := t.rpcOn(c, h, newArgs().say("(rpcvers %d, xid %#x)", h.rpcvers, h.xid))
-		t.alive(c)
-		return p
-	}
 	return group("call", "RFC 5531, 9",
 		must("xid", "a reply carries the xid of its call, whatever the number", func(t *T) {
 			for _, xid := range []uint32{1, 0x7fffffff, 0x80000000, 0xffffffff} {
-				answered(t, func(h *header) { h.xid = xid })
+				nullAnswered(t, func(h *header) { h.xid = xid })
 			}
 		}),
 		must("xid-repeated", "an xid may be used again once its reply came", func(t *T) {
@@ -36,28 +27,28 @@ func callChecks() []Check {
 		}),
 		must("rpc-version", "another version of RPC is denied with RPC_MISMATCH", func(t *T) {
 			for _, v := range []uint32{0, 1, 3, 0xffffffff} {
-				p := answered(t, func(h *header) { h.rpcvers = v })
+				p := nullAnswered(t, func(h *header) { h.rpcvers = v })
 				t.that(p.denied && p.stat == rpcMismatch, "denied, RPC_MISMATCH", "%s", p)
 			}
 		}),
 		must("rpc-version-range", "RPC_MISMATCH says that version 2 is the one supported", func(t *T) {
-			p := answered(t, func(h *header) { h.rpcvers = 3 })
+			p := nullAnswered(t, func(h *header) { h.rpcvers = 3 })
 			t.that(p.denied && p.low == 2 && p.high == 2, "denied, RPC_MISMATCH (2 to 2)", "%s", p)
 		}),
 		must("program", "a program that is not there is PROG_UNAVAIL", func(t *T) {
 			for _, n := range []uint32{0, 200001, 0xffffffff} {
-				p := answered(t, func(h *header) { h.prog = n })
+				p := nullAnswered(t, func(h *header) { h.prog = n })
 				t.that(!p.denied && p.stat == progUnavail, "PROG_UNAVAIL", "%s", p)
 			}
 		}),
 		must("nfs-version", "an unknown version of NFS is PROG_MISMATCH", func(t *T) {
 			for _, v := range []uint32{0, 1, 99, 0xffffffff} {
-				p := answered(t, func(h *header) { h.vers = v })
+				p := nullAnswered(t, func(h *header) { h.vers = v })
 				t.that(!p.denied && p.stat == progMismatch, "PROG_MISMATCH", "%s", p)
 			}
 		}),
 		must("nfs-version-range", "PROG_MISMATCH tells a range of versions that holds 3", func(t *T) {
-			p := answered(t, func(h *header) { h.vers = 99 })
+			p := nullAnswered(t, func(h *header) { h.vers = 99 })
 			t.that(!p.denied && p.stat == progMismatch && p.low <= 3 && p.high >= 3, "PROG_MISMATCH, a range with 3", "%s", p)
 		}),
 		must("mount-version", "an unknown version of MOUNT is PROG_MISMATCH with a range that holds 3", func(t *T) {
@@ -66,7 +57,7 @@ func callChecks() []Check {
 		}),
 		must("procedure", "a procedure that NFS version 3 does not have is PROC_UNAVAIL", func(t *T) {
 			for _, n := range []uint32{procCount, 0x7fffffff, 0xffffffff} {
-				p := answered(t, func(h *header) { h.proc = n })
+				p := nullAnswered(t, func(h *header) { h.proc = n })
 				t.that(!p.denied && p.stat == procUnavail, "PROC_UNAVAIL", "%s", p)
 			}
 		}),
@@ -75,9 +66,15 @@ func callChecks() []Check {
 			t.that(!p.denied && p.stat == procUnavail, "PROC_UNAVAIL", "%s", p)
 		}),
 		should("version-before-procedure", "of a wrong version and a wrong procedure, the version is told", func(t *T) {
-			p := answered(t, func(h *header) { h.vers, h.proc = 99, 99 })
+			p := nullAnswered(t, func(h *header) { h.vers, h.proc = 99, 99 })
 			t.that(!p.denied && p.stat == progMismatch, "PROG_MISMATCH", "%s", p)
 		}),
+	)
+}
+
+// callMessageChecks are about messages that are no calls.
+func callMessageChecks() []Check {
+	return group("call", "RFC 5531, 9",
 		must("reply-not-call", "a message of type REPLY is not carried out or answered", func(t *T) {
 			c := t.dial()
 			h := newHeader(nfsProg, nfsVers, procNull, nil)
@@ -116,6 +113,12 @@ func callChecks() []Check {
 				t.alive(c)
 			}
 		}),
+	)
+}
+
+// callOrderChecks are about several calls at once, and calls that come again.
+func callOrderChecks() []Check {
+	return group("call", "RFC 5531, 9",
 		should("interleaved", "a slow call does not hold up the ones behind it for ever: all are answered", func(t *T) {
 			h := t.file("f")
 			c := t.dial()
@@ -181,4 +184,14 @@ func callChecks() []Check {
 			t.gone(t.dir(), "g")
 		}),
 	)
+}
+
+// nullAnswered makes a NULL whose header was changed, on a connection of its own.
+func nullAnswered(t *T, change func(*header)) *rpcReply {
+	h := newHeader(nfsProg, nfsVers, procNull, nil)
+	change(&h)
+	c := t.dial()
+	p := t.rpcOn(c, h, newArgs().say("(rpcvers %d, xid %#x)", h.rpcvers, h.xid))
+	t.alive(c)
+	return p
 }

@@ -167,10 +167,7 @@ func idRules(makes func(t *T, c *cred, dir fh, name string, s sattr) madeRes) []
 }
 
 func createChecks() []Check {
-	simple := func(t *T, c *cred, dir fh, name string) status {
-		return t.create(c, dir, name, unchecked, mode(0o644), 0).st
-	}
-	checks := []Check{
+	return group("create", "RFC 1813, 3.3.8",
 		must("guarded", "a guarded CREATE makes an empty file with the mode asked for", func(t *T) {
 			n := t.create(super, t.dir(), "f", guarded, mode(0o640), 0)
 			t.ok(n.st)
@@ -205,6 +202,12 @@ func createChecks() []Check {
 			t.sub("d")
 			t.is(t.create(super, t.dir(), "d", guarded, mode(0o644), 0).st, errExist)
 		}),
+	)
+}
+
+// uncheckedChecks are about unchecked CREATEs, and what a new file is like.
+func uncheckedChecks() []Check {
+	return group("create", "RFC 1813, 3.3.8",
 		must("unchecked-exists", "an unchecked CREATE of a name that is there is OK and the same file, with its content", func(t *T) {
 			h := t.put("f", "data")
 			n := t.create(super, t.dir(), "f", unchecked, sattr{}, 0)
@@ -285,8 +288,15 @@ func createChecks() []Check {
 			t.fileAs(alice, d, "f", 0o666)
 			t.ok(t.create(bob, d, "f", unchecked, sattr{}, 0).st)
 		}),
+	)
+}
+
+// createRuleChecks are about what CREATE has in common with what else makes names.
+func createRuleChecks() []Check {
+	simple := func(t *T, c *cred, dir fh, name string) status {
+		return t.create(c, dir, name, unchecked, mode(0o644), 0).st
 	}
-	checks = append(checks, nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })...)
+	checks := nameRules(func(t *T, dir fh, name string) status { return simple(t, super, dir, name) })
 	checks = append(checks, dirRules(simple)...)
 	checks = append(checks, takenRules(func(t *T, c *cred, dir fh, name string) status {
 		return t.create(c, dir, name, guarded, mode(0o644), 0).st

@@ -19,54 +19,26 @@ func sysBody(machine string, groups int) []byte {
 }
 
 func credChecks() []Check {
-	// with makes a GETATTR of the root with a header that was changed.
-	with := func(t *T, text string, change func(*header)) *rpcReply {
-		h := newHeader(nfsProg, nfsVers, procGetattr, super)
-		change(&h)
-		return t.rpcOn(t.dial(), h, newArgs().fh("object", t.s.root).say("(%s)", text))
-	}
-	refused := func(t *T, p *rpcReply) {
-		t.that(p.denied && p.stat == authError || !p.denied && p.stat == garbageArgs, "denied, AUTH_ERROR", "%s", p)
-		t.prefer(p.denied, "denied, AUTH_ERROR", p.String())
-	}
-	// refusedOrClosed allows the server to close the connection, too.
-	refusedOrClosed := func(t *T, text string, change func(*header)) {
-		h := newHeader(nfsProg, nfsVers, procGetattr, super)
-		change(&h)
-		p, err := t.tryOn(t.dial(), h, newArgs().fh("object", t.s.root).say("(%s)", text))
-		if err == nil {
-			refused(t, p)
-			return
-		}
-		if err != errClosed {
-			t.wrong("denied, AUTH_ERROR", err.Error())
-		}
-		t.prefer(false, "denied, AUTH_ERROR", err.Error())
-		t.serving()
-	}
-	carriedOut := func(t *T, p *rpcReply) {
-		t.that(!p.denied && p.stat == success, "SUCCESS", "%s", p)
-	}
 	return group("cred", "RFC 5531, A",
 		must("reply-verifier", "the verifier of a reply to AUTH_SYS is AUTH_NONE or AUTH_SHORT", func(t *T) {
-			p := with(t, "AUTH_SYS", func(*header) {})
+			p := getattrWith(t, "AUTH_SYS", func(*header) {})
 			carriedOut(t, p)
 			t.that(p.verf == authNone || p.verf == authShort, "AUTH_NONE or AUTH_SHORT", "flavor %d", p.verf)
 		}),
 		must("reply-verifier-empty", "an AUTH_NONE verifier in a reply is empty", func(t *T) {
-			p := with(t, "AUTH_SYS", func(*header) {})
+			p := getattrWith(t, "AUTH_SYS", func(*header) {})
 			if p.verf == authNone {
 				same(t, "length of the verifier", len(p.verfText), 0)
 			}
 		}).at("RFC 5531, 10.1"),
 		must("sixteen-groups", "credentials with 16 groups are taken", func(t *T) {
-			carriedOut(t, with(t, "16 groups", func(h *header) { h.cred = sysBody("m", 16) }))
+			carriedOut(t, getattrWith(t, "16 groups", func(h *header) { h.cred = sysBody("m", 16) }))
 		}),
 		must("seventeen-groups", "credentials with 17 groups are refused", func(t *T) {
-			refused(t, with(t, "17 groups", func(h *header) { h.cred = sysBody("m", 17) }))
+			credRefused(t, getattrWith(t, "17 groups", func(h *header) { h.cred = sysBody("m", 17) }))
 		}),
 		must("huge-group-count", "credentials that say they have 2^32-1 groups are refused", func(t *T) {
-			refused(t, with(t, "2^32-1 groups", func(h *header) {
+			credRefused(t, getattrWith(t, "2^32-1 groups", func(h *header) {
 				b := sysBody("m", 0)
 				h.cred = append(b[:len(b)-4], 0xff, 0xff, 0xff, 0xff)
 			}))
@@ -80,32 +52,38 @@ func credChecks() []Check {
 			t.is(t.read(alice, h, 0, 1).st, errAcces)
 		}),
 		must("long-machine-name", "a machine name of 255 bytes is taken", func(t *T) {
-			carriedOut(t, with(t, "machine name of 255 bytes", func(h *header) { h.cred = sysBody(strings.Repeat("m", 255), 0) }))
+			carriedOut(t, getattrWith(t, "machine name of 255 bytes", func(h *header) { h.cred = sysBody(strings.Repeat("m", 255), 0) }))
 		}),
 		should("too-long-machine-name", "a machine name of 256 bytes is refused", func(t *T) {
-			refused(t, with(t, "machine name of 256 bytes", func(h *header) { h.cred = sysBody(strings.Repeat("m", 256), 0) }))
+			credRefused(t, getattrWith(t, "machine name of 256 bytes", func(h *header) { h.cred = sysBody(strings.Repeat("m", 256), 0) }))
 		}),
 		must("truncated", "AUTH_SYS credentials that end too early are refused, wherever they end", func(t *T) {
 			whole := sysBody("machine", 2)
 			for n := 0; n < len(whole); n += 4 {
-				refused(t, with(t, "credentials cut short", func(h *header) { h.cred = whole[:n] }))
+				credRefused(t, getattrWith(t, "credentials cut short", func(h *header) { h.cred = whole[:n] }))
 			}
 		}),
 		should("trailing", "AUTH_SYS credentials with something behind the groups are refused", func(t *T) {
-			refused(t, with(t, "4 bytes behind the groups", func(h *header) { h.cred = append(sysBody("m", 1), 0, 0, 0, 0) }))
+			credRefused(t, getattrWith(t, "4 bytes behind the groups", func(h *header) { h.cred = append(sysBody("m", 1), 0, 0, 0, 0) }))
 		}),
+	)
+}
+
+// credLimitChecks are about flavors and lengths.
+func credLimitChecks() []Check {
+	return group("cred", "RFC 5531, A",
 		must("oversized", "credentials of more than 400 bytes are refused", func(t *T) {
-			refusedOrClosed(t, "credentials of 404 bytes", func(h *header) { h.cred = make([]byte, 404) })
+			credRefusedOrClosed(t, "credentials of 404 bytes", func(h *header) { h.cred = make([]byte, 404) })
 		}).at("RFC 5531, 8.2"),
 		must("oversized-verifier", "a verifier of more than 400 bytes is refused", func(t *T) {
-			refusedOrClosed(t, "verifier of 404 bytes", func(h *header) { h.verf = make([]byte, 404) })
+			credRefusedOrClosed(t, "verifier of 404 bytes", func(h *header) { h.verf = make([]byte, 404) })
 		}).at("RFC 5531, 8.2"),
 		must("unknown-flavor", "credentials of an unknown flavor are refused", func(t *T) {
-			p := with(t, "flavor 390100", func(h *header) { h.flavor, h.cred = 390100, nil })
+			p := getattrWith(t, "flavor 390100", func(h *header) { h.flavor, h.cred = 390100, nil })
 			t.that(p.denied && p.stat == authError, "denied, AUTH_ERROR", "%s", p)
 		}).at("RFC 5531, 8.2"),
 		must("unknown-short", "an AUTH_SHORT that the server never gave out is refused", func(t *T) {
-			p := with(t, "AUTH_SHORT", func(h *header) { h.flavor, h.cred = authShort, []byte{1, 2, 3, 4} })
+			p := getattrWith(t, "AUTH_SHORT", func(h *header) { h.flavor, h.cred = authShort, []byte{1, 2, 3, 4} })
 			t.that(p.denied && p.stat == authError, "denied, AUTH_ERROR", "%s", p)
 		}),
 		must("gss-garbage", "RPCSEC_GSS credentials without a context are refused", func(t *T) {
@@ -134,6 +112,12 @@ func credChecks() []Check {
 				t.is(statusOf(p), ok)
 			}
 		}),
+	)
+}
+
+// credNoneChecks are about AUTH_NONE, and others.
+func credNoneChecks() []Check {
+	return group("cred", "RFC 5531, A",
 		must("none-null", "NULL needs no credentials", func(t *T) {
 			p := t.rpcOn(t.dial(), newHeader(nfsProg, nfsVers, procNull, nil), nil)
 			carriedOut(t, p)
@@ -145,7 +129,7 @@ func credChecks() []Check {
 			t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "SUCCESS or AUTH_ERROR", "%s", p)
 		}).at("RFC 5531, 10.1"),
 		should("sys-verifier", "a verifier that is not AUTH_NONE beside AUTH_SYS is ignored or refused, and the call is answered", func(t *T) {
-			p := with(t, "verifier of flavor 1", func(h *header) { h.verfFlavor, h.verf = 1, sysBody("m", 0) })
+			p := getattrWith(t, "verifier of flavor 1", func(h *header) { h.verfFlavor, h.verf = 1, sysBody("m", 0) })
 			t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "SUCCESS or AUTH_ERROR", "%s", p)
 		}),
 		must("none-is-nobody", "a caller without credentials does not get the rights of the superuser or of an owner", func(t *T) {
@@ -172,7 +156,7 @@ func credChecks() []Check {
 			t.that(p.verfText == "" || p.verfText == "STARTTLS", "no verifier, or STARTTLS", "%q", p.verfText)
 		}).at("RFC 9289, 4.1"),
 		should("tls-probe-other", "a call other than NULL that asks for TLS is refused", func(t *T) {
-			p := with(t, "AUTH_TLS", func(h *header) { h.flavor, h.cred = authTLS, nil })
+			p := getattrWith(t, "AUTH_TLS", func(h *header) { h.flavor, h.cred = authTLS, nil })
 			t.that(p.denied && p.stat == authError, "denied, AUTH_ERROR", "%s", p)
 		}).at("RFC 9289, 4.1"),
 		should("changing-users", "calls of different users on one connection are each judged by their own credentials", func(t *T) {
@@ -184,4 +168,36 @@ func credChecks() []Check {
 			}
 		}).at("RFC 1813, 4.4"),
 	)
+}
+
+// getattrWith makes a GETATTR of the root with a header that was changed.
+func getattrWith(t *T, text string, change func(*header)) *rpcReply {
+	h := newHeader(nfsProg, nfsVers, procGetattr, super)
+	change(&h)
+	return t.rpcOn(t.dial(), h, newArgs().fh("object", t.s.root).say("(%s)", text))
+}
+
+func credRefused(t *T, p *rpcReply) {
+	t.that(p.denied && p.stat == authError || !p.denied && p.stat == garbageArgs, "denied, AUTH_ERROR", "%s", p)
+	t.prefer(p.denied, "denied, AUTH_ERROR", p.String())
+}
+
+// credRefusedOrClosed allows the server to close the connection, too.
+func credRefusedOrClosed(t *T, text string, change func(*header)) {
+	h := newHeader(nfsProg, nfsVers, procGetattr, super)
+	change(&h)
+	p, err := t.tryOn(t.dial(), h, newArgs().fh("object", t.s.root).say("(%s)", text))
+	if err == nil {
+		credRefused(t, p)
+		return
+	}
+	if err != errClosed {
+		t.wrong("denied, AUTH_ERROR", err.Error())
+	}
+	t.prefer(false, "denied, AUTH_ERROR", err.Error())
+	t.serving()
+}
+
+func carriedOut(t *T, p *rpcReply) {
+	t.that(!p.denied && p.stat == success, "SUCCESS", "%s", p)
 }

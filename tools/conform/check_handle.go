@@ -8,7 +8,8 @@ import (
 // File handles (RFC 1813, sections 2.5 and 2.6): stale ones, for each procedure,
 // whose errors all have another form; and ones the server never gave out.
 
-func handleChecks() []Check {
+// staleChecks are about the handle of what was removed, in each procedure.
+func staleChecks() []Check {
 	var checks []Check
 	for proc := uint32(procGetattr); proc < procCount; proc++ {
 		checks = append(checks, must("stale-"+strings.ToLower(procNames[proc]),
@@ -19,6 +20,11 @@ func handleChecks() []Check {
 				t.refused(st, errStale)
 			}))
 	}
+	return group("handle", "RFC 1813, 2.6", checks...)
+}
+
+// handleChecks are about handles that no server gives.
+func handleChecks() []Check {
 	bad := func(name, what string, change func(h string) string) Check {
 		return must(name, what+" is refused, with BADHANDLE or STALE", func(t *T) {
 			h := fh(change(string(t.put("f", "x"))))
@@ -29,7 +35,7 @@ func handleChecks() []Check {
 			t.refused(t.remove(super, h, "f").st, errBadHandle, errStale, errNotDir)
 		}).at("RFC 1813, 2.6")
 	}
-	checks = append(checks,
+	return group("handle", "RFC 1813, 2.6",
 		bad("empty", "a handle of 0 bytes", func(string) string { return "" }),
 		bad("one-byte", "a handle of 1 byte", func(h string) string { return h[:1] }),
 		bad("cut", "a handle without its last byte", func(h string) string { return h[:len(h)-1] }),
@@ -69,6 +75,12 @@ func handleChecks() []Check {
 			t.refused(t.link(super, f, t.stale(), "g").st, errStale)
 			same(t, "nlink", t.attr(f).nlink, 1)
 		}).at("RFC 1813, 3.3.15"),
+	)
+}
+
+// handleLifeChecks are about how long a handle is good, and of what.
+func handleLifeChecks() []Check {
+	return group("handle", "RFC 1813, 2.6",
 		should("removed-file", "a file that was removed is STALE for all that use its handle", func(t *T) {
 			h := t.put("f", "data")
 			t.ok(t.remove(super, t.dir(), "f").st)
@@ -120,7 +132,6 @@ func handleChecks() []Check {
 			}
 		}).at("RFC 1813, 2.5"),
 	)
-	return group("handle", "RFC 1813, 2.6", checks...)
 }
 
 // failure checks the form of the failing arm of a procedure's result.

@@ -3,19 +3,7 @@ package conform
 // LINK (RFC 1813, section 3.3.15).
 
 func linkChecks() []Check {
-	simple := func(t *T, c *cred, dir fh, name string) status {
-		l := t.lookup(super, t.dir(), "source")
-		h := l.obj
-		if l.st != ok {
-			h = t.fileAs(super, t.dir(), "source", 0o666)
-		}
-		st := t.link(c, h, dir, name).st
-		if st == errNotSupp {
-			t.skip("the server has no hard links")
-		}
-		return st
-	}
-	checks := []Check{
+	return group("link", "RFC 1813, 3.3.15",
 		must("new", "a second name leads to the same file, which has a link more", func(t *T) {
 			h := t.put("f", "data")
 			t.prepared("LINK", t.link(super, h, t.dir(), "g").st)
@@ -97,13 +85,28 @@ func linkChecks() []Check {
 			t.refused(t.link(super, h, t.dir(), "g").st, errStale)
 			t.gone(t.dir(), "g")
 		}),
+	)
+}
+
+// linkRuleChecks are about what LINK has in common with what else makes names.
+func linkRuleChecks() []Check {
+	simple := func(t *T, c *cred, dir fh, name string) status {
+		l := t.lookup(super, t.dir(), "source")
+		h := l.obj
+		if l.st != ok {
+			h = t.fileAs(super, t.dir(), "source", 0o666)
+		}
+		st := t.link(c, h, dir, name).st
+		if st == errNotSupp {
+			t.skip("the server has no hard links")
+		}
+		return st
 	}
-	names := nameRules(func(t *T, dir fh, name string) status {
+	checks := nameRules(func(t *T, dir fh, name string) status {
 		d := t.dirIn(super, t.s.dir, t.dirName()+"-source", 0o777)
 		defer t.removeTree(t.s.dir, t.dirName()+"-source")
 		return t.link(super, t.fileAs(super, d, "source", 0o644), dir, name).st
 	})
-	checks = append(checks, names...)
 	for _, c := range dirRules(simple) {
 		if c.Name != "owner" && c.Name != "setgid-directory" { // a link has no owner of its own
 			checks = append(checks, c)

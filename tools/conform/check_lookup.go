@@ -52,6 +52,12 @@ func lookupChecks() []Check {
 			t.ok(l.st)
 			same(t, "type", t.attr(l.obj).typ, typeLnk)
 		}),
+	)
+}
+
+// lookupNameChecks are about what names may be.
+func lookupNameChecks() []Check {
+	return group("lookup", "RFC 1813, 3.3.3",
 		must("empty-name", "an empty name is refused", func(t *T) { t.refused(t.lookup(super, t.dir(), "").st, errAcces) }).at("RFC 1813, 3.2"),
 		must("slash", "a name with a slash is not taken for a path", func(t *T) {
 			t.fileAs(super, t.sub("d"), "f", 0o644)
@@ -94,6 +100,12 @@ func lookupChecks() []Check {
 			}
 			t.that(len(t.names(t.dir())) == 11, "11 names", "%q", t.names(t.dir()))
 		}).at("RFC 1813, 4.6"),
+	)
+}
+
+// lookupPermChecks are about who may look up.
+func lookupPermChecks() []Check {
+	return group("lookup", "RFC 1813, 3.3.3",
 		must("no-search", "a user who may not search the directory does not look up", func(t *T) {
 			t.needUsers()
 			d := t.dirIn(alice, t.dir(), "d", 0o766)

@@ -52,76 +52,70 @@ func (t *T) one(all []status, others ...status) {
 	same(t, "calls that succeed", n, 1)
 }
 
+// racers is how many calls a race has.
+const racers = 8
+
 func raceChecks() []Check {
-	const n = 8
-	// rounds runs a race several times, each with a name of its own.
-	rounds := func(run func(t *T, name string)) func(*T) {
-		return func(t *T) {
-			for i := range 5 {
-				run(t, fmt.Sprintf("x%d", i))
-			}
-		}
-	}
-	repeat := func(build func(i int) *args) (calls []*args) {
-		for i := range n {
-			calls = append(calls, build(i))
-		}
-		return calls
-	}
 	return group("race", "RFC 1813, 3.3.8",
-		must("guarded", "of several guarded CREATEs of one name, one succeeds", rounds(func(t *T, name string) {
-			t.one(t.together(procCreate, repeat(func(int) *args { return createArgs(t.dir(), name, guarded, mode(0o644), 0) })...), errExist)
+		must("guarded", "of several guarded CREATEs of one name, one succeeds", raceRounds(func(t *T, name string) {
+			t.one(t.together(procCreate, raceCalls(func(int) *args { return createArgs(t.dir(), name, guarded, mode(0o644), 0) })...), errExist)
 		})),
-		must("exclusive", "of several exclusive CREATEs of one name with different verifiers, one succeeds", rounds(func(t *T, name string) {
-			t.one(t.together(procCreate, repeat(func(i int) *args { return createArgs(t.dir(), name, exclusive, sattr{}, uint64(i)*77+1) })...), errExist)
+		must("exclusive", "of several exclusive CREATEs of one name with different verifiers, one succeeds", raceRounds(func(t *T, name string) {
+			t.one(t.together(procCreate, raceCalls(func(i int) *args { return createArgs(t.dir(), name, exclusive, sattr{}, uint64(i)*77+1) })...), errExist)
 		})),
-		must("unchecked", "several unchecked CREATEs of one name all succeed, and make one file", rounds(func(t *T, name string) {
+		must("unchecked", "several unchecked CREATEs of one name all succeed, and make one file", raceRounds(func(t *T, name string) {
 			before := len(t.names(t.dir()))
-			for _, st := range t.together(procCreate, repeat(func(int) *args { return createArgs(t.dir(), name, unchecked, mode(0o644), 0) })...) {
+			for _, st := range t.together(procCreate, raceCalls(func(int) *args { return createArgs(t.dir(), name, unchecked, mode(0o644), 0) })...) {
 				t.ok(st)
 			}
 			same(t, "names more", len(t.names(t.dir()))-before, 1)
 		})),
-		must("mkdir", "of several MKDIRs of one name, one succeeds", rounds(func(t *T, name string) {
-			t.one(t.together(procMkdir, repeat(func(int) *args { return newArgs().dirop(t.dir(), name).sattr(mode(0o755)) })...), errExist)
+		must("mkdir", "of several MKDIRs of one name, one succeeds", raceRounds(func(t *T, name string) {
+			t.one(t.together(procMkdir, raceCalls(func(int) *args { return newArgs().dirop(t.dir(), name).sattr(mode(0o755)) })...), errExist)
 		})).at("RFC 1813, 3.3.9"),
-		must("remove", "of several REMOVEs of one name, one succeeds", rounds(func(t *T, name string) {
+		must("remove", "of several REMOVEs of one name, one succeeds", raceRounds(func(t *T, name string) {
 			t.file(name)
-			t.one(t.together(procRemove, repeat(func(int) *args { return newArgs().dirop(t.dir(), name) })...), errNoEnt, errStale)
+			t.one(t.together(procRemove, raceCalls(func(int) *args { return newArgs().dirop(t.dir(), name) })...), errNoEnt, errStale)
 		})).at("RFC 1813, 3.3.12"),
-		must("rmdir", "of several RMDIRs of one name, one succeeds", rounds(func(t *T, name string) {
+		must("rmdir", "of several RMDIRs of one name, one succeeds", raceRounds(func(t *T, name string) {
 			t.sub(name)
-			t.one(t.together(procRmdir, repeat(func(int) *args { return newArgs().dirop(t.dir(), name) })...), errNoEnt, errStale)
+			t.one(t.together(procRmdir, raceCalls(func(int) *args { return newArgs().dirop(t.dir(), name) })...), errNoEnt, errStale)
 		})).at("RFC 1813, 3.3.13"),
-		must("rename", "of several RENAMEs of one name to different ones, one succeeds", rounds(func(t *T, name string) {
+		must("rename", "of several RENAMEs of one name to different ones, one succeeds", raceRounds(func(t *T, name string) {
 			h := t.file(name)
-			t.one(t.together(procRename, repeat(func(i int) *args {
+			t.one(t.together(procRename, raceCalls(func(i int) *args {
 				return newArgs().dirop(t.dir(), name).dirop(t.dir(), fmt.Sprintf("%s-%d", name, i))
 			})...), errNoEnt, errStale)
 			same(t, "nlink", t.attr(h).nlink, 1)
 		})).at("RFC 1813, 3.3.14"),
-		must("rename-onto-one", "several files renamed to one name: all succeed, and one file is left", rounds(func(t *T, name string) {
-			for i := range n {
+	)
+}
+
+// raceLinkChecks are about races for names that are there.
+func raceLinkChecks() []Check {
+	return group("race", "RFC 1813, 3.3.8",
+		must("rename-onto-one", "several files renamed to one name: all succeed, and one file is left", raceRounds(func(t *T, name string) {
+			for i := range racers {
 				t.file(fmt.Sprintf("%s-%d", name, i))
 			}
 			before := len(t.names(t.dir()))
-			for _, st := range t.together(procRename, repeat(func(i int) *args {
+			for _, st := range t.together(procRename, raceCalls(func(i int) *args {
 				return newArgs().dirop(t.dir(), fmt.Sprintf("%s-%d", name, i)).dirop(t.dir(), name)
 			})...) {
 				t.ok(st)
 			}
-			same(t, "names less", before-len(t.names(t.dir())), n-1)
+			same(t, "names less", before-len(t.names(t.dir())), racers-1)
 		})).at("RFC 1813, 3.3.14"),
-		must("link", "several LINKs of one file to different names all count", rounds(func(t *T, name string) {
+		must("link", "several LINKs of one file to different names all count", raceRounds(func(t *T, name string) {
 			h := t.file(name)
-			for _, st := range t.together(procLink, repeat(func(i int) *args {
+			for _, st := range t.together(procLink, raceCalls(func(i int) *args {
 				return newArgs().fh("file", h).dirop(t.dir(), fmt.Sprintf("%s-%d", name, i))
 			})...) {
 				t.ok(st)
 			}
-			same(t, "nlink", t.attr(h).nlink, n+1)
+			same(t, "nlink", t.attr(h).nlink, racers+1)
 		})).at("RFC 1813, 3.3.15"),
-		must("link-remove", "a file whose last name is removed while it is linked either has the new name or is gone", rounds(func(t *T, name string) {
+		must("link-remove", "a file whose last name is removed while it is linked either has the new name or is gone", raceRounds(func(t *T, name string) {
 			h := t.file(name)
 			c, d := t.dial(), t.dial()
 			l, r := newHeader(nfsProg, nfsVers, procLink, super), newHeader(nfsProg, nfsVers, procRemove, super)
@@ -137,7 +131,7 @@ func raceChecks() []Check {
 				t.gone(t.dir(), name+"-new")
 			}
 		})).at("RFC 1813, 3.3.15"),
-		must("make-remove-directory", "a directory that is removed while a file is made in it: one of the two fails", rounds(func(t *T, name string) {
+		must("make-remove-directory", "a directory that is removed while a file is made in it: one of the two fails", raceRounds(func(t *T, name string) {
 			d := t.sub(name)
 			c, e := t.dial(), t.dial()
 			m, r := newHeader(nfsProg, nfsVers, procCreate, super), newHeader(nfsProg, nfsVers, procRmdir, super)
@@ -153,20 +147,26 @@ func raceChecks() []Check {
 				t.is(removed, ok)
 			}
 		})).at("RFC 1813, 3.3.13"),
-		should("guard", "of several SETATTRs with the guard of one ctime, one succeeds", rounds(func(t *T, name string) {
+	)
+}
+
+// raceOrderChecks are about races whose order can be told.
+func raceOrderChecks() []Check {
+	return group("race", "RFC 1813, 3.3.8",
+		should("guard", "of several SETATTRs with the guard of one ctime, one succeeds", raceRounds(func(t *T, name string) {
 			h := t.file(name)
 			c := t.attr(h).ctime
-			t.one(t.together(procSetattr, repeat(func(i int) *args {
+			t.one(t.together(procSetattr, raceCalls(func(i int) *args {
 				a := newArgs().fh("object", h).sattr(mode(0o600+uint32(i))).u32("check", 1)
 				a.word(c.sec)
 				a.word(c.nsec)
 				return a
 			})...), errNotSync)
 		})).at("RFC 1813, 3.3.2"),
-		should("ctime", "each of eight WRITEs at once gives the file a ctime of its own, after the one that it found", rounds(func(t *T, name string) {
+		should("ctime", "each of eight WRITEs at once gives the file a ctime of its own, after the one that it found", raceRounds(func(t *T, name string) {
 			h := t.file(name)
 			had := map[stamp]bool{}
-			for _, p := range t.replies(procWrite, repeat(func(i int) *args { return writeArgs(h, uint64(i), 1, unstable, "x") })...) {
+			for _, p := range t.replies(procWrite, raceCalls(func(i int) *args { return writeArgs(h, uint64(i), 1, unstable, "x") })...) {
 				r := &reader{b: p.body}
 				w := t.writeResult(status(r.u32()), r)
 				t.ok(w.st)
@@ -207,7 +207,7 @@ func raceChecks() []Check {
 			h := t.file("f")
 			const size = 8192
 			var calls []*args
-			for i := range n {
+			for i := range racers {
 				calls = append(calls, writeArgs(h, 100, size, fileSync, string(repeated(byte('a'+i), size))))
 			}
 			for _, st := range t.together(procWrite, calls...) {
@@ -217,6 +217,22 @@ func raceChecks() []Check {
 			t.text("the range", got, string(repeated(got[0], size)))
 		}).at("RFC 1813, 3.3.7"),
 	)
+}
+
+// raceRounds runs a race several times, each with a name of its own.
+func raceRounds(run func(t *T, name string)) func(*T) {
+	return func(t *T) {
+		for i := range 5 {
+			run(t, fmt.Sprintf("x%d", i))
+		}
+	}
+}
+
+func raceCalls(build func(i int) *args) (calls []*args) {
+	for i := range racers {
+		calls = append(calls, build(i))
+	}
+	return calls
 }
 
 // either wants one of two moves to be refused because the other came first.

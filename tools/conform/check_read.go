@@ -9,31 +9,24 @@ import (
 // READ (RFC 1813, section 3.3.6).
 
 func readChecks() []Check {
-	// gives wants READ to return exactly some bytes and eof.
-	gives := func(t *T, h fh, off uint64, count uint32, data string, eof bool) {
-		d := t.read(super, h, off, count)
-		t.ok(d.st)
-		t.text("data", d.data, data)
-		same(t, "eof", d.eof, eof)
-	}
 	return group("read", "RFC 1813, 3.3.6",
 		must("whole", "all of a file, in one call that asks for more, ends with eof", func(t *T) {
-			gives(t, t.put("f", "0123456789"), 0, 100, "0123456789", true)
+			readGives(t, t.put("f", "0123456789"), 0, 100, "0123456789", true)
 		}),
-		must("part", "a part in the middle has no eof", func(t *T) { gives(t, t.put("f", "0123456789"), 2, 3, "234", false) }),
+		must("part", "a part in the middle has no eof", func(t *T) { readGives(t, t.put("f", "0123456789"), 2, 3, "234", false) }),
 		must("up-to-end", "a READ that ends exactly at the end of the file has eof", func(t *T) {
-			gives(t, t.put("f", "0123456789"), 4, 6, "456789", true)
+			readGives(t, t.put("f", "0123456789"), 4, 6, "456789", true)
 		}),
 		must("one-before-end", "a READ that ends one byte before the end has no eof", func(t *T) {
-			gives(t, t.put("f", "0123456789"), 4, 5, "45678", false)
+			readGives(t, t.put("f", "0123456789"), 4, 5, "45678", false)
 		}),
 		must("at-end", "a READ at the end of the file gives no bytes and eof", func(t *T) {
-			gives(t, t.put("f", "0123456789"), 10, 5, "", true)
+			readGives(t, t.put("f", "0123456789"), 10, 5, "", true)
 		}),
 		must("beyond-end", "a READ beyond the end of the file gives no bytes and eof", func(t *T) {
-			gives(t, t.put("f", "0123456789"), 100000, 5, "", true)
+			readGives(t, t.put("f", "0123456789"), 100000, 5, "", true)
 		}),
-		must("empty", "a READ of an empty file gives no bytes and eof", func(t *T) { gives(t, t.file("f"), 0, 100, "", true) }),
+		must("empty", "a READ of an empty file gives no bytes and eof", func(t *T) { readGives(t, t.file("f"), 0, 100, "", true) }),
 		must("count-0", "a READ of 0 bytes is OK and gives none", func(t *T) {
 			d := t.read(super, t.put("f", "0123456789"), 2, 0)
 			t.ok(d.st)
@@ -41,9 +34,15 @@ func readChecks() []Check {
 		}),
 		should("count-0-eof", "a READ of 0 bytes has eof at the end of the file only", func(t *T) {
 			h := t.put("f", "0123456789")
-			gives(t, h, 2, 0, "", false)
-			gives(t, h, 10, 0, "", true)
+			readGives(t, h, 2, 0, "", false)
+			readGives(t, h, 10, 0, "", true)
 		}),
+	)
+}
+
+// readLimitChecks are about large offsets and counts.
+func readLimitChecks() []Check {
+	return group("read", "RFC 1813, 3.3.6",
 		must("offset-2^63", "a READ at offset 2^63 is answered: no bytes, or an error", func(t *T) {
 			d := t.read(super, t.put("f", "0123456789"), 1<<63, 10)
 			if d.st == ok {
@@ -103,6 +102,12 @@ func readChecks() []Check {
 			t.ok(d.st)
 			t.text("data", d.data, strings.Repeat("\x00", 10))
 		}),
+	)
+}
+
+// readPermChecks are about what can be read, and by whom.
+func readPermChecks() []Check {
+	return group("read", "RFC 1813, 3.3.6",
 		must("directory", "READ of a directory is refused", func(t *T) { t.refused(t.read(super, t.sub("d"), 0, 10).st, errIsDir, errInval) }),
 		must("symlink", "READ of a symbolic link is refused", func(t *T) {
 			t.refused(t.read(super, t.symlinkTo("l", "target"), 0, 10).st, errInval)
@@ -166,7 +171,15 @@ func readChecks() []Check {
 		must("after-write", "what was written UNSTABLE is read back before a COMMIT", func(t *T) {
 			h := t.file("f")
 			t.ok(t.write(super, h, 0, "unstable", unstable).st)
-			gives(t, h, 0, 100, "unstable", true)
+			readGives(t, h, 0, 100, "unstable", true)
 		}).at("RFC 1813, 4.12"),
 	)
+}
+
+// readGives wants READ to return exactly some bytes and eof.
+func readGives(t *T, h fh, off uint64, count uint32, data string, eof bool) {
+	d := t.read(super, h, off, count)
+	t.ok(d.st)
+	t.text("data", d.data, data)
+	same(t, "eof", d.eof, eof)
 }

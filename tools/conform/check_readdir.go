@@ -180,6 +180,12 @@ func readdirChecks() []Check {
 			}
 			t.complete(all, names)
 		}),
+	)
+}
+
+// readdirCookieChecks are about going on with a listing.
+func readdirCookieChecks() []Check {
+	return group("readdir", "RFC 1813, 3.3.16",
 		must("cookies", "cookies are not 0, and no two entries have the same", func(t *T) {
 			t.populate(20)
 			seen := map[uint64]bool{0: true}
@@ -246,6 +252,12 @@ func readdirChecks() []Check {
 			st := t.readdir(super, t.dir(), 0, 0x1111, 8192).st
 			t.is(st, ok, errBadCookie)
 		}),
+	)
+}
+
+// readdirPermChecks are about what can be listed, and by whom.
+func readdirPermChecks() []Check {
+	return group("readdir", "RFC 1813, 3.3.16",
 		must("file", "READDIR of a file is NOTDIR", func(t *T) { t.is(t.readdir(super, t.file("f"), 0, 0, 4096).st, errNotDir) }),
 		must("symlink", "READDIR of a symbolic link to a directory is NOTDIR", func(t *T) {
 			t.sub("d")
@@ -336,6 +348,12 @@ func scanChecks() []Check {
 			all = slices.DeleteFunc(all, func(e entry) bool { return strings.HasPrefix(e.name, "moving") })
 			t.complete(all, names)
 		}),
+	)
+}
+
+// manyScanChecks are about several listings, and long ones.
+func manyScanChecks() []Check {
+	return group("readdir-scan", "RFC 1813, 3.3.16",
 		must("two-scans", "two scans at the same time do not disturb each other", func(t *T) {
 			names := t.populate(50)
 			var inner []entry

@@ -8,17 +8,10 @@ import (
 // READDIRPLUS (RFC 1813, section 3.3.17).
 
 func readdirplusChecks() []Check {
-	plus := func(t *T, c *cred, dir fh, dirCount, maxCount uint32) listRes {
-		l := t.readdirplus(c, dir, 0, 0, dirCount, maxCount)
-		if l.st == errNotSupp {
-			t.skip("the server has no READDIRPLUS")
-		}
-		return l
-	}
 	return group("readdirplus", "RFC 1813, 3.3.17",
 		must("all", "all names are listed, each once", func(t *T) {
 			names := t.populate(30)
-			plus(t, super, t.dir(), 4096, 8192)
+			listPlus(t, super, t.dir(), 4096, 8192)
 			all, _, _ := t.paged(t.dir(), 8192, true, nil)
 			t.complete(all, names)
 		}),
@@ -26,7 +19,7 @@ func readdirplusChecks() []Check {
 			t.file("f")
 			t.sub("d")
 			t.symlinkTo("l", "f")
-			l := plus(t, super, t.dir(), 4096, 8192)
+			l := listPlus(t, super, t.dir(), 4096, 8192)
 			t.ok(l.st)
 			for _, e := range l.entries {
 				if e.obj != "" && e.name != "." && e.name != ".." {
@@ -38,7 +31,7 @@ func readdirplusChecks() []Check {
 			t.put("f", "data")
 			t.sub("d")
 			t.symlinkTo("l", "f")
-			l := plus(t, super, t.dir(), 4096, 8192)
+			l := listPlus(t, super, t.dir(), 4096, 8192)
 			t.ok(l.st)
 			for _, e := range l.entries {
 				if e.attr != nil && e.name != "." && e.name != ".." {
@@ -49,14 +42,14 @@ func readdirplusChecks() []Check {
 		should("has-both", "each entry has handle and attributes", func(t *T) {
 			t.file("f")
 			t.sub("d")
-			l := plus(t, super, t.dir(), 4096, 8192)
+			l := listPlus(t, super, t.dir(), 4096, 8192)
 			t.ok(l.st)
 			for _, e := range l.entries {
 				t.that(e.name == ".." || e.obj != "" && e.attr != nil, "both", "%s: handle %v, attributes %v", e.name, e.obj != "", e.attr != nil)
 			}
 		}).at("RFC 1813, 3.1"),
 		must("dots", "the handles of `.` and `..`, where given, lead to the directory and the one above", func(t *T) {
-			l := plus(t, super, t.dir(), 4096, 8192)
+			l := listPlus(t, super, t.dir(), 4096, 8192)
 			t.ok(l.st)
 			for _, e := range l.entries {
 				if e.obj == "" {
@@ -72,7 +65,7 @@ func readdirplusChecks() []Check {
 		}),
 		must("fileids", "the fileid of an entry is that of its attributes", func(t *T) {
 			t.populate(5)
-			l := plus(t, super, t.dir(), 4096, 8192)
+			l := listPlus(t, super, t.dir(), 4096, 8192)
 			t.ok(l.st)
 			for _, e := range l.entries {
 				if e.attr != nil {
@@ -80,9 +73,15 @@ func readdirplusChecks() []Check {
 				}
 			}
 		}),
+	)
+}
+
+// readdirplusCountChecks are about dircount and maxcount.
+func readdirplusCountChecks() []Check {
+	return group("readdirplus", "RFC 1813, 3.3.17",
 		must("maxcount", "no result is larger than maxcount, whatever that is", func(t *T) {
 			names := t.populate(40)
-			plus(t, super, t.dir(), 4096, 8192)
+			listPlus(t, super, t.dir(), 4096, 8192)
 			for _, count := range []uint32{800, 1024, 2000, 4096} {
 				all, _, largest := t.paged(t.dir(), count, true, nil)
 				t.complete(all, names)
@@ -92,7 +91,7 @@ func readdirplusChecks() []Check {
 		should("dircount", "names, fileids and cookies of a page do not take more than dircount", func(t *T) {
 			t.populate(40)
 			for _, count := range []uint32{200, 400, 800} {
-				l := plus(t, super, t.dir(), count, 32768)
+				l := listPlus(t, super, t.dir(), count, 32768)
 				t.ok(l.st)
 				n := 0
 				for _, e := range l.entries {
@@ -104,7 +103,7 @@ func readdirplusChecks() []Check {
 		must("dircount-small", "a dircount that no entry fits in is TOOSMALL, or one entry is given all the same", func(t *T) {
 			t.populate(3)
 			for _, count := range []uint32{0, 1, 8} {
-				l := plus(t, super, t.dir(), count, 8192)
+				l := listPlus(t, super, t.dir(), count, 8192)
 				if l.st == ok {
 					t.that(len(l.entries) > 0, "an entry or TOOSMALL", "no entry")
 				} else {
@@ -134,57 +133,63 @@ func readdirplusChecks() []Check {
 		must("maxcount-small", "a maxcount that no entry fits in is TOOSMALL: no empty page without eof", func(t *T) {
 			t.populate(3)
 			for _, count := range []uint32{0, 1, 64, 150} {
-				l := plus(t, super, t.dir(), 8192, count)
+				l := listPlus(t, super, t.dir(), 8192, count)
 				if l.st == ok {
 					t.that(len(l.entries) > 0 || l.eof, "TOOSMALL", "no entry and no eof")
 				}
 			}
 		}),
-		should("maxcount-0", "a maxcount of 0 is TOOSMALL", func(t *T) { t.is(plus(t, super, t.dir(), 8192, 0).st, errTooSmall) }),
+		should("maxcount-0", "a maxcount of 0 is TOOSMALL", func(t *T) { t.is(listPlus(t, super, t.dir(), 8192, 0).st, errTooSmall) }),
 		should("maxcount-not-exceeded", "a small maxcount is not exceeded: TOOSMALL instead", func(t *T) {
 			t.populate(3)
 			for _, count := range []uint32{100, 200, 300} {
-				t.within(count, plus(t, super, t.dir(), 8192, count))
+				t.within(count, listPlus(t, super, t.dir(), 8192, count))
 			}
-			all := plus(t, super, t.dir(), 4096, 8192)
+			all := listPlus(t, super, t.dir(), 4096, 8192)
 			t.within(100, t.readdirplus(super, t.dir(), t.lastCookie(all), all.verf, 8192, 100))
 		}),
 		must("counts-huge", "counts of 2^32-1 are answered with what the server likes to send", func(t *T) {
 			names := t.populate(20)
-			l := plus(t, super, t.dir(), math.MaxUint32, math.MaxUint32)
+			l := listPlus(t, super, t.dir(), math.MaxUint32, math.MaxUint32)
 			t.ok(l.st)
 			if l.eof {
 				t.complete(l.entries, names)
 			}
 			t.that(len(l.entries) > 0, "entries", "none")
 		}),
+	)
+}
+
+// readdirplusPermChecks are about going on, and who may list.
+func readdirplusPermChecks() []Check {
+	return group("readdirplus", "RFC 1813, 3.3.17",
 		should("verifier-wrong", "a cookie with a verifier that was not given out is BAD_COOKIE", func(t *T) {
 			t.populate(5)
-			l := plus(t, super, t.dir(), 8192, 8192)
+			l := listPlus(t, super, t.dir(), 8192, 8192)
 			t.ok(l.st)
 			t.that(len(l.entries) > 1, "two entries", "%d", len(l.entries))
 			t.is(t.readdirplus(super, t.dir(), l.entries[1].cookie, l.verf^0x5a5a5a5a5a5a5a5a, 8192, 8192).st, errBadCookie)
 		}),
 		must("bad-cookie", "a cookie that was not given out does no harm: BAD_COOKIE, or a well-formed page", func(t *T) {
 			t.populate(5)
-			v := plus(t, super, t.dir(), 8192, 8192).verf
+			v := listPlus(t, super, t.dir(), 8192, 8192).verf
 			for _, c := range []uint64{0x123456789abcdef0, math.MaxUint64, 1 << 63} {
 				if l := t.readdirplus(super, t.dir(), c, v, 8192, 8192); l.st != ok {
 					t.is(l.st, errBadCookie, errInval)
 				}
 			}
 		}),
-		must("file", "READDIRPLUS of a file is NOTDIR", func(t *T) { t.is(plus(t, super, t.file("f"), 4096, 8192).st, errNotDir) }),
+		must("file", "READDIRPLUS of a file is NOTDIR", func(t *T) { t.is(listPlus(t, super, t.file("f"), 4096, 8192).st, errNotDir) }),
 		must("no-read", "a user who may not read the directory does not list it", func(t *T) {
 			t.needUsers()
 			d := t.dirIn(alice, t.dir(), "d", 0o711)
-			t.is(plus(t, bob, d, 4096, 8192).st, errAcces)
+			t.is(listPlus(t, bob, d, 4096, 8192).st, errAcces)
 		}),
 		should("no-search", "a user who may read but not search the directory gets no handles from it", func(t *T) {
 			t.needUsers()
 			d := t.dirIn(alice, t.dir(), "d", 0o744)
 			t.fileAs(alice, d, "f", 0o600)
-			l := plus(t, bob, d, 4096, 8192)
+			l := listPlus(t, bob, d, 4096, 8192)
 			if l.st != ok {
 				t.is(l.st, errAcces)
 				return
@@ -195,7 +200,7 @@ func readdirplusChecks() []Check {
 		}).at("RFC 1813, 4.4"),
 		must("removed-meanwhile", "a scan that removes what each page lists empties the directory", func(t *T) {
 			t.populate(50)
-			plus(t, super, t.dir(), 4096, 8192)
+			listPlus(t, super, t.dir(), 4096, 8192)
 			t.paged(t.dir(), 1500, true, func(page []entry) {
 				for _, e := range page {
 					if e.name != "." && e.name != ".." {
@@ -206,4 +211,12 @@ func readdirplusChecks() []Check {
 			same(t, "names left", len(t.names(t.dir())), 0)
 		}),
 	)
+}
+
+func listPlus(t *T, c *cred, dir fh, dirCount, maxCount uint32) listRes {
+	l := t.readdirplus(c, dir, 0, 0, dirCount, maxCount)
+	if l.st == errNotSupp {
+		t.skip("the server has no READDIRPLUS")
+	}
+	return l
 }

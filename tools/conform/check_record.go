@@ -149,6 +149,12 @@ func recordChecks() []Check {
 			t.is(statusOf(p), ok)
 			t.text("content", t.content(h), data)
 		}),
+	)
+}
+
+// brokenRecordChecks are about several connections, and records that are no calls.
+func brokenRecordChecks() []Check {
+	return group("record", "RFC 5531, 11",
 		must("same-xid-two-connections", "two connections may use the same xid, and each gets its own reply", func(t *T) {
 			a, b := t.dial(), t.dial()
 			f, d := t.put("f", "four"), t.dir()

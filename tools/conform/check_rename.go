@@ -5,13 +5,6 @@ import "strings"
 // RENAME (RFC 1813, section 3.3.14).
 
 func renameChecks() []Check {
-	// refusedAndKept wants RENAME within the check's directory to be refused, and
-	// all entries to stay.
-	refusedAndKept := func(t *T, from, to string, usual ...status) {
-		before := t.names(t.dir())
-		t.refused(t.rename(super, t.dir(), from, t.dir(), to).st, usual...)
-		same(t, "entries", strings.Join(t.names(t.dir()), " "), strings.Join(before, " "))
-	}
 	return group("rename", "RFC 1813, 3.3.14",
 		must("name", "a file gets another name, and stays the same object with the same content", func(t *T) {
 			h := t.put("f", "data")
@@ -74,6 +67,12 @@ func renameChecks() []Check {
 			t.ok(t.rename(super, t.dir(), "f", t.dir(), "g").st)
 			same(t, "entries", len(t.names(t.dir())), 2)
 		}),
+	)
+}
+
+// renameNameChecks are about names that are missing, or are none.
+func renameNameChecks() []Check {
+	return group("rename", "RFC 1813, 3.3.14",
 		must("missing", "RENAME of what is not there is NOENT", func(t *T) {
 			h := t.put("g", "data")
 			t.is(t.rename(super, t.dir(), "f", t.dir(), "g").st, errNoEnt)
@@ -104,24 +103,24 @@ func renameChecks() []Check {
 		must("to-dot", "RENAME to `.` is refused", func(t *T) {
 			t.sub("d")
 			t.file("f")
-			refusedAndKept(t, "f", ".", errInval, errExist, errIsDir)
-			refusedAndKept(t, "d", ".", errInval, errExist, errNotEmpty)
+			renameRefused(t, "f", ".", errInval, errExist, errIsDir)
+			renameRefused(t, "d", ".", errInval, errExist, errNotEmpty)
 		}),
 		must("to-dot-dot", "RENAME to `..` is refused", func(t *T) {
 			t.file("f")
-			refusedAndKept(t, "f", "..", errInval, errExist, errIsDir)
+			renameRefused(t, "f", "..", errInval, errExist, errIsDir)
 		}),
 		must("empty-names", "an empty name is refused on both sides", func(t *T) {
 			t.file("f")
-			refusedAndKept(t, "", "g", errAcces, errInval, errNoEnt)
-			refusedAndKept(t, "f", "", errAcces, errInval, errNoEnt)
+			renameRefused(t, "", "g", errAcces, errInval, errNoEnt)
+			renameRefused(t, "f", "", errAcces, errInval, errNoEnt)
 		}).at("RFC 1813, 3.2"),
 		must("slash", "a name with a slash is not taken for a path, on both sides", func(t *T) {
 			d := t.sub("d")
 			t.fileAs(super, d, "x", 0o644)
 			t.file("f")
-			refusedAndKept(t, "d/x", "g", errAcces, errInval, errNoEnt)
-			refusedAndKept(t, "f", "d/y", errAcces, errInval, errNoEnt)
+			renameRefused(t, "d/x", "g", errAcces, errInval, errNoEnt)
+			renameRefused(t, "f", "d/y", errAcces, errInval, errNoEnt)
 			same(t, "entries of d", len(t.names(d)), 1)
 		}).at("RFC 1813, 3.2"),
 		must("longest", "a new name of name_max bytes is taken", func(t *T) {
@@ -135,8 +134,14 @@ func renameChecks() []Check {
 			if !t.s.path.noTrunc {
 				t.skip("PATHCONF says that names are cut")
 			}
-			refusedAndKept(t, "f", strings.Repeat("n", int(t.nameMax())+1), errNameTooLong)
+			renameRefused(t, "f", strings.Repeat("n", int(t.nameMax())+1), errNameTooLong)
 		}).at("RFC 1813, 3.2"),
+	)
+}
+
+// renamePermChecks are about who may rename, and what it changes.
+func renamePermChecks() []Check {
+	return group("rename", "RFC 1813, 3.3.14",
 		must("no-write-from", "a user who may not write the directory it comes from renames nothing", func(t *T) {
 			t.needUsers()
 			d := t.dirIn(alice, t.dir(), "d", 0o755)
@@ -198,6 +203,14 @@ func renameChecks() []Check {
 	)
 }
 
+// renameRefused wants RENAME within the check's directory to be refused, and
+// all entries to stay.
+func renameRefused(t *T, from, to string, usual ...status) {
+	before := t.names(t.dir())
+	t.refused(t.rename(super, t.dir(), from, t.dir(), to).st, usual...)
+	same(t, "entries", strings.Join(t.names(t.dir()), " "), strings.Join(before, " "))
+}
+
 func renameDirChecks() []Check {
 	return group("rename-dir", "RFC 1813, 3.3.14",
 		must("name", "a directory gets another name, with all that is in it", func(t *T) {
@@ -249,6 +262,12 @@ func renameDirChecks() []Check {
 			t.ok(t.rename(super, t.dir(), "d", t.dir(), "e").st)
 			same(t, "nlink", t.attr(t.dir()).nlink, before-1)
 		}),
+	)
+}
+
+// renameOntoChecks are about directories that cannot be renamed so.
+func renameOntoChecks() []Check {
+	return group("rename-dir", "RFC 1813, 3.3.14",
 		must("onto-full", "a directory does not replace one that is not empty", func(t *T) {
 			d, e := t.sub("d"), t.sub("e")
 			t.fileAs(super, e, "f", 0o644)

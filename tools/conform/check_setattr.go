@@ -43,6 +43,12 @@ func setattrChecks() []Check {
 			same(t, "uid", a.uid, 12345)
 			same(t, "gid", a.gid, 54321)
 		}),
+	)
+}
+
+// setattrSizeChecks are about the size.
+func setattrSizeChecks() []Check {
+	return group("setattr", "RFC 1813, 3.3.2",
 		must("shrink", "a smaller size cuts the content", func(t *T) {
 			h := t.put("f", "0123456789")
 			t.ok(t.setattr(super, h, size(4), nil).st)
@@ -112,6 +118,12 @@ func setattrChecks() []Check {
 			t.refused(t.setattr(super, h, s, nil).st, errFBig, errInval)
 			t.mode(t.attr(h), before.mode)
 		}),
+	)
+}
+
+// setattrTimeChecks are about times.
+func setattrTimeChecks() []Check {
+	return group("setattr", "RFC 1813, 3.3.2",
 		must("client-times", "atime and mtime are set to what the client says", func(t *T) {
 			if t.s.info.properties&propCanSetTime == 0 {
 				t.skip("FSINFO has no FSF3_CANSETTIME")
@@ -179,6 +191,12 @@ func setattrChecks() []Check {
 			a := t.attr(h)
 			t.that(a.mtime.nsec < 1e9 && a.atime.nsec < 1e9, "nanoseconds below 10^9", "%v and %v", a.atime, a.mtime)
 		}).at("RFC 1813, 2.5"),
+	)
+}
+
+// setattrGuardChecks are about the guard, and what moves the ctime.
+func setattrGuardChecks() []Check {
+	return group("setattr", "RFC 1813, 3.3.2",
 		must("guard", "a guard that is the ctime lets the change through", func(t *T) {
 			h := t.file("f")
 			c := t.attr(h).ctime

@@ -57,6 +57,12 @@ func setattrPermChecks() []Check {
 			h := t.fileAs(alice, t.dir(), "f", 0o644)
 			t.ok(t.setattr(alice, h, sattr{uid: &alice.uid, gid: ptr(t.attr(h).gid)}, nil).st)
 		}),
+	)
+}
+
+// setattrByOthersChecks are about who may set sizes and times, and what that takes away.
+func setattrByOthersChecks() []Check {
+	return group("setattr-perm", "RFC 1813, 4.4",
 		must("size-by-other", "a user who may not write does not set the size", func(t *T) {
 			t.needUsers()
 			h := t.putAs(alice, "f", 0o644, "data")

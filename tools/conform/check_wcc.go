@@ -21,28 +21,6 @@ func (t *T) whole(what string, w wcc) {
 }
 
 func wccChecks() []Check {
-	// onDir checks the data of the check's directory around an operation in it.
-	onDir := func(name, what string, prepare func(t *T), do func(t *T) (status, wcc), want ...status) Check {
-		return must(name, what, func(t *T) {
-			if prepare != nil {
-				prepare(t)
-			}
-			before := t.attr(t.dir())
-			st, w := do(t)
-			if st == errNotSupp {
-				t.skip("the server does not do this")
-			}
-			t.is(st, append(want, ok)[0])
-			t.agrees("directory", w, before, t.dir())
-			t.whole("directory", w)
-			if st != ok && w.before != nil && w.after != nil {
-				same(t, "mtime, of which nothing changed", w.after.mtime, w.before.mtime)
-				same(t, "ctime, of which nothing changed", w.after.ctime, w.before.ctime)
-			}
-		})
-	}
-	file := func(t *T) { t.file("f") }
-	sub := func(t *T) { t.sub("d") }
 	return group("wcc", "RFC 1813, 2.6",
 		must("setattr", "SETATTR tells the file's attributes before and after", func(t *T) {
 			h := t.put("f", "data")
@@ -89,62 +67,74 @@ func wccChecks() []Check {
 			t.ok(m.st)
 			t.agrees("file", m.wcc, before, h)
 		}),
-		onDir("create", "CREATE tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
+	)
+}
+
+// wccDirectoryChecks are about changes of the entries of a directory.
+func wccDirectoryChecks() []Check {
+	return group("wcc", "RFC 1813, 2.6",
+		wccOnDir("create", "CREATE tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
 			n := t.create(super, t.dir(), "f", guarded, mode(0o644), 0)
 			return n.st, n.dir
 		}),
-		onDir("create-failed", "a CREATE that fails tells that the directory did not change", file, func(t *T) (status, wcc) {
+		wccOnDir("create-failed", "a CREATE that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
 			n := t.create(super, t.dir(), "f", guarded, mode(0o644), 0)
 			return n.st, n.dir
 		}, errExist),
-		onDir("mkdir", "MKDIR tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
+		wccOnDir("mkdir", "MKDIR tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
 			n := t.mkdir(super, t.dir(), "d", mode(0o755))
 			return n.st, n.dir
 		}),
-		onDir("mkdir-failed", "a MKDIR that fails tells that the directory did not change", sub, func(t *T) (status, wcc) {
+		wccOnDir("mkdir-failed", "a MKDIR that fails tells that the directory did not change", makeSub, func(t *T) (status, wcc) {
 			n := t.mkdir(super, t.dir(), "d", mode(0o755))
 			return n.st, n.dir
 		}, errExist),
-		onDir("symlink", "SYMLINK tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
+		wccOnDir("symlink", "SYMLINK tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
 			n := t.symlink(super, t.dir(), "l", sattr{}, "x")
 			return n.st, n.dir
 		}),
-		onDir("mknod", "MKNOD tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
+		wccOnDir("mknod", "MKNOD tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
 			n := t.mknod(super, t.dir(), "p", typeFIFO, mode(0o644), 0, 0)
 			return n.st, n.dir
 		}),
-		onDir("remove", "REMOVE tells the directory's attributes before and after", file, func(t *T) (status, wcc) {
+		wccOnDir("remove", "REMOVE tells the directory's attributes before and after", makeFile, func(t *T) (status, wcc) {
 			w := t.remove(super, t.dir(), "f")
 			return w.st, w.wcc
 		}),
-		onDir("remove-failed", "a REMOVE that fails tells that the directory did not change", file, func(t *T) (status, wcc) {
+		wccOnDir("remove-failed", "a REMOVE that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
 			w := t.remove(super, t.dir(), "g")
 			return w.st, w.wcc
 		}, errNoEnt),
-		onDir("rmdir", "RMDIR tells the directory's attributes before and after", sub, func(t *T) (status, wcc) {
+		wccOnDir("rmdir", "RMDIR tells the directory's attributes before and after", makeSub, func(t *T) (status, wcc) {
 			w := t.rmdir(super, t.dir(), "d")
 			return w.st, w.wcc
 		}),
-		onDir("rmdir-failed", "a RMDIR that fails tells that the directory did not change", file, func(t *T) (status, wcc) {
+		wccOnDir("rmdir-failed", "a RMDIR that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
 			w := t.rmdir(super, t.dir(), "f")
 			return w.st, w.wcc
 		}, errNotDir),
-		onDir("link", "LINK tells the directory's attributes before and after", file, func(t *T) (status, wcc) {
+		wccOnDir("link", "LINK tells the directory's attributes before and after", makeFile, func(t *T) (status, wcc) {
 			l := t.link(super, t.lookup(super, t.dir(), "f").obj, t.dir(), "g")
 			return l.st, l.dir
 		}),
-		onDir("link-failed", "a LINK that fails tells that the directory did not change", file, func(t *T) (status, wcc) {
+		wccOnDir("link-failed", "a LINK that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
 			l := t.link(super, t.lookup(super, t.dir(), "f").obj, t.dir(), "f")
 			return l.st, l.dir
 		}, errExist),
-		onDir("rename", "RENAME within a directory tells its attributes before and after, for both sides alike", file, func(t *T) (status, wcc) {
+	)
+}
+
+// wccRenameChecks are about RENAME, and how the attributes of calls fit together.
+func wccRenameChecks() []Check {
+	return group("wcc", "RFC 1813, 2.6",
+		wccOnDir("rename", "RENAME within a directory tells its attributes before and after, for both sides alike", makeFile, func(t *T) (status, wcc) {
 			r := t.rename(super, t.dir(), "f", t.dir(), "g")
 			if r.from.after != nil && r.to.after != nil {
 				same(t, "todir_wcc", *r.to.after, *r.from.after)
 			}
 			return r.st, r.from
 		}),
-		onDir("rename-failed", "a RENAME that fails tells that the directory did not change", nil, func(t *T) (status, wcc) {
+		wccOnDir("rename-failed", "a RENAME that fails tells that the directory did not change", nil, func(t *T) (status, wcc) {
 			r := t.rename(super, t.dir(), "f", t.dir(), "g")
 			return r.st, r.from
 		}, errNoEnt),
@@ -175,3 +165,28 @@ func wccChecks() []Check {
 		}).at("RFC 1813, 4.11"),
 	)
 }
+
+// wccOnDir checks the data of the check's directory around an operation in it.
+func wccOnDir(name, what string, prepare func(t *T), do func(t *T) (status, wcc), want ...status) Check {
+	return must(name, what, func(t *T) {
+		if prepare != nil {
+			prepare(t)
+		}
+		before := t.attr(t.dir())
+		st, w := do(t)
+		if st == errNotSupp {
+			t.skip("the server does not do this")
+		}
+		t.is(st, append(want, ok)[0])
+		t.agrees("directory", w, before, t.dir())
+		t.whole("directory", w)
+		if st != ok && w.before != nil && w.after != nil {
+			same(t, "mtime, of which nothing changed", w.after.mtime, w.before.mtime)
+			same(t, "ctime, of which nothing changed", w.after.ctime, w.before.ctime)
+		}
+	})
+}
+
+func makeFile(t *T) { t.file("f") }
+
+func makeSub(t *T) { t.sub("d") }

@@ -37,6 +37,12 @@ func writeChecks() []Check {
 			same(t, "verifier of another file", t.write(super, t.file("g"), 0, "c", unstable).verf, verf)
 			same(t, "verifier of COMMIT", t.commit(super, h, 0, 0).verf, verf)
 		}),
+	)
+}
+
+// writeCountChecks are about counts and lengths.
+func writeCountChecks() []Check {
+	return group("write", "RFC 1813, 3.3.7",
 		must("count-0", "a WRITE of 0 bytes is OK, and changes no byte and no size", func(t *T) {
 			h := t.put("f", "data")
 			w := t.write(super, h, 100, "", fileSync)
@@ -77,6 +83,12 @@ func writeChecks() []Check {
 			t.that(!p.denied && (p.stat == garbageArgs || p.stat == success && statusOf(p) != ok), "GARBAGE_ARGS or INVAL", "%s", answer(p))
 			t.text("content", t.content(h), "data")
 		}),
+	)
+}
+
+// writeOffsetChecks are about offsets.
+func writeOffsetChecks() []Check {
+	return group("write", "RFC 1813, 3.3.7",
 		must("beyond-end", "a WRITE beyond the end makes the file longer, with zeros between", func(t *T) {
 			h := t.put("f", "ab")
 			t.ok(t.write(super, h, 8, "cd", fileSync).st)
@@ -136,6 +148,12 @@ func writeChecks() []Check {
 			t.refused(t.write(super, h, math.MaxUint64-1, "abcdef", fileSync).st, errFBig, errInval)
 			t.text("content", t.content(h), "0123456789")
 		}),
+	)
+}
+
+// writeLimitChecks are about the largest file and the largest WRITE.
+func writeLimitChecks() []Check {
+	return group("write", "RFC 1813, 3.3.7",
 		should("above-maximum", "a WRITE at FSINFO's maxfilesize is FBIG", func(t *T) {
 			if t.s.info.maxFileSize >= math.MaxInt64 {
 				t.skip("the server names no maximum below 2^63-1")
@@ -189,6 +207,12 @@ func writeChecks() []Check {
 			t.prefer(err == nil, "an answer", fmt.Sprint(err))
 			t.serving()
 		}).at("RFC 1813, 3.3.19"),
+	)
+}
+
+// writeFileChecks are about what can be written, and what else changes then.
+func writeFileChecks() []Check {
+	return group("write", "RFC 1813, 3.3.7",
 		must("directory", "WRITE to a directory is refused", func(t *T) {
 			t.refused(t.write(super, t.sub("d"), 0, "x", fileSync).st, errIsDir, errInval)
 		}),

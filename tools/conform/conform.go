@@ -92,11 +92,29 @@ type Config struct {
 func Checks() []Check {
 	var all []Check
 	for _, g := range [][]Check{
-		recordChecks(), callChecks(), credChecks(), argsChecks(), mountChecks(), nullChecks(), handleChecks(),
-		getattrChecks(), setattrChecks(), setattrPermChecks(), lookupChecks(), accessChecks(), readlinkChecks(),
-		readChecks(), writeChecks(), writePermChecks(), createChecks(), exclusiveChecks(), mkdirChecks(), symlinkChecks(), mknodChecks(),
-		removeChecks(), rmdirChecks(), renameChecks(), renameDirChecks(), linkChecks(),
-		readdirChecks(), scanChecks(), readdirplusChecks(), fsstatChecks(), fsinfoChecks(), pathconfChecks(), commitChecks(), wccChecks(), raceChecks(),
+		recordChecks(), brokenRecordChecks(),
+		callChecks(), callMessageChecks(), callOrderChecks(),
+		credChecks(), credLimitChecks(), credNoneChecks(),
+		truncatedChecks(), argsChecks(), paddingChecks(),
+		mountChecks(), mountBelowChecks(), mountPathChecks(), mountListChecks(), nullChecks(),
+		staleChecks(), handleChecks(), handleLifeChecks(), getattrChecks(),
+		setattrChecks(), setattrSizeChecks(), setattrTimeChecks(), setattrGuardChecks(), setattrPermChecks(),
+		setattrByOthersChecks(),
+		lookupChecks(), lookupNameChecks(), lookupPermChecks(),
+		accessChecks(), accessDirectoryChecks(), readlinkChecks(),
+		readChecks(), readLimitChecks(), readPermChecks(),
+		writeChecks(), writeCountChecks(), writeOffsetChecks(), writeLimitChecks(), writeFileChecks(),
+		writePermChecks(),
+		createChecks(), uncheckedChecks(), createRuleChecks(), exclusiveChecks(), mkdirChecks(),
+		symlinkChecks(), mknodChecks(),
+		removeChecks(), rmdirChecks(),
+		renameChecks(), renameNameChecks(), renamePermChecks(), renameDirChecks(), renameOntoChecks(),
+		linkChecks(), linkRuleChecks(),
+		readdirChecks(), readdirCookieChecks(), readdirPermChecks(), scanChecks(), manyScanChecks(),
+		readdirplusChecks(), readdirplusCountChecks(), readdirplusPermChecks(), fsstatChecks(),
+		fsinfoChecks(), pathconfChecks(), commitChecks(),
+		wccChecks(), wccDirectoryChecks(), wccRenameChecks(),
+		raceChecks(), raceLinkChecks(), raceOrderChecks(),
 	} {
 		all = append(all, g...)
 	}

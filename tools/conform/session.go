@@ -31,6 +31,11 @@ var (
 	bob   = &cred{uid: 40002, gid: 40002}
 )
 
+// MountError is why a server cannot be checked that does not let its export be mounted.
+type MountError struct{ Export, Status string }
+
+func (e *MountError) Error() string { return fmt.Sprintf("mount of %q: %s", e.Export, e.Status) }
+
 // newSession mounts the export and makes the directory.
 func newSession(cfg Config) (s *session, err error) {
 	s = &session{cfg: cfg}
@@ -47,7 +52,7 @@ func newSession(cfg Config) (s *session, err error) {
 	defer t.cleanUp()
 	m := t.mnt(super, cfg.Export)
 	if m.st != ok {
-		return nil, fmt.Errorf("mount of %q: %v", cfg.Export, m.st)
+		return nil, &MountError{cfg.Export, m.st.String()}
 	}
 	s.root = m.root
 	s.info, s.path = t.fsinfo(s.root), t.pathconf(s.root)

@@ -59,11 +59,22 @@ func dirop(dir Handle, name string) func(*encoder) {
 	}
 }
 
-// Mount returns the handle of an exported directory, from the MOUNT protocol.
+// MountError is why a server does not give the handle of a directory.
+type MountError struct {
+	Path   string
+	Status uint32 // mountstat3 (RFC 1813, section 5.1.5)
+}
+
+// Error has the status by its name.
+func (e *MountError) Error() string {
+	return fmt.Sprintf("MNT %s: %s", e.Path, named(mountStatus, "MNT3ERR_", e.Status))
+}
+
+// Mount returns the handle of an exported directory, from the MOUNT protocol. A server that refuses is a *MountError.
 func (c *Conn) Mount(path string) (root Handle, err error) {
 	err = c.call(mountProgram, 1, func(e *encoder) { e.opaque([]byte(path)) }, func(d *decoder) error {
 		if st := d.u32(); st != 0 {
-			return fmt.Errorf("MNT %s: %s", path, named(mountStatus, "MNT3ERR_", st))
+			return &MountError{path, st}
 		}
 		root = slices.Clone(d.opaque())
 		for n := d.u32(); n > 0 && !d.short; n-- {
@@ -72,6 +83,20 @@ func (c *Conn) Mount(path string) (root Handle, err error) {
 		return nil
 	})
 	return root, err
+}
+
+// Exports returns the directories that a server says it exports, to whomever, from the MOUNT protocol.
+func (c *Conn) Exports() (all []string, err error) {
+	err = c.call(mountProgram, 5, nil, func(d *decoder) error {
+		for d.u32() != 0 && !d.short {
+			all = append(all, string(d.opaque()))
+			for d.u32() != 0 && !d.short {
+				d.opaque() // who may mount it
+			}
+		}
+		return nil
+	})
+	return all, err
 }
 
 // StartNull queues the call that does nothing.

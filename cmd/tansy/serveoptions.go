@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	tansyfs "tansy/fs"
+)
+
+// serveOptions are the flags of serve. Those of one subject with state of their own are types of their own.
+type serveOptions struct {
+	volumes                                    volumeList
+	size                                       byteSize // of images that have to be made
+	root                                       rootDir  // of volumes that have to be made
+	create, preallocate, ignoreFstab, readOnly bool
+
+	cache    byteSize // of all volumes together
+	interval time.Duration
+	scrub    tansyfs.ScrubOptions
+	discard  discardMode
+
+	listen                 listenAddress
+	exportsFile            string // "": everybody may do everything
+	rootSquash, manageGids bool
+
+	find  finding
+	heir  succession
+	local localMount
+	limit limits
+
+	logFormat             string
+	verbose               bool
+	statusHosts           hostNames
+	statusAt, profilingAt listenAddress
+
+	sized, listening bool // --size, --listen were given
+}
+
+const serveExamples = `  tansy serve                                   export ./tansy.img (made if missing, 10G, sparse) on 127.0.0.1:2049
+  tansy serve --volume /dev/sdb --listen :2049  export a block device to everybody who can reach this machine
+  tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
+  tansy serve --volume d.img --create --size 50G --preallocate
+                                                an image that is made if it is missing, and takes all its room then
+  tansy serve --listen :2049 --exports /etc/tansy.exports
+                                                only to whom the file names (tansy exports --help)
+  tansy serve --scrub 20M                       look for damage in the background: all in use is read, once a week
+  tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
+                                                two volumes, which clients mount as HOST:/a and HOST:/b
+  tansy serve --volume nbd+unix:///data?socket=/run/nbd.sock
+                                                an export of an NBD server (docs/guide/nbd.md)
+  tansy serve --volume 'rbd:pool/image?id=tansy' --listen :2049 --standby --on-active 'ip address add 192.0.2.9/24 dev eth0'
+                                                an image of Ceph, on each of two hosts: one serves, the other takes over
+                                                (docs/guide/standby.md)
+  tansy serve --mount /mnt --mount-options allow_other
+                                                a file system of this machine, too (Linux, macOS; docs/guide/mount.md)
+  tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
+
+Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device went away.
+Nothing was acknowledged after that was seen, which takes a second at most. Exit code 1: among other things, the
+connection to the NBD server was lost, and a new start recovers the volume when that is there again. Exit code
+75: a volume on Ceph went to another server, or may have; nothing was answered since. One of several volumes
+that fails, or cannot be opened, does not stop the others.
+`
+
+// serveFlags makes the flags of serve, and what they are kept in.
+func serveFlags() (*flagSet, *serveOptions) {
+	f := newFlags("serve", "[flags]", serveExamples)
+	o := &serveOptions{
+		volumes: volumeList{list: []place{{"tansy.img", "/"}}}, size: 10 << 30, listen: "127.0.0.1:2049", discard: "auto",
+	}
+	o.volumeFlags(f)
+	o.clientFlags(f)
+	o.find.flags(f)
+	o.heir.flags(f)
+	o.local.flags(f)
+	o.limit.flags(f.FlagSet)
+	o.reportFlags(f)
+	return f, o
+}
+
+// volumeFlags are those about volumes: where they lie, how they are made, and what is done to them.
+func (o *serveOptions) volumeFlags(f *flagSet) {
+	f.Var(&o.volumes, "volume", "a volume: an image `FILE`, a block device, an export of an NBD server as "+
+		"nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH, or an image of Ceph as "+
+		"rbd:POOL/IMAGE[?id=USER&conf=FILE&keyring=FILE]; for several FILE:/PATH, each with another path to mount it by")
+	f.BoolVar(&o.create, "create", false, "make the image of a --volume that does not exist; "+
+		"without --volume tansy.img is made in any case")
+	f.BoolVar(&o.ignoreFstab, "ignore-fstab", false, ignoreFstabUsage)
+	f.Var(&o.size, "size", "size of the image if it has to be made; an existing one keeps its size")
+	f.BoolVar(&o.preallocate, "preallocate", false,
+		"if the image has to be made, take all its room from the file system it lies on now")
+	o.root.flags(f.FlagSet, " if the volume has to be made")
+	f.BoolVar(&o.readOnly, "read-only", false, "refuse changes")
+	f.Var(&o.cache, "cache", "size of the block cache; several volumes get an equal part each "+
+		"(default a quarter of the memory there is for the server)")
+	f.DurationVar(&o.interval, "commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what clients "+
+		"wrote UNSTABLE becomes durable though none of them has asked for it")
+	f.Var((*byteSize)(&o.scrub.Rate), "scrub", "read all that is in use from the device and check it, again and "+
+		"again, at most so many bytes per second of each volume, such as 20M; 0: only when tansy scrub asks for it")
+	f.DurationVar(&o.scrub.Every, "scrub-every", tansyfs.DefaultScrubEvery,
+		"time from the start of a scrub to the start of the next, if --scrub is given")
+	f.Var(&o.discard, "discard", "give the room of removed files back to where each volume lies: `auto|on|off`; "+
+		"auto does for a sparse image, and not for a block device")
+}
+
+// clientFlags are those about clients: where they find the server, and what they may do.
+func (o *serveOptions) clientFlags(f *flagSet) {
+	f.Var(&o.listen, "listen", "address to serve NFS and MOUNT on, as `HOST:PORT`; "+
+		":PORT is that of every interface, PORT that of 127.0.0.1")
+	f.BoolVar(&o.rootSquash, "root-squash", false, "treat user 0 and group 0 of the clients as nobody (65534)")
+	f.StringVar(&o.exportsFile, "exports", "", "`FILE` that says who may mount what, in the syntax of exports(5); "+
+		"SIGHUP reads it again (default: everybody everything)")
+	f.BoolVar(&o.manageGids, "manage-gids", false,
+		"take the groups of users from this host, not from the clients, which can name 16")
+}
+
+// reportFlags are those about how the server says what it does.
+func (o *serveOptions) reportFlags(f *flagSet) {
+	f.StringVar(&o.logFormat, "log", "text", "format of the log on standard error: `text|json`")
+	f.BoolVar(&o.verbose, "v", false, "log more")
+	f.Var(&o.statusHosts, "status-host", "another `NAME` of this machine that requests to --status and --debug-listen "+
+		"may ask for, besides its addresses, localhost, and its host name; may be given again")
+	f.Var(&o.statusAt, "status", "address for a page about the server, metrics and probes over HTTP, as `HOST:PORT` "+
+		"(none by default; keep it on loopback)")
+	f.Var(&o.profilingAt, "debug-listen", "address for Go's profiler over HTTP, as `HOST:PORT` "+
+		"(none by default; keep it on loopback)")
+}
+
+// settle takes over which flags were given, and what others are by themselves.
+func (o *serveOptions) settle(f *flagSet) {
+	o.sized, o.listening = given(f, "size"), given(f, "listen")
+	if !given(f, "cache") {
+		o.cache = max(defaultCache(memory()), o.leastCache())
+	}
+}
+
+// leastCache is the least that the volumes need together.
+func (o *serveOptions) leastCache() byteSize { return minCache * byteSize(len(o.volumes.list)) }
+
+// wrong says what is wrong with the flags, or nothing.
+func (o *serveOptions) wrong() string {
+	if o.listen == "" {
+		return "--listen is empty: give HOST:PORT"
+	}
+	for _, wrong := range []func() string{
+		o.volumes.wrong,
+		func() string { return o.volumes.wrongToMake(o.create, o.readOnly) },
+		o.wrongCache,
+		func() string { return o.heir.wrong(o.volumes.list) },
+		func() string { return o.local.wrong(o.volumes.list) },
+		o.limit.wrong,
+		o.wrongTimes,
+		o.find.wrong,
+	} {
+		if what := wrong(); what != "" {
+			return what
+		}
+	}
+	if o.exportsFile != "" && o.rootSquash {
+		return "--root-squash is an option in the file of --exports: give one of them"
+	}
+	return ""
+}
+
+// wrongCache says what is wrong with the size of the cache, or nothing.
+func (o *serveOptions) wrongCache() string {
+	if least := o.leastCache(); o.cache < least {
+		return "a cache of less than " + least.String() + " is too small"
+	}
+	if m := memory(); m != 0 && uint64(o.cache) > m {
+		return fmt.Sprintf("a cache of %v is more than the memory there is for the server, %s", &o.cache, about(m))
+	}
+	return ""
+}
+
+// wrongTimes says what is wrong with times, or nothing.
+func (o *serveOptions) wrongTimes() string {
+	if o.interval < time.Millisecond {
+		return "--commit-interval of less than 1ms"
+	}
+	if o.scrub.Every <= 0 {
+		return "--scrub-every has to be more than 0: without --scrub there is none but by tansy scrub"
+	}
+	return ""
+}
+
+// opening says how the volumes are opened. warn is told what is odd about them.
+func (o *serveOptions) opening(warn func(error)) *opening {
+	clean, pinned := o.shares()
+	return &opening{
+		new:    image{uint64(o.size), o.preallocate, o.ignoreFstab, warn},
+		create: (o.create || !o.volumes.given) && !o.readOnly,
+		sized:  o.sized, root: o.root, readOnly: o.readOnly, cache: clean, pinned: pinned,
+		interval: o.interval, scrub: o.scrub, discard: o.discard,
+	}
+}
+
+// shares are what one volume has of the cache, as divide says it.
+func (o *serveOptions) shares() (clean, pinned uint64) {
+	return divide(uint64(o.cache) / uint64(len(o.volumes.list)))
+}
+
+// heap is what the Go run time may have, in bytes: the caches lie outside of what it counts.
+func (o *serveOptions) heap() int64 {
+	_, pinned := o.shares()
+	n := int64(len(o.volumes.list))
+	return (n-1)*perVolume + n*int64(pinned) + overhead - slack + o.limit.memory() + o.local.memory()
+}
