@@ -101,6 +101,10 @@ module BlockStore {
       ensures this.geo == geo && this.jrnl == jrnl
     { this.geo := geo; this.jrnl := jrnl; }
 
+    // The frame, here and in the layers above: the objects that a method which changes this one may modify. The predicates that
+    // are asked everywhere (Valid, Sound) list what they read: with Repr() in its place the slowest proofs take five times as long.
+    function Repr(): set<object> { {this, jrnl} }
+
     predicate Valid() reads this, jrnl {
       && GeoOk(geo)
       && jrnl.Valid()
@@ -129,7 +133,7 @@ module BlockStore {
 
     // store an inode that stays free, or stays in use
     method WriteInode(txn: Txn, ino: uint64, b: Bytes)
-      modifies this, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
       requires ino in inodes && (M(b.data).ty == 0 <==> inodes[ino].meta.ty == 0)
       ensures Valid()
@@ -146,7 +150,7 @@ module BlockStore {
 
     // store an inode and its bit
     method PutInode(txn: Txn, ino: uint64, b: Bytes, inuse: bool)
-      modifies this, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
       requires inuse <==> M(b.data).ty != 0
       ensures Valid()
@@ -212,7 +216,7 @@ module BlockStore {
 
     // takes b over
     method WriteBlock(txn: Txn, bn: uint64, b: Bytes)
-      modifies this, jrnl, b
+      modifies Repr(), b
       requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn) && |b.data| == 4096
       ensures Valid() && b.data == []
       ensures inodes == old(inodes) && blocks == old(blocks)[bn := old(b.data)] && used == old(used)
@@ -227,7 +231,7 @@ module BlockStore {
     }
 
     method SetUsedBit(txn: Txn, bn: uint64, u: bool)
-      modifies this, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
       ensures Valid()
       ensures inodes == old(inodes) && blocks == old(blocks) && used == old(used)[bn := u]
@@ -244,7 +248,7 @@ module BlockStore {
     // take a free block, close to `near` if that is possible (0 = anywhere), and
     // give it its first contents b (taken over); ok = false: none was found. exchange: it is for the place of another
     method AllocBlock(txn: Txn, exchange: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
-      modifies this, jrnl, b
+      modifies Repr(), b
       requires Valid() && txn.jrnl == jrnl && |b.data| == 4096
       ensures Valid() && inodes == old(inodes)
       ensures !ok ==> blocks == old(blocks) && used == old(used)
@@ -279,7 +283,7 @@ module BlockStore {
     // zeros in those of the n blocks from lo on that are free. They may go straight home: what a free
     // block held nobody needs, not even a crash (crash.dfy).
     method ZeroFree(txn: Txn, lo: uint64, n: uint64)
-      modifies this, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && geo.data0 <= lo && lo as int + n as int <= geo.data1 as int
       ensures Valid() && inodes == old(inodes) && used == old(used)
       ensures Zeroed(old(blocks), lo as int, lo as int + n as int)

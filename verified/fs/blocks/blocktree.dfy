@@ -29,6 +29,8 @@ module BlockTree {
       ensures this.fs == fs
     { this.fs := fs; }
 
+    function Repr(): set<object> { {this} + fs.Repr() }
+
     predicate Valid() reads this, fs, fs.jrnl {
       && fs.Valid()
       && TreesOk(fs.geo, bm, owner, fs.used, fs.blocks, data)
@@ -113,7 +115,7 @@ module BlockTree {
 
     // hang a fresh block with contents b (taken over) at an inode slot
     method AllocRoot(txn: Txn, ip: Bytes, ino: uint64, k: uint64, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
-      modifies this, fs, fs.jrnl, ip, b
+      modifies Repr(), ip, b
       requires Valid() && txn.jrnl == fs.jrnl && IsInode(ino, ip) && k < 15 && b != ip && |b.data| == 4096
       requires OkPos(Pos(ino, k, 0, 0)) && bm[Pos(ino, k, 0, 0)] == 0
       requires IsData(Pos(ino, k, 0, 0)) || b.data == Zeros(4096)
@@ -143,7 +145,7 @@ module BlockTree {
     // hang a fresh block with contents b (taken over) below the indirect block
     // pn, whose content t the caller stores later; leaf: it is a block of data
     method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
-      modifies this, fs, fs.jrnl, ip, t, b
+      modifies Repr(), ip, t, b
       requires ValidBut(pn, t) && txn.jrnl == fs.jrnl && IsInode(ino, ip) && t != ip && b != ip && b != t && |b.data| == 4096
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && bm[Pos(ino, k, lev, j)] == 0
       requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == bm[Pos(ino, k, lev - 1, j / 512)] && pn != 0
@@ -185,7 +187,7 @@ module BlockTree {
 
     // store the indirect block that ValidBut left open
     method CloseParent(txn: Txn, pn: uint64, t: Bytes)
-      modifies fs, fs.jrnl, t
+      modifies fs.Repr(), t
       requires ValidBut(pn, t) && txn.jrnl == fs.jrnl
       ensures Valid() && data == old(data) && bm == old(bm) && fs.inodes == old(fs.inodes)
       ensures fs.blocks == old(fs.blocks)[pn := old(t.data)]
@@ -195,7 +197,7 @@ module BlockTree {
 
     // the indirect block at a position, made if it is not there yet
     method ResolveAlloc(txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64) returns (ok: bool, bn: uint64)
-      modifies this, fs, fs.jrnl, ip
+      modifies Repr(), ip
       requires Valid() && txn.jrnl == fs.jrnl && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
       ensures ok ==> Valid() && IsInode(ino, ip) && data == old(data) && OnlySlots(ino)
@@ -247,7 +249,7 @@ module BlockTree {
 
     // store a new version of the inode with the same slots
     method SetMeta(txn: Txn, ip: Bytes, ino: uint64)
-      modifies this, fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
       requires ino in fs.inodes && Parse(ip.data).blks == fs.inodes[ino].blks && (M(ip.data).ty == 0 <==> fs.inodes[ino].meta.ty == 0)
       ensures Valid() && data == old(data) && bm == old(bm)
@@ -258,7 +260,7 @@ module BlockTree {
     }
     // the same, and the inode changes between free and in use
     method SetInode(txn: Txn, ip: Bytes, ino: uint64, inuse: bool)
-      modifies this, fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
       requires ino in fs.inodes && Parse(ip.data).blks == fs.inodes[ino].blks && (inuse <==> M(ip.data).ty != 0)
       ensures Valid() && data == old(data) && bm == old(bm)
@@ -270,7 +272,7 @@ module BlockTree {
 
     // overwrite the data block at p
     method WriteData(txn: Txn, bn: uint64, b: Bytes, ghost p: Pos)
-      modifies this, fs, fs.jrnl, b
+      modifies Repr(), b
       requires Valid() && txn.jrnl == fs.jrnl && IsData(p) && p in bm && bn == bm[p] && bn != 0 && OkBlk(fs.geo, bn) && |b.data| == 4096
       ensures Valid() && data == old(data)[p := old(b.data)] && fs.inodes == old(fs.inodes) && bm == old(bm)
       ensures fs.blocks == old(fs.blocks)[bn := old(b.data)]

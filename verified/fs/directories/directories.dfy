@@ -71,6 +71,8 @@ module Directories {
 
     constructor Recover(fs: ByteFs) ensures this.fs == fs { this.fs := fs; }
 
+    function Repr(): set<object> { {this} + fs.Repr() }
+
     predicate Valid() reads this, fs, fs.fs, fs.fs.fs, fs.jrnl
       ensures Valid() ==> fs.Valid()
       ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) :: i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
@@ -180,7 +182,7 @@ module Directories {
 
     // The entry count of d goes up or down by one. ok = false: it cannot go up (it has 64 bits).
     method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
-      modifies fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies fs.Repr()
       requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
       ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
       ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent, old(fs.metas)[d].used)
@@ -198,7 +200,7 @@ module Directories {
 
     // bytes of d's file are replaced; its map becomes m, which has one entry more or fewer if count is set
     method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, count: bool, down: bool, ghost m: Dir, ghost at: Places) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
@@ -228,13 +230,13 @@ module Directories {
 
     // ok = false: no space, or d must be shrunk first; abort the transaction
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
     { ok := InsertAt(txn, d, name, ino, 0); }
 
     method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
     {
@@ -284,7 +286,7 @@ module Directories {
 
     // always ok: the name's slot is there
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
       ensures fs.metas == old(fs.metas)
@@ -307,7 +309,7 @@ module Directories {
 
     // always ok, as Replace
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] && OnlyDir(d) && StayPut(d)
       ensures fs.metas[d].size == old(fs.metas)[d].size
@@ -333,7 +335,7 @@ module Directories {
     // Makes a hole of block blk of d's file if it is empty, so that a large directory that is emptied gives its room back. Blocks of
     // the first two levels stay: entries come and go in them.
     method GiveBack(txn: Txn, d: uint64, blk: uint64)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && blk < 0x1_0000_0000
       ensures Valid() && dirs == old(dirs) && ats == old(ats) && d in fs.files && fs.files == old(fs.files)
       ensures d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := WithUsed(old(fs.metas)[d], fs.metas[d].used)]
@@ -472,7 +474,7 @@ module Directories {
     // ---- inodes, and files that are not directories ----
 
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) && old(fs.metas)[ino].ty == 0
       ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) && ats == (if ty == 2 then old(ats)[ino := map[]] else old(ats))
@@ -488,7 +490,7 @@ module Directories {
 
     // of an inode that is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files && fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
       ensures ok && Valid() && ats == old(ats) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
       ensures fs.files == old(fs.files) && fs.held == old(fs.held) && ino in old(fs.metas) && fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
@@ -498,7 +500,7 @@ module Directories {
     }
 
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
       requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
@@ -506,7 +508,7 @@ module Directories {
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == (if len == 0 then old(fs.files) else old(fs.files)[ino := WriteSpec(old(fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
       ensures ok ==> ino in old(fs.metas) && ino in fs.metas
@@ -518,7 +520,7 @@ module Directories {
     { ok := fs.Write(txn, ino, off, src, so, len); }
 
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n && n as int <= Writing.BlocksFor(|fs.files[ino]|)
       ensures Valid() && dirs == old(dirs) && ats == old(ats) && lo <= m <= n && (lo < n && 0 < max ==> m < n)
       ensures ino in old(fs.files) && fs.files == old(fs.files)[ino := Local.Zeroed(old(fs.files)[ino], 4096 * m as int, 4096 * n as int)]
@@ -529,7 +531,7 @@ module Directories {
 
     // of a directory: only an empty one, and only to nothing, before its inode is freed
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && (ino in dirs ==> dirs[ino] == map[] && sz == 0)
       ensures ino in old(fs.metas) && (ok <==> CanSize(old(fs.metas)[ino], sz))
       ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == old(fs.files)[ino := SizeSpec(old(fs.files)[ino], sz as int)]
@@ -544,7 +546,7 @@ module Directories {
     }
 
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
       ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.held == old(fs.held)
       ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithLeftover(old(fs.metas)[ino], LeftoverOf(fs.metas[ino])) && fs.metas[ino].used <= old(fs.metas)[ino].used

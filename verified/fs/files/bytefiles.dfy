@@ -136,6 +136,8 @@ module ByteFiles {
       ensures this.fs == fs && this.geo == geo && this.jrnl == jrnl
     { this.fs := fs; this.geo := geo; this.jrnl := jrnl; }
 
+    function Repr(): set<object> { {this} + fs.Repr() }
+
     predicate Below() reads fs, fs.fs, jrnl
     { fs.fs.geo == geo && fs.fs.jrnl == jrnl && fs.Valid() && DataDom(fs.data) }
 
@@ -192,7 +194,7 @@ module ByteFiles {
 
     // store changed attributes (not size, shrink, used, slots; the type stays)
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
       requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
@@ -266,7 +268,7 @@ module ByteFiles {
     // shrunk first (metas[ino].shrink != 0 and the write extends it): abort the transaction.
     // Space is never wanting where bytes that are there are overwritten (Settled).
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && ino in old(files) &&
         files == (if len == 0 then old(files) else old(files)[ino := WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
@@ -309,7 +311,7 @@ module ByteFiles {
 
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures ino in old(metas) && (ok <==> CanSize(old(metas)[ino], sz))
       ensures ok ==> Valid() && ino in old(files) && files == old(files)[ino := SizeSpec(old(files)[ino], sz as int)]
@@ -359,7 +361,7 @@ module ByteFiles {
 
     // Makes holes of the blocks n - 1 down to m >= lo, none of which lies behind the end: of about max of them.
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n && n as int <= BlocksFor(|files[ino]|)
       ensures Valid() && lo <= m <= n && (lo < n && 0 < max ==> m < n)
       ensures ino in old(files) && files == old(files)[ino := Local.Zeroed(old(files)[ino], 4096 * m as int, 4096 * n as int)]
@@ -408,7 +410,7 @@ module ByteFiles {
 
     // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures Valid() && files == old(files) && held == old(held)
       ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
@@ -447,7 +449,7 @@ module ByteFiles {
 
     // take a free inode: type ty, a new generation, everything else zero. ok = false: none is free.
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
       ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] && held == old(held)[ino := {}]
@@ -468,7 +470,7 @@ module ByteFiles {
 
     // give an inode back, which is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] && ino in metas && metas[ino].shrink == 0
       ensures ok && Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
     {
@@ -487,7 +489,7 @@ module ByteFiles {
 
     // replace an empty inode by a new one of type ty (0 = free)
     method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && fs.IsInode(ino, ip)
       requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 :: Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]

@@ -38,7 +38,7 @@ module Punching {
 
   // Makes holes of the blocks n - 1 down to m >= lo of the file, about max of them; holes count as steps, so that the work is bounded.
   method Punch(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires lo <= n <= 134217728
     ensures Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)

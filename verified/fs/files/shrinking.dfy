@@ -100,7 +100,7 @@ module Shrinking {
   // free data blocks below one lowest indirect block pn, from block n-1 of the
   // file down to m >= lo, at most max of them
   method CutRun(x: BlockTreeFs, txn: Txn, ip: Bytes, pn: uint64, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64, freed: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires lo < n <= 134217728 && 12 <= FlatK(n - 1) && 0 < max
     requires var q := Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512); OkPos(q) && x.bm[q] == pn && pn != 0
@@ -169,7 +169,7 @@ module Shrinking {
 
   // free the block in a direct slot, if there is one
   method FreeDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 12
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures Emptied(old(x.bm), x.bm, ino, k as int, k as int + 1) && Pos(ino, k, 0, 0) in x.bm && x.bm[Pos(ino, k, 0, 0)] == 0
@@ -194,7 +194,7 @@ module Shrinking {
   // free blocks of the file from n-1 down to m >= lo, about max of them; holes
   // count as steps, so that the work is bounded
   method CutDown(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires lo <= n <= 134217728 && Within(x.bm, ino, n as int)
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)

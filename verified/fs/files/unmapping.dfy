@@ -154,7 +154,7 @@ module Unmapping {
 
   // take away the block in an inode slot
   method FreeRoot(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && k < 15
     requires var p := Pos(ino, k, 0, 0); p in x.bm && x.bm[p] != 0 && (IsData(p) || Barren(x.fs.blocks, x.bm[p]))
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino)
@@ -180,7 +180,7 @@ module Unmapping {
 
   // take away the block bn at entry j%512 of the indirect block pn with contents t; leaf: it is a block of data
   method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool)
-    modifies x, x.fs, x.fs.jrnl, ip, t
+    modifies x.Repr(), ip, t
     requires x.ValidBut(pn, t) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && t != ip
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && x.bm[Pos(ino, k, lev, j)] == bn && bn != 0
     requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.bm[Pos(ino, k, lev - 1, j / 512)] && pn != 0
@@ -211,7 +211,7 @@ module Unmapping {
   // Hang a fresh block with contents b (taken over) in the place of the block of data bn, at entry j%512 of the indirect block pn with
   // contents t, and give bn back. ok = false: there is none, and nothing has changed.
   method SwapChild(x: BlockTreeFs, txn: Txn, ghost ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, nb: uint64)
-    modifies x, x.fs, x.fs.jrnl, t, b
+    modifies x.Repr(), t, b
     requires x.ValidBut(pn, t) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && t != ip && b != ip && b != t && |b.data| == 4096
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && IsData(Pos(ino, k, lev, j)) && x.bm[Pos(ino, k, lev, j)] == bn && bn != 0
     requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.bm[Pos(ino, k, lev - 1, j / 512)] && pn != 0
@@ -254,7 +254,7 @@ module Unmapping {
 
   // take away an indirect block without entries
   method FreeNode(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Barren(x.fs.blocks, x.bm[p])
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
@@ -282,7 +282,7 @@ module Unmapping {
   // Take away an indirect block if it has no entries, and then those above it that have lost
   // their last one so. From block n of the file on, nothing else is mapped; then nothing is.
   method Prune(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64, ghost n: int)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires x.Valid() && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.bm[p] != 0 && Chain(x.bm, p, n)
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)

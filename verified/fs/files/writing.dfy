@@ -30,7 +30,7 @@ module Writing {
 
   // overwrite c bytes within one block that is there (number bn)
   method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
-    modifies x, x.fs, x.fs.jrnl
+    modifies x.Repr()
     requires Ok(x) && txn.jrnl == x.fs.jrnl && bn != 0 && OkBlk(x.fs.geo, bn)
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
@@ -93,7 +93,7 @@ module Writing {
 
   // fill a hole in one of the direct slots; bulk: what is written is much
   method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
     requires so as int + c as int <= |src.data|
@@ -120,7 +120,7 @@ module Writing {
 
   // fill the holes from pos on below one indirect block: m bytes, more than none
   method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64, bulk: bool) returns (ok: bool, m: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
     requires so as int + len as int <= |src.data|
@@ -203,7 +203,7 @@ module Writing {
 
   // Swap the blocks that are there from pos on, below one indirect block, for others: m bytes. If it is none, there is no room.
   method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (m: uint64)
-    modifies x, x.fs, x.fs.jrnl
+    modifies x.Repr()
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
     requires pos as int + len as int <= 549755813888 && 4096 <= len && 12 <= pos / 4096 && pos % 4096 == 0
     requires so as int + len as int <= |src.data|
@@ -303,7 +303,7 @@ module Writing {
 
   // put src[so..so+len] at off; ok = false: no space
   method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-    modifies x, x.fs, x.fs.jrnl, ip
+    modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
@@ -382,7 +382,7 @@ module Writing {
 
   // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
   method ZeroTail(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
-    modifies x, x.fs, x.fs.jrnl
+    modifies x.Repr()
     requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && sz < 549755813888
     ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes) && x.bm == old(x.bm)
     ensures Wrote(old(x.data), x.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))

@@ -252,7 +252,7 @@ module AttributeOps {
 
   // Set the size of a regular file for SETATTR and CREATE. later: the background has blocks to free.
   method Resize(txn: Txn, d: DirFs, ino: uint64, size: uint64) returns (st: uint32, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs
     ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino]; if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && ino in d.fs.metas && ORPHANS in old(d.fs.metas)
@@ -340,7 +340,7 @@ module AttributeOps {
 
   // set the attributes
   method Change(txn: Txn, d: DirFs, c: Cred, ino: uint64, a: Sattr, s: uint64, ns: uint32, ghost gen: uint64) returns (st: uint32, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) && (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
     ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size)
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes && FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
@@ -371,7 +371,7 @@ module AttributeOps {
 
   method Setattr(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), N.Time(s, ns),

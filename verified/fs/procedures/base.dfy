@@ -150,7 +150,7 @@ module ProcedureBase {
 
   // mtime and ctime of an inode
   method Touch(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (ip: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
@@ -165,7 +165,7 @@ module ProcedureBase {
 
   // link count and ctime of an inode
   method SetLinks(txn: Txn, d: DirFs, ino: uint64, nl: uint32, s: uint64, ns: uint32) returns (ip: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
@@ -180,7 +180,7 @@ module ProcedureBase {
 
   // one link more or less to a directory (a sub-directory came or went); st: MLINK or SERVERFAULT when it cannot be
   method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ino in old(d.fs.metas)
     ensures var m := old(d.fs.metas)[ino];
@@ -198,7 +198,7 @@ module ProcedureBase {
 
   // put a file at the head of the orphan list, unless it is on it
   method AddOrphan(txn: Txn, d: DirFs, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Orphaned(old(d.fs.metas), ino)
@@ -219,7 +219,7 @@ module ProcedureBase {
 
   // after a file was cut: free what is beyond its end, now when it is little, else in the background
   method Release(txn: Txn, d: DirFs, ino: uint64, cut: uint64) returns (done: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in d.fs.metas
@@ -238,7 +238,7 @@ module ProcedureBase {
   // once when it is small, else it goes to the orphan list. freed: the inode is free;
   // later: the background has work.
   method DropLink(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (st: uint32, freed: bool, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
     requires ino in d.dirs ==> d.dirs[ino] == map[]
     requires ino in d.fs.metas && d.fs.metas[ino].nlink != 0
@@ -288,7 +288,7 @@ module ProcedureBase {
   // orphan list. more: the list is not empty yet. A client can see nothing
   // of it but fewer blocks. st is 0 on a sound volume.
   method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
     ensures st == 0 && Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
@@ -319,7 +319,7 @@ module ProcedureBase {
 
   // The first file of the orphan list, h, of which nothing is left to be freed, leaves it; it is free if it has no links.
   method OffList(txn: Txn, d: DirFs, h: uint64) returns (st: uint32, more: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
     requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 && (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
     ensures st == 0 && d.Valid() && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
@@ -358,7 +358,7 @@ module ProcedureBase {
 
   // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it). done: it has no others than those of `held`.
   method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures done && OkIno(d.fs.geo, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0

@@ -75,7 +75,7 @@ module CreateOps {
   // A new inode of type ty with its first attributes; mode is what it has unless a says otherwise.
   method NewNode(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, ty: uint32, a: Sattr, mode: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && ty != 0 && |dir.data| == 256
     ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) && old(d.fs.files)[ino] == []
     ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) && d.ats == (if ty == DIR then old(d.ats)[ino := map[]] else old(d.ats))
@@ -127,7 +127,7 @@ module CreateOps {
   // Enter a new inode into its directory, and read both back for the reply.
   method Enter(txn: Txn, d: DirFs, dino: uint64, name: Bytes, hint: uint64, ino: uint64, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, after: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
     requires dino in d.dirs && OkName(name.data) && name.data !in d.dirs[dino] && ino != dino
     ensures fresh(node) && fresh(after)
@@ -190,7 +190,7 @@ module CreateOps {
   // ino is the file also with SHRINKFIRST. later: the background has work. With EXCLUSIVE, a is empty.
   method Create(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (how == EXCLUSIVE ==> a.Empty())
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -224,7 +224,7 @@ module CreateOps {
   // the inode of a new file, with its verifier or size
   method NewData(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
     ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) && d.ats == old(d.ats)
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && ino in d.fs.metas && ino in d.fs.files
@@ -258,7 +258,7 @@ module CreateOps {
   // CREATE of a name that is not there
   method NewFile(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
@@ -303,7 +303,7 @@ module CreateOps {
   // CREATE of a name that is there
   method Existing(txn: Txn, d: DirFs, c: Cred, ino: uint64, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && NameTree.InUse(d.fs.metas, ino) && how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
     ensures st == 0 ==> Sound(d) && |node.data| == 256
@@ -353,7 +353,7 @@ module CreateOps {
   // a size in a is ignored, here and in Symlink and Mknod
   method Mkdir(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -376,7 +376,7 @@ module CreateOps {
   // the target is stored as the link's data, 1 to 4095 bytes; a mode in a is ignored, too (links have 0777)
   method Symlink(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -421,7 +421,7 @@ module CreateOps {
   // devices (root only), FIFOs and sockets
   method Mknod(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -447,7 +447,7 @@ module CreateOps {
   // the new inode, and its entry
   method NewDir(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
@@ -476,7 +476,7 @@ module CreateOps {
   // the new inode, and its entry
   method NewLink(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && 0 < |target.data| <= 4095
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
@@ -511,7 +511,7 @@ module CreateOps {
   // the new inode, and its entry
   method NewDev(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && (ty == 3 || ty == 4 || ty == 6 || ty == 7)
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?

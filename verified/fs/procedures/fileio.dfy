@@ -88,7 +88,7 @@ module FileOps {
   // write src[so..so+len] at off
   method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data|
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], N.Time(s, ns),
@@ -116,7 +116,7 @@ module FileOps {
   // the bytes, and the attributes that go with them
   method Put(txn: Txn, d: DirFs, c: Cred, ino: uint64, ghost gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data| && 0 < len
     requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG && MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) && !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))

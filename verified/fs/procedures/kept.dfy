@@ -57,7 +57,7 @@ module KeptOps {
 
   // The file is kept: at the head of the list, with a link more. first: what was there before, or 0.
   method Keep(txn: Txn, d: DirFs, ino: uint64, gen: uint64, s: uint64, ns: uint32) returns (st: uint32, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), st)
@@ -98,7 +98,7 @@ module KeptOps {
   // REMOVE of a name of a file that is open, which is kept.
   method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
       L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen), N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
@@ -114,7 +114,7 @@ module KeptOps {
   // RENAME to a name of a file that is open, which is kept.
   method RenameOpen(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some? &&
@@ -131,7 +131,7 @@ module KeptOps {
 
   // A new file without a name, kept; it is made near the directory, and takes its group if that says so.
   method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32) returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
       L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)))
@@ -164,7 +164,7 @@ module KeptOps {
   }
   // A new file comes to the head of the list.
   method PutFirst(txn: Txn, d: DirFs, ino: uint64) returns (node: Bytes, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Unnamed(old(d.fs.metas), ino, old(d.fs.metas)[ino])
@@ -245,7 +245,7 @@ module KeptOps {
 
   // The file is not kept any more, and loses that link. It was between `at` and next (or 0) on the list. later: the background has work.
   method LetGo(txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32) returns (st: uint32, later: bool, at: uint64, next: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.LetGoErr(old(AbsOf(d)), N.Handle(ino, gen), from == ORPHANS, st)
@@ -266,7 +266,7 @@ module KeptOps {
     later, next := Drop(txn, d, ino, at, s, ns);
   }
   method Drop(txn: Txn, d: DirFs, ino: uint64, at: uint64, s: uint64, ns: uint32) returns (later: bool, next: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) && Before(d.fs.metas, at, ino)
     ensures Sound(d) && ino in old(AbsOf(d)).nodes && AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
@@ -296,7 +296,7 @@ module KeptOps {
 
   // A step of clearing the list, when the volume is opened: its first file is let go. more: there was one.
   method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (st: uint32, more: bool, later: bool, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
     ensures more ==> N.Kept(old(AbsOf(d)), first)

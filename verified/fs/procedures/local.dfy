@@ -71,7 +71,7 @@ module LocalOps {
 
   // the attributes after that
   method Mark(txn: Txn, d: DirFs, c: Cred, ino: uint64, s: uint64, ns: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && var m := old(d.fs.metas)[ino]; d.fs.metas == old(d.fs.metas)[ino := WrittenMeta(m, m.size, m.used, c.uid != 0, s, ns)]
@@ -117,7 +117,7 @@ module LocalOps {
 
   // the hole at block b, and those behind it up to m, are filled with zeros; ok = false: no room
   method FillHoles(txn: Txn, d: DirFs, ino: uint64, b: uint64, top: uint64, z: Bytes, size: uint64) returns (ok: bool, m: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && z.data == Zeros(4096 * RUN as int)
     requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 && b as int !in d.fs.held[ino]
     ensures b < m <= top && ino in old(d.fs.held) && ino in old(d.fs.metas)
@@ -142,7 +142,7 @@ module LocalOps {
   }
 
   method Fill(txn: Txn, d: DirFs, ino: uint64, off: uint64, len: uint64) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && 0 < len
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) && !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
@@ -205,7 +205,7 @@ module LocalOps {
 
   // the file gets all blocks that the len bytes at off lie in
   method Allocate(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, N.Time(s, ns))
     ensures st != 0 ==> L.AllocateErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, len, st)
@@ -237,7 +237,7 @@ module LocalOps {
 
   // Makes holes of the blocks hi - 1 down to `at`, at most max or so of them; from lo on if that is done.
   method Punch(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, lo: uint64, hi: uint64, max: uint64, s: uint64, ns: uint32) returns (st: uint32, at: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && 0 < max
     ensures st == 0 ==> Sound(d) && L.PunchOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), lo, hi, at, N.Time(s, ns))
     ensures st != 0 ==> L.PunchErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), lo, hi, st)

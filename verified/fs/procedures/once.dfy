@@ -56,7 +56,7 @@ module OnceOps {
 
   method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r)) && (how == CO.EXCLUSIVE ==> a.Empty())
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
@@ -80,7 +80,7 @@ module OnceOps {
 
   method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
@@ -103,7 +103,7 @@ module OnceOps {
 
   method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
@@ -126,7 +126,7 @@ module OnceOps {
 
   method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
@@ -149,7 +149,7 @@ module OnceOps {
 
   method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
@@ -175,7 +175,7 @@ module OnceOps {
   // sub: RMDIR, else REMOVE
   method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
@@ -199,7 +199,7 @@ module OnceOps {
 
   method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && fbefore == null && tbefore == null
@@ -229,7 +229,7 @@ module OnceOps {
 
   method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
+    modifies d.Repr(), txn.slots
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
     ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
     ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null

@@ -47,7 +47,7 @@ module RemoveOps {
   // sub: RMDIR, else REMOVE. later: the background has work
   method Remove(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 && !sub ==> U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
@@ -86,7 +86,7 @@ module RemoveOps {
   // The entry goes, and what it named loses a link.
   method TakeOut(txn: Txn, d: DirFs, dino: uint64, ghost dgen: uint64, name: Bytes, ino: uint64, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino != ORPHANS && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
     requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino && ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
     requires sub ==> ino in d.dirs && d.dirs[ino] == map[]
@@ -132,7 +132,7 @@ module RemoveOps {
   // One more name for a file.
   method Link(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
@@ -173,7 +173,7 @@ module RemoveOps {
   // The name is entered, and the file has a link more.
   method AddName(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, dino: uint64, ghost dgen: uint64, name: Bytes, hint: uint64, nl: uint32, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
     requires d.fs.metas[ino].ty != DIR && d.fs.metas[ino].nlink == nl < MAXLINK && dino in d.dirs && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures st == 0 || st == NOSPC

@@ -218,7 +218,7 @@ module RenameOps {
   // attributes before that was dropped.
   method Move(txn: Txn, d: DirFs, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, src: uint64, found: bool, dst: uint64, s: uint64, ns: uint32)
     returns (st: uint32, freed: bool, later: bool, ghost ms: Metas)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && OkName(fname.data) && OkName(tname.data)
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geo, src)
     requires found <==> tname.data in d.dirs[tino]
@@ -290,7 +290,7 @@ module RenameOps {
   // The link counts, "..", and time stamps that go with a rename. a: what was done.
   method Finish(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, fafter: Bytes, tafter: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
@@ -307,7 +307,7 @@ module RenameOps {
   }
   // the link counts, and ".."
   method Recount(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
@@ -332,7 +332,7 @@ module RenameOps {
   }
   // the time stamps
   method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32) returns (fafter: Bytes, tafter: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
     ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) && d.fs.metas == Stamped(old(d.fs.metas), fino, tino, src, s, ns)
@@ -396,7 +396,7 @@ module RenameOps {
   // later: the background has work
   method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some? &&

@@ -13,7 +13,7 @@ module Trimming {
 
   // Zeros in those of the n blocks from lo on that are free. No client sees that, and no block in use changes.
   method Trim(txn: Txn, d: DirFs, lo: uint64, n: uint64)
-    modifies d.fs.fs.fs, d.fs.jrnl
+    modifies d.fs.fs.fs.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
     ensures d.fs.fs.fs.inodes == old(d.fs.fs.fs.inodes) && d.fs.fs.fs.used == old(d.fs.fs.fs.used)

@@ -96,7 +96,7 @@ module XattrOps {
 
   // The block of an inode becomes n; ok = false: there is no room. There is if it has one.
   method Store(txn: Txn, d: DirFs, ino: uint64, n: Bytes) returns (ok: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && |n.data| == 4096 && U64At(n.data, 0) != 0
     ensures ok ==> Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens, old(AbsOf(d)).xattrs[ino := Says(n.data)])
     ensures ino in old(AbsOf(d)).xattrs ==> ok
@@ -125,7 +125,7 @@ module XattrOps {
 
   // It becomes a hole.
   method Take(txn: Txn, d: DirFs, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens, X.Clean(old(AbsOf(d)), ino))
   {
@@ -150,7 +150,7 @@ module XattrOps {
     requires i in f.nodes
   { var n := f.nodes[i]; f.nodes[i := N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink, now), n.body, n.blocks)] }
   method Mark(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, s: uint64, ns: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && N.Live(AbsOf(d), N.Handle(ino, gen))
     ensures Sound(d) && ino in old(AbsOf(d)).nodes && AbsOf(d) == N.FS(Later(old(AbsOf(d)), ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
@@ -221,7 +221,7 @@ module XattrOps {
 
   // an attribute is set; create, replace: only if it is not there, only if it is
   method Set(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes, create: bool, replace: bool, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data, create, replace, N.Time(s, ns))
     ensures st != 0 ==> X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, st)
@@ -253,7 +253,7 @@ module XattrOps {
 
   // an attribute goes
   method Remove(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && X.RemoveOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, N.Time(s, ns))
     ensures st != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, st)
@@ -280,7 +280,7 @@ module XattrOps {
 
   // What is stored for an inode goes, unless it is of a file that is there.
   method Forget(txn: Txn, d: DirFs, ino: uint64) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 && Sound(d) && X.ForgetOk(old(AbsOf(d)), AbsOf(d), ino)
   {
