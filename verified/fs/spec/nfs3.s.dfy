@@ -27,6 +27,22 @@
 //
 // Notation: |s| is the length of s, s[a..b] its elements a to b - 1, m[k := v] the map m with v at k, ==> implies; {:trigger ...}
 // is for the prover. m / 512 % 2 == 1 says that bit 512, octal 01000, of m is set; 64, 8, and 1 stand for owner, group, and others.
+//
+// Words of this project's own:
+//   sound   of a volume: it can occur. A tree of directories, with right link counts (Sound, section 1)
+//   held    the blocks of a file that are there; where it has none, a hole, its bytes are zeros (Body, Held)
+//   kept    of a file: open on a local mount, which counts as a link, so that it outlives its names (Kept)
+//   places  where the entries of a directory stand in listings, their cookies. An entry never moves (Places, Stay)
+//   use     of an inode number: numbers are given out again, each time with another generation (Live)
+//   live    of a handle: its file exists, in this use of its number (Live)
+//   stamp   the time that a change gives to what it changes (Stamp)
+//   Seen    attributes in a reply are none, or those that the file has
+//   Shed    a file is as it was, but for blocks behind its end that were freed (Freed)
+//   Full    the status that a procedure may give when it needs a block or an inode and there is none
+//   Outside the statuses that any procedure may give, because the device failed
+//
+// Constants have the names of the RFC where it has one. 4096, the bytes of a block (BLOCK), and the weights of the bits of a mode stand
+// as numbers where something is multiplied or divided by them, because the prover wants them so.
 include "../../lib/bytespec.dfy"
 // ---------------------------------------------------------------- 1. the volume, statuses, results
 module NfsState {
@@ -43,10 +59,12 @@ module NfsState {
   // file that has it. So nobody calls with it (squash.s.dfy), and nobody can set it (WithoutNobody, below). Volumes of
   // old may have files with such an owner or group. They belong to nobody, and replies show another number, 65534.
   ghost const NOID: uint32 := 0xffff_ffff
-  function ShownId(id: uint32): uint32 { if id == NOID then 65534 else id }
+  ghost const NOBODY: uint32 := 65534
+  function ShownId(id: uint32): uint32 { if id == NOID then NOBODY else id }
 
   // What every file has (2.5, fattr3), as far as it does not follow from the rest.
   // mode: the 12 bits rwxrwxrwx with setuid 04000, setgid 02000, sticky 01000.
+  ghost const ALLMODES: uint32 := 4095                 // 07777
   datatype Attr = Attr(mode: uint32, nlink: uint32, uid: uint32, gid: uint32, atime: Time, mtime: Time, ctime: Time)
 
   // What a file is.
@@ -88,18 +106,25 @@ module NfsState {
   ghost const NF3FIFO: uint32 := 7
 
   function Type(n: Node): uint32
-  { match n.body case File(data, verf, held) => 1 case Dir(names, cookies, parent, bytes) => 2 case Symlink(target) => 5 case Special(kind, major, minor) => kind }
+  { match n.body case File(data, verf, held) => NF3REG case Dir(names, cookies, parent, bytes) => NF3DIR case Symlink(target) => NF3LNK case Special(kind, major, minor) => kind }
   function Size(n: Node): int
   { match n.body case File(data, verf, held) => |data| case Dir(names, cookies, parent, bytes) => bytes as int case Symlink(target) => |target| case Special(kind, major, minor) => 0 }
 
+  // the root's inode number
+  ghost const ROOT: uint64 := 1
+
   // the limits that FSINFO and PATHCONF report
+  ghost const NAMEMAX: int := 255                      // bytes in a name
   ghost const TARGETMAX: int := 4095                   // bytes in the target of a symbolic link
   ghost const FILEMAX: int := 549755813888             // bytes in a file: 512 GiB
   ghost const LINKMAX: uint32 := 0x7fff_ffff           // links of a file; sub-directories of a directory
 
-  // Names are bytes; "/" and zero cannot occur (3.2, "filenames"; [46] is ".", [46, 46] is "..")
-  predicate Legal(n: Name) { 0 < |n| <= 255 && (forall i: int {:trigger n[i]} | 0 <= i < |n| :: n[i] != 0 && n[i] != 47) }
-  predicate Dots(n: Name) { n == [46] || n == [46, 46] }
+  // Names are bytes; "/" and zero cannot occur (3.2, "filenames")
+  ghost const SLASH: byte := 47
+  ghost const DOT: Name := [46]                        // "."
+  ghost const DOTDOT: Name := [46, 46]                 // ".."
+  predicate Legal(n: Name) { 0 < |n| <= NAMEMAX && (forall i: int {:trigger n[i]} | 0 <= i < |n| :: n[i] != 0 && n[i] != SLASH) }
+  predicate Dots(n: Name) { n == DOT || n == DOTDOT }
   // a name for an entry that is made, removed, or renamed
   predicate Proper(n: Name) { Legal(n) && !Dots(n) }
 
@@ -111,10 +136,10 @@ module NfsState {
 
   predicate Tree(f: FS, depth: map<uint64, int>)
   {
-    IsDir(f, 1) && f.nodes[1].body.parent == 1 &&
+    IsDir(f, ROOT) && f.nodes[ROOT].body.parent == ROOT &&
     forall d: uint64, n: Name {:trigger Entry(f, d, n)} | Entry(f, d, n) ::
       var i := f.nodes[d].body.names[n];
-      Proper(n) && i in f.nodes && i != 1 &&
+      Proper(n) && i in f.nodes && i != ROOT &&
       (f.nodes[i].body.Dir? ==> f.nodes[i].body.parent == d && d in depth && i in depth && depth[i] == depth[d] + 1)
   }
   predicate Entry(f: FS, d: uint64, n: Name) { IsDir(f, d) && n in f.nodes[d].body.names }
@@ -122,12 +147,12 @@ module NfsState {
   function Names(f: FS, i: uint64): set<(uint64, Name)>
   { set d, n | d in f.nodes && f.nodes[d].body.Dir? && n in f.nodes[d].body.names && f.nodes[d].body.names[n] == i :: (d, n) }
   function SubDirs(f: FS, i: uint64): set<uint64>
-  { set d | d in f.nodes && d != 1 && f.nodes[d].body.Dir? && f.nodes[d].body.parent == i :: d }
+  { set d | d in f.nodes && d != ROOT && f.nodes[d].body.Dir? && f.nodes[d].body.parent == i :: d }
 
   predicate Counts(f: FS)
   {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
-      if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |SubDirs(f, i)| && (i == 1 || |Names(f, i)| == 1)
+      if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |SubDirs(f, i)| && (i == ROOT || |Names(f, i)| == 1)
       else f.nodes[i].attr.nlink as int == |Names(f, i)| > 0 || Kept(f, i)
   }
   // Somebody has file i open on a mount, which keeps it (local.s.dfy): that is a link, so the file outlives its names. Clients see
@@ -137,12 +162,12 @@ module NfsState {
   predicate Bodies(f: FS)
   {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
-      i in f.gens && f.nodes[i].attr.mode < 4096 && 0 <= f.nodes[i].blocks &&
+      i in f.gens && f.nodes[i].attr.mode <= ALLMODES && 0 <= f.nodes[i].blocks &&
       match f.nodes[i].body
-      case File(d, v, h) => |d| <= 549755813888 && Held(d, h) && |h| <= f.nodes[i].blocks
+      case File(d, v, h) => |d| <= FILEMAX && Held(d, h) && |h| <= f.nodes[i].blocks
       case Dir(names, cookies, parent, bytes) => Places(f.nodes[i].body)
-      case Symlink(t) => 0 < |t| <= 4095
-      case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
+      case Symlink(t) => 0 < |t| <= TARGETMAX
+      case Special(k, a, b) => k == NF3BLK || k == NF3CHR || k == NF3SOCK || k == NF3FIFO
   }
   // no block lies behind the end, and a byte in a hole is zero
   predicate Held(d: seq<byte>, held: set<int>)
@@ -151,10 +176,11 @@ module NfsState {
     (forall k: int {:trigger d[k]} | 0 <= k < |d| && d[k] != 0 :: k / 4096 in held)
   }
   // each entry has a cookie of its own, above those of "." and ".." (3.3.16); clients may keep it in a signed number
+  ghost const DOTCOOKIE: int := 1   ghost const DOTDOTCOOKIE: int := 2   ghost const COOKIEMAX: int := 0x7fff_ffff_ffff_ffff
   predicate Places(b: Body)
     requires b.Dir?
   {
-    (forall n: Name {:trigger n in b.names} | n in b.names :: n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000) &&
+    (forall n: Name {:trigger n in b.names} | n in b.names :: n in b.cookies && DOTDOTCOOKIE < b.cookies[n] <= COOKIEMAX) &&
     (forall m: Name, n: Name {:trigger m in b.names, n in b.names} | m in b.names && n in b.names && m in b.cookies && n in b.cookies && b.cookies[m] == b.cookies[n] :: m == n)
   }
 
@@ -234,12 +260,23 @@ module NfsState {
 
 // ---------------------------------------------------------------------------------- 2. permissions
 module NfsPerm {
-  import opened Machine
+  import opened Machine import opened NfsState
   // The caller (AUTH_SYS, after squashing): user, group, supplementary groups.
   datatype Caller = Caller(uid: uint32, gid: uint32, gids: seq<uint32>)
 
   // The rules of a Linux server (RFC 1813, 4.4, leaves them to the server), over plain
-  // values: type, mode, owner, group of the file. Rights are 1 execute or search, 2 write, 4 read, or sums.
+  // values: type, mode, owner, group of the file. Rights are these, and sums of them; of a directory EXEC is the right to search it.
+  ghost const EXEC: uint32 := 1   ghost const WRITE: uint32 := 2   ghost const READ: uint32 := 4
+  // the bits of a mode that these rules ask for
+  predicate IsSetuid(mode: uint32) { mode / 2048 % 2 == 1 }
+  predicate IsSetgid(mode: uint32) { mode / 1024 % 2 == 1 }
+  predicate IsSticky(mode: uint32) { mode / 512 % 2 == 1 }
+  predicate GroupExecutes(mode: uint32) { mode / 8 % 2 == 1 }
+  predicate SomebodyExecutes(mode: uint32) { mode % 2 == 1 || GroupExecutes(mode) || mode / 64 % 2 == 1 }
+  function OwnerRights(mode: uint32): uint32 { mode / 64 % 8 }
+  function GroupRights(mode: uint32): uint32 { mode / 8 % 8 }
+  function OtherRights(mode: uint32): uint32 { mode % 8 }
+
   predicate InGroup(c: Caller, g: uint32) { c.gid == g || g in c.gids }
   predicate IsOwner(c: Caller, uid: uint32) { c.uid == 0 || c.uid == uid }
 
@@ -247,10 +284,10 @@ module NfsPerm {
   // not read although everybody else may. Root has all rights, but to execute a file that nobody may execute.
   function Granted(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
   {
-    if c.uid == 0 then (if ty == 2 || mode % 2 == 1 || mode / 8 % 2 == 1 || mode / 64 % 2 == 1 then 7 else 6)
-    else if c.uid == uid then mode / 64 % 8
-    else if InGroup(c, gid) then mode / 8 % 8
-    else mode % 8
+    if c.uid == 0 then (if ty == NF3DIR || SomebodyExecutes(mode) then READ + WRITE + EXEC else READ + WRITE)
+    else if c.uid == uid then OwnerRights(mode)
+    else if InGroup(c, gid) then GroupRights(mode)
+    else OtherRights(mode)
   }
   predicate Within(p: uint32, want: uint32)
   { (want % 2 == 1 ==> p % 2 == 1) && (want / 2 % 2 == 1 ==> p / 2 % 2 == 1) && (want / 4 % 2 == 1 ==> p / 4 % 2 == 1) }
@@ -262,30 +299,35 @@ module NfsPerm {
   { c.uid == uid || May(c, ty, mode, uid, gid, want) }
   // To run a program is to READ it: execute permission is enough (4.4).
   predicate MayFetch(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32)
-  { MayData(c, ty, mode, uid, gid, 4) || May(c, ty, mode, uid, gid, 1) }
+  { MayData(c, ty, mode, uid, gid, READ) || May(c, ty, mode, uid, gid, EXEC) }
   // In a sticky directory an entry is taken away or replaced only by root, the
   // directory's owner, or the file's owner.
   predicate StickyRefuses(c: Caller, dmode: uint32, duid: uint32, uid: uint32)
-  { dmode / 512 % 2 == 1 && !IsOwner(c, duid) && !IsOwner(c, uid) }
+  { IsSticky(dmode) && !IsOwner(c, duid) && !IsOwner(c, uid) }
 
-  // The rights of ACCESS (3.3.4): 1 READ, 2 LOOKUP, 4 MODIFY, 8 EXTEND, 16 DELETE,
-  // 32 EXECUTE. By the mode bits alone. To change a directory is to write and search it.
+  // The rights of ACCESS (3.3.4). By the mode bits alone. To change a directory is to write and search it.
+  ghost const ACCESS3_READ: uint32 := 1     ghost const ACCESS3_LOOKUP: uint32 := 2   ghost const ACCESS3_MODIFY: uint32 := 4
+  ghost const ACCESS3_EXTEND: uint32 := 8   ghost const ACCESS3_DELETE: uint32 := 16  ghost const ACCESS3_EXECUTE: uint32 := 32
   function AccessBits(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
   {
     var p := Granted(c, ty, mode, uid, gid);
-    var r: uint32, w: uint32, x: uint32 := p / 4 % 2, p / 2 % 2, p % 2;
-    if ty == 2 then r + 2 * x + (if w == 1 && x == 1 then 28 else 0) else r + 12 * w + 32 * x
+    var read, write, exec := Within(p, READ), Within(p, WRITE), Within(p, EXEC);
+    (if read then ACCESS3_READ else 0) +
+    if ty == NF3DIR then
+      (if exec then ACCESS3_LOOKUP else 0) +
+      (if write && exec then ACCESS3_MODIFY + ACCESS3_EXTEND + ACCESS3_DELETE else 0)
+    else (if write then ACCESS3_MODIFY + ACCESS3_EXTEND else 0) + (if exec then ACCESS3_EXECUTE else 0)
   }
 
   // A mode after a change by somebody who is not root, or of the owner: without
   // setuid, and without setgid unless that stands for mandatory locking (no g+x).
   function KillPriv(mode: uint32): uint32
   {
-    var rest := if mode / 2048 % 2 == 1 then mode - 2048 else mode;
-    if mode / 1024 % 2 == 1 && mode / 8 % 2 == 1 then rest - 1024 else rest
+    var rest := if IsSetuid(mode) then mode - 2048 else mode;
+    if IsSetgid(mode) && GroupExecutes(mode) then rest - 1024 else rest
   }
-  function DropSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 1 then mode - 1024 else mode }
-  function AddSetgid(mode: uint32): uint32 { if mode / 1024 % 2 == 0 && mode < 4096 then mode + 1024 else mode }
+  function DropSetgid(mode: uint32): uint32 { if IsSetgid(mode) then mode - 1024 else mode }
+  function AddSetgid(mode: uint32): uint32 { if !IsSetgid(mode) && mode <= ALLMODES then mode + 1024 else mode }
 }
 
 // ----------------------------------------------------------- 3. what the procedures have in common
@@ -293,7 +335,7 @@ module NfsCommon {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm
   // the same for nodes
   predicate Can(c: Caller, n: Node, want: uint32) { May(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, want) }
-  predicate CanWriteData(c: Caller, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, 2) }
+  predicate CanWriteData(c: Caller, n: Node) { MayData(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid, WRITE) }
   predicate CanFetch(c: Caller, n: Node) { MayFetch(c, Type(n), n.attr.mode, n.attr.uid, n.attr.gid) }
   predicate Refuses(c: Caller, d: Node, n: Node) { StickyRefuses(c, d.attr.mode, d.attr.uid, n.attr.uid) }
   predicate HandleErr(f: FS, h: Handle, st: uint32) { st == NFS3ERR_STALE && !Live(f, h) }
@@ -301,7 +343,7 @@ module NfsCommon {
   predicate DirErr(f: FS, h: Handle, st: uint32)
   { HandleErr(f, h, st) || (st == NFS3ERR_NOTDIR && Live(f, h) && !f.nodes[h.ino].body.Dir?) }
   predicate NameErr(n: Name, st: uint32)
-  { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > 255) }
+  { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > NAMEMAX) }
   function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr { var t := Stamp(now, a.ctime); Attr(a.mode, nlink, a.uid, a.gid, a.atime, t, t) }
   function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime)) }
   function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens, f.xattrs) }
@@ -334,7 +376,7 @@ module NfsCommon {
     var m := if s.mode.None? then a.mode
              else if c.uid != 0 && !InGroup(c, gid) then DropSetgid(s.mode.x % 4096)
              else s.mode.x % 4096;
-    var mode := if ty != 2 && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then KillPriv(m) else m;
+    var mode := if ty != NF3DIR && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then KillPriv(m) else m;
     var mtime := if s.size.Some? then now else a.mtime;
     Attr(mode, a.nlink, uid, gid, TimeAs(s.atime, a.atime, now), TimeAs(s.mtime, mtime, now), now)
   }
@@ -347,7 +389,8 @@ module NfsCommon {
   }
 
   // s can be set on no file (3.3.2: INVAL, FBIG)
-  predicate BadTime(t: SetTime) { t.ClientTime? && t.t.ns >= 1_000_000_000 }
+  ghost const SECOND: uint32 := 1_000_000_000          // in nanoseconds
+  predicate BadTime(t: SetTime) { t.ClientTime? && t.t.ns >= SECOND }
   predicate ArgErr(s: Sattr, st: uint32)
   {
     (st == NFS3ERR_INVAL && (BadTime(s.atime) || BadTime(s.mtime))) ||
@@ -365,7 +408,7 @@ module NfsCommon {
     (s.gid.Some? && c.uid != 0 ==> c.uid == a.uid && (s.gid.x == a.gid || InGroup(c, s.gid.x)))
   }
   predicate SetAcces(c: Caller, ty: uint32, a: Attr, s: Sattr)
-  { s.size.Some? || s.atime.ServerTime? || s.mtime.ServerTime? ==> MayData(c, ty, a.mode, a.uid, a.gid, 2) }
+  { s.size.Some? || s.atime.ServerTime? || s.mtime.ServerTime? ==> MayData(c, ty, a.mode, a.uid, a.gid, WRITE) }
   predicate SetErr(c: Caller, ty: uint32, a: Attr, s: Sattr, st: uint32)
   { (st == NFS3ERR_PERM && !SetPerm(c, a, s)) || (st == NFS3ERR_ACCES && !SetAcces(c, ty, a, s)) }
 
@@ -488,9 +531,10 @@ module NfsData {
     Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t),
       File(WriteAt(n.body.data, off, data), n.body.verf, n.body.held + Blocks(off, |data|)), n.blocks + |Blocks(off, |data|) - n.body.held|)
   }
-  // How much was stored, and how stable it is (0 UNSTABLE, 1 DATA_SYNC, 2 FILE_SYNC; what that means: see COMMIT): as was asked, or more.
+  // How much was stored, and how stable it is (stable_how; what that means: see COMMIT): as was asked, or more.
+  ghost const UNSTABLE: uint32 := 0   ghost const DATA_SYNC: uint32 := 1   ghost const FILE_SYNC: uint32 := 2
   predicate WriteReply(asked: int, how: uint32, count: int, committed: uint32)
-  { 0 <= count <= asked && (0 < asked ==> 0 < count) && how <= committed <= 2 }
+  { 0 <= count <= asked && (0 < asked ==> 0 < count) && how <= committed <= FILE_SYNC }
   predicate WriteErr(pre: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, st: uint32)
   {
     HandleErr(pre, h, st) ||
@@ -510,8 +554,8 @@ module NfsList {
   predicate LookupOk(f: FS, c: Caller, dh: Handle, name: Name, h: Handle, a: Fattr, da: Fattr)
   {
     LiveDir(f, dh) && var d := f.nodes[dh.ino];
-    Legal(name) && Can(c, d, 1) && da == FattrOf(dh.ino, d) &&
-    (if name == [46] then h.ino == dh.ino else if name == [46, 46] then h.ino == d.body.parent
+    Legal(name) && Can(c, d, EXEC) && da == FattrOf(dh.ino, d) &&
+    (if name == DOT then h.ino == dh.ino else if name == DOTDOT then h.ino == d.body.parent
      else name in d.body.names && h.ino == d.body.names[name]) &&
     Live(f, h) && a == FattrOf(h.ino, f.nodes[h.ino])
   }
@@ -519,16 +563,16 @@ module NfsList {
   {
     DirErr(f, dh, st) || NameErr(name, st) ||
     (LiveDir(f, dh) && var d := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, d, 1)) ||
+      (st == NFS3ERR_ACCES && !Can(c, d, EXEC)) ||
       (st == NFS3ERR_NOENT && name !in d.body.names && !Dots(name)))
   }
 
-  // A listing of directory i: "." has the cookie 1, ".." the cookie 2, an entry its place.
+  // A listing of directory i: ".", "..", and the entries, each with its cookie.
   datatype Item = Item(ino: uint64, name: Name, cookie: int)
   predicate Listed(i: uint64, b: Body, e: Item)
     requires b.Dir?
   {
-    e == Item(i, [46], 1) || e == Item(b.parent, [46, 46], 2) ||
+    e == Item(i, DOT, DOTCOOKIE) || e == Item(b.parent, DOTDOT, DOTDOTCOOKIE) ||
     (e.name in b.names && e.name in b.cookies && e.ino == b.names[e.name] && e.cookie == b.cookies[e.name])
   }
   // A page: some entries after the cookie, in the order of their cookies (so none comes twice), and none is skipped
@@ -555,8 +599,9 @@ module NfsList {
   // entry has 24 (another follows, fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts 128
   // for attributes and handle, even of an entry that is given none. `dircount` is not specified: a page may end before one more entry is too much.
   function Padded(n: int): int { (n + 3) / 4 * 4 }
-  function Count(count: int): Limit { Limit(count - 104, n => 24 + Padded(n)) }
-  function Maxcount(count: int): Limit { Limit(count - 104, n => 152 + Padded(n)) }
+  ghost const RESULTSIZE: int := 104   ghost const ENTRYSIZE: int := 24   ghost const PLUSSIZE: int := 128
+  function Count(count: int): Limit { Limit(count - RESULTSIZE, n => ENTRYSIZE + Padded(n)) }
+  function Maxcount(count: int): Limit { Limit(count - RESULTSIZE, n => ENTRYSIZE + PLUSSIZE + Padded(n)) }
 
   // the first entry after the cookie
   predicate First(i: uint64, b: Body, cookie: int, e: Item)
@@ -576,15 +621,15 @@ module NfsList {
   predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, eof: bool, a: Fattr)
   {
     LiveDir(f, dh) && var d := f.nodes[dh.ino];
-    Can(c, d, 4) && (cookie == 0 || verf == 0) && a == FattrOf(dh.ino, d) &&
+    Can(c, d, READ) && (cookie == 0 || verf == 0) && a == FattrOf(dh.ino, d) &&
     Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && Fits(items, lim)
   }
   predicate ReaddirErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, st: uint32)
   {
     DirErr(f, dh, st) || (st == NFS3ERR_BAD_COOKIE && cookie != 0 && verf != 0) ||
     (LiveDir(f, dh) && var d := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, d, 4)) ||
-      (st == NFS3ERR_TOOSMALL && Can(c, d, 4) && NoneFits(dh.ino, d.body, cookie as int, lim)))
+      (st == NFS3ERR_ACCES && !Can(c, d, READ)) ||
+      (st == NFS3ERR_TOOSMALL && Can(c, d, READ) && NoneFits(dh.ino, d.body, cookie as int, lim)))
   }
 
   // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
@@ -592,7 +637,7 @@ module NfsList {
   predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
   {
     ReaddirOk(f, c, dh, cookie, verf, lim, items, eof, a) &&
-    if !Can(c, f.nodes[dh.ino], 1) then hs == [] && attrs == []
+    if !Can(c, f.nodes[dh.ino], EXEC) then hs == [] && attrs == []
     else |hs| == |items| && |attrs| == |items| && forall k: int {:trigger items[k]} | 0 <= k < |items| ::
       hs[k].ino == items[k].ino && Live(f, hs[k]) && attrs[k] == FattrOf(hs[k].ino, f.nodes[hs[k].ino])
   }
@@ -611,22 +656,24 @@ module NfsMake {
   // what they may not set): some clients send with every new file the ids they think it will get, as macOS does
   // the directory's group, and would otherwise make none. Linux's server does the same.
   function FirstAttr(c: Caller, d: Node, ty: uint32, mode: uint32, now: Time): Attr
-  { Attr(mode, if ty == 2 then 2 else 1, c.uid, if d.attr.mode / 1024 % 2 == 1 then d.attr.gid else c.gid, now, now, now) }
+  { Attr(mode, if ty == NF3DIR then 2 else 1, c.uid, if IsSetgid(d.attr.mode) then d.attr.gid else c.gid, now, now, now) }
   function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
     // a size is of the bytes alone: nobody's are cut off here, and so setuid stays
     var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(Wanted(c, s)), now);
     // a directory made in a setgid directory is one itself
-    if ty == 2 && d.attr.mode / 1024 % 2 == 1 then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
+    if ty == NF3DIR && IsSetgid(d.attr.mode) then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
   }
   // what of s counts for a new file of c
   function Wanted(c: Caller, s: Sattr): Sattr { if c.uid == 0 then WithoutNobody(s) else WithoutIds(s) }
 
+  // The numbers up to this one are no files' that clients make: ROOT, and 2, where the server keeps what it has to free.
+  ghost const LASTRESERVED: uint64 := 2
   // The directory di gets the entry name for the new node n with the handle h: an inode
   // number that no file had, and a generation that no handle has. na: its attributes.
   predicate Made(pre: FS, post: FS, di: uint64, name: Name, h: Handle, n: Node, now: Time, na: Fattr, w: Wcc)
   {
-    IsDir(pre, di) && IsDir(post, di) && h.ino != di && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
+    IsDir(pre, di) && IsDir(post, di) && h.ino != di && LASTRESERVED < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
     post.gens == pre.gens[h.ino := h.gen] && post.xattrs == pre.xattrs && h.gen as int == pre.gens[h.ino] as int + 1 &&
     post.nodes == pre.nodes[h.ino := n][di := post.nodes[di]] &&
     var home := pre.nodes[di];
@@ -638,7 +685,7 @@ module NfsMake {
   predicate MayMake(f: FS, c: Caller, dh: Handle, name: Name)
   {
     LiveDir(f, dh) && Proper(name) && var at := f.nodes[dh.ino];
-    Can(c, at, 3) && name !in at.body.names
+    Can(c, at, WRITE + EXEC) && name !in at.body.names
   }
   // Who may search the directory is told that the name is taken, although they may not write there: "mkdir -p" and the
   // like ask so whether it is there, and take another error for a failure. Who may not search it is told nothing.
@@ -647,49 +694,54 @@ module NfsMake {
   {
     DirErr(f, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) ||
     (LiveDir(f, dh) && var folder := f.nodes[dh.ino];
-      if !Can(c, folder, 1) then st == NFS3ERR_ACCES else if name in folder.body.names then st == NFS3ERR_EXIST
-      else (st == NFS3ERR_ACCES && !Can(c, folder, 3)) || Full(st))
+      if !Can(c, folder, EXEC) then st == NFS3ERR_ACCES else if name in folder.body.names then st == NFS3ERR_EXIST
+      else (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || Full(st))
   }
 
-  // 3.3.8 CREATE. how: 0 UNCHECKED, 1 GUARDED, 2 EXCLUSIVE. EXCLUSIVE sets no attributes but remembers verf: a call that
+  // the ways of CREATE (createmode3)
+  ghost const UNCHECKED: uint32 := 0   ghost const GUARDED: uint32 := 1   ghost const EXCLUSIVE: uint32 := 2
+  // the modes that files are made with
+  ghost const MODE0644: uint32 := 420   ghost const MODE0755: uint32 := 493   ghost const MODE0777: uint32 := 511
+
+  // 3.3.8 CREATE. EXCLUSIVE sets no attributes but remembers verf: a call that
   // comes twice, with no SETATTR between, finds the file it made and succeeds. (0 is no verifier: it never matches.) UNCHECKED of a
   // regular file that exists sets its size if s has one, as SETATTR would, and nothing else. h, na: the file.
   predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
-    LiveDir(pre, dh) && Proper(name) && how <= 2 && ArgsOk(s) && var folder := pre.nodes[dh.ino];
-    Can(c, folder, 1) &&
+    LiveDir(pre, dh) && Proper(name) && how <= EXCLUSIVE && ArgsOk(s) && var folder := pre.nodes[dh.ino];
+    Can(c, folder, EXEC) &&
     if name in folder.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, h, na, w)
     else MayMake(pre, c, dh, name) && Made(pre, post, dh.ino, name, h, NewFile(c, folder, how, s, verf, now), now, na, w)
   }
-  function CreateMode(how: uint32): uint32 { if how == 2 then 0 else 420 }   // 0644
-  function CreateAttr(how: uint32, s: Sattr): Sattr { if how == 2 then NoSattr() else s }
+  function CreateMode(how: uint32): uint32 { if how == EXCLUSIVE then 0 else MODE0644 }
+  function CreateAttr(how: uint32, s: Sattr): Sattr { if how == EXCLUSIVE then NoSattr() else s }
   function NewFile(c: Caller, d: Node, how: uint32, s: Sattr, verf: uint64, now: Time): Node
   {
     var t := CreateAttr(how, s);
-    Node(NewAttr(c, d, 1, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == 2 then verf else 0, {}), 0)
+    Node(NewAttr(c, d, NF3REG, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == EXCLUSIVE then verf else 0, {}), 0)
   }
   predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names
   {
-    h.ino == pre.nodes[di].body.names[name] && IsFile(pre, h.ino) && how != 1 && var n := pre.nodes[h.ino];
-    (if how == 2 then verf != 0 && n.body.verf == verf && post == pre
+    h.ino == pre.nodes[di].body.names[name] && IsFile(pre, h.ino) && how != GUARDED && var n := pre.nodes[h.ino];
+    (if how == EXCLUSIVE then verf != 0 && n.body.verf == verf && post == pre
      else if s.size.None? then post == pre
      else CanWriteData(c, n) && Set(pre, post, c, h.ino, OnlySize(s.size.x), now)) &&
     Live(post, h) && na == FattrOf(h.ino, post.nodes[h.ino]) && WccOk(pre, post, di, w)
   }
   predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
   {
-    DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > 2) || ArgErr(s, st) ||
+    DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > EXCLUSIVE) || ArgErr(s, st) ||
     (LiveDir(pre, dh) && var folder := pre.nodes[dh.ino];
-      if !Can(c, folder, 1) then st == NFS3ERR_ACCES else if name in folder.body.names then ReopenErr(pre, c, folder, name, how, s, verf, st)
-      else (st == NFS3ERR_ACCES && !Can(c, folder, 3)) || Full(st))
+      if !Can(c, folder, EXEC) then st == NFS3ERR_ACCES else if name in folder.body.names then ReopenErr(pre, c, folder, name, how, s, verf, st)
+      else (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || Full(st))
   }
   predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
     requires d.body.Dir? && name in d.body.names
   {
     var ino := d.body.names[name];
-    (st == NFS3ERR_EXIST && (how == 1 || !IsFile(pre, ino) || (how == 2 && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
-    (IsFile(pre, ino) && how == 0 && s.size.Some? && var n := pre.nodes[ino];
+    (st == NFS3ERR_EXIST && (how == GUARDED || !IsFile(pre, ino) || (how == EXCLUSIVE && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
+    (IsFile(pre, ino) && how == UNCHECKED && s.size.Some? && var n := pre.nodes[ino];
       (st == NFS3ERR_ACCES && !CanWriteData(c, n)) || (st == SHRINKFIRST && s.size.x as int > |n.body.data|))
   }
 
@@ -700,7 +752,7 @@ module NfsMake {
     ArgsOk(t) && folder.attr.nlink < LINKMAX &&
     IsDir(post, h.ino) && var b := post.nodes[h.ino].body;
     b.names == map[] && b.parent == dh.ino &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, 2, 493, t, now), b, 0), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, NF3DIR, MODE0755, t, now), b, 0), now, na, w)
   }
   predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, st: uint32)
   {
@@ -714,7 +766,7 @@ module NfsMake {
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
     0 < |target| <= TARGETMAX && 0 !in target && ArgsOk(t) &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, 5, 511, t, now), Symlink(target), 1), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, NF3LNK, MODE0777, t, now), Symlink(target), 1), now, na, w)
   }
   predicate SymlinkErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, st: uint32)
   {
@@ -725,13 +777,14 @@ module NfsMake {
   // 3.3.11 MKNOD. Devices are root's; sockets and FIFOs anybody's. Mode 0644 if s has none; a size in s is ignored.
   // A device has a number that clients can take: 12 bits and 20, as in Linux.
   predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
-  predicate DeviceNumber(maj: uint32, min: uint32) { maj < 0x1000 && min < 0x10_0000 }
+  ghost const MAJORMAX: uint32 := 0xfff   ghost const MINORMAX: uint32 := 0xf_ffff
+  predicate DeviceNumber(maj: uint32, min: uint32) { maj <= MAJORMAX && min <= MINORMAX }
   predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(s);
     (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) &&
     (Device(kind) ==> c.uid == 0 && DeviceNumber(maj, min)) && ArgsOk(t) &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, kind, 420, t, now),
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, kind, MODE0644, t, now),
       if Device(kind) then Special(kind, maj, min) else Special(kind, 0, 0), 0), now, na, w)
   }
   predicate MknodErr(pre: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32,
@@ -776,7 +829,7 @@ module NfsUnlink {
   predicate MayUnlink(f: FS, c: Caller, dh: Handle, name: Name)
   {
     LiveDir(f, dh) && Proper(name) && var d := f.nodes[dh.ino];
-    Can(c, d, 3) && name in d.body.names && d.body.names[name] in f.nodes && !Refuses(c, d, f.nodes[d.body.names[name]])
+    Can(c, d, WRITE + EXEC) && name in d.body.names && d.body.names[name] in f.nodes && !Refuses(c, d, f.nodes[d.body.names[name]])
   }
   predicate Unlinked(pre: FS, post: FS, di: uint64, name: Name, now: Time, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names && pre.nodes[di].body.names[name] in pre.nodes
@@ -791,7 +844,7 @@ module NfsUnlink {
   {
     DirErr(f, dh, st) || NameErr(name, st) ||
     (LiveDir(f, dh) && var folder := f.nodes[dh.ino];
-      (st == NFS3ERR_ACCES && !Can(c, folder, 3)) || (st == NFS3ERR_NOENT && name !in folder.body.names) ||
+      (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || (st == NFS3ERR_NOENT && name !in folder.body.names) ||
       (st == NFS3ERR_ACCES && name in folder.body.names && folder.body.names[name] in f.nodes && Refuses(c, folder, f.nodes[folder.body.names[name]])))
   }
   // the file that a name of directory dh means, if that has the property
@@ -819,7 +872,7 @@ module NfsUnlink {
   }
   predicate RmdirErr(pre: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
-    UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && name == [46]) || (st == NFS3ERR_EXIST && name == [46, 46]) ||
+    UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && name == DOT) || (st == NFS3ERR_EXIST && name == DOTDOT) ||
     (st == NFS3ERR_NOTDIR && Meant(pre, dh, name, false)) ||
     (st == NFS3ERR_NOTEMPTY && Meant(pre, dh, name, true) && !EmptyDir(pre, pre.nodes[dh.ino].body.names[name]))
   }
@@ -834,8 +887,9 @@ module NfsRename {
   { if k == 0 || !IsDir(f, x) then x else Up(f, f.nodes[x].body.parent, k - 1) }
   // x is the directory top, or below it
   predicate Below(f: FS, x: uint64, top: uint64) { exists k: nat {:trigger Up(f, x, k)} :: Up(f, x, k) == top }
+  ghost const DEPTHMAX: int := 1_000_000
   // The root is a million directories above x, or more. The server does not look that far for what is above.
-  predicate TooDeep(f: FS, x: uint64) { forall k: nat {:trigger Up(f, x, k)} | k < 1_000_000 :: Up(f, x, k) != 1 }
+  predicate TooDeep(f: FS, x: uint64) { forall k: nat {:trigger Up(f, x, k)} | k < DEPTHMAX :: Up(f, x, k) != ROOT }
 
   // 3.3.14 RENAME of fname in directory fh to tname in directory th.
   //
@@ -852,7 +906,7 @@ module NfsRename {
   predicate MayRename(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name)
   {
     LiveDir(f, fh) && LiveDir(f, th) && Proper(fname) && Proper(tname) &&
-    Can(c, f.nodes[fh.ino], 3) && Can(c, f.nodes[th.ino], 3) && fname in f.nodes[fh.ino].body.names
+    Can(c, f.nodes[fh.ino], WRITE + EXEC) && Can(c, f.nodes[th.ino], WRITE + EXEC) && fname in f.nodes[fh.ino].body.names
   }
   predicate SameFile(f: FS, fh: Handle, fname: Name, th: Handle, tname: Name)
   {
@@ -865,7 +919,7 @@ module NfsRename {
   {
     IsDir(f, fd) && fname in f.nodes[fd].body.names && var i := f.nodes[fd].body.names[fname];
     i in f.nodes && !Refuses(c, f.nodes[fd], f.nodes[i]) &&
-    (f.nodes[i].body.Dir? ==> !Below(f, td, i) && (fd != td ==> Can(c, f.nodes[i], 2)))
+    (f.nodes[i].body.Dir? ==> !Below(f, td, i) && (fd != td ==> Can(c, f.nodes[i], WRITE)))
   }
   // what is there under tname, if anything, may be replaced
   predicate MayReplace(f: FS, c: Caller, td: uint64, tname: Name, dir: bool)
@@ -907,7 +961,7 @@ module NfsRename {
     DirErr(f, fh, st) || DirErr(f, th, st) || NameErr(fname, st) || NameErr(tname, st) ||
     (st == NFS3ERR_INVAL && (Dots(fname) || Dots(tname))) ||
     (LiveDir(f, fh) && LiveDir(f, th) &&
-      ((st == NFS3ERR_ACCES && (!Can(c, f.nodes[fh.ino], 3) || !Can(c, f.nodes[th.ino], 3))) ||
+      ((st == NFS3ERR_ACCES && (!Can(c, f.nodes[fh.ino], WRITE + EXEC) || !Can(c, f.nodes[th.ino], WRITE + EXEC))) ||
        (st == NFS3ERR_NOENT && fname !in f.nodes[fh.ino].body.names) ||
        (!SameFile(f, fh, fname, th, tname) && MoveErr(f, c, fh.ino, fname, th.ino, tname, st))))
   }
@@ -918,7 +972,7 @@ module NfsRename {
     var src := f.nodes[fd].body.names[fname];
     var dir := f.nodes[src].body.Dir?;
     (Full(st) && tname !in f.nodes[td].body.names) || (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) ||
-    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) || (dir && fd != td && !Can(c, f.nodes[src], 2)))) ||
+    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) || (dir && fd != td && !Can(c, f.nodes[src], WRITE)))) ||
     (st == NFS3ERR_INVAL && dir && Below(f, td, src)) ||
     (st == NFS3ERR_MLINK && dir && fd != td && NewLinks(f, td, tname) >= LINKMAX as int) ||
     (tname in f.nodes[td].body.names && f.nodes[td].body.names[tname] in f.nodes && ReplaceErr(f, c, td, f.nodes[td].body.names[tname], dir, st))
@@ -944,18 +998,22 @@ module NfsVolume {
   predicate FsstatErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // 3.3.19 FSINFO: one READ or WRITE of up to 1 MiB; blocks of 4096; listings up to dtpref; times exact to the
-  // nanosecond; properties 27: hard links, symbolic links, the same for the whole volume, times can be set.
+  // nanosecond; the properties: hard links, symbolic links, the same for the whole volume, times can be set.
+  ghost const IOMAX: uint32 := 1048576   ghost const BLOCK: uint32 := 4096
+  ghost const FSF3_LINK: uint32 := 1   ghost const FSF3_SYMLINK: uint32 := 2   ghost const FSF3_HOMOGENEOUS: uint32 := 8
+  ghost const FSF3_CANSETTIME: uint32 := 16
+  ghost const PROPERTIES: uint32 := FSF3_LINK + FSF3_SYMLINK + FSF3_HOMOGENEOUS + FSF3_CANSETTIME
   datatype Info = Info(rtmax: uint32, rtpref: uint32, rtmult: uint32, wtmax: uint32, wtpref: uint32, wtmult: uint32, dtpref: uint32, maxfilesize: uint64, delta: Time, properties: uint32)
   predicate FsinfoOk(f: FS, h: Handle, a: Fattr, i: Info)
   {
-    GetattrOk(f, h, a) && i.dtpref > 0 && i == Info(1048576, 1048576, 4096, 1048576, 1048576, 4096, i.dtpref, i.maxfilesize, Time(0, 1), 27) &&
+    GetattrOk(f, h, a) && i.dtpref > 0 && i == Info(IOMAX, IOMAX, BLOCK, IOMAX, IOMAX, BLOCK, i.dtpref, i.maxfilesize, Time(0, 1), PROPERTIES) &&
     i.maxfilesize as int == FILEMAX
   }
   predicate FsinfoErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // 3.3.20 PATHCONF: too long a name is an error; only root gives files away; names are bytes, and "a" is not "A".
   datatype Pathconf = Pathconf(linkmax: uint32, namemax: uint32, notrunc: bool, chownrestricted: bool, caseinsensitive: bool, casepreserving: bool)
-  predicate PathconfOk(f: FS, h: Handle, a: Fattr, p: Pathconf) { GetattrOk(f, h, a) && p == Pathconf(LINKMAX, 255, true, true, false, true) }
+  predicate PathconfOk(f: FS, h: Handle, a: Fattr, p: Pathconf) { GetattrOk(f, h, a) && p == Pathconf(LINKMAX, NAMEMAX as uint32, true, true, false, true) }
   predicate PathconfErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes: a crash takes the volume back
