@@ -55,14 +55,14 @@ module Mkfs {
     var v := NewVolume(g, m, o);
     assert OkIno(g, 1) && OkIno(g, 2);
     Stores(g, m, o);
-    assert OwnerOk(g, v.bm, v.owner, v.used) by { reveal OwnerOk(); }
-    assert RootsOk(g, v.bm, v.inodes) by { reveal RootsOk(); }
-    assert LinksOk(v.bm, v.blocks) by { reveal LinksOk(); }
-    assert DataOk(v.bm, v.blocks, v.data) by { reveal DataOk(); }
-    assert ReachOk(g, v.bm, v.metas) by { reveal ReachOk(); }
-    assert HeldOk(g, v.bm, v.metas, v.held) by {
+    assert OwnerOk(g, v.blockMap, v.owner, v.used) by { reveal OwnerOk(); }
+    assert RootsOk(g, v.blockMap, v.inodes) by { reveal RootsOk(); }
+    assert LinksOk(v.blockMap, v.blocks) by { reveal LinksOk(); }
+    assert DataOk(v.blockMap, v.blocks, v.data) by { reveal DataOk(); }
+    assert ReachOk(g, v.blockMap, v.metas) by { reveal ReachOk(); }
+    assert HeldOk(g, v.blockMap, v.metas, v.held) by {
       reveal HeldOk();
-      forall i: uint64 ensures Counted(v.bm, i, 0) { assert AllThere(v.bm, i, {}); CountIs(v.bm, i, {}); }
+      forall i: uint64 ensures Counted(v.blockMap, i, 0) { assert AllThere(v.blockMap, i, {}); CountIs(v.blockMap, i, {}); }
     }
     forall i: uint64 | OkIno(g, i) ensures FileMatch(v.data, i, [], 0) { reveal FileMatch(); }
     DirLayout.DirEmpty(map[]);

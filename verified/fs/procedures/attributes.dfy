@@ -255,7 +255,7 @@ module AttributeOps {
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs
     ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino]; if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && ino in d.fs.metas && ORPHANS in old(d.fs.metas)
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in d.fs.metas && ORPHANS in old(d.fs.metas)
     ensures st == 0 ==> ino in old(d.fs.files) && d.fs.files == old(d.fs.files)[ino := SizeSpec(old(d.fs.files)[ino], size as int)]
     ensures st == 0 ==> ino in old(d.fs.held) && d.fs.held == old(d.fs.held)[ino := C.HeldBelow(old(d.fs.held)[ino], size as int)]
     ensures st == 0 ==> d.fs.metas == ResizedAll(old(d.fs.metas), ino, size, LeftoverOf(d.fs.metas[ino]), !later) && (later ==> size < old(d.fs.metas)[ino].size)
@@ -279,7 +279,7 @@ module AttributeOps {
   }
 
   // the effect of SETATTR
-  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
+  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
     requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)] && held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
     requires sa.size.Some? && sa.size.x < ms[i].size ==> |C.HeldBelow(held[i], sa.size.x as int)| <= sh.used as int <= ms[i].used as int
@@ -288,22 +288,22 @@ module AttributeOps {
     requires var r := if sa.size.Some? then ResizedAll(ms, i, sa.size.x, sh, done) else ms;
       i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, N.Stamp(now, MetaAttr(r[i]).ctime))), 0)]
     ensures NameTree.TreeOk(g, ms', dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
-      C.Set(p, Abs(g, ms', files', held', dirs, ats), c, i, sa, now)
+    ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
+      C.Set(p, Abs(g, ms', files', held', dirs, places), c, i, sa, now)
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var t := N.Stamp(now, MetaAttr(m).ctime);
     var a := C.Applied(c, m.ty, MetaAttr(m), sa, t);
     AppliedIs(c, m.ty, MetaAttr(m), sa, t);
     Creation.SmallMode(c, m.ty, MetaAttr(m), sa, t);
     if sa.size.Some? {
-      ResizeOk(g, ms, files, held, dirs, ats, i, sa.size.x, sh, done, a, files'[i], held'[i]);
+      ResizeOk(g, ms, files, held, dirs, places, i, sa.size.x, sh, done, a, files'[i], held'[i]);
       assert files'[i] == C.Resized(files[i], sa.size.x as int);
     } else {
-      ChangeOk(g, ms, files, held, dirs, ats, i, WithVerf(WithAttr(m, a), 0), files[i], held[i]);
+      ChangeOk(g, ms, files, held, dirs, places, i, WithVerf(WithAttr(m, a), 0), files[i], held[i]);
       assert files[i := files[i]] == files && held[i := held[i]] == held;
     }
   }
@@ -363,7 +363,7 @@ module AttributeOps {
     SetVerf(np, 0);
     d.PutInode(txn, ino, np);
     after := np;
-    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.ats, ino, SattrOf(a), N.Time(s, ns), sh, !later);
+    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, SattrOf(a), N.Time(s, ns), sh, !later);
     Node(d, ino, gen);
   }
   predicate Changed(f: N.FS, post: N.FS, c: P.Caller, i: uint64, s: N.Sattr, now: N.Time)

@@ -32,10 +32,10 @@ module ProcedureBase {
   const ORPHANS: uint64 := 2             // the inode whose `next` heads the orphan list
 
   // what the procedures start from and keep, and what it means to a client
-  predicate Sound(d: DirFs) reads d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  predicate Sound(d: DirFs) reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl
   { d.Valid() && NameTree.TreeOk(d.fs.geo, d.fs.metas, d.dirs) }
   function AbsOf(d: DirFs): N.FS reads d, d.fs
-  { Abstraction.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats) }
+  { Abstraction.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
 
   // what AbsOf says of inode i, and of a handle for it
   lemma Node(d: DirFs, i: uint64, gen: uint64)
@@ -43,10 +43,10 @@ module ProcedureBase {
     ensures Live(d.fs.geo, d.fs.metas, i, gen) <==> N.Live(AbsOf(d), N.Handle(i, gen))
     ensures Live(d.fs.geo, d.fs.metas, i, gen) ==> i in d.fs.metas && d.fs.metas[i].mode < 4096 && 1 <= d.fs.metas[i].ty <= 7 && i in AbsOf(d).nodes && i in d.fs.files &&
       var m, n := d.fs.metas[i], AbsOf(d).nodes[i];
-      N.Type(n) == m.ty && Abstraction.FattrM(i, m) == N.FattrOf(i, n) && n == Abstraction.NodeAt(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, i) && n.attr == MetaAttr(m)
+      N.Type(n) == m.ty && Abstraction.FattrM(i, m) == N.FattrOf(i, n) && n == Abstraction.NodeAt(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i) && n.attr == MetaAttr(m)
   {
     NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    Abstraction.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, i, gen);
+    Abstraction.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i, gen);
     if Live(d.fs.geo, d.fs.metas, i, gen) { assert NameTree.Fits(i, d.fs.metas[i]); }
   }
 
@@ -153,7 +153,7 @@ module ProcedureBase {
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Touched(old(d.fs.metas)[ino], s, ns)] && M(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
@@ -168,7 +168,7 @@ module ProcedureBase {
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Relinked(old(d.fs.metas)[ino], nl, s, ns)] && M(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
@@ -182,7 +182,7 @@ module ProcedureBase {
   method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool) returns (st: uint32)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ino in old(d.fs.metas)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ino in old(d.fs.metas)
     ensures var m := old(d.fs.metas)[ino];
       if up && m.nlink >= MAXLINK then st == MLINK else if !up && m.nlink <= 2 then st == SERVERFAULT
       else st == 0 && d.fs.metas == old(d.fs.metas)[ino := WithNlink(m, if up then m.nlink + 1 else m.nlink - 1)]
@@ -200,7 +200,7 @@ module ProcedureBase {
   method AddOrphan(txn: Txn, d: DirFs, ino: uint64)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Orphaned(old(d.fs.metas), ino)
   {
     var ip := d.fs.GetInode(txn, ino, true);
@@ -221,7 +221,7 @@ module ProcedureBase {
   method Release(txn: Txn, d: DirFs, ino: uint64, cut: uint64) returns (done: bool)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in d.fs.metas
     ensures d.fs.metas == Released(old(d.fs.metas), ino, LeftoverOf(d.fs.metas[ino]), done) && (done ==> d.fs.metas[ino].shrink == 0)
     ensures d.fs.metas[ino].used <= old(d.fs.metas)[ino].used
@@ -247,7 +247,7 @@ module ProcedureBase {
     ensures st == 0 ==> d.fs.files == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.files)[ino := []] else old(d.fs.files))
     ensures st == 0 ==> d.fs.held == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.held)[ino := {}] else old(d.fs.held))
     ensures st == 0 && freed ==> LastLink(old(d.fs.metas)[ino]) && old(d.fs.metas)[ino].flags % 2 == 0
-    ensures st == 0 ==> d.ats == old(d.ats)
+    ensures st == 0 ==> d.places == old(d.places)
     ensures st == 0 && !freed ==> d.dirs == old(d.dirs)
     ensures st == 0 && freed ==> d.dirs == map x | x in old(d.dirs) && x != ino :: old(d.dirs)[x]
   {
@@ -308,13 +308,13 @@ module ProcedureBase {
     ghost var sh := LeftoverOf(d.fs.metas[h]);
     assert d.fs.metas == ms[h := WithLeftover(ms[h], sh)];
     if !done {
-      StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.ats, sh);
+      StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
       return;
     }
     st, more := OffList(txn, d, h);
     if st != 0 { return; }
     assert d.fs.metas == Stepped(ms, sh);
-    StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.ats, sh);
+    StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
   }
 
   // The first file of the orphan list, h, of which nothing is left to be freed, leaves it; it is free if it has no links.
@@ -322,7 +322,7 @@ module ProcedureBase {
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
     requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 && (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
-    ensures st == 0 && d.Valid() && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
+    ensures st == 0 && d.Valid() && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
     ensures old(d.fs.metas)[h].flags as int % 2 == 1 && d.fs.metas == Unlisted(old(d.fs.metas), h)
     ensures ORPHANS in d.fs.metas && (more <==> d.fs.metas[ORPHANS].next != 0)
     ensures d.dirs == (if old(d.fs.metas)[h].nlink == 0 then map x | x in old(d.dirs) && x != h :: old(d.dirs)[x] else old(d.dirs))
@@ -347,13 +347,13 @@ module ProcedureBase {
     }
     more := next != 0;
   }
-  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs, ats: Abstraction.Ats, sh: Leftover)
+  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs, places: Abstraction.Ats, sh: Leftover)
     requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms && 2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next) && sh.used <= ms[ms[ORPHANS].next].used
     requires dirs' == (if sh.shrink == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs && x != ms[ORPHANS].next :: dirs[x] else dirs)
-    ensures NameTree.TreeOk(g, Stepped(ms, sh), dirs') && N.Freed(Abstraction.Abs(g, ms, files, held, dirs, ats), Abstraction.Abs(g, Stepped(ms, sh), files, held, dirs', ats))
+    ensures NameTree.TreeOk(g, Stepped(ms, sh), dirs') && N.Freed(Abstraction.Abs(g, ms, files, held, dirs, places), Abstraction.Abs(g, Stepped(ms, sh), files, held, dirs', places))
   {
     Orphans.StepOk(g, ms, dirs, dirs', sh);
-    EntrySteps.StepHides(g, ms, files, held, dirs, dirs', ats, sh);
+    EntrySteps.StepHides(g, ms, files, held, dirs, dirs', places, sh);
   }
 
   // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it). done: it has no others than those of `held`.
@@ -365,15 +365,15 @@ module ProcedureBase {
     ensures done && N.IsFile(AbsOf(d), ino) ==> AbsOf(d).nodes[ino].blocks == |AbsOf(d).nodes[ino].body.held|
   {
     done := true;
-    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ino);
+    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
     if !OkIno(d.fs.geo, ino) { return; }
     ghost var ms := d.fs.metas;
     NameTree.Basics(d.fs.geo, ms, d.dirs);
     assert NameTree.Fits(ino, ms[ino]);
     done := d.FreeSome(txn, ino, max);
     NameTree.SetAttr(d.fs.geo, ms, d.dirs, ino, d.fs.metas[ino]);
-    Abstraction.SameButFreed(d.fs.geo, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.dirs, d.ats);
-    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ino);
+    Abstraction.SameButFreed(d.fs.geo, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.dirs, d.places);
+    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
     d.fs.Count(ino);
   }
 }

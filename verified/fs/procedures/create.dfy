@@ -78,7 +78,7 @@ module CreateOps {
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && ty != 0 && |dir.data| == 256
     ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) && old(d.fs.files)[ino] == []
-    ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) && d.ats == (if ty == DIR then old(d.ats)[ino := map[]] else old(d.ats))
+    ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) && d.places == (if ty == DIR then old(d.places)[ino := map[]] else old(d.places))
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := []] && d.fs.held == old(d.fs.held)[ino := {}]
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino := Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
@@ -133,8 +133,8 @@ module CreateOps {
     ensures fresh(node) && fresh(after)
     ensures st == 0 ==> d.Valid() && dino in old(d.dirs) && d.dirs == old(d.dirs)[dino := old(d.dirs)[dino][name.data := ino]]
     // the entries that were there stay where they are
-    ensures st == 0 ==> dino in old(d.ats) && dino in d.ats && d.ats == old(d.ats)[dino := d.ats[dino]]
-    ensures st == 0 ==> forall x: seq<byte> {:trigger x in old(d.dirs)[dino]} | x in old(d.dirs)[dino] && x in old(d.ats)[dino] :: x in d.ats[dino] && d.ats[dino][x] == old(d.ats)[dino][x]
+    ensures st == 0 ==> dino in old(d.places) && dino in d.places && d.places == old(d.places)[dino := d.places[dino]]
+    ensures st == 0 ==> forall x: seq<byte> {:trigger x in old(d.dirs)[dino]} | x in old(d.dirs)[dino] && x in old(d.places)[dino] :: x in d.places[dino] && d.places[dino][x] == old(d.places)[dino][x]
     ensures st == 0 ==> dino in old(d.fs.files) && dino in d.fs.files && d.fs.files == old(d.fs.files)[dino := d.fs.files[dino]] && dino in d.fs.held && d.fs.held == old(d.fs.held)[dino := d.fs.held[dino]]
     ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && M(node.data) == d.fs.metas[ino]
     ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && M(after.data) == d.fs.metas[dino]
@@ -146,8 +146,8 @@ module CreateOps {
     node := NewBytes(0);
     after := node;
     if !ok { st := NOSPC; return; }
-    forall x: seq<byte> | x in old(d.dirs)[dino] && x in old(d.ats)[dino]
-      ensures x in d.ats[dino] && d.ats[dino][x] == old(d.ats)[dino][x]
+    forall x: seq<byte> | x in old(d.dirs)[dino] && x in old(d.places)[dino]
+      ensures x in d.places[dino] && d.places[dino][x] == old(d.places)[dino][x]
     { assert x in d.dirs[dino]; }
     st := 0;
     if sub {
@@ -161,8 +161,8 @@ module CreateOps {
   predicate EmptyNode(n: N.Node, a: N.Attr, parent: uint64) { n.attr == a && n.body.Dir? && n.body.names == map[] && n.body.parent == parent && n.blocks == 0 }
 
   // The last step of all four: d is the volume with inode ino (attributes m, bytes b, blocks h)
-  // entered in directory dino; ms, files, held, dirs, ats are from before.
-  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, dino: uint64, dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, h: set<int>, s: uint64, ns: uint32)
+  // entered in directory dino; ms, files, held, dirs, places are from before.
+  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, dino: uint64, dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, h: set<int>, s: uint64, ns: uint32)
     requires d.Valid() && NameTree.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 && dino in dirs && name !in dirs[dino] && N.Proper(name)
     requires dino in files && |files[dino]| == ms[dino].size as int
     requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[ino].gen + 1 && ino != dino
@@ -170,17 +170,17 @@ module CreateOps {
     requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] && Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
     requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]] && dino in d.fs.held && d.fs.held == held[ino := h][dino := d.fs.held[dino]]
     requires d.dirs == (if m.ty == 2 then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
-    requires dino in d.ats && d.ats == (if m.ty == 2 then ats[ino := map[]] else ats)[dino := d.ats[dino]]
-    requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(ats, dino) :: x in d.ats[dino] && d.ats[dino][x] == PlacesAt(ats, dino)[x]
+    requires dino in d.places && d.places == (if m.ty == 2 then places[ino := map[]] else places)[dino := d.places[dino]]
+    requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(places, dino) :: x in d.places[dino] && d.places[dino][x] == PlacesAt(places, dino)[x]
     ensures Sound(d) && ino in AbsOf(d).nodes
-    ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, ats), AbsOf(d), dino, name, N.Handle(ino, m.gen), AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
+    ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen), AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
     ensures if m.ty == 2 then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino) else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
   {
-    ghost var ms', files', held', dirs', ats' := MadeOk(d.fs.geo, ms, files, held, dirs, ats, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.ats[dino], s, ns);
-    assert d.fs.metas == ms' && d.fs.files == files' && d.fs.held == held' && d.dirs == dirs' && d.ats == ats';
+    ghost var ms', files', held', dirs', places' := MadeOk(d.fs.geo, ms, files, held, dirs, places, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.places[dino], s, ns);
+    assert d.fs.metas == ms' && d.fs.files == files' && d.fs.held == held' && d.dirs == dirs' && d.places == places';
     NameTree.Basics(d.fs.geo, ms, dirs);
-    AtHandle(d.fs.geo, ms, files, held, dirs, ats, dino, dgen);
+    AtHandle(d.fs.geo, ms, files, held, dirs, places, dino, dgen);
     Node(d, dino, dgen);
     Node(d, ino, m.gen);
   }
@@ -226,7 +226,7 @@ module CreateOps {
     returns (st: uint32, ino: uint64)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
-    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) && d.ats == old(d.ats)
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) && d.places == old(d.places)
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && ino in d.fs.metas && ino in d.fs.files
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []] && d.fs.held == old(d.fs.held)[ino := {}]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
@@ -269,7 +269,7 @@ module CreateOps {
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     assert how == EXCLUSIVE ==> sa == N.NoSattr();
     node, after := null, null;
@@ -283,7 +283,7 @@ module CreateOps {
     assert NameTree.Fits(ino, m);
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, b, {}, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, b, {}, s, ns);
   }
 
   predicate Reused(pre: N.FS, post: N.FS, c: P.Caller, ino: uint64, gen: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, now: N.Time, na: N.Fattr)
@@ -346,7 +346,7 @@ module CreateOps {
     ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, t), m.mode;
     assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), t, t);
     assert M(node.data) == WithVerf(WithAttr(m, e), 0);
-    SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.ats, ino, sa, now, sh, !later);
+    SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now, sh, !later);
     Node(d, ino, d.fs.metas[ino].gen);
   }
 
@@ -458,7 +458,7 @@ module CreateOps {
     ensures st == 0 || st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK)
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, 2, 0, 493, sa, dino, now);
@@ -470,7 +470,7 @@ module CreateOps {
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
     st, node, after := Enter(txn, d, dino, name, hint, ino, true, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, [], {}, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, [], {}, s, ns);
   }
 
   // the new inode, and its entry
@@ -487,7 +487,7 @@ module CreateOps {
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, 5, 0, 511, sa, dino, now);
@@ -505,7 +505,7 @@ module CreateOps {
     ghost var h := d.fs.held[ino];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, target.data, h, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, target.data, h, s, ns);
   }
 
   // the new inode, and its entry
@@ -522,7 +522,7 @@ module CreateOps {
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, ty, 0, 420, sa, dino, now);
@@ -540,7 +540,7 @@ module CreateOps {
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, [], {}, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, [], {}, s, ns);
   }
 
   function DevNode(a: N.Attr, ty: uint32, maj: uint32, min: uint32): N.Node

@@ -63,22 +63,22 @@ module FileOps {
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, used: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
+  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held && 0 <= off
     requires used as int == ms[i].used as int + |C.Blocks(off, |bytes|) - held[i]|
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
-      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], held[i := held[i] + C.Blocks(off, |bytes|)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
+    ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
+      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], held[i := held[i] + C.Blocks(off, |bytes|)], dirs, places) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var f := WriteSpec(files[i], off, bytes);
     WriteIs(files[i], off, bytes);
     var mode := m.mode;
     assert P.KillPriv(mode) < 4096;
-    ChangeOk(g, ms, files, held, dirs, ats, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, held[i] + C.Blocks(off, |bytes|));
+    ChangeOk(g, ms, files, held, dirs, places, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, held[i] + C.Blocks(off, |bytes|));
   }
   lemma WriteIs(f: seq<byte>, off: int, s: seq<byte>)
     requires 0 <= off
@@ -139,7 +139,7 @@ module FileOps {
     d.PutInode(txn, ino, np);
     after := np;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, c.uid != 0, s, ns)];
-    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, s, ns);
+    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, off as int, bytes, |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, s, ns);
     Node(d, ino, gen);
   }
   predicate Stored(f: N.FS, post: N.FS, c: P.Caller, i: uint64, off: int, data: seq<byte>, now: N.Time)

@@ -53,27 +53,27 @@ module LocalOps {
   }
 
   // What a change of its bytes or blocks makes of a file: size and used are those that it then has.
-  lemma Effect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
+  lemma Effect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
-      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := f], held[i := h], dirs, ats) ==
+    ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
+      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := f], held[i := h], dirs, places) ==
         C.Put(p, i, N.Node(L.WrittenAttr(c, p.nodes[i].attr, N.Time(s, ns)), N.File(f, p.nodes[i].body.verf, h), used as int))
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var mode := m.mode;
     assert P.KillPriv(mode) < 4096;
-    ChangeOk(g, ms, files, held, dirs, ats, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, h);
+    ChangeOk(g, ms, files, held, dirs, places, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, h);
   }
 
   // the attributes after that
   method Mark(txn: Txn, d: DirFs, c: Cred, ino: uint64, s: uint64, ns: uint32)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && var m := old(d.fs.metas)[ino]; d.fs.metas == old(d.fs.metas)[ino := WrittenMeta(m, m.size, m.used, c.uid != 0, s, ns)]
   {
     var np := d.fs.GetInode(txn, ino, true);
@@ -121,7 +121,7 @@ module LocalOps {
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && z.data == Zeros(4096 * RUN as int)
     requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 && b as int !in d.fs.held[ino]
     ensures b < m <= top && ino in old(d.fs.held) && ino in old(d.fs.metas)
-    ensures ok ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
+    ensures ok ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files)
     ensures ok ==> d.fs.held == old(d.fs.held)[ino := old(d.fs.held)[ino] + L.Span(b as int, m as int)]
     ensures ok ==> ino in d.fs.metas && d.fs.metas == old(d.fs.metas)[ino := WithSizeUsed(old(d.fs.metas)[ino], size, d.fs.metas[ino].used)]
     ensures ok ==> d.fs.metas[ino].used as int == old(d.fs.metas)[ino].used as int + |L.Span(b as int, m as int) - old(d.fs.held)[ino]|
@@ -146,7 +146,7 @@ module LocalOps {
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && 0 < len
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) && !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && ino in old(d.fs.files) && ino in old(d.fs.held) && ino in old(d.fs.metas) && ino in d.fs.metas
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in old(d.fs.files) && ino in old(d.fs.held) && ino in old(d.fs.metas) && ino in d.fs.metas
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := Grown(old(d.fs.files)[ino], off as int + len as int)]
     ensures st == 0 ==> d.fs.held == old(d.fs.held)[ino := old(d.fs.held)[ino] + C.Blocks(off as int, len as int)]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino := WithSizeUsed(old(d.fs.metas)[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used)]
@@ -175,7 +175,7 @@ module LocalOps {
     var z := NewBytes(4096 * RUN);
     while b < top
       invariant first <= b <= top && fresh(z) && z.data == Zeros(4096 * RUN as int)
-      invariant d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && |g| == size as int
+      invariant d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && |g| == size as int
       invariant d.fs.files == files[ino := g] && d.fs.held == held[ino := h + L.Span(first as int, b as int)]
       invariant ino in d.fs.metas && d.fs.metas == ms[ino := WithSizeUsed(ms[ino], size, d.fs.metas[ino].used)]
       invariant d.fs.metas[ino].used as int == ms[ino].used as int + |L.Span(first as int, b as int) - h|
@@ -228,7 +228,7 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, f, h, |f| as uint64, used, s, ns);
+    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
     assert f == C.Resized(files[ino], if off as int + len as int > |files[ino]| then off as int + len as int else |files[ino]|);
     Node(d, ino, gen);
   }
@@ -266,7 +266,7 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, f, h, |f| as uint64, used, s, ns);
+    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
     Node(d, ino, gen);
   }
   // a range behind the end

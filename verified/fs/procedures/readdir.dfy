@@ -62,7 +62,7 @@ module ReaddirOps {
   {
     Node(d, ino, gen);
     ghost var b := AbsOf(d).nodes[ino].body;
-    ghost var at := d.ats[ino];
+    ghost var at := d.places[ino];
     PlaceOf(d.fs.files[ino], d.dirs[ino], at);
     eof := false;
     var up := GetParent(dp);

@@ -94,7 +94,7 @@ module RemoveOps {
     ensures N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] && ino in old(AbsOf(d)).nodes &&
       U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns), N.Wcc(FattrM(dino, old(d.fs.metas)[dino]), FattrM(dino, M(after.data))))
   {
-    ghost var g, ms, files, held, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats;
+    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     NameTree.EntryOk(g, ms, dirs, dino, name.data);
     assert OkIno(g, ORPHANS) && NameTree.Fits(dino, ms[dino]);
@@ -103,11 +103,11 @@ module RemoveOps {
     assert ino != dino;
     var ok := d.Remove(txn, dino, name);
     if !ok { st := SERVERFAULT; return; }
-    ghost var e, at, df, dh, x := d.dirs[dino], d.ats[dino], d.fs.files[dino], d.fs.held[dino], d.fs.metas[dino];
-    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] && d.dirs == dirs[dino := e] && d.ats == ats[dino := at];
+    ghost var e, at, df, dh, x := d.dirs[dino], d.places[dino], d.fs.files[dino], d.fs.held[dino], d.fs.metas[dino];
+    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] && d.dirs == dirs[dino := e] && d.places == places[dino := at];
     assert e == C.Del(dirs[dino], name.data);
-    forall y: seq<byte> | y in e && y in dirs[dino] && y in PlacesAt(ats, dino)
-      ensures y in at && at[y] == PlacesAt(ats, dino)[y]
+    forall y: seq<byte> | y in e && y in dirs[dino] && y in PlacesAt(places, dino)
+      ensures y in at && at[y] == PlacesAt(places, dino)[y]
     { assert y in d.dirs[dino]; }
     ghost var m := ms[ino];
     var freed: bool;
@@ -125,7 +125,7 @@ module RemoveOps {
     ghost var dm, dir := d.fs.metas[dino], ms[dino];
     assert d.fs.metas == ms2[dino := dm];
     assert Left(dir, dm, sub, s, ns);
-    Gone(g, ms, files, held, dirs, ats, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, dino, name.data, ino, x, dm, df, dh, e, at, s, ns, sh, freed);
+    Gone(g, ms, files, held, dirs, places, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, dino, name.data, ino, x, dm, df, dh, e, at, s, ns, sh, freed);
     DirStatus(d, dino, dgen, name.data);
   }
 
@@ -181,7 +181,7 @@ module RemoveOps {
     ensures st == 0 ==> Linked(old(AbsOf(d)), AbsOf(d), ino, dino, name.data, N.Time(s, ns))
     ensures st == 0 ==> FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) && FattrM(dino, M(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
   {
-    ghost var g, ms, files, held, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats;
+    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(2, ms[2]) && NameTree.Fits(ino, ms[ino]);
     Node(d, ino, gen);
@@ -189,10 +189,10 @@ module RemoveOps {
     st, node, after := 0, null, null;
     var ok := d.InsertAt(txn, dino, name, ino, hint);
     if !ok { st := NOSPC; return; }
-    ghost var x, df, dh, at := d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.ats[dino];
-    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] && d.ats == ats[dino := at];
-    forall y: seq<byte> | y in dirs[dino] && y in PlacesAt(ats, dino)
-      ensures y in at && at[y] == PlacesAt(ats, dino)[y]
+    ghost var x, df, dh, at := d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.places[dino];
+    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] && d.places == places[dino := at];
+    forall y: seq<byte> | y in dirs[dino] && y in PlacesAt(places, dino)
+      ensures y in at && at[y] == PlacesAt(places, dino)[y]
     { assert y in d.dirs[dino]; }
     node := SetLinks(txn, d, ino, nl + 1, s, ns);
     after := Touch(txn, d, dino, s, ns);
@@ -200,7 +200,7 @@ module RemoveOps {
     ghost var m := Relinked(ms[ino], nl + 1, s, ns);
     assert d.fs.metas == ms[ino := m][dino := dm];
     assert dm == Touched(WithSizeNent(ms[dino], dm.size, dm.nent, dm.used), s, ns);
-    Named(g, ms, files, held, dirs, ats, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, dino, name.data, ino, dm, df, dh, at, s, ns);
+    Named(g, ms, files, held, dirs, places, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, dino, name.data, ino, dm, df, dh, at, s, ns);
     Node(d, dino, dgen);
     Node(d, ino, gen);
   }

@@ -229,13 +229,13 @@ module RenameOps {
     ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms && (found ==> dst in ms && dst in d.fs.metas)
     ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, LeftoverOf(d.fs.metas[dst]), freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), fino)
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), tino)
-    ensures st == 0 ==> forall i: uint64 {:trigger A.PlacesAt(d.ats, i)} | i != fino && i != tino :: A.PlacesAt(d.ats, i) == A.PlacesAt(old(d.ats), i)
+    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), fino)
+    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), tino)
+    ensures st == 0 ==> forall i: uint64 {:trigger A.PlacesAt(d.places, i)} | i != fino && i != tino :: A.PlacesAt(d.places, i) == A.PlacesAt(old(d.places), i)
     ensures st == 0 ==> forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)} | i != fino && i != tino && (found && i == dst ==> !LastLink(ms[i])) :: A.FileAt(d.fs.files, i) == A.FileAt(old(d.fs.files), i) && A.HeldAt(d.fs.held, i) == A.HeldAt(old(d.fs.held), i)
   {
     freed, later, ms := false, false, d.fs.metas;
-    ghost var m0, dirs0, ats0 := d.fs.metas, d.dirs, d.ats;
+    ghost var m0, dirs0, places0 := d.fs.metas, d.dirs, d.places;
     var ok: bool;
     if found {
       assert dst != tino && dst != fino;
@@ -244,16 +244,16 @@ module RenameOps {
       ok := d.Insert(txn, tino, tname, src);
     }
     if !ok { st := NOSPC; return; }
-    ghost var m1, dirs1, ats1 := d.fs.metas, d.dirs, d.ats;
+    ghost var m1, dirs1, places1 := d.fs.metas, d.dirs, d.places;
     assert fname.data in d.dirs[fino];
     ok := d.Remove(txn, fino, fname);
     if !ok { st := NOSPC; return; }
     ms := d.fs.metas;
     assert OkIno(d.fs.geo, 2);
-    ghost var dirs2, ats2 := d.dirs, d.ats;
+    ghost var dirs2, places2 := d.dirs, d.places;
     assert RA.Sized(m0, ms, fino, tino) by { assert ms == m0[tino := ms[tino]][fino := ms[fino]]; }
     assert Moved(dirs0, dirs2, fino, fname.data, tino, tname.data, src);
-    assert Kept2(dirs0, dirs2, ats0, ats2, fino) && Kept2(dirs0, dirs2, ats0, ats2, tino);
+    assert Kept2(dirs0, dirs2, places0, places2, fino) && Kept2(dirs0, dirs2, places0, places2, tino);
     st := 0;
     if found {
       assert dst in d.dirs ==> d.dirs[dst] == map[];
@@ -292,7 +292,7 @@ module RenameOps {
     returns (st: uint32, fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
     ensures var ms := old(d.fs.metas); var acr := dir && fino != tino;
       st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr && ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
@@ -309,7 +309,7 @@ module RenameOps {
   method Recount(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool) returns (st: uint32)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
     ensures var ms := old(d.fs.metas); var acr := dir && fino != tino;
       st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr && ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
@@ -334,7 +334,7 @@ module RenameOps {
   method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32) returns (fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) && d.fs.metas == Stamped(old(d.fs.metas), fino, tino, src, s, ns)
     ensures |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas && M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
   {
@@ -407,7 +407,7 @@ module RenameOps {
   {
     fafter, tafter, later := null, null, false;
     ghost var pre, w := AbsOf(d), WhoOf(c);
-    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
+    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
     st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
     if fbefore != null { SeeNode(d, fino); }
     if tbefore != null { SeeNode(d, tino); }
@@ -421,7 +421,7 @@ module RenameOps {
     SeeEntry(d, fino, fname.data);
     if found { SeeEntry(d, tino, tname.data); SeeNode(d, dst); }
     SeeNode(d, src);
-    assert R.NewLinks(pre, tino, tname.data) == v.ms[tino].nlink as int - (if found && dir then 1 else 0);
+    assert R.NewLinks(pre, tino, tname.data) == v.metas[tino].nlink as int - (if found && dir then 1 else 0);
     ghost var freed: bool;
     ghost var ms: Metas;
     var fr: bool;
@@ -433,7 +433,7 @@ module RenameOps {
     Before(d.fs.geo, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
-    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), a);
+    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
     SeeNode(d, fino);
     SeeNode(d, tino);
   }
@@ -441,36 +441,36 @@ module RenameOps {
   // the rename a was made from v, but for link counts and time stamps
   predicate Made(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
   {
-    T.TreeOk(geo, v.ms, v.dirs) && RA.Sized(v.ms, ms, a.fd, a.td) && 2 in ms && A.Shown(geo, v.ms, a.fd) && A.Shown(geo, v.ms, a.td) && A.Shown(geo, v.ms, a.src) && N.Proper(a.tn) &&
-    TR.RenamedTo(v.dirs, dirs, a.fd, a.fn, a.td, a.tn, a.src, a.found, a.dst, a.freed) && (a.dir <==> a.src in v.dirs) && (a.dir ==> !TM.Under(v.ms, a.td, a.src)) &&
-    (a.found ==> a.dst != a.src && A.Shown(geo, v.ms, a.dst) && (a.dst in v.dirs <==> a.dir) && (a.dir ==> v.dirs[a.dst] == map[])) &&
-    (a.freed ==> a.found && a.dst in ms && LastLink(ms[a.dst]) && !T.OnList(ms[a.dst])) &&
-    (a.found ==> a.dst in ms) && m2 == if a.found then Dropped(ms, a.dst, a.s, a.ns, a.sh, a.freed) else ms
+    T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && 2 in ms && A.Shown(geo, v.metas, a.from) && A.Shown(geo, v.metas, a.to) && A.Shown(geo, v.metas, a.source) && N.Proper(a.toName) &&
+    TR.RenamedTo(v.dirs, dirs, a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.freed) && (a.dir <==> a.source in v.dirs) && (a.dir ==> !TM.Under(v.metas, a.to, a.source)) &&
+    (a.found ==> a.target != a.source && A.Shown(geo, v.metas, a.target) && (a.target in v.dirs <==> a.dir) && (a.dir ==> v.dirs[a.target] == map[])) &&
+    (a.freed ==> a.found && a.target in ms && LastLink(ms[a.target]) && !T.OnList(ms[a.target])) &&
+    (a.found ==> a.target in ms) && m2 == if a.found then Dropped(ms, a.target, a.seconds, a.nanoseconds, a.left, a.freed) else ms
   }
   lemma SizedTree(geo: Geo, v: RA.Vol, ms: Metas, a: RA.Act)
-    requires T.TreeOk(geo, v.ms, v.dirs) && RA.Sized(v.ms, ms, a.fd, a.td) && A.Shown(geo, v.ms, a.fd) && A.Shown(geo, v.ms, a.td) && a.fd in v.dirs && a.td in v.dirs
+    requires T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && A.Shown(geo, v.metas, a.from) && A.Shown(geo, v.metas, a.to) && a.from in v.dirs && a.to in v.dirs
     ensures T.TreeOk(geo, ms, v.dirs)
   {
-    T.Basics(geo, v.ms, v.dirs);
-    var m1 := v.ms[a.td := WithSizeNent(v.ms[a.td], ms[a.td].size, ms[a.td].nent, ms[a.td].used)];
-    T.SetAttr(geo, v.ms, v.dirs, a.td, m1[a.td]);
+    T.Basics(geo, v.metas, v.dirs);
+    var m1 := v.metas[a.to := WithSizeNent(v.metas[a.to], ms[a.to].size, ms[a.to].nent, ms[a.to].used)];
+    T.SetAttr(geo, v.metas, v.dirs, a.to, m1[a.to]);
     T.Basics(geo, m1, v.dirs);
-    T.SetAttr(geo, m1, v.dirs, a.fd, ms[a.fd]);
-    assert m1[a.fd := ms[a.fd]] == ms;
+    T.SetAttr(geo, m1, v.dirs, a.from, ms[a.from]);
+    assert m1[a.from := ms[a.from]] == ms;
   }
   // what Finish needs
   lemma Before(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
     requires Made(geo, v, ms, m2, dirs, a)
     ensures RA.Given(geo, ms, v.dirs, a) && RA.Apart(ms, a)
-    ensures a.fd in m2 && a.td in m2 && a.src in m2 && m2[a.td].nlink == v.ms[a.td].nlink && m2[a.fd].nlink == v.ms[a.fd].nlink
-    ensures (a.found && a.dir ==> 2 < m2[a.td].nlink) && (a.dir && a.fd != a.td ==> 2 < m2[a.fd].nlink)
-    ensures a.dir ==> v.ms[a.src].parent == a.fd
+    ensures a.from in m2 && a.to in m2 && a.source in m2 && m2[a.to].nlink == v.metas[a.to].nlink && m2[a.from].nlink == v.metas[a.from].nlink
+    ensures (a.found && a.dir ==> 2 < m2[a.to].nlink) && (a.dir && a.from != a.to ==> 2 < m2[a.from].nlink)
+    ensures a.dir ==> v.metas[a.source].parent == a.from
   {
     SizedTree(geo, v, ms, a);
-    T.Basics(geo, v.ms, v.dirs);
-    T.EntryOk(geo, v.ms, v.dirs, a.fd, a.fn);
-    if a.found { T.EntryOk(geo, v.ms, v.dirs, a.td, a.tn); }
-    if a.dir { SameParents(v.ms, ms, a.td, a.src); }
+    T.Basics(geo, v.metas, v.dirs);
+    T.EntryOk(geo, v.metas, v.dirs, a.from, a.fromName);
+    if a.found { T.EntryOk(geo, v.metas, v.dirs, a.to, a.toName); }
+    if a.dir { SameParents(v.metas, ms, a.to, a.source); }
     RA.ApartOk(geo, ms, v.dirs, a);
   }
   lemma SameParents(ms: Metas, ms': Metas, x: uint64, top: uint64)
@@ -484,23 +484,23 @@ module RenameOps {
   { if 0 < k && x in ms { SameAnc(ms, ms', ms[x].parent, k - 1); } }
   // and what comes of it
   lemma Finale(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, u: RA.Vol, a: RA.Act)
-    requires Made(geo, v, ms, m2, u.dirs, a) && a.fd in m2 && a.td in m2 && a.src in m2 && a.src != a.fd && a.src != a.td
-    requires (a.found && a.dir ==> 2 < m2[a.td].nlink) && (a.dir && a.fd != a.td ==> 2 < m2[a.fd].nlink && m2[a.td].nlink as int - (if a.found && a.dir then 1 else 0) < 0x7fff_ffff)
-    requires u.ms == Finished(m2, a.fd, a.td, a.src, a.dir, a.found && a.dir, a.s, a.ns)
-    requires forall i: uint64 {:trigger A.FileAt(u.files, i)} {:trigger A.HeldAt(u.held, i)} | i != a.fd && i != a.td && (a.found && i == a.dst ==> !LastLink(ms[i])) :: A.FileAt(u.files, i) == A.FileAt(v.files, i) && A.HeldAt(u.held, i) == A.HeldAt(v.held, i)
-    requires forall i: uint64 {:trigger A.PlacesAt(u.ats, i)} | i != a.fd && i != a.td :: A.PlacesAt(u.ats, i) == A.PlacesAt(v.ats, i)
-    requires RA.Kept(v, u, a.fd) && RA.Kept(v, u, a.td)
-    ensures T.TreeOk(geo, u.ms, u.dirs)
+    requires Made(geo, v, ms, m2, u.dirs, a) && a.from in m2 && a.to in m2 && a.source in m2 && a.source != a.from && a.source != a.to
+    requires (a.found && a.dir ==> 2 < m2[a.to].nlink) && (a.dir && a.from != a.to ==> 2 < m2[a.from].nlink && m2[a.to].nlink as int - (if a.found && a.dir then 1 else 0) < 0x7fff_ffff)
+    requires u.metas == Finished(m2, a.from, a.to, a.source, a.dir, a.found && a.dir, a.seconds, a.nanoseconds)
+    requires forall i: uint64 {:trigger A.FileAt(u.files, i)} {:trigger A.HeldAt(u.held, i)} | i != a.from && i != a.to && (a.found && i == a.target ==> !LastLink(ms[i])) :: A.FileAt(u.files, i) == A.FileAt(v.files, i) && A.HeldAt(u.held, i) == A.HeldAt(v.held, i)
+    requires forall i: uint64 {:trigger A.PlacesAt(u.places, i)} | i != a.from && i != a.to :: A.PlacesAt(u.places, i) == A.PlacesAt(v.places, i)
+    requires RA.Kept(v, u, a.from) && RA.Kept(v, u, a.to)
+    ensures T.TreeOk(geo, u.metas, u.dirs)
     ensures var pre, post := RA.See(geo, v), RA.See(geo, u);
-      N.IsDir(pre, a.fd) && N.IsDir(pre, a.td) && N.Entry(pre, a.fd, a.fn) && pre.nodes[a.fd].body.names[a.fn] == a.src && a.src in pre.nodes &&
-      (a.found <==> a.tn in pre.nodes[a.td].body.names) && (a.found ==> pre.nodes[a.td].body.names[a.tn] == a.dst && a.dst in pre.nodes) &&
-      R.Moved(pre, post, a.fd, a.fn, a.td, a.tn, N.Time(a.s, a.ns))
+      N.IsDir(pre, a.from) && N.IsDir(pre, a.to) && N.Entry(pre, a.from, a.fromName) && pre.nodes[a.from].body.names[a.fromName] == a.source && a.source in pre.nodes &&
+      (a.found <==> a.toName in pre.nodes[a.to].body.names) && (a.found ==> pre.nodes[a.to].body.names[a.toName] == a.target && a.target in pre.nodes) &&
+      R.Moved(pre, post, a.from, a.fromName, a.to, a.toName, N.Time(a.seconds, a.nanoseconds))
   {
     Before(geo, v, ms, m2, u.dirs, a);
     RA.ReplacedAt(ms, a);
     RA.FinalTree(geo, ms, v.dirs, u.dirs, a);
-    assert u.ms == RA.Final(ms, a);
-    T.Basics(geo, v.ms, v.dirs);
+    assert u.metas == RA.Final(ms, a);
+    T.Basics(geo, v.metas, v.dirs);
     RA.Sees(geo, v, ms, u, a);
   }
 }

@@ -19,7 +19,7 @@ module Renewing {
     ensures d.fs.jrnl.data == old(d.fs.jrnl.data)
   {
     var g := d.fs.geo;
-    var s := d.fs.fs.fs;
+    var s := d.fs.trees.store;
     if g.ibm <= a && a < g.itab {
       var bit := txn.ReadBit(a, 0, true);
       txn.WriteBit(a, 0, bit);

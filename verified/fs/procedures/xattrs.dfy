@@ -38,7 +38,7 @@ module XattrOps {
   {
     NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
     assert OkIno(d.fs.geo, ORPHANS) && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS]);
-    At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ORPHANS);
+    At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ORPHANS);
   }
 
   // The block of an inode, or zeros where there is none.
@@ -74,24 +74,24 @@ module XattrOps {
   // ---- steps ----
 
   // Inode 2 has another file, and nothing else changes.
-  lemma FileChanged(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, m: Meta, f: seq<byte>, h: set<int>, i: uint64, b: seq<byte>)
+  lemma FileChanged(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, m: Meta, f: seq<byte>, h: set<int>, i: uint64, b: seq<byte>)
     requires NameTree.TreeOk(g, ms, dirs) && OkIno(g, 2) && 2 in ms && 2 in files && |files[2]| % 4096 == 0 && Put(files[2], f, i as int, b)
     requires m == WithSizeUsed(ms[2], m.size, m.used) && m.size as int % 4096 == 0
     ensures NameTree.TreeOk(g, ms[2 := m], dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats) == N.FS(p.nodes, p.gens, XattrLists.Changed(files[2], i, b))
+    ensures var p := Abs(g, ms, files, held, dirs, places); Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places) == N.FS(p.nodes, p.gens, XattrLists.Changed(files[2], i, b))
   {
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(2, ms[2]);
     NameTree.SetAttr(g, ms, dirs, 2, m);
     PutAll(files[2], f, i, b);
-    var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats);
+    var p, q := Abs(g, ms, files, held, dirs, places), Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places);
     forall j: uint64 ensures (j in p.nodes <==> j in q.nodes) && (j in p.nodes ==> q.nodes[j] == p.nodes[j]) && (j in p.gens <==> j in q.gens) && (j in p.gens ==> q.gens[j] == p.gens[j])
     {
-      At(g, ms, files, held, dirs, ats, j);
-      At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats, j);
+      At(g, ms, files, held, dirs, places, j);
+      At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places, j);
     }
     assert p.nodes == q.nodes && p.gens == q.gens;
-    At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats, 2);
+    At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places, 2);
   }
 
   // The block of an inode becomes n; ok = false: there is no room. There is if it has one.
@@ -111,7 +111,7 @@ module XattrOps {
     if !ok { return; }
     assert n.data[0..4096] == n.data;
     assert Put(f, d.fs.files[ORPHANS], ino as int, n.data);
-    FileChanged(g, ms, files, held, d.dirs, d.ats, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino, n.data);
+    FileChanged(g, ms, files, held, d.dirs, d.places, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino, n.data);
   }
   lemma OneBlock(f: seq<byte>, h: set<int>, i: uint64)
     requires N.Held(f, h) && Has(f, i)
@@ -141,7 +141,7 @@ module XattrOps {
     ghost var z := Zeros(4096);
     assert U64At(z, 0) == 0 by { Marshal.U64AtZeros(4096, 0); }
     assert Put(f, d.fs.files[ORPHANS], ino as int, z);
-    FileChanged(g, ms, files, held, d.dirs, d.ats, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino, z);
+    FileChanged(g, ms, files, held, d.dirs, d.places, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino, z);
     assert XattrLists.Changed(f, ino, z) == X.Clean(old(AbsOf(d)), ino);
   }
 
@@ -164,7 +164,7 @@ module XattrOps {
     d.PutInode(txn, ino, ip);
     ghost var m := Marked(ms[ino], s, ns);
     assert d.fs.metas == ms[ino := m];
-    Resizing.ChangeOk(g, ms, files, held, d.dirs, d.ats, ino, m, files[ino], held[ino]);
+    Resizing.ChangeOk(g, ms, files, held, d.dirs, d.places, ino, m, files[ino], held[ino]);
     assert files[ino := files[ino]] == files && held[ino := held[ino]] == held;
   }
 

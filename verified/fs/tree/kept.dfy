@@ -44,16 +44,16 @@ module KeptFiles {
     ensures TreeOk(geo, Keeping(ms, i, s, ns), dirs)
   {
     var w := Elim(geo, ms, dirs);
-    var ms', q := Keeping(ms, i, s, ns), [i] + w.q;
+    var ms', q := Keeping(ms, i, s, ns), [i] + w.kept;
     assert Fits(i, ms[i]) && Fits(2, ms[2]) && i !in dirs;
     assert ms'[i].flags as int == ms[i].flags as int + 2;
     assert IsKept(ms'[i]) && (OnList(ms'[i]) <==> OnList(ms[i])) && Count(i, ms'[i]) == Count(i, ms[i]);
-    assert KeptBy(geo, ms', q) by { Pushed(geo, ms, ms', w.q, i); }
+    assert KeptBy(geo, ms', q) by { Pushed(geo, ms, ms', w.kept, i); }
     assert Locals(geo, ms', dirs);
     assert Links(geo, ms', dirs, w.names) by { LinksSame(geo, ms, ms', dirs, dirs, w.names); }
     assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
-    assert Listed(geo, ms', w.o) by { ListedSame(geo, ms, ms', w.o); }
-    Intro(geo, ms', dirs, Wit(w.names, w.subs, w.depth, w.o, q));
+    assert Listed(geo, ms', w.orphans) by { ListedSame(geo, ms, ms', w.orphans); }
+    Intro(geo, ms', dirs, Witness(w.names, w.subs, w.depth, w.orphans, q));
   }
 
   // A new file, i, without a name: its one link is that of a kept file.
@@ -70,7 +70,7 @@ module KeptFiles {
     var ms' := Unnamed(ms, i, m);
     assert Fits(i, ms[i]) && Fits(2, ms[2]) && i !in dirs;
     assert IsKept(ms'[i]) && !OnList(ms'[i]) && Count(i, ms'[i]) == 0;
-    assert KeptBy(geo, ms', [i] + w.q) by { Pushed(geo, ms, ms', w.q, i); }
+    assert KeptBy(geo, ms', [i] + w.kept) by { Pushed(geo, ms, ms', w.kept, i); }
     assert Locals(geo, ms', dirs);
     assert Of(w.names, i) == {} by { if l :| l in Of(w.names, i) { assert Has(dirs, l.dir, l.name); } }
     assert Links(geo, ms', dirs, w.names) by {
@@ -79,8 +79,8 @@ module KeptFiles {
       { assert Link(d, n) in Of(w.names, dirs[d][n]); }
     }
     assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
-    assert Listed(geo, ms', w.o) by { ListedSame(geo, ms, ms', w.o); }
-    Intro(geo, ms', dirs, Wit(w.names, w.subs, w.depth, w.o, [i] + w.q));
+    assert Listed(geo, ms', w.orphans) by { ListedSame(geo, ms, ms', w.orphans); }
+    Intro(geo, ms', dirs, Witness(w.names, w.subs, w.depth, w.orphans, [i] + w.kept));
   }
 
   // file i is the next on the list after `at`, another kept file, or 2: it is the first
@@ -104,13 +104,13 @@ module KeptFiles {
     var w := Elim(geo, ms, dirs);
     var ms' := ms[at := WithParent(ms[at], ms[i].parent)][i := m];
     assert Fits(i, ms[i]) && Fits(at, ms[at]) && i !in dirs;
-    var q := Taken(geo, ms, ms', w.q, at, i);
+    var q := Taken(geo, ms, ms', w.kept, at, i);
     assert Locals(geo, ms', dirs);
     assert |Of(w.names, i)| == m.nlink as int;
     assert Links(geo, ms', dirs, w.names) by { LinkLess(geo, ms, ms', dirs, w.names, i); }
     assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
-    assert Listed(geo, ms', w.o) by { ListedSame(geo, ms, ms', w.o); }
-    Intro(geo, ms', dirs, Wit(w.names, w.subs, w.depth, w.o, q));
+    assert Listed(geo, ms', w.orphans) by { ListedSame(geo, ms, ms', w.orphans); }
+    Intro(geo, ms', dirs, Witness(w.names, w.subs, w.depth, w.orphans, q));
   }
   lemma Taken(geo: Geo, ms: Metas, ms': Metas, q: seq<uint64>, at: uint64, i: uint64) returns (r: seq<uint64>)
     requires KeptBy(geo, ms, q) && OkIno(geo, i) && 2 < i && OkIno(geo, at) && Before(ms, at, i) && i in ms' && !IsKept(ms'[i]) && 2 in ms && !IsKept(ms[2])
@@ -184,6 +184,6 @@ module KeptFiles {
     ensures ms[2].parent == 0 ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms :: !IsKept(ms[i])
   {
     var w := Elim(geo, ms, dirs);
-    if ms[2].parent != 0 { assert w.q[0] == ms[2].parent; }
+    if ms[2].parent != 0 { assert w.kept[0] == ms[2].parent; }
   }
 }

@@ -101,17 +101,17 @@ module NameTree {
     (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms && IsKept(ms[i]) :: i in q)
   }
 
-  datatype Wit = Wit(names: Names, subs: Subs, depth: Depths, o: seq<uint64>, q: seq<uint64>)
-  predicate TreeBy(geo: Geo, ms: Metas, dirs: Dirs, w: Wit)
-  { Locals(geo, ms, dirs) && Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.o) && KeptBy(geo, ms, w.q) }
+  datatype Witness = Witness(names: Names, subs: Subs, depth: Depths, orphans: seq<uint64>, kept: seq<uint64>)
+  predicate TreeBy(geo: Geo, ms: Metas, dirs: Dirs, w: Witness)
+  { Locals(geo, ms, dirs) && Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.orphans) && KeptBy(geo, ms, w.kept) }
   predicate {:opaque} TreeOk(geo: Geo, ms: Metas, dirs: Dirs)
-  { exists w: Wit {:trigger TreeBy(geo, ms, dirs, w)} :: TreeBy(geo, ms, dirs, w) }
+  { exists w: Witness {:trigger TreeBy(geo, ms, dirs, w)} :: TreeBy(geo, ms, dirs, w) }
 
-  lemma Intro(geo: Geo, ms: Metas, dirs: Dirs, w: Wit)
+  lemma Intro(geo: Geo, ms: Metas, dirs: Dirs, w: Witness)
     requires TreeBy(geo, ms, dirs, w)
     ensures TreeOk(geo, ms, dirs)
   { reveal TreeOk(); }
-  lemma Elim(geo: Geo, ms: Metas, dirs: Dirs) returns (w: Wit)
+  lemma Elim(geo: Geo, ms: Metas, dirs: Dirs) returns (w: Witness)
     requires TreeOk(geo, ms, dirs)
     ensures TreeBy(geo, ms, dirs, w)
   { reveal TreeOk(); w :| TreeBy(geo, ms, dirs, w); }
@@ -191,7 +191,7 @@ module NameTree {
     var ms' := ms[i := m];
     assert Links(geo, ms', dirs, w.names) by { LinksSame(geo, ms, ms', dirs, dirs, w.names); }
     assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
-    assert Listed(geo, ms', w.o) && KeptBy(geo, ms', w.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
+    assert Listed(geo, ms', w.orphans) && KeptBy(geo, ms', w.kept) by { ListedSame(geo, ms, ms', w.orphans); KeptSame(geo, ms, ms', w.kept); }
     Intro(geo, ms', dirs, w);
   }
 
@@ -203,10 +203,10 @@ module NameTree {
   {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := dirs[d][n := i]];
-    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.orphans, w.kept);
     LinksAdd(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
+    assert Listed(geo, ms', v.orphans) && KeptBy(geo, ms', v.kept) by { ListedSame(geo, ms, ms', w.orphans); KeptSame(geo, ms, ms', w.kept); }
     Intro(geo, ms', dirs', v);
   }
   // one more name: for a new file, or (LINK) for an old one
@@ -251,10 +251,10 @@ module NameTree {
   {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := dirs[d][n := i]];
-    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs, w.depth, w.orphans, w.kept);
     LinksAdd(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
+    assert Listed(geo, ms', v.orphans) && KeptBy(geo, ms', v.kept) by { ListedSame(geo, ms, ms', w.orphans); KeptSame(geo, ms, ms', w.kept); }
     Intro(geo, ms', dirs', v);
   }
 
@@ -301,11 +301,11 @@ module NameTree {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := e];
     assert Has(dirs, d, n);
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.orphans, w.kept);
     EntryOk(geo, ms, dirs, d, n);
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
+    assert Listed(geo, ms', v.orphans) && KeptBy(geo, ms', v.kept) by { ListedSame(geo, ms, ms', w.orphans); KeptSame(geo, ms, ms', w.kept); }
     Intro(geo, ms', dirs', v);
   }
 
@@ -319,11 +319,11 @@ module NameTree {
     var w := Elim(geo, ms, dirs);
     var ms', dirs' := ms[i := m], dirs[d := e];
     assert Has(dirs, d, n);
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs, w.depth, w.orphans, w.kept);
     EntryOk(geo, ms, dirs, d, n);
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
-    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
+    assert Listed(geo, ms', v.orphans) && KeptBy(geo, ms', v.kept) by { ListedSame(geo, ms, ms', w.orphans); KeptSame(geo, ms, ms', w.kept); }
     Intro(geo, ms', dirs', v);
   }
 
@@ -334,9 +334,9 @@ module NameTree {
     ensures TreeOk(geo, ms, map[1 := map[]])
   {
     var dirs: Dirs := map[1 := map[]];
-    var w := Wit(map[], map[], map[1 := 0], [], []);
+    var w := Witness(map[], map[], map[1 := 0], [], []);
     forall d: uint64, n: Name ensures !Has(dirs, d, n) { }
-    assert Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.o) && KeptBy(geo, ms, w.q);
+    assert Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) && Listed(geo, ms, w.orphans) && KeptBy(geo, ms, w.kept);
     Intro(geo, ms, dirs, w);
   }
 }

@@ -25,10 +25,10 @@ module TreeMove {
     var mid := dirs[i := map[]];
     var ms', dirs' := ms[i := m][d := md], mid[d := mid[d][n := i]];
     assert Links(geo, ms, mid, w.names) by { LinksSame(geo, ms, ms, dirs, mid, w.names); }
-    var v := Wit(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs[d := Sub(w.subs, d) + {i}][i := {}], w.depth[i := DepthOf(w.depth, d) + 1], w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs[d := Sub(w.subs, d) + {i}][i := {}], w.depth[i := DepthOf(w.depth, d) + 1], w.orphans, w.kept);
     LinksAdd(geo, ms, ms', mid, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { Grow(ms, ms', dirs, dirs', w.subs, v.subs, w.depth, v.depth, d, i); }
-    assert Listed(geo, ms', v.o) && KeptBy(geo, ms', v.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
+    assert Listed(geo, ms', v.orphans) && KeptBy(geo, ms', v.kept) by { ListedSame(geo, ms, ms', w.orphans); KeptSame(geo, ms, ms', w.kept); }
     Intro(geo, ms', dirs', v);
   }
   function DepthOf(depth: Depths, d: uint64): int { if d in depth then depth[d] else 0 }
@@ -72,7 +72,7 @@ module TreeMove {
   }
 
   // An empty directory has no sub-directories.
-  lemma NoChild(geo: Geo, ms: Metas, dirs: Dirs, w: Wit, i: uint64, j: uint64)
+  lemma NoChild(geo: Geo, ms: Metas, dirs: Dirs, w: Witness, i: uint64, j: uint64)
     requires TreeBy(geo, ms, dirs, w) && i in dirs && dirs[i] == map[] && Child(ms, dirs, j)
     ensures ms[j].parent != i
   {
@@ -93,12 +93,12 @@ module TreeMove {
     var w := Elim(geo, ms, dirs);
     EntryOk(geo, ms, dirs, d, n);
     var ms' := ms[i := m][d := md];
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs[d := Sub(w.subs, d) - {i}], w.depth, w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs[d := Sub(w.subs, d) - {i}], w.depth, w.orphans, w.kept);
     assert Locals(geo, ms', dirs');
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
     forall j: uint64 | Child(ms, dirs, j) ensures ms[j].parent != i { NoChild(geo, ms, dirs, w, i, j); }
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by { Prune(ms, ms', dirs, dirs', w.subs, v.subs, w.depth, d, i); }
-    ListStays(geo, ms, i, m, d, md, w.o, w.q);
+    ListStays(geo, ms, i, m, d, md, w.orphans, w.kept);
     Intro(geo, ms', dirs', v);
   }
   // neither inode comes on the list or leaves it
@@ -240,7 +240,7 @@ module TreeMove {
   {
     var w := Elim(geo, ms, dirs);
     EntryOk(geo, ms, dirs, fd, fn);
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs, w.depth, w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs, w.depth, w.orphans, w.kept);
     LinksMove(geo, ms, ms, dirs, dirs', w.names, v.names, fd, fn, td, tn, i);
     assert Counts(ms, dirs', v.subs) && Rooted(ms, dirs', v.depth) by { SameChildren(ms, ms, dirs, dirs', w.subs, w.depth); }
     Intro(geo, ms, dirs', v);
@@ -259,16 +259,16 @@ module TreeMove {
     var ms' := ms[i := m][fd := mf][td := mt];
     assert Locals(geo, ms', dirs');
     MovesIs(ms, fd, td, i, m, mf, mt);
-    assert ms'[i].parent == td && Listed(geo, ms', w.o) && KeptBy(geo, ms', w.q) by { ListedSame(geo, ms, ms', w.o); KeptSame(geo, ms, ms', w.q); }
+    assert ms'[i].parent == td && Listed(geo, ms', w.orphans) && KeptBy(geo, ms', w.kept) by { ListedSame(geo, ms, ms', w.orphans); KeptSame(geo, ms, ms', w.kept); }
     assert ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2 && Child(ms, dirs, i);
     MoveParts(geo, ms, ms', dirs, dirs', w, fd, fn, td, tn, i);
   }
-  lemma MoveParts(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Wit, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64)
+  lemma MoveParts(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Witness, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64)
     requires TreeBy(geo, ms, dirs, w) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && Child(ms, dirs, i) && ms[i].parent == fd && N.Proper(tn) && fd != td && i != td && i != fd && InUse(ms, fd) && InUse(ms, td) && !Under(ms, td, i)
-    requires Moves(ms, ms', fd, td, i) && Locals(geo, ms', dirs') && Listed(geo, ms', w.o) && KeptBy(geo, ms', w.q) && i in ms' && ms'[i].parent == td && ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2
+    requires Moves(ms, ms', fd, td, i) && Locals(geo, ms', dirs') && Listed(geo, ms', w.orphans) && KeptBy(geo, ms', w.kept) && i in ms' && ms'[i].parent == td && ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2
     ensures TreeOk(geo, ms', dirs')
   {
-    var v := Wit(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs[fd := Sub(w.subs, fd) - {i}][td := Sub(w.subs, td) + {i}], Shifted(ms, w.depth, td, i), w.o, w.q);
+    var v := Witness(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}], w.subs[fd := Sub(w.subs, fd) - {i}][td := Sub(w.subs, td) + {i}], Shifted(ms, w.depth, td, i), w.orphans, w.kept);
     LinksMove(geo, ms, ms', dirs, dirs', w.names, v.names, fd, fn, td, tn, i);
     CountsMove(ms, ms', dirs, dirs', w.subs, v.subs, fd, td, i);
     RootedMove(ms, ms', dirs, dirs', w.depth, td, i);
