@@ -47,7 +47,8 @@ module BlockTree {
 
     // ip is the (current) serialized inode, and its count is right; that of the stored one may not be
     predicate IsInode(ino: uint64, ip: Bytes) reads this, store, ip {
-      OkIno(store.geo, ino) && |ip.data| == 256 && ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
+      OkIno(store.geo, ino) && |ip.data| == 256 && ino in store.inodes &&
+        Parse(ip.data).blks == store.inodes[ino].blks &&
       SameMeta(M(ip.data), store.inodes[ino].meta) && Counted(blockMap, ino, M(ip.data).used as int)
     }
     predicate SameMeta(m: Meta, n: Meta) { m == WithUsed(n, m.used) }
@@ -64,7 +65,8 @@ module BlockTree {
     { reveal OwnerOk(); }
 
     // the block at a position, 0 = none
-    method Resolve(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool) returns (bn: uint64)
+    method Resolve(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool)
+      returns (bn: uint64)
       requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j))
       ensures bn == blockMap[Pos(ino, k, lev, j)]
@@ -87,7 +89,8 @@ module BlockTree {
     // v is the indirect block at position q: zeros if there is none
     predicate IsNode(q: Pos, v: seq<byte>) reads this, store
       requires q in blockMap
-    { |v| == 4096 && (if blockMap[q] == 0 then v == Zeros(4096) else blockMap[q] in store.blocks && v == store.blocks[blockMap[q]]) }
+    { |v| == 4096 && (if blockMap[q] == 0 then v == Zeros(4096) else blockMap[q] in store.blocks &&
+      v == store.blocks[blockMap[q]]) }
     predicate IsParent(p: Pos, v: seq<byte>) reads this, store
       requires IsDom(blockMap) && OkPos(p) && p.level > 0 && OkPos(Parent(p))
     { IsNode(Parent(p), v) }
@@ -102,7 +105,8 @@ module BlockTree {
       U64AtZeros(4096, 8 * (p.index % 512) as int);
     }
 
-    method ReadParent(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool) returns (pb: Blk)
+    method ReadParent(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool)
+      returns (pb: Blk)
       requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0
       ensures OkPos(Parent(Pos(ino, k, lev, j))) && IsParent(Pos(ino, k, lev, j), pb.v)
@@ -120,7 +124,8 @@ module BlockTree {
       requires OkPos(Pos(ino, k, 0, 0)) && blockMap[Pos(ino, k, 0, 0)] == 0
       requires IsData(Pos(ino, k, 0, 0)) || b.data == Zeros(4096)
       ensures ok ==> Valid() && IsInode(ino, ip) && OnlySlots(ino)
-      ensures ok ==> data == (if IsData(Pos(ino, k, 0, 0)) then old(data)[Pos(ino, k, 0, 0) := old(b.data)] else old(data))
+      ensures ok ==> data == (if IsData(Pos(ino, k, 0, 0)) then old(data)[Pos(ino, k, 0, 0) := old(b.data)]
+        else old(data))
       ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && blockMap == old(blockMap)[Pos(ino, k, 0, 0) := bn]
     {
       ghost var p := Pos(ino, k, 0, 0);
@@ -144,17 +149,21 @@ module BlockTree {
 
     // hang a fresh block with contents b (taken over) below the indirect block
     // pn, whose content t the caller stores later; leaf: it is a block of data
-    method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
+    method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64,
+      j: uint64, leaf: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies Repr(), ip, t, b
-      requires ValidBut(pn, t) && txn.jrnl == store.jrnl && IsInode(ino, ip) && t != ip && b != ip && b != t && |b.data| == 4096
+      requires ValidBut(pn, t) && txn.jrnl == store.jrnl && IsInode(ino, ip) && t != ip && b != ip && b != t &&
+        |b.data| == 4096
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && blockMap[Pos(ino, k, lev, j)] == 0
       requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == blockMap[Pos(ino, k, lev - 1, j / 512)] && pn != 0
       requires leaf == IsData(Pos(ino, k, lev, j)) && (leaf || b.data == Zeros(4096))
       ensures ok ==> ValidBut(pn, t) && IsInode(ino, ip) && store.inodes == old(store.inodes)
-      ensures ok ==> data == (if IsData(Pos(ino, k, lev, j)) then old(data)[Pos(ino, k, lev, j) := old(b.data)] else old(data))
+      ensures ok ==> data == (if IsData(Pos(ino, k, lev, j)) then old(data)[Pos(ino, k, lev, j) := old(b.data)]
+        else old(data))
       ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && blockMap == old(blockMap)[Pos(ino, k, lev, j) := bn]
       ensures ok ==> U64At(t.data, 8 * (j % 512) as int) == bn
-      ensures ok ==> forall o: int {:trigger U64At(t.data, o)} | 0 <= o && o + 8 <= 4096 && (o + 8 <= 8 * (j % 512) as int || 8 * (j % 512) as int + 8 <= o) :: U64At(t.data, o) == U64At(old(t.data), o)
+      ensures ok ==> forall o: int {:trigger U64At(t.data, o)} | 0 <= o && o + 8 <= 4096 &&
+        (o + 8 <= 8 * (j % 512) as int || 8 * (j % 512) as int + 8 <= o) :: U64At(t.data, o) == U64At(old(t.data), o)
     {
       ghost var p := Pos(ino, k, lev, j);
       ghost var c := b.data;
@@ -196,7 +205,8 @@ module BlockTree {
     }
 
     // the indirect block at a position, made if it is not there yet
-    method ResolveAlloc(txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64) returns (ok: bool, bn: uint64)
+    method ResolveAlloc(txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
+      returns (ok: bool, bn: uint64)
       modifies Repr(), ip
       requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
@@ -251,7 +261,8 @@ module BlockTree {
     method SetMeta(txn: Txn, ip: Bytes, ino: uint64)
       modifies Repr()
       requires Valid() && txn.jrnl == store.jrnl && OkIno(store.geo, ino) && |ip.data| == 256
-      requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks && (M(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
+      requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
+        (M(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
       ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
     {
@@ -273,8 +284,10 @@ module BlockTree {
     // overwrite the data block at p
     method WriteData(txn: Txn, bn: uint64, b: Bytes, ghost p: Pos)
       modifies Repr(), b
-      requires Valid() && txn.jrnl == store.jrnl && IsData(p) && p in blockMap && bn == blockMap[p] && bn != 0 && OkBlk(store.geo, bn) && |b.data| == 4096
-      ensures Valid() && data == old(data)[p := old(b.data)] && store.inodes == old(store.inodes) && blockMap == old(blockMap)
+      requires Valid() && txn.jrnl == store.jrnl && IsData(p) && p in blockMap && bn == blockMap[p] && bn != 0 &&
+        OkBlk(store.geo, bn) && |b.data| == 4096
+      ensures Valid() && data == old(data)[p := old(b.data)] && store.inodes == old(store.inodes) &&
+        blockMap == old(blockMap)
       ensures store.blocks == old(store.blocks)[bn := old(b.data)]
     {
       WriteOne(store.geo, blockMap, owner, store.used, store.blocks, data, p, b.data);

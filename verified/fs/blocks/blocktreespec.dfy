@@ -19,8 +19,10 @@ module BlockTreeSpec {
   type Owner = map<uint64, Option<Pos>>
   type Data = imap<Pos, seq<byte>>
 
-  predicate IsDom(blockMap: BlkMap) { forall p: Pos {:trigger OkPos(p)} {:trigger blockMap[p]} | OkPos(p) :: p in blockMap }
-  predicate BlocksDom(g: Geo, bs: Blocks) { forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in bs && |bs[b]| == 4096 }
+  predicate IsDom(blockMap: BlkMap)
+  { forall p: Pos {:trigger OkPos(p)} {:trigger blockMap[p]} | OkPos(p) :: p in blockMap }
+  predicate BlocksDom(g: Geo, bs: Blocks)
+  { forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in bs && |bs[b]| == 4096 }
 
   // no block is referenced twice, and exactly the referenced ones are used
   predicate {:opaque} OwnerOk(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>)
@@ -62,12 +64,14 @@ module BlockTreeSpec {
     requires IsDom(blockMap)
   {
     forall p: Pos {:trigger IsData(p)} | IsData(p) ::
-      OkPos(p) && p in data && |data[p]| == 4096 && data[p] == (if blockMap[p] == 0 then Zeros(4096) else BlockOf(blockMap, bs, p))
+      OkPos(p) && p in data && |data[p]| == 4096 &&
+        data[p] == (if blockMap[p] == 0 then Zeros(4096) else BlockOf(blockMap, bs, p))
   }
 
   // the whole invariant over the blocks bs
   predicate TreesOk(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, data: Data) {
-    IsDom(blockMap) && BlocksDom(g, bs) && OwnerOk(g, blockMap, owner, used) && LinksOk(blockMap, bs) && DataOk(blockMap, bs, data)
+    IsDom(blockMap) && BlocksDom(g, bs) && OwnerOk(g, blockMap, owner, used) && LinksOk(blockMap, bs) &&
+      DataOk(blockMap, bs, data)
   }
 
   // bs' is bs with nb holding c, and below the indirect block pn (0 = none) the
@@ -104,14 +108,17 @@ module BlockTreeSpec {
     var blockMap' := blockMap[p := x];
     var inodes' := inodes[p.ino := i'];
     forall q: Pos | OkPos(q) && q.level == 0
-      ensures if OkIno(g, q.ino) then q.ino in inodes' && |inodes'[q.ino].blks| == 15 && blockMap'[q] == inodes'[q.ino].blks[q.slot] else blockMap'[q] == 0
+      ensures if OkIno(g, q.ino) then q.ino in inodes' && |inodes'[q.ino].blks| == 15 &&
+        blockMap'[q] == inodes'[q.ino].blks[q.slot] else blockMap'[q] == 0
     {
       if q.ino == p.ino && q.slot == p.slot && p.level == 0 { assert q.index == 0 && p.index == 0; assert q == p; }
     }
   }
 
-  lemma LinksAlloc(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, p: Pos, nb: uint64, c: seq<byte>)
-    requires GeoOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && LinksOk(blockMap, bs) && BlocksDom(g, bs)
+  lemma LinksAlloc(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, p: Pos,
+    nb: uint64, c: seq<byte>)
+    requires GeoOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && LinksOk(blockMap, bs) &&
+      BlocksDom(g, bs)
     requires OkPos(p) && blockMap[p] == 0 && OkBlk(g, nb) && nb in used && !used[nb]
     requires |c| == 4096 && (IsData(p) || c == Zeros(4096))
     requires p.level == 0 ==> bs' == bs[nb := c]
@@ -154,8 +161,10 @@ module BlockTreeSpec {
     }
   }
 
-  lemma DataAlloc(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data, p: Pos, nb: uint64, c: seq<byte>)
-    requires GeoOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && BlocksDom(g, bs) && DataOk(blockMap, bs, data)
+  lemma DataAlloc(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data,
+    p: Pos, nb: uint64, c: seq<byte>)
+    requires GeoOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && BlocksDom(g, bs) &&
+      DataOk(blockMap, bs, data)
     requires OkPos(p) && blockMap[p] == 0 && OkBlk(g, nb) && nb in used && !used[nb] && |c| == 4096
     requires BlocksDom(g, bs')
     requires p.level == 0 ==> bs' == bs[nb := c]
@@ -169,7 +178,8 @@ module BlockTreeSpec {
     reveal OwnerOk(); reveal DataOk();
     assert bs'[nb] == c;
     forall q: Pos | IsData(q)
-      ensures OkPos(q) && q in data' && |data'[q]| == 4096 && data'[q] == (if blockMap'[q] == 0 then Zeros(4096) else BlockOf(blockMap', bs', q))
+      ensures OkPos(q) && q in data' && |data'[q]| == 4096 &&
+        data'[q] == (if blockMap'[q] == 0 then Zeros(4096) else BlockOf(blockMap', bs', q))
     {
       assert OkPos(q);
       if p.level > 0 { ParentOk(p); assert q != Parent(p); assert OkPos(Parent(p)); }
@@ -178,14 +188,16 @@ module BlockTreeSpec {
         assert owner[blockMap[q]] == Some(q);
         assert blockMap[q] != nb;
         assert OkBlk(g, blockMap[q]);
-        if p.level > 0 { assert owner[blockMap[Parent(p)]] == Some(Parent(p)); assert blockMap[q] != blockMap[Parent(p)]; }
+        if p.level > 0 { assert owner[blockMap[Parent(p)]] == Some(Parent(p));
+          assert blockMap[q] != blockMap[Parent(p)]; }
         assert bs'[blockMap[q]] == bs[blockMap[q]];
       }
     }
   }
 
   // the data block at p overwritten
-  lemma WriteOne(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, data: Data, p: Pos, c: seq<byte>)
+  lemma WriteOne(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, data: Data, p: Pos,
+    c: seq<byte>)
     requires GeoOk(g) && TreesOk(g, blockMap, owner, used, bs, data)
     requires IsData(p) && p in blockMap && blockMap[p] != 0 && |c| == 4096
     ensures TreesOk(g, blockMap, owner, used, bs[blockMap[p] := c], data[p := c])

@@ -53,7 +53,8 @@ module CountedBlocks {
   }
   lemma OneStep(blockMap: BlkMap, p: Pos, x: uint64, b: int)
     requires IsDom(blockMap) && OkPos(p)
-    ensures There(blockMap[p := x], p.ino, b) <==> if IsData(p) && b == First(p) then x != 0 else There(blockMap, p.ino, b)
+    ensures There(blockMap[p := x], p.ino, b) <==>
+      if IsData(p) && b == First(p) then x != 0 else There(blockMap, p.ino, b)
   {
     if 0 <= b < NODATA { FirstOf(p.ino, b as uint64); PosOfOk(p.ino, b as uint64); }
     if IsData(p) { DataAt(p); }
@@ -61,7 +62,8 @@ module CountedBlocks {
 
   // the same blocks
   lemma CountSame(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, n: int)
-    requires Counted(blockMap0, ino, n) && forall b: int {:trigger There(blockMap, ino, b)} :: There(blockMap, ino, b) <==> There(blockMap0, ino, b)
+    requires Counted(blockMap0, ino, n) && forall b: int {:trigger There(blockMap, ino, b)} ::
+      There(blockMap, ino, b) <==> There(blockMap0, ino, b)
     ensures Counted(blockMap, ino, n)
   {
     var s := CountOf(blockMap0, ino, n);
@@ -70,7 +72,8 @@ module CountedBlocks {
   }
   // no others
   lemma CountFewer(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, n0: int, n: int)
-    requires Counted(blockMap0, ino, n0) && Counted(blockMap, ino, n) && forall b: int {:trigger There(blockMap, ino, b)} | There(blockMap, ino, b) :: There(blockMap0, ino, b)
+    requires Counted(blockMap0, ino, n0) && Counted(blockMap, ino, n) &&
+      forall b: int {:trigger There(blockMap, ino, b)} | There(blockMap, ino, b) :: There(blockMap0, ino, b)
     ensures n <= n0
   {
     var s0 := CountOf(blockMap0, ino, n0);

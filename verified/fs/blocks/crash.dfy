@@ -11,12 +11,15 @@ module Crash {
   import opened BlockTreeSpec
 
   // bs' is bs but for free blocks
-  lemma FreeBlocksDoNotMatter(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data)
+  lemma FreeBlocksDoNotMatter(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks,
+    data: Data)
     requires TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
-    requires forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) && b in used && used[b] :: b in bs && b in bs' && bs'[b] == bs[b]
+    requires forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) && b in used && used[b] ::
+      b in bs && b in bs' && bs'[b] == bs[b]
     ensures TreesOk(g, blockMap, owner, used, bs', data)
   {
-    forall p: Pos | OkPos(p) && blockMap[p] != 0 ensures blockMap[p] in bs && blockMap[p] in bs' && bs'[blockMap[p]] == bs[blockMap[p]] {
+    forall p: Pos | OkPos(p) && blockMap[p] != 0
+      ensures blockMap[p] in bs && blockMap[p] in bs' && bs'[blockMap[p]] == bs[blockMap[p]] {
       reveal OwnerOk();
       assert OkBlk(g, blockMap[p]);
     }

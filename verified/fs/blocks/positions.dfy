@@ -10,7 +10,8 @@ module Positions {
   datatype Pos = Pos(ino: uint64, slot: uint64, level: uint64, index: uint64)
 
   function method MaxLev(k: uint64): uint64 { if k < 12 then 0 else if k == 12 then 1 else if k == 13 then 2 else 3 }
-  function method Width(lev: uint64): uint64 { if lev == 0 then 1 else if lev == 1 then 512 else if lev == 2 then 262144 else 134217728 }
+  function method Width(lev: uint64): uint64
+  { if lev == 0 then 1 else if lev == 1 then 512 else if lev == 2 then 262144 else 134217728 }
 
   // any inode number, so that positions do not depend on the volume's geometry
   predicate OkPos(p: Pos) { p.slot < 15 && p.level <= MaxLev(p.slot) && p.index < Width(p.level) }
@@ -32,8 +33,10 @@ module Positions {
   { }
 
   // block number in the file (below 134480396: 12 + 512 + 512^2 + 512^3) -> position
-  function method FlatK(n: uint64): uint64 { if n < 12 then n else if n < 524 then 12 else if n < 262668 then 13 else 14 }
-  function method FlatJ(n: uint64): uint64 { if n < 12 then 0 else if n < 524 then n - 12 else if n < 262668 then n - 524 else n - 262668 }
+  function method FlatK(n: uint64): uint64
+  { if n < 12 then n else if n < 524 then 12 else if n < 262668 then 13 else 14 }
+  function method FlatJ(n: uint64): uint64
+  { if n < 12 then 0 else if n < 524 then n - 12 else if n < 262668 then n - 524 else n - 262668 }
   function PosOf(ino: uint64, n: uint64): Pos { Pos(ino, FlatK(n), MaxLev(FlatK(n)), FlatJ(n)) }
 
   lemma PosOfOk(ino: uint64, n: uint64)

@@ -40,7 +40,8 @@ module ByteFiles {
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
     requires 0 <= off
     ensures |r| == (if off + |s| > |f| then off + |s| else |f|)
-    ensures forall i: int | 0 <= i < |r| :: r[i] == (if off <= i < off + |s| then s[i - off] else if i < |f| then f[i] else 0)
+    ensures forall i: int | 0 <= i < |r| :: r[i] ==
+      (if off <= i < off + |s| then s[i - off] else if i < |f| then f[i] else 0)
   {
     var g := if off + |s| > |f| then f + Zeros(off + |s| - |f|) else f;
     Splice(g, off, s)
@@ -52,7 +53,8 @@ module ByteFiles {
   // bytes [off, off+len) lie within one block of f which is not all zeros: it is there,
   // and overwriting it needs no space
   predicate Settled(f: seq<byte>, off: int, len: int)
-  { 0 <= off && 0 < len && off + len <= |f| && off % 4096 + len <= 4096 && exists i: int {:trigger f[i]} :: off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0 }
+  { 0 <= off && 0 < len && off + len <= |f| && off % 4096 + len <= 4096 && exists i: int {:trigger f[i]} ::
+    off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0 }
 
   // a file cut to sz, or grown by zeros
   function SizeSpec(f: seq<byte>, sz: int): (r: seq<byte>)
@@ -72,7 +74,8 @@ module ByteFiles {
   lemma FileCut(d0: Data, d: Data, ino: uint64, f: seq<byte>, sz: int, shrink: int, shrink': int)
     requires FileMatch(d0, ino, f, shrink) && 0 <= sz < |f|
     requires Wrote(d0, d, ino, sz, Zeros(Up(sz) - sz))
-    requires 0 <= shrink && shrink' <= 549755813888 && (if shrink' == 0 then shrink == 0 && Up(sz) == Up(|f|) else shrink <= shrink' && |f| <= shrink')
+    requires 0 <= shrink && shrink' <= 549755813888 &&
+      (if shrink' == 0 then shrink == 0 && Up(sz) == Up(|f|) else shrink <= shrink' && |f| <= shrink')
     ensures FileMatch(d, ino, f[..sz], shrink')
   { reveal FileMatch(); reveal Wrote(); }
 
@@ -143,10 +146,12 @@ module ByteFiles {
 
     predicate Valid() reads this, trees, trees.store, jrnl
       ensures Valid() ==> GeoOk(geo)
-      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in files && i in metas && i in held &&
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) ::
+        i in files && i in metas && i in held &&
                             |files[i]| == metas[i].size as int <= 549755813888
     {
-      Below() && FilesOk(geo, trees.data, trees.store.inodes, metas, files) && ReachOk(geo, trees.blockMap, metas) && HeldOk(geo, trees.blockMap, metas, held) &&
+      Below() && FilesOk(geo, trees.data, trees.store.inodes, metas, files) && ReachOk(geo, trees.blockMap, metas) &&
+        HeldOk(geo, trees.blockMap, metas, held) &&
       (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in held && |files[i]| <= 549755813888)
     }
 
@@ -162,18 +167,21 @@ module ByteFiles {
     // the count of an inode: never less than its blocks, and no more when nothing waits to be freed
     lemma Count(i: uint64)
       requires Valid() && OkIno(geo, i)
-      ensures i in metas && i in held && |held[i]| <= metas[i].used as int && (metas[i].shrink == 0 ==> |held[i]| == metas[i].used as int)
+      ensures i in metas && i in held && |held[i]| <= metas[i].used as int &&
+        (metas[i].shrink == 0 ==> |held[i]| == metas[i].used as int)
     { HeldCount(geo, trees.blockMap, metas, held, i); }
     // an inode as it is stored
     lemma Stored(ino: uint64, ip: Bytes)
-      requires Valid() && OkIno(geo, ino) && |ip.data| == 256 && ino in trees.store.inodes && Parse(ip.data) == trees.store.inodes[ino]
+      requires Valid() && OkIno(geo, ino) && |ip.data| == 256 && ino in trees.store.inodes &&
+        Parse(ip.data) == trees.store.inodes[ino]
       ensures trees.IsInode(ino, ip)
     { HeldOf(geo, trees.blockMap, metas, held, ino); }
 
     // where no space is needed
     lemma Enough(i: uint64, off: uint64, len: uint64)
       requires Valid() && OkIno(geo, i)
-      ensures i in files && i in held && (Settled(files[i], off as int, len as int) || C.Blocks(off as int, len as int) <= held[i] ==> Mapped(trees.blockMap, i, off, len))
+      ensures i in files && i in held && (Settled(files[i], off as int, len as int) ||
+        C.Blocks(off as int, len as int) <= held[i] ==> Mapped(trees.blockMap, i, off, len))
     {
       Bytes(i);
       if Settled(files[i], off as int, len as int) { SettledHeld(files[i], held[i], off as int, len as int); }
@@ -196,7 +204,8 @@ module ByteFiles {
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
-      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
+      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink &&
+        M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
       ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := M(ip.data)]
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
@@ -205,7 +214,8 @@ module ByteFiles {
       ReachSame(geo, trees.blockMap, metas, ino, M(ip.data));
       HeldSame(geo, trees.blockMap, metas, held, ino, M(ip.data));
       metas := metas[ino := M(ip.data)];
-      FilesStep(geo, trees.data, trees.data, ino, old(trees.store.inodes), old(metas), files, trees.store.inodes[ino], files[ino]);
+      FilesStep(geo, trees.data, trees.data, ino, old(trees.store.inodes), old(metas), files, trees.store.inodes[ino],
+        files[ino]);
       assert files[ino := files[ino]] == files;
     }
 
@@ -215,7 +225,8 @@ module ByteFiles {
       ensures fresh(b) && ino in files
       ensures off as int >= |files[ino]| ==> b.data == []
       ensures off as int < |files[ino]| ==>
-        b.data == files[ino][off as int .. if off as int + len as int < |files[ino]| then off as int + len as int else |files[ino]|]
+        b.data == files[ino][off as int .. if off as int + len as int < |files[ino]| then off as int + len as int
+          else |files[ino]|]
     {
       var ip := trees.store.ReadInode(txn, ino, false);
       ghost var f := files[ino];
@@ -247,7 +258,8 @@ module ByteFiles {
 
     // block n of the file, whose inode is ip, without a copy; all of it must lie below the file's size
     method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == jrnl && trees.IsInode(ino, ip) && ino in files && 4096 * n as int + 4096 <= |files[ino]|
+      requires Valid() && txn.jrnl == jrnl && trees.IsInode(ino, ip) && ino in files &&
+        4096 * n as int + 4096 <= |files[ino]|
       ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
     {
       assert OkIno(geo, ino);
@@ -271,14 +283,20 @@ module ByteFiles {
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && ino in old(files) &&
-        files == (if len == 0 then old(files) else old(files)[ino := WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
+        files == (if len == 0 then old(files) else old(files)[ino :=
+          WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
       ensures ok ==> ino in old(metas) && ino in old(files) && ino in metas
       ensures ok && len == 0 ==> metas == old(metas) && held == old(held)
-      ensures ok && len != 0 ==> ino in old(held) && held == old(held)[ino := old(held)[ino] + C.Blocks(off as int, len as int)]
-      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, metas[ino].used)]
-      ensures ok && len != 0 ==> metas[ino].used as int == old(metas)[ino].used as int + |C.Blocks(off as int, len as int) - old(held)[ino]|
+      ensures ok && len != 0 ==> ino in old(held) &&
+        held == old(held)[ino := old(held)[ino] + C.Blocks(off as int, len as int)]
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 &&
+        CanSize(old(metas)[ino], |files[ino]| as uint64) &&
+        metas == old(metas)[ino := WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, metas[ino].used)]
+      ensures ok && len != 0 ==> metas[ino].used as int == old(metas)[ino].used as int
+        + |C.Blocks(off as int, len as int) - old(held)[ino]|
       ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
-      ensures ino in old(metas) && ino in old(held) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(held)[ino] ==> ok
+      ensures ino in old(metas) && ino in old(held) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) &&
+        C.Blocks(off as int, len as int) <= old(held)[ino] ==> ok
     {
       if len == 0 { return true; }
       if len > 549755813888 || off > 549755813888 - len { return false; }
@@ -300,13 +318,15 @@ module ByteFiles {
       ghost var s := src.data[so as int .. so as int + len as int];
       FileWrite(d0, trees.data, ino, f, off as int, s, shrink as int);
       files := files[ino := WriteSpec(f, off as int, s)];
-      ReachGrown(geo, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, off as int / 4096, BlocksFor(off as int + len as int));
+      ReachGrown(geo, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, off as int / 4096,
+        BlocksFor(off as int + len as int));
       HeldWritten(geo, b0, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta, off, len);
       held := held[ino := held[ino] + C.Blocks(off as int, len as int)];
       metas := metas[ino := trees.store.inodes[ino].meta];
       assert Others(d0, trees.data, ino) by { reveal Wrote(); }
       FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
-      assert trees.store.inodes[ino].meta == WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, trees.store.inodes[ino].meta.used);
+      assert trees.store.inodes[ino].meta == WithSizeUsed(old(metas)[ino], |files[ino]| as uint64,
+        trees.store.inodes[ino].meta.used);
     }
 
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
@@ -362,11 +382,14 @@ module ByteFiles {
     // Makes holes of the blocks n - 1 down to m >= lo, none of which lies behind the end: of about max of them.
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n && n as int <= BlocksFor(|files[ino]|)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n &&
+        n as int <= BlocksFor(|files[ino]|)
       ensures Valid() && lo <= m <= n && (lo < n && 0 < max ==> m < n)
-      ensures ino in old(files) && files == old(files)[ino := Local.Zeroed(old(files)[ino], 4096 * m as int, 4096 * n as int)]
+      ensures ino in old(files) && files == old(files)[ino :=
+        Local.Zeroed(old(files)[ino], 4096 * m as int, 4096 * n as int)]
       ensures ino in old(held) && held == old(held)[ino := old(held)[ino] - Local.Span(m as int, n as int)]
-      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := WithUsed(old(metas)[ino], metas[ino].used)]
+      ensures ino in old(metas) && ino in metas &&
+        metas == old(metas)[ino := WithUsed(old(metas)[ino], metas[ino].used)]
       ensures metas[ino].used as int == old(metas)[ino].used as int - |old(held)[ino] * Local.Span(m as int, n as int)|
     {
       var ip := trees.store.ReadInode(txn, ino, true);
@@ -391,10 +414,12 @@ module ByteFiles {
       FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
     }
 
-    // Passes the blocks from n on that are there, or (there: false) the holes, up to the first other one (found), but not beyond
-    // `top`, and in at most max steps.
-    method Pass(txn: Txn, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool) returns (m: uint64, found: bool)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && n <= top && top as int <= BlocksFor(|files[ino]|)
+    // Passes the blocks from n on that are there, or (there: false) the holes, up to the first other one (found), but
+    // not beyond `top`, and in at most max steps.
+    method Pass(txn: Txn, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool)
+      returns (m: uint64, found: bool)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && n <= top &&
+        top as int <= BlocksFor(|files[ino]|)
       ensures n <= m <= top && (n < top && 0 < max ==> found || n < m) && ino in held
       ensures forall i: int {:trigger i in held[ino]} | n as int <= i < m as int :: i in held[ino] <==> there
       ensures found ==> m < top && (m as int in held[ino] <==> !there)
@@ -413,7 +438,8 @@ module ByteFiles {
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures Valid() && files == old(files) && held == old(held)
-      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
+      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] &&
+        metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
       ensures done <==> metas[ino].shrink == 0
       ensures old(metas)[ino].shrink == 0 ==> metas == old(metas)
     {
@@ -452,8 +478,10 @@ module ByteFiles {
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
-      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] && held == old(held)[ino := {}]
-      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff && metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
+      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] &&
+        held == old(held)[ino := {}]
+      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff &&
+        metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
     {
       ok, ino := trees.store.FindInode(txn, near);
       if !ok { return; }
@@ -463,7 +491,8 @@ module ByteFiles {
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);
       var bare := NoSlots(ip);
-      // never so in a sound volume (a free inode holds nothing: Fits in tree.dfy), but that a number was given out 2^64 times
+      // never so in a sound volume (a free inode holds nothing: Fits in tree.dfy), but that a number was given out 2^64
+      // times
       if size != 0 || shrink != 0 || !bare || gen == 0xffff_ffff_ffff_ffff { return false, 0; }
       Blank(txn, ip, ino, ty, gen + 1);
     }
@@ -471,8 +500,10 @@ module ByteFiles {
     // give an inode back, which is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] && ino in metas && metas[ino].shrink == 0
-      ensures ok && Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] &&
+        ino in metas && metas[ino].shrink == 0
+      ensures ok && Valid() && files == old(files) && held == old(held) &&
+        metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
     {
       var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);
@@ -491,9 +522,11 @@ module ByteFiles {
     method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && trees.IsInode(ino, ip)
-      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 :: Parse(ip.data).blks[k] == 0
+      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 ::
+        Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
-      ensures metas == old(metas)[ino := NewMeta(ty, gen)] && ino in old(held) && old(held)[ino] == {} && held == old(held)[ino := {}]
+      ensures metas == old(metas)[ino := NewMeta(ty, gen)] && ino in old(held) && old(held)[ino] == {} &&
+        held == old(held)[ino := {}]
       ensures ino in trees.store.inodes && trees.store.inodes == old(trees.store.inodes)[ino := trees.store.inodes[ino]]
     {
       ghost var i0 := trees.store.inodes;

@@ -1,4 +1,5 @@
-// Holes made in the middle of a file: blocks of data are given back, in bounded steps, from the last one of the range down.
+// Holes made in the middle of a file: blocks of data are given back, in bounded steps, from the last one of the range
+// down.
 //
 // Indirect blocks stay, also those that have no entry any more: they are given back when the file is cut.
 include "shrinking.dfy"
@@ -21,14 +22,17 @@ module Punching {
 
   lemma RunOf(x: BlockTreeFs, ino: uint64, m: uint64, n: uint64)
     requires Ok(x) && m <= n <= 134217728
-    requires forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.blockMap && x.blockMap[PosOf(ino, i)] == 0
+    requires forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n ::
+      PosOf(ino, i) in x.blockMap && x.blockMap[PosOf(ino, i)] == 0
     ensures Run(x.blockMap, ino, m as int, n as int, false)
   {
-    forall i: int | m as int <= i < n as int ensures !There(x.blockMap, ino, i) { assert x.blockMap[PosOf(ino, i as uint64)] == 0; }
+    forall i: int | m as int <= i < n as int
+      ensures !There(x.blockMap, ino, i) { assert x.blockMap[PosOf(ino, i as uint64)] == 0; }
   }
   // what was a hole before is one
   lemma StillHoles(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, l: int, m: int, n: int)
-    requires IsDom(blockMap0) && IsDom(blockMap) && Emptied(blockMap0, blockMap, ino, l, m) && Run(blockMap0, ino, m, n, false) && Run(blockMap, ino, l, m, false)
+    requires IsDom(blockMap0) && IsDom(blockMap) && Emptied(blockMap0, blockMap, ino, l, m) &&
+      Run(blockMap0, ino, m, n, false) && Run(blockMap, ino, l, m, false)
     ensures Run(blockMap, ino, l, n, false)
   {
     reveal Emptied();
@@ -36,14 +40,16 @@ module Punching {
     { assert !There(blockMap0, ino, i); if 0 <= i < NODATA { PosOfOk(ino, i as uint64); } }
   }
 
-  // Makes holes of the blocks n - 1 down to m >= lo of the file, about max of them; holes count as steps, so that the work is bounded.
+  // Makes holes of the blocks n - 1 down to m >= lo of the file, about max of them; holes count as steps, so that the
+  // work is bounded.
   method Punch(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
     modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
     requires lo <= n <= 134217728
     ensures Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures lo <= m <= n && (lo < n && 0 < max ==> m < n)
-    ensures Emptied(old(x.blockMap), x.blockMap, ino, m as int, n as int) && Run(x.blockMap, ino, m as int, n as int, false)
+    ensures Emptied(old(x.blockMap), x.blockMap, ino, m as int, n as int) &&
+      Run(x.blockMap, ino, m as int, n as int, false)
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     ghost var d0 := x.data;
@@ -56,7 +62,8 @@ module Punching {
     while lo < m && 0 < left
       invariant lo <= m <= n && left <= max && (left < max ==> m < n)
       invariant Ok(x) && x.IsInode(ino, ip)
-      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] && x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
+      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] &&
+        x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
       invariant Emptied(b0, x.blockMap, ino, m as int, n as int) && Run(x.blockMap, ino, m as int, n as int, false)
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m
@@ -97,7 +104,8 @@ module Punching {
   // below a missing subtree, which ends before block m, there is nothing from l on
   lemma Gone(x: BlockTreeFs, ino: uint64, m: uint64, l: uint64, d: uint64)
     requires Ok(x) && 0 < m <= 134217728 && l < m
-    requires d <= PosOf(ino, m - 1).level && OkPos(Above(PosOf(ino, m - 1), d)) && x.blockMap[Above(PosOf(ino, m - 1), d)] == 0
+    requires d <= PosOf(ino, m - 1).level && OkPos(Above(PosOf(ino, m - 1), d)) &&
+      x.blockMap[Above(PosOf(ino, m - 1), d)] == 0
     requires l >= BaseOf(FlatK(m - 1)) + First512(FlatJ(m - 1), d)
     ensures Run(x.blockMap, ino, l as int, m as int, false)
   {

@@ -34,7 +34,8 @@ module Reading {
   }
 
   // the number of block n of the file (0 = hole), and the indirect block above it at hand
-  method Find(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64, pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
+  method Find(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64,
+    pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
     requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
     ensures InHand(x, ino, ck', cj', pb'.v, n)
     ensures PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.store.geo, bn))
@@ -62,7 +63,8 @@ module Reading {
 
   // How many blocks of the file from block n on, which is bn on the device, lie side by side
   // there, as far as the inode or the indirect block at hand tells: at most max, and AheadMax.
-  method Adjacent(x: BlockTreeFs, ip: Bytes, ghost ino: uint64, ghost ck: uint64, ghost cj: uint64, pb: Blk, n: uint64, bn: uint64, max: uint64) returns (r: uint64)
+  method Adjacent(x: BlockTreeFs, ip: Bytes, ghost ino: uint64, ghost ck: uint64, ghost cj: uint64, pb: Blk, n: uint64,
+    bn: uint64, max: uint64) returns (r: uint64)
     requires Ok(x) && x.IsInode(ino, ip) && n < 134480396 && InHand(x, ino, ck, cj, pb.v, n)
     requires bn != 0 && PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)]
     ensures 1 <= r <= AheadMax && (1 < r ==> r <= max) && SideBySide(x, ino, n, bn, r)
@@ -86,19 +88,24 @@ module Reading {
     }
   }
   // v is the indirect block above block n of the file, if there is one
-  predicate InHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>, n: uint64) reads x, x.store, x.store.jrnl
+  predicate InHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>, n: uint64)
+    reads x, x.store, x.store.jrnl
   { AtHand(x, ino, ck, cj, v) && (12 <= FlatK(n) ==> |v| == 4096 && ck == FlatK(n) && cj == FlatJ(n) / 512) }
   // the r blocks of the file from n on are those from bn on
   predicate SideBySide(x: BlockTreeFs, ino: uint64, n: uint64, bn: uint64, r: uint64) reads x
   {
     n as int + r as int <= 134480396 && bn as int + r as int < 0x1_0000_0000_0000_0000 &&
-    forall m: uint64 {:trigger PosOf(ino, m)} :: n <= m < n + r ==> PosOf(ino, m) in x.blockMap && x.blockMap[PosOf(ino, m)] == bn + (m - n)
+    forall m: uint64 {:trigger PosOf(ino, m)} :: n <= m < n + r ==>
+      PosOf(ino, m) in x.blockMap && x.blockMap[PosOf(ino, m)] == bn + (m - n)
   }
   // e is the entry for block n + r
   lemma Entry(x: BlockTreeFs, ip: Bytes, ino: uint64, ck: uint64, cj: uint64, pb: Blk, n: uint64, r: uint64, e: uint64)
     requires Ok(x) && x.IsInode(ino, ip) && n < 134480396 && InHand(x, ino, ck, cj, pb.v, n) && 0 < r < 512
-    requires if FlatK(n) < 12 then FlatK(n) + r < 12 && e == Parse(ip.data).blks[FlatK(n) + r] else FlatJ(n) % 512 + r < 512 && e == U64At(pb.v, 8 * (FlatJ(n) % 512 + r) as int)
-    ensures n + r < 134480396 && PosOf(ino, n + r) in x.blockMap && x.blockMap[PosOf(ino, n + r)] == e && (e != 0 ==> OkBlk(x.store.geo, e))
+    requires if FlatK(n) < 12 then FlatK(n) + r < 12 &&
+      e == Parse(ip.data).blks[FlatK(n) + r] else FlatJ(n) % 512 + r < 512 &&
+      e == U64At(pb.v, 8 * (FlatJ(n) % 512 + r) as int)
+    ensures n + r < 134480396 && PosOf(ino, n + r) in x.blockMap && x.blockMap[PosOf(ino, n + r)] == e &&
+      (e != 0 ==> OkBlk(x.store.geo, e))
   {
     PosOfOk(ino, n);
     assert FlatK(n + r) == if FlatK(n) < 12 then FlatK(n) + r else FlatK(n);
@@ -128,7 +135,8 @@ module Reading {
     while done < n
       invariant done <= n && |b.data| == done as int && fresh(b)
       invariant x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
-      invariant forall i: int {:trigger b.data[i]} | 0 <= i < done as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
+      invariant forall i: int {:trigger b.data[i]} | 0 <= i < done as int ::
+        b.data[i] == ByteAt(x.data, ino, off as int + i)
       decreases n - done
     {
       var pos := off + done;
@@ -159,12 +167,16 @@ module Reading {
   // adds r whole blocks of the file, from block n on, which lie side by side from bn on
   method ReadWhole(x: BlockTreeFs, txn: Txn, ghost ino: uint64, ghost n: uint64, bn: uint64, r: uint64, b: Pieces)
     modifies b
-    requires Ok(x) && txn.jrnl == x.store.jrnl && 0 < r && bn != 0 && SideBySide(x, ino, n, bn, r) && n as int + r as int <= 134217728
+    requires Ok(x) && txn.jrnl == x.store.jrnl && 0 < r && bn != 0 && SideBySide(x, ino, n, bn, r) &&
+      n as int + r as int <= 134217728
     ensures |b.data| == |old(b.data)| + 4096 * r as int && b.data[..|old(b.data)|] == old(b.data)
-    ensures forall i: int {:trigger b.data[i]} | |old(b.data)| <= i < |b.data| :: b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - |old(b.data)|))
+    ensures forall i: int {:trigger b.data[i]} | |old(b.data)| <= i < |b.data| ::
+      b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - |old(b.data)|))
   {
     ghost var n0 := |b.data|;
-    forall m: uint64 | n <= m < n + r ensures OkBlk(x.store.geo, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m)); assert x.blockMap[PosOf(ino, m)] == bn + (m - n); }
+    forall m: uint64 | n <= m < n + r
+      ensures OkBlk(x.store.geo, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m));
+      assert x.blockMap[PosOf(ino, m)] == bn + (m - n); }
     assert OkBlk(x.store.geo, bn + (n - n)) && OkBlk(x.store.geo, bn + (n + r - 1 - n));
     x.store.ReadBlocks(txn, bn, r, b);
     forall i: int | n0 <= i < |b.data| ensures b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - n0))
@@ -202,7 +214,8 @@ module Reading {
   }
 
   // one byte of a chunk fetched
-  lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int)
+  lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64,
+    done: uint64, c: uint64, i: int)
     requires Ok(x) && off as int + done as int + c as int <= 549755813888
     requires |b0| == done as int && 0 <= i < (done + c) as int && (off + done) % 4096 + c <= 4096
     requires p == PosOf(ino, (off + done) / 4096) && p in x.data && |s| == 4096 && x.data[p] == s

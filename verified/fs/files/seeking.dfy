@@ -33,7 +33,8 @@ module Seeking {
   { }
   lemma Missing(x: BlockTreeFs, ino: uint64, n: uint64, m: uint64, d: uint64)
     requires Ok(x) && n < 134217728 && d <= 3 && m <= Behind(n, d)
-    requires d <= PosOf(ino, n).level && OkPos(Shrinking.Above(PosOf(ino, n), d)) && x.blockMap[Shrinking.Above(PosOf(ino, n), d)] == 0
+    requires d <= PosOf(ino, n).level && OkPos(Shrinking.Above(PosOf(ino, n), d)) &&
+      x.blockMap[Shrinking.Above(PosOf(ino, n), d)] == 0
     ensures Run(x.blockMap, ino, n as int, m as int, false)
   {
     var p := PosOf(ino, n);
@@ -49,9 +50,10 @@ module Seeking {
     }
   }
 
-  // Passes the blocks of the file from n on that are there, or those that are not, up to the first other one (found), but
-  // not beyond `top`, and in at most max steps.
-  method Pass(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool) returns (m: uint64, found: bool)
+  // Passes the blocks of the file from n on that are there, or those that are not, up to the first other one (found),
+  // but not beyond `top`, and in at most max steps.
+  method Pass(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64,
+    excl: bool) returns (m: uint64, found: bool)
     requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && n <= top <= 134217728
     ensures n <= m <= top && Run(x.blockMap, ino, n as int, m as int, there)
     ensures found ==> m < top && (There(x.blockMap, ino, m as int) <==> !there)

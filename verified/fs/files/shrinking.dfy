@@ -30,7 +30,8 @@ module Shrinking {
   {
     assert p.level <= 3;
     if d == 1 { ParentOk(p); }
-    if d == 2 { ParentOk(p); ParentOk(Parent(p)); assert Above(p, 2) == Parent(Parent(p)); assert p.index / 512 / 512 == p.index / 262144; }
+    if d == 2 { ParentOk(p); ParentOk(Parent(p)); assert Above(p, 2) == Parent(Parent(p));
+      assert p.index / 512 / 512 == p.index / 262144; }
     if d == 3 {
       ParentOk(p); ParentOk(Parent(p)); ParentOk(Parent(Parent(p)));
       assert Above(p, 3) == Parent(Parent(Parent(p)));
@@ -40,7 +41,8 @@ module Shrinking {
 
   // how many levels above the data block at j the tree ends: 0 = the block's
   // parent is there (or it needs none)
-  method Missing(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64, excl: bool) returns (d: uint64)
+  method Missing(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64, excl: bool)
+    returns (d: uint64)
     requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
     requires OkPos(Pos(ino, k, MaxLev(k), j))
     ensures d <= MaxLev(k)
@@ -52,7 +54,8 @@ module Shrinking {
     d := MaxLev(k);
     while 0 < d
       invariant d <= MaxLev(k)
-      invariant d < MaxLev(k) ==> OkPos(Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1))) && x.blockMap[Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1))] != 0
+      invariant d < MaxLev(k) ==> OkPos(Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1))) &&
+        x.blockMap[Pos(ino, k, MaxLev(k) - d - 1, Up512(j, d + 1))] != 0
       decreases d
     {
       AboveIs(p, d);
@@ -65,7 +68,8 @@ module Shrinking {
   // skip the hole that the missing block d levels above block n-1 leaves: back to m
   lemma Skip(x: BlockTreeFs, ino: uint64, n: uint64, m: uint64, d: uint64)
     requires x.Valid() && DataDom(x.data) && 0 < n <= 134217728 && m < n
-    requires d <= PosOf(ino, n - 1).level && OkPos(Above(PosOf(ino, n - 1), d)) && x.blockMap[Above(PosOf(ino, n - 1), d)] == 0
+    requires d <= PosOf(ino, n - 1).level && OkPos(Above(PosOf(ino, n - 1), d)) &&
+      x.blockMap[Above(PosOf(ino, n - 1), d)] == 0
     requires m >= BaseOf(FlatK(n - 1)) + First512(FlatJ(n - 1), d)
     ensures Cut(x.data, x.data, ino, 4096 * m as int, 4096 * n as int)
   {
@@ -76,7 +80,8 @@ module Shrinking {
   }
   lemma SkipOne(x: BlockTreeFs, ino: uint64, n: uint64, i: uint64, d: uint64)
     requires x.Valid() && DataDom(x.data) && 0 < n <= 134217728 && i < n
-    requires d <= PosOf(ino, n - 1).level && OkPos(Above(PosOf(ino, n - 1), d)) && x.blockMap[Above(PosOf(ino, n - 1), d)] == 0
+    requires d <= PosOf(ino, n - 1).level && OkPos(Above(PosOf(ino, n - 1), d)) &&
+      x.blockMap[Above(PosOf(ino, n - 1), d)] == 0
     requires i >= BaseOf(FlatK(n - 1)) + First512(FlatJ(n - 1), d)
     ensures var q := PosOf(ino, i); q in x.blockMap && x.blockMap[q] == 0 && q in x.data && x.data[q] == Zeros(4096)
   {
@@ -99,17 +104,21 @@ module Shrinking {
 
   // free data blocks below one lowest indirect block pn, from block n-1 of the
   // file down to m >= lo, at most max of them
-  method CutRun(x: BlockTreeFs, txn: Txn, ip: Bytes, pn: uint64, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64, freed: uint64)
+  method CutRun(x: BlockTreeFs, txn: Txn, ip: Bytes, pn: uint64, ino: uint64, n: uint64, lo: uint64, max: uint64)
+    returns (m: uint64, freed: uint64)
     modifies x.Repr(), ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
     requires lo < n <= 134217728 && 12 <= FlatK(n - 1) && 0 < max
-    requires var q := Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512); OkPos(q) && x.blockMap[q] == pn && pn != 0
+    requires var q := Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512);
+      OkPos(q) && x.blockMap[q] == pn && pn != 0
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures lo <= m < n && freed <= max
     // q has nothing for these blocks any more
     ensures x.blockMap[Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)] == pn
     ensures First(Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)) <= m as int
-    ensures Emptied(old(x.blockMap), x.blockMap, ino, m as int, n as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.blockMap && x.blockMap[PosOf(ino, i)] == 0
+    ensures Emptied(old(x.blockMap), x.blockMap, ino, m as int, n as int) &&
+      forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n ::
+      PosOf(ino, i) in x.blockMap && x.blockMap[PosOf(ino, i)] == 0
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     var k := FlatK(n - 1);
@@ -134,7 +143,9 @@ module Shrinking {
       invariant x.store.inodes == i0
       invariant q in x.blockMap && x.blockMap[q] == pn
       invariant m < n ==> First(q) <= m as int
-      invariant Emptied(b0, x.blockMap, ino, m as int, n as int) && forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n :: PosOf(ino, i) in x.blockMap && x.blockMap[PosOf(ino, i)] == 0
+      invariant Emptied(b0, x.blockMap, ino, m as int, n as int) &&
+        forall i: uint64 {:trigger PosOf(ino, i)} | m <= i < n ::
+        PosOf(ino, i) in x.blockMap && x.blockMap[PosOf(ino, i)] == 0
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m
     {
@@ -172,7 +183,8 @@ module Shrinking {
     modifies x.Repr(), ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && k < 12
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures Emptied(old(x.blockMap), x.blockMap, ino, k as int, k as int + 1) && Pos(ino, k, 0, 0) in x.blockMap && x.blockMap[Pos(ino, k, 0, 0)] == 0
+    ensures Emptied(old(x.blockMap), x.blockMap, ino, k as int, k as int + 1) && Pos(ino, k, 0, 0) in x.blockMap &&
+      x.blockMap[Pos(ino, k, 0, 0)] == 0
     ensures Cut(old(x.data), x.data, ino, 4096 * k as int, 4096 * k as int + 4096)
   {
     ghost var p, d0, b0 := Pos(ino, k, 0, 0), x.data, x.blockMap;
@@ -193,7 +205,8 @@ module Shrinking {
 
   // free blocks of the file from n-1 down to m >= lo, about max of them; holes
   // count as steps, so that the work is bounded
-  method CutDown(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
+  method CutDown(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64)
+    returns (m: uint64)
     modifies x.Repr(), ip
     requires x.Valid() && DataDom(x.data) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
     requires lo <= n <= 134217728 && Within(x.blockMap, ino, n as int)
@@ -211,7 +224,8 @@ module Shrinking {
     while lo < m && 0 < left
       invariant lo <= m <= n && left <= max
       invariant x.Valid() && DataDom(x.data) && x.IsInode(ino, ip)
-      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] && x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
+      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] &&
+        x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
       invariant Shrank(b0, x.blockMap, ino, lo as int) && Within(x.blockMap, ino, m as int)
       invariant Cut(d0, x.data, ino, 4096 * m as int, 4096 * n as int)
       decreases m

@@ -23,15 +23,19 @@ module Unmapping {
   import opened CountedBlocks
 
   // no entry at all
-  predicate Barren(bs: Blocks, bn: uint64) { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
+  predicate Barren(bs: Blocks, bn: uint64)
+  { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
 
   // the block at p taken away: bs' lacks its entry in the parent
-  lemma FreeStep(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data, p: Pos)
+  lemma FreeStep(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data,
+    p: Pos)
     requires GeoOk(g) && TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
     requires OkPos(p) && blockMap[p] != 0 && (IsData(p) || Barren(bs, blockMap[p]))
     requires p.level == 0 ==> bs' == bs
-    requires p.level > 0 ==> OkPos(Parent(p)) && blockMap[Parent(p)] != 0 && Linked(g, bs, bs', blockMap[Parent(p)], p.index % 512, 0)
-    ensures TreesOk(g, blockMap[p := 0], owner[blockMap[p] := None], used[blockMap[p] := false], bs', if IsData(p) then data[p := Zeros(4096)] else data)
+    requires p.level > 0 ==> OkPos(Parent(p)) && blockMap[Parent(p)] != 0 &&
+      Linked(g, bs, bs', blockMap[Parent(p)], p.index % 512, 0)
+    ensures TreesOk(g, blockMap[p := 0], owner[blockMap[p] := None], used[blockMap[p] := false], bs',
+      if IsData(p) then data[p := Zeros(4096)] else data)
   {
     var blockMap' := blockMap[p := 0];
     var data' := if IsData(p) then data[p := Zeros(4096)] else data;
@@ -63,13 +67,15 @@ module Unmapping {
     assert DataOk(blockMap', bs', data') by {
       reveal OwnerOk(); reveal DataOk();
       forall q: Pos | IsData(q)
-        ensures OkPos(q) && q in data' && |data'[q]| == 4096 && data'[q] == (if blockMap'[q] == 0 then Zeros(4096) else BlockOf(blockMap', bs', q))
+        ensures OkPos(q) && q in data' && |data'[q]| == 4096 &&
+          data'[q] == (if blockMap'[q] == 0 then Zeros(4096) else BlockOf(blockMap', bs', q))
       {
         assert OkPos(q);
         if p.level > 0 { ParentOk(p); assert q != Parent(p); assert OkPos(Parent(p)); }
         if q != p && blockMap[q] != 0 {
           assert owner[blockMap[q]] == Some(q); assert OkBlk(g, blockMap[q]);
-          if p.level > 0 { assert owner[blockMap[Parent(p)]] == Some(Parent(p)); assert blockMap[q] != blockMap[Parent(p)]; }
+          if p.level > 0 { assert owner[blockMap[Parent(p)]] == Some(Parent(p));
+            assert blockMap[q] != blockMap[Parent(p)]; }
           assert bs'[blockMap[q]] == bs[blockMap[q]];
         }
       }
@@ -101,7 +107,8 @@ module Unmapping {
   { reveal Cut(); }
   lemma CutBlock(d0: Data, ino: uint64, n: uint64)
     requires DataDom(d0) && n < 134217728
-    ensures var d := d0[PosOf(ino, n) := Zeros(4096)]; DataDom(d) && Cut(d0, d, ino, 4096 * n as int, 4096 * n as int + 4096)
+    ensures var d := d0[PosOf(ino, n) := Zeros(4096)];
+      DataDom(d) && Cut(d0, d, ino, 4096 * n as int, 4096 * n as int + 4096)
   {
     PosOfOk(ino, n);
     assert (4096 * n as int) / 4096 == n as int && (4096 * n as int) % 4096 == 0;
@@ -119,7 +126,8 @@ module Unmapping {
   }
   lemma CutHoles(d: Data, ino: uint64, a: uint64, b: uint64)
     requires DataDom(d) && a <= b <= 134217728
-    requires forall n: uint64 {:trigger PosOf(ino, n)} | a <= n < b :: PosOf(ino, n) in d && d[PosOf(ino, n)] == Zeros(4096)
+    requires forall n: uint64 {:trigger PosOf(ino, n)} | a <= n < b ::
+      PosOf(ino, n) in d && d[PosOf(ino, n)] == Zeros(4096)
     ensures Cut(d, d, ino, 4096 * a as int, 4096 * b as int)
   {
     reveal Cut();
@@ -156,9 +164,11 @@ module Unmapping {
   method FreeRoot(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
     modifies x.Repr(), ip
     requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && k < 15
-    requires var p := Pos(ino, k, 0, 0); p in x.blockMap && x.blockMap[p] != 0 && (IsData(p) || Barren(x.store.blocks, x.blockMap[p]))
+    requires var p := Pos(ino, k, 0, 0); p in x.blockMap && x.blockMap[p] != 0 &&
+      (IsData(p) || Barren(x.store.blocks, x.blockMap[p]))
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures var p := Pos(ino, k, 0, 0); x.blockMap == old(x.blockMap)[p := 0] && x.data == (if IsData(p) then old(x.data)[p := Zeros(4096)] else old(x.data))
+    ensures var p := Pos(ino, k, 0, 0); x.blockMap == old(x.blockMap)[p := 0] &&
+      x.data == (if IsData(p) then old(x.data)[p := Zeros(4096)] else old(x.data))
   {
     ghost var p := Pos(ino, k, 0, 0);
     assert OkPos(p);
@@ -179,14 +189,16 @@ module Unmapping {
   }
 
   // take away the block bn at entry j%512 of the indirect block pn with contents t; leaf: it is a block of data
-  method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool)
+  method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64,
+    ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool)
     modifies x.Repr(), ip, t
     requires x.ValidBut(pn, t) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && t != ip
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && x.blockMap[Pos(ino, k, lev, j)] == bn && bn != 0
     requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.blockMap[Pos(ino, k, lev - 1, j / 512)] && pn != 0
     requires leaf == IsData(Pos(ino, k, lev, j)) && (leaf || Barren(x.store.blocks[pn := t.data], bn))
     ensures x.ValidBut(pn, t) && x.IsInode(ino, ip) && x.store.inodes == old(x.store.inodes)
-    ensures var p := Pos(ino, k, lev, j); x.blockMap == old(x.blockMap)[p := 0] && x.data == (if IsData(p) then old(x.data)[p := Zeros(4096)] else old(x.data))
+    ensures var p := Pos(ino, k, lev, j); x.blockMap == old(x.blockMap)[p := 0] &&
+      x.data == (if IsData(p) then old(x.data)[p := Zeros(4096)] else old(x.data))
   {
     ghost var p := Pos(ino, k, lev, j);
     ghost var vb := x.store.blocks[pn := t.data];
@@ -208,15 +220,19 @@ module Unmapping {
     if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
   }
 
-  // Hang a fresh block with contents b (taken over) in the place of the block of data bn, at entry j%512 of the indirect block pn with
-  // contents t, and give bn back. ok = false: there is none, and nothing has changed.
-  method SwapChild(x: BlockTreeFs, txn: Txn, ghost ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, nb: uint64)
+  // Hang a fresh block with contents b (taken over) in the place of the block of data bn, at entry j%512 of the
+  // indirect block pn with contents t, and give bn back. ok = false: there is none, and nothing has changed.
+  method SwapChild(x: BlockTreeFs, txn: Txn, ghost ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64,
+    ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, nb: uint64)
     modifies x.Repr(), t, b
-    requires x.ValidBut(pn, t) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && t != ip && b != ip && b != t && |b.data| == 4096
-    requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && IsData(Pos(ino, k, lev, j)) && x.blockMap[Pos(ino, k, lev, j)] == bn && bn != 0
+    requires x.ValidBut(pn, t) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && t != ip && b != ip && b != t &&
+      |b.data| == 4096
+    requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && IsData(Pos(ino, k, lev, j)) &&
+      x.blockMap[Pos(ino, k, lev, j)] == bn && bn != 0
     requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.blockMap[Pos(ino, k, lev - 1, j / 512)] && pn != 0
     ensures x.ValidBut(pn, t) && x.IsInode(ino, ip) && x.store.inodes == old(x.store.inodes)
-    ensures ok ==> nb != 0 && x.blockMap == old(x.blockMap)[Pos(ino, k, lev, j) := nb] && x.data == old(x.data)[Pos(ino, k, lev, j) := old(b.data)]
+    ensures ok ==> nb != 0 && x.blockMap == old(x.blockMap)[Pos(ino, k, lev, j) := nb] &&
+      x.data == old(x.data)[Pos(ino, k, lev, j) := old(b.data)]
     ensures !ok ==> x.blockMap == old(x.blockMap) && x.data == old(x.data) && t.data == old(t.data)
   {
     ghost var p := Pos(ino, k, lev, j);
@@ -228,7 +244,8 @@ module Unmapping {
     // first the old one goes,
     CountFree(old(x.blockMap), p, M(ip.data).used as int);
     Put64(t, 8 * (j % 512), 0);
-    ghost var blockMap1, owner1, used1, vb1, data1 := x.blockMap[p := 0], x.owner[bn := None], old(x.store.used)[bn := false], old(x.store.blocks)[pn := t.data], x.data[p := Zeros(4096)];
+    ghost var blockMap1, owner1, used1, vb1, data1 := x.blockMap[p := 0], x.owner[bn := None],
+      old(x.store.used)[bn := false], old(x.store.blocks)[pn := t.data], x.data[p := Zeros(4096)];
     assert Linked(g, vb, vb1, pn, j % 512, 0);
     FreeStep(g, x.blockMap, x.owner, old(x.store.used), vb, vb1, x.data, p);
     assert OkIno(g, ino);
@@ -256,7 +273,8 @@ module Unmapping {
   method FreeNode(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
     modifies x.Repr(), ip
     requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
-    requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.blockMap[p] != 0 && Barren(x.store.blocks, x.blockMap[p])
+    requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.blockMap[p] != 0 &&
+      Barren(x.store.blocks, x.blockMap[p])
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
     ensures x.blockMap == old(x.blockMap)[Pos(ino, k, lev, j) := 0]
     ensures lev > 0 ==> var q := Parent(Pos(ino, k, lev, j)); OkPos(q) && x.blockMap[q] != 0

@@ -29,7 +29,8 @@ module Writing {
   function BlocksFor(n: int): int { (n + 4095) / 4096 }
 
   // overwrite c bytes within one block that is there (number bn)
-  method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
+  method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64,
+    c: uint64)
     modifies x.Repr()
     requires Ok(x) && txn.jrnl == x.store.jrnl && bn != 0 && OkBlk(x.store.geo, bn)
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
@@ -37,7 +38,8 @@ module Writing {
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == bn
     ensures Ok(x) && x.blockMap == old(x.blockMap) && x.store.inodes == old(x.store.inodes)
     ensures Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    ensures forall q: Pos, v: seq<byte> {:trigger x.IsNode(q, v)} | OkPos(q) && !IsData(q) && q in x.blockMap && old(x.IsNode(q, v)) :: x.IsNode(q, v)
+    ensures forall q: Pos, v: seq<byte> {:trigger x.IsNode(q, v)} | OkPos(q) && !IsData(q) && q in x.blockMap &&
+      old(x.IsNode(q, v)) :: x.IsNode(q, v)
   {
     var bo := pos % 4096;
     ghost var p := PosOf(ino, pos / 4096);
@@ -58,12 +60,14 @@ module Writing {
   }
 
   // the first contents of a block that was a hole: c bytes of src, zeros around them
-  method FirstBlock(txn: Txn, ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
+  method FirstBlock(txn: Txn, ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
+    returns (b: Bytes)
     requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
     ensures fresh(b) && |b.data| == 4096
-    ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
+    ensures var d' := d[PosOf(ino, pos / 4096) := b.data];
+      DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
   {
     if c == 4096 {
       b := src.CopyOf(so);
@@ -89,10 +93,12 @@ module Writing {
     requires off as int + len as int <= 549755813888 && n <= SWAP
   { (off + 4095) / 4096 + n <= (off + len) / 4096 }
   const BULK: uint64 := 8       // so many fill holes past the log
-  const SWAP: uint64 := 16      // so many are not written over what is there: fewer would scatter a file that is written at random
+  // so many are not written over what is there: fewer would scatter a file that is written at random
+  const SWAP: uint64 := 16
 
   // fill a hole in one of the direct slots; bulk: what is written is much
-  method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
+  method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64,
+    bulk: bool) returns (ok: bool)
     modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
@@ -100,7 +106,8 @@ module Writing {
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + c as int)) && Mapped(x.blockMap, ino, pos, c)
+    ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + c as int)) &&
+      Mapped(x.blockMap, ino, pos, c)
   {
     var k := pos / 4096;
     ghost var p := PosOf(ino, k);
@@ -119,15 +126,18 @@ module Writing {
   }
 
   // fill the holes from pos on below one indirect block: m bytes, more than none
-  method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64, bulk: bool) returns (ok: bool, m: uint64)
+  method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64,
+    bulk: bool) returns (ok: bool, m: uint64)
     modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
     requires so as int + len as int <= |src.data|
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-    ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) && Mapped(x.blockMap, ino, pos, m)
+    ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int,
+      src.data[so as int .. so as int + m as int])
+    ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) &&
+      Mapped(x.blockMap, ino, pos, m)
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -158,7 +168,8 @@ module Writing {
     while m < len
       invariant m <= len && fresh(t) && t != ip
       invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
-      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] && x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
+      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] &&
+        x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
       invariant pn != 0 && q in x.blockMap && x.blockMap[q] == pn
       invariant Grew(b0, x.blockMap, ino, lo, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
@@ -191,8 +202,11 @@ module Writing {
       FirstOf(ino, n);
       GrewOne(b1, p, bn, lo, top);
       GrewMore(b0, b1, x.blockMap, ino, lo, top, lo, top);
-      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
-      assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
+      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int],
+        src.data[so as int + m as int .. so as int + m as int + c as int]);
+      assert src.data[so as int .. so as int + m as int]
+        + src.data[so as int + m as int .. so as int + m as int + c as int] ==
+        src.data[so as int .. so as int + m as int + c as int];
       near := bn;
       MappedMore(b1, x.blockMap, ino, pos, m, c, lo, top);
       m := m + c;
@@ -201,8 +215,10 @@ module Writing {
     if m == 0 { ok := false; }     // the block was not there before
   }
 
-  // Swap the blocks that are there from pos on, below one indirect block, for others: m bytes. If it is none, there is no room.
-  method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (m: uint64)
+  // Swap the blocks that are there from pos on, below one indirect block, for others: m bytes. If it is none, there is
+  // no room.
+  method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64)
+    returns (m: uint64)
     modifies x.Repr()
     requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
     requires pos as int + len as int <= 549755813888 && 4096 <= len && 12 <= pos / 4096 && pos % 4096 == 0
@@ -210,7 +226,8 @@ module Writing {
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] != 0
     ensures Ok(x) && x.IsInode(ino, ip) && x.store.inodes == old(x.store.inodes)
     ensures m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-    ensures Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) && (0 < m ==> Mapped(x.blockMap, ino, pos, m))
+    ensures Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) &&
+      (0 < m ==> Mapped(x.blockMap, ino, pos, m))
     ensures m == 0 ==> x.data == old(x.data) && x.blockMap == old(x.blockMap)
   {
     var k := FlatK(pos / 4096);
@@ -268,7 +285,8 @@ module Writing {
       FirstOf(ino, n);
       GrewOne(b1, p, bn, lo, top);
       GrewMore(b0, b1, x.blockMap, ino, lo, top, lo, top);
-      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + 4096]);
+      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int],
+        src.data[so as int + m as int .. so as int + m as int + 4096]);
       Joined(src.data, so as int, so as int + m as int, so as int + m as int + 4096);
       near := bn;
       MappedMore(b1, x.blockMap, ino, pos, m, 4096, lo, top);
@@ -278,8 +296,10 @@ module Writing {
   }
 
   // c bytes more, within one block that is there
-  lemma MappedMore(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, lo: int, top: int)
-    requires IsDom(blockMap0) && IsDom(blockMap) && Grew(blockMap0, blockMap, ino, lo, top) && off as int + done as int + c as int <= 549755813888
+  lemma MappedMore(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, lo: int,
+    top: int)
+    requires IsDom(blockMap0) && IsDom(blockMap) && Grew(blockMap0, blockMap, ino, lo, top) &&
+      off as int + done as int + c as int <= 549755813888
     requires 0 < done ==> Mapped(blockMap0, ino, off, done)
     requires 0 < c && Mapped(blockMap, ino, off + done, c)
     ensures Mapped(blockMap, ino, off, done + c)
@@ -287,12 +307,14 @@ module Writing {
     reveal Grew();
     forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + done as int + c as int
       ensures PosOf(ino, n) in blockMap && blockMap[PosOf(ino, n)] != 0
-    { PosOfOk(ino, n); if 0 < done && 4096 * n as int < off as int + done as int { assert blockMap0[PosOf(ino, n)] != 0; } }
+    { PosOfOk(ino, n); if 0 < done && 4096 * n as int < off as int + done as int
+      { assert blockMap0[PosOf(ino, n)] != 0; } }
   }
 
   // what was there still is
   lemma StillMapped(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, off: uint64, len: uint64, lo: int, top: int)
-    requires IsDom(blockMap0) && IsDom(blockMap) && Grew(blockMap0, blockMap, ino, lo, top) && off as int + len as int <= 549755813888 && Mapped(blockMap0, ino, off, len)
+    requires IsDom(blockMap0) && IsDom(blockMap) && Grew(blockMap0, blockMap, ino, lo, top) &&
+      off as int + len as int <= 549755813888 && Mapped(blockMap0, ino, off, len)
     ensures Mapped(blockMap, ino, off, len)
   {
     reveal Grew();
@@ -302,7 +324,8 @@ module Writing {
   }
 
   // put src[so..so+len] at off; ok = false: no space
-  method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
+  method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64)
+    returns (ok: bool)
     modifies x.Repr(), ip
     requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
@@ -327,7 +350,8 @@ module Writing {
     while done < len
       invariant done <= len
       invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
-      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] && x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
+      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] &&
+        x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
       invariant Grew(b0, x.blockMap, ino, lo, top)
       invariant 0 < done ==> Mapped(x.blockMap, ino, off, done)
@@ -368,7 +392,8 @@ module Writing {
       }
       GrewMore(b0, b1, x.blockMap, ino, lo, top, lo, top);
       MappedMore(b1, x.blockMap, ino, off, done, c, lo, top);
-      WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
+      WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int],
+        src.data[so as int + done as int .. so as int + done as int + c as int]);
       Joined(src.data, so as int, so as int + done as int, so as int + done as int + c as int);
       done := done + c;
     }

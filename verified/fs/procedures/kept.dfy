@@ -4,7 +4,8 @@ include "rename.dfy"
 include "soundness.dfy"
 include "../spec/local.s.dfy"
 include "../tree/kept.dfy"
-// Files that are open while they lose their names (local.s.dfy): they are kept on a list of their own, which inode 2 heads.
+// Files that are open while they lose their names (local.s.dfy): they are kept on a list of their own, which inode 2
+// heads.
 module KeptOps {
   import opened Machine
   import opened ByteSlice
@@ -41,9 +42,12 @@ module KeptOps {
     requires i in ms && Inner(ms[i], m)
     ensures Abs(g, ms[i := m], files, held, dirs, places) == Abs(g, ms, files, held, dirs, places)
   { Same(g, ms, ms[i := m], files, files, held, held, dirs, dirs, places, places); }
-  lemma KeepShows(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, s: uint64, ns: uint32)
+  lemma KeepShows(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, s: uint64,
+    ns: uint32)
     requires Shown(g, ms, i) && 2 in ms && ms[2].ty != 2 && CanKeep(ms[i]) && i in files && i in held
-    ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].attr.nlink < 0x7fff_ffff && Abs(g, Keeping(ms, i, s, ns), files, held, dirs, places) == L.Keeping(p, i, N.Time(s, ns))
+    ensures var p := Abs(g, ms, files, held, dirs, places);
+      i in p.nodes && p.nodes[i].attr.nlink < 0x7fff_ffff &&
+      Abs(g, Keeping(ms, i, s, ns), files, held, dirs, places) == L.Keeping(p, i, N.Time(s, ns))
   {
     At(g, ms, files, held, dirs, places, i);
     var m := Relinked(ms[i], ms[i].nlink + 1, s, ns);
@@ -96,13 +100,16 @@ module KeptOps {
   }
 
   // REMOVE of a name of a file that is open, which is kept.
-  method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
+  method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64,
+    s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, first: uint64)
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
-      L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen), N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen), N.Time(s, ns), st)
+      L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
+        N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
+      N.Time(s, ns), st)
   {
     before, after := null, null;
     st, first := Keep(txn, d, ino, gen, s, ns);
@@ -112,29 +119,36 @@ module KeptOps {
   }
 
   // RENAME to a name of a file that is open, which is kept.
-  method RenameOpen(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
+  method RenameOpen(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
+    tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, first: uint64)
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d)
-    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some? &&
-      L.RenameOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), N.Time(s, ns),
+    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
+      Reply(tino, tafter).Some? &&
+      L.RenameOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+        tname.data, N.Handle(ino, gen), N.Time(s, ns),
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
-    ensures st != 0 ==> L.RenameOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), N.Time(s, ns), st)
+    ensures st != 0 ==> L.RenameOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+      tname.data, N.Handle(ino, gen), N.Time(s, ns), st)
   {
     fbefore, fafter, tbefore, tafter := null, null, null, null;
     st, first := Keep(txn, d, ino, gen, s, ns);
     if st != 0 { return; }
     var later;
-    st, fbefore, fafter, tbefore, tafter, later := RenameOps.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
+    st, fbefore, fafter, tbefore, tafter, later :=
+      RenameOps.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
   }
 
   // A new file without a name, kept; it is made near the directory, and takes its group if that says so.
-  method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32) returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
+  method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
-      L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)))
+      L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
+        N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)))
     ensures st != 0 ==> L.TmpfileErr(old(AbsOf(d)), N.Handle(dino, dgen), AttributeOps.SattrOf(a), st)
   {
     ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
@@ -166,8 +180,10 @@ module KeptOps {
   method PutFirst(txn: Txn, d: DirFs, ino: uint64) returns (node: Bytes, first: uint64)
     modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, ORPHANS)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
-    ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Unnamed(old(d.fs.metas), ino, old(d.fs.metas)[ino])
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
+    ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) &&
+      d.fs.metas == Unnamed(old(d.fs.metas), ino, old(d.fs.metas)[ino])
     ensures |node.data| == 256 && M(node.data) == d.fs.metas[ino]
   {
     var hp := d.fs.GetInode(txn, ORPHANS, true);
@@ -181,10 +197,13 @@ module KeptOps {
     d.PutInode(txn, ORPHANS, hp);
     node := d.fs.GetInode(txn, ino, false);
   }
-  lemma Unnamed1(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta, b: seq<byte>)
-    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != 2 && ms[i].ty == 0 && NameTree.Alive(m) && m.ty == 1
+  lemma Unnamed1(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta,
+    b: seq<byte>)
+    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != 2 && ms[i].ty == 0 && NameTree.Alive(m) &&
+      m.ty == 1
     ensures var p := Abs(g, ms, files, held, dirs, places); i !in p.nodes && i in p.gens && p.gens[i] == ms[i].gen &&
-      Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, places) == N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen], p.xattrs)
+      Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, places) ==
+        N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen], p.xattrs)
   {
     At(g, ms, files, held, dirs, places, i);
     var k := UnnamedMeta(m, ms[2].parent);
@@ -202,8 +221,10 @@ module KeptOps {
   // what comes after that place, and whether that is ino
   lemma Follows(g: Geo, ms: Metas, q: seq<uint64>, j: int, ino: uint64)
     requires NameTree.KeptBy(g, ms, q) && OkIno(g, 2) && OkIno(g, ino) && 2 < ino && -1 <= j < |q|
-    ensures var at := Place(q, j); OkIno(g, at) && at in ms && ms[at].parent == (if j + 1 < |q| then q[j + 1] else 0) && (ms[at].parent == ino ==> Before(ms, at, ino))
-    ensures if j + 1 < |q| then OkIno(g, q[j + 1]) && q[j + 1] != 0 && q[..j + 2] == q[..j + 1] + [q[j + 1]] else q[..j + 1] == q
+    ensures var at := Place(q, j); OkIno(g, at) && at in ms && ms[at].parent == (if j + 1 < |q| then q[j + 1] else 0) &&
+      (ms[at].parent == ino ==> Before(ms, at, ino))
+    ensures if j + 1 < |q| then OkIno(g, q[j + 1]) && q[j + 1] != 0 &&
+      q[..j + 2] == q[..j + 1] + [q[j + 1]] else q[..j + 1] == q
     ensures ino !in q && ino in ms ==> !NameTree.IsKept(ms[ino])
   {
     if j + 1 < |q| {
@@ -243,8 +264,10 @@ module KeptOps {
     }
   }
 
-  // The file is not kept any more, and loses that link. It was between `at` and next (or 0) on the list. later: the background has work.
-  method LetGo(txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32) returns (st: uint32, later: bool, at: uint64, next: uint64)
+  // The file is not kept any more, and loses that link. It was between `at` and next (or 0) on the list. later: the
+  // background has work.
+  method LetGo(txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, later: bool, at: uint64, next: uint64)
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
@@ -267,8 +290,10 @@ module KeptOps {
   }
   method Drop(txn: Txn, d: DirFs, ino: uint64, at: uint64, s: uint64, ns: uint32) returns (later: bool, next: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) && Before(d.fs.metas, at, ino)
-    ensures Sound(d) && ino in old(AbsOf(d)).nodes && AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) &&
+      Before(d.fs.metas, at, ino)
+    ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
+      AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
     ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);

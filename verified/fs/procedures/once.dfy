@@ -2,9 +2,9 @@ include "create.dfy"
 include "remove.dfy"
 include "rename.dfy"
 include "records.dfy"
-// The procedures that must not be done twice: each looks whether it was done, or does it and leaves a record. What comes
-// with a call is described at Comes in records.dfy; `look` says whether there may be a record of it. `again`: there was one.
-// Without a place for a record (r is null) it is the plain procedure.
+// The procedures that must not be done twice: each looks whether it was done, or does it and leaves a record. What
+// comes with a call is described at Comes in records.dfy; `look` says whether there may be a record of it. `again`:
+// there was one. Without a place for a record (r is null) it is the plain procedure.
 module OnceOps {
   import opened Machine
   import opened ByteSlice
@@ -29,15 +29,18 @@ module OnceOps {
   import P = NfsPerm
 
   // what RENAME has done is there when it has been done
-  lemma RenamedStands(pre: N.FS, post: N.FS, c: P.Caller, fh: N.Handle, fname: N.Name, th: N.Handle, tname: N.Name, now: N.Time, fw: N.Wcc, tw: N.Wcc)
+  lemma RenamedStands(pre: N.FS, post: N.FS, c: P.Caller, fh: N.Handle, fname: N.Name, th: N.Handle, tname: N.Name,
+    now: N.Time, fw: N.Wcc, tw: N.Wcc)
     requires R.RenameOk(pre, post, c, fh, fname, th, tname, now, fw, tw)
     ensures N.LiveDir(post, fh) && N.LiveDir(post, th) && tname in post.nodes[th.ino].body.names
-    ensures fname in post.nodes[fh.ino].body.names ==> post.nodes[fh.ino].body.names[fname] == post.nodes[th.ino].body.names[tname]
+    ensures fname in post.nodes[fh.ino].body.names ==>
+      post.nodes[fh.ino].body.names[fname] == post.nodes[th.ino].body.names[tname]
   { }
 
   // the record of a call that was done
   predicate Done(pre: O.Replies, s: Slots, i: uint64, r: Bytes, f: N.FS, c: O.Call) reads s, r
-  { s.Valid() && i as int < |s.recs| && |r.data| == 256 && O.Kept(pre, RepliesOf(s), i as int, KeyAt(r.data), AtOf(r.data), f, c) }
+  { s.Valid() && i as int < |s.recs| && |r.data| == 256 &&
+    O.Kept(pre, RepliesOf(s), i as int, KeyAt(r.data), AtOf(r.data), f, c) }
   // the call came again
   predicate Came(rs: O.Replies, i: uint64, r: Bytes, since: uint64, f: N.FS, c: O.Call) reads r
   { |r.data| == 256 && O.Again(rs, i as int, KeyAt(r.data), since, f, c) }
@@ -54,7 +57,8 @@ module OnceOps {
 
   // The contract of every procedure here. A call that came again is answered from its record, and changes nothing. One
   // that is done leaves its record, if it has a place. (`unless`: or leaves none.) One that failed leaves none.
-  predicate Once(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, st: uint32, again: bool,
+  predicate Once(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, st: uint32,
+    again: bool,
     unless: bool)
     reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
   {
@@ -77,7 +81,8 @@ module OnceOps {
   {
     Once(pre, txn, d, i, r, since, c, e.status, e.again, false) &&
     (e.again ==> e.before == null) &&
-    (e.again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, e.ino, Reply(e.ino, e.node), Reply(dino, e.after))) &&
+    (e.again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, e.ino, Reply(e.ino, e.node),
+      Reply(dino, e.after))) &&
     (!e.again && e.status == 0 ==> Whole(e.node) && Whole(e.before) && Whole(e.after)) &&
     (e.status != 0 ==> N.Seen(pre.files, dino, Reply(dino, e.before)))
   }
@@ -97,10 +102,12 @@ module OnceOps {
   { ino in AbsOf(d).nodes && Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino])) }
 
   // the record of a file that was made, or found by CREATE
-  method KeepMade(txn: Txn, d: DirFs, i: uint64, r: Bytes, ghost dino: uint64, ghost dgen: uint64, ghost name: Bytes, ino: uint64, node: Bytes)
+  method KeepMade(txn: Txn, d: DirFs, i: uint64, r: Bytes, ghost dino: uint64, ghost dgen: uint64, ghost name: Bytes,
+    ino: uint64, node: Bytes)
     modifies txn.slots
     requires Sound(d) && Comes(txn.slots, i, r) && |node.data| == 256
-    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen)) && FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen)) &&
+      FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
   {
     var gen := GetGen(node);
@@ -108,16 +115,19 @@ module OnceOps {
     Keep(txn, i, r, ino, gen, cs, cns);
   }
 
-  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
+    dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look) && (how == CO.EXCLUSIVE ==> a.Empty())
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
-    ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how,
+      SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
-    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
+      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
   {
     again, before, later := false, null, false;
     if look {
@@ -128,13 +138,15 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
+  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
+    name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
-    ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
   {
@@ -147,15 +159,18 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
+    dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
-    ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, st)
+    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
+      st)
   {
     again, before := false, null;
     if look {
@@ -166,15 +181,18 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
+  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
+    name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
-    ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty,
+      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, st)
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
+      st)
   {
     again, before := false, null;
     if look {
@@ -185,14 +203,16 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
+  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
+    dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since,
       O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, node, before, after))
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node))
-    ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
+    ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen),
+      name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
       N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
   {
@@ -208,14 +228,17 @@ module OnceOps {
   }
 
   // sub: RMDIR, else REMOVE
-  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
+  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
+    dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Unlink(N.Handle(dino, dgen), name.data), dino,
       st, again, before, after)
-    ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
   {
@@ -228,20 +251,25 @@ module OnceOps {
     if st == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
   }
 
-  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64,
+    fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    // (no record only if the name cannot be found again, which does not happen: Entry may fail as far as the proof goes)
+    // (no record only if the name cannot be found again, which does not happen: Entry may fail as far as the proof
+    // goes)
     ensures Once(old(StateOf(txn, d)), txn, d, i, r, since,
       O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), st, again, true)
     ensures again ==> fbefore == null && tbefore == null && Current(d, fino, fafter) && Current(d, tino, tafter)
     ensures !again && st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some?
     ensures !again && st == 0 ==> Reply(tino, tbefore).Some? && Reply(tino, tafter).Some?
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) && N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
-    ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) &&
+      N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
+    ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data,
+      N.Handle(tino, tgen), tname.data, N.Time(s, ns),
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
-    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
+    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+      tname.data, st)
   {
     again, fbefore, tbefore, later := false, null, null, false;
     if look {
@@ -251,18 +279,22 @@ module OnceOps {
     ghost var pre := AbsOf(d);
     st, fbefore, fafter, tbefore, tafter, later := RN.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
     if st != 0 || r == null { return; }
-    RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+    RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
+      N.Time(s, ns),
       N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x));
     var ok, found, ino, gen, node, dir := Entry(txn, d, tino, tgen, tname);
     if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }
   }
 
-  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
+  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
+    a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Set(N.Handle(ino, gen)), ino, st, again, before, after)
-    ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), N.Time(s, ns),
+    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Set(N.Handle(ino, gen)), ino, st, again, before,
+      after)
+    ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
+      Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
   {

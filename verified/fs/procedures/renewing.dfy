@@ -10,8 +10,8 @@ module Renewing {
   import opened ProcedureBase
   import BlockStore
 
-  // Writes something of block a as it is, if the block is in use. So nothing changes, and the block goes home again, and its
-  // code into new pages.
+  // Writes something of block a as it is, if the block is in use. So nothing changes, and the block goes home again,
+  // and its code into new pages.
   method Renew(txn: Txn, d: DirFs, a: uint64) returns (wrote: bool)
     modifies d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl

@@ -16,7 +16,8 @@ module Trimming {
     modifies d.fs.trees.store.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
-    ensures d.fs.trees.store.inodes == old(d.fs.trees.store.inodes) && d.fs.trees.store.used == old(d.fs.trees.store.used)
+    ensures d.fs.trees.store.inodes == old(d.fs.trees.store.inodes) &&
+      d.fs.trees.store.used == old(d.fs.trees.store.used)
     ensures FreeOnly(d.fs.geo, d.fs.trees.store.used, old(d.fs.trees.store.blocks), d.fs.trees.store.blocks)
   {
     var b := d.fs.trees.store;

@@ -20,21 +20,27 @@ module Renaming {
   predicate Sized(ms: Metas, ms': Metas, fd: uint64, td: uint64)
   {
     fd in ms && td in ms && fd in ms' && td in ms' && ms' == ms[td := ms'[td]][fd := ms'[fd]] &&
-    ms'[td] == WithSizeNent(ms[td], ms'[td].size, ms'[td].nent, ms'[td].used) && ms'[fd] == WithSizeNent(ms[fd], ms'[fd].size, ms'[fd].nent, ms'[fd].used)
+    ms'[td] == WithSizeNent(ms[td], ms'[td].size, ms'[td].nent, ms'[td].used) &&
+      ms'[fd] == WithSizeNent(ms[fd], ms'[fd].size, ms'[fd].nent, ms'[fd].used)
   }
-  datatype Act = Act(from: uint64, fromName: Name, to: uint64, toName: Name, source: uint64, found: bool, target: uint64, dir: bool,
+  datatype Act = Act(from: uint64, fromName: Name, to: uint64, toName: Name, source: uint64, found: bool,
+    target: uint64, dir: bool,
     seconds: uint64, nanoseconds: uint32, left: Leftover, freed: bool)
   // no two of the inodes are one but that the directories may be
   predicate Apart(ms: Metas, a: Act)
   {
-    a.from in ms && a.to in ms && a.source in ms && 2 in ms && a.from != 2 && a.to != 2 && a.source != 2 && a.source != a.from && a.source != a.to &&
-    (a.found ==> a.target in ms && a.target != 2 && a.target != a.source && a.target != a.from && a.target != a.to && (a.dir ==> 2 < ms[a.to].nlink)) &&
-    (a.dir && a.from != a.to ==> 2 < ms[a.from].nlink) && ms[a.from].nlink < 0xffff_ffff && ms[a.to].nlink < 0xffff_ffff && (a.freed ==> a.found)
+    a.from in ms && a.to in ms && a.source in ms && 2 in ms && a.from != 2 && a.to != 2 && a.source != 2 &&
+      a.source != a.from && a.source != a.to &&
+    (a.found ==> a.target in ms && a.target != 2 && a.target != a.source && a.target != a.from && a.target != a.to &&
+      (a.dir ==> 2 < ms[a.to].nlink)) &&
+    (a.dir && a.from != a.to ==> 2 < ms[a.from].nlink) && ms[a.from].nlink < 0xffff_ffff &&
+      ms[a.to].nlink < 0xffff_ffff && (a.freed ==> a.found)
   }
   lemma ReplacedAt(ms: Metas, a: Act)
     requires Apart(ms, a)
     ensures var m := Replaced(ms, a.to, a.found, a.target, a.dir, a.seconds, a.nanoseconds, a.left, a.freed);
-      a.source in m && a.from in m && a.to in m && (a.from != a.to ==> m[a.from] == ms[a.from]) && m[a.to].nlink <= ms[a.to].nlink &&
+      a.source in m && a.from in m && a.to in m && (a.from != a.to ==> m[a.from] == ms[a.from]) &&
+        m[a.to].nlink <= ms[a.to].nlink &&
       m[a.from].ty == ms[a.from].ty && m[a.to].ty == ms[a.to].ty && m[a.source].ty == ms[a.source].ty
   { }
   function Final(ms: Metas, a: Act): Metas
@@ -61,34 +67,42 @@ module Renaming {
     requires Apart(ms, a)
     ensures i in Final(ms, a) <==> i in ms
     ensures i in ms ==> Final(ms, a)[i].gen == ms[i].gen && (i == 2 ==> !Alive(ms[i]) ==> !Alive(Final(ms, a)[i]))
-    ensures i in ms && i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target) && i != 2 ==> Final(ms, a)[i] == ms[i]
-    ensures i == a.source ==> Final(ms, a)[i] == Marked(if a.dir && a.from != a.to then WithParent(ms[i], a.to) else ms[i], a.seconds, a.nanoseconds)
+    ensures i in ms && i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target) && i != 2 ==>
+      Final(ms, a)[i] == ms[i]
+    ensures i == a.source ==> Final(ms, a)[i] == Marked(if a.dir &&
+      a.from != a.to then WithParent(ms[i], a.to) else ms[i], a.seconds, a.nanoseconds)
     ensures a.found && i == a.target ==> Final(ms, a)[i] == Dropped(ms, i, a.seconds, a.nanoseconds, a.left, a.freed)[i]
   { }
   lemma FinalDir(ms: Metas, a: Act, i: uint64)
     requires Apart(ms, a) && (i == a.from || i == a.to)
     ensures i in Final(ms, a) && var m := Final(ms, a)[i];
-      m.ty == ms[i].ty && m.parent == ms[i].parent && m.gen == ms[i].gen && m.size == ms[i].size && m.flags == ms[i].flags && m.next == ms[i].next &&
-      m.nlink as int == ms[i].nlink as int - (if i == a.to then Fewer(a) else 0) + (if i == a.to then One(a) else -One(a)) &&
+      m.ty == ms[i].ty && m.parent == ms[i].parent && m.gen == ms[i].gen && m.size == ms[i].size &&
+        m.flags == ms[i].flags && m.next == ms[i].next &&
+      m.nlink as int == ms[i].nlink as int - (if i == a.to then Fewer(a) else 0)
+        + (if i == a.to then One(a) else -One(a)) &&
       MetaAttr(m) == C.SetMtimeCtime(MetaAttr(ms[i]), m.nlink, Now(a))
   { }
 
   // What is known of a rename that may be made.
   predicate Given(geo: Geo, ms: Metas, dirs: Dirs, a: Act)
   {
-    TreeOk(geo, ms, dirs) && Has(dirs, a.from, a.fromName) && dirs[a.from][a.fromName] == a.source && a.to in dirs && InUse(ms, a.to) && N.Proper(a.toName) && a.source in ms && 2 in ms && a.from in ms &&
+    TreeOk(geo, ms, dirs) && Has(dirs, a.from, a.fromName) && dirs[a.from][a.fromName] == a.source && a.to in dirs &&
+      InUse(ms, a.to) && N.Proper(a.toName) && a.source in ms && 2 in ms && a.from in ms &&
     (a.dir <==> a.source in dirs) && (a.dir ==> !Under(ms, a.to, a.source)) && (a.found <==> a.toName in dirs[a.to]) &&
-    (a.found ==> dirs[a.to][a.toName] == a.target && a.target != a.source && a.target in ms && (a.target in dirs <==> a.source in dirs) && (a.target in dirs ==> dirs[a.target] == map[])) &&
+    (a.found ==> dirs[a.to][a.toName] == a.target && a.target != a.source && a.target in ms &&
+      (a.target in dirs <==> a.source in dirs) && (a.target in dirs ==> dirs[a.target] == map[])) &&
     (a.freed ==> a.found && LastLink(ms[a.target]) && !OnList(ms[a.target]))
   }
   lemma ApartOk(geo: Geo, ms: Metas, dirs: Dirs, a: Act)
     requires Given(geo, ms, dirs, a)
     ensures a.from in ms && a.to in ms && ms[a.from].ty != 0 && ms[a.to].ty != 0 && ms[a.source].ty != 0
-    ensures Apart(ms, a) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) && ms[a.to].nlink <= 0x7fff_ffff && (a.dir ==> ms[a.source].parent == a.from)
+    ensures Apart(ms, a) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) &&
+      ms[a.to].nlink <= 0x7fff_ffff && (a.dir ==> ms[a.source].parent == a.from)
   {
     EntryOk(geo, ms, dirs, a.from, a.fromName);
     Basics(geo, ms, dirs);
-    assert OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) && Fits(a.from, ms[a.from]) && Fits(a.to, ms[a.to]);
+    assert OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) && Fits(a.from, ms[a.from]) &&
+      Fits(a.to, ms[a.to]);
     if a.found {
       EntryOk(geo, ms, dirs, a.to, a.toName);
       if a.target == a.from { assert a.fromName in dirs[a.target]; }
@@ -98,19 +112,22 @@ module Renaming {
 
   // The tree stays sound.
   lemma FinalTree(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, a: Act)
-    requires Given(geo, ms, dirs, a) && RenamedTo(dirs, dirs', a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.freed)
+    requires Given(geo, ms, dirs, a) && RenamedTo(dirs, dirs', a.from, a.fromName, a.to, a.toName, a.source, a.found,
+      a.target, a.freed)
     requires a.dir && a.from != a.to ==> ms[a.to].nlink as int - (if a.found then 1 else 0) < 0x7fff_ffff
     ensures Apart(ms, a) && TreeOk(geo, Final(ms, a), dirs')
   {
     ApartOk(geo, ms, dirs, a);
     ReplacedAt(ms, a);
-    RenameOk(geo, ms, dirs, dirs', a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.seconds, a.nanoseconds, a.left, a.freed);
+    RenameOk(geo, ms, dirs, dirs', a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.seconds,
+      a.nanoseconds, a.left, a.freed);
     var m := Replaced(ms, a.to, a.found, a.target, a.dir, a.seconds, a.nanoseconds, a.left, a.freed);
     var p := if a.dir && a.from != a.to then Reparented(m, a.source, a.from, a.to) else m;
     StampedTree(geo, p, dirs', a);
   }
   lemma StampedTree(geo: Geo, p: Metas, dirs: Dirs, a: Act)
-    requires TreeOk(geo, p, dirs) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) && a.from in p && a.to in p && a.source in p && p[a.from].ty != 0 && p[a.to].ty != 0 && p[a.source].ty != 0
+    requires TreeOk(geo, p, dirs) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) && a.from in p &&
+      a.to in p && a.source in p && p[a.from].ty != 0 && p[a.to].ty != 0 && p[a.source].ty != 0
     ensures TreeOk(geo, Stamped(p, a), dirs)
   {
     Basics(geo, p, dirs);
@@ -127,22 +144,30 @@ module Renaming {
 
   datatype Vol = Vol(metas: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats)
   function See(geo: Geo, v: Vol): N.FS { Abs(geo, v.metas, v.files, v.held, v.dirs, v.places) }
-  function NodeIn(v: Vol, i: uint64): N.Node requires i in v.metas { NodeAt(v.metas, v.files, v.held, v.dirs, v.places, i) }
+  function NodeIn(v: Vol, i: uint64): N.Node requires i in v.metas
+  { NodeAt(v.metas, v.files, v.held, v.dirs, v.places, i) }
   // entries of d stay where they are
   predicate Kept(v: Vol, w: Vol, d: uint64)
   {
-    d in v.dirs && d in w.dirs && forall n: Name {:trigger n in w.dirs[d]} | n in w.dirs[d] && n in v.dirs[d] && n in PlacesAt(v.places, d) ::
+    d in v.dirs && d in w.dirs && forall n: Name {:trigger n in w.dirs[d]} | n in w.dirs[d] && n in v.dirs[d] &&
+      n in PlacesAt(v.places, d) ::
       n in PlacesAt(w.places, d) && PlacesAt(w.places, d)[n] == PlacesAt(v.places, d)[n]
   }
   // v becomes w by the rename a. ms: as in v, but for the sizes of the directories.
   predicate Renames(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
   {
     Sized(v.metas, ms, a.from, a.to) && Apart(ms, a) && w.metas == Final(ms, a) &&
-    Shown(geo, v.metas, a.from) && Shown(geo, v.metas, a.to) && Shown(geo, v.metas, a.source) && v.metas[a.from].ty == 2 && v.metas[a.to].ty == 2 && a.from in v.dirs &&
-    RenamedTo(v.dirs, w.dirs, a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.freed) && (a.dir <==> v.metas[a.source].ty == 2) && (a.dir && a.from == a.to ==> v.metas[a.source].parent == a.to) &&
-    (a.found ==> Shown(geo, v.metas, a.target) && (v.metas[a.target].ty == 2 <==> a.dir)) && (a.freed ==> LastLink(ms[a.target])) &&
-    (forall i: uint64 {:trigger FileAt(w.files, i)} {:trigger HeldAt(w.held, i)} | i != a.from && i != a.to && (a.found && i == a.target ==> !LastLink(ms[i])) :: FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i)) &&
-    (forall i: uint64 {:trigger PlacesAt(w.places, i)} | i != a.from && i != a.to :: PlacesAt(w.places, i) == PlacesAt(v.places, i)) &&
+    Shown(geo, v.metas, a.from) && Shown(geo, v.metas, a.to) && Shown(geo, v.metas, a.source) &&
+      v.metas[a.from].ty == 2 && v.metas[a.to].ty == 2 && a.from in v.dirs &&
+    RenamedTo(v.dirs, w.dirs, a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.freed) &&
+      (a.dir <==> v.metas[a.source].ty == 2) && (a.dir && a.from == a.to ==> v.metas[a.source].parent == a.to) &&
+    (a.found ==> Shown(geo, v.metas, a.target) && (v.metas[a.target].ty == 2 <==> a.dir)) &&
+      (a.freed ==> LastLink(ms[a.target])) &&
+    (forall i: uint64 {:trigger FileAt(w.files, i)} {:trigger HeldAt(w.held, i)} | i != a.from && i != a.to &&
+      (a.found && i == a.target ==> !LastLink(ms[i])) ::
+      FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i)) &&
+    (forall i: uint64 {:trigger PlacesAt(w.places, i)} | i != a.from && i != a.to ::
+      PlacesAt(w.places, i) == PlacesAt(v.places, i)) &&
     Kept(v, w, a.from) && Kept(v, w, a.to)
   }
 
@@ -152,7 +177,8 @@ module Renaming {
     ensures DirAt(w.dirs, i) == DirAt(v.dirs, i)
   {
     var x, y := DirAt(w.dirs, i), DirAt(v.dirs, i);
-    forall n: Name ensures (n in x <==> n in y) && (n in y ==> x[n] == y[n]) { assert Has(w.dirs, i, n) <==> Has(v.dirs, i, n); }
+    forall n: Name
+      ensures (n in x <==> n in y) && (n in y ==> x[n] == y[n]) { assert Has(w.dirs, i, n) <==> Has(v.dirs, i, n); }
   }
   lemma SrcNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
@@ -160,7 +186,9 @@ module Renaming {
   {
     FinalAt(ms, a, a.source);
     SameEntries(geo, v, ms, w, a, a.source);
-    assert FileAt(w.files, a.source) == FileAt(v.files, a.source) && HeldAt(w.held, a.source) == HeldAt(v.held, a.source) && PlacesAt(w.places, a.source) == PlacesAt(v.places, a.source);
+    assert FileAt(w.files, a.source) == FileAt(v.files, a.source) &&
+      HeldAt(w.held, a.source) == HeldAt(v.held, a.source) &&
+      PlacesAt(w.places, a.source) == PlacesAt(v.places, a.source);
   }
   lemma OtherNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
     requires Renames(geo, v, ms, w, a) && i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target)
@@ -169,13 +197,15 @@ module Renaming {
   {
     FinalAt(ms, a, i);
     SameEntries(geo, v, ms, w, a, i);
-    assert FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i) && PlacesAt(w.places, i) == PlacesAt(v.places, i);
+    assert FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i) &&
+      PlacesAt(w.places, i) == PlacesAt(v.places, i);
   }
   lemma DstNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a) && a.found
     ensures Shown(geo, w.metas, a.target) <==> !LastLink(ms[a.target])
     ensures LastLink(ms[a.target]) <==> NodeIn(v, a.target).body.Dir? || NodeIn(v, a.target).attr.nlink <= 1
-    ensures !LastLink(ms[a.target]) ==> var n := NodeIn(v, a.target); NodeIn(w, a.target) == N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink - 1, Now(a)), n.body, n.blocks)
+    ensures !LastLink(ms[a.target]) ==> var n := NodeIn(v, a.target);
+      NodeIn(w, a.target) == N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink - 1, Now(a)), n.body, n.blocks)
   {
     FinalAt(ms, a, a.target);
     assert ms[a.target] == v.metas[a.target];
@@ -188,21 +218,25 @@ module Renaming {
     requires Renames(geo, v, ms, w, a)
     ensures Shown(geo, w.metas, a.from) && Shown(geo, w.metas, a.to)
     ensures var t := NodeIn(v, a.to); var links := t.attr.nlink as int - Fewer(a);
-      if a.from == a.to then C.DirStep(t, NodeIn(w, a.to), C.Del(t.body.names[a.toName := a.source], a.fromName), links, Now(a))
-      else C.DirStep(NodeIn(v, a.from), NodeIn(w, a.from), C.Del(NodeIn(v, a.from).body.names, a.fromName), NodeIn(v, a.from).attr.nlink as int - One(a), Now(a)) &&
+      if a.from == a.to then C.DirStep(t, NodeIn(w, a.to), C.Del(t.body.names[a.toName := a.source], a.fromName), links,
+        Now(a))
+      else C.DirStep(NodeIn(v, a.from), NodeIn(w, a.from), C.Del(NodeIn(v, a.from).body.names, a.fromName),
+        NodeIn(v, a.from).attr.nlink as int - One(a), Now(a)) &&
         C.DirStep(t, NodeIn(w, a.to), t.body.names[a.toName := a.source], links + One(a), Now(a))
   {
     FinalDir(ms, a, a.from);
     FinalDir(ms, a, a.to);
     var f, t := NodeIn(v, a.from), NodeIn(v, a.to);
-    var want := if a.from == a.to then C.Del(t.body.names[a.toName := a.source], a.fromName) else t.body.names[a.toName := a.source];
+    var want := if a.from == a.to then C.Del(t.body.names[a.toName := a.source], a.fromName)
+      else t.body.names[a.toName := a.source];
     forall n: Name ensures (n in w.dirs[a.to] <==> n in want) && (n in want ==> w.dirs[a.to][n] == want[n])
     { assert Has(w.dirs, a.to, n) <==> n in w.dirs[a.to]; assert Has(v.dirs, a.to, n) <==> n in v.dirs[a.to]; }
     assert w.dirs[a.to] == want;
     if a.from != a.to {
       var less := C.Del(f.body.names, a.fromName);
       forall n: Name ensures (n in w.dirs[a.from] <==> n in less) && (n in less ==> w.dirs[a.from][n] == less[n])
-      { assert Has(w.dirs, a.from, n) <==> n in w.dirs[a.from]; assert Has(v.dirs, a.from, n) <==> n in v.dirs[a.from]; }
+      { assert Has(w.dirs, a.from, n) <==> n in w.dirs[a.from]; assert Has(v.dirs, a.from, n) <==> n in v.dirs[a.from];
+        }
       assert w.dirs[a.from] == less;
     }
   }
@@ -210,8 +244,10 @@ module Renaming {
   lemma Sees(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
     ensures var pre, post := See(geo, v), See(geo, w);
-      N.IsDir(pre, a.from) && N.IsDir(pre, a.to) && N.Entry(pre, a.from, a.fromName) && pre.nodes[a.from].body.names[a.fromName] == a.source && a.source in pre.nodes &&
-      (a.found <==> a.toName in pre.nodes[a.to].body.names) && (a.found ==> pre.nodes[a.to].body.names[a.toName] == a.target && a.target in pre.nodes) &&
+      N.IsDir(pre, a.from) && N.IsDir(pre, a.to) && N.Entry(pre, a.from, a.fromName) &&
+        pre.nodes[a.from].body.names[a.fromName] == a.source && a.source in pre.nodes &&
+      (a.found <==> a.toName in pre.nodes[a.to].body.names) &&
+        (a.found ==> pre.nodes[a.to].body.names[a.toName] == a.target && a.target in pre.nodes) &&
       R.Moved(pre, post, a.from, a.fromName, a.to, a.toName, Now(a))
   {
     var pre, post := See(geo, v), See(geo, w);
@@ -225,7 +261,8 @@ module Renaming {
     if a.found { DstNode(geo, v, ms, w, a); }
     assert R.NewLinks(pre, a.to, a.toName) == v.metas[a.to].nlink as int - Fewer(a);
     var rest := if a.found then U.Dropped(pre.nodes, a.target, Now(a)) else pre.nodes;
-    var want := rest[a.source := R.MovedNode(pre.nodes[a.source], a.to, Now(a))][a.from := post.nodes[a.from]][a.to := post.nodes[a.to]];
+    var want := rest[a.source := R.MovedNode(pre.nodes[a.source], a.to, Now(a))][a.from := post.nodes[a.from]][a.to :=
+      post.nodes[a.to]];
     forall i: uint64
       ensures (i in post.nodes <==> i in want) && (i in want ==> post.nodes[i] == want[i])
     { if i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target) { OtherNode(geo, v, ms, w, a, i); } }

@@ -9,24 +9,27 @@
 // and the promise, for every call and every sound volume (Sound, section 1), is
 //
 //   status == NFS3_OK ==> XOk(...), and the volume is sound again
-//   status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before; attributes in the reply are Seen (section 1)
+//   status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before;
+//                         attributes in the reply are Seen (section 1)
 //
 // A procedure is one transaction. On an error its caller aborts the transaction, so nothing it did is left; that is why
-// XErr knows only the state before. One error is another: NFS3ERR_IO because the device failed when a change was to be made
-// durable. No reply shows that change, nothing more is written, and whether it is there turns out when the volume is served
-// again. Read procedures change nothing, and their XOk has one state.
+// XErr knows only the state before. One error is another: NFS3ERR_IO because the device failed when a change was to be
+// made durable. No reply shows that change, nothing more is written, and whether it is there turns out when the volume
+// is served again. Read procedures change nothing, and their XOk has one state.
 //
 // XOk names every condition of success, so when a condition is not met the answer is an error. When several
-// errors apply, XErr leaves open which of them is given, as RFC 1813 does; but EXIST goes before the missing right to write
-// in the directory (MakeErr, section 7). Numbers such as "3.3.8" are sections of the RFC.
+// errors apply, XErr leaves open which of them is given, as RFC 1813 does; but EXIST goes before the missing right to
+// write in the directory (MakeErr, section 7). Numbers such as "3.3.8" are sections of the RFC.
 //
-// Times: `now` is the server's clock (seconds, nanoseconds), read when the call begins. What a call changes is stamped with it, or,
-// where that is not later than the ctime which the file has, with the nanosecond after that ctime (Stamp, section 1); "is now" means
-// this stamp below. So every change gives a file a later ctime than it ever had, whatever the clock does, and mtime goes with it: who
-// finds the ctime of a file unchanged knows that nothing of it was changed (ctime.dfy proves it).
+// Times: `now` is the server's clock (seconds, nanoseconds), read when the call begins. What a call changes is stamped
+// with it, or, where that is not later than the ctime which the file has, with the nanosecond after that ctime (Stamp,
+// section 1); "is now" means this stamp below. So every change gives a file a later ctime than it ever had, whatever
+// the clock does, and mtime goes with it: who finds the ctime of a file unchanged knows that nothing of it was changed
+// (ctime.dfy proves it).
 //
-// Notation: |s| is the length of s, s[a..b] its elements a to b - 1, m[k := v] the map m with v at k, ==> implies; {:trigger ...}
-// is for the prover. m / 512 % 2 == 1 says that bit 512, octal 01000, of m is set; 64, 8, and 1 stand for owner, group, and others.
+// Notation: |s| is the length of s, s[a..b] its elements a to b - 1, m[k := v] the map m with v at k, ==> implies;
+// {:trigger ...} is for the prover. m / 512 % 2 == 1 says that bit 512, octal 01000, of m is set; 64, 8, and 1 stand
+// for owner, group, and others.
 //
 // Words of this project's own:
 //   sound   of a volume: it can occur. A tree of directories, with right link counts (Sound, section 1)
@@ -41,8 +44,8 @@
 //   Full    the status that a procedure may give when it needs a block or an inode and there is none
 //   Outside the statuses that any procedure may give, because the device failed
 //
-// Constants have the names of the RFC where it has one. 4096, the bytes of a block (BLOCK), and the weights of the bits of a mode stand
-// as numbers where something is multiplied or divided by them, because the prover wants them so.
+// Constants have the names of the RFC where it has one. 4096, the bytes of a block (BLOCK), and the weights of the bits
+// of a mode stand as numbers where something is multiplied or divided by them, because the prover wants them so.
 include "../../lib/bytespec.dfy"
 // ---------------------------------------------------------------- 1. the volume, statuses, results
 module NfsState {
@@ -50,7 +53,8 @@ module NfsState {
   type Name = seq<byte>
   datatype Time = Time(s: uint64, ns: uint32)
   predicate Earlier(a: Time, b: Time) { a.s < b.s || (a.s == b.s && a.ns < b.ns) }
-  // The time of a change made at `now` to a file with the ctime `was`. (After the last time of all, in the year 584 billion, there is none.)
+  // The time of a change made at `now` to a file with the ctime `was`. (After the last time of all, in the year 584
+  // billion, there is none.)
   function Stamp(now: Time, was: Time): Time { if Earlier(was, now) then now else Next(was) }
   function Next(t: Time): Time
   { if t.ns < 999_999_999 then Time(t.s, t.ns + 1) else if t.s < 0xffff_ffff_ffff_ffff then Time(t.s + 1, 0) else t }
@@ -69,7 +73,8 @@ module NfsState {
 
   // What a file is.
   //   File      verf: the verifier of the EXCLUSIVE CREATE that made it, until attributes are set; else 0;
-  //             held: the blocks it has. Block b is of the bytes from 4096 * b on; where it has none, a hole, they are zeros
+  //             held: the blocks it has. Block b is of the bytes from 4096 * b on; where it has none, a hole, they are
+  //             zeros
   //   Dir       names: the entries; cookies: the place of each entry in listings;
   //             parent: the directory ".." means; bytes: the size that is reported
   //   Special   kind: NF3BLK, NF3CHR, NF3SOCK, or NF3FIFO
@@ -83,8 +88,9 @@ module NfsState {
   datatype Node = Node(attr: Attr, body: Body, blocks: int)
 
   // nodes: the files that exist, by inode number. gens: for every inode number of
-  // the volume, how often it has been given out; kept when the file is removed. The root is inode 1. xattrs: the extended attributes
-  // that a local mount has set (xattr.s.dfy), by inode number; no procedure of NFS changes or shows them.
+  // the volume, how often it has been given out; kept when the file is removed. The root is inode 1. xattrs: the
+  // extended attributes that a local mount has set (xattr.s.dfy), by inode number; no procedure of NFS changes or shows
+  // them.
   datatype FS = FS(nodes: map<uint64, Node>, gens: map<uint64, uint64>, xattrs: map<uint64, Xattrs>)
   // gen: the use of the inode number that they were set in. In another one they mean nothing.
   datatype Xattrs = Xattrs(gen: uint64, list: map<Name, seq<byte>>)
@@ -106,9 +112,11 @@ module NfsState {
   ghost const NF3FIFO: uint32 := 7
 
   function Type(n: Node): uint32
-  { match n.body case File(data, verf, held) => NF3REG case Dir(names, cookies, parent, bytes) => NF3DIR case Symlink(target) => NF3LNK case Special(kind, major, minor) => kind }
+  { match n.body case File(data, verf, held) => NF3REG case Dir(names, cookies, parent, bytes) => NF3DIR
+    case Symlink(target) => NF3LNK case Special(kind, major, minor) => kind }
   function Size(n: Node): int
-  { match n.body case File(data, verf, held) => |data| case Dir(names, cookies, parent, bytes) => bytes as int case Symlink(target) => |target| case Special(kind, major, minor) => 0 }
+  { match n.body case File(data, verf, held) => |data| case Dir(names, cookies, parent, bytes) => bytes as int
+    case Symlink(target) => |target| case Special(kind, major, minor) => 0 }
 
   // the root's inode number
   ghost const ROOT: uint64 := 1
@@ -123,16 +131,18 @@ module NfsState {
   ghost const SLASH: byte := 47
   ghost const DOT: Name := [46]                        // "."
   ghost const DOTDOT: Name := [46, 46]                 // ".."
-  predicate Legal(n: Name) { 0 < |n| <= NAMEMAX && (forall i: int {:trigger n[i]} | 0 <= i < |n| :: n[i] != 0 && n[i] != SLASH) }
+  predicate Legal(n: Name)
+  { 0 < |n| <= NAMEMAX && (forall i: int {:trigger n[i]} | 0 <= i < |n| :: n[i] != 0 && n[i] != SLASH) }
   predicate Dots(n: Name) { n == DOT || n == DOTDOT }
   // a name for an entry that is made, removed, or renamed
   predicate Proper(n: Name) { Legal(n) && !Dots(n) }
 
   // ---- the volumes that can occur ----
   // Every procedure keeps a volume sound, and mkfs makes it so: a tree of directories under the root without
-  // cycles; every file has a name; link counts are exact, but that a file counts one link more while a local mount of the volume
-  // keeps it (Kept), and that it may have no name then. (depth is a witness for "no cycles".)
-  predicate Sound(f: FS) { exists depth: map<uint64, int> {:trigger Tree(f, depth)} :: Tree(f, depth) && Counts(f) && Bodies(f) }
+  // cycles; every file has a name; link counts are exact, but that a file counts one link more while a local mount of
+  // the volume keeps it (Kept), and that it may have no name then. (depth is a witness for "no cycles".)
+  predicate Sound(f: FS)
+  { exists depth: map<uint64, int> {:trigger Tree(f, depth)} :: Tree(f, depth) && Counts(f) && Bodies(f) }
 
   predicate Tree(f: FS, depth: map<uint64, int>)
   {
@@ -145,20 +155,25 @@ module NfsState {
   predicate Entry(f: FS, d: uint64, n: Name) { IsDir(f, d) && n in f.nodes[d].body.names }
   // the names (directory, name) of file i, and the sub-directories of i
   function Names(f: FS, i: uint64): set<(uint64, Name)>
-  { set d, n | d in f.nodes && f.nodes[d].body.Dir? && n in f.nodes[d].body.names && f.nodes[d].body.names[n] == i :: (d, n) }
+  { set d, n | d in f.nodes && f.nodes[d].body.Dir? && n in f.nodes[d].body.names && f.nodes[d].body.names[n] == i ::
+    (d, n) }
   function SubDirs(f: FS, i: uint64): set<uint64>
   { set d | d in f.nodes && d != ROOT && f.nodes[d].body.Dir? && f.nodes[d].body.parent == i :: d }
 
   predicate Counts(f: FS)
   {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
-      if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |SubDirs(f, i)| && (i == ROOT || |Names(f, i)| == 1)
+      if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |SubDirs(f, i)| &&
+        (i == ROOT || |Names(f, i)| == 1)
       else f.nodes[i].attr.nlink as int == |Names(f, i)| > 0 || Kept(f, i)
   }
-  // Somebody has file i open on a mount, which keeps it (local.s.dfy): that is a link, so the file outlives its names. Clients see
-  // the count, and no other difference: the handle is good, and by it all goes on, LINK too. Where nothing is mounted, no file is kept.
-  predicate Kept(f: FS, i: uint64) { i in f.nodes && !f.nodes[i].body.Dir? && f.nodes[i].attr.nlink as int == |Names(f, i)| + 1 }
-  predicate NoneKept(f: FS) { forall i: uint64 {:trigger i in f.nodes} {:trigger Kept(f, i)} :: i in f.nodes ==> !Kept(f, i) }
+  // Somebody has file i open on a mount, which keeps it (local.s.dfy): that is a link, so the file outlives its names.
+  // Clients see the count, and no other difference: the handle is good, and by it all goes on, LINK too. Where nothing
+  // is mounted, no file is kept.
+  predicate Kept(f: FS, i: uint64)
+  { i in f.nodes && !f.nodes[i].body.Dir? && f.nodes[i].attr.nlink as int == |Names(f, i)| + 1 }
+  predicate NoneKept(f: FS)
+  { forall i: uint64 {:trigger i in f.nodes} {:trigger Kept(f, i)} :: i in f.nodes ==> !Kept(f, i) }
   predicate Bodies(f: FS)
   {
     forall i: uint64 {:trigger i in f.nodes} | i in f.nodes ::
@@ -176,24 +191,33 @@ module NfsState {
     (forall k: int {:trigger d[k]} | 0 <= k < |d| && d[k] != 0 :: k / 4096 in held)
   }
   // each entry has a cookie of its own, above those of "." and ".." (3.3.16); clients may keep it in a signed number
-  ghost const DOTCOOKIE: int := 1   ghost const DOTDOTCOOKIE: int := 2   ghost const COOKIEMAX: int := 0x7fff_ffff_ffff_ffff
+  ghost const DOTCOOKIE: int := 1   ghost const DOTDOTCOOKIE: int := 2
+  ghost const COOKIEMAX: int := 0x7fff_ffff_ffff_ffff
   predicate Places(b: Body)
     requires b.Dir?
   {
-    (forall n: Name {:trigger n in b.names} | n in b.names :: n in b.cookies && DOTDOTCOOKIE < b.cookies[n] <= COOKIEMAX) &&
-    (forall m: Name, n: Name {:trigger m in b.names, n in b.names} | m in b.names && n in b.names && m in b.cookies && n in b.cookies && b.cookies[m] == b.cookies[n] :: m == n)
+    (forall n: Name {:trigger n in b.names} | n in b.names ::
+      n in b.cookies && DOTDOTCOOKIE < b.cookies[n] <= COOKIEMAX) &&
+    (forall m: Name, n: Name {:trigger m in b.names, n in b.names} | m in b.names && n in b.names && m in b.cookies &&
+      n in b.cookies && b.cookies[m] == b.cookies[n] :: m == n)
   }
 
   // ---- statuses, results, arguments ----
   // nfsstat3 (2.6). Not used: NXIO, NODEV, REMOTE, DQUOT (no quotas), XDEV (one
   // volume per server), BADHANDLE and NOTSUPP (the protocol layer).
   ghost const NFS3_OK: uint32 := 0   ghost const NFS3ERR_PERM: uint32 := 1   ghost const NFS3ERR_NOENT: uint32 := 2
-  ghost const NFS3ERR_IO: uint32 := 5   ghost const NFS3ERR_ACCES: uint32 := 13   ghost const NFS3ERR_EXIST: uint32 := 17
-  ghost const NFS3ERR_NOTDIR: uint32 := 20   ghost const NFS3ERR_ISDIR: uint32 := 21   ghost const NFS3ERR_INVAL: uint32 := 22
-  ghost const NFS3ERR_FBIG: uint32 := 27   ghost const NFS3ERR_NOSPC: uint32 := 28   ghost const NFS3ERR_ROFS: uint32 := 30
-  ghost const NFS3ERR_MLINK: uint32 := 31   ghost const NFS3ERR_NAMETOOLONG: uint32 := 63   ghost const NFS3ERR_NOTEMPTY: uint32 := 66
-  ghost const NFS3ERR_STALE: uint32 := 70   ghost const NFS3ERR_NOT_SYNC: uint32 := 10002   ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
-  ghost const NFS3ERR_TOOSMALL: uint32 := 10005   ghost const NFS3ERR_SERVERFAULT: uint32 := 10006   ghost const NFS3ERR_BADTYPE: uint32 := 10007
+  ghost const NFS3ERR_IO: uint32 := 5   ghost const NFS3ERR_ACCES: uint32 := 13
+  ghost const NFS3ERR_EXIST: uint32 := 17
+  ghost const NFS3ERR_NOTDIR: uint32 := 20   ghost const NFS3ERR_ISDIR: uint32 := 21
+  ghost const NFS3ERR_INVAL: uint32 := 22
+  ghost const NFS3ERR_FBIG: uint32 := 27   ghost const NFS3ERR_NOSPC: uint32 := 28
+  ghost const NFS3ERR_ROFS: uint32 := 30
+  ghost const NFS3ERR_MLINK: uint32 := 31   ghost const NFS3ERR_NAMETOOLONG: uint32 := 63
+  ghost const NFS3ERR_NOTEMPTY: uint32 := 66
+  ghost const NFS3ERR_STALE: uint32 := 70   ghost const NFS3ERR_NOT_SYNC: uint32 := 10002
+  ghost const NFS3ERR_BAD_COOKIE: uint32 := 10003
+  ghost const NFS3ERR_TOOSMALL: uint32 := 10005   ghost const NFS3ERR_SERVERFAULT: uint32 := 10006
+  ghost const NFS3ERR_BADTYPE: uint32 := 10007
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
   // to be freed, so it cannot grow yet. The server frees them in transactions of their own, however many
@@ -202,18 +226,21 @@ module NfsState {
   // What that changes, and what the server frees of itself between calls: some files have fewer blocks.
   predicate Freed(pre: FS, post: FS)
   {
-    post.gens == pre.gens && post.xattrs == pre.xattrs && (forall i: uint64 {:trigger i in post.nodes} :: i in post.nodes <==> i in pre.nodes) &&
+    post.gens == pre.gens && post.xattrs == pre.xattrs &&
+      (forall i: uint64 {:trigger i in post.nodes} :: i in post.nodes <==> i in pre.nodes) &&
     forall i: uint64 {:trigger post.nodes[i]} | i in post.nodes && i in pre.nodes :: Shed(pre.nodes[i], post.nodes[i])
   }
   predicate Shed(n: Node, m: Node) { m == Node(n.attr, n.body, m.blocks) && m.blocks <= n.blocks }
 
   // What any procedure may answer in any state, since it is not decided by the state: the device failed. One that
-  // changes something: the volume is served read-only, or became so when the device failed. (Nobody is told to come again, NFS3ERR_JUKEBOX.)
+  // changes something: the volume is served read-only, or became so when the device failed. (Nobody is told to come
+  // again, NFS3ERR_JUKEBOX.)
   predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || (changes && st == NFS3ERR_ROFS) }
 
-  // NOSPC is allowed to the procedures that may need a block or an inode, when they do: how much is free is not part of the state.
-  // Making a file and entering a name may need them. WRITE needs none for blocks that the file has: what was written can be
-  // overwritten on a full volume. SETATTR, REMOVE, RMDIR, and RENAME to a name that is there never need one.
+  // NOSPC is allowed to the procedures that may need a block or an inode, when they do: how much is free is not part of
+  // the state. Making a file and entering a name may need them. WRITE needs none for blocks that the file has: what was
+  // written can be overwritten on a full volume. SETATTR, REMOVE, RMDIR, and RENAME to a name that is there never need
+  // one.
   predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
   // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
   // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
@@ -224,13 +251,14 @@ module NfsState {
   function FattrOf(i: uint64, n: Node): Fattr
   {
     Fattr(Type(n), n.attr.mode, n.attr.nlink, ShownId(n.attr.uid), ShownId(n.attr.gid), Size(n), Used(n),
-      if n.body.Special? then n.body.major else 0, if n.body.Special? then n.body.minor else 0, i, n.attr.atime, n.attr.mtime, n.attr.ctime)
+      if n.body.Special? then n.body.major else 0, if n.body.Special? then n.body.minor
+        else 0, i, n.attr.atime, n.attr.mtime, n.attr.ctime)
   }
 
-  // `used`: the bytes of its blocks, but not more than a file of this size takes without holes. So a cut shows at once, of a file
-  // without holes exactly; when nothing waits to be freed, it is that of `held`, and it is never less: a file with used 0 has no
-  // bytes but zeros, as some programs believe (space.dfy proves it). Blocks that tell where others lie do not count. Of a
-  // directory it is what its entries take; of a symbolic link, one block; of the others nothing.
+  // `used`: the bytes of its blocks, but not more than a file of this size takes without holes. So a cut shows at once,
+  // of a file without holes exactly; when nothing waits to be freed, it is that of `held`, and it is never less: a file
+  // with used 0 has no bytes but zeros, as some programs believe (space.dfy proves it). Blocks that tell where others
+  // lie do not count. Of a directory it is what its entries take; of a symbolic link, one block; of the others nothing.
   function Used(n: Node): int { var all := (Size(n) + 4095) / 4096; 4096 * (if n.blocks < all then n.blocks else all) }
 
   // Weak cache consistency data (2.6, wcc_data): since a call is one transaction,
@@ -247,7 +275,8 @@ module NfsState {
 
   // The attributes to set (2.6, sattr3).
   datatype SetTime = DontChange | ServerTime | ClientTime(t: Time)
-  datatype Sattr = Sattr(mode: Option<uint32>, uid: Option<uint32>, gid: Option<uint32>, size: Option<uint64>, atime: SetTime, mtime: SetTime)
+  datatype Sattr = Sattr(mode: Option<uint32>, uid: Option<uint32>, gid: Option<uint32>, size: Option<uint64>,
+    atime: SetTime, mtime: SetTime)
   function NoSattr(): Sattr { Sattr(None, None, None, None, DontChange, DontChange) }
   function OnlySize(n: uint64): Sattr { Sattr(None, None, None, Some(n), DontChange, DontChange) }
   function WithoutSize(s: Sattr): Sattr { Sattr(s.mode, s.uid, s.gid, None, s.atime, s.mtime) }
@@ -265,7 +294,8 @@ module NfsPerm {
   datatype Caller = Caller(uid: uint32, gid: uint32, gids: seq<uint32>)
 
   // The rules of a Linux server (RFC 1813, 4.4, leaves them to the server), over plain
-  // values: type, mode, owner, group of the file. Rights are these, and sums of them; of a directory EXEC is the right to search it.
+  // values: type, mode, owner, group of the file. Rights are these, and sums of them; of a directory EXEC is the right
+  // to search it.
   ghost const EXEC: uint32 := 1   ghost const WRITE: uint32 := 2   ghost const READ: uint32 := 4
   // the bits of a mode that these rules ask for
   predicate IsSetuid(mode: uint32) { mode / 2048 % 2 == 1 }
@@ -306,8 +336,10 @@ module NfsPerm {
   { IsSticky(dmode) && !IsOwner(c, duid) && !IsOwner(c, uid) }
 
   // The rights of ACCESS (3.3.4). By the mode bits alone. To change a directory is to write and search it.
-  ghost const ACCESS3_READ: uint32 := 1     ghost const ACCESS3_LOOKUP: uint32 := 2   ghost const ACCESS3_MODIFY: uint32 := 4
-  ghost const ACCESS3_EXTEND: uint32 := 8   ghost const ACCESS3_DELETE: uint32 := 16  ghost const ACCESS3_EXECUTE: uint32 := 32
+  ghost const ACCESS3_READ: uint32 := 1     ghost const ACCESS3_LOOKUP: uint32 := 2
+  ghost const ACCESS3_MODIFY: uint32 := 4
+  ghost const ACCESS3_EXTEND: uint32 := 8   ghost const ACCESS3_DELETE: uint32 := 16
+  ghost const ACCESS3_EXECUTE: uint32 := 32
   function AccessBits(c: Caller, ty: uint32, mode: uint32, uid: uint32, gid: uint32): uint32
   {
     var p := Granted(c, ty, mode, uid, gid);
@@ -344,12 +376,14 @@ module NfsCommon {
   { HandleErr(f, h, st) || (st == NFS3ERR_NOTDIR && Live(f, h) && !f.nodes[h.ino].body.Dir?) }
   predicate NameErr(n: Name, st: uint32)
   { (st == NFS3ERR_ACCES && !Legal(n)) || (st == NFS3ERR_NAMETOOLONG && |n| > NAMEMAX) }
-  function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr { var t := Stamp(now, a.ctime); Attr(a.mode, nlink, a.uid, a.gid, a.atime, t, t) }
-  function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime)) }
+  function SetMtimeCtime(a: Attr, nlink: uint32, now: Time): Attr
+  { var t := Stamp(now, a.ctime); Attr(a.mode, nlink, a.uid, a.gid, a.atime, t, t) }
+  function SetNlinkCtime(a: Attr, nlink: uint32, now: Time): Attr
+  { Attr(a.mode, nlink, a.uid, a.gid, a.atime, a.mtime, Stamp(now, a.ctime)) }
   function Put(f: FS, i: uint64, n: Node): FS { FS(f.nodes[i := n], f.gens, f.xattrs) }
 
-  // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di, DirStep says.)
-  // A directory d that became e: other entries and link count, mtime and ctime are
+  // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di,
+  // DirStep says.) A directory d that became e: other entries and link count, mtime and ctime are
   // the stamp of the change. All entries that it had before and still has are where they were in
   // listings (3.3.16: cookies stay valid). Its reported size and its blocks may be others.
   predicate DirStep(d: Node, e: Node, names: map<Name, uint64>, nlink: int, now: Time)
@@ -424,7 +458,8 @@ module NfsCommon {
     requires 0 <= off
   { Resized(d, if off + |s| > |d| then off else |d|)[..off] + s + (if off + |s| < |d| then d[off + |s| ..] else []) }
 
-  // A file with s set. Growing takes no blocks, cutting gives up those behind the new end. Whoever made it EXCLUSIVE has the answer, and sets attributes next (3.3.8): its verifier has served.
+  // A file with s set. Growing takes no blocks, cutting gives up those behind the new end. Whoever made it EXCLUSIVE
+  // has the answer, and sets attributes next (3.3.8): its verifier has served.
   function SetNode(c: Caller, n: Node, s: Sattr, now: Time, blocks: int): Node
     requires s.size.Some? ==> n.body.File?
   {
@@ -435,7 +470,8 @@ module NfsCommon {
   // blocks: those that it then has. Of those that a cut gives up, any number may still wait to be freed.
   predicate Leaves(n: Node, s: Sattr, blocks: int)
   {
-    if n.body.File? && s.size.Some? && s.size.x as int < |n.body.data| then |HeldBelow(n.body.held, s.size.x as int)| <= blocks <= n.blocks
+    if n.body.File? && s.size.Some? && s.size.x as int < |n.body.data| then
+      |HeldBelow(n.body.held, s.size.x as int)| <= blocks <= n.blocks
     else blocks == n.blocks
   }
   predicate Set(pre: FS, post: FS, c: Caller, i: uint64, s: Sattr, now: Time)
@@ -511,17 +547,19 @@ module NfsData {
   predicate ReadErr(f: FS, c: Caller, h: Handle, st: uint32)
   {
     HandleErr(f, h, st) ||
-    (Live(f, h) && var n := f.nodes[h.ino]; (st == NFS3ERR_INVAL && !n.body.File?) || (st == NFS3ERR_ACCES && !CanFetch(c, n)))
+    (Live(f, h) && var n := f.nodes[h.ino]; (st == NFS3ERR_INVAL && !n.body.File?) ||
+      (st == NFS3ERR_ACCES && !CanFetch(c, n)))
   }
 
-  // 3.3.7 WRITE: all of data, at off; the file then has all blocks that these bytes lie in. mtime and ctime are now; another than root ends
-  // setuid and setgid. No bytes: no change. The protocol layer may store fewer bytes than it was
+  // 3.3.7 WRITE: all of data, at off; the file then has all blocks that these bytes lie in. mtime and ctime are now;
+  // another than root ends setuid and setgid. No bytes: no change. The protocol layer may store fewer bytes than it was
   // given, by calling this with a prefix, and says so: WriteReply, which is its own to keep.
   predicate WriteOk(pre: FS, post: FS, c: Caller, h: Handle, off: uint64, data: seq<byte>, now: Time, w: Wcc)
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
     n.body.File? && CanWriteData(c, n) && off as int + |data| <= FILEMAX &&
-    post == (if data == [] then pre else Put(pre, h.ino, Written(c, n, off as int, data, now))) && WccOk(pre, post, h.ino, w)
+    post == (if data == [] then pre else Put(pre, h.ino, Written(c, n, off as int, data, now))) &&
+      WccOk(pre, post, h.ino, w)
   }
   function Written(c: Caller, n: Node, off: int, data: seq<byte>, now: Time): Node
     requires n.body.File? && 0 <= off
@@ -529,7 +567,8 @@ module NfsData {
     var was := n.attr;
     var t := Stamp(now, was.ctime);
     Node(Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t),
-      File(WriteAt(n.body.data, off, data), n.body.verf, n.body.held + Blocks(off, |data|)), n.blocks + |Blocks(off, |data|) - n.body.held|)
+      File(WriteAt(n.body.data, off, data), n.body.verf, n.body.held + Blocks(off, |data|)),
+        n.blocks + |Blocks(off, |data|) - n.body.held|)
   }
   // How much was stored, and how stable it is (stable_how; what that means: see COMMIT): as was asked, or more.
   ghost const UNSTABLE: uint32 := 0   ghost const DATA_SYNC: uint32 := 1   ghost const FILE_SYNC: uint32 := 2
@@ -542,7 +581,8 @@ module NfsData {
       (st == NFS3ERR_INVAL && !n.body.File?) ||
       (st == NFS3ERR_FBIG && off as int + |data| > FILEMAX) ||
       (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
-      (n.body.File? && data != [] && ((Full(st) && !(Blocks(off as int, |data|) <= n.body.held)) || (st == SHRINKFIRST && off as int + |data| > |n.body.data|))))
+      (n.body.File? && data != [] && ((Full(st) && !(Blocks(off as int, |data|) <= n.body.held)) ||
+        (st == SHRINKFIRST && off as int + |data| > |n.body.data|))))
   }
 }
 
@@ -585,7 +625,8 @@ module NfsList {
   {
     (forall k: int {:trigger items[k]} | 0 <= k < |items| :: Listed(i, b, items[k]) && cookie < items[k].cookie) &&
     (forall j: int, k: int {:trigger items[j], items[k]} | 0 <= j < k < |items| :: items[j].cookie < items[k].cookie) &&
-    (forall e: Item {:trigger Listed(i, b, e)} | Listed(i, b, e) && cookie < e.cookie && (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) :: e in items)
+    (forall e: Item {:trigger Listed(i, b, e)} | Listed(i, b, e) && cookie < e.cookie &&
+      (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) :: e in items)
   }
 
   // How much is asked for: a page has room for so many bytes of entries, and an
@@ -596,8 +637,9 @@ module NfsList {
   predicate Fits(items: seq<Item>, lim: Limit) { Bytes(lim.cost, items) <= lim.room }
   // What the protocol layer makes of `count` of READDIR (3.3.16) and `maxcount` of READDIRPLUS (3.3.17), after
   // it has cut them to 64 KiB: the result has 104 bytes beside its entries, those of a page without entries too. An
-  // entry has 24 (another follows, fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts 128
-  // for attributes and handle, even of an entry that is given none. `dircount` is not specified: a page may end before one more entry is too much.
+  // entry has 24 (another follows, fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts
+  // 128 for attributes and handle, even of an entry that is given none. `dircount` is not specified: a page may end
+  // before one more entry is too much.
   function Padded(n: int): int { (n + 3) / 4 * 4 }
   ghost const RESULTSIZE: int := 104   ghost const ENTRYSIZE: int := 24   ghost const PLUSSIZE: int := 128
   function Count(count: int): Limit { Limit(count - RESULTSIZE, n => ENTRYSIZE + Padded(n)) }
@@ -613,12 +655,14 @@ module NfsList {
   // no room for a result, or entries are left after the cookie and the first of them does not fit
   predicate NoneFits(i: uint64, b: Body, cookie: int, lim: Limit)
     requires b.Dir?
-  { lim.room < 0 || exists e: Item {:trigger First(i, b, cookie, e)} :: First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
+  { lim.room < 0 || exists e: Item {:trigger First(i, b, cookie, e)} ::
+    First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
 
   // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
   // the cookie verifier is always 0, in replies too, and another one cannot be ours. A page has an entry, or
   // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL.
-  predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, eof: bool, a: Fattr)
+  predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>,
+    eof: bool, a: Fattr)
   {
     LiveDir(f, dh) && var d := f.nodes[dh.ino];
     Can(c, d, READ) && (cookie == 0 || verf == 0) && a == FattrOf(dh.ino, d) &&
@@ -634,7 +678,8 @@ module NfsList {
 
   // 3.3.17 READDIRPLUS: READDIR with the handle and the attributes of every entry,
   // all of the same instant. Who may not search the directory gets none of them.
-  predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>, hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
+  predicate ReaddirplusOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>,
+    hs: seq<Handle>, attrs: seq<Fattr>, eof: bool, a: Fattr)
   {
     ReaddirOk(f, c, dh, cookie, verf, lim, items, eof, a) &&
     if !Can(c, f.nodes[dh.ino], EXEC) then hs == [] && attrs == []
@@ -652,33 +697,38 @@ module NfsMake {
   // belongs to the caller; its group is the caller's, or the directory's if that is setgid. mode: unless
   // s has one. All three times are now, unless s has them.
   //
-  // Another owner or group is for root to give. From anybody else uid and gid in s are ignored, and no error (SETATTR refuses
-  // what they may not set): some clients send with every new file the ids they think it will get, as macOS does
+  // Another owner or group is for root to give. From anybody else uid and gid in s are ignored, and no error (SETATTR
+  // refuses what they may not set): some clients send with every new file the ids they think it will get, as macOS does
   // the directory's group, and would otherwise make none. Linux's server does the same.
   function FirstAttr(c: Caller, d: Node, ty: uint32, mode: uint32, now: Time): Attr
-  { Attr(mode, if ty == NF3DIR then 2 else 1, c.uid, if IsSetgid(d.attr.mode) then d.attr.gid else c.gid, now, now, now) }
+  { Attr(mode, if ty == NF3DIR then 2 else 1, c.uid, if IsSetgid(d.attr.mode) then d.attr.gid else c.gid, now, now,
+    now) }
   function NewAttr(c: Caller, d: Node, ty: uint32, mode: uint32, s: Sattr, now: Time): Attr
   {
     // a size is of the bytes alone: nobody's are cut off here, and so setuid stays
     var given := Applied(c, ty, FirstAttr(c, d, ty, mode, now), WithoutSize(Wanted(c, s)), now);
     // a directory made in a setgid directory is one itself
-    if ty == NF3DIR && IsSetgid(d.attr.mode) then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid, given.atime, given.mtime, given.ctime) else given
+    if ty == NF3DIR && IsSetgid(d.attr.mode) then Attr(AddSetgid(given.mode), given.nlink, given.uid, given.gid,
+      given.atime, given.mtime, given.ctime) else given
   }
   // what of s counts for a new file of c
   function Wanted(c: Caller, s: Sattr): Sattr { if c.uid == 0 then WithoutNobody(s) else WithoutIds(s) }
 
-  // The numbers up to this one are no files' that clients make: ROOT, and 2, where the server keeps what it has to free.
+  // The numbers up to this one are no files' that clients make: ROOT, and 2, where the server keeps what it has to
+  // free.
   ghost const LASTRESERVED: uint64 := 2
   // The directory di gets the entry name for the new node n with the handle h: an inode
   // number that no file had, and a generation that no handle has. na: its attributes.
   predicate Made(pre: FS, post: FS, di: uint64, name: Name, h: Handle, n: Node, now: Time, na: Fattr, w: Wcc)
   {
-    IsDir(pre, di) && IsDir(post, di) && h.ino != di && LASTRESERVED < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
+    IsDir(pre, di) && IsDir(post, di) && h.ino != di && LASTRESERVED < h.ino && h.ino !in pre.nodes &&
+      h.ino in pre.gens &&
     post.gens == pre.gens[h.ino := h.gen] && post.xattrs == pre.xattrs && h.gen as int == pre.gens[h.ino] as int + 1 &&
     post.nodes == pre.nodes[h.ino := n][di := post.nodes[di]] &&
     var home := pre.nodes[di];
     name !in home.body.names &&
-    DirStep(home, post.nodes[di], home.body.names[name := h.ino], home.attr.nlink as int + (if n.body.Dir? then 1 else 0), now) &&
+    DirStep(home, post.nodes[di], home.body.names[name := h.ino],
+      home.attr.nlink as int + (if n.body.Dir? then 1 else 0), now) &&
     na == FattrOf(h.ino, n) && WccOk(pre, post, di, w)
   }
   // the directory, the name, and the right to enter it
@@ -704,23 +754,28 @@ module NfsMake {
   ghost const MODE0644: uint32 := 420   ghost const MODE0755: uint32 := 493   ghost const MODE0777: uint32 := 511
 
   // 3.3.8 CREATE. EXCLUSIVE sets no attributes but remembers verf: a call that
-  // comes twice, with no SETATTR between, finds the file it made and succeeds. (0 is no verifier: it never matches.) UNCHECKED of a
-  // regular file that exists sets its size if s has one, as SETATTR would, and nothing else. h, na: the file.
-  predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
+  // comes twice, with no SETATTR between, finds the file it made and succeeds. (0 is no verifier: it never matches.)
+  // UNCHECKED of a regular file that exists sets its size if s has one, as SETATTR would, and nothing else. h, na: the
+  // file.
+  predicate CreateOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64,
+    now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     LiveDir(pre, dh) && Proper(name) && how <= EXCLUSIVE && ArgsOk(s) && var folder := pre.nodes[dh.ino];
     Can(c, folder, EXEC) &&
     if name in folder.body.names then Reopened(pre, post, c, dh.ino, name, how, s, verf, now, h, na, w)
-    else MayMake(pre, c, dh, name) && Made(pre, post, dh.ino, name, h, NewFile(c, folder, how, s, verf, now), now, na, w)
+    else MayMake(pre, c, dh, name) && Made(pre, post, dh.ino, name, h, NewFile(c, folder, how, s, verf, now), now, na,
+      w)
   }
   function CreateMode(how: uint32): uint32 { if how == EXCLUSIVE then 0 else MODE0644 }
   function CreateAttr(how: uint32, s: Sattr): Sattr { if how == EXCLUSIVE then NoSattr() else s }
   function NewFile(c: Caller, d: Node, how: uint32, s: Sattr, verf: uint64, now: Time): Node
   {
     var t := CreateAttr(how, s);
-    Node(NewAttr(c, d, NF3REG, CreateMode(how), t, now), File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == EXCLUSIVE then verf else 0, {}), 0)
+    Node(NewAttr(c, d, NF3REG, CreateMode(how), t, now),
+      File(if t.size.Some? then Zeros(t.size.x as int) else [], if how == EXCLUSIVE then verf else 0, {}), 0)
   }
-  predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
+  predicate Reopened(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64,
+    now: Time, h: Handle, na: Fattr, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names
   {
     h.ino == pre.nodes[di].body.names[name] && IsFile(pre, h.ino) && how != GUARDED && var n := pre.nodes[h.ino];
@@ -731,22 +786,26 @@ module NfsMake {
   }
   predicate CreateErr(pre: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
   {
-    DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) || (st == NFS3ERR_INVAL && how > EXCLUSIVE) || ArgErr(s, st) ||
+    DirErr(pre, dh, st) || NameErr(name, st) || (st == NFS3ERR_EXIST && Dots(name)) ||
+      (st == NFS3ERR_INVAL && how > EXCLUSIVE) || ArgErr(s, st) ||
     (LiveDir(pre, dh) && var folder := pre.nodes[dh.ino];
-      if !Can(c, folder, EXEC) then st == NFS3ERR_ACCES else if name in folder.body.names then ReopenErr(pre, c, folder, name, how, s, verf, st)
+      if !Can(c, folder, EXEC) then st == NFS3ERR_ACCES
+        else if name in folder.body.names then ReopenErr(pre, c, folder, name, how, s, verf, st)
       else (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || Full(st))
   }
   predicate ReopenErr(pre: FS, c: Caller, d: Node, name: Name, how: uint32, s: Sattr, verf: uint64, st: uint32)
     requires d.body.Dir? && name in d.body.names
   {
     var ino := d.body.names[name];
-    (st == NFS3ERR_EXIST && (how == GUARDED || !IsFile(pre, ino) || (how == EXCLUSIVE && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
+    (st == NFS3ERR_EXIST && (how == GUARDED || !IsFile(pre, ino) ||
+      (how == EXCLUSIVE && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
     (IsFile(pre, ino) && how == UNCHECKED && s.size.Some? && var n := pre.nodes[ino];
       (st == NFS3ERR_ACCES && !CanWriteData(c, n)) || (st == SHRINKFIRST && s.size.x as int > |n.body.data|))
   }
 
   // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored.
-  predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, h: Handle, na: Fattr, w: Wcc)
+  predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, h: Handle, na: Fattr,
+    w: Wcc)
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(s);
     ArgsOk(t) && folder.attr.nlink < LINKMAX &&
@@ -760,9 +819,10 @@ module NfsMake {
     (st == NFS3ERR_MLINK && LiveDir(pre, dh) && pre.nodes[dh.ino].attr.nlink >= LINKMAX)
   }
 
-  // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored. A target with a zero byte would end there
-  // to clients, and is refused.
-  predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
+  // 3.3.10 SYMLINK. The mode is 0777, whatever s says; a size in s is ignored. A target with a zero byte would end
+  // there to clients, and is refused.
+  predicate SymlinkOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time,
+    h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(WithoutMode(s));
     0 < |target| <= TARGETMAX && 0 !in target && ArgsOk(t) &&
@@ -779,7 +839,8 @@ module NfsMake {
   predicate Device(kind: uint32) { kind == NF3BLK || kind == NF3CHR }
   ghost const MAJORMAX: uint32 := 0xfff   ghost const MINORMAX: uint32 := 0xf_ffff
   predicate DeviceNumber(maj: uint32, min: uint32) { maj <= MAJORMAX && min <= MINORMAX }
-  predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
+  predicate MknodOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32,
+    min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(s);
     (Device(kind) || kind == NF3SOCK || kind == NF3FIFO) &&
@@ -800,15 +861,18 @@ module NfsMake {
   predicate LinkOk(pre: FS, post: FS, c: Caller, h: Handle, dh: Handle, name: Name, now: Time, a: Fattr, w: Wcc)
   {
     Live(pre, h) && MayMake(pre, c, dh, name) && var n, folder := pre.nodes[h.ino], pre.nodes[dh.ino];
-    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) && var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks);
-    post.gens == pre.gens && post.xattrs == pre.xattrs && post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
+    !n.body.Dir? && n.attr.nlink < LINKMAX && IsDir(post, dh.ino) &&
+      var m := Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks);
+    post.gens == pre.gens && post.xattrs == pre.xattrs &&
+      post.nodes == pre.nodes[h.ino := m][dh.ino := post.nodes[dh.ino]] &&
     DirStep(folder, post.nodes[dh.ino], folder.body.names[name := h.ino], folder.attr.nlink as int, now) &&
     a == FattrOf(h.ino, m) && WccOk(pre, post, dh.ino, w)
   }
   predicate LinkErr(pre: FS, c: Caller, h: Handle, dh: Handle, name: Name, st: uint32)
   {
     HandleErr(pre, h, st) || MakeErr(pre, c, dh, name, st) ||
-    (Live(pre, h) && var n := pre.nodes[h.ino]; (st == NFS3ERR_INVAL && n.body.Dir?) || (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
+    (Live(pre, h) && var n := pre.nodes[h.ino]; (st == NFS3ERR_INVAL && n.body.Dir?) ||
+      (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
   }
 }
 
@@ -829,15 +893,18 @@ module NfsUnlink {
   predicate MayUnlink(f: FS, c: Caller, dh: Handle, name: Name)
   {
     LiveDir(f, dh) && Proper(name) && var d := f.nodes[dh.ino];
-    Can(c, d, WRITE + EXEC) && name in d.body.names && d.body.names[name] in f.nodes && !Refuses(c, d, f.nodes[d.body.names[name]])
+    Can(c, d, WRITE + EXEC) && name in d.body.names && d.body.names[name] in f.nodes &&
+      !Refuses(c, d, f.nodes[d.body.names[name]])
   }
   predicate Unlinked(pre: FS, post: FS, di: uint64, name: Name, now: Time, w: Wcc)
     requires IsDir(pre, di) && name in pre.nodes[di].body.names && pre.nodes[di].body.names[name] in pre.nodes
   {
     var folder := pre.nodes[di];
     var i := folder.body.names[name];
-    IsDir(post, di) && post.gens == pre.gens && post.xattrs == pre.xattrs && post.nodes == Dropped(pre.nodes, i, now)[di := post.nodes[di]] &&
-    DirStep(folder, post.nodes[di], Del(folder.body.names, name), folder.attr.nlink as int - (if pre.nodes[i].body.Dir? then 1 else 0), now) &&
+    IsDir(post, di) && post.gens == pre.gens && post.xattrs == pre.xattrs &&
+      post.nodes == Dropped(pre.nodes, i, now)[di := post.nodes[di]] &&
+    DirStep(folder, post.nodes[di], Del(folder.body.names, name),
+      folder.attr.nlink as int - (if pre.nodes[i].body.Dir? then 1 else 0), now) &&
     WccOk(pre, post, di, w)
   }
   predicate UnlinkErr(f: FS, c: Caller, dh: Handle, name: Name, st: uint32)
@@ -845,7 +912,8 @@ module NfsUnlink {
     DirErr(f, dh, st) || NameErr(name, st) ||
     (LiveDir(f, dh) && var folder := f.nodes[dh.ino];
       (st == NFS3ERR_ACCES && !Can(c, folder, WRITE + EXEC)) || (st == NFS3ERR_NOENT && name !in folder.body.names) ||
-      (st == NFS3ERR_ACCES && name in folder.body.names && folder.body.names[name] in f.nodes && Refuses(c, folder, f.nodes[folder.body.names[name]])))
+      (st == NFS3ERR_ACCES && name in folder.body.names && folder.body.names[name] in f.nodes &&
+        Refuses(c, folder, f.nodes[folder.body.names[name]])))
   }
   // the file that a name of directory dh means, if that has the property
   predicate Meant(f: FS, dh: Handle, name: Name, dir: bool)
@@ -872,7 +940,8 @@ module NfsUnlink {
   }
   predicate RmdirErr(pre: FS, c: Caller, dh: Handle, name: Name, st: uint32)
   {
-    UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && name == DOT) || (st == NFS3ERR_EXIST && name == DOTDOT) ||
+    UnlinkErr(pre, c, dh, name, st) || (st == NFS3ERR_INVAL && name == DOT) ||
+      (st == NFS3ERR_EXIST && name == DOTDOT) ||
     (st == NFS3ERR_NOTDIR && Meant(pre, dh, name, false)) ||
     (st == NFS3ERR_NOTEMPTY && Meant(pre, dh, name, true) && !EmptyDir(pre, pre.nodes[dh.ino].body.names[name]))
   }
@@ -896,7 +965,8 @@ module NfsRename {
   // When both names are of one file already, nothing happens (the RFC's rule). Else the file moves, over what had
   // the name tname. The RFC suggests EXIST when that is of the wrong kind or a directory with entries; this server
   // gives the more telling ISDIR, NOTDIR, and NOTEMPTY, which the RFC lists for RENAME too, as Linux does.
-  predicate RenameOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc, tw: Wcc)
+  predicate RenameOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc,
+    tw: Wcc)
   {
     MayRename(pre, c, fh, fname, th, tname) && WccOk(pre, post, fh.ino, fw) && WccOk(pre, post, th.ino, tw) &&
     if SameFile(pre, fh, fname, th, tname) then post == pre
@@ -906,7 +976,8 @@ module NfsRename {
   predicate MayRename(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name)
   {
     LiveDir(f, fh) && LiveDir(f, th) && Proper(fname) && Proper(tname) &&
-    Can(c, f.nodes[fh.ino], WRITE + EXEC) && Can(c, f.nodes[th.ino], WRITE + EXEC) && fname in f.nodes[fh.ino].body.names
+    Can(c, f.nodes[fh.ino], WRITE + EXEC) && Can(c, f.nodes[th.ino], WRITE + EXEC) &&
+      fname in f.nodes[fh.ino].body.names
   }
   predicate SameFile(f: FS, fh: Handle, fname: Name, th: Handle, tname: Name)
   {
@@ -925,7 +996,8 @@ module NfsRename {
   predicate MayReplace(f: FS, c: Caller, td: uint64, tname: Name, dir: bool)
   {
     IsDir(f, td) && (tname in f.nodes[td].body.names ==> var i := f.nodes[td].body.names[tname];
-      i in f.nodes && !Refuses(c, f.nodes[td], f.nodes[i]) && (f.nodes[i].body.Dir? <==> dir) && (dir ==> EmptyDir(f, i)))
+      i in f.nodes && !Refuses(c, f.nodes[td], f.nodes[i]) && (f.nodes[i].body.Dir? <==> dir) &&
+        (dir ==> EmptyDir(f, i)))
   }
   predicate MayMove(f: FS, c: Caller, fd: uint64, fname: Name, td: uint64, tname: Name)
   {
@@ -935,12 +1007,14 @@ module NfsRename {
   // link count of the directory td when the directory tname, if it is one, is gone
   function NewLinks(f: FS, td: uint64, tname: Name): int
     requires IsDir(f, td)
-  { f.nodes[td].attr.nlink as int - (if tname in f.nodes[td].body.names && IsDir(f, f.nodes[td].body.names[tname]) then 1 else 0) }
+  { f.nodes[td].attr.nlink as int - (if tname in f.nodes[td].body.names &&
+    IsDir(f, f.nodes[td].body.names[tname]) then 1 else 0) }
 
   // The effect. The file's ctime is now, and a directory's ".." is td. mtime and ctime of both directories are now;
   // a directory that comes or goes counts in their links. A name that is replaced keeps its place in listings.
   predicate Moved(pre: FS, post: FS, fd: uint64, fname: Name, td: uint64, tname: Name, now: Time)
-    requires IsDir(pre, fd) && IsDir(pre, td) && fname in pre.nodes[fd].body.names && pre.nodes[fd].body.names[fname] in pre.nodes
+    requires IsDir(pre, fd) && IsDir(pre, td) && fname in pre.nodes[fd].body.names &&
+      pre.nodes[fd].body.names[fname] in pre.nodes
     requires tname in pre.nodes[td].body.names ==> pre.nodes[td].body.names[tname] in pre.nodes
   {
     var f, t := pre.nodes[fd], pre.nodes[td];
@@ -954,7 +1028,8 @@ module NfsRename {
       DirStep(t, post.nodes[td], t.body.names[tname := src], NewLinks(pre, td, tname) + one, now)
   }
   function MovedNode(n: Node, td: uint64, now: Time): Node
-  { Node(SetNlinkCtime(n.attr, n.attr.nlink, now), if n.body.Dir? then Dir(n.body.names, n.body.cookies, td, n.body.bytes) else n.body, n.blocks) }
+  { Node(SetNlinkCtime(n.attr, n.attr.nlink, now),
+    if n.body.Dir? then Dir(n.body.names, n.body.cookies, td, n.body.bytes) else n.body, n.blocks) }
 
   predicate RenameErr(f: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, st: uint32)
   {
@@ -972,10 +1047,12 @@ module NfsRename {
     var src := f.nodes[fd].body.names[fname];
     var dir := f.nodes[src].body.Dir?;
     (Full(st) && tname !in f.nodes[td].body.names) || (st == NFS3ERR_SERVERFAULT && dir && TooDeep(f, td)) ||
-    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) || (dir && fd != td && !Can(c, f.nodes[src], WRITE)))) ||
+    (st == NFS3ERR_ACCES && (Refuses(c, f.nodes[fd], f.nodes[src]) ||
+      (dir && fd != td && !Can(c, f.nodes[src], WRITE)))) ||
     (st == NFS3ERR_INVAL && dir && Below(f, td, src)) ||
     (st == NFS3ERR_MLINK && dir && fd != td && NewLinks(f, td, tname) >= LINKMAX as int) ||
-    (tname in f.nodes[td].body.names && f.nodes[td].body.names[tname] in f.nodes && ReplaceErr(f, c, td, f.nodes[td].body.names[tname], dir, st))
+    (tname in f.nodes[td].body.names && f.nodes[td].body.names[tname] in f.nodes &&
+      ReplaceErr(f, c, td, f.nodes[td].body.names[tname], dir, st))
   }
   predicate ReplaceErr(f: FS, c: Caller, td: uint64, dst: uint64, dir: bool, st: uint32)
     requires td in f.nodes && dst in f.nodes
@@ -992,9 +1069,11 @@ module NfsVolume {
   import opened Machine import opened NfsState import opened NfsCommon import opened NfsAttrs
   // 3.3.18 FSSTAT. How much is free is not part of the state; what is said of it is
   // possible, nothing is reserved for root, and it may change at once (invarsec 0).
-  datatype Space = Space(tbytes: uint64, fbytes: uint64, abytes: uint64, tfiles: uint64, ffiles: uint64, afiles: uint64, invarsec: uint32)
+  datatype Space = Space(tbytes: uint64, fbytes: uint64, abytes: uint64, tfiles: uint64, ffiles: uint64, afiles: uint64,
+    invarsec: uint32)
   predicate FsstatOk(f: FS, h: Handle, a: Fattr, s: Space)
-  { GetattrOk(f, h, a) && s.fbytes <= s.tbytes && s.ffiles <= s.tfiles && s.abytes == s.fbytes && s.afiles == s.ffiles && s.invarsec == 0 }
+  { GetattrOk(f, h, a) && s.fbytes <= s.tbytes && s.ffiles <= s.tfiles && s.abytes == s.fbytes &&
+    s.afiles == s.ffiles && s.invarsec == 0 }
   predicate FsstatErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // 3.3.19 FSINFO: one READ or WRITE of up to 1 MiB; blocks of 4096; listings up to dtpref; times exact to the
@@ -1003,27 +1082,33 @@ module NfsVolume {
   ghost const FSF3_LINK: uint32 := 1   ghost const FSF3_SYMLINK: uint32 := 2   ghost const FSF3_HOMOGENEOUS: uint32 := 8
   ghost const FSF3_CANSETTIME: uint32 := 16
   ghost const PROPERTIES: uint32 := FSF3_LINK + FSF3_SYMLINK + FSF3_HOMOGENEOUS + FSF3_CANSETTIME
-  datatype Info = Info(rtmax: uint32, rtpref: uint32, rtmult: uint32, wtmax: uint32, wtpref: uint32, wtmult: uint32, dtpref: uint32, maxfilesize: uint64, delta: Time, properties: uint32)
+  datatype Info = Info(rtmax: uint32, rtpref: uint32, rtmult: uint32, wtmax: uint32, wtpref: uint32, wtmult: uint32,
+    dtpref: uint32, maxfilesize: uint64, delta: Time, properties: uint32)
   predicate FsinfoOk(f: FS, h: Handle, a: Fattr, i: Info)
   {
-    GetattrOk(f, h, a) && i.dtpref > 0 && i == Info(IOMAX, IOMAX, BLOCK, IOMAX, IOMAX, BLOCK, i.dtpref, i.maxfilesize, Time(0, 1), PROPERTIES) &&
+    GetattrOk(f, h, a) && i.dtpref > 0 && i == Info(IOMAX, IOMAX, BLOCK, IOMAX, IOMAX, BLOCK, i.dtpref, i.maxfilesize,
+      Time(0, 1), PROPERTIES) &&
     i.maxfilesize as int == FILEMAX
   }
   predicate FsinfoErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // 3.3.20 PATHCONF: too long a name is an error; only root gives files away; names are bytes, and "a" is not "A".
-  datatype Pathconf = Pathconf(linkmax: uint32, namemax: uint32, notrunc: bool, chownrestricted: bool, caseinsensitive: bool, casepreserving: bool)
-  predicate PathconfOk(f: FS, h: Handle, a: Fattr, p: Pathconf) { GetattrOk(f, h, a) && p == Pathconf(LINKMAX, NAMEMAX as uint32, true, true, false, true) }
+  datatype Pathconf = Pathconf(linkmax: uint32, namemax: uint32, notrunc: bool, chownrestricted: bool,
+    caseinsensitive: bool, casepreserving: bool)
+  predicate PathconfOk(f: FS, h: Handle, a: Fattr, p: Pathconf)
+  { GetattrOk(f, h, a) && p == Pathconf(LINKMAX, NAMEMAX as uint32, true, true, false, true) }
   predicate PathconfErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) }
 
   // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes: a crash takes the volume back
   // to a state that some call left, not older than the last one whose reply said OK to a COMMIT, or to a call that
-  // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3 and 9
-  // in verified/README.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server starts again, and
-  // is another then, so that the client sends its unstable data again.
+  // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3
+  // and 9 in verified/README.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server
+  // starts again, and is another then, so that the client sends its unstable data again.
   //
-  // The file is a regular one. No permission is needed: what becomes durable was written by those who had it, and may have
-  // lost it since (a chown must not make their data volatile); and the caller learns nothing that GETATTR keeps from anybody.
+  // The file is a regular one. No permission is needed: what becomes durable was written by those who had it, and may
+  // have lost it since (a chown must not make their data volatile); and the caller learns nothing that GETATTR keeps
+  // from anybody.
   predicate CommitOk(f: FS, h: Handle, w: Wcc) { Live(f, h) && IsFile(f, h.ino) && WccOk(f, f, h.ino, w) }
-  predicate CommitErr(f: FS, h: Handle, st: uint32) { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !IsFile(f, h.ino)) }
+  predicate CommitErr(f: FS, h: Handle, st: uint32)
+  { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !IsFile(f, h.ino)) }
 }
