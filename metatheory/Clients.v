@@ -24,7 +24,7 @@ Section theorem.
     seq_ok : ∀ o data v r data', abs data v → run (body o) data r data' → ok r = true →
       ∃ v', allowed v o r v' ∧ abs data' v';
     (* with another status it may say so; the volume is as before, for the transaction is aborted.
-       fs/spec/nfs3.s.dfy: "status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before; attributes in the reply are Seen (section 1)" *)
+       fs/spec/nfs3.s.dfy: "status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before;" *)
     seq_err : ∀ o data v r data', abs data v → run (body o) data r data' → ok r = false → allowed v o r v;
     (* a volume with the same objects, but for free blocks, is as valid and means the same.
        fs/procedures/remount.dfy: "requires Holds(g, o, v) && ButFree(g, v.used, o, o2) && BlocksMatch(g, o2, bs)"

@@ -8,74 +8,77 @@ module CountedBlocks {
   import opened AllocatedRange
 
   // block b of the file is there
-  predicate There(bm: BlkMap, ino: uint64, b: int)
-  { 0 <= b < NODATA && PosOf(ino, b as uint64) in bm && bm[PosOf(ino, b as uint64)] != 0 }
-  predicate AllThere(bm: BlkMap, ino: uint64, s: set<int>)
-  { forall b: int {:trigger b in s} {:trigger There(bm, ino, b)} :: b in s <==> There(bm, ino, b) }
-  predicate {:opaque} Counted(bm: BlkMap, ino: uint64, n: int)
-  { exists s: set<int> {:trigger AllThere(bm, ino, s)} :: AllThere(bm, ino, s) && |s| == n }
+  predicate There(blockMap: BlkMap, ino: uint64, b: int)
+  { 0 <= b < NODATA && PosOf(ino, b as uint64) in blockMap && blockMap[PosOf(ino, b as uint64)] != 0 }
+  predicate AllThere(blockMap: BlkMap, ino: uint64, s: set<int>)
+  { forall b: int {:trigger b in s} {:trigger There(blockMap, ino, b)} :: b in s <==> There(blockMap, ino, b) }
+  predicate {:opaque} Counted(blockMap: BlkMap, ino: uint64, n: int)
+  { exists s: set<int> {:trigger AllThere(blockMap, ino, s)} :: AllThere(blockMap, ino, s) && |s| == n }
 
-  lemma CountOf(bm: BlkMap, ino: uint64, n: int) returns (s: set<int>)
-    requires Counted(bm, ino, n)
-    ensures AllThere(bm, ino, s) && |s| == n
-  { reveal Counted(); s :| AllThere(bm, ino, s) && |s| == n; }
-  lemma CountIs(bm: BlkMap, ino: uint64, s: set<int>)
-    requires AllThere(bm, ino, s)
-    ensures Counted(bm, ino, |s|)
+  lemma CountOf(blockMap: BlkMap, ino: uint64, n: int) returns (s: set<int>)
+    requires Counted(blockMap, ino, n)
+    ensures AllThere(blockMap, ino, s) && |s| == n
+  { reveal Counted(); s :| AllThere(blockMap, ino, s) && |s| == n; }
+  lemma CountIs(blockMap: BlkMap, ino: uint64, s: set<int>)
+    requires AllThere(blockMap, ino, s)
+    ensures Counted(blockMap, ino, |s|)
   { reveal Counted(); }
 
   // ---- the steps ----
 
-  lemma CountAlloc(bm: BlkMap, p: Pos, x: uint64, n: int)
-    requires IsDom(bm) && OkPos(p) && bm[p] == 0 && x != 0 && Counted(bm, p.ino, n)
-    ensures Counted(bm[p := x], p.ino, if IsData(p) then n + 1 else n)
+  lemma CountAlloc(blockMap: BlkMap, p: Pos, x: uint64, n: int)
+    requires IsDom(blockMap) && OkPos(p) && blockMap[p] == 0 && x != 0 && Counted(blockMap, p.ino, n)
+    ensures Counted(blockMap[p := x], p.ino, if IsData(p) then n + 1 else n)
     ensures IsData(p) ==> 0 <= n < NODATA
   {
-    var s := CountOf(bm, p.ino, n);
-    var bm' := bm[p := x];
+    var s := CountOf(blockMap, p.ino, n);
+    var blockMap' := blockMap[p := x];
     var s' := if IsData(p) then s + {First(p)} else s;
-    if IsData(p) { DataAt(p); assert !There(bm, p.ino, First(p)); }
-    forall b: int ensures b in s' <==> There(bm', p.ino, b) { OneStep(bm, p, x, b); }
-    CountIs(bm', p.ino, s');
+    if IsData(p) { DataAt(p); assert !There(blockMap, p.ino, First(p)); }
+    forall b: int ensures b in s' <==> There(blockMap', p.ino, b) { OneStep(blockMap, p, x, b); }
+    CountIs(blockMap', p.ino, s');
     if IsData(p) { Few(s', NODATA); }
   }
-  lemma CountFree(bm: BlkMap, p: Pos, n: int)
-    requires IsDom(bm) && OkPos(p) && bm[p] != 0 && Counted(bm, p.ino, n)
-    ensures Counted(bm[p := 0], p.ino, if IsData(p) then n - 1 else n)
+  lemma CountFree(blockMap: BlkMap, p: Pos, n: int)
+    requires IsDom(blockMap) && OkPos(p) && blockMap[p] != 0 && Counted(blockMap, p.ino, n)
+    ensures Counted(blockMap[p := 0], p.ino, if IsData(p) then n - 1 else n)
     ensures IsData(p) ==> 0 < n
   {
-    var s := CountOf(bm, p.ino, n);
-    var bm' := bm[p := 0];
+    var s := CountOf(blockMap, p.ino, n);
+    var blockMap' := blockMap[p := 0];
     var s' := if IsData(p) then s - {First(p)} else s;
-    if IsData(p) { DataAt(p); assert There(bm, p.ino, First(p)); }
-    forall b: int ensures b in s' <==> There(bm', p.ino, b) { OneStep(bm, p, 0, b); }
-    CountIs(bm', p.ino, s');
+    if IsData(p) { DataAt(p); assert There(blockMap, p.ino, First(p)); }
+    forall b: int ensures b in s' <==> There(blockMap', p.ino, b) { OneStep(blockMap, p, 0, b); }
+    CountIs(blockMap', p.ino, s');
   }
-  lemma OneStep(bm: BlkMap, p: Pos, x: uint64, b: int)
-    requires IsDom(bm) && OkPos(p)
-    ensures There(bm[p := x], p.ino, b) <==> if IsData(p) && b == First(p) then x != 0 else There(bm, p.ino, b)
+  lemma OneStep(blockMap: BlkMap, p: Pos, x: uint64, b: int)
+    requires IsDom(blockMap) && OkPos(p)
+    ensures There(blockMap[p := x], p.ino, b) <==>
+      if IsData(p) && b == First(p) then x != 0 else There(blockMap, p.ino, b)
   {
     if 0 <= b < NODATA { FirstOf(p.ino, b as uint64); PosOfOk(p.ino, b as uint64); }
     if IsData(p) { DataAt(p); }
   }
 
   // the same blocks
-  lemma CountSame(bm0: BlkMap, bm: BlkMap, ino: uint64, n: int)
-    requires Counted(bm0, ino, n) && forall b: int {:trigger There(bm, ino, b)} :: There(bm, ino, b) <==> There(bm0, ino, b)
-    ensures Counted(bm, ino, n)
+  lemma CountSame(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, n: int)
+    requires Counted(blockMap0, ino, n) && forall b: int {:trigger There(blockMap, ino, b)} ::
+      There(blockMap, ino, b) <==> There(blockMap0, ino, b)
+    ensures Counted(blockMap, ino, n)
   {
-    var s := CountOf(bm0, ino, n);
-    assert AllThere(bm, ino, s);
-    CountIs(bm, ino, s);
+    var s := CountOf(blockMap0, ino, n);
+    assert AllThere(blockMap, ino, s);
+    CountIs(blockMap, ino, s);
   }
   // no others
-  lemma CountFewer(bm0: BlkMap, bm: BlkMap, ino: uint64, n0: int, n: int)
-    requires Counted(bm0, ino, n0) && Counted(bm, ino, n) && forall b: int {:trigger There(bm, ino, b)} | There(bm, ino, b) :: There(bm0, ino, b)
+  lemma CountFewer(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, n0: int, n: int)
+    requires Counted(blockMap0, ino, n0) && Counted(blockMap, ino, n) &&
+      forall b: int {:trigger There(blockMap, ino, b)} | There(blockMap, ino, b) :: There(blockMap0, ino, b)
     ensures n <= n0
   {
-    var s0 := CountOf(bm0, ino, n0);
-    var s := CountOf(bm, ino, n);
-    forall b: int | b in s ensures b in s0 { assert There(bm, ino, b); assert There(bm0, ino, b); }
+    var s0 := CountOf(blockMap0, ino, n0);
+    var s := CountOf(blockMap, ino, n);
+    forall b: int | b in s ensures b in s0 { assert There(blockMap, ino, b); assert There(blockMap0, ino, b); }
     Subset(s, s0);
   }
 

@@ -11,16 +11,19 @@ module Crash {
   import opened BlockTreeSpec
 
   // bs' is bs but for free blocks
-  lemma FreeBlocksDoNotMatter(g: Geo, bm: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data)
-    requires TreesOk(g, bm, owner, used, bs, data) && BlocksDom(g, bs')
-    requires forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) && b in used && used[b] :: b in bs && b in bs' && bs'[b] == bs[b]
-    ensures TreesOk(g, bm, owner, used, bs', data)
+  lemma FreeBlocksDoNotMatter(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks,
+    data: Data)
+    requires TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
+    requires forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) && b in used && used[b] ::
+      b in bs && b in bs' && bs'[b] == bs[b]
+    ensures TreesOk(g, blockMap, owner, used, bs', data)
   {
-    forall p: Pos | OkPos(p) && bm[p] != 0 ensures bm[p] in bs && bm[p] in bs' && bs'[bm[p]] == bs[bm[p]] {
+    forall p: Pos | OkPos(p) && blockMap[p] != 0
+      ensures blockMap[p] in bs && blockMap[p] in bs' && bs'[blockMap[p]] == bs[blockMap[p]] {
       reveal OwnerOk();
-      assert OkBlk(g, bm[p]);
+      assert OkBlk(g, blockMap[p]);
     }
-    assert LinksOk(bm, bs') by { reveal LinksOk(); }
-    assert DataOk(bm, bs', data) by { reveal DataOk(); }
+    assert LinksOk(blockMap, bs') by { reveal LinksOk(); }
+    assert DataOk(blockMap, bs', data) by { reveal DataOk(); }
   }
 }

@@ -1,7 +1,7 @@
 // What of a volume is whose: the places that transactions are kept to, each of one kind of objects, and the journal's.
 //
-// On a sound volume the procedures ask for nothing outside (that is proved). On a damaged one a wild pointer must reach no other region, least
-// of all the log or a superblock.
+// On a sound volume the procedures ask for nothing outside (that is proved). On a damaged one a wild pointer must reach
+// no other region, least of all the log or a superblock.
 include "blockstore.dfy"
 include "../format/superblock.dfy"
 include "../../txn/places.dfy"
@@ -14,7 +14,8 @@ module Regions {
   import P = Places
 
   function Ranges(g: Geo): seq<P.Range>
-  { [P.Range(g.data0, g.data1, P.BLOCKS), P.Range(g.itab, g.slot0, P.INODES), P.Range(g.ibm, g.itab, P.BITS), P.Range(g.slot0, g.data0, P.RECORDS)] }
+  { [P.Range(g.data0, g.data1, P.BLOCKS), P.Range(g.itab, g.slot0, P.INODES), P.Range(g.ibm, g.itab, P.BITS),
+    P.Range(g.slot0, g.data0, P.RECORDS)] }
 
   // the places of a volume, those that are asked for most first
   method Of(g: Geo) returns (p: P.Place)
@@ -31,7 +32,8 @@ module Regions {
   lemma Each(g: Geo, b: uint64)
     requires GeoOk(g)
     ensures P.What(Ranges(g), b) ==
-      if g.ibm <= b < g.itab then P.BITS else if g.itab <= b < g.slot0 then P.INODES else if g.slot0 <= b < g.data0 then P.RECORDS else if g.data0 <= b < g.data1 then P.BLOCKS else P.NOTHING
+      if g.ibm <= b < g.itab then P.BITS else if g.itab <= b < g.slot0 then P.INODES
+        else if g.slot0 <= b < g.data0 then P.RECORDS else if g.data0 <= b < g.data1 then P.BLOCKS else P.NOTHING
   {
     var l := Ranges(g);
     assert P.What(l[1..], b) == if l[1].start <= b < l[1].end then l[1].what else P.What(l[1..][1..], b);
@@ -61,14 +63,18 @@ module Regions {
     requires GeoOk(g)
     ensures BlockStore.KindsOk(g, P.KindsOf(Ranges(g)))
   {
-    forall b: uint64 ensures P.What(Ranges(g), b) == if g.ibm <= b < g.itab then P.BITS else if g.itab <= b < g.slot0 then P.INODES else if g.slot0 <= b < g.data0 then P.RECORDS else if g.data0 <= b < g.data1 then P.BLOCKS else P.NOTHING
+    forall b: uint64
+      ensures P.What(Ranges(g), b) == if g.ibm <= b < g.itab then P.BITS else if g.itab <= b < g.slot0 then P.INODES
+      else if g.slot0 <= b < g.data0 then P.RECORDS else if g.data0 <= b < g.data1 then P.BLOCKS else P.NOTHING
     { Each(g, b); }
   }
   // and hold what the procedures ask for.
   lemma Asked(g: Geo, i: uint64, b: uint64)
     requires GeoOk(g)
-    ensures OkIno(g, i) ==> P.What(Ranges(g), BlockStore.InodeAddr(g, i).blkno) == P.INODES && P.What(Ranges(g), BlockStore.InoBit(g, i).blkno) == P.BITS
-    ensures OkBlk(g, b) ==> P.What(Ranges(g), b) == P.BLOCKS && P.What(Ranges(g), BlockStore.BlkBit(g, b).blkno) == P.BITS
+    ensures OkIno(g, i) ==> P.What(Ranges(g), BlockStore.InodeAddr(g, i).blkno) == P.INODES &&
+      P.What(Ranges(g), BlockStore.InoBit(g, i).blkno) == P.BITS
+    ensures OkBlk(g, b) ==> P.What(Ranges(g), b) == P.BLOCKS &&
+      P.What(Ranges(g), BlockStore.BlkBit(g, b).blkno) == P.BITS
   {
     if OkIno(g, i) { Each(g, BlockStore.InodeAddr(g, i).blkno); Each(g, BlockStore.InoBit(g, i).blkno); }
     if OkBlk(g, b) { Each(g, b); Each(g, BlockStore.BlkBit(g, b).blkno); }

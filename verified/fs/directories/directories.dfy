@@ -43,9 +43,10 @@ module Directories {
     forall n: seq<byte> {:trigger n in m} | n in m :: OkIno(geo, m[n]) && OkName(n)
   }
   // a directory's file stands for its map, and its inode has the number of entries
-  predicate DirsOk(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs, ats: map<uint64, Places>) {
+  predicate DirsOk(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
+    places: map<uint64, Places>) {
     forall d: uint64 {:trigger d in dirs} | d in dirs ::
-      d in files && d in metas && d in ats && DirOk(files[d], dirs[d], ats[d]) &&
+      d in files && d in metas && d in places && DirOk(files[d], dirs[d], places[d]) &&
       metas[d].nent as int == |dirs[d]| && EntriesOk(geo, dirs[d])
   }
 
@@ -58,46 +59,55 @@ module Directories {
   }
 
   // the file of one directory changes, and its map with it
-  lemma DirsStep(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs, ats: map<uint64, Places>, d: uint64, f: seq<byte>, x: Meta, m: Dir, at: Places)
-    requires TypesOk(geo, metas, dirs) && DirsOk(geo, files, metas, dirs, ats) && d in dirs
+  lemma DirsStep(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
+    places: map<uint64, Places>, d: uint64, f: seq<byte>, x: Meta, m: Dir, at: Places)
+    requires TypesOk(geo, metas, dirs) && DirsOk(geo, files, metas, dirs, places) && d in dirs
     requires DirOk(f, m, at) && x.nent as int == |m| && x.ty == 2 && EntriesOk(geo, m)
-    ensures TypesOk(geo, metas[d := x], dirs[d := m]) && DirsOk(geo, files[d := f], metas[d := x], dirs[d := m], ats[d := at])
+    ensures TypesOk(geo, metas[d := x], dirs[d := m]) &&
+      DirsOk(geo, files[d := f], metas[d := x], dirs[d := m], places[d := at])
   { }
 
   class DirFs {
     const fs: ByteFs
     ghost var dirs: Dirs
-    ghost var ats: map<uint64, Places>
+    ghost var places: map<uint64, Places>
 
     constructor Recover(fs: ByteFs) ensures this.fs == fs { this.fs := fs; }
 
-    predicate Valid() reads this, fs, fs.fs, fs.fs.fs, fs.jrnl
+    function Repr(): set<object> { {this} + fs.Repr() }
+
+    predicate Valid() reads this, fs, fs.trees, fs.trees.store, fs.jrnl
       ensures Valid() ==> fs.Valid()
-      ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) :: i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
-      ensures Valid() ==> forall d: uint64 {:trigger d in dirs} | d in dirs :: OkIno(fs.geo, d) && d in fs.metas && fs.metas[d].nent as int == |dirs[d]|
-      ensures Valid() ==> forall d: uint64, n: seq<byte> {:trigger dirs[d][n]} | d in dirs && n in dirs[d] :: OkIno(fs.geo, dirs[d][n]) && OkName(n)
-    { fs.Valid() && TypesOk(fs.geo, fs.metas, dirs) && DirsOk(fs.geo, fs.files, fs.metas, dirs, ats) }
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) ::
+        i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
+      ensures Valid() ==> forall d: uint64 {:trigger d in dirs} | d in dirs ::
+        OkIno(fs.geo, d) && d in fs.metas && fs.metas[d].nent as int == |dirs[d]|
+      ensures Valid() ==> forall d: uint64, n: seq<byte> {:trigger dirs[d][n]} | d in dirs && n in dirs[d] ::
+        OkIno(fs.geo, dirs[d][n]) && OkName(n)
+    { fs.Valid() && TypesOk(fs.geo, fs.metas, dirs) && DirsOk(fs.geo, fs.files, fs.metas, dirs, places) }
 
     // what Insert, Replace and Remove change below: the file of d, its size and its entry count
     twostate predicate OnlyDir(d: uint64)
       reads this, fs
     { d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]] &&
-      fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent, fs.metas[d].used) && old(fs.metas[d]).size <= fs.metas[d].size &&
+      fs.metas[d] == WithSizeNent(old(fs.metas[d]), fs.metas[d].size, fs.metas[d].nent, fs.metas[d].used) &&
+        old(fs.metas[d]).size <= fs.metas[d].size &&
       d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] &&
       d in fs.held && fs.held == old(fs.held)[d := fs.held[d]] }
 
     // entries never move (so that their places can be cookies)
     twostate predicate StayPut(d: uint64)
       reads this
-    { d in old(dirs) && d in dirs && d in old(ats) && d in ats && ats == old(ats)[d := ats[d]] &&
-      forall n: seq<byte> {:trigger n in dirs[d]} | n in dirs[d] && n in old(dirs[d]) && n in old(ats[d]) :: n in ats[d] && ats[d][n] == old(ats[d])[n] }
+    { d in old(dirs) && d in dirs && d in old(places) && d in places && places == old(places)[d := places[d]] &&
+      forall n: seq<byte> {:trigger n in dirs[d]} | n in dirs[d] && n in old(dirs[d]) && n in old(places[d]) ::
+        n in places[d] && places[d][n] == old(places[d])[n] }
 
     // ---- search ----
 
     // the inode, and the number of blocks of the file
     method Open(txn: Txn, d: uint64, excl: bool) returns (ip: Bytes, n: uint64)
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs
-      ensures fresh(ip) && fs.fs.IsInode(d, ip)
+      ensures fresh(ip) && fs.trees.IsInode(d, ip)
       ensures d in fs.files && 4096 * n as int == |fs.files[d]| && n <= 0x800_0000
     {
       ip := fs.GetInode(txn, d, excl);
@@ -108,16 +118,18 @@ module Directories {
     }
 
     // The cell of the name's slot. lev: the first level with room for the name (a hint for InsertAt).
-    method Find(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64, cell: uint64, lev: uint64)
+    method Find(txn: Txn, d: uint64, name: Bytes, excl: bool)
+      returns (found: bool, ino: uint64, cell: uint64, lev: uint64)
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
       ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
-      ensures d in fs.files && (found ==> cell < 0x40_0000_0000 && OkSlot(fs.files[d], cell as int) && Word(fs.files[d], cell as int) != 0 && Name(fs.files[d], cell as int) == name.data)
+      ensures d in fs.files && (found ==> cell < 0x40_0000_0000 && OkSlot(fs.files[d], cell as int) &&
+        Word(fs.files[d], cell as int) != 0 && Name(fs.files[d], cell as int) == name.data)
       ensures lev <= 9
     {
       ghost var f := fs.files[d];
       ghost var m := dirs[d];
-      ghost var at := ats[d];
+      ghost var at := places[d];
       var ip, nb := Open(txn, d, excl);
       var h := NameHash(name);
       var key := KeyFor(name, h);
@@ -128,8 +140,10 @@ module Directories {
       // deepest level first: most entries of a large directory are there
       var n: uint64 := 9;
       while n > 0
-        invariant n <= 9 && lev <= 9 && fs.fs.IsInode(d, ip)
-        invariant forall k: int, c: int {:trigger OkSlot(f, c), Bucket(h as int, k)} | n as int <= k < 9 && OkSlot(f, c) && c / 64 == 2 * Bucket(h as int, k) + Class(name.data) && Word(f, c) != 0 :: Name(f, c) != name.data
+        invariant n <= 9 && lev <= 9 && fs.trees.IsInode(d, ip)
+        invariant forall k: int, c: int {:trigger OkSlot(f, c), Bucket(h as int, k)} | n as int <= k < 9 &&
+          OkSlot(f, c) && c / 64 == 2 * Bucket(h as int, k) + Class(name.data) && Word(f, c) != 0 ::
+          Name(f, c) != name.data
         decreases n
       {
         n := n - 1;
@@ -180,10 +194,12 @@ module Directories {
 
     // The entry count of d goes up or down by one. ok = false: it cannot go up (it has 64 bits).
     method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
-      modifies fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies fs.Repr()
       requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
-      ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
-      ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent, old(fs.metas)[d].used)
+      ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) &&
+        d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
+      ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent,
+        old(fs.metas)[d].used)
       ensures ok ==> fs.metas[d].nent as int == old(fs.metas)[d].nent as int + (if down then -1 else 1)
       ensures down ==> ok
     {
@@ -197,13 +213,16 @@ module Directories {
     }
 
     // bytes of d's file are replaced; its map becomes m, which has one entry more or fewer if count is set
-    method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, count: bool, down: bool, ghost m: Dir, ghost at: Places) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+    method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, count: bool, down: bool, ghost m: Dir, ghost at: Places)
+      returns (ok: bool)
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) && ats == old(ats)[d := at]
-      ensures Settled(old(fs.files)[d], off as int, |old(s.data)|) && (count ==> down) ==> ok && fs.metas[d].size == old(fs.metas)[d].size && fs.metas[d].used == old(fs.metas)[d].used
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) &&
+        places == old(places)[d := at]
+      ensures Settled(old(fs.files)[d], off as int, |old(s.data)|) && (count ==> down) ==>
+        ok && fs.metas[d].size == old(fs.metas)[d].size && fs.metas[d].used == old(fs.metas)[d].used
     {
       var len := s.Len();
       ghost var src := s.data;
@@ -221,22 +240,26 @@ module Directories {
         ok := Count(txn, d, down);
         if !ok { return; }
       }
-      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, ats, d, g, fs.metas[d], m, at);
+      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, places, d, g, fs.metas[d], m, at);
       assert fs.metas == old(fs.metas)[d := fs.metas[d]];
-      dirs, ats := dirs[d := m], ats[d := at];
+      dirs, places := dirs[d := m], places[d := at];
     }
 
     // ok = false: no space, or d must be shrunk first; abort the transaction
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
+      modifies Repr()
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+        name.data !in dirs[d]
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
+        OnlyDir(d) && StayPut(d)
     { ok := InsertAt(txn, d, name, ino, 0); }
 
     method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data !in dirs[d]
-      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
+      modifies Repr()
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+        name.data !in dirs[d]
+      ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
+        OnlyDir(d) && StayPut(d)
     {
       var h := NameHash(name);
       var key := KeyFor(name, h);
@@ -244,17 +267,20 @@ module Directories {
       ok, cell, size := Room(txn, d, name, h, hint);
       if !ok { return; }
       var s := MakeSlot(size, ino, name, key);
-      ghost var m, at := InsertProof(fs.geo, fs.files[d], dirs[d], ats[d], cell as int, s.data, ino, name.data);
+      ghost var m, at := InsertProof(fs.geo, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
       ok := Store(txn, d, 64 * cell, s, true, false, m, at);
     }
 
     // A free cell in the name's bucket of the first level that has one, from `from` on. size:
     // that of the slot, or that of a block if the cell's block does not exist yet.
-    method Room(txn: Txn, d: uint64, name: Bytes, h: uint64, from: uint64) returns (ok: bool, cell: uint64, size: uint64)
+    method Room(txn: Txn, d: uint64, name: Bytes, h: uint64, from: uint64)
+      returns (ok: bool, cell: uint64, size: uint64)
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && h == HashOf(name.data)
       ensures d in fs.files
-      ensures ok ==> cell < 0x40_0000_0000 && cell as int / 64 % 2 == Class(name.data) && Placed(cell as int / 64, name.data) && 8 + |name.data| <= size as int
-      ensures ok ==> if 64 * cell as int < |fs.files[d]| then size as int == Size(cell as int) && OkSlot(fs.files[d], cell as int) && Word(fs.files[d], cell as int) == 0
+      ensures ok ==> cell < 0x40_0000_0000 && cell as int / 64 % 2 == Class(name.data) &&
+        Placed(cell as int / 64, name.data) && 8 + |name.data| <= size as int
+      ensures ok ==> if 64 * cell as int < |fs.files[d]| then size as int == Size(cell as int) &&
+        OkSlot(fs.files[d], cell as int) && Word(fs.files[d], cell as int) == 0
                      else cell % 64 == 0 && size == 4096
     {
       var ip, nb := Open(txn, d, true);
@@ -264,7 +290,7 @@ module Directories {
       if l > 56 { kind, size := 1, 512; }
       var n := from;
       while n < 9
-        invariant fs.fs.IsInode(d, ip)
+        invariant fs.trees.IsInode(d, ip)
         decreases 9 - n as int
       {
         var blk := BucketBlock(h, n, kind);
@@ -284,9 +310,11 @@ module Directories {
 
     // always ok: the name's slot is there
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) && name.data in dirs[d]
-      ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) && StayPut(d)
+      modifies Repr()
+      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+        name.data in dirs[d]
+      ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) &&
+        StayPut(d)
       ensures fs.metas == old(fs.metas)
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
@@ -294,22 +322,23 @@ module Directories {
       var key := KeyFor(name, h);
       var size: uint64 := 64;
       if cell / 64 % 2 == 1 { size := 512; }
-      NameFits(fs.files[d], cell as int, dirs[d], ats[d]);
+      NameFits(fs.files[d], cell as int, dirs[d], places[d]);
       var s := MakeSlot(size, ino, name, key);
       ghost var f := fs.files[d];
       ghost var g := WriteSpec(f, 64 * cell as int, s.data);
       assert g[64 * cell as int .. 64 * cell as int + |s.data|] == s.data;
       SlotLaid(g, cell as int, s.data, ino, name.data);
-      DirReplace(f, g, dirs[d], ats[d], cell as int, ino, name.data);
+      DirReplace(f, g, dirs[d], places[d], cell as int, ino, name.data);
       SlotSettled(f, cell as int);
-      ok := Store(txn, d, 64 * cell, s, false, false, dirs[d][name.data := ino], ats[d]);
+      ok := Store(txn, d, 64 * cell, s, false, false, dirs[d][name.data := ino], places[d]);
     }
 
     // always ok, as Replace
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && name.data in dirs[d]
-      ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] && OnlyDir(d) && StayPut(d)
+      ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] &&
+        OnlyDir(d) && StayPut(d)
       ensures fs.metas[d].size == old(fs.metas)[d].size
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
@@ -323,20 +352,21 @@ module Directories {
         forall k: int | 0 <= k < 8 ensures g[64 * cell as int + k] == 0 { assert g[64 * cell as int + k] == s.data[k]; }
       }
       Dec64Zero();
-      DirRemove(f, g, dirs[d], ats[d], cell as int, name.data);
+      DirRemove(f, g, dirs[d], places[d], cell as int, name.data);
       CardDel(dirs[d], name.data);
       SlotSettled(f, cell as int);
-      ok := Store(txn, d, 64 * cell, s, true, true, DirDel(dirs[d], name.data), ats[d]);
+      ok := Store(txn, d, 64 * cell, s, true, true, DirDel(dirs[d], name.data), places[d]);
       GiveBack(txn, d, cell / 64);
     }
 
-    // Makes a hole of block blk of d's file if it is empty, so that a large directory that is emptied gives its room back. Blocks of
-    // the first two levels stay: entries come and go in them.
+    // Makes a hole of block blk of d's file if it is empty, so that a large directory that is emptied gives its room
+    // back. Blocks of the first two levels stay: entries come and go in them.
     method GiveBack(txn: Txn, d: uint64, blk: uint64)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && blk < 0x1_0000_0000
-      ensures Valid() && dirs == old(dirs) && ats == old(ats) && d in fs.files && fs.files == old(fs.files)
-      ensures d in old(fs.metas) && d in fs.metas && fs.metas == old(fs.metas)[d := WithUsed(old(fs.metas)[d], fs.metas[d].used)]
+      ensures Valid() && dirs == old(dirs) && places == old(places) && d in fs.files && fs.files == old(fs.files)
+      ensures d in old(fs.metas) && d in fs.metas &&
+        fs.metas == old(fs.metas)[d := WithUsed(old(fs.metas)[d], fs.metas[d].used)]
       ensures d in fs.held && fs.held == old(fs.held)[d := fs.held[d]]
     {
       ghost var f := fs.files[d];
@@ -351,7 +381,7 @@ module Directories {
       assert f[4096 * blk as int .. 4096 * blk as int + 4096] == Zeros(4096);
       var m := fs.Punch(txn, d, blk, blk + 1, 1);
       assert Local.Zeroed(f, 4096 * blk as int, 4096 * (blk + 1) as int) == f;
-      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, ats, d, f, fs.metas[d], dirs[d], ats[d]);
+      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, places, d, f, fs.metas[d], dirs[d], places[d]);
     }
 
     // no search: the count is in the inode
@@ -372,11 +402,13 @@ module Directories {
     method List(txn: Txn, d: uint64, cookie: uint64, out: List) returns (eof: bool)
       modifies out
       requires Valid() && txn.jrnl == fs.jrnl && d in dirs && Within(out)
-      ensures Within(out) && out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| && out.got[..|old(out.got)|] == old(out.got) && d in ats
-      ensures PageOk(dirs[d], ats[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
-      ensures !eof && out.got == [] ==> NoneFits(dirs[d], ats[d], if cookie < 2 then 2 else cookie as int, out.max, out.cost)
+      ensures Within(out) && out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| &&
+        out.got[..|old(out.got)|] == old(out.got) && d in places
+      ensures PageOk(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
+      ensures !eof && out.got == [] ==> NoneFits(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, out.max,
+        out.cost)
     {
-      ghost var f, m, at := fs.files[d], dirs[d], ats[d];
+      ghost var f, m, at := fs.files[d], dirs[d], places[d];
       ghost var got := out.got;
       ghost var after := if cookie < 2 then 2 else cookie as int;
       ghost var page: seq<Ent> := [];
@@ -389,8 +421,9 @@ module Directories {
       UptoStart(m, at, after, end);
       assert out.got == got + page;
       while blk < nb
-        invariant i < 64 && fs.fs.IsInode(d, ip) && end == 64 * blk as int + i as int
-        invariant Within(out) && out.attrs == old(out.attrs) && out.got == got + page && Upto(m, at, after, end, page) && after < Cookie(end)
+        invariant i < 64 && fs.trees.IsInode(d, ip) && end == 64 * blk as int + i as int
+        invariant Within(out) && out.attrs == old(out.attrs) && out.got == got + page &&
+          Upto(m, at, after, end, page) && after < Cookie(end)
         decreases nb as int - blk as int
       {
         var next := SkipHoles(txn, ip, d, blk, nb);
@@ -420,7 +453,8 @@ module Directories {
     // The blocks from n on and before m, of the nb blocks of the file, are holes. Looks no
     // further than the indirect block of n, which says so of 512 blocks at once.
     method SkipHoles(txn: Txn, ip: Bytes, d: uint64, n: uint64, nb: uint64) returns (m: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && fs.fs.IsInode(d, ip) && d in fs.files && n < nb <= 0x800_0000 && 4096 * nb as int <= |fs.files[d]|
+      requires Valid() && txn.jrnl == fs.jrnl && fs.trees.IsInode(d, ip) && d in fs.files && n < nb <= 0x800_0000 &&
+        4096 * nb as int <= |fs.files[d]|
       ensures n <= m <= nb
       ensures forall x: int | 4096 * n as int <= x < 4096 * m as int :: fs.files[d][x] == 0
     {
@@ -428,7 +462,7 @@ module Directories {
       var k := FlatK(n);
       if k < 12 { return; }
       PosOfOk(d, n);
-      var pb := fs.fs.ReadParent(txn, ip, d, k, MaxLev(k), FlatJ(n), false);
+      var pb := fs.trees.ReadParent(txn, ip, d, k, MaxLev(k), FlatJ(n), false);
       var i := FlatJ(n) % 512;
       ghost var i0 := i;
       while m < nb && i < 512
@@ -445,8 +479,10 @@ module Directories {
 
     // v is the indirect block above block n of the file, and has no block for block y
     lemma HoleBlock(d: uint64, n: uint64, y: uint64, v: seq<byte>)
-      requires Valid() && OkIno(fs.geo, d) && d in fs.files && 12 <= FlatK(n) && n <= y < 0x800_0000 && 4096 * y as int + 4096 <= |fs.files[d]|
-      requires OkPos(PosOf(d, n)) && PosOf(d, n).lev > 0 && OkPos(Parent(PosOf(d, n))) && fs.fs.IsParent(PosOf(d, n), v)
+      requires Valid() && OkIno(fs.geo, d) && d in fs.files && 12 <= FlatK(n) && n <= y < 0x800_0000 &&
+        4096 * y as int + 4096 <= |fs.files[d]|
+      requires OkPos(PosOf(d, n)) && PosOf(d, n).level > 0 && OkPos(Parent(PosOf(d, n))) &&
+        fs.trees.IsParent(PosOf(d, n), v)
       requires var i := FlatJ(n) as int % 512 + y as int - n as int; i < 512 && U64At(v, 8 * i) == 0
       ensures forall x: int | 4096 * y as int <= x < 4096 * y as int + 4096 :: fs.files[d][x] == 0
     {
@@ -456,98 +492,124 @@ module Directories {
       assert FlatK(y) == FlatK(n) && FlatJ(y) as int == FlatJ(n) as int + y as int - n as int;
       assert FlatJ(y) / 512 == FlatJ(n) / 512;
       assert Parent(p) == Parent(PosOf(d, n));
-      fs.fs.Child(p, v);
+      fs.trees.Child(p, v);
       assert IsData(p);
-      assert fs.fs.data[p] == Zeros(4096) by { reveal DataOk(); }
+      assert fs.trees.data[p] == Zeros(4096) by { reveal DataOk(); }
       forall x: int | 4096 * y as int <= x < 4096 * y as int + 4096
         ensures fs.files[d][x] == 0
       {
         DivMod(4096 * y as int, x - 4096 * y as int);
-        BlockByte(fs.fs.data, d, x);
+        BlockByte(fs.trees.data, d, x);
         reveal FileMatch();
-        assert ByteAt(fs.fs.data, d, x) == fs.files[d][x];
+        assert ByteAt(fs.trees.data, d, x) == fs.files[d][x];
       }
     }
 
     // ---- inodes, and files that are not directories ----
 
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && ty != 0
-      ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) && old(fs.metas)[ino].ty == 0
-      ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) && ats == (if ty == 2 then old(ats)[ino := map[]] else old(ats))
-      ensures ok ==> ino in old(fs.files) && old(fs.files)[ino] == [] && fs.files == old(fs.files)[ino := []] && fs.held == old(fs.held)[ino := {}]
-      ensures ok ==> old(fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && fs.metas == old(fs.metas)[ino := NewMeta(ty, old(fs.metas)[ino].gen + 1)]
+      ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) &&
+        old(fs.metas)[ino].ty == 0
+      ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) &&
+        places == (if ty == 2 then old(places)[ino := map[]] else old(places))
+      ensures ok ==> ino in old(fs.files) && old(fs.files)[ino] == [] && fs.files == old(fs.files)[ino := []] &&
+        fs.held == old(fs.held)[ino := {}]
+      ensures ok ==> old(fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff &&
+        fs.metas == old(fs.metas)[ino := NewMeta(ty, old(fs.metas)[ino].gen + 1)]
     {
       ok, ino := fs.AllocInode(txn, near, ty);
       if ok && ty == 2 {
-        dirs, ats := dirs[ino := map[]], ats[ino := map[]];
+        dirs, places := dirs[ino := map[]], places[ino := map[]];
         DirEmpty(map[]);
       }
     }
 
     // of an inode that is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files && fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
-      ensures ok && Valid() && ats == old(ats) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
-      ensures fs.files == old(fs.files) && fs.held == old(fs.held) && ino in old(fs.metas) && fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
+      modifies Repr()
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files &&
+        fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
+      ensures ok && Valid() && places == old(places) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
+      ensures fs.files == old(fs.files) && fs.held == old(fs.held) && ino in old(fs.metas) &&
+        fs.metas == old(fs.metas)[ino := NewMeta(0, old(fs.metas)[ino].gen)]
     {
       ok := fs.FreeInode(txn, ino);
       dirs := map d | d in dirs && d != ino :: dirs[d];
     }
 
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
-      requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino]; m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
+      requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino];
+        m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
-      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := M(ip.data)]
+      ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
+        fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := M(ip.data)]
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && so as int + len as int <= |src.data|
-      ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == (if len == 0 then old(fs.files) else old(fs.files)[ino := WriteSpec(old(fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
+      modifies Repr()
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs &&
+        so as int + len as int <= |src.data|
+      ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
+        fs.files == (if len == 0 then old(fs.files)
+        else old(fs.files)[ino := WriteSpec(old(fs.files)[ino], off as int, src.data[so as int..so as int+len as int])])
       ensures ok ==> ino in old(fs.metas) && ino in fs.metas
       ensures ok && len == 0 ==> fs.metas == old(fs.metas) && fs.held == old(fs.held)
-      ensures ok && len != 0 ==> ino in old(fs.held) && fs.held == old(fs.held)[ino := old(fs.held)[ino] + C.Blocks(off as int, len as int)]
-      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |fs.files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(fs.metas)[ino], |fs.files[ino]| as uint64) && fs.metas == old(fs.metas)[ino := WithSizeUsed(old(fs.metas)[ino], |fs.files[ino]| as uint64, fs.metas[ino].used)]
-      ensures ok && len != 0 ==> fs.metas[ino].used as int == old(fs.metas)[ino].used as int + |C.Blocks(off as int, len as int) - old(fs.held)[ino]|
-      ensures ino in old(fs.metas) && ino in old(fs.held) && len != 0 && MayWrite(old(fs.metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(fs.held)[ino] ==> ok
+      ensures ok && len != 0 ==> ino in old(fs.held) &&
+        fs.held == old(fs.held)[ino := old(fs.held)[ino] + C.Blocks(off as int, len as int)]
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |fs.files[ino]| < 0x1_0000_0000_0000_0000 &&
+        CanSize(old(fs.metas)[ino], |fs.files[ino]| as uint64) &&
+        fs.metas == old(fs.metas)[ino := WithSizeUsed(old(fs.metas)[ino], |fs.files[ino]| as uint64,
+        fs.metas[ino].used)]
+      ensures ok && len != 0 ==> fs.metas[ino].used as int == old(fs.metas)[ino].used as int
+        + |C.Blocks(off as int, len as int) - old(fs.held)[ino]|
+      ensures ino in old(fs.metas) && ino in old(fs.held) && len != 0 &&
+        MayWrite(old(fs.metas)[ino], off as int + len as int) &&
+        C.Blocks(off as int, len as int) <= old(fs.held)[ino] ==> ok
     { ok := fs.Write(txn, ino, off, src, so, len); }
 
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n && n as int <= Writing.BlocksFor(|fs.files[ino]|)
-      ensures Valid() && dirs == old(dirs) && ats == old(ats) && lo <= m <= n && (lo < n && 0 < max ==> m < n)
-      ensures ino in old(fs.files) && fs.files == old(fs.files)[ino := Local.Zeroed(old(fs.files)[ino], 4096 * m as int, 4096 * n as int)]
+      modifies Repr()
+      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n &&
+        n as int <= Writing.BlocksFor(|fs.files[ino]|)
+      ensures Valid() && dirs == old(dirs) && places == old(places) && lo <= m <= n && (lo < n && 0 < max ==> m < n)
+      ensures ino in old(fs.files) && fs.files == old(fs.files)[ino :=
+        Local.Zeroed(old(fs.files)[ino], 4096 * m as int, 4096 * n as int)]
       ensures ino in old(fs.held) && fs.held == old(fs.held)[ino := old(fs.held)[ino] - Local.Span(m as int, n as int)]
-      ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := WithUsed(old(fs.metas)[ino], fs.metas[ino].used)]
-      ensures fs.metas[ino].used as int == old(fs.metas)[ino].used as int - |old(fs.held)[ino] * Local.Span(m as int, n as int)|
+      ensures ino in old(fs.metas) && ino in fs.metas &&
+        fs.metas == old(fs.metas)[ino := WithUsed(old(fs.metas)[ino], fs.metas[ino].used)]
+      ensures fs.metas[ino].used as int == old(fs.metas)[ino].used as int - |old(fs.held)[ino] * Local.Span(m as int,
+        n as int)|
     { m := fs.Punch(txn, ino, lo, n, max); }
 
     // of a directory: only an empty one, and only to nothing, before its inode is freed
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && (ino in dirs ==> dirs[ino] == map[] && sz == 0)
       ensures ino in old(fs.metas) && (ok <==> CanSize(old(fs.metas)[ino], sz))
-      ensures ok ==> Valid() && dirs == old(dirs) && ats == old(ats) && ino in old(fs.files) && fs.files == old(fs.files)[ino := SizeSpec(old(fs.files)[ino], sz as int)]
+      ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
+        fs.files == old(fs.files)[ino := SizeSpec(old(fs.files)[ino], sz as int)]
       ensures ok ==> ino in old(fs.held) && fs.held == old(fs.held)[ino := C.HeldBelow(old(fs.held)[ino], sz as int)]
       ensures ok ==> fs.metas == old(fs.metas)[ino := Resized(old(fs.metas)[ino], sz)]
     {
       ok := fs.SetSize(txn, ino, sz);
       if ok && ino in dirs {
         assert fs.files[ino] == [];
-        DirEmpty(ats[ino]);
+        DirEmpty(places[ino]);
       }
     }
 
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
-      modifies this, fs, fs.fs, fs.fs.fs, fs.jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
-      ensures Valid() && dirs == old(dirs) && ats == old(ats) && fs.files == old(fs.files) && fs.held == old(fs.held)
-      ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] && fs.metas[ino] == WithLeftover(old(fs.metas)[ino], LeftoverOf(fs.metas[ino])) && fs.metas[ino].used <= old(fs.metas)[ino].used
+      ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
+        fs.held == old(fs.held)
+      ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] &&
+        fs.metas[ino] == WithLeftover(old(fs.metas)[ino], LeftoverOf(fs.metas[ino])) &&
+        fs.metas[ino].used <= old(fs.metas)[ino].used
       ensures done <==> fs.metas[ino].shrink == 0
       ensures old(fs.metas)[ino].shrink == 0 ==> fs.metas == old(fs.metas)
     { done := fs.FreeSome(txn, ino, max); }
@@ -596,11 +658,13 @@ module Directories {
   }
 
   // s, a slot or a block that begins with one, laid over a free cell adds the name
-  lemma InsertProof(geo: Geo, f: seq<byte>, m: Dir, at: Places, c: int, s: seq<byte>, ino: uint64, n: seq<byte>) returns (m': Dir, at': Places)
+  lemma InsertProof(geo: Geo, f: seq<byte>, m: Dir, at: Places, c: int, s: seq<byte>, ino: uint64, n: seq<byte>)
+    returns (m': Dir, at': Places)
     requires GeoOk(geo) && DirOk(f, m, at) && EntriesOk(geo, m) && OkName(n) && OkIno(geo, ino) && n !in m
     requires 0 <= c && c / 64 % 2 == Class(n) && Placed(c / 64, n) && IsSlot(s, ino, n)
     requires if 64 * c < |f| then |s| == Size(c) && OkSlot(f, c) && Word(f, c) == 0 else c % 64 == 0 && |s| == 4096
-    ensures m' == m[n := ino] && at' == at[n := c] && |m'| == |m| + 1 && EntriesOk(geo, m') && DirOk(WriteSpec(f, 64 * c, s), m', at')
+    ensures m' == m[n := ino] && at' == at[n := c] && |m'| == |m| + 1 && EntriesOk(geo, m') &&
+      DirOk(WriteSpec(f, 64 * c, s), m', at')
   {
     m', at' := m[n := ino], at[n := c];
     var g := WriteSpec(f, 64 * c, s);
@@ -629,7 +693,8 @@ module Directories {
 
   // a hole has no entries
   lemma Hole(f: seq<byte>, m: Dir, at: Places, cookie: int, blk: int, next: int, end: int, page: seq<Ent>)
-    requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && 0 <= 64 * blk <= end <= 64 * next && 4096 * next <= |f|
+    requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && 0 <= 64 * blk <= end <= 64 * next &&
+      4096 * next <= |f|
     requires forall x: int | 4096 * blk <= x < 4096 * next :: f[x] == 0
     ensures Upto(m, at, cookie, 64 * next, page)
   {

@@ -193,7 +193,8 @@ module DirLayout {
   { reveal DirOk(); }
 
   // ---- one block is searched ----
-  predicate IsBlock(f: seq<byte>, blk: int, v: seq<byte>) { 0 <= blk && 4096 * blk + 4096 <= |f| && v == f[4096 * blk .. 4096 * blk + 4096] }
+  predicate IsBlock(f: seq<byte>, blk: int, v: seq<byte>)
+  { 0 <= blk && 4096 * blk + 4096 <= |f| && v == f[4096 * blk .. 4096 * blk + 4096] }
 
   lemma SubSlice(f: seq<byte>, b: int, v: seq<byte>, i: int, j: int)
     requires 0 <= b && b + |v| <= |f| && v == f[b .. b + |v|] && 0 <= i <= j <= |v|
@@ -227,8 +228,10 @@ module DirLayout {
     requires 0 < |n| <= (if blk % 2 == 0 then 56 else 255)
     ensures |v| == 4096 && 64 * i + 8 + |n| <= 4096 && OkSlot(f, 64 * blk + i)
     ensures var c := 64 * blk + i; var w := U64At(v, 64 * i);
-      w == Word(f, c) && (w != 0 ==> Name(f, c) in m && Name(f, c) in at && at[Name(f, c)] == c && m[Name(f, c)] as int == w as int % 0x1_0000_0000_0000) &&
-      ((w as int / 0x1_0000_0000_0000 == KeyOf(n) && v[64 * i + 8 .. 64 * i + 8 + |n|] == n) <==> (w != 0 && Name(f, c) == n))
+      w == Word(f, c) && (w != 0 ==> Name(f, c) in m && Name(f, c) in at && at[Name(f, c)] == c &&
+        m[Name(f, c)] as int == w as int % 0x1_0000_0000_0000) &&
+      ((w as int / 0x1_0000_0000_0000 == KeyOf(n) && v[64 * i + 8 .. 64 * i + 8 + |n|] == n) <==>
+        (w != 0 && Name(f, c) == n))
   {
     BlockSlot(f, blk, v, i);
     var c := 64 * blk + i;
@@ -247,11 +250,15 @@ module DirLayout {
   // found: cell i of the block has the name, and w is its word. Else fr is a free cell, or 64.
   method Search(b: Blk, blk: uint64, name: Bytes, key: uint64, ghost f: seq<byte>, ghost m: Entries, ghost at: Places)
     returns (found: bool, i: uint64, w: uint64, fr: uint64)
-    requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && 0 < |name.data| <= (if blk % 2 == 0 then 56 else 255) && key as int == KeyOf(name.data)
-    ensures found ==> i < 64 && OkSlot(f, 64 * blk as int + i as int) && Word(f, 64 * blk as int + i as int) == w && w != 0 &&
-      Name(f, 64 * blk as int + i as int) == name.data && name.data in m && m[name.data] as int == w as int % 0x1_0000_0000_0000 && 
+    requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && 0 < |name.data| <= (if blk % 2 == 0 then 56 else 255) &&
+      key as int == KeyOf(name.data)
+    ensures found ==> i < 64 && OkSlot(f, 64 * blk as int + i as int) && Word(f, 64 * blk as int + i as int) == w &&
+      w != 0 &&
+      Name(f, 64 * blk as int + i as int) == name.data && name.data in m &&
+        m[name.data] as int == w as int % 0x1_0000_0000_0000 && 
       name.data in at && at[name.data] == 64 * blk as int + i as int
-    ensures !found ==> forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && c / 64 == blk as int && Word(f, c) != 0 :: Name(f, c) != name.data
+    ensures !found ==> forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && c / 64 == blk as int &&
+      Word(f, c) != 0 :: Name(f, c) != name.data
     ensures fr <= 64
   {
     var step: uint64 := 1;
@@ -259,7 +266,8 @@ module DirLayout {
     i, w, fr, found := 0, 0, 64, false;
     while i < 64
       invariant i <= 64 && fr <= 64 && (step == 8 ==> i % 8 == 0)
-      invariant forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && 64 * blk as int <= c < 64 * blk as int + i as int && Word(f, c) != 0 :: Name(f, c) != name.data
+      invariant forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) &&
+        64 * blk as int <= c < 64 * blk as int + i as int && Word(f, c) != 0 :: Name(f, c) != name.data
       decreases 64 - i
     {
       SlotHas(f, m, at, blk as int, b.v, i as int, name.data);
@@ -298,10 +306,12 @@ module DirLayout {
   // ---- one slot is made ----
   // s begins with a slot for the name; the rest is zeros
   predicate IsSlot(s: seq<byte>, ino: uint64, n: seq<byte>) {
-    8 + |n| <= |s| && U64At(s, 0) as int == WordOf(ino, n) && s[8 .. 8 + |n|] == n && forall x: int | 8 + |n| <= x < |s| :: s[x] == 0
+    8 + |n| <= |s| && U64At(s, 0) as int == WordOf(ino, n) && s[8 .. 8 + |n|] == n &&
+      forall x: int | 8 + |n| <= x < |s| :: s[x] == 0
   }
   method MakeSlot(size: uint64, ino: uint64, name: Bytes, key: uint64) returns (s: Bytes)
-    requires 0 < |name.data| <= 255 && key as int == KeyOf(name.data) && 8 + |name.data| <= size as int && ino < 0x1_0000_0000_0000
+    requires 0 < |name.data| <= 255 && key as int == KeyOf(name.data) && 8 + |name.data| <= size as int &&
+      ino < 0x1_0000_0000_0000
     ensures fresh(s) && |s.data| == size as int && IsSlot(s.data, ino, name.data)
   {
     assert KeyOf(name.data) < 65536;
@@ -317,7 +327,8 @@ module DirLayout {
 
   // a slot (or a whole block that begins with one) laid over the file at cell c
   lemma SlotLaid(g: seq<byte>, c: int, s: seq<byte>, ino: uint64, n: seq<byte>)
-    requires OkSlot(g, c) && |s| >= Size(c) && 64 * c + |s| <= |g| && g[64 * c .. 64 * c + |s|] == s && IsSlot(s, ino, n)
+    requires OkSlot(g, c) && |s| >= Size(c) && 64 * c + |s| <= |g| && g[64 * c .. 64 * c + |s|] == s &&
+      IsSlot(s, ino, n)
     requires 0 < |n| <= Cap(c) && ino < 0x1_0000_0000_0000
     ensures Word(g, c) as int == WordOf(ino, n) && Name(g, c) == n
   {

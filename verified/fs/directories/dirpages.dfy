@@ -12,21 +12,24 @@ module DirPages {
   import opened DirListS
   import opened DirLayout
 
-  predicate Has(page: seq<Ent>, n: seq<byte>) { exists i: int {:trigger page[i]} :: 0 <= i < |page| && page[i].name == n }
+  predicate Has(page: seq<Ent>, n: seq<byte>)
+  { exists i: int {:trigger page[i]} :: 0 <= i < |page| && page[i].name == n }
   function Cookie(cell: int): int { cell + 3 }
 
   // what Sound says
   lemma SoundHas(m: Entries, at: Places, cookie: int, page: seq<Ent>)
     requires Sound(m, at, cookie, page)
     ensures forall i: int {:trigger page[i]} | 0 <= i < |page| ::
-      var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at && e.cookie as int == Cookie(at[e.name]) && cookie < e.cookie as int
+      var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at && e.cookie as int == Cookie(at[e.name]) &&
+        cookie < e.cookie as int
     ensures forall i: int, j: int {:trigger page[i], page[j]} | 0 <= i < j < |page| :: page[i].cookie < page[j].cookie
   { reveal Sound(); }
 
   // the entries of the page are entries of the directory, after the cookie, and in order
   predicate {:opaque} Sound(m: Entries, at: Places, cookie: int, page: seq<Ent>) {
     && (forall i: int {:trigger page[i]} | 0 <= i < |page| ::
-          var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at && e.cookie as int == Cookie(at[e.name]) && cookie < e.cookie as int)
+          var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at &&
+            e.cookie as int == Cookie(at[e.name]) && cookie < e.cookie as int)
     && (forall i: int, j: int {:trigger page[i], page[j]} | 0 <= i < j < |page| :: page[i].cookie < page[j].cookie)
   }
   // no entry after the cookie and before the cell `end` is left out
@@ -35,15 +38,18 @@ module DirPages {
   }
   predicate PageOk(m: Entries, at: Places, cookie: int, eof: bool, page: seq<Ent>) {
     Sound(m, at, cookie, page) &&
-    forall n: seq<byte> {:trigger n in m} | n in m && n in at && cookie < Cookie(at[n]) && (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int)) :: Has(page, n)
+    forall n: seq<byte> {:trigger n in m} | n in m && n in at && cookie < Cookie(at[n]) &&
+      (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int)) :: Has(page, n)
   }
 
   // entries are left after the cookie, and the first of them takes more than max
   predicate First(m: Entries, at: Places, cookie: int, n: seq<byte>) {
-    n in m && n in at && cookie < Cookie(at[n]) && forall k: seq<byte> {:trigger k in m} | k in m && k in at && cookie < Cookie(at[k]) :: at[n] <= at[k]
+    n in m && n in at && cookie < Cookie(at[n]) && forall k: seq<byte> {:trigger k in m} | k in m && k in at &&
+      cookie < Cookie(at[k]) :: at[n] <= at[k]
   }
   predicate NoneFits(m: Entries, at: Places, cookie: int, max: int, cost: int -> int)
-  { exists n: seq<byte> {:trigger First(m, at, cookie, n)} :: First(m, at, cookie, n) && max < Used(cost, [Ent(m[n], n, 0)]) }
+  { exists n: seq<byte> {:trigger First(m, at, cookie, n)} ::
+    First(m, at, cookie, n) && max < Used(cost, [Ent(m[n], n, 0)]) }
 
   // what was taken is within the limit
   predicate Within(out: List)
@@ -77,7 +83,8 @@ module DirPages {
   // the entry at cell `end`
   lemma UptoAdd(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<Ent>, e: Ent)
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && end < to && cookie < Cookie(end)
-    requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && e.name in m && m[e.name] == e.ino && e.cookie as int == Cookie(end)
+    requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && e.name in m && m[e.name] == e.ino &&
+      e.cookie as int == Cookie(end)
     requires forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && end < c < to :: false
     ensures Upto(m, at, cookie, to, page + [e])
   {
@@ -109,7 +116,8 @@ module DirPages {
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && (eof ==> |f| <= 64 * end)
     ensures PageOk(m, at, cookie, eof, page)
   {
-    forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) && (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int))
+    forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) &&
+      (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int))
       ensures Has(page, n)
     {
       reveal Complete(); reveal DirOk();
@@ -136,7 +144,8 @@ module DirPages {
   { assert [e][..0] == []; }
 
   // Offer the entries of block blk, from cell i on. fits = false: one did not fit, and the page ends at cell `end`.
-  method ListBlock(b: Blk, blk: uint64, from: uint64, out: List, ghost f: seq<byte>, ghost m: Entries, ghost at: Places, ghost cookie: int, ghost page: seq<Ent>)
+  method ListBlock(b: Blk, blk: uint64, from: uint64, out: List, ghost f: seq<byte>, ghost m: Entries, ghost at: Places,
+    ghost cookie: int, ghost page: seq<Ent>)
     returns (fits: bool, ghost end: int, ghost more: seq<Ent>)
     modifies out
     requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && blk < 0x1000_0000 && from < 64

@@ -25,7 +25,7 @@ module WriteCall {
   // The work of a transaction of c, whose status is st: the first c.n bytes of src are stored at off. If it was
   // committed, and so answered (Calls.Ended), what the reply says is true.
   method Store(c: Calls.Call, txn: Txn, d: DirFs, cred: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, s: uint64, ns: uint32) returns (st: uint32)
-    modifies c`before, c`after, d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies c`before, c`after, d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && c.p == U.WRITE && c.how <= U.FILE_SYNC && Piece(c.n, |src.data|)
     ensures st == 0 ==> Sound(d) && c.before != null && |c.before.data| == 256 && c.after != null && |c.after.data| == 256
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(cred), N.Handle(ino, gen), off, src.data[..Count(c)], N.Time(s, ns),

@@ -13,10 +13,12 @@ module AttributeChanges {
 
   // the attributes a client sees, and an inode with others
   function MetaAttr(m: Meta): N.Attr
-  { N.Attr(m.mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), N.Time(m.mtime, m.mtimens), N.Time(m.ctime, m.ctimens)) }
+  { N.Attr(m.mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), N.Time(m.mtime, m.mtimens),
+    N.Time(m.ctime, m.ctimens)) }
   function WithAttr(m: Meta, a: N.Attr): Meta
   {
-    Meta(m.ty, a.mode, a.nlink, a.uid, a.gid, m.major, m.minor, m.flags, m.size, m.gen, a.atime.s, a.mtime.s, a.ctime.s, a.atime.ns, a.mtime.ns, a.ctime.ns,
+    Meta(m.ty, a.mode, a.nlink, a.uid, a.gid, m.major, m.minor, m.flags, m.size, m.gen, a.atime.s, a.mtime.s, a.ctime.s,
+      a.atime.ns, a.mtime.ns, a.ctime.ns,
       m.verf, m.parent, m.next, m.shrink, m.nent, m.used)
   }
 
@@ -38,7 +40,8 @@ module AttributeChanges {
   }
 
   // what a reply says of the room that the file takes
-  function UsedOf(m: Meta): int { var all := (m.size as int + 4095) / 4096; 4096 * (if m.used as int < all then m.used as int else all) }
+  function UsedOf(m: Meta): int
+  { var all := (m.size as int + 4095) / 4096; 4096 * (if m.used as int < all then m.used as int else all) }
   method Used(ip: Bytes) returns (x: uint64)
     requires |ip.data| == 256
     ensures M(ip.data).size <= 549755813888 ==> x as int == UsedOf(M(ip.data))
@@ -54,7 +57,8 @@ module AttributeChanges {
   // what is left to be freed (Meta.shrink) after a file with these attributes was cut to sz
   function CutShrink(m: Meta, sz: uint64): uint64
   {
-    if sz < m.size && m.shrink < m.size && (m.shrink != 0 || (sz as int + 4095) / 4096 != (m.size as int + 4095) / 4096) then m.size else m.shrink
+    if sz < m.size && m.shrink < m.size && (m.shrink != 0 ||
+      (sz as int + 4095) / 4096 != (m.size as int + 4095) / 4096) then m.size else m.shrink
   }
   // may the file have size sz? (Not too large, and it does not grow before what was cut off is freed.)
   predicate CanSize(m: Meta, sz: uint64) { sz <= 549755813888 && (sz <= m.size || m.shrink == 0) }

@@ -40,7 +40,8 @@ module ByteFiles {
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
     requires 0 <= off
     ensures |r| == (if off + |s| > |f| then off + |s| else |f|)
-    ensures forall i: int | 0 <= i < |r| :: r[i] == (if off <= i < off + |s| then s[i - off] else if i < |f| then f[i] else 0)
+    ensures forall i: int | 0 <= i < |r| :: r[i] ==
+      (if off <= i < off + |s| then s[i - off] else if i < |f| then f[i] else 0)
   {
     var g := if off + |s| > |f| then f + Zeros(off + |s| - |f|) else f;
     Splice(g, off, s)
@@ -52,7 +53,8 @@ module ByteFiles {
   // bytes [off, off+len) lie within one block of f which is not all zeros: it is there,
   // and overwriting it needs no space
   predicate Settled(f: seq<byte>, off: int, len: int)
-  { 0 <= off && 0 < len && off + len <= |f| && off % 4096 + len <= 4096 && exists i: int {:trigger f[i]} :: off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0 }
+  { 0 <= off && 0 < len && off + len <= |f| && off % 4096 + len <= 4096 && exists i: int {:trigger f[i]} ::
+    off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0 }
 
   // a file cut to sz, or grown by zeros
   function SizeSpec(f: seq<byte>, sz: int): (r: seq<byte>)
@@ -72,7 +74,8 @@ module ByteFiles {
   lemma FileCut(d0: Data, d: Data, ino: uint64, f: seq<byte>, sz: int, shrink: int, shrink': int)
     requires FileMatch(d0, ino, f, shrink) && 0 <= sz < |f|
     requires Wrote(d0, d, ino, sz, Zeros(Up(sz) - sz))
-    requires 0 <= shrink && shrink' <= 549755813888 && (if shrink' == 0 then shrink == 0 && Up(sz) == Up(|f|) else shrink <= shrink' && |f| <= shrink')
+    requires 0 <= shrink && shrink' <= 549755813888 &&
+      (if shrink' == 0 then shrink == 0 && Up(sz) == Up(|f|) else shrink <= shrink' && |f| <= shrink')
     ensures FileMatch(d, ino, f[..sz], shrink')
   { reveal FileMatch(); reveal Wrote(); }
 
@@ -98,21 +101,21 @@ module ByteFiles {
 
   // a block that is not all zeros is there
   lemma HeldBytes(x: BlockTreeFs, ino: uint64, f: seq<byte>, shrink: int, h: set<int>)
-    requires Ok(x) && FileMatch(x.data, ino, f, shrink) && IsHeld(x.bm, ino, |f|, h)
+    requires Ok(x) && FileMatch(x.data, ino, f, shrink) && IsHeld(x.blockMap, ino, |f|, h)
     ensures N.Held(f, h)
   {
     reveal FileMatch();
-    forall b: int | b in h ensures 0 <= b && 4096 * b < |f| { assert There(x.bm, ino, b); }
+    forall b: int | b in h ensures 0 <= b && 4096 * b < |f| { assert There(x.blockMap, ino, b); }
     forall k: int | 0 <= k < |f| && f[k] != 0 ensures k / 4096 in h
     {
       assert ByteAt(x.data, ino, k) == f[k];
       BlockByte(x.data, ino, k);
       var p := PosOf(ino, (k / 4096) as uint64);
       assert IsData(p) && OkPos(p);
-      if x.bm[p] == 0 {
+      if x.blockMap[p] == 0 {
         assert x.data[p] == Zeros(4096) by { reveal DataOk(); }
       }
-      assert There(x.bm, ino, k / 4096);
+      assert There(x.blockMap, ino, k / 4096);
     }
   }
   lemma SettledHeld(f: seq<byte>, h: set<int>, off: int, len: int)
@@ -130,21 +133,25 @@ module ByteFiles {
     ghost var metas: map<uint64, Meta>
     ghost var files: map<uint64, seq<byte>>
     ghost var held: Helds
-    const fs: BlockTreeFs                      // the layers below: block trees (fs) over inodes and blocks (fs.fs)
+    const trees: BlockTreeFs       // the layers below: block trees over inodes and blocks (trees.store)
 
-    constructor Recover(fs: BlockTreeFs, geo: Geo, jrnl: Jrnl)
-      ensures this.fs == fs && this.geo == geo && this.jrnl == jrnl
-    { this.fs := fs; this.geo := geo; this.jrnl := jrnl; }
+    constructor Recover(trees: BlockTreeFs, geo: Geo, jrnl: Jrnl)
+      ensures this.trees == trees && this.geo == geo && this.jrnl == jrnl
+    { this.trees := trees; this.geo := geo; this.jrnl := jrnl; }
 
-    predicate Below() reads fs, fs.fs, jrnl
-    { fs.fs.geo == geo && fs.fs.jrnl == jrnl && fs.Valid() && DataDom(fs.data) }
+    function Repr(): set<object> { {this} + trees.Repr() }
 
-    predicate Valid() reads this, fs, fs.fs, jrnl
+    predicate Below() reads trees, trees.store, jrnl
+    { trees.store.geo == geo && trees.store.jrnl == jrnl && trees.Valid() && DataDom(trees.data) }
+
+    predicate Valid() reads this, trees, trees.store, jrnl
       ensures Valid() ==> GeoOk(geo)
-      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in files && i in metas && i in held &&
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) ::
+        i in files && i in metas && i in held &&
                             |files[i]| == metas[i].size as int <= 549755813888
     {
-      Below() && FilesOk(geo, fs.data, fs.fs.inodes, metas, files) && ReachOk(geo, fs.bm, metas) && HeldOk(geo, fs.bm, metas, held) &&
+      Below() && FilesOk(geo, trees.data, trees.store.inodes, metas, files) && ReachOk(geo, trees.blockMap, metas) &&
+        HeldOk(geo, trees.blockMap, metas, held) &&
       (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in held && |files[i]| <= 549755813888)
     }
 
@@ -153,57 +160,62 @@ module ByteFiles {
       requires Valid() && OkIno(geo, i)
       ensures i in files && i in held && N.Held(files[i], held[i])
     {
-      HeldOf(geo, fs.bm, metas, held, i);
-      HeldBytes(fs, i, files[i], metas[i].shrink as int, held[i]);
+      HeldOf(geo, trees.blockMap, metas, held, i);
+      HeldBytes(trees, i, files[i], metas[i].shrink as int, held[i]);
     }
 
     // the count of an inode: never less than its blocks, and no more when nothing waits to be freed
     lemma Count(i: uint64)
       requires Valid() && OkIno(geo, i)
-      ensures i in metas && i in held && |held[i]| <= metas[i].used as int && (metas[i].shrink == 0 ==> |held[i]| == metas[i].used as int)
-    { HeldCount(geo, fs.bm, metas, held, i); }
+      ensures i in metas && i in held && |held[i]| <= metas[i].used as int &&
+        (metas[i].shrink == 0 ==> |held[i]| == metas[i].used as int)
+    { HeldCount(geo, trees.blockMap, metas, held, i); }
     // an inode as it is stored
     lemma Stored(ino: uint64, ip: Bytes)
-      requires Valid() && OkIno(geo, ino) && |ip.data| == 256 && ino in fs.fs.inodes && Parse(ip.data) == fs.fs.inodes[ino]
-      ensures fs.IsInode(ino, ip)
-    { HeldOf(geo, fs.bm, metas, held, ino); }
+      requires Valid() && OkIno(geo, ino) && |ip.data| == 256 && ino in trees.store.inodes &&
+        Parse(ip.data) == trees.store.inodes[ino]
+      ensures trees.IsInode(ino, ip)
+    { HeldOf(geo, trees.blockMap, metas, held, ino); }
 
     // where no space is needed
     lemma Enough(i: uint64, off: uint64, len: uint64)
       requires Valid() && OkIno(geo, i)
-      ensures i in files && i in held && (Settled(files[i], off as int, len as int) || C.Blocks(off as int, len as int) <= held[i] ==> Mapped(fs.bm, i, off, len))
+      ensures i in files && i in held && (Settled(files[i], off as int, len as int) ||
+        C.Blocks(off as int, len as int) <= held[i] ==> Mapped(trees.blockMap, i, off, len))
     {
       Bytes(i);
       if Settled(files[i], off as int, len as int) { SettledHeld(files[i], held[i], off as int, len as int); }
-      if C.Blocks(off as int, len as int) <= held[i] { HeldMapped(geo, fs.bm, metas, held, i, off, len); }
+      if C.Blocks(off as int, len as int) <= held[i] { HeldMapped(geo, trees.blockMap, metas, held, i, off, len); }
     }
 
     // b (256 bytes) has the block slots of inode ino; GetInode ensures it, setters keep it
-    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, fs, fs.fs, jrnl
-    { |b| == 256 && ino in fs.fs.inodes && Parse(b).blks == fs.fs.inodes[ino].blks }
+    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, trees, trees.store, jrnl
+    { |b| == 256 && ino in trees.store.inodes && Parse(b).blks == trees.store.inodes[ino].blks }
 
     // the serialized inode
     method GetInode(txn: Txn, ino: uint64, excl: bool) returns (ip: Bytes)
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures fresh(ip) && |ip.data| == 256 && ino in metas && M(ip.data) == metas[ino] && SameBlks(ino, ip.data)
     {
-      ip := fs.fs.ReadInode(txn, ino, excl);
+      ip := trees.store.ReadInode(txn, ino, excl);
     }
 
     // store changed attributes (not size, shrink, used, slots; the type stays)
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
-      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink && M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
+      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink &&
+        M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
       ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := M(ip.data)]
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
     {
-      fs.SetMeta(txn, ip, ino);
-      ReachSame(geo, fs.bm, metas, ino, M(ip.data));
-      HeldSame(geo, fs.bm, metas, held, ino, M(ip.data));
+      trees.SetMeta(txn, ip, ino);
+      ReachSame(geo, trees.blockMap, metas, ino, M(ip.data));
+      HeldSame(geo, trees.blockMap, metas, held, ino, M(ip.data));
       metas := metas[ino := M(ip.data)];
-      FilesStep(geo, fs.data, fs.data, ino, old(fs.fs.inodes), old(metas), files, fs.fs.inodes[ino], files[ino]);
+      FilesStep(geo, trees.data, trees.data, ino, old(trees.store.inodes), old(metas), files, trees.store.inodes[ino],
+        files[ino]);
       assert files[ino := files[ino]] == files;
     }
 
@@ -213,20 +225,21 @@ module ByteFiles {
       ensures fresh(b) && ino in files
       ensures off as int >= |files[ino]| ==> b.data == []
       ensures off as int < |files[ino]| ==>
-        b.data == files[ino][off as int .. if off as int + len as int < |files[ino]| then off as int + len as int else |files[ino]|]
+        b.data == files[ino][off as int .. if off as int + len as int < |files[ino]| then off as int + len as int
+          else |files[ino]|]
     {
-      var ip := fs.fs.ReadInode(txn, ino, false);
+      var ip := trees.store.ReadInode(txn, ino, false);
       ghost var f := files[ino];
       Stored(ino, ip);
       var size := GetSize(ip);
       if off >= size { b := NewPieces(); return; }
       var n := Min(len, size - off);
-      b := Fetch(fs, txn, ip, ino, off, n);
+      b := Fetch(trees, txn, ip, ino, off, n);
       forall i: int | 0 <= i < n as int
         ensures b.data[i] == f[off as int + i]
       {
         reveal FileMatch();
-        assert b.data[i] == ByteAt(fs.data, ino, off as int + i);
+        assert b.data[i] == ByteAt(trees.data, ino, off as int + i);
       }
       assert b.data == f[off as int .. off as int + n as int];
     }
@@ -235,30 +248,31 @@ module ByteFiles {
     method Prefetch(txn: Txn, ino: uint64, off: uint64, len: uint64)
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
     {
-      var ip := fs.fs.ReadInode(txn, ino, false);
+      var ip := trees.store.ReadInode(txn, ino, false);
       Stored(ino, ip);
       var size := GetSize(ip);
       if off >= size { return; }
       var n := Min(len, size - off);
-      Reading.Prefetch(fs, txn, ip, ino, off, n);
+      Reading.Prefetch(trees, txn, ip, ino, off, n);
     }
 
     // block n of the file, whose inode is ip, without a copy; all of it must lie below the file's size
     method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == jrnl && fs.IsInode(ino, ip) && ino in files && 4096 * n as int + 4096 <= |files[ino]|
+      requires Valid() && txn.jrnl == jrnl && trees.IsInode(ino, ip) && ino in files &&
+        4096 * n as int + 4096 <= |files[ino]|
       ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
     {
       assert OkIno(geo, ino);
-      b := fs.ReadData(txn, ip, ino, n, excl);
+      b := trees.ReadData(txn, ip, ino, n, excl);
       ghost var f := files[ino];
       ghost var o := 4096 * n as int;
       forall i: int | 0 <= i < 4096
         ensures b.v[i] == f[o + i]
       {
         DivMod(o, i);
-        BlockByte(fs.data, ino, o + i);
+        BlockByte(trees.data, ino, o + i);
         reveal FileMatch();
-        assert ByteAt(fs.data, ino, o + i) == f[o + i];
+        assert ByteAt(trees.data, ino, o + i) == f[o + i];
       }
     }
 
@@ -266,50 +280,58 @@ module ByteFiles {
     // shrunk first (metas[ino].shrink != 0 and the write extends it): abort the transaction.
     // Space is never wanting where bytes that are there are overwritten (Settled).
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && ino in old(files) &&
-        files == (if len == 0 then old(files) else old(files)[ino := WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
+        files == (if len == 0 then old(files) else old(files)[ino :=
+          WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
       ensures ok ==> ino in old(metas) && ino in old(files) && ino in metas
       ensures ok && len == 0 ==> metas == old(metas) && held == old(held)
-      ensures ok && len != 0 ==> ino in old(held) && held == old(held)[ino := old(held)[ino] + C.Blocks(off as int, len as int)]
-      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 && CanSize(old(metas)[ino], |files[ino]| as uint64) && metas == old(metas)[ino := WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, metas[ino].used)]
-      ensures ok && len != 0 ==> metas[ino].used as int == old(metas)[ino].used as int + |C.Blocks(off as int, len as int) - old(held)[ino]|
+      ensures ok && len != 0 ==> ino in old(held) &&
+        held == old(held)[ino := old(held)[ino] + C.Blocks(off as int, len as int)]
+      ensures ok && len != 0 ==> off as int + len as int <= 549755813888 && |files[ino]| < 0x1_0000_0000_0000_0000 &&
+        CanSize(old(metas)[ino], |files[ino]| as uint64) &&
+        metas == old(metas)[ino := WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, metas[ino].used)]
+      ensures ok && len != 0 ==> metas[ino].used as int == old(metas)[ino].used as int
+        + |C.Blocks(off as int, len as int) - old(held)[ino]|
       ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
-      ensures ino in old(metas) && ino in old(held) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) && C.Blocks(off as int, len as int) <= old(held)[ino] ==> ok
+      ensures ino in old(metas) && ino in old(held) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) &&
+        C.Blocks(off as int, len as int) <= old(held)[ino] ==> ok
     {
       if len == 0 { return true; }
       if len > 549755813888 || off > 549755813888 - len { return false; }
-      var ip := fs.fs.ReadInode(txn, ino, true);
+      var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       if shrink != 0 && off + len > size { return false; }
       ghost var f := files[ino];
-      ghost var d0 := fs.data;
-      ghost var i0 := fs.fs.inodes;
-      ghost var b0 := fs.bm;
+      ghost var d0 := trees.data;
+      ghost var i0 := trees.store.inodes;
+      ghost var b0 := trees.blockMap;
       Enough(ino, off, len);
-      ok := Store(fs, txn, ip, ino, off, src, so, len);
+      ok := Store(trees, txn, ip, ino, off, src, so, len);
       if !ok { return; }
       ok := true;
       if off + len > size { SetFileSize(ip, off + len); }
-      fs.SetMeta(txn, ip, ino);
+      trees.SetMeta(txn, ip, ino);
       ghost var s := src.data[so as int .. so as int + len as int];
-      FileWrite(d0, fs.data, ino, f, off as int, s, shrink as int);
+      FileWrite(d0, trees.data, ino, f, off as int, s, shrink as int);
       files := files[ino := WriteSpec(f, off as int, s)];
-      ReachGrown(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta, off as int / 4096, BlocksFor(off as int + len as int));
-      HeldWritten(geo, b0, fs.bm, metas, held, ino, fs.fs.inodes[ino].meta, off, len);
+      ReachGrown(geo, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, off as int / 4096,
+        BlocksFor(off as int + len as int));
+      HeldWritten(geo, b0, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta, off, len);
       held := held[ino := held[ino] + C.Blocks(off as int, len as int)];
-      metas := metas[ino := fs.fs.inodes[ino].meta];
-      assert Others(d0, fs.data, ino) by { reveal Wrote(); }
-      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
-      assert fs.fs.inodes[ino].meta == WithSizeUsed(old(metas)[ino], |files[ino]| as uint64, fs.fs.inodes[ino].meta.used);
+      metas := metas[ino := trees.store.inodes[ino].meta];
+      assert Others(d0, trees.data, ino) by { reveal Wrote(); }
+      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
+      assert trees.store.inodes[ino].meta == WithSizeUsed(old(metas)[ino], |files[ino]| as uint64,
+        trees.store.inodes[ino].meta.used);
     }
 
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures ino in old(metas) && (ok <==> CanSize(old(metas)[ino], sz))
       ensures ok ==> Valid() && ino in old(files) && files == old(files)[ino := SizeSpec(old(files)[ino], sz as int)]
@@ -317,168 +339,179 @@ module ByteFiles {
       ensures ok ==> metas == old(metas)[ino := Resized(old(metas)[ino], sz)]
     {
       if sz > 549755813888 { return false; }
-      var ip := fs.fs.ReadInode(txn, ino, true);
+      var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       ghost var f := files[ino];
       ghost var g := f;
-      ghost var d0 := fs.data;
-      ghost var i0 := fs.fs.inodes;
+      ghost var d0 := trees.data;
+      ghost var i0 := trees.store.inodes;
       assert FileMatch(d0, ino, f, shrink as int);
       ok := true;
       if sz > size {
         if shrink != 0 { return false; }
         FileGrow(d0, ino, f, sz as int);
         g := f + Zeros(sz as int - |f|);
-        assert Others(d0, fs.data, ino);
+        assert Others(d0, trees.data, ino);
       } else if sz < size {
-        ZeroTail(fs, txn, ip, ino, sz);
+        ZeroTail(trees, txn, ip, ino, sz);
         var shrink' := shrink;
         if shrink < size && (shrink != 0 || (sz + 4095) / 4096 != (size + 4095) / 4096) { shrink' := size; }
         assert shrink <= 549755813888 by { reveal FileMatch(); }
-        FileCut(d0, fs.data, ino, f, sz as int, shrink as int, shrink' as int);
+        FileCut(d0, trees.data, ino, f, sz as int, shrink as int, shrink' as int);
         g := f[..sz];
-        assert Others(d0, fs.data, ino) by { reveal Wrote(); }
+        assert Others(d0, trees.data, ino) by { reveal Wrote(); }
         SetShrink(ip, shrink');
       } else {
         assert SizeSpec(f, sz as int) == f && files[ino := f] == files && metas[ino := metas[ino]] == metas;
-        HeldAll(geo, fs.bm, metas, held, ino);
+        HeldAll(geo, trees.blockMap, metas, held, ino);
         return;
       }
       assert g == SizeSpec(f, sz as int);
       SetFileSize(ip, sz);
-      fs.SetMeta(txn, ip, ino);
+      trees.SetMeta(txn, ip, ino);
       files := files[ino := g];
-      HeldResized(geo, fs.bm, metas, held, ino, fs.fs.inodes[ino].meta);
+      HeldResized(geo, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta);
       held := held[ino := C.HeldBelow(held[ino], sz as int)];
-      ReachSame(geo, fs.bm, metas, ino, fs.fs.inodes[ino].meta);
-      metas := metas[ino := fs.fs.inodes[ino].meta];
-      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+      ReachSame(geo, trees.blockMap, metas, ino, trees.store.inodes[ino].meta);
+      metas := metas[ino := trees.store.inodes[ino].meta];
+      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
     }
 
     // Makes holes of the blocks n - 1 down to m >= lo, none of which lies behind the end: of about max of them.
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
-      modifies this, fs, fs.fs, jrnl
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n && n as int <= BlocksFor(|files[ino]|)
+      modifies Repr()
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n &&
+        n as int <= BlocksFor(|files[ino]|)
       ensures Valid() && lo <= m <= n && (lo < n && 0 < max ==> m < n)
-      ensures ino in old(files) && files == old(files)[ino := Local.Zeroed(old(files)[ino], 4096 * m as int, 4096 * n as int)]
+      ensures ino in old(files) && files == old(files)[ino :=
+        Local.Zeroed(old(files)[ino], 4096 * m as int, 4096 * n as int)]
       ensures ino in old(held) && held == old(held)[ino := old(held)[ino] - Local.Span(m as int, n as int)]
-      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := WithUsed(old(metas)[ino], metas[ino].used)]
+      ensures ino in old(metas) && ino in metas &&
+        metas == old(metas)[ino := WithUsed(old(metas)[ino], metas[ino].used)]
       ensures metas[ino].used as int == old(metas)[ino].used as int - |old(held)[ino] * Local.Span(m as int, n as int)|
     {
-      var ip := fs.fs.ReadInode(txn, ino, true);
+      var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);
       ghost var f := files[ino];
-      ghost var d0 := fs.data;
-      ghost var i0 := fs.fs.inodes;
-      ghost var b0 := fs.bm;
-      m := Punching.Punch(fs, txn, ip, ino, n, lo, max);
-      fs.SetMeta(txn, ip, ino);
-      ghost var x := fs.fs.inodes[ino].meta;
-      FilePunched(d0, fs.data, ino, f, x.shrink as int, m as int, n as int);
-      EmptiedShrank(b0, fs.bm, ino, m as int, n as int, lo as int);
+      ghost var d0 := trees.data;
+      ghost var i0 := trees.store.inodes;
+      ghost var b0 := trees.blockMap;
+      m := Punching.Punch(trees, txn, ip, ino, n, lo, max);
+      trees.SetMeta(txn, ip, ino);
+      ghost var x := trees.store.inodes[ino].meta;
+      FilePunched(d0, trees.data, ino, f, x.shrink as int, m as int, n as int);
+      EmptiedShrank(b0, trees.blockMap, ino, m as int, n as int, lo as int);
       ReachOf(geo, b0, metas, ino);
-      StillWithin(b0, fs.bm, ino, lo as int, Limit(metas[ino]));
-      ReachShrunk(geo, b0, fs.bm, metas, ino, x, lo as int);
-      HeldPunched(geo, b0, fs.bm, metas, held, ino, x, m as int, n as int);
+      StillWithin(b0, trees.blockMap, ino, lo as int, Limit(metas[ino]));
+      ReachShrunk(geo, b0, trees.blockMap, metas, ino, x, lo as int);
+      HeldPunched(geo, b0, trees.blockMap, metas, held, ino, x, m as int, n as int);
       files := files[ino := Local.Zeroed(f, 4096 * m as int, 4096 * n as int)];
       held := held[ino := held[ino] - Local.Span(m as int, n as int)];
       metas := metas[ino := x];
-      assert Others(d0, fs.data, ino) by { reveal Cut(); }
-      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], files[ino]);
+      assert Others(d0, trees.data, ino) by { reveal Cut(); }
+      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
     }
 
-    // Passes the blocks from n on that are there, or (there: false) the holes, up to the first other one (found), but not beyond
-    // `top`, and in at most max steps.
-    method Pass(txn: Txn, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool) returns (m: uint64, found: bool)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && n <= top && top as int <= BlocksFor(|files[ino]|)
+    // Passes the blocks from n on that are there, or (there: false) the holes, up to the first other one (found), but
+    // not beyond `top`, and in at most max steps.
+    method Pass(txn: Txn, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool)
+      returns (m: uint64, found: bool)
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && n <= top &&
+        top as int <= BlocksFor(|files[ino]|)
       ensures n <= m <= top && (n < top && 0 < max ==> found || n < m) && ino in held
       ensures forall i: int {:trigger i in held[ino]} | n as int <= i < m as int :: i in held[ino] <==> there
       ensures found ==> m < top && (m as int in held[ino] <==> !there)
     {
-      var ip := fs.fs.ReadInode(txn, ino, excl);
+      var ip := trees.store.ReadInode(txn, ino, excl);
       Stored(ino, ip);
-      HeldOf(geo, fs.bm, metas, held, ino);
-      m, found := Seeking.Pass(fs, txn, ip, ino, n, top, there, max, excl);
+      HeldOf(geo, trees.blockMap, metas, held, ino);
+      m, found := Seeking.Pass(trees, txn, ip, ino, n, top, there, max, excl);
       forall i: int | n as int <= i < m as int ensures i in held[ino] <==> there
-      { assert There(fs.bm, ino, i) <==> there; }
-      if found { assert There(fs.bm, ino, m as int) <==> !there; }
+      { assert There(trees.blockMap, ino, i) <==> there; }
+      if found { assert There(trees.blockMap, ino, m as int) <==> !there; }
     }
 
     // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
       ensures Valid() && files == old(files) && held == old(held)
-      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] && metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
+      ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] &&
+        metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
       ensures done <==> metas[ino].shrink == 0
       ensures old(metas)[ino].shrink == 0 ==> metas == old(metas)
     {
-      var ip := fs.fs.ReadInode(txn, ino, true);
+      var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       if shrink == 0 { return true; }
       ghost var f := files[ino];
-      ghost var d0 := fs.data;
-      ghost var i0 := fs.fs.inodes;
+      ghost var d0 := trees.data;
+      ghost var i0 := trees.store.inodes;
       assert FileMatch(d0, ino, f, shrink as int);
       assert shrink <= 549755813888 by { reveal FileMatch(); }
       var lo := (size + 4095) / 4096;
       var n := (shrink + 4095) / 4096;
       if n < lo { n := lo; }
-      ghost var b0 := fs.bm;
+      ghost var b0 := trees.blockMap;
       ReachOf(geo, b0, metas, ino);
-      var m := CutDown(fs, txn, ip, ino, n, lo, max);
+      var m := CutDown(trees, txn, ip, ino, n, lo, max);
       var shrink' := 4096 * m;
       if m == lo { shrink' := 0; }
-      FileFreed(d0, fs.data, ino, f, shrink as int, m as int, n as int, shrink' as int);
+      FileFreed(d0, trees.data, ino, f, shrink as int, m as int, n as int, shrink' as int);
       done := shrink' == 0;
       SetShrink(ip, shrink');
-      fs.SetMeta(txn, ip, ino);
-      ReachShrunk(geo, b0, fs.bm, metas, ino, fs.fs.inodes[ino].meta, lo as int);
-      HeldFreed(geo, b0, fs.bm, metas, held, ino, fs.fs.inodes[ino].meta, lo as int);
-      metas := metas[ino := fs.fs.inodes[ino].meta];
-      assert Others(d0, fs.data, ino) by { reveal Cut(); }
-      FilesStep(geo, d0, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], f);
+      trees.SetMeta(txn, ip, ino);
+      ReachShrunk(geo, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, lo as int);
+      HeldFreed(geo, b0, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta, lo as int);
+      metas := metas[ino := trees.store.inodes[ino].meta];
+      assert Others(d0, trees.data, ino) by { reveal Cut(); }
+      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], f);
       assert files[ino := f] == files;
     }
 
     // take a free inode: type ty, a new generation, everything else zero. ok = false: none is free.
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
-      modifies this, fs, fs.fs, jrnl
+      modifies Repr()
       requires Valid() && txn.jrnl == jrnl && ty != 0
       ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
-      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] && held == old(held)[ino := {}]
-      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff && metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
+      ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] &&
+        held == old(held)[ino := {}]
+      ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff &&
+        metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
     {
-      ok, ino := fs.fs.FindInode(txn, near);
+      ok, ino := trees.store.FindInode(txn, near);
       if !ok { return; }
-      var ip := fs.fs.ReadInode(txn, ino, true);
+      var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);
       var bare := NoSlots(ip);
-      // never so in a sound volume (a free inode holds nothing: Fits in tree.dfy), but that a number was given out 2^64 times
+      // never so in a sound volume (a free inode holds nothing: Fits in tree.dfy), but that a number was given out 2^64
+      // times
       if size != 0 || shrink != 0 || !bare || gen == 0xffff_ffff_ffff_ffff { return false, 0; }
       Blank(txn, ip, ino, ty, gen + 1);
     }
 
     // give an inode back, which is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
-      modifies this, fs, fs.fs, jrnl
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] && ino in metas && metas[ino].shrink == 0
-      ensures ok && Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
+      modifies Repr()
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] &&
+        ino in metas && metas[ino].shrink == 0
+      ensures ok && Valid() && files == old(files) && held == old(held) &&
+        metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
     {
-      var ip := fs.fs.ReadInode(txn, ino, true);
+      var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);
       var size := GetSize(ip);
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);
       var bare := NoSlots(ip);
-      Bare(geo, fs.bm, fs.fs.inodes, metas, ino);
+      Bare(geo, trees.blockMap, trees.store.inodes, metas, ino);
       if size != 0 || shrink != 0 || !bare { return false; }     // never so in a sound volume
       Blank(txn, ip, ino, 0, gen);
       assert files == old(files) && held == old(held);
@@ -487,30 +520,32 @@ module ByteFiles {
 
     // replace an empty inode by a new one of type ty (0 = free)
     method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
-      modifies this, fs, fs.fs, jrnl
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && fs.IsInode(ino, ip)
-      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 :: Parse(ip.data).blks[k] == 0
+      modifies Repr()
+      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && trees.IsInode(ino, ip)
+      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 ::
+        Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
-      ensures metas == old(metas)[ino := NewMeta(ty, gen)] && ino in old(held) && old(held)[ino] == {} && held == old(held)[ino := {}]
-      ensures ino in fs.fs.inodes && fs.fs.inodes == old(fs.fs.inodes)[ino := fs.fs.inodes[ino]]
+      ensures metas == old(metas)[ino := NewMeta(ty, gen)] && ino in old(held) && old(held)[ino] == {} &&
+        held == old(held)[ino := {}]
+      ensures ino in trees.store.inodes && trees.store.inodes == old(trees.store.inodes)[ino := trees.store.inodes[ino]]
     {
-      ghost var i0 := fs.fs.inodes;
+      ghost var i0 := trees.store.inodes;
       var z := NewBytes(256);
       ParseZeros();
       SetTy(z, ty);
       SetGen(z, gen);
       assert Parse(z.data).meta == NewMeta(ty, gen);
       assert Parse(z.data).blks == Parse(ip.data).blks;
-      fs.SetInode(txn, z, ino, ty != 0);
-      ReachSame(geo, fs.bm, metas, ino, NewMeta(ty, gen));
-      HeldNone(geo, fs.bm, metas, held, ino);
-      HeldSame(geo, fs.bm, metas, held, ino, NewMeta(ty, gen));
+      trees.SetInode(txn, z, ino, ty != 0);
+      ReachSame(geo, trees.blockMap, metas, ino, NewMeta(ty, gen));
+      HeldNone(geo, trees.blockMap, metas, held, ino);
+      HeldSame(geo, trees.blockMap, metas, held, ino, NewMeta(ty, gen));
       held := held[ino := {}];
       assert held == old(held);
       files := files[ino := []];
-      metas := metas[ino := fs.fs.inodes[ino].meta];
+      metas := metas[ino := trees.store.inodes[ino].meta];
       assert old(files)[ino] == [];
-      FilesStep(geo, fs.data, fs.data, ino, i0, old(metas), old(files), fs.fs.inodes[ino], []);
+      FilesStep(geo, trees.data, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], []);
     }
   }
 }

@@ -25,7 +25,8 @@ module ByteMap {
 
   lemma BlockByte(d: Data, ino: uint64, i: int)
     requires DataDom(d) && 0 <= i < 549755813888
-    ensures var p := PosOf(ino, (i / 4096) as uint64); IsData(p) && p in d && |d[p]| == 4096 && ByteAt(d, ino, i) == d[p][i % 4096]
+    ensures var p := PosOf(ino, (i / 4096) as uint64);
+      IsData(p) && p in d && |d[p]| == 4096 && ByteAt(d, ino, i) == d[p][i % 4096]
   {
     PosOfOk(ino, (i / 4096) as uint64);
   }
@@ -43,7 +44,8 @@ module ByteMap {
   }
   // the bytes of all other inodes are the same
   predicate Others(d0: Data, d: Data, ino: uint64) {
-    forall o: uint64, i: int {:trigger ByteAt(d, o, i)} | o != ino && 0 <= i < 549755813888 :: ByteAt(d, o, i) == ByteAt(d0, o, i)
+    forall o: uint64, i: int {:trigger ByteAt(d, o, i)} | o != ino && 0 <= i < 549755813888 ::
+      ByteAt(d, o, i) == ByteAt(d0, o, i)
   }
 
   lemma WroteNone(d: Data, ino: uint64, off: int)
@@ -64,9 +66,11 @@ module ByteMap {
 
   // block n replaced by e, which is the old block but for s at pos % 4096
   lemma WroteBlock(d0: Data, ino: uint64, pos: int, s: seq<byte>, e: seq<byte>)
-    requires DataDom(d0) && 0 <= pos && pos + |s| <= 549755813888 && pos % 4096 + |s| <= 4096 && |e| == 4096 && pos < 549755813888
+    requires DataDom(d0) && 0 <= pos && pos + |s| <= 549755813888 && pos % 4096 + |s| <= 4096 && |e| == 4096 &&
+      pos < 549755813888
     requires var p := PosOf(ino, (pos / 4096) as uint64); p in d0 && |d0[p]| == 4096 &&
-      forall r: int {:trigger e[r]} | 0 <= r < 4096 :: e[r] == (if pos % 4096 <= r < pos % 4096 + |s| then s[r - pos % 4096] else d0[p][r])
+      forall r: int {:trigger e[r]} | 0 <= r < 4096 ::
+        e[r] == (if pos % 4096 <= r < pos % 4096 + |s| then s[r - pos % 4096] else d0[p][r])
     ensures var d := d0[PosOf(ino, (pos / 4096) as uint64) := e]; DataDom(d) && Wrote(d0, d, ino, pos, s)
   {
     var n := (pos / 4096) as uint64;
@@ -97,14 +101,16 @@ module ByteMap {
       ByteAt(d, ino, i) == (if i < |f| then f[i] else 0)
   }
 
-  predicate FilesOk(g: Geo, d: Data, inodes: map<uint64, Inode>, metas: map<uint64, Meta>, files: map<uint64, seq<byte>>) {
+  predicate FilesOk(g: Geo, d: Data, inodes: map<uint64, Inode>, metas: map<uint64, Meta>,
+    files: map<uint64, seq<byte>>) {
     forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
       i in files && i in inodes && i in metas && metas[i] == inodes[i].meta &&
       |files[i]| == metas[i].size as int && FileMatch(d, i, files[i], metas[i].shrink as int)
   }
 
   // a step that concerns one inode leaves the others' files matched
-  lemma FilesStep(g: Geo, d0: Data, d: Data, ino: uint64, inodes: map<uint64, Inode>, metas: map<uint64, Meta>, files: map<uint64, seq<byte>>, i': Inode, f': seq<byte>)
+  lemma FilesStep(g: Geo, d0: Data, d: Data, ino: uint64, inodes: map<uint64, Inode>, metas: map<uint64, Meta>,
+    files: map<uint64, seq<byte>>, i': Inode, f': seq<byte>)
     requires FilesOk(g, d0, inodes, metas, files) && Others(d0, d, ino)
     requires |f'| == i'.meta.size as int && FileMatch(d, ino, f', i'.meta.shrink as int)
     ensures FilesOk(g, d, inodes[ino := i'], metas[ino := i'.meta], files[ino := f'])

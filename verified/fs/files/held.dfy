@@ -20,38 +20,43 @@ module HeldBlocks {
   type Helds = map<uint64, set<int>>
 
   // h: the blocks of a file of n bytes
-  predicate IsHeld(bm: BlkMap, ino: uint64, n: int, h: set<int>)
-  { forall b: int {:trigger b in h} {:trigger There(bm, ino, b)} :: b in h <==> 4096 * b < n && There(bm, ino, b) }
-  predicate {:opaque} HeldOk(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds)
+  predicate IsHeld(blockMap: BlkMap, ino: uint64, n: int, h: set<int>)
+  { forall b: int {:trigger b in h} {:trigger There(blockMap, ino, b)} :: b in h <==>
+    4096 * b < n && There(blockMap, ino, b) }
+  predicate {:opaque} HeldOk(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds)
   { forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: 
-      i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i]) && Counted(bm, i, metas[i].used as int) }
+      i in metas && i in held && IsHeld(blockMap, i, metas[i].size as int, held[i]) &&
+        Counted(blockMap, i, metas[i].used as int) }
 
   // all blocks that the bytes lie in are there: overwriting them needs no space
-  predicate Mapped(bm: BlkMap, ino: uint64, off: uint64, len: uint64)
+  predicate Mapped(blockMap: BlkMap, ino: uint64, off: uint64, len: uint64)
   {
-    forall n: uint64 {:trigger PosOf(ino, n)} | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int ::
-      PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
+    forall n: uint64 {:trigger PosOf(ino, n)} | off as int / 4096 <= n as int &&
+      4096 * n as int < off as int + len as int ::
+      PosOf(ino, n) in blockMap && blockMap[PosOf(ino, n)] != 0
   }
 
-  lemma HeldOf(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
-    requires HeldOk(g, bm, metas, held) && OkIno(g, ino)
-    ensures ino in metas && ino in held && IsHeld(bm, ino, metas[ino].size as int, held[ino]) && Counted(bm, ino, metas[ino].used as int)
+  lemma HeldOf(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino)
+    ensures ino in metas && ino in held && IsHeld(blockMap, ino, metas[ino].size as int, held[ino]) &&
+      Counted(blockMap, ino, metas[ino].used as int)
   { reveal HeldOk(); }
 
   // What the count tells of these blocks: there are no more, and no fewer when nothing waits to be freed.
-  lemma HeldCount(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
-    requires IsDom(bm) && HeldOk(g, bm, metas, held) && ReachOk(g, bm, metas) && OkIno(g, ino)
-    ensures ino in metas && ino in held && |held[ino]| <= metas[ino].used as int && (metas[ino].shrink == 0 ==> |held[ino]| == metas[ino].used as int)
+  lemma HeldCount(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires IsDom(blockMap) && HeldOk(g, blockMap, metas, held) && ReachOk(g, blockMap, metas) && OkIno(g, ino)
+    ensures ino in metas && ino in held && |held[ino]| <= metas[ino].used as int &&
+      (metas[ino].shrink == 0 ==> |held[ino]| == metas[ino].used as int)
   {
-    HeldOf(g, bm, metas, held, ino);
+    HeldOf(g, blockMap, metas, held, ino);
     var h, m := held[ino], metas[ino];
-    var s := CountOf(bm, ino, m.used as int);
-    forall b: int | b in h ensures b in s { assert There(bm, ino, b); }
+    var s := CountOf(blockMap, ino, m.used as int);
+    forall b: int | b in h ensures b in s { assert There(blockMap, ino, b); }
     Subset(h, s);
     if m.shrink == 0 {
       forall b: int | b in s ensures b in h
       {
-        assert There(bm, ino, b);
+        assert There(blockMap, ino, b);
         FirstOf(ino, b as uint64);
         assert b < Limit(m) by { reveal ReachOk(); }
       }
@@ -60,179 +65,209 @@ module HeldBlocks {
   }
 
   // what the file has of these blocks is there
-  lemma HeldMapped(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, off: uint64, len: uint64)
-    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in held && C.Blocks(off as int, len as int) <= held[ino]
-    ensures Mapped(bm, ino, off, len)
+  lemma HeldMapped(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, off: uint64,
+    len: uint64)
+    requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino) && ino in held &&
+      C.Blocks(off as int, len as int) <= held[ino]
+    ensures Mapped(blockMap, ino, off, len)
   {
-    HeldOf(g, bm, metas, held, ino);
+    HeldOf(g, blockMap, metas, held, ino);
     forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int
-      ensures PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
-    { assert n as int in C.Blocks(off as int, len as int); assert There(bm, ino, n as int); }
+      ensures PosOf(ino, n) in blockMap && blockMap[PosOf(ino, n)] != 0
+    { assert n as int in C.Blocks(off as int, len as int); assert There(blockMap, ino, n as int); }
   }
 
   // ---- the steps: what concerns one inode leaves the others alone ----
 
-  predicate Untouched(bm0: BlkMap, bm: BlkMap, ino: uint64)
-  { forall i: uint64, b: int {:trigger There(bm, i, b)} | i != ino :: There(bm, i, b) <==> There(bm0, i, b) }
-  lemma HeldStep(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, h: set<int>)
-    requires HeldOk(g, bm0, metas, held) && Untouched(bm0, bm, ino) && IsHeld(bm, ino, m.size as int, h) && Counted(bm, ino, m.used as int)
-    ensures HeldOk(g, bm, metas[ino := m], held[ino := h])
+  predicate Untouched(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64)
+  { forall i: uint64, b: int {:trigger There(blockMap, i, b)} | i != ino :: There(blockMap, i, b) <==>
+    There(blockMap0, i, b) }
+  lemma HeldStep(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+    m: Meta, h: set<int>)
+    requires HeldOk(g, blockMap0, metas, held) && Untouched(blockMap0, blockMap, ino) &&
+      IsHeld(blockMap, ino, m.size as int, h) && Counted(blockMap, ino, m.used as int)
+    ensures HeldOk(g, blockMap, metas[ino := m], held[ino := h])
   {
     reveal HeldOk();
     forall i: uint64 | OkIno(g, i) && i != ino
-      ensures i in metas && i in held && IsHeld(bm, i, metas[i].size as int, held[i]) && Counted(bm, i, metas[i].used as int)
+      ensures i in metas && i in held && IsHeld(blockMap, i, metas[i].size as int, held[i]) &&
+        Counted(blockMap, i, metas[i].used as int)
     {
-      forall b: int ensures b in held[i] <==> 4096 * b < metas[i].size as int && There(bm, i, b) { assert There(bm, i, b) <==> There(bm0, i, b); }
-      CountSame(bm0, bm, i, metas[i].used as int);
+      forall b: int
+        ensures b in held[i] <==> 4096 * b < metas[i].size as int &&
+        There(blockMap, i, b) { assert There(blockMap, i, b) <==> There(blockMap0, i, b); }
+      CountSame(blockMap0, blockMap, i, metas[i].used as int);
     }
   }
 
   // other attributes
-  lemma HeldSame(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
-    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && m.size == metas[ino].size && m.used == metas[ino].used
-    ensures HeldOk(g, bm, metas[ino := m], held)
+  lemma HeldSame(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
+    requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino) && ino in metas && m.size == metas[ino].size &&
+      m.used == metas[ino].used
+    ensures HeldOk(g, blockMap, metas[ino := m], held)
   {
-    HeldOf(g, bm, metas, held, ino);
-    HeldStep(g, bm, bm, metas, held, ino, m, held[ino]);
+    HeldOf(g, blockMap, metas, held, ino);
+    HeldStep(g, blockMap, blockMap, metas, held, ino, m, held[ino]);
     assert held[ino := held[ino]] == held;
   }
 
   // len bytes at off were written
-  lemma HeldWritten(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, off: uint64, len: uint64)
-    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && ReachOk(g, bm0, metas) && OkIno(g, ino) && ino in metas && ino in held
+  lemma HeldWritten(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+    m: Meta, off: uint64, len: uint64)
+    requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && ReachOk(g, blockMap0, metas) &&
+      OkIno(g, ino) && ino in metas && ino in held
     requires 0 < len && off as int + len as int <= 549755813888
-    requires Grew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096) && Mapped(bm, ino, off, len)
-    requires var end := off as int + len as int; if end <= metas[ino].size as int then m.size == metas[ino].size else m.size as int == end && metas[ino].shrink == 0
-    requires Counted(bm, ino, m.used as int)
-    ensures HeldOk(g, bm, metas[ino := m], held[ino := held[ino] + C.Blocks(off as int, len as int)])
+    requires Grew(blockMap0, blockMap, ino, off as int / 4096, (off as int + len as int + 4095) / 4096) &&
+      Mapped(blockMap, ino, off, len)
+    requires var end := off as int + len as int; if end <= metas[ino].size as int then m.size == metas[ino].size
+      else m.size as int == end && metas[ino].shrink == 0
+    requires Counted(blockMap, ino, m.used as int)
+    ensures HeldOk(g, blockMap, metas[ino := m], held[ino := held[ino] + C.Blocks(off as int, len as int)])
     ensures m.used as int == metas[ino].used as int + |C.Blocks(off as int, len as int) - held[ino]|
   {
-    HeldOf(g, bm0, metas, held, ino);
+    HeldOf(g, blockMap0, metas, held, ino);
     var h, n := held[ino] + C.Blocks(off as int, len as int), metas[ino].size as int;
-    ReachOf(g, bm0, metas, ino);
+    ReachOf(g, blockMap0, metas, ino);
     reveal Grew();
-    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(bm, ino, b)
+    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(blockMap, ino, b)
     {
       if 0 <= b < NODATA {
         var p := PosOf(ino, b as uint64);
         FirstOf(ino, b as uint64);
-        assert There(bm0, ino, b) <==> bm0[p] != 0;
-        if There(bm, ino, b) && !There(bm0, ino, b) { assert bm[p] != bm0[p]; }
-        if There(bm0, ino, b) && n <= 4096 * b { assert bm0[p] != 0; reveal Within(); }
-        if b in C.Blocks(off as int, len as int) { assert bm[p] != 0; }
+        assert There(blockMap0, ino, b) <==> blockMap0[p] != 0;
+        if There(blockMap, ino, b) && !There(blockMap0, ino, b) { assert blockMap[p] != blockMap0[p]; }
+        if There(blockMap0, ino, b) && n <= 4096 * b { assert blockMap0[p] != 0; reveal Within(); }
+        if b in C.Blocks(off as int, len as int) { assert blockMap[p] != 0; }
       }
     }
-    UntouchedGrew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096);
-    HeldStep(g, bm0, bm, metas, held, ino, m, h);
-    CountWritten(g, bm0, bm, metas, held, ino, m, off, len);
+    UntouchedGrew(blockMap0, blockMap, ino, off as int / 4096, (off as int + len as int + 4095) / 4096);
+    HeldStep(g, blockMap0, blockMap, metas, held, ino, m, h);
+    CountWritten(g, blockMap0, blockMap, metas, held, ino, m, off, len);
   }
   // the blocks that were given out are those that the file had not
-  lemma CountWritten(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, off: uint64, len: uint64)
-    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && ReachOk(g, bm0, metas) && OkIno(g, ino) && ino in metas && ino in held
-    requires Grew(bm0, bm, ino, off as int / 4096, (off as int + len as int + 4095) / 4096) && Mapped(bm, ino, off, len)
-    requires 0 < len && off as int + len as int <= 549755813888 && (off as int + len as int <= metas[ino].size as int || metas[ino].shrink == 0)
-    requires Counted(bm, ino, m.used as int)
+  lemma CountWritten(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+    m: Meta, off: uint64, len: uint64)
+    requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && ReachOk(g, blockMap0, metas) &&
+      OkIno(g, ino) && ino in metas && ino in held
+    requires Grew(blockMap0, blockMap, ino, off as int / 4096, (off as int + len as int + 4095) / 4096) &&
+      Mapped(blockMap, ino, off, len)
+    requires 0 < len && off as int + len as int <= 549755813888 &&
+      (off as int + len as int <= metas[ino].size as int || metas[ino].shrink == 0)
+    requires Counted(blockMap, ino, m.used as int)
     ensures m.used as int == metas[ino].used as int + |C.Blocks(off as int, len as int) - held[ino]|
   {
-    HeldOf(g, bm0, metas, held, ino);
+    HeldOf(g, blockMap0, metas, held, ino);
     var more := C.Blocks(off as int, len as int) - held[ino];
-    var s0 := CountOf(bm0, ino, metas[ino].used as int);
-    var s := CountOf(bm, ino, m.used as int);
+    var s0 := CountOf(blockMap0, ino, metas[ino].used as int);
+    var s := CountOf(blockMap, ino, m.used as int);
     forall b: int ensures b in s <==> b in s0 || b in more
     {
       if 0 <= b < NODATA {
         var p := PosOf(ino, b as uint64);
         FirstOf(ino, b as uint64);
         PosOfOk(ino, b as uint64);
-        assert There(bm0, ino, b) <==> bm0[p] != 0;
-        assert There(bm, ino, b) <==> bm[p] != 0;
+        assert There(blockMap0, ino, b) <==> blockMap0[p] != 0;
+        assert There(blockMap, ino, b) <==> blockMap[p] != 0;
         reveal Grew();
-        if bm0[p] != bm[p] { assert b in C.Blocks(off as int, len as int); }
+        if blockMap0[p] != blockMap[p] { assert b in C.Blocks(off as int, len as int); }
       }
-      if b in more { assert There(bm, ino, b); }
+      if b in more { assert There(blockMap, ino, b); }
     }
     forall b: int | b in more ensures b !in s0
-    { if b in s0 { assert There(bm0, ino, b); FirstOf(ino, b as uint64); assert metas[ino].shrink == 0 ==> b < Limit(metas[ino]) by { reveal ReachOk(); } } }
+    { if b in s0 { assert There(blockMap0, ino, b); FirstOf(ino, b as uint64); assert metas[ino].shrink == 0 ==>
+      b < Limit(metas[ino]) by { reveal ReachOk(); } } }
     assert s == s0 + more;
   }
-  lemma UntouchedGrew(bm0: BlkMap, bm: BlkMap, ino: uint64, lo: int, n: int)
-    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, n)
-    ensures Untouched(bm0, bm, ino)
+  lemma UntouchedGrew(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, lo: int, n: int)
+    requires IsDom(blockMap0) && IsDom(blockMap) && Grew(blockMap0, blockMap, ino, lo, n)
+    ensures Untouched(blockMap0, blockMap, ino)
   {
     reveal Grew();
-    forall i: uint64, b: int | i != ino ensures There(bm, i, b) <==> There(bm0, i, b)
+    forall i: uint64, b: int | i != ino ensures There(blockMap, i, b) <==> There(blockMap0, i, b)
     { if 0 <= b < NODATA { PosOfOk(i, b as uint64); } }
   }
 
   // the file was cut to m.size, or grew to it
-  lemma HeldResized(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
-    requires IsDom(bm) && HeldOk(g, bm, metas, held) && ReachOk(g, bm, metas) && OkIno(g, ino) && ino in metas && ino in held
+  lemma HeldResized(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
+    requires IsDom(blockMap) && HeldOk(g, blockMap, metas, held) && ReachOk(g, blockMap, metas) && OkIno(g, ino) &&
+      ino in metas && ino in held
     requires m.used == metas[ino].used && (metas[ino].size < m.size ==> metas[ino].shrink == 0)
-    ensures HeldOk(g, bm, metas[ino := m], held[ino := C.HeldBelow(held[ino], m.size as int)])
+    ensures HeldOk(g, blockMap, metas[ino := m], held[ino := C.HeldBelow(held[ino], m.size as int)])
   {
-    HeldOf(g, bm, metas, held, ino);
+    HeldOf(g, blockMap, metas, held, ino);
     var h := C.HeldBelow(held[ino], m.size as int);
-    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(bm, ino, b)
+    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(blockMap, ino, b)
     {
-      if There(bm, ino, b) && metas[ino].size as int <= 4096 * b < m.size as int {
+      if There(blockMap, ino, b) && metas[ino].size as int <= 4096 * b < m.size as int {
         FirstOf(ino, b as uint64);
         reveal ReachOk();
       }
     }
-    HeldStep(g, bm, bm, metas, held, ino, m, h);
+    HeldStep(g, blockMap, blockMap, metas, held, ino, m, h);
   }
 
   // blocks behind the end were freed
-  lemma HeldFreed(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta, lo: int)
-    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && OkIno(g, ino) && ino in metas
-    requires Shrank(bm0, bm, ino, lo) && m.size == metas[ino].size && m.size as int <= 4096 * lo && Counted(bm, ino, m.used as int)
-    ensures HeldOk(g, bm, metas[ino := m], held) && m.used <= metas[ino].used
+  lemma HeldFreed(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+    m: Meta, lo: int)
+    requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && OkIno(g, ino) && ino in metas
+    requires Shrank(blockMap0, blockMap, ino, lo) && m.size == metas[ino].size && m.size as int <= 4096 * lo &&
+      Counted(blockMap, ino, m.used as int)
+    ensures HeldOk(g, blockMap, metas[ino := m], held) && m.used <= metas[ino].used
   {
-    HeldOf(g, bm0, metas, held, ino);
+    HeldOf(g, blockMap0, metas, held, ino);
     var h := held[ino];
     reveal Shrank();
-    forall i: uint64, b: int | 0 <= b < NODATA && (i != ino || b < lo) ensures There(bm, i, b) <==> There(bm0, i, b)
+    forall i: uint64, b: int | 0 <= b < NODATA && (i != ino || b < lo)
+      ensures There(blockMap, i, b) <==> There(blockMap0, i, b)
     { FirstOf(i, b as uint64); }
-    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(bm, ino, b)
-    { assert There(bm0, ino, b) ==> 0 <= b < NODATA; }
-    HeldStep(g, bm0, bm, metas, held, ino, m, h);
+    forall b: int ensures b in h <==> 4096 * b < m.size as int && There(blockMap, ino, b)
+    { assert There(blockMap0, ino, b) ==> 0 <= b < NODATA; }
+    HeldStep(g, blockMap0, blockMap, metas, held, ino, m, h);
     assert held[ino := h] == held;
-    forall b: int | There(bm, ino, b) ensures There(bm0, ino, b) { PosOfOk(ino, b as uint64); FirstOf(ino, b as uint64); }
-    CountFewer(bm0, bm, ino, metas[ino].used as int, m.used as int);
+    forall b: int | There(blockMap, ino, b)
+      ensures There(blockMap0, ino, b) { PosOfOk(ino, b as uint64); FirstOf(ino, b as uint64); }
+    CountFewer(blockMap0, blockMap, ino, metas[ino].used as int, m.used as int);
   }
 
   // the blocks m to n - 1, none of which lies behind the end, are holes now
-  lemma HeldPunched(g: Geo, bm0: BlkMap, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, x: Meta, m: int, n: int)
-    requires IsDom(bm0) && IsDom(bm) && HeldOk(g, bm0, metas, held) && OkIno(g, ino) && ino in metas && ino in held
-    requires 0 <= m <= n && 4096 * n < metas[ino].size as int + 4096 && x.size == metas[ino].size && Counted(bm, ino, x.used as int)
-    requires Emptied(bm0, bm, ino, m, n) && forall i: int {:trigger There(bm, ino, i)} | m <= i < n :: !There(bm, ino, i)
-    ensures HeldOk(g, bm, metas[ino := x], held[ino := held[ino] - Local.Span(m, n)])
+  lemma HeldPunched(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+    x: Meta, m: int, n: int)
+    requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && OkIno(g, ino) &&
+      ino in metas && ino in held
+    requires 0 <= m <= n && 4096 * n < metas[ino].size as int + 4096 && x.size == metas[ino].size &&
+      Counted(blockMap, ino, x.used as int)
+    requires Emptied(blockMap0, blockMap, ino, m, n) && forall i: int {:trigger There(blockMap, ino, i)} | m <= i < n ::
+      !There(blockMap, ino, i)
+    ensures HeldOk(g, blockMap, metas[ino := x], held[ino := held[ino] - Local.Span(m, n)])
     ensures x.used as int == metas[ino].used as int - |held[ino] * Local.Span(m, n)|
   {
-    HeldOf(g, bm0, metas, held, ino);
+    HeldOf(g, blockMap0, metas, held, ino);
     var h, gone := held[ino], held[ino] * Local.Span(m, n);
     reveal Emptied();
-    forall i: uint64, b: int | 0 <= b < NODATA && (i != ino || b < m || n <= b) ensures There(bm, i, b) <==> There(bm0, i, b)
+    forall i: uint64, b: int | 0 <= b < NODATA && (i != ino || b < m || n <= b)
+      ensures There(blockMap, i, b) <==> There(blockMap0, i, b)
     { FirstOf(i, b as uint64); }
-    forall b: int ensures b in h - Local.Span(m, n) <==> 4096 * b < x.size as int && There(bm, ino, b)
-    { assert There(bm0, ino, b) ==> 0 <= b < NODATA; assert There(bm, ino, b) ==> 0 <= b < NODATA; }
-    HeldStep(g, bm0, bm, metas, held, ino, x, h - Local.Span(m, n));
-    var s0 := CountOf(bm0, ino, metas[ino].used as int);
-    var s := CountOf(bm, ino, x.used as int);
+    forall b: int ensures b in h - Local.Span(m, n) <==> 4096 * b < x.size as int && There(blockMap, ino, b)
+    { assert There(blockMap0, ino, b) ==> 0 <= b < NODATA; assert There(blockMap, ino, b) ==> 0 <= b < NODATA; }
+    HeldStep(g, blockMap0, blockMap, metas, held, ino, x, h - Local.Span(m, n));
+    var s0 := CountOf(blockMap0, ino, metas[ino].used as int);
+    var s := CountOf(blockMap, ino, x.used as int);
     forall b: int ensures b in s0 <==> b in s || b in gone
-    { assert There(bm0, ino, b) ==> 0 <= b < NODATA; assert There(bm, ino, b) ==> 0 <= b < NODATA; }
-    forall b: int | b in gone ensures b !in s { assert !There(bm, ino, b); }
+    { assert There(blockMap0, ino, b) ==> 0 <= b < NODATA; assert There(blockMap, ino, b) ==> 0 <= b < NODATA; }
+    forall b: int | b in gone ensures b !in s { assert !There(blockMap, ino, b); }
     assert s0 == s + gone;
   }
 
   // no block lies behind the end
-  lemma HeldAll(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
-    requires HeldOk(g, bm, metas, held) && OkIno(g, ino) && ino in metas && ino in held
+  lemma HeldAll(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino) && ino in metas && ino in held
     ensures held[ino := C.HeldBelow(held[ino], metas[ino].size as int)] == held
-  { HeldOf(g, bm, metas, held, ino); assert C.HeldBelow(held[ino], metas[ino].size as int) == held[ino]; }
+  { HeldOf(g, blockMap, metas, held, ino); assert C.HeldBelow(held[ino], metas[ino].size as int) == held[ino]; }
   // a file of no bytes, of which nothing waits to be freed, has no blocks, and counts none
-  lemma HeldNone(g: Geo, bm: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
-    requires IsDom(bm) && HeldOk(g, bm, metas, held) && ReachOk(g, bm, metas) && OkIno(g, ino) && ino in metas && metas[ino].size == 0 && metas[ino].shrink == 0
+  lemma HeldNone(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+    requires IsDom(blockMap) && HeldOk(g, blockMap, metas, held) && ReachOk(g, blockMap, metas) && OkIno(g, ino) &&
+      ino in metas && metas[ino].size == 0 && metas[ino].shrink == 0
     ensures ino in held && held[ino] == {} && metas[ino].used == 0
-  { HeldCount(g, bm, metas, held, ino); HeldOf(g, bm, metas, held, ino); forall b: int ensures b !in held[ino] { if b in held[ino] { assert There(bm, ino, b); } } }
+  { HeldCount(g, blockMap, metas, held, ino); HeldOf(g, blockMap, metas, held, ino); forall b: int
+    ensures b !in held[ino] { if b in held[ino] { assert There(blockMap, ino, b); } } }
 }

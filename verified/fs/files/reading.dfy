@@ -18,7 +18,7 @@ module Reading {
   import opened BlockTree
   import opened ByteMap
 
-  predicate Ok(x: BlockTreeFs) reads x, x.fs, x.fs.jrnl { x.Valid() && DataDom(x.data) }
+  predicate Ok(x: BlockTreeFs) reads x, x.store, x.store.jrnl { x.Valid() && DataDom(x.data) }
 
   method Min(a: uint64, b: uint64) returns (c: uint64)
     ensures c <= a && c <= b && (c == a || c == b)
@@ -27,17 +27,18 @@ module Reading {
   // the cursor (ck, cj) names node cj at the lowest level of indirect blocks below
   // slot ck; its contents are v. ck = 15: none.
   predicate AtHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>)
-    reads x, x.fs
+    reads x, x.store
   {
-    ck < 15 ==> 12 <= ck && Pos(ino, ck, MaxLev(ck) - 1, cj) in x.bm && OkPos(Pos(ino, ck, MaxLev(ck) - 1, cj)) &&
+    ck < 15 ==> 12 <= ck && Pos(ino, ck, MaxLev(ck) - 1, cj) in x.blockMap && OkPos(Pos(ino, ck, MaxLev(ck) - 1, cj)) &&
       x.IsNode(Pos(ino, ck, MaxLev(ck) - 1, cj), v)
   }
 
   // the number of block n of the file (0 = hole), and the indirect block above it at hand
-  method Find(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64, pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
+  method Find(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64,
+    pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
     ensures InHand(x, ino, ck', cj', pb'.v, n)
-    ensures PosOf(ino, n) in x.bm && bn == x.bm[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.fs.geo, bn))
+    ensures PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.store.geo, bn))
   {
     var k, j := FlatK(n), FlatJ(n);
     ghost var p := PosOf(ino, n);
@@ -62,9 +63,10 @@ module Reading {
 
   // How many blocks of the file from block n on, which is bn on the device, lie side by side
   // there, as far as the inode or the indirect block at hand tells: at most max, and AheadMax.
-  method Adjacent(x: BlockTreeFs, ip: Bytes, ghost ino: uint64, ghost ck: uint64, ghost cj: uint64, pb: Blk, n: uint64, bn: uint64, max: uint64) returns (r: uint64)
+  method Adjacent(x: BlockTreeFs, ip: Bytes, ghost ino: uint64, ghost ck: uint64, ghost cj: uint64, pb: Blk, n: uint64,
+    bn: uint64, max: uint64) returns (r: uint64)
     requires Ok(x) && x.IsInode(ino, ip) && n < 134480396 && InHand(x, ino, ck, cj, pb.v, n)
-    requires bn != 0 && PosOf(ino, n) in x.bm && bn == x.bm[PosOf(ino, n)]
+    requires bn != 0 && PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)]
     ensures 1 <= r <= AheadMax && (1 < r ==> r <= max) && SideBySide(x, ino, n, bn, r)
   {
     var k, j := FlatK(n), FlatJ(n) % 512;
@@ -86,19 +88,24 @@ module Reading {
     }
   }
   // v is the indirect block above block n of the file, if there is one
-  predicate InHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>, n: uint64) reads x, x.fs, x.fs.jrnl
+  predicate InHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>, n: uint64)
+    reads x, x.store, x.store.jrnl
   { AtHand(x, ino, ck, cj, v) && (12 <= FlatK(n) ==> |v| == 4096 && ck == FlatK(n) && cj == FlatJ(n) / 512) }
   // the r blocks of the file from n on are those from bn on
   predicate SideBySide(x: BlockTreeFs, ino: uint64, n: uint64, bn: uint64, r: uint64) reads x
   {
     n as int + r as int <= 134480396 && bn as int + r as int < 0x1_0000_0000_0000_0000 &&
-    forall m: uint64 {:trigger PosOf(ino, m)} :: n <= m < n + r ==> PosOf(ino, m) in x.bm && x.bm[PosOf(ino, m)] == bn + (m - n)
+    forall m: uint64 {:trigger PosOf(ino, m)} :: n <= m < n + r ==>
+      PosOf(ino, m) in x.blockMap && x.blockMap[PosOf(ino, m)] == bn + (m - n)
   }
   // e is the entry for block n + r
   lemma Entry(x: BlockTreeFs, ip: Bytes, ino: uint64, ck: uint64, cj: uint64, pb: Blk, n: uint64, r: uint64, e: uint64)
     requires Ok(x) && x.IsInode(ino, ip) && n < 134480396 && InHand(x, ino, ck, cj, pb.v, n) && 0 < r < 512
-    requires if FlatK(n) < 12 then FlatK(n) + r < 12 && e == Parse(ip.data).blks[FlatK(n) + r] else FlatJ(n) % 512 + r < 512 && e == U64At(pb.v, 8 * (FlatJ(n) % 512 + r) as int)
-    ensures n + r < 134480396 && PosOf(ino, n + r) in x.bm && x.bm[PosOf(ino, n + r)] == e && (e != 0 ==> OkBlk(x.fs.geo, e))
+    requires if FlatK(n) < 12 then FlatK(n) + r < 12 &&
+      e == Parse(ip.data).blks[FlatK(n) + r] else FlatJ(n) % 512 + r < 512 &&
+      e == U64At(pb.v, 8 * (FlatJ(n) % 512 + r) as int)
+    ensures n + r < 134480396 && PosOf(ino, n + r) in x.blockMap && x.blockMap[PosOf(ino, n + r)] == e &&
+      (e != 0 ==> OkBlk(x.store.geo, e))
   {
     PosOfOk(ino, n);
     assert FlatK(n + r) == if FlatK(n) < 12 then FlatK(n) + r else FlatK(n);
@@ -117,7 +124,7 @@ module Reading {
 
   // n bytes at off, where they lie
   method Fetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Pieces)
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
     ensures fresh(b) && |b.data| == n as int
     ensures forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
   {
@@ -128,7 +135,8 @@ module Reading {
     while done < n
       invariant done <= n && |b.data| == done as int && fresh(b)
       invariant x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
-      invariant forall i: int {:trigger b.data[i]} | 0 <= i < done as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
+      invariant forall i: int {:trigger b.data[i]} | 0 <= i < done as int ::
+        b.data[i] == ByteAt(x.data, ino, off as int + i)
       decreases n - done
     {
       var pos := off + done;
@@ -159,30 +167,34 @@ module Reading {
   // adds r whole blocks of the file, from block n on, which lie side by side from bn on
   method ReadWhole(x: BlockTreeFs, txn: Txn, ghost ino: uint64, ghost n: uint64, bn: uint64, r: uint64, b: Pieces)
     modifies b
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && 0 < r && bn != 0 && SideBySide(x, ino, n, bn, r) && n as int + r as int <= 134217728
+    requires Ok(x) && txn.jrnl == x.store.jrnl && 0 < r && bn != 0 && SideBySide(x, ino, n, bn, r) &&
+      n as int + r as int <= 134217728
     ensures |b.data| == |old(b.data)| + 4096 * r as int && b.data[..|old(b.data)|] == old(b.data)
-    ensures forall i: int {:trigger b.data[i]} | |old(b.data)| <= i < |b.data| :: b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - |old(b.data)|))
+    ensures forall i: int {:trigger b.data[i]} | |old(b.data)| <= i < |b.data| ::
+      b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - |old(b.data)|))
   {
     ghost var n0 := |b.data|;
-    forall m: uint64 | n <= m < n + r ensures OkBlk(x.fs.geo, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m)); assert x.bm[PosOf(ino, m)] == bn + (m - n); }
-    assert OkBlk(x.fs.geo, bn + (n - n)) && OkBlk(x.fs.geo, bn + (n + r - 1 - n));
-    x.fs.ReadBlocks(txn, bn, r, b);
+    forall m: uint64 | n <= m < n + r
+      ensures OkBlk(x.store.geo, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m));
+      assert x.blockMap[PosOf(ino, m)] == bn + (m - n); }
+    assert OkBlk(x.store.geo, bn + (n - n)) && OkBlk(x.store.geo, bn + (n + r - 1 - n));
+    x.store.ReadBlocks(txn, bn, r, b);
     forall i: int | n0 <= i < |b.data| ensures b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - n0))
     {
       var m := n + ((i - n0) / 4096) as uint64;
       PosOfOk(ino, m);
-      assert x.bm[PosOf(ino, m)] == bn + (m - n);
+      assert x.blockMap[PosOf(ino, m)] == bn + (m - n);
       x.BlkOf(PosOf(ino, m));
       BlockByte(x.data, ino, 4096 * n as int + (i - n0));
       assert (4096 * n as int + (i - n0)) / 4096 == m as int && (4096 * n as int + (i - n0)) % 4096 == (i - n0) % 4096;
       reveal DataOk();
-      assert x.data[PosOf(ino, m)] == x.fs.blocks[bn + (m - n)];
+      assert x.data[PosOf(ino, m)] == x.store.blocks[bn + (m - n)];
     }
   }
 
   // The blocks with the n bytes at off are about to be read: a wish (Ahead in txn.s.dfy), and no more.
   method Prefetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64)
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
   {
     var i, end := off / 4096, (off + n + 4095) / 4096;
     var ck: uint64, cj: uint64 := 15, 0;
@@ -202,7 +214,8 @@ module Reading {
   }
 
   // one byte of a chunk fetched
-  lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64, done: uint64, c: uint64, i: int)
+  lemma OneByte(x: BlockTreeFs, p: Pos, b0: seq<byte>, b1: seq<byte>, s: seq<byte>, ino: uint64, off: uint64,
+    done: uint64, c: uint64, i: int)
     requires Ok(x) && off as int + done as int + c as int <= 549755813888
     requires |b0| == done as int && 0 <= i < (done + c) as int && (off + done) % 4096 + c <= 4096
     requires p == PosOf(ino, (off + done) / 4096) && p in x.data && |s| == 4096 && x.data[p] == s

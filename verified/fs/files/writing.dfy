@@ -29,15 +29,17 @@ module Writing {
   function BlocksFor(n: int): int { (n + 4095) / 4096 }
 
   // overwrite c bytes within one block that is there (number bn)
-  method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
-    modifies x, x.fs, x.fs.jrnl
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && bn != 0 && OkBlk(x.fs.geo, bn)
+  method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64,
+    c: uint64)
+    modifies x.Repr()
+    requires Ok(x) && txn.jrnl == x.store.jrnl && bn != 0 && OkBlk(x.store.geo, bn)
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
-    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == bn
-    ensures Ok(x) && x.bm == old(x.bm) && x.fs.inodes == old(x.fs.inodes)
+    requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == bn
+    ensures Ok(x) && x.blockMap == old(x.blockMap) && x.store.inodes == old(x.store.inodes)
     ensures Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    ensures forall q: Pos, v: seq<byte> {:trigger x.IsNode(q, v)} | OkPos(q) && !IsData(q) && q in x.bm && old(x.IsNode(q, v)) :: x.IsNode(q, v)
+    ensures forall q: Pos, v: seq<byte> {:trigger x.IsNode(q, v)} | OkPos(q) && !IsData(q) && q in x.blockMap &&
+      old(x.IsNode(q, v)) :: x.IsNode(q, v)
   {
     var bo := pos % 4096;
     ghost var p := PosOf(ino, pos / 4096);
@@ -52,18 +54,20 @@ module Writing {
     }
     WroteBlock(x.data, ino, pos as int, src.data[so as int .. so as int + c as int], b.data);
     x.WriteData(txn, bn, b, p);
-    forall q: Pos | OkPos(q) && !IsData(q) && x.bm[q] != 0
-      ensures x.bm[q] != bn
+    forall q: Pos | OkPos(q) && !IsData(q) && x.blockMap[q] != 0
+      ensures x.blockMap[q] != bn
     { reveal OwnerOk(); assert OkPos(p); }
   }
 
   // the first contents of a block that was a hole: c bytes of src, zeros around them
-  method FirstBlock(txn: Txn, ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64) returns (b: Bytes)
+  method FirstBlock(txn: Txn, ghost d: Data, ghost ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64)
+    returns (b: Bytes)
     requires DataDom(d) && pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in d && d[PosOf(ino, pos / 4096)] == Zeros(4096)
     ensures fresh(b) && |b.data| == 4096
-    ensures var d' := d[PosOf(ino, pos / 4096) := b.data]; DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
+    ensures var d' := d[PosOf(ino, pos / 4096) := b.data];
+      DataDom(d') && Wrote(d, d', ino, pos as int, src.data[so as int .. so as int + c as int])
   {
     if c == 4096 {
       b := src.CopyOf(so);
@@ -76,11 +80,11 @@ module Writing {
   }
 
   lemma Hole(x: BlockTreeFs, p: Pos)
-    requires Ok(x) && IsData(p) && p in x.bm && x.bm[p] == 0
+    requires Ok(x) && IsData(p) && p in x.blockMap && x.blockMap[p] == 0
     ensures p in x.data && x.data[p] == Zeros(4096)
   { reveal DataOk(); assert OkPos(p); }
   lemma HoleBut(x: BlockTreeFs, p: Pos, pn: uint64, t: Bytes)
-    requires x.ValidBut(pn, t) && IsData(p) && p in x.bm && x.bm[p] == 0
+    requires x.ValidBut(pn, t) && IsData(p) && p in x.blockMap && x.blockMap[p] == 0
     ensures p in x.data && x.data[p] == Zeros(4096)
   { reveal DataOk(); assert OkPos(p); }
 
@@ -89,18 +93,21 @@ module Writing {
     requires off as int + len as int <= 549755813888 && n <= SWAP
   { (off + 4095) / 4096 + n <= (off + len) / 4096 }
   const BULK: uint64 := 8       // so many fill holes past the log
-  const SWAP: uint64 := 16      // so many are not written over what is there: fewer would scatter a file that is written at random
+  // so many are not written over what is there: fewer would scatter a file that is written at random
+  const SWAP: uint64 := 16
 
   // fill a hole in one of the direct slots; bulk: what is written is much
-  method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64, bulk: bool) returns (ok: bool)
-    modifies x, x.fs, x.fs.jrnl, ip
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+  method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64,
+    bulk: bool) returns (ok: bool)
+    modifies x.Repr(), ip
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
     requires so as int + c as int <= |src.data|
-    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
+    requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, pos as int / 4096, BlocksFor(pos as int + c as int)) && Mapped(x.bm, ino, pos, c)
+    ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + c as int)) &&
+      Mapped(x.blockMap, ino, pos, c)
   {
     var k := pos / 4096;
     ghost var p := PosOf(ino, k);
@@ -115,19 +122,22 @@ module Writing {
     ok, bn := x.AllocRoot(txn, ip, ino, k, near, b);
     if bulk && ok && c == 4096 { txn.Bulk(bn); }
     FirstOf(ino, k);
-    if ok { GrewOne(old(x.bm), p, bn, k as int, BlocksFor(pos as int + c as int)); }
+    if ok { GrewOne(old(x.blockMap), p, bn, k as int, BlocksFor(pos as int + c as int)); }
   }
 
   // fill the holes from pos on below one indirect block: m bytes, more than none
-  method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64, bulk: bool) returns (ok: bool, m: uint64)
-    modifies x, x.fs, x.fs.jrnl, ip
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+  method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64,
+    bulk: bool) returns (ok: bool, m: uint64)
+    modifies x.Repr(), ip
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
     requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
     requires so as int + len as int <= |src.data|
-    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] == 0
+    requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == 0
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) && Mapped(x.bm, ino, pos, m)
+    ensures ok ==> 0 < m <= len && Wrote(old(x.data), x.data, ino, pos as int,
+      src.data[so as int .. so as int + m as int])
+    ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) &&
+      Mapped(x.blockMap, ino, pos, m)
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -137,20 +147,20 @@ module Writing {
     ParentOk(PosOf(ino, pos / 4096));
     assert q == Parent(PosOf(ino, pos / 4096));
     ghost var d0 := x.data;
-    ghost var i0 := x.fs.inodes;
+    ghost var i0 := x.store.inodes;
     m := 0;
     var pn: uint64;
-    ghost var b0, lo, top := x.bm, pos as int / 4096, BlocksFor(pos as int + len as int);
+    ghost var b0, lo, top := x.blockMap, pos as int / 4096, BlocksFor(pos as int + len as int);
     txn.Position(pos / 4096, true);
     ok, pn := x.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
     if !ok { return; }
     FirstOf(ino, pos / 4096);
     FirstAbove(q, PosOf(ino, pos / 4096));
-    GrewNone(x.bm, ino, lo, top);
-    GrewMore(b0, x.bm, x.bm, ino, NODATA, First(q) + 1, lo, top);
-    var blk := x.fs.ReadBlock(txn, pn, true);
+    GrewNone(x.blockMap, ino, lo, top);
+    GrewMore(b0, x.blockMap, x.blockMap, ino, NODATA, First(q) + 1, lo, top);
+    var blk := x.store.ReadBlock(txn, pn, true);
     var t := txn.Copy(blk);
-    assert x.fs.blocks[pn := t.data] == x.fs.blocks;
+    assert x.store.blocks[pn := t.data] == x.store.blocks;
     WroteNone(d0, ino, pos as int);
     assert src.data[so as int .. so as int + m as int] == [];
     assert src.Len() as int == |src.data|;
@@ -158,11 +168,12 @@ module Writing {
     while m < len
       invariant m <= len && fresh(t) && t != ip
       invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
-      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.SameMeta(x.fs.inodes[ino].meta, i0[ino].meta)
-      invariant pn != 0 && q in x.bm && x.bm[q] == pn
-      invariant Grew(b0, x.bm, ino, lo, top)
+      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] &&
+        x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
+      invariant pn != 0 && q in x.blockMap && x.blockMap[q] == pn
+      invariant Grew(b0, x.blockMap, ino, lo, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-      invariant 0 < m ==> Mapped(x.bm, ino, pos, m)
+      invariant 0 < m ==> Mapped(x.blockMap, ino, pos, m)
       decreases len - m
     {
       var at := pos + m;
@@ -179,7 +190,7 @@ module Writing {
       var c := Min(4096 - at % 4096, len - m);
       HoleBut(x, p, pn, t);
       var b := FirstBlock(txn, x.data, ino, at, src, so + m, c);
-      ghost var d1, b1 := x.data, x.bm;
+      ghost var d1, b1 := x.data, x.blockMap;
       if j % 512 != 0 {
         var left := t.U64(8 * (j % 512 - 1));
         if left != 0 { near := left; }
@@ -190,28 +201,34 @@ module Writing {
       if bulk && c == 4096 { txn.Bulk(bn); }
       FirstOf(ino, n);
       GrewOne(b1, p, bn, lo, top);
-      GrewMore(b0, b1, x.bm, ino, lo, top, lo, top);
-      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + c as int]);
-      assert src.data[so as int .. so as int + m as int] + src.data[so as int + m as int .. so as int + m as int + c as int] == src.data[so as int .. so as int + m as int + c as int];
+      GrewMore(b0, b1, x.blockMap, ino, lo, top, lo, top);
+      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int],
+        src.data[so as int + m as int .. so as int + m as int + c as int]);
+      assert src.data[so as int .. so as int + m as int]
+        + src.data[so as int + m as int .. so as int + m as int + c as int] ==
+        src.data[so as int .. so as int + m as int + c as int];
       near := bn;
-      MappedMore(b1, x.bm, ino, pos, m, c, lo, top);
+      MappedMore(b1, x.blockMap, ino, pos, m, c, lo, top);
       m := m + c;
     }
     x.CloseParent(txn, pn, t);
     if m == 0 { ok := false; }     // the block was not there before
   }
 
-  // Swap the blocks that are there from pos on, below one indirect block, for others: m bytes. If it is none, there is no room.
-  method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64) returns (m: uint64)
-    modifies x, x.fs, x.fs.jrnl
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip)
+  // Swap the blocks that are there from pos on, below one indirect block, for others: m bytes. If it is none, there is
+  // no room.
+  method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64)
+    returns (m: uint64)
+    modifies x.Repr()
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
     requires pos as int + len as int <= 549755813888 && 4096 <= len && 12 <= pos / 4096 && pos % 4096 == 0
     requires so as int + len as int <= |src.data|
-    requires PosOf(ino, pos / 4096) in x.bm && x.bm[PosOf(ino, pos / 4096)] != 0
-    ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes)
+    requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] != 0
+    ensures Ok(x) && x.IsInode(ino, ip) && x.store.inodes == old(x.store.inodes)
     ensures m <= len && Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-    ensures Grew(old(x.bm), x.bm, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) && (0 < m ==> Mapped(x.bm, ino, pos, m))
-    ensures m == 0 ==> x.data == old(x.data) && x.bm == old(x.bm)
+    ensures Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) &&
+      (0 < m ==> Mapped(x.blockMap, ino, pos, m))
+    ensures m == 0 ==> x.data == old(x.data) && x.blockMap == old(x.blockMap)
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -219,13 +236,13 @@ module Writing {
     ghost var q := Pos(ino, k, lev - 1, jp);
     PosOfOk(ino, pos / 4096);
     ParentOk(PosOf(ino, pos / 4096));
-    ghost var d0, i0, b0 := x.data, x.fs.inodes, x.bm;
+    ghost var d0, i0, b0 := x.data, x.store.inodes, x.blockMap;
     ghost var lo, top := pos as int / 4096, BlocksFor(pos as int + len as int);
     var pn := x.Resolve(txn, ip, ino, k, lev - 1, jp, true);
-    assert pn != 0 && OkBlk(x.fs.geo, pn) by { reveal LinksOk(); reveal OwnerOk(); }
-    var blk := x.fs.ReadBlock(txn, pn, true);
+    assert pn != 0 && OkBlk(x.store.geo, pn) by { reveal LinksOk(); reveal OwnerOk(); }
+    var blk := x.store.ReadBlock(txn, pn, true);
     var t := txn.Copy(blk);
-    assert x.fs.blocks[pn := t.data] == x.fs.blocks;
+    assert x.store.blocks[pn := t.data] == x.store.blocks;
     GrewNone(b0, ino, lo, top);
     WroteNone(d0, ino, pos as int);
     m := 0;
@@ -234,12 +251,12 @@ module Writing {
     var near := pn;
     while m + 4096 <= len
       invariant m <= len && m % 4096 == 0 && fresh(t) && t != ip
-      invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip) && x.fs.inodes == i0
-      invariant pn != 0 && q in x.bm && x.bm[q] == pn
-      invariant Grew(b0, x.bm, ino, lo, top)
+      invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip) && x.store.inodes == i0
+      invariant pn != 0 && q in x.blockMap && x.blockMap[q] == pn
+      invariant Grew(b0, x.blockMap, ino, lo, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
-      invariant 0 < m ==> Mapped(x.bm, ino, pos, m)
-      invariant m == 0 ==> x.data == d0 && x.bm == b0
+      invariant 0 < m ==> Mapped(x.blockMap, ino, pos, m)
+      invariant m == 0 ==> x.data == d0 && x.blockMap == b0
       decreases len - m
     {
       var at := pos + m;
@@ -258,7 +275,7 @@ module Writing {
         if left != 0 { near := left; }
       }
       var b := src.CopyOf(so + m);
-      ghost var d1, b1, s := x.data, x.bm, b.data;
+      ghost var d1, b1, s := x.data, x.blockMap, b.data;
       txn.Position(n, false);
       var ok;
       ok, bn := SwapChild(x, txn, ip, t, pn, bn, ino, k, lev, j, near, b);
@@ -267,54 +284,60 @@ module Writing {
       WroteBlock(d1, ino, at as int, src.data[so as int + m as int .. so as int + m as int + 4096], s);
       FirstOf(ino, n);
       GrewOne(b1, p, bn, lo, top);
-      GrewMore(b0, b1, x.bm, ino, lo, top, lo, top);
-      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int], src.data[so as int + m as int .. so as int + m as int + 4096]);
+      GrewMore(b0, b1, x.blockMap, ino, lo, top, lo, top);
+      WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int],
+        src.data[so as int + m as int .. so as int + m as int + 4096]);
       Joined(src.data, so as int, so as int + m as int, so as int + m as int + 4096);
       near := bn;
-      MappedMore(b1, x.bm, ino, pos, m, 4096, lo, top);
+      MappedMore(b1, x.blockMap, ino, pos, m, 4096, lo, top);
       m := m + 4096;
     }
     x.CloseParent(txn, pn, t);
   }
 
   // c bytes more, within one block that is there
-  lemma MappedMore(bm0: BlkMap, bm: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, lo: int, top: int)
-    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, top) && off as int + done as int + c as int <= 549755813888
-    requires 0 < done ==> Mapped(bm0, ino, off, done)
-    requires 0 < c && Mapped(bm, ino, off + done, c)
-    ensures Mapped(bm, ino, off, done + c)
+  lemma MappedMore(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, off: uint64, done: uint64, c: uint64, lo: int,
+    top: int)
+    requires IsDom(blockMap0) && IsDom(blockMap) && Grew(blockMap0, blockMap, ino, lo, top) &&
+      off as int + done as int + c as int <= 549755813888
+    requires 0 < done ==> Mapped(blockMap0, ino, off, done)
+    requires 0 < c && Mapped(blockMap, ino, off + done, c)
+    ensures Mapped(blockMap, ino, off, done + c)
   {
     reveal Grew();
     forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + done as int + c as int
-      ensures PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
-    { PosOfOk(ino, n); if 0 < done && 4096 * n as int < off as int + done as int { assert bm0[PosOf(ino, n)] != 0; } }
+      ensures PosOf(ino, n) in blockMap && blockMap[PosOf(ino, n)] != 0
+    { PosOfOk(ino, n); if 0 < done && 4096 * n as int < off as int + done as int
+      { assert blockMap0[PosOf(ino, n)] != 0; } }
   }
 
   // what was there still is
-  lemma StillMapped(bm0: BlkMap, bm: BlkMap, ino: uint64, off: uint64, len: uint64, lo: int, top: int)
-    requires IsDom(bm0) && IsDom(bm) && Grew(bm0, bm, ino, lo, top) && off as int + len as int <= 549755813888 && Mapped(bm0, ino, off, len)
-    ensures Mapped(bm, ino, off, len)
+  lemma StillMapped(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64, off: uint64, len: uint64, lo: int, top: int)
+    requires IsDom(blockMap0) && IsDom(blockMap) && Grew(blockMap0, blockMap, ino, lo, top) &&
+      off as int + len as int <= 549755813888 && Mapped(blockMap0, ino, off, len)
+    ensures Mapped(blockMap, ino, off, len)
   {
     reveal Grew();
     forall n: uint64 | off as int / 4096 <= n as int && 4096 * n as int < off as int + len as int
-      ensures PosOf(ino, n) in bm && bm[PosOf(ino, n)] != 0
-    { PosOfOk(ino, n); assert bm0[PosOf(ino, n)] != 0; }
+      ensures PosOf(ino, n) in blockMap && blockMap[PosOf(ino, n)] != 0
+    { PosOfOk(ino, n); assert blockMap0[PosOf(ino, n)] != 0; }
   }
 
   // put src[so..so+len] at off; ok = false: no space
-  method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-    modifies x, x.fs, x.fs.jrnl, ip
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && src != ip
+  method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64)
+    returns (ok: bool)
+    modifies x.Repr(), ip
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
-    ensures ok ==> Grew(old(x.bm), x.bm, ino, off as int / 4096, BlocksFor(off as int + len as int))
-    ensures Mapped(old(x.bm), ino, off, len) ==> ok
-    ensures ok && 0 < len ==> Mapped(x.bm, ino, off, len)
+    ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, off as int / 4096, BlocksFor(off as int + len as int))
+    ensures Mapped(old(x.blockMap), ino, off, len) ==> ok
+    ensures ok && 0 < len ==> Mapped(x.blockMap, ino, off, len)
   {
     ghost var d0 := x.data;
-    ghost var i0 := x.fs.inodes;
-    ghost var b0, lo, top := x.bm, off as int / 4096, BlocksFor(off as int + len as int);
+    ghost var i0 := x.store.inodes;
+    ghost var b0, lo, top := x.blockMap, off as int / 4096, BlocksFor(off as int + len as int);
     GrewNone(b0, ino, lo, top);
     var done: uint64 := 0;
     var ck: uint64, cj: uint64 := 15, 0;
@@ -327,16 +350,17 @@ module Writing {
     while done < len
       invariant done <= len
       invariant Ok(x) && x.IsInode(ino, ip) && AtHand(x, ino, ck, cj, pb.v)
-      invariant ino in i0 && x.fs.inodes == i0[ino := x.fs.inodes[ino]] && x.SameMeta(x.fs.inodes[ino].meta, i0[ino].meta)
+      invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] &&
+        x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
-      invariant Grew(b0, x.bm, ino, lo, top)
-      invariant 0 < done ==> Mapped(x.bm, ino, off, done)
+      invariant Grew(b0, x.blockMap, ino, lo, top)
+      invariant 0 < done ==> Mapped(x.blockMap, ino, off, done)
       decreases len - done
     {
       var pos := off + done;
       var n := pos / 4096;
       var c := Min(4096 - pos % 4096, len - done);
-      ghost var d1, b1 := x.data, x.bm;
+      ghost var d1, b1 := x.data, x.blockMap;
       var bn: uint64;
       bn, ck, cj, pb := Find(x, txn, ip, ino, n, true, ck, cj, pb);
       if Mapped(b0, ino, off, len) { StillMapped(b0, b1, ino, off, len, lo, top); }
@@ -345,8 +369,8 @@ module Writing {
         ck := 15;
         m := SwapRun(x, txn, ip, ino, pos, src, so + done, len - done);
         swap := m != 0;
-        GrewNone(x.bm, ino, lo, top);
-        GrewMore(b1, x.bm, x.bm, ino, pos as int / 4096, top, lo, top);
+        GrewNone(x.blockMap, ino, lo, top);
+        GrewMore(b1, x.blockMap, x.blockMap, ino, pos as int / 4096, top, lo, top);
       }
       if m != 0 {
         c := m;
@@ -357,18 +381,19 @@ module Writing {
         ck := 15;
         ok := FillDirect(x, txn, ip, ino, pos, src, so + done, c, bulk);
         if !ok { return; }
-        GrewNone(x.bm, ino, lo, top);
-        GrewMore(b1, x.bm, x.bm, ino, pos as int / 4096, BlocksFor(pos as int + c as int), lo, top);
+        GrewNone(x.blockMap, ino, lo, top);
+        GrewMore(b1, x.blockMap, x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + c as int), lo, top);
       } else {
         ck := 15;
         ok, c := FillRun(x, txn, ip, ino, pos, src, so + done, len - done, bulk);
         if !ok { return; }
-        GrewNone(x.bm, ino, lo, top);
-        GrewMore(b1, x.bm, x.bm, ino, pos as int / 4096, top, lo, top);
+        GrewNone(x.blockMap, ino, lo, top);
+        GrewMore(b1, x.blockMap, x.blockMap, ino, pos as int / 4096, top, lo, top);
       }
-      GrewMore(b0, b1, x.bm, ino, lo, top, lo, top);
-      MappedMore(b1, x.bm, ino, off, done, c, lo, top);
-      WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int], src.data[so as int + done as int .. so as int + done as int + c as int]);
+      GrewMore(b0, b1, x.blockMap, ino, lo, top, lo, top);
+      MappedMore(b1, x.blockMap, ino, off, done, c, lo, top);
+      WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int],
+        src.data[so as int + done as int .. so as int + done as int + c as int]);
       Joined(src.data, so as int, so as int + done as int, so as int + done as int + c as int);
       done := done + c;
     }
@@ -382,9 +407,9 @@ module Writing {
 
   // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
   method ZeroTail(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
-    modifies x, x.fs, x.fs.jrnl
-    requires Ok(x) && txn.jrnl == x.fs.jrnl && x.IsInode(ino, ip) && sz < 549755813888
-    ensures Ok(x) && x.IsInode(ino, ip) && x.fs.inodes == old(x.fs.inodes) && x.bm == old(x.bm)
+    modifies x.Repr()
+    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && sz < 549755813888
+    ensures Ok(x) && x.IsInode(ino, ip) && x.store.inodes == old(x.store.inodes) && x.blockMap == old(x.blockMap)
     ensures Wrote(old(x.data), x.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))
   {
     ghost var z := Zeros(Up(sz as int) - sz as int);

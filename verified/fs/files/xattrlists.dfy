@@ -1,11 +1,12 @@
-// Extended attributes as they are stored. Inode 2, which is reserved, has a file of blocks of 4096 bytes; block i, unless it
-// is a hole, has those of inode i:
+// Extended attributes as they are stored. Inode 2, which is reserved, has a file of blocks of 4096 bytes; block i,
+// unless it is a hole, has those of inode i:
 //
 //   0 gen u64    the generation of inode i that they belong to; 0: there are none
 //   8 entries:   +0 u32  the length of the name, and 256 times that of the value
 //                +4 the name, then the value, then the next entry
 //
-// The list ends where a name has no length, or an entry would not fit. Of two entries of one name the first one counts (only a damaged list has such).
+// The list ends where a name has no length, or an entry would not fit. Of two entries of one name the first one counts
+// (only a damaged list has such).
 include "../format/marshal.dfy"
 include "../spec/xattr.s.dfy"
 module XattrLists {
@@ -22,7 +23,8 @@ module XattrLists {
   // ---- a list, from offset o of a block on ----
 
   function NameLen(b: seq<byte>, o: int): int requires 0 <= o && o + 4 <= |b| { U32At(b, o) as int % 256 }
-  function Len(b: seq<byte>, o: int): int requires 0 <= o && o + 4 <= |b| { 4 + U32At(b, o) as int % 256 + U32At(b, o) as int / 256 }
+  function Len(b: seq<byte>, o: int): int requires 0 <= o && o + 4 <= |b|
+  { 4 + U32At(b, o) as int % 256 + U32At(b, o) as int / 256 }
   predicate Entry(b: seq<byte>, o: int) { 0 <= o && o + 4 <= |b| && NameLen(b, o) != 0 && o + Len(b, o) <= |b| }
   function NameAt(b: seq<byte>, o: int): seq<byte> requires Entry(b, o) { b[o + 4 .. o + 4 + NameLen(b, o)] }
   function ValueAt(b: seq<byte>, o: int): seq<byte> requires Entry(b, o) { b[o + 4 + NameLen(b, o) .. o + Len(b, o)] }
@@ -37,7 +39,8 @@ module XattrLists {
   { if !Entry(b, o) then 0 else Others(b, o + Len(b, o), n) + (if NameAt(b, o) == n then 0 else Len(b, o)) }
   lemma OthersFit(b: seq<byte>, o: int, n: seq<byte>)
     requires 0 <= o <= |b|
-    ensures 0 <= Others(b, o, n) && Others(b, o, n) + (if n in ListAt(b, o) then Size(n, ListAt(b, o)[n]) else 0) <= |b| - o
+    ensures 0 <= Others(b, o, n) && Others(b, o, n)
+      + (if n in ListAt(b, o) then Size(n, ListAt(b, o)[n]) else 0) <= |b| - o
     decreases |b| - o
   {
     if Entry(b, o) { OthersFit(b, o + Len(b, o), n); }
@@ -87,7 +90,8 @@ module XattrLists {
   method Look(b: Bytes, o: uint64) returns (ok: bool, n: uint64, v: uint64)
     requires |b.data| == 4096 && o <= 4096
     ensures ok <==> Entry(b.data, o as int)
-    ensures ok ==> n as int == NameLen(b.data, o as int) && 4 + n as int + v as int == Len(b.data, o as int) && o as int + 4 + n as int + v as int <= 4096
+    ensures ok ==> n as int == NameLen(b.data, o as int) && 4 + n as int + v as int == Len(b.data, o as int) &&
+      o as int + 4 + n as int + v as int <= 4096
   {
     ok, n, v := false, 0, 0;
     if o + 4 > 4096 { return; }
@@ -107,7 +111,8 @@ module XattrLists {
   method Find(b: Bytes, from: uint64, name: Bytes) returns (found: bool, at: uint64, len: uint64)
     requires |b.data| == 4096 && from <= 4096
     ensures found <==> name.data in ListAt(b.data, from as int)
-    ensures found ==> at as int + len as int <= 4096 && ListAt(b.data, from as int)[name.data] == b.data[at as int .. at as int + len as int]
+    ensures found ==> at as int + len as int <= 4096 &&
+      ListAt(b.data, from as int)[name.data] == b.data[at as int .. at as int + len as int]
   {
     found, at, len := false, 0, 0;
     var o := from;
@@ -126,12 +131,14 @@ module XattrLists {
     }
   }
 
-  // Copies the entries from o on to offset p of the block n, which is clear there, but for those of that name. ok = false: they do not fit.
+  // Copies the entries from o on to offset p of the block n, which is clear there, but for those of that name. ok =
+  // false: they do not fit.
   method Copy(b: Bytes, o: uint64, name: Bytes, n: Bytes, p: uint64) returns (ok: bool, end: uint64)
     modifies n
     requires n != b && n != name && |b.data| == 4096 == |n.data| && o <= 4096 && p <= 4096 && Clear(n.data, p as int)
     ensures |n.data| == 4096 && n.data[..p as int] == old(n.data)[..p as int]
-    ensures ok ==> p <= end <= 4096 && ListAt(n.data, p as int) == X.Without(ListAt(b.data, o as int), name.data) && (end == p <==> ListAt(n.data, p as int) == map[])
+    ensures ok ==> p <= end <= 4096 && ListAt(n.data, p as int) == X.Without(ListAt(b.data, o as int), name.data) &&
+      (end == p <==> ListAt(n.data, p as int) == map[])
     ensures !ok ==> 4096 < p as int + Others(b.data, o as int, name.data)
     decreases 4096 - o
   {
@@ -161,7 +168,8 @@ module XattrLists {
   method Build(b: Bytes, gen: uint64, name: Bytes, value: Bytes) returns (ok: bool, n: Bytes)
     requires |b.data| == 4096 && 0 < |name.data| < 256
     ensures fresh(n) && |n.data| == 4096
-    ensures ok ==> U64At(n.data, 0) == gen && ListAt(n.data, 8) == X.Without(ListAt(b.data, 8), name.data)[name.data := value.data]
+    ensures ok ==> U64At(n.data, 0) == gen && ListAt(n.data, 8) ==
+      X.Without(ListAt(b.data, 8), name.data)[name.data := value.data]
     ensures !ok ==> !(name.data in ListAt(b.data, 8) && |value.data| <= |ListAt(b.data, 8)[name.data]|)
   {
     OthersFit(b.data, 8, name.data);
@@ -198,10 +206,12 @@ module XattrLists {
       assert n.data[0..8] == n.data[..q][0..8] == e[..q][0..8] == e[0..8];
     }
   }
-  // The block that the generation gen begins, and the entries of b follow, but for those of that name. empty: there are no others.
+  // The block that the generation gen begins, and the entries of b follow, but for those of that name. empty: there are
+  // no others.
   method Drop(b: Bytes, gen: uint64, name: Bytes) returns (n: Bytes, empty: bool)
     requires |b.data| == 4096
-    ensures fresh(n) && |n.data| == 4096 && U64At(n.data, 0) == gen && ListAt(n.data, 8) == X.Without(ListAt(b.data, 8), name.data)
+    ensures fresh(n) && |n.data| == 4096 && U64At(n.data, 0) == gen &&
+      ListAt(n.data, 8) == X.Without(ListAt(b.data, 8), name.data)
     ensures empty <==> ListAt(n.data, 8) == map[]
   {
     OthersFit(b.data, 8, name.data);
@@ -219,7 +229,8 @@ module XattrLists {
   // the names, each once, with a zero after it
   method Names(b: Bytes) returns (r: Bytes)
     requires |b.data| == 4096
-    ensures fresh(r) && exists ns: seq<N.Name> {:trigger X.Joined(ns)} :: X.Each(ns, ListAt(b.data, 8)) && r.data == X.Joined(ns)
+    ensures fresh(r) && exists ns: seq<N.Name> {:trigger X.Joined(ns)} ::
+      X.Each(ns, ListAt(b.data, 8)) && r.data == X.Joined(ns)
   {
     var z := NewBytes(4096);
     var o, q := FIRST, 0;
@@ -228,7 +239,8 @@ module XattrLists {
     assert z.data[..0] == [];
     while true
       invariant 8 <= o <= 4096 && q <= o && fresh(z) && |z.data| == 4096 && z.data[..q as int] == X.Joined(ns)
-      invariant forall n: N.Name {:trigger n in l} {:trigger n in ns} :: n in l <==> n in ns || n in ListAt(b.data, o as int)
+      invariant forall n: N.Name {:trigger n in l} {:trigger n in ns} :: n in l <==>
+        n in ns || n in ListAt(b.data, o as int)
       invariant forall n: N.Name {:trigger n in ns} | n in ns :: n !in ListAt(b.data, o as int)
       invariant forall i: int, j: int {:trigger ns[i], ns[j]} | 0 <= i < j < |ns| :: ns[i] != ns[j]
       decreases 4096 - o
@@ -248,7 +260,8 @@ module XattrLists {
         assert z.data[..(q + n + 1) as int] == was[..q as int] + x + [0];
         assert (ns + [x])[..|ns|] == ns;
         assert x !in ns;
-        forall i: int, j: int | 0 <= i < j < |ns + [x]| ensures (ns + [x])[i] != (ns + [x])[j] { if j == |ns| { assert ns[i] in ns; } }
+        forall i: int, j: int | 0 <= i < j < |ns + [x]|
+          ensures (ns + [x])[i] != (ns + [x])[j] { if j == |ns| { assert ns[i] in ns; } }
         ns := ns + [x];
         q := q + n + 1;
       }
@@ -263,16 +276,19 @@ module XattrLists {
   // ---- the file ----
 
   function Upto(n: int): set<uint64> { set k: int | 0 <= k < n && k < 0x1_0000_0000_0000_0000 :: k as uint64 }
-  function BlockOf(f: seq<byte>, i: int): seq<byte> requires 0 <= i && 4096 * i + 4096 <= |f| { f[4096 * i .. 4096 * i + 4096] }
+  function BlockOf(f: seq<byte>, i: int): seq<byte> requires 0 <= i && 4096 * i + 4096 <= |f|
+  { f[4096 * i .. 4096 * i + 4096] }
   function Says(b: seq<byte>): N.Xattrs requires |b| == 4096 { N.Xattrs(U64At(b, 0), ListAt(b, 8)) }
   predicate Has(f: seq<byte>, i: uint64) { 4096 * i as int + 4096 <= |f| && U64At(BlockOf(f, i as int), 0) != 0 }
-  function {:opaque} All(f: seq<byte>): map<uint64, N.Xattrs> { map i | i in Upto(|f| / 4096) && Has(f, i) :: Says(BlockOf(f, i as int)) }
+  function {:opaque} All(f: seq<byte>): map<uint64, N.Xattrs>
+  { map i | i in Upto(|f| / 4096) && Has(f, i) :: Says(BlockOf(f, i as int)) }
   lemma AllAt(f: seq<byte>, i: uint64)
     ensures i in All(f) <==> Has(f, i)
     ensures Has(f, i) ==> All(f)[i] == Says(BlockOf(f, i as int))
   {
     reveal All();
-    if Has(f, i) { assert 0 <= i as int < |f| / 4096; assert i in Upto(|f| / 4096) by { var k := i as int; assert 0 <= k < |f| / 4096 && k as uint64 == i; } }
+    if Has(f, i) { assert 0 <= i as int < |f| / 4096;
+      assert i in Upto(|f| / 4096) by { var k := i as int; assert 0 <= k < |f| / 4096 && k as uint64 == i; } }
   }
   lemma AllNone()
     ensures All([]) == map[]
@@ -282,7 +298,8 @@ module XattrLists {
   predicate Put(f: seq<byte>, h: seq<byte>, i: int, b: seq<byte>)
   {
     0 <= i && |b| == 4096 && |f| <= |h| && 4096 * i + 4096 <= |h| &&
-    forall k: int {:trigger h[k]} | 0 <= k < |h| :: h[k] == (if 4096 * i <= k < 4096 * i + 4096 then b[k - 4096 * i] else if k < |f| then f[k] else 0)
+    forall k: int {:trigger h[k]} | 0 <= k < |h| ::
+      h[k] == (if 4096 * i <= k < 4096 * i + 4096 then b[k - 4096 * i] else if k < |f| then f[k] else 0)
   }
   function Changed(f: seq<byte>, i: uint64, b: seq<byte>): map<uint64, N.Xattrs>
     requires |b| == 4096

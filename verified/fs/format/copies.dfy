@@ -1,8 +1,9 @@
-// The two superblocks of a volume: block 0, and the copy in the last block. When they are written, and which of them counts.
+// The two superblocks of a volume: block 0, and the copy in the last block. When they are written, and which of them
+// counts.
 //
-// A device without the magic number in block 0 holds no volume, whatever else it holds. Making a volume takes it away first, and
-// puts it back last: when all else is in its place, durably, and the copy too (Blank, Commission). The copy counts only where block 0 is known to
-// have been a superblock, or cannot be read (Find).
+// A device without the magic number in block 0 holds no volume, whatever else it holds. Making a volume takes it away
+// first, and puts it back last: when all else is in its place, durably, and the copy too (Blank, Commission). The copy
+// counts only where block 0 is known to have been a superblock, or cannot be read (Find).
 include "superblock.dfy"
 include "../../trusted/disk.s.dfy"
 module SuperblockCopies {
@@ -24,11 +25,13 @@ module SuperblockCopies {
 
   // The device ceases to be a volume. Other blocks stay.
   method Blank(d: Disk) returns (io: bool)
-    requires d.Valid() && 2 <= |d.cur| && d.owner == map[] && forall s: Img :: s in d.ok         // what it held is given up
+    // what it held is given up
+    requires d.Valid() && 2 <= |d.cur| && d.owner == map[] && forall s: Img :: s in d.ok
     modifies d
     ensures d.Valid() && d.owner == map[] && |d.cur| == |old(d.cur)| && (forall s: Img :: s in d.ok)
     ensures forall a :: 0 < a < |d.cur| - 1 ==> d.poss[a] <= old(d.poss)[a]
-    ensures if io then d.poss[0] == d.poss[|d.cur|-1] == iset{Zeros(4096)} && forall s :: CrashImg(d.poss, s) ==> NoVolume(s) else d.bad
+    ensures if io then d.poss[0] == d.poss[|d.cur|-1] == iset{Zeros(4096)} && forall s :: CrashImg(d.poss, s) ==>
+      NoVolume(s) else d.bad
   {
     var n := d.Size();
     var z := ZeroBlk();
@@ -41,13 +44,16 @@ module SuperblockCopies {
     assert forall a :: a in d.owner ==> Owns(d.owner, d.owner[a], a);
   }
 
-  // The device becomes volume s, which it holds but for the superblocks. Until then it is none (d.ok), and from the first write of block 0 on all is there.
+  // The device becomes volume s, which it holds but for the superblocks. Until then it is none (d.ok), and from the
+  // first write of block 0 on all is there.
   method Commission(d: Disk, s: Super) returns (io: bool)
-    requires d.Valid() && 2 <= |d.cur| == s.size as int && SuperOk(s) && d.owner == map[] && d.poss[0] == iset{Zeros(4096)} && forall i: Img :: NoVolume(i) ==> i in d.ok
+    requires d.Valid() && 2 <= |d.cur| == s.size as int && SuperOk(s) && d.owner == map[] &&
+      d.poss[0] == iset{Zeros(4096)} && forall i: Img :: NoVolume(i) ==> i in d.ok
     modifies d
     ensures d.Valid() && d.owner == map[] && |d.cur| == |old(d.cur)|
     ensures forall i :: CrashImg(d.poss, i) ==> NoVolume(i) || Whole(old(d.cur), s, i)
-    ensures io ==> forall i :: CrashImg(d.poss, i) ==> Whole(old(d.cur), s, i) && |i[0]| == 4096 && Acceptable(i[0]) && SuperAt(i[0]) == s
+    ensures io ==> forall i :: CrashImg(d.poss, i) ==>
+      Whole(old(d.cur), s, i) && |i[0]| == 4096 && Acceptable(i[0]) && SuperAt(i[0]) == s
     ensures !io ==> d.bad
   {
     ghost var w := d.cur;
@@ -68,7 +74,8 @@ module SuperblockCopies {
 
   // Block 0 is made anew from the copy, which stays, whatever happens.
   method Restore(d: Disk, s: Super, ghost w: Img) returns (io: bool)
-    requires d.Valid() && 2 <= |d.cur| && SuperOk(s) && d.owner == map[] && forall i :: CrashImg(d.poss, i) ==> Whole(w, s, i)
+    requires d.Valid() && 2 <= |d.cur| && SuperOk(s) && d.owner == map[] && forall i :: CrashImg(d.poss, i) ==>
+      Whole(w, s, i)
     requires forall i: Img :: i in d.ok
     modifies d
     ensures d.Valid() && d.owner == map[] && forall i :: CrashImg(d.poss, i) ==> Whole(w, s, i)
@@ -109,7 +116,8 @@ module SuperblockCopies {
   const LARGER: uint32 := 101     // there is one, of a volume that is larger than the device
 
   function Says(why: uint32, b: seq<byte>): bool
-  { why == UNREAD || (|b| == 4096 && (why == 0 <==> Acceptable(b)) && (why == 1 <==> U64At(b, 0) != MAGIC) && (why == 2 <==> U64At(b, 0) == MAGIC && !Sealed(b))) }
+  { why == UNREAD || (|b| == 4096 && (why == 0 <==> Acceptable(b)) && (why == 1 <==> U64At(b, 0) != MAGIC) &&
+    (why == 2 <==> U64At(b, 0) == MAGIC && !Sealed(b))) }
 
   method Look(d: Disk, a: uint64) returns (why: uint32, s: Super, ghost b: seq<byte>)
     requires d.Valid() && a as int < |d.cur|
@@ -148,7 +156,8 @@ module SuperblockCopies {
   // What Find takes for the volume that was made, after a crash while it was, is it.
   lemma Found(w: Img, v: Super, i: Img, which: uint32, s: Super)
     requires NoVolume(i) || Whole(w, v, i)
-    requires which == COPY ==> 2 <= |i| && |i[|i|-1]| == 4096 && Acceptable(i[|i|-1]) && s == SuperAt(i[|i|-1]) && |i[0]| == 4096 && U64At(i[0], 0) == MAGIC
+    requires which == COPY ==> 2 <= |i| && |i[|i|-1]| == 4096 && Acceptable(i[|i|-1]) && s == SuperAt(i[|i|-1]) &&
+      |i[0]| == 4096 && U64At(i[0], 0) == MAGIC
     ensures which == COPY ==> s == v && Whole(w, v, i)
   { }
 }

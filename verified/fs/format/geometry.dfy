@@ -1,7 +1,8 @@
 // Where things lie on the volume, in blocks of 4096 bytes:
 //
 //   0          superblock
-//   1          the tree of codes, two blocks a page; the log: a header, lognd units of 16 blocks, lognr ring blocks, a copy of the header
+//   1          the tree of codes, two blocks a page; the log: a header, lognd units of 16 blocks, lognr ring blocks,
+//              a copy of the header
 //   ibm        inode bitmap (bit i = inode i)
 //   bbm        block bitmap (bit b = block b, absolute block number)
 //   itab       inode table, 16 inodes of 256 bytes a block
@@ -27,7 +28,8 @@ module VolumeGeometry {
     g.data1 as int <= 32768 * (g.itab as int - g.bbm as int) &&
     g.ninode as int <= 16 * (g.slot0 as int - g.itab as int)
   }
-  // inode 0 does not exist; inode 1 is the root directory; inode 2 is reserved: its `next` heads the orphan list, its `parent` the list of kept files, and its file has the extended attributes (xattrlists.dfy)
+  // inode 0 does not exist; inode 1 is the root directory; inode 2 is reserved: its `next` heads the orphan list, its
+  // `parent` the list of kept files, and its file has the extended attributes (xattrlists.dfy)
   predicate method OkIno(g: Geo, i: uint64) { 1 <= i < g.ninode }
   predicate method OkBlk(g: Geo, b: uint64) { g.data0 <= b < g.data1 }
   // how many replies have room; none on a volume made before there were any
@@ -37,7 +39,8 @@ module VolumeGeometry {
   method CheckGeo(g: Geo) returns (ok: bool)
     ensures ok <==> GeoOk(g)
   {
-    if !(2 <= g.ibm && g.ibm < g.bbm && g.bbm < g.itab && g.itab < g.slot0 && g.slot0 <= g.data0 && g.data0 < g.data1 && g.data1 < 0x10_0000_0000_0000) { return false; }
+    if !(2 <= g.ibm && g.ibm < g.bbm && g.bbm < g.itab && g.itab < g.slot0 && g.slot0 <= g.data0 && g.data0 < g.data1 &&
+      g.data1 < 0x10_0000_0000_0000) { return false; }
     if !(16 < g.ninode && g.ninode < 0x1_0000_0000_0000) { return false; }
     var ib := g.bbm - g.ibm;
     var bb := g.itab - g.bbm;
@@ -52,11 +55,13 @@ module VolumeGeometry {
   // lay out a volume of `size` blocks with `log` blocks for the tree of codes and the log, and room for
   // `ninode` inodes and the records of `slots` replies at least; ok = false: they do not fit, or are out of range
   method Layout(size: uint64, log: uint64, ninode: uint64, slots: uint64) returns (ok: bool, g: Geo)
-    ensures ok ==> GeoOk(g) && g.ibm as int == 1 + log as int && g.data1 as int + 1 == size as int && g.ninode == ninode && slots as int <= Slots(g)
+    ensures ok ==> GeoOk(g) && g.ibm as int == 1 + log as int && g.data1 as int + 1 == size as int &&
+      g.ninode == ninode && slots as int <= Slots(g)
   {
     g := Geo(0, 0, 0, 0, 0, 0, 0);
     ok := false;
-    if !(1 <= log && log < 0x10_0000_0000_0000 && 16 < ninode && ninode < 0x1_0000_0000_0000 && slots < 0x1_0000_0000_0000 && 2 <= size && size < 0x10_0000_0000_0000) { return; }
+    if !(1 <= log && log < 0x10_0000_0000_0000 && 16 < ninode && ninode < 0x1_0000_0000_0000 &&
+      slots < 0x1_0000_0000_0000 && 2 <= size && size < 0x10_0000_0000_0000) { return; }
     var ibm := 1 + log;
     var bbm := ibm + (ninode + 32767) / 32768;
     var itab := bbm + (size + 32767) / 32768;

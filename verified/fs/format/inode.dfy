@@ -21,8 +21,10 @@ module InodeFormat {
   import opened ByteSlice
   import opened Marshal
 
-  datatype Meta = Meta(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, major: uint32, minor: uint32, flags: uint32,
-    size: uint64, gen: uint64, atime: uint64, mtime: uint64, ctime: uint64, atimens: uint32, mtimens: uint32, ctimens: uint32,
+  datatype Meta = Meta(ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, major: uint32, minor: uint32,
+    flags: uint32,
+    size: uint64, gen: uint64, atime: uint64, mtime: uint64, ctime: uint64, atimens: uint32, mtimens: uint32,
+      ctimens: uint32,
     verf: uint64, parent: uint64, next: uint64, shrink: uint64, nent: uint64, used: uint64)
   datatype Inode = Inode(meta: Meta, blks: seq<uint64>)
 
@@ -72,30 +74,46 @@ module InodeFormat {
     ensures forall k: int | 0 <= k < 15 :: Parse(Zeros(256)).blks[k] == 0
   {
     reveal Parse();
-    forall o: int {:trigger U32At(Zeros(256), o)} | 0 <= o <= 252 ensures U32At(Zeros(256), o) == 0 { U32AtZeros(256, o); }
-    forall o: int {:trigger U64At(Zeros(256), o)} | 0 <= o <= 248 ensures U64At(Zeros(256), o) == 0 { U64AtZeros(256, o); }
+    forall o: int {:trigger U32At(Zeros(256), o)} | 0 <= o <= 252
+      ensures U32At(Zeros(256), o) == 0 { U32AtZeros(256, o); }
+    forall o: int {:trigger U64At(Zeros(256), o)} | 0 <= o <= 248
+      ensures U64At(Zeros(256), o) == 0 { U64AtZeros(256, o); }
   }
 
   // --- getters ---
 
-  method GetTy(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).ty { reveal Parse(); x := b.U32(0); }
-  method GetMode(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).mode { reveal Parse(); x := b.U32(4); }
-  method GetNlink(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).nlink { reveal Parse(); x := b.U32(8); }
-  method GetUid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).uid { reveal Parse(); x := b.U32(12); }
-  method GetGid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).gid { reveal Parse(); x := b.U32(16); }
-  method GetFlags(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).flags { reveal Parse(); x := b.U32(28); }
-  method GetSize(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).size { reveal Parse(); x := b.U64(32); }
-  method GetGen(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).gen { reveal Parse(); x := b.U64(48); }
-  method GetVerf(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).verf { reveal Parse(); x := b.U64(96); }
-  method GetParent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).parent { reveal Parse(); x := b.U64(104); }
-  method GetNext(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).next { reveal Parse(); x := b.U64(112); }
-  method GetShrink(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).shrink { reveal Parse(); x := b.U64(120); }
-  method GetNent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).nent { reveal Parse(); x := b.U64(128); }
+  method GetTy(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).ty
+  { reveal Parse(); x := b.U32(0); }
+  method GetMode(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).mode
+  { reveal Parse(); x := b.U32(4); }
+  method GetNlink(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).nlink
+  { reveal Parse(); x := b.U32(8); }
+  method GetUid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).uid
+  { reveal Parse(); x := b.U32(12); }
+  method GetGid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).gid
+  { reveal Parse(); x := b.U32(16); }
+  method GetFlags(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).flags
+  { reveal Parse(); x := b.U32(28); }
+  method GetSize(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).size
+  { reveal Parse(); x := b.U64(32); }
+  method GetGen(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).gen
+  { reveal Parse(); x := b.U64(48); }
+  method GetVerf(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).verf
+  { reveal Parse(); x := b.U64(96); }
+  method GetParent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).parent
+  { reveal Parse(); x := b.U64(104); }
+  method GetNext(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).next
+  { reveal Parse(); x := b.U64(112); }
+  method GetShrink(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).shrink
+  { reveal Parse(); x := b.U64(120); }
+  method GetNent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).nent
+  { reveal Parse(); x := b.U64(128); }
   method GetCtime(b: Bytes) returns (s: uint64, ns: uint32)
     requires |b.data| == 256
     ensures s == M(b.data).ctime && ns == M(b.data).ctimens
   { reveal Parse(); s := b.U64(72); ns := b.U32(88); }
-  method GetUsed(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).used { reveal Parse(); x := b.U64(40); }
+  method GetUsed(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).used
+  { reveal Parse(); x := b.U64(40); }
   method GetSlot(b: Bytes, k: uint64) returns (x: uint64)
     requires |b.data| == 256 && k < 15
     ensures x == Parse(b.data).blks[k]

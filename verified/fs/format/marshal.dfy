@@ -37,8 +37,10 @@ module Marshal {
   lemma SpliceFrame(s: seq<byte>, off: int, e: seq<byte>)
     requires 0 <= off && off + |e| <= |s|
     ensures var t := Splice(s, off, e);
-      (forall o: int {:trigger U64At(t, o)} | 0 <= o && o + 8 <= |s| && (o + 8 <= off || off + |e| <= o) :: U64At(t, o) == U64At(s, o)) &&
-      (forall o: int {:trigger U32At(t, o)} | 0 <= o && o + 4 <= |s| && (o + 4 <= off || off + |e| <= o) :: U32At(t, o) == U32At(s, o))
+      (forall o: int {:trigger U64At(t, o)} | 0 <= o && o + 8 <= |s| && (o + 8 <= off || off + |e| <= o) ::
+        U64At(t, o) == U64At(s, o)) &&
+      (forall o: int {:trigger U32At(t, o)} | 0 <= o && o + 4 <= |s| && (o + 4 <= off || off + |e| <= o) ::
+        U32At(t, o) == U32At(s, o))
   {
     var t := Splice(s, off, e);
     forall o: int {:trigger U64At(t, o)} | 0 <= o && o + 8 <= |s| && (o + 8 <= off || off + |e| <= o)
@@ -60,8 +62,10 @@ module Marshal {
     requires off as int + 8 <= |b.data|
     ensures |b.data| == |old(b.data)|
     ensures U64At(b.data, off as int) == x
-    ensures forall o: int {:trigger U64At(b.data, o)} | 0 <= o && o + 8 <= |b.data| && (o + 8 <= off as int || off as int + 8 <= o) :: U64At(b.data, o) == U64At(old(b.data), o)
-    ensures forall o: int {:trigger U32At(b.data, o)} | 0 <= o && o + 4 <= |b.data| && (o + 4 <= off as int || off as int + 8 <= o) :: U32At(b.data, o) == U32At(old(b.data), o)
+    ensures forall o: int {:trigger U64At(b.data, o)} | 0 <= o && o + 8 <= |b.data| &&
+      (o + 8 <= off as int || off as int + 8 <= o) :: U64At(b.data, o) == U64At(old(b.data), o)
+    ensures forall o: int {:trigger U32At(b.data, o)} | 0 <= o && o + 4 <= |b.data| &&
+      (o + 4 <= off as int || off as int + 8 <= o) :: U32At(b.data, o) == U32At(old(b.data), o)
   {
     b.PutU64(off, x);
     SpliceEnc64(old(b.data), off as int, x);
@@ -72,8 +76,10 @@ module Marshal {
     requires off as int + 4 <= |b.data|
     ensures |b.data| == |old(b.data)|
     ensures U32At(b.data, off as int) == x
-    ensures forall o: int {:trigger U64At(b.data, o)} | 0 <= o && o + 8 <= |b.data| && (o + 8 <= off as int || off as int + 4 <= o) :: U64At(b.data, o) == U64At(old(b.data), o)
-    ensures forall o: int {:trigger U32At(b.data, o)} | 0 <= o && o + 4 <= |b.data| && (o + 4 <= off as int || off as int + 4 <= o) :: U32At(b.data, o) == U32At(old(b.data), o)
+    ensures forall o: int {:trigger U64At(b.data, o)} | 0 <= o && o + 8 <= |b.data| &&
+      (o + 8 <= off as int || off as int + 4 <= o) :: U64At(b.data, o) == U64At(old(b.data), o)
+    ensures forall o: int {:trigger U32At(b.data, o)} | 0 <= o && o + 4 <= |b.data| &&
+      (o + 4 <= off as int || off as int + 4 <= o) :: U32At(b.data, o) == U32At(old(b.data), o)
   {
     b.PutU32(off, x);
     SpliceEnc32(old(b.data), off as int, x);

@@ -28,7 +28,8 @@ module SuperblockFormat {
   const VERSION: uint32 := 4
 
   datatype Super = Super(size: uint64, lognd: uint64, lognr: uint64, geo: Geo,
-    rootgen: uint64, ctime: uint64, ctimens: uint32, compat: uint32, uuid0: uint64, uuid1: uint64, key0: uint64, key1: uint64, key2: uint64, key3: uint64, pages: uint64)
+    rootgen: uint64, ctime: uint64, ctimens: uint32, compat: uint32, uuid0: uint64, uuid1: uint64, key0: uint64,
+      key1: uint64, key2: uint64, key3: uint64, pages: uint64)
 
   // the regions follow each other and fill the volume
   predicate SuperOk(s: Super) {
@@ -40,8 +41,10 @@ module SuperblockFormat {
     requires |s| == 4096
   {
     Super(U64At(s, 24), U64At(s, 32), U64At(s, 40),
-      Geo(U64At(s, 48), U64At(s, 56), U64At(s, 64), if U64At(s, 176) == 0 then U64At(s, 72) else U64At(s, 176), U64At(s, 72), U64At(s, 80), U64At(s, 88)),
-      U64At(s, 96), U64At(s, 104), U32At(s, 112), U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136), U64At(s, 144), U64At(s, 152), U64At(s, 160), U64At(s, 168))
+      Geo(U64At(s, 48), U64At(s, 56), U64At(s, 64), if U64At(s, 176) == 0 then U64At(s, 72) else U64At(s, 176),
+        U64At(s, 72), U64At(s, 80), U64At(s, 88)),
+      U64At(s, 96), U64At(s, 104), U32At(s, 112), U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136),
+        U64At(s, 144), U64At(s, 152), U64At(s, 160), U64At(s, 168))
   }
   predicate Sealed(s: seq<byte>)
     requires |s| == 4096
@@ -88,8 +91,10 @@ module SuperblockFormat {
     modifies b
     requires |b.data| == 4096
     ensures |b.data| == 4096 && Sealed(b.data)
-    ensures forall o: int {:trigger U64At(b.data, o)} | 0 <= o && o + 8 <= 4064 :: U64At(b.data, o) == U64At(old(b.data), o)
-    ensures forall o: int {:trigger U32At(b.data, o)} | 0 <= o && o + 4 <= 4064 :: U32At(b.data, o) == U32At(old(b.data), o)
+    ensures forall o: int {:trigger U64At(b.data, o)} | 0 <= o && o + 8 <= 4064 ::
+      U64At(b.data, o) == U64At(old(b.data), o)
+    ensures forall o: int {:trigger U32At(b.data, o)} | 0 <= o && o + 4 <= 4064 ::
+      U32At(b.data, o) == U32At(old(b.data), o)
   {
     var sum := Sum(b, 4064);
     ghost var s := b.data;
@@ -106,14 +111,16 @@ module SuperblockFormat {
   // 4 unknown incompatible flags, 5 inconsistent geometry.
   method Decode(b: Bytes) returns (why: uint32, s: Super)
     requires |b.data| == 4096
-    ensures (why == 0 <==> Acceptable(b.data)) && why <= 5 && (why == 1 <==> U64At(b.data, 0) != MAGIC) && (why == 2 <==> U64At(b.data, 0) == MAGIC && !Sealed(b.data))
+    ensures (why == 0 <==> Acceptable(b.data)) && why <= 5 && (why == 1 <==> U64At(b.data, 0) != MAGIC) &&
+      (why == 2 <==> U64At(b.data, 0) == MAGIC && !Sealed(b.data))
     ensures why == 0 ==> s == SuperAt(b.data) && SuperOk(s)
   {
     var slot0, data0 := b.U64(176), b.U64(72);
     if slot0 == 0 { slot0 := data0; }
     s := Super(b.U64(24), b.U64(32), b.U64(40),
       Geo(b.U64(48), b.U64(56), b.U64(64), slot0, data0, b.U64(80), b.U64(88)),
-      b.U64(96), b.U64(104), b.U32(112), b.U32(116), b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152), b.U64(160), b.U64(168));
+      b.U64(96), b.U64(104), b.U32(112), b.U32(116), b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152),
+        b.U64(160), b.U64(168));
     if b.U64(0) != MAGIC { return 1, s; }
     var sum := Sum(b, 4064);
     var sealed := b.EqualAt(4064, sum);
@@ -124,7 +131,8 @@ module SuperblockFormat {
     var ok := CheckGeo(s.geo);
     if !ok || s.size != s.geo.data1 + 1 { return 5, s; }
     // no sum below overflows: block numbers are below 2^52
-    if s.lognd < 1 || s.lognr < 1 || s.lognd >= s.geo.ibm || s.lognr >= s.geo.ibm || s.pages >= s.geo.ibm { return 5, s; }
+    if s.lognd < 1 || s.lognr < 1 || s.lognd >= s.geo.ibm || s.lognr >= s.geo.ibm ||
+      s.pages >= s.geo.ibm { return 5, s; }
     if 3 + 2 * s.pages + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }
     why := 0;
   }

@@ -1,4 +1,5 @@
-// The first block of the inode bitmap and that of the inode table of a new volume: the root directory, and the reserved inode.
+// The first block of the inode bitmap and that of the inode table of a new volume: the root directory, and the reserved
+// inode.
 include "../format/inode.dfy"
 include "../../lib/bits.dfy"
 module FirstInodes {
@@ -9,14 +10,19 @@ module FirstInodes {
   import opened Marshal
   import opened InodeFormat
 
-  // An inode with the attributes m, and without blocks. Type 8 is none of RFC 1813's, so that no request reaches the reserved inode.
-  predicate IsEmpty(b: seq<byte>, m: Meta) { |b| == 256 && Parse(b).meta == m && forall k: int | 0 <= k < 15 :: Parse(b).blks[k] == 0 }
+  // An inode with the attributes m, and without blocks. Type 8 is none of RFC 1813's, so that no request reaches the
+  // reserved inode.
+  predicate IsEmpty(b: seq<byte>, m: Meta)
+  { |b| == 256 && Parse(b).meta == m && forall k: int | 0 <= k < 15 :: Parse(b).blks[k] == 0 }
   function RootMeta(mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32): Meta
   { Meta(2, mode, 2, uid, gid, 0, 0, 0, 0, 1, s, s, s, ns, ns, ns, 0, 1, 0, 0, 0, 0) }
   // what inode i is, if the root directory has the attributes m
   function MetaOf(m: Meta, i: int): Meta { if i == 1 then m else if i == 2 then NewMeta(8, 1) else NewMeta(0, 0) }
-  predicate Table(b: seq<byte>, m: Meta) { |b| == 4096 && forall i: int {:trigger MetaOf(m, i)} | 0 <= i < 16 :: IsEmpty(b[256 * i .. 256 * i + 256], MetaOf(m, i)) }
-  predicate Bitmap(b: seq<byte>) { |b| == 4096 && forall i: int {:trigger BlockBit(b, i)} | 0 <= i < 32768 :: BlockBit(b, i) == (i == 1 || i == 2) }
+  predicate Table(b: seq<byte>, m: Meta)
+  { |b| == 4096 && forall i: int {:trigger MetaOf(m, i)} | 0 <= i < 16 ::
+    IsEmpty(b[256 * i .. 256 * i + 256], MetaOf(m, i)) }
+  predicate Bitmap(b: seq<byte>)
+  { |b| == 4096 && forall i: int {:trigger BlockBit(b, i)} | 0 <= i < 32768 :: BlockBit(b, i) == (i == 1 || i == 2) }
 
   lemma NoInode()
     ensures IsEmpty(Zeros(256), NewMeta(0, 0))
@@ -70,7 +76,9 @@ module FirstInodes {
   {
     var y := NewBytes(4096);
     y.Set(0, 6);
-    forall i: int | 0 <= i < 32768 ensures BlockBit(y.data, i) == (i == 1 || i == 2) { if i < 8 { Six(i as uint64); } else { ZeroBit((i % 8) as uint64); } }
+    forall i: int | 0 <= i < 32768
+      ensures BlockBit(y.data, i) == (i == 1 || i == 2)
+      { if i < 8 { Six(i as uint64); } else { ZeroBit((i % 8) as uint64); } }
     b := Freeze(y);
   }
   lemma ZeroBit(i: uint64)

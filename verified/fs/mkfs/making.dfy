@@ -1,8 +1,8 @@
 // Making a volume, up to its superblocks: what goes to the device, and in which order.
 //
-// First the device ceases to be a volume; then bitmaps, inodes, and records become zeros but for the first inodes, and after them the tree
-// of codes, which says of every block that it is so, and an empty log. No crash meanwhile leaves a volume, so that nothing of it needs a
-// transaction. At last come the superblocks (commissioned.dfy).
+// First the device ceases to be a volume; then bitmaps, inodes, and records become zeros but for the first inodes, and
+// after them the tree of codes, which says of every block that it is so, and an empty log. No crash meanwhile leaves a
+// volume, so that nothing of it needs a transaction. At last come the superblocks (commissioned.dfy).
 include "firstinodes.dfy"
 include "../blocks/regions.dfy"
 include "../format/copies.dfy"
@@ -32,18 +32,23 @@ module Making {
 
   // ---- where what is to lie ----
   // can a journal have such a log?
-  predicate LogOk(s: Super) { 1 + 2 * s.pages as int < 0x1_0000_0000 && 2 <= s.lognd < 0x1_0000_0000 && 1000 <= s.lognr < 0x1_0000_0000 }
+  predicate LogOk(s: Super)
+  { 1 + 2 * s.pages as int < 0x1_0000_0000 && 2 <= s.lognd < 0x1_0000_0000 && 1000 <= s.lognr < 0x1_0000_0000 }
   // the tree of codes has a code for each home block
   function TreeOf(s: Super, key: int): TreeGeo { TreeGeo(key, s.size as int - s.geo.ibm as int, s.pages as int) }
 
   const TOOSMALL: uint32 := 1
   const TOOLARGE: uint32 := 2
-  // Lays out a volume of size blocks, of which log are for the log, two or less more where the tree would be too small or too large by so many. why: it cannot be.
-  method Plan(size: uint64, log: uint64, ninode: uint64, slots: uint64, sec: uint64, nsec: uint32, uuid0: uint64, uuid1: uint64, key0: uint64, key1: uint64, key2: uint64, key3: uint64) returns (why: uint32, s: Super)
+  // Lays out a volume of size blocks, of which log are for the log, two or less more where the tree would be too small
+  // or too large by so many. why: it cannot be.
+  method Plan(size: uint64, log: uint64, ninode: uint64, slots: uint64, sec: uint64, nsec: uint32, uuid0: uint64,
+    uuid1: uint64, key0: uint64, key1: uint64, key2: uint64, key3: uint64) returns (why: uint32, s: Super)
     requires size <= 0x1_0000_0000_0000 && 1034 <= log
-    ensures why <= TOOLARGE && (why == 0 ==> SuperOk(s) && LogOk(s) && TreeGeoOk(TreeOf(s, 0)) && s.size == size && s.geo.ninode == ninode && slots as int <= Slots(s.geo))
+    ensures why <= TOOLARGE && (why == 0 ==> SuperOk(s) && LogOk(s) && TreeGeoOk(TreeOf(s, 0)) && s.size == size &&
+      s.geo.ninode == ninode && slots as int <= Slots(s.geo))
     ensures why == 0 ==> log as int <= 2 + 16 * s.lognd as int + s.lognr as int <= log as int + 2
-    ensures why == 0 ==> s == Super(size, s.lognd, s.lognr, s.geo, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2, key3, s.pages)
+    ensures why == 0 ==> s == Super(size, s.lognd, s.lognr, s.geo, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2,
+      key3, s.pages)
   {
     s := Super(0, 0, 0, Geo(0, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     why := TOOSMALL;
@@ -66,9 +71,12 @@ module Making {
   // ---- what goes to the device ----
   // what is of no transaction and need not be zeros: data blocks, and the superblock's copy
   function Torn(g: Geo, sz: int): set<int> { set a | g.data0 as int <= a < sz }
-  function JGeo(s: Super, seal: Seal): J.Geo { J.Geo(1 + 2 * s.pages as int, s.lognd as int, s.lognr as int, seal.key, 0, s.geo.bbm as int, s.geo.data0 as int, s.geo.data1 as int, seal.t, Torn(s.geo, s.size as int)) }
+  function JGeo(s: Super, seal: Seal): J.Geo
+  { J.Geo(1 + 2 * s.pages as int, s.lognd as int, s.lognr as int, seal.key, 0, s.geo.bbm as int, s.geo.data0 as int,
+    s.geo.data1 as int, seal.t, Torn(s.geo, s.size as int)) }
   // the seal is for a journal of the volume
-  predicate SealOk(s: Super, seal: Seal) reads seal { seal.signed == {} && seal.t == TreeOf(s, seal.key) && TreeGeoOk(seal.t) && seal.home == s.geo.ibm as int }
+  predicate SealOk(s: Super, seal: Seal) reads seal
+  { seal.signed == {} && seal.t == TreeOf(s, seal.key) && TreeGeoOk(seal.t) && seal.home == s.geo.ibm as int }
   // The state of a new volume's home blocks: zeros, but for the first inodes. m: the attributes of the root directory
   predicate First(s: Super, m: InodeFormat.Meta, v: J.St) {
     s.geo.ibm < s.geo.itab && s.geo.itab < s.size && v.Keys == (set a | s.geo.ibm as int <= a < s.size as int) &&
@@ -76,17 +84,23 @@ module Making {
     forall a {:trigger v[a]} :: a in v && a != s.geo.ibm as int && a != s.geo.itab as int ==> v[a] == Zeros(4096)
   }
 
-  // The device, which is blank, gets a journal that recovers to v, a new volume's home blocks. No crash meanwhile leaves a volume.
-  // zeroed: what home blocks but data are to lie in is all zeros.
-  method Prepare(d: Disk, s: Super, seal: Seal, pages: Pages, zeroed: bool, mode: uint32, uid: uint32, gid: uint32) returns (io: bool, ghost v: J.St)
-    requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && LogOk(s) && SealOk(s, seal) && d.owner == map[] && (forall i: Img :: NoVolume(i) ==> i in d.ok)
-    requires d.poss[0] == iset{Zeros(4096)} && (zeroed ==> forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> d.poss[a] == iset{Zeros(4096)})
+  // The device, which is blank, gets a journal that recovers to v, a new volume's home blocks. No crash meanwhile
+  // leaves a volume. zeroed: what home blocks but data are to lie in is all zeros.
+  method Prepare(d: Disk, s: Super, seal: Seal, pages: Pages, zeroed: bool, mode: uint32, uid: uint32, gid: uint32)
+    returns (io: bool, ghost v: J.St)
+    requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && LogOk(s) && SealOk(s, seal) && d.owner == map[] &&
+      (forall i: Img :: NoVolume(i) ==> i in d.ok)
+    requires d.poss[0] == iset{Zeros(4096)} && (zeroed ==> forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==>
+      d.poss[a] == iset{Zeros(4096)})
     requires pages.t == seal.t && pages.first == 1
     modifies d, seal, pages
-    ensures d.Valid() && |d.cur| == s.size as int && d.owner == map[] && d.ok == (iset i: Img | NoVolume(i)) && SealOk(s, seal)
+    ensures d.Valid() && |d.cur| == s.size as int && d.owner == map[] && d.ok == (iset i: Img | NoVolume(i)) &&
+      SealOk(s, seal)
     // the journal recovers to v, all but data blocks can be read, and so can the tree
-    ensures io ==> First(s, FirstInodes.RootMeta(mode, uid, gid, s.ctime, s.ctimens), v) && forall i :: CrashImg(d.poss, i) ==> J.RecOK(JGeo(s, seal), i, v, {})
-    ensures io ==> d.poss[0] == iset{Zeros(4096)} && (Erred(d) || forall i :: CrashImg(d.poss, i) ==> TreeSaid.HeadersSit(JGeo(s, seal), 1, i))
+    ensures io ==> First(s, FirstInodes.RootMeta(mode, uid, gid, s.ctime, s.ctimens), v) && forall i ::
+      CrashImg(d.poss, i) ==> J.RecOK(JGeo(s, seal), i, v, {})
+    ensures io ==> d.poss[0] == iset{Zeros(4096)} &&
+      (Erred(d) || forall i :: CrashImg(d.poss, i) ==> TreeSaid.HeadersSit(JGeo(s, seal), 1, i))
     ensures !io ==> d.bad || Erred(d)
   {
     v := map[];
@@ -111,8 +125,10 @@ module Making {
         IsRootOf(s, seal, pg, CV(r0, r1), v);
         io, nb := R.EmptyLog(d, seal, log, s.lognd, s.lognr, r0, r1, p);
         if io {
-          forall i | CrashImg(d.poss, i) ensures J.RecOK(p, i, v, {}) { Recovers(s, seal, c, d.poss, i, nb, pg, CV(r0, r1), v); }
-          if !Erred(d) { TM.PagesLess(seal.t, 1, poss, d.poss, pg, CV(r0, r1)); forall i | CrashImg(d.poss, i) ensures TreeSaid.HeadersSit(p, 1, i) { Sits(s, seal, c, d.poss, i, nb, pg, CV(r0, r1), v); } }
+          forall i | CrashImg(d.poss, i)
+            ensures J.RecOK(p, i, v, {}) { Recovers(s, seal, c, d.poss, i, nb, pg, CV(r0, r1), v); }
+          if !Erred(d) { TM.PagesLess(seal.t, 1, poss, d.poss, pg, CV(r0, r1)); forall i | CrashImg(d.poss, i)
+            ensures TreeSaid.HeadersSit(p, 1, i) { Sits(s, seal, c, d.poss, i, nb, pg, CV(r0, r1), v); } }
           assert d.cur[0] in d.poss[0];
         }
       }
@@ -121,40 +137,49 @@ module Making {
     assert forall a :: a in d.owner ==> Owns(d.owner, d.owner[a], a);
   }
   function State(s: Super, bits: BV, table: BV): J.St
-  { map a | s.geo.ibm as int <= a < s.size as int :: if a == s.geo.ibm as int then bits else if a == s.geo.itab as int then table else Zeros(4096) }
+  { map a | s.geo.ibm as int <= a < s.size as int ::
+    if a == s.geo.ibm as int then bits else if a == s.geo.itab as int then table else Zeros(4096) }
   // Home blocks, but for data, become what they are to be, durably.
   method Homes(d: Disk, s: Super, zeroed: bool, bits: Blk, table: Blk) returns (io: bool)
-    requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && LogScan.Alone(d) && d.ok == (iset i: Img | NoVolume(i)) && d.poss[0] == iset{Zeros(4096)} && |bits.v| == |table.v| == 4096
+    requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && LogScan.Alone(d) &&
+      d.ok == (iset i: Img | NoVolume(i)) && d.poss[0] == iset{Zeros(4096)} && |bits.v| == |table.v| == 4096
     requires zeroed ==> forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> d.poss[a] == iset{Zeros(4096)}
     modifies d`poss, d`cur, d`bad
     ensures d.Valid() && |d.cur| == s.size as int
-    ensures if io then LogScan.Still(d) && d.cur[0] == Zeros(4096) && forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> d.cur[a] == State(s, bits.v, table.v)[a] else d.bad
+    ensures if io then LogScan.Still(d) && d.cur[0] == Zeros(4096) && forall a ::
+      s.geo.ibm as int <= a < s.geo.data0 as int ==> d.cur[a] == State(s, bits.v, table.v)[a] else d.bad
   {
     io := true;
     Empty();
     if !zeroed {
-      forall i: Img | R.But(d.poss, s.geo.ibm as int, s.geo.data0 as int, i) ensures i in d.ok { assert i[0] in d.poss[0]; }
+      forall i: Img | R.But(d.poss, s.geo.ibm as int, s.geo.data0 as int, i)
+        ensures i in d.ok { assert i[0] in d.poss[0]; }
       io := R.Zero(d, s.geo.ibm, s.geo.data0);
       if !io { return; }
     }
     assert forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> d.cur[a] in d.poss[a];
     assert d.poss[0] <= iset{Zeros(4096)};
-    forall i | CrashImg(Fuzzy(d.poss, s.geo.ibm as int, 1), i) ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geo.ibm as int, 1)[0]; }
+    forall i | CrashImg(Fuzzy(d.poss, s.geo.ibm as int, 1), i)
+      ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geo.ibm as int, 1)[0]; }
     io := d.Write(Recovering, s.geo.ibm, bits);
     if !io { return; }
-    forall i | CrashImg(Fuzzy(d.poss, s.geo.itab as int, 1), i) ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geo.itab as int, 1)[0]; }
+    forall i | CrashImg(Fuzzy(d.poss, s.geo.itab as int, 1), i)
+      ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geo.itab as int, 1)[0]; }
     io := d.Write(Recovering, s.geo.itab, table);
     if !io { return; }
     assert d.cur[0] in d.poss[0];
     io := d.Barrier(Recovering);
   }
   // The tree of codes becomes one that says so, durably: its pages pg, and the code of the root.
-  method Codes(d: Disk, s: Super, seal: Seal, pages: Pages, bits: Blk, table: Blk) returns (io: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires LogScan.Still(d) && |d.cur| == s.size as int && SuperOk(s) && LogOk(s) && SealOk(s, seal) && LogScan.Alone(d) && d.ok == (iset i: Img | NoVolume(i)) && d.cur[0] == Zeros(4096)
+  method Codes(d: Disk, s: Super, seal: Seal, pages: Pages, bits: Blk, table: Blk)
+    returns (io: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+    requires LogScan.Still(d) && |d.cur| == s.size as int && SuperOk(s) && LogOk(s) && SealOk(s, seal) &&
+      LogScan.Alone(d) && d.ok == (iset i: Img | NoVolume(i)) && d.cur[0] == Zeros(4096)
     requires pages.t == seal.t && pages.first == 1
     modifies d, pages
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
-    ensures io ==> LogScan.Still(d) && forall a :: 0 <= a < |d.cur| && (a == 0 || s.geo.ibm as int <= a) ==> d.cur[a] == old(d.cur)[a]
+    ensures io ==> LogScan.Still(d) && forall a :: 0 <= a < |d.cur| && (a == 0 || s.geo.ibm as int <= a) ==>
+      d.cur[a] == old(d.cur)[a]
     ensures io ==> J.TreeSays(JGeo(s, seal), pg, CV(r0, r1), State(s, bits.v, table.v))
     ensures Erred(d) || if io then TM.PagesAt(seal.t, 1, d.poss, pg, CV(r0, r1)) else d.bad
   {
@@ -178,7 +203,8 @@ module Making {
     if !io { return; }
     assert J.TreeSays(p, t.Now(), t.Root(), w);
     TreeSaid.Restated(p, t, cs, l, W, pg, CV(r0, r1), w, State(s, bits.v, table.v));
-    forall a | 0 <= a < |d.cur| && (a == 0 || s.geo.ibm as int <= a) ensures d.cur[a] == old(d.cur)[a] { assert !R.InTree(t, a); }
+    forall a | 0 <= a < |d.cur| && (a == 0 || s.geo.ibm as int <= a)
+      ensures d.cur[a] == old(d.cur)[a] { assert !R.InTree(t, a); }
   }
   function NoBlocks(s: Super): J.St { map a | s.geo.ibm as int <= a < s.size as int :: Zeros(4096) }
   // pages of zeros that were never written sit
@@ -187,7 +213,8 @@ module Making {
     ensures TM.PagesAt(t, 1, poss, TM.ZeroPages(t.np), CV(0, 0))
   {
     TM.ZeroTree(t);
-    forall x | 0 <= x < t.np ensures TM.Sits(1, poss, x, TM.PageCode(t, TM.ZeroPages(t.np), CV(0, 0), x), TM.ZeroPages(t.np)[x]) {}
+    forall x | 0 <= x < t.np
+      ensures TM.Sits(1, poss, x, TM.PageCode(t, TM.ZeroPages(t.np), CV(0, 0), x), TM.ZeroPages(t.np)[x]) {}
   }
   lemma IsRootOf(s: Super, seal: Seal, pg: seq<BV>, r: CV, v: J.St)
     requires J.TreeSays(JGeo(s, seal), pg, r, v)
@@ -196,12 +223,15 @@ module Making {
   // what an image holds that a crash leaves of the device, which held c before the log was emptied
   predicate Emptied(s: Super, seal: Seal, c: Img, poss: Poss, nb: BV, r: CV) {
     var p := JGeo(s, seal);
-    SuperOk(s) && LogOk(s) && J.GeoOk(p) && TreeGeoOk(p.tree) && J.Home(p) == s.geo.ibm as int && |poss| == |c| == s.size as int && (forall a :: 0 <= a < |c| && !(p.at <= a < J.Home(p)) ==> poss[a] <= iset{c[a]}) &&
+    SuperOk(s) && LogOk(s) && J.GeoOk(p) && TreeGeoOk(p.tree) && J.Home(p) == s.geo.ibm as int &&
+      |poss| == |c| == s.size as int && (forall a :: 0 <= a < |c| && !(p.at <= a < J.Home(p)) ==>
+      poss[a] <= iset{c[a]}) &&
     J.HdrWf(p.key, nb) && DecHdr(p.key, nb).root == r && poss[p.at] == poss[J.Copy(p)] == iset{nb}
   }
   lemma Recovers(s: Super, seal: Seal, c: Img, poss: Poss, i: Img, nb: BV, pg: seq<BV>, r: CV, v: J.St)
     requires Emptied(s, seal, c, poss, nb, r) && CrashImg(poss, i) && J.TreeSays(JGeo(s, seal), pg, r, v)
-    requires v.Keys == (set a | s.geo.ibm as int <= a < s.size as int) && forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> a in v && c[a] == v[a]
+    requires v.Keys == (set a | s.geo.ibm as int <= a < s.size as int) && forall a ::
+      s.geo.ibm as int <= a < s.geo.data0 as int ==> a in v && c[a] == v[a]
     ensures J.RecOK(JGeo(s, seal), i, v, {})
   {
     var p := JGeo(s, seal);
@@ -211,12 +241,14 @@ module Making {
     JI.RecHdr(p, i, nb, v, v, {});
   }
   lemma Sits(s: Super, seal: Seal, c: Img, poss: Poss, i: Img, nb: BV, pg: seq<BV>, r: CV, v: J.St)
-    requires Emptied(s, seal, c, poss, nb, r) && CrashImg(poss, i) && J.TreeSays(JGeo(s, seal), pg, r, v) && TM.PagesAt(seal.t, 1, poss, pg, r)
+    requires Emptied(s, seal, c, poss, nb, r) && CrashImg(poss, i) && J.TreeSays(JGeo(s, seal), pg, r, v) &&
+      TM.PagesAt(seal.t, 1, poss, pg, r)
     ensures TreeSaid.HeadersSit(JGeo(s, seal), 1, i)
   {
     var p := JGeo(s, seal);
     assert i[p.at] in poss[p.at] && i[J.Copy(p)] in poss[J.Copy(p)];
-    forall x | 0 <= x < p.tree.np && TM.PageCode(p.tree, pg, r, x) != CV(0, 0) ensures 0 <= TM.PlaceOf(1, x, pg[x]) < |i| && i[TM.PlaceOf(1, x, pg[x])] == pg[x] {
+    forall x | 0 <= x < p.tree.np && TM.PageCode(p.tree, pg, r, x) != CV(0, 0)
+      ensures 0 <= TM.PlaceOf(1, x, pg[x]) < |i| && i[TM.PlaceOf(1, x, pg[x])] == pg[x] {
       assert TM.Sits(1, poss, x, TM.PageCode(p.tree, pg, r, x), pg[x]);
       assert i[TM.PlaceOf(1, x, pg[x])] in poss[TM.PlaceOf(1, x, pg[x])];
     }
@@ -224,6 +256,7 @@ module Making {
   }
   lemma GeoFits(s: Super, seal: Seal)
     requires SuperOk(s) && LogOk(s) && SealOk(s, seal)
-    ensures var p := JGeo(s, seal); J.GeoOk(p) && LogScan.IsGeo(p, seal, 1 + 2 * s.pages, s.lognd, s.lognr) && J.Home(p) == s.geo.ibm as int
+    ensures var p := JGeo(s, seal); J.GeoOk(p) && LogScan.IsGeo(p, seal, 1 + 2 * s.pages, s.lognd, s.lognr) &&
+      J.Home(p) == s.geo.ibm as int
   { }
 }

@@ -1,6 +1,7 @@
-// A new volume, seen from the top: whatever its journal recovers to when it is first opened satisfies all invariants, and its root directory is
-// empty and has the attributes asked for. Everything but the first inodes is zeros, and right already, which also shows that the invariants can
-// be satisfied. All data blocks are free, so it does not matter what they hold.
+// A new volume, seen from the top: whatever its journal recovers to when it is first opened satisfies all invariants,
+// and its root directory is empty and has the attributes asked for. Everything but the first inodes is zeros, and right
+// already, which also shows that the invariants can be satisfied. All data blocks are free, so it does not matter what
+// they hold.
 include "commissioned.dfy"
 include "../procedures/remount.dfy"
 include "../../txn/bridge.dfy"
@@ -32,20 +33,27 @@ module Mkfs {
   import NameTree
   import F = Directories
 
-  // The objects of a volume whose root directory has the attributes m, and is empty: there are two inodes, and data blocks hold anything.
+  // The objects of a volume whose root directory has the attributes m, and is empty: there are two inodes, and data
+  // blocks hold anything.
   predicate Fresh(g: Geo, m: Meta, o: Objects) {
-    GeoOk(g) && (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? && IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
+    GeoOk(g) && (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
+      InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? && IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)) &&
-    forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bs| == 4096
+    forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) ::
+      BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? &&
+      |o[Addr(b, 0)].bs| == 4096
   }
   // what they are
   function NewVolume(g: Geo, m: Meta, o: Objects): Volume
     requires Fresh(g, m, o)
   {
     var none: Option<Pos> := None; var bare: set<int> := {};
-    Volume(map i: uint64 | OkIno(g, i) :: Parse(o[InodeAddr(g, i)].bs), map b: uint64 | OkBlk(g, b) :: o[Addr(b, 0)].bs, map b: uint64 | OkBlk(g, b) :: false,
-      imap p: Pos | OkPos(p) :: 0 as uint64, map b: uint64 | OkBlk(g, b) :: none, imap p: Pos | IsData(p) :: Zeros(4096),
-      map i: uint64 | OkIno(g, i) :: MetaOf(m, i as int), map i: uint64 | OkIno(g, i) :: [], map i: uint64 | OkIno(g, i) :: bare, map[1 := map[]], map[1 := map[]])
+    Volume(map i: uint64 | OkIno(g, i) :: Parse(o[InodeAddr(g, i)].bs), map b: uint64 | OkBlk(g, b) ::
+      o[Addr(b, 0)].bs, map b: uint64 | OkBlk(g, b) :: false,
+      imap p: Pos | OkPos(p) :: 0 as uint64, map b: uint64 | OkBlk(g, b) :: none, imap p: Pos | IsData(p) ::
+        Zeros(4096),
+      map i: uint64 | OkIno(g, i) :: MetaOf(m, i as int), map i: uint64 | OkIno(g, i) ::
+        [], map i: uint64 | OkIno(g, i) :: bare, map[1 := map[]], map[1 := map[]])
   }
   lemma Valid(g: Geo, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32, o: Objects)
     requires var m := RootMeta(mode, uid, gid, s, ns); Fresh(g, m, o) && mode < 4096
@@ -55,14 +63,15 @@ module Mkfs {
     var v := NewVolume(g, m, o);
     assert OkIno(g, 1) && OkIno(g, 2);
     Stores(g, m, o);
-    assert OwnerOk(g, v.bm, v.owner, v.used) by { reveal OwnerOk(); }
-    assert RootsOk(g, v.bm, v.inodes) by { reveal RootsOk(); }
-    assert LinksOk(v.bm, v.blocks) by { reveal LinksOk(); }
-    assert DataOk(v.bm, v.blocks, v.data) by { reveal DataOk(); }
-    assert ReachOk(g, v.bm, v.metas) by { reveal ReachOk(); }
-    assert HeldOk(g, v.bm, v.metas, v.held) by {
+    assert OwnerOk(g, v.blockMap, v.owner, v.used) by { reveal OwnerOk(); }
+    assert RootsOk(g, v.blockMap, v.inodes) by { reveal RootsOk(); }
+    assert LinksOk(v.blockMap, v.blocks) by { reveal LinksOk(); }
+    assert DataOk(v.blockMap, v.blocks, v.data) by { reveal DataOk(); }
+    assert ReachOk(g, v.blockMap, v.metas) by { reveal ReachOk(); }
+    assert HeldOk(g, v.blockMap, v.metas, v.held) by {
       reveal HeldOk();
-      forall i: uint64 ensures Counted(v.bm, i, 0) { assert AllThere(v.bm, i, {}); CountIs(v.bm, i, {}); }
+      forall i: uint64
+        ensures Counted(v.blockMap, i, 0) { assert AllThere(v.blockMap, i, {}); CountIs(v.blockMap, i, {}); }
     }
     forall i: uint64 | OkIno(g, i) ensures FileMatch(v.data, i, [], 0) { reveal FileMatch(); }
     DirLayout.DirEmpty(map[]);
@@ -70,12 +79,14 @@ module Mkfs {
   }
   lemma Stores(g: Geo, m: Meta, o: Objects)
     requires Fresh(g, m, o) && m.ty == 2
-    ensures var v := NewVolume(g, m, o); InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) && BlocksMatch(g, o, v.blocks) && UsedMatch(g, o, v.used)
+    ensures var v := NewVolume(g, m, o); InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) &&
+      BlocksMatch(g, o, v.blocks) && UsedMatch(g, o, v.used)
   { reveal InodesMatch(); reveal InoBitsMatch(); reveal BlocksMatch(); reveal UsedMatch(); }
 
   // What recovery makes of v, which mkfs left: the same but for what is free.
   predicate Found(s: Super, seal: LogS.Seal, m: Meta, w: J.St) {
-    SuperOk(s) && s.size <= 0x1_0000_0000_0000 && (forall a :: a in w ==> |w[a]| == 4096) && exists v :: Making.First(s, m, v) && J.Agree(Making.JGeo(s, seal), v, w)
+    SuperOk(s) && s.size <= 0x1_0000_0000_0000 && (forall a :: a in w ==> |w[a]| == 4096) && exists v ::
+      Making.First(s, m, v) && J.Agree(Making.JGeo(s, seal), v, w)
   }
   lemma Objects(s: Super, seal: LogS.Seal, m: Meta, w: J.St)
     requires Found(s, seal, m, w)
@@ -84,31 +95,42 @@ module Mkfs {
     var g := s.geo; var kinds := P.KindsOf(Regions.Ranges(g));
     var o := Bridge.DataOf(kinds, w);
     var v :| Making.First(s, m, v) && J.Agree(Making.JGeo(s, seal), v, w);
-    forall a | g.ibm as int <= a < g.data0 as int ensures a in w && w[a] == v[a] { assert !J.FreeIn(Making.JGeo(s, seal), v, a) by { reveal J.FreeIn(); } }
+    forall a | g.ibm as int <= a < g.data0 as int
+      ensures a in w && w[a] == v[a] { assert !J.FreeIn(Making.JGeo(s, seal), v, a) by { reveal J.FreeIn(); } }
     Regions.Kinds(g);
-    forall i: uint64 | OkIno(g, i) ensures InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? && IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
+    forall i: uint64 | OkIno(g, i)
+      ensures InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? &&
+      IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)
     { AnInode(s, m, v, w, kinds, i); AnInodesBit(s, m, v, w, kinds, i); }
-    forall b: uint64 | OkBlk(g, b) ensures BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bs| == 4096
+    forall b: uint64 | OkBlk(g, b)
+      ensures BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? &&
+      |o[Addr(b, 0)].bs| == 4096
     { ABlock(s, m, v, w, kinds, b); }
   }
   // what is to be shown of one object
   predicate Looked(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>) {
-    SuperOk(s) && s.size <= 0x1_0000_0000_0000 && Making.First(s, m, v) && kinds == P.KindsOf(Regions.Ranges(s.geo)) && KindsOk(s.geo, kinds) && w.Keys == v.Keys &&
-    (forall a :: a in w ==> |w[a]| == 4096) && forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> a in w && a in v && w[a] == v[a]
+    SuperOk(s) && s.size <= 0x1_0000_0000_0000 && Making.First(s, m, v) && kinds == P.KindsOf(Regions.Ranges(s.geo)) &&
+      KindsOk(s.geo, kinds) && w.Keys == v.Keys &&
+    (forall a :: a in w ==> |w[a]| == 4096) && forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==>
+      a in w && a in v && w[a] == v[a]
   }
   lemma At(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, a: Addr, k: Kind)
-    requires Looked(s, m, v, w, kinds) && a.blkno in kinds && kinds[a.blkno] == k && OffOk(k, a.off) && a.blkno as int in w
+    requires Looked(s, m, v, w, kinds) && a.blkno in kinds && kinds[a.blkno] == k && OffOk(k, a.off) &&
+      a.blkno as int in w
     ensures a in Bridge.DataOf(kinds, w) && Bridge.DataOf(kinds, w)[a] == Val(w[a.blkno as int], k, a.off)
-  { assert a.blkno < 0x1_0000_0000_0000; assert KeyBlk(Key(a.blkno, a.off)) == a.blkno && KeyOff(Key(a.blkno, a.off)) == a.off; }
+  { assert a.blkno < 0x1_0000_0000_0000; assert KeyBlk(Key(a.blkno, a.off)) == a.blkno &&
+    KeyOff(Key(a.blkno, a.off)) == a.off; }
   lemma AnInode(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, i: uint64)
     requires Looked(s, m, v, w, kinds) && OkIno(s.geo, i)
-    ensures var o := Bridge.DataOf(kinds, w); var a := InodeAddr(s.geo, i); a in o && o[a].ObjData? && IsEmpty(o[a].bs, MetaOf(m, i as int))
+    ensures var o := Bridge.DataOf(kinds, w); var a := InodeAddr(s.geo, i);
+      a in o && o[a].ObjData? && IsEmpty(o[a].bs, MetaOf(m, i as int))
   {
     var a := InodeAddr(s.geo, i); var b := w[a.blkno as int]; var x := i as int % 16;
     At(s, m, v, w, kinds, a, KInode);
     assert a.off as int / 8 == 256 * x;
-    if i >= 16 { assert b[256 * x .. 256 * x + 256] == Zeros(256); NoInode(); } else { assert MetaOf(m, x) == MetaOf(m, i as int); }
+    if i >= 16 { assert b[256 * x .. 256 * x + 256] == Zeros(256); NoInode(); } else
+      { assert MetaOf(m, x) == MetaOf(m, i as int); }
   }
   lemma AnInodesBit(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, i: uint64)
     requires Looked(s, m, v, w, kinds) && OkIno(s.geo, i)
@@ -120,19 +142,22 @@ module Mkfs {
   }
   lemma ABlock(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, b: uint64)
     requires Looked(s, m, v, w, kinds) && OkBlk(s.geo, b)
-    ensures var o := Bridge.DataOf(kinds, w); var a := BlkBit(s.geo, b); a in o && o[a] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bs| == 4096
+    ensures var o := Bridge.DataOf(kinds, w); var a := BlkBit(s.geo, b);
+      a in o && o[a] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bs| == 4096
   {
     var a := BlkBit(s.geo, b);
     At(s, m, v, w, kinds, a, KBit);
     At(s, m, v, w, kinds, Addr(b, 0), KBlock);
     ZeroBit(a.off % 8);
   }
-  // THE THEOREM: what is found of a volume that mkfs made is valid; there is an empty root directory, which has the mode, owner, and times asked for, and nothing else.
+  // THE THEOREM: what is found of a volume that mkfs made is valid; there is an empty root directory, which has the
+  // mode, owner, and times asked for, and nothing else.
   lemma New(s: Super, seal: LogS.Seal, mode: uint32, uid: uint32, gid: uint32, w: J.St) returns (v: Volume)
     requires Found(s, seal, RootMeta(mode, uid, gid, s.ctime, s.ctimens), w) && mode < 4096
     ensures Holds(s.geo, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geo)), w), v)
     ensures v.dirs == map[1 := map[]] && 1 in v.metas && v.metas[1] == RootMeta(mode, uid, gid, s.ctime, s.ctimens)
-    ensures forall i: uint64 {:trigger OkIno(s.geo, i)} | OkIno(s.geo, i) :: i in v.metas && i in v.files && v.files[i] == [] && (2 < i ==> v.metas[i].ty == 0)
+    ensures forall i: uint64 {:trigger OkIno(s.geo, i)} | OkIno(s.geo, i) ::
+      i in v.metas && i in v.files && v.files[i] == [] && (2 < i ==> v.metas[i].ty == 0)
   {
     var m := RootMeta(mode, uid, gid, s.ctime, s.ctimens);
     Objects(s, seal, m, w);

@@ -38,12 +38,20 @@ module AttributeOps {
       atimeHow, atime, atimens := 0, 0, 0;
       mtimeHow, mtime, mtimens := 0, 0, 0;
     }
-    method SetMode(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(mode := Some(x % 4096)) { hasMode, mode := true, x % 4096; }
-    method SetUid(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(uid := Some(x)) { hasUid, uid := true, x; }
-    method SetGid(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(gid := Some(x)) { hasGid, gid := true, x; }
-    method SetSize(x: uint64) modifies this ensures SattrOf(this) == old(SattrOf(this)).(size := Some(x)) { hasSize, size := true, x; }
-    method SetAtime(how: uint32, s: uint64, ns: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(atime := TimeOf(how, s, ns)) { atimeHow, atime, atimens := how, s, ns; }
-    method SetMtime(how: uint32, s: uint64, ns: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(mtime := TimeOf(how, s, ns)) { mtimeHow, mtime, mtimens := how, s, ns; }
+    method SetMode(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(mode := Some(x % 4096))
+    { hasMode, mode := true, x % 4096; }
+    method SetUid(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(uid := Some(x))
+    { hasUid, uid := true, x; }
+    method SetGid(x: uint32) modifies this ensures SattrOf(this) == old(SattrOf(this)).(gid := Some(x))
+    { hasGid, gid := true, x; }
+    method SetSize(x: uint64) modifies this ensures SattrOf(this) == old(SattrOf(this)).(size := Some(x))
+    { hasSize, size := true, x; }
+    method SetAtime(how: uint32, s: uint64, ns: uint32) modifies this
+      ensures SattrOf(this) == old(SattrOf(this)).(atime := TimeOf(how, s, ns))
+      { atimeHow, atime, atimens := how, s, ns; }
+    method SetMtime(how: uint32, s: uint64, ns: uint32) modifies this
+      ensures SattrOf(this) == old(SattrOf(this)).(mtime := TimeOf(how, s, ns))
+      { mtimeHow, mtime, mtimens := how, s, ns; }
     predicate method Empty() reads this {
       !hasMode && !hasUid && !hasGid && !hasSize && atimeHow == 0 && mtimeHow == 0
     }
@@ -54,8 +62,10 @@ module AttributeOps {
   // the attributes to set as a value, for specifications
   function SattrOf(a: Sattr): N.Sattr reads a
   {
-    N.Sattr(if a.hasMode then Some(a.mode) else None, if a.hasUid then Some(a.uid) else None, if a.hasGid then Some(a.gid) else None,
-      if a.hasSize then Some(a.size) else None, TimeOf(a.atimeHow, a.atime, a.atimens), TimeOf(a.mtimeHow, a.mtime, a.mtimens))
+    N.Sattr(if a.hasMode then Some(a.mode) else None, if a.hasUid then Some(a.uid) else None,
+      if a.hasGid then Some(a.gid) else None,
+      if a.hasSize then Some(a.size) else None, TimeOf(a.atimeHow, a.atime, a.atimens),
+        TimeOf(a.mtimeHow, a.mtime, a.mtimens))
   }
 
   // a without its size, and without its mode or its owner and group: a itself if it has none of these
@@ -87,7 +97,8 @@ module AttributeOps {
 
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> after != null && |after.data| == 256 && A.GetattrOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)))
+    ensures st == 0 ==> after != null && |after.data| == 256 &&
+      A.GetattrOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)))
     ensures st != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
@@ -100,7 +111,8 @@ module AttributeOps {
   method Access(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64) returns (st: uint32, bits: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures bits < 64
-    ensures st == 0 ==> after != null && |after.data| == 256 && A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, FattrM(ino, M(after.data)))
+    ensures st == 0 ==> after != null && |after.data| == 256 &&
+      A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, FattrM(ino, M(after.data)))
     ensures st != 0 ==> A.AccessErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
@@ -119,14 +131,16 @@ module AttributeOps {
     ensures st == 0 && a.hasSize ==> a.size as int <= MAXFILE as int
   {
     st := 0;
-    if (a.atimeHow == 2 && a.atimens >= 1_000_000_000) || (a.mtimeHow == 2 && a.mtimens >= 1_000_000_000) { st := INVAL; return; }
+    if (a.atimeHow == 2 && a.atimens >= 1_000_000_000) ||
+      (a.mtimeHow == 2 && a.mtimens >= 1_000_000_000) { st := INVAL; return; }
     if a.hasSize && a.size > MAXFILE { st := FBIG; }
   }
 
   // may the caller set these attributes of ip?
   method MaySetattr(c: Cred, ip: Bytes, a: Sattr) returns (st: uint32)
     requires |ip.data| == 256
-    ensures var m := M(ip.data); st == 0 <==> C.SetPerm(WhoOf(c), MetaAttr(m), SattrOf(a)) && C.SetAcces(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a))
+    ensures var m := M(ip.data); st == 0 <==> C.SetPerm(WhoOf(c), MetaAttr(m), SattrOf(a)) &&
+      C.SetAcces(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a))
     ensures var m := M(ip.data); st != 0 ==> C.SetErr(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a), st)
   {
     st := 0;
@@ -148,28 +162,36 @@ module AttributeOps {
     }
   }
 
-  function WithTimes(m: Meta, a: N.Time, t: N.Time): Meta { m.(atime := a.s, atimens := a.ns, mtime := t.s, mtimens := t.ns) }
+  function WithTimes(m: Meta, a: N.Time, t: N.Time): Meta
+  { m.(atime := a.s, atimens := a.ns, mtime := t.s, mtimens := t.ns) }
 
   // the time stamps of a
   method ApplyTimes(ip: Bytes, a: Sattr, s: uint64, ns: uint32)
     modifies ip
     requires |ip.data| == 256
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == WithTimes(M(old(ip.data)), C.TimeAs(SattrOf(a).atime, MetaAttr(M(old(ip.data))).atime, N.Time(s, ns)), C.TimeAs(SattrOf(a).mtime, MetaAttr(M(old(ip.data))).mtime, N.Time(s, ns)))
+    ensures M(ip.data) == WithTimes(M(old(ip.data)),
+      C.TimeAs(SattrOf(a).atime, MetaAttr(M(old(ip.data))).atime, N.Time(s, ns)),
+      C.TimeAs(SattrOf(a).mtime, MetaAttr(M(old(ip.data))).mtime, N.Time(s, ns)))
   {
-    if a.atimeHow == 2 { InodeFormat.SetAtime(ip, a.atime, a.atimens); } else if a.atimeHow != 0 { InodeFormat.SetAtime(ip, s, ns); }
-    if a.mtimeHow == 2 { InodeFormat.SetMtime(ip, a.mtime, a.mtimens); } else if a.mtimeHow != 0 { InodeFormat.SetMtime(ip, s, ns); }
+    if a.atimeHow == 2 { InodeFormat.SetAtime(ip, a.atime, a.atimens); } else if a.atimeHow != 0
+      { InodeFormat.SetAtime(ip, s, ns); }
+    if a.mtimeHow == 2 { InodeFormat.SetMtime(ip, a.mtime, a.mtimens); } else if a.mtimeHow != 0
+      { InodeFormat.SetMtime(ip, s, ns); }
   }
 
   // the mode part of NfsCommon.Applied
   function FirstMode(c: P.Caller, mode: uint32, gid: uint32, s: N.Sattr): uint32
-  { if s.mode.None? then mode else var x := s.mode.x % 4096; if c.uid != 0 && !P.InGroup(c, gid) then P.DropSetgid(x) else x }
+  { if s.mode.None? then mode else var x := s.mode.x % 4096;
+    if c.uid != 0 && !P.InGroup(c, gid) then P.DropSetgid(x) else x }
   function NewMode(c: P.Caller, ty: uint32, mode: uint32, gid: uint32, s: N.Sattr): uint32
-  { var m := FirstMode(c, mode, gid, s); if ty != 2 && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(m) else m }
+  { var m := FirstMode(c, mode, gid, s); if ty != 2 &&
+    (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(m) else m }
 
   lemma AppliedIs(c: P.Caller, ty: uint32, a: N.Attr, s: N.Sattr, now: N.Time)
     ensures var gid := if s.gid.Some? then s.gid.x else a.gid;
-      C.Applied(c, ty, a, s, now) == N.Attr(NewMode(c, ty, a.mode, gid, s), a.nlink, if s.uid.Some? then s.uid.x else a.uid, gid,
+      C.Applied(c, ty, a, s, now) == N.Attr(NewMode(c, ty, a.mode, gid, s), a.nlink,
+        if s.uid.Some? then s.uid.x else a.uid, gid,
         C.TimeAs(s.atime, a.atime, now), C.TimeAs(s.mtime, if s.size.Some? then now else a.mtime, now), now)
   { }
 
@@ -231,11 +253,13 @@ module AttributeOps {
     SetCtime(ip, s, ns);
     AppliedSteps(w, m0, m1, m2, m3, M(ip.data), sa, now);
   }
-  predicate IsApplied(c: P.Caller, m: Meta, q: Meta, s: N.Sattr, now: N.Time) { q == WithAttr(m, C.Applied(c, m.ty, MetaAttr(m), s, now)) }
+  predicate IsApplied(c: P.Caller, m: Meta, q: Meta, s: N.Sattr, now: N.Time)
+  { q == WithAttr(m, C.Applied(c, m.ty, MetaAttr(m), s, now)) }
   lemma AppliedSteps(c: P.Caller, m0: Meta, m1: Meta, m2: Meta, m3: Meta, m4: Meta, s: N.Sattr, now: N.Time)
     requires IdsDone(c, m0, m1, s)
     requires m2 == if s.size.Some? then WithTimes(m1, N.Time(m1.atime, m1.atimens), now) else m1
-    requires m3 == WithTimes(m2, C.TimeAs(s.atime, N.Time(m2.atime, m2.atimens), now), C.TimeAs(s.mtime, N.Time(m2.mtime, m2.mtimens), now))
+    requires m3 == WithTimes(m2, C.TimeAs(s.atime, N.Time(m2.atime, m2.atimens), now),
+      C.TimeAs(s.mtime, N.Time(m2.mtime, m2.mtimens), now))
     requires m4 == WithCtime(m3, now.s, now.ns)
     ensures IsApplied(c, m0, m4, s, now)
   {
@@ -252,15 +276,21 @@ module AttributeOps {
 
   // Set the size of a regular file for SETATTR and CREATE. later: the background has blocks to free.
   method Resize(txn: Txn, d: DirFs, ino: uint64, size: uint64) returns (st: uint32, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs
-    ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino]; if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && ino in d.fs.metas && ORPHANS in old(d.fs.metas)
-    ensures st == 0 ==> ino in old(d.fs.files) && d.fs.files == old(d.fs.files)[ino := SizeSpec(old(d.fs.files)[ino], size as int)]
-    ensures st == 0 ==> ino in old(d.fs.held) && d.fs.held == old(d.fs.held)[ino := C.HeldBelow(old(d.fs.held)[ino], size as int)]
-    ensures st == 0 ==> d.fs.metas == ResizedAll(old(d.fs.metas), ino, size, LeftoverOf(d.fs.metas[ino]), !later) && (later ==> size < old(d.fs.metas)[ino].size)
+    ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino];
+      if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in d.fs.metas &&
+      ORPHANS in old(d.fs.metas)
+    ensures st == 0 ==> ino in old(d.fs.files) && d.fs.files ==
+      old(d.fs.files)[ino := SizeSpec(old(d.fs.files)[ino], size as int)]
+    ensures st == 0 ==> ino in old(d.fs.held) && d.fs.held ==
+      old(d.fs.held)[ino := C.HeldBelow(old(d.fs.held)[ino], size as int)]
+    ensures st == 0 ==> d.fs.metas == ResizedAll(old(d.fs.metas), ino, size, LeftoverOf(d.fs.metas[ino]), !later) &&
+      (later ==> size < old(d.fs.metas)[ino].size)
     ensures st == 0 && !later && size < old(d.fs.metas)[ino].size ==> d.fs.metas[ino].shrink == 0
-    ensures st == 0 ==> d.fs.metas[ino].used <= old(d.fs.metas)[ino].used && |d.fs.held[ino]| <= d.fs.metas[ino].used as int
+    ensures st == 0 ==> d.fs.metas[ino].used <= old(d.fs.metas)[ino].used &&
+      |d.fs.held[ino]| <= d.fs.metas[ino].used as int
   {
     assert OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS);
     later := false;
@@ -279,47 +309,55 @@ module AttributeOps {
   }
 
   // the effect of SETATTR
-  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
+  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds,
+    held': Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
-    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) && files' == files[i := SizeSpec(files[i], sa.size.x as int)] && held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
-    requires sa.size.Some? && sa.size.x < ms[i].size ==> |C.HeldBelow(held[i], sa.size.x as int)| <= sh.used as int <= ms[i].used as int
+    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) &&
+      files' == files[i := SizeSpec(files[i], sa.size.x as int)] &&
+      held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
+    requires sa.size.Some? && sa.size.x < ms[i].size ==>
+      |C.HeldBelow(held[i], sa.size.x as int)| <= sh.used as int <= ms[i].used as int
     requires sa.size.None? ==> files' == files && held' == held
     requires |files[i]| == ms[i].size as int
     requires var r := if sa.size.Some? then ResizedAll(ms, i, sa.size.x, sh, done) else ms;
-      i in r && ms' == r[i := WithVerf(WithAttr(r[i], C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, N.Stamp(now, MetaAttr(r[i]).ctime))), 0)]
+      i in r && ms' == r[i := WithVerf(WithAttr(r[i],
+        C.Applied(c, r[i].ty, MetaAttr(r[i]), sa, N.Stamp(now, MetaAttr(r[i]).ctime))), 0)]
     ensures NameTree.TreeOk(g, ms', dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
-      C.Set(p, Abs(g, ms', files', held', dirs, ats), c, i, sa, now)
+    ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && (sa.size.Some? ==> p.nodes[i].body.File?) &&
+      C.Set(p, Abs(g, ms', files', held', dirs, places), c, i, sa, now)
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var t := N.Stamp(now, MetaAttr(m).ctime);
     var a := C.Applied(c, m.ty, MetaAttr(m), sa, t);
     AppliedIs(c, m.ty, MetaAttr(m), sa, t);
     Creation.SmallMode(c, m.ty, MetaAttr(m), sa, t);
     if sa.size.Some? {
-      ResizeOk(g, ms, files, held, dirs, ats, i, sa.size.x, sh, done, a, files'[i], held'[i]);
+      ResizeOk(g, ms, files, held, dirs, places, i, sa.size.x, sh, done, a, files'[i], held'[i]);
       assert files'[i] == C.Resized(files[i], sa.size.x as int);
     } else {
-      ChangeOk(g, ms, files, held, dirs, ats, i, WithVerf(WithAttr(m, a), 0), files[i], held[i]);
+      ChangeOk(g, ms, files, held, dirs, places, i, WithVerf(WithAttr(m, a), 0), files[i], held[i]);
       assert files[i := files[i]] == files && held[i := held[i]] == held;
     }
   }
   // what SETATTR asks before it changes anything
   predicate Allowed(f: N.FS, c: P.Caller, h: N.Handle, s: N.Sattr, guard: Option<N.Time>)
   {
-    N.Live(f, h) && (guard.Some? ==> guard.x == f.nodes[h.ino].attr.ctime) && (s.size.Some? ==> f.nodes[h.ino].body.File?) && C.ArgsOk(s) &&
+    N.Live(f, h) && (guard.Some? ==> guard.x == f.nodes[h.ino].attr.ctime) &&
+      (s.size.Some? ==> f.nodes[h.ino].body.File?) && C.ArgsOk(s) &&
     C.SetPerm(c, f.nodes[h.ino].attr, s) && C.SetAcces(c, N.Type(f.nodes[h.ino]), f.nodes[h.ino].attr, s)
   }
-  method MayChange(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32)
+  method MayChange(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64,
+    gns: uint32)
     returns (st: uint32, ip: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && SattrOf(a) == N.WithoutNobody(SattrOf(a))
     ensures ip != null ==> fresh(ip) && |ip.data| == 256
     ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && M(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
-    ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) && N.Seen(AbsOf(d), ino, Reply(ino, ip))
+    ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) &&
+      N.Seen(AbsOf(d), ino, Reply(ino, ip))
   {
     Node(d, ino, gen);
     ip := null;
@@ -339,11 +377,14 @@ module AttributeOps {
   }
 
   // set the attributes
-  method Change(txn: Txn, d: DirFs, c: Cred, ino: uint64, a: Sattr, s: uint64, ns: uint32, ghost gen: uint64) returns (st: uint32, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) && (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
+  method Change(txn: Txn, d: DirFs, c: Cred, ino: uint64, a: Sattr, s: uint64, ns: uint32, ghost gen: uint64)
+    returns (st: uint32, after: Bytes?, later: bool)
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) &&
+      (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
     ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size)
-    ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes && FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
+      FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Changed(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, SattrOf(a), N.Time(s, ns))
   {
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
@@ -363,20 +404,24 @@ module AttributeOps {
     SetVerf(np, 0);
     d.PutInode(txn, ino, np);
     after := np;
-    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.ats, ino, SattrOf(a), N.Time(s, ns), sh, !later);
+    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino,
+      SattrOf(a), N.Time(s, ns), sh, !later);
     Node(d, ino, gen);
   }
   predicate Changed(f: N.FS, post: N.FS, c: P.Caller, i: uint64, s: N.Sattr, now: N.Time)
   { i in f.nodes && (s.size.Some? ==> f.nodes[i].body.File?) && C.Set(f, post, c, i, s, now) }
 
-  method Setattr(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
+  method Setattr(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32,
+    s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), N.Time(s, ns),
+    ensures st == 0 ==> A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
+      Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
-    ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
+    ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns),
+      st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
     Node(d, ino, gen);
     after, later := null, false;
@@ -394,7 +439,8 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == WithAttr(M(old(ip.data)), Creation.FirstS(WhoOf(c), M(dp.data), M(old(ip.data)).ty, mode, N.Time(s, ns)))
+    ensures M(ip.data) == WithAttr(M(old(ip.data)),
+      Creation.FirstS(WhoOf(c), M(dp.data), M(old(ip.data)).ty, mode, N.Time(s, ns)))
   {
     var ty := GetTy(ip);
     var dmode := GetMode(dp);
@@ -413,7 +459,8 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && |dp.data| == 256 && dp != ip
     ensures Keeps(old(ip.data), ip.data)
-    ensures var m := M(old(ip.data)); M(ip.data) == if M(dp.data).mode / 1024 % 2 == 1 then WithMode(m, P.AddSetgid(m.mode)) else m
+    ensures var m := M(old(ip.data)); M(ip.data) == if M(dp.data).mode / 1024 % 2 == 1 then
+      WithMode(m, P.AddSetgid(m.mode)) else m
   {
     var dmode := GetMode(dp);
     var m := GetMode(ip);

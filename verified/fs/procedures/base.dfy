@@ -32,21 +32,24 @@ module ProcedureBase {
   const ORPHANS: uint64 := 2             // the inode whose `next` heads the orphan list
 
   // what the procedures start from and keep, and what it means to a client
-  predicate Sound(d: DirFs) reads d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  predicate Sound(d: DirFs) reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl
   { d.Valid() && NameTree.TreeOk(d.fs.geo, d.fs.metas, d.dirs) }
   function AbsOf(d: DirFs): N.FS reads d, d.fs
-  { Abstraction.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats) }
+  { Abstraction.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
 
   // what AbsOf says of inode i, and of a handle for it
   lemma Node(d: DirFs, i: uint64, gen: uint64)
     requires Sound(d)
     ensures Live(d.fs.geo, d.fs.metas, i, gen) <==> N.Live(AbsOf(d), N.Handle(i, gen))
-    ensures Live(d.fs.geo, d.fs.metas, i, gen) ==> i in d.fs.metas && d.fs.metas[i].mode < 4096 && 1 <= d.fs.metas[i].ty <= 7 && i in AbsOf(d).nodes && i in d.fs.files &&
+    ensures Live(d.fs.geo, d.fs.metas, i, gen) ==>
+      i in d.fs.metas && d.fs.metas[i].mode < 4096 && 1 <= d.fs.metas[i].ty <= 7 && i in AbsOf(d).nodes &&
+      i in d.fs.files &&
       var m, n := d.fs.metas[i], AbsOf(d).nodes[i];
-      N.Type(n) == m.ty && Abstraction.FattrM(i, m) == N.FattrOf(i, n) && n == Abstraction.NodeAt(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, i) && n.attr == MetaAttr(m)
+      N.Type(n) == m.ty && Abstraction.FattrM(i, m) == N.FattrOf(i, n) &&
+        n == Abstraction.NodeAt(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i) && n.attr == MetaAttr(m)
   {
     NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    Abstraction.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, i, gen);
+    Abstraction.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i, gen);
     if Live(d.fs.geo, d.fs.metas, i, gen) { assert NameTree.Fits(i, d.fs.metas[i]); }
   }
 
@@ -57,13 +60,16 @@ module ProcedureBase {
       (st == 0 <==> N.LiveDir(f, h)) && (st != 0 ==> C.DirErr(f, h, st))
     ensures var st, f, h := DirS(d.fs.geo, d.fs.metas, i, gen, name), AbsOf(d), N.Handle(i, gen);
       (st == 0 <==> N.LiveDir(f, h) && N.Legal(name)) && (st != 0 ==> C.DirErr(f, h, st) || C.NameErr(name, st))
-    ensures var f := AbsOf(d); DirHandleS(d.fs.geo, d.fs.metas, i, gen) == 0 ==> i in d.dirs && i in d.fs.metas && i in f.nodes && f.nodes[i].body.Dir? &&
-      f.nodes[i].body.names == d.dirs[i] && f.nodes[i].body.parent == d.fs.metas[i].parent && f.nodes[i].attr == MetaAttr(d.fs.metas[i]) && d.fs.metas[i].mode < 4096 &&
+    ensures var f := AbsOf(d); DirHandleS(d.fs.geo, d.fs.metas, i, gen) == 0 ==>
+      i in d.dirs && i in d.fs.metas && i in f.nodes && f.nodes[i].body.Dir? &&
+      f.nodes[i].body.names == d.dirs[i] && f.nodes[i].body.parent == d.fs.metas[i].parent &&
+        f.nodes[i].attr == MetaAttr(d.fs.metas[i]) && d.fs.metas[i].mode < 4096 &&
       Abstraction.FattrM(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
   { Node(d, i, gen); }
 
   // attributes in a reply, as they are given: a serialized inode, or null
-  function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b { if b == null || |b.data| != 256 then None else Some(Abstraction.FattrM(i, M(b.data))) }
+  function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b
+  { if b == null || |b.data| != 256 then None else Some(Abstraction.FattrM(i, M(b.data))) }
 
   // b is a with only such fields changed as PutInode may store
   predicate Keeps(a: seq<byte>, b: seq<byte>)
@@ -86,7 +92,8 @@ module ProcedureBase {
     requires d.Valid() && txn.jrnl == d.fs.jrnl
     ensures fresh(ip) && |ip.data| == 256
     ensures st == if Live(d.fs.geo, d.fs.metas, ino, gen) then 0 else STALE
-    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
+    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] &&
+      d.fs.SameBlks(ino, ip.data)
     ensures st == 0 ==> (ino in d.dirs <==> M(ip.data).ty == DIR)
     ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
   {
@@ -104,7 +111,8 @@ module ProcedureBase {
   method OpenEntry(txn: Txn, d: DirFs, ino: uint64, excl: bool) returns (st: uint32, ip: Bytes)
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
-    ensures ino in d.fs.metas && st == if 2 < ino && d.fs.metas[ino].ty != 0 && d.fs.metas[ino].nlink != 0 then 0 else SERVERFAULT
+    ensures ino in d.fs.metas && st == if 2 < ino && d.fs.metas[ino].ty != 0 &&
+      d.fs.metas[ino].nlink != 0 then 0 else SERVERFAULT
     ensures M(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
     ensures ino in d.dirs <==> M(ip.data).ty == DIR
     ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
@@ -150,11 +158,13 @@ module ProcedureBase {
 
   // mtime and ctime of an inode
   method Touch(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (ip: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
-    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Touched(old(d.fs.metas)[ino], s, ns)] && M(ip.data) == d.fs.metas[ino]
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
+    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Touched(old(d.fs.metas)[ino], s, ns)] &&
+      M(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
     var ts, tns := Stamp(ip, s, ns);
@@ -165,11 +175,13 @@ module ProcedureBase {
 
   // link count and ctime of an inode
   method SetLinks(txn: Txn, d: DirFs, ino: uint64, nl: uint32, s: uint64, ns: uint32) returns (ip: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
-    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Relinked(old(d.fs.metas)[ino], nl, s, ns)] && M(ip.data) == d.fs.metas[ino]
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
+    ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Relinked(old(d.fs.metas)[ino], nl, s, ns)] &&
+      M(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
     SetNlink(ip, nl);
@@ -180,9 +192,10 @@ module ProcedureBase {
 
   // one link more or less to a directory (a sub-directory came or went); st: MLINK or SERVERFAULT when it cannot be
   method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ino in old(d.fs.metas)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held) && ino in old(d.fs.metas)
     ensures var m := old(d.fs.metas)[ino];
       if up && m.nlink >= MAXLINK then st == MLINK else if !up && m.nlink <= 2 then st == SERVERFAULT
       else st == 0 && d.fs.metas == old(d.fs.metas)[ino := WithNlink(m, if up then m.nlink + 1 else m.nlink - 1)]
@@ -198,9 +211,10 @@ module ProcedureBase {
 
   // put a file at the head of the orphan list, unless it is on it
   method AddOrphan(txn: Txn, d: DirFs, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Orphaned(old(d.fs.metas), ino)
   {
     var ip := d.fs.GetInode(txn, ino, true);
@@ -219,11 +233,13 @@ module ProcedureBase {
 
   // after a file was cut: free what is beyond its end, now when it is little, else in the background
   method Release(txn: Txn, d: DirFs, ino: uint64, cut: uint64) returns (done: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in d.fs.metas
-    ensures d.fs.metas == Released(old(d.fs.metas), ino, LeftoverOf(d.fs.metas[ino]), done) && (done ==> d.fs.metas[ino].shrink == 0)
+    ensures d.fs.metas == Released(old(d.fs.metas), ino, LeftoverOf(d.fs.metas[ino]), done) &&
+      (done ==> d.fs.metas[ino].shrink == 0)
     ensures d.fs.metas[ino].used <= old(d.fs.metas)[ino].used
   {
     assert OkIno(d.fs.geo, ORPHANS);
@@ -238,16 +254,19 @@ module ProcedureBase {
   // once when it is small, else it goes to the orphan list. freed: the inode is free;
   // later: the background has work.
   method DropLink(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (st: uint32, freed: bool, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
     requires ino in d.dirs ==> d.dirs[ino] == map[]
     requires ino in d.fs.metas && d.fs.metas[ino].nlink != 0
-    ensures st == 0 && d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) && ino in d.fs.metas
+    ensures st == 0 && d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) &&
+      ino in d.fs.metas
     ensures st == 0 ==> d.fs.metas == Dropped(old(d.fs.metas), ino, s, ns, LeftoverOf(d.fs.metas[ino]), freed)
-    ensures st == 0 ==> d.fs.files == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.files)[ino := []] else old(d.fs.files))
-    ensures st == 0 ==> d.fs.held == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.held)[ino := {}] else old(d.fs.held))
+    ensures st == 0 ==> d.fs.files == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.files)[ino := []]
+      else old(d.fs.files))
+    ensures st == 0 ==> d.fs.held == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.held)[ino := {}]
+      else old(d.fs.held))
     ensures st == 0 && freed ==> LastLink(old(d.fs.metas)[ino]) && old(d.fs.metas)[ino].flags % 2 == 0
-    ensures st == 0 ==> d.ats == old(d.ats)
+    ensures st == 0 ==> d.places == old(d.places)
     ensures st == 0 && !freed ==> d.dirs == old(d.dirs)
     ensures st == 0 && freed ==> d.dirs == map x | x in old(d.dirs) && x != ino :: old(d.dirs)[x]
   {
@@ -288,7 +307,7 @@ module ProcedureBase {
   // orphan list. more: the list is not empty yet. A client can see nothing
   // of it but fewer blocks. st is 0 on a sound volume.
   method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
     ensures st == 0 && Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
@@ -308,24 +327,28 @@ module ProcedureBase {
     ghost var sh := LeftoverOf(d.fs.metas[h]);
     assert d.fs.metas == ms[h := WithLeftover(ms[h], sh)];
     if !done {
-      StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.ats, sh);
+      StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
       return;
     }
     st, more := OffList(txn, d, h);
     if st != 0 { return; }
     assert d.fs.metas == Stepped(ms, sh);
-    StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.ats, sh);
+    StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
   }
 
-  // The first file of the orphan list, h, of which nothing is left to be freed, leaves it; it is free if it has no links.
+  // The first file of the orphan list, h, of which nothing is left to be freed, leaves it; it is free if it has no
+  // links.
   method OffList(txn: Txn, d: DirFs, h: uint64) returns (st: uint32, more: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
-    requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 && (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
-    ensures st == 0 && d.Valid() && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
+    requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 &&
+      (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
+    ensures st == 0 && d.Valid() && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held) && ORPHANS in old(d.fs.metas) && h in old(d.fs.metas)
     ensures old(d.fs.metas)[h].flags as int % 2 == 1 && d.fs.metas == Unlisted(old(d.fs.metas), h)
     ensures ORPHANS in d.fs.metas && (more <==> d.fs.metas[ORPHANS].next != 0)
-    ensures d.dirs == (if old(d.fs.metas)[h].nlink == 0 then map x | x in old(d.dirs) && x != h :: old(d.dirs)[x] else old(d.dirs))
+    ensures d.dirs == (if old(d.fs.metas)[h].nlink == 0 then map x | x in old(d.dirs) && x != h ::
+      old(d.dirs)[x] else old(d.dirs))
   {
     more := false;
     st := 0;
@@ -347,33 +370,39 @@ module ProcedureBase {
     }
     more := next != 0;
   }
-  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs, ats: Abstraction.Ats, sh: Leftover)
-    requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms && 2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next) && sh.used <= ms[ms[ORPHANS].next].used
-    requires dirs' == (if sh.shrink == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs && x != ms[ORPHANS].next :: dirs[x] else dirs)
-    ensures NameTree.TreeOk(g, Stepped(ms, sh), dirs') && N.Freed(Abstraction.Abs(g, ms, files, held, dirs, ats), Abstraction.Abs(g, Stepped(ms, sh), files, held, dirs', ats))
+  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs,
+    places: Abstraction.Ats, sh: Leftover)
+    requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms &&
+      2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next) && sh.used <= ms[ms[ORPHANS].next].used
+    requires dirs' == (if sh.shrink == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs &&
+      x != ms[ORPHANS].next :: dirs[x] else dirs)
+    ensures NameTree.TreeOk(g, Stepped(ms, sh), dirs') &&
+      N.Freed(Abstraction.Abs(g, ms, files, held, dirs, places),
+      Abstraction.Abs(g, Stepped(ms, sh), files, held, dirs', places))
   {
     Orphans.StepOk(g, ms, dirs, dirs', sh);
-    EntrySteps.StepHides(g, ms, files, held, dirs, dirs', ats, sh);
+    EntrySteps.StepHides(g, ms, files, held, dirs, dirs', places, sh);
   }
 
-  // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it). done: it has no others than those of `held`.
+  // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it). done: it has no others than those
+  // of `held`.
   method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures done && OkIno(d.fs.geo, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
     ensures done && N.IsFile(AbsOf(d), ino) ==> AbsOf(d).nodes[ino].blocks == |AbsOf(d).nodes[ino].body.held|
   {
     done := true;
-    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ino);
+    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
     if !OkIno(d.fs.geo, ino) { return; }
     ghost var ms := d.fs.metas;
     NameTree.Basics(d.fs.geo, ms, d.dirs);
     assert NameTree.Fits(ino, ms[ino]);
     done := d.FreeSome(txn, ino, max);
     NameTree.SetAttr(d.fs.geo, ms, d.dirs, ino, d.fs.metas[ino]);
-    Abstraction.SameButFreed(d.fs.geo, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.dirs, d.ats);
-    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ino);
+    Abstraction.SameButFreed(d.fs.geo, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.dirs, d.places);
+    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
     d.fs.Count(ino);
   }
 }

@@ -1,5 +1,5 @@
-// What the server itself takes out of inodes and records, and puts into records: the attributes of replies, sizes that cannot be, and what
-// tells calls and clients apart. So only this and the formats know where in them it lies.
+// What the server itself takes out of inodes and records, and puts into records: the attributes of replies, sizes that
+// cannot be, and what tells calls and clients apart. So only this and the formats know where in them it lies.
 include "records.dfy"
 module Conversions {
   import opened Machine
@@ -15,15 +15,20 @@ module Conversions {
 
   const MAXFILE: uint64 := 549755813888
 
-  // The attributes of a reply, and the generation for a handle. (On a volume that contradicts itself a mode is cut off, and what a file uses may be 0.)
-  method Attributes(b: Bytes) returns (ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, major: uint32, minor: uint32, size: uint64, used: uint64, gen: uint64,
+  // The attributes of a reply, and the generation for a handle. (On a volume that contradicts itself a mode is cut off,
+  // and what a file uses may be 0.)
+  method Attributes(b: Bytes)
+    returns (ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, major: uint32, minor: uint32,
+    size: uint64, used: uint64, gen: uint64,
     atime: uint64, atimens: uint32, mtime: uint64, mtimens: uint32, ctime: uint64, ctimens: uint32)
     requires |b.data| == 256
-    ensures M(b.data).mode < 4096 && M(b.data).size <= 549755813888 ==> forall i: uint64 :: Reply(i, b) == Some(N.Fattr(ty, mode, nlink, uid, gid, size as int, used as int, major, minor, i,
+    ensures M(b.data).mode < 4096 && M(b.data).size <= 549755813888 ==> forall i: uint64 ::
+      Reply(i, b) == Some(N.Fattr(ty, mode, nlink, uid, gid, size as int, used as int, major, minor, i,
       N.Time(atime, atimens), N.Time(mtime, mtimens), N.Time(ctime, ctimens)))
     ensures gen == M(b.data).gen
   {
-    ty := GetTy(b); mode := GetMode(b); nlink := GetNlink(b); uid := GetUid(b); gid := GetGid(b); size := GetSize(b); gen := GetGen(b);
+    ty := GetTy(b); mode := GetMode(b); nlink := GetNlink(b); uid := GetUid(b); gid := GetGid(b); size := GetSize(b);
+      gen := GetGen(b);
     mode := mode % 4096;
     if uid == 0xffff_ffff { uid := 65534; }
     if gid == 0xffff_ffff { gid := 65534; }
@@ -50,11 +55,13 @@ module Conversions {
   lemma Part(b: seq<byte>, k: seq<byte>, x: int)
     requires |b| == 256 && |k| == 32 && b[16..48] == k && 0 <= x <= 24
     ensures b[16 + x .. 24 + x] == k[x .. x + 8]
-  { forall i | 0 <= i < 8 ensures b[16 + x .. 24 + x][i] == k[x .. x + 8][i] { assert k[x + i] == b[16..48][x + i] == b[16 + x + i]; } }
+  { forall i | 0 <= i < 8 ensures b[16 + x .. 24 + x][i] == k[x .. x + 8][i]
+    { assert k[x + i] == b[16..48][x + i] == b[16 + x + i]; } }
   // What comes with a call: a record of this time, key, and client, and of no file yet.
   method NewRecord(sec: uint64, nsec: uint32, key: Bytes, client: Bytes) returns (r: Bytes)
     requires |key.data| == 32 && |client.data| == 16
-    ensures fresh(r) && |r.data| == 256 && !Full(r.data) && AtOf(r.data) == sec && U32At(r.data, 4) == nsec && KeyAt(r.data) == KeyOf(key.data) && r.data[80..96] == client.data
+    ensures fresh(r) && |r.data| == 256 && !Full(r.data) && AtOf(r.data) == sec && U32At(r.data, 4) == nsec &&
+      KeyAt(r.data) == KeyOf(key.data) && r.data[80..96] == client.data
   {
     r := NewBytes(256);
     U32AtZeros(256, 0);
@@ -76,7 +83,8 @@ module Conversions {
   method OfRecord(r: Bytes) returns (full: bool, sec: uint64, nsec: uint32, key: Bytes, client: Bytes)
     requires |r.data| == 256
     ensures full <==> Full(r.data)
-    ensures fresh(key) && fresh(client) && |key.data| == 32 && sec == AtOf(r.data) && nsec == U32At(r.data, 4) && KeyOf(key.data) == KeyAt(r.data) && client.data == r.data[80..96]
+    ensures fresh(key) && fresh(client) && |key.data| == 32 && sec == AtOf(r.data) && nsec == U32At(r.data, 4) &&
+      KeyOf(key.data) == KeyAt(r.data) && client.data == r.data[80..96]
   {
     var u := r.U32(0);
     full := u == 1;

@@ -26,15 +26,18 @@ module CreateOps {
   const EXCLUSIVE: uint32 := 2
 
   // Can name be made in directory dino? found: it is there already (ino), and keep
-  // wants to use what is there; else that is EXIST, also where the caller may not write. bad is an error in the arguments.
-  // hint is for Enter.
+  // wants to use what is there; else that is EXIST, also where the caller may not write. bad is an error in the
+  // arguments. hint is for Enter.
   method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
     returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) && M(dir.data) == d.fs.metas[dino]
-    ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) && bad == 0 && dir != null && |dir.data| == 256 && M(dir.data) == d.fs.metas[dino]
+    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) &&
+      M(dir.data) == d.fs.metas[dino]
+    ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) &&
+      bad == 0 && dir != null && |dir.data| == 256 && M(dir.data) == d.fs.metas[dino]
     ensures st == 0 ==> DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) && C.ArgsOk(SattrOf(a))
-    ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] && C.Can(WhoOf(c), AbsOf(d).nodes[dino], 1)
+    ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] &&
+      C.Can(WhoOf(c), AbsOf(d).nodes[dino], 1)
     ensures st == 0 ==> (found ==> keep) && (!found ==> C.Can(WhoOf(c), AbsOf(d).nodes[dino], 3))
     ensures st == 0 ==> (found <==> name.data in d.dirs[dino])
     ensures st == 0 && found ==> d.dirs[dino][name.data] == ino && OkIno(d.fs.geo, ino)
@@ -65,23 +68,31 @@ module CreateOps {
   }
   predicate EntryErr(n: N.Node, c: P.Caller, name: seq<byte>, keep: bool, st: uint32)
     requires n.body.Dir?
-  { if !C.Can(c, n, 1) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES && !C.Can(c, n, 3) }
-  predicate VacantErr(f: N.FS, c: P.Caller, h: N.Handle, name: seq<byte>, bad: uint32, a: N.Sattr, keep: bool, st: uint32)
+  { if !C.Can(c, n, 1) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES &&
+    !C.Can(c, n, 3) }
+  predicate VacantErr(f: N.FS, c: P.Caller, h: N.Handle, name: seq<byte>, bad: uint32, a: N.Sattr, keep: bool,
+    st: uint32)
   {
-    C.DirErr(f, h, st) || C.NameErr(name, st) || (st == EXIST && N.Dots(name)) || (bad != 0 && st == bad) || C.ArgErr(a, st) ||
+    C.DirErr(f, h, st) || C.NameErr(name, st) || (st == EXIST && N.Dots(name)) || (bad != 0 && st == bad) ||
+      C.ArgErr(a, st) ||
     (N.LiveDir(f, h) && EntryErr(f.nodes[h.ino], c, name, keep, st))
   }
 
   // A new inode of type ty with its first attributes; mode is what it has unless a says otherwise.
-  method NewNode(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, ty: uint32, a: Sattr, mode: uint32, s: uint64, ns: uint32)
+  method NewNode(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, ty: uint32, a: Sattr, mode: uint32, s: uint64,
+    ns: uint32)
     returns (st: uint32, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && ty != 0 && |dir.data| == 256
-    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) && old(d.fs.files)[ino] == []
-    ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) && d.ats == (if ty == DIR then old(d.ats)[ino := map[]] else old(d.ats))
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) &&
+      old(d.fs.files)[ino] == []
+    ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) &&
+      d.places == (if ty == DIR then old(d.places)[ino := map[]] else old(d.places))
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := []] && d.fs.held == old(d.fs.held)[ino := {}]
-    ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
-    ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino := Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
+    ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 &&
+      old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
+    ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
+      Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
     ensures st == 0 || st == NOSPC
   {
     var ok: bool;
@@ -95,7 +106,8 @@ module CreateOps {
   }
 
   // ip, an inode just taken in directory dino, which is dir, gets its first attributes.
-  method FirstAttrs(c: Cred, dino: uint64, dir: Bytes, ip: Bytes, ty: uint32, ghost g: uint64, a: Sattr, mode: uint32, s: uint64, ns: uint32)
+  method FirstAttrs(c: Cred, dino: uint64, dir: Bytes, ip: Bytes, ty: uint32, ghost g: uint64, a: Sattr, mode: uint32,
+    s: uint64, ns: uint32)
     modifies ip
     requires |dir.data| == 256 && |ip.data| == 256 && dir != ip && ip != c.gids && M(ip.data) == NewMeta(ty, g)
     ensures Keeps(old(ip.data), ip.data)
@@ -125,20 +137,27 @@ module CreateOps {
   }
 
   // Enter a new inode into its directory, and read both back for the reply.
-  method Enter(txn: Txn, d: DirFs, dino: uint64, name: Bytes, hint: uint64, ino: uint64, sub: bool, s: uint64, ns: uint32)
+  method Enter(txn: Txn, d: DirFs, dino: uint64, name: Bytes, hint: uint64, ino: uint64, sub: bool, s: uint64,
+    ns: uint32)
     returns (st: uint32, node: Bytes, after: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
     requires dino in d.dirs && OkName(name.data) && name.data !in d.dirs[dino] && ino != dino
     ensures fresh(node) && fresh(after)
-    ensures st == 0 ==> d.Valid() && dino in old(d.dirs) && d.dirs == old(d.dirs)[dino := old(d.dirs)[dino][name.data := ino]]
+    ensures st == 0 ==> d.Valid() && dino in old(d.dirs) &&
+      d.dirs == old(d.dirs)[dino := old(d.dirs)[dino][name.data := ino]]
     // the entries that were there stay where they are
-    ensures st == 0 ==> dino in old(d.ats) && dino in d.ats && d.ats == old(d.ats)[dino := d.ats[dino]]
-    ensures st == 0 ==> forall x: seq<byte> {:trigger x in old(d.dirs)[dino]} | x in old(d.dirs)[dino] && x in old(d.ats)[dino] :: x in d.ats[dino] && d.ats[dino][x] == old(d.ats)[dino][x]
-    ensures st == 0 ==> dino in old(d.fs.files) && dino in d.fs.files && d.fs.files == old(d.fs.files)[dino := d.fs.files[dino]] && dino in d.fs.held && d.fs.held == old(d.fs.held)[dino := d.fs.held[dino]]
+    ensures st == 0 ==> dino in old(d.places) && dino in d.places && d.places == old(d.places)[dino := d.places[dino]]
+    ensures st == 0 ==> forall x: seq<byte> {:trigger x in old(d.dirs)[dino]} | x in old(d.dirs)[dino] &&
+      x in old(d.places)[dino] :: x in d.places[dino] && d.places[dino][x] == old(d.places)[dino][x]
+    ensures st == 0 ==> dino in old(d.fs.files) && dino in d.fs.files &&
+      d.fs.files == old(d.fs.files)[dino := d.fs.files[dino]] && dino in d.fs.held &&
+      d.fs.held == old(d.fs.held)[dino := d.fs.held[dino]]
     ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && M(node.data) == d.fs.metas[ino]
     ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && M(after.data) == d.fs.metas[dino]
-    ensures dino in old(d.fs.metas) && (st == 0 ==> d.fs.metas == old(d.fs.metas)[dino := d.fs.metas[dino]] && Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns))
+    ensures dino in old(d.fs.metas) && (st == 0 ==>
+      d.fs.metas == old(d.fs.metas)[dino := d.fs.metas[dino]] &&
+      Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns))
     ensures st != 0 ==> st == NOSPC || (st == MLINK && sub && old(d.fs.metas)[dino].nlink >= MAXLINK)
     ensures st == 0 && sub ==> old(d.fs.metas)[dino].nlink < MAXLINK
   {
@@ -146,8 +165,8 @@ module CreateOps {
     node := NewBytes(0);
     after := node;
     if !ok { st := NOSPC; return; }
-    forall x: seq<byte> | x in old(d.dirs)[dino] && x in old(d.ats)[dino]
-      ensures x in d.ats[dino] && d.ats[dino][x] == old(d.ats)[dino][x]
+    forall x: seq<byte> | x in old(d.dirs)[dino] && x in old(d.places)[dino]
+      ensures x in d.places[dino] && d.places[dino][x] == old(d.places)[dino][x]
     { assert x in d.dirs[dino]; }
     st := 0;
     if sub {
@@ -158,29 +177,42 @@ module CreateOps {
     node := d.fs.GetInode(txn, ino, false);
   }
 
-  predicate EmptyNode(n: N.Node, a: N.Attr, parent: uint64) { n.attr == a && n.body.Dir? && n.body.names == map[] && n.body.parent == parent && n.blocks == 0 }
+  predicate EmptyNode(n: N.Node, a: N.Attr, parent: uint64)
+  { n.attr == a && n.body.Dir? && n.body.names == map[] && n.body.parent == parent && n.blocks == 0 }
 
   // The last step of all four: d is the volume with inode ino (attributes m, bytes b, blocks h)
-  // entered in directory dino; ms, files, held, dirs, ats are from before.
-  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, dino: uint64, dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, h: set<int>, s: uint64, ns: uint32)
-    requires d.Valid() && NameTree.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 && dino in dirs && name !in dirs[dino] && N.Proper(name)
+  // entered in directory dino; ms, files, held, dirs, places are from before.
+  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, dino: uint64,
+    dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, h: set<int>, s: uint64, ns: uint32)
+    requires d.Valid() && NameTree.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 &&
+      dino in dirs && name !in dirs[dino] && N.Proper(name)
     requires dino in files && |files[dino]| == ms[dino].size as int
-    requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[ino].gen + 1 && ino != dino
-    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && 1 <= m.ty <= 7 && (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
-    requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] && Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
-    requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]] && dino in d.fs.held && d.fs.held == held[ino := h][dino := d.fs.held[dino]]
+    requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff &&
+      m.gen == ms[ino].gen + 1 && ino != dino
+    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && 1 <= m.ty <= 7 &&
+      (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
+    requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] &&
+      Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
+    requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]] && dino in d.fs.held &&
+      d.fs.held == held[ino := h][dino := d.fs.held[dino]]
     requires d.dirs == (if m.ty == 2 then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
-    requires dino in d.ats && d.ats == (if m.ty == 2 then ats[ino := map[]] else ats)[dino := d.ats[dino]]
-    requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(ats, dino) :: x in d.ats[dino] && d.ats[dino][x] == PlacesAt(ats, dino)[x]
+    requires dino in d.places && d.places == (if m.ty == 2 then places[ino := map[]]
+      else places)[dino := d.places[dino]]
+    requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(places, dino) ::
+      x in d.places[dino] && d.places[dino][x] == PlacesAt(places, dino)[x]
     ensures Sound(d) && ino in AbsOf(d).nodes
-    ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, ats), AbsOf(d), dino, name, N.Handle(ino, m.gen), AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
+    ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
+      AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
-    ensures if m.ty == 2 then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino) else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
+    ensures if m.ty == 2 then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
+      else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
   {
-    ghost var ms', files', held', dirs', ats' := MadeOk(d.fs.geo, ms, files, held, dirs, ats, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.ats[dino], s, ns);
-    assert d.fs.metas == ms' && d.fs.files == files' && d.fs.held == held' && d.dirs == dirs' && d.ats == ats';
+    ghost var ms', files', held', dirs', places' :=
+      MadeOk(d.fs.geo, ms, files, held, dirs, places, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino],
+      d.fs.held[dino], d.places[dino], s, ns);
+    assert d.fs.metas == ms' && d.fs.files == files' && d.fs.held == held' && d.dirs == dirs' && d.places == places';
     NameTree.Basics(d.fs.geo, ms, dirs);
-    AtHandle(d.fs.geo, ms, files, held, dirs, ats, dino, dgen);
+    AtHandle(d.fs.geo, ms, files, held, dirs, places, dino, dgen);
     Node(d, dino, dgen);
     Node(d, ino, m.gen);
   }
@@ -188,17 +220,21 @@ module CreateOps {
   // how: createmode3; verf is for EXCLUSIVE. An existing file counts as made when
   // UNCHECKED (its size is set, nothing else), or when EXCLUSIVE made it with this verf.
   // ino is the file also with SHRINKFIRST. later: the background has work. With EXCLUSIVE, a is empty.
-  method Create(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+  method Create(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr,
+    verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && (how == EXCLUSIVE ==> a.Empty())
-    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
+      after != null && |after.data| == 256
+    ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a),
+      verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
     // the caller has its blocks freed then, and calls again
-    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
+      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
@@ -206,7 +242,8 @@ module CreateOps {
     node, after, later := null, null, false;
     var found: bool;
     var hint: uint64;
-    st, before, found, ino, hint := Vacant(txn, d, c, dino, dgen, name, if how > EXCLUSIVE then INVAL else 0, a, how != GUARDED);
+    st, before, found, ino, hint := Vacant(txn, d, c, dino, dgen, name, if how > EXCLUSIVE then INVAL else 0, a,
+      how != GUARDED);
     if st != 0 { return; }
     ghost var dn := pre.nodes[dino];
     ghost var dm := d.fs.metas[dino];
@@ -222,15 +259,21 @@ module CreateOps {
   }
 
   // the inode of a new file, with its verifier or size
-  method NewData(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
+  method NewData(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, a: Sattr, how: uint32, verf: uint64, s: uint64,
+    ns: uint32)
     returns (st: uint32, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
-    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) && d.ats == old(d.ats)
-    ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 && old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && ino in d.fs.metas && ino in d.fs.files
-    ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []] && d.fs.held == old(d.fs.held)[ino := {}]
+    modifies d.Repr()
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) &&
+      (a.hasSize ==> a.size <= MAXFILE)
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) &&
+      d.places == old(d.places)
+    ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 &&
+      old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && ino in d.fs.metas && ino in d.fs.files
+    ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []] &&
+      d.fs.held == old(d.fs.held)[ino := {}]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
-      DataMeta(Born(WhoOf(c), M(dir.data), 1, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else 420, SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
+      DataMeta(Born(WhoOf(c), M(dir.data), 1, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else 420,
+        SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
     ensures st == 0 || st == NOSPC
   {
     ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
@@ -256,20 +299,25 @@ module CreateOps {
   { if how == 2 then WithVerf(m, verf) else if sized then Resized(m, size) else m }
 
   // CREATE of a name that is not there
-  method NewFile(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
+  method NewFile(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
+    a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+      how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
+      K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+      AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
+      WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     assert how == EXCLUSIVE ==> sa == N.NoSattr();
     node, after := null, null;
@@ -283,31 +331,36 @@ module CreateOps {
     assert NameTree.Fits(ino, m);
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, b, {}, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, b, {}, s, ns);
   }
 
-  predicate Reused(pre: N.FS, post: N.FS, c: P.Caller, ino: uint64, gen: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, now: N.Time, na: N.Fattr)
+  predicate Reused(pre: N.FS, post: N.FS, c: P.Caller, ino: uint64, gen: uint64, how: uint32, sized: bool, size: uint64,
+    verf: uint64, now: N.Time, na: N.Fattr)
   {
     N.IsFile(pre, ino) && N.Live(post, N.Handle(ino, gen)) && na == N.FattrOf(ino, post.nodes[ino]) &&
     if how == 2 then verf != 0 && pre.nodes[ino].body.verf == verf && post == pre
     else if !sized then post == pre
     else C.CanWriteData(c, pre.nodes[ino]) && C.Set(pre, post, c, ino, N.OnlySize(size), now)
   }
-  predicate ReuseErr(pre: N.FS, c: P.Caller, ino: uint64, how: uint32, sized: bool, size: uint64, verf: uint64, st: uint32)
+  predicate ReuseErr(pre: N.FS, c: P.Caller, ino: uint64, how: uint32, sized: bool, size: uint64, verf: uint64,
+    st: uint32)
   {
     (st == EXIST && (!N.IsFile(pre, ino) || (how == 2 && (verf == 0 || pre.nodes[ino].body.verf != verf)))) ||
     (N.IsFile(pre, ino) && how == 0 && sized &&
-      ((st == ACCES && !C.CanWriteData(c, pre.nodes[ino])) || (st == SHRINKFIRST && size as int > |pre.nodes[ino].body.data|)))
+      ((st == ACCES && !C.CanWriteData(c, pre.nodes[ino])) ||
+        (st == SHRINKFIRST && size as int > |pre.nodes[ino].body.data|)))
   }
 
   // CREATE of a name that is there
   method Existing(txn: Txn, d: DirFs, c: Cred, ino: uint64, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && NameTree.InUse(d.fs.metas, ino) && how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && NameTree.InUse(d.fs.metas, ino) &&
+      how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
     ensures st == 0 ==> Sound(d) && |node.data| == 256
-    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, M(node.data).gen, how, a.hasSize, a.size, verf, N.Time(s, ns), FattrM(ino, M(node.data)))
+    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, M(node.data).gen, how, a.hasSize, a.size, verf,
+      N.Time(s, ns), FattrM(ino, M(node.data)))
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
   {
     Node(d, ino, d.fs.metas[ino].gen);
@@ -344,19 +397,23 @@ module CreateOps {
     ghost var sa := N.OnlySize(a.size);
     ghost var t := N.Stamp(now, MetaAttr(m).ctime);
     ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, t), m.mode;
-    assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens), t, t);
+    assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens),
+      t, t);
     assert M(node.data) == WithVerf(WithAttr(m, e), 0);
-    SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.ats, ino, sa, now, sh, !later);
+    SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now, sh,
+      !later);
     Node(d, ino, d.fs.metas[ino].gen);
   }
 
   // a size in a is ignored, here and in Symlink and Mknod
   method Mkdir(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
+      after != null && |after.data| == 256
+    ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
+      N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -374,14 +431,18 @@ module CreateOps {
   }
 
   // the target is stored as the link's data, 1 to 4095 bytes; a mode in a is ignored, too (links have 0777)
-  method Symlink(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+  method Symlink(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes,
+    s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
+      after != null && |after.data| == 256
+    ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
+      target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, st)
+    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
+      st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
@@ -419,14 +480,18 @@ module CreateOps {
   }
 
   // devices (root only), FIFOs and sockets
-  method Mknod(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
+  method Mknod(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32,
+    min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
+      after != null && |after.data| == 256
+    ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a),
+      maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, st)
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
+      st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
@@ -445,20 +510,25 @@ module CreateOps {
   }
 
   // the new inode, and its entry
-  method NewDir(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, s: uint64, ns: uint32)
+  method NewDir(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
+    a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino], K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) && old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino],
+      K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) &&
+      old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+      AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st == 0 || st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK)
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
+      WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, 2, 0, 493, sa, dino, now);
@@ -470,24 +540,30 @@ module CreateOps {
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
     st, node, after := Enter(txn, d, dino, name, hint, ino, true, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, [], {}, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, [], {}, s, ns);
   }
 
   // the new inode, and its entry
-  method NewLink(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+  method NewLink(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
+    a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && 0 < |target.data| <= 4095
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+      0 < |target.data| <= 4095
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data), 1)
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
+      N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data),
+      1)
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+      AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
+      WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, 5, 0, 511, sa, dino, now);
@@ -501,28 +577,34 @@ module CreateOps {
     if !ok { st := NOSPC; return; }
     assert d.fs.files[ino] == target.data;
     assert C.Blocks(0, |target.data|) - {} == {0};
-    assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := target.data] && d.fs.held == held[ino := d.fs.held[ino]];
+    assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := target.data] &&
+      d.fs.held == held[ino := d.fs.held[ino]];
     ghost var h := d.fs.held[ino];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, target.data, h, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, target.data, h, s, ns);
   }
 
   // the new inode, and its entry
-  method NewDev(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64, a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
+  method NewDev(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
+    a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs && (ty == 3 || ty == 4 || ty == 6 || ty == 7)
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+      (ty == 3 || ty == 4 || ty == 6 || ty == 7)
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] == DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen), AbsOf(d).nodes[ino], N.Time(s, ns),
+    ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
+      DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+      AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
-    ghost var ms, files, held, dirs, ats, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
+      WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, ty, 0, 420, sa, dino, now);
@@ -540,7 +622,7 @@ module CreateOps {
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
-    Conclude(d, ms, files, held, dirs, ats, dino, dgen, name.data, ino, m, [], {}, s, ns);
+    Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, [], {}, s, ns);
   }
 
   function DevNode(a: N.Attr, ty: uint32, maj: uint32, min: uint32): N.Node

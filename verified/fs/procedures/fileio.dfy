@@ -29,7 +29,8 @@ module FileOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
       D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, FattrM(ino, M(after.data)))
-    ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))
+    ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) &&
+      N.Seen(AbsOf(d), ino, Reply(ino, after))
   {
     Node(d, ino, gen);
     data, eof, after := null, false, null;
@@ -63,22 +64,26 @@ module FileOps {
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, used: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
+  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
+    i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held && 0 <= off
     requires used as int == ms[i].used as int + |C.Blocks(off, |bytes|) - held[i]|
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
-      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)], held[i := held[i] + C.Blocks(off, |bytes|)], dirs, ats) == C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
+    ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
+      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := WriteSpec(files[i], off, bytes)],
+        held[i := held[i] + C.Blocks(off, |bytes|)], dirs, places) ==
+        C.Put(p, i, D.Written(c, p.nodes[i], off, bytes, N.Time(s, ns)))
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var f := WriteSpec(files[i], off, bytes);
     WriteIs(files[i], off, bytes);
     var mode := m.mode;
     assert P.KillPriv(mode) < 4096;
-    ChangeOk(g, ms, files, held, dirs, ats, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, held[i] + C.Blocks(off, |bytes|));
+    ChangeOk(g, ms, files, held, dirs, places, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f,
+      held[i] + C.Blocks(off, |bytes|));
   }
   lemma WriteIs(f: seq<byte>, off: int, s: seq<byte>)
     requires 0 <= off
@@ -86,14 +91,17 @@ module FileOps {
   { }
 
   // write src[so..so+len] at off
-  method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
+  method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64,
+    s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data|
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], N.Time(s, ns),
+    ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off,
+      src.data[so as int .. so as int + len as int], N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
-    ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
+    ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off,
+      src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
     Node(d, ino, gen);
     before, after := null, null;
@@ -114,16 +122,22 @@ module FileOps {
   }
 
   // the bytes, and the attributes that go with them
-  method Put(txn: Txn, d: DirFs, c: Cred, ino: uint64, ghost gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64, s: uint64, ns: uint32)
+  method Put(txn: Txn, d: DirFs, c: Cred, ino: uint64, ghost gen: uint64, off: uint64, src: Bytes, so: uint64,
+    len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data| && 0 < len
-    requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG && MayWrite(d.fs.metas[ino], off as int + len as int)
-    ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) && !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
-    ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes && FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
-    ensures st == 0 ==> Stored(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, off as int, src.data[so as int .. so as int + len as int], N.Time(s, ns))
+    requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG &&
+      MayWrite(d.fs.metas[ino], off as int + len as int)
+    ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
+      !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
+    ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
+      FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    ensures st == 0 ==> Stored(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, off as int,
+      src.data[so as int .. so as int + len as int], N.Time(s, ns))
   {
-    ghost var ms, files, held, bytes := d.fs.metas, d.fs.files, d.fs.held, src.data[so as int .. so as int + len as int];
+    ghost var ms, files, held, bytes := d.fs.metas, d.fs.files, d.fs.held,
+      src.data[so as int .. so as int + len as int];
     st, after := 0, null;
     Node(d, ino, gen);
     var ok := d.Write(txn, ino, off, src, so, len);
@@ -138,8 +152,10 @@ module FileOps {
     }
     d.PutInode(txn, ino, np);
     after := np;
-    assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, c.uid != 0, s, ns)];
-    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, off as int, bytes, |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, s, ns);
+    assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, c.uid != 0,
+      s, ns)];
+    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, off as int, bytes,
+      |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, s, ns);
     Node(d, ino, gen);
   }
   predicate Stored(f: N.FS, post: N.FS, c: P.Caller, i: uint64, off: int, data: seq<byte>, now: N.Time)

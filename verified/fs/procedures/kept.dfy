@@ -4,7 +4,8 @@ include "rename.dfy"
 include "soundness.dfy"
 include "../spec/local.s.dfy"
 include "../tree/kept.dfy"
-// Files that are open while they lose their names (local.s.dfy): they are kept on a list of their own, which inode 2 heads.
+// Files that are open while they lose their names (local.s.dfy): they are kept on a list of their own, which inode 2
+// heads.
 module KeptOps {
   import opened Machine
   import opened ByteSlice
@@ -37,27 +38,30 @@ module KeptOps {
 
   // what serves the lists alone
   predicate Inner(m: Meta, m': Meta) { m.ty != 2 && m' == WithParent(WithList(m, m'.flags, m'.next), m'.parent) }
-  lemma Unseen(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, m: Meta)
+  lemma Unseen(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta)
     requires i in ms && Inner(ms[i], m)
-    ensures Abs(g, ms[i := m], files, held, dirs, ats) == Abs(g, ms, files, held, dirs, ats)
-  { Same(g, ms, ms[i := m], files, files, held, held, dirs, dirs, ats, ats); }
-  lemma KeepShows(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, s: uint64, ns: uint32)
+    ensures Abs(g, ms[i := m], files, held, dirs, places) == Abs(g, ms, files, held, dirs, places)
+  { Same(g, ms, ms[i := m], files, files, held, held, dirs, dirs, places, places); }
+  lemma KeepShows(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, s: uint64,
+    ns: uint32)
     requires Shown(g, ms, i) && 2 in ms && ms[2].ty != 2 && CanKeep(ms[i]) && i in files && i in held
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && p.nodes[i].attr.nlink < 0x7fff_ffff && Abs(g, Keeping(ms, i, s, ns), files, held, dirs, ats) == L.Keeping(p, i, N.Time(s, ns))
+    ensures var p := Abs(g, ms, files, held, dirs, places);
+      i in p.nodes && p.nodes[i].attr.nlink < 0x7fff_ffff &&
+      Abs(g, Keeping(ms, i, s, ns), files, held, dirs, places) == L.Keeping(p, i, N.Time(s, ns))
   {
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var m := Relinked(ms[i], ms[i].nlink + 1, s, ns);
     var k := KeptMeta(ms[i], ms[2].parent, s, ns);
-    Changed(g, ms, files, held, dirs, ats, i, m, files[i], held[i]);
+    Changed(g, ms, files, held, dirs, places, i, m, files[i], held[i]);
     assert files[i := files[i]] == files && held[i := held[i]] == held;
-    Unseen(g, ms[i := m], files, held, dirs, ats, i, k);
+    Unseen(g, ms[i := m], files, held, dirs, places, i, k);
     assert ms[i := m][i := k] == ms[i := k];
-    Unseen(g, ms[i := k], files, held, dirs, ats, 2, WithParent(ms[2], i));
+    Unseen(g, ms[i := k], files, held, dirs, places, 2, WithParent(ms[2], i));
   }
 
   // The file is kept: at the head of the list, with a link more. first: what was there before, or 0.
   method Keep(txn: Txn, d: DirFs, ino: uint64, gen: uint64, s: uint64, ns: uint32) returns (st: uint32, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), st)
@@ -92,17 +96,20 @@ module KeptOps {
     d.PutInode(txn, ORPHANS, hp);
     assert d.fs.metas == Keeping(ms, ino, s, ns);
     KeepOk(d.fs.geo, ms, d.dirs, ino, s, ns);
-    KeepShows(d.fs.geo, ms, d.fs.files, d.fs.held, d.dirs, d.ats, ino, s, ns);
+    KeepShows(d.fs.geo, ms, d.fs.files, d.fs.held, d.dirs, d.places, ino, s, ns);
   }
 
   // REMOVE of a name of a file that is open, which is kept.
-  method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
+  method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64,
+    s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
-      L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen), N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen), N.Time(s, ns), st)
+      L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
+        N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
+      N.Time(s, ns), st)
   {
     before, after := null, null;
     st, first := Keep(txn, d, ino, gen, s, ns);
@@ -112,32 +119,39 @@ module KeptOps {
   }
 
   // RENAME to a name of a file that is open, which is kept.
-  method RenameOpen(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
+  method RenameOpen(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
+    tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d)
-    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some? &&
-      L.RenameOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), N.Time(s, ns),
+    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
+      Reply(tino, tafter).Some? &&
+      L.RenameOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+        tname.data, N.Handle(ino, gen), N.Time(s, ns),
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
-    ensures st != 0 ==> L.RenameOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Handle(ino, gen), N.Time(s, ns), st)
+    ensures st != 0 ==> L.RenameOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+      tname.data, N.Handle(ino, gen), N.Time(s, ns), st)
   {
     fbefore, fafter, tbefore, tafter := null, null, null, null;
     st, first := Keep(txn, d, ino, gen, s, ns);
     if st != 0 { return; }
     var later;
-    st, fbefore, fafter, tbefore, tafter, later := RenameOps.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
+    st, fbefore, fafter, tbefore, tafter, later :=
+      RenameOps.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
   }
 
   // A new file without a name, kept; it is made near the directory, and takes its group if that says so.
-  method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32) returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32)
+    returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
-      L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)))
+      L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
+        N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)))
     ensures st != 0 ==> L.TmpfileErr(old(AbsOf(d)), N.Handle(dino, dgen), AttributeOps.SattrOf(a), st)
   {
-    ghost var g, ms, files, held, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats;
+    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     ghost var pre, w, sa, now := AbsOf(d), WhoOf(c), AttributeOps.SattrOf(a), N.Time(s, ns);
     DirStatus(d, dino, dgen, [46]);
     NameTree.Basics(g, ms, dirs);
@@ -157,17 +171,19 @@ module KeptOps {
     node, first := PutFirst(txn, d, ino);
     assert d.fs.metas == Unnamed(ms, ino, m);
     UnnamedOk(g, ms, dirs, ino, m);
-    Unnamed1(g, ms, files, held, dirs, ats, ino, m, b);
+    Unnamed1(g, ms, files, held, dirs, places, ino, m, b);
     Node(d, ino, m.gen);
     Soundness.KeptIs(d, ino);
     assert NodeOf(m, b, {}, map[], map[]) == K.NewFile(w, pre.nodes[dino], 0, sa, 0, now);
   }
   // A new file comes to the head of the list.
   method PutFirst(txn: Txn, d: DirFs, ino: uint64) returns (node: Bytes, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, ORPHANS)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
-    ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Unnamed(old(d.fs.metas), ino, old(d.fs.metas)[ino])
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
+    ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) &&
+      d.fs.metas == Unnamed(old(d.fs.metas), ino, old(d.fs.metas)[ino])
     ensures |node.data| == 256 && M(node.data) == d.fs.metas[ino]
   {
     var hp := d.fs.GetInode(txn, ORPHANS, true);
@@ -181,15 +197,18 @@ module KeptOps {
     d.PutInode(txn, ORPHANS, hp);
     node := d.fs.GetInode(txn, ino, false);
   }
-  lemma Unnamed1(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, m: Meta, b: seq<byte>)
-    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != 2 && ms[i].ty == 0 && NameTree.Alive(m) && m.ty == 1
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i !in p.nodes && i in p.gens && p.gens[i] == ms[i].gen &&
-      Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, ats) == N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen], p.xattrs)
+  lemma Unnamed1(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta,
+    b: seq<byte>)
+    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != 2 && ms[i].ty == 0 && NameTree.Alive(m) &&
+      m.ty == 1
+    ensures var p := Abs(g, ms, files, held, dirs, places); i !in p.nodes && i in p.gens && p.gens[i] == ms[i].gen &&
+      Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, places) ==
+        N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen], p.xattrs)
   {
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var k := UnnamedMeta(m, ms[2].parent);
-    EntrySteps.OneInode(g, ms, ms[i := k], files, files[i := b], held, held[i := {}], dirs, dirs, ats, ats, i);
-    Unseen(g, ms[i := k], files[i := b], held[i := {}], dirs, ats, 2, WithParent(ms[2], i));
+    EntrySteps.OneInode(g, ms, ms[i := k], files, files[i := b], held, held[i := {}], dirs, dirs, places, places, i);
+    Unseen(g, ms[i := k], files[i := b], held[i := {}], dirs, places, 2, WithParent(ms[2], i));
   }
 
   // ---- the last close ----
@@ -202,8 +221,10 @@ module KeptOps {
   // what comes after that place, and whether that is ino
   lemma Follows(g: Geo, ms: Metas, q: seq<uint64>, j: int, ino: uint64)
     requires NameTree.KeptBy(g, ms, q) && OkIno(g, 2) && OkIno(g, ino) && 2 < ino && -1 <= j < |q|
-    ensures var at := Place(q, j); OkIno(g, at) && at in ms && ms[at].parent == (if j + 1 < |q| then q[j + 1] else 0) && (ms[at].parent == ino ==> Before(ms, at, ino))
-    ensures if j + 1 < |q| then OkIno(g, q[j + 1]) && q[j + 1] != 0 && q[..j + 2] == q[..j + 1] + [q[j + 1]] else q[..j + 1] == q
+    ensures var at := Place(q, j); OkIno(g, at) && at in ms && ms[at].parent == (if j + 1 < |q| then q[j + 1] else 0) &&
+      (ms[at].parent == ino ==> Before(ms, at, ino))
+    ensures if j + 1 < |q| then OkIno(g, q[j + 1]) && q[j + 1] != 0 &&
+      q[..j + 2] == q[..j + 1] + [q[j + 1]] else q[..j + 1] == q
     ensures ino !in q && ino in ms ==> !NameTree.IsKept(ms[ino])
   {
     if j + 1 < |q| {
@@ -219,7 +240,7 @@ module KeptOps {
   {
     ghost var g, ms := d.fs.geo, d.fs.metas;
     ghost var w := NameTree.Elim(g, ms, d.dirs);
-    ghost var q := w.q;
+    ghost var q := w.kept;
     found, at := false, from;
     if !OkIno(d.fs.geo, from) { return; }
     assert OkIno(g, ORPHANS) && OkIno(g, ino);
@@ -243,9 +264,11 @@ module KeptOps {
     }
   }
 
-  // The file is not kept any more, and loses that link. It was between `at` and next (or 0) on the list. later: the background has work.
-  method LetGo(txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32) returns (st: uint32, later: bool, at: uint64, next: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  // The file is not kept any more, and loses that link. It was between `at` and next (or 0) on the list. later: the
+  // background has work.
+  method LetGo(txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, later: bool, at: uint64, next: uint64)
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.LetGoErr(old(AbsOf(d)), N.Handle(ino, gen), from == ORPHANS, st)
@@ -266,11 +289,13 @@ module KeptOps {
     later, next := Drop(txn, d, ino, at, s, ns);
   }
   method Drop(txn: Txn, d: DirFs, ino: uint64, at: uint64, s: uint64, ns: uint32) returns (later: bool, next: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) && Before(d.fs.metas, at, ino)
-    ensures Sound(d) && ino in old(AbsOf(d)).nodes && AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) &&
+      Before(d.fs.metas, at, ino)
+    ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
+      AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
-    ghost var g, ms, files, held, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats;
+    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(ino, ms[ino]) && NameTree.Fits(at, ms[at]) && OkIno(g, ORPHANS) && NameTree.Fits(2, ms[2]);
     var ip := d.fs.GetInode(txn, ino, true);
@@ -284,19 +309,19 @@ module KeptOps {
     d.PutInode(txn, at, hp);
     ghost var u := d.fs.metas;
     assert u == Unkept(ms, at, ino);
-    Unseen(g, ms, files, held, dirs, ats, ino, UnkeptMeta(ms[ino]));
-    Unseen(g, ms[ino := UnkeptMeta(ms[ino])], files, held, dirs, ats, at, WithParent(ms[at], next));
+    Unseen(g, ms, files, held, dirs, places, ino, UnkeptMeta(ms[ino]));
+    Unseen(g, ms[ino := UnkeptMeta(ms[ino])], files, held, dirs, places, at, WithParent(ms[at], next));
     var st, freed;
     st, freed, later := DropLink(txn, d, ino, s, ns);
     ghost var sh := LeftoverOf(d.fs.metas[ino]);
     assert d.dirs == dirs;
     LetGoOk(g, ms, dirs, at, ino, s, ns, sh, freed);
-    EntrySteps.DropShows(g, u, files, d.fs.files, held, d.fs.held, dirs, dirs, ats, ino, s, ns, sh, freed);
+    EntrySteps.DropShows(g, u, files, d.fs.files, held, d.fs.held, dirs, dirs, places, ino, s, ns, sh, freed);
   }
 
   // A step of clearing the list, when the volume is opened: its first file is let go. more: there was one.
   method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (st: uint32, more: bool, later: bool, first: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
     ensures more ==> N.Kept(old(AbsOf(d)), first)

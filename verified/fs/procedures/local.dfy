@@ -25,7 +25,8 @@ module LocalOps {
   const RUN: uint64 := 64          // blocks that are set aside by one write of zeros
 
   // the first byte from off on whose block is there, or (hole) is not
-  method Seek(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, hole: bool) returns (st: uint32, at: uint64, found: bool)
+  method Seek(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, hole: bool)
+    returns (st: uint32, at: uint64, found: bool)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> L.SeekOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, hole, at, found)
     ensures st != 0 ==> L.SeekErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, st)
@@ -53,28 +54,32 @@ module LocalOps {
   }
 
   // What a change of its bytes or blocks makes of a file: size and used are those that it then has.
-  lemma Effect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, i: uint64, f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
+  lemma Effect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64,
+    f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); i in p.nodes && p.nodes[i].body.File? &&
-      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := f], held[i := h], dirs, ats) ==
-        C.Put(p, i, N.Node(L.WrittenAttr(c, p.nodes[i].attr, N.Time(s, ns)), N.File(f, p.nodes[i].body.verf, h), used as int))
+    ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
+      Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := f], held[i := h], dirs, places) ==
+        C.Put(p, i, N.Node(L.WrittenAttr(c, p.nodes[i].attr, N.Time(s, ns)), N.File(f, p.nodes[i].body.verf, h),
+          used as int))
   {
     NameTree.Basics(g, ms, dirs);
     var m := ms[i];
     assert NameTree.Fits(i, m);
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, i);
     var mode := m.mode;
     assert P.KillPriv(mode) < 4096;
-    ChangeOk(g, ms, files, held, dirs, ats, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, h);
+    ChangeOk(g, ms, files, held, dirs, places, i, WrittenMeta(m, size, used, c.uid != 0, s, ns), f, h);
   }
 
   // the attributes after that
   method Mark(txn: Txn, d: DirFs, c: Cred, ino: uint64, s: uint64, ns: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
-    ensures ino in old(d.fs.metas) && var m := old(d.fs.metas)[ino]; d.fs.metas == old(d.fs.metas)[ino := WrittenMeta(m, m.size, m.used, c.uid != 0, s, ns)]
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
+    ensures ino in old(d.fs.metas) && var m := old(d.fs.metas)[ino];
+      d.fs.metas == old(d.fs.metas)[ino := WrittenMeta(m, m.size, m.used, c.uid != 0, s, ns)]
   {
     var np := d.fs.GetInode(txn, ino, true);
     var ts, tns := Stamp(np, s, ns);
@@ -91,7 +96,8 @@ module LocalOps {
 
   // zeros written where they are already
   lemma ZerosOver(f: seq<byte>, h: set<int>, b: int, m: int, to: int)
-    requires N.Held(f, h) && 0 <= b < m && to <= |f| && 4096 * b <= to <= 4096 * m && forall i: int {:trigger i in h} | b <= i < m :: i !in h
+    requires N.Held(f, h) && 0 <= b < m && to <= |f| && 4096 * b <= to <= 4096 * m &&
+      forall i: int {:trigger i in h} | b <= i < m :: i !in h
     ensures WriteSpec(f, 4096 * b, Zeros(to - 4096 * b)) == f
   {
     var r := WriteSpec(f, 4096 * b, Zeros(to - 4096 * b));
@@ -116,15 +122,20 @@ module LocalOps {
   function Grown(f: seq<byte>, end: int): seq<byte> { if |f| < end then f + Zeros(end - |f|) else f }
 
   // the hole at block b, and those behind it up to m, are filled with zeros; ok = false: no room
-  method FillHoles(txn: Txn, d: DirFs, ino: uint64, b: uint64, top: uint64, z: Bytes, size: uint64) returns (ok: bool, m: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && z.data == Zeros(4096 * RUN as int)
-    requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 && b as int !in d.fs.held[ino]
+  method FillHoles(txn: Txn, d: DirFs, ino: uint64, b: uint64, top: uint64, z: Bytes, size: uint64)
+    returns (ok: bool, m: uint64)
+    modifies d.Repr()
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs &&
+      z.data == Zeros(4096 * RUN as int)
+    requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 &&
+      b as int !in d.fs.held[ino]
     ensures b < m <= top && ino in old(d.fs.held) && ino in old(d.fs.metas)
-    ensures ok ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files)
+    ensures ok ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files)
     ensures ok ==> d.fs.held == old(d.fs.held)[ino := old(d.fs.held)[ino] + L.Span(b as int, m as int)]
-    ensures ok ==> ino in d.fs.metas && d.fs.metas == old(d.fs.metas)[ino := WithSizeUsed(old(d.fs.metas)[ino], size, d.fs.metas[ino].used)]
-    ensures ok ==> d.fs.metas[ino].used as int == old(d.fs.metas)[ino].used as int + |L.Span(b as int, m as int) - old(d.fs.held)[ino]|
+    ensures ok ==> ino in d.fs.metas && d.fs.metas ==
+      old(d.fs.metas)[ino := WithSizeUsed(old(d.fs.metas)[ino], size, d.fs.metas[ino].used)]
+    ensures ok ==> d.fs.metas[ino].used as int == old(d.fs.metas)[ino].used as int
+      + |L.Span(b as int, m as int) - old(d.fs.held)[ino]|
   {
     d.fs.Bytes(ino);
     ghost var g, h := d.fs.files[ino], d.fs.held[ino];
@@ -142,15 +153,19 @@ module LocalOps {
   }
 
   method Fill(txn: Txn, d: DirFs, ino: uint64, off: uint64, len: uint64) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && 0 < len
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
-    ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) && !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && ino in old(d.fs.files) && ino in old(d.fs.held) && ino in old(d.fs.metas) && ino in d.fs.metas
+    ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
+      !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in old(d.fs.files) &&
+      ino in old(d.fs.held) && ino in old(d.fs.metas) && ino in d.fs.metas
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := Grown(old(d.fs.files)[ino], off as int + len as int)]
     ensures st == 0 ==> d.fs.held == old(d.fs.held)[ino := old(d.fs.held)[ino] + C.Blocks(off as int, len as int)]
-    ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino := WithSizeUsed(old(d.fs.metas)[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used)]
-    ensures st == 0 ==> d.fs.metas[ino].used as int == old(d.fs.metas)[ino].used as int + |C.Blocks(off as int, len as int) - old(d.fs.held)[ino]|
+    ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
+      WithSizeUsed(old(d.fs.metas)[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used)]
+    ensures st == 0 ==> d.fs.metas[ino].used as int == old(d.fs.metas)[ino].used as int
+      + |C.Blocks(off as int, len as int) - old(d.fs.held)[ino]|
   {
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
     ghost var f, h := files[ino], held[ino];
@@ -175,7 +190,7 @@ module LocalOps {
     var z := NewBytes(4096 * RUN);
     while b < top
       invariant first <= b <= top && fresh(z) && z.data == Zeros(4096 * RUN as int)
-      invariant d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && |g| == size as int
+      invariant d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && |g| == size as int
       invariant d.fs.files == files[ino := g] && d.fs.held == held[ino := h + L.Span(first as int, b as int)]
       invariant ino in d.fs.metas && d.fs.metas == ms[ino := WithSizeUsed(ms[ino], size, d.fs.metas[ino].used)]
       invariant d.fs.metas[ino].used as int == ms[ino].used as int + |L.Span(first as int, b as int) - h|
@@ -204,10 +219,12 @@ module LocalOps {
   }
 
   // the file gets all blocks that the len bytes at off lie in
-  method Allocate(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  method Allocate(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64, s: uint64,
+    ns: uint32) returns (st: uint32)
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, N.Time(s, ns))
+    ensures st == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len,
+      N.Time(s, ns))
     ensures st != 0 ==> L.AllocateErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, len, st)
   {
     Node(d, ino, gen);
@@ -228,18 +245,21 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, f, h, |f| as uint64, used, s, ns);
-    assert f == C.Resized(files[ino], if off as int + len as int > |files[ino]| then off as int + len as int else |files[ino]|);
+    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
+    assert f == C.Resized(files[ino], if off as int + len as int > |files[ino]| then off as int + len as int
+      else |files[ino]|);
     Node(d, ino, gen);
   }
 
   // ---- holes made ----
 
   // Makes holes of the blocks hi - 1 down to `at`, at most max or so of them; from lo on if that is done.
-  method Punch(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, lo: uint64, hi: uint64, max: uint64, s: uint64, ns: uint32) returns (st: uint32, at: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  method Punch(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, lo: uint64, hi: uint64, max: uint64, s: uint64,
+    ns: uint32) returns (st: uint32, at: uint64)
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && 0 < max
-    ensures st == 0 ==> Sound(d) && L.PunchOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), lo, hi, at, N.Time(s, ns))
+    ensures st == 0 ==> Sound(d) && L.PunchOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), lo, hi, at,
+      N.Time(s, ns))
     ensures st != 0 ==> L.PunchErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), lo, hi, st)
   {
     Node(d, ino, gen);
@@ -266,7 +286,7 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.ats, ino, f, h, |f| as uint64, used, s, ns);
+    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
     Node(d, ino, gen);
   }
   // a range behind the end
@@ -277,6 +297,7 @@ module LocalOps {
   // what of a range lies behind the end does not matter
   lemma Behind(f: seq<byte>, h: set<int>, at: int, n: int, hi: int)
     requires N.Held(f, h) && 0 <= at && n <= hi && (n == hi || |f| <= 4096 * n)
-    ensures at <= n ==> L.Zeroed(f, 4096 * at, 4096 * hi) == L.Zeroed(f, 4096 * at, 4096 * n) && h - L.Span(at, hi) == h - L.Span(at, n) && h * L.Span(at, hi) == h * L.Span(at, n)
+    ensures at <= n ==> L.Zeroed(f, 4096 * at, 4096 * hi) == L.Zeroed(f, 4096 * at, 4096 * n) &&
+      h - L.Span(at, hi) == h - L.Span(at, n) && h * L.Span(at, hi) == h * L.Span(at, n)
   { }
 }

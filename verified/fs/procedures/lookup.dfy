@@ -21,8 +21,10 @@ module LookupOps {
     returns (st: uint32, ino: uint64, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> node != null && |node.data| == 256 && dir != null && |dir.data| == 256
-    ensures st == 0 ==> L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)), FattrM(dino, M(dir.data)))
-    ensures st != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, st) && N.Seen(AbsOf(d), dino, Reply(dino, dir))
+    ensures st == 0 ==> L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen),
+      FattrM(ino, M(node.data)), FattrM(dino, M(dir.data)))
+    ensures st != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, st) &&
+      N.Seen(AbsOf(d), dino, Reply(dino, dir))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);

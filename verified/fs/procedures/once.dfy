@@ -2,9 +2,9 @@ include "create.dfy"
 include "remove.dfy"
 include "rename.dfy"
 include "records.dfy"
-// The procedures that must not be done twice: each looks whether it was done, or does it and leaves a record. What comes
-// with a call is described at Comes in records.dfy; `look` says whether there may be a record of it. `again`: there was one.
-// Without a place for a record (r is null) it is the plain procedure.
+// The procedures that must not be done twice: each looks whether it was done, or does it and leaves a record. What
+// comes with a call is described at Comes in records.dfy; `look` says whether there may be a record of it. `again`:
+// there was one. Without a place for a record (r is null) it is the plain procedure.
 module OnceOps {
   import opened Machine
   import opened ByteSlice
@@ -29,24 +29,85 @@ module OnceOps {
   import P = NfsPerm
 
   // what RENAME has done is there when it has been done
-  lemma RenamedStands(pre: N.FS, post: N.FS, c: P.Caller, fh: N.Handle, fname: N.Name, th: N.Handle, tname: N.Name, now: N.Time, fw: N.Wcc, tw: N.Wcc)
+  lemma RenamedStands(pre: N.FS, post: N.FS, c: P.Caller, fh: N.Handle, fname: N.Name, th: N.Handle, tname: N.Name,
+    now: N.Time, fw: N.Wcc, tw: N.Wcc)
     requires R.RenameOk(pre, post, c, fh, fname, th, tname, now, fw, tw)
     ensures N.LiveDir(post, fh) && N.LiveDir(post, th) && tname in post.nodes[th.ino].body.names
-    ensures fname in post.nodes[fh.ino].body.names ==> post.nodes[fh.ino].body.names[fname] == post.nodes[th.ino].body.names[tname]
+    ensures fname in post.nodes[fh.ino].body.names ==>
+      post.nodes[fh.ino].body.names[fname] == post.nodes[th.ino].body.names[tname]
   { }
 
   // the record of a call that was done
   predicate Done(pre: O.Replies, s: Slots, i: uint64, r: Bytes, f: N.FS, c: O.Call) reads s, r
-  { s.Valid() && i as int < |s.recs| && |r.data| == 256 && O.Kept(pre, RepliesOf(s), i as int, KeyAt(r.data), AtOf(r.data), f, c) }
+  { s.Valid() && i as int < |s.recs| && |r.data| == 256 &&
+    O.Kept(pre, RepliesOf(s), i as int, KeyAt(r.data), AtOf(r.data), f, c) }
   // the call came again
   predicate Came(rs: O.Replies, i: uint64, r: Bytes, since: uint64, f: N.FS, c: O.Call) reads r
   { |r.data| == 256 && O.Again(rs, i as int, KeyAt(r.data), since, f, c) }
 
+  // What a call finds: the files, and the records as they lie on disk and as they are read.
+  datatype State = State(files: N.FS, slots: seq<seq<byte>>, replies: O.Replies)
+  function StateOf(txn: Txn, d: DirFs): State reads d, d.fs, txn.slots
+  { State(AbsOf(d), txn.slots.recs, RepliesOf(txn.slots)) }
+
+  // what comes with a call is in order
+  predicate Ready(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool)
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
+  { Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r)) }
+
+  // The contract of every procedure here. A call that came again is answered from its record, and changes nothing. One
+  // that is done leaves its record, if it has a place. (`unless`: or leaves none.) One that failed leaves none.
+  predicate Once(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, st: uint32,
+    again: bool,
+    unless: bool)
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
+  {
+    (r == null ==> txn.slots.recs == pre.slots) &&
+    (again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == pre.files && RepliesOf(txn.slots) == pre.replies) &&
+    (again ==> Came(pre.replies, i, r, since, AbsOf(d), c)) &&
+    (!again && st == 0 ==> Sound(d)) &&
+    (!again && st == 0 && r != null ==>
+      Done(pre.replies, txn.slots, i, r, AbsOf(d), c) || (unless && RepliesOf(txn.slots) == pre.replies)) &&
+    (st != 0 ==> RepliesOf(txn.slots) == pre.replies)
+  }
+
+  // What a procedure that enters a name comes to. node: the attributes of the file; before, after: of the directory.
+  datatype Entered = Entered(status: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
+  predicate Whole(b: Bytes?) reads b { b != null && |b.data| == 256 }
+  // Its attributes are there when it was done. When it came again, they are those of now.
+  predicate EnteredOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, dino: uint64,
+    e: Entered)
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, e.node, e.before, e.after
+  {
+    Once(pre, txn, d, i, r, since, c, e.status, e.again, false) &&
+    (e.again ==> e.before == null) &&
+    (e.again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, e.ino, Reply(e.ino, e.node),
+      Reply(dino, e.after))) &&
+    (!e.again && e.status == 0 ==> Whole(e.node) && Whole(e.before) && Whole(e.after)) &&
+    (e.status != 0 ==> N.Seen(pre.files, dino, Reply(dino, e.before)))
+  }
+
+  // The same of a procedure that changes one file, with the attributes of that file before and after.
+  predicate ChangedOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, ino: uint64,
+    st: uint32, again: bool, before: Bytes?, after: Bytes?)
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, before, after
+  {
+    Once(pre, txn, d, i, r, since, c, st, again, false) &&
+    (again ==> before == null && Current(d, ino, after)) &&
+    (!again && st == 0 ==> Whole(before) && Whole(after)) &&
+    (st != 0 ==> N.Seen(pre.files, ino, Reply(ino, before)))
+  }
+  // node has the attributes that file ino has now
+  predicate Current(d: DirFs, ino: uint64, node: Bytes?) reads d, d.fs, node
+  { ino in AbsOf(d).nodes && Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino])) }
+
   // the record of a file that was made, or found by CREATE
-  method KeepMade(txn: Txn, d: DirFs, i: uint64, r: Bytes, ghost dino: uint64, ghost dgen: uint64, ghost name: Bytes, ino: uint64, node: Bytes)
+  method KeepMade(txn: Txn, d: DirFs, i: uint64, r: Bytes, ghost dino: uint64, ghost dgen: uint64, ghost name: Bytes,
+    ino: uint64, node: Bytes)
     modifies txn.slots
     requires Sound(d) && Comes(txn.slots, i, r) && |node.data| == 256
-    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen)) && FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen)) &&
+      FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
   {
     var gen := GetGen(node);
@@ -54,20 +115,19 @@ module OnceOps {
     Keep(txn, i, r, ino, gen, cs, cns);
   }
 
-  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
+    dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r)) && (how == CO.EXCLUSIVE ==> a.Empty())
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
-    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look) && (how == CO.EXCLUSIVE ==> a.Empty())
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+      Entered(st, again, ino, node, before, after))
+    ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how,
+      SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
-    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) && name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+    ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
+      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
   {
     again, before, later := false, null, false;
     if look {
@@ -78,19 +138,17 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
+  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
+    name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
-    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look)
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+      Entered(st, again, ino, node, before, after))
+    ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
     again, before := false, null;
     if look {
@@ -101,19 +159,18 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
+    dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
-    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look)
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+      Entered(st, again, ino, node, before, after))
+    ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
-    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data, st)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+    ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
+      st)
   {
     again, before := false, null;
     if look {
@@ -124,19 +181,18 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
+  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
+    name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
-    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look)
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+      Entered(st, again, ino, node, before, after))
+    ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty,
+      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
-    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min, st)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
+    ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
+      st)
   {
     again, before := false, null;
     if look {
@@ -147,19 +203,18 @@ module OnceOps {
     if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
   }
 
-  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
+  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
+    dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data)) && AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, after))
-    ensures !again && st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look)
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since,
+      O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, node, before, after))
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node))
+    ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen),
+      name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
       N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
-    ensures st != 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     again, before := false, null;
     if look {
@@ -173,20 +228,19 @@ module OnceOps {
   }
 
   // sub: RMDIR, else REMOVE
-  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
+  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
+    dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data)) && dino in AbsOf(d).nodes && Reply(dino, after) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
-    ensures !again && st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data))
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look)
+    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Unlink(N.Handle(dino, dgen), name.data), dino,
+      st, again, before, after)
+    ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
     again, before, later := false, null, false;
     if look {
@@ -197,21 +251,25 @@ module OnceOps {
     if st == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
   }
 
-  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64,
+    fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && fbefore == null && tbefore == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data)) && fino in AbsOf(d).nodes && tino in AbsOf(d).nodes &&
-      Reply(fino, fafter) == Some(N.FattrOf(fino, AbsOf(d).nodes[fino])) && Reply(tino, tafter) == Some(N.FattrOf(tino, AbsOf(d).nodes[tino]))
-    ensures !again && st == 0 ==> Sound(d) && Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some?
-    ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look)
+    // (no record only if the name cannot be found again, which does not happen: Entry may fail as far as the proof
+    // goes)
+    ensures Once(old(StateOf(txn, d)), txn, d, i, r, since,
+      O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), st, again, true)
+    ensures again ==> fbefore == null && tbefore == null && Current(d, fino, fafter) && Current(d, tino, tafter)
+    ensures !again && st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some?
+    ensures !again && st == 0 ==> Reply(tino, tbefore).Some? && Reply(tino, tafter).Some?
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) &&
+      N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
+    ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data,
+      N.Handle(tino, tgen), tname.data, N.Time(s, ns),
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
-    // (no record only if the name cannot be found again, which does not happen: Entry may fail as far as the proof goes)
-    ensures !again && st == 0 && r != null ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) || Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
-    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
-    ensures st != 0 ==> RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) && N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
+    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+      tname.data, st)
   {
     again, fbefore, tbefore, later := false, null, null, false;
     if look {
@@ -221,25 +279,24 @@ module OnceOps {
     ghost var pre := AbsOf(d);
     st, fbefore, fafter, tbefore, tafter, later := RN.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
     if st != 0 || r == null { return; }
-    RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+    RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
+      N.Time(s, ns),
       N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x));
     var ok, found, ino, gen, node, dir := Entry(txn, d, tino, tgen, tname);
     if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }
   }
 
-  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
+  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
+    a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl, txn.slots
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r))
-    ensures r == null ==> txn.slots.recs == old(txn.slots.recs)
-    ensures again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == old(AbsOf(d)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots)) && before == null
-    ensures again ==> Came(old(RepliesOf(txn.slots)), i, r, since, AbsOf(d), O.Set(N.Handle(ino, gen))) && ino in AbsOf(d).nodes && Reply(ino, after) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))
-    ensures !again && st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), N.Time(s, ns),
+    modifies d.Repr(), txn.slots
+    requires Ready(txn, d, i, r, look)
+    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Set(N.Handle(ino, gen)), ino, st, again, before,
+      after)
+    ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
+      Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
-    ensures !again && st == 0 && r != null ==> Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Set(N.Handle(ino, gen)))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, before)) && RepliesOf(txn.slots) == old(RepliesOf(txn.slots))
   {
     again, before, later := false, null, false;
     if look {

@@ -82,7 +82,8 @@ module Permissions {
     ensures forall k: int {:trigger r[k]} | 0 <= k < |r| :: r[k] == U32At(s, 4 * k + 4)
     decreases |s|, -1
   {
-    assert forall k: int {:trigger U32At(s[4..], 4 * k)} | 0 <= k && 4 * k + 8 <= |s| :: s[4..][4 * k .. 4 * k + 4] == s[4 * k + 4 .. 4 * k + 8];
+    assert forall k: int {:trigger U32At(s[4..], 4 * k)} | 0 <= k && 4 * k + 8 <= |s| ::
+      s[4..][4 * k .. 4 * k + 4] == s[4 * k + 4 .. 4 * k + 8];
     Numbers32(s[4..])
   }
 
@@ -91,7 +92,8 @@ module Permissions {
 
   // the error for a name that no procedure accepts; 0: legal
   function NameS(n: seq<byte>): (st: uint32)
-    ensures (st == 0 <==> N.Legal(n)) && (st == NAMETOOLONG ==> |n| > 255) && (st == ACCES ==> !N.Legal(n)) && (st == 0 || st == ACCES || st == NAMETOOLONG)
+    ensures (st == 0 <==> N.Legal(n)) && (st == NAMETOOLONG ==> |n| > 255) && (st == ACCES ==> !N.Legal(n)) &&
+      (st == 0 || st == ACCES || st == NAMETOOLONG)
   { if |n| == 0 then ACCES else if |n| > 255 then NAMETOOLONG else if 0 in n || 47 in n then ACCES else 0 }
 
   method InGroup(c: Cred, g: uint32) returns (r: bool)
@@ -117,7 +119,8 @@ module Permissions {
   // the three bits of the caller's class
   method ClassBits(c: Cred, ip: Bytes) returns (p: uint32)
     requires |ip.data| == 256
-    ensures var w, m := WhoOf(c), M(ip.data); p == if w.uid == m.uid then m.mode / 64 % 8 else if P.InGroup(w, m.gid) then m.mode / 8 % 8 else m.mode % 8
+    ensures var w, m := WhoOf(c), M(ip.data); p == if w.uid == m.uid then m.mode / 64 % 8
+      else if P.InGroup(w, m.gid) then m.mode / 8 % 8 else m.mode % 8
   {
     var mode := GetMode(ip);
     var u := GetUid(ip);
@@ -212,7 +215,8 @@ module Permissions {
     var a := if mode / 2048 % 2 == 1 then mode - 2048 else mode;
     if mode / 1024 % 2 == 1 && mode / 8 % 2 == 1 then a - 1024 else a
   }
-  function method DropSetgid(mode: uint32): (r: uint32) ensures r == P.DropSetgid(mode) { if mode / 1024 % 2 == 1 then mode - 1024 else mode }
+  function method DropSetgid(mode: uint32): (r: uint32) ensures r == P.DropSetgid(mode)
+  { if mode / 1024 % 2 == 1 then mode - 1024 else mode }
 
   // st: 0 or the error for a name no procedure accepts; dots: 1 for ".", 2 for ".."
   method NameStatus(n: Bytes) returns (st: uint32, dots: uint32)

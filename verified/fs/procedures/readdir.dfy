@@ -38,7 +38,8 @@ module ReaddirOps {
     modifies out
     requires out.got == []
     ensures D.Within(out) && out.attrs == old(out.attrs) && (fits ==> out.got == Head(ino, up, cookie as int))
-    ensures !fits ==> (cookie < 2 && out.got == [] && out.max < Used(out.cost, [Head(ino, up, cookie as int)[0]])) || (cookie == 0 && out.got == [Ent(ino, [46], 1)])
+    ensures !fits ==> (cookie < 2 && out.got == [] && out.max < Used(out.cost, [Head(ino, up, cookie as int)[0]])) ||
+      (cookie == 0 && out.got == [Ent(ino, [46], 1)])
   {
     fits := true;
     if cookie >= 2 { return; }
@@ -62,13 +63,14 @@ module ReaddirOps {
   {
     Node(d, ino, gen);
     ghost var b := AbsOf(d).nodes[ino].body;
-    ghost var at := d.ats[ino];
+    ghost var at := d.places[ino];
     PlaceOf(d.fs.files[ino], d.dirs[ino], at);
     eof := false;
     var up := GetParent(dp);
     var fits := Offer2(ino, up, cookie, out);
     if !fits {
-      if out.got != [] { DotOnly(ino, b, at); } else { DotsNone(ino, b, at, cookie as int, Head(ino, up, cookie as int)[0], out.max, out.cost); }
+      if out.got != [] { DotOnly(ino, b, at); } else
+        { DotsNone(ino, b, at, cookie as int, Head(ino, up, cookie as int)[0], out.max, out.cost); }
       return;
     }
     ghost var head := out.got;
@@ -87,8 +89,10 @@ module ReaddirOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
     ensures out.attrs == old(out.attrs)
     ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && M(dir.data) == d.fs.metas[ino]
-    ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), eof, FattrM(ino, M(dir.data)))
-    ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) && N.Seen(AbsOf(d), ino, Reply(ino, dir))
+    ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), eof,
+      FattrM(ino, M(dir.data)))
+    ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) &&
+      N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
     DirStatus(d, ino, gen, []);
     Node(d, ino, gen);
@@ -137,7 +141,8 @@ module ReaddirOps {
     var i: uint64 := 0;
     while i < n
       invariant i <= n && n as int == |out.got| && out.got == old(out.got)
-      invariant forall k: int {:trigger k in out.attrs} {:trigger out.attrs[k]} {:trigger out.got[k]} | 0 <= k < i as int ::
+      invariant forall k: int {:trigger k in out.attrs} {:trigger out.attrs[k]} {:trigger out.got[k]}
+        | 0 <= k < i as int ::
         k in out.attrs && |out.attrs[k]| == 256 && M(out.attrs[k]) == d.fs.metas[out.got[k].ino]
     {
       var x := out.InoAt(i);
@@ -154,8 +159,10 @@ module ReaddirOps {
     modifies out
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == [] && out.attrs == map[]
     ensures st == 0 ==> dir != null && |dir.data| == 256 && Given(out.got, out.attrs)
-    ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
-    ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) && N.Seen(AbsOf(d), ino, Reply(ino, dir))
+    ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got),
+      Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
+    ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) &&
+      N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
     DirStatus(d, ino, gen, []);
     st, eof, dir := Readdir(txn, d, c, ino, gen, cookie, verf, out);
@@ -168,6 +175,7 @@ module ReaddirOps {
     assert out.got == got;
     forall k: int | 0 <= k < |got| ensures Known(AbsOf(d), got[k].ino, M(out.attrs[k]))
     { Node(d, got[k].ino, d.fs.metas[got[k].ino].gen); }
-    PlusIs(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), got, out.attrs, eof, FattrM(ino, M(dir.data)));
+    PlusIs(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), got, out.attrs, eof,
+      FattrM(ino, M(dir.data)));
   }
 }

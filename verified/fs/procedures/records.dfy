@@ -39,14 +39,16 @@ module Records {
   function {:opaque} RepliesOf(s: Slots): O.Replies reads s
   { map i | 0 <= i < |s.recs| && Full(s.recs[i]) :: RecordAt(s.recs[i]) }
 
-  // What comes with a call: a record with the time and the key, and no file yet; the place it is to have; `look`: the place may
-  // have the record of this very call, which counts if it is not older than `since`.
+  // What comes with a call: a record with the time and the key, and no file yet; the place it is to have; `look`: the
+  // place may have the record of this very call, which counts if it is not older than `since`.
   predicate Comes(s: Slots, i: uint64, r: Bytes) reads s, r { s.Valid() && i as int < |s.recs| && |r.data| == 256 }
 
   // place i has a record with the key of r
   method Look(txn: Txn, i: uint64, r: Bytes, since: uint64) returns (found: bool, h: N.Handle, t: N.Time)
     requires Comes(txn.slots, i, r)
-    ensures found ==> var rs := RepliesOf(txn.slots); i as int in rs && rs[i as int].key == KeyAt(r.data) && since <= rs[i as int].at && rs[i as int].file == h && rs[i as int].ctime == t
+    ensures found ==> var rs := RepliesOf(txn.slots);
+      i as int in rs && rs[i as int].key == KeyAt(r.data) && since <= rs[i as int].at && rs[i as int].file == h &&
+      rs[i as int].ctime == t
   {
     reveal RepliesOf();
     var b := txn.ReadSlot(i);
@@ -63,7 +65,8 @@ module Records {
     modifies txn.slots
     requires Comes(txn.slots, i, r)
     ensures txn.slots.Valid() && |txn.slots.recs| == |old(txn.slots.recs)|
-    ensures RepliesOf(txn.slots) == old(RepliesOf(txn.slots))[i as int := O.Record(KeyAt(r.data), AtOf(r.data), N.Handle(ino, gen), N.Time(s, ns))]
+    ensures RepliesOf(txn.slots) == old(RepliesOf(txn.slots))[i as int :=
+      O.Record(KeyAt(r.data), AtOf(r.data), N.Handle(ino, gen), N.Time(s, ns))]
   {
     reveal RepliesOf();
     var b := NewBytes(256);
@@ -79,15 +82,20 @@ module Records {
     assert RecordAt(b.data) == O.Record(KeyAt(r.data), AtOf(r.data), N.Handle(ino, gen), N.Time(s, ns));
     ghost var post := RepliesOf(txn.slots);
     assert i as int in post && post[i as int] == RecordAt(b.data);
-    forall k: int ensures (k in post <==> k == i as int || k in pre) && (k in post && k != i as int ==> post[k] == pre[k]) { }
+    forall k: int
+      ensures (k in post <==> k == i as int || k in pre) && (k in post && k != i as int ==> post[k] == pre[k]) { }
   }
 
-  // A name in a directory, if it is one and may have such a name. What it names has handle (ino, gen), and attributes in node.
-  method Entry(txn: Txn, d: DirFs, dino: uint64, dgen: uint64, name: Bytes) returns (ok: bool, found: bool, ino: uint64, gen: uint64, node: Bytes?, dir: Bytes?)
+  // A name in a directory, if it is one and may have such a name. What it names has handle (ino, gen), and attributes
+  // in node.
+  method Entry(txn: Txn, d: DirFs, dino: uint64, dgen: uint64, name: Bytes)
+    returns (ok: bool, found: bool, ino: uint64, gen: uint64, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures ok ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
+    ensures ok ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) &&
+      Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
     ensures ok && !found ==> O.Absent(AbsOf(d), N.Handle(dino, dgen), name.data)
-    ensures ok && found ==> O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, gen)) && Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))
+    ensures ok && found ==> O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, gen)) &&
+      Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
@@ -111,8 +119,10 @@ module Records {
   method MadeAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, dino: uint64, dgen: uint64, name: Bytes)
     returns (again: bool, ino: uint64, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
-    ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node), Reply(dino, dir))
+    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+      O.Make(N.Handle(dino, dgen), name.data))
+    ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node),
+      Reply(dino, dir))
   {
     again, ino, node, dir := false, 0, null, null;
     var found, h, t := Look(txn, i, r, since);
@@ -123,14 +133,19 @@ module Records {
     var s, ns := GetCtime(node);
     again := t == N.Time(s, ns);
   }
-  predicate AnsweredMake(f: N.FS, rs: O.Replies, i: int, dino: uint64, ino: uint64, node: Option<N.Fattr>, dir: Option<N.Fattr>)
-  { i in rs && rs[i].file.ino == ino && ino in f.nodes && dino in f.nodes && node == Some(N.FattrOf(ino, f.nodes[ino])) && dir == Some(N.FattrOf(dino, f.nodes[dino])) }
+  predicate AnsweredMake(f: N.FS, rs: O.Replies, i: int, dino: uint64, ino: uint64, node: Option<N.Fattr>,
+    dir: Option<N.Fattr>)
+  { i in rs && rs[i].file.ino == ino && ino in f.nodes && dino in f.nodes &&
+    node == Some(N.FattrOf(ino, f.nodes[ino])) && dir == Some(N.FattrOf(dino, f.nodes[dino])) }
 
-  method LinkedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, fino: uint64, fgen: uint64, dino: uint64, dgen: uint64, name: Bytes)
+  method LinkedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, fino: uint64, fgen: uint64, dino: uint64,
+    dgen: uint64, name: Bytes)
     returns (again: bool, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d), O.Link(N.Handle(fino, fgen), N.Handle(dino, dgen), name.data))
-    ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, fino, Reply(fino, node), Reply(dino, dir))
+    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+      O.Link(N.Handle(fino, fgen), N.Handle(dino, dgen), name.data))
+    ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, fino, Reply(fino, node),
+      Reply(dino, dir))
   {
     again, node, dir := false, null, null;
     var found, h, t := Look(txn, i, r, since);
@@ -140,9 +155,11 @@ module Records {
     again := ok && there && h == N.Handle(ino, gen);
   }
 
-  method UnlinkedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, dino: uint64, dgen: uint64, name: Bytes) returns (again: bool, dir: Bytes?)
+  method UnlinkedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, dino: uint64, dgen: uint64, name: Bytes)
+    returns (again: bool, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d), O.Unlink(N.Handle(dino, dgen), name.data))
+    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+      O.Unlink(N.Handle(dino, dgen), name.data))
     ensures again ==> dino in AbsOf(d).nodes && Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
   {
     again, dir := false, null;
@@ -153,10 +170,12 @@ module Records {
     again := ok && !there;
   }
 
-  method RenamedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes)
+  method RenamedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, fino: uint64, fgen: uint64, fname: Bytes,
+    tino: uint64, tgen: uint64, tname: Bytes)
     returns (again: bool, from: Bytes?, to: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d), O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
+    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+      O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
     ensures again ==> fino in AbsOf(d).nodes && Reply(fino, from) == Some(N.FattrOf(fino, AbsOf(d).nodes[fino]))
     ensures again ==> tino in AbsOf(d).nodes && Reply(tino, to) == Some(N.FattrOf(tino, AbsOf(d).nodes[tino]))
   {
@@ -171,7 +190,8 @@ module Records {
     again := tok && tthere && h == N.Handle(ino, gen);
   }
 
-  method SetAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, ino: uint64, gen: uint64) returns (again: bool, node: Bytes?)
+  method SetAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, ino: uint64, gen: uint64)
+    returns (again: bool, node: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
     ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d), O.Set(N.Handle(ino, gen)))
     ensures again ==> ino in AbsOf(d).nodes && Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))

@@ -1,6 +1,6 @@
 // What a volume means depends on nothing but its bytes, and not on those of free blocks: the step from a
-// crash of the journal, which leaves a state of the past but for the contents of free blocks (Agree in journal/model.dfy),
-// to the file system that clients find after it.
+// crash of the journal, which leaves a state of the past but for the contents of free blocks (Agree in
+// journal/model.dfy), to the file system that clients find after it.
 //
 // The layers above the transactions keep what the volume means in ghost variables. Here they
 // are values, so that those of before a crash and those of after it can be compared.
@@ -27,21 +27,25 @@ module Remount {
   import N = NfsState
 
   type Objects = map<Addr, Object>
-  datatype Volume = Volume(inodes: map<uint64, Inode>, blocks: Blocks, used: map<uint64, bool>, bm: BlkMap, owner: Owner, data: Data,
-    metas: map<uint64, Meta>, files: A.Files, held: A.Helds, dirs: F.Dirs, ats: A.Ats)
+  datatype Volume = Volume(inodes: map<uint64, Inode>, blocks: Blocks, used: map<uint64, bool>, blockMap: BlkMap,
+    owner: Owner, data: Data,
+    metas: map<uint64, Meta>, files: A.Files, held: A.Helds, dirs: F.Dirs, places: A.Ats)
 
   // the objects o are a valid volume, and v is what it holds
   predicate Holds(g: Geo, o: Objects, v: Volume) {
-    GeoOk(g) && InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) && BlocksMatch(g, o, v.blocks) && UsedMatch(g, o, v.used) &&
-    TreesOk(g, v.bm, v.owner, v.used, v.blocks, v.data) && RootsOk(g, v.bm, v.inodes) &&
-    DataDom(v.data) && FilesOk(g, v.data, v.inodes, v.metas, v.files) && R.ReachOk(g, v.bm, v.metas) && H.HeldOk(g, v.bm, v.metas, v.held) &&
+    GeoOk(g) && InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) && BlocksMatch(g, o, v.blocks) &&
+      UsedMatch(g, o, v.used) &&
+    TreesOk(g, v.blockMap, v.owner, v.used, v.blocks, v.data) && RootsOk(g, v.blockMap, v.inodes) &&
+    DataDom(v.data) && FilesOk(g, v.data, v.inodes, v.metas, v.files) && R.ReachOk(g, v.blockMap, v.metas) &&
+      H.HeldOk(g, v.blockMap, v.metas, v.held) &&
     (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in v.held && |v.files[i]| <= 549755813888) &&
-    F.TypesOk(g, v.metas, v.dirs) && F.DirsOk(g, v.files, v.metas, v.dirs, v.ats) && T.TreeOk(g, v.metas, v.dirs)
+    F.TypesOk(g, v.metas, v.dirs) && F.DirsOk(g, v.files, v.metas, v.dirs, v.places) && T.TreeOk(g, v.metas, v.dirs)
   }
-  function Meaning(g: Geo, v: Volume): N.FS { A.Abs(g, v.metas, v.files, v.held, v.dirs, v.ats) }
+  function Meaning(g: Geo, v: Volume): N.FS { A.Abs(g, v.metas, v.files, v.held, v.dirs, v.places) }
 
-  function VolumeOf(d: F.DirFs): Volume reads d, d.fs, d.fs.fs, d.fs.fs.fs
-  { Volume(d.fs.fs.fs.inodes, d.fs.fs.fs.blocks, d.fs.fs.fs.used, d.fs.fs.bm, d.fs.fs.owner, d.fs.fs.data, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats) }
+  function VolumeOf(d: F.DirFs): Volume reads d, d.fs, d.fs.trees, d.fs.trees.store
+  { Volume(d.fs.trees.store.inodes, d.fs.trees.store.blocks, d.fs.trees.store.used, d.fs.trees.blockMap,
+    d.fs.trees.owner, d.fs.trees.data, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
   lemma HoldsOf(d: F.DirFs)
     requires Op.Sound(d)
     ensures Holds(d.fs.geo, d.fs.jrnl.data, VolumeOf(d)) && Meaning(d.fs.geo, VolumeOf(d)) == Op.AbsOf(d)
@@ -51,12 +55,14 @@ module Remount {
   predicate ButFree(g: Geo, used: map<uint64, bool>, o: Objects, o2: Objects) {
     forall a: Addr {:trigger a in o2} | a in o && !FreeBlock(g, used, a) :: a in o2 && o2[a] == o[a]
   }
-  predicate FreeBlock(g: Geo, used: map<uint64, bool>, a: Addr) { OkBlk(g, a.blkno) && a.off == 0 && a.blkno in used && !used[a.blkno] }
+  predicate FreeBlock(g: Geo, used: map<uint64, bool>, a: Addr)
+  { OkBlk(g, a.blkno) && a.off == 0 && a.blkno in used && !used[a.blkno] }
 
-  // THE THEOREM: d is a volume, and e the one that is found when its bytes are looked at anew, after a crash has changed
-  // free blocks: it means the same.
+  // THE THEOREM: d is a volume, and e the one that is found when its bytes are looked at anew, after a crash has
+  // changed free blocks: it means the same.
   lemma MeansTheSame(d: F.DirFs, e: F.DirFs)
-    requires Op.Sound(d) && Op.Sound(e) && d.fs.geo == e.fs.geo && ButFree(d.fs.geo, d.fs.fs.fs.used, d.fs.jrnl.data, e.fs.jrnl.data)
+    requires Op.Sound(d) && Op.Sound(e) && d.fs.geo == e.fs.geo &&
+      ButFree(d.fs.geo, d.fs.trees.store.used, d.fs.jrnl.data, e.fs.jrnl.data)
     ensures Op.AbsOf(d) == Op.AbsOf(e)
   {
     HoldsOf(d); HoldsOf(e);
@@ -70,14 +76,17 @@ module Remount {
   {
     Apart(g);
     reveal InodesMatch(); reveal InoBitsMatch(); reveal BlocksMatch(); reveal UsedMatch();
-    forall i: uint64 | OkIno(g, i) ensures InodeAddr(g, i) in o2 && o2[InodeAddr(g, i)] == o[InodeAddr(g, i)] && InoBit(g, i) in o2 && o2[InoBit(g, i)] == o[InoBit(g, i)] {
+    forall i: uint64 | OkIno(g, i)
+      ensures InodeAddr(g, i) in o2 && o2[InodeAddr(g, i)] == o[InodeAddr(g, i)] && InoBit(g, i) in o2 &&
+      o2[InoBit(g, i)] == o[InoBit(g, i)] {
       assert !FreeBlock(g, v.used, InodeAddr(g, i)) && !FreeBlock(g, v.used, InoBit(g, i));
     }
-    forall b: uint64 | OkBlk(g, b) ensures BlkBit(g, b) in o2 && o2[BlkBit(g, b)] == o[BlkBit(g, b)] && (v.used[b] ==> bs[b] == v.blocks[b]) {
+    forall b: uint64 | OkBlk(g, b)
+      ensures BlkBit(g, b) in o2 && o2[BlkBit(g, b)] == o[BlkBit(g, b)] && (v.used[b] ==> bs[b] == v.blocks[b]) {
       assert !FreeBlock(g, v.used, BlkBit(g, b));
       if v.used[b] { assert !FreeBlock(g, v.used, Addr(b, 0)); }
     }
-    Crash.FreeBlocksDoNotMatter(g, v.bm, v.owner, v.used, v.blocks, bs, v.data);
+    Crash.FreeBlocksDoNotMatter(g, v.blockMap, v.owner, v.used, v.blocks, bs, v.data);
   }
 
   // ---- of one volume there is one meaning ----
@@ -86,22 +95,30 @@ module Remount {
     ensures Meaning(g, v) == Meaning(g, w)
   {
     SameObjects(g, o, v, w);
-    forall p: Pos | OkPos(p) ensures v.bm[p] == w.bm[p] { SameTree(g, v, w, p); }
+    forall p: Pos | OkPos(p) ensures v.blockMap[p] == w.blockMap[p] { SameTree(g, v, w, p); }
     forall p: Pos | IsData(p) ensures v.data[p] == w.data[p] { SameData(g, v, w, p); }
-    forall i: uint64 | OkIno(g, i) ensures v.files[i] == w.files[i] { SameFile(v.data, w.data, i, v.files[i], w.files[i], v.metas[i].shrink as int); }
+    forall i: uint64 | OkIno(g, i)
+      ensures v.files[i] == w.files[i] { SameFile(v.data, w.data, i, v.files[i], w.files[i], v.metas[i].shrink as int);
+      }
     forall i: uint64 | OkIno(g, i) ensures v.held[i] == w.held[i] { SameHeld(g, v, w, i); }
-    forall i: uint64 | OkIno(g, i) && i in v.dirs ensures i in w.dirs && v.dirs[i] == w.dirs[i] && A.Cookies(v.dirs[i], v.ats[i]) == A.Cookies(w.dirs[i], w.ats[i]) {
-      SameDir(v.files[i], v.dirs[i], v.ats[i], w.dirs[i], w.ats[i]);
+    forall i: uint64 | OkIno(g, i) && i in v.dirs
+      ensures i in w.dirs && v.dirs[i] == w.dirs[i] &&
+      A.Cookies(v.dirs[i], v.places[i]) == A.Cookies(w.dirs[i], w.places[i]) {
+      SameDir(v.files[i], v.dirs[i], v.places[i], w.dirs[i], w.places[i]);
     }
     forall i: uint64 ensures (A.Shown(g, v.metas, i) <==> A.Shown(g, w.metas, i)) &&
-      (A.Shown(g, v.metas, i) ==> A.NodeAt(w.metas, w.files, w.held, w.dirs, w.ats, i) == A.NodeAt(v.metas, v.files, v.held, v.dirs, v.ats, i)) {}
+      (A.Shown(g, v.metas, i) ==> A.NodeAt(w.metas, w.files, w.held, w.dirs, w.places, i) ==
+        A.NodeAt(v.metas, v.files, v.held, v.dirs, v.places, i)) {}
     T.Basics(g, v.metas, v.dirs);
     assert OkIno(g, 2);
-    A.Same(g, v.metas, w.metas, v.files, w.files, v.held, w.held, v.dirs, w.dirs, v.ats, w.ats);
+    A.Same(g, v.metas, w.metas, v.files, w.files, v.held, w.held, v.dirs, w.dirs, v.places, w.places);
   }
   predicate Alike(g: Geo, v: Volume, w: Volume) {
-    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in v.inodes && i in w.inodes && v.inodes[i] == w.inodes[i] && i in v.metas && i in w.metas && v.metas[i] == w.metas[i]) &&
-    forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in v.blocks && b in w.blocks && v.blocks[b] == w.blocks[b]
+    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
+      i in v.inodes && i in w.inodes && v.inodes[i] == w.inodes[i] && i in v.metas && i in w.metas &&
+      v.metas[i] == w.metas[i]) &&
+    forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) ::
+      b in v.blocks && b in w.blocks && v.blocks[b] == w.blocks[b]
   }
   lemma SameObjects(g: Geo, o: Objects, v: Volume, w: Volume)
     requires Holds(g, o, v) && Holds(g, o, w)
@@ -109,28 +126,30 @@ module Remount {
   { reveal InodesMatch(); reveal BlocksMatch(); }
   lemma SameTree(g: Geo, v: Volume, w: Volume, p: Pos)
     requires Alike(g, v, w) && OkPos(p) && Rooted(g, v) && Rooted(g, w)
-    ensures v.bm[p] == w.bm[p]
-    decreases p.lev
+    ensures v.blockMap[p] == w.blockMap[p]
+    decreases p.level
   {
     reveal RootsOk(); reveal LinksOk(); reveal OwnerOk();
-    if p.lev > 0 {
+    if p.level > 0 {
       ParentOk(p);
       SameTree(g, v, w, Parent(p));
-      var b := v.bm[Parent(p)];
+      var b := v.blockMap[Parent(p)];
       if b != 0 { assert OkBlk(g, b); }
     }
   }
-  predicate Rooted(g: Geo, v: Volume) { TreesOk(g, v.bm, v.owner, v.used, v.blocks, v.data) && RootsOk(g, v.bm, v.inodes) }
+  predicate Rooted(g: Geo, v: Volume)
+  { TreesOk(g, v.blockMap, v.owner, v.used, v.blocks, v.data) && RootsOk(g, v.blockMap, v.inodes) }
   lemma SameData(g: Geo, v: Volume, w: Volume, p: Pos)
-    requires Alike(g, v, w) && IsData(p) && Rooted(g, v) && Rooted(g, w) && v.bm[p] == w.bm[p]
+    requires Alike(g, v, w) && IsData(p) && Rooted(g, v) && Rooted(g, w) && v.blockMap[p] == w.blockMap[p]
     ensures p in v.data && p in w.data && v.data[p] == w.data[p]
   {
     reveal DataOk(); reveal OwnerOk();
     assert OkPos(p);
-    if v.bm[p] != 0 { assert OkBlk(g, v.bm[p]); }
+    if v.blockMap[p] != 0 { assert OkBlk(g, v.blockMap[p]); }
   }
   lemma SameFile(d: Data, e: Data, i: uint64, f: seq<byte>, h: seq<byte>, shrink: int)
-    requires FileMatch(d, i, f, shrink) && FileMatch(e, i, h, shrink) && |f| == |h| && forall p: Pos {:trigger IsData(p)} | IsData(p) :: p in d && p in e && d[p] == e[p]
+    requires FileMatch(d, i, f, shrink) && FileMatch(e, i, h, shrink) && |f| == |h| &&
+      forall p: Pos {:trigger IsData(p)} | IsData(p) :: p in d && p in e && d[p] == e[p]
     ensures f == h
   {
     reveal FileMatch();
@@ -140,14 +159,16 @@ module Remount {
     }
   }
   lemma SameHeld(g: Geo, v: Volume, w: Volume, i: uint64)
-    requires H.HeldOk(g, v.bm, v.metas, v.held) && H.HeldOk(g, w.bm, w.metas, w.held) && OkIno(g, i) && Alike(g, v, w)
-    requires IsDom(v.bm) && IsDom(w.bm) && forall p: Pos {:trigger v.bm[p]} | OkPos(p) :: v.bm[p] == w.bm[p]
+    requires H.HeldOk(g, v.blockMap, v.metas, v.held) && H.HeldOk(g, w.blockMap, w.metas, w.held) && OkIno(g, i) &&
+      Alike(g, v, w)
+    requires IsDom(v.blockMap) && IsDom(w.blockMap) && forall p: Pos {:trigger v.blockMap[p]} | OkPos(p) ::
+      v.blockMap[p] == w.blockMap[p]
     ensures i in v.held && i in w.held && v.held[i] == w.held[i]
   {
-    H.HeldOf(g, v.bm, v.metas, v.held, i); H.HeldOf(g, w.bm, w.metas, w.held, i);
+    H.HeldOf(g, v.blockMap, v.metas, v.held, i); H.HeldOf(g, w.blockMap, w.metas, w.held, i);
     forall b: int ensures b in v.held[i] <==> b in w.held[i] {
       if 0 <= b < 134480396 { PosOfOk(i, b as uint64); }
-      assert CountedBlocks.There(v.bm, i, b) <==> CountedBlocks.There(w.bm, i, b);
+      assert CountedBlocks.There(v.blockMap, i, b) <==> CountedBlocks.There(w.blockMap, i, b);
     }
   }
   // the bytes of a directory stand for one map, and say where its names lie
@@ -162,7 +183,8 @@ module Remount {
   }
   lemma InBoth(f: seq<byte>, m: D.Entries, at: D.Places, m2: D.Entries, at2: D.Places)
     requires D.DirOk(f, m, at) && D.DirOk(f, m2, at2)
-    ensures forall n: seq<byte> {:trigger n in m} | n in m :: n in at && n in m2 && n in at2 && m2[n] == m[n] && at2[n] == at[n]
+    ensures forall n: seq<byte> {:trigger n in m} | n in m ::
+      n in at && n in m2 && n in at2 && m2[n] == m[n] && at2[n] == at[n]
   {
     reveal D.DirOk();
     forall n: seq<byte> | n in m ensures n in at && n in m2 && n in at2 && m2[n] == m[n] && at2[n] == at[n] {

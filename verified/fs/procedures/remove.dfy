@@ -26,12 +26,15 @@ module RemoveOps {
   // The entry that is to go: found, and the caller may take it out. ino is not the directory's.
   method Victim(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, name: Bytes)
     returns (st: uint32, ino: uint64, ip: Bytes)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino in d.dirs && OkName(name.data) && |dir.data| == 256
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino in d.dirs && OkName(name.data) &&
+      |dir.data| == 256
     ensures fresh(ip)
     ensures st == 0 ==> name.data in d.dirs[dino] && ino == d.dirs[dino][name.data] && OkIno(d.fs.geo, ino) && 2 < ino
-    ensures st == 0 ==> |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] && (ino in d.dirs <==> M(ip.data).ty == DIR)
+    ensures st == 0 ==> |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] &&
+      (ino in d.dirs <==> M(ip.data).ty == DIR)
     ensures if name.data !in d.dirs[dino] then st == NOENT
-      else d.dirs[dino][name.data] in d.fs.metas && st == (if Refused(WhoOf(c), M(dir.data), d.fs.metas[d.dirs[dino][name.data]]) then ACCES else 0)
+      else d.dirs[dino][name.data] in d.fs.metas &&
+        st == (if Refused(WhoOf(c), M(dir.data), d.fs.metas[d.dirs[dino][name.data]]) then ACCES else 0)
   {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, true);
@@ -47,11 +50,13 @@ module RemoveOps {
   // sub: RMDIR, else REMOVE. later: the background has work
   method Remove(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 && !sub ==> U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
-    ensures st == 0 && sub ==> U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st == 0 && !sub ==> U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+    ensures st == 0 && sub ==> U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -84,17 +89,22 @@ module RemoveOps {
   }
 
   // The entry goes, and what it named loses a link.
-  method TakeOut(txn: Txn, d: DirFs, dino: uint64, ghost dgen: uint64, name: Bytes, ino: uint64, sub: bool, s: uint64, ns: uint32)
+  method TakeOut(txn: Txn, d: DirFs, dino: uint64, ghost dgen: uint64, name: Bytes, ino: uint64, sub: bool, s: uint64,
+    ns: uint32)
     returns (st: uint32, after: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino != ORPHANS && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
-    requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino && ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino != ORPHANS &&
+      DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
+    requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino &&
+      ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
     requires sub ==> ino in d.dirs && d.dirs[ino] == map[]
     ensures st == 0 && Sound(d) && after != null && |after.data| == 256
-    ensures N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] && ino in old(AbsOf(d)).nodes &&
-      U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns), N.Wcc(FattrM(dino, old(d.fs.metas)[dino]), FattrM(dino, M(after.data))))
+    ensures N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] &&
+      ino in old(AbsOf(d)).nodes &&
+      U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns),
+        N.Wcc(FattrM(dino, old(d.fs.metas)[dino]), FattrM(dino, M(after.data))))
   {
-    ghost var g, ms, files, held, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats;
+    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     NameTree.EntryOk(g, ms, dirs, dino, name.data);
     assert OkIno(g, ORPHANS) && NameTree.Fits(dino, ms[dino]);
@@ -103,11 +113,12 @@ module RemoveOps {
     assert ino != dino;
     var ok := d.Remove(txn, dino, name);
     if !ok { st := SERVERFAULT; return; }
-    ghost var e, at, df, dh, x := d.dirs[dino], d.ats[dino], d.fs.files[dino], d.fs.held[dino], d.fs.metas[dino];
-    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] && d.dirs == dirs[dino := e] && d.ats == ats[dino := at];
+    ghost var e, at, df, dh, x := d.dirs[dino], d.places[dino], d.fs.files[dino], d.fs.held[dino], d.fs.metas[dino];
+    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] &&
+      d.dirs == dirs[dino := e] && d.places == places[dino := at];
     assert e == C.Del(dirs[dino], name.data);
-    forall y: seq<byte> | y in e && y in dirs[dino] && y in PlacesAt(ats, dino)
-      ensures y in at && at[y] == PlacesAt(ats, dino)[y]
+    forall y: seq<byte> | y in e && y in dirs[dino] && y in PlacesAt(places, dino)
+      ensures y in at && at[y] == PlacesAt(places, dino)[y]
     { assert y in d.dirs[dino]; }
     ghost var m := ms[ino];
     var freed: bool;
@@ -125,17 +136,21 @@ module RemoveOps {
     ghost var dm, dir := d.fs.metas[dino], ms[dino];
     assert d.fs.metas == ms2[dino := dm];
     assert Left(dir, dm, sub, s, ns);
-    Gone(g, ms, files, held, dirs, ats, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, dino, name.data, ino, x, dm, df, dh, e, at, s, ns, sh, freed);
+    Gone(g, ms, files, held, dirs, places, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, dino, name.data, ino, x,
+      dm, df, dh, e, at, s, ns, sh, freed);
     DirStatus(d, dino, dgen, name.data);
   }
 
   // One more name for a file.
-  method Link(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
+  method Link(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64,
+    ns: uint32)
     returns (st: uint32, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 && after != null && |after.data| == 256
-    ensures st == 0 ==> K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
+      after != null && |after.data| == 256
+    ensures st == 0 ==> K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data,
+      N.Time(s, ns), FattrM(ino, M(node.data)),
       N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -171,17 +186,22 @@ module RemoveOps {
   }
 
   // The name is entered, and the file has a link more.
-  method AddName(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, dino: uint64, ghost dgen: uint64, name: Bytes, hint: uint64, nl: uint32, s: uint64, ns: uint32)
+  method AddName(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, dino: uint64, ghost dgen: uint64, name: Bytes,
+    hint: uint64, nl: uint32, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes?, after: Bytes?)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
-    requires d.fs.metas[ino].ty != DIR && d.fs.metas[ino].nlink == nl < MAXLINK && dino in d.dirs && N.Proper(name.data) && name.data !in d.dirs[dino]
+    modifies d.Repr()
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) &&
+      DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
+    requires d.fs.metas[ino].ty != DIR && d.fs.metas[ino].nlink == nl < MAXLINK && dino in d.dirs &&
+      N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures st == 0 || st == NOSPC
-    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256 && ino in AbsOf(d).nodes && dino in AbsOf(d).nodes
+    ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256 &&
+      ino in AbsOf(d).nodes && dino in AbsOf(d).nodes
     ensures st == 0 ==> Linked(old(AbsOf(d)), AbsOf(d), ino, dino, name.data, N.Time(s, ns))
-    ensures st == 0 ==> FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) && FattrM(dino, M(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
+    ensures st == 0 ==> FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) &&
+      FattrM(dino, M(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
   {
-    ghost var g, ms, files, held, dirs, ats := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats;
+    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(2, ms[2]) && NameTree.Fits(ino, ms[ino]);
     Node(d, ino, gen);
@@ -189,10 +209,11 @@ module RemoveOps {
     st, node, after := 0, null, null;
     var ok := d.InsertAt(txn, dino, name, ino, hint);
     if !ok { st := NOSPC; return; }
-    ghost var x, df, dh, at := d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.ats[dino];
-    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] && d.ats == ats[dino := at];
-    forall y: seq<byte> | y in dirs[dino] && y in PlacesAt(ats, dino)
-      ensures y in at && at[y] == PlacesAt(ats, dino)[y]
+    ghost var x, df, dh, at := d.fs.metas[dino], d.fs.files[dino], d.fs.held[dino], d.places[dino];
+    assert d.fs.metas == ms[dino := x] && d.fs.files == files[dino := df] && d.fs.held == held[dino := dh] &&
+      d.places == places[dino := at];
+    forall y: seq<byte> | y in dirs[dino] && y in PlacesAt(places, dino)
+      ensures y in at && at[y] == PlacesAt(places, dino)[y]
     { assert y in d.dirs[dino]; }
     node := SetLinks(txn, d, ino, nl + 1, s, ns);
     after := Touch(txn, d, dino, s, ns);
@@ -200,14 +221,17 @@ module RemoveOps {
     ghost var m := Relinked(ms[ino], nl + 1, s, ns);
     assert d.fs.metas == ms[ino := m][dino := dm];
     assert dm == Touched(WithSizeNent(ms[dino], dm.size, dm.nent, dm.used), s, ns);
-    Named(g, ms, files, held, dirs, ats, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, dino, name.data, ino, dm, df, dh, at, s, ns);
+    Named(g, ms, files, held, dirs, places, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, dino, name.data, ino,
+      dm, df, dh, at, s, ns);
     Node(d, dino, dgen);
     Node(d, ino, gen);
   }
   predicate Linked(pre: N.FS, post: N.FS, i: uint64, di: uint64, name: seq<byte>, now: N.Time)
   {
-    N.IsDir(pre, di) && N.IsDir(post, di) && i in pre.nodes && pre.nodes[i].attr.nlink < 0x7fff_ffff && post.gens == pre.gens && post.xattrs == pre.xattrs &&
-    post.nodes == pre.nodes[i := N.Node(C.SetNlinkCtime(pre.nodes[i].attr, pre.nodes[i].attr.nlink + 1, now), pre.nodes[i].body, pre.nodes[i].blocks)][di := post.nodes[di]] &&
+    N.IsDir(pre, di) && N.IsDir(post, di) && i in pre.nodes && pre.nodes[i].attr.nlink < 0x7fff_ffff &&
+      post.gens == pre.gens && post.xattrs == pre.xattrs &&
+    post.nodes == pre.nodes[i := N.Node(C.SetNlinkCtime(pre.nodes[i].attr, pre.nodes[i].attr.nlink + 1, now),
+      pre.nodes[i].body, pre.nodes[i].blocks)][di := post.nodes[di]] &&
     C.DirStep(pre.nodes[di], post.nodes[di], pre.nodes[di].body.names[name := i], pre.nodes[di].attr.nlink as int, now)
   }
 }

@@ -33,7 +33,8 @@ module RenameOps {
   lemma SeeNode(d: DirFs, i: uint64)
     requires Sound(d) && Used(d, i)
     ensures i in AbsOf(d).nodes && var n, m := AbsOf(d).nodes[i], d.fs.metas[i];
-      n.attr == MetaAttr(m) && N.Type(n) == m.ty && (n.body.Dir? <==> i in d.dirs) && (n.body.Dir? ==> n.body.names == d.dirs[i] && n.body.parent == m.parent) && A.FattrM(i, m) == N.FattrOf(i, n)
+      n.attr == MetaAttr(m) && N.Type(n) == m.ty && (n.body.Dir? <==> i in d.dirs) &&
+        (n.body.Dir? ==> n.body.names == d.dirs[i] && n.body.parent == m.parent) && A.FattrM(i, m) == N.FattrOf(i, n)
   { Node(d, i, d.fs.metas[i].gen); }
   lemma SeeEntry(d: DirFs, dir: uint64, name: seq<byte>)
     requires Sound(d) && dir in d.dirs && name in d.dirs[dir]
@@ -80,7 +81,8 @@ module RenameOps {
     while n < MAXDEPTH
       invariant OkIno(d.fs.geo, at) && n <= MAXDEPTH && at in dirs && T.InUse(ms, at)
       invariant TM.Under(ms, x, top) <==> TM.Under(ms, at, top)
-      invariant at == TM.Anc(ms, x, n as int) && forall k: nat {:trigger TM.Anc(ms, x, k)} | k < n as int :: TM.Anc(ms, x, k) != 1
+      invariant at == TM.Anc(ms, x, n as int) && forall k: nat {:trigger TM.Anc(ms, x, k)} | k < n as int ::
+        TM.Anc(ms, x, k) != 1
       decreases MAXDEPTH - n
     {
       if at == top { below := true; TM.UnderSelf(ms, top); return; }
@@ -97,9 +99,11 @@ module RenameOps {
   }
 
   // May the entry (tino, tname), if there is one, be replaced by a file (dir: a directory)?
-  method Target(txn: Txn, d: DirFs, c: Cred, tino: uint64, tdir: Bytes, tname: Bytes, dir: bool, found: bool, dst: uint64)
+  method Target(txn: Txn, d: DirFs, c: Cred, tino: uint64, tdir: Bytes, tname: Bytes, dir: bool, found: bool,
+    dst: uint64)
     returns (st: uint32)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && tino in d.dirs && Used(d, tino) && OkName(tname.data) && |tdir.data| == 256 && M(tdir.data) == d.fs.metas[tino]
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && tino in d.dirs && Used(d, tino) && OkName(tname.data) &&
+      |tdir.data| == 256 && M(tdir.data) == d.fs.metas[tino]
     requires found <==> tname.data in d.dirs[tino]
     requires found ==> d.dirs[tino][tname.data] == dst
     ensures tino in AbsOf(d).nodes && AbsOf(d).nodes[tino].body.Dir?
@@ -131,10 +135,13 @@ module RenameOps {
   // May the entry (fino, fname), of inode src, leave for directory tino?
   method Source(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, src: uint64)
     returns (st: uint32, dir: bool)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) && OkName(fname.data) && |fdir.data| == 256 && M(fdir.data) == d.fs.metas[fino]
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
+      OkName(fname.data) && |fdir.data| == 256 && M(fdir.data) == d.fs.metas[fino]
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src
-    ensures fino in AbsOf(d).nodes && tino in AbsOf(d).nodes && src in AbsOf(d).nodes && AbsOf(d).nodes[fino].body.Dir? && AbsOf(d).nodes[tino].body.Dir?
-    ensures st == 0 ==> R.MayLeave(AbsOf(d), WhoOf(c), fino, fname.data, tino) && (dir <==> src in d.dirs) && (dir ==> !TM.Under(d.fs.metas, tino, src))
+    ensures fino in AbsOf(d).nodes && tino in AbsOf(d).nodes && src in AbsOf(d).nodes &&
+      AbsOf(d).nodes[fino].body.Dir? && AbsOf(d).nodes[tino].body.Dir?
+    ensures st == 0 ==> R.MayLeave(AbsOf(d), WhoOf(c), fino, fname.data, tino) && (dir <==> src in d.dirs) &&
+      (dir ==> !TM.Under(d.fs.metas, tino, src))
     ensures st != 0 ==> LeaveErr(AbsOf(d), WhoOf(c), fino, tino, src, st)
   {
     ghost var f := AbsOf(d);
@@ -167,19 +174,27 @@ module RenameOps {
     requires fd in f.nodes && td in f.nodes && src in f.nodes
   {
     var dir := f.nodes[src].body.Dir?;
-    (C.Refuses(w, f.nodes[fd], f.nodes[src]) && st == ACCES) || (dir && fd != td && !C.Can(w, f.nodes[src], 2) && st == ACCES) ||
+    (C.Refuses(w, f.nodes[fd], f.nodes[src]) && st == ACCES) ||
+      (dir && fd != td && !C.Can(w, f.nodes[src], 2) && st == ACCES) ||
     (st == INVAL && dir && R.Below(f, td, src)) || (st == SERVERFAULT && dir && R.TooDeep(f, td))
   }
 
-  // What is to move, and what it replaces. done: both names are of one file. Checks all but the link count of the new parent.
-  method Check(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, tdir: Bytes, tname: Bytes)
+  // What is to move, and what it replaces. done: both names are of one file. Checks all but the link count of the new
+  // parent.
+  method Check(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, tdir: Bytes,
+    tname: Bytes)
     returns (st: uint32, done: bool, src: uint64, dir: bool, found: bool, dst: uint64)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) && OkName(fname.data) && OkName(tname.data)
-    requires |fdir.data| == 256 && |tdir.data| == 256 && M(fdir.data) == d.fs.metas[fino] && M(tdir.data) == d.fs.metas[tino]
+    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
+      OkName(fname.data) && OkName(tname.data)
+    requires |fdir.data| == 256 && |tdir.data| == 256 && M(fdir.data) == d.fs.metas[fino] &&
+      M(tdir.data) == d.fs.metas[tino]
     ensures N.IsDir(AbsOf(d), fino) && N.IsDir(AbsOf(d), tino)
-    ensures st == 0 ==> CanBoth(AbsOf(d), WhoOf(c), fino, tino) && fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && Used(d, src)
-    ensures st == 0 ==> (found <==> tname.data in d.dirs[tino]) && (found ==> d.dirs[tino][tname.data] == dst && Used(d, dst)) && (done <==> found && dst == src)
-    ensures st == 0 && !done ==> R.MayLeave(AbsOf(d), WhoOf(c), fino, fname.data, tino) && (dir <==> src in d.dirs) && (dir ==> !TM.Under(d.fs.metas, tino, src)) &&
+    ensures st == 0 ==> CanBoth(AbsOf(d), WhoOf(c), fino, tino) && fname.data in d.dirs[fino] &&
+      d.dirs[fino][fname.data] == src && Used(d, src)
+    ensures st == 0 ==> (found <==> tname.data in d.dirs[tino]) &&
+      (found ==> d.dirs[tino][tname.data] == dst && Used(d, dst)) && (done <==> found && dst == src)
+    ensures st == 0 && !done ==> R.MayLeave(AbsOf(d), WhoOf(c), fino, fname.data, tino) && (dir <==> src in d.dirs) &&
+      (dir ==> !TM.Under(d.fs.metas, tino, src)) &&
       R.MayReplace(AbsOf(d), WhoOf(c), tino, tname.data, dir)
     ensures st != 0 ==> CheckErr(AbsOf(d), WhoOf(c), fino, fname.data, tino, tname.data, st)
   {
@@ -211,31 +226,42 @@ module RenameOps {
     requires N.IsDir(f, fd) && N.IsDir(f, td)
   {
     (st == ACCES && !CanBoth(f, w, fd, td)) || (st == NOENT && fn !in f.nodes[fd].body.names) ||
-    (fn in f.nodes[fd].body.names && !(tn in f.nodes[td].body.names && f.nodes[fd].body.names[fn] == f.nodes[td].body.names[tn]) && R.MoveErr(f, w, fd, fn, td, tn, st))
+    (fn in f.nodes[fd].body.names && !(tn in f.nodes[td].body.names &&
+      f.nodes[fd].body.names[fn] == f.nodes[td].body.names[tn]) && R.MoveErr(f, w, fd, fn, td, tn, st))
   }
 
   // Enter src as (tino, tname), take (fino, fname) out, drop what was replaced. ms: the
   // attributes before that was dropped.
-  method Move(txn: Txn, d: DirFs, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, src: uint64, found: bool, dst: uint64, s: uint64, ns: uint32)
+  method Move(txn: Txn, d: DirFs, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, src: uint64, found: bool,
+    dst: uint64, s: uint64, ns: uint32)
     returns (st: uint32, freed: bool, later: bool, ghost ms: Metas)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && OkName(fname.data) && OkName(tname.data)
+    modifies d.Repr()
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && OkName(fname.data) &&
+      OkName(tname.data)
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geo, src)
     requires found <==> tname.data in d.dirs[tino]
-    requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geo, dst) && 2 < dst && (dst in d.dirs ==> d.dirs[dst] == map[])
+    requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geo, dst) && 2 < dst &&
+      (dst in d.dirs ==> d.dirs[dst] == map[])
     requires found ==> dst != tino && dst != fino && dst in d.fs.metas && d.fs.metas[dst].nlink != 0
     ensures st == 0 || (st == NOSPC && !found)
-    ensures st == 0 ==> d.Valid() && TR.RenamedTo(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data, src, found, dst, freed)
-    ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms && (found ==> dst in ms && dst in d.fs.metas)
+    ensures st == 0 ==> d.Valid() && TR.RenamedTo(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data, src, found,
+      dst, freed)
+    ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms &&
+      (found ==> dst in ms && dst in d.fs.metas)
     ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, LeftoverOf(d.fs.metas[dst]), freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), fino)
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.ats)), RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), tino)
-    ensures st == 0 ==> forall i: uint64 {:trigger A.PlacesAt(d.ats, i)} | i != fino && i != tino :: A.PlacesAt(d.ats, i) == A.PlacesAt(old(d.ats), i)
-    ensures st == 0 ==> forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)} | i != fino && i != tino && (found && i == dst ==> !LastLink(ms[i])) :: A.FileAt(d.fs.files, i) == A.FileAt(old(d.fs.files), i) && A.HeldAt(d.fs.held, i) == A.HeldAt(old(d.fs.held), i)
+    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
+      RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), fino)
+    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
+      RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), tino)
+    ensures st == 0 ==> forall i: uint64 {:trigger A.PlacesAt(d.places, i)} | i != fino && i != tino ::
+      A.PlacesAt(d.places, i) == A.PlacesAt(old(d.places), i)
+    ensures st == 0 ==> forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)}
+      | i != fino && i != tino && (found && i == dst ==> !LastLink(ms[i])) ::
+      A.FileAt(d.fs.files, i) == A.FileAt(old(d.fs.files), i) && A.HeldAt(d.fs.held, i) == A.HeldAt(old(d.fs.held), i)
   {
     freed, later, ms := false, false, d.fs.metas;
-    ghost var m0, dirs0, ats0 := d.fs.metas, d.dirs, d.ats;
+    ghost var m0, dirs0, places0 := d.fs.metas, d.dirs, d.places;
     var ok: bool;
     if found {
       assert dst != tino && dst != fino;
@@ -244,16 +270,16 @@ module RenameOps {
       ok := d.Insert(txn, tino, tname, src);
     }
     if !ok { st := NOSPC; return; }
-    ghost var m1, dirs1, ats1 := d.fs.metas, d.dirs, d.ats;
+    ghost var m1, dirs1, places1 := d.fs.metas, d.dirs, d.places;
     assert fname.data in d.dirs[fino];
     ok := d.Remove(txn, fino, fname);
     if !ok { st := NOSPC; return; }
     ms := d.fs.metas;
     assert OkIno(d.fs.geo, 2);
-    ghost var dirs2, ats2 := d.dirs, d.ats;
+    ghost var dirs2, places2 := d.dirs, d.places;
     assert RA.Sized(m0, ms, fino, tino) by { assert ms == m0[tino := ms[tino]][fino := ms[fino]]; }
     assert Moved(dirs0, dirs2, fino, fname.data, tino, tname.data, src);
-    assert Kept2(dirs0, dirs2, ats0, ats2, fino) && Kept2(dirs0, dirs2, ats0, ats2, tino);
+    assert Kept2(dirs0, dirs2, places0, places2, fino) && Kept2(dirs0, dirs2, places0, places2, tino);
     st := 0;
     if found {
       assert dst in d.dirs ==> d.dirs[dst] == map[];
@@ -265,17 +291,22 @@ module RenameOps {
   // the entries after the move, but for what is freed then
   predicate Moved(a: Dirs, b: Dirs, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, src: uint64)
   {
-    fd in a && td in a && fd in b && td in b && b == Entered(a, td, tn, src)[fd := DirDel(Entered(a, td, tn, src)[fd], fn)]
+    fd in a && td in a && fd in b && td in b && b ==
+      Entered(a, td, tn, src)[fd := DirDel(Entered(a, td, tn, src)[fd], fn)]
   }
   function Entered(a: Dirs, td: uint64, tn: seq<byte>, src: uint64): Dirs
     requires td in a
   { a[td := a[td][tn := src]] }
-  predicate Kept2(a: Dirs, b: Dirs, at: map<uint64, map<seq<byte>, int>>, bt: map<uint64, map<seq<byte>, int>>, d: uint64)
+  predicate Kept2(a: Dirs, b: Dirs, at: map<uint64, map<seq<byte>, int>>, bt: map<uint64, map<seq<byte>, int>>,
+    d: uint64)
   {
-    d in a && d in b && forall n: seq<byte> {:trigger n in b[d]} | n in b[d] && n in a[d] && n in A.PlacesAt(at, d) :: n in A.PlacesAt(bt, d) && A.PlacesAt(bt, d)[n] == A.PlacesAt(at, d)[n]
+    d in a && d in b && forall n: seq<byte> {:trigger n in b[d]} | n in b[d] && n in a[d] && n in A.PlacesAt(at, d) ::
+      n in A.PlacesAt(bt, d) && A.PlacesAt(bt, d)[n] == A.PlacesAt(at, d)[n]
   }
-  lemma MovedIs(a: Dirs, b: Dirs, e: Dirs, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, src: uint64, found: bool, dst: uint64, freed: bool)
-    requires Moved(a, b, fd, fn, td, tn, src) && fn in a[fd] && a[fd][fn] == src && (found <==> tn in a[td]) && (!found ==> !freed)
+  lemma MovedIs(a: Dirs, b: Dirs, e: Dirs, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, src: uint64,
+    found: bool, dst: uint64, freed: bool)
+    requires Moved(a, b, fd, fn, td, tn, src) && fn in a[fd] && a[fd][fn] == src && (found <==> tn in a[td]) &&
+      (!found ==> !freed)
     requires found ==> a[td][tn] == dst && dst != src && dst != td && dst != fd && (dst in a ==> a[dst] == map[])
     requires e == if freed then map x | x in b && x != dst :: b[x] else b
     ensures TR.RenamedTo(a, e, fd, fn, td, tn, src, found, dst, freed)
@@ -288,16 +319,21 @@ module RenameOps {
   }
 
   // The link counts, "..", and time stamps that go with a rename. a: what was done.
-  method Finish(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool, s: uint64, ns: uint32)
+  method Finish(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool, s: uint64,
+    ns: uint32)
     returns (st: uint32, fafter: Bytes, tafter: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    modifies d.Repr()
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
+      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
+      d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
     ensures var ms := old(d.fs.metas); var acr := dir && fino != tino;
-      st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr && ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
+      st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr &&
+        ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
     ensures st == 0 ==> d.fs.metas == Finished(old(d.fs.metas), fino, tino, src, dir, sub, s, ns)
-    ensures st == 0 ==> |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas && M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
+    ensures st == 0 ==> |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas &&
+      M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
   {
     fafter := NewBytes(0);
     tafter := fafter;
@@ -307,12 +343,15 @@ module RenameOps {
   }
   // the link counts, and ".."
   method Recount(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
-    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
+    modifies d.Repr()
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
+      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
+      d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
     ensures var ms := old(d.fs.metas); var acr := dir && fino != tino;
-      st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr && ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
+      st == (if (sub && ms[tino].nlink <= 2) || (acr && ms[fino].nlink <= 2) then SERVERFAULT else if acr &&
+        ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
     ensures st == 0 ==> d.fs.metas == Recounted(old(d.fs.metas), fino, tino, src, dir, sub)
   {
     st := 0;
@@ -331,12 +370,17 @@ module RenameOps {
     }
   }
   // the time stamps
-  method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32) returns (fafter: Bytes, tafter: Bytes)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) && OkIno(d.fs.geo, tino) && src != fino && src != tino
-    ensures d.Valid() && d.dirs == old(d.dirs) && d.ats == old(d.ats) && d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
-    ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) && d.fs.metas == Stamped(old(d.fs.metas), fino, tino, src, s, ns)
-    ensures |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas && M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
+  method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32)
+    returns (fafter: Bytes, tafter: Bytes)
+    modifies d.Repr()
+    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
+      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held)
+    ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) &&
+      d.fs.metas == Stamped(old(d.fs.metas), fino, tino, src, s, ns)
+    ensures |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas &&
+      M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
   {
     var ip := d.fs.GetInode(txn, src, true);
     var ts, tns := Stamp(ip, s, ns);
@@ -347,13 +391,16 @@ module RenameOps {
     if fino != tino { tafter := Touch(txn, d, tino, s, ns); }
   }
   function Finished(ms: Metas, fd: uint64, td: uint64, src: uint64, dir: bool, sub: bool, s: uint64, ns: uint32): Metas
-    requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) && (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
+    requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) &&
+      (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
   { Stamped(Recounted(ms, fd, td, src, dir, sub), fd, td, src, s, ns) }
   function Recounted(ms: Metas, fd: uint64, td: uint64, src: uint64, dir: bool, sub: bool): Metas
-    requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) && (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
+    requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) &&
+      (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
   {
     var a := if sub then ms[td := WithNlink(ms[td], ms[td].nlink - 1)] else ms;
-    if dir && fd != td then a[src := WithParent(a[src], td)][fd := WithNlink(a[fd], a[fd].nlink - 1)][td := WithNlink(a[td], a[td].nlink + 1)] else a
+    if dir && fd != td then a[src := WithParent(a[src], td)][fd := WithNlink(a[fd], a[fd].nlink - 1)][td :=
+      WithNlink(a[td], a[td].nlink + 1)] else a
   }
   function Stamped(b: Metas, fd: uint64, td: uint64, src: uint64, s: uint64, ns: uint32): Metas
     requires fd in b && td in b && src in b
@@ -364,11 +411,14 @@ module RenameOps {
   }
 
   // Both handles and both names. fdir, tdir: null when the handle is stale.
-  method OpenBoth(txn: Txn, d: DirFs, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes)
+  method OpenBoth(txn: Txn, d: DirFs, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
+    tname: Bytes)
     returns (st: uint32, fdir: Bytes?, tdir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) && OkName(fname.data) && OkName(tname.data)
-    ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(fino, fgen)) && N.LiveDir(AbsOf(d), N.Handle(tino, tgen)) && N.Proper(fname.data) && N.Proper(tname.data)
+    ensures st == 0 ==> fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) && OkName(fname.data) &&
+      OkName(tname.data)
+    ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(fino, fgen)) && N.LiveDir(AbsOf(d), N.Handle(tino, tgen)) &&
+      N.Proper(fname.data) && N.Proper(tname.data)
     ensures st == 0 ==> fdir != null && tdir != null
     ensures fdir != null ==> |fdir.data| == 256 && Used(d, fino) && M(fdir.data) == d.fs.metas[fino]
     ensures tdir != null ==> |tdir.data| == 256 && Used(d, tino) && M(tdir.data) == d.fs.metas[tino]
@@ -390,24 +440,30 @@ module RenameOps {
   }
   predicate OpenErr(f: N.FS, fh: N.Handle, fn: seq<byte>, th: N.Handle, tn: seq<byte>, st: uint32)
   {
-    C.DirErr(f, fh, st) || C.DirErr(f, th, st) || C.NameErr(fn, st) || C.NameErr(tn, st) || (st == INVAL && (N.Dots(fn) || N.Dots(tn)))
+    C.DirErr(f, fh, st) || C.DirErr(f, th, st) || C.NameErr(fn, st) || C.NameErr(tn, st) ||
+      (st == INVAL && (N.Dots(fn) || N.Dots(tn)))
   }
 
   // later: the background has work
-  method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+  method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
+    tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d)
-    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? && Reply(tino, tafter).Some? &&
-      R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, N.Time(s, ns),
+    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
+      Reply(tino, tafter).Some? &&
+      R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
+        N.Time(s, ns),
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
-    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) && N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
+    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+      tname.data, st)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) &&
+      N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
   {
     fafter, tafter, later := null, null, false;
     ghost var pre, w := AbsOf(d), WhoOf(c);
-    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
+    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
     st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
     if fbefore != null { SeeNode(d, fino); }
     if tbefore != null { SeeNode(d, tino); }
@@ -421,7 +477,7 @@ module RenameOps {
     SeeEntry(d, fino, fname.data);
     if found { SeeEntry(d, tino, tname.data); SeeNode(d, dst); }
     SeeNode(d, src);
-    assert R.NewLinks(pre, tino, tname.data) == v.ms[tino].nlink as int - (if found && dir then 1 else 0);
+    assert R.NewLinks(pre, tino, tname.data) == v.metas[tino].nlink as int - (if found && dir then 1 else 0);
     ghost var freed: bool;
     ghost var ms: Metas;
     var fr: bool;
@@ -429,11 +485,12 @@ module RenameOps {
     freed := fr;
     if st != 0 { return; }
     ghost var m2 := d.fs.metas;
-    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns, if found then LeftoverOf(d.fs.metas[dst]) else Leftover(0, 0), freed);
+    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns,
+      if found then LeftoverOf(d.fs.metas[dst]) else Leftover(0, 0), freed);
     Before(d.fs.geo, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
-    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats), a);
+    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
     SeeNode(d, fino);
     SeeNode(d, tino);
   }
@@ -441,66 +498,82 @@ module RenameOps {
   // the rename a was made from v, but for link counts and time stamps
   predicate Made(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
   {
-    T.TreeOk(geo, v.ms, v.dirs) && RA.Sized(v.ms, ms, a.fd, a.td) && 2 in ms && A.Shown(geo, v.ms, a.fd) && A.Shown(geo, v.ms, a.td) && A.Shown(geo, v.ms, a.src) && N.Proper(a.tn) &&
-    TR.RenamedTo(v.dirs, dirs, a.fd, a.fn, a.td, a.tn, a.src, a.found, a.dst, a.freed) && (a.dir <==> a.src in v.dirs) && (a.dir ==> !TM.Under(v.ms, a.td, a.src)) &&
-    (a.found ==> a.dst != a.src && A.Shown(geo, v.ms, a.dst) && (a.dst in v.dirs <==> a.dir) && (a.dir ==> v.dirs[a.dst] == map[])) &&
-    (a.freed ==> a.found && a.dst in ms && LastLink(ms[a.dst]) && !T.OnList(ms[a.dst])) &&
-    (a.found ==> a.dst in ms) && m2 == if a.found then Dropped(ms, a.dst, a.s, a.ns, a.sh, a.freed) else ms
+    T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && 2 in ms && A.Shown(geo, v.metas, a.from) &&
+      A.Shown(geo, v.metas, a.to) && A.Shown(geo, v.metas, a.source) && N.Proper(a.toName) &&
+    TR.RenamedTo(v.dirs, dirs, a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.freed) &&
+      (a.dir <==> a.source in v.dirs) && (a.dir ==> !TM.Under(v.metas, a.to, a.source)) &&
+    (a.found ==> a.target != a.source && A.Shown(geo, v.metas, a.target) && (a.target in v.dirs <==> a.dir) &&
+      (a.dir ==> v.dirs[a.target] == map[])) &&
+    (a.freed ==> a.found && a.target in ms && LastLink(ms[a.target]) && !T.OnList(ms[a.target])) &&
+    (a.found ==> a.target in ms) && m2 == if a.found then
+      Dropped(ms, a.target, a.seconds, a.nanoseconds, a.left, a.freed) else ms
   }
   lemma SizedTree(geo: Geo, v: RA.Vol, ms: Metas, a: RA.Act)
-    requires T.TreeOk(geo, v.ms, v.dirs) && RA.Sized(v.ms, ms, a.fd, a.td) && A.Shown(geo, v.ms, a.fd) && A.Shown(geo, v.ms, a.td) && a.fd in v.dirs && a.td in v.dirs
+    requires T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && A.Shown(geo, v.metas, a.from) &&
+      A.Shown(geo, v.metas, a.to) && a.from in v.dirs && a.to in v.dirs
     ensures T.TreeOk(geo, ms, v.dirs)
   {
-    T.Basics(geo, v.ms, v.dirs);
-    var m1 := v.ms[a.td := WithSizeNent(v.ms[a.td], ms[a.td].size, ms[a.td].nent, ms[a.td].used)];
-    T.SetAttr(geo, v.ms, v.dirs, a.td, m1[a.td]);
+    T.Basics(geo, v.metas, v.dirs);
+    var m1 := v.metas[a.to := WithSizeNent(v.metas[a.to], ms[a.to].size, ms[a.to].nent, ms[a.to].used)];
+    T.SetAttr(geo, v.metas, v.dirs, a.to, m1[a.to]);
     T.Basics(geo, m1, v.dirs);
-    T.SetAttr(geo, m1, v.dirs, a.fd, ms[a.fd]);
-    assert m1[a.fd := ms[a.fd]] == ms;
+    T.SetAttr(geo, m1, v.dirs, a.from, ms[a.from]);
+    assert m1[a.from := ms[a.from]] == ms;
   }
   // what Finish needs
   lemma Before(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
     requires Made(geo, v, ms, m2, dirs, a)
     ensures RA.Given(geo, ms, v.dirs, a) && RA.Apart(ms, a)
-    ensures a.fd in m2 && a.td in m2 && a.src in m2 && m2[a.td].nlink == v.ms[a.td].nlink && m2[a.fd].nlink == v.ms[a.fd].nlink
-    ensures (a.found && a.dir ==> 2 < m2[a.td].nlink) && (a.dir && a.fd != a.td ==> 2 < m2[a.fd].nlink)
-    ensures a.dir ==> v.ms[a.src].parent == a.fd
+    ensures a.from in m2 && a.to in m2 && a.source in m2 && m2[a.to].nlink == v.metas[a.to].nlink &&
+      m2[a.from].nlink == v.metas[a.from].nlink
+    ensures (a.found && a.dir ==> 2 < m2[a.to].nlink) && (a.dir && a.from != a.to ==> 2 < m2[a.from].nlink)
+    ensures a.dir ==> v.metas[a.source].parent == a.from
   {
     SizedTree(geo, v, ms, a);
-    T.Basics(geo, v.ms, v.dirs);
-    T.EntryOk(geo, v.ms, v.dirs, a.fd, a.fn);
-    if a.found { T.EntryOk(geo, v.ms, v.dirs, a.td, a.tn); }
-    if a.dir { SameParents(v.ms, ms, a.td, a.src); }
+    T.Basics(geo, v.metas, v.dirs);
+    T.EntryOk(geo, v.metas, v.dirs, a.from, a.fromName);
+    if a.found { T.EntryOk(geo, v.metas, v.dirs, a.to, a.toName); }
+    if a.dir { SameParents(v.metas, ms, a.to, a.source); }
     RA.ApartOk(geo, ms, v.dirs, a);
   }
   lemma SameParents(ms: Metas, ms': Metas, x: uint64, top: uint64)
-    requires !TM.Under(ms, x, top) && forall i: uint64 {:trigger i in ms} {:trigger i in ms'} :: (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
+    requires !TM.Under(ms, x, top) && forall i: uint64 {:trigger i in ms} {:trigger i in ms'} ::
+      (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
     ensures !TM.Under(ms', x, top)
   { if TM.Under(ms', x, top) { var k: nat :| TM.Anc(ms', x, k) == top; SameAnc(ms, ms', x, k); } }
   lemma SameAnc(ms: Metas, ms': Metas, x: uint64, k: nat)
-    requires forall i: uint64 {:trigger i in ms} {:trigger i in ms'} :: (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
+    requires forall i: uint64 {:trigger i in ms} {:trigger i in ms'} ::
+      (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
     ensures TM.Anc(ms, x, k) == TM.Anc(ms', x, k)
     decreases k
   { if 0 < k && x in ms { SameAnc(ms, ms', ms[x].parent, k - 1); } }
   // and what comes of it
   lemma Finale(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, u: RA.Vol, a: RA.Act)
-    requires Made(geo, v, ms, m2, u.dirs, a) && a.fd in m2 && a.td in m2 && a.src in m2 && a.src != a.fd && a.src != a.td
-    requires (a.found && a.dir ==> 2 < m2[a.td].nlink) && (a.dir && a.fd != a.td ==> 2 < m2[a.fd].nlink && m2[a.td].nlink as int - (if a.found && a.dir then 1 else 0) < 0x7fff_ffff)
-    requires u.ms == Finished(m2, a.fd, a.td, a.src, a.dir, a.found && a.dir, a.s, a.ns)
-    requires forall i: uint64 {:trigger A.FileAt(u.files, i)} {:trigger A.HeldAt(u.held, i)} | i != a.fd && i != a.td && (a.found && i == a.dst ==> !LastLink(ms[i])) :: A.FileAt(u.files, i) == A.FileAt(v.files, i) && A.HeldAt(u.held, i) == A.HeldAt(v.held, i)
-    requires forall i: uint64 {:trigger A.PlacesAt(u.ats, i)} | i != a.fd && i != a.td :: A.PlacesAt(u.ats, i) == A.PlacesAt(v.ats, i)
-    requires RA.Kept(v, u, a.fd) && RA.Kept(v, u, a.td)
-    ensures T.TreeOk(geo, u.ms, u.dirs)
+    requires Made(geo, v, ms, m2, u.dirs, a) && a.from in m2 && a.to in m2 && a.source in m2 && a.source != a.from &&
+      a.source != a.to
+    requires (a.found && a.dir ==> 2 < m2[a.to].nlink) &&
+      (a.dir && a.from != a.to ==> 2 < m2[a.from].nlink &&
+      m2[a.to].nlink as int - (if a.found && a.dir then 1 else 0) < 0x7fff_ffff)
+    requires u.metas == Finished(m2, a.from, a.to, a.source, a.dir, a.found && a.dir, a.seconds, a.nanoseconds)
+    requires forall i: uint64 {:trigger A.FileAt(u.files, i)} {:trigger A.HeldAt(u.held, i)} | i != a.from &&
+      i != a.to && (a.found && i == a.target ==> !LastLink(ms[i])) ::
+      A.FileAt(u.files, i) == A.FileAt(v.files, i) && A.HeldAt(u.held, i) == A.HeldAt(v.held, i)
+    requires forall i: uint64 {:trigger A.PlacesAt(u.places, i)} | i != a.from && i != a.to ::
+      A.PlacesAt(u.places, i) == A.PlacesAt(v.places, i)
+    requires RA.Kept(v, u, a.from) && RA.Kept(v, u, a.to)
+    ensures T.TreeOk(geo, u.metas, u.dirs)
     ensures var pre, post := RA.See(geo, v), RA.See(geo, u);
-      N.IsDir(pre, a.fd) && N.IsDir(pre, a.td) && N.Entry(pre, a.fd, a.fn) && pre.nodes[a.fd].body.names[a.fn] == a.src && a.src in pre.nodes &&
-      (a.found <==> a.tn in pre.nodes[a.td].body.names) && (a.found ==> pre.nodes[a.td].body.names[a.tn] == a.dst && a.dst in pre.nodes) &&
-      R.Moved(pre, post, a.fd, a.fn, a.td, a.tn, N.Time(a.s, a.ns))
+      N.IsDir(pre, a.from) && N.IsDir(pre, a.to) && N.Entry(pre, a.from, a.fromName) &&
+        pre.nodes[a.from].body.names[a.fromName] == a.source && a.source in pre.nodes &&
+      (a.found <==> a.toName in pre.nodes[a.to].body.names) &&
+        (a.found ==> pre.nodes[a.to].body.names[a.toName] == a.target && a.target in pre.nodes) &&
+      R.Moved(pre, post, a.from, a.fromName, a.to, a.toName, N.Time(a.seconds, a.nanoseconds))
   {
     Before(geo, v, ms, m2, u.dirs, a);
     RA.ReplacedAt(ms, a);
     RA.FinalTree(geo, ms, v.dirs, u.dirs, a);
-    assert u.ms == RA.Final(ms, a);
-    T.Basics(geo, v.ms, v.dirs);
+    assert u.metas == RA.Final(ms, a);
+    T.Basics(geo, v.metas, v.dirs);
     RA.Sees(geo, v, ms, u, a);
   }
 }

@@ -10,8 +10,8 @@ module Renewing {
   import opened ProcedureBase
   import BlockStore
 
-  // Writes something of block a as it is, if the block is in use. So nothing changes, and the block goes home again, and its
-  // code into new pages.
+  // Writes something of block a as it is, if the block is in use. So nothing changes, and the block goes home again,
+  // and its code into new pages.
   method Renew(txn: Txn, d: DirFs, a: uint64) returns (wrote: bool)
     modifies d.fs.jrnl
     requires Sound(d) && txn.jrnl == d.fs.jrnl
@@ -19,7 +19,7 @@ module Renewing {
     ensures d.fs.jrnl.data == old(d.fs.jrnl.data)
   {
     var g := d.fs.geo;
-    var s := d.fs.fs.fs;
+    var s := d.fs.trees.store;
     if g.ibm <= a && a < g.itab {
       var bit := txn.ReadBit(a, 0, true);
       txn.WriteBit(a, 0, bit);

@@ -19,67 +19,78 @@ module Soundness {
     requires Op.Sound(d)
     ensures N.Sound(Op.AbsOf(d))
   {
-    forall i: uint64 | OkIno(d.fs.geo, i) ensures i in d.fs.files && i in d.fs.held && N.Held(d.fs.files[i], d.fs.held[i]) && i in d.fs.metas && |d.fs.held[i]| <= d.fs.metas[i].used as int { d.fs.Bytes(i); d.fs.Count(i); }
-    assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
-    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats);
+    forall i: uint64 | OkIno(d.fs.geo, i)
+      ensures i in d.fs.files && i in d.fs.held && N.Held(d.fs.files[i], d.fs.held[i]) && i in d.fs.metas &&
+      |d.fs.held[i]| <= d.fs.metas[i].used as int { d.fs.Bytes(i); d.fs.Count(i); }
+    assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
+    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
   }
 
   // and no free inode holds a block
   lemma FreeHolds(d: F.DirFs, i: uint64)
     requires Op.Sound(d) && OkIno(d.fs.geo, i) && i in d.fs.metas && d.fs.metas[i].ty == 0
-    ensures i in d.fs.files && d.fs.files[i] == [] && i in d.fs.fs.fs.inodes
-    ensures |d.fs.fs.fs.inodes[i].blks| == 15 && forall k: int | 0 <= k < 15 :: d.fs.fs.fs.inodes[i].blks[k] == 0
+    ensures i in d.fs.files && d.fs.files[i] == [] && i in d.fs.trees.store.inodes
+    ensures |d.fs.trees.store.inodes[i].blks| == 15 && forall k: int | 0 <= k < 15 ::
+      d.fs.trees.store.inodes[i].blks[k] == 0
   {
     T.Basics(d.fs.geo, d.fs.metas, d.dirs);
     assert T.Fits(i, d.fs.metas[i]);
-    R.Bare(d.fs.geo, d.fs.fs.bm, d.fs.fs.fs.inodes, d.fs.metas, i);
+    R.Bare(d.fs.geo, d.fs.trees.blockMap, d.fs.trees.store.inodes, d.fs.metas, i);
   }
 
   // What the layers below keep: sizes, blocks, types, and directories that stand for their maps.
-  predicate Layers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats)
+  predicate Layers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
   {
-    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in files && i in held && i in ms && |files[i]| == ms[i].size as int <= 549755813888 && N.Held(files[i], held[i]) && |held[i]| <= ms[i].used as int) &&
-    (forall d: uint64 {:trigger d in dirs} | d in dirs :: d in files && d in ats && D.DirOk(files[d], dirs[d], ats[d]))
+    (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
+      i in files && i in held && i in ms && |files[i]| == ms[i].size as int <= 549755813888 &&
+      N.Held(files[i], held[i]) && |held[i]| <= ms[i].used as int) &&
+    (forall d: uint64 {:trigger d in dirs} | d in dirs ::
+      d in files && d in places && D.DirOk(files[d], dirs[d], places[d]))
   }
 
-  lemma SoundAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats)
-    requires Layers(g, ms, files, held, dirs, ats) && T.TreeOk(g, ms, dirs)
-    ensures N.Sound(A.Abs(g, ms, files, held, dirs, ats))
+  lemma SoundAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
+    requires Layers(g, ms, files, held, dirs, places) && T.TreeOk(g, ms, dirs)
+    ensures N.Sound(A.Abs(g, ms, files, held, dirs, places))
   {
-    var f := A.Abs(g, ms, files, held, dirs, ats);
+    var f := A.Abs(g, ms, files, held, dirs, places);
     var w := T.Elim(g, ms, dirs);
-    SeenAbs(g, ms, files, held, dirs, ats);
-    Shape(g, ms, files, held, dirs, ats, f, w);
-    Numbers(g, ms, files, held, dirs, ats, f, w);
-    Insides(g, ms, files, held, dirs, ats, f);
+    SeenAbs(g, ms, files, held, dirs, places);
+    Shape(g, ms, files, held, dirs, places, f, w);
+    Numbers(g, ms, files, held, dirs, places, f, w);
+    Insides(g, ms, files, held, dirs, places, f);
     assert N.Tree(f, w.depth);
   }
   // f is what is seen of the volume
-  predicate Seen(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS)
+  predicate Seen(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS)
   {
-    (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} :: (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, ats, i))) &&
+    (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} ::
+      (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==>
+      f.nodes[i] == A.NodeAt(ms, files, held, dirs, places, i))) &&
     (forall i: uint64 {:trigger i in f.gens} :: i in f.gens <==> i in ms && OkIno(g, i)) &&
     (forall i: uint64 {:trigger N.IsDir(f, i)} {:trigger i in dirs} :: N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i))
   }
-  lemma SeenAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats)
+  lemma SeenAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
     requires T.Locals(g, ms, dirs)
-    ensures Seen(g, ms, files, held, dirs, ats, A.Abs(g, ms, files, held, dirs, ats))
+    ensures Seen(g, ms, files, held, dirs, places, A.Abs(g, ms, files, held, dirs, places))
   {
-    var f := A.Abs(g, ms, files, held, dirs, ats);
+    var f := A.Abs(g, ms, files, held, dirs, places);
     forall i: uint64
-      ensures (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, ats, i)) && (i in f.gens <==> i in ms && OkIno(g, i))
-    { A.At(g, ms, files, held, dirs, ats, i); }
+      ensures (i in f.nodes <==> A.Shown(g, ms, i)) &&
+        (A.Shown(g, ms, i) ==> f.nodes[i] == A.NodeAt(ms, files, held, dirs, places, i)) &&
+        (i in f.gens <==> i in ms && OkIno(g, i))
+    { A.At(g, ms, files, held, dirs, places, i); }
     forall i: uint64 ensures N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i)
     { if i in dirs { assert OkIno(g, i); assert T.Fits(i, ms[i]); } if A.Shown(g, ms, i) { assert T.Fits(i, ms[i]); } }
   }
-  lemma Shape(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
-    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
+  lemma Shape(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS, w: T.Witness)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures N.Tree(f, w.depth)
   {
     assert 1 in dirs && N.IsDir(f, 1);
     forall d: uint64, n: N.Name | N.Entry(f, d, n)
       ensures var i := f.nodes[d].body.names[n]; N.Proper(n) && i in f.nodes && i != 1 &&
-        (f.nodes[i].body.Dir? ==> f.nodes[i].body.parent == d && d in w.depth && i in w.depth && w.depth[i] == w.depth[d] + 1)
+        (f.nodes[i].body.Dir? ==> f.nodes[i].body.parent == d && d in w.depth && i in w.depth &&
+          w.depth[i] == w.depth[d] + 1)
     {
       assert d in dirs && T.Has(dirs, d, n);
       var i := dirs[d][n];
@@ -89,7 +100,8 @@ module Soundness {
   }
   // one by one: as many pairs as links
   lemma Pairs(s: set<T.Link>, p: set<(uint64, N.Name)>)
-    requires forall d: uint64, n: N.Name {:trigger (d, n) in p} {:trigger T.Link(d, n) in s} :: (d, n) in p <==> T.Link(d, n) in s
+    requires forall d: uint64, n: N.Name {:trigger (d, n) in p} {:trigger T.Link(d, n) in s} :: (d, n) in p <==>
+      T.Link(d, n) in s
     ensures |p| == |s|
     decreases |s|
   {
@@ -102,15 +114,17 @@ module Soundness {
       Pairs(s - {l}, p - {x});
     }
   }
-  lemma NamesOf(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit, i: uint64)
-    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
+  lemma NamesOf(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS, w: T.Witness,
+    i: uint64)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures |N.Names(f, i)| == |T.Of(w.names, i)|
   {
     var p, s := N.Names(f, i), T.Of(w.names, i);
     forall d: uint64, n: N.Name ensures (d, n) in p <==> T.Link(d, n) in s
     {
       if (d, n) in p { assert N.IsDir(f, d); assert T.Has(dirs, d, n); }
-      if T.Link(d, n) in s { assert T.Has(dirs, d, n); assert A.Shown(g, ms, d) by { assert OkIno(g, d); assert T.Fits(d, ms[d]); } assert N.IsDir(f, d); }
+      if T.Link(d, n) in s { assert T.Has(dirs, d, n);
+        assert A.Shown(g, ms, d) by { assert OkIno(g, d); assert T.Fits(d, ms[d]); } assert N.IsDir(f, d); }
     }
     Pairs(s, p);
   }
@@ -121,21 +135,22 @@ module Soundness {
   {
     var g, ms, dirs := d.fs.geo, d.fs.metas, d.dirs;
     var w := T.Elim(g, ms, dirs);
-    SeenAbs(g, ms, d.fs.files, d.fs.held, dirs, d.ats);
-    NamesOf(g, ms, d.fs.files, d.fs.held, dirs, d.ats, Op.AbsOf(d), w, i);
+    SeenAbs(g, ms, d.fs.files, d.fs.held, dirs, d.places);
+    NamesOf(g, ms, d.fs.files, d.fs.held, dirs, d.places, Op.AbsOf(d), w, i);
     if A.Shown(g, ms, i) { assert OkIno(g, i); assert T.Fits(i, ms[i]); assert N.IsDir(Op.AbsOf(d), i) <==> i in dirs; }
   }
-  lemma Numbers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS, w: T.Wit)
-    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, ats, f)
+  lemma Numbers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS, w: T.Witness)
+    requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures N.Counts(f)
   {
     forall i: uint64 | i in f.nodes
-      ensures if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |N.SubDirs(f, i)| && (i == 1 || |N.Names(f, i)| == 1)
+      ensures if f.nodes[i].body.Dir? then f.nodes[i].attr.nlink as int == 2 + |N.SubDirs(f, i)| &&
+        (i == 1 || |N.Names(f, i)| == 1)
         else f.nodes[i].attr.nlink as int == |N.Names(f, i)| > 0 || N.Kept(f, i)
     {
       assert A.Shown(g, ms, i) && OkIno(g, i);
       assert T.Fits(i, ms[i]);
-      NamesOf(g, ms, files, held, dirs, ats, f, w, i);
+      NamesOf(g, ms, files, held, dirs, places, f, w, i);
       assert N.IsDir(f, i) <==> i in dirs;
       if i in dirs {
         var a, b := N.SubDirs(f, i), T.Sub(w.subs, i);
@@ -148,8 +163,9 @@ module Soundness {
       }
     }
   }
-  lemma Insides(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, ats: A.Ats, f: N.FS)
-    requires Layers(g, ms, files, held, dirs, ats) && T.Locals(g, ms, dirs) && Seen(g, ms, files, held, dirs, ats, f)
+  lemma Insides(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS)
+    requires Layers(g, ms, files, held, dirs, places) && T.Locals(g, ms, dirs) &&
+      Seen(g, ms, files, held, dirs, places, f)
     ensures N.Bodies(f)
   {
     forall i: uint64 | i in f.nodes
@@ -161,7 +177,7 @@ module Soundness {
     {
       assert A.Shown(g, ms, i) && OkIno(g, i);
       assert T.Fits(i, ms[i]);
-      if ms[i].ty == 2 { assert i in dirs; Distinct(files[i], dirs[i], ats[i], f.nodes[i].body); }
+      if ms[i].ty == 2 { assert i in dirs; Distinct(files[i], dirs[i], places[i], f.nodes[i].body); }
     }
   }
   lemma Distinct(file: seq<byte>, m: map<N.Name, uint64>, at: map<N.Name, int>, b: N.Body)
@@ -169,8 +185,10 @@ module Soundness {
     ensures N.Places(b)
   {
     reveal D.DirOk();
-    forall n: N.Name | n in b.names ensures n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000 { assert D.OkSlot(file, at[n]); }
-    forall m1: N.Name, n: N.Name | m1 in b.names && n in b.names && m1 in b.cookies && n in b.cookies && b.cookies[m1] == b.cookies[n] ensures m1 == n
+    forall n: N.Name | n in b.names
+      ensures n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000 { assert D.OkSlot(file, at[n]); }
+    forall m1: N.Name, n: N.Name | m1 in b.names && n in b.names && m1 in b.cookies && n in b.cookies &&
+      b.cookies[m1] == b.cookies[n] ensures m1 == n
     { assert at[m1] == at[n]; assert D.Name(file, at[m1]) == m1 && D.Name(file, at[n]) == n; }
   }
 }

@@ -14,10 +14,12 @@ module SquashOps {
   const NOID: uint32 := 0xffff_ffff // nobody's number
   // root, all, anonUid, anonGid are the rule. known: the call has a user, uid, a group, gid,
   // and supplementary groups, gids, which stay as they are.
-  method Squash(root: bool, all: bool, anonUid: uint32, anonGid: uint32, known: bool, uid: uint32, gid: uint32, gids: Bytes)
+  method Squash(root: bool, all: bool, anonUid: uint32, anonGid: uint32, known: bool, uid: uint32, gid: uint32,
+    gids: Bytes)
       returns (u: uint32, g: uint32, gs: Bytes)
     ensures P.Caller(u, g, Numbers32(gs.data)) ==
-      S.Squashed(S.Rule(root, all, anonUid, anonGid), if known then S.Somebody(P.Caller(uid, gid, Numbers32(gids.data))) else S.Nobody)
+      S.Squashed(S.Rule(root, all, anonUid, anonGid),
+        if known then S.Somebody(P.Caller(uid, gid, Numbers32(gids.data))) else S.Nobody)
     ensures fresh(gs)
   {
     if !known || all {
@@ -33,7 +35,8 @@ module SquashOps {
 
   // the supplementary groups of such a call
   method Groups(root: bool, ghost all: bool, ghost anonUid: uint32, anonGid: uint32, gids: Bytes) returns (gs: Bytes)
-    ensures fresh(gs) && Numbers32(gs.data) == S.SquashedGroups(S.Rule(root, all, anonUid, anonGid), Numbers32(gids.data))
+    ensures fresh(gs) && Numbers32(gs.data) == S.SquashedGroups(S.Rule(root, all, anonUid, anonGid),
+      Numbers32(gids.data))
   {
     ghost var r, ns := S.Rule(root, all, anonUid, anonGid), Numbers32(gids.data);
     var n: uint64 := gids.Len() / 4;
@@ -41,9 +44,11 @@ module SquashOps {
     gs := NewBytes(4 * m);
     var i: uint64, j: uint64 := 0, 0;
     while i < n
-      invariant 0 <= i <= n && n as int == |ns| && j as int == |S.SquashedGroups(r, ns[..i])| <= m as int && |gs.data| == 4 * m as int
+      invariant 0 <= i <= n && n as int == |ns| && j as int == |S.SquashedGroups(r, ns[..i])| <= m as int &&
+        |gs.data| == 4 * m as int
       invariant fresh(gs) && gs != gids && gids.data == old(gids.data)
-      invariant forall k: int {:trigger U32At(gs.data, 4 * k)} | 0 <= k < j as int :: U32At(gs.data, 4 * k) == S.SquashedGroups(r, ns[..i])[k]
+      invariant forall k: int {:trigger U32At(gs.data, 4 * k)} | 0 <= k < j as int ::
+        U32At(gs.data, 4 * k) == S.SquashedGroups(r, ns[..i])[k]
       decreases n - i
     {
       var x := gids.U32(4 * i);
@@ -53,7 +58,8 @@ module SquashOps {
         if root && x == 0 { x := anonGid; }
         ghost var before := gs.data;
         Put32(gs, 4 * j, x);
-        forall k: int {:trigger U32At(gs.data, 4 * k)} | 0 <= k < j as int + 1 ensures U32At(gs.data, 4 * k) == S.SquashedGroups(r, ns[..i + 1])[k]
+        forall k: int {:trigger U32At(gs.data, 4 * k)} | 0 <= k < j as int + 1
+          ensures U32At(gs.data, 4 * k) == S.SquashedGroups(r, ns[..i + 1])[k]
         {
           if k < j as int { assert U32At(gs.data, 4 * k) == U32At(before, 4 * k); }
         }
@@ -93,7 +99,8 @@ module SquashOps {
   // what one group more adds
   lemma Next(r: S.Rule, ns: seq<uint32>, i: int)
     requires 0 <= i < |ns|
-    ensures S.SquashedGroups(r, ns[..i + 1]) == S.SquashedGroups(r, ns[..i]) + (if ns[i] == NOID then [] else [S.SquashedGroup(r, ns[i])])
+    ensures S.SquashedGroups(r, ns[..i + 1]) == S.SquashedGroups(r, ns[..i])
+      + (if ns[i] == NOID then [] else [S.SquashedGroup(r, ns[i])])
     ensures |S.SquashedGroups(r, ns[..i + 1])| <= |S.SquashedGroups(r, ns)|
     decreases |ns| - i
   {

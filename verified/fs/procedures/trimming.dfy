@@ -13,19 +13,20 @@ module Trimming {
 
   // Zeros in those of the n blocks from lo on that are free. No client sees that, and no block in use changes.
   method Trim(txn: Txn, d: DirFs, lo: uint64, n: uint64)
-    modifies d.fs.fs.fs, d.fs.jrnl
+    modifies d.fs.trees.store.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
-    ensures d.fs.fs.fs.inodes == old(d.fs.fs.fs.inodes) && d.fs.fs.fs.used == old(d.fs.fs.fs.used)
-    ensures FreeOnly(d.fs.geo, d.fs.fs.fs.used, old(d.fs.fs.fs.blocks), d.fs.fs.fs.blocks)
+    ensures d.fs.trees.store.inodes == old(d.fs.trees.store.inodes) &&
+      d.fs.trees.store.used == old(d.fs.trees.store.used)
+    ensures FreeOnly(d.fs.geo, d.fs.trees.store.used, old(d.fs.trees.store.blocks), d.fs.trees.store.blocks)
   {
-    var b := d.fs.fs.fs;
-    ghost var t := d.fs.fs;
+    var b := d.fs.trees.store;
+    ghost var t := d.fs.trees;
     ghost var was := b.blocks;
     if n > d.fs.geo.data1 || lo < d.fs.geo.data0 || lo > d.fs.geo.data1 - n { b.Dom(); return; }
     b.ZeroFree(txn, lo, n);
     b.Dom();
-    Crash.FreeBlocksDoNotMatter(d.fs.geo, t.bm, t.owner, b.used, was, b.blocks, t.data);
+    Crash.FreeBlocksDoNotMatter(d.fs.geo, t.blockMap, t.owner, b.used, was, b.blocks, t.data);
   }
 
   // every block holds what it held, or is free and holds zeros

@@ -23,9 +23,11 @@ module VolumeOps {
 
   // blocks, inodes: how many are free, as the allocator has counted. It promises
   // nothing (AllocHint in trusted/txn.s.dfy), so no more is reported than there are.
-  method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64) returns (st: uint32, s: V.Space, after: Bytes?)
+  method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64)
+    returns (st: uint32, s: V.Space, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> after != null && |after.data| == 256 && V.FsstatOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), s)
+    ensures st == 0 ==> after != null && |after.data| == 256 &&
+      V.FsstatOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), s)
     ensures s.tbytes as int == 4096 * (d.fs.geo.data1 - d.fs.geo.data0) as int && s.tfiles == d.fs.geo.ninode - 3
     ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
@@ -40,7 +42,8 @@ module VolumeOps {
 
   method Fsinfo(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, i: V.Info, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> after != null && |after.data| == 256 && V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), i)
+    ensures st == 0 ==> after != null && |after.data| == 256 &&
+      V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), i)
     ensures st != 0 ==> V.FsinfoErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
@@ -49,7 +52,8 @@ module VolumeOps {
 
   method Pathconf(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, p: V.Pathconf, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> after != null && |after.data| == 256 && V.PathconfOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), p)
+    ensures st == 0 ==> after != null && |after.data| == 256 &&
+      V.PathconfOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), p)
     ensures st != 0 ==> V.PathconfErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
@@ -60,7 +64,8 @@ module VolumeOps {
   // (Exec in fs/exec/exec.dfy).
   method Commit(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> after != null && |after.data| == 256 && V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(FattrM(ino, M(after.data)), FattrM(ino, M(after.data))))
+    ensures st == 0 ==> after != null && |after.data| == 256 &&
+      V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(FattrM(ino, M(after.data)), FattrM(ino, M(after.data))))
     ensures st != 0 ==> V.CommitErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);

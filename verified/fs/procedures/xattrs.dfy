@@ -33,12 +33,14 @@ module XattrOps {
   // inode 2, and its file
   lemma Reserved(d: DirFs)
     requires Sound(d)
-    ensures OkIno(d.fs.geo, ORPHANS) && ORPHANS in d.fs.metas && ORPHANS in d.fs.files && ORPHANS in d.fs.held && ORPHANS !in d.dirs && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS])
-    ensures var m, f := d.fs.metas[ORPHANS], d.fs.files[ORPHANS]; |f| == m.size as int && |f| % 4096 == 0 && m.shrink == 0 && AbsOf(d).xattrs == All(f)
+    ensures OkIno(d.fs.geo, ORPHANS) && ORPHANS in d.fs.metas && ORPHANS in d.fs.files && ORPHANS in d.fs.held &&
+      ORPHANS !in d.dirs && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS])
+    ensures var m, f := d.fs.metas[ORPHANS], d.fs.files[ORPHANS];
+      |f| == m.size as int && |f| % 4096 == 0 && m.shrink == 0 && AbsOf(d).xattrs == All(f)
   {
     NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
     assert OkIno(d.fs.geo, ORPHANS) && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS]);
-    At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.ats, ORPHANS);
+    At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ORPHANS);
   }
 
   // The block of an inode, or zeros where there is none.
@@ -74,31 +76,38 @@ module XattrOps {
   // ---- steps ----
 
   // Inode 2 has another file, and nothing else changes.
-  lemma FileChanged(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, ats: Ats, m: Meta, f: seq<byte>, h: set<int>, i: uint64, b: seq<byte>)
-    requires NameTree.TreeOk(g, ms, dirs) && OkIno(g, 2) && 2 in ms && 2 in files && |files[2]| % 4096 == 0 && Put(files[2], f, i as int, b)
+  lemma FileChanged(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, m: Meta,
+    f: seq<byte>, h: set<int>, i: uint64, b: seq<byte>)
+    requires NameTree.TreeOk(g, ms, dirs) && OkIno(g, 2) && 2 in ms && 2 in files && |files[2]| % 4096 == 0 &&
+      Put(files[2], f, i as int, b)
     requires m == WithSizeUsed(ms[2], m.size, m.used) && m.size as int % 4096 == 0
     ensures NameTree.TreeOk(g, ms[2 := m], dirs)
-    ensures var p := Abs(g, ms, files, held, dirs, ats); Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats) == N.FS(p.nodes, p.gens, XattrLists.Changed(files[2], i, b))
+    ensures var p := Abs(g, ms, files, held, dirs, places);
+      Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places) ==
+      N.FS(p.nodes, p.gens, XattrLists.Changed(files[2], i, b))
   {
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(2, ms[2]);
     NameTree.SetAttr(g, ms, dirs, 2, m);
     PutAll(files[2], f, i, b);
-    var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats);
-    forall j: uint64 ensures (j in p.nodes <==> j in q.nodes) && (j in p.nodes ==> q.nodes[j] == p.nodes[j]) && (j in p.gens <==> j in q.gens) && (j in p.gens ==> q.gens[j] == p.gens[j])
+    var p, q := Abs(g, ms, files, held, dirs, places), Abs(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places);
+    forall j: uint64
+      ensures (j in p.nodes <==> j in q.nodes) && (j in p.nodes ==> q.nodes[j] == p.nodes[j]) &&
+      (j in p.gens <==> j in q.gens) && (j in p.gens ==> q.gens[j] == p.gens[j])
     {
-      At(g, ms, files, held, dirs, ats, j);
-      At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats, j);
+      At(g, ms, files, held, dirs, places, j);
+      At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places, j);
     }
     assert p.nodes == q.nodes && p.gens == q.gens;
-    At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, ats, 2);
+    At(g, ms[2 := m], files[2 := f], held[2 := h], dirs, places, 2);
   }
 
   // The block of an inode becomes n; ok = false: there is no room. There is if it has one.
   method Store(txn: Txn, d: DirFs, ino: uint64, n: Bytes) returns (ok: bool)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && |n.data| == 4096 && U64At(n.data, 0) != 0
-    ensures ok ==> Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens, old(AbsOf(d)).xattrs[ino := Says(n.data)])
+    ensures ok ==> Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens,
+      old(AbsOf(d)).xattrs[ino := Says(n.data)])
     ensures ino in old(AbsOf(d)).xattrs ==> ok
   {
     Reserved(d);
@@ -106,12 +115,14 @@ module XattrOps {
     ghost var f, h := files[ORPHANS], held[ORPHANS];
     AllAt(f, ino);
     if ino >= LIMIT { assert |f| <= 549755813888; return false; }
-    assert Has(f, ino) ==> C.Blocks(4096 * ino as int, 4096) <= h by { d.fs.Bytes(ORPHANS); if Has(f, ino) { OneBlock(f, h, ino); } }
+    assert Has(f, ino) ==> C.Blocks(4096 * ino as int, 4096) <= h by
+      { d.fs.Bytes(ORPHANS); if Has(f, ino) { OneBlock(f, h, ino); } }
     ok := d.Write(txn, ORPHANS, 4096 * ino, n, 0, 4096);
     if !ok { return; }
     assert n.data[0..4096] == n.data;
     assert Put(f, d.fs.files[ORPHANS], ino as int, n.data);
-    FileChanged(g, ms, files, held, d.dirs, d.ats, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino, n.data);
+    FileChanged(g, ms, files, held, d.dirs, d.places, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino,
+      n.data);
   }
   lemma OneBlock(f: seq<byte>, h: set<int>, i: uint64)
     requires N.Held(f, h) && Has(f, i)
@@ -125,7 +136,7 @@ module XattrOps {
 
   // It becomes a hole.
   method Take(txn: Txn, d: DirFs, ino: uint64)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens, X.Clean(old(AbsOf(d)), ino))
   {
@@ -141,7 +152,8 @@ module XattrOps {
     ghost var z := Zeros(4096);
     assert U64At(z, 0) == 0 by { Marshal.U64AtZeros(4096, 0); }
     assert Put(f, d.fs.files[ORPHANS], ino as int, z);
-    FileChanged(g, ms, files, held, d.dirs, d.ats, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino, z);
+    FileChanged(g, ms, files, held, d.dirs, d.places, d.fs.metas[ORPHANS], d.fs.files[ORPHANS], d.fs.held[ORPHANS], ino,
+      z);
     assert XattrLists.Changed(f, ino, z) == X.Clean(old(AbsOf(d)), ino);
   }
 
@@ -150,9 +162,10 @@ module XattrOps {
     requires i in f.nodes
   { var n := f.nodes[i]; f.nodes[i := N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink, now), n.body, n.blocks)] }
   method Mark(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, s: uint64, ns: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && N.Live(AbsOf(d), N.Handle(ino, gen))
-    ensures Sound(d) && ino in old(AbsOf(d)).nodes && AbsOf(d) == N.FS(Later(old(AbsOf(d)), ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
+    ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
+      AbsOf(d) == N.FS(Later(old(AbsOf(d)), ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
     Node(d, ino, gen);
     NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
@@ -164,7 +177,7 @@ module XattrOps {
     d.PutInode(txn, ino, ip);
     ghost var m := Marked(ms[ino], s, ns);
     assert d.fs.metas == ms[ino := m];
-    Resizing.ChangeOk(g, ms, files, held, d.dirs, d.ats, ino, m, files[ino], held[ino]);
+    Resizing.ChangeOk(g, ms, files, held, d.dirs, d.places, ino, m, files[ino], held[ino]);
     assert files[ino := files[ino]] == files && held[ino := held[ino]] == held;
   }
 
@@ -220,10 +233,12 @@ module XattrOps {
   }
 
   // an attribute is set; create, replace: only if it is not there, only if it is
-  method Set(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes, create: bool, replace: bool, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+  method Set(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes, create: bool, replace: bool,
+    s: uint64, ns: uint32) returns (st: uint32)
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures st == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data, create, replace, N.Time(s, ns))
+    ensures st == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data, create,
+      replace, N.Time(s, ns))
     ensures st != 0 ==> X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, st)
   {
     Node(d, ino, gen);
@@ -253,7 +268,7 @@ module XattrOps {
 
   // an attribute goes
   method Remove(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && X.RemoveOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, N.Time(s, ns))
     ensures st != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, st)
@@ -280,7 +295,7 @@ module XattrOps {
 
   // What is stored for an inode goes, unless it is of a file that is there.
   method Forget(txn: Txn, d: DirFs, ino: uint64) returns (st: uint32)
-    modifies d, d.fs, d.fs.fs, d.fs.fs.fs, d.fs.jrnl
+    modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 && Sound(d) && X.ForgetOk(old(AbsOf(d)), AbsOf(d), ino)
   {

@@ -20,15 +20,19 @@ module Creation {
   function FirstS(c: P.Caller, dm: Meta, ty: uint32, mode: uint32, now: N.Time): N.Attr
   { N.Attr(mode, if ty == 2 then 2 else 1, c.uid, if dm.mode / 1024 % 2 == 1 then dm.gid else c.gid, now, now, now) }
   // the inode that is made
-  function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time): Meta
+  function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64,
+    now: N.Time): Meta
   {
-    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(K.Wanted(c, s)), now));
+    var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(K.Wanted(c, s)),
+      now));
     if ty != 2 then m else WithParent(if dm.mode / 1024 % 2 == 1 then WithMode(m, P.AddSetgid(m.mode)) else m, dino)
   }
-  lemma BornIs(c: P.Caller, d: N.Node, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64, now: N.Time)
+  lemma BornIs(c: P.Caller, d: N.Node, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64,
+    now: N.Time)
     requires d.attr == MetaAttr(dm) && mode < 4096
     ensures var m := Born(c, dm, ty, gen, mode, s, dino, now); MetaAttr(m) == K.NewAttr(c, d, ty, mode, s, now) &&
-      m.ty == ty && m.gen == gen && m.size == 0 && m.used == 0 && m.shrink == 0 && m.flags == 0 && m.next == 0 && m.verf == 0 && m.major == 0 && m.minor == 0 &&
+      m.ty == ty && m.gen == gen && m.size == 0 && m.used == 0 && m.shrink == 0 && m.flags == 0 && m.next == 0 &&
+        m.verf == 0 && m.major == 0 && m.minor == 0 &&
       m.nlink == (if ty == 2 then 2 else 1) && m.mode < 4096 && (ty == 2 ==> m.parent == dino)
   {
     var f := FirstS(c, dm, ty, mode, now);
@@ -53,36 +57,48 @@ module Creation {
 
   // The effect of all four: inode i, free before, is m with the bytes b and the blocks h, and directory d,
   // now dm with the file df in the blocks dh, has it under the name n.
-  lemma MadeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, d: uint64, n: Name, i: uint64, m: Meta, b: seq<byte>, h: set<int>, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64, ns: uint32)
-    returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, ats': Ats)
-    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
-    requires OkIno(g, i) && 2 < i && i in ms && ms[i].ty == 0 && ms[i].gen < 0xffff_ffff_ffff_ffff && m.gen == ms[i].gen + 1
-    requires Fits(i, m) && !OnList(m) && !IsKept(m) && m.ty != 0 && (if m.ty == 2 then m.nlink == 2 && m.parent == d else m.nlink == 1)
+  lemma MadeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, d: uint64, n: Name, i: uint64,
+    m: Meta, b: seq<byte>, h: set<int>, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64,
+    ns: uint32)
+    returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, places': Ats)
+    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] &&
+      N.Proper(n)
+    requires OkIno(g, i) && 2 < i && i in ms && ms[i].ty == 0 && ms[i].gen < 0xffff_ffff_ffff_ffff &&
+      m.gen == ms[i].gen + 1
+    requires Fits(i, m) && !OnList(m) && !IsKept(m) && m.ty != 0 &&
+      (if m.ty == 2 then m.nlink == 2 && m.parent == d else m.nlink == 1)
     requires Entered(ms[d], dm, m.ty == 2, s, ns)
-    requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(ats, d) :: x in at && at[x] == PlacesAt(ats, d)[x]
+    requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(places, d) ::
+      x in at && at[x] == PlacesAt(places, d)[x]
     ensures ms' == ms[i := m][d := dm] && files' == files[i := b][d := df] && held' == held[i := h][d := dh]
-    ensures dirs' == (if m.ty == 2 then dirs[i := map[]] else dirs)[d := dirs[d][n := i]] && ats' == (if m.ty == 2 then ats[i := map[]] else ats)[d := at]
+    ensures dirs' == (if m.ty == 2 then dirs[i := map[]] else dirs)[d := dirs[d][n := i]] &&
+      places' == (if m.ty == 2 then places[i := map[]] else places)[d := at]
     ensures TreeOk(g, ms', dirs')
-    ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
-      N.IsDir(p, d) && N.IsDir(q, d) && i !in p.nodes && i in p.gens && i in q.gens && q.gens == p.gens[i := q.gens[i]] && q.xattrs == p.xattrs && q.gens[i] as int == p.gens[i] as int + 1 &&
-      q.nodes == p.nodes[i := NodeOf(m, b, h, if m.ty == 2 then map[] else DirAt(dirs, i), if m.ty == 2 then map[] else PlacesAt(ats, i))][d := q.nodes[d]] &&
-      p.nodes[d].body.names == dirs[d] && C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i], p.nodes[d].attr.nlink as int + (if m.ty == 2 then 1 else 0), N.Time(s, ns))
+    ensures var p, q := Abs(g, ms, files, held, dirs, places), Abs(g, ms', files', held', dirs', places');
+      N.IsDir(p, d) && N.IsDir(q, d) && i !in p.nodes && i in p.gens && i in q.gens &&
+        q.gens == p.gens[i := q.gens[i]] && q.xattrs == p.xattrs && q.gens[i] as int == p.gens[i] as int + 1 &&
+      q.nodes == p.nodes[i := NodeOf(m, b, h, if m.ty == 2 then map[] else DirAt(dirs, i),
+        if m.ty == 2 then map[] else PlacesAt(places, i))][d := q.nodes[d]] &&
+      p.nodes[d].body.names == dirs[d] && C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i],
+        p.nodes[d].attr.nlink as int + (if m.ty == 2 then 1 else 0), N.Time(s, ns))
   {
     Basics(g, ms, dirs);
     assert i != d;
     assert Fits(d, ms[d]);
-    var ms1, files1, held1, dirs1, ats1 := ms[i := m], files[i := b], held[i := h], if m.ty == 2 then dirs[i := map[]] else dirs, if m.ty == 2 then ats[i := map[]] else ats;
-    ms', files', held', dirs', ats' := ms1[d := dm], files1[d := df], held1[d := dh], dirs1[d := dirs[d][n := i]], ats1[d := at];
+    var ms1, files1, held1, dirs1, places1 := ms[i := m], files[i := b], held[i := h], if m.ty == 2 then
+      dirs[i := map[]] else dirs, if m.ty == 2 then places[i := map[]] else places;
+    ms', files', held', dirs', places' := ms1[d := dm], files1[d := df], held1[d := dh], dirs1[d := dirs[d][n := i]],
+      places1[d := at];
     if m.ty == 2 {
       EnterDir(g, ms, dirs, d, n, i, m, dm);
     } else {
       EnterFile(g, ms, dirs, d, n, i, m);
       SetAttr(g, ms1, dirs', d, dm);
     }
-    At(g, ms, files, held, dirs, ats, i);
-    At(g, ms, files, held, dirs, ats, d);
-    OneInode(g, ms, ms1, files, files1, held, held1, dirs, dirs1, ats, ats1, i);
-    At(g, ms1, files1, held1, dirs1, ats1, d);
-    DirChange(g, ms1, files1, held1, dirs1, ats1, d, dm, df, dh, dirs[d][n := i], at, N.Time(s, ns));
+    At(g, ms, files, held, dirs, places, i);
+    At(g, ms, files, held, dirs, places, d);
+    OneInode(g, ms, ms1, files, files1, held, held1, dirs, dirs1, places, places1, i);
+    At(g, ms1, files1, held1, dirs1, places1, d);
+    DirChange(g, ms1, files1, held1, dirs1, places1, d, dm, df, dh, dirs[d][n := i], at, N.Time(s, ns));
   }
 }

@@ -15,7 +15,8 @@ module Listing {
   import P = NfsPerm
 
   function Items(g: seq<Ent>): (r: seq<L.Item>)
-    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == L.Item(g[k].ino, g[k].name, g[k].cookie as int)
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| ::
+      r[k] == L.Item(g[k].ino, g[k].name, g[k].cookie as int)
   { if g == [] then [] else Items(g[..|g| - 1]) + [L.Item(g[|g| - 1].ino, g[|g| - 1].name, g[|g| - 1].cookie as int)] }
 
   lemma BytesAre(cost: int -> int, g: seq<Ent>)
@@ -30,11 +31,13 @@ module Listing {
 
   // "." and ".." that come first
   function Head(i: uint64, up: uint64, cookie: int): seq<Ent>
-  { if cookie == 0 then [Ent(i, [46], 1), Ent(up, [46, 46], 2)] else if cookie == 1 then [Ent(up, [46, 46], 2)] else [] }
+  { if cookie == 0 then [Ent(i, [46], 1), Ent(up, [46, 46], 2)] else if cookie == 1 then [Ent(up, [46, 46], 2)]
+    else [] }
   function After(cookie: int): int { if cookie < 2 then 2 else cookie }
 
   lemma PageIs(i: uint64, b: N.Body, at: Places, cookie: int, eof: bool, page: seq<Ent>, got: seq<Ent>)
-    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 0 <= cookie && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 0 <= cookie &&
+      (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     requires D.PageOk(b.names, at, After(cookie), eof, page) && got == Head(i, b.parent, cookie) + page
     ensures L.Page(i, b, cookie, Items(got), eof)
   {
@@ -48,7 +51,8 @@ module Listing {
       else if |h| <= k { assert got[j] == h[j] && got[k] == page[k - |h|]; }
       else { assert got[j] == h[j] && got[k] == h[k]; }
     }
-    forall e: L.Item | L.Listed(i, b, e) && cookie < e.cookie && (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) ensures e in items
+    forall e: L.Item | L.Listed(i, b, e) && cookie < e.cookie &&
+      (eof || (items != [] && e.cookie <= items[|items| - 1].cookie)) ensures e in items
     {
       if e == L.Item(i, [46], 1) { assert got[0] == h[0]; assert items[0] == e; }
       else if e == L.Item(b.parent, [46, 46], 2) { var k := |h| - 1; assert got[k] == h[k]; assert items[k] == e; }
@@ -74,7 +78,8 @@ module Listing {
     assert L.First(i, b, cookie, e);
   }
   lemma DotsNone(i: uint64, b: N.Body, at: Places, cookie: int, e: Ent, max: int, cost: int -> int)
-    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) &&
+      (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     requires 0 <= cookie < 2 && e == Head(i, b.parent, cookie)[0] && max < Used(cost, [e])
     ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
   {
@@ -85,7 +90,8 @@ module Listing {
   }
   // only "." fitted
   lemma DotOnly(i: uint64, b: N.Body, at: Places)
-    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) &&
+      (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     ensures L.Page(i, b, 0, Items([Ent(i, [46], 1)]), false)
   {
     var items := Items([Ent(i, [46], 1)]);
@@ -96,7 +102,8 @@ module Listing {
 
   // a: the attributes (serialized inodes) by the index of the entry; of all entries or of none
   type Inodes = map<int, seq<byte>>
-  predicate Whole(g: seq<Ent>, a: Inodes) { forall k: int {:trigger k in a} {:trigger a[k]} {:trigger g[k]} | 0 <= k < |g| :: k in a && |a[k]| == 256 }
+  predicate Whole(g: seq<Ent>, a: Inodes)
+  { forall k: int {:trigger k in a} {:trigger a[k]} {:trigger g[k]} | 0 <= k < |g| :: k in a && |a[k]| == 256 }
   predicate Given(g: seq<Ent>, a: Inodes) { a == map[] || Whole(g, a) }
 
   function Handles(g: seq<Ent>, a: Inodes): seq<N.Handle>
@@ -115,16 +122,19 @@ module Listing {
   { if g == [] then [] else FattrSeq(g[..|g| - 1], a) + [A.FattrM(g[|g| - 1].ino, M(a[|g| - 1]))] }
 
   // m is what the specification says of file i
-  predicate Known(f: N.FS, i: uint64, m: Meta) { N.Live(f, N.Handle(i, m.gen)) && A.FattrM(i, m) == N.FattrOf(i, f.nodes[i]) }
+  predicate Known(f: N.FS, i: uint64, m: Meta)
+  { N.Live(f, N.Handle(i, m.gen)) && A.FattrM(i, m) == N.FattrOf(i, f.nodes[i]) }
 
-  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<Ent>, a: Inodes, eof: bool, da: N.Fattr)
+  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<Ent>, a: Inodes,
+    eof: bool, da: N.Fattr)
     requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], 1)
     requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, M(a[k]))
     ensures L.ReaddirplusOk(f, c, dh, cookie, verf, lim, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
   {
     var items, hs, fs := Items(g), Handles(g, a), Fattrs(g, a);
     if g != [] { assert g[0] in g && 0 in a; }
-    forall k: int | 0 <= k < |items| ensures hs[k].ino == items[k].ino && N.Live(f, hs[k]) && fs[k] == N.FattrOf(hs[k].ino, f.nodes[hs[k].ino])
+    forall k: int | 0 <= k < |items|
+      ensures hs[k].ino == items[k].ino && N.Live(f, hs[k]) && fs[k] == N.FattrOf(hs[k].ino, f.nodes[hs[k].ino])
     { assert Known(f, g[k].ino, M(a[k])); }
   }
 }

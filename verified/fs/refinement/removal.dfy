@@ -22,23 +22,30 @@ module Removal {
     m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent, m.used), if sub then dm.nlink - 1 else dm.nlink), s, ns)
   }
 
-  // The entry n of d, of inode i, goes; the directory is then dm with the file df in the blocks dh, the entries e and the places at.
-  lemma Gone(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, ms': Metas, files': Files, held': Helds, dirs': Dirs, ats': Ats,
-      d: uint64, n: Name, i: uint64, x: Meta, dm: Meta, df: seq<byte>, dh: set<int>, e: map<Name, uint64>, at: map<Name, int>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
-    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] && dirs[d][n] == i && i in ms && 2 in ms
+  // The entry n of d, of inode i, goes; the directory is then dm with the file df in the blocks dh, the entries e and
+  // the places at.
+  lemma Gone(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
+    held': Helds, dirs': Dirs, places': Ats,
+      d: uint64, n: Name, i: uint64, x: Meta, dm: Meta, df: seq<byte>, dh: set<int>, e: map<Name, uint64>,
+        at: map<Name, int>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
+    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] &&
+      dirs[d][n] == i && i in ms && 2 in ms
     requires ms[i].ty == 2 ==> i in dirs && dirs[i] == map[]
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
     requires Left(ms[d], dm, ms[i].ty == 2, s, ns) && e == C.Del(dirs[d], n)
-    requires forall y: Name {:trigger y in e} | y in e && y in dirs[d] && y in PlacesAt(ats, d) :: y in at && at[y] == PlacesAt(ats, d)[y]
+    requires forall y: Name {:trigger y in e} | y in e && y in dirs[d] && y in PlacesAt(places, d) ::
+      y in at && at[y] == PlacesAt(places, d)[y]
     requires d != i && ms' == Dropped(ms[d := x], i, s, ns, sh, freed)[d := dm]
     requires var f1 := files[d := df]; files' == if LastLink(ms[i]) then f1[i := []] else f1
     requires var h1 := held[d := dh]; held' == if LastLink(ms[i]) then h1[i := {}] else h1
     requires var d1 := dirs[d := e]; dirs' == if freed then map x | x in d1 && x != i :: d1[x] else d1
-    requires ats' == ats[d := at]
+    requires places' == places[d := at]
     ensures TreeOk(g, ms', dirs')
-    ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
-      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && q.xattrs == p.xattrs && q.nodes == U.Dropped(p.nodes, i, N.Time(s, ns))[d := q.nodes[d]] && p.nodes[d].body.names == dirs[d] &&
-      C.DirStep(p.nodes[d], q.nodes[d], e, p.nodes[d].attr.nlink as int - (if p.nodes[i].body.Dir? then 1 else 0), N.Time(s, ns))
+    ensures var p, q := Abs(g, ms, files, held, dirs, places), Abs(g, ms', files', held', dirs', places');
+      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && q.xattrs == p.xattrs &&
+        q.nodes == U.Dropped(p.nodes, i, N.Time(s, ns))[d := q.nodes[d]] && p.nodes[d].body.names == dirs[d] &&
+      C.DirStep(p.nodes[d], q.nodes[d], e, p.nodes[d].attr.nlink as int - (if p.nodes[i].body.Dir? then 1 else 0),
+        N.Time(s, ns))
   {
     Basics(g, ms, dirs);
     EntryOk(g, ms, dirs, d, n);
@@ -48,17 +55,20 @@ module Removal {
     DropApart(ms, d, x, dm, i, s, ns, sh, freed);
     DropApart(ms, d, dm, dm, i, s, ns, sh, freed);
     GoneTree(g, ms, dirs, ms', dirs', d, n, i, dm, e, s, ns, sh, freed);
-    At(g, ms, files, held, dirs, ats, d);
-    At(g, ms, files, held, dirs, ats, i);
+    At(g, ms, files, held, dirs, places, d);
+    At(g, ms, files, held, dirs, places, i);
     var ms1, f1, h1, d1 := ms[d := dm], files[d := df], held[d := dh], dirs[d := e];
-    DirChange(g, ms, files, held, dirs, ats, d, dm, df, dh, e, at, now);
-    DropShows(g, ms1, f1, files', h1, held', d1, dirs', ats', i, s, ns, sh, freed);
-    var p, q1, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms1, f1, h1, d1, ats'), Abs(g, ms', files', held', dirs', ats');
+    DirChange(g, ms, files, held, dirs, places, d, dm, df, dh, e, at, now);
+    DropShows(g, ms1, f1, files', h1, held', d1, dirs', places', i, s, ns, sh, freed);
+    var p, q1, q := Abs(g, ms, files, held, dirs, places), Abs(g, ms1, f1, h1, d1, places'),
+      Abs(g, ms', files', held', dirs', places');
     DropNodes(p.nodes, d, q1.nodes[d], i, now);
     assert q.nodes[d] == q1.nodes[d];
   }
-  lemma GoneTree(g: Geo, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta, e: map<Name, uint64>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
-    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] && dirs[d][n] == i && i in ms && 2 in ms && i != d
+  lemma GoneTree(g: Geo, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta,
+    e: map<Name, uint64>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
+    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] &&
+      dirs[d][n] == i && i in ms && 2 in ms && i != d
     requires ms[i].ty == 2 ==> i in dirs && dirs[i] == map[]
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
     requires Left(ms[d], dm, ms[i].ty == 2, s, ns) && Less(dirs, d, n, e)
@@ -81,18 +91,25 @@ module Removal {
   }
 
   // One more name, n in d, for inode i, which is not a directory.
-  lemma Named(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, ms': Metas, files': Files, held': Helds, dirs': Dirs, ats': Ats,
+  lemma Named(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
+    held': Helds, dirs': Dirs, places': Ats,
       d: uint64, n: Name, i: uint64, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64, ns: uint32)
-    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
+    requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] &&
+      N.Proper(n)
     requires OkIno(g, i) && 2 < i && InUse(ms, i) && ms[i].ty != 2 && ms[i].nlink < 0x7fff_ffff
     requires dm == Touched(WithSizeNent(ms[d], dm.size, dm.nent, dm.used), s, ns)
-    requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(ats, d) :: x in at && at[x] == PlacesAt(ats, d)[x]
-    requires ms' == ms[d := dm][i := Relinked(ms[i], ms[i].nlink + 1, s, ns)] || ms' == ms[i := Relinked(ms[i], ms[i].nlink + 1, s, ns)][d := dm]
-    requires files' == files[d := df] && held' == held[d := dh] && dirs' == dirs[d := dirs[d][n := i]] && ats' == ats[d := at]
+    requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(places, d) ::
+      x in at && at[x] == PlacesAt(places, d)[x]
+    requires ms' == ms[d := dm][i := Relinked(ms[i], ms[i].nlink + 1, s, ns)] ||
+      ms' == ms[i := Relinked(ms[i], ms[i].nlink + 1, s, ns)][d := dm]
+    requires files' == files[d := df] && held' == held[d := dh] && dirs' == dirs[d := dirs[d][n := i]] &&
+      places' == places[d := at]
     ensures TreeOk(g, ms', dirs')
-    ensures var p, q := Abs(g, ms, files, held, dirs, ats), Abs(g, ms', files', held', dirs', ats');
-      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && q.xattrs == p.xattrs && p.nodes[d].body.names == dirs[d] &&
-      q.nodes == p.nodes[i := N.Node(C.SetNlinkCtime(p.nodes[i].attr, ms[i].nlink + 1, N.Time(s, ns)), p.nodes[i].body, p.nodes[i].blocks)][d := q.nodes[d]] &&
+    ensures var p, q := Abs(g, ms, files, held, dirs, places), Abs(g, ms', files', held', dirs', places');
+      N.IsDir(p, d) && N.IsDir(q, d) && i in p.nodes && q.gens == p.gens && q.xattrs == p.xattrs &&
+        p.nodes[d].body.names == dirs[d] &&
+      q.nodes == p.nodes[i := N.Node(C.SetNlinkCtime(p.nodes[i].attr, ms[i].nlink + 1, N.Time(s, ns)), p.nodes[i].body,
+        p.nodes[i].blocks)][d := q.nodes[d]] &&
       C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i], p.nodes[d].attr.nlink as int, N.Time(s, ns))
   {
     Basics(g, ms, dirs);
@@ -103,12 +120,12 @@ module Removal {
     assert ms' == ms1[d := dm];
     AddName(g, ms, dirs, d, n, i, m);
     SetAttr(g, ms1, dirs', d, dm);
-    At(g, ms, files, held, dirs, ats, i);
-    At(g, ms, files, held, dirs, ats, d);
-    OneInode(g, ms, ms1, files, files, held, held, dirs, dirs, ats, ats, i);
-    var p := Abs(g, ms, files, held, dirs, ats);
+    At(g, ms, files, held, dirs, places, i);
+    At(g, ms, files, held, dirs, places, d);
+    OneInode(g, ms, ms1, files, files, held, held, dirs, dirs, places, places, i);
+    var p := Abs(g, ms, files, held, dirs, places);
     assert p.gens[i := m.gen] == p.gens;
-    At(g, ms1, files, held, dirs, ats, d);
-    DirChange(g, ms1, files, held, dirs, ats, d, dm, df, dh, dirs[d][n := i], at, N.Time(s, ns));
+    At(g, ms1, files, held, dirs, places, d);
+    DirChange(g, ms1, files, held, dirs, places, d, dm, df, dh, dirs[d][n := i], at, N.Time(s, ns));
   }
 }

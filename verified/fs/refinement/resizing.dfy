@@ -13,27 +13,33 @@ module Resizing {
   import N = NfsState
 
   // inode i has other attributes, or other bytes
-  lemma ChangeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64, m: Meta, f: seq<byte>, h: set<int>)
+  lemma ChangeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64, m: Meta,
+    f: seq<byte>, h: set<int>)
     requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && SameTree(ms[i], m) && Fits(i, m) && m.gen == ms[i].gen
     ensures TreeOk(g, ms[i := m], dirs)
-    ensures var a := Abs(g, ms, files, held, dirs, ats); Abs(g, ms[i := m], files[i := f], held[i := h], dirs, ats) == N.FS(a.nodes[i := NodeOf(m, f, h, DirAt(dirs, i), PlacesAt(ats, i))], a.gens, a.xattrs)
+    ensures var a := Abs(g, ms, files, held, dirs, places);
+      Abs(g, ms[i := m], files[i := f], held[i := h], dirs, places) ==
+      N.FS(a.nodes[i := NodeOf(m, f, h, DirAt(dirs, i), PlacesAt(places, i))], a.gens, a.xattrs)
   {
     SetAttr(g, ms, dirs, i, m);
-    Changed(g, ms, files, held, dirs, ats, i, m, f, h);
+    Changed(g, ms, files, held, dirs, places, i, m, f, h);
   }
 
-  lemma OrphanedHides(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64)
+  lemma OrphanedHides(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64)
     requires i in ms && 2 in ms
-    ensures Abs(g, Orphaned(ms, i), files, held, dirs, ats) == Abs(g, ms, files, held, dirs, ats)
-  { HiddenStep(g, ms, Orphaned(ms, i), files, held, dirs, ats); }
+    ensures Abs(g, Orphaned(ms, i), files, held, dirs, places) == Abs(g, ms, files, held, dirs, places)
+  { HiddenStep(g, ms, Orphaned(ms, i), files, held, dirs, places); }
 
   // A regular file is set to size sz and then has the attributes a, the bytes f, the blocks h, and no verifier.
-  lemma ResizeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, ats: Ats, i: uint64, sz: uint64, sh: Leftover, done: bool, a: N.Attr, f: seq<byte>, h: set<int>)
-    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms && (done && sz < ms[i].size ==> sh.shrink == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
+  lemma ResizeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64, sz: uint64,
+    sh: Leftover, done: bool, a: N.Attr, f: seq<byte>, h: set<int>)
+    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms &&
+      (done && sz < ms[i].size ==> sh.shrink == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
     ensures i in ResizedAll(ms, i, sz, sh, done)
     ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithVerf(WithAttr(r[i], a), 0)], dirs)
-    ensures var r, p := ResizedAll(ms, i, sz, sh, done), Abs(g, ms, files, held, dirs, ats);
-      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], held[i := h], dirs, ats) == N.FS(p.nodes[i := N.Node(a, N.File(f, 0, h), r[i].used as int)], p.gens, p.xattrs)
+    ensures var r, p := ResizedAll(ms, i, sz, sh, done), Abs(g, ms, files, held, dirs, places);
+      Abs(g, r[i := WithVerf(WithAttr(r[i], a), 0)], files[i := f], held[i := h], dirs, places) ==
+        N.FS(p.nodes[i := N.Node(a, N.File(f, 0, h), r[i].used as int)], p.gens, p.xattrs)
   {
     Basics(g, ms, dirs);
     var m := ms[i];
@@ -44,10 +50,10 @@ module Resizing {
     var b := if listed then Orphaned(ms, i) else ms;
     if listed {
       PutOn(g, ms, dirs, i);
-      OrphanedHides(g, ms, files, held, dirs, ats, i);
+      OrphanedHides(g, ms, files, held, dirs, places, i);
     }
     assert r[i := x] == b[i := x];
     assert Fits(i, x);
-    ChangeOk(g, b, files, held, dirs, ats, i, x, f, h);
+    ChangeOk(g, b, files, held, dirs, places, i, x, f, h);
   }
 }

@@ -1,4 +1,5 @@
-// Which place the record of a call gets: a table of chunks, and the steps that change it. Each does only what sharing.dfy allows.
+// Which place the record of a call gets: a table of chunks, and the steps that change it. Each does only what
+// sharing.dfy allows.
 //
 // Go gives clients numbers, tells the time, and knows of which records the reply has arrived.
 include "sharing.dfy"
@@ -34,10 +35,13 @@ module ReplyPlaces {
     predicate Valid()
       reads this, rows, holders, taken
     {
-      n < 0x1_0000_0000_0000 && |chunks| == n as int && |rows.data| == 40 * n as int && |holders.data| == 16 * (n as int + 3) && |taken.data| == 16 * n as int &&
+      n < 0x1_0000_0000_0000 && |chunks| == n as int && |rows.data| == 40 * n as int &&
+        |holders.data| == 16 * (n as int + 3) && |taken.data| == 16 * n as int &&
       rows != holders && rows != taken && holders != taken &&
-      (forall i {:trigger chunks[i]} | 0 <= i < n as int :: chunks[i] == Row(rows.data, i) && chunks[i].holder < n + 3 && chunks[i].used <= PLACES) &&
-      (forall h: uint64 {:trigger Has(chunks, h)} | h < n + 3 :: U64At(holders.data, 16 * h as int) as int == Has(chunks, h))
+      (forall i {:trigger chunks[i]} | 0 <= i < n as int ::
+        chunks[i] == Row(rows.data, i) && chunks[i].holder < n + 3 && chunks[i].used <= PLACES) &&
+      (forall h: uint64 {:trigger Has(chunks, h)} | h < n + 3 ::
+        U64At(holders.data, 16 * h as int) as int == Has(chunks, h))
     }
     predicate Client(c: uint64) reads this { CLIENT <= c && c as int < n as int + 3 }
 
@@ -53,21 +57,29 @@ module ReplyPlaces {
       ghost var s := Empty(n as int);
       forall i | 0 <= i < n as int ensures s[i] == Row(r.data, i)
       { Zero(n as int, i); }
-      forall c: uint64 | c < n + 3 ensures U64At(h.data, 16 * c as int) == 0 { U64AtZeros(16 * (n as int + 3), 16 * c as int); }
+      forall c: uint64 | c < n + 3
+        ensures U64At(h.data, 16 * c as int) == 0 { U64AtZeros(16 * (n as int + 3), 16 * c as int); }
       forall c: uint64 ensures Has(s, c) == if c == NOBODY then n as int else 0 { NobodyHasAll(s, c); }
       Put64(h, 0, n);
       this.n, this.window, rows, holders, taken, gifts, chunks := n, window, r, h, b, 0, s;
     }
 
-    function method Holder(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n ensures x == chunks[i].holder { rows.U64(40 * i) }
-    function method Used(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n ensures x == chunks[i].used { rows.U64(40 * i + 8) }
-    function method Force(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n ensures x == chunks[i].force { rows.U64(40 * i + 16) }
-    function method Newest(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n ensures x == chunks[i].newest { rows.U64(40 * i + 24) }
-    function method Given(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n ensures x == chunks[i].given { rows.U64(40 * i + 32) }
+    function method Holder(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n
+      ensures x == chunks[i].holder { rows.U64(40 * i) }
+    function method Used(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n
+      ensures x == chunks[i].used { rows.U64(40 * i + 8) }
+    function method Force(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n
+      ensures x == chunks[i].force { rows.U64(40 * i + 16) }
+    function method Newest(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n
+      ensures x == chunks[i].newest { rows.U64(40 * i + 24) }
+    function method Given(i: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && i < n
+      ensures x == chunks[i].given { rows.U64(40 * i + 32) }
     // how many chunks a holder has
-    function method Count(h: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && h < n + 3 ensures x as int == Has(chunks, h)
+    function method Count(h: uint64): (x: uint64) reads this, rows, holders, taken requires Valid() && h < n + 3
+      ensures x as int == Has(chunks, h)
     { assert Has(chunks, h) == Has(chunks, h); holders.U64(16 * h) }
-    function method Busy(place: uint64): bool reads this, rows, holders, taken requires Valid() && place as int < 16 * n as int { taken.Get(place) != 0 }
+    function method Busy(place: uint64): bool reads this, rows, holders, taken
+      requires Valid() && place as int < 16 * n as int { taken.Get(place) != 0 }
 
     // the numbers of chunk i
     method Put(i: uint64, holder: uint64, used: uint64, force: uint64, newest: uint64, given: uint64)
@@ -91,10 +103,13 @@ module ReplyPlaces {
       Put64(rows, 40 * i + 32, given);
       chunks := chunks[i as int := x];
       forall h: uint64 | h < n + 3 ensures U64At(holders.data, 16 * h as int) as int == Has(chunks, h)
-      { HasNow(old(chunks), i as int, x, h); assert U64At(old(holders.data), 16 * h as int) as int == Has(old(chunks), h); }
-      forall j | 0 <= j < n as int && j != i as int ensures Row(rows.data, j) == chunks[j] { assert chunks[j] == old(chunks)[j]; }
+      { HasNow(old(chunks), i as int, x, h); assert U64At(old(holders.data), 16 * h as int) as int ==
+        Has(old(chunks), h); }
+      forall j | 0 <= j < n as int && j != i as int
+        ensures Row(rows.data, j) == chunks[j] { assert chunks[j] == old(chunks)[j]; }
     }
-    // the chunk that a client uses (n: none), and from which of its places on it is to be told one that nobody waits for (16: needs none)
+    // the chunk that a client uses (n: none), and from which of its places on it is to be told one that nobody waits
+    // for (16: needs none)
     method InUse(client: uint64) returns (i: uint64, from: uint64)
       requires Valid() && Client(client)
       ensures i <= n && (i < n ==> chunks[i].holder == client) && from <= PLACES
@@ -105,14 +120,15 @@ module ReplyPlaces {
       if h != client { i := n; return; }
       if f == 0 { from := Used(i); }
     }
-    // The next place of the chunk in use, which from now on is a call's: if it is not busy; and in a round without force if it is place
-    // `spare` of the chunk, for whose record nobody waits.
+    // The next place of the chunk in use, which from now on is a call's: if it is not busy; and in a round without
+    // force if it is place `spare` of the chunk, for whose record nobody waits.
     method Next(client: uint64, spare: uint64) returns (ok: bool, place: uint64)
       requires Valid() && Client(client)
       modifies this`chunks, rows, holders, taken
       ensures Valid() && SameButUsed(old(chunks), chunks)
       ensures !ok ==> taken.data == old(taken.data)
-      ensures ok ==> place as int < 16 * n as int && old(taken.data)[place] == 0 && taken.data == old(taken.data)[place as int := 1] &&
+      ensures ok ==> place as int < 16 * n as int && old(taken.data)[place] == 0 &&
+        taken.data == old(taken.data)[place as int := 1] &&
         chunks[place / 16].holder == client && (chunks[place / 16].force == 0 ==> place % 16 == spare)
     {
       ok, place := false, 0;
@@ -134,8 +150,9 @@ module ReplyPlaces {
       }
       Put(i, client, k, f, newest, given);
     }
-    // A chunk that a client is to get from others: nobody's; else the one that they have not used for longest, if that is old; else, if it
-    // has none, the oldest one of who has most. Not (n), if it has many, or its own oldest one is old: it goes on with its own.
+    // A chunk that a client is to get from others: nobody's; else the one that they have not used for longest, if that
+    // is old; else, if it has none, the oldest one of who has most. Not (n), if it has many, or its own oldest one is
+    // old: it goes on with its own.
     method More(client: uint64, now: uint64) returns (i: uint64, own: uint64)
       requires Valid() && Client(client)
       ensures i <= n && (i < n ==> chunks[i].holder != client && MayTake(chunks, client, now, i as int))
@@ -150,9 +167,11 @@ module ReplyPlaces {
         invariant none < n ==> chunks[none].holder == NOBODY
         invariant none == n ==> forall k {:trigger chunks[k]} | 0 <= k < j as int :: chunks[k].holder != NOBODY
         invariant oldest < n ==> Others(chunks, client, oldest as int)
-        invariant forall k {:trigger chunks[k]} | 0 <= k < j as int && Others(chunks, client, k) :: oldest < n && chunks[oldest].newest <= chunks[k].newest
+        invariant forall k {:trigger chunks[k]} | 0 <= k < j as int && Others(chunks, client, k) ::
+          oldest < n && chunks[oldest].newest <= chunks[k].newest
         invariant most < n ==> Others(chunks, client, most as int)
-        invariant forall k {:trigger chunks[k]} | 0 <= k < j as int && Others(chunks, client, k) :: most < n && Has(chunks, chunks[k].holder) <= Has(chunks, chunks[most].holder)
+        invariant forall k {:trigger chunks[k]} | 0 <= k < j as int && Others(chunks, client, k) ::
+          most < n && Has(chunks, chunks[k].holder) <= Has(chunks, chunks[most].holder)
       {
         var h := Holder(j);
         if h == client {
@@ -161,7 +180,8 @@ module ReplyPlaces {
           if none == n { none := j; }
         } else if h != BROKEN {
           if oldest == n || Newest(j) < Newest(oldest) { oldest := j; }
-          if most == n || Count(h) > Count(Holder(most)) || (Count(h) == Count(Holder(most)) && Given(j) < Given(most)) { most := j; }
+          if most == n || Count(h) > Count(Holder(most)) ||
+            (Count(h) == Count(Holder(most)) && Given(j) < Given(most)) { most := j; }
         }
         j := j + 1;
       }
@@ -185,15 +205,17 @@ module ReplyPlaces {
         j := j + 1;
       }
     }
-    // Chunk i becomes the one that a client uses, if it may take it: with force if it was not its own, or has no place `spare` (16: none) for
-    // whose record nobody waits.
+    // Chunk i becomes the one that a client uses, if it may take it: with force if it was not its own, or has no place
+    // `spare` (16: none) for whose record nobody waits.
     method Take(client: uint64, now: uint64, i: uint64, spare: uint64) returns (ok: bool)
       requires Valid() && Client(client) && i < n
       modifies this, rows, holders
       ensures Valid() && taken.data == old(taken.data)
       ensures !ok ==> chunks == old(chunks)
-      ensures ok ==> MayTake(old(chunks), client, now, i as int) && SameBut(old(chunks), chunks, i as int) && chunks[i].holder == client && chunks[i].newest == old(chunks)[i].newest
-      ensures ok && chunks[i].force != 0 ==> old(chunks)[i].holder != client || spare >= PLACES || taken.data[16 * i + spare] != 0
+      ensures ok ==> MayTake(old(chunks), client, now, i as int) && SameBut(old(chunks), chunks, i as int) &&
+        chunks[i].holder == client && chunks[i].newest == old(chunks)[i].newest
+      ensures ok && chunks[i].force != 0 ==> old(chunks)[i].holder != client || spare >= PLACES ||
+        taken.data[16 * i + spare] != 0
       ensures Has(chunks, client) <= MOST as int || Has(chunks, client) <= Has(old(chunks), client)
     {
       ok := true;
@@ -259,13 +281,15 @@ module ReplyPlaces {
       var h, used, force, given := Holder(i), Used(i), Force(i), Given(i);
       if Newest(i) < time { Put(i, h, used, force, time, given); }
     }
-    // When the volume is opened, there is one. A chunk is the client's whose record is found first; the one with the newest is in use.
+    // When the volume is opened, there is one. A chunk is the client's whose record is found first; the one with the
+    // newest is in use.
     method Found(place: uint64, client: uint64, time: uint64)
       requires Valid() && Client(client) && place as int < 16 * n as int
       modifies this, rows, holders
       ensures Valid() && taken.data == old(taken.data) && SameBut(old(chunks), chunks, place as int / 16)
       ensures var x, y := old(chunks)[place / 16], chunks[place / 16];
-        y.holder == (if x.holder == NOBODY then client else x.holder) && y.force == 0 && y.newest == (if x.newest < time then time else x.newest)
+        y.holder == (if x.holder == NOBODY then client else x.holder) && y.force == 0 &&
+          y.newest == (if x.newest < time then time else x.newest)
     {
       var i := place / 16;
       var h, used, newest, given := Holder(i), Used(i), Newest(i), Given(i);

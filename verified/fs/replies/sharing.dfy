@@ -1,7 +1,9 @@
-// How clients share the places for records of calls (procedures/records.dfy), so that none pushes out what others may yet ask for.
+// How clients share the places for records of calls (procedures/records.dfy), so that none pushes out what others may
+// yet ask for.
 //
-// Places come in chunks, each the 16 records of a block: place p is in chunk p / 16. A chunk has one holder, who fills it from its first place
-// to its last, and then goes on with another: which it may take is MayTake; what that means for the others is SafeFromFlood.
+// Places come in chunks, each the 16 records of a block: place p is in chunk p / 16. A chunk has one holder, who fills
+// it from its first place to its last, and then goes on with another: which it may take is MayTake; what that means for
+// the others is SafeFromFlood.
 include "../../lib/machine.dfy"
 
 module ReplySharing {
@@ -9,7 +11,8 @@ module ReplySharing {
 
   const PLACES: uint64 := 16       // in a chunk
   const MOST: uint64 := 32         // chunks of a client
-  const KEEP: uint64 := 60_000_000_000   // a minute: what one client has is not another's earlier. (Times are in nanoseconds.)
+  // a minute: what one client has is not another's earlier. (Times are in nanoseconds.)
+  const KEEP: uint64 := 60_000_000_000
 
   // holders
   const NOBODY: uint64 := 0
@@ -21,7 +24,8 @@ module ReplySharing {
     used: uint64,                  // places, in this round
     force: uint64,                 // 1: in this round, places of records that are waited for are used, too
     newest: uint64,                // when its newest record was made
-    given: uint64)                 // a number larger than before, each time that it becomes the one in use: a client's oldest chunk has the least
+    // a number larger than before, each time that it becomes the one in use: a client's oldest chunk has the least
+    given: uint64)
 
   // how many chunks a holder has
   function Has(s: seq<Chunk>, holder: uint64): nat
@@ -38,16 +42,18 @@ module ReplySharing {
   { s[i].holder == NOBODY || (Others(s, client, i) && s[i].newest as int + KEEP as int < now as int) }
   // chunk i is another's who has as many as each of the others
   predicate OfLargest(s: seq<Chunk>, client: uint64, i: int) requires 0 <= i < |s|
-  { Others(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| && Others(s, client, j) :: Has(s, s[j].holder) <= Has(s, s[i].holder) }
+  { Others(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| && Others(s, client, j) ::
+    Has(s, s[j].holder) <= Has(s, s[i].holder) }
 
-  // What a client may take at time now: a chunk of its own; or, up to MOST, one that is available; or, if there is none of either, one of who
-  // has most.
+  // What a client may take at time now: a chunk of its own; or, up to MOST, one that is available; or, if there is none
+  // of either, one of who has most.
   predicate MayTake(s: seq<Chunk>, client: uint64, now: uint64, i: int) requires 0 <= i < |s|
   {
     s[i].holder == client ||
     (Has(s, client) < MOST as int &&
       (Available(s, client, now, i) ||
-        (OfLargest(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| :: s[j].holder != client && !Available(s, client, now, j))))
+        (OfLargest(s, client, i) && forall j {:trigger s[j]} | 0 <= j < |s| ::
+          s[j].holder != client && !Available(s, client, now, j))))
   }
   // A client that floods us has a chunk; so it pushes out nothing that others have recorded within the last minute.
   lemma SafeFromFlood(s: seq<Chunk>, client: uint64, now: uint64, i: int)
@@ -58,7 +64,8 @@ module ReplySharing {
   // Nor does one that has none yet, as long as there is something for it elsewhere: what is available, or who has more.
   lemma SafeFromNewcomer(s: seq<Chunk>, client: uint64, now: uint64, i: int)
     requires 0 <= i < |s| && Recent(s, client, now, i)
-    requires exists j :: 0 <= j < |s| && (Available(s, client, now, j) || (Others(s, client, j) && Has(s, s[j].holder) > Has(s, s[i].holder)))
+    requires exists j :: 0 <= j < |s| && (Available(s, client, now, j) ||
+      (Others(s, client, j) && Has(s, s[j].holder) > Has(s, s[i].holder)))
     ensures !MayTake(s, client, now, i)
   {}
   // Nobody may take what is broken.
@@ -70,7 +77,8 @@ module ReplySharing {
   // chunk i becomes x: who has how many
   lemma HasNow(s: seq<Chunk>, i: int, x: Chunk, holder: uint64)
     requires 0 <= i < |s|
-    ensures Has(s[i := x], holder) == Has(s, holder) + (if x.holder == holder then 1 else 0) - (if s[i].holder == holder then 1 else 0)
+    ensures Has(s[i := x], holder) == Has(s, holder)
+      + (if x.holder == holder then 1 else 0) - (if s[i].holder == holder then 1 else 0)
   {
     var t, m := s[i := x], |s| - 1;
     if i == m { assert t[..m] == s[..m]; } else {
@@ -107,7 +115,8 @@ module ReplySharing {
 
   // chunks go on in their round, and nothing else changes
   predicate SameButUsed(s: seq<Chunk>, t: seq<Chunk>)
-  { |s| == |t| && forall i {:trigger t[i]} | 0 <= i < |s| :: t[i] == Chunk(s[i].holder, t[i].used, s[i].force, s[i].newest, s[i].given) }
+  { |s| == |t| && forall i {:trigger t[i]} | 0 <= i < |s| ::
+    t[i] == Chunk(s[i].holder, t[i].used, s[i].force, s[i].newest, s[i].given) }
   predicate SameBut(s: seq<Chunk>, t: seq<Chunk>, i: int)
   { |s| == |t| && forall j {:trigger t[j]} | 0 <= j < |s| && j != i :: t[j] == s[j] }
 }

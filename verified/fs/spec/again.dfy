@@ -10,7 +10,8 @@ module AgainFacts {
   // Directory 1 with the entries `names`; file 5 is the 3rd use of its number and has ctime t.
   function Vol(names: map<Name, uint64>, t: Time): FS
   {
-    FS(map[1 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(names, map[], 1, 4096), 0), 5 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(map[], map[], 1, 4096), 0)],
+    FS(map[1 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(names, map[], 1, 4096), 0),
+      5 := Node(Attr(493, 2, 0, 0, t, t, t), Dir(map[], map[], 1, 4096), 0)],
       map[1 := 1, 5 := 3], map[])
   }
   const d: Name := [100]
@@ -44,10 +45,11 @@ module AgainFacts {
     ensures !Again(map[9 := Rec(dir)], i, other, since, f, c)
   { }
   lemma NotInItsPlace()
-    ensures !Again(map[8 := Record(Key(4, 3, 2, 1), 100, dir, At(100)), 9 := Rec(dir)], 8, key, 90, Vol(map[d := 5], At(100)), Make(root, d))
+    ensures !Again(map[8 := Record(Key(4, 3, 2, 1), 100, dir, At(100)), 9 := Rec(dir)], 8, key, 90,
+      Vol(map[d := 5], At(100)), Make(root, d))
   { }
-  // RMDIR d comes again: d is gone. But not when there is a d now, which somebody else has made: that is not taken away unasked, nor the
-  // call called done.
+  // RMDIR d comes again: d is gone. But not when there is a d now, which somebody else has made: that is not taken away
+  // unasked, nor the call called done.
   lemma RmdirAgain()
     ensures Again(map[9 := Rec(Handle(0, 0))], 9, key, 90, Vol(map[], At(100)), Unlink(root, d))
     ensures !Again(map[9 := Rec(Handle(0, 0))], 9, key, 90, Vol(map[d := 5], At(100)), Unlink(root, d))
@@ -55,8 +57,10 @@ module AgainFacts {
   // RENAME d to e comes again: e is what d was, and d is gone, or another name of it. Else it is a new call.
   lemma RenameAgain()
     ensures var rs, c := map[9 := Rec(dir)], Rename(root, d, root, e);
-      Again(rs, 9, key, 90, Vol(map[e := 5], At(103)), c) && Again(rs, 9, key, 90, Vol(map[d := 5, e := 5], At(103)), c) &&
-      !Again(rs, 9, key, 90, Vol(map[d := 1, e := 5], At(103)), c) && !Again(rs, 9, key, 90, Vol(map[d := 5], At(103)), c)
+      Again(rs, 9, key, 90, Vol(map[e := 5], At(103)), c) &&
+        Again(rs, 9, key, 90, Vol(map[d := 5, e := 5], At(103)), c) &&
+      !Again(rs, 9, key, 90, Vol(map[d := 1, e := 5], At(103)), c) &&
+        !Again(rs, 9, key, 90, Vol(map[d := 5], At(103)), c)
   { assert Vol(map[e := 5], At(103)).gens[5] == 3; }
   // LINK of the file as d comes again; not if d is another file, or another use of its inode
   lemma LinkAgain()
@@ -71,8 +75,8 @@ module AgainFacts {
     ensures !Again(map[9 := Rec(dir)], 9, key, 90, Vol(map[d := 5], At(101)), Set(dir))
   { assert Vol(map[d := 5], At(100)).gens[5] == 3; }
 
-  // Done once, a call comes again while what it did stands and its record is not too old; nobody else's record is lost by that but the one
-  // whose place it has.
+  // Done once, a call comes again while what it did stands and its record is not too old; nobody else's record is lost
+  // by that but the one whose place it has.
   lemma KeptComesAgain(pre: Replies, post: Replies, i: int, k: Key, at: uint64, since: uint64, f: FS, c: Call)
     requires NfsOnce.Kept(pre, post, i, k, at, f, c) && since <= at
     ensures Again(post, i, k, since, f, c) && forall j :: j in pre && j != i ==> j in post && post[j] == pre[j]

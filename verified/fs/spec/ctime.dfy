@@ -1,7 +1,7 @@
 // What the specification says of ctime: whatever the clock does, each call that changes something of a file gives it
-// a later ctime than it had (Step), and so a later one than it ever had (NeverBack). Whoever sees a ctime that they have
-// seen before sees the same file, of the same bytes, entries, and attributes (SameCtime): that is what caches and the guard
-// of SETATTR rest on. Only `used` may be less: the server frees blocks between calls (Frees).
+// a later ctime than it had (Step), and so a later one than it ever had (NeverBack). Whoever sees a ctime that they
+// have seen before sees the same file, of the same bytes, entries, and attributes (SameCtime): that is what caches and
+// the guard of SETATTR rest on. Only `used` may be less: the server frees blocks between calls (Frees).
 include "nfs3.s.dfy"
 module Ctime {
   import opened Machine
@@ -17,7 +17,8 @@ module Ctime {
   // the last time that can be stored: there is none later
   predicate Last(t: Time) { t.s == 0xffff_ffff_ffff_ffff && t.ns >= 999_999_999 }
   // file i of f, in the same use of its number, is also in g
-  predicate Stays(f: FS, g: FS, i: uint64) { i in f.nodes && i in g.nodes && i in f.gens && i in g.gens && f.gens[i] == g.gens[i] }
+  predicate Stays(f: FS, g: FS, i: uint64)
+  { i in f.nodes && i in g.nodes && i in f.gens && i in g.gens && f.gens[i] == g.gens[i] }
   // n became m: nothing changed, but that blocks were freed, or the ctime is a later one
   predicate Moves(n: Node, m: Node) { Shed(n, m) || Earlier(n.attr.ctime, m.attr.ctime) || Last(m.attr.ctime) }
   // a number keeps its generation or gets a higher one, as it does when it is given out
@@ -57,7 +58,8 @@ module Ctime {
     var dir := f.nodes[di];
     Dirs(dir, g.nodes[di], dir.body.names[name := h.ino], dir.attr.nlink as int + (if n.body.Dir? then 1 else 0), now);
   }
-  lemma Create(f: FS, g: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
+  lemma Create(f: FS, g: FS, c: Caller, dh: Handle, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time,
+    h: Handle, na: Fattr, w: Wcc)
     ensures CreateOk(f, g, c, dh, name, how, s, verf, now, h, na, w) ==> Step(f, g)
   {
     if CreateOk(f, g, c, dh, name, how, s, verf, now, h, na, w) {
@@ -70,17 +72,21 @@ module Ctime {
     ensures MkdirOk(f, g, c, dh, name, s, now, h, na, w) ==> Step(f, g)
   {
     if MkdirOk(f, g, c, dh, name, s, now, h, na, w) {
-      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 2, 493, WithoutSize(s), now), g.nodes[h.ino].body, 0), now, na, w);
+      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 2, 493, WithoutSize(s), now), g.nodes[h.ino].body,
+        0), now, na, w);
     }
   }
-  lemma Symlinks(f: FS, g: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle, na: Fattr, w: Wcc)
+  lemma Symlinks(f: FS, g: FS, c: Caller, dh: Handle, name: Name, s: Sattr, target: seq<byte>, now: Time, h: Handle,
+    na: Fattr, w: Wcc)
     ensures SymlinkOk(f, g, c, dh, name, s, target, now, h, na, w) ==> Step(f, g)
   {
     if SymlinkOk(f, g, c, dh, name, s, target, now, h, na, w) {
-      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now), Symlink(target), 1), now, na, w);
+      Makes(f, g, dh.ino, name, h, Node(NewAttr(c, f.nodes[dh.ino], 5, 511, WithoutSize(WithoutMode(s)), now),
+        Symlink(target), 1), now, na, w);
     }
   }
-  lemma Mknod(f: FS, g: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32, now: Time, h: Handle, na: Fattr, w: Wcc)
+  lemma Mknod(f: FS, g: FS, c: Caller, dh: Handle, name: Name, kind: uint32, s: Sattr, maj: uint32, min: uint32,
+    now: Time, h: Handle, na: Fattr, w: Wcc)
     ensures MknodOk(f, g, c, dh, name, kind, s, maj, min, now, h, na, w) ==> Step(f, g)
   {
     if MknodOk(f, g, c, dh, name, kind, s, maj, min, now, h, na, w) {
@@ -104,7 +110,8 @@ module Ctime {
   {
     var dir, i := f.nodes[di], f.nodes[di].body.names[name];
     StampIsLater(now, f.nodes[i].attr.ctime);
-    Dirs(dir, g.nodes[di], Del(dir.body.names, name), dir.attr.nlink as int - (if f.nodes[i].body.Dir? then 1 else 0), now);
+    Dirs(dir, g.nodes[di], Del(dir.body.names, name), dir.attr.nlink as int - (if f.nodes[i].body.Dir? then 1 else 0),
+      now);
   }
   lemma Remove(f: FS, g: FS, c: Caller, dh: Handle, name: Name, now: Time, w: Wcc)
     requires RemoveOk(f, g, c, dh, name, now, w) || RmdirOk(f, g, c, dh, name, now, w)

@@ -1,10 +1,12 @@
-// THE SPECIFICATION of when a reply may be sent: what must be on stable storage before (RFC 1813, sections 4.7 and 4.8).
+// THE SPECIFICATION of when a reply may be sent: what must be on stable storage before (RFC 1813, sections 4.7 and
+// 4.8).
 //
 // A procedure is one transaction, and nfs3.s.dfy says what it does. When its reply is sent:
 //
 //   - What the reply says was done is durable, if the procedure is one of those that promise this (Promised).
-//   - What the reply shows is durable, as far as others were promised it: no crash takes back what somebody was told. A reply with a
-//     status that shows nothing (Shows) has no attributes, so that it need not wait, nor be right, when the device has failed.
+//   - What the reply shows is durable, as far as others were promised it: no crash takes back what somebody was told. A
+//     reply with a status that shows nothing (Shows) has no attributes, so that it need not wait, nor be right, when
+//     the device has failed.
 //   - COMMIT: all that took effect before the call is durable.
 //
 // A volume may be opened such that nothing waits but COMMIT (a local mount, which has fsync); then nothing is promised.
@@ -22,10 +24,11 @@ module NfsDurable {
 
   // the procedures that change something; all others only read
   predicate Changes(p: uint32) { p == SETATTR || WRITE <= p <= LINK }
-  // "When a procedure returns to the client, the client can assume that the operation has completed and any data associated with the
-  // request is now on stable storage" (4.7), but for a WRITE that does not ask for it.
+  // "When a procedure returns to the client, the client can assume that the operation has completed and any data
+  // associated with the request is now on stable storage" (4.7), but for a WRITE that does not ask for it.
   predicate Promised(p: uint32, how: uint32) { Changes(p) && (p == WRITE ==> how != UNSTABLE) }
-  // (What a WRITE's reply says of its bytes is WriteReply of nfs3.s.dfy. It says that they are stable only if they are.)
+  // (What a WRITE's reply says of its bytes is WriteReply of nfs3.s.dfy. It says that they are stable only if they
+  // are.)
 
   const IO: uint32 := 5  const ROFS: uint32 := 30
   predicate Shows(status: uint32) { status != IO && status != ROFS }

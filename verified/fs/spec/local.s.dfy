@@ -1,24 +1,30 @@
-// THE SPECIFICATION of what a local mount has beside the procedures of NFS: looking for holes, room set aside, and holes made
-// (lseek(2) with SEEK_DATA and SEEK_HOLE; fallocate(2)); and files that stay while they are open, whatever becomes of their names.
+// THE SPECIFICATION of what a local mount has beside the procedures of NFS: looking for holes, room set aside, and
+// holes made
+// (lseek(2) with SEEK_DATA and SEEK_HOLE; fallocate(2)); and files that stay while they are open, whatever becomes of
+// their names.
 //
-// It continues nfs3.s.dfy, and reads as that does. The kernel asks for ranges of any length; each call here is one step, one
-// transaction of bounded size, and is made again for the rest: AllocateOk for the next bytes, PunchOk for the blocks below `at`, SeekOk from `at`.
-// A crash leaves the steps before some point, and none after it.
+// It continues nfs3.s.dfy, and reads as that does. The kernel asks for ranges of any length; each call here is one
+// step, one transaction of bounded size, and is made again for the rest: AllocateOk for the next bytes, PunchOk for the
+// blocks below `at`, SeekOk from `at`. A crash leaves the steps before some point, and none after it.
 //
-// When it is durable: nothing is before fsync, fdatasync, or sync has returned, unless the volume is mounted with --sync. There is one order
-// of all changes, of data and of names, by whomever; a crash leaves a beginning of it that has all that was done before the last such call
-// began. (That is COMMIT's promise in durable.s.dfy, and the theorem of the journal: after a crash the volume is as one of its commit
-// points left it, not earlier than the last that somebody was told of.)
+// When it is durable: nothing is before fsync, fdatasync, or sync has returned, unless the volume is mounted with
+// --sync. There is one order of all changes, of data and of names, by whomever; a crash leaves a beginning of it that
+// has all that was done before the last such call began. (That is COMMIT's promise in durable.s.dfy, and the theorem of
+// the journal: after a crash the volume is as one of its commit points left it, not earlier than the last that somebody
+// was told of.)
 include "nfs3.s.dfy"
 module NfsLocal {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsMake import opened NfsUnlink import opened NfsRename
-  // SEEK_DATA, SEEK_HOLE: the first byte from off on whose block the file has, or (hole) has not. What lies from `at` on is
-  // so, if found; else it was looked at up to there, and when that is the end, there are no more data. The end of the file is a hole.
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsAttrs import opened NfsMake import opened NfsUnlink import opened NfsRename
+  // SEEK_DATA, SEEK_HOLE: the first byte from off on whose block the file has, or (hole) has not. What lies from `at`
+  // on is so, if found; else it was looked at up to there, and when that is the end, there are no more data. The end of
+  // the file is a hole.
   predicate SeekOk(f: FS, c: Caller, h: Handle, off: uint64, hole: bool, at: uint64, found: bool)
   {
     Live(f, h) && var n := f.nodes[h.ino];
     n.body.File? && CanFetch(c, n) && off as int < |n.body.data| && off <= at && at as int <= |n.body.data| &&
-    (forall k: int {:trigger k / 4096 in n.body.held} | off as int <= k < at as int :: k / 4096 in n.body.held <==> hole) &&
+    (forall k: int {:trigger k / 4096 in n.body.held} | off as int <= k < at as int :: k / 4096 in n.body.held <==>
+      hole) &&
     (found ==> if at as int == |n.body.data| then hole else (at as int / 4096 in n.body.held <==> !hole)) &&
     (!found ==> off < at && (hole ==> (at as int) < |n.body.data|))
   }
@@ -42,11 +48,13 @@ module NfsLocal {
   function Allocated(c: Caller, n: Node, off: int, len: int, now: Time): Node
     requires n.body.File? && 0 <= off && 0 <= len
   {
-    Node(WrittenAttr(c, n.attr, now), File(Resized(n.body.data, if off + len > |n.body.data| then off + len else |n.body.data|), n.body.verf, n.body.held + Blocks(off, len)),
+    Node(WrittenAttr(c, n.attr, now), File(Resized(n.body.data,
+      if off + len > |n.body.data| then off + len else |n.body.data|), n.body.verf, n.body.held + Blocks(off, len)),
       n.blocks + |Blocks(off, len) - n.body.held|)
   }
   function WrittenAttr(c: Caller, was: Attr, now: Time): Attr
-  { var t := Stamp(now, was.ctime); Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid, was.gid, was.atime, t, t) }
+  { var t := Stamp(now, was.ctime); Attr(if c.uid != 0 then KillPriv(was.mode) else was.mode, was.nlink, was.uid,
+    was.gid, was.atime, t, t) }
   predicate AllocateErr(pre: FS, c: Caller, h: Handle, off: uint64, len: uint64, st: uint32)
   {
     HandleErr(pre, h, st) ||
@@ -54,20 +62,24 @@ module NfsLocal {
       (st == NFS3ERR_INVAL && (!n.body.File? || len == 0)) ||
       (st == NFS3ERR_FBIG && off as int + len as int > FILEMAX) ||
       (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)) ||
-      (n.body.File? && ((Full(st) && !(Blocks(off as int, len as int) <= n.body.held)) || (st == SHRINKFIRST && off as int + len as int > |n.body.data|))))
+      (n.body.File? && ((Full(st) && !(Blocks(off as int, len as int) <= n.body.held)) ||
+        (st == SHRINKFIRST && off as int + len as int > |n.body.data|))))
   }
 
-  // FALLOC_FL_PUNCH_HOLE: of the blocks lo to hi - 1, those from `at` on are holes now: their bytes are zeros, and their room is free.
+  // FALLOC_FL_PUNCH_HOLE: of the blocks lo to hi - 1, those from `at` on are holes now: their bytes are zeros, and
+  // their room is free.
   // (Of the parts of blocks at both ends of a range, zeros are written.) Blocks behind the end there are none.
   predicate PunchOk(pre: FS, post: FS, c: Caller, h: Handle, lo: uint64, hi: uint64, at: uint64, now: Time)
   {
     Live(pre, h) && var n := pre.nodes[h.ino];
-    n.body.File? && CanWriteData(c, n) && lo < hi && lo <= at && at < hi && post == Put(pre, h.ino, Punched(c, n, at as int, hi as int, now))
+    n.body.File? && CanWriteData(c, n) && lo < hi && lo <= at && at < hi &&
+      post == Put(pre, h.ino, Punched(c, n, at as int, hi as int, now))
   }
   function Punched(c: Caller, n: Node, lo: int, hi: int, now: Time): Node
     requires n.body.File? && 0 <= lo <= hi
   {
-    Node(WrittenAttr(c, n.attr, now), File(Zeroed(n.body.data, 4096 * lo, 4096 * hi), n.body.verf, n.body.held - Span(lo, hi)),
+    Node(WrittenAttr(c, n.attr, now), File(Zeroed(n.body.data, 4096 * lo, 4096 * hi), n.body.verf,
+      n.body.held - Span(lo, hi)),
       n.blocks - |n.body.held * Span(lo, hi)|)
   }
   function Span(lo: int, hi: int): set<int> { set b: int | lo <= b < hi }
@@ -79,14 +91,16 @@ module NfsLocal {
   {
     HandleErr(pre, h, st) ||
     (Live(pre, h) && var n := pre.nodes[h.ino];
-      (st == NFS3ERR_INVAL && (!n.body.File? || hi <= lo)) || (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)))
+      (st == NFS3ERR_INVAL && (!n.body.File? || hi <= lo)) ||
+        (st == NFS3ERR_ACCES && n.body.File? && !CanWriteData(c, n)))
   }
 
   // ---- open files ----
-  // NFS knows no OPEN: REMOVE, or RENAME over it, takes a file away with its last name. unlink(2) and rename(2) leave one that somebody has
-  // open until it is closed for the last time. A mount has the volume keep such a file (Kept in nfs3.s.dfy): that counts as one link of it. So
-  // it stays when its names go, with its contents, attributes, and handle, and may get a name again (LINK). To keep it, and to take the
-  // name away, is one transaction: no crash finds it without either.
+  // NFS knows no OPEN: REMOVE, or RENAME over it, takes a file away with its last name. unlink(2) and rename(2) leave
+  // one that somebody has open until it is closed for the last time. A mount has the volume keep such a file (Kept in
+  // nfs3.s.dfy): that counts as one link of it. So it stays when its names go, with its contents, attributes, and
+  // handle, and may get a name again (LINK). To keep it, and to take the name away, is one transaction: no crash finds
+  // it without either.
   function Keeping(f: FS, i: uint64, now: Time): FS
     requires i in f.nodes && f.nodes[i].attr.nlink < LINKMAX
   { var n := f.nodes[i]; Put(f, i, Node(SetNlinkCtime(n.attr, n.attr.nlink + 1, now), n.body, n.blocks)) }
@@ -95,7 +109,8 @@ module NfsLocal {
   predicate KeepErr(f: FS, h: Handle, st: uint32)
   {
     HandleErr(f, h, st) || (Live(f, h) && var n := f.nodes[h.ino];
-      (st == NFS3ERR_INVAL && n.body.Dir?) || (st == NFS3ERR_EXIST && Kept(f, h.ino)) || (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
+      (st == NFS3ERR_INVAL && n.body.Dir?) || (st == NFS3ERR_EXIST && Kept(f, h.ino)) ||
+        (st == NFS3ERR_MLINK && n.attr.nlink >= LINKMAX))
   }
   // The file h is kept from now on. Its ctime is now, for clients see the link.
   predicate KeepOk(pre: FS, post: FS, h: Handle, now: Time) { MayKeep(pre, h) && post == Keeping(pre, h.ino, now) }
@@ -105,32 +120,38 @@ module NfsLocal {
   { MayKeep(pre, h) && RemoveOk(Keeping(pre, h.ino, now), post, c, dh, name, now, w) }
   predicate RemoveOpenErr(pre: FS, c: Caller, dh: Handle, name: Name, h: Handle, now: Time, st: uint32)
   { KeepErr(pre, h, st) || (MayKeep(pre, h) && RemoveErr(Keeping(pre, h.ino, now), c, dh, name, st)) }
-  predicate RenameOpenOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, h: Handle, now: Time, fw: Wcc, tw: Wcc)
+  predicate RenameOpenOk(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, h: Handle,
+    now: Time, fw: Wcc, tw: Wcc)
   { MayKeep(pre, h) && RenameOk(Keeping(pre, h.ino, now), post, c, fh, fname, th, tname, now, fw, tw) }
-  predicate RenameOpenErr(pre: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, h: Handle, now: Time, st: uint32)
+  predicate RenameOpenErr(pre: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, h: Handle, now: Time,
+    st: uint32)
   { KeepErr(pre, h, st) || (MayKeep(pre, h) && RenameErr(Keeping(pre, h.ino, now), c, fh, fname, th, tname, st)) }
 
-  // open(2) with O_TMPFILE: a file as CREATE makes it in a directory, but without a name, and kept. na: its attributes. The kernel
-  // has asked whether the caller may write in the directory, which does not change.
+  // open(2) with O_TMPFILE: a file as CREATE makes it in a directory, but without a name, and kept. na: its attributes.
+  // The kernel has asked whether the caller may write in the directory, which does not change.
   predicate TmpfileOk(pre: FS, post: FS, c: Caller, dh: Handle, s: Sattr, now: Time, h: Handle, na: Fattr)
   {
-    LiveDir(pre, dh) && ArgsOk(s) && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens && h.gen as int == pre.gens[h.ino] as int + 1 &&
+    LiveDir(pre, dh) && ArgsOk(s) && 2 < h.ino && h.ino !in pre.nodes && h.ino in pre.gens &&
+      h.gen as int == pre.gens[h.ino] as int + 1 &&
     var n := NewFile(c, pre.nodes[dh.ino], 0, s, 0, now);
-    post == FS(pre.nodes[h.ino := n], pre.gens[h.ino := h.gen], pre.xattrs) && Kept(post, h.ino) && na == FattrOf(h.ino, n)
+    post == FS(pre.nodes[h.ino := n], pre.gens[h.ino := h.gen], pre.xattrs) && Kept(post, h.ino) &&
+      na == FattrOf(h.ino, n)
   }
   predicate TmpfileErr(pre: FS, dh: Handle, s: Sattr, st: uint32) { DirErr(pre, dh, st) || ArgErr(s, st) || Full(st) }
 
-  // The last close: the file is not kept any more, and gone if it has no name. NOENT: the list of kept files was not searched from its
-  // beginning, and the file was not found.
-  predicate LetGoOk(pre: FS, post: FS, h: Handle, now: Time) { Live(pre, h) && Kept(pre, h.ino) && post == FS(Dropped(pre.nodes, h.ino, now), pre.gens, pre.xattrs) }
+  // The last close: the file is not kept any more, and gone if it has no name. NOENT: the list of kept files was not
+  // searched from its beginning, and the file was not found.
+  predicate LetGoOk(pre: FS, post: FS, h: Handle, now: Time)
+  { Live(pre, h) && Kept(pre, h.ino) && post == FS(Dropped(pre.nodes, h.ino, now), pre.gens, pre.xattrs) }
   predicate LetGoErr(f: FS, h: Handle, whole: bool, st: uint32)
   { HandleErr(f, h, st) || (st == NFS3ERR_INVAL && Live(f, h) && !Kept(f, h.ino)) || (st == NFS3ERR_NOENT && !whole) }
 
-  // When a volume is opened, nobody has a file open: one after the other is let go, until (not more) none is kept. Only then
-  // is anybody served.
+  // When a volume is opened, nobody has a file open: one after the other is let go, until (not more) none is kept. Only
+  // then is anybody served.
   predicate ClearOk(pre: FS, post: FS, now: Time, more: bool)
   {
-    if more then exists i: uint64 {:trigger Kept(pre, i)} :: Kept(pre, i) && post == FS(Dropped(pre.nodes, i, now), pre.gens, pre.xattrs)
+    if more then exists i: uint64 {:trigger Kept(pre, i)} ::
+      Kept(pre, i) && post == FS(Dropped(pre.nodes, i, now), pre.gens, pre.xattrs)
     else post == pre && NoneKept(pre)
   }
 }

@@ -1,8 +1,9 @@
-// What local.s.dfy says in cases that one can follow: a file of three blocks, of which the middle one is a hole; a file that
-// loses its only name while it is open.
+// What local.s.dfy says in cases that one can follow: a file of three blocks, of which the middle one is a hole; a file
+// that loses its only name while it is open.
 include "local.s.dfy"
 module NfsLocalScenarios {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsUnlink import opened NfsRename import opened NfsLocal
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsUnlink import opened NfsRename import opened NfsLocal
 
   function Root(): Caller { Caller(0, 0, []) }
   predicate Sparse(f: FS, h: Handle)
@@ -34,30 +35,35 @@ module NfsLocalScenarios {
   lemma RoomForTheHole(pre: FS, post: FS, h: Handle, now: Time)
     requires Sparse(pre, h) && AllocateOk(pre, post, Root(), h, 100, 5000, now)
     ensures h.ino in post.nodes && var n := post.nodes[h.ino];
-      n.body.File? && n.body.data == pre.nodes[h.ino].body.data && n.body.held == {0, 1, 2} && n.blocks == 3 && n.attr.ctime == n.attr.mtime == Stamp(now, pre.nodes[h.ino].attr.ctime)
+      n.body.File? && n.body.data == pre.nodes[h.ino].body.data && n.body.held == {0, 1, 2} && n.blocks == 3 &&
+        n.attr.ctime == n.attr.mtime == Stamp(now, pre.nodes[h.ino].attr.ctime)
     ensures !AllocateErr(pre, Root(), h, 0, 4096, NFS3ERR_NOSPC)
   {
     var d := pre.nodes[h.ino].body.data;
     assert d[..12288] == d;
-    assert Blocks(100, 5000) == {0, 1}; assert {0, 1} - {0, 2} == {1}; assert {0, 2} + {0, 1} == {0, 1, 2}; assert Blocks(0, 4096) == {0};
+    assert Blocks(100, 5000) == {0, 1}; assert {0, 1} - {0, 2} == {1}; assert {0, 2} + {0, 1} == {0, 1, 2};
+      assert Blocks(0, 4096) == {0};
   }
   lemma RoomBehindTheEnd(pre: FS, post: FS, h: Handle, now: Time)
     requires Sparse(pre, h) && AllocateOk(pre, post, Root(), h, 12288, 1, now)
     ensures h.ino in post.nodes && var n := post.nodes[h.ino];
       n.body.File? && n.body.data == pre.nodes[h.ino].body.data + [0] && n.body.held == {0, 2, 3} && n.blocks == 3
-  { assert Blocks(12288, 1) == {3}; assert {3} - {0, 2} == {3}; assert {0, 2} + {3} == {0, 2, 3}; assert Zeros(1) == [0]; }
+  { assert Blocks(12288, 1) == {3}; assert {3} - {0, 2} == {3}; assert {0, 2} + {3} == {0, 2, 3};
+    assert Zeros(1) == [0]; }
 
   lemma FirstBlockTaken(pre: FS, post: FS, h: Handle, now: Time)
     requires Sparse(pre, h) && PunchOk(pre, post, Root(), h, 0, 2, 0, now)
     ensures h.ino in post.nodes && var n := post.nodes[h.ino];
-      n.body.File? && n.body.data == Zeros(8192) + pre.nodes[h.ino].body.data[8192..] && n.body.held == {2} && n.blocks == 1
+      n.body.File? && n.body.data == Zeros(8192) + pre.nodes[h.ino].body.data[8192..] && n.body.held == {2} &&
+        n.blocks == 1
   {
     var d := pre.nodes[h.ino].body.data;
     assert d[..0] == [];
     assert Span(0, 2) == {0, 1}; assert {0, 2} * {0, 1} == {0}; assert {0, 2} - {0, 1} == {2};
   }
 
-  // Whatever they do to a file, no block lies behind its end, holes are zeros, and it counts no fewer blocks than it has.
+  // Whatever they do to a file, no block lies behind its end, holes are zeros, and it counts no fewer blocks than it
+  // has.
   lemma StillABody(c: Caller, n: Node, off: int, len: int, now: Time)
     requires n.body.File? && Held(n.body.data, n.body.held) && |n.body.held| <= n.blocks && 0 <= off && 0 < len
     ensures var m := Allocated(c, n, off, len, now); Held(m.body.data, m.body.held) && |m.body.held| <= m.blocks
@@ -73,28 +79,34 @@ module NfsLocalScenarios {
   // the file h has one name, and nobody has kept it
   predicate OneName(f: FS, h: Handle, dh: Handle, name: Name)
   {
-    Live(f, h) && LiveDir(f, dh) && h.ino != dh.ino && name in f.nodes[dh.ino].body.names && f.nodes[dh.ino].body.names[name] == h.ino &&
+    Live(f, h) && LiveDir(f, dh) && h.ino != dh.ino && name in f.nodes[dh.ino].body.names &&
+      f.nodes[dh.ino].body.names[name] == h.ino &&
     f.nodes[h.ino].body.File? && f.nodes[h.ino].attr.nlink == 1 && Names(f, h.ino) == {(dh.ino, name)}
   }
   // It has no name any more, and all else.
   predicate Nameless(f: FS, was: Node, h: Handle, now: Time)
-  { Live(f, h) && Kept(f, h.ino) && Names(f, h.ino) == {} && f.nodes[h.ino] == Node(SetNlinkCtime(SetNlinkCtime(was.attr, 2, now), 1, now), was.body, was.blocks) }
+  { Live(f, h) && Kept(f, h.ino) && Names(f, h.ino) == {} &&
+    f.nodes[h.ino] == Node(SetNlinkCtime(SetNlinkCtime(was.attr, 2, now), 1, now), was.body, was.blocks) }
   lemma Unlinked1(pre: FS, post: FS, dh: Handle, name: Name, h: Handle, now: Time, w: Wcc)
     requires OneName(pre, h, dh, name) && RemoveOpenOk(pre, post, Root(), dh, name, h, now, w)
     ensures Nameless(post, pre.nodes[h.ino], h, now)
     // REMOVE alone
-    ensures forall g: FS {:trigger RemoveOk(pre, g, Root(), dh, name, now, w)} | RemoveOk(pre, g, Root(), dh, name, now, w) :: !Live(g, h)
+    ensures forall g: FS {:trigger RemoveOk(pre, g, Root(), dh, name, now, w)}
+      | RemoveOk(pre, g, Root(), dh, name, now, w) :: !Live(g, h)
   {
     forall d: uint64, n: Name ensures (d, n) !in Names(post, h.ino)
     { if (d, n) in Names(post, h.ino) { assert (d, n) != (dh.ino, name); assert (d, n) in Names(pre, h.ino); } }
     assert Names(post, h.ino) == {};
   }
   lemma Replaced1(pre: FS, post: FS, dh: Handle, fname: Name, name: Name, h: Handle, now: Time, v: Wcc, w: Wcc)
-    requires OneName(pre, h, dh, name) && RenameOpenOk(pre, post, Root(), dh, fname, dh, name, h, now, v, w) && !SameFile(pre, dh, fname, dh, name)
+    requires OneName(pre, h, dh, name) && RenameOpenOk(pre, post, Root(), dh, fname, dh, name, h, now, v, w) &&
+      !SameFile(pre, dh, fname, dh, name)
     ensures Nameless(post, pre.nodes[h.ino], h, now)
   {
     forall d: uint64, n: Name ensures (d, n) !in Names(post, h.ino)
-    { if (d, n) in Names(post, h.ino) && d != dh.ino { assert (d, n) in Names(pre, h.ino); } if (dh.ino, n) in Names(post, h.ino) && n != name { assert (dh.ino, n) in Names(pre, h.ino); } }
+    { if (d, n) in Names(post, h.ino) && d != dh.ino
+      { assert (d, n) in Names(pre, h.ino); } if (dh.ino, n) in Names(post, h.ino) &&
+      n != name { assert (dh.ino, n) in Names(pre, h.ino); } }
     assert Names(post, h.ino) == {};
   }
   // It is closed: gone, and its handle never means another file.
@@ -104,7 +116,8 @@ module NfsLocalScenarios {
   { }
   // It got a name before: it stays, with that link alone.
   lemma ClosedWithName(pre: FS, post: FS, h: Handle, now: Time)
-    requires Live(pre, h) && pre.nodes[h.ino].body.File? && pre.nodes[h.ino].attr.nlink == 2 && |Names(pre, h.ino)| == 1 && LetGoOk(pre, post, h, now)
+    requires Live(pre, h) && pre.nodes[h.ino].body.File? && pre.nodes[h.ino].attr.nlink == 2 &&
+      |Names(pre, h.ino)| == 1 && LetGoOk(pre, post, h, now)
     ensures Live(post, h) && post.nodes[h.ino].attr.nlink == 1 && !Kept(post, h.ino)
   {
     forall d: uint64, n: Name ensures (d, n) in Names(post, h.ino) <==> (d, n) in Names(pre, h.ino) { }

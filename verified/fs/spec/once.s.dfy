@@ -1,25 +1,29 @@
 // EXACTLY ONCE: the part of the specification about calls that come again.
 //
 // A client that gets no reply sends its call again, perhaps after the server was started anew. GETATTR or READ may be
-// done twice. MKDIR may not: the second time the answer would be EXIST, of a directory that the client has just made. So a
-// volume keeps records of the calls that changed it, in the transactions that did the work; a crash leaves both or neither. A call that has a
-// record is answered again and changes nothing: NFS3_OK, the file that it made, and the attributes that files have now.
+// done twice. MKDIR may not: the second time the answer would be EXIST, of a directory that the client has just made.
+// So a volume keeps records of the calls that changed it, in the transactions that did the work; a crash leaves both or
+// neither. A call that has a record is answered again and changes nothing: NFS3_OK, the file that it made, and the
+// attributes that files have now.
 //
 //   a call comes ==> Again(...), or the procedure's XOk(...) and Kept(...), or its XErr(...) and no record changes
 //
-// What is a call come again? A transaction number (xid) alone does not tell: a client may begin with the same one each time it starts. So
+// What is a call come again? A transaction number (xid) alone does not tell: a client may begin with the same one each
+// time it starts. So
 //   - the key has the client's address, the name that its machine has in the credential, xid, procedure, caller, and
 //     all arguments in it: another client or other arguments have another key. Several clients may be behind one
 //     address, and begin with the same number; their names tell them apart. (The port is not in it; after a crash the
 //     client comes from another one. Nor is the credential's stamp: some clients put the time there. Who makes the
 //     key is fs/callid.go.)
-//   - a record is as old as `since` at most. (Some minutes; and if the volume was opened meanwhile, some minutes before that and after.)
-//   - what the call did must still be there (Stands). MKDIR d, RMDIR d, and then MKDIR d with the same bytes: that is a new call, for d is gone.
-//     And what it made must be untouched: whoever takes a new call for an old one then has what the new call would have made.
-//   - the server may say no for reasons of its own: the client has got the reply, for the connection that it went over is open and
-//     has taken it (fs/once.go).
-// Where records are kept is a number of places set by mkfs. The server chooses which place a call is to have, and what was
-// there is forgotten: a call whose record is gone is done as one that is new.
+//   - a record is as old as `since` at most. (Some minutes; and if the volume was opened meanwhile, some minutes before
+//     that and after.)
+//   - what the call did must still be there (Stands). MKDIR d, RMDIR d, and then MKDIR d with the same bytes: that is a
+//     new call, for d is gone. And what it made must be untouched: whoever takes a new call for an old one then has
+//     what the new call would have made.
+//   - the server may say no for reasons of its own: the client has got the reply, for the connection that it went over
+//     is open and has taken it (fs/once.go).
+// Where records are kept is a number of places set by mkfs. The server chooses which place a call is to have, and what
+// was there is forgotten: a call whose record is gone is done as one that is new.
 include "nfs3.s.dfy"
 module NfsOnce {
   import opened Machine import opened NfsState
@@ -33,7 +37,8 @@ module NfsOnce {
 
   // the calls that have records, as their arguments have them
   datatype Call =
-    | Make(dir: Handle, name: Name)                                   // CREATE but EXCLUSIVE, which its verifier makes so; MKDIR, SYMLINK, MKNOD
+    // CREATE but EXCLUSIVE, which its verifier makes so; MKDIR, SYMLINK, MKNOD
+    | Make(dir: Handle, name: Name)
     | Link(file: Handle, dir: Handle, name: Name)
     | Unlink(dir: Handle, name: Name)                                 // REMOVE, RMDIR
     | Rename(from: Handle, fname: Name, to: Handle, tname: Name)
@@ -53,7 +58,8 @@ module NfsOnce {
     case Make(dir, name) => Named(f, dir, name, r.file) && Untouched(f, r.file, r.ctime)
     case Link(file, dir, name) => Named(f, dir, name, file) && r.file == file
     case Unlink(dir, name) => Absent(f, dir, name)
-    case Rename(from, fname, to, tname) => Named(f, to, tname, r.file) && (Absent(f, from, fname) || Named(f, from, fname, r.file))
+    case Rename(from, fname, to, tname) => Named(f, to, tname, r.file) &&
+      (Absent(f, from, fname) || Named(f, from, fname, r.file))
     case Set(file) => Untouched(f, file, r.ctime)
   }
   // place i has the record of call c, which came with this key, and it counts

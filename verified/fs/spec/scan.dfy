@@ -23,13 +23,16 @@ module Scans {
   predicate Scan(i: uint64, bs: seq<Body>, pages: seq<seq<Item>>)
   {
     |bs| == |pages| > 0 && (forall j: int {:trigger pages[j]} | 0 <= j < |pages| - 1 :: pages[j] != []) &&
-    forall j: int {:trigger bs[j]} | 0 <= j < |bs| :: bs[j].Dir? && Page(i, bs[j], From(pages, j), pages[j], j == |bs| - 1)
+    forall j: int {:trigger bs[j]} | 0 <= j < |bs| ::
+      bs[j].Dir? && Page(i, bs[j], From(pages, j), pages[j], j == |bs| - 1)
   }
   // name n is there all the time, and its cookie is the same (see below)
   predicate Stays(bs: seq<Body>, n: Name, c: int)
-  { 3 <= c && !Dots(n) && forall j: int {:trigger bs[j]} | 0 <= j < |bs| :: bs[j].Dir? && n in bs[j].names && n in bs[j].cookies && bs[j].cookies[n] == c }
+  { 3 <= c && !Dots(n) && forall j: int {:trigger bs[j]} | 0 <= j < |bs| ::
+    bs[j].Dir? && n in bs[j].names && n in bs[j].cookies && bs[j].cookies[n] == c }
 
-  predicate At(pages: seq<seq<Item>>, j: int, k: int, n: Name) { 0 <= j < |pages| && 0 <= k < |pages[j]| && pages[j][k].name == n }
+  predicate At(pages: seq<seq<Item>>, j: int, k: int, n: Name)
+  { 0 <= j < |pages| && 0 <= k < |pages[j]| && pages[j][k].name == n }
 
   lemma Once(i: uint64, bs: seq<Body>, pages: seq<seq<Item>>, n: Name, c: int) returns (j: int, k: int)
     requires Scan(i, bs, pages) && Stays(bs, n, c)
@@ -70,7 +73,8 @@ module Scans {
 
   // every directory that stays keeps the places of the names that stay
   predicate Kept(pre: FS, post: FS)
-  { forall i: uint64 {:trigger IsDir(post, i)} | IsDir(pre, i) && IsDir(post, i) :: Stay(pre.nodes[i].body, post.nodes[i].body) }
+  { forall i: uint64 {:trigger IsDir(post, i)} | IsDir(pre, i) && IsDir(post, i) ::
+    Stay(pre.nodes[i].body, post.nodes[i].body) }
 
   // so does every procedure that changes anything
   lemma Setattr(pre: FS, post: FS, c: Caller, h: Handle, s: Sattr, guard: Option<Time>, now: Time, w: Wcc)
@@ -82,8 +86,10 @@ module Scans {
     ensures Kept(pre, post)
   { }
   // CREATE of a file that is there
-  lemma Reopen(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time, h: Handle, na: Fattr, w: Wcc)
-    requires IsDir(pre, di) && name in pre.nodes[di].body.names && Reopened(pre, post, c, di, name, how, s, verf, now, h, na, w)
+  lemma Reopen(pre: FS, post: FS, c: Caller, di: uint64, name: Name, how: uint32, s: Sattr, verf: uint64, now: Time,
+    h: Handle, na: Fattr, w: Wcc)
+    requires IsDir(pre, di) && name in pre.nodes[di].body.names &&
+      Reopened(pre, post, c, di, name, how, s, verf, now, h, na, w)
     ensures Kept(pre, post)
   { }
   // CREATE of a new file, MKDIR, SYMLINK, MKNOD
@@ -97,20 +103,24 @@ module Scans {
   { }
   // REMOVE, RMDIR
   lemma Unlink(pre: FS, post: FS, di: uint64, name: Name, now: Time, w: Wcc)
-    requires IsDir(pre, di) && name in pre.nodes[di].body.names && pre.nodes[di].body.names[name] in pre.nodes && Unlinked(pre, post, di, name, now, w)
+    requires IsDir(pre, di) && name in pre.nodes[di].body.names && pre.nodes[di].body.names[name] in pre.nodes &&
+      Unlinked(pre, post, di, name, now, w)
     ensures Kept(pre, post)
   { }
-  lemma Rename(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc, tw: Wcc)
+  lemma Rename(pre: FS, post: FS, c: Caller, fh: Handle, fname: Name, th: Handle, tname: Name, now: Time, fw: Wcc,
+    tw: Wcc)
     requires RenameOk(pre, post, c, fh, fname, th, tname, now, fw, tw)
     ensures Kept(pre, post)
   { }
 
-  // The volume as it was, state after state: each what a procedure made of one before. (After a crash, of one further back.)
+  // The volume as it was, state after state: each what a procedure made of one before. (After a crash, of one further
+  // back.)
   predicate Came(fs: seq<FS>, j: int)
     requires 0 <= j < |fs|
   { j == 0 || exists p: int {:trigger fs[p]} :: 0 <= p < j && Kept(fs[p], fs[j]) }
   predicate History(fs: seq<FS>) { forall j: int {:trigger Came(fs, j)} | 0 <= j < |fs| :: Sound(fs[j]) && Came(fs, j) }
-  predicate Throughout(fs: seq<FS>, i: uint64, n: Name) { forall j: int {:trigger Entry(fs[j], i, n)} | 0 <= j < |fs| :: Entry(fs[j], i, n) }
+  predicate Throughout(fs: seq<FS>, i: uint64, n: Name)
+  { forall j: int {:trigger Entry(fs[j], i, n)} | 0 <= j < |fs| :: Entry(fs[j], i, n) }
 
   lemma Proper3(f: FS, i: uint64, n: Name)
     requires Sound(f) && Entry(f, i, n)
@@ -119,7 +129,8 @@ module Scans {
   lemma Steady(fs: seq<FS>, i: uint64, n: Name, j: int)
     requires History(fs) && Throughout(fs, i, n) && 0 <= j < |fs|
     ensures Entry(fs[0], i, n) && Entry(fs[j], i, n)
-    ensures var a, b := fs[0].nodes[i].body, fs[j].nodes[i].body; n in a.cookies && n in b.cookies && b.cookies[n] == a.cookies[n] && 3 <= b.cookies[n] && !Dots(n)
+    ensures var a, b := fs[0].nodes[i].body, fs[j].nodes[i].body;
+      n in a.cookies && n in b.cookies && b.cookies[n] == a.cookies[n] && 3 <= b.cookies[n] && !Dots(n)
     decreases j
   {
     assert Entry(fs[0], i, n) && Entry(fs[j], i, n) && Came(fs, 0) && Came(fs, j);
@@ -131,15 +142,18 @@ module Scans {
   }
 
   // A scan of directory i while the volume goes through fs, page j of it in the state at[j].
-  lemma Scanned(fs: seq<FS>, at: seq<int>, i: uint64, bs: seq<Body>, pages: seq<seq<Item>>, n: Name) returns (j: int, k: int)
+  lemma Scanned(fs: seq<FS>, at: seq<int>, i: uint64, bs: seq<Body>, pages: seq<seq<Item>>, n: Name)
+    returns (j: int, k: int)
     requires History(fs) && Throughout(fs, i, n) && Scan(i, bs, pages) && |at| == |bs|
-    requires forall j: int {:trigger bs[j]} | 0 <= j < |bs| :: 0 <= at[j] < |fs| && IsDir(fs[at[j]], i) && bs[j] == fs[at[j]].nodes[i].body
+    requires forall j: int {:trigger bs[j]} | 0 <= j < |bs| ::
+      0 <= at[j] < |fs| && IsDir(fs[at[j]], i) && bs[j] == fs[at[j]].nodes[i].body
     ensures At(pages, j, k, n)
     ensures forall j': int, k': int {:trigger At(pages, j', k', n)} | At(pages, j', k', n) :: j' == j && k' == k
   {
     assert bs[0].Dir?;
     Steady(fs, i, n, at[0]);
-    forall j: int | 0 <= j < |bs| ensures bs[j].Dir? && n in bs[j].names && n in bs[j].cookies && bs[j].cookies[n] == fs[0].nodes[i].body.cookies[n]
+    forall j: int | 0 <= j < |bs|
+      ensures bs[j].Dir? && n in bs[j].names && n in bs[j].cookies && bs[j].cookies[n] == fs[0].nodes[i].body.cookies[n]
     { assert bs[j].Dir?; Steady(fs, i, n, at[j]); }
     j, k := Once(i, bs, pages, n, fs[0].nodes[i].body.cookies[n]);
   }

@@ -27,14 +27,21 @@ module ScenarioV {
   function Eve(): Caller { Caller(12, 22, []) }
 
   function Now(): Time { Time(9, 5) }
-  function Of(mode: uint32, nlink: uint32, uid: uint32, gid: uint32): Attr { Attr(mode, nlink, uid, gid, Time(1, 0), Time(2, 0), Time(3, 0)) }
-  function N1(): Node { Node(Of(511, 3, 0, 0), Dir(map[L(97) := 3, L(100) := 4, L(115) := 5, L(112) := 6], map[L(97) := 10, L(100) := 11, L(115) := 12, L(112) := 13], 1, 4096), 1) }
+  function Of(mode: uint32, nlink: uint32, uid: uint32, gid: uint32): Attr
+  { Attr(mode, nlink, uid, gid, Time(1, 0), Time(2, 0), Time(3, 0)) }
+  function N1(): Node
+  { Node(Of(511, 3, 0, 0), Dir(map[L(97) := 3, L(100) := 4, L(115) := 5, L(112) := 6],
+    map[L(97) := 10, L(100) := 11, L(115) := 12, L(112) := 13], 1, 4096), 1) }
   function N3(): Node { Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0}), 1) }
-  function N4(): Node { Node(Of(493, 3, 10, 20), Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 8], 1, 4096), 1) }
+  function N4(): Node
+  { Node(Of(493, 3, 10, 20), Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 8], 1, 4096), 1) }
   function V(): FS
   {
-    FS(map[1 := N1(), 3 := N3(), 4 := N4(), 5 := Node(Of(511, 1, 10, 20), Symlink([65, 66]), 1), 6 := Node(Of(384, 1, 10, 20), Special(7, 0, 0), 0),
-      7 := Node(Of(493, 2, 10, 20), Dir(map[], map[], 4, 0), 0)], map[1 := 1, 2 := 1, 3 := 5, 4 := 5, 5 := 5, 6 := 5, 7 := 5, 8 := 6, 9 := 0], map[3 := Xattrs(5, map[[117, 46, 97] := [1]])])
+    FS(map[1 := N1(), 3 := N3(), 4 := N4(), 5 := Node(Of(511, 1, 10, 20), Symlink([65, 66]), 1),
+      6 := Node(Of(384, 1, 10, 20), Special(7, 0, 0), 0),
+      7 := Node(Of(493, 2, 10, 20), Dir(map[], map[], 4, 0), 0)],
+        map[1 := 1, 2 := 1, 3 := 5, 4 := 5, 5 := 5, 6 := 5, 7 := 5, 8 := 6, 9 := 0],
+        map[3 := Xattrs(5, map[[117, 46, 97] := [1]])])
   }
   // V with another node i
   function With(i: uint64, n: Node): FS { FS(V().nodes[i := n], V().gens, V().xattrs) }
@@ -51,7 +58,8 @@ module ScenarioV {
 }
 
 module ScenarioAttrs {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsVolume import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsAttrs import opened NfsVolume import opened ScenarioV
 
   // V is one of the volumes that can occur.
   lemma Sane()
@@ -72,25 +80,32 @@ module ScenarioAttrs {
 
   lemma Setattr1(post: FS, w: Wcc)
     // the owner sets the mode: ctime moves, and the verifier of the CREATE has served; nothing else
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1)); SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1));
+      SetattrOk(V(), f, Ann(), H(3), Mode(384), None, Now(), W(V(), f, 3))
     // others may not
-    ensures !SetattrOk(V(), post, Eve(), H(3), Mode(511), None, Now(), w) && SetattrErr(V(), Eve(), H(3), Mode(511), None, NFS3ERR_PERM)
+    ensures !SetattrOk(V(), post, Eve(), H(3), Mode(511), None, Now(), w) &&
+      SetattrErr(V(), Eve(), H(3), Mode(511), None, NFS3ERR_PERM)
     // nothing to set: nothing moves
     ensures SetattrOk(V(), post, Eve(), H(3), NoSattr(), None, Now(), w) ==> post == V()
     // another ctime than the guard, and the same
-    ensures !SetattrOk(V(), post, Ann(), H(3), Mode(384), Some(Time(3, 1)), Now(), w) && SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 1)), NFS3ERR_NOT_SYNC)
+    ensures !SetattrOk(V(), post, Ann(), H(3), Mode(384), Some(Time(3, 1)), Now(), w) &&
+      SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 1)), NFS3ERR_NOT_SYNC)
     ensures !SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 0)), NFS3ERR_NOT_SYNC)
   { }
   lemma Setattr2(post: FS, w: Wcc)
     // extended with zeros; mtime moves
-    ensures SetattrOk(V(), post, Ann(), H(3), OnlySize(5), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 2, 3, 0, 0], 0, {0}) && post.nodes[3].attr.mtime == Now()
+    ensures SetattrOk(V(), post, Ann(), H(3), OnlySize(5), None, Now(), w) ==>
+      3 in post.nodes && post.nodes[3].body == File([1, 2, 3, 0, 0], 0, {0}) && post.nodes[3].attr.mtime == Now()
     // the owner gives the file to a group of theirs, but not to another owner
     ensures !SetattrErr(V(), Ann(), H(3), Sattr(None, None, Some(30), None, DontChange, DontChange), None, NFS3ERR_PERM)
-    ensures var s := Sattr(None, Some(11), None, None, DontChange, DontChange); SetattrErr(V(), Ann(), H(3), s, None, NFS3ERR_PERM) && !SetattrOk(V(), post, Ann(), H(3), s, None, Now(), w)
+    ensures var s := Sattr(None, Some(11), None, None, DontChange, DontChange);
+      SetattrErr(V(), Ann(), H(3), s, None, NFS3ERR_PERM) && !SetattrOk(V(), post, Ann(), H(3), s, None, Now(), w)
     // a directory has no size to set
-    ensures SetattrErr(V(), Root(), H(4), OnlySize(0), None, NFS3ERR_INVAL) && !SetattrOk(V(), post, Root(), H(4), OnlySize(0), None, Now(), w)
+    ensures SetattrErr(V(), Root(), H(4), OnlySize(0), None, NFS3ERR_INVAL) &&
+      !SetattrOk(V(), post, Root(), H(4), OnlySize(0), None, Now(), w)
     // root cuts a setuid program (04755): the bit stays; its owner does: it goes
-    ensures Applied(Root(), 1, Of(2541, 1, 10, 20), OnlySize(0), Now()).mode == 2541 && Applied(Ann(), 1, Of(2541, 1, 10, 20), OnlySize(0), Now()).mode == 493
+    ensures Applied(Root(), 1, Of(2541, 1, 10, 20), OnlySize(0), Now()).mode == 2541 &&
+      Applied(Ann(), 1, Of(2541, 1, 10, 20), OnlySize(0), Now()).mode == 493
   {
     assert Zeros(2) == [0, 0];
     assert Resized([1, 2, 3], 5) == [1, 2, 3, 0, 0];
@@ -122,9 +137,11 @@ module ScenarioAttrs {
 
   lemma Access()
     // 0644: the owner and root read and write, others read; nobody executes
-    ensures AccessOk(V(), Ann(), H(3), 13, F(V(), 3)) && AccessOk(V(), Root(), H(3), 13, F(V(), 3)) && AccessOk(V(), Eve(), H(3), 1, F(V(), 3))
+    ensures AccessOk(V(), Ann(), H(3), 13, F(V(), 3)) && AccessOk(V(), Root(), H(3), 13, F(V(), 3)) &&
+      AccessOk(V(), Eve(), H(3), 1, F(V(), 3))
     // 0755 of a directory: others list and search; the owner changes it, too
-    ensures AccessOk(V(), Eve(), H(4), 3, F(V(), 4)) && AccessOk(V(), Ann(), H(4), 31, F(V(), 4)) && !AccessOk(V(), Eve(), H(4), 31, F(V(), 4))
+    ensures AccessOk(V(), Eve(), H(4), 3, F(V(), 4)) && AccessOk(V(), Ann(), H(4), 31, F(V(), 4)) &&
+      !AccessOk(V(), Eve(), H(4), 31, F(V(), 4))
     // the class that fits first decides: 0077 locks the owner out, but not the group
     ensures AccessBits(Ann(), 1, 63, 10, 20) == 0 && AccessBits(Bob(), 1, 63, 10, 20) == 45
     // 0070: the group may, by a supplementary group too
@@ -132,23 +149,27 @@ module ScenarioAttrs {
   { assert Bob().gids[0] == 20; }
 
   lemma Volume(i: Info, p: Pathconf, w: Wcc)
-    ensures FsstatOk(V(), H(3), F(V(), 3), Space(100, 40, 40, 10, 4, 4, 0)) && FsstatErr(V(), Handle(9, 0), NFS3ERR_STALE)
+    ensures FsstatOk(V(), H(3), F(V(), 3), Space(100, 40, 40, 10, 4, 4, 0)) &&
+      FsstatErr(V(), Handle(9, 0), NFS3ERR_STALE)
     // more free than there is
     ensures !FsstatOk(V(), H(3), F(V(), 3), Space(100, 140, 140, 10, 4, 4, 0))
-    ensures FsinfoOk(V(), H(1), F(V(), 1), Info(1048576, 1048576, 4096, 1048576, 1048576, 4096, 65536, 549755813888, Time(0, 1), 27))
+    ensures FsinfoOk(V(), H(1), F(V(), 1), Info(1048576, 1048576, 4096, 1048576, 1048576, 4096, 65536, 549755813888,
+      Time(0, 1), 27))
     ensures FsinfoOk(V(), H(1), F(V(), 1), i) ==> i.wtmax == 1048576 && i.properties == 27
     ensures PathconfOk(V(), H(1), F(V(), 1), Pathconf(0x7fff_ffff, 255, true, true, false, true))
     ensures PathconfOk(V(), H(1), F(V(), 1), p) ==> p.namemax == 255 && p.notrunc && !p.caseinsensitive
     ensures CommitOk(V(), H(3), W(V(), V(), 3)) && !CommitErr(V(), H(3), NFS3ERR_STALE)
     ensures !CommitOk(V(), Handle(3, 4), w) && CommitErr(V(), Handle(3, 4), NFS3ERR_STALE)
     // of regular files
-    ensures !CommitOk(V(), H(4), w) && !CommitOk(V(), H(5), w) && CommitErr(V(), H(4), NFS3ERR_INVAL) && CommitErr(V(), H(6), NFS3ERR_INVAL)
+    ensures !CommitOk(V(), H(4), w) && !CommitOk(V(), H(5), w) && CommitErr(V(), H(4), NFS3ERR_INVAL) &&
+      CommitErr(V(), H(6), NFS3ERR_INVAL)
     ensures !CommitErr(V(), H(3), NFS3ERR_INVAL) && !CommitErr(V(), Handle(9, 0), NFS3ERR_INVAL)
   { }
 }
 
 module ScenarioData {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsData import NfsAttrs import opened NfsList import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsData import NfsAttrs import opened NfsList import opened ScenarioV
 
   lemma Readlink(t: seq<byte>, a: Fattr)
     ensures ReadlinkOk(V(), H(5), [65, 66], F(V(), 5)) && !ReadlinkErr(V(), H(5), NFS3ERR_INVAL)
@@ -156,26 +177,34 @@ module ScenarioData {
   { }
 
   lemma Reads(d: seq<byte>, e: bool, a: Fattr)
-    ensures ReadOk(V(), Eve(), H(3), 1, 1, [2], false, F(V(), 3)) && ReadOk(V(), Eve(), H(3), 1, 9, [2, 3], true, F(V(), 3))
+    ensures ReadOk(V(), Eve(), H(3), 1, 1, [2], false, F(V(), 3)) &&
+      ReadOk(V(), Eve(), H(3), 1, 9, [2, 3], true, F(V(), 3))
     // behind the end; a wrong eof
-    ensures ReadOk(V(), Eve(), H(3), 7, 4, [], true, F(V(), 3)) && !ReadOk(V(), Eve(), H(3), 1, 9, [2, 3], false, F(V(), 3))
+    ensures ReadOk(V(), Eve(), H(3), 7, 4, [], true, F(V(), 3)) &&
+      !ReadOk(V(), Eve(), H(3), 1, 9, [2, 3], false, F(V(), 3))
     // without permission bits the owner still reads, others do not
-    ensures var f := With(3, Node(Of(0, 2, 10, 20), N3().body, N3().blocks)); !ReadErr(f, Ann(), H(3), NFS3ERR_ACCES) && ReadErr(f, Bob(), H(3), NFS3ERR_ACCES) && !ReadOk(f, Bob(), H(3), 0, 1, d, e, a)
+    ensures var f := With(3, Node(Of(0, 2, 10, 20), N3().body, N3().blocks));
+      !ReadErr(f, Ann(), H(3), NFS3ERR_ACCES) && ReadErr(f, Bob(), H(3), NFS3ERR_ACCES) &&
+      !ReadOk(f, Bob(), H(3), 0, 1, d, e, a)
     ensures ReadErr(V(), Root(), H(4), NFS3ERR_INVAL) && !ReadOk(V(), Root(), H(4), 0, 1, d, e, a)
   { assert [1, 2, 3][1..2] == [2]; assert [1, 2, 3][1..3] == [2, 3]; }
 
   lemma Writes(post: FS, w: Wcc)
     // the gap before the bytes is zeros; mtime and ctime are now
-    ensures WriteOk(V(), post, Ann(), H(3), 4, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([1, 2, 3, 0, 8], 77, {0}), 1)
+    ensures WriteOk(V(), post, Ann(), H(3), 4, [8], Now(), w) ==>
+      3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([1, 2, 3, 0, 8], 77, {0}), 1)
     // in the middle; no other file changes
-    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> 3 in post.nodes && post.nodes[3].body == File([1, 8, 3], 77, {0}) && 4 in post.nodes && post.nodes[4] == N4()
+    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==>
+      3 in post.nodes && post.nodes[3].body == File([1, 8, 3], 77, {0}) && 4 in post.nodes && post.nodes[4] == N4()
     ensures WriteErr(V(), Eve(), H(3), 0, [8], NFS3ERR_ACCES) && !WriteOk(V(), post, Eve(), H(3), 0, [8], Now(), w)
     // the reply: all or a part, as stable as was asked for, or more
     ensures WriteReply(10, 0, 10, 0) && WriteReply(10, 1, 4, 2) && WriteReply(0, 0, 0, 0)
-    ensures !WriteReply(10, 2, 10, 0) && !WriteReply(10, 0, 0, 0) && !WriteReply(10, 0, 11, 0) && !WriteReply(10, 2, 10, 3)
+    ensures !WriteReply(10, 2, 10, 0) && !WriteReply(10, 0, 0, 0) && !WriteReply(10, 0, 11, 0) &&
+      !WriteReply(10, 2, 10, 3)
     // no bytes; too far
     ensures WriteOk(V(), V(), Ann(), H(3), 9, [], Now(), W(V(), V(), 3))
-    ensures WriteErr(V(), Ann(), H(3), 549755813888, [8], NFS3ERR_FBIG) && !WriteOk(V(), post, Ann(), H(3), 549755813888, [8], Now(), w)
+    ensures WriteErr(V(), Ann(), H(3), 549755813888, [8], NFS3ERR_FBIG) &&
+      !WriteOk(V(), post, Ann(), H(3), 549755813888, [8], Now(), w)
   {
     assert Zeros(1) == [0];
     assert WriteAt([1, 2, 3], 4, [8]) == [1, 2, 3, 0, 8];
@@ -188,12 +217,15 @@ module ScenarioData {
     // a block and a byte into an empty file: two blocks are its own
     ensures Written(Ann(), Empty(), 0, d, Now()).body.held == {0, 1}
     // the last byte of a block is none of the next one, and the first byte none of the one before
-    ensures Written(Ann(), Empty(), 4095, [8], Now()).body.held == {0} && Written(Ann(), Empty(), 4096, [8], Now()).body.held == {1}
+    ensures Written(Ann(), Empty(), 4095, [8], Now()).body.held == {0} &&
+      Written(Ann(), Empty(), 4096, [8], Now()).body.held == {1}
     // what was there stays; a hole between stays one
     ensures Written(Ann(), N3(), 8192, [8], Now()).body.held == {0, 2}
     // cut in the middle of a block, and at its end; growing takes none
-    ensures SetNode(Ann(), Sparse(), OnlySize(4097), Now(), 1).body.held == {1} && SetNode(Ann(), Sparse(), OnlySize(4096), Now(), 0).body.held == {}
-    ensures SetNode(Ann(), Sparse(), OnlySize(100000), Now(), 2).body.held == {1, 3} && SetNode(Ann(), Sparse(), Mode(384), Now(), 2).body.held == {1, 3}
+    ensures SetNode(Ann(), Sparse(), OnlySize(4097), Now(), 1).body.held == {1} &&
+      SetNode(Ann(), Sparse(), OnlySize(4096), Now(), 0).body.held == {}
+    ensures SetNode(Ann(), Sparse(), OnlySize(100000), Now(), 2).body.held == {1, 3} &&
+      SetNode(Ann(), Sparse(), Mode(384), Now(), 2).body.held == {1, 3}
   {
     assert Blocks(0, 4097) == {0, 1} && Blocks(4095, 1) == {0} && Blocks(4096, 1) == {1} && Blocks(8192, 1) == {2};
     assert {0} + {2} == {0, 2};
@@ -203,41 +235,56 @@ module ScenarioData {
   lemma Takes(d: seq<byte>, post: FS, w: Wcc)
     requires |d| == 4097
     // new blocks count, those that were there do not
-    ensures Written(Ann(), Empty(), 0, d, Now()).blocks == 2 && Written(Ann(), N3(), 8192, [8], Now()).blocks == 2 && Written(Ann(), N3(), 4, [8], Now()).blocks == 1
+    ensures Written(Ann(), Empty(), 0, d, Now()).blocks == 2 && Written(Ann(), N3(), 8192, [8], Now()).blocks == 2 &&
+      Written(Ann(), N3(), 4, [8], Now()).blocks == 1
     ensures Written(Ann(), Sparse(), 8192, d, Now()).blocks == 3
     // a cut gives up one, which may wait; it gives up no other, and takes none
-    ensures Leaves(Sparse(), OnlySize(8193), 1) && Leaves(Sparse(), OnlySize(8193), 2) && !Leaves(Sparse(), OnlySize(8193), 0) && !Leaves(Sparse(), OnlySize(8193), 3)
+    ensures Leaves(Sparse(), OnlySize(8193), 1) && Leaves(Sparse(), OnlySize(8193), 2) &&
+      !Leaves(Sparse(), OnlySize(8193), 0) && !Leaves(Sparse(), OnlySize(8193), 3)
     // the whole file; growing, the same size, and a mode change nothing
     ensures Leaves(Sparse(), OnlySize(0), 0) && Leaves(Sparse(), OnlySize(0), 2) && !Leaves(Sparse(), OnlySize(0), -1)
-    ensures !Leaves(Sparse(), OnlySize(100000), 1) && Leaves(Sparse(), OnlySize(100000), 2) && !Leaves(Sparse(), OnlySize(16384), 1) && !Leaves(Sparse(), Mode(384), 1) && !Leaves(Sparse(), Mode(384), 3)
-    ensures NfsAttrs.SetattrOk(V(), post, Ann(), H(3), OnlySize(1), None, Now(), w) ==> 3 in post.nodes && post.nodes[3].blocks == 1 && w.after.used == 4096
-    ensures NfsAttrs.SetattrOk(V(), post, Ann(), H(3), OnlySize(0), None, Now(), w) ==> w.before.used == 4096 && w.after.used == 0
+    ensures !Leaves(Sparse(), OnlySize(100000), 1) && Leaves(Sparse(), OnlySize(100000), 2) &&
+      !Leaves(Sparse(), OnlySize(16384), 1) && !Leaves(Sparse(), Mode(384), 1) && !Leaves(Sparse(), Mode(384), 3)
+    ensures NfsAttrs.SetattrOk(V(), post, Ann(), H(3), OnlySize(1), None, Now(), w) ==>
+      3 in post.nodes && post.nodes[3].blocks == 1 && w.after.used == 4096
+    ensures NfsAttrs.SetattrOk(V(), post, Ann(), H(3), OnlySize(0), None, Now(), w) ==>
+      w.before.used == 4096 && w.after.used == 0
   {
     assert Blocks(0, 4097) == {0, 1} && Blocks(8192, 1) == {2} && Blocks(4, 1) == {0} && Blocks(8192, 4097) == {2, 3};
     assert {0, 1} - {} == {0, 1} && {2} - {0} == {2} && {0} - {0} == {} && {2, 3} - {1, 3} == {2};
-    assert HeldBelow({1, 3}, 8193) == {1} && HeldBelow({1, 3}, 0) == {} && HeldBelow({0}, 1) == {0} && HeldBelow({0}, 0) == {};
+    assert HeldBelow({1, 3}, 8193) == {1} && HeldBelow({1, 3}, 0) == {} && HeldBelow({0}, 1) == {0} &&
+      HeldBelow({0}, 0) == {};
   }
   lemma UsedIs()
     // by type, and of a file of holes; of one cut to its first block when its others wait, and to nothing
-    ensures Used(N3()) == 4096 && Used(N1()) == 4096 && Used(V().nodes[5]) == 4096 && Used(V().nodes[6]) == 0 && Used(V().nodes[7]) == 0
-    ensures Used(Sparse()) == 8192 && Used(Empty()) == 0 && Used(Node(Sparse().attr, File(Zeros(4096), 0, {}), 2)) == 4096 && Used(Node(Sparse().attr, File([], 0, {}), 2)) == 0
+    ensures Used(N3()) == 4096 && Used(N1()) == 4096 && Used(V().nodes[5]) == 4096 && Used(V().nodes[6]) == 0 &&
+      Used(V().nodes[7]) == 0
+    ensures Used(Sparse()) == 8192 && Used(Empty()) == 0 &&
+      Used(Node(Sparse().attr, File(Zeros(4096), 0, {}), 2)) == 4096 &&
+      Used(Node(Sparse().attr, File([], 0, {}), 2)) == 0
   { }
   lemma Background(f: FS)
     requires f == With(3, Sparse())
     // it frees, and does nothing else
-    ensures Freed(f, f) && Freed(f, FS(f.nodes[3 := Shedding(1)], f.gens, f.xattrs)) && !Freed(f, FS(f.nodes[3 := Shedding(3)], f.gens, f.xattrs))
-    ensures !Freed(f, FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens, f.xattrs)) && !Freed(f, FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens, f.xattrs))
-    ensures !Freed(f, V()) && !Freed(f, FS(map[], f.gens, f.xattrs)) && !Freed(FS(map[], f.gens, f.xattrs), f) && !Freed(f, FS(f.nodes, map[], f.xattrs)) && !Freed(f, FS(f.nodes, f.gens, map[]))
+    ensures Freed(f, f) && Freed(f, FS(f.nodes[3 := Shedding(1)], f.gens, f.xattrs)) &&
+      !Freed(f, FS(f.nodes[3 := Shedding(3)], f.gens, f.xattrs))
+    ensures !Freed(f, FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens, f.xattrs)) &&
+      !Freed(f, FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens, f.xattrs))
+    ensures !Freed(f, V()) && !Freed(f, FS(map[], f.gens, f.xattrs)) && !Freed(FS(map[], f.gens, f.xattrs), f) &&
+      !Freed(f, FS(f.nodes, map[], f.xattrs)) && !Freed(f, FS(f.nodes, f.gens, map[]))
   {
     var g := FS(f.nodes[3 := Shedding(3)], f.gens, f.xattrs); assert 3 in g.nodes && g.nodes[3] == Shedding(3);
-    g := FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens, f.xattrs); assert 3 in g.nodes && g.nodes[3].attr != Sparse().attr;
-    g := FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens, f.xattrs); assert 3 in g.nodes && |N3().body.data| == 3 && g.nodes[3].body != Sparse().body;
+    g := FS(f.nodes[3 := Node(N3().attr, Sparse().body, 2)], f.gens, f.xattrs);
+      assert 3 in g.nodes && g.nodes[3].attr != Sparse().attr;
+    g := FS(f.nodes[3 := Node(Sparse().attr, N3().body, 2)], f.gens, f.xattrs);
+      assert 3 in g.nodes && |N3().body.data| == 3 && g.nodes[3].body != Sparse().body;
     assert 3 in V().nodes && V().nodes[3] == N3() && N3().attr != Sparse().attr;
     assert 3 in f.nodes && 3 !in FS(map[], f.gens, f.xattrs).nodes && 1 in f.gens;
   }
   lemma Fewest()
     // no fewer than the file has, and not less than none
-    ensures !Bodies(With(3, Shedding(1))) && !Bodies(With(3, Shedding(-1))) && Bodies(With(3, Shedding(2))) && Bodies(With(3, Shedding(3))) && !Bodies(With(7, Node(V().nodes[7].attr, V().nodes[7].body, -1)))
+    ensures !Bodies(With(3, Shedding(1))) && !Bodies(With(3, Shedding(-1))) && Bodies(With(3, Shedding(2))) &&
+      Bodies(With(3, Shedding(3))) && !Bodies(With(7, Node(V().nodes[7].attr, V().nodes[7].body, -1)))
   {
     Letters();
     var g := With(3, Shedding(1)); assert 3 in g.nodes && |{1, 3}| == 2;
@@ -252,23 +299,29 @@ module ScenarioData {
   lemma Full(d: seq<byte>, st: uint32)
     requires |d| == 4096
     // on a full volume: what the file has can be overwritten, in part and as a whole, but for a byte more
-    ensures var f := With(3, Sparse()); !WriteErr(f, Ann(), H(3), 4096, d, NFS3ERR_NOSPC) && !WriteErr(f, Ann(), H(3), 16383, [8], NFS3ERR_NOSPC)
-    ensures var f := With(3, Sparse()); WriteErr(f, Ann(), H(3), 4097, d, NFS3ERR_NOSPC) && WriteErr(f, Ann(), H(3), 4095, d, NFS3ERR_NOSPC)
+    ensures var f := With(3, Sparse()); !WriteErr(f, Ann(), H(3), 4096, d, NFS3ERR_NOSPC) &&
+      !WriteErr(f, Ann(), H(3), 16383, [8], NFS3ERR_NOSPC)
+    ensures var f := With(3, Sparse()); WriteErr(f, Ann(), H(3), 4097, d, NFS3ERR_NOSPC) &&
+      WriteErr(f, Ann(), H(3), 4095, d, NFS3ERR_NOSPC)
     // a hole, and what lies behind the end
-    ensures var f := With(3, Sparse()); WriteErr(f, Ann(), H(3), 0, [8], NFS3ERR_NOSPC) && WriteErr(f, Ann(), H(3), 16384, [8], NFS3ERR_NOSPC)
+    ensures var f := With(3, Sparse()); WriteErr(f, Ann(), H(3), 0, [8], NFS3ERR_NOSPC) &&
+      WriteErr(f, Ann(), H(3), 16384, [8], NFS3ERR_NOSPC)
     // growing within the last block
     ensures !WriteErr(V(), Ann(), H(3), 3, [8], NFS3ERR_NOSPC)
   {
     var h := {1, 3};
-    assert 1 in Blocks(4097, 4096) && 2 in Blocks(4097, 4096) && 0 in Blocks(4095, 4096) && 0 in Blocks(0, 1) && 4 in Blocks(16384, 1);
+    assert 1 in Blocks(4097, 4096) && 2 in Blocks(4097, 4096) && 0 in Blocks(4095, 4096) && 0 in Blocks(0, 1) &&
+      4 in Blocks(16384, 1);
     assert Blocks(4096, 4096) == {1} && Blocks(16383, 1) == {3} && Blocks(3, 1) == {0};
   }
 
   lemma Lookup(h: Handle, a: Fattr, da: Fattr)
     ensures LookupOk(V(), Eve(), H(4), L(98), H(3), F(V(), 3), F(V(), 4))
     // ".." of the root, and of "e"
-    ensures LookupOk(V(), Eve(), H(1), [46, 46], H(1), F(V(), 1), F(V(), 1)) && LookupOk(V(), Eve(), H(7), [46, 46], H(4), F(V(), 4), F(V(), 7))
-    ensures LookupErr(V(), Eve(), H(4), L(120), NFS3ERR_NOENT) && !LookupErr(V(), Eve(), H(4), L(98), NFS3ERR_NOENT) && !LookupOk(V(), Eve(), H(4), L(120), h, a, da)
+    ensures LookupOk(V(), Eve(), H(1), [46, 46], H(1), F(V(), 1), F(V(), 1)) &&
+      LookupOk(V(), Eve(), H(7), [46, 46], H(4), F(V(), 4), F(V(), 7))
+    ensures LookupErr(V(), Eve(), H(4), L(120), NFS3ERR_NOENT) && !LookupErr(V(), Eve(), H(4), L(98), NFS3ERR_NOENT) &&
+      !LookupOk(V(), Eve(), H(4), L(120), h, a, da)
     // in a file; a name with "/"
     ensures LookupErr(V(), Eve(), H(3), L(98), NFS3ERR_NOTDIR)
     ensures LookupErr(V(), Eve(), H(1), [97, 47], NFS3ERR_ACCES) && !LookupOk(V(), Eve(), H(1), [97, 47], h, a, da)
@@ -291,7 +344,8 @@ module ScenarioData {
     // a scan of two pages
     ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(4096), Page1(), false, F(V(), 1))
     ensures ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), Page2(), true, F(V(), 1))
-    ensures ReaddirErr(V(), Eve(), H(1), 11, 1, Count(4096), NFS3ERR_BAD_COOKIE) && !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), NFS3ERR_BAD_COOKIE)
+    ensures ReaddirErr(V(), Eve(), H(1), 11, 1, Count(4096), NFS3ERR_BAD_COOKIE) &&
+      !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), NFS3ERR_BAD_COOKIE)
   {
     Letters();
     Sums(Count(0).cost);
@@ -313,20 +367,29 @@ module ScenarioData {
   }
   lemma ReaddirErrors(items: seq<Item>, eof: bool, a: Fattr)
     // who may search the directory and not read it; a file; a handle of another generation
-    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body, N1().blocks)); ReaddirErr(f, Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES) && !ReaddirOk(f, Eve(), H(1), 0, 0, Count(4096), items, eof, a)
-    ensures ReaddirErr(V(), Eve(), H(3), 0, 0, Count(4096), NFS3ERR_NOTDIR) && !ReaddirOk(V(), Eve(), H(3), 0, 0, Count(4096), items, eof, a)
-    ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), NFS3ERR_STALE) && !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), items, eof, a)
+    ensures var f := With(1, Node(Of(505, 3, 0, 0), N1().body, N1().blocks));
+      ReaddirErr(f, Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES) &&
+      !ReaddirOk(f, Eve(), H(1), 0, 0, Count(4096), items, eof, a)
+    ensures ReaddirErr(V(), Eve(), H(3), 0, 0, Count(4096), NFS3ERR_NOTDIR) &&
+      !ReaddirOk(V(), Eve(), H(3), 0, 0, Count(4096), items, eof, a)
+    ensures ReaddirErr(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), NFS3ERR_STALE) &&
+      !ReaddirOk(V(), Eve(), Handle(1, 2), 0, 0, Count(4096), items, eof, a)
     // who may read the directory is not refused
     ensures !ReaddirErr(V(), Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES)
   { }
   lemma ReaddirFits(items: seq<Item>, eof: bool, a: Fattr)
     // four entries of 28 bytes, and 104; one page may as well be shorter than it could be
-    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(216), Page1(), false, F(V(), 1)) && !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(215), Page1(), false, a)
+    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(216), Page1(), false, F(V(), 1)) &&
+      !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(215), Page1(), false, a)
     // two entries with attributes and handles, whether or not they are given
-    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(416), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
-    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks)); !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415), Page2(), [], [], true, a)
+    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(416), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true,
+      F(V(), 1))
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks));
+      !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) &&
+      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415), Page2(), [], [], true, a)
     // behind the last one there is nothing that must fit but the result itself
-    ensures ReaddirOk(V(), Eve(), H(1), 13, 0, Count(104), [], true, F(V(), 1)) && !ReaddirOk(V(), Eve(), H(1), 13, 0, Count(103), [], true, a)
+    ensures ReaddirOk(V(), Eve(), H(1), 13, 0, Count(104), [], true, F(V(), 1)) &&
+      !ReaddirOk(V(), Eve(), H(1), 13, 0, Count(103), [], true, a)
   {
     Readdir(a);
     Readdirplus(a);
@@ -336,10 +399,13 @@ module ScenarioData {
   predicate Small(f: FS, cookie: uint64, lim: Limit) { ReaddirErr(f, Eve(), H(1), cookie, 0, lim, NFS3ERR_TOOSMALL) }
   lemma ReaddirSmall(lim: Limit)
     // "." takes 28 bytes, and 128 more with attributes and handle; the rest of the result 104
-    ensures Small(V(), 0, Count(131)) && !Small(V(), 0, Count(132)) && ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(259), NFS3ERR_TOOSMALL) && !ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(260), NFS3ERR_TOOSMALL)
+    ensures Small(V(), 0, Count(131)) && !Small(V(), 0, Count(132)) &&
+      ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(259), NFS3ERR_TOOSMALL) &&
+      !ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(260), NFS3ERR_TOOSMALL)
     // in the middle; nothing is left after the cookie; not for who may not read the directory
     ensures Small(V(), 11, Count(0)) && !Small(V(), 11, Count(132))
-    ensures (Small(V(), 13, lim) <==> lim.room < 0) && !Small(With(1, Node(Of(505, 3, 0, 0), N1().body, N1().blocks)), 0, lim)
+    ensures (Small(V(), 13, lim) <==> lim.room < 0) &&
+      !Small(With(1, Node(Of(505, 3, 0, 0), N1().body, N1().blocks)), 0, lim)
     // names are padded; it is the first that does not fit, and not a later one
     ensures var f := Longer(); Small(f, 11, Count(135)) && !Small(f, 11, Count(136)) && !Small(f, 2, Count(132))
   {
@@ -352,18 +418,25 @@ module ScenarioData {
   }
   // the root with a name of five bytes in the place of "s"
   function Longer(): FS
-  { With(1, Node(N1().attr, Dir(map[L(97) := 3, L(100) := 4, [115, 115, 115, 115, 115] := 5], map[L(97) := 10, L(100) := 11, [115, 115, 115, 115, 115] := 12], 1, 4096), 1)) }
+  { With(1, Node(N1().attr, Dir(map[L(97) := 3, L(100) := 4, [115, 115, 115, 115, 115] := 5],
+    map[L(97) := 10, L(100) := 11, [115, 115, 115, 115, 115] := 12], 1, 4096), 1)) }
   lemma Readdirplus(a: Fattr)
-    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, F(V(), 1))
+    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true,
+      F(V(), 1))
     // who may not search the directory gets the names, and neither attributes nor handles
-    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks)); ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, F(f, 1)) &&
-      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) && !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [], true, a)
+    ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks));
+      ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, F(f, 1)) &&
+      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) &&
+        !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [], true, a)
     // who may search it gets them
     ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, a)
     // the attributes of another file; a handle of another generation
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true, a)
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), Handle(6, 4)], [F(V(), 5), F(V(), 6)], true, a)
-    ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, Maxcount(4096), NFS3ERR_BAD_COOKIE) && ReaddirplusErr(V(), Eve(), H(3), 0, 0, Maxcount(4096), NFS3ERR_NOTDIR)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true,
+      a)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), Handle(6, 4)],
+      [F(V(), 5), F(V(), 6)], true, a)
+    ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, Maxcount(4096), NFS3ERR_BAD_COOKIE) &&
+      ReaddirplusErr(V(), Eve(), H(3), 0, 0, Maxcount(4096), NFS3ERR_NOTDIR)
   {
     Readdir(a);
     assert Page2()[1].ino == 6 && |Page2()| == 2;
@@ -372,44 +445,63 @@ module ScenarioData {
 }
 
 module ScenarioMake {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsMake import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsMake import opened ScenarioV
 
   // V after the new file n, inode 8, was entered in the root as "x"
   function Added(n: Node): FS
-  { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20], if n.body.Dir? then 4 else 3)], V().gens[8 := 7], V().xattrs) }
-  function Fresh(mode: uint32, nlink: uint32, b: Body): Node { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b, if b.Symlink? then 1 else 0) }
+  { FS(V().nodes[8 := n][1 := Entries(N1(), N1().body.names[L(120) := 8], N1().body.cookies[L(120) := 20],
+    if n.body.Dir? then 4 else 3)], V().gens[8 := 7], V().xattrs) }
+  function Fresh(mode: uint32, nlink: uint32, b: Body): Node
+  { Node(Attr(mode, nlink, 12, 22, Now(), Now(), Now()), b, if b.Symlink? then 1 else 0) }
 
   lemma Create1(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures var n := Fresh(420, 1, File([], 0, {})); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures var n := Fresh(420, 1, File([], 0, {}));
+      CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
     // GUARDED, and the name is taken
-    ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), h, a, w)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 1, NoSattr(), 0, NFS3ERR_EXIST) &&
+      !CreateOk(V(), post, Ann(), H(1), L(97), 1, NoSattr(), 0, Now(), h, a, w)
     // EXCLUSIVE: the call that made it comes again; another call with another verifier
-    ensures CreateOk(V(), V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), H(3), F(V(), 3), W(V(), V(), 1)) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST)
-    ensures CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 78, NFS3ERR_EXIST) && !CreateOk(V(), post, Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), h, a, w)
+    ensures CreateOk(V(), V(), Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), H(3), F(V(), 3), W(V(), V(), 1)) &&
+      !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST)
+    ensures CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 78, NFS3ERR_EXIST) &&
+      !CreateOk(V(), post, Ann(), H(1), L(97), 2, NoSattr(), 78, Now(), h, a, w)
   { Letters(); }
   lemma Create2(post: FS, h: Handle, a: Fattr, w: Wcc)
     // UNCHECKED of a file that exists cuts it, and leaves its mode alone
-    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Sattr(Some(511), None, None, Some(0), DontChange, DontChange), 0, Now(), h, a, w) ==>
-      h == H(3) && 3 in post.nodes && post.nodes[3] == Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 0, {}), post.nodes[3].blocks) && 0 <= post.nodes[3].blocks <= 1 && a.used == 0
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Sattr(Some(511), None, None, Some(0), DontChange, DontChange), 0,
+      Now(), h, a, w) ==>
+      h == H(3) && 3 in post.nodes && post.nodes[3] ==
+        Node(SetMtimeCtime(N3().attr, 2, Now()), File([], 0, {}), post.nodes[3].blocks) &&
+        0 <= post.nodes[3].blocks <= 1 && a.used == 0
     // in a setgid directory the group is the directory's, else the caller's
-    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 1, 420, NoSattr(), Now()).gid == 50 && NewAttr(Eve(), N1(), 1, 420, NoSattr(), Now()).gid == 22
+    ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 1, 420, NoSattr(), Now()).gid == 50 &&
+      NewAttr(Eve(), N1(), 1, 420, NoSattr(), Now()).gid == 22
   { Letters(); assert Resized([1, 2, 3], 0) == [] && HeldBelow({0}, 0) == {}; }
 
   lemma Create3(post: FS, h: Handle, a: Fattr, w: Wcc)
     // a handle of the inode's last use, or of another inode
-    ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 6), a, w) && !CreateOk(V(), post, Ann(), H(1), L(97), 0, NoSattr(), 0, Now(), Handle(3, 4), a, w)
+    ensures !CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), Handle(8, 6), a, w) &&
+      !CreateOk(V(), post, Ann(), H(1), L(97), 0, NoSattr(), 0, Now(), Handle(3, 4), a, w)
     // the client that made "a" has set attributes: its EXCLUSIVE call, come again, is another client's
-    ensures var n := SetNode(Ann(), N3(), Mode(384), Now(), 1); var f := With(3, n); CreateErr(f, Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST) && !CreateOk(f, post, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), h, a, w)
+    ensures var n := SetNode(Ann(), N3(), Mode(384), Now(), 1); var f := With(3, n);
+      CreateErr(f, Ann(), H(1), L(97), 2, NoSattr(), 77, NFS3ERR_EXIST) &&
+      !CreateOk(f, post, Ann(), H(1), L(97), 2, NoSattr(), 77, Now(), h, a, w)
     // a setuid program (04755) is made with a size: it stays one
-    ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, None, Some(0), DontChange, DontChange), Now()).mode == 2541
+    ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, None, Some(0), DontChange, DontChange), Now()).mode ==
+      2541
   { Letters(); }
 
   lemma Mkdir(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0)); MkdirOk(V(), Added(n), Eve(), H(1), L(120), NoSattr(), Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0));
+      MkdirOk(V(), Added(n), Eve(), H(1), L(120), NoSattr(), Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
     // the parent has one link more, the inode a new generation
-    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), Handle(8, 7), a, w) ==> 1 in post.nodes && post.nodes[1].attr.nlink == 4 && 8 in post.gens && post.gens[8] == 7
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), Handle(8, 7), a, w) ==>
+      1 in post.nodes && post.nodes[1].attr.nlink == 4 && 8 in post.gens && post.gens[8] == 7
     // eve may not write in "d"; "." is there
-    ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), NFS3ERR_ACCES) && !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), h, a, w)
+    ensures MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), NFS3ERR_ACCES) &&
+      !MkdirOk(V(), post, Eve(), H(4), L(120), NoSattr(), Now(), h, a, w)
     ensures MkdirErr(V(), Ann(), H(1), [46], NoSattr(), NFS3ERR_EXIST)
     // a directory made in a setgid directory is setgid
     ensures NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 2, 493, NoSattr(), Now()).mode == 1517
@@ -417,8 +509,11 @@ module ScenarioMake {
 
   lemma Symlinks(post: FS, h: Handle, a: Fattr, w: Wcc)
     // the mode is 0777, whatever is asked for
-    ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Mode(0), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], NFS3ERR_INVAL) && !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), h, a, w)
+    ensures var n := Fresh(511, 1, Symlink([65]));
+      SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Mode(0), [65], Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [], NFS3ERR_INVAL) &&
+      !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [], Now(), h, a, w)
     // a zero byte in the target
     ensures SymlinkErr(V(), Eve(), H(1), L(120), NoSattr(), [65, 0, 66], NFS3ERR_INVAL)
     ensures !SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65, 0, 66], Now(), h, a, w)
@@ -426,11 +521,15 @@ module ScenarioMake {
   { Letters(); assert [65, 0, 66][1] == 0; }
 
   lemma Mknod(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, NoSattr(), 4, 5, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures var n := Fresh(420, 1, Special(7, 0, 0));
+      MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, NoSattr(), 4, 5, Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
     // a device by eve, and by root; a regular file
-    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), 0, 0, NFS3ERR_PERM) && !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), h, a, w)
+    ensures MknodErr(V(), Eve(), H(1), L(120), 4, NoSattr(), 0, 0, NFS3ERR_PERM) &&
+      !MknodOk(V(), post, Eve(), H(1), L(120), 4, NoSattr(), 4, 5, Now(), h, a, w)
     ensures !MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), 0, 0, NFS3ERR_PERM)
-    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), 0, 0, NFS3ERR_BADTYPE) && !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), h, a, w)
+    ensures MknodErr(V(), Root(), H(1), L(120), 1, NoSattr(), 0, 0, NFS3ERR_BADTYPE) &&
+      !MknodOk(V(), post, Root(), H(1), L(120), 1, NoSattr(), 0, 0, Now(), h, a, w)
   { Letters(); }
   // the largest numbers of a device, and those above; what is no device has none
   lemma MknodNumbers(post: FS, h: Handle, a: Fattr, w: Wcc)
@@ -450,37 +549,62 @@ module ScenarioMake {
   { Node(Attr(n.attr.mode, n.attr.nlink, uid, gid, n.attr.atime, n.attr.mtime, n.attr.ctime), n.body, n.blocks) }
   lemma CreateIds(post: FS, h: Handle, a: Fattr, w: Wcc)
     // eve names ann's group, or her uid: ignored, the file is eve's, and that is no error
-    ensures var n := Fresh(420, 1, File([], 0, {})); CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, Ids(None, Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures var n := Fresh(420, 1, File([], 0, {}));
+      CreateOk(V(), Added(n), Eve(), H(1), L(120), 1, Ids(None, Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, Now(), h, a, w) ==>
+      a.uid == 12 && a.gid == 22
     ensures !CreateErr(V(), Eve(), H(1), L(120), 0, Ids(Some(10), Some(20)), 0, NFS3ERR_PERM)
     // also a group that she is in, and in a setgid directory, where the group is the directory's
-    ensures NewAttr(Ann(), N1(), 1, 420, Ids(None, Some(30)), Now()).gid == 20 && NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 1, 420, Ids(None, Some(22)), Now()).gid == 50
+    ensures NewAttr(Ann(), N1(), 1, 420, Ids(None, Some(30)), Now()).gid == 20 &&
+      NewAttr(Eve(), Node(Of(1535, 3, 0, 50), N1().body, N1().blocks), 1, 420, Ids(None, Some(22)), Now()).gid == 50
     // ... so that a setuid program (04755) stays one
-    ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, Some(22), None, DontChange, DontChange), Now()).mode == 2541
+    ensures NewAttr(Eve(), N1(), 1, 420, Sattr(Some(2541), None, Some(22), None, DontChange, DontChange), Now()).mode ==
+      2541
     // root gives it away
-    ensures var n := Given(Fresh(420, 1, File([], 0, {})), 10, 20); CreateOk(V(), Added(n), Root(), H(1), L(120), 1, Ids(Some(10), Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures CreateOk(V(), post, Root(), H(1), L(120), 0, Ids(None, Some(20)), 0, Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
+    ensures var n := Given(Fresh(420, 1, File([], 0, {})), 10, 20);
+      CreateOk(V(), Added(n), Root(), H(1), L(120), 1, Ids(Some(10), Some(20)), 0, Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures CreateOk(V(), post, Root(), H(1), L(120), 0, Ids(None, Some(20)), 0, Now(), h, a, w) ==>
+      a.uid == 0 && a.gid == 20
   { Letters(); }
   lemma MkdirIds(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0)); MkdirOk(V(), Added(n), Eve(), H(1), L(120), Ids(None, Some(20)), Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures MkdirOk(V(), post, Eve(), H(1), L(120), Ids(Some(10), Some(20)), Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures var n := Fresh(493, 2, Dir(map[], map[], 1, 0));
+      MkdirOk(V(), Added(n), Eve(), H(1), L(120), Ids(None, Some(20)), Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), Ids(Some(10), Some(20)), Now(), h, a, w) ==>
+      a.uid == 12 && a.gid == 22
     ensures !MkdirErr(V(), Eve(), H(1), L(120), Ids(Some(10), Some(20)), NFS3ERR_PERM)
-    ensures var n := Given(Fresh(493, 2, Dir(map[], map[], 1, 0)), 10, 20); MkdirOk(V(), Added(n), Root(), H(1), L(120), Ids(Some(10), Some(20)), Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
+    ensures var n := Given(Fresh(493, 2, Dir(map[], map[], 1, 0)), 10, 20);
+      MkdirOk(V(), Added(n), Root(), H(1), L(120), Ids(Some(10), Some(20)), Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
     ensures MkdirOk(V(), post, Root(), H(1), L(120), Ids(None, Some(20)), Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
   { Letters(); }
   lemma SymlinkIds(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures var n := Fresh(511, 1, Symlink([65])); SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Ids(None, Some(20)), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), Ids(Some(10), Some(20)), [65], Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures var n := Fresh(511, 1, Symlink([65]));
+      SymlinkOk(V(), Added(n), Eve(), H(1), L(120), Ids(None, Some(20)), [65], Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), Ids(Some(10), Some(20)), [65], Now(), h, a, w) ==>
+      a.uid == 12 && a.gid == 22
     ensures !SymlinkErr(V(), Eve(), H(1), L(120), Ids(Some(10), Some(20)), [65], NFS3ERR_PERM)
-    ensures var n := Given(Fresh(511, 1, Symlink([65])), 10, 20); SymlinkOk(V(), Added(n), Root(), H(1), L(120), Ids(Some(10), Some(20)), [65], Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures SymlinkOk(V(), post, Root(), H(1), L(120), Ids(None, Some(20)), [65], Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
+    ensures var n := Given(Fresh(511, 1, Symlink([65])), 10, 20);
+      SymlinkOk(V(), Added(n), Root(), H(1), L(120), Ids(Some(10), Some(20)), [65], Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures SymlinkOk(V(), post, Root(), H(1), L(120), Ids(None, Some(20)), [65], Now(), h, a, w) ==>
+      a.uid == 0 && a.gid == 20
   { Letters(); }
   lemma MknodIds(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures var n := Fresh(420, 1, Special(7, 0, 0)); MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures MknodOk(V(), post, Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), h, a, w) ==> a.uid == 12 && a.gid == 22
+    ensures var n := Fresh(420, 1, Special(7, 0, 0));
+      MknodOk(V(), Added(n), Eve(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures MknodOk(V(), post, Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), h, a, w) ==>
+      a.uid == 12 && a.gid == 22
     ensures !MknodErr(V(), Eve(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, NFS3ERR_PERM)
-    ensures var n := Given(Fresh(420, 1, Special(7, 0, 0)), 10, 20); MknodOk(V(), Added(n), Root(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n), W(V(), Added(n), 1))
-    ensures MknodOk(V(), post, Root(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), h, a, w) ==> a.uid == 0 && a.gid == 20
+    ensures var n := Given(Fresh(420, 1, Special(7, 0, 0)), 10, 20);
+      MknodOk(V(), Added(n), Root(), H(1), L(120), 7, Ids(Some(10), Some(20)), 0, 0, Now(), Handle(8, 7), FattrOf(8, n),
+      W(V(), Added(n), 1))
+    ensures MknodOk(V(), post, Root(), H(1), L(120), 7, Ids(None, Some(20)), 0, 0, Now(), h, a, w) ==>
+      a.uid == 0 && a.gid == 20
   { Letters(); }
 
   // of 2^32 - 1, nobody's number, root makes nothing
@@ -503,53 +627,80 @@ module ScenarioMake {
     ensures a.gid != NOID ==> Applied(c, ty, a, WithoutNobody(s), now).gid != NOID
   { }
 
-  // "d" is ann's (0755): eve may search it and not write there. A name that is taken is EXIST for her as for ann, one that
-  // is not is ACCES. Where she may not even search (0700) it is ACCES, whatever is there.
+  // "d" is ann's (0755): eve may search it and not write there. A name that is taken is EXIST for her as for ann, one
+  // that is not is ACCES. Where she may not even search (0700) it is ACCES, whatever is there.
   lemma Taken(st: uint32)
-    ensures (CreateErr(V(), Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_EXIST) && (MkdirErr(V(), Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_EXIST) && (SymlinkErr(V(), Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_EXIST)
-    ensures (MknodErr(V(), Eve(), H(4), L(98), 7, NoSattr(), 0, 0, st) <==> st == NFS3ERR_EXIST) && (LinkErr(V(), Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_EXIST)
-    ensures st == NFS3ERR_ACCES ==> CreateErr(V(), Eve(), H(4), L(120), 1, NoSattr(), 0, st) && MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), st) && SymlinkErr(V(), Eve(), H(4), L(120), NoSattr(), [65], st)
-    ensures st == NFS3ERR_ACCES ==> MknodErr(V(), Eve(), H(4), L(120), 7, NoSattr(), 0, 0, st) && LinkErr(V(), Eve(), H(3), H(4), L(120), st)
+    ensures (CreateErr(V(), Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_EXIST) &&
+      (MkdirErr(V(), Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_EXIST) &&
+      (SymlinkErr(V(), Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_EXIST)
+    ensures (MknodErr(V(), Eve(), H(4), L(98), 7, NoSattr(), 0, 0, st) <==> st == NFS3ERR_EXIST) &&
+      (LinkErr(V(), Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_EXIST)
+    ensures st == NFS3ERR_ACCES ==> CreateErr(V(), Eve(), H(4), L(120), 1, NoSattr(), 0, st) &&
+      MkdirErr(V(), Eve(), H(4), L(120), NoSattr(), st) && SymlinkErr(V(), Eve(), H(4), L(120), NoSattr(), [65], st)
+    ensures st == NFS3ERR_ACCES ==> MknodErr(V(), Eve(), H(4), L(120), 7, NoSattr(), 0, 0, st) &&
+      LinkErr(V(), Eve(), H(3), H(4), L(120), st)
   { Letters(); }
   lemma TakenUnseen(st: uint32)
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); (CreateErr(f, Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_ACCES) && (MkdirErr(f, Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_ACCES) && (SymlinkErr(f, Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_ACCES)
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); (MknodErr(f, Eve(), H(4), L(98), 7, NoSattr(), 0, 0, st) <==> st == NFS3ERR_ACCES) && (LinkErr(f, Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_ACCES)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks));
+      (CreateErr(f, Eve(), H(4), L(98), 1, NoSattr(), 0, st) <==> st == NFS3ERR_ACCES) &&
+      (MkdirErr(f, Eve(), H(4), L(98), NoSattr(), st) <==> st == NFS3ERR_ACCES) &&
+      (SymlinkErr(f, Eve(), H(4), L(98), NoSattr(), [65], st) <==> st == NFS3ERR_ACCES)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks));
+      (MknodErr(f, Eve(), H(4), L(98), 7, NoSattr(), 0, 0, st) <==> st == NFS3ERR_ACCES) &&
+      (LinkErr(f, Eve(), H(3), H(4), L(101), st) <==> st == NFS3ERR_ACCES)
   { Letters(); }
 
   lemma Links(post: FS, a: Fattr, w: Wcc)
-    ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body, N3().blocks); var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20], 3)], V().gens, V().xattrs);
+    ensures var n := Node(SetNlinkCtime(N3().attr, 3, Now()), N3().body, N3().blocks);
+      var f := FS(V().nodes[3 := n][1 := Entries(N1(), N1().body.names[L(120) := 3], N1().body.cookies[L(120) := 20],
+      3)], V().gens, V().xattrs);
       LinkOk(V(), f, Eve(), H(3), H(1), L(120), Now(), F(f, 3), W(V(), f, 1))
     // a directory
-    ensures LinkErr(V(), Root(), H(4), H(1), L(120), NFS3ERR_INVAL) && !LinkOk(V(), post, Root(), H(4), H(1), L(120), Now(), a, w)
+    ensures LinkErr(V(), Root(), H(4), H(1), L(120), NFS3ERR_INVAL) &&
+      !LinkOk(V(), post, Root(), H(4), H(1), L(120), Now(), a, w)
     // entries that stay do not move in the listing
-    ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==> L(100) in post.nodes[1].body.names && L(100) in post.nodes[1].body.cookies && post.nodes[1].body.cookies[L(100)] == 11
+    ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==>
+      L(100) in post.nodes[1].body.names && L(100) in post.nodes[1].body.cookies &&
+      post.nodes[1].body.cookies[L(100)] == 11
   { Letters(); }
 }
 
 module ScenarioGone {
-  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsUnlink import opened NfsRename import opened ScenarioV
+  import opened Machine import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs
+  import opened NfsUnlink import opened NfsRename import opened ScenarioV
 
   lemma Remove1(post: FS, w: Wcc)
     // one of two names: the file stays, with one link
-    ensures var f := FS(V().nodes[3 := Node(SetNlinkCtime(N3().attr, 1, Now()), N3().body, N3().blocks)][1 := Entries(N1(), Del(N1().body.names, L(97)), N1().body.cookies, 3)], V().gens, V().xattrs);
+    ensures var f := FS(V().nodes[3 := Node(SetNlinkCtime(N3().attr, 1, Now()), N3().body, N3().blocks)][1 :=
+      Entries(N1(), Del(N1().body.names, L(97)), N1().body.cookies, 3)], V().gens, V().xattrs);
       RemoveOk(V(), f, Ann(), H(1), L(97), Now(), W(V(), f, 1))
     // the last name: the file is gone, and its handle stale
-    ensures RemoveOk(V(), post, Ann(), H(1), L(115), Now(), w) ==> 5 !in post.nodes && L(115) !in post.nodes[1].body.names && GetattrErr(post, H(5), NFS3ERR_STALE) && post.nodes[1].attr.nlink == 3
+    ensures RemoveOk(V(), post, Ann(), H(1), L(115), Now(), w) ==>
+      5 !in post.nodes && L(115) !in post.nodes[1].body.names && GetattrErr(post, H(5), NFS3ERR_STALE) &&
+      post.nodes[1].attr.nlink == 3
     // a directory
     ensures RemoveErr(V(), Root(), H(1), L(100), NFS3ERR_ISDIR) && !RemoveOk(V(), post, Root(), H(1), L(100), Now(), w)
   { Letters(); }
   lemma Remove2(post: FS, w: Wcc)
     // a sticky directory: eve may not remove ann's file, ann may
-    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)); RemoveErr(f, Eve(), H(1), L(97), NFS3ERR_ACCES) && !RemoveOk(f, post, Eve(), H(1), L(97), Now(), w) && !RemoveErr(f, Ann(), H(1), L(97), NFS3ERR_ACCES)
-    ensures RemoveErr(V(), Ann(), H(1), L(120), NFS3ERR_NOENT) && !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOENT) && !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOSPC)
+    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body, N1().blocks));
+      RemoveErr(f, Eve(), H(1), L(97), NFS3ERR_ACCES) && !RemoveOk(f, post, Eve(), H(1), L(97), Now(), w) &&
+      !RemoveErr(f, Ann(), H(1), L(97), NFS3ERR_ACCES)
+    ensures RemoveErr(V(), Ann(), H(1), L(120), NFS3ERR_NOENT) && !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOENT) &&
+      !RemoveErr(V(), Ann(), H(1), L(97), NFS3ERR_NOSPC)
   { Letters(); }
 
   lemma Rmdir(post: FS, w: Wcc)
     // its parent has one link less
-    ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==> 7 !in post.nodes && 4 in post.nodes && post.nodes[4].attr.nlink == 2 && post.nodes[4].attr.mtime == Now() && 3 in post.nodes
-    ensures var f := FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := Entries(N4(), Del(N4().body.names, L(101)), N4().body.cookies, 2)], V().gens, V().xattrs); RmdirOk(V(), f, Ann(), H(4), L(101), Now(), W(V(), f, 4))
+    ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==>
+      7 !in post.nodes && 4 in post.nodes && post.nodes[4].attr.nlink == 2 && post.nodes[4].attr.mtime == Now() &&
+      3 in post.nodes
+    ensures var f := FS((map x | x in V().nodes && x != 7 ::
+      V().nodes[x])[4 := Entries(N4(), Del(N4().body.names, L(101)), N4().body.cookies, 2)], V().gens, V().xattrs);
+      RmdirOk(V(), f, Ann(), H(4), L(101), Now(), W(V(), f, 4))
     ensures RmdirErr(V(), Root(), H(1), L(100), NFS3ERR_NOTEMPTY) && !RmdirOk(V(), post, Root(), H(1), L(100), Now(), w)
-    ensures RmdirErr(V(), Root(), H(1), L(97), NFS3ERR_NOTDIR) && RmdirErr(V(), Root(), H(4), [46, 46], NFS3ERR_EXIST) && RmdirErr(V(), Root(), H(4), [46], NFS3ERR_INVAL)
+    ensures RmdirErr(V(), Root(), H(1), L(97), NFS3ERR_NOTDIR) &&
+      RmdirErr(V(), Root(), H(4), [46, 46], NFS3ERR_EXIST) && RmdirErr(V(), Root(), H(4), [46], NFS3ERR_INVAL)
   { Letters(); assert L(98) in N4().body.names; }
 
   lemma Rename1(post: FS, v: Wcc, w: Wcc)
@@ -558,22 +709,29 @@ module ScenarioGone {
     ensures RenameOk(V(), post, Ann(), H(1), L(97), H(4), L(98), Now(), v, w) ==> post == V()
     // to a new name in the same directory
     ensures RenameOk(V(), post, Ann(), H(1), L(115), H(1), L(120), Now(), v, w) ==>
-      L(120) in post.nodes[1].body.names && post.nodes[1].body.names[L(120)] == 5 && L(115) !in post.nodes[1].body.names && post.nodes[5].attr.ctime == Now() && post.nodes[1].attr.nlink == 3
+      L(120) in post.nodes[1].body.names && post.nodes[1].body.names[L(120)] == 5 &&
+        L(115) !in post.nodes[1].body.names && post.nodes[5].attr.ctime == Now() && post.nodes[1].attr.nlink == 3
     // over the last name of another file, which is gone then; the new entry has its place
     ensures RenameOk(V(), post, Ann(), H(1), L(97), H(1), L(115), Now(), v, w) ==>
-      5 !in post.nodes && L(115) in post.nodes[1].body.names && post.nodes[1].body.names[L(115)] == 3 && post.nodes[1].body.cookies[L(115)] == 12 && post.nodes[3].attr.nlink == 2
+      5 !in post.nodes && L(115) in post.nodes[1].body.names && post.nodes[1].body.names[L(115)] == 3 &&
+        post.nodes[1].body.cookies[L(115)] == 12 && post.nodes[3].attr.nlink == 2
   { Letters(); }
   lemma Rename2(post: FS, v: Wcc, w: Wcc)
     // a directory to another parent: "..", and the link counts of both
-    ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==> post.nodes[7].body.parent == 1 && post.nodes[4].attr.nlink == 2 && post.nodes[1].attr.nlink == 4
+    ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==>
+      post.nodes[7].body.parent == 1 && post.nodes[4].attr.nlink == 2 && post.nodes[1].attr.nlink == 4
     // never into itself or below
-    ensures RenameErr(V(), Ann(), H(1), L(100), H(7), L(120), NFS3ERR_INVAL) && !RenameOk(V(), post, Ann(), H(1), L(100), H(7), L(120), Now(), v, w)
+    ensures RenameErr(V(), Ann(), H(1), L(100), H(7), L(120), NFS3ERR_INVAL) &&
+      !RenameOk(V(), post, Ann(), H(1), L(100), H(7), L(120), Now(), v, w)
   { Letters(); assert Up(V(), 4, 0) == 4; assert Up(V(), 7, 1) == 4; assert Below(V(), 7, 4); }
   lemma Rename3(post: FS, v: Wcc, w: Wcc)
     // a directory over a file, and the reverse; over a directory with entries (EXIST is never given)
-    ensures RenameErr(V(), Ann(), H(4), L(101), H(1), L(97), NFS3ERR_NOTDIR) && !RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(97), Now(), v, w)
-    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(101), NFS3ERR_ISDIR) && !RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(101), Now(), v, w)
-    ensures RenameErr(V(), Ann(), H(4), L(101), H(1), L(100), NFS3ERR_NOTEMPTY) && !RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(100), Now(), v, w)
+    ensures RenameErr(V(), Ann(), H(4), L(101), H(1), L(97), NFS3ERR_NOTDIR) &&
+      !RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(97), Now(), v, w)
+    ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(101), NFS3ERR_ISDIR) &&
+      !RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(101), Now(), v, w)
+    ensures RenameErr(V(), Ann(), H(4), L(101), H(1), L(100), NFS3ERR_NOTEMPTY) &&
+      !RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(100), Now(), v, w)
     ensures !RenameErr(V(), Ann(), H(4), L(101), H(1), L(100), NFS3ERR_EXIST)
   { Letters(); assert L(98) in N4().body.names; }
 }
@@ -581,7 +739,9 @@ module ScenarioGone {
 // What a call changes, to the last bit: where the scenarios above show some of the
 // effect, these leave nothing open but the numbers that the server may choose.
 module ScenarioExact {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsMake import opened NfsUnlink import opened NfsRename import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsAttrs import opened NfsData import opened NfsMake import opened NfsUnlink import opened NfsRename
+  import opened ScenarioV
 
   // a directory n that became e, written out
   predicate Touched(n: Node, e: Node, names: map<Name, uint64>, nlink: uint32)
@@ -589,62 +749,84 @@ module ScenarioExact {
   {
     e.body.Dir? && e.body.names == names && e.body.parent == n.body.parent &&
     e.attr == Attr(n.attr.mode, nlink, n.attr.uid, n.attr.gid, n.attr.atime, Now(), Now()) &&
-    forall x: Name {:trigger x in e.body.names} | x in names && x in n.body.names && x in n.body.cookies :: x in e.body.cookies && e.body.cookies[x] == n.body.cookies[x]
+    forall x: Name {:trigger x in e.body.names} | x in names && x in n.body.names && x in n.body.cookies ::
+      x in e.body.cookies && e.body.cookies[x] == n.body.cookies[x]
   }
   // a free inode became the new node n, "x" of the root, with the handle h
   predicate Came(post: FS, h: Handle, n: Node, a: Fattr, w: Wcc)
   {
     var i := h.ino;
-    2 < i && i !in V().nodes && i in V().gens && V().gens[i] < 100 && h.gen == V().gens[i] + 1 && post.gens == V().gens[i := h.gen] && 1 in post.nodes &&
-    post.nodes == V().nodes[i := n][1 := post.nodes[1]] && Touched(N1(), post.nodes[1], N1().body.names[L(120) := i], if n.body.Dir? then 4 else 3) &&
+    2 < i && i !in V().nodes && i in V().gens && V().gens[i] < 100 && h.gen == V().gens[i] + 1 &&
+      post.gens == V().gens[i := h.gen] && 1 in post.nodes &&
+    post.nodes == V().nodes[i := n][1 := post.nodes[1]] &&
+      Touched(N1(), post.nodes[1], N1().body.names[L(120) := i], if n.body.Dir? then 4 else 3) &&
     a == FattrOf(i, n) && w == W(V(), post, 1)
   }
 
   lemma Attrs(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1)); SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures var f := With(3, Node(Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), File([1, 2, 3], 0, {0}), 1));
+      SetattrOk(V(), post, Ann(), H(3), Mode(384), None, Now(), w) ==> post == f && w == W(V(), f, 3)
     // times: the client's, and the server's
     ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(7, 1), Now(), Now()), File([1, 2, 3], 0, {0}), 1));
-      SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(7, 1)), ServerTime), None, Now(), w) ==> post == f && w == W(V(), f, 3)
+      SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(7, 1)), ServerTime), None, Now(),
+        w) ==> post == f && w == W(V(), f, 3)
     // root gives the file away; a setuid and setgid program (06755) becomes an ordinary one by that
-    ensures Applied(Root(), 1, Of(3565, 1, 10, 20), Sattr(None, Some(11), Some(21), None, DontChange, DontChange), Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now())
+    ensures Applied(Root(), 1, Of(3565, 1, 10, 20), Sattr(None, Some(11), Some(21), None, DontChange, DontChange),
+      Now()) == Attr(493, 1, 11, 21, Time(1, 0), Time(2, 0), Now())
     // ... but setgid without execution by the group (02644) stays: it is for locking; and a directory keeps both
     ensures Applied(Ann(), 1, Of(1444, 1, 10, 20), OnlySize(0), Now()).mode == 1444
-    ensures Applied(Root(), 2, Of(3565, 1, 10, 20), Sattr(None, Some(11), None, None, DontChange, DontChange), Now()).mode == 3565
+    ensures Applied(Root(), 2, Of(3565, 1, 10, 20), Sattr(None, Some(11), None, None, DontChange, DontChange),
+      Now()).mode == 3565
     // setgid (02755) is set by members of the group only
-    ensures Applied(Ann(), 1, Of(420, 1, 10, 20), Mode(1517), Now()).mode == 1517 && Applied(Ann(), 1, Of(420, 1, 10, 99), Mode(1517), Now()).mode == 493 && Applied(Root(), 1, Of(420, 1, 10, 99), Mode(1517), Now()).mode == 1517
+    ensures Applied(Ann(), 1, Of(420, 1, 10, 20), Mode(1517), Now()).mode == 1517 &&
+      Applied(Ann(), 1, Of(420, 1, 10, 99), Mode(1517), Now()).mode == 493 &&
+      Applied(Root(), 1, Of(420, 1, 10, 99), Mode(1517), Now()).mode == 1517
   { }
 
   lemma Datas(post: FS, w: Wcc)
-    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77, {0}), 1)); WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
+    ensures var f := With(3, Node(Attr(420, 2, 10, 20, Time(1, 0), Now(), Now()), File([1, 8, 3], 77, {0}), 1));
+      WriteOk(V(), post, Ann(), H(3), 1, [8], Now(), w) ==> post == f && w == W(V(), f, 3)
     ensures WriteOk(V(), post, Ann(), H(3), 9, [], Now(), w) ==> post == V()
     // writing to a setuid program (04755) makes an ordinary one of it, unless root writes
-    ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0, {0}), 1); Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
+    ensures var n := Node(Of(2541, 1, 10, 20), File([1], 0, {0}), 1);
+      Written(Ann(), n, 0, [2], Now()).attr.mode == 493 && Written(Root(), n, 0, [2], Now()).attr.mode == 2541
   { assert WriteAt([1, 2, 3], 1, [8]) == [1, 8, 3]; assert N3().body.held + Blocks(1, 1) == {0}; }
 
   lemma Creates(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0, {}), 0), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==> Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55, {}), 0), a, w)
-    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange), 0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0, {}), 0), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Now(), h, a, w) ==>
+      Came(post, h, Node(Attr(420, 1, 12, 22, Now(), Now(), Now()), File([], 0, {}), 0), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 2, NoSattr(), 55, Now(), h, a, w) ==>
+      Came(post, h, Node(Attr(0, 1, 12, 22, Now(), Now(), Now()), File([], 55, {}), 0), a, w)
+    ensures CreateOk(V(), post, Eve(), H(1), L(120), 0, Sattr(Some(384), None, None, Some(2), DontChange, DontChange),
+      0, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 12, 22, Now(), Now(), Now()), File([0, 0], 0, {}), 0), a,
+      w)
   { Letters(); assert Zeros(2) == [0, 0]; }
   lemma Makes(post: FS, h: Handle, a: Fattr, w: Wcc)
-    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), h, a, w) ==> h.ino in post.nodes && post.nodes[h.ino].body.Dir? && post.nodes[h.ino].body.names == map[] && post.nodes[h.ino].body.parent == 1 &&
+    ensures MkdirOk(V(), post, Eve(), H(1), L(120), NoSattr(), Now(), h, a, w) ==>
+      h.ino in post.nodes && post.nodes[h.ino].body.Dir? && post.nodes[h.ino].body.names == map[] &&
+      post.nodes[h.ino].body.parent == 1 &&
       Came(post, h, Node(Attr(493, 2, 12, 22, Now(), Now(), Now()), post.nodes[h.ino].body, 0), a, w)
-    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), h, a, w) ==> Came(post, h, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65]), 1), a, w)
-    ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), h, a, w) ==> Came(post, h, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5), 0), a, w)
+    ensures SymlinkOk(V(), post, Eve(), H(1), L(120), NoSattr(), [65], Now(), h, a, w) ==>
+      Came(post, h, Node(Attr(511, 1, 12, 22, Now(), Now(), Now()), Symlink([65]), 1), a, w)
+    ensures MknodOk(V(), post, Root(), H(1), L(120), 3, Mode(384), 4, 5, Now(), h, a, w) ==>
+      Came(post, h, Node(Attr(384, 1, 0, 0, Now(), Now(), Now()), Special(3, 4, 5), 0), a, w)
   { Letters(); }
 
   lemma Link(post: FS, a: Fattr, w: Wcc)
     ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Now(), a, w) ==>
       var n := Node(Attr(420, 3, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
-      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 3], 3) && a == FattrOf(3, n) && w == W(V(), post, 1)
+      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) &&
+        Touched(N1(), post.nodes[1], N1().body.names[L(120) := 3], 3) && a == FattrOf(3, n) && w == W(V(), post, 1)
   { Letters(); }
 
   lemma Unlink(post: FS, w: Wcc)
     ensures RemoveOk(V(), post, Ann(), H(1), L(97), Now(), w) ==>
       var n := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks);
-      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) && Touched(N1(), post.nodes[1], map[L(100) := 4, L(115) := 5, L(112) := 6], 3) && w == W(V(), post, 1)
+      1 in post.nodes && post == FS(V().nodes[3 := n][1 := post.nodes[1]], V().gens, V().xattrs) &&
+        Touched(N1(), post.nodes[1], map[L(100) := 4, L(115) := 5, L(112) := 6], 3) && w == W(V(), post, 1)
     ensures RmdirOk(V(), post, Ann(), H(4), L(101), Now(), w) ==>
-      4 in post.nodes && post == FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := post.nodes[4]], V().gens, V().xattrs) && Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && w == W(V(), post, 4)
+      4 in post.nodes && post == FS((map x | x in V().nodes && x != 7 :: V().nodes[x])[4 := post.nodes[4]], V().gens,
+        V().xattrs) && Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && w == W(V(), post, 4)
   {
     Letters();
     assert Del(N1().body.names, L(97)) == map[L(100) := 4, L(115) := 5, L(112) := 6];
@@ -654,12 +836,19 @@ module ScenarioExact {
   lemma Rename(post: FS, v: Wcc, w: Wcc)
     // "e" of "d" becomes "x" of the root
     ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w) ==>
-      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0), 0)][4 := post.nodes[4]][1 := post.nodes[1]], V().gens, V().xattrs) &&
-      Touched(N4(), post.nodes[4], map[L(98) := 3], 2) && Touched(N1(), post.nodes[1], N1().body.names[L(120) := 7], 4) && v == W(V(), post, 4) && w == W(V(), post, 1)
+      1 in post.nodes && 4 in post.nodes && post ==
+        FS(V().nodes[7 := Node(Attr(493, 2, 10, 20, Time(1, 0), Time(2, 0), Now()), Dir(map[], map[], 1, 0), 0)][4 :=
+        post.nodes[4]][1 := post.nodes[1]], V().gens, V().xattrs) &&
+      Touched(N4(), post.nodes[4], map[L(98) := 3], 2) &&
+        Touched(N1(), post.nodes[1], N1().body.names[L(120) := 7], 4) && v == W(V(), post, 4) && w == W(V(), post, 1)
     // "s" of the root becomes "b" of "d", which was a second name of "a"
     ensures RenameOk(V(), post, Ann(), H(1), L(115), H(4), L(98), Now(), v, w) ==>
-      1 in post.nodes && 4 in post.nodes && post == FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks)][5 := Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]), 1)][1 := post.nodes[1]][4 := post.nodes[4]], V().gens, V().xattrs) &&
-      Touched(N1(), post.nodes[1], map[L(97) := 3, L(100) := 4, L(112) := 6], 3) && Touched(N4(), post.nodes[4], map[L(98) := 5, L(101) := 7], 3)
+      1 in post.nodes && 4 in post.nodes && post ==
+        FS(V().nodes[3 := Node(Attr(420, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), N3().body, N3().blocks)][5 :=
+        Node(Attr(511, 1, 10, 20, Time(1, 0), Time(2, 0), Now()), Symlink([65, 66]), 1)][1 := post.nodes[1]][4 :=
+        post.nodes[4]], V().gens, V().xattrs) &&
+      Touched(N1(), post.nodes[1], map[L(97) := 3, L(100) := 4, L(112) := 6], 3) &&
+        Touched(N4(), post.nodes[4], map[L(98) := 5, L(101) := 7], 3)
   {
     Letters();
     assert Del(N4().body.names, L(101)) == map[L(98) := 3];
@@ -670,17 +859,25 @@ module ScenarioExact {
 // What may go wrong with a call that nothing is wrong with: nothing, but that the
 // volume is full, or that a cut file must be shrunk first.
 module ScenarioErrors {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink import opened NfsRename import opened NfsVolume import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink
+  import opened NfsRename import opened NfsVolume import opened ScenarioV
 
   lemma Reading(st: uint32)
-    ensures !GetattrErr(V(), H(3), st) && !AccessErr(V(), H(3), st) && !ReadlinkErr(V(), H(5), st) && !ReadErr(V(), Eve(), H(3), st)
-    ensures !LookupErr(V(), Eve(), H(4), L(98), st) && !LookupErr(V(), Eve(), H(4), [46], st) && !LookupErr(V(), Eve(), H(1), [46, 46], st)
-    ensures !ReaddirErr(V(), Eve(), H(1), 11, 0, Count(4096), st) && !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), st) && !ReaddirplusErr(V(), Eve(), H(1), 11, 0, Maxcount(4096), st)
-    ensures !FsstatErr(V(), H(1), st) && !FsinfoErr(V(), H(1), st) && !PathconfErr(V(), H(1), st) && !CommitErr(V(), H(3), st)
+    ensures !GetattrErr(V(), H(3), st) && !AccessErr(V(), H(3), st) && !ReadlinkErr(V(), H(5), st) &&
+      !ReadErr(V(), Eve(), H(3), st)
+    ensures !LookupErr(V(), Eve(), H(4), L(98), st) && !LookupErr(V(), Eve(), H(4), [46], st) &&
+      !LookupErr(V(), Eve(), H(1), [46, 46], st)
+    ensures !ReaddirErr(V(), Eve(), H(1), 11, 0, Count(4096), st) &&
+      !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), st) &&
+      !ReaddirplusErr(V(), Eve(), H(1), 11, 0, Maxcount(4096), st)
+    ensures !FsstatErr(V(), H(1), st) && !FsinfoErr(V(), H(1), st) && !PathconfErr(V(), H(1), st) &&
+      !CommitErr(V(), H(3), st)
   { Letters(); }
 
   lemma Data(st: uint32)
-    ensures !SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 0)), st) && !SetattrErr(V(), Ann(), H(3), OnlySize(2), None, st)
+    ensures !SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 0)), st) &&
+      !SetattrErr(V(), Ann(), H(3), OnlySize(2), None, st)
     ensures SetattrErr(V(), Ann(), H(3), OnlySize(5), None, st) ==> st == SHRINKFIRST
     ensures !WriteErr(V(), Ann(), H(3), 2, [8], st)
     ensures WriteErr(V(), Ann(), H(3), 3, [8], st) ==> st == SHRINKFIRST
@@ -690,12 +887,14 @@ module ScenarioErrors {
 
   lemma Make(st: uint32)
     ensures CreateErr(V(), Eve(), H(1), L(120), 0, NoSattr(), 0, st) ==> st == NFS3ERR_NOSPC
-    ensures !CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(0), 0, st) && !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, st)
+    ensures !CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(0), 0, st) &&
+      !CreateErr(V(), Ann(), H(1), L(97), 2, NoSattr(), 77, st)
     ensures CreateErr(V(), Ann(), H(1), L(97), 0, OnlySize(9), 0, st) ==> st == SHRINKFIRST
     // a size is ignored but by CREATE
     ensures MkdirErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), st) ==> st == NFS3ERR_NOSPC
     ensures SymlinkErr(V(), Eve(), H(1), L(120), OnlySize(1_000_000_000_000), [65], st) ==> st == NFS3ERR_NOSPC
-    ensures MknodErr(V(), Eve(), H(1), L(120), 7, OnlySize(1_000_000_000_000), 0, 0, st) || MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), 0, 0, st) ==> st == NFS3ERR_NOSPC
+    ensures MknodErr(V(), Eve(), H(1), L(120), 7, OnlySize(1_000_000_000_000), 0, 0, st) ||
+      MknodErr(V(), Root(), H(1), L(120), 4, NoSattr(), 0, 0, st) ==> st == NFS3ERR_NOSPC
     ensures LinkErr(V(), Eve(), H(3), H(1), L(120), st) ==> st == NFS3ERR_NOSPC
   { Letters(); }
 
@@ -704,7 +903,8 @@ module ScenarioErrors {
     ensures RenameErr(V(), Ann(), H(1), L(115), H(4), L(120), st) ==> st == NFS3ERR_NOSPC
     ensures RenameErr(V(), Ann(), H(4), L(101), H(4), L(120), st) && st != NFS3ERR_INVAL ==> st == NFS3ERR_NOSPC
     // a name that is there needs no room
-    ensures !RenameErr(V(), Ann(), H(1), L(115), H(4), L(98), st) && !RenameErr(V(), Ann(), H(1), L(97), H(4), L(98), st)
+    ensures !RenameErr(V(), Ann(), H(1), L(115), H(4), L(98), st) &&
+      !RenameErr(V(), Ann(), H(1), L(97), H(4), L(98), st)
   { Letters(); assert Up(V(), 4, 1) == 1; }
 
   // what the state does not decide
@@ -717,33 +917,45 @@ module ScenarioErrors {
 
   // A wrong handle is stale for every procedure, whatever else is wrong.
   lemma Stale()
-    ensures var h := Handle(3, 4); SetattrErr(V(), Ann(), h, NoSattr(), None, NFS3ERR_STALE) && AccessErr(V(), h, NFS3ERR_STALE) && ReadlinkErr(V(), h, NFS3ERR_STALE) && ReadErr(V(), Eve(), h, NFS3ERR_STALE) && WriteErr(V(), Eve(), h, 0, [8], NFS3ERR_STALE)
-    ensures var h := Handle(3, 4); FsstatErr(V(), h, NFS3ERR_STALE) && FsinfoErr(V(), h, NFS3ERR_STALE) && PathconfErr(V(), h, NFS3ERR_STALE) && LinkErr(V(), Eve(), h, H(1), L(120), NFS3ERR_STALE)
+    ensures var h := Handle(3, 4); SetattrErr(V(), Ann(), h, NoSattr(), None, NFS3ERR_STALE) &&
+      AccessErr(V(), h, NFS3ERR_STALE) && ReadlinkErr(V(), h, NFS3ERR_STALE) && ReadErr(V(), Eve(), h, NFS3ERR_STALE) &&
+      WriteErr(V(), Eve(), h, 0, [8], NFS3ERR_STALE)
+    ensures var h := Handle(3, 4); FsstatErr(V(), h, NFS3ERR_STALE) && FsinfoErr(V(), h, NFS3ERR_STALE) &&
+      PathconfErr(V(), h, NFS3ERR_STALE) && LinkErr(V(), Eve(), h, H(1), L(120), NFS3ERR_STALE)
   { }
 }
 
 // Calls that must not succeed.
 module ScenarioNever {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink import opened NfsRename import opened NfsVolume import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink
+  import opened NfsRename import opened NfsVolume import opened ScenarioV
 
   lemma Attrs(post: FS, bits: uint32, a: Fattr, w: Wcc)
     // the attributes of another file; more bits than there are
     ensures GetattrOk(V(), H(3), a) ==> a == F(V(), 3)
-    ensures GetattrOk(V(), H(4), a) ==> a == Fattr(2, 493, 3, 10, 20, 4096, 4096, 0, 0, 4, Time(1, 0), Time(2, 0), Time(3, 0))
-    ensures var f := With(6, Node(Of(420, 1, 0, 0), Special(4, 1, 3), 0)); GetattrOk(f, H(6), Fattr(4, 420, 1, 0, 0, 0, 0, 1, 3, 6, Time(1, 0), Time(2, 0), Time(3, 0)))
+    ensures GetattrOk(V(), H(4), a) ==> a == Fattr(2, 493, 3, 10, 20, 4096, 4096, 0, 0, 4, Time(1, 0), Time(2, 0),
+      Time(3, 0))
+    ensures var f := With(6, Node(Of(420, 1, 0, 0), Special(4, 1, 3), 0));
+      GetattrOk(f, H(6), Fattr(4, 420, 1, 0, 0, 0, 0, 1, 3, 6, Time(1, 0), Time(2, 0), Time(3, 0)))
     ensures AccessOk(V(), Eve(), H(3), bits, a) ==> bits == 1 && a == F(V(), 3)
     // a group that ann is not in; a size set by eve; a file too large; a nanosecond too many
-    ensures !SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, Some(99), None, DontChange, DontChange), None, Now(), w)
-    ensures !SetattrOk(V(), post, Eve(), H(3), OnlySize(0), None, Now(), w) && !SetattrOk(V(), post, Eve(), H(3), Sattr(None, None, None, None, ServerTime, DontChange), None, Now(), w)
-    ensures !SetattrOk(V(), post, Eve(), H(3), Sattr(None, None, None, None, DontChange, ClientTime(Time(1, 0))), None, Now(), w)
+    ensures !SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, Some(99), None, DontChange, DontChange), None, Now(),
+      w)
+    ensures !SetattrOk(V(), post, Eve(), H(3), OnlySize(0), None, Now(), w) &&
+      !SetattrOk(V(), post, Eve(), H(3), Sattr(None, None, None, None, ServerTime, DontChange), None, Now(), w)
+    ensures !SetattrOk(V(), post, Eve(), H(3), Sattr(None, None, None, None, DontChange, ClientTime(Time(1, 0))), None,
+      Now(), w)
     ensures !SetattrOk(V(), post, Ann(), H(3), OnlySize(549755813889), None, Now(), w)
-    ensures !SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(1, 1_000_000_000)), DontChange), None, Now(), w)
+    ensures !SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, None, ClientTime(Time(1, 1_000_000_000)),
+      DontChange), None, Now(), w)
   { }
 
   lemma Volume(a: Fattr, t: seq<byte>, d: seq<byte>, e: bool, s: Space, i: Info, p: Pathconf, w: Wcc)
     ensures ReadlinkOk(V(), H(5), t, a) ==> t == [65, 66] && a == F(V(), 5)
     ensures ReadOk(V(), Eve(), H(3), 0, 2, d, e, a) ==> d == [1, 2] && !e && a == F(V(), 3)
-    ensures FsstatOk(V(), H(3), a, s) ==> a == F(V(), 3) && s.ffiles <= s.tfiles && s.abytes == s.fbytes && s.afiles == s.ffiles && s.invarsec == 0
+    ensures FsstatOk(V(), H(3), a, s) ==> a == F(V(), 3) && s.ffiles <= s.tfiles && s.abytes == s.fbytes &&
+      s.afiles == s.ffiles && s.invarsec == 0
     ensures FsinfoOk(V(), H(1), a, i) ==> a == F(V(), 1) && i.dtpref > 0 && i.maxfilesize == 549755813888
     ensures PathconfOk(V(), H(1), a, p) ==> a == F(V(), 1) && p.linkmax == 0x7fff_ffff
     ensures CommitOk(V(), H(3), w) ==> w == W(V(), V(), 3)
@@ -753,11 +965,13 @@ module ScenarioNever {
     ensures LookupOk(V(), Eve(), H(4), L(98), h, a, da) ==> h == H(3) && a == F(V(), 3) && da == F(V(), 4)
     ensures LookupOk(V(), Eve(), H(4), [46], h, a, da) ==> h == H(4)
     // 0700: not for eve
-    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks)); !LookupOk(f, Eve(), H(4), L(98), h, a, da) && !ReaddirOk(f, Eve(), H(4), 0, 0, Count(4096), items, eof, a)
+    ensures var f := With(4, Node(Of(448, 3, 10, 20), N4().body, N4().blocks));
+      !LookupOk(f, Eve(), H(4), L(98), h, a, da) && !ReaddirOk(f, Eve(), H(4), 0, 0, Count(4096), items, eof, a)
     // a verifier that is not ours
     ensures !ReaddirOk(V(), Eve(), H(1), 11, 1, Count(4096), items, eof, a)
     // an entry twice, out of order, or at or before the cookie
-    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, Count(4096), [Item(6, L(112), 13), Item(6, L(112), 13)], true, a) && !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [Item(6, L(112), 13), Item(5, L(115), 12)], true, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, Count(4096), [Item(6, L(112), 13), Item(6, L(112), 13)], true, a) &&
+      !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [Item(6, L(112), 13), Item(5, L(115), 12)], true, a)
     ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, Count(4096), [Item(5, L(115), 12), Item(6, L(112), 13)], true, a)
     // a name that is not there
     ensures !ReaddirOk(V(), Eve(), H(1), 12, 0, Count(4096), [Item(6, L(112), 13), Item(3, L(120), 14)], true, a)
@@ -777,93 +991,131 @@ module ScenarioNever {
 
   lemma Make(post: FS, h: Handle, a: Fattr, w: Wcc)
     // "." and ".." are no names to be made; eve may not write in "d"
-    ensures !CreateOk(V(), post, Root(), H(1), [46], 0, NoSattr(), 0, Now(), h, a, w) && !CreateOk(V(), post, Root(), H(1), [46, 46], 0, NoSattr(), 0, Now(), h, a, w)
-    ensures !CreateOk(V(), post, Eve(), H(4), L(120), 0, NoSattr(), 0, Now(), h, a, w) && !SymlinkOk(V(), post, Eve(), H(4), L(120), NoSattr(), [65], Now(), h, a, w)
-    ensures !MknodOk(V(), post, Eve(), H(4), L(120), 7, NoSattr(), 0, 0, Now(), h, a, w) && !LinkOk(V(), post, Eve(), H(3), H(4), L(120), Now(), a, w)
+    ensures !CreateOk(V(), post, Root(), H(1), [46], 0, NoSattr(), 0, Now(), h, a, w) &&
+      !CreateOk(V(), post, Root(), H(1), [46, 46], 0, NoSattr(), 0, Now(), h, a, w)
+    ensures !CreateOk(V(), post, Eve(), H(4), L(120), 0, NoSattr(), 0, Now(), h, a, w) &&
+      !SymlinkOk(V(), post, Eve(), H(4), L(120), NoSattr(), [65], Now(), h, a, w)
+    ensures !MknodOk(V(), post, Eve(), H(4), L(120), 7, NoSattr(), 0, 0, Now(), h, a, w) &&
+      !LinkOk(V(), post, Eve(), H(3), H(4), L(120), Now(), a, w)
     // eve cuts ann's file; a directory is no file; a fourth way to create
-    ensures !CreateOk(V(), post, Eve(), H(1), L(97), 0, OnlySize(0), 0, Now(), h, a, w) && !CreateOk(V(), post, Ann(), H(1), L(100), 0, NoSattr(), 0, Now(), h, a, w)
+    ensures !CreateOk(V(), post, Eve(), H(1), L(97), 0, OnlySize(0), 0, Now(), h, a, w) &&
+      !CreateOk(V(), post, Ann(), H(1), L(100), 0, NoSattr(), 0, Now(), h, a, w)
     ensures !CreateOk(V(), post, Ann(), H(1), L(120), 3, NoSattr(), 0, Now(), h, a, w)
     // what is there is left alone, but for its size
-    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Mode(511), 0, Now(), h, a, w) ==> post == V() && h == H(3) && a == F(V(), 3)
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, Mode(511), 0, Now(), h, a, w) ==>
+      post == V() && h == H(3) && a == F(V(), 3)
     // a name that is there
-    ensures !MkdirOk(V(), post, Ann(), H(1), L(97), NoSattr(), Now(), h, a, w) && !LinkOk(V(), post, Ann(), H(3), H(1), L(115), Now(), a, w)
+    ensures !MkdirOk(V(), post, Ann(), H(1), L(97), NoSattr(), Now(), h, a, w) &&
+      !LinkOk(V(), post, Ann(), H(3), H(1), L(115), Now(), a, w)
     // too many links
-    ensures var f := With(3, Node(Of(420, 0x7fff_ffff, 10, 20), N3().body, N3().blocks)); !LinkOk(f, post, Ann(), H(3), H(1), L(120), Now(), a, w) && LinkErr(f, Ann(), H(3), H(1), L(120), NFS3ERR_MLINK)
-    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body, N1().blocks)); !MkdirOk(f, post, Ann(), H(1), L(120), NoSattr(), Now(), h, a, w)
+    ensures var f := With(3, Node(Of(420, 0x7fff_ffff, 10, 20), N3().body, N3().blocks));
+      !LinkOk(f, post, Ann(), H(3), H(1), L(120), Now(), a, w) && LinkErr(f, Ann(), H(3), H(1), L(120), NFS3ERR_MLINK)
+    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body, N1().blocks));
+      !MkdirOk(f, post, Ann(), H(1), L(120), NoSattr(), Now(), h, a, w)
   { Letters(); }
 
   lemma Unlink(post: FS, v: Wcc, w: Wcc)
     // eve in ann's directory
     ensures !RemoveOk(V(), post, Eve(), H(4), L(98), Now(), w) && !RmdirOk(V(), post, Eve(), H(4), L(101), Now(), w)
-    ensures !RenameOk(V(), post, Eve(), H(4), L(98), H(1), L(120), Now(), v, w) && !RenameOk(V(), post, Eve(), H(1), L(112), H(4), L(120), Now(), v, w)
+    ensures !RenameOk(V(), post, Eve(), H(4), L(98), H(1), L(120), Now(), v, w) &&
+      !RenameOk(V(), post, Eve(), H(1), L(112), H(4), L(120), Now(), v, w)
     // a name that is not there
-    ensures !RemoveOk(V(), post, Root(), H(1), L(120), Now(), w) && !RenameOk(V(), post, Root(), H(1), L(120), H(1), L(121), Now(), v, w)
+    ensures !RemoveOk(V(), post, Root(), H(1), L(120), Now(), w) &&
+      !RenameOk(V(), post, Root(), H(1), L(120), H(1), L(121), Now(), v, w)
     // a sticky root: eve takes nothing of ann's, and replaces nothing of hers
-    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)); !RenameOk(f, post, Eve(), H(1), L(97), H(1), L(120), Now(), v, w)
-    ensures var f := FS(V().nodes[1 := Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)][6 := Node(Of(384, 1, 12, 22), Special(7, 0, 0), 0)], V().gens, V().xattrs); !RenameOk(f, post, Eve(), H(1), L(112), H(1), L(97), Now(), v, w)
+    ensures var f := With(1, Node(Of(1023, 3, 0, 0), N1().body, N1().blocks));
+      !RenameOk(f, post, Eve(), H(1), L(97), H(1), L(120), Now(), v, w)
+    ensures var f := FS(V().nodes[1 := Node(Of(1023, 3, 0, 0), N1().body, N1().blocks)][6 :=
+      Node(Of(384, 1, 12, 22), Special(7, 0, 0), 0)], V().gens, V().xattrs);
+      !RenameOk(f, post, Eve(), H(1), L(112), H(1), L(97), Now(), v, w)
     // a directory that its mover may not write, and so not change ".." in
-    ensures var f := FS(V().nodes[4 := Node(Of(511, 3, 10, 20), N4().body, N4().blocks)], V().gens, V().xattrs); !RenameOk(f, post, Eve(), H(4), L(101), H(1), L(120), Now(), v, w)
+    ensures var f := FS(V().nodes[4 := Node(Of(511, 3, 10, 20), N4().body, N4().blocks)], V().gens, V().xattrs);
+      !RenameOk(f, post, Eve(), H(4), L(101), H(1), L(120), Now(), v, w)
     ensures !RenameOk(V(), post, Root(), H(1), [46], H(1), L(120), Now(), v, w)
     // no links left for another sub-directory
-    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body, N1().blocks)); !RenameOk(f, post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w)
+    ensures var f := With(1, Node(Of(511, 0x7fff_ffff, 0, 0), N1().body, N1().blocks));
+      !RenameOk(f, post, Ann(), H(4), L(101), H(1), L(120), Now(), v, w)
   { Letters(); }
 }
 
 // Volumes that cannot occur.
 module ScenarioUnsound {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened ScenarioV
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened ScenarioV
   import ScenarioAttrs
   function N7(): Node { V().nodes[7] }
-  function Root1(names: map<Name, uint64>, parent: uint64): FS { With(1, Node(N1().attr, Dir(names, N1().body.cookies, parent, 4096), 1)) }
+  function Root1(names: map<Name, uint64>, parent: uint64): FS
+  { With(1, Node(N1().attr, Dir(names, N1().body.cookies, parent, 4096), 1)) }
 
   lemma Trees(depth: map<uint64, int>)
     ensures !Tree(Root1(N1().body.names, 4), depth)
     // an entry "."; of an inode that is free; of the root
-    ensures !Tree(Root1(N1().body.names[[46] := 3], 1), depth) && !Tree(Root1(N1().body.names[L(120) := 8], 1), depth) && !Tree(With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0), 0)), depth)
+    ensures !Tree(Root1(N1().body.names[[46] := 3], 1), depth) &&
+      !Tree(Root1(N1().body.names[L(120) := 8], 1), depth) &&
+      !Tree(With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0), 0)), depth)
     // ".." of "e" is the root
     ensures !Tree(With(7, Node(N7().attr, Dir(map[], map[], 1, 0), 0)), depth)
     // "d" and "e" are in each other
-    ensures !Tree(FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens, V().xattrs), depth)
+    ensures !Tree(FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 :=
+      Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)],
+      V().gens, V().xattrs), depth)
   {
     Letters();
     var f := Root1(N1().body.names[[46] := 3], 1); assert Entry(f, 1, [46]);
     f := Root1(N1().body.names[L(120) := 8], 1); assert Entry(f, 1, L(120));
     f := With(7, Node(N7().attr, Dir(map[L(120) := 1], map[], 4, 0), 0)); assert Entry(f, 7, L(120));
     f := With(7, Node(N7().attr, Dir(map[], map[], 1, 0), 0)); assert Entry(f, 4, L(101));
-    f := FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 := Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)], V().gens, V().xattrs);
+    f := FS(V().nodes[4 := Node(N4().attr, Dir(N4().body.names, N4().body.cookies, 7, 0), 0)][7 :=
+      Node(N7().attr, Dir(map[L(120) := 4], map[], 4, 0), 0)][1 := Node(N1().attr, Dir(map[], map[], 1, 0), 0)],
+      V().gens, V().xattrs);
     assert Entry(f, 7, L(120)) && Entry(f, 4, L(101));
   }
   lemma Inside()
     // mode 010000; a target of no bytes; a FIFO of kind 5; no generation
-    ensures !Bodies(With(3, Node(Of(4096, 2, 10, 20), N3().body, N3().blocks))) && !Bodies(With(5, Node(Of(511, 1, 10, 20), Symlink([]), 1))) && !Bodies(With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0), 0))) && !Bodies(With(99, N3()))
+    ensures !Bodies(With(3, Node(Of(4096, 2, 10, 20), N3().body, N3().blocks))) &&
+      !Bodies(With(5, Node(Of(511, 1, 10, 20), Symlink([]), 1))) &&
+      !Bodies(With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0), 0))) && !Bodies(With(99, N3()))
     // a byte in a hole; a block behind the end, and one before the beginning
-    ensures var m := Of(420, 2, 10, 20); !Bodies(With(3, Node(m, File([1, 2, 3], 77, {}), 0))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, 1}), 2))) && !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, -1}), 2)))
+    ensures var m := Of(420, 2, 10, 20); !Bodies(With(3, Node(m, File([1, 2, 3], 77, {}), 0))) &&
+      !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, 1}), 2))) &&
+      !Bodies(With(3, Node(m, File([1, 2, 3], 77, {0, -1}), 2)))
     // cookies: too large, and just not; without one, of "..", the same twice
-    ensures !Places(Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0)) && Places(Dir(map[L(98) := 3], map[L(98) := 0x7fff_ffff_ffff_ffff], 1, 0))
-    ensures !Places(Dir(map[L(98) := 3], map[], 1, 0)) && !Places(Dir(map[L(98) := 3], map[L(98) := 2], 1, 0)) && !Places(Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0))
+    ensures !Places(Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0)) &&
+      Places(Dir(map[L(98) := 3], map[L(98) := 0x7fff_ffff_ffff_ffff], 1, 0))
+    ensures !Places(Dir(map[L(98) := 3], map[], 1, 0)) && !Places(Dir(map[L(98) := 3], map[L(98) := 2], 1, 0)) &&
+      !Places(Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0))
   {
     Letters();
     var f := With(3, Node(Of(4096, 2, 10, 20), N3().body, N3().blocks)); assert 3 in f.nodes;
     f := With(5, Node(Of(511, 1, 10, 20), Symlink([]), 1)); assert 5 in f.nodes;
     f := With(6, Node(Of(384, 1, 10, 20), Special(5, 0, 0), 0)); assert 6 in f.nodes;
     f := With(99, N3()); assert 99 in f.nodes;
-    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {}), 0)); assert 3 in f.nodes && f.nodes[3].body.data[0] == 1;
-    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, 1}), 2)); assert 3 in f.nodes && 1 in f.nodes[3].body.held;
-    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, -1}), 2)); assert 3 in f.nodes && -1 in f.nodes[3].body.held;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {}), 0));
+      assert 3 in f.nodes && f.nodes[3].body.data[0] == 1;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, 1}), 2));
+      assert 3 in f.nodes && 1 in f.nodes[3].body.held;
+    f := With(3, Node(Of(420, 2, 10, 20), File([1, 2, 3], 77, {0, -1}), 2));
+      assert 3 in f.nodes && -1 in f.nodes[3].body.held;
     var b := Dir(map[L(98) := 3], map[], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3], map[L(98) := 0x8000_0000_0000_0000], 1, 0); assert L(98) in b.names;
     b := Dir(map[L(98) := 3], map[L(98) := 2], 1, 0); assert L(98) in b.names;
-    b := Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0); assert L(98) in b.names && L(101) in b.names;
+    b := Dir(map[L(98) := 3, L(101) := 7], map[L(98) := 5, L(101) := 5], 1, 0);
+      assert L(98) in b.names && L(101) in b.names;
   }
 
   // the names and folders of V, and of what differs from it in what is no directory
   lemma NamesOf()
-    ensures forall i: uint64 {:trigger Names(V(), i)} :: Names(V(), i) == (if i == 3 then {(1, L(97)), (4, L(98))} else if i == 4 then {(1, L(100))} else if i == 5 then {(1, L(115))} else if i == 6 then {(1, L(112))} else if i == 7 then {(4, L(101))} else {})
-    ensures forall i: uint64 {:trigger SubDirs(V(), i)} :: SubDirs(V(), i) == (if i == 1 then {4} else if i == 4 then {7} else {})
+    ensures forall i: uint64 {:trigger Names(V(), i)} ::
+      Names(V(), i) == (if i == 3 then {(1, L(97)), (4, L(98))} else if i == 4 then {(1, L(100))} else if i == 5 then
+      {(1, L(115))} else if i == 6 then {(1, L(112))} else if i == 7 then {(4, L(101))} else {})
+    ensures forall i: uint64 {:trigger SubDirs(V(), i)} ::
+      SubDirs(V(), i) == (if i == 1 then {4} else if i == 4 then {7} else {})
     ensures |Names(V(), 3)| == 2
   {
     Letters();
-    forall i: uint64 ensures Names(V(), i) == (if i == 3 then {(1, L(97)), (4, L(98))} else if i == 4 then {(1, L(100))} else if i == 5 then {(1, L(115))} else if i == 6 then {(1, L(112))} else if i == 7 then {(4, L(101))} else {}) { }
+    forall i: uint64
+      ensures Names(V(), i) == (if i == 3 then {(1, L(97)), (4, L(98))} else if i == 4 then {(1, L(100))}
+      else if i == 5 then {(1, L(115))} else if i == 6 then {(1, L(112))} else if i == 7 then {(4, L(101))} else {}) { }
     forall i: uint64 ensures SubDirs(V(), i) == (if i == 1 then {4} else if i == 4 then {7} else {}) { }
     assert (1, L(97)) != (4, L(98));
   }
@@ -893,7 +1145,8 @@ module ScenarioUnsound {
   }
   // "e" with too few; a file without a name
   lemma TooFewLinked()
-    ensures !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks))) && !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)))
+    ensures !Counts(With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks))) &&
+      !Counts(With(8, Node(Of(420, 0, 10, 20), N3().body, N3().blocks)))
   {
     Letters();
     var f := With(7, Node(Of(493, 1, 10, 20), N7().body, N7().blocks)); assert SubDirs(f, 7) == {}; assert 7 in f.nodes;
@@ -918,41 +1171,56 @@ module ScenarioUnsound {
 
 // Stamps: the clock goes back to a time before the ctime of all files, (3, 0).
 module ScenarioTimes {
-  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon import opened NfsAttrs import opened NfsData import opened NfsMake
+  import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
+  import opened NfsAttrs import opened NfsData import opened NfsMake
   import opened NfsUnlink import opened NfsRename import opened ScenarioV
 
   function Back(): Time { Time(2, 0) }
   function Next(): Time { Time(3, 1) }
 
   lemma Stamps()
-    ensures Stamp(Now(), Time(3, 0)) == Now() && Stamp(Time(4, 1), Time(3, 2)) == Time(4, 1) && Stamp(Time(3, 9), Time(3, 2)) == Time(3, 9)
+    ensures Stamp(Now(), Time(3, 0)) == Now() && Stamp(Time(4, 1), Time(3, 2)) == Time(4, 1) &&
+      Stamp(Time(3, 9), Time(3, 2)) == Time(3, 9)
     // it stands still, goes back a little, or far
-    ensures Stamp(Time(3, 5), Time(3, 5)) == Time(3, 6) && Stamp(Time(3, 4), Time(3, 5)) == Time(3, 6) && Stamp(Time(2, 9), Time(3, 5)) == Time(3, 6)
+    ensures Stamp(Time(3, 5), Time(3, 5)) == Time(3, 6) && Stamp(Time(3, 4), Time(3, 5)) == Time(3, 6) &&
+      Stamp(Time(2, 9), Time(3, 5)) == Time(3, 6)
     ensures Stamp(Back(), Time(3, 999_999_999)) == Time(4, 0)
     ensures var t := Time(0xffff_ffff_ffff_ffff, 999_999_999); Stamp(Back(), t) == t
   { }
 
   lemma Files(post: FS, after: FS, w: Wcc, x: Wcc)
-    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Back(), w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Time(1, 0), Next(), Next())
-    ensures SetattrOk(V(), post, Ann(), H(3), Mode(384), Some(Time(3, 0)), Back(), w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Next())
-    ensures SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, Some(0), ServerTime, DontChange), None, Back(), w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Next(), Next(), Next())
+    ensures WriteOk(V(), post, Ann(), H(3), 1, [8], Back(), w) ==>
+      3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Time(1, 0), Next(), Next())
+    ensures SetattrOk(V(), post, Ann(), H(3), Mode(384), Some(Time(3, 0)), Back(), w) ==>
+      3 in post.nodes && post.nodes[3].attr == Attr(384, 2, 10, 20, Time(1, 0), Time(2, 0), Next())
+    ensures SetattrOk(V(), post, Ann(), H(3), Sattr(None, None, None, Some(0), ServerTime, DontChange), None, Back(),
+      w) ==> 3 in post.nodes && post.nodes[3].attr == Attr(420, 2, 10, 20, Next(), Next(), Next())
     // the guard does not fit any more after a WRITE at the very time of the last change
     ensures WriteOk(V(), post, Ann(), H(3), 1, [2], Time(3, 0), w) ==>
-      SetattrErr(post, Ann(), H(3), Mode(384), Some(Time(3, 0)), NFS3ERR_NOT_SYNC) && !SetattrOk(post, after, Ann(), H(3), Mode(384), Some(Time(3, 0)), Now(), x)
+      SetattrErr(post, Ann(), H(3), Mode(384), Some(Time(3, 0)), NFS3ERR_NOT_SYNC) &&
+        !SetattrOk(post, after, Ann(), H(3), Mode(384), Some(Time(3, 0)), Now(), x)
   { }
 
   // what is new has the clock's time, and its directory the stamp
   lemma Makes(post: FS, h: Handle, a: Fattr, w: Wcc)
     ensures CreateOk(V(), post, Eve(), H(1), L(120), 1, NoSattr(), 0, Back(), h, a, w) ==>
-      a.atime == Back() && a.mtime == Back() && a.ctime == Back() && 1 in post.nodes && post.nodes[1].attr.mtime == Next() && post.nodes[1].attr.ctime == Next()
-    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, OnlySize(0), 0, Back(), h, a, w) ==> a.mtime == Next() && a.ctime == Next()
-    ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Back(), a, w) ==> a.mtime == Time(2, 0) && a.ctime == Next() && 1 in post.nodes && post.nodes[1].attr.ctime == Next()
+      a.atime == Back() && a.mtime == Back() && a.ctime == Back() && 1 in post.nodes &&
+        post.nodes[1].attr.mtime == Next() && post.nodes[1].attr.ctime == Next()
+    ensures CreateOk(V(), post, Ann(), H(1), L(97), 0, OnlySize(0), 0, Back(), h, a, w) ==>
+      a.mtime == Next() && a.ctime == Next()
+    ensures LinkOk(V(), post, Eve(), H(3), H(1), L(120), Back(), a, w) ==>
+      a.mtime == Time(2, 0) && a.ctime == Next() && 1 in post.nodes && post.nodes[1].attr.ctime == Next()
   { Letters(); }
 
   lemma Takes(post: FS, v: Wcc, w: Wcc)
-    ensures RemoveOk(V(), post, Ann(), H(1), L(97), Back(), w) ==> 3 in post.nodes && post.nodes[3].attr.ctime == Next() && post.nodes[3].attr.mtime == Time(2, 0) && post.nodes[1].attr.mtime == Next()
-    ensures RenameOk(V(), post, Ann(), H(1), L(115), H(1), L(120), Back(), v, w) ==> 5 in post.nodes && post.nodes[5].attr.ctime == Next() && post.nodes[1].attr.mtime == Next() && post.nodes[1].attr.ctime == Next()
-    ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Back(), v, w) ==> 7 in post.nodes && 4 in post.nodes && 1 in post.nodes &&
+    ensures RemoveOk(V(), post, Ann(), H(1), L(97), Back(), w) ==>
+      3 in post.nodes && post.nodes[3].attr.ctime == Next() && post.nodes[3].attr.mtime == Time(2, 0) &&
+      post.nodes[1].attr.mtime == Next()
+    ensures RenameOk(V(), post, Ann(), H(1), L(115), H(1), L(120), Back(), v, w) ==>
+      5 in post.nodes && post.nodes[5].attr.ctime == Next() && post.nodes[1].attr.mtime == Next() &&
+      post.nodes[1].attr.ctime == Next()
+    ensures RenameOk(V(), post, Ann(), H(4), L(101), H(1), L(120), Back(), v, w) ==>
+      7 in post.nodes && 4 in post.nodes && 1 in post.nodes &&
       post.nodes[7].attr.ctime == Next() && post.nodes[4].attr.ctime == Next() && post.nodes[1].attr.ctime == Next()
   { Letters(); }
 }

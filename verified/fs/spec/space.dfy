@@ -1,6 +1,7 @@
-// What the specification says of `used` in attributes: of a file it is not less than what its blocks take, nor more than what a
-// file of its size takes without holes (Between); it is exact unless something that was cut off waits to be freed (Exact); and
-// calls that cut nothing off let nothing wait (Writes, Grows): of a file that was never cut it is always exact.
+// What the specification says of `used` in attributes: of a file it is not less than what its blocks take, nor more
+// than what a file of its size takes without holes (Between); it is exact unless something that was cut off waits to be
+// freed (Exact); and calls that cut nothing off let nothing wait (Writes, Grows): of a file that was never cut it is
+// always exact.
 include "nfs3.s.dfy"
 module Space {
   import opened Machine
@@ -32,7 +33,8 @@ module Space {
     Few(h, all);
     if Used(n) == 0 {
       assert |h| == 0 && h == {};
-      forall k: int | 0 <= k < |n.body.data| ensures n.body.data[k] == 0 { if n.body.data[k] != 0 { assert k / 4096 in h; } }
+      forall k: int | 0 <= k < |n.body.data|
+        ensures n.body.data[k] == 0 { if n.body.data[k] != 0 { assert k / 4096 in h; } }
     }
   }
   lemma Exact(n: Node)
@@ -47,7 +49,8 @@ module Space {
   lemma Cuts(c: Caller, n: Node, s: Sattr, now: Time, blocks: int)
     requires Good(n) && s.size.Some? && s.size.x as int < |n.body.data| && Leaves(n, s, blocks)
     ensures var m := SetNode(c, n, s, now, blocks);
-      Used(m) <= Used(n) && Used(m) < s.size.x as int + 4096 && (s.size.x == 0 ==> Used(m) == 0) && 0 <= Waiting(m) <= Waiting(n) + |n.body.held| - |m.body.held|
+      Used(m) <= Used(n) && Used(m) < s.size.x as int + 4096 && (s.size.x == 0 ==> Used(m) == 0) &&
+        0 <= Waiting(m) <= Waiting(n) + |n.body.held| - |m.body.held|
   { }
 
   lemma Writes(c: Caller, n: Node, off: int, data: seq<byte>, now: Time)

@@ -8,7 +8,8 @@ module SquashFacts {
 
   // What is left of a list of groups: of each that is not NOID, what becomes of it.
   lemma Members(r: Rule, gs: seq<uint32>, g: uint32)
-    ensures g in SquashedGroups(r, gs) <==> exists h: uint32 {:trigger h in gs} :: h in gs && h != NOID && g == SquashedGroup(r, h)
+    ensures g in SquashedGroups(r, gs) <==> exists h: uint32 {:trigger h in gs} ::
+      h in gs && h != NOID && g == SquashedGroup(r, h)
   {
     if gs != [] {
       var most, last := gs[..|gs| - 1], gs[|gs| - 1];
@@ -47,7 +48,8 @@ module SquashFacts {
   // anonymous user; the same for group 0, supplementary groups included.
   lemma NobodyGainsRoot(r: Rule, c: Claim)
     ensures r.anonUid != 0 && Squashed(r, c).uid == 0 ==> c.Somebody? && c.who.uid == 0 && !r.squashRoot && !r.squashAll
-    ensures r.anonGid != 0 && InGroup(Squashed(r, c), 0) ==> c.Somebody? && InGroup(c.who, 0) && !r.squashRoot && !r.squashAll
+    ensures r.anonGid != 0 && InGroup(Squashed(r, c), 0) ==>
+      c.Somebody? && InGroup(c.who, 0) && !r.squashRoot && !r.squashAll
   { if c.Somebody? { Members(r, c.who.gids, 0); } }
   // Whoever is in a group afterwards was in it before, or it is the anonymous one.
   lemma NobodyGainsGroups(r: Rule, c: Claim, g: uint32)
@@ -83,9 +85,11 @@ module SquashFacts {
   lemma Cases()
     ensures var r := Rule(true, false, 100, 200);
       Squashed(r, Nobody) == Caller(100, 200, []) && Squashed(r, Somebody(Caller(0, 0, []))) == Caller(100, 200, []) &&
-      Squashed(r, Somebody(Caller(0, 5, [6]))) == Caller(100, 5, [6]) && Squashed(r, Somebody(Caller(5, 0, [6, 0]))) == Caller(5, 200, [6, 200]) &&
+      Squashed(r, Somebody(Caller(0, 5, [6]))) == Caller(100, 5, [6]) &&
+        Squashed(r, Somebody(Caller(5, 0, [6, 0]))) == Caller(5, 200, [6, 200]) &&
       Squashed(r, Somebody(Caller(5, 6, [7]))) == Caller(5, 6, [7])
-    ensures Squashed(Rule(false, false, 100, 200), Somebody(Caller(0, 0, [0]))) == Caller(0, 0, [0]) && Squashed(Rule(false, false, 100, 200), Nobody) == Caller(100, 200, [])
+    ensures Squashed(Rule(false, false, 100, 200), Somebody(Caller(0, 0, [0]))) == Caller(0, 0, [0]) &&
+      Squashed(Rule(false, false, 100, 200), Nobody) == Caller(100, 200, [])
     ensures Squashed(Rule(false, true, 100, 200), Somebody(Caller(7, 8, [9]))) == Caller(100, 200, [])
   {
     var r := Rule(true, false, 100, 200);
@@ -96,7 +100,8 @@ module SquashFacts {
   }
   // 2^32 - 1, as a user, a group, and among the groups, also where root is root
   lemma NobodysCases()
-    ensures var r := Rule(true, false, 100, 200); Squashed(r, Somebody(Caller(NOID, NOID, [6, NOID]))) == Caller(100, 200, [6]) &&
+    ensures var r := Rule(true, false, 100, 200); Squashed(r, Somebody(Caller(NOID, NOID, [6, NOID]))) ==
+      Caller(100, 200, [6]) &&
       Squashed(r, Somebody(Caller(5, 6, [NOID, 0]))) == Caller(5, 6, [200])
     ensures var r := Rule(false, false, 100, 200); Squashed(r, Somebody(Caller(NOID, 5, []))) == Caller(100, 5, []) &&
       Squashed(r, Somebody(Caller(0, NOID, [NOID, 0]))) == Caller(0, 200, [0])
@@ -109,6 +114,7 @@ module SquashFacts {
     ensures SquashedGroups(r, [g]) == if g == NOID then [] else [SquashedGroup(r, g)]
   { assert [g][..0] == []; }
   lemma Two(r: Rule, g: uint32, h: uint32)
-    ensures SquashedGroups(r, [g, h]) == (if g == NOID then [] else [SquashedGroup(r, g)]) + (if h == NOID then [] else [SquashedGroup(r, h)])
+    ensures SquashedGroups(r, [g, h]) == (if g == NOID then [] else [SquashedGroup(r, g)])
+      + (if h == NOID then [] else [SquashedGroup(r, h)])
   { One(r, g); assert [g, h][..1] == [g]; }
 }

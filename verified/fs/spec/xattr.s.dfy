@@ -1,25 +1,30 @@
-// THE SPECIFICATION of extended attributes (xattr(7)): names with values that a local mount gives to a file. Clients of NFS see
-// nothing of them, but that the file's ctime is another.
+// THE SPECIFICATION of extended attributes (xattr(7)): names with values that a local mount gives to a file. Clients of
+// NFS see nothing of them, but that the file's ctime is another.
 //
-// It continues nfs3.s.dfy, and reads as that does. Each call is one step. Who may do it is not said here: the kernel has asked, as
-// for each namespace (user, trusted, security) the rules are its own, before a call comes. When it is durable, local.s.dfy says.
+// It continues nfs3.s.dfy, and reads as that does. Each call is one step. Who may do it is not said here: the kernel
+// has asked, as for each namespace (user, trusted, security) the rules are its own, before a call comes. When it is
+// durable, local.s.dfy says.
 //
-// The attributes of a file are those of the use of its inode number that its handle means. When a file goes, what was set for it may stay
-// for a while, and shows no more: the next use of the number has another generation. (xattrscenarios.dfy proves it.)
+// The attributes of a file are those of the use of its inode number that its handle means. When a file goes, what was
+// set for it may stay for a while, and shows no more: the next use of the number has another generation.
+// (xattrscenarios.dfy proves it.)
 include "local.s.dfy"
 module NfsXattr {
   import opened Machine import opened NfsState import opened NfsCommon
   type List = map<Name, seq<byte>>
 
   // the extended attributes of the file h
-  function XattrsOf(f: FS, h: Handle): List { if h.ino in f.xattrs && f.xattrs[h.ino].gen == h.gen then f.xattrs[h.ino].list else map[] }
+  function XattrsOf(f: FS, h: Handle): List
+  { if h.ino in f.xattrs && f.xattrs[h.ino].gen == h.gen then f.xattrs[h.ino].list else map[] }
   // a name: bytes without zero
   predicate Named(n: Name) { 0 < |n| <= 255 && (forall i: int {:trigger n[i]} | 0 <= i < |n| :: n[i] != 0) }
   function Without(l: List, n: Name): List { map x | x in l && x != n :: l[x] }
 
   // getxattr(2), listxattr(2). (NOENT stands for ENODATA, which NFS lacks.)
-  predicate GetOk(f: FS, h: Handle, name: Name, value: seq<byte>) { Live(f, h) && name in XattrsOf(f, h) && value == XattrsOf(f, h)[name] }
-  predicate GetErr(f: FS, h: Handle, name: Name, st: uint32) { HandleErr(f, h, st) || (st == NFS3ERR_NOENT && Live(f, h) && name !in XattrsOf(f, h)) }
+  predicate GetOk(f: FS, h: Handle, name: Name, value: seq<byte>)
+  { Live(f, h) && name in XattrsOf(f, h) && value == XattrsOf(f, h)[name] }
+  predicate GetErr(f: FS, h: Handle, name: Name, st: uint32)
+  { HandleErr(f, h, st) || (st == NFS3ERR_NOENT && Live(f, h) && name !in XattrsOf(f, h)) }
   // each name once, in any order, with a zero after it
   predicate ListOk(f: FS, h: Handle, data: seq<byte>)
   { Live(f, h) && exists ns: seq<Name> {:trigger Joined(ns)} :: Each(ns, XattrsOf(f, h)) && data == Joined(ns) }
@@ -41,13 +46,15 @@ module NfsXattr {
   }
   function Clean(f: FS, i: uint64): map<uint64, Xattrs> { map x | x in f.xattrs && x != i :: f.xattrs[x] }
 
-  // setxattr(2). create: only if the file has no attribute of that name (XATTR_CREATE); replace: only if it has (XATTR_REPLACE).
+  // setxattr(2). create: only if the file has no attribute of that name (XATTR_CREATE); replace: only if it has
+  // (XATTR_REPLACE).
   predicate SetOk(pre: FS, post: FS, h: Handle, name: Name, value: seq<byte>, create: bool, replace: bool, now: Time)
   {
     Live(pre, h) && Named(name) && var l := XattrsOf(pre, h);
     (create ==> name !in l) && (replace ==> name in l) && post == With(pre, h, l[name := value], now)
   }
-  // There is always room for a value that is not longer than what it replaces. (All attributes of a file lie in one block.)
+  // There is always room for a value that is not longer than what it replaces. (All attributes of a file lie in one
+  // block.)
   predicate SetErr(pre: FS, h: Handle, name: Name, value: seq<byte>, create: bool, replace: bool, st: uint32)
   {
     HandleErr(pre, h, st) || (st == NFS3ERR_INVAL && !Named(name)) || (Live(pre, h) && var l := XattrsOf(pre, h);

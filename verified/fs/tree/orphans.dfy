@@ -8,16 +8,19 @@ module Orphans {
   import opened NameTree
 
   // only `flags`, but for the bit of kept files, `next`, and `shrink` change
-  predicate SameLinks(a: Meta, b: Meta) { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent && (IsKept(a) <==> IsKept(b)) }
-  lemma Relist(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, w: Wit, o: seq<uint64>)
+  predicate SameLinks(a: Meta, b: Meta)
+  { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent && (IsKept(a) <==> IsKept(b)) }
+  lemma Relist(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, w: Witness, o: seq<uint64>)
     requires TreeBy(geo, ms, dirs, w) && Listed(geo, ms', o)
-    requires forall i: uint64 {:trigger i in ms'} {:trigger i in ms} :: (i in ms <==> i in ms') && (i in ms ==> SameLinks(ms[i], ms'[i]) && (OkIno(geo, i) ==> Fits(i, ms'[i])))
+    requires forall i: uint64 {:trigger i in ms'} {:trigger i in ms} ::
+      (i in ms <==> i in ms') && (i in ms ==> SameLinks(ms[i], ms'[i]) && (OkIno(geo, i) ==> Fits(i, ms'[i])))
     ensures TreeOk(geo, ms', dirs)
   {
     assert Links(geo, ms', dirs, w.names) by { LinksSame(geo, ms, ms', dirs, dirs, w.names); }
-    assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
-    assert KeptBy(geo, ms', w.q) by { KeptSame(geo, ms, ms', w.q); }
-    Intro(geo, ms', dirs, Wit(w.names, w.subs, w.depth, o, w.q));
+    assert Counts(ms', dirs, w.subs) && Rooted(ms', dirs, w.depth) by
+      { SameChildren(ms, ms', dirs, dirs, w.subs, w.depth); }
+    assert KeptBy(geo, ms', w.kept) by { KeptSame(geo, ms, ms', w.kept); }
+    Intro(geo, ms', dirs, Witness(w.names, w.subs, w.depth, o, w.kept));
   }
 
   // a file is put at the head of the list, unless it is on it
@@ -27,20 +30,21 @@ module Orphans {
   {
     if OnList(ms[i]) { return; }
     var w := Elim(geo, ms, dirs);
-    var ms', o := Orphaned(ms, i), [i] + w.o;
+    var ms', o := Orphaned(ms, i), [i] + w.orphans;
     assert Fits(i, ms[i]) && Fits(2, ms[2]);
-    assert i !in w.o by { if i in w.o { var k :| 0 <= k < |w.o| && w.o[k] == i; } }
+    assert i !in w.orphans by { if i in w.orphans { var k :| 0 <= k < |w.orphans| && w.orphans[k] == i; } }
     assert Listed(geo, ms', o) by {
       forall k: int | 0 <= k < |o|
-        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in ms' && OnList(ms'[o[k]]) && ms'[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
+        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in ms' && OnList(ms'[o[k]]) &&
+          ms'[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
       {
-        if 0 < k { assert o[k] == w.o[k-1] && o[k] != i; }
-        if k + 1 < |o| { assert o[k+1] == w.o[k]; }
+        if 0 < k { assert o[k] == w.orphans[k-1] && o[k] != i; }
+        if k + 1 < |o| { assert o[k+1] == w.orphans[k]; }
       }
       forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k]
-      { assert o[k] == w.o[k-1]; if 0 < j { assert o[j] == w.o[j-1]; } }
+      { assert o[k] == w.orphans[k-1]; if 0 < j { assert o[j] == w.orphans[j-1]; } }
       forall x: uint64 | OkIno(geo, x) && x in ms' && OnList(ms'[x]) ensures x in o
-      { if x != i { assert x != 2; assert x in w.o; } }
+      { if x != i { assert x != 2; assert x in w.orphans; } }
     }
     Relist(geo, ms, ms', dirs, w, o);
   }
@@ -54,7 +58,7 @@ module Orphans {
     var w := Elim(geo, ms, dirs);
     if ms[2].next != 0 {
       var h := ms[2].next;
-      assert h == w.o[0];
+      assert h == w.orphans[0];
       if ms[h].nlink == 0 && h in dirs && dirs[h] != map[] {
         var n :| n in dirs[h];
         assert Has(dirs, h, n);
@@ -66,7 +70,8 @@ module Orphans {
   // the head; when that is nothing it leaves the list, and is free if it has no links.
   lemma StepOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, sh: Leftover)
     requires TreeOk(geo, ms, dirs) && 2 in ms && ms[2].next != 0 && ms[2].next in ms
-    requires dirs' == (if sh.shrink == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next :: dirs[x] else dirs)
+    requires dirs' == (if sh.shrink == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next ::
+      dirs[x] else dirs)
     ensures TreeOk(geo, Stepped(ms, sh), dirs')
   {
     var w := Elim(geo, ms, dirs);
@@ -75,21 +80,22 @@ module Orphans {
     if sh.shrink != 0 { SetAttr(geo, ms, dirs, h, WithLeftover(ms[h], sh)); return; }
     var m := ms[h];
     var mid := ms[h := WithLeftover(WithList(m, m.flags - 1, 0), sh)][2 := WithList(ms[2], ms[2].flags, m.next)];
-    var o := w.o[1..];
-    assert h == w.o[0];
+    var o := w.orphans[1..];
+    assert h == w.orphans[0];
     assert Listed(geo, mid, o) by {
       forall k: int | 0 <= k < |o|
-        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in mid && OnList(mid[o[k]]) && mid[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
+        ensures OkIno(geo, o[k]) && 2 < o[k] && o[k] in mid && OnList(mid[o[k]]) &&
+          mid[o[k]].next == (if k + 1 < |o| then o[k+1] else 0)
       {
-        assert o[k] == w.o[k+1] && o[k] != w.o[0];
-        if k + 1 < |o| { assert o[k+1] == w.o[k+2]; }
+        assert o[k] == w.orphans[k+1] && o[k] != w.orphans[0];
+        if k + 1 < |o| { assert o[k+1] == w.orphans[k+2]; }
       }
       forall j: int, k: int | 0 <= j < k < |o| ensures o[j] != o[k]
-      { assert o[j] == w.o[j+1] && o[k] == w.o[k+1]; }
+      { assert o[j] == w.orphans[j+1] && o[k] == w.orphans[k+1]; }
       forall x: uint64 | OkIno(geo, x) && x in mid && OnList(mid[x]) ensures x in o
       {
-        assert x != h && x != 2 && x in w.o;
-        var k :| 0 <= k < |w.o| && w.o[k] == x;
+        assert x != h && x != 2 && x in w.orphans;
+        var k :| 0 <= k < |w.orphans| && w.orphans[k] == x;
         assert o[k-1] == x;
       }
     }
@@ -97,9 +103,11 @@ module Orphans {
   }
 
   // the head, which has no links, is free
-  lemma Free(geo: Geo, ms: Metas, mid: Metas, dirs: Dirs, dirs': Dirs, w: Wit, o: seq<uint64>, h: uint64)
-    requires TreeBy(geo, ms, dirs, w) && Listed(geo, mid, o) && OkIno(geo, h) && 2 < h && h in ms && ms[h].nlink == 0 && h in mid && !OnList(mid[h])
-    requires forall i: uint64 {:trigger i in mid} {:trigger i in ms} :: (i in ms <==> i in mid) && (i in ms && i != h ==> SameLinks(ms[i], mid[i]) && (OkIno(geo, i) ==> Fits(i, mid[i])))
+  lemma Free(geo: Geo, ms: Metas, mid: Metas, dirs: Dirs, dirs': Dirs, w: Witness, o: seq<uint64>, h: uint64)
+    requires TreeBy(geo, ms, dirs, w) && Listed(geo, mid, o) && OkIno(geo, h) && 2 < h && h in ms && ms[h].nlink == 0 &&
+      h in mid && !OnList(mid[h])
+    requires forall i: uint64 {:trigger i in mid} {:trigger i in ms} ::
+      (i in ms <==> i in mid) && (i in ms && i != h ==> SameLinks(ms[i], mid[i]) && (OkIno(geo, i) ==> Fits(i, mid[i])))
     requires dirs' == map x | x in dirs && x != h :: dirs[x]
     ensures TreeOk(geo, mid[h := NewMeta(0, ms[h].gen)], dirs')
   {
@@ -109,9 +117,10 @@ module Orphans {
       forall d: uint64, n: Name ensures Has(dirs, d, n) ==> d != h { }
       LinksSame(geo, ms, ms', dirs, dirs', w.names);
     }
-    assert Counts(ms', dirs', w.subs) && Rooted(ms', dirs', w.depth) by { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
+    assert Counts(ms', dirs', w.subs) && Rooted(ms', dirs', w.depth) by
+      { SameChildren(ms, ms', dirs, dirs', w.subs, w.depth); }
     assert Listed(geo, ms', o) by { assert h !in o; }
-    assert KeptBy(geo, ms', w.q) by { KeptSame(geo, ms, ms', w.q); }
-    Intro(geo, ms', dirs', Wit(w.names, w.subs, w.depth, o, w.q));
+    assert KeptBy(geo, ms', w.kept) by { KeptSame(geo, ms, ms', w.kept); }
+    Intro(geo, ms', dirs', Witness(w.names, w.subs, w.depth, o, w.kept));
   }
 }

@@ -16,16 +16,19 @@ module TreeUnlink {
     requires i in ms && 2 in ms
   { var o := Orphaned(ms, i)[i]; WithList(WithLeftover(Unlinked(ms[i], s, ns), sh), o.flags, o.next) }
   lemma WaitsIs(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32, sh: Leftover)
-    requires TreeOk(geo, ms, dirs) && i in ms && 2 in ms && 2 < i && OkIno(geo, i) && Alive(ms[i]) && LastLink(ms[i]) && !IsKept(ms[i])
+    requires TreeOk(geo, ms, dirs) && i in ms && 2 in ms && 2 < i && OkIno(geo, i) && Alive(ms[i]) && LastLink(ms[i]) &&
+      !IsKept(ms[i])
     ensures TreeOk(geo, Orphaned(ms, i), dirs)
-    ensures var m := Waits(ms, i, s, ns, sh); Orphaned(ms, i)[i := m] == Dropped(ms, i, s, ns, sh, false) && Gone(Orphaned(ms, i)[i], m) && Fits(i, m)
+    ensures var m := Waits(ms, i, s, ns, sh); Orphaned(ms, i)[i := m] == Dropped(ms, i, s, ns, sh, false) &&
+      Gone(Orphaned(ms, i)[i], m) && Fits(i, m)
   {
     Basics(geo, ms, dirs);
     assert Fits(i, ms[i]);
     PutOn(geo, ms, dirs, i);
   }
 
-  lemma DropFile(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
+  lemma DropFile(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, s: uint64,
+    ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(geo, ms, dirs) && Less(dirs, d, n, e) && dirs[d][n] == i && i in ms && 2 in ms && ms[i].ty != 2
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
     ensures TreeOk(geo, Dropped(ms, i, s, ns, sh, freed), dirs[d := e])
@@ -45,12 +48,15 @@ module TreeUnlink {
   }
 
   // An empty directory; md: the attributes of d with one link less.
-  lemma DropSubdir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool, md: Meta)
-    requires TreeOk(geo, ms, dirs) && Has(dirs, d, n) && dirs[d][n] == i && i in dirs && dirs[i] == map[] && i in ms && d in ms && 2 in ms
+  lemma DropSubdir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, s: uint64, ns: uint32,
+    sh: Leftover, freed: bool, md: Meta)
+    requires TreeOk(geo, ms, dirs) && Has(dirs, d, n) && dirs[d][n] == i && i in dirs && dirs[i] == map[] && i in ms &&
+      d in ms && 2 in ms
     requires freed ==> !OnList(ms[i])
     requires Linked(ms[d], md, -1) && Fits(d, md)
     requires d in dirs' && Less(dirs, d, n, dirs'[d]) && (i in dirs' <==> !freed) && (i in dirs' ==> dirs'[i] == map[])
-    requires forall x: uint64 {:trigger x in dirs} {:trigger x in dirs'} | x != d && x != i && (x in dirs || x in dirs') :: x in dirs && x in dirs' && dirs'[x] == dirs[x]
+    requires forall x: uint64 {:trigger x in dirs} {:trigger x in dirs'} | x != d && x != i &&
+      (x in dirs || x in dirs') :: x in dirs && x in dirs' && dirs'[x] == dirs[x]
     ensures TreeOk(geo, Dropped(ms, i, s, ns, sh, freed)[d := md], dirs')
   {
     EntryOk(geo, ms, dirs, d, n);

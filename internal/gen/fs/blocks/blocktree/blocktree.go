@@ -14,13 +14,13 @@ import (
 
 // Definition of class BlockTreeFs
 type BlockTreeFs struct {
-	Fs *blockstore.BlockFs
+	Store *blockstore.BlockFs
 }
 
 func New_BlockTreeFs_() *BlockTreeFs {
 	_this := BlockTreeFs{}
 
-	_this.Fs = (*blockstore.BlockFs)(nil)
+	_this.Store = (*blockstore.BlockFs)(nil)
 	return &_this
 }
 
@@ -51,8 +51,8 @@ func (_this type_BlockTreeFs_) Default() interface{} {
 func (_this type_BlockTreeFs_) String() string {
 	return "blocktree.BlockTreeFs"
 }
-func (_this *BlockTreeFs) Recover(fs *blockstore.BlockFs) {
-	_this.Fs = fs
+func (_this *BlockTreeFs) Recover(store *blockstore.BlockFs) {
+	_this.Store = store
 }
 func (_this *BlockTreeFs) Resolve(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, lev uint64, j uint64, excl bool) uint64 {
 	var bn uint64 = 0
@@ -90,7 +90,7 @@ func (_this *BlockTreeFs) ReadParent(txn *dtxn.Txn, ip *dbytes.Bytes, k uint64, 
 	} else {
 		var out3 *dbytes.Blk
 		var _ = out3
-		out3 = _this.Fs.ReadBlock(txn, pn, excl)
+		out3 = _this.Store.ReadBlock(txn, pn, excl)
 		pb = out3
 	}
 	return pb
@@ -104,7 +104,7 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = _this.Fs.AllocBlock(txn, false, near, b)
+	out1, out2 = _this.Store.AllocBlock(txn, false, near, b)
 	ok = out1
 	bn = out2
 	if !ok {
@@ -114,7 +114,7 @@ func (_this *BlockTreeFs) AllocRoot(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64,
 	if k < uint64(12) {
 		inodeformat.IncUsed(ip)
 	}
-	_this.Fs.WriteInode(txn, ino, ip)
+	_this.Store.WriteInode(txn, ino, ip)
 	return ok, bn
 }
 func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, j uint64, leaf bool, near uint64, b *dbytes.Bytes) (bool, uint64) {
@@ -126,7 +126,7 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = _this.Fs.AllocBlock(txn, false, near, b)
+	out1, out2 = _this.Store.AllocBlock(txn, false, near, b)
 	ok = out1
 	bn = out2
 	if !ok {
@@ -139,7 +139,7 @@ func (_this *BlockTreeFs) AddChild(txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.By
 	return ok, bn
 }
 func (_this *BlockTreeFs) CloseParent(txn *dtxn.Txn, pn uint64, t *dbytes.Bytes) {
-	_this.Fs.WriteBlock(txn, pn, t)
+	_this.Store.WriteBlock(txn, pn, t)
 }
 func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) (bool, uint64) {
 	var ok bool = false
@@ -197,7 +197,7 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = pb
 	var out9 *dbytes.Blk
 	var _ = out9
-	out9 = _this.Fs.ReadBlock(txn, pn, true)
+	out9 = _this.Store.ReadBlock(txn, pn, true)
 	pb = out9
 	bn = pb.U64(uint64(8) * (j % uint64(512)))
 	if bn == uint64(0) {
@@ -234,13 +234,13 @@ func (_this *BlockTreeFs) ResolveAlloc(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	return ok, bn
 }
 func (_this *BlockTreeFs) SetMeta(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64) {
-	_this.Fs.WriteInode(txn, ino, ip)
+	_this.Store.WriteInode(txn, ino, ip)
 }
 func (_this *BlockTreeFs) SetInode(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, inuse bool) {
-	_this.Fs.PutInode(txn, ino, ip, inuse)
+	_this.Store.PutInode(txn, ino, ip, inuse)
 }
 func (_this *BlockTreeFs) WriteData(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
-	_this.Fs.WriteBlock(txn, bn, b)
+	_this.Store.WriteBlock(txn, bn, b)
 }
 func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -253,7 +253,7 @@ func (_this *BlockTreeFs) ReadAt(txn *dtxn.Txn, bn uint64, excl bool) *dbytes.Bl
 	} else {
 		var out2 *dbytes.Blk
 		var _ = out2
-		out2 = _this.Fs.ReadBlock(txn, bn, excl)
+		out2 = _this.Store.ReadBlock(txn, bn, excl)
 		b = out2
 	}
 	return b

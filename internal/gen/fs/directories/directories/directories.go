@@ -597,7 +597,7 @@ func (_this *DirFs) SkipHoles(txn *dtxn.Txn, ip *dbytes.Bytes, d uint64, n uint6
 	var _ = pb
 	var out1 *dbytes.Blk
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadParent(txn, ip, k, positions.MaxLev(k), positions.FlatJ(n), false)
+	out1 = _this.Fs.Trees.ReadParent(txn, ip, k, positions.MaxLev(k), positions.FlatJ(n), false)
 	pb = out1
 	var i uint64
 	var _ = i

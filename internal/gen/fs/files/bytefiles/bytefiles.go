@@ -18,9 +18,9 @@ import (
 
 // Definition of class ByteFs
 type ByteFs struct {
-	Geo  volumegeometry.Geo
-	Jrnl *dtxn.Jrnl
-	Fs   *blocktree.BlockTreeFs
+	Geo   volumegeometry.Geo
+	Jrnl  *dtxn.Jrnl
+	Trees *blocktree.BlockTreeFs
 }
 
 func New_ByteFs_() *ByteFs {
@@ -28,7 +28,7 @@ func New_ByteFs_() *ByteFs {
 
 	_this.Geo = volumegeometry.Type_Geo_().Default().(volumegeometry.Geo)
 	_this.Jrnl = (*dtxn.Jrnl)(nil)
-	_this.Fs = (*blocktree.BlockTreeFs)(nil)
+	_this.Trees = (*blocktree.BlockTreeFs)(nil)
 	return &_this
 }
 
@@ -59,8 +59,8 @@ func (_this type_ByteFs_) Default() interface{} {
 func (_this type_ByteFs_) String() string {
 	return "bytefiles.ByteFs"
 }
-func (_this *ByteFs) Recover(fs *blocktree.BlockTreeFs, geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
-	_this.Fs = fs
+func (_this *ByteFs) Recover(trees *blocktree.BlockTreeFs, geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
+	_this.Trees = trees
 	_this.Geo = geo
 	_this.Jrnl = jrnl
 }
@@ -69,12 +69,12 @@ func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Byte
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, excl)
 	ip = out1
 	return ip
 }
 func (_this *ByteFs) PutInode(txn *dtxn.Txn, ino uint64, ip *dbytes.Bytes) {
-	_this.Fs.SetMeta(txn, ip, ino)
+	_this.Trees.SetMeta(txn, ip, ino)
 }
 func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *dbytes.Pieces {
 	var b *dbytes.Pieces = (*dbytes.Pieces)(nil)
@@ -83,7 +83,7 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, false)
 	ip = out1
 	var size uint64
 	var _ = size
@@ -106,7 +106,7 @@ func (_this *ByteFs) Read(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64) *d
 	n = out4
 	var out5 *dbytes.Pieces
 	var _ = out5
-	out5 = reading.Fetch(_this.Fs, txn, ip, off, n)
+	out5 = reading.Fetch(_this.Trees, txn, ip, off, n)
 	b = out5
 	return b
 }
@@ -115,7 +115,7 @@ func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, false)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, false)
 	ip = out1
 	var size uint64
 	var _ = size
@@ -132,14 +132,14 @@ func (_this *ByteFs) Prefetch(txn *dtxn.Txn, ino uint64, off uint64, len_ uint64
 	var _ = out3
 	out3 = reading.Min(len_, size-off)
 	n = out3
-	reading.Prefetch(_this.Fs, txn, ip, off, n)
+	reading.Prefetch(_this.Trees, txn, ip, off, n)
 }
 func (_this *ByteFs) ReadBlockOf(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, n uint64, excl bool) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var out1 *dbytes.Blk
 	var _ = out1
-	out1 = _this.Fs.ReadData(txn, ip, n, excl)
+	out1 = _this.Trees.ReadData(txn, ip, n, excl)
 	b = out1
 	return b
 }
@@ -158,7 +158,7 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, true)
 	ip = out1
 	var size uint64
 	var _ = size
@@ -178,7 +178,7 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	}
 	var out4 bool
 	var _ = out4
-	out4 = writing.Store(_this.Fs, txn, ip, ino, off, src, so, len_)
+	out4 = writing.Store(_this.Trees, txn, ip, ino, off, src, so, len_)
 	ok = out4
 	if !ok {
 		return ok
@@ -187,7 +187,7 @@ func (_this *ByteFs) Write(txn *dtxn.Txn, ino uint64, off uint64, src *dbytes.By
 	if off+len_ > size {
 		inodeformat.SetFileSize(ip, off+len_)
 	}
-	_this.Fs.SetMeta(txn, ip, ino)
+	_this.Trees.SetMeta(txn, ip, ino)
 	return ok
 }
 func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
@@ -201,7 +201,7 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, true)
 	ip = out1
 	var size uint64
 	var _ = size
@@ -222,7 +222,7 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 			return ok
 		}
 	} else if sz < size {
-		writing.ZeroTail(_this.Fs, txn, ip, sz)
+		writing.ZeroTail(_this.Trees, txn, ip, sz)
 		var shrink_k uint64
 		var _ = shrink_k
 		shrink_k = shrink
@@ -234,7 +234,7 @@ func (_this *ByteFs) SetSize(txn *dtxn.Txn, ino uint64, sz uint64) bool {
 		return ok
 	}
 	inodeformat.SetFileSize(ip, sz)
-	_this.Fs.SetMeta(txn, ip, ino)
+	_this.Trees.SetMeta(txn, ip, ino)
 	return ok
 }
 func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max uint64) uint64 {
@@ -244,13 +244,13 @@ func (_this *ByteFs) Punch(txn *dtxn.Txn, ino uint64, lo uint64, n uint64, max u
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, true)
 	ip = out1
 	var out2 uint64
 	var _ = out2
-	out2 = punching.Punch(_this.Fs, txn, ip, ino, n, lo, max)
+	out2 = punching.Punch(_this.Trees, txn, ip, ino, n, lo, max)
 	m = out2
-	_this.Fs.SetMeta(txn, ip, ino)
+	_this.Trees.SetMeta(txn, ip, ino)
 	return m
 }
 func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there bool, max uint64, excl bool) (uint64, bool) {
@@ -262,13 +262,13 @@ func (_this *ByteFs) Pass(txn *dtxn.Txn, ino uint64, n uint64, top uint64, there
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, excl)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, excl)
 	ip = out1
 	var out2 uint64
 	var _ = out2
 	var out3 bool
 	var _ = out3
-	out2, out3 = seeking.Pass(_this.Fs, txn, ip, ino, n, top, there, max, excl)
+	out2, out3 = seeking.Pass(_this.Trees, txn, ip, ino, n, top, there, max, excl)
 	m = out2
 	found = out3
 	return m, found
@@ -280,7 +280,7 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, true)
 	ip = out1
 	var size uint64
 	var _ = size
@@ -311,7 +311,7 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	var _ = m
 	var out4 uint64
 	var _ = out4
-	out4 = shrinking.CutDown(_this.Fs, txn, ip, ino, n, lo, max)
+	out4 = shrinking.CutDown(_this.Trees, txn, ip, ino, n, lo, max)
 	m = out4
 	var shrink_k uint64
 	var _ = shrink_k
@@ -321,7 +321,7 @@ func (_this *ByteFs) FreeSome(txn *dtxn.Txn, ino uint64, max uint64) bool {
 	}
 	done = shrink_k == uint64(0)
 	inodeformat.SetShrink(ip, shrink_k)
-	_this.Fs.SetMeta(txn, ip, ino)
+	_this.Trees.SetMeta(txn, ip, ino)
 	return done
 }
 func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, uint64) {
@@ -333,7 +333,7 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = _this.Fs.Fs.FindInode(txn, near)
+	out1, out2 = _this.Trees.Store.FindInode(txn, near)
 	ok = out1
 	ino = out2
 	if !ok {
@@ -343,7 +343,7 @@ func (_this *ByteFs) AllocInode(txn *dtxn.Txn, near uint64, ty uint32) (bool, ui
 	var _ = ip
 	var out3 *dbytes.Bytes
 	var _ = out3
-	out3 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	out3 = _this.Trees.Store.ReadInode(txn, ino, true)
 	ip = out3
 	var size uint64
 	var _ = size
@@ -383,7 +383,7 @@ func (_this *ByteFs) FreeInode(txn *dtxn.Txn, ino uint64) bool {
 	var _ = ip
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = _this.Fs.Fs.ReadInode(txn, ino, true)
+	out1 = _this.Trees.Store.ReadInode(txn, ino, true)
 	ip = out1
 	var size uint64
 	var _ = size
@@ -426,7 +426,7 @@ func (_this *ByteFs) Blank(txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, ty uint3
 	z = out1
 	inodeformat.SetTy(z, ty)
 	inodeformat.SetGen(z, gen)
-	_this.Fs.SetInode(txn, z, ino, ty != uint32(0))
+	_this.Trees.SetInode(txn, z, ino, ty != uint32(0))
 }
 
 // End of class ByteFs

@@ -185,7 +185,7 @@ func Fetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64
 	return b
 }
 func ReadWhole(x *blocktree.BlockTreeFs, txn *dtxn.Txn, bn uint64, r uint64, b *dbytes.Pieces) {
-	x.Fs.ReadBlocks(txn, bn, r, b)
+	x.Store.ReadBlocks(txn, bn, r, b)
 }
 func Prefetch(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, off uint64, n uint64) {
 	var i uint64

@@ -49,7 +49,7 @@ func CutRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, pn uint64
 	var _ = pb
 	var out1 *dbytes.Blk
 	var _ = out1
-	out1 = x.Fs.ReadBlock(txn, pn, true)
+	out1 = x.Store.ReadBlock(txn, pn, true)
 	pb = out1
 	var t *dbytes.Bytes
 	var _ = t

@@ -38,15 +38,15 @@ func FreeRoot(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uin
 	if k < uint64(12) {
 		inodeformat.DecUsed(ip)
 	}
-	x.Fs.WriteInode(txn, ino, ip)
-	x.Fs.SetUsedBit(txn, bn, false)
+	x.Store.WriteInode(txn, ino, ip)
+	x.Store.SetUsedBit(txn, bn, false)
 }
 func CutChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, leaf bool) {
 	marshal.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
 	if leaf {
 		inodeformat.DecUsed(ip)
 	}
-	x.Fs.SetUsedBit(txn, bn, false)
+	x.Store.SetUsedBit(txn, bn, false)
 }
 func SwapChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, t *dbytes.Bytes, pn uint64, bn uint64, j uint64, near uint64, b *dbytes.Bytes) (bool, uint64) {
 	var ok bool = false
@@ -57,7 +57,7 @@ func SwapChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, t *dbytes.Bytes, pn uint
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = x.Fs.AllocBlock(txn, true, near, b)
+	out1, out2 = x.Store.AllocBlock(txn, true, near, b)
 	ok = out1
 	nb = out2
 	if !ok {
@@ -65,7 +65,7 @@ func SwapChild(x *blocktree.BlockTreeFs, txn *dtxn.Txn, t *dbytes.Bytes, pn uint
 	}
 	marshal.Put64(t, uint64(8)*(j%uint64(512)), uint64(0))
 	marshal.Put64(t, uint64(8)*(j%uint64(512)), nb)
-	x.Fs.SetUsedBit(txn, bn, false)
+	x.Store.SetUsedBit(txn, bn, false)
 	return ok, nb
 }
 func FreeNode(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, k uint64, lev uint64, j uint64) {
@@ -83,7 +83,7 @@ func FreeNode(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uin
 	var _ = pb
 	var out2 *dbytes.Blk
 	var _ = out2
-	out2 = x.Fs.ReadBlock(txn, pn, true)
+	out2 = x.Store.ReadBlock(txn, pn, true)
 	pb = out2
 	var bn uint64
 	var _ = bn
@@ -108,7 +108,7 @@ func Prune(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64
 	var _ = b
 	var out2 *dbytes.Blk
 	var _ = out2
-	out2 = x.Fs.ReadBlock(txn, bn, true)
+	out2 = x.Store.ReadBlock(txn, bn, true)
 	b = out2
 	var e bool = false
 	var _ = e

@@ -139,7 +139,7 @@ func FillRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = blk
 	var out3 *dbytes.Blk
 	var _ = out3
-	out3 = x.Fs.ReadBlock(txn, pn, true)
+	out3 = x.Store.ReadBlock(txn, pn, true)
 	blk = out3
 	var t *dbytes.Bytes
 	var _ = t
@@ -235,7 +235,7 @@ func SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	var _ = blk
 	var out2 *dbytes.Blk
 	var _ = out2
-	out2 = x.Fs.ReadBlock(txn, pn, true)
+	out2 = x.Store.ReadBlock(txn, pn, true)
 	blk = out2
 	var t *dbytes.Bytes
 	var _ = t

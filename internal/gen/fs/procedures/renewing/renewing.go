@@ -19,7 +19,7 @@ func Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	g = d.Fs.Geo
 	var s *blockstore.BlockFs
 	var _ = s
-	s = d.Fs.Fs.Fs
+	s = d.Fs.Trees.Store
 	if g.Ibm() <= a && a < g.Itab() {
 		var bit bool
 		var _ = bit

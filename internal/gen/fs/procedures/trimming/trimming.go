@@ -12,7 +12,7 @@ import (
 func Trim(txn *dtxn.Txn, d *directories.DirFs, lo uint64, n uint64) {
 	var b *blockstore.BlockFs
 	var _ = b
-	b = d.Fs.Fs.Fs
+	b = d.Fs.Trees.Store
 	if n > d.Fs.Geo.Data1() || lo < d.Fs.Geo.Data0() || lo > d.Fs.Geo.Data1()-n {
 		return
 	}
