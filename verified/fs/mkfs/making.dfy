@@ -107,7 +107,7 @@ module Making {
         v := State(s, bits.v, table.v);
         var log := Regions.Log(s);
         ghost var c := d.cur; ghost var poss := d.poss; ghost var nb;
-        forall i: Img | R.But(d.poss, p.at, J.Home(p), i) ensures i in d.ok { assert i[0] in d.poss[0]; }
+        forall i: Img | R.But(d.poss, p.headerAt, J.Home(p), i) ensures i in d.ok { assert i[0] in d.poss[0]; }
         IsRootOf(s, seal, pg, CV(r0, r1), v);
         io, nb := R.EmptyLog(d, seal, log, s.lognd, s.lognr, r0, r1, p);
         if io {
@@ -196,8 +196,8 @@ module Making {
   // what an image holds that a crash leaves of the device, which held c before the log was emptied
   predicate Emptied(s: Super, seal: Seal, c: Img, poss: Poss, nb: BV, r: CV) {
     var p := JGeo(s, seal);
-    SuperOk(s) && LogOk(s) && J.GeoOk(p) && TreeGeoOk(p.tree) && J.Home(p) == s.geo.ibm as int && |poss| == |c| == s.size as int && (forall a :: 0 <= a < |c| && !(p.at <= a < J.Home(p)) ==> poss[a] <= iset{c[a]}) &&
-    J.HdrWf(p.key, nb) && DecHdr(p.key, nb).root == r && poss[p.at] == poss[J.Copy(p)] == iset{nb}
+    SuperOk(s) && LogOk(s) && J.GeoOk(p) && TreeGeoOk(p.tree) && J.Home(p) == s.geo.ibm as int && |poss| == |c| == s.size as int && (forall a :: 0 <= a < |c| && !(p.headerAt <= a < J.Home(p)) ==> poss[a] <= iset{c[a]}) &&
+    J.HdrWf(p.key, nb) && DecHdr(p.key, nb).root == r && poss[p.headerAt] == poss[J.Copy(p)] == iset{nb}
   }
   lemma Recovers(s: Super, seal: Seal, c: Img, poss: Poss, i: Img, nb: BV, pg: seq<BV>, r: CV, v: J.St)
     requires Emptied(s, seal, c, poss, nb, r) && CrashImg(poss, i) && J.TreeSays(JGeo(s, seal), pg, r, v)
@@ -205,7 +205,7 @@ module Making {
     ensures J.RecOK(JGeo(s, seal), i, v, {})
   {
     var p := JGeo(s, seal);
-    assert i[p.at] in poss[p.at] && i[J.Copy(p)] in poss[J.Copy(p)];
+    assert i[p.headerAt] in poss[p.headerAt] && i[J.Copy(p)] in poss[J.Copy(p)];
     forall a | a in v && a !in p.torn ensures i[a] == v[a] { assert i[a] in poss[a]; }
     assert v.Keys == J.HomeOf(p, i).Keys;
     JI.RecHdr(p, i, nb, v, v, {});
@@ -215,7 +215,7 @@ module Making {
     ensures TreeSaid.HeadersSit(JGeo(s, seal), 1, i)
   {
     var p := JGeo(s, seal);
-    assert i[p.at] in poss[p.at] && i[J.Copy(p)] in poss[J.Copy(p)];
+    assert i[p.headerAt] in poss[p.headerAt] && i[J.Copy(p)] in poss[J.Copy(p)];
     forall x | 0 <= x < p.tree.np && TM.PageCode(p.tree, pg, r, x) != CV(0, 0) ensures 0 <= TM.PlaceOf(1, x, pg[x]) < |i| && i[TM.PlaceOf(1, x, pg[x])] == pg[x] {
       assert TM.Sits(1, poss, x, TM.PageCode(p.tree, pg, r, x), pg[x]);
       assert i[TM.PlaceOf(1, x, pg[x])] in poss[TM.PlaceOf(1, x, pg[x])];
