@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tansy/bench/internal/rig"
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // side is one of the two servers of -against.

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // The attack workload: what a well-behaved client gets beside peers that are slow, broken, or

@@ -11,8 +11,8 @@ import (
 
 	"tansy/bench/internal/rig"
 	"tansy/fs/model"
-	"tansy/load"
-	"tansy/server"
+	"tansy/nfs/server"
+	"tansy/tools/load"
 )
 
 // TestMain lets the test binary be the echo process, as the program does.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // What a client that makes and removes files gets beside one other host that makes files as fast as it can; compared

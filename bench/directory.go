@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // Numbers of operations in one measurement of a directory.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // ioSize is the size of the READs and WRITEs of the large file in bytes.

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // What new clients get beside attacks: each connects, makes a call or a few, and leaves. The server has limits

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // removal measures what others notice of a large file that is removed: calls of a client that waits for each, alone, and from the removal

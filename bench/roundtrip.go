@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tansy/bench/internal/rig"
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // rpcConnections is the number of connections of the rpc workload.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tansy/bench/internal/rig"
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // smallfile is the classic of synchronous servers: each client looks up a name,

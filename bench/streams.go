@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // streamCount is how many clients write or read a large file each, side by side, with streamDepth

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // table prints a row as soon as it is known.

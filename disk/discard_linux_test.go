@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 // What is discarded reads as zeros, its neighbours as before, and the host has the room again: Room

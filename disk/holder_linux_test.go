@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 // TestHelperHold is not a test: it is the other process of TestHolder, which has a volume until its input ends.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 // emptyImage makes an image file and returns its path.

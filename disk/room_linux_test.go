@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 // sparse makes an image that is larger than the file system it lies on.

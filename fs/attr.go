@@ -1,11 +1,11 @@
 package fs
 
 import (
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/procedures/attributeops"
 	"tansy/internal/gen/fs/procedures/conversions"
 	"tansy/internal/gen/fs/procedures/permissions"
+	"tansy/internal/runtime/dbytes"
 	"tansy/txn/dtxn"
 )
 

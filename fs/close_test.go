@@ -14,7 +14,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // sealed is a device that nobody may use once it is.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/offline/check"
 )
 
 // A history is what one client was told, and when, counted in operations of the

@@ -3,7 +3,7 @@ package fs
 import (
 	"sync"
 
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 	"tansy/txn/dtxn"
 )
 

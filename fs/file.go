@@ -3,13 +3,13 @@ package fs
 import (
 	"bytes"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/exec/writecall"
 	"tansy/internal/gen/fs/procedures/attributeops"
 	"tansy/internal/gen/fs/procedures/fileops"
 	"tansy/internal/gen/fs/procedures/onceops"
 	"tansy/internal/gen/fs/procedures/volumeops"
 	"tansy/internal/lockorder"
+	"tansy/internal/runtime/dbytes"
 )
 
 // Getattr implements FileSystem.

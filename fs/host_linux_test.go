@@ -14,7 +14,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 const hostBytes = 50 << 20

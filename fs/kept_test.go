@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
+	"tansy/offline/check"
+	"tansy/test/kit/replay"
 )
 
 // A keptFile is what a file is to be.

@@ -3,9 +3,9 @@ package fs
 import (
 	"slices"
 
-	"tansy/internal/extern/ddir"
 	"tansy/internal/freelist"
 	"tansy/internal/gen/fs/procedures/readdirops"
+	"tansy/internal/runtime/ddir"
 )
 
 // page is the memory of a Listing.

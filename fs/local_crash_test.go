@@ -9,7 +9,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // ranges describes a file: its size, what it takes, where its data begin and end, and their digest.

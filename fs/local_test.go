@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // A ranged is what a file is to be.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"tansy/internal/gen/fs/format/volumegeometry"
-	"tansy/internal/memvolume"
+	"tansy/test/kit/memvolume"
 	"tansy/txn/dtxn"
 )
 

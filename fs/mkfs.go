@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/mkfs/commissioned"
 	"tansy/internal/gen/fs/mkfs/making"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 	"tansy/journal"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // Streams of READs, each a little out of order and all of them mixed up: what is read ahead lies ahead of its reader, within its file, was seldom asked for

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/ddisk"
 	"tansy/journal"
 )
 

@@ -8,7 +8,7 @@ import (
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // promising is a device that gives a block room when that is asked for, and notes writes of blocks that have none.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/replay"
 	"tansy/journal"
+	"tansy/test/kit/replay"
 )
 
 // TestScrubNames: a scrub finds what is damaged under a server, and the log says what it is, and of which file.

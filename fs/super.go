@@ -8,9 +8,9 @@ import (
 	"io"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/ddisk"
 	"tansy/journal"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 // allocated is what a file takes on the file system that it lies on, in bytes.

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/ddisk"
 	"tansy/internal/volumeend"
 	"tansy/journal"
 	"tansy/txn/dtxn"

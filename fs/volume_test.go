@@ -18,7 +18,7 @@ import (
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 var opsFlag = flag.Int("ops", 10000, "operations of a random test")

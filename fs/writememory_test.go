@@ -10,7 +10,7 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // The memory of WRITEs is used again as soon as nobody may see it, and not before: with clients that overwrite the same blocks and read them

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/replay"
+	"tansy/offline/check"
+	"tansy/test/kit/replay"
 )
 
 // An attributed is a file, and what extended attributes it is to have.

@@ -13,7 +13,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalthreads"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // The tests here damage what is at home: every read gives the newest contents, or is refused, and what

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 )
 
 // Sealed returns every group of the log on d whose descriptor is sound, in the order of

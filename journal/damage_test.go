@@ -10,7 +10,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalthreads"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // roomy is a log with many groups before anything is installed.

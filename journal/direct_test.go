@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/journalpolicy"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 )
 
 // The tests here are those of crash_test.go for a volume with a bitmap, whose

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
+	"tansy/internal/runtime/ddisk"
 )
 
 // The errors of a journal, and why it has them.

@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 )
 
 // A Snapshot is what Open would find in a journal. Its methods may be called concurrently.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // TestInspect: a snapshot, taken at any time, knows of every home block what was last committed to it, from the

@@ -16,7 +16,7 @@
 //
 // Block Start is the header, then come Params.Units units of UnitBlocks blocks, then a ring
 // of Params.Ring data blocks, then a copy of the header. Every block after these is a home block: an
-// address for Read and Commit. The records are described in internal/extern/dlog. In the
+// address for Read and Commit. The records are described in internal/runtime/dlog. In the
 // 2 Params.Pages blocks before Start lies the tree of codes (verified/journal/codes.dfy), by which Read tells what was
 // last written to a block from anything else. Blocks before these are not touched.
 //
@@ -35,13 +35,13 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/ablation"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/recoverm"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 )
 
 // Params say where the journal lies and with which key its records are sealed. They

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // A lying device returns lie for block a, the first few times it is read.

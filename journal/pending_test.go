@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/journalm"
-	"tansy/internal/replay"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dlog"
+	"tansy/test/kit/replay"
 )
 
 // A written group is one whose blocks were handed to the device.

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 )
 
 // Rebuilt is what Rebuild did.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // rebuild makes the tree of w anew where it is damaged, and has it judged: everything is there, and nothing refused.

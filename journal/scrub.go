@@ -7,9 +7,9 @@ import (
 	"math/bits"
 
 	"tansy/disk"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/journalscrub"
 	"tansy/internal/gen/journal/journalscrubber"
+	"tansy/internal/runtime/dlog"
 )
 
 // A Scrub is one pass over what has codes: it reads the pages of the tree of codes and the home blocks from the

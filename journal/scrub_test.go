@@ -13,7 +13,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalthreads"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // scrubbed is what a pass over j finds; it must come to its end.

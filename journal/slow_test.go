@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/extern/ddisk"
+	"tansy/internal/runtime/ddisk"
 )
 
 // lateDisk takes its time to read.

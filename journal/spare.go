@@ -1,10 +1,10 @@
 package journal
 
 import (
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // Room that is given back. A commit of zeros to a block that nobody needs lets the device forget

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"tansy/internal/extern/ddisk"
+	"tansy/internal/runtime/ddisk"
 )
 
 // Stats are counts since Open.

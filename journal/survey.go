@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/ddisk"
-	"tansy/internal/extern/dlog"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dlog"
 )
 
 // A Survey says what is in a journal, sound or not. It is for people; recovery is what the

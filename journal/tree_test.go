@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"tansy/internal/extern/dlog"
+	"tansy/internal/runtime/dlog"
 )
 
 // TestTreeBlocks: the pages above a block are those that the format says, up to the root, whatever the size of the tree.

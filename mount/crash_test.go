@@ -12,9 +12,9 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
+	"tansy/offline/check"
 )
 
 // kernel asks a file system as the kernel does, about files in the root directory.

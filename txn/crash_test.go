@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
 	"tansy/journal"
+	"tansy/test/kit/replay"
 	"tansy/txn"
 )
 

@@ -49,8 +49,8 @@ import (
 	"slices"
 	"sync"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/txn/places"
+	"tansy/internal/runtime/dbytes"
 	"tansy/journal"
 	"tansy/txn/dtxn"
 )

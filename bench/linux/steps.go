@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // stepsCommand has this program be one of those that do the same steps again and again, side by side.

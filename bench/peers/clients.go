@@ -12,7 +12,7 @@ import (
 
 	"tansy/bench/internal/figures"
 	"tansy/bench/internal/rig"
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // clientFile is the size of each client's file, in bytes.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // connect connects to a server, and makes a directory there.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"tansy/bench/internal/figures"
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // directorySizes are the numbers of entries.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tansy/bench/internal/figures"
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // leastFile is the size of the smallest file, in bytes.

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/nfs3"
-	"tansy/oncrpc"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
+	"tansy/test/kit/nfsclient"
 )
 
 // peakMemory is the most physical memory that the server had, in bytes.

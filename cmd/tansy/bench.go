@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 func benchmark(args []string) int {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // TestBench: the sub-command measures a server, and says what is wrong with its arguments.

@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	volcheck "tansy/check"
 	"tansy/disk"
+	volcheck "tansy/offline/check"
 )
 
 func check(args []string) int {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/conform"
+	"tansy/tools/conform"
 )
 
 func conformance(args []string) int {

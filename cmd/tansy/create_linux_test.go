@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 // withFstab runs the program where /etc/fstab has these lines, in a mount namespace of its own.

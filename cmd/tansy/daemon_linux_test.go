@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
+	"tansy/test/kit/nfsclient"
 )
 
 // startWithLog is startServe with a log that goes to w.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 func TestDescriptorsBoundConnections(t *testing.T) {

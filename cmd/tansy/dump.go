@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	volcheck "tansy/check"
 	"tansy/disk"
 	"tansy/internal/nearest"
+	volcheck "tansy/offline/check"
 )
 
 func dump(args []string) int {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"net"
 
-	"tansy/exports"
+	"tansy/nfs/exports"
 )
 
 // exportsCommand is `tansy exports`.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 func writeFile(t *testing.T, name, text string) {

@@ -9,9 +9,9 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/hosttest"
-	"tansy/internal/nbdtest"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/hosttest"
+	"tansy/test/kit/nbdtest"
+	"tansy/test/kit/nfsclient"
 )
 
 // larger is the warning about a device that is larger than its volume.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/hosttest"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/hosttest"
+	"tansy/test/kit/nfsclient"
 )
 
 // One image is not served twice, as a file and by a loop device, whichever is first.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"tansy/oncrpc"
+	"tansy/nfs/oncrpc"
 )
 
 // limits are the flags of serve that bound what its peers may take.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 func TestLimitsOutOfRange(t *testing.T) {

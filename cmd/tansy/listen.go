@@ -3,7 +3,7 @@ package main
 import (
 	"net"
 
-	"tansy/daemon"
+	"tansy/ops/daemon"
 )
 
 // ports are the addresses of a server: its own, or those that a service manager listens on for it.

@@ -16,7 +16,7 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // TestHelperTansy is not a test: it is the program, for tests that need it as a process.

@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/daemon"
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/internal/nearest"
 	"tansy/mount"
+	"tansy/ops/daemon"
 )
 
 // mounting are the flags of mount.

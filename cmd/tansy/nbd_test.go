@@ -11,8 +11,8 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/nbdtest"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nbdtest"
+	"tansy/test/kit/nfsclient"
 )
 
 // tool runs a command as a process, and returns its exit code and all that it wrote.

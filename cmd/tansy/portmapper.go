@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"tansy/portmap"
-	"tansy/server"
+	"tansy/nfs/portmap"
+	"tansy/nfs/server"
 )
 
 // finding is how clients that do not know the port find it: by a port mapper of our own, or

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/nfsclient"
-	"tansy/mount3"
-	"tansy/nfs3"
-	"tansy/oncrpc"
-	"tansy/portmap"
+	"tansy/nfs/mount3"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
+	"tansy/nfs/portmap"
+	"tansy/test/kit/nfsclient"
 )
 
 // udpCall makes a call over UDP, again and again until it is answered.

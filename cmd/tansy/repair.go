@@ -9,7 +9,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/volumeend"
-	volrepair "tansy/repair"
+	volrepair "tansy/offline/repair"
 )
 
 func repair(args []string) int {

@@ -8,7 +8,7 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // rootOf returns the attributes of the root directory of a volume.

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tansy/status"
+	"tansy/ops/status"
 )
 
 // screen sets a report in lines of at most width characters, at most height of them.

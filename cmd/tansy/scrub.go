@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/status"
+	"tansy/ops/status"
 )
 
 func scrub(args []string) int {

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"testing"
 
-	volcheck "tansy/check"
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/status"
+	volcheck "tansy/offline/check"
+	"tansy/ops/status"
+	"tansy/test/kit/nfsclient"
 )
 
 // findMe is the contents of the block that writeNamed writes.

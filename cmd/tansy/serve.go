@@ -17,16 +17,16 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/daemon"
 	"tansy/disk"
 	"tansy/disk/rbd"
-	"tansy/exports"
 	tansyfs "tansy/fs"
-	"tansy/groups"
 	"tansy/journal"
-	"tansy/portmap"
-	"tansy/server"
-	"tansy/status"
+	"tansy/nfs/exports"
+	"tansy/nfs/groups"
+	"tansy/nfs/portmap"
+	"tansy/nfs/server"
+	"tansy/ops/daemon"
+	"tansy/ops/status"
 )
 
 // overhead is what the server needs besides its block cache: requests in

@@ -15,8 +15,8 @@ import (
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
-	"tansy/server"
+	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 // Only where nothing speaks for a volume is it advised to make one: mkfs destroys what is there.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // A service manager hears when the server serves, that it lives, and that it stops.

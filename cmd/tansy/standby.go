@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"tansy/daemon"
 	"tansy/disk/rbd"
-	"tansy/standby"
+	"tansy/ops/daemon"
+	"tansy/ops/standby"
 )
 
 // succession are the flags of serve for a volume that goes from one server to another.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/internal/rbdtest"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/rbdtest"
 )
 
 func TestHelperNbdkit(t *testing.T) { rbdtest.Helper(t) }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"tansy/daemon"
-	"tansy/server"
-	"tansy/status"
+	"tansy/nfs/server"
+	"tansy/ops/daemon"
+	"tansy/ops/status"
 )
 
 // hostNames are those that --status-host gives, in the order given.

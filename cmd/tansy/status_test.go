@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/internal/promtest"
-	"tansy/status"
+	"tansy/ops/status"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/promtest"
 )
 
 func get(t *testing.T, url string) string {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/status"
+	"tansy/ops/status"
 )
 
 func top(args []string) int {

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/internal/nfsclient"
-	"tansy/status"
+	"tansy/ops/status"
+	"tansy/test/kit/nfsclient"
 )
 
 // busy is a report with everything in it.

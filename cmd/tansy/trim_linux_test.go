@@ -8,7 +8,7 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/hosttest"
+	"tansy/test/kit/hosttest"
 )
 
 // removedFile makes a volume in which a file of size bytes was written and removed, by a server that gives nothing back.

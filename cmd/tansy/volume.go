@@ -12,9 +12,9 @@ import (
 	"tansy/disk"
 	tansyfs "tansy/fs"
 	"tansy/journal"
-	"tansy/server"
-	"tansy/standby"
-	"tansy/status"
+	"tansy/nfs/server"
+	"tansy/ops/standby"
+	"tansy/ops/status"
 )
 
 // volume is one that is served, or should be.

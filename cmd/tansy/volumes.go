@@ -9,7 +9,7 @@ import (
 
 	"tansy/disk/nbd"
 	"tansy/disk/rbd"
-	"tansy/exports"
+	"tansy/nfs/exports"
 )
 
 // place is where a volume lies, and where clients find it.

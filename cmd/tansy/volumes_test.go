@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/mount3"
-	"tansy/oncrpc"
+	"tansy/nfs/mount3"
+	"tansy/nfs/oncrpc"
+	"tansy/test/kit/nfsclient"
 )
 
 // What can be given for --volume, and what it means.

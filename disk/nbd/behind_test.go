@@ -10,7 +10,7 @@ import (
 
 	"tansy/disk"
 	"tansy/disk/disktest"
-	"tansy/internal/nbdtest"
+	"tansy/test/kit/nbdtest"
 )
 
 // TestWriteBehind: writes return when they are sent, and a barrier flushes when they have ended.

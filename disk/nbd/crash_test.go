@@ -9,7 +9,7 @@ import (
 
 	"tansy/disk"
 	"tansy/disk/disktest"
-	"tansy/internal/nbdtest"
+	"tansy/test/kit/nbdtest"
 )
 
 // may tells which contents of each block a crash may leave: the first is what the last barrier covered, then come

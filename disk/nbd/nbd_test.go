@@ -16,7 +16,7 @@ import (
 
 	"tansy/disk"
 	"tansy/disk/disktest"
-	"tansy/internal/nbdtest"
+	"tansy/test/kit/nbdtest"
 )
 
 // device opens an export until the end of the test.

@@ -13,7 +13,7 @@ import (
 
 	"tansy/disk"
 	"tansy/disk/disktest"
-	"tansy/internal/nbdtest"
+	"tansy/test/kit/nbdtest"
 )
 
 // scripted is a connection on which the server says what it says, whatever it is told, and then hangs up.

@@ -18,7 +18,7 @@ import (
 
 	"tansy/disk"
 	"tansy/disk/disktest"
-	"tansy/internal/nbdtest"
+	"tansy/test/kit/nbdtest"
 )
 
 // authority issues certificates.

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/rbdtest"
+	"tansy/test/kit/rbdtest"
 )
 
 func TestHelperNbdkit(t *testing.T) { rbdtest.Helper(t) }

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"tansy/internal/rbdtest"
+	"tansy/test/kit/rbdtest"
 )
 
 const (
@@ -35,7 +35,7 @@ func newCluster(dir string, verbose bool) (*cluster, error) {
 	for _, args := range [][]string{
 		{"build", "-o", filepath.Join(dir, "old"), "-ldflags", "-X main.release=old", "tansy/cmd/tansy"},
 		{"build", "-o", filepath.Join(dir, "new"), "-ldflags", "-X main.release=new", "tansy/cmd/tansy"},
-		{"build", "-o", bin + "/", "tansy/internal/rbdtest/nbdkit"},
+		{"build", "-o", bin + "/", "tansy/test/kit/rbdtest/nbdkit"},
 	} {
 		if err := command("go", args...); err != nil {
 			return nil, err

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // TestCluster: three hosts are upgraded, and one fails, and no client sees an error.

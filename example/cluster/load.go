@@ -5,8 +5,8 @@ import (
 	"net"
 	"time"
 
-	"tansy/internal/nfsclient"
-	"tansy/internal/steady"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/steady"
 )
 
 // perVolume is how many clients work on each volume.

@@ -5,7 +5,7 @@
 //
 // Here hosts are groups of processes, and the address of a volume is one of the loopback device, 127.9.0.N, on which a server listens only when the
 // volume is its own: so it is where the volume is. In the place of Ceph there is a stand-in for its helper, with files for images, and their
-// locks (internal/rbdtest): what is shown is where volumes go and what clients see, and not that a fence holds. All else is the program as
+// locks (test/kit/rbdtest): what is shown is where volumes go and what clients see, and not that a fence holds. All else is the program as
 // it is. Needs Linux, and Go, to build the program.
 package main
 

@@ -6,8 +6,8 @@ import (
 
 	"tansy/example/internal/gen/simplenfs/simpleops"
 	"tansy/fs"
-	"tansy/internal/extern/dbytes"
-	"tansy/nfs3"
+	"tansy/internal/runtime/dbytes"
+	"tansy/nfs/nfs3"
 	"tansy/txn/dtxn"
 )
 

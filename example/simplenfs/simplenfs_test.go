@@ -18,10 +18,10 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/internal/replay"
-	"tansy/nfs3"
-	"tansy/oncrpc"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/replay"
 )
 
 func create(t *testing.T, d disk.Disk) *Volume {

@@ -24,9 +24,9 @@ import (
 	"tansy/fs"
 	"tansy/internal/gen/txn/places"
 	"tansy/journal"
-	"tansy/mount3"
-	"tansy/nfs3"
-	"tansy/oncrpc"
+	"tansy/nfs/mount3"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
 	"tansy/txn/dtxn"
 )
 

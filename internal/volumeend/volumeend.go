@@ -14,8 +14,8 @@ import (
 	"fmt"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/fs/format/superblockformat"
+	"tansy/internal/runtime/dbytes"
 	"tansy/journal"
 )
 

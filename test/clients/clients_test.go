@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
-	"tansy/internal/replay"
-	"tansy/server"
+	"tansy/nfs/server"
+	"tansy/offline/check"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/replay"
 )
 
 func seed(t *testing.T) int64 { return int64(replay.Seed(t)) }

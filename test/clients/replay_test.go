@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // What the clients of macOS and Windows send that Linux's does not, as far as it is publicly

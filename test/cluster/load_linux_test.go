@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"tansy/internal/nfsclient"
-	"tansy/internal/replay"
-	"tansy/internal/steady"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/replay"
+	"tansy/test/kit/steady"
 )
 
 // underLoad has faults happen, each n times or once less, while clients work. takeOver returns when another server serves. No client sees an

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tansy/internal/rbdtest"
+	"tansy/test/kit/rbdtest"
 )
 
 // Exit codes of resource agents.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/rbdtest"
+	"tansy/test/kit/rbdtest"
 )
 
 func TestHelperNbdkit(t *testing.T) { rbdtest.Helper(t) }

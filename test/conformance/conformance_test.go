@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"tansy/conform"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/server"
+	"tansy/nfs/server"
+	"tansy/tools/conform"
 )
 
 var only = flag.String("checks", "", "run only the checks that match this regular expression")

@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"testing"
 
-	"tansy/conform"
 	"tansy/fs"
 	"tansy/fs/model"
+	"tansy/tools/conform"
 )
 
 // A check that never fails checks nothing. Here servers with one fault each must

@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tansy/conform"
+	"tansy/tools/conform"
 )
 
 // none matches no line.

@@ -28,7 +28,7 @@ func (t target) keep() error {
 	}
 	defer os.RemoveAll(work)
 	bin := filepath.Join(work, "test")
-	if out, err := exec.Command("go", "test", "-c", "-covermode=set", "-coverpkg=./nfs3,./oncrpc,./mount3", "-o", bin, "./"+t.dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-covermode=set", "-coverpkg=./nfs/nfs3,./nfs/oncrpc,./nfs/mount3", "-o", bin, "./"+t.dir).CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
 	cache, err := t.cacheDir()

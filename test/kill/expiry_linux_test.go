@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // TestBlocklistExpires: the cluster lets a former owner write again that stood still for longer than its entry on the blocklist lasts. It still answers

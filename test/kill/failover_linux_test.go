@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/cephtest"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/cephtest"
+	"tansy/test/kit/nfsclient"
 )
 
 // An heir is a server that serves the volume of a cluster, or waits for it.

@@ -28,8 +28,8 @@ import (
 	"time"
 
 	"tansy/fs"
-	"tansy/internal/cephtest"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/cephtest"
+	"tansy/test/kit/nfsclient"
 )
 
 var (

@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process", "internal/signature"},
 	{"disk"},
 	{"internal/ablation"},
-	{"verified/trusted", "internal/extern"}, // but for dtxn, which runs what is above it
+	{"verified/trusted", "internal/runtime"}, // but for dtxn, which runs what is above it
 	{"verified/journal"},
 	{"journal"},
 	{"verified/txn"},
@@ -177,14 +177,14 @@ func TestUpward(t *testing.T) {
 		wrong    bool
 	}{
 		{"disk", "journal", true},
-		{"internal/extern/dlog", "journal", true},
-		{"internal/extern/dlog", "internal/extern/ddisk", false},
+		{"internal/runtime/dlog", "journal", true},
+		{"internal/runtime/dlog", "internal/runtime/ddisk", false},
 		{"verified/txn", "txn/dtxn", true},
 		{"txn", "txn/dtxn", false},
 		{"verified/fs/blocks", "verified/fs/files", true},
 		{"verified/fs/files", "txn/dtxn", false},
 		{"fs", "nfs3", true},
-		{"fs", "internal/replay", true},
+		{"fs", "test/kit/replay", true},
 		{"test/linear", "fs", false},
 		{"cmd/tansy", "disk", false},
 	} {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tansy/fs"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 )
 
 // call is one operation with its arguments: Porcupine's input. Which of the fields

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"tansy/fs"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 )
 
 // pool are the handles that the clients of one history know. What one of them

@@ -15,8 +15,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
+	"tansy/test/kit/nfsclient"
 )
 
 // fault wraps a file system in one that does something wrong.

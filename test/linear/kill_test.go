@@ -13,7 +13,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"tansy/internal/cephtest"
+	"tansy/test/kit/cephtest"
 )
 
 // process is the program serving a volume.

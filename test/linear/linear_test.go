@@ -45,8 +45,8 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
+	"tansy/test/kit/nfsclient"
 )
 
 var (

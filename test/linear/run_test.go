@@ -19,9 +19,9 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/internal/nfsclient"
-	"tansy/nfs3"
-	"tansy/server"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/server"
+	"tansy/test/kit/nfsclient"
 )
 
 // clockBase is the second in which the clock of the tests begins. It goes on a microsecond

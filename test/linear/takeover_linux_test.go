@@ -10,9 +10,9 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"tansy/internal/cephtest"
-	"tansy/internal/nfsclient"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
+	"tansy/test/kit/cephtest"
+	"tansy/test/kit/nfsclient"
 )
 
 // takeovers are what becomes of a server, so that another takes over.

@@ -13,7 +13,7 @@ import (
 
 	"tansy/fs"
 	"tansy/fs/model"
-	"tansy/nfs3"
+	"tansy/nfs/nfs3"
 )
 
 // world is what the volume may look like at some point of a history. It never

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 var (

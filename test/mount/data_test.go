@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 func containsAll(text string, whats ...string) bool {

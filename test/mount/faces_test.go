@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/mounttest"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/mounttest"
+	"tansy/test/kit/nfsclient"
 )
 
 var steps = flag.Int("steps", 2000, "random operations on a volume that is mounted and served")

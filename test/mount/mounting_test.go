@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/internal/hosttest"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/hosttest"
+	"tansy/test/kit/mounttest"
 )
 
 // fails runs the program, which must fail and say what.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // holder starts a process with a mount namespace of its own, which keeps what is mounted now.

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 func must(t *testing.T, err error) {

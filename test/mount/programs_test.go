@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // shell runs a script in a directory; without one of the tools the test is skipped.

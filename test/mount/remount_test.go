@@ -16,7 +16,7 @@ import (
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // has fails the test unless a directory is mounted with these flags, and without those.

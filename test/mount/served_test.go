@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/mounttest"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/mounttest"
+	"tansy/test/kit/nfsclient"
 )
 
 // root is in whose name the client of NFS calls.

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // What cannot be is said, and leaves nothing behind.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // What one face makes the other can show and work with. To the kernel 2^32-1 is no id: a file that had it as its owner could not be

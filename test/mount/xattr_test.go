@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	tansyfs "tansy/fs"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // xattrs are the names of a file's extended attributes.

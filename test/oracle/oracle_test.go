@@ -23,16 +23,16 @@ import (
 	"testing"
 	"time"
 
-	"tansy/check"
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/fs/fstest"
 	"tansy/fs/model"
-	"tansy/internal/nfsclient"
-	"tansy/internal/rfc1813"
-	"tansy/nfs3"
-	"tansy/oncrpc"
-	"tansy/server"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
+	"tansy/nfs/server"
+	"tansy/offline/check"
+	"tansy/test/kit/nfsclient"
+	"tansy/test/kit/rfc1813"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // TestMount runs the suite on a volume that is mounted by `tansy mount`.

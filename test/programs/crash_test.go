@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/nbdtest"
+	"tansy/test/kit/nbdtest"
 )
 
 // A cutting is a device at the other end of a connection, whose power is cut after some number of writes and barriers: it

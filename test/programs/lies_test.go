@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // deaf is a device whose barriers do nothing.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 var served = flag.String("nfs", "", "the program tansy, whose volumes TestNFS mounts by the kernel's client")

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // small is a cluster in which nothing happens.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // number is a block that begins with x.

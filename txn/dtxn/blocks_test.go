@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // TestReadBlocks: blocks side by side come with one read of the device from the first that is not in memory; what the

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/txn/places"
+	"tansy/internal/runtime/dbytes"
 	"tansy/journal"
 )
 

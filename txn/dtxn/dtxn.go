@@ -2,7 +2,7 @@
 // the objects of a volume, as the verified file system sees them. It is a thin
 // cover of the code generated from verified/txn, to which it adds what needs no
 // proof: unwinding, running again, recycling, and allocation hints (alloc.go).
-// Since that code is above the journal, so is this package, unlike those of internal/extern.
+// Since that code is above the journal, so is this package, unlike those of internal/runtime.
 package dtxn
 
 import (
@@ -17,10 +17,6 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/ablation"
-	"tansy/internal/extern/dbuf"
-	"tansy/internal/extern/dbytes"
-	"tansy/internal/extern/dlock"
-	"tansy/internal/extern/dlog"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/txn/commitm"
 	"tansy/internal/gen/txn/objectsm"
@@ -29,6 +25,10 @@ import (
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
 	"tansy/internal/lockorder"
+	"tansy/internal/runtime/dbuf"
+	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dlock"
+	"tansy/internal/runtime/dlog"
 	"tansy/journal"
 )
 

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/txn/places"
-	"tansy/internal/replay"
+	"tansy/internal/runtime/dbytes"
+	"tansy/test/kit/replay"
 )
 
 // A volume for the tests: bitmaps of blocks and of inodes, an inode table, and

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/txn/txnm"
+	"tansy/internal/runtime/dbytes"
 )
 
 // TestHalt: the process ends if the verified code fails at the end of a transaction, though somebody recovers from panics; when it fails

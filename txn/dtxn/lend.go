@@ -2,7 +2,7 @@ package dtxn
 
 import (
 	"tansy/disk"
-	"tansy/internal/extern/dlog"
+	"tansy/internal/runtime/dlog"
 )
 
 // Lent are blocks that transactions have read, which may be seen longer than these last. One goroutine at a time may use it.

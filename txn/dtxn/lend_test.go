@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // TestLend: blocks that are lent stay what they were when their transaction has ended, though they are written over and

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // TestSeenInodes: an inode that a transaction has read is the caller's, also when that is over and others read more, unless he says that

@@ -3,8 +3,8 @@ package dtxn
 import (
 	"fmt"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/txn/places"
+	"tansy/internal/runtime/dbytes"
 )
 
 // The objects of a volume, as the contract has them (verified/trusted/txn.s.dfy). What cannot do what it promises

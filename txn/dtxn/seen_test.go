@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/extern/dbytes"
+	"tansy/internal/runtime/dbytes"
 )
 
 // lostBarrier is a device whose barriers, once armed, wait for go and then fail.

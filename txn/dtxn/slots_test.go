@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"tansy/internal/extern/dbytes"
 	"tansy/internal/gen/txn/places"
+	"tansy/internal/runtime/dbytes"
 )
 
 // Records are what was last written to them and committed, each by itself; whoever reads one has it until the

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 func emptyAlloc(limit uint64) *alloc {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tansy/disk"
-	"tansy/internal/replay"
+	"tansy/test/kit/replay"
 )
 
 // overwriter writes files over and over in an allocator, and keeps where their blocks are.

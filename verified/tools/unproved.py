@@ -14,7 +14,7 @@ ROLES = [
     ("passes on", "arguments and results, between the protocol and procedures",
      {"fs": "allocate attr data dir file list kept local mkfs xattr", "txn/dtxn": "objects"}),
     ("has a contract", "in `trusted/`, which says what it does, and which test looks whether it does",
-     {"txn/dtxn": "lend", "internal/extern/*": "", "internal/freelist": ""}),
+     {"txn/dtxn": "lend", "internal/runtime/*": "", "internal/freelist": ""}),
     ("is the device", "as `trusted/disk.s.dfy` has it: what is written may fail, and nothing acknowledged is lost by that",
      {"disk": ""}),
 ]
@@ -27,8 +27,8 @@ OTHER = {   # on which it does not rest what is durable, or said to be
           " ahead readers" " room" " close",
     "txn/dtxn": "mem" " alloc streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
     "journal": "inspect survey cut rebuild" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
-    "internal/extern/dbytes": "race norace",                                   # for the race detector
-    "internal/extern/ddir": "ddir",                                            # pages of a listing
+    "internal/runtime/dbytes": "race norace",                                   # for the race detector
+    "internal/runtime/ddir": "ddir",                                            # pages of a listing
     "disk": "check crash sim fault mem stats file_darwin"       # for tests, counters, a system for trying out alone
             " holder_linux holder_other",                       # for messages
 }

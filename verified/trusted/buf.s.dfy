@@ -1,5 +1,5 @@
 // TRUSTED: an array of objects, each with its key: a transaction's write buffer lies in it (verified/txn/buffer.dfy).
-// Go: internal/extern/dbuf.
+// Go: internal/runtime/dbuf.
 include "txn.s.dfy"
 
 module {:extern "dbuf"} BufS {

@@ -1,4 +1,4 @@
-// TRUSTED: byte buffers. Go: internal/extern/dbytes.
+// TRUSTED: byte buffers. Go: internal/runtime/dbytes.
 //
 // Bytes is a mutable buffer, Blk an immutable block of 4096 bytes (as it lies
 // in the cache and on the device). Numbers in them are little-endian.

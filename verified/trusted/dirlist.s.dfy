@@ -1,4 +1,4 @@
-// TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/extern/ddir, and fs.Limit, which says what fits.
+// TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/runtime/ddir, and fs.Limit, which says what fits.
 // It keeps the entries and counts their encoded size; Offer takes an entry only if it still fits. Go makes the List (New, Fill).
 include "bytes.s.dfy"
 

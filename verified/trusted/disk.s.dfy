@@ -1,4 +1,4 @@
-// TRUSTED: the device, and what a crash may leave on it. Go: internal/extern/ddisk.
+// TRUSTED: the device, and what a crash may leave on it. Go: internal/runtime/ddisk.
 //
 // The model is the weakest device that Tansy runs on. Per block, `poss` is the set
 // of contents that a crash may leave. A write may be torn in any way, so from then on

@@ -1,4 +1,4 @@
-// TRUSTED: the lock table of the transactions. Go: internal/extern/dlock.
+// TRUSTED: the lock table of the transactions. Go: internal/runtime/dlock.
 //
 // A lock has a key and is held shared or exclusively. Lock never blocks: who may
 // wait is queued where the lock is not free, and Await blocks; its

@@ -1,5 +1,5 @@
 // TRUSTED: what the journal keeps in memory (maps of blocks, a cache, a mutex), and the
-// records of its log. Go: internal/extern/dlog.
+// records of its log. Go: internal/runtime/dlog.
 include "disk.s.dfy"
 
 // The records of the log, as values.

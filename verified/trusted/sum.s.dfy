@@ -1,4 +1,4 @@
-// TRUSTED: the superblock's checksum. Go: internal/extern/dsum (SHA-256).
+// TRUSTED: the superblock's checksum. Go: internal/runtime/dsum (SHA-256).
 //
 // Nothing is assumed about it but that it is a function: a proof never rests on
 // a damaged superblock being noticed.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"tansy/load"
+	"tansy/tools/load"
 )
 
 // SmallFile is once LFS's benchmark of small files on a local file system, as it became for those that are synchronous: a name is looked up, the file

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 // What a server has answered is there after it was killed, and on another start.

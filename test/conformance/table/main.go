@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"tansy/conform"
+	"tansy/tools/conform"
 )
 
 // row is a check, or several with one name whose outcomes are the same.

@@ -5,7 +5,7 @@ package main
 import (
 	"testing"
 
-	"tansy/internal/mounttest"
+	"tansy/test/kit/mounttest"
 )
 
 // TestMount runs the exerciser on a volume that is mounted by `tansy mount`, once with what the kernel has of it

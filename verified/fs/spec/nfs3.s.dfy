@@ -72,7 +72,7 @@ module NfsState {
   datatype Xattrs = Xattrs(gen: uint64, list: map<Name, seq<byte>>)
 
   // A file handle: an inode number, and which of its uses is meant. (On the wire it
-  // also has the volume's identity, and a code that makes forgery evident: nfs3/handle.go.)
+  // also has the volume's identity, and a code that makes forgery evident: nfs/nfs3/handle.go.)
   datatype Handle = Handle(ino: uint64, gen: uint64)
 
   // The handle is of a file that exists, in this use of its number. Since a number is given out with

@@ -11,7 +11,7 @@ module NfsSquash {
   // group and supplementary groups, which the server may have replaced by its own list of them.
   datatype Claim = Nobody | Somebody(who: Caller)
   // squashRoot: user 0 and group 0 are not root here. squashAll: nobody is who they say. The anonymous user and group
-  // are not NOID, which is nobody's number (exports/parse.go refuses such a rule).
+  // are not NOID, which is nobody's number (nfs/exports/parse.go refuses such a rule).
   datatype Rule = Rule(squashRoot: bool, squashAll: bool, anonUid: uint32, anonGid: uint32)
 
   function Squashed(r: Rule, c: Claim): Caller

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tansy/fs"
-	"tansy/internal/nfsclient"
+	"tansy/test/kit/nfsclient"
 )
 
 func main() {

@@ -4,7 +4,7 @@ package simpleops
 
 import (
 	simplespec "tansy/example/internal/gen/simplenfs/simplespec"
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -1,0 +1,57 @@
+package nfs3
+
+import "tansy/nfs/oncrpc"
+
+// Volumes is NFS version 3 on several volumes, each of which has a Service with its own file
+// system, exports, and handles. A call goes to the Service that its first handle is of; a second
+// handle of another one is NFS3ERR_XDEV.
+type Volumes struct {
+	list    []*Service
+	missing bool
+}
+
+// Join makes one of several Services, at least one, which must not have been joined before.
+// missing says that there are volumes that cannot be served for now: a handle that is of none of
+// the Services may be theirs, and is answered with NFS3ERR_IO in place of NFS3ERR_STALE.
+func Join(list []*Service, missing bool) *Volumes {
+	v := &Volumes{list, missing}
+	for _, s := range list {
+		s.joined = v
+	}
+	return v
+}
+
+// find returns the Service that a handle is of, or nil.
+func (v *Volumes) find(h handle) *Service {
+	if len(h) == HandleSize {
+		for _, s := range v.list {
+			if s.owns(h) {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// Program is the table of procedures.
+func (v *Volumes) Program() oncrpc.Program {
+	p := v.list[0].Program()
+	if len(v.list) == 1 {
+		return p
+	}
+	tables := map[*Service][]oncrpc.Proc{}
+	for _, s := range v.list {
+		tables[s] = s.Program().Procs
+	}
+	for i := ProcNull + 1; i < len(p.Procs); i++ {
+		first := p.Procs[i].Serve // answers what is of no volume, too
+		p.Procs[i].Serve = func(c *oncrpc.Call) oncrpc.Accept {
+			d := c.Args
+			if s := v.find(getHandle(&d)); s != nil {
+				return tables[s][i].Serve(c)
+			}
+			return first(c)
+		}
+	}
+	return p
+}

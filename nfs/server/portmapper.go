@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"tansy/nfs/mount3"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
+	"tansy/nfs/portmap"
+)
+
+// Registered are the entries of a port mapper for a Server that listens on tcp and, for
+// MOUNT, on udp, which may be nil.
+func Registered(tcp, udp net.Addr) []portmap.Entry {
+	list := portmap.Entries(nfs3.Program, tcp, nfs3.Version)
+	list = append(list, portmap.Entries(mount3.Program, tcp, mount3.Versions...)...)
+	return append(list, portmap.Entries(mount3.Program, udp, mount3.Versions...)...)
+}
+
+// Portmapper is a port mapper for a fixed list of entries and itself.
+type Portmapper struct {
+	rpc    *oncrpc.Server
+	packet *oncrpc.PacketServer
+}
+
+// NewPortmapper makes a Portmapper that is going to listen on tcp and udp.
+func NewPortmapper(entries []portmap.Entry, tcp, udp net.Addr, log *slog.Logger) *Portmapper {
+	for _, addr := range []net.Addr{tcp, udp} {
+		entries = append(entries, portmap.Entries(portmap.Program, addr, portmap.Versions...)...)
+	}
+	// Its callers ask one question and go.
+	cfg := oncrpc.Config{Programs: portmap.New(entries).Programs(), Log: log, MaxConns: 64, RecordBytes: 1 << 19, ReplyBytes: 1 << 20, IdleTimeout: 30 * time.Second, RecordTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	return &Portmapper{rpc: oncrpc.NewServer(cfg), packet: oncrpc.NewPacketServer(cfg)}
+}
+
+// Serve answers on l until Shutdown or until l fails, and closes l.
+func (p *Portmapper) Serve(l net.Listener) error { return p.rpc.Serve(l) }
+
+// ServePacket is Serve over UDP.
+func (p *Portmapper) ServePacket(pc net.PacketConn) error { return p.packet.Serve(pc) }
+
+// Shutdown stops both.
+func (p *Portmapper) Shutdown(ctx context.Context) error {
+	p.packet.Stop()
+	return p.rpc.Shutdown(ctx)
+}

@@ -1,0 +1,118 @@
+// Package server serves file systems over NFS: NFS version 3 and MOUNT on one port, with
+// no port mapper needed; Portmapper is one for hosts that have none.
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"tansy/fs"
+	"tansy/nfs/exports"
+	"tansy/nfs/mount3"
+	"tansy/nfs/nfs3"
+	"tansy/nfs/oncrpc"
+)
+
+// Config sets up a Server. Volumes is required; zero values of the rest stand for the
+// defaults.
+type Config struct {
+	Volumes []Volume // the Path of none is another's, or below it; one has an FS, at least
+	Log     *slog.Logger
+
+	RootSquash bool // of volumes without Exports: treat user 0 and group 0 as nobody
+
+	// Groups, if not nil, returns the groups of a user in place of those that clients say.
+	Groups func(uid uint32) []uint32
+
+	// RPC holds the limits of the transport. Its Programs and Log are set here.
+	RPC oncrpc.Config
+}
+
+// Volume is a file system to be served. FS, ID and Key are required; without FS the volume is one that
+// cannot be served for now: it is there, and all that is asked of it fails with an I/O error.
+type Volume struct {
+	Path string // of its root for clients, default "/"
+	FS   fs.FileSystem
+	ID   [8]byte  // part of every handle; stays with the volume, and no other has it
+	Key  [16]byte // secret that authenticates handles; stays with the volume
+
+	Exports *exports.Policy // who may do what, with paths in the volume; nil: everybody everything
+}
+
+// Server is one or several file systems being served.
+type Server struct {
+	rpc   *oncrpc.Server
+	mount *oncrpc.PacketServer // MOUNT over UDP
+	nfs   []*nfs3.Service      // of each volume; nil where there is no FS
+}
+
+// New makes a Server that listens nowhere yet.
+func New(cfg Config) *Server {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	s := &Server{nfs: make([]*nfs3.Service, len(cfg.Volumes))}
+	var mounts []mount3.Volume
+	var there []*nfs3.Service
+	for i, v := range cfg.Volumes {
+		if v.Exports == nil {
+			rule := exports.Open()
+			rule.Root = cfg.RootSquash
+			v.Exports = exports.NewPolicy(exports.NewTable(exports.Everyone(rule), nil))
+		}
+		walk := func(*oncrpc.Call, []string) ([]byte, error) { return nil, fs.ErrIO }
+		if v.FS != nil {
+			s.nfs[i] = nfs3.New(nfs3.Config{FS: v.FS, VolumeID: v.ID, Key: v.Key, Log: cfg.Log, Exports: v.Exports, Groups: cfg.Groups})
+			there, walk = append(there, s.nfs[i]), s.nfs[i].Walk
+		}
+		mounts = append(mounts, mount3.Volume{Path: v.Path, Walk: walk, Exports: v.Exports})
+	}
+	nfs := nfs3.Join(there, len(there) < len(cfg.Volumes))
+	mount := mount3.New(mount3.Config{Volumes: mounts, Log: cfg.Log})
+	rpc := cfg.RPC
+	rpc.Programs = append(mount.Programs(), nfs.Program())
+	rpc.Log = cfg.Log
+	s.rpc = oncrpc.NewServer(rpc)
+	s.mount = oncrpc.NewPacketServer(oncrpc.Config{Programs: mount.Programs(), Log: cfg.Log, MayReply: cfg.RPC.MayReply})
+	return s
+}
+
+// Fail says that volume i cannot be used any more: all that is asked of it fails with an I/O
+// error from now on. The others go on.
+func (s *Server) Fail(i int) {
+	if s.nfs[i] != nil {
+		s.nfs[i].Fail()
+	}
+}
+
+// ErrClosed is what Serve returns after Shutdown.
+var ErrClosed = oncrpc.ErrClosed
+
+// Serve answers on l until Shutdown or until l fails, and closes l. It may be
+// called for several listeners at a time.
+func (s *Server) Serve(l net.Listener) error { return s.rpc.Serve(l) }
+
+// ServeMount answers MOUNT, and nothing else, over UDP on pc until Shutdown or until pc
+// fails, and closes pc.
+func (s *Server) ServeMount(pc net.PacketConn) error { return s.mount.Serve(pc) }
+
+// Shutdown stops accepting and reading, finishes the operations in progress and
+// sends their replies. If ctx ends first it closes all connections and returns
+// the error of ctx; the file system must then not be closed before its
+// operations returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mount.Stop()
+	return s.rpc.Shutdown(ctx)
+}
+
+// Stats are the numbers of the transport since the Server was made. Calls over UDP are in those of
+// procedures alone.
+func (s *Server) Stats() oncrpc.Stats {
+	st := s.rpc.Stats()
+	st.Add(s.mount.Procs())
+	return st
+}
+
+// Conns is the number of open connections.
+func (s *Server) Conns() int { return s.rpc.Conns() }

@@ -1,0 +1,38 @@
+// Package memvolume makes file systems on transactions in memory (dtxn.NewMem), for tests of what lies above the journal.
+package memvolume
+
+import (
+	"tansy/internal/gen/fs/blocks/blockstore"
+	"tansy/internal/gen/fs/blocks/blocktree"
+	"tansy/internal/gen/fs/directories/directories"
+	"tansy/internal/gen/fs/files/bytefiles"
+	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/mkfs/firstinodes"
+	"tansy/internal/runtime/dbytes"
+	"tansy/txn/dtxn"
+)
+
+// Format makes the first inodes of a volume of zeros, as mkfs does: the root directory, of mode 0755, made at sec seconds and nsec nanoseconds
+// since 1970, and the reserved inode.
+func Format(tx *dtxn.Txn, g volumegeometry.Geo, sec uint64, nsec uint32) {
+
+	for i, b := range []*dbytes.Bytes{firstinodes.Root(0o755, 0, 0, sec, nsec), firstinodes.Reserved()} {
+		ino := uint64(1 + i)
+		tx.WriteInode(g.Itab(), ino*256*8, b)
+		tx.WriteBit(g.Ibm(), ino, true)
+	}
+}
+
+// Dirs are the verified files and directories of a volume.
+func Dirs(g volumegeometry.Geo) *directories.DirFs {
+	j := &dtxn.Jrnl{}
+	b := blockstore.New_BlockFs_()
+	b.Recover(g, j)
+	x := blocktree.New_BlockTreeFs_()
+	x.Recover(b)
+	f := bytefiles.New_ByteFs_()
+	f.Recover(x, g, j)
+	d := directories.New_DirFs_()
+	d.Recover(f)
+	return d
+}
