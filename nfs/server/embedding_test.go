@@ -43,12 +43,12 @@ func TestExampleServes(t *testing.T) {
 
 // The example runs in a module of somebody else's, which has this one by a replace directive, as README says.
 func TestOtherModule(t *testing.T) {
-	here, err := filepath.Abs("..")
+	here, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for from, to := range map[string]string{"example_test.go": "example_test.go", "../go.sum": "go.sum"} {
+	for from, to := range map[string]string{"example_test.go": "example_test.go", "../../go.sum": "go.sum"} {
 		b, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)

@@ -38,13 +38,13 @@ var hides = map[string]string{
 	"journal.overlay: disk.Discarder":                         "nothing that is done to it may reach the device",
 	"journal.overlay: interface{Unwrap() disk.Disk}":          "likewise",
 	"journal.overlay: disk.Holes":                             "no more than the log is read through it",
-	"offline/repair.overlay: disk.Discarder":                          "nothing that is done to it may reach the device",
-	"offline/repair.overlay: interface{Unwrap() disk.Disk}":           "likewise",
-	"offline/repair.undoer: disk.Discarder":                           "what is overwritten is saved first, and a repair gives no room back",
-	"ops/standby.Owner: disk.Holes":                               "it is of devices on Ceph alone, which know nothing of holes",
-	"ops/standby.Owner: interface{Unwrap() disk.Disk}":            "likewise: nor are they anything else that is asked for through this",
-	"ops/status.boundedConn: interface{CloseWrite() error}":       "only connections of ONC RPC are asked, and this is one of HTTP",
-	"ops/status.boundedConn: syscall.Conn":                        "likewise",
+	"offline/repair.overlay: disk.Discarder":                  "nothing that is done to it may reach the device",
+	"offline/repair.overlay: interface{Unwrap() disk.Disk}":   "likewise",
+	"offline/repair.undoer: disk.Discarder":                   "what is overwritten is saved first, and a repair gives no room back",
+	"ops/standby.Owner: disk.Holes":                           "it is of devices on Ceph alone, which know nothing of holes",
+	"ops/standby.Owner: interface{Unwrap() disk.Disk}":        "likewise: nor are they anything else that is asked for through this",
+	"ops/status.boundedConn: interface{CloseWrite() error}":   "only connections of ONC RPC are asked, and this is one of HTTP",
+	"ops/status.boundedConn: syscall.Conn":                    "likewise",
 }
 
 func TestWrappersKeep(t *testing.T) {

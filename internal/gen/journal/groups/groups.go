@@ -3,9 +3,9 @@
 package groups
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

@@ -3,13 +3,13 @@
 package journalcommit
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	groups "tansy/internal/gen/journal/groups"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"
 	bits "tansy/internal/gen/lib/bits"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

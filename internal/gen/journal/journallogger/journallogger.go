@@ -3,12 +3,12 @@
 package journallogger
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	groups "tansy/internal/gen/journal/groups"
 	journalm "tansy/internal/gen/journal/journalm"
 	ring "tansy/internal/gen/journal/ring"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

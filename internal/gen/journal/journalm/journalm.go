@@ -3,11 +3,11 @@
 package journalm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	dafny "tansy/internal/gen/dafny"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of class InLog

@@ -3,10 +3,10 @@
 package journalreader
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
 	journalm "tansy/internal/gen/journal/journalm"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
 )
 
 // Definition of functions

@@ -3,9 +3,9 @@
 package journalscrub
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	journalm "tansy/internal/gen/journal/journalm"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of functions

@@ -3,13 +3,13 @@
 package journalscrubber
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
 	journalinstaller "tansy/internal/gen/journal/journalinstaller"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalreader "tansy/internal/gen/journal/journalreader"
 	journalscrub "tansy/internal/gen/journal/journalscrub"
 	journalthreads "tansy/internal/gen/journal/journalthreads"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
 )
 
 // Definition of functions

@@ -3,15 +3,15 @@
 package journalthreads
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	journalcommit "tansy/internal/gen/journal/journalcommit"
 	journalinstaller "tansy/internal/gen/journal/journalinstaller"
 	journallogger "tansy/internal/gen/journal/journallogger"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"
 	journalreader "tansy/internal/gen/journal/journalreader"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

@@ -3,13 +3,13 @@
 package recoverm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	groups "tansy/internal/gen/journal/groups"
 	journalm "tansy/internal/gen/journal/journalm"
 	logscan "tansy/internal/gen/journal/logscan"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

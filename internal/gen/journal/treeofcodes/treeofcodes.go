@@ -3,10 +3,10 @@
 package treeofcodes
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	dafny "tansy/internal/gen/dafny"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of class Tree

@@ -3,8 +3,8 @@
 package bufferm
 
 import (
-	dbuf "tansy/internal/extern/dbuf"
-	dbytes "tansy/internal/extern/dbytes"
+	dbuf "tansy/internal/runtime/dbuf"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of functions

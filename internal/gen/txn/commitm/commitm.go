@@ -3,8 +3,6 @@
 package commitm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	dlog "tansy/internal/extern/dlog"
 	journalcommit "tansy/internal/gen/journal/journalcommit"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"
@@ -12,6 +10,8 @@ import (
 	objectsm "tansy/internal/gen/txn/objectsm"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
+	dbytes "tansy/internal/runtime/dbytes"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

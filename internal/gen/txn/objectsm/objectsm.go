@@ -3,8 +3,8 @@
 package objectsm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	bits "tansy/internal/gen/lib/bits"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of functions

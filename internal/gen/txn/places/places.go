@@ -3,11 +3,11 @@
 package places
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journal/journalm"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of class Place

@@ -3,15 +3,15 @@
 package txnm
 
 import (
-	dbuf "tansy/internal/extern/dbuf"
-	dbytes "tansy/internal/extern/dbytes"
-	dlock "tansy/internal/extern/dlock"
-	dlog "tansy/internal/extern/dlog"
 	dafny "tansy/internal/gen/dafny"
 	bits "tansy/internal/gen/lib/bits"
 	bufferm "tansy/internal/gen/txn/bufferm"
 	objectsm "tansy/internal/gen/txn/objectsm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
+	dbuf "tansy/internal/runtime/dbuf"
+	dbytes "tansy/internal/runtime/dbytes"
+	dlock "tansy/internal/runtime/dlock"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of class Txn

@@ -3,11 +3,11 @@
 package txnrun
 
 import (
-	dwork "tansy/internal/extern/dwork"
 	journalthreads "tansy/internal/gen/journal/journalthreads"
 	commitm "tansy/internal/gen/txn/commitm"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
+	dwork "tansy/internal/runtime/dwork"
 )
 
 // Definition of functions

@@ -3,13 +3,13 @@
 package txnsysm
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlock "tansy/internal/extern/dlock"
-	dlog "tansy/internal/extern/dlog"
 	dafny "tansy/internal/gen/dafny"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalreader "tansy/internal/gen/journal/journalreader"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlock "tansy/internal/runtime/dlock"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of class Sys

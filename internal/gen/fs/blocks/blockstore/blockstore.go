@@ -3,9 +3,9 @@
 package blockstore
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,12 +3,12 @@
 package blocktree
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	blockstore "tansy/internal/gen/fs/blocks/blockstore"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	marshal "tansy/internal/gen/fs/format/marshal"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,14 +3,14 @@
 package directories
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddir "tansy/internal/extern/ddir"
 	dafny "tansy/internal/gen/dafny"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	dirlayout "tansy/internal/gen/fs/directories/dirlayout"
 	dirpages "tansy/internal/gen/fs/directories/dirpages"
 	bytefiles "tansy/internal/gen/fs/files/bytefiles"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddir "tansy/internal/runtime/ddir"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,7 +3,7 @@
 package dirlayout
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of functions

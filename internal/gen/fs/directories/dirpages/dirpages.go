@@ -3,8 +3,8 @@
 package dirpages
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddir "tansy/internal/extern/ddir"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddir "tansy/internal/runtime/ddir"
 )
 
 // Definition of functions

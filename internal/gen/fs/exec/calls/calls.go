@@ -3,13 +3,13 @@
 package calls
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	dwork "tansy/internal/extern/dwork"
 	dafny "tansy/internal/gen/dafny"
 	exec "tansy/internal/gen/fs/exec/exec"
 	nfsdurable "tansy/internal/gen/fs/spec/nfsdurable"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnrun "tansy/internal/gen/txn/txnrun"
+	dbytes "tansy/internal/runtime/dbytes"
+	dwork "tansy/internal/runtime/dwork"
 )
 
 // Definition of class Call

@@ -3,12 +3,12 @@
 package exec
 
 import (
-	dwork "tansy/internal/extern/dwork"
 	nfsdurable "tansy/internal/gen/fs/spec/nfsdurable"
 	journalthreads "tansy/internal/gen/journal/journalthreads"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnrun "tansy/internal/gen/txn/txnrun"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
+	dwork "tansy/internal/runtime/dwork"
 )
 
 // Definition of functions

@@ -3,12 +3,12 @@
 package writecall
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	calls "tansy/internal/gen/fs/exec/calls"
 	exec "tansy/internal/gen/fs/exec/exec"
 	fileops "tansy/internal/gen/fs/procedures/fileops"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,8 +3,8 @@
 package attributechanges
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of functions

@@ -3,7 +3,6 @@
 package bytefiles
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	punching "tansy/internal/gen/fs/files/punching"
@@ -13,6 +12,7 @@ import (
 	writing "tansy/internal/gen/fs/files/writing"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,11 +3,11 @@
 package punching
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	allocatedrange "tansy/internal/gen/fs/blocks/allocatedrange"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	shrinking "tansy/internal/gen/fs/files/shrinking"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,10 +3,10 @@
 package reading
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

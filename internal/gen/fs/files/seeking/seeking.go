@@ -3,12 +3,12 @@
 package seeking
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	allocatedrange "tansy/internal/gen/fs/blocks/allocatedrange"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	reading "tansy/internal/gen/fs/files/reading"
 	shrinking "tansy/internal/gen/fs/files/shrinking"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

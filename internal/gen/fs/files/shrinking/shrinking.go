@@ -3,12 +3,12 @@
 package shrinking
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	allocatedrange "tansy/internal/gen/fs/blocks/allocatedrange"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	unmapping "tansy/internal/gen/fs/files/unmapping"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,10 +3,10 @@
 package unmapping
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	marshal "tansy/internal/gen/fs/format/marshal"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,12 +3,12 @@
 package writing
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	blocktree "tansy/internal/gen/fs/blocks/blocktree"
 	positions "tansy/internal/gen/fs/blocks/positions"
 	reading "tansy/internal/gen/fs/files/reading"
 	unmapping "tansy/internal/gen/fs/files/unmapping"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

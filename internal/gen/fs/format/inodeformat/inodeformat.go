@@ -3,8 +3,8 @@
 package inodeformat
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	marshal "tansy/internal/gen/fs/format/marshal"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of functions

@@ -3,9 +3,9 @@
 package superblockcopies
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
 	superblockformat "tansy/internal/gen/fs/format/superblockformat"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
 )
 
 // Definition of functions

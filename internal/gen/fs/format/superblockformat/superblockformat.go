@@ -3,11 +3,11 @@
 package superblockformat
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	dsum "tansy/internal/extern/dsum"
 	dafny "tansy/internal/gen/dafny"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
+	dbytes "tansy/internal/runtime/dbytes"
+	dsum "tansy/internal/runtime/dsum"
 )
 
 // Definition of data type Super

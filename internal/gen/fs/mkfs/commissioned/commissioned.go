@@ -3,11 +3,11 @@
 package commissioned
 
 import (
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	superblockcopies "tansy/internal/gen/fs/format/superblockcopies"
 	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 	making "tansy/internal/gen/fs/mkfs/making"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

@@ -3,15 +3,15 @@
 package making
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddisk "tansy/internal/extern/ddisk"
-	dlog "tansy/internal/extern/dlog"
 	regions "tansy/internal/gen/fs/blocks/regions"
 	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	firstinodes "tansy/internal/gen/fs/mkfs/firstinodes"
 	recoverm "tansy/internal/gen/journal/recoverm"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddisk "tansy/internal/runtime/ddisk"
+	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions

@@ -3,9 +3,9 @@
 package conversions
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of functions

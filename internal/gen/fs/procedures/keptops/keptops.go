@@ -3,7 +3,6 @@
 package keptops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
@@ -14,6 +13,7 @@ import (
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
 	removeops "tansy/internal/gen/fs/procedures/removeops"
 	renameops "tansy/internal/gen/fs/procedures/renameops"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

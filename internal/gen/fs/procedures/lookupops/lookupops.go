@@ -3,12 +3,12 @@
 package lookupops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

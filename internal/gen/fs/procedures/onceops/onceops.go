@@ -3,7 +3,6 @@
 package onceops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	attributeops "tansy/internal/gen/fs/procedures/attributeops"
@@ -12,6 +11,7 @@ import (
 	records "tansy/internal/gen/fs/procedures/records"
 	removeops "tansy/internal/gen/fs/procedures/removeops"
 	renameops "tansy/internal/gen/fs/procedures/renameops"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,9 +3,9 @@
 package permissions
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of class Cred

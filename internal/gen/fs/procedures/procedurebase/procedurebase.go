@@ -3,12 +3,12 @@
 package procedurebase
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

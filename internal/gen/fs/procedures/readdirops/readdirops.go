@@ -3,12 +3,12 @@
 package readdirops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
-	ddir "tansy/internal/extern/ddir"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
+	dbytes "tansy/internal/runtime/dbytes"
+	ddir "tansy/internal/runtime/ddir"
 	dtxn "tansy/txn/dtxn"
 )
 

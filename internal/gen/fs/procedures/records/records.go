@@ -3,12 +3,12 @@
 package records
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
 	nfsstate "tansy/internal/gen/fs/spec/nfsstate"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

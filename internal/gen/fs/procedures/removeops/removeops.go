@@ -3,11 +3,11 @@
 package removeops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

@@ -3,13 +3,13 @@
 package renameops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

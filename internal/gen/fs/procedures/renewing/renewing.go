@@ -3,10 +3,10 @@
 package renewing
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	blockstore "tansy/internal/gen/fs/blocks/blockstore"
 	directories "tansy/internal/gen/fs/directories/directories"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

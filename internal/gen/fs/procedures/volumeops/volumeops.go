@@ -3,7 +3,6 @@
 package volumeops
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	directories "tansy/internal/gen/fs/directories/directories"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	attributeops "tansy/internal/gen/fs/procedures/attributeops"
@@ -11,6 +10,7 @@ import (
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
 	nfsstate "tansy/internal/gen/fs/spec/nfsstate"
 	nfsvolume "tansy/internal/gen/fs/spec/nfsvolume"
+	dbytes "tansy/internal/runtime/dbytes"
 	dtxn "tansy/txn/dtxn"
 )
 

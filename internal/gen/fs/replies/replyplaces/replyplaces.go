@@ -3,10 +3,10 @@
 package replyplaces
 
 import (
-	dbytes "tansy/internal/extern/dbytes"
 	dafny "tansy/internal/gen/dafny"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	replysharing "tansy/internal/gen/fs/replies/replysharing"
+	dbytes "tansy/internal/runtime/dbytes"
 )
 
 // Definition of class Table
