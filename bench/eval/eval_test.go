@@ -88,7 +88,7 @@ func TestMounted(t *testing.T) {
 func testReport(t *testing.T, bin string) {
 	docs := t.TempDir()
 	page := filepath.Join(docs, "evaluation.md")
-	if err := os.WriteFile(page, []byte("before\n<!-- figures: written by go run ./bench eval -write docs -->\nold\n<!-- end of figures -->\nafter\n"), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte("before\n<!-- figures: written by go run ./bench/eval -write docs -->\nold\n<!-- end of figures -->\nafter\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	o := least(t, "-tansy", bin, "-run", "smallfile", "-peers", "tansy,ext4,ext4+fuse", "-write", docs)

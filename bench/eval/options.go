@@ -87,7 +87,7 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 }
 
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), "eval measures Tansy's mount against other local file systems. It needs root.\n\nusage: go run ./bench eval [flags]\n\nflags:\n")
+	fmt.Fprint(f.Output(), "eval measures Tansy's mount against other local file systems. It needs root.\n\nusage: go run ./bench/eval [flags]\n\nflags:\n")
 	f.PrintDefaults()
 	fmt.Fprint(f.Output(), "\nworkloads:\n")
 	for _, w := range workloads {
@@ -99,11 +99,11 @@ func usage(f *flag.FlagSet) {
 	}
 	fmt.Fprint(f.Output(), `
 examples:
-  go run ./bench eval -quick                               does everything run? no figures to quote
-  go run ./bench eval -write docs                          everything, into docs/evaluation.md
-  go run ./bench eval -run smallfile -peers tansy,ext4     two file systems, one workload
-  go run ./bench eval -run ablations -peers whole,no-codes what one part of the design is worth
-  go run ./bench eval -run largefile -file 1000 -rounds 5
+  go run ./bench/eval -quick                               does everything run? no figures to quote
+  go run ./bench/eval -write docs                          everything, into docs/evaluation.md
+  go run ./bench/eval -run smallfile -peers tansy,ext4     two file systems, one workload
+  go run ./bench/eval -run ablations -peers whole,no-codes what one part of the design is worth
+  go run ./bench/eval -run largefile -file 1000 -rounds 5
 `)
 }
 

@@ -20,7 +20,7 @@ func describe(o options, d *rig.Device) string {
 
 // report is docs/evaluation.md, if the folder is docs.
 func report(folder string) *figures.Page {
-	p := &figures.Page{Folder: folder, Name: "evaluation", Command: "go run ./bench eval -write docs"}
+	p := &figures.Page{Folder: folder, Name: "evaluation", Command: "go run ./bench/eval -write docs"}
 	for _, w := range workloads {
 		p.Workloads = append(p.Workloads, w.name)
 	}

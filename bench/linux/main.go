@@ -124,7 +124,7 @@ func usage(f *flag.FlagSet) {
 It needs qemu-system-x86_64, mkfs.ext4 (version 1.43 or later) and, for making the guest's files the first time (a few minutes), debootstrap and root.
 These files are kept in $TANSY_CACHE/linux-client, or ~/.cache/tansy/linux-client.
 
-usage: go run ./bench linux [flags]
+usage: go run ./bench/linux [flags]
 
 flags:
 `)
@@ -139,11 +139,11 @@ flags:
 	}
 	fmt.Fprint(f.Output(), `
 examples:
-  sudo go run ./bench linux -quick                      does everything run? no figures to quote
-  sudo go run ./bench linux -write docs                 everything, into docs/performance.md
-  go run ./bench linux -run large,tree -rounds 5 -v     two workloads (the guest's files are there)
-  go run ./bench linux -servers tansy,knfsd-ordered
-  go run ./bench linux -accel kvm                       not emulated, where the machine allows
+  sudo go run ./bench/linux -quick                      does everything run? no figures to quote
+  sudo go run ./bench/linux -write docs                 everything, into docs/performance.md
+  go run ./bench/linux -run large,tree -rounds 5 -v     two workloads (the guest's files are there)
+  go run ./bench/linux -servers tansy,knfsd-ordered
+  go run ./bench/linux -accel kvm                       not emulated, where the machine allows
 `)
 }
 

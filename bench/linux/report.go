@@ -40,7 +40,7 @@ func describe(ctx context.Context, o options, i *image) string {
 
 // report is a section of docs/performance.md, if the folder is docs.
 func report(folder string) *figures.Page {
-	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench linux -write docs", Contenders: contenderNames(), Summary: summary}
+	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench/linux -write docs", Contenders: contenderNames(), Summary: summary}
 	for _, w := range workloads {
 		p.Workloads = append(p.Workloads, heading(w.name))
 	}

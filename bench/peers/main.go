@@ -115,7 +115,7 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 }
 
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), "peers measures Tansy's server beside others. It needs root.\n\nusage: go run ./bench peers [flags]\n\nflags:\n")
+	fmt.Fprint(f.Output(), "peers measures Tansy's server beside others. It needs root.\n\nusage: go run ./bench/peers [flags]\n\nflags:\n")
 	f.PrintDefaults()
 	fmt.Fprint(f.Output(), "\nworkloads:\n")
 	for _, w := range workloads {
@@ -127,11 +127,11 @@ func usage(f *flag.FlagSet) {
 	}
 	fmt.Fprint(f.Output(), `
 examples:
-  go run ./bench peers -quick                                does everything run? no figures to quote
-  go run ./bench peers -write docs                           everything, into docs/performance.md
-  go run ./bench peers -run smallfile -peers tansy,ganesha   two servers, one workload
-  go run ./bench peers -run directories -entries 1000000
-  go run ./bench peers -run filewrite,fileread -largest 10737418240 -size 43000000000
+  go run ./bench/peers -quick                                does everything run? no figures to quote
+  go run ./bench/peers -write docs                           everything, into docs/performance.md
+  go run ./bench/peers -run smallfile -peers tansy,ganesha   two servers, one workload
+  go run ./bench/peers -run directories -entries 1000000
+  go run ./bench/peers -run filewrite,fileread -largest 10737418240 -size 43000000000
 `)
 }
 

@@ -25,7 +25,7 @@ func TestRun(t *testing.T) {
 	}
 	docs, scratch := t.TempDir(), t.TempDir()
 	page := filepath.Join(docs, "performance.md")
-	begin := "<!-- figures: written by go run ./bench peers -write docs -->\n"
+	begin := "<!-- figures: written by go run ./bench/peers -write docs -->\n"
 	if err := os.WriteFile(page, []byte("before\n"+begin+"<!-- end of figures -->\nafter\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
