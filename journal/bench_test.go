@@ -62,9 +62,9 @@ func BenchmarkLookupCached(b *testing.B) {
 	}
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {
-		j.core.Mu.Lock()
+		j.core.Mutex.Lock()
 		x, _ := journalreader.Lookup(j.core, j.home+uint64(i)%1000)
-		j.core.Mu.Unlock()
+		j.core.Mutex.Unlock()
 		if x == nil {
 			b.Fatal("not cached")
 		}

@@ -204,9 +204,9 @@ func commit(r *rand.Rand, j *Journal, ws []Write, bulk []uint64, wait bool) erro
 		j.Bulk(a)
 	}
 	if r.IntN(6) == 0 {
-		j.core.Mu.Lock()
+		j.core.Mutex.Lock()
 		journalpolicy.Urge(j.core)
-		j.core.Mu.Unlock()
+		j.core.Mutex.Unlock()
 	}
 	return j.Commit(ws, wait)
 }
@@ -366,8 +366,8 @@ func TestCrashDirectLives(t *testing.T) {
 
 // forget makes the journal forget n blocks from block a on, where it need not remember them.
 func forget(j *Journal, a, n uint64) {
-	j.core.Mu.Lock()
-	defer j.core.Mu.Unlock()
+	j.core.Mutex.Lock()
+	defer j.core.Mutex.Unlock()
 	for i := range n {
 		j.core.Cache.Forget(a + i)
 	}

@@ -33,8 +33,8 @@ var (
 
 // Refusal is why a commit was refused that is not too large: Failure, or ErrClosed.
 func (j *Journal) Refusal() error {
-	j.core.Mu.Lock()
-	defer j.core.Mu.Unlock()
+	j.core.Mutex.Lock()
+	defer j.core.Mutex.Unlock()
 	if j.core.Closed {
 		return ErrClosed
 	}

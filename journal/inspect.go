@@ -56,7 +56,7 @@ func Inspect(d disk.Disk, p Params) (*Snapshot, error) {
 // Read does. If it is not, bad is the block that is damaged: a itself, or the first of the two places of
 // a page of the tree, without which it is not known.
 func (s *Snapshot) Genuine(a uint64, b []byte) (ok bool, bad uint64) {
-	if a < s.tree.Home || a-s.tree.Home >= s.tree.N {
+	if a < s.tree.Home || a-s.tree.Home >= s.tree.HomeCount {
 		return false, a
 	}
 	if s.sealed[a] || s.Blocks[a] != nil {
@@ -81,8 +81,8 @@ var ErrMisplaced = errors.New("it lies in the wrong one of its two places: the n
 func (s *Snapshot) Pages() iter.Seq[Page] {
 	return func(yield func(Page) bool) {
 		v := pageWalk{s, yield, make([]uint64, 0, 255)}
-		if _, r0, r1 := s.tree.Pages.Root(); s.tree.Np > 0 && (r0 != 0 || r1 != 0) {
-			v.down(s.tree.Np - 1)
+		if _, r0, r1 := s.tree.Pages.Root(); s.tree.PageCount > 0 && (r0 != 0 || r1 != 0) {
+			v.down(s.tree.PageCount - 1)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func newestPage(t *treeofcodes.Tree, p uint64) (ok bool, b *dbytes.Blk) {
 func (v *pageWalk) down(p uint64) bool {
 	const perPage = dlog.PerPage
 	t := v.s.tree
-	first, end := perPage*p, min(perPage*(p+1), t.N+t.Np-1) // the nodes that it has the codes of
+	first, end := perPage*p, min(perPage*(p+1), t.HomeCount+t.PageCount-1) // the nodes that it has the codes of
 	ok, b := newestPage(t, p)
 	page := Page{Block: t.First + 2*p, Lost: !ok}
 	if !ok {
@@ -114,7 +114,7 @@ func (v *pageWalk) down(p uint64) bool {
 	page.Block += b.U64(0) % 2
 	page.Err = v.s.inPlace(page.Block, b)
 	v.homes = v.homes[:0]
-	for x := first; x < min(end, t.N); x++ {
+	for x := first; x < min(end, t.HomeCount); x++ {
 		if c0, c1 := b.U64(16+16*(x-first)), b.U64(24+16*(x-first)); c0 != 0 || c1 != 0 {
 			v.homes = append(v.homes, t.Home+x)
 		}
@@ -123,9 +123,9 @@ func (v *pageWalk) down(p uint64) bool {
 	if !v.yield(page) {
 		return false
 	}
-	for x := max(first, t.N); x < end; x++ {
+	for x := max(first, t.HomeCount); x < end; x++ {
 		if c0, c1 := b.U64(16+16*(x-first)), b.U64(24+16*(x-first)); c0 != 0 || c1 != 0 {
-			if !v.down(x - t.N) {
+			if !v.down(x - t.HomeCount) {
 				return false
 			}
 		}

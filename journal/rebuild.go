@@ -49,10 +49,10 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 			if err != nil {
 				return done, err
 			}
-			if q+1 == t.Np {
+			if q+1 == t.PageCount {
 				root = c
 			} else {
-				codes.Add(t.N+q, c[0], c[1])
+				codes.Add(t.HomeCount+q, c[0], c[1])
 			}
 		case page.Err != nil:
 			done.Misplaced = append(done.Misplaced, page.Block)
@@ -123,22 +123,22 @@ func (b *rebuilder) page(q uint64) (code [2]uint64, err error) {
 	const perPage = dlog.PerPage
 	t := b.t
 	var buf *dbytes.Bytes // nil: so far all are zeros
-	first, end := perPage*q, min(perPage*(q+1), t.N+t.Np-1)
+	first, end := perPage*q, min(perPage*(q+1), t.HomeCount+t.PageCount-1)
 	for x := first; x < end; x++ {
 		var c [2]uint64
-		if x < t.N {
+		if x < t.HomeCount {
 			data, err := b.nextData(t.Home + x)
 			if err != nil {
 				return code, err
 			}
 			if data > t.Home+x {
-				x = min(data-t.Home, end, t.N) - 1
+				x = min(data-t.Home, end, t.HomeCount) - 1
 				continue
 			}
 			if c, err = b.home(x); err != nil {
 				return code, err
 			}
-		} else if c, err = b.page(x - t.N); err != nil {
+		} else if c, err = b.page(x - t.HomeCount); err != nil {
 			return code, err
 		}
 		if c != [2]uint64{} {
@@ -156,7 +156,7 @@ func (b *rebuilder) page(q uint64) (code [2]uint64, err error) {
 	if err := b.d.WriteAt(t.First+2*q, [][]byte{p.Data()}); err != nil {
 		return code, err
 	}
-	code[0], code[1] = t.Seal.Code(t.N+q, p)
+	code[0], code[1] = t.Seal.Code(t.HomeCount+q, p)
 	return code, nil
 }
 

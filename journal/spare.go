@@ -62,9 +62,9 @@ type Position struct {
 // Position returns the present one.
 func (j *Journal) Position() Position {
 	c := j.core
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	return Position{c.Nvs, c.Nlb, c.Eq, c.Hq}
+	c.Mutex.Lock()
+	defer c.Mutex.Unlock()
+	return Position{c.LastCommit, c.LastDurable, c.NextSeq, c.FirstSeq}
 }
 
 // Settle makes everything committed so far durable and brings it home: direct blocks can be
@@ -93,10 +93,10 @@ func (j *Journal) Settle() error {
 // will be none, because the journal failed.
 func (j *Journal) installed(goal uint64) bool {
 	c := j.core
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	if c.Hq < goal && !c.Failed {
-		c.Mu.Wait(journalm.CSpace())
+	c.Mutex.Lock()
+	defer c.Mutex.Unlock()
+	if c.FirstSeq < goal && !c.Failed {
+		c.Mutex.Wait(journalm.CSpace())
 	}
-	return c.Hq >= goal || !c.Failed
+	return c.FirstSeq >= goal || !c.Failed
 }

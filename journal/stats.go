@@ -26,12 +26,12 @@ type Stats struct {
 // Stats returns the counts so far.
 func (j *Journal) Stats() Stats {
 	c := j.core
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.Mutex.Lock()
+	defer c.Mutex.Unlock()
 	s := Stats{
-		Commits: c.Nvs, Durable: c.Nlb, Groups: c.Notes.Get(5), Installs: c.Notes.Get(6), Counts: j.d.Counts(),
+		Commits: c.LastCommit, Durable: c.LastDurable, Groups: c.Notes.Get(5), Installs: c.Notes.Get(6), Counts: j.d.Counts(),
 		Cached: c.Cache.Len(), CacheLimit: c.Cache.Limit(),
-		Units: c.Nd, UnitsUsed: c.Eq - c.Hq, Ring: c.Nr, RingUsed: c.Wp - c.Lo,
+		Units: c.Units, UnitsUsed: c.NextSeq - c.FirstSeq, Ring: c.RingSize, RingUsed: c.LogEnd - c.LogStart,
 	}
 	s.CacheHits, s.CacheMisses = c.Cache.Asked()
 	return s

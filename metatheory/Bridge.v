@@ -9,13 +9,16 @@ Section bridge.
   Implicit Types (l : log Obj) (data : gmap key Obj) (st : Vol).
 
   (* data is the state st of the volume.
-     txn/bridge.dfy: "OkKinds(kinds) && forall a: Addr {:trigger a in data} | OkAddr(kinds, a) :: a in data && data[a] == Cell(st, kinds, Key(a.blkno, a.off))" *)
+     txn/bridge.dfy: "OkKinds(kinds) && forall a: Addr {:trigger a in data} | OkAddr(kinds, a) :: a in data &&"
+     txn/bridge.dfy: "data[a] == Cell(st, kinds, Key(a.blkno, a.off))" *)
   Definition Is data st : Prop := ∀ k, k ∈ keys → data !! k = Some (cell st k).
   (* data after the calls l, as the contracts of the writes have it.
-     txn/bridge.dfy: "if l == [] then data else var e := l[|l|-1]; if e.OpWrite? then Written(l[..|l|-1], data)[AddrOf(e.k) := e.o] else Written(l[..|l|-1], data)" *)
+     txn/bridge.dfy: "if l == [] then data else var e := l[|l|-1];"
+     txn/bridge.dfy: "if e.OpWrite? then Written(l[..|l|-1], data)[AddrOf(e.key) := e.value] else Written(l[..|l|-1], data)" *)
   Definition Written l data : gmap key Obj := foldl write data l.
   (* each read of l returned what the contracts of the reads say.
-     txn/bridge.dfy: "forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> AddrOf(l[i].k) in Written(l[..i], data) && Written(l[..i], data)[AddrOf(l[i].k)] == l[i].o" *)
+     txn/bridge.dfy: "forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> AddrOf(l[i].key) in Written(l[..i], data) &&"
+     txn/bridge.dfy: "Written(l[..i], data)[AddrOf(l[i].key)] == l[i].value" *)
   Definition Kept l data : Prop := ∀ i k o, l !! i = Some (OpRead k o) → Written (take i l) data !! k = Some o.
 
   Lemma Written_so l data k : Written l data !! k = match Writes l !! k with Some o => Some o | None => data !! k end.

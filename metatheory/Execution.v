@@ -30,10 +30,10 @@ Section execution.
 
   Record life := Life {
     acts  : list (act Op Res Obj);
-    vs    : nat → list Vol;             (* Journal.vs at each moment *)
-    lb    : nat → nat;                  (* Journal.lb *)
+    vs    : nat → list Vol;             (* Journal.states at each moment *)
+    lb    : nat → nat;                  (* Journal.durableIndex *)
     logs  : nat → gmap nat (log Obj);   (* Sys.logs *)
-    stab  : nat → gmap key nat;         (* Sys.stab *)
+    stab  : nat → gmap key nat;         (* Sys.lastStable *)
     phases : nat → nat → phase }.       (* of each call *)
   Definition ending (L : life) : nat := length (acts L).
   Definition at_ (L : life) t a : Prop := acts L !! t = Some a.
@@ -60,46 +60,52 @@ Section execution.
 
   (** *** T1: strict serializability (verified/txn/serial.dfy, commit.dfy) *)
   (* nothing of the history is taken back.
-     journal/state.dfy: "|old(vs)| <= |vs| && (forall i :: 0 <= i < |old(vs)| ==> vs[i] == old(vs)[i]) && old(lb) <= lb && old(trims) <= trims && old(rds) <= rds"
-     txn/system.dfy: "(forall n {:trigger n in logs} {:trigger n in old(logs)} :: n in old(logs) ==> n in logs && logs[n] == old(logs)[n]) &&" *)
+     journal/state.dfy: "|old(states)| <= |states| && (forall i :: 0 <= i < |old(states)| ==> states[i] == old(states)[i]) &&"
+     journal/state.dfy: "old(durableIndex) <= durableIndex && old(trims) <= trims && old(observed) <= observed"
+     txn/system.dfy: "(forall n {:trigger n in logs} {:trigger n in old(logs)} :: n in old(logs) ==> n in logs &&"
+     txn/system.dfy: "logs[n] == old(logs)[n]) &&" *)
   Definition Mono (L : life) : Prop := ∀ t, t < ending L →
     vs L t `prefix_of` vs L (S t) ∧ lb L t ≤ lb L (S t) ∧ logs L t ⊆ logs L (S t).
   (* the commits are transactions', and each led from the state before it to the one after it.
-     txn/serial.dfy: "s.Inv() && Complete(s.logs, s.j.vs)"
-     txn/system.dfy: "Serial(kinds, logs, j.vs)" *)
+     txn/serial.dfy: "s.Inv() && Complete(s.logs, s.journal.states)"
+     txn/system.dfy: "Serial(kinds, logs, journal.states)" *)
   Definition Whole (L : life) : Prop := ∀ t, t ≤ ending L →
     Serial keys cell (logs L t) (vs L t) ∧ Complete (logs L t) (vs L t).
   (* a commit is the next one, it is recorded with what the transaction did, and nothing else adds any.
-     txn/commit.dfy: "ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&"
+     txn/commit.dfy: "ensures st == AOk ==> n as int == |old(t.system.journal.states)| == |t.system.journal.states| - 1 &&"
+     txn/commit.dfy: "Recorded(t.system, n as int, t.log) &&"
      txn/commit.dfy: "predicate Recorded(s: Sys, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
-     txn/commit.dfy: "ensures st != AOk ==> t.s.logs == old(t.s.logs)" *)
+     txn/commit.dfy: "ensures st != AOk ==> t.system.logs == old(t.system.logs)" *)
   Record Commits (L : life) : Prop := {
     commits_next : ∀ t i n o l r p, at_ L t (Points i n) → phases L t i = Closed o l r p →
       n = length (vs L t) ∧ length (vs L (S t)) = S n ∧ logs L (S t) !! n = Some l;
     commits_only : ∀ t n, t < ending L → logs L t !! n = None → is_Some (logs L (S t) !! n) → ∃ i, at_ L t (Points i n) }.
   (* REAL TIME: when Finish or Abort is called, the newest state is one in which the transaction finds what it found.
-     txn/commit.dfy: "ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))"
-     journal/state.dfy: "function Cur(): St requires |vs| > 0 reads this { vs[|vs|-1] }" *)
+     txn/commit.dfy: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
+     journal/state.dfy: "function Cur(): St requires |states| > 0 reads this { states[|states|-1] }" *)
   Definition Current (L : life) : Prop := ∀ t i l r, at_ L t (Closes i l r) →
     ∃ st, last (vs L t) = Some st ∧ Finds keys cell l st.
 
   (** *** T2: what a reply says is durable survives (commit.dfy, ../journal/threads.dfy) *)
   Record Waits (L : life) : Prop := {
-    (* journal/threads.dfy: "ensures ok ==> n as int <= j.lb" *)
+    (* journal/threads.dfy: "ensures ok ==> n as int <= j.durableIndex" *)
     waits_need : ∀ t i r need, at_ L t (Answers i r need) → need ≤ lb L t;
-    (* txn/commit.dfy: "(stable ==> at <= need as int && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, at))" *)
+    (* txn/commit.dfy: "(stable ==> at <= need as int && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>"
+       txn/commit.dfy: "Noted(t.system.locks, k, at))" *)
     waits_stable : ∀ t i r need o l p n, at_ L t (Answers i r need) → phases L t i = Pointed o l r p n →
       stable o = true → n ≤ need;
-    (* journal/threads.dfy: "ensures ok ==> |old(j.vs)| - 1 <= n as int <= j.lb" *)
+    (* journal/threads.dfy: "ensures ok ==> |old(j.states)| - 1 <= n as int <= j.durableIndex" *)
     waits_flush : ∀ t i r need o l p, at_ L t (Answers i r need) → phases L t i = Closed o l r p →
       flush o = true → p ≤ lb L t;
-    (* journal/state.dfy: "0 <= lb <= cl < |vs| && 0 <= k <= |gs| &&" *)
+    (* journal/state.dfy: "0 <= durableIndex <= frozenIndex < |states| && 0 <= installCount <= |groups| &&" *)
     waits_exist : ∀ t, t ≤ ending L → lb L t < length (vs L t) }.
   (* Nothing seen is taken back: who holds an object has waited for the stable commits that wrote it.
-     txn/commit.dfy: "ensures st == OK && stable ==> forall k :: k in old(t.buf.m) ==> k in t.s.stab && at <= t.s.stab[k] as int"
-     txn/system.dfy: "forall k: uint64 {:trigger k in stab} {:trigger k in old(stab)} :: k in old(stab) ==> k in stab && old(stab)[k] <= stab[k]"
-     txn/commit.dfy: "forall k :: t.s.tbl.Holds(t.own, k) && k in t.s.stab ==> t.s.stab[k] as int <= n"
-     txn/commit.dfy: "ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))" *)
+     txn/commit.dfy: "ensures st == OK && stable ==> forall k :: k in old(t.buffer.m) ==> k in t.system.lastStable &&"
+     txn/commit.dfy: "at <= t.system.lastStable[k] as int"
+     txn/system.dfy: "forall k: uint64 {:trigger k in lastStable} {:trigger k in old(lastStable)} :: k in old(lastStable) ==>"
+     txn/system.dfy: "k in lastStable && old(lastStable)[k] <= lastStable[k]"
+     txn/commit.dfy: "forall k :: t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ==> t.system.lastStable[k] as int <= n"
+     txn/commit.dfy: "ensures old(t.seen) <= need && need as int < |t.system.journal.states| && old(Covers(t, need as int))" *)
   Definition touches (l : log Obj) (k : key) : Prop := ∃ o, OpRead k o ∈ l ∨ OpWrite k o ∈ l.
   Record Seen (L : life) : Prop := {
     seen_noted : ∀ t i n o l r p k, at_ L t (Points i n) → phases L t i = Closed o l r p → stable o = true →
@@ -115,20 +121,26 @@ Section execution.
   (** *** T2, the crash (serial.dfy) *)
   Context (free : Vol → key → Prop).   (* the object is a block that is not allocated (FreeIn in model.dfy) *)
   (* what the first n transactions do, one after the other, is what makes vs[n] of vs[0].
-     txn/serial.dfy: "predicate Made(s: Sys, n: int) reads s, s.j { 0 <= n < |s.j.vs| && Leads(s.kinds, All(s.logs, n), s.j.vs[0], s.j.vs[n]) }" *)
+     txn/serial.dfy: "predicate Made(s: Sys, n: int) reads s, s.journal {"
+     txn/serial.dfy: "0 <= n < |s.journal.states| && Leads(s.kinds, All(s.logs, n), s.journal.states[0], s.journal.states[n])"
+     txn/serial.dfy: "}" *)
   Definition Made (L : life) n st0 st : Prop :=
     vs L (ending L) !! 0 = Some st0 ∧ vs L (ending L) !! n = Some st ∧ Leads keys cell (All (logs L (ending L)) n) st0 st.
   (* What a crash leaves recovers to what the first n made, for some n, not below what was told durable; told is any number up to lb.
-     txn/serial.dfy: "requires told <= old(s.j.lb) && s.j.Mono() && Whole(s) && img in s.j.d.ok"
-     txn/serial.dfy: "ensures exists n :: told <= n && Made(s, n) && RecOK(s.j.geo, img, s.j.vs[n], s.j.seal.signed)"
-     txn/serial.dfy: "requires Whole(s) && Made(s, n) && Agree(s.j.geo, s.j.vs[n], w) && OkKey(s.kinds, k) && !FreeIn(s.j.geo, s.j.vs[n], KeyBlk(k) as int)"
-     txn/serial.dfy: "ensures Cell(w, s.kinds, k) == After(s.kinds, All(s.logs, n), s.j.vs[0], k)" *)
+     txn/serial.dfy: "requires told <= old(s.journal.durableIndex) && s.journal.Mono() && Whole(s) && img in s.journal.disk.ok"
+     txn/serial.dfy: "ensures exists n :: told <= n && Made(s, n) &&"
+     txn/serial.dfy: "RecOK(s.journal.layout, img, s.journal.states[n], s.journal.seal.signed)"
+     txn/serial.dfy: "requires Whole(s) && Made(s, n) && Agree(s.journal.layout, s.journal.states[n], w) && OkKey(s.kinds, k) &&"
+     txn/serial.dfy: "!FreeIn(s.journal.layout, s.journal.states[n], KeyBlk(k) as int)"
+     txn/serial.dfy: "ensures Cell(w, s.kinds, k) == After(s.kinds, All(s.logs, n), s.journal.states[0], k)" *)
   Definition Recovers (L : life) (n : nat) (w : Vol) : Prop :=
     lb L (ending L) ≤ n ∧ ∃ st0 st, Made L n st0 st ∧
       ∀ k, k ∈ keys → ¬ free st k → cell w k = After cell (All (logs L (ending L)) n) st0 k.
   (* Each opening begins a new history, with what recovery returned.
-     journal/recover.dfy: "ensures j != null ==> |j.vs| == 1 && Agree(p, v, j.vs[0]) && forall a :: a in j.geo.torn ==> a in p.torn || FreeIn(p, v, a)"
-     journal/recover.dfy: "ensures j != null ==> j.Inv() && j.d == d && j.seal == seal && j.mu == mu && j.cache == cache && j.tree == t && j.lb == 0 && j.lg.ph == 0 && j.ins.ip == 0" *)
+     journal/recover.dfy: "ensures j != null ==> |j.states| == 1 && Agree(p, v, j.states[0]) && forall a :: a in j.layout.torn ==>"
+     journal/recover.dfy: "a in p.torn || FreeIn(p, v, a)"
+     journal/recover.dfy: "ensures j != null ==> j.Inv() && j.disk == d && j.seal == seal && j.mutex == mu && j.cache == cache &&"
+     journal/recover.dfy: "j.tree == t && j.durableIndex == 0 && j.logger.phase == NoLogger && j.installer.phase == NoInstall" *)
   Definition Opens (L : life) (w : Vol) : Prop := vs L 0 = [w] ∧ lb L 0 = 0.
 
   (** *** What clients see *)

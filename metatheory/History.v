@@ -9,7 +9,7 @@ From Tansy Require Export Tactics.
     are: [cell st k], and [keys] are those there are, whatever the volume holds. *)
 Definition key := nat.
 
-(* txn/history.dfy: "datatype Op = OpRead(k: uint64, o: Object) | OpWrite(k: uint64, o: Object)" *)
+(* txn/history.dfy: "datatype Op = OpRead(key: uint64, value: Object) | OpWrite(key: uint64, value: Object)" *)
 Inductive access {Obj : Type} := OpRead (k : key) (o : Obj) | OpWrite (k : key) (o : Obj).
 Arguments access : clear implicits.
 (* txn/history.dfy: "type Log = seq<Op>" *)
@@ -22,20 +22,27 @@ Section history.
   Definition write (m : gmap key Obj) (e : access Obj) : gmap key Obj :=
     match e with OpWrite k o => <[k:=o]> m | OpRead _ _ => m end.
   (* what it wrote, and last.
-     txn/history.dfy: "if l == [] then map[] else var e := l[|l|-1]; if e.OpWrite? then Writes(l[..|l|-1])[e.k := e.o] else Writes(l[..|l|-1])" *)
+     txn/history.dfy: "if l == [] then map[] else var e := l[|l|-1];"
+     txn/history.dfy: "if e.OpWrite? then Writes(l[..|l|-1])[e.key := e.value] else Writes(l[..|l|-1])" *)
   Definition Writes l : gmap key Obj := foldl write ∅ l.
-  (* txn/history.dfy: "function After(kinds: Kinds, l: Log, st: Vol, k: uint64): Object { if k in Writes(l) then Writes(l)[k] else Cell(st, kinds, k) }" *)
+  (* txn/history.dfy: "function After(kinds: Kinds, l: Log, st: Vol, k: uint64): Object {"
+     txn/history.dfy: "if k in Writes(l) then Writes(l)[k] else Cell(st, kinds, k)"
+     txn/history.dfy: "}" *)
   Definition After l st k : Obj := default (cell st k) (Writes l !! k).
-  (* txn/history.dfy: "forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> OkKey(kinds, l[i].k) && l[i].o == After(kinds, l[..i], st, l[i].k)" *)
+  (* txn/history.dfy: "forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> OkKey(kinds, l[i].key) &&"
+     txn/history.dfy: "l[i].value == After(kinds, l[..i], st, l[i].key)" *)
   Definition Finds l st : Prop :=
     ∀ i k o, l !! i = Some (OpRead k o) → k ∈ keys ∧ o = After (take i l) st k.
   (* txn/history.dfy: "Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)"
      (lim is more than any k; what is in no object stays as it is, which matters to nobody here) *)
   Definition Put st0 st1 (m : gmap key Obj) : Prop :=
     ∀ k, k ∈ keys → cell st1 k = default (cell st0 k) (m !! k).
-  (* txn/history.dfy: "predicate Leads(kinds: Kinds, l: Log, st0: Vol, st1: Vol) { Finds(kinds, l, st0) && Put(kinds, st0, st1, Writes(l), 0x1_0000_0000_0000_0000) }" *)
+  (* txn/history.dfy: "predicate Leads(kinds: Kinds, l: Log, st0: Vol, st1: Vol) {"
+     txn/history.dfy: "Finds(kinds, l, st0) && Put(kinds, st0, st1, Writes(l), 0x1_0000_0000_0000_0000)"
+     txn/history.dfy: "}" *)
   Definition Leads l st0 st1 : Prop := Finds l st0 ∧ Put st0 st1 (Writes l).
-  (* txn/history.dfy: "n in logs ==> 0 < n < |vs| && Leads(kinds, logs[n], vs[n - 1], vs[n])" *)
+  (* txn/history.dfy: "n in logs ==> 0 < n < |vs| &&"
+     txn/history.dfy: "Leads(kinds, logs[n], vs[n - 1], vs[n])" *)
   Definition Serial (logs : gmap nat (log Obj)) (vs : list Vol) : Prop :=
     ∀ n l, logs !! n = Some l → 0 < n ∧ ∃ st0 st1, vs !! (n - 1) = Some st0 ∧ vs !! n = Some st1 ∧ Leads l st0 st1.
   (* txn/history.dfy: "predicate Complete(logs: Logs, vs: seq<Vol>) { forall n :: 0 < n < |vs| ==> n in logs }" *)

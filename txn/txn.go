@@ -138,8 +138,8 @@ type System struct {
 func Open(j *journal.Journal, regions ...Region) (*System, error) {
 	c := j.Core()
 	for i, r := range regions {
-		if r.Start < c.Home || r.Start+r.Count < r.Start || r.Start+r.Count > c.Sz {
-			return nil, fmt.Errorf("region of blocks %d to %d is not within %d to %d", r.Start, r.Start+r.Count, c.Home, c.Sz)
+		if r.Start < c.Home || r.Start+r.Count < r.Start || r.Start+r.Count > c.Size {
+			return nil, fmt.Errorf("region of blocks %d to %d is not within %d to %d", r.Start, r.Start+r.Count, c.Home, c.Size)
 		}
 		for _, q := range regions[:i] {
 			if r.Start < q.Start+q.Count && q.Start < r.Start+r.Count {

@@ -203,7 +203,7 @@ var mutants = []mutant{
 	{what: "log: any lag is taken for one", file: "internal/runtime/dlog/seal.go", old: "most = min(d.Sq(), maxLag-1)", new: "most = maxLag", tests: seals},
 	{what: "log: only the last group is read once more", file: "internal/gen/journal/journalm/journalm.go", old: "return uint64(32)", new: "return uint64(1)", tests: damages},
 	{what: "log: a group that was pending is called damaged", file: "journal/survey.go", old: "s.Groups[n].Number < s.Durable", new: "s.Durable > 0", tests: damages},
-	{what: "log: a barrier for each group", file: "internal/gen/journal/journalpolicy/journalpolicy.go", old: "need > j.Nlb ||", new: "need >= 0 ||", tests: unstable},
+	{what: "log: a barrier for each group", file: "internal/gen/journal/journalpolicy/journalpolicy.go", old: "need > j.LastDurable ||", new: "need >= 0 ||", tests: unstable},
 	{what: "log: its short writes are collected in the system's cache", file: "disk/direct.go", old: "(a < d.a || a >= d.end)", new: "true", tests: []string{"./disk", "-run=DirectWrites"}},
 	{what: "log: all short writes go past the system's cache", file: "disk/direct.go", old: "len(bufs) < directMin && (a < d.a || a >= d.end)", new: "len(bufs) < 1", tests: []string{"./disk", "-run=DirectWrites"}},
 	{what: "log: the device does not know where it lies", file: "internal/runtime/ddisk/pace.go", old: "\tdisk.BarrierFollows(d.d, a, end)\n", new: "", tests: []string{"./internal/runtime/ddisk", "-run=Pace"}},

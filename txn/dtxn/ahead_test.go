@@ -38,8 +38,8 @@ func openCold(t *testing.T, d disk.Disk) *System {
 // forget makes the journal forget block b, unless it has to remember it.
 func (s *System) forget(b uint64) {
 	c := s.j.Core()
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	c.Mutex.Lock()
+	defer c.Mutex.Unlock()
 	c.Cache.Forget(s.base + b)
 }
 

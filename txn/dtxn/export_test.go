@@ -1,4 +1,4 @@
 package dtxn
 
 // held counts the locks held by anybody.
-func (s *System) held() int { return s.sys.Tbl.Held() }
+func (s *System) held() int { return s.sys.Locks.Held() }

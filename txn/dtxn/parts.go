@@ -11,11 +11,11 @@ const manyParts = 64
 
 // admit waits until the transaction may commit; Ended lets the next one. False: it is too large.
 func (t *Txn) admit() bool {
-	n := t.t.Buf.Parts()
+	n := t.t.Buffer.Parts()
 	if n > MaxBlocks {
 		return false
 	}
-	t.wrote = t.t.Buf.Len() > 0
+	t.wrote = t.t.Buffer.Len() > 0
 	if n >= manyParts {
 		t.s.large.Lock()
 		t.large = true

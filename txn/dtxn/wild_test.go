@@ -52,7 +52,7 @@ func TestWild(t *testing.T) {
 				if !errors.Is(err, ErrDamaged) || err.Error() != fmt.Sprintf("%v: block %d %s", ErrDamaged, b, want) {
 					t.Errorf("%s in block %d %s: %v", k.name, b, how, err)
 				}
-				if s.held() != 0 || x.t.Buf.Len() != 0 {
+				if s.held() != 0 || x.t.Buffer.Len() != 0 {
 					t.Errorf("%s in block %d %s: it was locked or written", k.name, b, how)
 				}
 				if err := x.Commit(true); !errors.Is(err, ErrDamaged) {

@@ -1,5 +1,5 @@
-// Where the codes of blocks lie: the pages of the tree of codes that change with a block, and the blocks that a page vouches
-// for. For whoever makes room for the tree, or asks whom the loss of one of its blocks hurts.
+// Where the codes of blocks lie: the pages of the tree of codes that change with a block, and the blocks that a page
+// vouches for. For whoever makes room for the tree, or asks whom the loss of one of its blocks hurts.
 include "codes.dfy"
 
 module CodePlaces {
@@ -10,7 +10,8 @@ module CodePlaces {
 
   // np pages from block first on, two blocks each, for the n blocks from home on; np = 0: no tree
   predicate Ok(first: uint64, np: uint64, home: uint64, n: uint64) {
-    (np > 0 ==> PagesFit(n, np)) && first as int + 2 * np as int <= home as int && home as int + n as int < 0x8_0000_0000_0000
+    (np > 0 ==> PagesFit(n, np)) && first as int + 2 * np as int <= home as int &&
+      home as int + n as int < 0x8_0000_0000_0000
   }
   function Tree(np: uint64, n: uint64): TreeGeo { TreeGeo(0, n as int, np as int) }
   // the page that block b is one of the two places of
@@ -28,10 +29,12 @@ module CodePlaces {
     ensures 0 <= p < np as int
   { (x - home as int) / 255 }
 
-  // The first of the two places of the page that has the code of block a: of a home block, or of one of a page. The root has none.
+  // The first of the two places of the page that has the code of block a: of a home block, or of one of a page. The
+  // root has none.
   method PageWith(first: uint64, np: uint64, home: uint64, n: uint64, a: uint64) returns (ok: bool, b: uint64)
     requires Ok(first, np, home, n)
-    ensures ok <==> np > 0 && (home as int <= a as int < home as int + n as int || (first <= a && PageOf(first, a) < np as int - 1))
+    ensures ok <==> np > 0 && (home as int <= a as int < home as int + n as int ||
+      (first <= a && PageOf(first, a) < np as int - 1))
     ensures ok && home <= a ==> b as int == first as int + 2 * Leaf(np, home, n, a as int)
     ensures ok && a < home ==> b as int == first as int + 2 * Up(Tree(np, n), PageOf(first, a))
   {
@@ -46,9 +49,11 @@ module CodePlaces {
   }
 
   // Is the page that block q is a place of needed for the code of some home block from a on, before end?
-  method Depends(first: uint64, np: uint64, home: uint64, n: uint64, q: uint64, a: uint64, end: uint64) returns (d: bool)
+  method Depends(first: uint64, np: uint64, home: uint64, n: uint64, q: uint64, a: uint64,
+    end: uint64) returns (d: bool)
     requires Ok(first, np, home, n) && home <= a && end as int <= home as int + n as int
-    ensures d <==> np > 0 && first <= q && PageOf(first, q) < np as int && Needed(np, home, n, a as int, end as int, PageOf(first, q))
+    ensures d <==> np > 0 && first <= q && PageOf(first, q) < np as int &&
+      Needed(np, home, n, a as int, end as int, PageOf(first, q))
   {
     if np == 0 || q < first || 2 * np <= q - first || end <= a { return false; }
     ghost var t := Tree(np, n);
@@ -68,7 +73,8 @@ module CodePlaces {
   // the pages with the codes of blocks from a on, before end, are those between the first and the last
   lemma Leaves(np: uint64, home: uint64, n: uint64, a: int, end: int, page: int)
     requires np > 0 && PagesFit(n, np) && home as int <= a < end <= home as int + n as int
-    ensures Some(Tree(np, n), Leaf(np, home, n, a), Leaf(np, home, n, end - 1), page) <==> Needed(np, home, n, a, end, page)
+    ensures Some(Tree(np, n), Leaf(np, home, n, a), Leaf(np, home, n, end - 1), page) <==>
+      Needed(np, home, n, a, end, page)
   {
     var t, lo, hi := Tree(np, n), Leaf(np, home, n, a), Leaf(np, home, n, end - 1);
     if Some(t, lo, hi, page) {
@@ -109,7 +115,8 @@ module CodePlaces {
   // Some home blocks for whose codes page p is needed: all from x on, up to and with y.
   method Below(np: uint64, home: uint64, n: uint64, p: uint64) returns (x: uint64, y: uint64)
     requires np > 0 && PagesFit(n, np) && home as int + n as int < 0x8_0000_0000_0000 && p < np
-    ensures home <= x <= y < home + n && forall b: int :: x as int <= b <= y as int ==> Vouching(np, home, n, b, p as int)
+    ensures home <= x <= y < home + n && forall b: int :: x as int <= b <= y as int ==>
+      Vouching(np, home, n, b, p as int)
   {
     ghost var t := Tree(np, n);
     var nodes := n + np - 1;

@@ -8,10 +8,10 @@
 // comes after what it has the codes of, but the root, which has none of its own.
 //
 // A page has two places side by side. A new version of it is written where the one that
-// counts was not found, whatever that says of itself; what decides is the code, so that both are read. All pages that an installation changes change
-// with the header: a crash before it leaves the tree as it was, and the log to install again.
-// (The log is sealed by itself. Blocks that went straight home are covered by the seal of their group, and
-// their codes are kept in memory, until the header passes the group.)
+// counts was not found, whatever that says of itself; what decides is the code, so that both are read. All pages that
+// an installation changes change with the header: a crash before it leaves the tree as it was, and the log to install
+// again. (The log is sealed by itself. Blocks that went straight home are covered by the seal of their group, and their
+// codes are kept in memory, until the header passes the group.)
 //
 //   page:  0 which of its two places u64   8 zero u64   16 255 codes of 16 bytes
 //
@@ -19,8 +19,9 @@
 //
 // What is proved here, of a device that may return anything: a page that is accepted is the newest
 // one (Page), a block that is accepted has the code that the tree has of it (Genuine), and the pages that a
-// change writes are a tree with exactly these codes changed (Changed, Upwards; tree.dfy). And if the device has every page in the place
-// that it says (Sitting), it is found, unless the device has erred, and what is written in its stead goes to the other place.
+// change writes are a tree with exactly these codes changed (Changed, Upwards; tree.dfy). And if the device has every
+// page in the place that it says (Sitting), it is found, unless the device has erred, and what is written in its stead
+// goes to the other place.
 include "tree.dfy"
 
 module TreeOfCodes {
@@ -38,21 +39,24 @@ module TreeOfCodes {
     1 <= np < 0x8000_0000 && 1 <= n < 0x1_0000_0000_0000 && n <= 254 * np + 1 && 254 * np <= n + 252
   }
   class Tree {
-    const d: Disk
+    const disk: Disk
     const seal: Seal
     const pages: Pages
-    const first: uint64    // where the pages lie: page p in the blocks first + 2 p and the one after it
-    const np: uint64       // pages; 0 = there is no tree, and nothing is looked at
-    const home: uint64     // first home block
-    const n: uint64        // home blocks
+    const first: uint64  // where the pages lie: page p in the blocks first + 2 p and the one after it
+    const pageCount: uint64       // pages; 0 = there is no tree, and nothing is looked at
+    const home: uint64       // first home block
+    const homeCount: uint64  // home blocks
     constructor (d0: Disk, seal0: Seal, pages0: Pages, first0: uint64, np0: uint64, home0: uint64, n0: uint64)
-      ensures d == d0 && seal == seal0 && pages == pages0 && first == first0 && np == np0 && home == home0 && n == n0
-    { d := d0; seal := seal0; pages := pages0; first := first0; np := np0; home := home0; n := n0; }
+      ensures disk == d0 && seal == seal0 && pages == pages0 && first == first0 && pageCount == np0 && home == home0 &&
+        homeCount == n0
+    { disk := d0; seal := seal0; pages := pages0; first := first0; pageCount := np0; home := home0; homeCount := n0; }
     predicate Ok() {
-      (np > 0 ==> PagesFit(n, np)) && first as int + 2 * np as int <= home as int && home as int + n as int < 0x8_0000_0000_0000 &&
-      seal.t == pages.t == TreeGeo(seal.key, n as int, np as int) && seal.home == home as int && pages.first == first as int
+      (pageCount > 0 ==> PagesFit(homeCount, pageCount)) && first as int + 2 * pageCount as int <= home as int &&
+        home as int + homeCount as int < 0x8_0000_0000_0000 &&
+      seal.t == pages.t == TreeGeo(seal.key, homeCount as int, pageCount as int) && seal.home == home as int &&
+        pages.first == first as int
     }
-    predicate Fits() reads d { Ok() && d.Valid() && |d.cur| == home as int + n as int }
+    predicate Fits() reads disk { Ok() && disk.Valid() && |disk.cur| == home as int + homeCount as int }
     // the newest pages, and the code of their root
     function Now(): seq<BV> reads pages`vs requires |pages.vs| > 0 { pages.vs[|pages.vs| - 1] }
     function Root(): CV reads pages`rs requires |pages.rs| > 0 { pages.rs[|pages.rs| - 1] }
@@ -60,9 +64,9 @@ module TreeOfCodes {
 
   // ---- reading ----
   function method Parent(t: Tree, p: uint64): (q: uint64)
-    requires t.Ok() && p as int + 1 < t.np as int
-    ensures p < q < t.np && q as int == Up(t.seal.t, p as int)
-  { (t.n + p) / 255 }
+    requires t.Ok() && p as int + 1 < t.pageCount as int
+    ensures p < q < t.pageCount && q as int == Up(t.seal.t, p as int)
+  { (t.homeCount + p) / 255 }
   method GetCode(b: Blk, k: uint64) returns (c0: uint64, c1: uint64)
     requires |b.v| == 4096 && k < 255
     ensures CV(c0, c1) == CodeAt(b.v, k as int)
@@ -89,60 +93,76 @@ module TreeOfCodes {
     assert b.v[0..4096] == b.v;
   }
   // contents b of page p were seen in this place of it, or it was never written
-  predicate Found(t: Tree, p: uint64, place: uint64, b: BV) { place < 2 && (b == Zeros(4096) || Saw(t.first as int + 2 * p as int + place as int, b)) }
+  predicate Found(t: Tree, p: uint64, place: uint64, b: BV) {
+    place < 2 && (b == Zeros(4096) || Saw(t.first as int + 2 * p as int + place as int, b))
+  }
   // the device has the newest pages where they say
   predicate Sitting(t: Tree, poss: Poss) reads t.pages`vs, t.pages`rs {
     |t.pages.vs| == |t.pages.rs| > 0 && PagesAt(t.seal.t, t.first as int, poss, t.Now(), t.Root())
   }
-  // page p, whose code is c0, c1, and the place where it was found; !ok = neither of its places has it. want: what has this code
+  // page p, whose code is c0, c1, and the place where it was found; !ok = neither of its places has it. want: what has
+  // this code
   method Load(t: Tree, p: uint64, c0: uint64, c1: uint64, ghost want: BV) returns (ok: bool, b: Blk, place: uint64)
-    requires t.Fits() && p < t.np && |want| == 4096 && Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), want)
-    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && Found(t, p, place, b.v))
-    ensures Sits(t.first as int, t.d.poss, p as int, CV(c0, c1), want) ==> Erred(t.d) || (ok && place as int == SaidPlace(want))
+    requires t.Fits() && p < t.pageCount && |want| == 4096 &&
+      Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), want)
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), b.v) &&
+      Found(t, p, place, b.v))
+    ensures Sits(t.first as int, t.disk.poss, p as int, CV(c0, c1), want) ==> Erred(t.disk) ||
+      (ok && place as int == SaidPlace(want))
   {
     b := ZeroBlk();
     ok := true; place := 0;
     if c0 == 0 && c1 == 0 { ZeroPlace(); return; }
     var l; ghost var honest;
-    ok, l, honest := t.d.ReadAny(t.first + 2 * p, 2);
+    ok, l, honest := t.disk.ReadAny(t.first + 2 * p, 2);
     if !ok { ok, b := Place(t, p, 0, c0, c1); if !ok { place := 1; ok, b := Place(t, p, 1, c0, c1); } return; }
     ok, b, place := OneOf(t, p, l, c0, c1, want);
-    assert Erred(t.d) || (l.blks[0] in t.d.poss[t.first as int + 2 * p as int] && l.blks[1] in t.d.poss[t.first as int + 2 * p as int + 1]);
+    assert Erred(t.disk) || (l.blks[0] in t.disk.poss[t.first as int + 2 * p as int] &&
+      l.blks[1] in t.disk.poss[t.first as int + 2 * p as int + 1]);
   }
   // ... one of the blocks l that were read in its places; if both are it, that which is in the place that it says
-  method OneOf(t: Tree, p: uint64, l: BList, c0: uint64, c1: uint64, ghost want: BV) returns (ok: bool, b: Blk, place: uint64)
-    requires t.Fits() && p < t.np && |want| == 4096 && Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), want)
-    requires |l.blks| == 2 && forall i :: 0 <= i < 2 ==> |l.blks[i]| == 4096 && Saw(t.first as int + 2 * p as int + i, l.blks[i])
-    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && Found(t, p, place, b.v))
+  method OneOf(t: Tree, p: uint64, l: BList, c0: uint64, c1: uint64, ghost want: BV) returns (ok: bool, b: Blk,
+    place: uint64)
+    requires t.Fits() && p < t.pageCount && |want| == 4096 &&
+      Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), want)
+    requires |l.blks| == 2 && forall i :: 0 <= i < 2 ==> |l.blks[i]| == 4096 &&
+      Saw(t.first as int + 2 * p as int + i, l.blks[i])
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), b.v) &&
+      Found(t, p, place, b.v))
     ensures l.blks[SaidPlace(want)] == want ==> ok && place as int == SaidPlace(want)
   {
     b := l.BlkAt(0); place := 0;
-    ok := Matches(t, t.n + p, b, c0, c1);
-    if ok { VouchOne(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v, want); if PlaceSaid(b) == 0 { return; } }
+    ok := Matches(t, t.homeCount + p, b, c0, c1);
+    if ok {
+      VouchOne(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), b.v, want); if PlaceSaid(b) == 0 { return; }
+    }
     var c := l.BlkAt(1);
-    var also := Matches(t, t.n + p, c, c0, c1);
+    var also := Matches(t, t.homeCount + p, c, c0, c1);
     if also { ok, b, place := true, c, 1; }
   }
   // ... from one of its places: the other cannot be read
   method Place(t: Tree, p: uint64, place: uint64, c0: uint64, c1: uint64) returns (ok: bool, b: Blk)
-    requires t.Fits() && p < t.np && place < 2
-    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && Found(t, p, place, b.v))
+    requires t.Fits() && p < t.pageCount && place < 2
+    ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), b.v) &&
+      Found(t, p, place, b.v))
   {
     b := ZeroBlk();
     var l; ghost var honest;
-    ok, l, honest := t.d.ReadAny(t.first + 2 * p + place, 1);
+    ok, l, honest := t.disk.ReadAny(t.first + 2 * p + place, 1);
     if !ok { return; }
     b := l.BlkAt(0);
-    ok := Matches(t, t.n + p, b, c0, c1);
+    ok := Matches(t, t.homeCount + p, b, c0, c1);
   }
   // version is the newest one of the tree, and r0, r1 is its root
   predicate IsNewest(t: Tree, version: uint64, r0: uint64, r1: uint64) reads t.pages {
-    |t.pages.vs| == |t.pages.rs| && version as int == |t.pages.vs| - 1 && t.Root() == CV(r0, r1) && IsTree(t.seal.t, t.Now(), t.Root())
+    |t.pages.vs| == |t.pages.rs| && version as int == |t.pages.vs| - 1 && t.Root() == CV(r0, r1) &&
+      IsTree(t.seal.t, t.Now(), t.Root())
   }
   // Page p, which was found in this place, is remembered, if that is the one that it says: so that it is known
   // of what is in memory where it was found. (One in the other's place is read each time, until it is written again.)
   method Keep(t: Tree, version: uint64, p: uint64, place: uint64, b: Blk)
-    requires t.Ok() && version as int < |t.pages.vs| && p as int < |t.pages.vs[version as int]| && b.v == t.pages.vs[version as int][p as int]
+    requires t.Ok() && version as int < |t.pages.vs| && p as int < |t.pages.vs[version as int]| &&
+      b.v == t.pages.vs[version as int][p as int]
     requires |b.v| == 4096 && Found(t, p, place, b.v)
   {
     var says := PlaceSaid(b);
@@ -154,57 +174,65 @@ module TreeOfCodes {
     ensures place < 2
   { b.U64(0) % 2 }
   // the lowest page that is in memory of those from p up to the root; if none is, the root, read
-  method Known(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, q: uint64, b: Blk, place: uint64)
-    requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
-    ensures |b.v| == 4096 && Above(t.seal.t, p as int, q as int) && (ok ==> b.v == t.Now()[q] && Found(t, q, place, b.v))
-    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && place as int == SaidPlace(t.Now()[q]))
+  method Known(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, q: uint64, b: Blk,
+    place: uint64)
+    requires t.Fits() && p < t.pageCount && IsNewest(t, version, r0, r1)
+    ensures |b.v| == 4096 && Above(t.seal.t, p as int, q as int) &&
+      (ok ==> b.v == t.Now()[q] && Found(t, q, place, b.v))
+    ensures Sitting(t, t.disk.poss) ==> Erred(t.disk) || (ok && place as int == SaidPlace(t.Now()[q]))
   {
     q := p; ok := true;
     var c := t.pages.Get(version, q);
-    while c == null && q + 1 < t.np
-      invariant Above(t.seal.t, p as int, q as int) && (c != null ==> c.v == t.Now()[q] && InPlace(t.pages.first, q as int, c.v))
-      decreases t.np - q, c == null
+    while c == null && q + 1 < t.pageCount
+      invariant Above(t.seal.t, p as int, q as int) &&
+        (c != null ==> c.v == t.Now()[q] && InPlace(t.pages.first, q as int, c.v))
+      decreases t.pageCount - q, c == null
     {
       AboveUp(t.seal.t, p as int, q as int);
       q := Parent(t, q);
       c := t.pages.Get(version, q);
     }
     if c != null { b := c; place := PlaceSaid(b); return; }
-    assert Sitting(t, t.d.poss) ==> Sits(t.first as int, t.d.poss, q as int, PageCode(t.seal.t, t.Now(), t.Root(), q as int), t.Now()[q]);
+    assert Sitting(t, t.disk.poss) ==>
+      Sits(t.first as int, t.disk.poss, q as int, PageCode(t.seal.t, t.Now(), t.Root(), q as int), t.Now()[q]);
     ok, b, place := Load(t, q, r0, r1, t.Now()[q]);
     if ok {
-      VouchOne(t.seal.key, t.n as int + q as int, CV(r0, r1), b.v, t.Now()[q]);
+      VouchOne(t.seal.key, t.homeCount as int + q as int, CV(r0, r1), b.v, t.Now()[q]);
       Keep(t, version, q, place, b);
     }
   }
-  // Page p of the newest version, and where it was found. !ok = page bad of those it depends on cannot be read, or is damaged.
-  method Page(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, b: Blk, place: uint64, bad: uint64)
-    requires t.Fits() && p < t.np && IsNewest(t, version, r0, r1)
-    ensures |b.v| == 4096 && bad < t.np && (ok ==> b.v == t.Now()[p] && Found(t, p, place, b.v))
-    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && place as int == SaidPlace(t.Now()[p]))
+  // Page p of the newest version, and where it was found. !ok = page bad of those it depends on cannot be read, or is
+  // damaged.
+  method Page(t: Tree, p: uint64, version: uint64, r0: uint64, r1: uint64) returns (ok: bool, b: Blk, place: uint64,
+    bad: uint64)
+    requires t.Fits() && p < t.pageCount && IsNewest(t, version, r0, r1)
+    ensures |b.v| == 4096 && bad < t.pageCount && (ok ==> b.v == t.Now()[p] && Found(t, p, place, b.v))
+    ensures Sitting(t, t.disk.poss) ==> Erred(t.disk) || (ok && place as int == SaidPlace(t.Now()[p]))
   {
     ok, bad, b, place := Known(t, p, version, r0, r1);
     while ok && bad != p
-      invariant |b.v| == 4096 && Above(t.seal.t, p as int, bad as int) && (ok ==> b.v == t.Now()[bad] && Found(t, bad, place, b.v))
-      invariant Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && place as int == SaidPlace(t.Now()[bad]))
+      invariant |b.v| == 4096 && Above(t.seal.t, p as int, bad as int) &&
+        (ok ==> b.v == t.Now()[bad] && Found(t, bad, place, b.v))
+      invariant Sitting(t, t.disk.poss) ==> Erred(t.disk) || (ok && place as int == SaidPlace(t.Now()[bad]))
       decreases bad, ok
     {
       var q := Towards(t, bad, p);
-      var c0, c1 := GetCode(b, (t.n + q) % 255);
-      ghost var c := CodeIn(t.seal.t, t.Now(), t.n as int + q as int);
+      var c0, c1 := GetCode(b, (t.homeCount + q) % 255);
+      ghost var c := CodeIn(t.seal.t, t.Now(), t.homeCount as int + q as int);
       assert c == CV(c0, c1);
       bad := q;
-      assert Sitting(t, t.d.poss) ==> Sits(t.first as int, t.d.poss, q as int, PageCode(t.seal.t, t.Now(), t.Root(), q as int), t.Now()[q]);
+      assert Sitting(t, t.disk.poss) ==>
+        Sits(t.first as int, t.disk.poss, q as int, PageCode(t.seal.t, t.Now(), t.Root(), q as int), t.Now()[q]);
       ok, b, place := Load(t, q, c0, c1, t.Now()[q]);
       if ok {
-        VouchOne(t.seal.key, t.n as int + q as int, c, b.v, t.Now()[q]);
+        VouchOne(t.seal.key, t.homeCount as int + q as int, c, b.v, t.Now()[q]);
         Keep(t, version, q, place, b);
       }
     }
   }
   // of the pages from p up to q, the one before q
   method Towards(t: Tree, q: uint64, p: uint64) returns (r: uint64)
-    requires t.Ok() && p < q < t.np && Above(t.seal.t, p as int, q as int)
+    requires t.Ok() && p < q < t.pageCount && Above(t.seal.t, p as int, q as int)
     ensures p <= r < q && Above(t.seal.t, p as int, r as int) && Up(t.seal.t, r as int) == q as int
   {
     r := p;
@@ -218,18 +246,19 @@ module TreeOfCodes {
       r := u;
     }
   }
-  // the code of node x: that in memory if it went straight home since the last version of the tree, else that in the tree
+  // the code of node x: that in memory if it went straight home since the last version of the tree, else that in the
+  // tree
   function CodeNow(t: Tree, x: int): CV
-    requires t.Ok() && 0 <= x < t.n as int && |t.pages.vs| > 0 && PagesOk(t.seal.t, t.Now())
+    requires t.Ok() && 0 <= x < t.homeCount as int && |t.pages.vs| > 0 && PagesOk(t.seal.t, t.Now())
     reads t.pages
   { if x in t.pages.held then t.pages.held[x] else CodeIn(t.seal.t, t.Now(), x) }
   // The code that block a must have. !ok = not known: page bad is damaged. (One look at what is in memory decides which
   // version counts, and versions are never taken back: so what others do meanwhile does not matter.)
   method CodeOf(t: Tree, a: uint64) returns (ok: bool, c0: uint64, c1: uint64, bad: uint64)
-    requires t.Fits() && t.np > 0 && t.home <= a && a as int < t.home as int + t.n as int
-    ensures bad < t.np && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
+    requires t.Fits() && t.pageCount > 0 && t.home <= a && a as int < t.home as int + t.homeCount as int
+    ensures bad < t.pageCount && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
     ensures ok ==> CV(c0, c1) == CodeNow(t, a as int - t.home as int)
-    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || ok
+    ensures Sitting(t, t.disk.poss) ==> Erred(t.disk) || ok
   {
     var x := a - t.home;
     bad := 0;
@@ -243,12 +272,15 @@ module TreeOfCodes {
   }
   // Is b what block a holds at home? If not, bad says which block is damaged: a, or one of the tree.
   method Genuine(t: Tree, a: uint64, b: Blk) returns (ok: bool, bad: uint64)
-    requires t.Fits() && t.home <= a && a as int < t.home as int + t.n as int && |b.v| == 4096
-    ensures ok && t.np > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
-    ensures ok && t.np > 0 ==> Vouches(t.seal.key, a as int - t.home as int, CodeNow(t, a as int - t.home as int), b.v)
-    ensures !ok ==> t.np > 0 && (Sitting(t, t.d.poss) ==> Erred(t.d) || !Vouches(t.seal.key, a as int - t.home as int, CodeNow(t, a as int - t.home as int), b.v))
+    requires t.Fits() && t.home <= a && a as int < t.home as int + t.homeCount as int && |b.v| == 4096
+    ensures ok && t.pageCount > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
+    ensures ok && t.pageCount > 0 ==>
+      Vouches(t.seal.key, a as int - t.home as int, CodeNow(t, a as int - t.home as int), b.v)
+    ensures !ok ==> t.pageCount > 0 &&
+      (Sitting(t, t.disk.poss) ==> Erred(t.disk) ||
+      !Vouches(t.seal.key, a as int - t.home as int, CodeNow(t, a as int - t.home as int), b.v))
   {
-    if t.np == 0 { return true, a; }
+    if t.pageCount == 0 { return true, a; }
     var c0, c1;
     ok, c0, c1, bad := CodeOf(t, a);
     if !ok { bad := t.first + 2 * bad; return; }
@@ -259,7 +291,8 @@ module TreeOfCodes {
   // ---- changes ----
   lemma U64Spliced(s: seq<byte>, off: int, x: uint64, o: int)
     requires 0 <= off && off + 8 <= |s| && 0 <= o && o + 8 <= |s|
-    ensures var r := Splice(s, off, Enc64(x)); |r| == |s| && (o == off ==> U64At(r, o) == x) && (o + 8 <= off || off + 8 <= o ==> U64At(r, o) == U64At(s, o))
+    ensures var r := Splice(s, off, Enc64(x)); |r| == |s| && (o == off ==> U64At(r, o) == x) &&
+      (o + 8 <= off || off + 8 <= o ==> U64At(r, o) == U64At(s, o))
   {
     var r := Splice(s, off, Enc64(x));
     if o == off { assert r[o..o+8] == Enc64(x); }
@@ -290,24 +323,30 @@ module TreeOfCodes {
   method PutPlace(y: Bytes, place: uint64)
     requires |y.data| == 4096
     modifies y
-    ensures |y.data| == 4096 && U64At(y.data, 0) == place && forall q :: 0 <= q < 255 ==> CodeAt(y.data, q) == CodeAt(old(y.data), q)
+    ensures |y.data| == 4096 && U64At(y.data, 0) == place && forall q :: 0 <= q < 255 ==>
+      CodeAt(y.data, q) == CodeAt(old(y.data), q)
   {
     ghost var s := y.data;
     y.PutU64(0, place);
     U64Spliced(s, 0, place, 0);
-    forall q | 0 <= q < 255 ensures CodeAt(y.data, q) == CodeAt(s, q) { U64Spliced(s, 0, place, 16 + 16 * q); U64Spliced(s, 0, place, 24 + 16 * q); }
+    forall q | 0 <= q < 255 ensures CodeAt(y.data, q) == CodeAt(s, q) {
+      U64Spliced(s, 0, place, 16 + 16 * q); U64Spliced(s, 0, place, 24 + 16 * q);
+    }
   }
   // a is a place of page p, and not that in which the newest version of it was seen, if that was ever written
   predicate Spares(t: Tree, p: uint64, a: uint64) reads t.pages`vs {
-    |t.pages.vs| > 0 && p as int < |t.Now()| && exists place :: a as int == t.first as int + 2 * p as int + 1 - place as int && Found(t, p, place, t.Now()[p])
+    |t.pages.vs| > 0 && p as int < |t.Now()| &&
+      exists place :: a as int == t.first as int + 2 * p as int + 1 - place as int && Found(t, p, place, t.Now()[p])
   }
-  // The page p of the i-th code of c with the codes from there on, as far as they belong there (j: the first that does not),
-  // and the address where it is to be written.
+  // The page p of the i-th code of c with the codes from there on, as far as they belong there (j: the first that does
+  // not), and the address where it is to be written.
   method Changed(t: Tree, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, j: uint64)
-    requires t.Fits() && t.np > 0 && i as int < |c.s| && ListOk(t.seal.t, c.s)
-    ensures |b.v| == 4096 && i <= j && j as int <= |c.s| && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
-    ensures ok ==> p < t.np && Spares(t, p, a) && a as int == PlaceOf(t.first as int, p as int, b.v)
-    ensures Sitting(t, t.d.poss) ==> Erred(t.d) || (ok && a as int != PlaceOf(t.first as int, p as int, t.Now()[p]))
+    requires t.Fits() && t.pageCount > 0 && i as int < |c.s| && ListOk(t.seal.t, c.s)
+    ensures |b.v| == 4096 && i <= j && j as int <= |c.s| && |t.pages.vs| == |t.pages.rs| > 0 &&
+      IsTree(t.seal.t, t.Now(), t.Root())
+    ensures ok ==> p < t.pageCount && Spares(t, p, a) && a as int == PlaceOf(t.first as int, p as int, b.v)
+    ensures Sitting(t, t.disk.poss) ==> Erred(t.disk) ||
+      (ok && a as int != PlaceOf(t.first as int, p as int, t.Now()[p]))
     ensures ok ==> Wrote(c.s, i as int, j as int, p as int, t.Now()[p], b.v)
   {
     b := ZeroBlk();
@@ -335,8 +374,10 @@ module TreeOfCodes {
     var n := c.Len();
     while j < n
       invariant i <= j && j as int <= n as int == |c.s| && |y.data| == 4096
-      invariant forall k :: i as int <= k < j as int ==> 0 <= c.s[k].x && c.s[k].x / 255 == p as int && CodeAt(y.data, c.s[k].x % 255) == c.s[k].c
-      invariant forall q :: 0 <= q < 255 && (forall k :: i as int <= k < j as int ==> c.s[k].x % 255 != q) ==> CodeAt(y.data, q) == CodeAt(old(y.data), q)
+      invariant forall k :: i as int <= k < j as int ==> 0 <= c.s[k].x && c.s[k].x / 255 == p as int &&
+        CodeAt(y.data, c.s[k].x % 255) == c.s[k].c
+      invariant forall q :: 0 <= q < 255 && (forall k :: i as int <= k < j as int ==> c.s[k].x % 255 != q) ==>
+        CodeAt(y.data, q) == CodeAt(old(y.data), q)
     {
       var u, c0, c1 := c.At(j);
       if u / 255 != p { break; }
@@ -347,20 +388,22 @@ module TreeOfCodes {
   }
   // The code of page p with contents b: it is to change, too; or it is the new root's.
   method Upwards(t: Tree, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
-    requires t.Ok() && p < t.np && |b.v| == 4096
+    requires t.Ok() && p < t.pageCount && |b.v| == 4096
     modifies c
-    ensures Vouches(t.seal.key, t.n as int + p as int, CV(c0, c1), b.v) && root == (p as int == t.np as int - 1)
-    ensures c.s == if root then old(c.s) else old(c.s) + [Code(t.n as int + p as int, CV(c0, c1))]
+    ensures Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), b.v) &&
+      root == (p as int == t.pageCount as int - 1)
+    ensures c.s == if root then old(c.s) else old(c.s) + [Code(t.homeCount as int + p as int, CV(c0, c1))]
   {
-    c0, c1 := t.seal.Code(t.n + p, b);
-    root := p + 1 == t.np;
-    if !root { c.Add(t.n + p, c0, c1); }
+    c0, c1 := t.seal.Code(t.homeCount + p, b);
+    root := p + 1 == t.pageCount;
+    if !root { c.Add(t.homeCount + p, c0, c1); }
   }
   // the pages pg, with the root r, are a tree, and but for the pages that the codes c are in the newest one
   predicate NextTree(t: Tree, c: Codes, r: CV, pg: seq<BV>) reads t.pages`vs, t.pages`rs, c {
-    t.Ok() && IsRoot(t.seal.t, r) && (t.np > 0 ==>
-      |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, pg, r) && |t.Now()| == t.np as int &&
-      forall p :: 0 <= p < t.np as int && pg[p] != t.Now()[p] ==> exists i :: 0 <= i < |c.s| && c.s[i].x / 255 == p)
+    t.Ok() && IsRoot(t.seal.t, r) && (t.pageCount > 0 ==>
+      |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, pg, r) && |t.Now()| == t.pageCount as int &&
+      forall p :: 0 <= p < t.pageCount as int && pg[p] != t.Now()[p] ==> exists i :: 0 <= i < |c.s| &&
+        c.s[i].x / 255 == p)
   }
   // ... and becomes it; the codes of the blocks of drop, which it has, are held no longer
   method Advance(t: Tree, c: Codes, r0: uint64, r1: uint64, drop: BMap, ghost pg: seq<BV>)
@@ -369,37 +412,45 @@ module TreeOfCodes {
     ensures t.pages.vs == old(t.pages.vs) + [pg] && t.pages.rs == old(t.pages.rs) + [CV(r0, r1)]
     ensures t.pages.held == map x | x in old(t.pages.held) && x + t.home as int !in drop.m :: old(t.pages.held)[x]
   {
-    t.pages.Next(c, t.n, r0, r1, drop, t.home, pg);
+    t.pages.Next(c, t.homeCount, r0, r1, drop, t.home, pg);
   }
   // one page of a change (Step, of the tree now)
-  lemma Stepped(t: Tree, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, c: CV, s2: seq<Code>, r2: CV)
-    requires t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0
-    requires Changing(t.seal.t, t.Now(), t.Root(), s, i, W, pg, r) && 0 <= p < t.np as int && Wrote(s, i, j, p, t.Now()[p], b)
-    requires Vouches(t.seal.key, t.n as int + p, c, b) && Passes(t.seal.t, s, p, c, r, s2, r2)
+  lemma Stepped(t: Tree, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, c: CV,
+    s2: seq<Code>, r2: CV)
+    requires t.Ok() && t.pageCount > 0 && |t.pages.vs| == |t.pages.rs| > 0
+    requires Changing(t.seal.t, t.Now(), t.Root(), s, i, W, pg, r) && 0 <= p < t.pageCount as int &&
+      Wrote(s, i, j, p, t.Now()[p], b)
+    requires Vouches(t.seal.key, t.homeCount as int + p, c, b) && Passes(t.seal.t, s, p, c, r, s2, r2)
     ensures Changing(t.seal.t, t.Now(), t.Root(), s2, j, W + {p}, pg[p := b], r2)
   {
     assert s[i].x / 255 == p;
     if p in W { assert p < s[i].x / 255; }
     Step(t.seal.t, t.Now(), t.Root(), s, i, W, pg, r, j, p, b, c, s2, r2);
   }
-  // the codes c.s[..i] of a change of the newest tree are done: the pages W are written, pg are the pages now, r is the root
-  predicate {:opaque} Halfway(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV) reads t.pages`vs, t.pages`rs, c
-    ensures Halfway(t, c, i, W, pg, r) ==> t.Ok() && t.np > 0 && 0 <= i <= |c.s| && ListOk(t.seal.t, c.s)
+  // the codes c.s[..i] of a change of the newest tree are done: the pages W are written, pg are the pages now, r is the
+  // root
+  predicate {:opaque} Halfway(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV)
+    reads t.pages`vs, t.pages`rs, c
+    ensures Halfway(t, c, i, W, pg, r) ==> t.Ok() && t.pageCount > 0 && 0 <= i <= |c.s| && ListOk(t.seal.t, c.s)
   {
-    t.Ok() && t.np > 0 && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root()) &&
+    t.Ok() && t.pageCount > 0 && |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root()) &&
     Changing(t.seal.t, t.Now(), t.Root(), c.s, i, W, pg, r)
   }
   // all of them are
   lemma AllDone(t: Tree, c: Codes, W: set<int>, pg: seq<BV>, r: CV)
     requires Halfway(t, c, |c.s|, W, pg, r)
     ensures NextTree(t, c, r, pg) && PagesOk(t.seal.t, t.Now()) && PagesOk(t.seal.t, pg)
-    ensures forall x :: 0 <= x < t.n as int ==> CodeIn(t.seal.t, pg, x) == if x in Done(c.s) then Done(c.s)[x] else CodeIn(t.seal.t, t.Now(), x)
-    ensures forall p :: 0 <= p < t.np as int && p !in W ==> pg[p] == t.Now()[p] && PageCode(t.seal.t, pg, r, p) == PageCode(t.seal.t, t.Now(), t.Root(), p)
+    ensures forall x :: 0 <= x < t.homeCount as int ==> CodeIn(t.seal.t, pg, x) == if x in Done(c.s) then Done(c.s)[x]
+      else CodeIn(t.seal.t, t.Now(), x)
+    ensures forall p :: 0 <= p < t.pageCount as int && p !in W ==> pg[p] == t.Now()[p] &&
+      PageCode(t.seal.t, pg, r, p) == PageCode(t.seal.t, t.Now(), t.Root(), p)
   { reveal Halfway(); Ended(t.seal.t, t.Now(), t.Root(), c.s, W, pg, r); }
-  twostate lemma Further(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, k: CV, r2: CV)
-    requires old(Halfway(t, c, i, W, pg, r)) && t.pages.vs == old(t.pages.vs) && t.pages.rs == old(t.pages.rs) && 0 <= p < t.np as int
+  twostate lemma Further(t: Tree, c: Codes, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, k: CV,
+    r2: CV)
+    requires old(Halfway(t, c, i, W, pg, r)) && t.pages.vs == old(t.pages.vs) && t.pages.rs == old(t.pages.rs) &&
+      0 <= p < t.pageCount as int
     requires 0 < |t.pages.vs| && p < |t.Now()| && Wrote(old(c.s), i, j, p, t.Now()[p], b)
-    requires Vouches(t.seal.key, t.n as int + p, k, b) && Passes(t.seal.t, old(c.s), p, k, r, c.s, r2)
+    requires Vouches(t.seal.key, t.homeCount as int + p, k, b) && Passes(t.seal.t, old(c.s), p, k, r, c.s, r2)
     ensures p < |pg| && Halfway(t, c, j, W + {p}, pg[p := b], r2)
   {
     reveal Halfway();
@@ -407,16 +458,19 @@ module TreeOfCodes {
   }
   // the codes of the blocks of l
   method AddList(t: Tree, c: Codes, l: BList)
-    requires t.Ok() && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && forall i :: 0 <= i < |l.addrs| ==> t.home as int <= l.addrs[i]
+    requires t.Ok() && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && forall i :: 0 <= i < |l.addrs| ==>
+      t.home as int <= l.addrs[i]
     modifies c
     ensures |c.s| == |old(c.s)| + |l.addrs| && c.s[..|old(c.s)|] == old(c.s)
-    ensures forall i :: 0 <= i < |l.addrs| ==> var e := c.s[|old(c.s)| + i]; e.x == l.addrs[i] - t.home as int && Vouches(t.seal.key, e.x, e.c, l.blks[i])
+    ensures forall i :: 0 <= i < |l.addrs| ==> var e := c.s[|old(c.s)| + i]; e.x == l.addrs[i] - t.home as int &&
+      Vouches(t.seal.key, e.x, e.c, l.blks[i])
   {
     var n := l.Len();
     var i: uint64 := 0;
     while i < n
       invariant i <= n && |c.s| == |old(c.s)| + i as int && c.s[..|old(c.s)|] == old(c.s)
-      invariant forall k :: 0 <= k < i as int ==> var e := c.s[|old(c.s)| + k]; e.x == l.addrs[k] - t.home as int && Vouches(t.seal.key, e.x, e.c, l.blks[k])
+      invariant forall k :: 0 <= k < i as int ==> var e := c.s[|old(c.s)| + k]; e.x == l.addrs[k] - t.home as int &&
+        Vouches(t.seal.key, e.x, e.c, l.blks[k])
     {
       var a := l.AddrAt(i);
       var b := l.BlkAt(i);

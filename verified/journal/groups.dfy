@@ -21,61 +21,71 @@ module Groups {
   // x is one of the states from lb to cl
   predicate Among(vs: seq<St>, lb: int, cl: int, x: St) { exists n :: 0 <= lb <= n <= cl < |vs| && vs[n] == x }
   // each state that a crash may leave of the pending groups is
-  predicate {:opaque} AllAmong(g: G, vs: seq<St>, lb: int, cl: int) { forall j :: 0 <= j <= |g.ps| ==> Among(vs, lb, cl, PState(g, j)) }
-  lemma CrashAll(poss: Poss, g: G, vs: seq<St>, lb: int, cl: int)
-    requires Full(poss, g) && 0 <= lb <= cl < |vs| && AllAmong(g, vs, lb, cl) && End(g) + |g.ps| < 0x1FFF_FFFF_FFFF_FFFF && PendEnd(g) < 0x1FFF_FFFF_FFFF_0000
-    ensures forall s :: CrashImg(poss, s) ==> s in OkSet(g.p, vs, lb, g.sg)
+  predicate {:opaque} AllAmong(g: Protocol, vs: seq<St>, lb: int, cl: int) {
+    forall j :: 0 <= j <= |g.pending| ==> Among(vs, lb, cl, PState(g, j))
+  }
+  lemma CrashAll(poss: Poss, g: Protocol, vs: seq<St>, lb: int, cl: int)
+    requires Full(poss, g) && 0 <= lb <= cl < |vs| && AllAmong(g, vs, lb, cl) &&
+      End(g) + |g.pending| < 0x1FFF_FFFF_FFFF_FFFF && PendEnd(g) < 0x1FFF_FFFF_FFFF_0000
+    ensures forall s :: CrashImg(poss, s) ==> s in OkSet(g.layout, vs, lb, g.signed)
   {
     reveal OkSet(); reveal AllAmong();
-    forall s | CrashImg(poss, s) ensures s in OkSet(g.p, vs, lb, g.sg) {
+    forall s | CrashImg(poss, s) ensures s in OkSet(g.layout, vs, lb, g.signed) {
       var j := CrashLemma(poss, g, s);
       assert Among(vs, lb, cl, PState(g, j));
       var n :| 0 <= lb <= n <= cl < |vs| && vs[n] == PState(g, j);
-      assert RecOK(g.p, s, vs[n], g.sg);
+      assert RecOK(g.layout, s, vs[n], g.signed);
     }
   }
-  lemma AmongMore(g: G, vs: seq<St>, lb: int, cl: int, vs2: seq<St>, cl2: int)
-    requires AllAmong(g, vs, lb, cl) && cl <= cl2 < |vs2| && |vs| <= |vs2| && forall i :: 0 <= i < |vs| ==> vs2[i] == vs[i]
+  lemma AmongMore(g: Protocol, vs: seq<St>, lb: int, cl: int, vs2: seq<St>, cl2: int)
+    requires AllAmong(g, vs, lb, cl) && cl <= cl2 < |vs2| && |vs| <= |vs2| && forall i :: 0 <= i < |vs| ==>
+      vs2[i] == vs[i]
     ensures AllAmong(g, vs2, lb, cl2)
   {
     reveal AllAmong();
-    forall j | 0 <= j <= |g.ps| ensures Among(vs2, lb, cl2, PState(g, j)) {
+    forall j | 0 <= j <= |g.pending| ensures Among(vs2, lb, cl2, PState(g, j)) {
       assert Among(vs, lb, cl, PState(g, j));
       var n :| 0 <= lb <= n <= cl < |vs| && vs[n] == PState(g, j);
       assert vs2[n] == PState(g, j);
     }
   }
   // none is pending: the durable state
-  lemma AmongNone(g: G, vs: seq<St>, lb: int)
-    requires g.ps == [] && 0 <= lb < |vs| && vs[lb] == DurState(g)
+  lemma AmongNone(g: Protocol, vs: seq<St>, lb: int)
+    requires g.pending == [] && 0 <= lb < |vs| && vs[lb] == DurState(g)
     ensures AllAmong(g, vs, lb, lb)
-  { reveal AllAmong(); PStates(g); forall j | 0 <= j <= |g.ps| ensures Among(vs, lb, lb, PState(g, j)) { assert vs[lb] == PState(g, 0); } }
+  {
+    reveal AllAmong(); PStates(g);
+    forall j | 0 <= j <= |g.pending| ensures Among(vs, lb, lb, PState(g, j)) { assert vs[lb] == PState(g, 0); }
+  }
   // the group that is sealed, after those that are pending
-  lemma AmongStart(g: G, g2: G, vs: seq<St>, lb: int, cl: int)
-    requires AllAmong(g, vs, lb, cl) && 0 <= cl < |vs| && |g2.ps| == |g.ps| + 1 && g2.ps[..|g.ps|] == g.ps && g2.base == g.base && g2.gs == g.gs && vs[cl] == ComState(g2)
+  lemma AmongStart(g: Protocol, g2: Protocol, vs: seq<St>, lb: int, cl: int)
+    requires AllAmong(g, vs, lb, cl) && 0 <= cl < |vs| && |g2.pending| == |g.pending| + 1 &&
+      g2.pending[..|g.pending|] == g.pending && g2.base == g.base && g2.groups == g.groups && vs[cl] == ComState(g2)
     ensures AllAmong(g2, vs, lb, cl)
   {
     reveal AllAmong(); PStates(g2);
-    forall j | 0 <= j <= |g2.ps| ensures Among(vs, lb, cl, PState(g2, j)) {
-      if j <= |g.ps| { StartState(g, g2, j); assert Among(vs, lb, cl, PState(g, j)); }
+    forall j | 0 <= j <= |g2.pending| ensures Among(vs, lb, cl, PState(g2, j)) {
+      if j <= |g.pending| { StartState(g, g2, j); assert Among(vs, lb, cl, PState(g, j)); }
       else { assert Among(vs, lb, cl, PState(g, 0)); assert vs[cl] == PState(g2, j); }
     }
   }
   // all pending groups are durable
-  function AllFinished(g: G): G decreases |g.ps| { if g.ps == [] then g else AllFinished(Finished(g)) }
-  // an empty log; the tree with the root r says v
-  function G0(p: Geo, sg: set<Rec>, q: int, v: St, r: CV): G {
-    G(p, sg, q, [], [], [], 0, [], v, map[], 0, 0, 0, 0, r, v, r, v, p.torn)
+  function AllFinished(g: Protocol): Protocol decreases |g.pending| {
+    if g.pending == [] then g else AllFinished(Finished(g))
   }
-  lemma PendFacts(poss: Poss, g: G, j: int)
-    requires Full(poss, g) && 0 <= j < |g.ps|
-    ensures PendWf(g, g.ps[j], End(g) + j, |poss|)
+  // an empty log; the tree with the root r says v
+  function G0(p: Geo, sg: set<Rec>, q: int, v: St, r: CV): Protocol {
+    Protocol(p, sg, q, [], [], [], 0, [], v, map[], NoInstall, 0, 0, 0, r, v, r, v, p.torn)
+  }
+  lemma PendFacts(poss: Poss, g: Protocol, j: int)
+    requires Full(poss, g) && 0 <= j < |g.pending|
+    ensures PendWf(g, g.pending[j], End(g) + j, |poss|)
   { reveal Full(); }
   method MergeInto(dst: BMap, src: BMap)
     requires dst != src && dst.Ok() && src.Ok()
     requires |dst.addrs| + |src.addrs| < 0x4_0000_0000_0000
     modifies dst
-    ensures dst.Ok() && dst.m == Ov(old(dst.m), src.m) && |dst.addrs| <= |old(dst.addrs)| + |src.addrs|
+    ensures dst.Ok() && dst.m == Overlaid(old(dst.m), src.m) && |dst.addrs| <= |old(dst.addrs)| + |src.addrs|
   {
     var n := src.Len();
     var i: uint64 := 0;
@@ -97,13 +107,13 @@ module Groups {
   }
 
   // what finishing all pending groups means
-  lemma FinishAll(poss: Poss, g: G)
+  lemma FinishAll(poss: Poss, g: Protocol)
     requires Full(poss, g) && AllHome(poss, g)
-    requires End(g) + |g.ps| < 0x1FFF_FFFF_FFFF_FFFF && PendEnd(g) < 0x1FFF_FFFF_FFFF_0000
+    requires End(g) + |g.pending| < 0x1FFF_FFFF_FFFF_FFFF && PendEnd(g) < 0x1FFF_FFFF_FFFF_0000
     ensures Full(poss, AllFinished(g)) && DurState(AllFinished(g)) == ComState(g) && AllFinished(g) == Flat(g)
-    decreases |g.ps|
+    decreases |g.pending|
   {
-    if g.ps == [] {
+    if g.pending == [] {
       PStates(g);
       assert Over(g.base, map[]) == g.base && g.torn - {} == g.torn;
     } else {
@@ -117,54 +127,68 @@ module Groups {
     }
   }
   // all pending groups are where they belong
-  predicate AllHome(poss: Poss, g: G) { GeoOk(g.p) && |poss| >= Home(g.p) && forall j :: 0 <= j < |g.ps| ==> PendLogged(poss, g, g.ps[j], End(g) + j) }
-  predicate PendLogged(poss: Poss, g: G, e: Pend, sq: int) requires GeoOk(g.p) && |poss| >= Home(g.p) { Logged(poss, g, e.m, e.h, e.d, sq) && DirHome(poss, e.h) }
-  lemma FirstHome(poss: Poss, g: G)
-    requires AllHome(poss, g) && g.ps != [] && DInv(poss, g) && PInv(g)
-    ensures Logged(poss, g, g.ps[0].m, g.ps[0].h, g.ps[0].d, End(g)) && DirHome(poss, g.ps[0].h) && g.ps[0].d.pos <= PendEnd(g)
-  { assert PendLogged(poss, g, g.ps[0], End(g) + 0); }
-  lemma RestHome(poss: Poss, g: G)
-    requires AllHome(poss, g) && g.ps != []
+  predicate AllHome(poss: Poss, g: Protocol) {
+    GeoOk(g.layout) && |poss| >= Home(g.layout) && forall j :: 0 <= j < |g.pending| ==>
+      PendLogged(poss, g, g.pending[j], End(g) + j)
+  }
+  predicate PendLogged(poss: Poss, g: Protocol, e: Pend, sq: int) requires GeoOk(g.layout) && |poss| >= Home(g.layout) {
+    Logged(poss, g, e.blocks, e.direct, e.desc, sq) && DirHome(poss, e.direct)
+  }
+  lemma FirstHome(poss: Poss, g: Protocol)
+    requires AllHome(poss, g) && g.pending != [] && DInv(poss, g) && PInv(g)
+    ensures Logged(poss, g, g.pending[0].blocks, g.pending[0].direct, g.pending[0].desc, End(g)) &&
+      DirHome(poss, g.pending[0].direct) && g.pending[0].desc.pos <= PendEnd(g)
+  { assert PendLogged(poss, g, g.pending[0], End(g) + 0); }
+  lemma RestHome(poss: Poss, g: Protocol)
+    requires AllHome(poss, g) && g.pending != []
     ensures AllHome(poss, Finished(g))
   {
     var g1 := Finished(g);
-    forall j | 0 <= j < |g1.ps| ensures PendLogged(poss, g1, g1.ps[j], End(g1) + j) {
-      assert g1.ps[j] == g.ps[j + 1] && End(g1) + j == End(g) + (j + 1);
-      assert PendLogged(poss, g, g.ps[j + 1], End(g) + (j + 1));
-      LoggedSg(poss, g, g1, g1.ps[j].m, g1.ps[j].h, g1.ps[j].d, End(g1) + j);
+    forall j | 0 <= j < |g1.pending| ensures PendLogged(poss, g1, g1.pending[j], End(g1) + j) {
+      assert g1.pending[j] == g.pending[j + 1] && End(g1) + j == End(g) + (j + 1);
+      assert PendLogged(poss, g, g.pending[j + 1], End(g) + (j + 1));
+      LoggedSg(poss, g, g1, g1.pending[j].blocks, g1.pending[j].direct, g1.pending[j].desc, End(g1) + j);
     }
   }
-  function Ds(ps: seq<Pend>): (r: seq<Desc>) ensures |r| == |ps| && forall i :: 0 <= i < |ps| ==> r[i] == ps[i].d { if ps == [] then [] else Ds(ps[..|ps|-1]) + [ps[|ps|-1].d] }
-  // g with all pending groups durable, at once
-  function Flat(g: G): G {
-    g.(ps := [], gs := g.gs + Ms(g.ps), hs := g.hs + Hs(g.ps), ds := g.ds + Ds(g.ps), base := Over(g.base, Merge(Hs(g.ps))), wp := PendEnd(g),
-      torn := g.torn - Merge(Hs(g.ps)).Keys)
+  function DescsOf(ps: seq<Pend>): (r: seq<Desc>) ensures |r| == |ps| && forall i :: 0 <= i < |ps| ==>
+    r[i] == ps[i].desc {
+    if ps == [] then [] else DescsOf(ps[..|ps|-1]) + [ps[|ps|-1].desc]
   }
-  lemma FinishedMore(g: G, g1: G, g2: G)
-    requires g.ps != [] && g1 == Finished(g) && g2 == Flat(g1) && PendEnd(g1) == PendEnd(g)
+  // g with all pending groups durable, at once
+  function Flat(g: Protocol): Protocol {
+    g.(pending := [], groups := g.groups + BlockMaps(g.pending), directs := g.directs + DirectMaps(g.pending),
+      descs := g.descs + DescsOf(g.pending), base := Over(g.base, Merge(DirectMaps(g.pending))), logEnd := PendEnd(g),
+      torn := g.torn - Merge(DirectMaps(g.pending)).Keys)
+  }
+  lemma FinishedMore(g: Protocol, g1: Protocol, g2: Protocol)
+    requires g.pending != [] && g1 == Finished(g) && g2 == Flat(g1) && PendEnd(g1) == PendEnd(g)
     ensures g2 == Flat(g)
   {
-    var e := g.ps[0]; var t := g.ps[1..];
-    assert Ms(g.ps) == [e.m] + Ms(t) && Hs(g.ps) == [e.h] + Hs(t) && Ds(g.ps) == [e.d] + Ds(t);
-    assert g.gs + Ms(g.ps) == g1.gs + Ms(t) && g.hs + Hs(g.ps) == g1.hs + Hs(t) && g.ds + Ds(g.ps) == g1.ds + Ds(t);
-    MergeCat([e.h], Hs(t));
-    assert [e.h][..0] == []; assert Ov(map[], e.h) == e.h;
-    OverOv(g.base, e.h, Merge(Hs(t)));
-    assert g.torn - Merge(Hs(g.ps)).Keys == g1.torn - Merge(Hs(t)).Keys;
+    var e := g.pending[0]; var t := g.pending[1..];
+    assert BlockMaps(g.pending) == [e.blocks] + BlockMaps(t) && DirectMaps(g.pending) == [e.direct] + DirectMaps(t) &&
+      DescsOf(g.pending) == [e.desc] + DescsOf(t);
+    assert g.groups + BlockMaps(g.pending) == g1.groups + BlockMaps(t) &&
+      g.directs + DirectMaps(g.pending) == g1.directs + DirectMaps(t) &&
+      g.descs + DescsOf(g.pending) == g1.descs + DescsOf(t);
+    MergeCat([e.direct], DirectMaps(t));
+    assert [e.direct][..0] == []; assert Overlaid(map[], e.direct) == e.direct;
+    OverOv(g.base, e.direct, Merge(DirectMaps(t)));
+    assert g.torn - Merge(DirectMaps(g.pending)).Keys == g1.torn - Merge(DirectMaps(t)).Keys;
   }
-  lemma TailMerge(g: G, g1: G)
-    requires 0 <= g.k <= |g.gs| && g1 == Flat(g)
-    ensures Merge(g1.gs[g1.k..]) == Ov(Merge(g.gs[g.k..]), Merge(Ms(g.ps))) && g1.gs[..g1.k] == g.gs[..g.k]
+  lemma TailMerge(g: Protocol, g1: Protocol)
+    requires 0 <= g.installCount <= |g.groups| && g1 == Flat(g)
+    ensures Merge(g1.groups[g1.installCount..]) == Overlaid(Merge(g.groups[g.installCount..]),
+      Merge(BlockMaps(g.pending))) && g1.groups[..g1.installCount] == g.groups[..g.installCount]
   {
-    assert g1.gs[g1.k..] == g.gs[g.k..] + Ms(g.ps);
-    MergeCat(g.gs[g.k..], Ms(g.ps));
+    assert g1.groups[g1.installCount..] == g.groups[g.installCount..] + BlockMaps(g.pending);
+    MergeCat(g.groups[g.installCount..], BlockMaps(g.pending));
   }
   method MergeOrSwap(dst: BMap, src: BMap) returns (r: BMap)
     requires dst != src && dst.Ok() && src.Ok()
     requires |dst.addrs| + |src.addrs| < 0x4_0000_0000_0000
     modifies dst
     ensures r == dst || (r == src && dst.m == old(dst.m) && dst.Ok())
-    ensures r.Ok() && r.m == Ov(old(dst.m), src.m) && |r.addrs| <= |old(dst.addrs)| + |src.addrs|
+    ensures r.Ok() && r.m == Overlaid(old(dst.m), src.m) && |r.addrs| <= |old(dst.addrs)| + |src.addrs|
   {
     var l := dst.Len();
     if l == 0 { assert dst.m == map[]; r := src; } else { MergeInto(dst, src); r := dst; }
@@ -189,37 +213,51 @@ module Groups {
       n := n + 1;
     }
   }
-  predicate SameForLog(a: G, b: G) {
-    a.p == b.p && a.sg == b.sg && a.ps == b.ps && End(a) == End(b) && a.wp == b.wp &&
-    |b.gs| <= |a.gs| && (b.gs == a.gs || b.gs == a.gs[|a.gs| - |b.gs|..]) && a.lo <= b.lo && DurState(a) == DurState(b)
+  predicate SameForLog(a: Protocol, b: Protocol) {
+    a.layout == b.layout && a.signed == b.signed && a.pending == b.pending && End(a) == End(b) &&
+      a.logEnd == b.logEnd &&
+    |b.groups| <= |a.groups| && (b.groups == a.groups || b.groups == a.groups[|a.groups| - |b.groups|..]) &&
+      a.logStart <= b.logStart && DurState(a) == DurState(b)
   }
-  lemma ReadyKeep(a: G, b: G, m: BM, h: BM)
+  lemma ReadyKeep(a: Protocol, b: Protocol, m: BM, h: BM)
     requires SameForLog(a, b) && Ready(a, m, h)
     ensures Ready(b, m, h)
   {
-    assert a.hq <= b.hq;
-    forall x | Direct(b.sg, b.hq, x) ensures Direct(a.sg, a.hq, x) { DirectFrom(a.sg, a.hq, b.hq, x); }
-    forall i, x | 0 <= i < |b.gs| && x in b.gs[i] ensures x !in h { assert x in a.gs[|a.gs| - |b.gs| + i]; }
+    assert a.firstSeq <= b.firstSeq;
+    forall x | Direct(b.signed, b.firstSeq, x) ensures Direct(a.signed, a.firstSeq, x) {
+      DirectFrom(a.signed, a.firstSeq, b.firstSeq, x);
+    }
+    forall i, x | 0 <= i < |b.groups| && x in b.groups[i] ensures x !in h {
+      assert x in a.groups[|a.groups| - |b.groups| + i];
+    }
     forall x | x in h ensures FreeAll(b, x) { FreeAllKeep(a, b, x); }
   }
-  lemma FreeAllKeep(a: G, b: G, x: int)
+  lemma FreeAllKeep(a: Protocol, b: Protocol, x: int)
     requires SameForLog(a, b) && FreeAll(a, x)
     ensures FreeAll(b, x)
   {
     reveal FreeAll();
-    forall i | 0 <= i <= |b.ps| ensures FreeIn(b.p, PState(b, i), x) { assert PState(b, i) == PState(a, i) by { reveal PState(); } assert FreeIn(a.p, PState(a, i), x); }
+    forall i | 0 <= i <= |b.pending| ensures FreeIn(b.layout, PState(b, i), x) {
+      assert PState(b, i) == PState(a, i) by { reveal PState(); } assert FreeIn(a.layout, PState(a, i), x);
+    }
   }
-  lemma AmongKeep(a: G, b: G, vs: seq<St>, lb: int, cl: int)
+  lemma AmongKeep(a: Protocol, b: Protocol, vs: seq<St>, lb: int, cl: int)
     requires SameForLog(a, b) && AllAmong(a, vs, lb, cl)
     ensures AllAmong(b, vs, lb, cl)
   {
     reveal AllAmong();
-    forall j | 0 <= j <= |b.ps| ensures Among(vs, lb, cl, PState(b, j)) { assert PState(b, j) == PState(a, j) by { reveal PState(); } assert Among(vs, lb, cl, PState(a, j)); }
+    forall j | 0 <= j <= |b.pending| ensures Among(vs, lb, cl, PState(b, j)) {
+      assert PState(b, j) == PState(a, j) by { reveal PState(); } assert Among(vs, lb, cl, PState(a, j));
+    }
   }
-  predicate SameForIns(a: G, b: G) { a.p == b.p && a.ip == b.ip && a.im == b.im && a.hq == b.hq && a.k == b.k }
-  lemma LoggedLess(p: Poss, q: Poss, g: G, g0: G, m: BM, h: BM, d: Desc, sq: int)
-    requires GeoOk(g.p) && |p| == |q| >= Home(g.p) && g0.p == g.p && g0.sg == g.sg && Logged(q, g0, m, h, d, sq)
-    requires forall a :: g.p.at < a < Copy(g.p) ==> p[a] <= q[a]
+  predicate SameForIns(a: Protocol, b: Protocol) {
+    a.layout == b.layout && a.phase == b.phase && a.installBlocks == b.installBlocks && a.firstSeq == b.firstSeq &&
+      a.installCount == b.installCount
+  }
+  lemma LoggedLess(p: Poss, q: Poss, g: Protocol, g0: Protocol, m: BM, h: BM, d: Desc, sq: int)
+    requires GeoOk(g.layout) && |p| == |q| >= Home(g.layout) && g0.layout == g.layout && g0.signed == g.signed &&
+      Logged(q, g0, m, h, d, sq)
+    requires forall a :: g.layout.headerAt < a < Copy(g.layout) ==> p[a] <= q[a]
     ensures Logged(p, g, m, h, d, sq)
   {
     LoggedSg(q, g0, g, m, h, d, sq);
@@ -228,36 +266,41 @@ module Groups {
   // l lists the blocks of m in the order of their addresses
   predicate Lists(l: BList, m: BM, home: int, n: int) {
     |l.blks| == |l.addrs| && |l.addrs| < 0x8_0000_0000_0000 &&
-    (forall i :: 0 <= i < |l.addrs| ==> l.addrs[i] in m && l.blks[i] == m[l.addrs[i]] && |l.blks[i]| == 4096 && home <= l.addrs[i] < n) &&
+    (forall i :: 0 <= i < |l.addrs| ==> l.addrs[i] in m && l.blks[i] == m[l.addrs[i]] && |l.blks[i]| == 4096 &&
+      home <= l.addrs[i] < n) &&
     (forall a :: a in m ==> a in l.addrs) &&
     (forall i, j :: 0 <= i < j < |l.addrs| ==> l.addrs[i] < l.addrs[j])
   }
   // ring and dir are the two parts of m
   predicate Parts(m: BM, ring: BM, dir: BM) {
     (forall a :: a in m ==> a in ring || a in dir) &&
-    (forall a :: a in ring ==> a in m && a !in dir && ring[a] == m[a]) && (forall a :: a in dir ==> a in m && dir[a] == m[a])
+    (forall a :: a in ring ==> a in m && a !in dir && ring[a] == m[a]) &&
+      (forall a :: a in dir ==> a in m && dir[a] == m[a])
   }
-  lemma SealedBelow(poss: Poss, g: G)
+  lemma SealedBelow(poss: Poss, g: Protocol)
     requires Full(poss, g)
-    ensures forall r :: r in g.sg ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) + |g.ps|
+    ensures forall r :: r in g.signed ==> DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) + |g.pending|
   {
     FullD(poss, g);
-    forall r | r in g.sg ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) + |g.ps| {
-      if !Below(r, End(g)) { var i :| 0 <= i < |g.ps| && IsPend(g.ps[i], r); assert PendWf(g, g.ps[i], End(g) + i, |poss|); }
+    forall r | r in g.signed ensures DecDesc(r.b).SomeDesc? && DecDesc(r.b).d.sq < End(g) + |g.pending| {
+      if !Below(r, End(g)) {
+        var i :| 0 <= i < |g.pending| && IsPend(g.pending[i], r); assert PendWf(g, g.pending[i], End(g) + i, |poss|);
+      }
     }
   }
   // n blocks from the i-th on were written where they belong, and none of those before them
   lemma LogWritten(p: Geo, d: Desc, cur: Img, blks: seq<BV>, i: int, n: int)
     requires GeoOk(p) && |cur| >= Home(p) && Side(p, d, i, n) && |d.addrs| <= |blks| && |d.addrs| <= 500
-    requires forall x :: At(p, d, i) <= x < At(p, d, i) + n ==> 0 <= x < |cur| ==> cur[x] == blks[i + (x - At(p, d, i))]
-    ensures forall x :: i <= x < i + n ==> cur[At(p, d, x)] == blks[x]
-    ensures forall x :: 0 <= x < i ==> !(At(p, d, i) <= At(p, d, x) < At(p, d, i) + n)
+    requires forall x :: DataBlock(p, d, i) <= x < DataBlock(p, d, i) + n ==> 0 <= x < |cur| ==>
+      cur[x] == blks[i + (x - DataBlock(p, d, i))]
+    ensures forall x :: i <= x < i + n ==> cur[DataBlock(p, d, x)] == blks[x]
+    ensures forall x :: 0 <= x < i ==> !(DataBlock(p, d, i) <= DataBlock(p, d, x) < DataBlock(p, d, i) + n)
   {
-    forall x | i <= x < i + n ensures cur[At(p, d, x)] == blks[x] {
-      if |d.addrs| > 15 { SlotRun(d.pos + i, x - i, p.nr); assert d.pos + i + (x - i) == d.pos + x; }
-      assert At(p, d, x) == At(p, d, i) + (x - i);
+    forall x | i <= x < i + n ensures cur[DataBlock(p, d, x)] == blks[x] {
+      if |d.addrs| > 15 { SlotRun(d.pos + i, x - i, p.ringSize); assert d.pos + i + (x - i) == d.pos + x; }
+      assert DataBlock(p, d, x) == DataBlock(p, d, i) + (x - i);
     }
-    forall x | 0 <= x < i ensures !(At(p, d, i) <= At(p, d, x) < At(p, d, i) + n) {
+    forall x | 0 <= x < i ensures !(DataBlock(p, d, i) <= DataBlock(p, d, x) < DataBlock(p, d, i) + n) {
       if |d.addrs| > 15 { NotInRun(p, d.pos + x, d.pos + i, n); }
     }
   }

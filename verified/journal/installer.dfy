@@ -22,10 +22,13 @@ module JournalInstaller {
 
   // [L] freeze the logged groups for installation, if there is enough of them
   method StartInstall(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.mu.Inside() && j.ins.ip == 0
-    modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.ip == (if ok then 1 else 0) && (ok ==> j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0 && j.ins.wr == map[])
+    requires j.Inv() && j.mutex.Inside() && j.installer.phase == NoInstall
+    modifies j`installing, j`logged, j`installingDirect, j`loggedDirect, j`repr, j`posAfterInstall, j`seqAfterInstall,
+      j`cachedCount, j`cached, j`installCount, j`installBlocks, j.installer, j.disk`owner
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures j.installer.phase == (if ok then HomeWriting else NoInstall) &&
+      (ok ==> j.installer.list == null && j.installer.blocksWritten == 0 && j.cachedCount == 0 &&
+      j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == map[])
     ensures fresh(j.repr - old(j.repr))
   {
     Counters(j);
@@ -34,187 +37,236 @@ module JournalInstaller {
   }
   // [L] ... they are what is being installed
   method FreezeLogged(j: Journal)
-    requires j.Inv() && j.mu.Inside() && j.ins.ip == 0
-    modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins, j.d`owner
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.hph == 0 && j.ins.wr == map[]
+    requires j.Inv() && j.mutex.Inside() && j.installer.phase == NoInstall
+    modifies j`installing, j`logged, j`installingDirect, j`loggedDirect, j`repr, j`posAfterInstall, j`seqAfterInstall,
+      j`cachedCount, j`cached, j`installCount, j`installBlocks, j.installer, j.disk`owner
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures j.installer.phase == HomeWriting && j.installer.list == null && j.installer.blocksWritten == 0 &&
+      j.cachedCount == 0 && j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == map[]
     ensures fresh(j.repr - old(j.repr))
   {
     var r := NewBMap(); var f := NewBMap();
-    ghost var g1 := IStarted(j.g());
+    ghost var g1 := IStarted(j.protocol());
     StartG(j);
     reveal j.Inv();
-    ghost var pages := set a | j.tree.first as int <= a < j.at as int;
-    j.d.Take(Installing, pages + {j.at as int, j.home as int - 1} + g1.im.Keys);
+    ghost var pages := set a | j.tree.first as int <= a < j.headerAt as int;
+    j.disk.Take(Installing, pages + {j.headerAt as int, j.home as int - 1} + g1.installBlocks.Keys);
     StartInstallFields(j, r, f);
-    assert j.g() == g1;
-    AmongKeep(old(j.g()), g1, j.vs, j.lb, j.cl);
+    assert j.protocol() == g1;
+    AmongKeep(old(j.protocol()), g1, j.states, j.durableIndex, j.frozenIndex);
     OwnBegun(j);
     LogFrame(j); RdFrame(j); InsNone(j); CacheBegun(j); HoldBegun(j); TreeBegun(j);
-    assert j.PagesI() by { reveal j.PagesI(); }
+    assert j.PagesInv() by { reveal j.PagesInv(); }
   }
   // what starting means for the protocol's state; and nobody owns what the installer needs
   lemma StartG(j: Journal)
-    requires j.Inv() && j.ins.ip == 0
-    ensures var g1 := IStarted(j.g()); Full(j.d.poss, g1) && DurState(g1) == DurState(j.g()) && g1.gs[g1.k..] == [] && SameForLog(j.g(), g1)
-    ensures j.k == 0 && j.im == map[] && j.lgm.m == Merge(j.gs)
-    ensures forall a :: j.tree.first as int <= a < j.at as int || a == j.at as int || a == j.home as int - 1 || a in Merge(j.gs) ==> a !in j.d.owner
+    requires j.Inv() && j.installer.phase == NoInstall
+    ensures var g1 := IStarted(j.protocol()); Full(j.disk.poss, g1) && DurState(g1) == DurState(j.protocol()) &&
+      g1.groups[g1.installCount..] == [] && SameForLog(j.protocol(), g1)
+    ensures j.installCount == 0 && j.installBlocks == map[] && j.logged.m == Merge(j.groups)
+    ensures forall a :: j.tree.first as int <= a < j.headerAt as int || a == j.headerAt as int ||
+      a == j.home as int - 1 || a in Merge(j.groups) ==> a !in j.disk.owner
   {
     reveal j.Inv();
-    IStartPres(j.d.poss, j.g());
-    assert j.gs[j.k..] == j.gs && j.gs[..0] == [];
+    IStartPres(j.disk.poss, j.protocol());
+    assert j.groups[j.installCount..] == j.groups && j.groups[..0] == [];
     DirApart(j); Owned(j);
   }
-  // what the beginning of an installation means for OwnI, HoldI, CacheI
+  // what the beginning of an installation means for OwnerInv, HeldInv, CacheInv
   twostate lemma OwnBegun(j: Journal)
-    requires old(j.OwnI()) && old(j.ins.ip) == 0 && j.ins.ip == 1 && j.lg.ph == old(j.lg.ph) && j.lg.ps == old(j.lg.ps) && j.cdm == old(j.cdm) && unchanged(j.cdm)
-    requires forall x, a :: Owns(j.d.owner, x, a) <==> Owns(old(j.d.owner), x, a) || (x == Installing && (j.tree.first as int <= a < j.geo.at || a == j.geo.at || a == Copy(j.geo) || a in j.im))
-    ensures j.OwnI()
-  { reveal j.OwnI(); }
+    requires old(j.OwnerInv()) && old(j.installer.phase) == NoInstall && j.installer.phase == HomeWriting &&
+      j.logger.phase == old(j.logger.phase) && j.logger.pending == old(j.logger.pending) &&
+      j.frozenDirect == old(j.frozenDirect) && unchanged(j.frozenDirect)
+    requires forall x, a :: Owns(j.disk.owner, x, a) <==> Owns(old(j.disk.owner), x, a) ||
+      (x == Installing && (j.tree.first as int <= a < j.layout.headerAt || a == j.layout.headerAt ||
+      a == Copy(j.layout) || a in j.installBlocks))
+    ensures j.OwnerInv()
+  { reveal j.OwnerInv(); }
   method StartInstallFields(j: Journal, r: BMap, f: BMap)
-    modifies j`inm, j`lgm, j`iho, j`lho, j`repr, j`ilo, j`ieq, j`icnr, j`cached, j`k, j`im, j.ins
-    ensures j.inm == old(j.lgm) && j.lgm == r && j.iho == old(j.lho) && j.lho == f && j.repr == old(j.repr) + {r, f}
-    ensures j.ilo == j.wp && j.ieq == j.eq && j.icnr == 0 && j.cached == {} && j.k == |j.gs| && j.im == Merge(j.gs)
-    ensures j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.wr == map[] && j.ins.lost == old(j.ins.lost)
-    ensures j.ins.r == old(j.ins.r) && j.ins.tb == old(j.ins.tb) && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == Over(j.base, Merge(j.gs))
+    modifies j`installing, j`logged, j`installingDirect, j`loggedDirect, j`repr, j`posAfterInstall, j`seqAfterInstall,
+      j`cachedCount, j`cached, j`installCount, j`installBlocks, j.installer
+    ensures j.installing == old(j.logged) && j.logged == r && j.installingDirect == old(j.loggedDirect) &&
+      j.loggedDirect == f && j.repr == old(j.repr) + {r, f}
+    ensures j.posAfterInstall == j.logEnd && j.seqAfterInstall == j.nextSeq && j.cachedCount == 0 && j.cached == {} &&
+      j.installCount == |j.groups| && j.installBlocks == Merge(j.groups)
+    ensures j.installer.phase == HomeWriting && j.installer.list == null && j.installer.blocksWritten == 0 &&
+      j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == map[] &&
+      j.installer.lost == old(j.installer.lost)
+    ensures j.installer.root == old(j.installer.root) && j.installer.treeState == old(j.installer.treeState) &&
+      j.installer.nextRoot == old(j.installer.nextRoot) && j.installer.nextTreeState == Over(j.base, Merge(j.groups))
   {
-    j.inm := j.lgm;
-    j.lgm := r; j.iho := j.lho; j.lho := f; j.repr := j.repr + {r, f};
-    j.ilo := j.wp; j.ieq := j.eq; j.icnr := 0; j.cached := {};
-    j.k := |j.gs|; j.im := Merge(j.gs);
-    j.ins.ip := 1; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0; j.ins.tb2 := Over(j.base, Merge(j.gs)); j.ins.wr := map[];
+    j.installing := j.logged;
+    j.logged := r; j.installingDirect := j.loggedDirect; j.loggedDirect := f; j.repr := j.repr + {r, f};
+    j.posAfterInstall := j.logEnd; j.seqAfterInstall := j.nextSeq; j.cachedCount := 0; j.cached := {};
+    j.installCount := |j.groups|; j.installBlocks := Merge(j.groups);
+    j.installer.phase := HomeWriting; j.installer.list := null; j.installer.blocksWritten := 0;
+    j.installer.headerPhase := HeaderUntouched; j.installer.nextTreeState := Over(j.base, Merge(j.groups));
+    j.installer.pagesWritten := map[];
   }
   twostate lemma HoldBegun(j: Journal)
-    requires old(j.HoldI()) && old(j.LogI()) && Full(j.d.poss, old(j.g())) && old(j.k) == 0 && j.g() == IStarted(old(j.g())) && j.cdm.m == old(j.cdm.m) && j.iho.m == old(j.lho.m) && j.lho.m == map[]
-    ensures j.HoldI()
+    requires old(j.HeldInv()) && old(j.LoggerInv()) && Full(j.disk.poss, old(j.protocol())) &&
+      old(j.installCount) == 0 && j.protocol() == IStarted(old(j.protocol())) &&
+      j.frozenDirect.m == old(j.frozenDirect.m) && j.installingDirect.m == old(j.loggedDirect.m) &&
+      j.loggedDirect.m == map[]
+    ensures j.HeldInv()
   {
-    reveal j.HoldI(); reveal j.LogI(); FullD(j.d.poss, old(j.g()));
-    assert j.hs[..j.k] == j.hs && old(j.hs)[0..] == j.hs && j.hs[j.k..] == [];
-    forall a | Direct(j.seal.signed, j.hq as int + j.k, a) ensures a in j.cdm.m {
-      var r :| r in j.seal.signed && DirectOf(r, j.hq as int + j.k, a);
-      assert !Below(r, End(old(j.g())));
-      var i :| 0 <= i < |j.lg.ps| && IsPend(j.lg.ps[i], r);
-      assert a in j.lg.ps[i].h;
-      MergeHas(Hs(j.lg.ps), i, a);
+    reveal j.HeldInv(); reveal j.LoggerInv(); FullD(j.disk.poss, old(j.protocol()));
+    assert j.directs[..j.installCount] == j.directs && old(j.directs)[0..] == j.directs &&
+      j.directs[j.installCount..] == [];
+    forall a | Direct(j.seal.signed, j.firstSeq as int + j.installCount, a) ensures a in j.frozenDirect.m {
+      var r :| r in j.seal.signed && DirectOf(r, j.firstSeq as int + j.installCount, a);
+      assert !Below(r, End(old(j.protocol())));
+      var i :| 0 <= i < |j.logger.pending| && IsPend(j.logger.pending[i], r);
+      assert a in j.logger.pending[i].direct;
+      MergeHas(DirectMaps(j.logger.pending), i, a);
     }
   }
   twostate lemma TreeBegun(j: Journal)
-    requires old(j.TreeI()) && old(j.HoldI()) && old(j.k) == 0 && j.iho.m == old(j.lho.m) && j.lho.m == map[] && j.base == old(j.base) && j.ins.r == old(j.ins.r) && j.ins.tb == old(j.ins.tb)
+    requires old(j.TreeInv()) && old(j.HeldInv()) && old(j.installCount) == 0 &&
+      j.installingDirect.m == old(j.loggedDirect.m) && j.loggedDirect.m == map[] && j.base == old(j.base) &&
+      j.installer.root == old(j.installer.root) && j.installer.treeState == old(j.installer.treeState)
     requires unchanged(j.tree.pages)
-    ensures j.TreeI()
-  { reveal j.TreeI(); reveal j.HoldI(); assert old(j.hs)[..0] == []; }
+    ensures j.TreeInv()
+  { reveal j.TreeInv(); reveal j.HeldInv(); assert old(j.directs)[..0] == []; }
   twostate lemma CacheBegun(j: Journal)
-    requires j.cdm.m == old(j.cdm.m)
-    requires old(j.CacheI()) && j.cache.m == old(j.cache.m) && old(j.im) == map[] && j.base == old(j.base) && j.cached == {}
-    ensures j.CacheI()
-  { reveal j.CacheI(); }
+    requires j.frozenDirect.m == old(j.frozenDirect.m)
+    requires old(j.CacheInv()) && j.cache.m == old(j.cache.m) && old(j.installBlocks) == map[] &&
+      j.base == old(j.base) && j.cached == {}
+    ensures j.CacheInv()
+  { reveal j.CacheInv(); }
   // the beginning and the end of an installation
   lemma InsNone(j: Journal)
-    requires 0 <= j.ins.ip <= 1 && j.ins.list == null && j.icnr == 0 && j.ins.wn == 0 && j.ins.hph == 0 && GeoOk(j.geo) && |j.d.cur| == |j.d.poss| >= Home(j.geo)
-    ensures j.InsI()
-  { reveal j.InsI(); }
+    requires !IsHome(j.installer.phase) && j.installer.list == null && j.cachedCount == 0 &&
+      j.installer.blocksWritten == 0 && j.installer.headerPhase == HeaderUntouched && GeoOk(j.layout) &&
+      |j.disk.cur| == |j.disk.poss| >= Home(j.layout)
+    ensures j.InstallerInv()
+  { reveal j.InstallerInv(); }
   // [F] sort the frozen map by address
   method InstSort(j: Journal) returns (l: BList)
-    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list == null
-    modifies j.ins`list, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.list == l && j.ins.wn == 0 && j.icnr == 0 && |l.blks| == |l.addrs|
+    requires j.Inv() && j.mutex.settled == j.installer && j.installer.phase == HomeWriting && j.installer.list == null
+    modifies j.installer`list, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures j.installer.list == l && j.installer.blocksWritten == 0 && j.cachedCount == 0 && |l.blks| == |l.addrs|
   {
-    reveal j.Inv(); reveal j.InsI();
-    l := j.inm.Sorted();
-    SortedLen(l.addrs, j.sz as int);
-    j.ins.list := l;
+    reveal j.Inv(); reveal j.InstallerInv();
+    l := j.installing.Sorted();
+    SortedLen(l.addrs, j.size as int);
+    j.installer.list := l;
   }
   // [F] write blocks of the frozen map home, from the i-th on as long as their addresses are adjacent
   method InstWrite(j: Journal, i: uint64) returns (ok: bool, n: uint64)
-    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && i as int == j.ins.wn < |j.ins.list.addrs|
-    modifies j.ins`wn, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures ok ==> 0 < n && i as int + n as int == j.ins.wn <= |j.ins.list.addrs|
-    ensures !ok ==> j.d.bad
+    requires j.Inv() && j.mutex.settled == j.installer && j.installer.phase == HomeWriting &&
+      j.installer.list != null && i as int == j.installer.blocksWritten < |j.installer.list.addrs|
+    modifies j.installer`blocksWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures ok ==> 0 < n && i as int + n as int == j.installer.blocksWritten <= |j.installer.list.addrs|
+    ensures !ok ==> j.disk.bad
   {
     reveal j.Inv();
     InsLists(j);
     var a;
-    a, n := Adjacent(j.ins.list, i);
+    a, n := Adjacent(j.installer.list, i);
     InstRun(j, i as int, a as int, n as int);
-    Elsewhere(j.d.owner, Installing, Logging, a as int, n as int);
-    ok := j.d.WriteRun(Installing, a, j.ins.list, i, n);
-    if ok { j.ins.wn := j.ins.wn + n as int; }
+    Elsewhere(j.disk.owner, Installing, Logging, a as int, n as int);
+    ok := j.disk.WriteRun(Installing, a, j.installer.list, i, n);
+    if ok { j.installer.blocksWritten := j.installer.blocksWritten + n as int; }
     InstWroteI(j, a as int, n as int, ok);
     LogFrame(j); PagesFrame(j);
   }
   // what it means to write home n blocks of the frozen map, from the i-th on
   lemma InstRun(j: Journal, i: int, a: int, n: int)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && 0 <= i && 1 <= n && i + n <= |j.ins.list.addrs|
-    requires forall y :: i <= y < i + n ==> j.ins.list.addrs[y] == a + (y - i)
-    ensures j.home as int <= a && a + n <= |j.d.cur| == |j.d.poss| && forall x :: a <= x < a + n ==> Owns(j.d.owner, Installing, x)
-    ensures |j.ins.list.blks| == |j.ins.list.addrs| && forall x :: i <= x < i + n ==> |j.ins.list.blks[x]| == 4096
-    ensures Full(Fuzzy(j.d.poss, a, n), j.g()) && forall s :: CrashImg(Fuzzy(j.d.poss, a, n), s) ==> s in j.d.ok
+    requires j.Inv() && j.installer.phase == HomeWriting && j.installer.list != null && 0 <= i && 1 <= n &&
+      i + n <= |j.installer.list.addrs|
+    requires forall y :: i <= y < i + n ==> j.installer.list.addrs[y] == a + (y - i)
+    ensures j.home as int <= a && a + n <= |j.disk.cur| == |j.disk.poss| && forall x :: a <= x < a + n ==>
+      Owns(j.disk.owner, Installing, x)
+    ensures |j.installer.list.blks| == |j.installer.list.addrs| && forall x :: i <= x < i + n ==>
+      |j.installer.list.blks[x]| == 4096
+    ensures Full(Fuzzy(j.disk.poss, a, n), j.protocol()) && forall s :: CrashImg(Fuzzy(j.disk.poss, a, n), s) ==>
+      s in j.disk.ok
   {
-    reveal j.Inv(); reveal j.OwnI();
+    reveal j.Inv(); reveal j.OwnerInv();
     InsLists(j);
     ghost var last := i + n - 1;
-    assert j.ins.list.addrs[last] == a + (n - 1) < |j.d.cur|;
-    assert j.home as int <= j.ins.list.addrs[i];
-    forall x | a <= x < a + n ensures x in j.im { assert j.ins.list.addrs[i + (x - a)] == x; }
-    InstWritePres(j.d.poss, j.g(), a, n);
+    assert j.installer.list.addrs[last] == a + (n - 1) < |j.disk.cur|;
+    assert j.home as int <= j.installer.list.addrs[i];
+    forall x | a <= x < a + n ensures x in j.installBlocks { assert j.installer.list.addrs[i + (x - a)] == x; }
+    InstWritePres(j.disk.poss, j.protocol(), a, n);
     LogFacts(j);
-    CrashAll(Fuzzy(j.d.poss, a, n), j.g(), j.vs, j.lb, j.cl);
+    CrashAll(Fuzzy(j.disk.poss, a, n), j.protocol(), j.states, j.durableIndex, j.frozenIndex);
   }
   twostate lemma InstWroteI(j: Journal, a: int, n: int, ok: bool)
-    requires old(j.InsI()) && j.g() == old(j.g()) && j.ins.ip == 1 && j.ins.list != null && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr) && j.cached == old(j.cached) && j.ins.hph == old(j.ins.hph)
-    requires 0 <= old(j.ins.wn) && 0 < n && old(j.ins.wn) + n <= |j.ins.list.addrs| == |j.ins.list.blks| && j.ins.wn == if ok then old(j.ins.wn) + n else old(j.ins.wn)
-    requires |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && j.home as int == Home(j.geo) <= a && a + n <= |j.d.cur|
-    requires 0 <= j.geo.at < Copy(j.geo) < Home(j.geo) && j.d.poss[j.geo.at] == old(j.d.poss)[j.geo.at] && j.d.poss[Copy(j.geo)] == old(j.d.poss)[Copy(j.geo)]
-    requires forall y :: old(j.ins.wn) <= y < old(j.ins.wn) + n ==> j.ins.list.addrs[y] == a + (y - old(j.ins.wn))
-    requires if ok then j.d.bad == old(j.d.bad) else j.d.bad
-    requires ok ==> forall x :: a <= x < a + n ==> j.d.cur[x] == j.ins.list.blks[old(j.ins.wn) + (x - a)]
-    requires ok ==> forall x :: 0 <= x < |j.d.cur| && !(a <= x < a + n) ==> j.d.cur[x] == old(j.d.cur)[x]
-    ensures j.InsI()
+    requires old(j.InstallerInv()) && j.protocol() == old(j.protocol()) && j.installer.phase == HomeWriting &&
+      j.installer.list != null && j.installer.list == old(j.installer.list) && j.cachedCount == old(j.cachedCount) &&
+      j.cached == old(j.cached) && j.installer.headerPhase == old(j.installer.headerPhase)
+    requires 0 <= old(j.installer.blocksWritten) && 0 < n &&
+      old(j.installer.blocksWritten) + n <= |j.installer.list.addrs| == |j.installer.list.blks| &&
+      j.installer.blocksWritten == if ok then old(j.installer.blocksWritten) + n else old(j.installer.blocksWritten)
+    requires |j.disk.cur| == |j.disk.poss| == |old(j.disk.cur)| == |old(j.disk.poss)| &&
+      j.home as int == Home(j.layout) <= a && a + n <= |j.disk.cur|
+    requires 0 <= j.layout.headerAt < Copy(j.layout) < Home(j.layout) &&
+      j.disk.poss[j.layout.headerAt] == old(j.disk.poss)[j.layout.headerAt] &&
+      j.disk.poss[Copy(j.layout)] == old(j.disk.poss)[Copy(j.layout)]
+    requires forall y :: old(j.installer.blocksWritten) <= y < old(j.installer.blocksWritten) + n ==>
+      j.installer.list.addrs[y] == a + (y - old(j.installer.blocksWritten))
+    requires if ok then j.disk.bad == old(j.disk.bad) else j.disk.bad
+    requires ok ==> forall x :: a <= x < a + n ==>
+      j.disk.cur[x] == j.installer.list.blks[old(j.installer.blocksWritten) + (x - a)]
+    requires ok ==> forall x :: 0 <= x < |j.disk.cur| && !(a <= x < a + n) ==> j.disk.cur[x] == old(j.disk.cur)[x]
+    ensures j.InstallerInv()
   {
-    reveal j.InsI();
-    if ok && !j.d.bad {
-      forall x | 0 <= x < j.ins.wn ensures j.d.cur[j.ins.list.addrs[x]] == j.ins.list.blks[x] {
-        if x >= old(j.ins.wn) { assert j.ins.list.addrs[x] == a + (x - old(j.ins.wn)); }
-        else { assert j.ins.list.addrs[x] < j.ins.list.addrs[old(j.ins.wn)]; }
+    reveal j.InstallerInv();
+    if ok && !j.disk.bad {
+      forall x | 0 <= x < j.installer.blocksWritten
+        ensures j.disk.cur[j.installer.list.addrs[x]] == j.installer.list.blks[x] {
+        if x >= old(j.installer.blocksWritten) {
+          assert j.installer.list.addrs[x] == a + (x - old(j.installer.blocksWritten));
+        }
+        else { assert j.installer.list.addrs[x] < j.installer.list.addrs[old(j.installer.blocksWritten)]; }
       }
     }
   }
   // [F] the page of the tree with the codes of c from the i-th on, as far as they belong there, and where it
   // goes; !ok = a page that it depends on cannot be read, or is damaged
   method NextPage(j: Journal, c: Codes, i: uint64) returns (ok: bool, p: uint64, a: uint64, b: Blk, i1: uint64)
-    requires j.Inv() && j.mu.settled == j.ins && i as int < |c.s| && j.tree.np > 0 && ListOk(j.tree.seal.t, c.s)
-    modifies j.ins`lost, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono() && (!ok ==> j.ins.lost)
-    ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
-    ensures ok ==> p < j.tree.np && NewPlace(j, p, a, b.v) && Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
+    requires j.Inv() && j.mutex.settled == j.installer && i as int < |c.s| && j.tree.pageCount > 0 &&
+      ListOk(j.tree.seal.t, c.s)
+    modifies j.installer`lost, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono() && (!ok ==> j.installer.lost)
+    ensures j.tree.Ok() && |b.v| == 4096 && i <= i1 && i1 as int <= |c.s| &&
+      |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root())
+    ensures ok ==> p < j.tree.pageCount && NewPlace(j, p, a, b.v) &&
+      Wrote(c.s, i as int, i1 as int, p as int, j.tree.Now()[p], b.v)
   {
     reveal j.Inv();
-    reveal j.PagesI();
+    reveal j.PagesInv();
     ok, p, a, b, i1 := Changed(j.tree, c, i);
-    if !ok { j.notes.Damaged(a); j.ins.lost := true; }
-    reveal j.InsI();
+    if !ok { j.notes.Damaged(a); j.installer.lost := true; }
+    reveal j.InstallerInv();
   }
-  // a is where contents b of page p say that they are to be; and not where the newest version was found, nor, if the device is sound, where that says it is
+  // a is where contents b of page p say that they are to be; and not where the newest version was found, nor, if the
+  // device is sound, where that says it is
   predicate NewPlace(j: Journal, p: uint64, a: uint64, b: BV) reads j.tree.pages`vs {
     Spares(j.tree, p, a) && |b| == 4096 && a as int == PlaceOf(j.tree.first as int, p as int, b) &&
     (j.Sound() ==> |j.tree.Now()[p]| == 4096 && a as int != PlaceOf(j.tree.first as int, p as int, j.tree.Now()[p]))
   }
   // [F] page p, with contents b, is to change in the page above it; or it is the root, whose code is c0, c1
   method PageUp(j: Journal, c: Codes, p: uint64, b: Blk) returns (root: bool, c0: uint64, c1: uint64)
-    requires j.Inv() && j.mu.settled == j.ins && p < j.tree.np && |b.v| == 4096
+    requires j.Inv() && j.mutex.settled == j.installer && p < j.tree.pageCount && |b.v| == 4096
     modifies c
-    ensures Vouches(j.tree.seal.key, j.tree.n as int + p as int, CV(c0, c1), b.v) && root == (p as int == j.tree.np as int - 1)
-    ensures c.s == if root then old(c.s) else old(c.s) + [Code(j.tree.n as int + p as int, CV(c0, c1))]
+    ensures Vouches(j.tree.seal.key, j.tree.homeCount as int + p as int, CV(c0, c1), b.v) &&
+      root == (p as int == j.tree.pageCount as int - 1)
+    ensures c.s == if root then old(c.s) else old(c.s) + [Code(j.tree.homeCount as int + p as int, CV(c0, c1))]
   {
     reveal j.Inv();
     root, c0, c1 := Upwards(j.tree, c, p, b);
   }
   // [F] the code of the tree's root
   method TreeRoot(j: Journal) returns (r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.mu.settled == j.ins
-    ensures j.tree.Ok() && j.tree.seal == j.seal && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && j.tree.Root() == CV(r0, r1) && pg == j.tree.Now() && (j.tree.np > 0 ==> IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root()))
+    requires j.Inv() && j.mutex.settled == j.installer
+    ensures j.tree.Ok() && j.tree.seal == j.seal && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 &&
+      j.tree.Root() == CV(r0, r1) && pg == j.tree.Now() &&
+      (j.tree.pageCount > 0 ==> IsTree(j.tree.seal.t, j.tree.Now(), j.tree.Root()))
   {
     reveal j.Inv();
     j.tree.pages.Trees();
@@ -222,57 +274,77 @@ module JournalInstaller {
     version, r0, r1 := j.tree.pages.Root();
     pg := j.tree.Now();
   }
-  // [F] write page p of the tree of codes; not where its newest version was seen, which counts until the header is written
+  // [F] write page p of the tree of codes; not where its newest version was seen, which counts until the header is
+  // written
   method PageWrite(j: Journal, p: uint64, a: uint64, b: Blk) returns (ok: bool)
-    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && p < j.tree.np && NewPlace(j, p, a, b.v)
-    modifies j.ins`wr, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.wr == old(j.ins.wr)[p as int := b.v]
-    ensures !ok ==> j.d.bad
+    requires j.Inv() && j.mutex.settled == j.installer && j.installer.phase == HomeWriting && p < j.tree.pageCount &&
+      NewPlace(j, p, a, b.v)
+    modifies j.installer`pagesWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono() &&
+      j.installer.pagesWritten == old(j.installer.pagesWritten)[p as int := b.v]
+    ensures !ok ==> j.disk.bad
   {
-    reveal j.Inv(); reveal j.OwnI();
+    reveal j.Inv(); reveal j.OwnerInv();
     LogFacts(j);
-    TreeWritePres(j.d.poss, j.g(), a as int, 1);
-    CrashAll(Fuzzy(j.d.poss, a as int, 1), j.g(), j.vs, j.lb, j.cl);
-    Elsewhere(j.d.owner, Installing, Logging, a as int, 1);
-    ok := j.d.Write(Installing, a, b);
-    j.ins.wr := j.ins.wr[p as int := b.v];
+    TreeWritePres(j.disk.poss, j.protocol(), a as int, 1);
+    CrashAll(Fuzzy(j.disk.poss, a as int, 1), j.protocol(), j.states, j.durableIndex, j.frozenIndex);
+    Elsewhere(j.disk.owner, Installing, Logging, a as int, 1);
+    ok := j.disk.Write(Installing, a, b);
+    j.installer.pagesWritten := j.installer.pagesWritten[p as int := b.v];
     PageWroteI(j, a as int, ok);
     PageWrotePages(j, p as int, a as int, b.v, ok);
     LogFrame(j);
   }
   twostate lemma PageWrotePages(j: Journal, p: int, a: int, b: BV, ok: bool)
-    requires old(j.PagesI()) && j.tree.Ok() && unchanged(j.tree.pages) && j.ins.ip == old(j.ins.ip) == 1 && 0 <= p < j.tree.np as int && |b| == 4096 && j.ins.wr == old(j.ins.wr)[p := b]
-    requires a == PlaceOf(j.tree.first as int, p, b) && (j.Sound() && |j.tree.pages.vs| > 0 && p < |j.tree.Now()| ==> |j.tree.Now()[p]| == 4096 && a != PlaceOf(j.tree.first as int, p, j.tree.Now()[p]))
-    requires a < |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && forall x :: 0 <= x < |j.d.cur| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && (ok ==> j.d.cur[x] == old(j.d.cur)[x])
-    requires if ok then j.d.bad == old(j.d.bad) && j.d.cur[a] == b else j.d.bad
-    ensures j.PagesI()
+    requires old(j.PagesInv()) && j.tree.Ok() && unchanged(j.tree.pages) &&
+      j.installer.phase == old(j.installer.phase) == HomeWriting && 0 <= p < j.tree.pageCount as int && |b| == 4096 &&
+      j.installer.pagesWritten == old(j.installer.pagesWritten)[p := b]
+    requires a == PlaceOf(j.tree.first as int, p, b) &&
+      (j.Sound() && |j.tree.pages.vs| > 0 && p < |j.tree.Now()| ==> |j.tree.Now()[p]| == 4096 &&
+      a != PlaceOf(j.tree.first as int, p, j.tree.Now()[p]))
+    requires a < |j.disk.cur| == |j.disk.poss| == |old(j.disk.cur)| == |old(j.disk.poss)| &&
+      forall x :: 0 <= x < |j.disk.cur| && x != a ==> j.disk.poss[x] == old(j.disk.poss)[x] &&
+      (ok ==> j.disk.cur[x] == old(j.disk.cur)[x])
+    requires if ok then j.disk.bad == old(j.disk.bad) && j.disk.cur[a] == b else j.disk.bad
+    ensures j.PagesInv()
   {
-    reveal j.PagesI();
-    if j.Sound() && j.tree.np > 0 {
+    reveal j.PagesInv();
+    if j.Sound() && j.tree.pageCount > 0 {
       var t, first, pg, r := j.tree.seal.t, j.tree.first as int, j.tree.Now(), j.tree.Root();
-      forall q | 0 <= q < t.np ensures Sits(first, j.d.poss, q, PageCode(t, pg, r, q), pg[q]) { assert Sits(first, old(j.d.poss), q, PageCode(t, pg, r, q), pg[q]); }
+      forall q | 0 <= q < t.np ensures Sits(first, j.disk.poss, q, PageCode(t, pg, r, q), pg[q]) {
+        assert Sits(first, old(j.disk.poss), q, PageCode(t, pg, r, q), pg[q]);
+      }
     }
   }
   twostate lemma PageWroteI(j: Journal, a: int, ok: bool)
-    requires old(j.InsI()) && unchanged(j, j.ins`list, j.ins`ip, j.ins`wn, j.ins`hph, j.ins`r2) && j.ins.ip == 1 && 0 <= a < j.geo.at < Copy(j.geo) < Home(j.geo) == j.home as int
-    requires |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && forall x :: 0 <= x < |j.d.cur| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && (ok ==> j.d.cur[x] == old(j.d.cur)[x])
-    requires if ok then j.d.bad == old(j.d.bad) else j.d.bad
-    ensures j.InsI()
-  { reveal j.InsI(); }
+    requires old(j.InstallerInv()) &&
+      unchanged(j, j.installer`list, j.installer`phase, j.installer`blocksWritten, j.installer`headerPhase,
+      j.installer`nextRoot) && j.installer.phase == HomeWriting &&
+      0 <= a < j.layout.headerAt < Copy(j.layout) < Home(j.layout) == j.home as int
+    requires |j.disk.cur| == |j.disk.poss| == |old(j.disk.cur)| == |old(j.disk.poss)| &&
+      forall x :: 0 <= x < |j.disk.cur| && x != a ==> j.disk.poss[x] == old(j.disk.poss)[x] &&
+      (ok ==> j.disk.cur[x] == old(j.disk.cur)[x])
+    requires if ok then j.disk.bad == old(j.disk.bad) else j.disk.bad
+    ensures j.InstallerInv()
+  { reveal j.InstallerInv(); }
   // the codes s are those with which the tree says what it is to say after the installation
-  predicate CodesNext(j: Journal, s: seq<Code>) reads j.ins { Restates(s, j.home as int, j.seal.key, j.ins.tb, j.ins.tb2) }
+  predicate CodesNext(j: Journal, s: seq<Code>) reads j.installer {
+    Restates(s, j.home as int, j.seal.key, j.installer.treeState, j.installer.nextTreeState)
+  }
   // [F] the codes that the installation changes: of the blocks it writes, and of those that went straight home
   method ChangedCodes(j: Journal) returns (c: Codes)
-    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks|
-    modifies j.mu`settled
-    ensures fresh(c) && j.tree.Ok() && j.Inv() && j.LKeep() && j.Mono()
-    ensures j.tree.np > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
+    requires j.Inv() && j.mutex.settled == j.installer && j.installer.phase == HomeWriting &&
+      j.installer.list != null && |j.installer.list.addrs| == |j.installer.list.blks|
+    modifies j.mutex`settled
+    ensures fresh(c) && j.tree.Ok() && j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures j.tree.pageCount > 0 ==> ListOk(j.tree.seal.t, c.s) && CodesNext(j, c.s) &&
+      forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.homeCount as int
   {
     reveal j.Inv();
     InsLists(j);
     c := NewCodes();
-    if j.tree.np == 0 { return; }
-    AddList(j.tree, c, j.ins.list);
+    if j.tree.pageCount == 0 { return; }
+    AddList(j.tree, c, j.installer.list);
     ghost var s := c.s;
     HeldCodes(j, c);
     Covered(j, s, c.s);
@@ -285,31 +357,39 @@ module JournalInstaller {
   }
   // no block is in the list twice, nor among those that went straight home, and in the list as well
   lemma OneEach(j: Journal, s: seq<Code>, s2: seq<Code>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |s2| == |s| + |j.iho.addrs| && s2[..|s|] == s
-    requires |s| == |j.ins.list.addrs| && forall i :: 0 <= i < |s| ==> s[i].x == j.ins.list.addrs[i] - j.home as int
-    requires forall k :: 0 <= k < |j.iho.addrs| ==> s2[|s| + k].x == j.iho.addrs[k] - j.home as int
+    requires j.Inv() && j.installer.phase == HomeWriting && j.installer.list != null &&
+      |s2| == |s| + |j.installingDirect.addrs| && s2[..|s|] == s
+    requires |s| == |j.installer.list.addrs| &&
+      forall i :: 0 <= i < |s| ==> s[i].x == j.installer.list.addrs[i] - j.home as int
+    requires forall k :: 0 <= k < |j.installingDirect.addrs| ==>
+      s2[|s| + k].x == j.installingDirect.addrs[k] - j.home as int
     ensures Single(s2)
   {
     reveal j.Inv();
     InsLists(j);
-    j.iho.Distinct();
+    j.installingDirect.Distinct();
     forall k, l | 0 <= k < l < |s2| ensures s2[k].x != s2[l].x {
       if l < |s| { assert s2[k] == s[k] && s2[l] == s[l]; }
       else {
-        assert s2[l].x == s2[|s| + (l - |s|)].x == j.iho.addrs[l - |s|] - j.home as int;
-        if k < |s| { assert s2[k] == s[k]; HeldLive(j, j.iho.addrs[l - |s|]); assert j.ins.list.addrs[k] in j.im; }
+        assert s2[l].x == s2[|s| + (l - |s|)].x == j.installingDirect.addrs[l - |s|] - j.home as int;
+        if k < |s| {
+          assert s2[k] == s[k]; HeldLive(j, j.installingDirect.addrs[l - |s|]);
+          assert j.installer.list.addrs[k] in j.installBlocks;
+        }
         else { assert s2[k].x == s2[|s| + (k - |s|)].x; }
       }
     }
   }
   // they are all of home blocks
   lemma CodesFit(j: Journal, s: seq<Code>)
-    requires j.Inv() && j.ins.ip == 1 && CodesNext(j, s)
-    ensures forall k :: 0 <= k < |s| ==> 0 <= s[k].x < j.tree.n as int
+    requires j.Inv() && j.installer.phase == HomeWriting && CodesNext(j, s)
+    ensures forall k :: 0 <= k < |s| ==> 0 <= s[k].x < j.tree.homeCount as int
   {
     reveal j.Inv();
-    NextHome(j); FullD(j.d.poss, j.g());
-    forall k | 0 <= k < |s| ensures 0 <= s[k].x < j.tree.n as int { assert s[k] in s; assert s[k].x + j.home as int in j.base; }
+    NextHome(j); FullD(j.disk.poss, j.protocol());
+    forall k | 0 <= k < |s| ensures 0 <= s[k].x < j.tree.homeCount as int {
+      assert s[k] in s; assert s[k].x + j.home as int in j.base;
+    }
   }
   lemma SameCodes(j: Journal, s: seq<Code>, s2: seq<Code>)
     requires CodesNext(j, s) && forall e :: e in s <==> e in s2
@@ -317,22 +397,25 @@ module JournalInstaller {
   {}
   // ... the latter
   method HeldCodes(j: Journal, c: Codes)
-    requires j.Inv() && j.ins.ip == 1 && j.tree.np > 0
+    requires j.Inv() && j.installer.phase == HomeWriting && j.tree.pageCount > 0
     modifies c
     ensures |old(c.s)| <= |c.s| && c.s[..|old(c.s)|] == old(c.s)
-    ensures forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
-    ensures forall a :: a in j.iho.m ==> exists e :: e in c.s && e.x == a - j.home as int
-    ensures |c.s| == |old(c.s)| + |j.iho.addrs| && forall k :: 0 <= k < |j.iho.addrs| ==> c.s[|old(c.s)| + k].x == j.iho.addrs[k] - j.home as int
+    ensures forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.installingDirect.m &&
+      a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
+    ensures forall a :: a in j.installingDirect.m ==> exists e :: e in c.s && e.x == a - j.home as int
+    ensures |c.s| == |old(c.s)| + |j.installingDirect.addrs| && forall k :: 0 <= k < |j.installingDirect.addrs| ==>
+      c.s[|old(c.s)| + k].x == j.installingDirect.addrs[k] - j.home as int
   {
-    reveal j.Inv(); reveal j.TreeI();
-    var n := j.iho.Len();
+    reveal j.Inv(); reveal j.TreeInv();
+    var n := j.installingDirect.Len();
     var i: uint64 := 0;
     while i < n
       invariant i <= n && |old(c.s)| + i as int == |c.s| && c.s[..|old(c.s)|] == old(c.s)
-      invariant forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
-      invariant forall k :: 0 <= k < i as int ==> c.s[|old(c.s)| + k].x == j.iho.addrs[k] - j.home as int
+      invariant forall k :: |old(c.s)| <= k < |c.s| ==> var a := c.s[k].x + j.home as int; a in j.installingDirect.m &&
+        a in j.base && Vouches(j.seal.key, c.s[k].x, c.s[k].c, j.base[a])
+      invariant forall k :: 0 <= k < i as int ==> c.s[|old(c.s)| + k].x == j.installingDirect.addrs[k] - j.home as int
     {
-      var a := j.iho.AddrAt(i);
+      var a := j.installingDirect.AddrAt(i);
       HeldLive(j, a as int);
       assert a as int in j.base;
       var has, c0, c1, v, r0, r1 := j.tree.pages.Look(a - j.home);
@@ -340,148 +423,197 @@ module JournalInstaller {
       c.Add(a - j.home, c0, c1);
       i := i + 1;
     }
-    forall a | a in j.iho.m ensures exists e :: e in c.s && e.x == a - j.home as int {
-      assert a in j.iho.addrs; var k :| 0 <= k < |j.iho.addrs| && j.iho.addrs[k] == a;
+    forall a | a in j.installingDirect.m ensures exists e :: e in c.s && e.x == a - j.home as int {
+      assert a in j.installingDirect.addrs;
+      var k :| 0 <= k < |j.installingDirect.addrs| && j.installingDirect.addrs[k] == a;
       assert c.s[|old(c.s)| + k] in c.s;
     }
   }
   // s are the codes of the blocks being installed, and s2 has those of the blocks that went straight home as well
   lemma Covered(j: Journal, s: seq<Code>, s2: seq<Code>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |s| <= |s2| && s2[..|s|] == s && j.tree.np > 0
-    requires |s| == |j.ins.list.addrs| == |j.ins.list.blks| && forall i :: 0 <= i < |s| ==> s[i].x == j.ins.list.addrs[i] - j.home as int && Vouches(j.seal.key, s[i].x, s[i].c, j.ins.list.blks[i])
-    requires forall k :: |s| <= k < |s2| ==> var a := s2[k].x + j.home as int; a in j.iho.m && a in j.base && Vouches(j.seal.key, s2[k].x, s2[k].c, j.base[a])
-    requires forall a :: a in j.iho.m ==> exists e :: e in s2 && e.x == a - j.home as int
+    requires j.Inv() && j.installer.phase == HomeWriting && j.installer.list != null && |s| <= |s2| && s2[..|s|] == s &&
+      j.tree.pageCount > 0
+    requires |s| == |j.installer.list.addrs| == |j.installer.list.blks| && forall i :: 0 <= i < |s| ==>
+      s[i].x == j.installer.list.addrs[i] - j.home as int &&
+      Vouches(j.seal.key, s[i].x, s[i].c, j.installer.list.blks[i])
+    requires forall k :: |s| <= k < |s2| ==> var a := s2[k].x + j.home as int; a in j.installingDirect.m &&
+      a in j.base && Vouches(j.seal.key, s2[k].x, s2[k].c, j.base[a])
+    requires forall a :: a in j.installingDirect.m ==> exists e :: e in s2 && e.x == a - j.home as int
     ensures CodesNext(j, s2)
   {
     reveal j.Inv();
     InsLists(j); NextHome(j);
-    forall e | e in s2 ensures e.x + j.home as int in j.ins.tb2 && Vouches(j.seal.key, e.x, e.c, j.ins.tb2[e.x + j.home as int]) {
+    forall e | e in s2 ensures e.x + j.home as int in j.installer.nextTreeState &&
+      Vouches(j.seal.key, e.x, e.c, j.installer.nextTreeState[e.x + j.home as int]) {
       var k :| 0 <= k < |s2| && s2[k] == e;
-      if k < |s| { assert s[k] == e; var a := j.ins.list.addrs[k]; assert a in j.im && a in j.base; }
+      if k < |s| { assert s[k] == e; var a := j.installer.list.addrs[k]; assert a in j.installBlocks && a in j.base; }
     }
-    forall a | a in j.ins.tb2 && (forall e :: e in s2 ==> e.x != a - j.home as int) ensures a in j.ins.tb && j.ins.tb2[a] == j.ins.tb[a] {
-      if a in j.im { assert a in j.ins.list.addrs; var k :| 0 <= k < |s| && j.ins.list.addrs[k] == a; assert s2[k] == s[k]; assert s2[k] in s2; }
+    forall a | a in j.installer.nextTreeState && (forall e :: e in s2 ==> e.x != a - j.home as int)
+      ensures a in j.installer.treeState && j.installer.nextTreeState[a] == j.installer.treeState[a] {
+      if a in j.installBlocks {
+        assert a in j.installer.list.addrs; var k :| 0 <= k < |s| && j.installer.list.addrs[k] == a;
+        assert s2[k] == s[k]; assert s2[k] in s2;
+      }
     }
   }
   // [F] what is being installed is home
   method InstBarrier(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.mu.settled == j.ins && j.ins.ip == 1 && j.ins.list != null && j.ins.wn == |j.ins.list.addrs|
-    modifies j.ins`ip, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.ip == (if ok then 2 else 1)
-    ensures !ok ==> j.d.bad
+    requires j.Inv() && j.mutex.settled == j.installer && j.installer.phase == HomeWriting &&
+      j.installer.list != null && j.installer.blocksWritten == |j.installer.list.addrs|
+    modifies j.installer`phase, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures j.installer.phase == (if ok then HomeDurable else HomeWriting)
+    ensures !ok ==> j.disk.bad
   {
     reveal j.Inv();
     InsLists(j);
-    ghost var P := j.d.poss;
-    ok := j.d.Barrier(Installing);
-    BarrierPres(j.d.poss, P, j.g());
+    ghost var P := j.disk.poss;
+    ok := j.disk.Barrier(Installing);
+    BarrierPres(j.disk.poss, P, j.protocol());
     InsFrame(j);
     if ok {
       InstDone(j);
-      j.ins.ip := 2;
+      j.installer.phase := HomeDurable;
       InstDoneI(j);
       PagesDone(j);
-      assert j.OwnI() by { reveal j.OwnI(); }
+      assert j.OwnerInv() by { reveal j.OwnerInv(); }
     } else { PagesFrame(j); }
-    AmongKeep(old(j.g()), j.g(), j.vs, j.lb, j.cl);
+    AmongKeep(old(j.protocol()), j.protocol(), j.states, j.durableIndex, j.frozenIndex);
     LogFrame(j);
   }
   // the pages that were written are durable
   twostate lemma PagesDone(j: Journal)
-    requires old(j.PagesI()) && old(j.OwnI()) && j.GeoI() && unchanged(j.tree.pages) && old(j.ins.ip) == 1 && j.ins.ip == 2 && j.ins.wr == old(j.ins.wr) && !old(j.d.bad) && j.d.cur == old(j.d.cur)
-    requires |j.d.poss| == |j.d.cur| == |old(j.d.poss)| && (forall a :: 0 <= a < |j.d.poss| ==> j.d.poss[a] <= old(j.d.poss)[a])
-    requires forall a :: 0 <= a < |j.d.cur| && Owns(old(j.d.owner), Installing, a) ==> j.d.poss[a] == iset{j.d.cur[a]}
-    ensures j.PagesI()
+    requires old(j.PagesInv()) && old(j.OwnerInv()) && j.LayoutInv() && unchanged(j.tree.pages) &&
+      old(j.installer.phase) == HomeWriting && j.installer.phase == HomeDurable &&
+      j.installer.pagesWritten == old(j.installer.pagesWritten) && !old(j.disk.bad) && j.disk.cur == old(j.disk.cur)
+    requires |j.disk.poss| == |j.disk.cur| == |old(j.disk.poss)| &&
+      (forall a :: 0 <= a < |j.disk.poss| ==> j.disk.poss[a] <= old(j.disk.poss)[a])
+    requires forall a :: 0 <= a < |j.disk.cur| && Owns(old(j.disk.owner), Installing, a) ==>
+      j.disk.poss[a] == iset{j.disk.cur[a]}
+    ensures j.PagesInv()
   {
-    reveal j.PagesI(); reveal j.OwnI();
-    if j.Sound() && j.tree.np > 0 { PagesLess(j.tree.seal.t, j.tree.first as int, old(j.d.poss), j.d.poss, j.tree.Now(), j.tree.Root()); }
+    reveal j.PagesInv(); reveal j.OwnerInv();
+    if j.Sound() && j.tree.pageCount > 0 {
+      PagesLess(j.tree.seal.t, j.tree.first as int, old(j.disk.poss), j.disk.poss, j.tree.Now(), j.tree.Root());
+    }
   }
   // all blocks being installed are home, and durable
   lemma InstDone(j: Journal)
-    requires j.InsI() && j.OwnI() && j.ins.ip == 1 && !j.d.bad && j.ins.list != null && j.ins.wn == |j.ins.list.addrs| && Full(j.d.poss, j.g()) && |j.d.poss| == |j.d.cur|
-    requires j.home as int == Home(j.geo) && forall a :: 0 <= a < |j.d.cur| && Owns(j.d.owner, Installing, a) ==> j.d.poss[a] == iset{j.d.cur[a]}
-    ensures Full(j.d.poss, j.g().(ip := 2))
+    requires j.InstallerInv() && j.OwnerInv() && j.installer.phase == HomeWriting && !j.disk.bad &&
+      j.installer.list != null && j.installer.blocksWritten == |j.installer.list.addrs| &&
+      Full(j.disk.poss, j.protocol()) && |j.disk.poss| == |j.disk.cur|
+    requires j.home as int == Home(j.layout) && forall a :: 0 <= a < |j.disk.cur| &&
+      Owns(j.disk.owner, Installing, a) ==> j.disk.poss[a] == iset{j.disk.cur[a]}
+    ensures Full(j.disk.poss, j.protocol().(phase := HomeDurable))
   {
-    reveal j.InsI(); reveal j.OwnI();
-    forall a | a in j.im && Home(j.geo) <= a < |j.d.poss| ensures j.d.poss[a] <= iset{j.im[a]} {
-      assert a in j.ins.list.addrs;
-      var i :| 0 <= i < |j.ins.list.addrs| && j.ins.list.addrs[i] == a;
-      assert j.d.cur[a] == j.ins.list.blks[i];
+    reveal j.InstallerInv(); reveal j.OwnerInv();
+    forall a | a in j.installBlocks && Home(j.layout) <= a < |j.disk.poss|
+      ensures j.disk.poss[a] <= iset{j.installBlocks[a]} {
+      assert a in j.installer.list.addrs;
+      var i :| 0 <= i < |j.installer.list.addrs| && j.installer.list.addrs[i] == a;
+      assert j.disk.cur[a] == j.installer.list.blks[i];
     }
-    InstBarrierPres(j.d.poss, j.g());
+    InstBarrierPres(j.disk.poss, j.protocol());
   }
   twostate lemma InstDoneI(j: Journal)
-    requires old(j.InsI()) && old(j.ins.ip) == 1 && j.g() == old(j.g()).(ip := 2) && j.ins.list != null && j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr) && j.cached == old(j.cached) && j.ins.hph == old(j.ins.hph)
-    requires j.home as int == Home(j.geo) && |j.d.cur| == |j.d.poss| == |old(j.d.cur)|
-    ensures j.InsI()
-  { reveal j.InsI(); }
+    requires old(j.InstallerInv()) && old(j.installer.phase) == HomeWriting &&
+      j.protocol() == old(j.protocol()).(phase := HomeDurable) && j.installer.list != null &&
+      j.installer.list == old(j.installer.list) && j.installer.blocksWritten == old(j.installer.blocksWritten) &&
+      j.cachedCount == old(j.cachedCount) && j.cached == old(j.cached) &&
+      j.installer.headerPhase == old(j.installer.headerPhase)
+    requires j.home as int == Home(j.layout) && |j.disk.cur| == |j.disk.poss| == |old(j.disk.cur)|
+    ensures j.InstallerInv()
+  { reveal j.InstallerInv(); }
   // what it means to write the header, or its copy
   lemma HdrReady(j: Journal, a: int, v: BV, r2: CV)
-    requires j.Inv() && 2 <= j.ins.ip && (a == j.geo.at || a == Copy(j.geo)) && HdrTail(v) && DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep, r2)
-    requires Says(j.geo, r2, j.ins.tb2) && (j.ins.ip == 3 ==> r2 == j.ins.r2)
-    ensures 0 <= a < |j.d.poss| == |j.d.cur| && j.d.Valid() && Owns(j.d.owner, Installing, a) && Full(AddHdr(j.d.poss, a, v), j.g().(ip := 3, r2 := r2))
-    ensures forall x :: x in j.d.poss[a] ==> SameTail(x, v)
-    ensures forall s :: CrashImg(AddHdr(j.d.poss, a, v), s) ==> s in j.d.ok
+    requires j.Inv() && IsHome(j.installer.phase) && (a == j.layout.headerAt || a == Copy(j.layout)) && HdrTail(v) &&
+      DecHdr(j.layout.key, v) == Hdr(j.firstSeq as int + j.installCount, j.layout.epoch, r2)
+    requires Says(j.layout, r2, j.installer.nextTreeState) &&
+      (j.installer.phase == HeaderWriting ==> r2 == j.installer.nextRoot)
+    ensures 0 <= a < |j.disk.poss| == |j.disk.cur| && j.disk.Valid() && Owns(j.disk.owner, Installing, a) &&
+      Full(AddHdr(j.disk.poss, a, v), j.protocol().(phase := HeaderWriting, nextRoot := r2))
+    ensures forall x :: x in j.disk.poss[a] ==> SameTail(x, v)
+    ensures forall s :: CrashImg(AddHdr(j.disk.poss, a, v), s) ==> s in j.disk.ok
   {
-    reveal j.Inv(); reveal j.OwnI();
-    HdrWritePres(j.d.poss, j.g(), a, v, r2);
-    ghost var g1 := j.g().(ip := 3, r2 := r2);
-    assert DurState(g1) == DurState(j.g());
+    reveal j.Inv(); reveal j.OwnerInv();
+    HdrWritePres(j.disk.poss, j.protocol(), a, v, r2);
+    ghost var g1 := j.protocol().(phase := HeaderWriting, nextRoot := r2);
+    assert DurState(g1) == DurState(j.protocol());
     LogFacts(j);
-    AmongKeep(j.g(), g1, j.vs, j.lb, j.cl);
-    CrashAll(AddHdr(j.d.poss, a, v), g1, j.vs, j.lb, j.cl);
+    AmongKeep(j.protocol(), g1, j.states, j.durableIndex, j.frozenIndex);
+    CrashAll(AddHdr(j.disk.poss, a, v), g1, j.states, j.durableIndex, j.frozenIndex);
   }
   lemma HdrPhase(j: Journal, copy: bool)
-    requires j.Inv() && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    ensures 2 <= j.ins.ip && (!copy ==> j.ins.ip == 2) && j.ieq as int == j.hq as int + j.k && j.geo.ep == j.seal.ep && j.geo.key == j.seal.key && j.geo.tree == j.seal.t
-    ensures j.at as int == j.geo.at && j.home as int - 1 == Copy(j.geo) && j.at < j.home
-  { reveal j.Inv(); reveal j.InsI(); }
+    requires j.Inv() && if copy then j.installer.headerPhase == HeaderDurable else j.installer.phase == HomeDurable
+    ensures IsHome(j.installer.phase) && (!copy ==> j.installer.phase == HomeDurable) &&
+      j.seqAfterInstall as int == j.firstSeq as int + j.installCount && j.layout.epoch == j.seal.ep &&
+      j.layout.key == j.seal.key && j.layout.tree == j.seal.t
+    ensures j.headerAt as int == j.layout.headerAt && j.home as int - 1 == Copy(j.layout) && j.headerAt < j.home
+  { reveal j.Inv(); reveal j.InstallerInv(); }
   twostate lemma HdrWroteI(j: Journal, copy: bool, a: int, v: BV, ok: bool)
-    requires old(j.InsI()) && j.ins.ip == 3 && j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && unchanged(j)
-    requires if copy then old(j.ins.hph) == 2 else old(j.ins.ip) == 2
-    requires j.ins.hph == if ok then (if copy then 3 else 1) else old(j.ins.hph)
-    requires a == (if copy then Copy(j.geo) else j.geo.at) && 0 <= a < |j.d.cur| == |j.d.poss| == |old(j.d.cur)| == |old(j.d.poss)| && j.home as int == Home(j.geo)
-    requires DecHdr(j.geo.key, v) == Hdr(j.hq as int + j.k, j.geo.ep, j.ins.r2) && (copy ==> j.ins.r2 == old(j.ins.r2))
-    requires forall x :: 0 <= x < |j.d.poss| && x != a ==> j.d.poss[x] == old(j.d.poss)[x] && j.d.cur[x] == old(j.d.cur)[x]
-    requires if ok then j.d.bad == old(j.d.bad) && j.d.cur[a] == v else j.d.bad
-    ensures j.InsI()
-  { reveal j.InsI(); }
+    requires old(j.InstallerInv()) && j.installer.phase == HeaderWriting && j.installer.list == old(j.installer.list) &&
+      j.installer.blocksWritten == old(j.installer.blocksWritten) && unchanged(j)
+    requires if copy then old(j.installer.headerPhase) == HeaderDurable else old(j.installer.phase) == HomeDurable
+    requires j.installer.headerPhase == if ok then (if copy then CopyWritten else HeaderWritten)
+      else old(j.installer.headerPhase)
+    requires a == (if copy then Copy(j.layout) else j.layout.headerAt) &&
+      0 <= a < |j.disk.cur| == |j.disk.poss| == |old(j.disk.cur)| == |old(j.disk.poss)| &&
+      j.home as int == Home(j.layout)
+    requires DecHdr(j.layout.key, v) == Hdr(j.firstSeq as int + j.installCount, j.layout.epoch, j.installer.nextRoot) &&
+      (copy ==> j.installer.nextRoot == old(j.installer.nextRoot))
+    requires forall x :: 0 <= x < |j.disk.poss| && x != a ==> j.disk.poss[x] == old(j.disk.poss)[x] &&
+      j.disk.cur[x] == old(j.disk.cur)[x]
+    requires if ok then j.disk.bad == old(j.disk.bad) && j.disk.cur[a] == v else j.disk.bad
+    ensures j.InstallerInv()
+  { reveal j.InstallerInv(); }
   twostate lemma HdrOwnI(j: Journal)
-    requires old(j.OwnI()) && old(j.ins.ip) > 0 && j.ins.ip > 0 && unchanged(j) && j.cdm.m == old(j.cdm.m) && j.lg.ph == old(j.lg.ph) && j.lg.ps == old(j.lg.ps) && j.d.owner == old(j.d.owner)
-    ensures j.OwnI()
-  { reveal j.OwnI(); }
+    requires old(j.OwnerInv()) && old(j.installer.phase) != NoInstall && j.installer.phase != NoInstall &&
+      unchanged(j) && j.frozenDirect.m == old(j.frozenDirect.m) && j.logger.phase == old(j.logger.phase) &&
+      j.logger.pending == old(j.logger.pending) && j.disk.owner == old(j.disk.owner)
+    ensures j.OwnerInv()
+  { reveal j.OwnerInv(); }
   twostate lemma HdrPages(j: Journal, pg: seq<BV>)
-    requires old(j.PagesI()) && j.tree.Ok() && old(j.ins.ip) >= 2 && j.ins.ip == 3 && j.ins.wr == old(j.ins.wr) && unchanged(j.tree.pages) && |j.d.cur| == |j.d.poss| == |old(j.d.poss)|
-    requires j.tree.np > 0 ==> NextPages(j.tree, j.ins.wr, pg, j.ins.r2) && IsTree(j.tree.seal.t, pg, j.ins.r2)
-    requires forall x :: 0 <= x < j.tree.first as int + 2 * j.tree.np as int && x < |j.d.poss| ==> j.d.poss[x] == old(j.d.poss)[x]
-    ensures j.PagesI()
+    requires old(j.PagesInv()) && j.tree.Ok() && IsHome(old(j.installer.phase)) && j.installer.phase == HeaderWriting &&
+      j.installer.pagesWritten == old(j.installer.pagesWritten) && unchanged(j.tree.pages) &&
+      |j.disk.cur| == |j.disk.poss| == |old(j.disk.poss)|
+    requires j.tree.pageCount > 0 ==> NextPages(j.tree, j.installer.pagesWritten, pg, j.installer.nextRoot) &&
+      IsTree(j.tree.seal.t, pg, j.installer.nextRoot)
+    requires forall x :: 0 <= x < j.tree.first as int + 2 * j.tree.pageCount as int &&
+      x < |j.disk.poss| ==> j.disk.poss[x] == old(j.disk.poss)[x]
+    ensures j.PagesInv()
   {
-    reveal j.PagesI();
-    if j.Sound() && j.tree.np > 0 { PagesLess(j.tree.seal.t, j.tree.first as int, old(j.d.poss), j.d.poss, j.tree.Now(), j.tree.Root()); }
+    reveal j.PagesInv();
+    if j.Sound() && j.tree.pageCount > 0 {
+      PagesLess(j.tree.seal.t, j.tree.first as int, old(j.disk.poss), j.disk.poss, j.tree.Now(), j.tree.Root());
+    }
   }
   // [F] the header: from here on recovery may start after the installed groups. Then, when it
   // is durable, its copy: so there is always a header that is not being written.
   method HdrWrite(j: Journal, copy: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>) returns (ok: bool)
-    requires j.tree.np > 0 ==> NextPages(j.tree, j.ins.wr, pg, CV(r0, r1)) && IsTree(j.tree.seal.t, pg, CV(r0, r1))
-    requires Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1))
-    requires j.Inv() && j.mu.settled == j.ins && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    modifies j.ins`ip, j.ins`hph, j.ins`r2, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.ins.ip == 3 && (ok ==> j.ins.hph == if copy then 3 else 1) && j.ins.r2 == CV(r0, r1)
-    ensures !ok ==> j.d.bad
+    requires j.tree.pageCount > 0 ==> NextPages(j.tree, j.installer.pagesWritten, pg, CV(r0, r1)) &&
+      IsTree(j.tree.seal.t, pg, CV(r0, r1))
+    requires Says(j.layout, CV(r0, r1), j.installer.nextTreeState) && (copy ==> j.installer.nextRoot == CV(r0, r1))
+    requires j.Inv() && j.mutex.settled == j.installer && if copy then j.installer.headerPhase == HeaderDurable
+      else j.installer.phase == HomeDurable
+    modifies j.installer`phase, j.installer`headerPhase, j.installer`nextRoot, j.disk`poss, j.disk`cur, j.disk`bad,
+      j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures j.installer.phase == HeaderWriting &&
+      (ok ==> j.installer.headerPhase == if copy then CopyWritten else HeaderWritten) &&
+      j.installer.nextRoot == CV(r0, r1)
+    ensures !ok ==> j.disk.bad
   {
     HdrPhase(j, copy);
-    assert IsRoot(j.seal.t, CV(r0, r1)) by { IsRootOf(j.geo, CV(r0, r1), j.ins.tb2); }
-    var b := j.seal.EncHdr(j.ieq, r0, r1);
-    var a := if copy then j.home - 1 else j.at;
+    assert IsRoot(j.seal.t, CV(r0, r1)) by { IsRootOf(j.layout, CV(r0, r1), j.installer.nextTreeState); }
+    var b := j.seal.EncHdr(j.seqAfterInstall, r0, r1);
+    var a := if copy then j.home - 1 else j.headerAt;
     HdrReady(j, a as int, b.v, CV(r0, r1));
     reveal j.Inv();
-    Elsewhere(j.d.owner, Installing, Logging, a as int, 1);
-    ok := j.d.WriteSector(Installing, a, b);
-    j.ins.ip := 3; j.ins.r2 := CV(r0, r1);
-    if ok { j.ins.hph := if copy then 3 else 1; }
-    AmongKeep(old(j.g()), j.g(), j.vs, j.lb, j.cl);
+    Elsewhere(j.disk.owner, Installing, Logging, a as int, 1);
+    ok := j.disk.WriteSector(Installing, a, b);
+    j.installer.phase := HeaderWriting; j.installer.nextRoot := CV(r0, r1);
+    if ok { j.installer.headerPhase := if copy then CopyWritten else HeaderWritten; }
+    AmongKeep(old(j.protocol()), j.protocol(), j.states, j.durableIndex, j.frozenIndex);
     HdrWroteI(j, copy, a as int, b.v, ok);
     HdrOwnI(j);
     LogFrame(j);
@@ -489,28 +621,29 @@ module JournalInstaller {
   }
   // [F] what was written of the headers is durable
   method HdrBarrier(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.mu.settled == j.ins && (j.ins.hph == 1 || j.ins.hph == 3)
-    modifies j.ins`hph, j.d`poss, j.d`cur, j.d`bad, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures ok ==> j.ins.hph == old(j.ins.hph) + 1
-    ensures !ok ==> j.d.bad
+    requires j.Inv() && j.mutex.settled == j.installer &&
+      (j.installer.headerPhase == HeaderWritten || j.installer.headerPhase == CopyWritten)
+    modifies j.installer`headerPhase, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures ok ==> j.installer.headerPhase == Secured(old(j.installer.headerPhase))
+    ensures !ok ==> j.disk.bad
   {
-    reveal j.Inv(); reveal j.InsI(); reveal j.OwnI();
-    ghost var P := j.d.poss;
-    ok := j.d.Barrier(Installing);
-    BarrierPres(j.d.poss, P, j.g());
-    if ok { j.ins.hph := j.ins.hph + 1; }
+    reveal j.Inv(); reveal j.InstallerInv(); reveal j.OwnerInv();
+    ghost var P := j.disk.poss;
+    ok := j.disk.Barrier(Installing);
+    BarrierPres(j.disk.poss, P, j.protocol());
+    if ok { j.installer.headerPhase := Secured(j.installer.headerPhase); }
     LogFrame(j); PagesFrame(j);
   }
   // [F] Does the header bear our epoch still? Who opens the volume puts another there. If so,
   // the device is taken to have failed: nothing is acknowledged any more. If the header is none, its
   // copy tells. (What cannot be read tells nothing: writes and barriers fail of their own.)
   method HeaderIsOurs(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.mu.settled != null
-    modifies j.d`bad, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono()
-    ensures ok ==> j.d.bad == old(j.d.bad)
-    ensures !ok ==> j.d.bad
+    requires j.Inv() && j.mutex.settled != null
+    modifies j.disk`bad, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
+    ensures ok ==> j.disk.bad == old(j.disk.bad)
+    ensures !ok ==> j.disk.bad
   {
     ok := BearsOurs(j);
     if !ok { Halt(j); }
@@ -522,147 +655,196 @@ module JournalInstaller {
   {
     reveal j.Inv();
     var io, b; ghost var honest;
-    io, b, honest := j.d.Read(j.at);
+    io, b, honest := j.disk.Read(j.headerAt);
     var is := false;
     if io { var q; is, q := j.seal.DecHdrM(b); }
-    if !is { io, b, honest := j.d.Read(j.home - 1); }
+    if !is { io, b, honest := j.disk.Read(j.home - 1); }
     ok := true;
     if io { ok := j.seal.Ours(b); }
   }
   // ... as if the device had failed
   method Halt(j: Journal)
     requires j.Inv()
-    modifies j.d`bad
-    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.d.bad
+    modifies j.disk`bad
+    ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.disk.bad
   {
     reveal j.Inv();
-    j.d.Stop();
+    j.disk.Stop();
     LogFrame(j); InsFrame(j); PagesFrame(j);
   }
   // [L] put one of the installed blocks into the cache
   method CacheInst(j: Journal)
-    requires j.Inv() && j.mu.Inside() && j.ins.ip == 3 && j.ins.list != null && j.icnr as int < |j.ins.list.addrs|
-    modifies j`icnr, j`cached, j.cache
-    ensures j.Inv() && j.LKeep() && j.Mono()
-    ensures j.icnr == old(j.icnr) + 1
+    requires j.Inv() && j.mutex.Inside() && j.installer.phase == HeaderWriting && j.installer.list != null &&
+      j.cachedCount as int < |j.installer.list.addrs|
+    modifies j`cachedCount, j`cached, j.cache
+    ensures j.Inv() && j.KeepsLogger() && j.Mono()
+    ensures j.cachedCount == old(j.cachedCount) + 1
   {
-    reveal j.Inv(); reveal j.InsI(); reveal j.CacheI();
-    var i := j.icnr;
-    var a := j.ins.list.AddrAt(i);
-    var b := j.ins.list.BlkAt(i);
+    reveal j.Inv(); reveal j.InstallerInv(); reveal j.CacheInv();
+    var i := j.cachedCount;
+    var a := j.installer.list.AddrAt(i);
+    var b := j.installer.list.BlkAt(i);
     DirApart(j);
     j.cache.Put(a, b);
     j.cached := j.cached + {a as int};
-    j.icnr := j.icnr + 1;
+    j.cachedCount := j.cachedCount + 1;
   }
   // the pages pg, with the root r, are the tree's next version, with the changes of c
-  predicate NextVersion(j: Journal, c: Codes, r: CV, pg: seq<BV>) reads j.ins, j.tree.pages`vs, j.tree.pages`rs, c {
-    NextTree(j.tree, c, r, pg) && j.tree.seal == j.seal && (j.tree.np > 0 ==> TreeSays(j.geo, pg, r, j.ins.tb2) && NextPages(j.tree, j.ins.wr, pg, r))
+  predicate NextVersion(j: Journal, c: Codes, r: CV, pg: seq<BV>)
+    reads j.installer, j.tree.pages`vs, j.tree.pages`rs, c {
+    NextTree(j.tree, c, r, pg) && j.tree.seal == j.seal &&
+      (j.tree.pageCount > 0 ==> TreeSays(j.layout, pg, r, j.installer.nextTreeState) &&
+      NextPages(j.tree, j.installer.pagesWritten, pg, r))
   }
-  // [L] the log space is free, and the tree's next version counts. (What readers see of it, who do not hold the mutex, happens at once: in Advance.)
+  // [L] the log space is free, and the tree's next version counts. (What readers see of it, who do not hold the mutex,
+  // happens at once: in Advance.)
   method FinishInstall(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.mu.Inside() && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
-    requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
-    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.inm, j.tree.pages, j.d`owner
-    ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
+    requires j.Inv() && j.mutex.Inside() && j.installer.headerPhase == CopyDurable && j.installer.list != null &&
+      j.cachedCount as int == |j.installer.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
+    requires NextVersion(j, c, CV(r0, r1), pg) && j.installer.nextRoot == CV(r0, r1)
+    modifies j`installing, j`installingDirect, j`repr, j`firstSeq, j`logStart, j`cachedCount, j`cached, j`trims,
+      j`groups, j`directs, j`descs, j`installCount, j`base, j`installBlocks, j`torn, j.installer, j.installing,
+      j.tree.pages, j.disk`owner
+    ensures j.Inv() && j.KeepsLogger() && j.Mono() && j.installer.phase == NoInstall
     ensures fresh(j.repr - old(j.repr))
   {
-    var was := j.inm;
+    var was := j.installing;
     Installed(j, c, r0, r1, pg);
     was.Clear();
   }
   // [L] ... all of it, but that the map of what was installed is not empty yet
   method Installed(j: Journal, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.mu.Inside() && j.ins.hph == 4 && j.ins.list != null && j.icnr as int == |j.ins.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
-    requires NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1)
-    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins, j.tree.pages, j.d`owner
-    ensures j.Inv() && j.LKeep() && j.Mono() && j.ins.ip == 0
-    ensures fresh(j.repr - old(j.repr)) && var was := old(j.inm); was !in {j.running, j.lgm, j.cgm, j.cdm, j.inm, j.lho, j.iho} && was != j.lg.ring && was != j.lg.dir
+    requires j.Inv() && j.mutex.Inside() && j.installer.headerPhase == CopyDurable && j.installer.list != null &&
+      j.cachedCount as int == |j.installer.list.addrs| && j.trims < 0x3FFF_FFFF_FFFF_0000
+    requires NextVersion(j, c, CV(r0, r1), pg) && j.installer.nextRoot == CV(r0, r1)
+    modifies j`installing, j`installingDirect, j`repr, j`firstSeq, j`logStart, j`cachedCount, j`cached, j`trims,
+      j`groups, j`directs, j`descs, j`installCount, j`base, j`installBlocks, j`torn, j.installer, j.tree.pages,
+      j.disk`owner
+    ensures j.Inv() && j.KeepsLogger() && j.Mono() && j.installer.phase == NoInstall
+    ensures fresh(j.repr - old(j.repr)) && var was := old(j.installing);
+      was !in {j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect} &&
+      was != j.logger.ring && was != j.logger.direct
   {
     FinishInstallG(j);
     reveal j.Inv();
     var e := NewBMap(); var f := NewBMap();
-    ghost var g1 := IFinished(j.g());
-    j.d.Leave(Installing);
-    Advance(j.tree, c, r0, r1, j.iho, pg);
+    ghost var g1 := IFinished(j.protocol());
+    j.disk.Leave(Installing);
+    Advance(j.tree, c, r0, r1, j.installingDirect, pg);
     FinishInstallFields(j, e, f);
-    assert j.g() == g1;
-    AmongKeep(old(j.g()), g1, j.vs, j.lb, j.cl);
-    assert j.OwnI() by { reveal j.OwnI(); }
+    assert j.protocol() == g1;
+    AmongKeep(old(j.protocol()), g1, j.states, j.durableIndex, j.frozenIndex);
+    assert j.OwnerInv() by { reveal j.OwnerInv(); }
     LogFrame(j); InsNone(j); CacheDone(j); RdNext(j); HoldDone(j); TreeDone(j, pg); PagesNewest(j, pg);
     NoteInstall(j);
   }
   // what finishing means for the protocol's state
   lemma FinishInstallG(j: Journal)
-    requires j.Inv() && j.ins.hph == 4
-    ensures j.ins.ip == 3 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
-    ensures var g1 := IFinished(j.g()); Full(j.d.poss, g1) && DurState(g1) == DurState(j.g()) && g1.gs[g1.k..] == j.gs[j.k..]
-    ensures forall a :: a in j.lho.m || a in j.iho.m ==> a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m)
+    requires j.Inv() && j.installer.headerPhase == CopyDurable
+    ensures j.installer.phase == HeaderWriting && |j.groups| == |j.descs| == |j.directs| &&
+      0 <= j.installCount <= |j.groups|
+    ensures var g1 := IFinished(j.protocol()); Full(j.disk.poss, g1) && DurState(g1) == DurState(j.protocol()) &&
+      g1.groups[g1.installCount..] == j.groups[j.installCount..]
+    ensures forall a :: a in j.loggedDirect.m || a in j.installingDirect.m ==> a in j.base && a !in j.installBlocks &&
+      (a in j.installingDirect.m ==> a !in j.loggedDirect.m)
   {
     reveal j.Inv();
     HdrFacts(j);
-    IFinishPres(j.d.poss, j.g());
-    var g1 := IFinished(j.g());
-    assert g1.gs[g1.k..] == j.gs[j.k..];
-    forall a | a in j.lho.m || a in j.iho.m ensures a in j.base && a !in j.im && (a in j.iho.m ==> a !in j.lho.m) { HeldLive(j, a); }
+    IFinishPres(j.disk.poss, j.protocol());
+    var g1 := IFinished(j.protocol());
+    assert g1.groups[g1.installCount..] == j.groups[j.installCount..];
+    forall a | a in j.loggedDirect.m || a in j.installingDirect.m ensures a in j.base && a !in j.installBlocks &&
+      (a in j.installingDirect.m ==> a !in j.loggedDirect.m) {
+      HeldLive(j, a);
+    }
   }
   twostate lemma TreeDone(j: Journal, pg: seq<BV>)
-    requires old(j.TreeI()) && j.base == Over(old(j.base), old(j.im)) && j.ins.r == old(j.ins.r2) && j.ins.tb == old(j.ins.tb2) && j.lho == old(j.lho) && j.lho.m == old(j.lho.m) && j.iho.m == map[]
-    requires forall a :: a in j.lho.m || a in old(j.iho.m) ==> a !in old(j.im) && (a in old(j.iho.m) ==> a !in j.lho.m)
-    requires j.tree.np > 0 ==> TreeSays(j.geo, pg, j.ins.r, j.ins.tb)
-    requires j.tree.pages.vs == old(j.tree.pages.vs) + [pg] && j.tree.pages.rs == old(j.tree.pages.rs) + [j.ins.r]
-    requires j.tree.home == j.home && j.tree.pages.held == map x | x in old(j.tree.pages.held) && x + j.home as int !in old(j.iho.m) :: old(j.tree.pages.held)[x]
-    ensures j.TreeI()
-  { reveal j.TreeI(); }
+    requires old(j.TreeInv()) && j.base == Over(old(j.base), old(j.installBlocks)) &&
+      j.installer.root == old(j.installer.nextRoot) && j.installer.treeState == old(j.installer.nextTreeState) &&
+      j.loggedDirect == old(j.loggedDirect) && j.loggedDirect.m == old(j.loggedDirect.m) &&
+      j.installingDirect.m == map[]
+    requires forall a :: a in j.loggedDirect.m || a in old(j.installingDirect.m) ==> a !in old(j.installBlocks) &&
+      (a in old(j.installingDirect.m) ==> a !in j.loggedDirect.m)
+    requires j.tree.pageCount > 0 ==> TreeSays(j.layout, pg, j.installer.root, j.installer.treeState)
+    requires j.tree.pages.vs == old(j.tree.pages.vs) + [pg] &&
+      j.tree.pages.rs == old(j.tree.pages.rs) + [j.installer.root]
+    requires j.tree.home == j.home && j.tree.pages.held == map x | x in old(j.tree.pages.held) &&
+      x + j.home as int !in old(j.installingDirect.m) :: old(j.tree.pages.held)[x]
+    ensures j.TreeInv()
+  { reveal j.TreeInv(); }
   twostate lemma PagesNewest(j: Journal, pg: seq<BV>)
-    requires old(j.PagesI()) && old(j.ins.ip) == 3 && j.ins.ip == 0 && j.ins.wr == old(j.ins.wr) && (j.tree.np > 0 ==> old(NextPages(j.tree, j.ins.wr, pg, j.ins.r2)))
-    requires unchanged(j.d`poss, j.d`cur) && j.tree.pages.vs == old(j.tree.pages.vs) + [pg] && j.tree.pages.rs == old(j.tree.pages.rs) + [old(j.ins.r2)]
-    ensures j.PagesI()
+    requires old(j.PagesInv()) && old(j.installer.phase) == HeaderWriting && j.installer.phase == NoInstall &&
+      j.installer.pagesWritten == old(j.installer.pagesWritten) &&
+      (j.tree.pageCount > 0 ==> old(NextPages(j.tree, j.installer.pagesWritten, pg, j.installer.nextRoot)))
+    requires unchanged(j.disk`poss, j.disk`cur) && j.tree.pages.vs == old(j.tree.pages.vs) + [pg] &&
+      j.tree.pages.rs == old(j.tree.pages.rs) + [old(j.installer.nextRoot)]
+    ensures j.PagesInv()
   {
-    reveal j.PagesI();
-    if j.Sound() && j.tree.np > 0 {
+    reveal j.PagesInv();
+    if j.Sound() && j.tree.pageCount > 0 {
       var t, first := j.tree.seal.t, j.tree.first as int;
-      forall q | 0 <= q < t.np ensures Sits(first, j.d.poss, q, PageCode(t, pg, j.tree.Root(), q), pg[q]) {
-        assert Sits(first, j.d.poss, q, PageCode(t, old(j.tree.Now()), old(j.tree.Root()), q), old(j.tree.Now())[q]);
+      forall q | 0 <= q < t.np ensures Sits(first, j.disk.poss, q, PageCode(t, pg, j.tree.Root(), q), pg[q]) {
+        assert Sits(first, j.disk.poss, q, PageCode(t, old(j.tree.Now()), old(j.tree.Root()), q), old(j.tree.Now())[q]);
       }
     }
   }
   method FinishInstallFields(j: Journal, e: BMap, f: BMap)
-    requires j.trims < 0x3FFF_FFFF_FFFF_0000 && |j.gs| == |j.ds| == |j.hs| && 0 <= j.k <= |j.gs|
-    modifies j`inm, j`iho, j`repr, j`hq, j`lo, j`icnr, j`cached, j`trims, j`gs, j`hs, j`ds, j`k, j`base, j`im, j`torn, j.ins
-    ensures j.torn == old(j.torn) - old(j.im).Keys && j.ins.r == j.ins.r2 == old(j.ins.r2) && j.ins.tb == j.ins.tb2 == old(j.ins.tb2)
-    ensures j.inm == e && j.iho == f && j.repr == old(j.repr) + {e, f} && j.trims == old(j.trims) + 1
-    ensures j.hq == j.ieq && j.lo == j.ilo && j.icnr == 0 && j.cached == {} && j.k == 0
-    ensures j.gs == old(j.gs[j.k..]) && j.hs == old(j.hs[j.k..]) && j.ds == old(j.ds[j.k..]) && j.base == Over(old(j.base), old(j.im)) && j.im == map[]
-    ensures j.ins.ip == 0 && j.ins.list == null && j.ins.wn == 0 && j.ins.hph == 0 && j.ins.wr == old(j.ins.wr) && j.ins.lost == old(j.ins.lost)
+    requires j.trims < 0x3FFF_FFFF_FFFF_0000 && |j.groups| == |j.descs| == |j.directs| &&
+      0 <= j.installCount <= |j.groups|
+    modifies j`installing, j`installingDirect, j`repr, j`firstSeq, j`logStart, j`cachedCount, j`cached, j`trims,
+      j`groups, j`directs, j`descs, j`installCount, j`base, j`installBlocks, j`torn, j.installer
+    ensures j.torn == old(j.torn) - old(j.installBlocks).Keys &&
+      j.installer.root == j.installer.nextRoot == old(j.installer.nextRoot) &&
+      j.installer.treeState == j.installer.nextTreeState == old(j.installer.nextTreeState)
+    ensures j.installing == e && j.installingDirect == f && j.repr == old(j.repr) + {e, f} &&
+      j.trims == old(j.trims) + 1
+    ensures j.firstSeq == j.seqAfterInstall && j.logStart == j.posAfterInstall && j.cachedCount == 0 &&
+      j.cached == {} && j.installCount == 0
+    ensures j.groups == old(j.groups[j.installCount..]) && j.directs == old(j.directs[j.installCount..]) &&
+      j.descs == old(j.descs[j.installCount..]) && j.base == Over(old(j.base), old(j.installBlocks)) &&
+      j.installBlocks == map[]
+    ensures j.installer.phase == NoInstall && j.installer.list == null && j.installer.blocksWritten == 0 &&
+      j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == old(j.installer.pagesWritten) &&
+      j.installer.lost == old(j.installer.lost)
   {
-    j.inm := e; j.iho := f; j.repr := j.repr + {e, f};
-    j.hq := j.ieq; j.lo := j.ilo; j.icnr := 0; j.cached := {};
+    j.installing := e; j.installingDirect := f; j.repr := j.repr + {e, f};
+    j.firstSeq := j.seqAfterInstall; j.logStart := j.posAfterInstall; j.cachedCount := 0; j.cached := {};
     j.trims := j.trims + 1;
-    j.gs := j.gs[j.k..]; j.hs := j.hs[j.k..]; j.ds := j.ds[j.k..];
-    j.base := Over(j.base, j.im); j.torn := j.torn - j.im.Keys; j.im := map[]; j.k := 0;
-    j.ins.ip := 0; j.ins.list := null; j.ins.wn := 0; j.ins.hph := 0; j.ins.r := j.ins.r2; j.ins.tb := j.ins.tb2;
+    j.groups := j.groups[j.installCount..]; j.directs := j.directs[j.installCount..];
+    j.descs := j.descs[j.installCount..];
+    j.base := Over(j.base, j.installBlocks); j.torn := j.torn - j.installBlocks.Keys; j.installBlocks := map[];
+    j.installCount := 0;
+    j.installer.phase := NoInstall; j.installer.list := null; j.installer.blocksWritten := 0;
+    j.installer.headerPhase := HeaderUntouched; j.installer.root := j.installer.nextRoot;
+    j.installer.treeState := j.installer.nextTreeState;
   }
   twostate lemma HoldDone(j: Journal)
-    requires old(j.HoldI()) && j.seal.signed == old(j.seal.signed) && j.hq as int == old(j.hq) as int + old(j.k) && j.k == 0 && j.lho.m == old(j.lho.m) && j.cdm.m == old(j.cdm.m)
-    requires 0 <= old(j.k) <= |old(j.hs)| && j.hs == old(j.hs[j.k..]) && j.iho.m == map[]
-    ensures j.HoldI()
-  { reveal j.HoldI(); assert j.hs[..0] == [] && j.hs[0..] == j.hs; }
+    requires old(j.HeldInv()) && j.seal.signed == old(j.seal.signed) &&
+      j.firstSeq as int == old(j.firstSeq) as int + old(j.installCount) && j.installCount == 0 &&
+      j.loggedDirect.m == old(j.loggedDirect.m) && j.frozenDirect.m == old(j.frozenDirect.m)
+    requires 0 <= old(j.installCount) <= |old(j.directs)| && j.directs == old(j.directs[j.installCount..]) &&
+      j.installingDirect.m == map[]
+    ensures j.HeldInv()
+  { reveal j.HeldInv(); assert j.directs[..0] == [] && j.directs[0..] == j.directs; }
   twostate lemma CacheDone(j: Journal)
-    requires old(j.CacheI()) && old(j.InsI()) && j.cache.m == old(j.cache.m) && j.cdm.m == old(j.cdm.m) && |old(j.gs)| == |old(j.ds)| == |old(j.hs)| && 0 <= old(j.k) <= |old(j.gs)| && j.g() == IFinished(old(j.g()))
-    requires old(j.ins.list) != null && old(j.ins.ip) == 3 && old(j.icnr) as int == |old(j.ins.list).addrs|
-    ensures j.CacheI()
+    requires old(j.CacheInv()) && old(j.InstallerInv()) && j.cache.m == old(j.cache.m) &&
+      j.frozenDirect.m == old(j.frozenDirect.m) && |old(j.groups)| == |old(j.descs)| == |old(j.directs)| &&
+      0 <= old(j.installCount) <= |old(j.groups)| && j.protocol() == IFinished(old(j.protocol()))
+    requires old(j.installer.list) != null && old(j.installer.phase) == HeaderWriting &&
+      old(j.cachedCount) as int == |old(j.installer.list).addrs|
+    ensures j.CacheInv()
   {
-    reveal j.CacheI(); reveal j.InsI();
-    forall a | a in j.cache.m && a !in j.cdm.m ensures a in j.base && j.cache.m[a] == j.base[a] {
-      if a in old(j.im) {
-        assert a in old(j.ins.list).addrs;
-        var i :| 0 <= i < |old(j.ins.list).addrs| && old(j.ins.list).addrs[i] == a;
+    reveal j.CacheInv(); reveal j.InstallerInv();
+    forall a | a in j.cache.m && a !in j.frozenDirect.m ensures a in j.base && j.cache.m[a] == j.base[a] {
+      if a in old(j.installBlocks) {
+        assert a in old(j.installer.list).addrs;
+        var i :| 0 <= i < |old(j.installer.list).addrs| && old(j.installer.list).addrs[i] == a;
       }
     }
   }
   twostate lemma RdNext(j: Journal)
-    requires old(j.RdI()) && j.rds == old(j.rds) && j.trims as int == old(j.trims) as int + 1 && forall a :: a in old(j.base) ==> a in j.base
-    ensures j.RdI()
-  { reveal j.RdI(); }
+    requires old(j.ReadsInv()) && j.observed == old(j.observed) && j.trims as int == old(j.trims) as int + 1 &&
+      forall a :: a in old(j.base) ==> a in j.base
+    ensures j.ReadsInv()
+  { reveal j.ReadsInv(); }
 }

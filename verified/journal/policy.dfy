@@ -18,19 +18,22 @@ module JournalPolicy {
   const NGroups: uint32 := 5       // group commits so far
   const NInstalls: uint32 := 6     // installations so far
 
-  const NNeed: uint32 := 7         // commits up to here, of those that are not in the running group, are wanted durable now
+  // commits up to here, of those that are not in the running group, are wanted durable now
+  const NNeed: uint32 := 7
   const NLater: uint32 := 8        // ... and up to here, of those that are
 
   const NHaste: uint32 := 9        // so many groups more leave room for commits that somebody waits for
 
-  const NAge: uint32 := 10         // milliseconds since a look at the header before direct blocks; a large number before the first
+  // milliseconds since a look at the header before direct blocks; a large number before the first
+  const NAge: uint32 := 10
   const NSince: uint32 := 11       // milliseconds since the last barrier of the log began
 
   const NBatch: uint32 := 12       // direct blocks that it made durable
   const NStream: uint32 := 13      // ... and all barriers since the last pause
   const NBound: uint32 := 14       // so many direct blocks of a stream want a barrier, if StreamMin do
 
-  const LookAfter: uint64 := 100   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
+  // an older one does not count any more: a look takes longer than a small write, and we may have stood still
+  const LookAfter: uint64 := 100
   const PauseAfter: uint64 := 1000 // milliseconds without direct blocks are a pause
   const Stream: uint64 := 32768    // direct blocks without a pause are a stream
   const StreamMin: uint64 := 2048  // direct blocks of a stream that want a barrier where it is quick:
@@ -39,13 +42,17 @@ module JournalPolicy {
 
   const GroupMin: uint64 := 375    // so many blocks are written though nobody waits for them
 
-  const GroupMax: uint64 := 500    // the most blocks of a group; with one more commit that nobody waits for at most Part, for
-  const Part: uint64 := 128        // HasteFor groups after one of fewer than Part that somebody waited for. Else such a one would find every group
-  const HasteFor: uint64 := 64     // full, and wait until that is written as well, and its own, which fills up, too. (A larger one takes its time anyway.)
+  // the most blocks of a group; with one more commit that nobody waits for at most Part, for
+  const GroupMax: uint64 := 500
+  // HasteFor groups after one of fewer than Part that somebody waited for. Else such a one would find every group
+  const Part: uint64 := 128
+  // full, and wait until that is written as well, and its own, which fills up, too. (A larger one takes its time
+  // anyway.)
+  const HasteFor: uint64 := 64
 
   // [L] how many blocks may the running group have with one more commit that nobody waits for?
   method Share(j: Journal) returns (n: uint64)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
     ensures Part <= n <= GroupMax
   {
     var h := j.notes.Get(NHaste);
@@ -53,105 +60,109 @@ module JournalPolicy {
   }
   // [L] somebody is about to wait for a commit, which is small
   method Haste(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   { j.notes.Set(NHaste, HasteFor); }
 
   // [L] is the running group to be written now?
   method WantCommit(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
     var k := j.running.Len();
     var want := j.notes.Get(NWant);
     var stop := j.notes.Get(NStop);
-    b := k > 0 && (want > j.ncl || k >= GroupMin || stop != 0);
+    b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop != 0);
   }
   // [L] are the pending groups to become durable now: does somebody wait for that, or do they take much memory?
   method WantDurable(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
     var need := j.notes.Get(NNeed);
     var stop := j.notes.Get(NStop);
-    var c := j.cgm.Len(); var h := j.cdm.Len();
-    b := need > j.nlb || stop != 0 || c >= j.instAt || h / 2 >= j.instAt;
+    var c := j.frozen.Len(); var h := j.frozenDirect.Len();
+    b := need > j.lastDurable || stop != 0 || c >= j.instAt || h / 2 >= j.instAt;
     if !b {
-      // Memory that is used again soon is still in the processor's caches. A stream goes on for long enough to gain by that, where barriers are quick.
+      // Memory that is used again soon is still in the processor's caches. A stream goes on for long enough to gain by
+      // that, where barriers are quick.
       var stream := j.notes.Get(NStream); var bound := j.notes.Get(NBound);
       b := stream >= Stream && h >= StreamMin && h >= bound;
     }
   }
   // [L] the pending groups are about to be made durable
   method NoteBarrier(j: Journal)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
-    var h := j.cdm.Len(); var stream := j.notes.Get(NStream);
+    var h := j.frozenDirect.Len(); var stream := j.notes.Get(NStream);
     if stream < Stream { j.notes.Set(NStream, stream + (if h < Stream then h else Stream)); }
     j.notes.Set(NBatch, h);
     j.notes.Set(NSince, 0);
   }
   // [L] they are: the next barrier of a stream comes after half as many, if this one was quick, or after twice as many
   method NotePace(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
     var h := j.notes.Get(NBatch); var ms := j.notes.Get(NSince); var bound := j.notes.Get(NBound);
     if h < StreamMin { return; }
-    if ms <= h / PerMs { bound := bound / 2; } else if bound < Stream { bound := 2 * (if bound < StreamMin then StreamMin else bound); }
+    if ms <= h / PerMs { bound := bound / 2; } else if bound < Stream {
+      bound := 2 * (if bound < StreamMin then StreamMin else bound);
+    }
     j.notes.Set(NBound, bound);
   }
   // note x is n at least
   method Raise(j: Journal, x: uint32, n: uint64)
-    requires j.mu.Inside() && x < 15
+    requires j.mutex.Inside() && x < 15
   {
     var was := j.notes.Get(x);
     if was < n { j.notes.Set(x, n); }
   }
   // [L] commit n is wanted durable now
   method Want(j: Journal, n: uint64)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
     Raise(j, NWant, n);
-    if n <= j.ncl { Raise(j, NNeed, n); } else { Raise(j, NLater, n); }
+    if n <= j.lastFrozen { Raise(j, NNeed, n); } else { Raise(j, NLater, n); }
   }
   // [L] everything appended so far is wanted durable now
   method Nudge(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
-    Want(j, j.nvs);
-    Raise(j, NNeed, j.ncl);
-    if !j.busy { j.mu.WakeOne(CLogger); }
+    Want(j, j.lastCommit);
+    Raise(j, NNeed, j.lastFrozen);
+    if !j.busy { j.mutex.WakeOne(CLogger); }
   }
-  // [L] somebody waits for room in the running group (after this: mu.Wait(CSpace)): it is wanted written, durable or not
+  // [L] somebody waits for room in the running group (after this: mutex.Wait(CSpace)): it is wanted written, durable or
+  // not
   method AskSpace(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
-    j.notes.Set(NWant, j.nvs);
-    if !j.busy { j.mu.WakeOne(CLogger); }
+    j.notes.Set(NWant, j.lastCommit);
+    if !j.busy { j.mutex.WakeOne(CLogger); }
   }
   // [L] the logged groups are wanted installed now
   method Urge(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
     j.notes.Set(NUrge, 1);
-    j.mu.WakeOne(CInstaller);
+    j.mutex.WakeOne(CInstaller);
   }
   // [L] the threads of the background should end
   method SetStop(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
     j.notes.Set(NStop, 1);
-    j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller);
+    j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller);
   }
   // [L] should the thread go on?
   method Alive(j: Journal) returns (b: bool)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
     var stop := j.notes.Get(NStop);
     b := stop == 0 && !j.failed;
   }
   // [L] is the header to be looked at before the frozen group is written? (After this it is.)
   method LookDue(j: Journal) returns (due: bool)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
-    var n := j.cdm.Len();
+    var n := j.frozenDirect.Len();
     var age := j.notes.Get(NAge);
     due := n > 0 && age >= LookAfter;
     if due { j.notes.Set(NAge, 0); }
@@ -159,36 +170,37 @@ module JournalPolicy {
   }
   // [L] has the journal failed?
   method Failed(j: Journal) returns (b: bool)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
     ensures b == j.failed
   { b := j.failed; }
   // [L] the journal fails: no commit is accepted any more
   method Fail(j: Journal)
-    requires j.Inv() && j.mu.Inside() && j.Cause()
+    requires j.Inv() && j.mutex.Inside() && j.Cause()
     modifies j`failed
-    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.failed
+    ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.failed
   {
     reveal j.Inv();
     j.failed := true;
-    j.mu.WakeAll(CLogger); j.mu.WakeAll(CInstaller); j.mu.WakeAll(2); j.mu.WakeAll(3); j.mu.WakeAll(CSpace);
+    j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller); j.mutex.WakeAll(2); j.mutex.WakeAll(3);
+    j.mutex.WakeAll(CSpace);
   }
   // [L] the journal is closed: no commit is accepted any more, not even of those who wait for room
   method Shut(j: Journal)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
     modifies j`closed
-    ensures j.Inv() && j.LKeep() && j.IKeep() && j.Mono() && j.closed
+    ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.closed
   {
     reveal j.Inv();
     j.closed := true;
-    j.mu.WakeAll(CSpace);
+    j.mutex.WakeAll(CSpace);
   }
   // [L] the condition variable that tells of commit n
   method WaitOn(j: Journal, n: uint64) returns (c: uint32)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
     ensures c < 5
   {
     var parity := j.notes.Get(NParity);
-    if n <= j.ncl { parity := 1 - parity % 2; }
+    if n <= j.lastFrozen { parity := 1 - parity % 2; }
     else {
       var w := j.notes.Get(NWaiters);
       if w < 0x1_0000_0000 { j.notes.Set(NWaiters, w + 1); }
@@ -197,7 +209,7 @@ module JournalPolicy {
   }
   // [L] the running group becomes the frozen one
   method NoteStart(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
     var later := j.notes.Get(NLater);
     Raise(j, NNeed, later);
@@ -206,50 +218,51 @@ module JournalPolicy {
     j.notes.Set(NWaiters, 0);
     var h := j.notes.Get(NHaste);
     if h > 0 { j.notes.Set(NHaste, h - 1); }
-    j.mu.WakeAll(CSpace);
+    j.mutex.WakeAll(CSpace);
   }
   // [L] the pending groups are durable
   method NoteFinish(j: Journal)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
     var groups := j.notes.Get(NGroups);
     if groups < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NGroups, groups + 1); }
     NotePace(j);
     var full := FillsUp(j);
     var urge := j.notes.Get(NUrge);
-    if full || urge != 0 { j.mu.WakeOne(CInstaller); }
+    if full || urge != 0 { j.mutex.WakeOne(CInstaller); }
     NextLogger(j);
     // after the one that goes on with the next group: the device should not wait
     var parity := j.notes.Get(NParity);
     var even := parity % 2 == 0;
-    if even { j.mu.WakeAll(3); } else { j.mu.WakeAll(2); }
+    if even { j.mutex.WakeAll(3); } else { j.mutex.WakeAll(2); }
   }
   // [L] nobody is the logger: who goes on with the running group, if it is to be written, is woken
   method NextLogger(j: Journal)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
     var more := WantCommit(j);
     if !more { return; }
     var parity := j.notes.Get(NParity);
     var w := j.notes.Get(NWaiters);
     var even := parity % 2 == 0;
-    if w == 0 { j.mu.WakeOne(CLogger); }
-    else if even { j.mu.WakeOne(2); }
-    else { j.mu.WakeOne(3); }
+    if w == 0 { j.mutex.WakeOne(CLogger); }
+    else if even { j.mutex.WakeOne(2); }
+    else { j.mutex.WakeOne(3); }
   }
-  // [L] is so much logged that an installation should begin? Then there is room in the log for what comes while it runs: if it began
-  // when something is full, all commits would wait for the whole of it.
+  // [L] is so much logged that an installation should begin? Then there is room in the log for what comes while it
+  // runs: if it began when something is full, all commits would wait for the whole of it.
   method FillsUp(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
-    var k := j.lgm.Len(); var h := j.lho.Len();
-    b := k >= j.instAt || h >= HoldMax || (j.hq <= j.eq && j.eq - j.hq >= j.nd / 2) || (j.lo <= j.wp && j.wp - j.lo >= j.nr / 2);
+    var k := j.logged.Len(); var h := j.loggedDirect.Len();
+    b := k >= j.instAt || h >= HoldMax || (j.firstSeq <= j.nextSeq && j.nextSeq - j.firstSeq >= j.units / 2) ||
+      (j.logStart <= j.logEnd && j.logEnd - j.logStart >= j.ringSize / 2);
   }
   // [L] are there logged groups that should be installed?
   method WantInstall(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.Inside() && j.hq <= j.eq && j.lo <= j.wp
+    requires j.Inv() && j.mutex.Inside() && j.firstSeq <= j.nextSeq && j.logStart <= j.logEnd
   {
-    var k := j.lgm.Len(); var h := j.lho.Len();
+    var k := j.logged.Len(); var h := j.loggedDirect.Len();
     var urge := j.notes.Get(NUrge);
     var full := FillsUp(j);
     b := !j.failed && (k > 0 || h > 0) && (urge != 0 || full);
@@ -257,18 +270,19 @@ module JournalPolicy {
   }
   // [L] an installation is over
   method NoteInstall(j: Journal)
-    requires j.mu.Inside()
+    requires j.mutex.Inside()
   {
     var n := j.notes.Get(NInstalls);
     if n < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NInstalls, n + 1); }
-    j.mu.WakeAll(CSpace);
-    j.mu.WakeOne(CLogger);
+    j.mutex.WakeAll(CSpace);
+    j.mutex.WakeOne(CLogger);
   }
   // [L] is everything home?
   method Drained(j: Journal) returns (b: bool)
-    requires j.Inv() && j.mu.Inside()
+    requires j.Inv() && j.mutex.Inside()
   {
-    var r := j.running.Len(); var c := j.cgm.Len(); var h := j.cdm.Len(); var l := j.lgm.Len(); var i := j.inm.Len();
+    var r := j.running.Len(); var c := j.frozen.Len(); var h := j.frozenDirect.Len(); var l := j.logged.Len();
+    var i := j.installing.Len();
     b := r == 0 && c == 0 && h == 0 && l == 0 && i == 0;
   }
 }

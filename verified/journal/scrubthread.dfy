@@ -1,6 +1,6 @@
 // The thread programs of a scrub (scrub.dfy). What they do with a block is what Read does: a ticket under the mutex,
-// reading and checking without it, and under the mutex again what was found is looked at in the light of what happened meanwhile.
-// Before anything is called damaged the header is looked at: it may be another server that writes.
+// reading and checking without it, and under the mutex again what was found is looked at in the light of what happened
+// meanwhile. Before anything is called damaged the header is looked at: it may be another server that writes.
 include "threads.dfy"
 include "scrub.dfy"
 
@@ -16,19 +16,20 @@ module JournalScrubber {
   import opened JournalThreads
   import opened JournalScrub
 
-  // Reads the n home blocks from a on from the device, and checks them in their order. m: the first of them that is not well, and st
-  // what is with it; of those before it, good were checked, and the others are going to be written. bad: the damaged block.
+  // Reads the n home blocks from a on from the device, and checks them in their order. m: the first of them that is not
+  // well, and st what is with it; of those before it, good were checked, and the others are going to be written. bad:
+  // the damaged block.
   method Scrub(j: Journal, a: uint64, n: uint64) returns (st: uint32, m: uint64, good: uint64, bad: uint64)
-    requires j.Inv() && j.home <= a && a as int + n as int <= j.sz as int && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && j.home <= a && a as int + n as int <= j.size as int && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
     ensures good <= m <= n && (st == SGood ==> m == n)
   {
     m := 0; good := 0; bad := a; st := SGood;
     if n == 0 { return; }
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     var t := Ticket(j);
-    j.mu.Unlock(); CYield(j);
+    j.mutex.Unlock(); CYield(j);
     var ok, l := ReadHome(j, a, n, t);
     if !ok {
       st := Judge(j, a, t, a, true);
@@ -38,7 +39,7 @@ module JournalScrubber {
     }
     ghost var lost := j.torn;
     while m < n
-      invariant good <= m <= n && j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && st == SGood
+      invariant good <= m <= n && j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr)) && st == SGood
       invariant |l.blks| == n as int && InHand(j, a, l, t, lost)
       decreases n - m
     {
@@ -55,10 +56,12 @@ module JournalScrubber {
     t <= j.trims && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && WereRead(j, a as int, t, l.blks, lost)
   }
   // Checks the blocks l from the i-th on. m: the first that is not well, and st what is with it.
-  method ScrubOn(j: Journal, a: uint64, l: BList, i: uint64, t: uint64, ghost lost: set<int>) returns (st: uint32, m: uint64, bad: uint64)
-    requires j.Inv() && !j.mu.held && j.home <= a && a as int + |l.blks| <= j.sz as int && i as int <= |l.blks| && InHand(j, a, l, t, lost)
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && InHand(j, a, l, t, lost)
+  method ScrubOn(j: Journal, a: uint64, l: BList, i: uint64, t: uint64, ghost lost: set<int>) returns (st: uint32,
+    m: uint64, bad: uint64)
+    requires j.Inv() && !j.mutex.held && j.home <= a && a as int + |l.blks| <= j.size as int && i as int <= |l.blks| &&
+      InHand(j, a, l, t, lost)
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr)) && InHand(j, a, l, t, lost)
     ensures i <= m && m as int <= |l.blks| && (st != SGood ==> m as int < |l.blks|)
   {
     CYield(j);
@@ -69,52 +72,52 @@ module JournalScrubber {
   }
   // What is with block a, which was read with ticket t and is not well (or not read)?
   method Judge(j: Journal, a: uint64, t: uint64, bad: uint64, unread: bool) returns (st: uint32)
-    requires j.Inv() && j.home <= a < j.sz && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && j.home <= a < j.size && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     st := Verdict(j, a, t, bad);
-    j.mu.Unlock();
+    j.mutex.Unlock();
     if st != SGood && st != SAgain { st := Sentence(j, a, t, bad, unread); }
   }
   // The same, when it seems to be damaged.
   method Sentence(j: Journal, a: uint64, t: uint64, bad: uint64, unread: bool) returns (st: uint32)
-    requires j.Inv() && j.home <= a < j.sz && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && j.home <= a < j.size && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
   {
     CYield(j);
     var ours := HeaderIsOurs(j);
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     st := Verdict(j, a, t, bad);
     st := Tell(j, st, ours, unread, bad);
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Reads page p of the tree of codes from the device, and checks it. blank: it was never written, and not read.
   method ScrubPage(j: Journal, p: uint64) returns (st: uint32, blank: bool, bad: uint64)
-    requires j.Inv() && p < j.tree.np && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && p < j.tree.pageCount && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     var t := Ticket(j);
-    j.mu.Unlock(); CYield(j);
+    j.mutex.Unlock(); CYield(j);
     var ok, b, mem;
     ok, b, mem, blank, bad := CheckPage(j, p);
     st := SGood;
     if !ok { st := SentencePage(j, t, mem, bad); }
   }
   method SentencePage(j: Journal, t: uint64, mem: bool, bad: uint64) returns (st: uint32)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
   {
     CYield(j);
     var ours := HeaderIsOurs(j);
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     st := VerdictPage(j, t, mem);
     st := Tell(j, st, ours, false, bad);
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
 }

@@ -29,44 +29,50 @@ module JournalThreads {
   import opened TreeSaid
   import opened JournalFacts
 
-  method LYield(j: Journal)        // the logger's: nobody else changes j.lg
+  method LYield(j: Journal)        // the logger's: nobody else changes j.logger
     requires j.Inv()
-    modifies j, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mu.settled == j.lg
-  { j.mu.Yielded(j.lg); }
-  method IYield(j: Journal)        // the installer's: nobody else changes j.ins
+    modifies j, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mutex.settled == j.logger
+  { j.mutex.Yielded(j.logger); }
+  method IYield(j: Journal)        // the installer's: nobody else changes j.installer
     requires j.Inv()
-    modifies j, j.lg, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.IKeep() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mu.settled == j.ins
-  { j.mu.Yielded(j.ins); }
+    modifies j, j.logger, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mutex.settled == j.installer
+  { j.mutex.Yielded(j.installer); }
   method CYield(j: Journal)        // everybody's
     requires j.Inv()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mu.settled == j
-  { j.mu.Yielded(j); }
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.mutex.settled == j
+  { j.mutex.Yielded(j); }
 
   // what the logger's programs leave alone
-  twostate predicate SameGroup(j: Journal) reads j, j.lg {
-    j.lg.ph == 2 && old(j.lg.ph) == 2 && j.cl == old(j.cl) && j.lg.ps == old(j.lg.ps) && j.lg.ps != [] && j.lg.dirs == old(j.lg.dirs)
+  twostate predicate SameGroup(j: Journal) reads j, j.logger {
+    j.logger.phase == GroupWriting && old(j.logger.phase) == GroupWriting && j.frozenIndex == old(j.frozenIndex) &&
+      j.logger.pending == old(j.logger.pending) && j.logger.pending != [] &&
+      j.logger.directList == old(j.logger.directList)
   }
   // Writes the direct blocks of the last pending group home. look: only if the volume is ours still.
   method WriteDirect(j: Journal, look: bool) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
-    ensures ok ==> j.lg.dirs != null && j.lg.dn == |j.lg.dirs.addrs|
-    ensures !ok ==> j.d.bad
+    requires j.Inv() && j.logger.phase == GroupWriting && j.logger.pending != [] && j.logger.directList != null &&
+      |j.logger.directList.addrs| == |j.logger.directList.blks| && j.logger.directWritten == 0 && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) &&
+      j.logger.blocksWritten == old(j.logger.blocksWritten) && j.logger.descWritten == old(j.logger.descWritten)
+    ensures ok ==> j.logger.directList != null && j.logger.directWritten == |j.logger.directList.addrs|
+    ensures !ok ==> j.disk.bad
     decreases *
   {
-    var l := j.lg.dirs;
+    var l := j.logger.directList;
     var n := l.Len();
     var i: uint64 := 0;
     ok := true;
     if look { LYield(j); ok := HeaderIsOurs(j); }
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && SameGroup(j) && j.lg.dirs == l && n as int == |l.addrs| && fresh(j.repr - old(j.repr))
-      invariant j.lg.wn == old(j.lg.wn) && j.lg.wd == old(j.lg.wd)
-      invariant if ok then i as int == j.lg.dn else j.d.bad
+      invariant i <= n && j.Inv() && j.Mono() && SameGroup(j) && j.logger.directList == l && n as int == |l.addrs| &&
+        fresh(j.repr - old(j.repr))
+      invariant j.logger.blocksWritten == old(j.logger.blocksWritten) &&
+        j.logger.descWritten == old(j.logger.descWritten)
+      invariant if ok then i as int == j.logger.directWritten else j.disk.bad
       decreases *
     {
       LYield(j);
@@ -77,18 +83,20 @@ module JournalThreads {
   }
   // Writes the n blocks of the last pending group to the ring.
   method WriteRing(j: Journal, n: uint64) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    requires 15 < n as int == |Last(j).d.addrs|
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.lg.dn == 0
-    ensures if ok then j.lg.wn == |Last(j).d.addrs| else j.d.bad
+    requires j.Inv() && j.logger.phase == GroupWriting && j.logger.pending != [] && j.logger.blocksWritten == 0 &&
+      j.logger.directWritten == 0 && !j.mutex.held
+    requires 15 < n as int == |Last(j).desc.addrs|
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.logger.directWritten == 0
+    ensures if ok then j.logger.blocksWritten == |Last(j).desc.addrs| else j.disk.bad
     decreases *
   {
     var i: uint64 := 0;
     ok := true;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && SameGroup(j) && j.lg.dn == 0 && n as int == |Last(j).d.addrs| && fresh(j.repr - old(j.repr))
-      invariant if ok then i as int == j.lg.wn else j.d.bad
+      invariant i <= n && j.Inv() && j.Mono() && SameGroup(j) && j.logger.directWritten == 0 &&
+        n as int == |Last(j).desc.addrs| && fresh(j.repr - old(j.repr))
+      invariant if ok then i as int == j.logger.blocksWritten else j.disk.bad
       decreases *
     {
       LYield(j);
@@ -99,10 +107,11 @@ module JournalThreads {
   }
   // Writes the descriptor of the last pending group and what it has in the log.
   method WriteRecord(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.lg.dn == 0
-    ensures if ok then j.lg.wd && j.lg.wn == |Last(j).d.addrs| else j.d.bad
+    requires j.Inv() && j.logger.phase == GroupWriting && j.logger.pending != [] && j.logger.blocksWritten == 0 &&
+      j.logger.directWritten == 0 && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) && j.logger.directWritten == 0
+    ensures if ok then j.logger.descWritten && j.logger.blocksWritten == |Last(j).desc.addrs| else j.disk.bad
     decreases *
   {
     LYield(j);
@@ -116,10 +125,12 @@ module JournalThreads {
   }
   // Writes the last pending group.
   method WriteGroup(j: Journal, look: bool) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 2 && j.lg.ps != [] && j.lg.dirs != null && |j.lg.dirs.addrs| == |j.lg.dirs.blks| && j.lg.wn == 0 && j.lg.dn == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
-    ensures if ok then j.lg.ph == 4 else j.d.bad
+    requires j.Inv() && j.logger.phase == GroupWriting && j.logger.pending != [] && j.logger.directList != null &&
+      |j.logger.directList.addrs| == |j.logger.directList.blks| && j.logger.blocksWritten == 0 &&
+      j.logger.directWritten == 0 && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.frozenIndex == old(j.frozenIndex)
+    ensures if ok then j.logger.phase == GroupsWritten else j.disk.bad
     decreases *
   {
     ok := WriteRecord(j);
@@ -133,45 +144,46 @@ module JournalThreads {
   // Seals the frozen group and writes it. The caller is the logger and holds the mutex, at the
   // beginning and at the end.
   method WriteFrozen(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 1 && j.mu.Inside()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && j.cl == old(j.cl)
-    ensures if ok then j.lg.ph == 4 else j.failed
+    requires j.Inv() && j.logger.phase == GroupFrozen && j.mutex.Inside()
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr)) &&
+      j.frozenIndex == old(j.frozenIndex)
+    ensures if ok then j.logger.phase == GroupsWritten else j.failed
     decreases *
   {
     var look := LookDue(j);
-    j.mu.Unlock(); LYield(j);
+    j.mutex.Unlock(); LYield(j);
     LogEnc(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     ok := WriteGroup(j, look);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    j.mu.Lock(); LYield(j);
+    j.mutex.Lock(); LYield(j);
     if !ok { Fail(j); }
   }
   // Makes all pending groups durable, likewise.
   method SealAll(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.lg.ph == 4 && j.mu.Inside()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
-    ensures if ok then j.lb >= old(j.cl) else j.failed
+    requires j.Inv() && j.logger.phase == GroupsWritten && j.mutex.Inside()
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
+    ensures if ok then j.durableIndex >= old(j.frozenIndex) else j.failed
     decreases *
   {
-    ghost var c := j.cl;
+    ghost var c := j.frozenIndex;
     NoteBarrier(j);
-    j.mu.Unlock(); LYield(j);
+    j.mutex.Unlock(); LYield(j);
     ok := LogBarrier(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
-    j.mu.Lock(); LYield(j);
-    assert fresh(j.repr - old(j.repr)) && j.Mono() && j.cl == c;
+    j.mutex.Lock(); LYield(j);
+    assert fresh(j.repr - old(j.repr)) && j.Mono() && j.frozenIndex == c;
     if !ok || j.trims >= 0x3FFF_FFFF_FFFF_0000 { ok := false; Fail(j); return; }
     FinishCommit(j);
   }
-  // What the logger does once: the group is written that it has frozen, and the pending groups become durable if that is wanted; it always is
-  // if none was frozen. The caller holds the mutex, at the beginning and at the end.
+  // What the logger does once: the group is written that it has frozen, and the pending groups become durable if that
+  // is wanted; it always is if none was frozen. The caller holds the mutex, at the beginning and at the end.
   method LogGroup(j: Journal, frozen: bool)
-    requires j.Inv() && j.lg.ph == (if frozen then 1 else 4) && j.mu.Inside()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
+    requires j.Inv() && j.logger.phase == (if frozen then GroupFrozen else GroupsWritten) && j.mutex.Inside()
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
     decreases *
   {
     if frozen {
@@ -184,55 +196,67 @@ module JournalThreads {
   }
   // The logger thread: commits what nobody waits for.
   method Logger(j: Journal)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures !j.mu.held
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures !j.mutex.held
     decreases *
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     var alive := Alive(j);
     while alive
-      invariant j.Inv() && j.mu.Inside() && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
       decreases *
     {
       var go, frozen := StartCommit(j);
       if go { LogGroup(j, frozen); }
-      else { j.mu.Wait(CLogger); CYield(j); }
+      else { j.mutex.Wait(CLogger); CYield(j); }
       alive := Alive(j);
     }
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Puts the installed blocks into the cache, in portions, so that nobody waits long for
   // the mutex (it is held at the beginning and at the end).
   method CacheAll(j: Journal, l: BList, n: uint64) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && n as int == |l.addrs| && j.icnr == 0 && j.mu.Inside()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && ok
-    ensures j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr as int == |l.addrs| && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2) && j.ins.wr == old(j.ins.wr)
+    requires j.Inv() && j.installer.phase == HeaderWriting && j.installer.headerPhase == CopyDurable &&
+      j.installer.list == l && n as int == |l.addrs| && j.cachedCount == 0 && j.mutex.Inside()
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr)) && ok
+    ensures j.installer.phase == HeaderWriting && j.installer.headerPhase == CopyDurable && j.installer.list == l &&
+      j.cachedCount as int == |l.addrs| && j.installer.nextRoot == old(j.installer.nextRoot) &&
+      j.installer.nextTreeState == old(j.installer.nextTreeState) &&
+      j.installer.pagesWritten == old(j.installer.pagesWritten)
     ensures j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
     decreases *
   {
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && fresh(j.repr - old(j.repr)) && j.mu.Inside()
-      invariant i == j.icnr && j.ins.r2 == old(j.ins.r2) && j.ins.tb2 == old(j.ins.tb2) && j.ins.wr == old(j.ins.wr) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+      invariant i <= n && j.Inv() && j.Mono() && j.installer.phase == HeaderWriting &&
+        j.installer.headerPhase == CopyDurable && j.installer.list == l && fresh(j.repr - old(j.repr)) &&
+        j.mutex.Inside()
+      invariant i == j.cachedCount && j.installer.nextRoot == old(j.installer.nextRoot) &&
+        j.installer.nextTreeState == old(j.installer.nextTreeState) &&
+        j.installer.pagesWritten == old(j.installer.pagesWritten) && j.tree.pages.vs == old(j.tree.pages.vs) &&
+        j.tree.pages.rs == old(j.tree.pages.rs)
       decreases *
     {
       CacheInst(j);
       i := i + 1;
       if i % 128 == 0 {
-        j.mu.Unlock();
-        j.mu.Lock(); IYield(j);
+        j.mutex.Unlock();
+        j.mutex.Lock(); IYield(j);
       }
     }
     ok := true;
   }
-  // Writes the pages of the tree that the installation changes. c: the codes that change; r0, r1: the new root's; pg: the new tree
+  // Writes the pages of the tree that the installation changes. c: the codes that change; r0, r1: the new root's; pg:
+  // the new tree
   method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list != null && |j.ins.list.addrs| == |j.ins.list.blks| && j.ins.wr == map[] && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1
-    ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
+    requires j.Inv() && j.installer.phase == HomeWriting && j.installer.list != null &&
+      |j.installer.list.addrs| == |j.installer.list.blks| && j.installer.pagesWritten == map[] && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.installer.phase == HomeWriting
+    ensures j.installer.list == old(j.installer.list) && j.installer.blocksWritten == old(j.installer.blocksWritten) &&
+      j.cachedCount == old(j.cachedCount)
     ensures if ok then NextVersion(j, c, CV(r0, r1), pg) else j.Cause()
     decreases *
   {
@@ -241,7 +265,7 @@ module JournalThreads {
     ok := true;
     IYield(j);
     r0, r1, pg := TreeRoot(j);
-    if j.tree.np == 0 { return; }
+    if j.tree.pageCount == 0 { return; }
     var i: uint64 := 0;
     var n := c.Len();
     ghost var W: set<int> := {};
@@ -249,9 +273,12 @@ module JournalThreads {
     NothingWritten(j, c, pg);
     assert Wrote(j, W, pg);
     while ok && i < n
-      invariant i <= n && n as int == |c.s| && fresh(c) && c != j.lg.codes && j.Inv() && j.Mono() && j.ins.ip == 1 && fresh(j.repr - old(j.repr))
-      invariant j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-      invariant if ok then Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s) else j.Cause()
+      invariant i <= n && n as int == |c.s| && fresh(c) && c != j.logger.codes && j.Inv() && j.Mono() &&
+        j.installer.phase == HomeWriting && fresh(j.repr - old(j.repr))
+      invariant j.installer.list == old(j.installer.list) &&
+        j.installer.blocksWritten == old(j.installer.blocksWritten) && j.cachedCount == old(j.cachedCount)
+      invariant if ok then Halfway(j.tree, c, i as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) &&
+        WithPages(s, c.s, j.tree.homeCount as int) && CodesNext(j, s) else j.Cause()
       decreases *
     {
       ok, i, r0, r1, W, pg := WritePage(j, c, i, r0, r1, W, pg, s);
@@ -260,14 +287,22 @@ module JournalThreads {
     if ok { PagesWritten(j, c, s, W, pg, CV(r0, r1)); }
   }
   // the pages W have been written, and they are those of pg
-  predicate Wrote(j: Journal, W: set<int>, pg: seq<BV>) reads j.ins`wr { j.ins.wr.Keys == W && forall p :: p in W ==> 0 <= p < |pg| && pg[p] == j.ins.wr[p] }
+  predicate Wrote(j: Journal, W: set<int>, pg: seq<BV>) reads j.installer`pagesWritten {
+    j.installer.pagesWritten.Keys == W && forall p :: p in W ==> 0 <= p < |pg| && pg[p] == j.installer.pagesWritten[p]
+  }
   // One page of it: that of the i-th code.
-  method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>, ghost s0: seq<Code>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && !j.mu.held && c != j.lg.codes && i as int < |c.s| && Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && Wrote(j, W0, pg0) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0)
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled, c
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.ip == 1 && c != j.lg.codes && i1 as int <= |c.s|
-    ensures j.ins.list == old(j.ins.list) && j.ins.wn == old(j.ins.wn) && j.icnr == old(j.icnr)
-    ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) && WithPages(s0, c.s, j.tree.n as int) && CodesNext(j, s0) else j.Cause()
+  method WritePage(j: Journal, c: Codes, i: uint64, q0: uint64, q1: uint64, ghost W0: set<int>, ghost pg0: seq<BV>,
+    ghost s0: seq<Code>) returns (ok: bool, i1: uint64, r0: uint64, r1: uint64, ghost W: set<int>, ghost pg: seq<BV>)
+    requires j.Inv() && j.installer.phase == HomeWriting && !j.mutex.held && c != j.logger.codes && i as int < |c.s| &&
+      Halfway(j.tree, c, i as int, W0, pg0, CV(q0, q1)) && Wrote(j, W0, pg0) &&
+      WithPages(s0, c.s, j.tree.homeCount as int) && CodesNext(j, s0)
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled, c
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.installer.phase == HomeWriting &&
+      c != j.logger.codes && i1 as int <= |c.s|
+    ensures j.installer.list == old(j.installer.list) && j.installer.blocksWritten == old(j.installer.blocksWritten) &&
+      j.cachedCount == old(j.cachedCount)
+    ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) &&
+      WithPages(s0, c.s, j.tree.homeCount as int) && CodesNext(j, s0) else j.Cause()
   {
     r0, r1, W, pg := q0, q1, W0, pg0;
     IYield(j);
@@ -284,25 +319,30 @@ module JournalThreads {
     W := W0 + {p as int}; pg := pg0[p as int := b.v];
   }
   lemma NothingWritten(j: Journal, c: Codes, pg: seq<BV>)
-    requires j.tree.Ok() && j.tree.np > 0 && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && pg == j.tree.Now() && IsTree(j.tree.seal.t, pg, j.tree.Root())
-    requires ListOk(j.tree.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.n as int
+    requires j.tree.Ok() && j.tree.pageCount > 0 && |j.tree.pages.vs| == |j.tree.pages.rs| > 0 && pg == j.tree.Now() &&
+      IsTree(j.tree.seal.t, pg, j.tree.Root())
+    requires ListOk(j.tree.seal.t, c.s) && forall k :: 0 <= k < |c.s| ==> c.s[k].x < j.tree.homeCount as int
     ensures Halfway(j.tree, c, 0, {}, pg, j.tree.Root())
   { reveal Halfway(); Begun(j.tree.seal.t, pg, j.tree.Root(), c.s); }
   lemma PagesWritten(j: Journal, c: Codes, s: seq<Code>, W: set<int>, pg: seq<BV>, r: CV)
-    requires j.Inv() && j.tree.np > 0 && j.ins.ip >= 1 && Halfway(j.tree, c, |c.s|, W, pg, r) && Wrote(j, W, pg) && WithPages(s, c.s, j.tree.n as int) && CodesNext(j, s)
+    requires j.Inv() && j.tree.pageCount > 0 && j.installer.phase != NoInstall && Halfway(j.tree, c, |c.s|, W, pg, r) &&
+      Wrote(j, W, pg) && WithPages(s, c.s, j.tree.homeCount as int) && CodesNext(j, s)
     ensures NextVersion(j, c, r, pg)
   {
-    reveal j.Inv(); reveal j.TreeI(); NextHome(j);
-    Restated(j.geo, j.tree, c, s, W, pg, r, j.ins.tb, j.ins.tb2);
+    reveal j.Inv(); reveal j.TreeInv(); NextHome(j);
+    Restated(j.layout, j.tree, c, s, W, pg, r, j.installer.treeState, j.installer.nextTreeState);
     AllDone(j.tree, c, W, pg, r);
   }
   // Writes the frozen groups home, and the tree's pages with them, durably; l lists them.
-  method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.wr == map[] && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+  method WriteHome(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64,
+    ghost pg: seq<BV>)
+    requires j.Inv() && j.installer.phase == HomeWriting && j.installer.list == null &&
+      j.installer.blocksWritten == 0 && j.cachedCount == 0 && j.installer.pagesWritten == map[] && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures if ok then NextVersion(j, c, CV(r0, r1), pg) else j.Cause()
-    ensures ok ==> j.ins.ip == 2 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
+    ensures ok ==> j.installer.phase == HomeDurable && j.installer.list == l && j.cachedCount == 0 &&
+      n as int == |l.addrs| == |l.blks|
     decreases *
   {
     c := NewCodes(); r0 := 0; r1 := 0; pg := [];
@@ -315,8 +355,10 @@ module JournalThreads {
     n := l.Len();
     var i: uint64 := 0;
     while ok && i < n
-      invariant i <= n && j.Inv() && j.Mono() && j.ins.ip == 1 && j.ins.list == l && n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
-      invariant (if ok then i as int == j.ins.wn else j.Cause()) && j.icnr == 0 && j.ins.wr == map[]
+      invariant i <= n && j.Inv() && j.Mono() && j.installer.phase == HomeWriting && j.installer.list == l &&
+        n as int == |l.addrs| == |l.blks| && fresh(j.repr - old(j.repr))
+      invariant (if ok then i as int == j.installer.blocksWritten else j.Cause()) && j.cachedCount == 0 &&
+        j.installer.pagesWritten == map[]
       decreases *
     {
       IYield(j);
@@ -328,12 +370,15 @@ module JournalThreads {
     if ok { IYield(j); ok := InstBarrier(j); }
   }
   // The same, and the header after it.
-  method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.wr == map[] && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+  method WriteInst(j: Journal) returns (ok: bool, l: BList, n: uint64, c: Codes, r0: uint64, r1: uint64,
+    ghost pg: seq<BV>)
+    requires j.Inv() && j.installer.phase == HomeWriting && j.installer.list == null &&
+      j.installer.blocksWritten == 0 && j.cachedCount == 0 && j.installer.pagesWritten == map[] && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
-    ensures if ok then NextVersion(j, c, CV(r0, r1), pg) && j.ins.r2 == CV(r0, r1) else j.Cause()
-    ensures ok ==> j.ins.ip == 3 && j.ins.hph == 4 && j.ins.list == l && j.icnr == 0 && n as int == |l.addrs| == |l.blks|
+    ensures if ok then NextVersion(j, c, CV(r0, r1), pg) && j.installer.nextRoot == CV(r0, r1) else j.Cause()
+    ensures ok ==> j.installer.phase == HeaderWriting && j.installer.headerPhase == CopyDurable &&
+      j.installer.list == l && j.cachedCount == 0 && n as int == |l.addrs| == |l.blks|
     decreases *
   {
     ok, l, n, c, r0, r1, pg := WriteHome(j);
@@ -346,16 +391,25 @@ module JournalThreads {
   }
   lemma SaidNext(j: Journal, c: Codes, r: CV, pg: seq<BV>)
     requires j.Inv() && NextVersion(j, c, r, pg)
-    ensures Says(j.geo, r, j.ins.tb2)
-  { reveal j.Inv(); if j.tree.np > 0 { assert TreeSays(j.geo, pg, r, j.ins.tb2); } }
+    ensures Says(j.layout, r, j.installer.nextTreeState)
+  { reveal j.Inv(); if j.tree.pageCount > 0 { assert TreeSays(j.layout, pg, r, j.installer.nextTreeState); } }
   // Writes the header, or its copy, durably.
   method WriteHeader(j: Journal, copy: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>) returns (ok: bool)
-    requires j.tree.np > 0 ==> NextPages(j.tree, j.ins.wr, pg, CV(r0, r1)) && IsTree(j.tree.seal.t, pg, CV(r0, r1))
-    requires j.Inv() && !j.mu.held && Says(j.geo, CV(r0, r1), j.ins.tb2) && (copy ==> j.ins.r2 == CV(r0, r1)) && if copy then j.ins.hph == 2 else j.ins.ip == 2
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && j.ins.tb2 == old(j.ins.tb2) && j.ins.wr == old(j.ins.wr) && j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+    requires j.tree.pageCount > 0 ==> NextPages(j.tree, j.installer.pagesWritten, pg, CV(r0, r1)) &&
+      IsTree(j.tree.seal.t, pg, CV(r0, r1))
+    requires j.Inv() && !j.mutex.held && Says(j.layout, CV(r0, r1), j.installer.nextTreeState) &&
+      (copy ==> j.installer.nextRoot == CV(r0, r1)) && if copy then j.installer.headerPhase == HeaderDurable
+      else j.installer.phase == HomeDurable
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) &&
+      j.installer.nextTreeState == old(j.installer.nextTreeState) &&
+      j.installer.pagesWritten == old(j.installer.pagesWritten) && j.tree.pages.vs == old(j.tree.pages.vs) &&
+      j.tree.pages.rs == old(j.tree.pages.rs)
     ensures !ok ==> j.Cause()
-    ensures ok ==> j.ins.ip == 3 && j.ins.hph == (if copy then 4 else 2) && j.ins.list == old(j.ins.list) && j.icnr == old(j.icnr) && j.ins.r2 == CV(r0, r1)
+    ensures ok ==> j.installer.phase == HeaderWriting &&
+      j.installer.headerPhase == (if copy then CopyDurable else HeaderDurable) &&
+      j.installer.list == old(j.installer.list) && j.cachedCount == old(j.cachedCount) &&
+      j.installer.nextRoot == CV(r0, r1)
     decreases *
   {
     IYield(j);
@@ -372,17 +426,18 @@ module JournalThreads {
   // Installs the frozen groups. The caller is the installer and holds the mutex, at the
   // beginning and at the end.
   method Install(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.ins.ip == 1 && j.ins.list == null && j.ins.wn == 0 && j.icnr == 0 && j.ins.wr == map[] && j.mu.Inside()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
-    ensures if ok then j.ins.ip == 0 else j.failed
+    requires j.Inv() && j.installer.phase == HomeWriting && j.installer.list == null &&
+      j.installer.blocksWritten == 0 && j.cachedCount == 0 && j.installer.pagesWritten == map[] && j.mutex.Inside()
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
+    ensures if ok then j.installer.phase == NoInstall else j.failed
     decreases *
   {
-    j.mu.Unlock();
+    j.mutex.Unlock();
     var l, n, c, r0, r1;
     ghost var pg;
     ok, l, n, c, r0, r1, pg := WriteInst(j);
-    j.mu.Lock(); IYield(j);
+    j.mutex.Lock(); IYield(j);
     assert fresh(j.repr - old(j.repr)) && j.Mono();
     if !ok { Fail(j); return; }
     ok := CacheAll(j, l, n);
@@ -392,51 +447,51 @@ module JournalThreads {
   }
   // The installer thread.
   method Installer(j: Journal)
-    requires j.Inv() && j.ins.ip == 0 && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures !j.mu.held
+    requires j.Inv() && j.installer.phase == NoInstall && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures !j.mutex.held
     decreases *
   {
-    j.mu.Lock(); IYield(j);
+    j.mutex.Lock(); IYield(j);
     var alive := Alive(j);
     while alive
-      invariant j.Inv() && j.ins.ip == 0 && j.mu.Inside() && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.installer.phase == NoInstall && j.mutex.Inside() && fresh(j.repr - old(j.repr))
       decreases *
     {
       var go := StartInstall(j);
       if go {
         var ok := Install(j);
         if !ok { break; }
-      } else { j.mu.Wait(CInstaller); IYield(j); }
+      } else { j.mutex.Wait(CInstaller); IYield(j); }
       alive := Alive(j);
     }
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Waits until there may be room for another transaction. The mutex is held, before and after.
   method WaitSpace(j: Journal)
-    requires j.Inv() && j.mu.Inside()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
+    requires j.Inv() && j.mutex.Inside()
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
     decreases *
   {
     AskSpace(j);
-    j.mu.Wait(CSpace); CYield(j);
+    j.mutex.Wait(CSpace); CYield(j);
   }
   // Waits until commit n is durable; true = it is. It may write the log itself, for all that wait.
   method WaitDurable(j: Journal, n: uint64) returns (ok: bool)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> n as int <= j.lb
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> n as int <= j.durableIndex
     ensures !ok ==> j.failed
     decreases *
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     ok := IsDurable(j, n);
     var failed := Failed(j);
     while !ok && !failed
-      invariant j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
-      invariant (ok ==> n as int <= j.lb) && failed == j.failed
+      invariant j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
+      invariant (ok ==> n as int <= j.durableIndex) && failed == j.failed
       decreases *
     {
       Want(j, n);
@@ -444,33 +499,34 @@ module JournalThreads {
       if go { LogGroup(j, frozen); }
       else {
         var c := WaitOn(j, n);
-        j.mu.Wait(c); CYield(j);
+        j.mutex.Wait(c); CYield(j);
       }
       ok := IsDurable(j, n);
       failed := Failed(j);
     }
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Commits tx. On AOk it is in the history at n, and (if wait) durable. AFailed may also mean
   // that the device failed while the commit was waited for.
   method Commit(j: Journal, tx: BMap, wait: bool, ghost p: Permit) returns (st: uint32, n: uint64)
-    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mu.held && p.may
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr, p
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
-    ensures st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
-    ensures st == AOk && wait ==> n as int <= j.lb
+    requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mutex.held && p.may
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr, p
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+    ensures st == AOk ==> |old(j.states)| <= n as int < |j.states| && j.states[n] == Over(j.states[n-1], tx.m)
+    ensures st == AOk && wait ==> n as int <= j.durableIndex
     ensures st == AOk ==> !p.may
     ensures st == ATooLarge || (st == AFailed && !wait) ==> p.may
     ensures st == AOk || (st == ATooLarge && |tx.addrs| > 500) || (st == AFailed && Closed(j))
     ensures old(j.closed) ==> st == AFailed
     decreases *
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     st, n := Append(j, tx, wait, p);
     while st == AFull
-      invariant j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
-      invariant tx.m == old(tx.m) && tx.addrs == old(tx.addrs) && st <= AFailed && (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
-      invariant st == AOk ==> |old(j.vs)| <= n as int < |j.vs| && j.vs[n] == Over(j.vs[n-1], tx.m)
+      invariant j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr)) && tx !in j.repr && j.TxOk(tx)
+      invariant tx.m == old(tx.m) && tx.addrs == old(tx.addrs) && st <= AFailed &&
+        (st == ATooLarge ==> |tx.addrs| > 500) && (st == AFailed ==> Closed(j))
+      invariant st == AOk ==> |old(j.states)| <= n as int < |j.states| && j.states[n] == Over(j.states[n-1], tx.m)
       invariant p.may <==> st != AOk
       invariant old(j.closed) ==> st == AFailed
       decreases *
@@ -478,17 +534,17 @@ module JournalThreads {
       WaitSpace(j);
       st, n := Append(j, tx, wait, p);
     }
-    j.mu.Unlock();
+    j.mutex.Unlock();
     if st == AOk && wait {
       var ok := WaitDurable(j, n);
       if !ok { st := AFailed; }
     }
   }
-  // Block a as the device has it, if that is what it should be. null = block bad is damaged, or what was read was overtaken. If the device
-  // can be trusted it is that (Late), or the block was torn.
+  // Block a as the device has it, if that is what it should be. null = block bad is damaged, or what was read was
+  // overtaken. If the device can be trusted it is that (Late), or the block was torn.
   method Fetch(j: Journal, h: Hold, a: uint64, t: uint64) returns (ok: bool, c: Blk?, bad: uint64)
-    requires j.Inv() && j.home <= a < j.sz && !j.mu.held && t <= j.trims
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+    requires j.Inv() && j.home <= a < j.size && !j.mutex.held && t <= j.trims
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
     ensures ok && c != null ==> j.WasRead(a as int, t, c.v) && Lasts(h, c)
     ensures !ok || c == null ==> !j.Sound() || a as int in old(j.torn) || (ok && j.Late(a as int, t))
@@ -505,18 +561,19 @@ module JournalThreads {
     m, bad := CheckHome(j, a, l, 0, t, lost);
     if m > 0 { c := l.BlkAt(0); }
   }
-  // The latest contents of block a. false = the device cannot read it, or returns something else, or had not the tree that it was to have at the
-  // beginning; or the block was torn, and has not been written since.
+  // The latest contents of block a. false = the device cannot read it, or returns something else, or had not the tree
+  // that it was to have at the beginning; or the block was torn, and has not been written since.
   method Read(j: Journal, h: Hold, a: uint64) returns (ok: bool, b: Blk?)
-    requires j.Inv() && j.home <= a < j.sz && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)   // linearized at the last step
+    requires j.Inv() && j.home <= a < j.size && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+    // linearized at the last step
+    ensures ok ==> b != null && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
     ensures !ok ==> !j.Sound() || a as int in old(j.torn)
     decreases *
   {
     while true
-      invariant j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
       decreases *
     {
       var t;
@@ -532,126 +589,128 @@ module JournalThreads {
     }
   }
   method LookOnce(j: Journal, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
-    requires j.Inv() && j.home <= a < j.sz && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && t <= j.trims
+    requires j.Inv() && j.home <= a < j.size && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr)) && t <= j.trims
     ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     b, t := Lookup(j, a);
-    if b != null { h.Keep(j.mu, j.cache, b); }
-    j.mu.Unlock();
+    if b != null { h.Keep(j.mutex, j.cache, b); }
+    j.mutex.Unlock();
   }
-  // What a read of block a with ticket t found, c, counts if nothing came in between (null: try again); or block bad is damaged.
+  // What a read of block a with ticket t found, c, counts if nothing came in between (null: try again); or block bad is
+  // damaged.
   method Decide(j: Journal, h: Hold, a: uint64, t: uint64, c: Blk?, bad: uint64) returns (ok: bool, b: Blk?)
-    requires j.Inv() && j.home <= a < j.sz && !j.mu.held && (c != null ==> j.WasRead(a as int, t, c.v) && Lasts(h, c))
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && j.home <= a < j.size && !j.mutex.held &&
+      (c != null ==> j.WasRead(a as int, t, c.v) && Lasts(h, c))
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
     ensures b != null ==> ok && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
     ensures !ok ==> c == null && !old(j.Late(a as int, t))
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     b := null; ok := true;
     if c != null {
       b := Lookup2(j, a, t, c);
-      if b != null { h.Keep(j.mu, j.cache, b); }
+      if b != null { h.Keep(j.mutex, j.cache, b); }
     } else {
       var damaged := Confirm(j, a, t, bad);
       ok := !damaged;
     }
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Makes everything appended so far durable. n: its index.
   method Flush(j: Journal) returns (ok: bool, n: uint64)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
-    ensures ok ==> |old(j.vs)| - 1 <= n as int <= j.lb
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> |old(j.states)| - 1 <= n as int <= j.durableIndex
     ensures !ok ==> j.failed
     decreases *
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     n := Newest(j);
-    j.mu.Unlock();
+    j.mutex.Unlock();
     ok := WaitDurable(j, n);
   }
   // Asks the logger for what has been appended so far, without waiting.
   method Tick(j: Journal)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     Nudge(j);
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Waits until the log is empty (or the device failed).
   method Drain(j: Journal)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
     decreases *
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     var e := Drained(j);
     var failed := Failed(j);
     while !e && !failed
-      invariant j.Inv() && j.Mono() && j.mu.Inside() && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
       decreases *
     {
       Nudge(j); Urge(j);
-      j.mu.Wait(CSpace); CYield(j);
+      j.mutex.Wait(CSpace); CYield(j);
       e := Drained(j);
       failed := Failed(j);
     }
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Looks whether the volume is still ours; if not, the journal fails for good.
   method Guard(j: Journal) returns (ok: bool)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
     ensures !ok ==> j.failed
   {
     CYield(j);
     ok := HeaderIsOurs(j);
     if ok { return; }
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     Fail(j);
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Wants what is logged installed, without waiting.
   method Settle(j: Journal)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     Urge(j);
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Closes the journal: nothing is committed any more, and if ok, all that was committed is durable.
   method Close(j: Journal) returns (ok: bool)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr)) && j.closed
-    ensures if ok then |j.vs| - 1 <= j.lb else j.failed
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr)) && j.closed
+    ensures if ok then |j.states| - 1 <= j.durableIndex else j.failed
     decreases *
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     Shut(j);
     var n := Newest(j);
-    j.mu.Unlock();
+    j.mutex.Unlock();
     ok := WaitDurable(j, n);
   }
   // Ends the threads of the background.
   method Stop(j: Journal)
-    requires j.Inv() && !j.mu.held
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.mu, j.repr
-    ensures j.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
+    requires j.Inv() && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
   {
-    j.mu.Lock(); CYield(j);
+    j.mutex.Lock(); CYield(j);
     SetStop(j);
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
 }

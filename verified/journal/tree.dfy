@@ -17,7 +17,8 @@ module TreeModel {
   { if c != CV(0, 0) { OneContents(key, x, b, b2, c); } }
   lemma ZeroTree(t: TreeGeo)
     requires TreeGeoOk(t)
-    ensures IsRoot(t, CV(0, 0)) && IsTree(t, ZeroPages(t.np), CV(0, 0)) && forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, ZeroPages(t.np), x) == CV(0, 0)
+    ensures IsRoot(t, CV(0, 0)) && IsTree(t, ZeroPages(t.np), CV(0, 0)) && forall x :: 0 <= x < t.n + t.np - 1 ==>
+      CodeIn(t, ZeroPages(t.np), x) == CV(0, 0)
   {
     var pg := ZeroPages(t.np);
     forall x | 0 <= x < t.n + t.np - 1 ensures CodeIn(t, pg, x) == CV(0, 0) { ZeroCode(x % 255); }
@@ -55,13 +56,17 @@ module TreeModel {
   }
   // the pages pg sit in the image s
   predicate PagesOn(t: TreeGeo, first: int, s: Img, pg: seq<BV>, r: CV) {
-    PagesOk(t, pg) && forall p :: 0 <= p < t.np ==> PageCode(t, pg, r, p) == CV(0, 0) || (0 <= PlaceOf(first, p, pg[p]) < |s| && s[PlaceOf(first, p, pg[p])] == pg[p])
+    PagesOk(t, pg) && forall p :: 0 <= p < t.np ==> PageCode(t, pg, r, p) == CV(0, 0) ||
+      (0 <= PlaceOf(first, p, pg[p]) < |s| && s[PlaceOf(first, p, pg[p])] == pg[p])
   }
   // the tree with the root r does, if there is one
-  predicate SitsOn(t: TreeGeo, first: int, s: Img, r: CV) { t.np <= 0 || exists pg :: IsTree(t, pg, r) && PagesOn(t, first, s, pg, r) }
+  predicate SitsOn(t: TreeGeo, first: int, s: Img, r: CV) {
+    t.np <= 0 || exists pg :: IsTree(t, pg, r) && PagesOn(t, first, s, pg, r)
+  }
   // ... that of any tree with this root
   lemma OnSits(t: TreeGeo, first: int, s: Img, poss: Poss, pg: seq<BV>, r: CV)
-    requires 1 <= t.np && SitsOn(t, first, s, r) && IsTree(t, pg, r) && |poss| == |s| && forall a :: 0 <= a < |s| ==> poss[a] == iset{s[a]}
+    requires 1 <= t.np && SitsOn(t, first, s, r) && IsTree(t, pg, r) && |poss| == |s| &&
+      forall a :: 0 <= a < |s| ==> poss[a] == iset{s[a]}
     ensures PagesAt(t, first, poss, pg, r)
   {
     var g :| IsTree(t, g, r) && PagesOn(t, first, s, g, r);
@@ -79,7 +84,8 @@ module TreeModel {
   }
   // page p is being written where the newest version does not lie
   lemma PagesSpare(t: TreeGeo, first: int, poss: Poss, pg: seq<BV>, r: CV, p: int, b: BV)
-    requires PagesAt(t, first, poss, pg, r) && 0 <= p < t.np && |b| == 4096 && 0 <= PlaceOf(first, p, b) < |poss| && PlaceOf(first, p, b) != PlaceOf(first, p, pg[p])
+    requires PagesAt(t, first, poss, pg, r) && 0 <= p < t.np && |b| == 4096 && 0 <= PlaceOf(first, p, b) < |poss| &&
+      PlaceOf(first, p, b) != PlaceOf(first, p, pg[p])
     ensures PagesAt(t, first, Fuzzy(poss, PlaceOf(first, p, b), 1), pg, r)
   {
     var q := Fuzzy(poss, PlaceOf(first, p, b), 1);
@@ -95,9 +101,14 @@ module TreeModel {
   { }
   // ... and nothing more is possible where they lie
   lemma PagesLess(t: TreeGeo, first: int, poss: Poss, poss2: Poss, pg: seq<BV>, r: CV)
-    requires PagesAt(t, first, poss, pg, r) && |poss2| == |poss| && forall x :: 0 <= x < |poss| && first <= x < first + 2 * t.np ==> poss2[x] <= poss[x]
+    requires PagesAt(t, first, poss, pg, r) && |poss2| == |poss| && forall x :: 0 <= x < |poss| &&
+      first <= x < first + 2 * t.np ==> poss2[x] <= poss[x]
     ensures PagesAt(t, first, poss2, pg, r)
-  { forall p | 0 <= p < t.np ensures Sits(first, poss2, p, PageCode(t, pg, r, p), pg[p]) { assert Sits(first, poss, p, PageCode(t, pg, r, p), pg[p]); } }
+  {
+    forall p | 0 <= p < t.np ensures Sits(first, poss2, p, PageCode(t, pg, r, p), pg[p]) {
+      assert Sits(first, poss, p, PageCode(t, pg, r, p), pg[p]);
+    }
+  }
   // the page above page p
   function Up(t: TreeGeo, p: int): (q: int)
     requires TreeGeoOk(t) && 0 <= p < t.np - 1
@@ -126,7 +137,8 @@ module TreeModel {
   predicate Single(s: seq<Code>) { forall k, l :: 0 <= k < l < |s| ==> s[k].x != s[l].x }
   // such a list, when it is sorted, has its nodes in order, none twice
   lemma SortedRises(s: seq<Code>, s2: seq<Code>)
-    requires Single(s) && |s2| == |s| && (forall e :: e in s2 <==> e in s) && forall k, l :: 0 <= k < l < |s2| ==> s2[k].x <= s2[l].x
+    requires Single(s) && |s2| == |s| && (forall e :: e in s2 <==> e in s) && forall k, l :: 0 <= k < l < |s2| ==>
+      s2[k].x <= s2[l].x
     ensures Rising(s2)
   {
     forall k, l | 0 <= k < l < |s2| ensures s2[k].x < s2[l].x {
@@ -135,7 +147,10 @@ module TreeModel {
         var m :| 0 <= m < |s| && s[m] == s2[k]; var n :| 0 <= n < |s| && s[n] == s2[l];
         assert m == n;
         var u := s2[..l] + s2[l+1..];
-        forall e | e in s2 ensures e in u { var o :| 0 <= o < |s2| && s2[o] == e; if o < l { assert u[o] == e; } else if o > l { assert u[o - 1] == e; } else { assert u[k] == e; } }
+        forall e | e in s2 ensures e in u {
+          var o :| 0 <= o < |s2| && s2[o] == e;
+          if o < l { assert u[o] == e; } else if o > l { assert u[o - 1] == e; } else { assert u[k] == e; }
+        }
         assert Elems(s) == Elems(u);
         SingleCount(s); AtMost(u);
       }
@@ -162,12 +177,15 @@ module TreeModel {
   lemma DoneOf(s: seq<Code>, x: int)
     requires x in Done(s)
     ensures exists k :: 0 <= k < |s| && s[k].x == x
-  { if s[|s|-1].x != x { DoneOf(s[..|s|-1], x); var k :| 0 <= k < |s| - 1 && s[..|s|-1][k].x == x; assert s[k].x == x; } }
+  {
+    if s[|s|-1].x != x { DoneOf(s[..|s|-1], x); var k :| 0 <= k < |s| - 1 && s[..|s|-1][k].x == x; assert s[k].x == x; }
+  }
   // Of the list s the codes s[..i] are done: the pages W, which they belong in, are written. pg: the pages
   // now, pg0 those before; r, r0: the roots.
   predicate Changing(t: TreeGeo, pg0: seq<BV>, r0: CV, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, r: CV) {
     PagesOk(t, pg0) && PagesOk(t, pg) && 0 <= i <= |s| && ListOk(t, s) && Work(t, s, i, W) &&
-    (forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, pg, x) == if x in Done(s[..i]) then Done(s[..i])[x] else CodeIn(t, pg0, x)) &&
+    (forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, pg, x) == if x in Done(s[..i]) then Done(s[..i])[x]
+      else CodeIn(t, pg0, x)) &&
     (forall p :: 0 <= p < t.np && p !in W ==> pg[p] == pg0[p]) &&
     (forall p :: p in W && p < t.np - 1 ==> Passed(t, s, p, pg[p])) &&
     (if t.np - 1 in W then Vouches(t.key, t.n + t.np - 1, r, pg[t.np - 1]) else r == r0)
@@ -197,7 +215,8 @@ module TreeModel {
   predicate Passes(t: TreeGeo, s: seq<Code>, p: int, c: CV, r: CV, s2: seq<Code>, r2: CV) {
     if p < t.np - 1 then s2 == s + [Code(t.n + p, c)] && r2 == r else s2 == s && r2 == c
   }
-  lemma Step(t: TreeGeo, pg0: seq<BV>, r0: CV, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int, b: BV, c: CV, s2: seq<Code>, r2: CV)
+  lemma Step(t: TreeGeo, pg0: seq<BV>, r0: CV, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, r: CV, j: int, p: int,
+    b: BV, c: CV, s2: seq<Code>, r2: CV)
     requires Changing(t, pg0, r0, s, i, W, pg, r) && 0 <= p < t.np && Wrote(s, i, j, p, pg[p], b)
     requires Vouches(t.key, t.n + p, c, b) && Passes(t, s, p, c, r, s2, r2)
     ensures Changing(t, pg0, r0, s2, j, W + {p}, pg[p := b], r2)
@@ -206,33 +225,45 @@ module TreeModel {
     StepCodes(t, pg0, s, i, W, pg, j, p, b, s2);
     StepPassed(t, s, W, pg, p, b, c, r, s2, r2);
   }
-  lemma StepCodes(t: TreeGeo, pg0: seq<BV>, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, j: int, p: int, b: BV, s2: seq<Code>)
-    requires PagesOk(t, pg0) && PagesOk(t, pg) && 0 <= i <= |s| && ListOk(t, s) && Work(t, s, i, W) && 0 <= p < t.np && Wrote(s, i, j, p, pg[p], b)
+  lemma StepCodes(t: TreeGeo, pg0: seq<BV>, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, j: int, p: int, b: BV,
+    s2: seq<Code>)
+    requires PagesOk(t, pg0) && PagesOk(t, pg) && 0 <= i <= |s| && ListOk(t, s) && Work(t, s, i, W) && 0 <= p < t.np &&
+      Wrote(s, i, j, p, pg[p], b)
     requires |s| <= |s2| && s2[..|s|] == s
-    requires forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, pg, x) == if x in Done(s[..i]) then Done(s[..i])[x] else CodeIn(t, pg0, x)
-    ensures forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, pg[p := b], x) == if x in Done(s2[..j]) then Done(s2[..j])[x] else CodeIn(t, pg0, x)
+    requires forall x :: 0 <= x < t.n + t.np - 1 ==> CodeIn(t, pg, x) == if x in Done(s[..i]) then Done(s[..i])[x]
+      else CodeIn(t, pg0, x)
+    ensures forall x :: 0 <= x < t.n + t.np - 1 ==>
+      CodeIn(t, pg[p := b], x) == if x in Done(s2[..j]) then Done(s2[..j])[x] else CodeIn(t, pg0, x)
   {
     assert s2[..j] == s2[..|s|][..j] == s[..j];
     forall x | 0 <= x < t.n + t.np - 1
       ensures CodeIn(t, pg[p := b], x) == if x in Done(s2[..j]) then Done(s2[..j])[x] else CodeIn(t, pg0, x)
     { StepCode(t, pg0, s, i, W, pg, j, p, b, x); }
   }
-  lemma StepPassed(t: TreeGeo, s: seq<Code>, W: set<int>, pg: seq<BV>, p: int, b: BV, c: CV, r: CV, s2: seq<Code>, r2: CV)
+  lemma StepPassed(t: TreeGeo, s: seq<Code>, W: set<int>, pg: seq<BV>, p: int, b: BV, c: CV, r: CV, s2: seq<Code>,
+    r2: CV)
     requires TreeGeoOk(t) && |pg| == t.np && (forall q :: q in W ==> 0 <= q < t.np) && 0 <= p < t.np
-    requires (forall q :: q in W && q < t.np - 1 ==> Passed(t, s, q, pg[q])) && Vouches(t.key, t.n + p, c, b) && Passes(t, s, p, c, r, s2, r2)
+    requires (forall q :: q in W && q < t.np - 1 ==> Passed(t, s, q, pg[q])) && Vouches(t.key, t.n + p, c, b) &&
+      Passes(t, s, p, c, r, s2, r2)
     ensures forall q :: q in W + {p} && q < t.np - 1 ==> Passed(t, s2, q, pg[p := b][q])
   {
     forall q | q in W + {p} && q < t.np - 1 ensures Passed(t, s2, q, pg[p := b][q]) {
       if q == p { assert s2[|s|] == Code(t.n + p, c); }
-      else { assert Passed(t, s, q, pg[q]); var m :| 0 <= m < |s| && s[m].x == t.n + q && Vouches(t.key, t.n + q, s[m].c, pg[q]); assert s2[m] == s[m]; }
+      else {
+        assert Passed(t, s, q, pg[q]);
+        var m :| 0 <= m < |s| && s[m].x == t.n + q && Vouches(t.key, t.n + q, s[m].c, pg[q]); assert s2[m] == s[m];
+      }
     }
   }
   lemma StepWork(t: TreeGeo, s: seq<Code>, i: int, W: set<int>, j: int, p: int, c: CV, r: CV, s2: seq<Code>, r2: CV)
-    requires TreeGeoOk(t) && 0 <= i < j <= |s| && ListOk(t, s) && Work(t, s, i, W) && 0 <= p < t.np && Passes(t, s, p, c, r, s2, r2)
+    requires TreeGeoOk(t) && 0 <= i < j <= |s| && ListOk(t, s) && Work(t, s, i, W) && 0 <= p < t.np &&
+      Passes(t, s, p, c, r, s2, r2)
     requires (forall k :: i <= k < j ==> s[k].x / 255 == p) && (j < |s| ==> s[j].x / 255 != p)
     ensures ListOk(t, s2) && Work(t, s2, j, W + {p})
   {
-    forall k | 0 <= k < |s| ensures s[k].x < t.n + p { if s[k].x >= t.n { assert s[k].x - t.n in W; assert s[k].x - t.n < s[i].x / 255; } }
+    forall k | 0 <= k < |s| ensures s[k].x < t.n + p {
+      if s[k].x >= t.n { assert s[k].x - t.n in W; assert s[k].x - t.n < s[i].x / 255; }
+    }
     assert forall k :: 0 <= k < |s| ==> s2[k] == s[k];
     forall k, l | 0 <= k < l < |s2| ensures s2[k].x < s2[l].x { if l == |s| { assert s2[l].x == t.n + p; } }
     assert s[i].x / 255 == p;
@@ -241,11 +272,15 @@ module TreeModel {
       if q != p { assert q < s[i].x / 255; }
     }
     forall q | q in W + {p} ensures 0 <= q < t.np && exists k :: 0 <= k < j && s2[k].x / 255 == q {
-      if q == p { assert s2[i].x / 255 == p; } else { var k :| 0 <= k < i && s[k].x / 255 == q; assert s2[k].x / 255 == q; }
+      if q == p { assert s2[i].x / 255 == p; } else {
+        var k :| 0 <= k < i && s[k].x / 255 == q; assert s2[k].x / 255 == q;
+      }
     }
   }
-  lemma StepCode(t: TreeGeo, pg0: seq<BV>, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, j: int, p: int, b: BV, x: int)
-    requires PagesOk(t, pg0) && PagesOk(t, pg) && 0 <= i <= |s| && ListOk(t, s) && Work(t, s, i, W) && 0 <= p < t.np && Wrote(s, i, j, p, pg[p], b) && 0 <= x < t.n + t.np - 1
+  lemma StepCode(t: TreeGeo, pg0: seq<BV>, s: seq<Code>, i: int, W: set<int>, pg: seq<BV>, j: int, p: int, b: BV,
+    x: int)
+    requires PagesOk(t, pg0) && PagesOk(t, pg) && 0 <= i <= |s| && ListOk(t, s) && Work(t, s, i, W) && 0 <= p < t.np &&
+      Wrote(s, i, j, p, pg[p], b) && 0 <= x < t.n + t.np - 1
     requires CodeIn(t, pg, x) == if x in Done(s[..i]) then Done(s[..i])[x] else CodeIn(t, pg0, x)
     ensures CodeIn(t, pg[p := b], x) == if x in Done(s[..j]) then Done(s[..j])[x] else CodeIn(t, pg0, x)
   {
@@ -280,7 +315,9 @@ module TreeModel {
   {
     assert s[..|s|] == s;
     forall p | 0 <= p < t.np - 1 && p !in W ensures CodeIn(t, pg, t.n + p) == CodeIn(t, pg0, t.n + p) {
-      if t.n + p in Done(s) { DoneOf(s, t.n + p); var m :| 0 <= m < |s| && s[m].x == t.n + p; assert s[m].x - t.n in W; }
+      if t.n + p in Done(s) {
+        DoneOf(s, t.n + p); var m :| 0 <= m < |s| && s[m].x == t.n + p; assert s[m].x - t.n in W;
+      }
     }
     forall p | 0 <= p < t.np - 1 ensures Vouches(t.key, t.n + p, CodeIn(t, pg, t.n + p), pg[p]) {
       if p in W {
@@ -288,7 +325,9 @@ module TreeModel {
         var m :| 0 <= m < |s| && s[m].x == t.n + p && Vouches(t.key, t.n + p, s[m].c, pg[p]);
         DoneHas(s, m);
       } else {
-        if t.n + p in Done(s) { DoneOf(s, t.n + p); var m :| 0 <= m < |s| && s[m].x == t.n + p; assert s[m].x - t.n in W; }
+        if t.n + p in Done(s) {
+          DoneOf(s, t.n + p); var m :| 0 <= m < |s| && s[m].x == t.n + p; assert s[m].x - t.n in W;
+        }
         assert pg[p] == pg0[p];
       }
     }

@@ -29,7 +29,7 @@ from sources import complaints as of_file
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("journal", "txn")
 RELY = "txn/rely.dfy"                                           # no programs, but what holds of the Yields
-ROLES = {"L": ("LKeep", "StartCommit"), "I": ("IKeep", None)}   # what the others keep; the step that makes one the role
+ROLES = {"L": ("KeepsLogger", "StartCommit"), "I": ("KeepsInstaller", None)}   # what the others keep; the step that makes one the role
 LOOK = "HeaderIsOurs"                                           # before these:
 LOOKED = {"DirWrite", "InstWrite", "HdrWrite"}
 # who may come closer to the commit point
@@ -44,11 +44,12 @@ CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 class Method:
     def __init__(self, path, d):
         self.path, self.folder, self.decl, self.name = path, path.split("/")[0], d, d.name
+        d.clauses = re.sub(r"\s*\n\s*(?!\s|(?:requires|ensures|modifies|decreases|returns)\b)", " ", d.clauses).rstrip()  # each on one line
         mark = re.search(r"\[([LF])\]", d.comment)
         self.mark = mark.group(1) if mark else None
         self.yields = d.name[0] if re.match(r"[A-Z]Yield$", d.name) else None
         self.modifies = bool(set(re.findall(r"modifies\s+([^\n]*)", d.clauses)) - OWN - set(re.findall(PRIVATE, d.clauses)))
-        held = re.search(r"(!?)(?:\w+\.)*\bmu\.(?:held\b|Inside\(\))", " ".join(re.findall(r"requires(.*)", d.clauses)))
+        held = re.search(r"(!?)(?:\w+\.)*\bmutex\.(?:held\b|Inside\(\))", " ".join(re.findall(r"requires(.*)", d.clauses)))
         self.held = None if not held else held.group(1) == ""
         self.program, self.takes, self.role, self.exits = False, False, None, {"entry"}
 
@@ -99,7 +100,7 @@ class Check:
         """the method of ours that a call means, or None"""
         last = receiver.rstrip(".").split(".")[-1]
         ours = self.methods.get(name, [])
-        if not ours or name in self.trusted and last not in ("", "j", "t", "this") and not last[0].isupper():
+        if not ours or name in self.trusted and last not in ("", "j", "journal", "t", "this") and not last[0].isupper():
             return None
         near = [o for o in ours if o.path == m.path and o is not m] or [o for o in ours if o is not m]
         if last and last[0].isupper():
@@ -113,9 +114,9 @@ class Check:
             if text[:c.start()].endswith("new "):       # a class may have the name of a program
                 continue
             path = receiver.rstrip(".").split(".")
-            if path[-1] == "mu" and name in ("Lock", "Unlock", "Wait"):
+            if path[-1] == "mutex" and name in ("Lock", "Unlock", "Wait"):
                 yield name, None
-            elif path[-1] == "tbl":
+            elif path[-1] == "locks":
                 yield "table", None
             elif receiver and name in ("Lock", "Unlock", "Wait", "Release") and not self.resolve(m, receiver, name):
                 yield "alias", None
@@ -123,7 +124,7 @@ class Check:
                 o = self.resolve(m, receiver, name)
                 if o:
                     yield "yield" if o.yields else o.mark or ("program" if o.program else "helper"), o
-                elif "j" in path[:-1] and path[-1] not in ("j", "mu"):
+                elif {"j", "journal"} & set(path[:-1]) and path[-1] not in ("j", "journal", "mutex"):
                     yield "look" if name in LOOKS else "reach", None        # into an object of the journal
 
     def calls(self, m):
@@ -157,28 +158,28 @@ class Check:
         """the contract of a step that a program takes names what the Yields of others rely on"""
         plain = re.sub(r"==>\s*[\w.]+\(\)(?:\s*&&\s*[\w.]+\(\))*", "", m.decl.clauses)      # without what holds under a condition
         changes = self.changes(m)
-        mine = [x for x in changes if re.match(r"(?:\w+\.)*j\b", x)]
+        mine = [x for x in changes if re.match(r"(?:\w+\.)*(?:j|journal)\b", x)]
         wanted = ["Inv()", "Mono()"] + [keep + "()" for r, (keep, step) in ROLES.items() if r != self.owner(m) and m.name != step] if mine else []
         for w in wanted:
             if w not in plain:
                 self.say(m, m.decl.start, "a step whose contract does not name %s" % w)
-        if any(re.search(r"(^|\.)j(`repr)?$", x) for x in mine) and not re.search(r"fresh\(j\.repr - old\(j\.repr\)\)|\brepr == old\(", plain):
+        if any(re.search(r"(^|\.)(j|journal)(`repr)?$", x) for x in mine) and not re.search(r"fresh\(j\.repr - old\(j\.repr\)\)|\brepr == old\(", plain):
             self.say(m, m.decl.start, "a step whose contract does not say that new maps are fresh")
-        if any(re.search(r"(^|\.)tbl$|`(stab|logs)$", x) for x in changes) and not re.search(r"ensures forall o: Owner[^\n]*==> [\w.]+\.Kept\(o\)", plain):
+        if any(re.search(r"(^|\.)locks$|`(lastStable|logs)$", x) for x in changes) and not re.search(r"ensures forall o: Owner[^\n]*==> [\w.]+\.Kept\(o\)", plain):
             self.say(m, m.decl.start, "a step whose contract does not name Kept of all others")
 
     def changes(self, m):
-        return [x for x in re.findall(r"[\w.`]+", " ".join(re.findall(r"modifies(.*)", m.decl.clauses))) if not x.endswith("mu`settled")]
+        return [x for x in re.findall(r"[\w.`]+", " ".join(re.findall(r"modifies(.*)", m.decl.clauses))) if not x.endswith("mutex`settled")]
 
     def check_demand(self, m):
         """a step that a program takes demands a Yield, and one without the mutex that changes something, one for itself"""
         demands, changes = " ".join(re.findall(r"requires(.*)", m.decl.clauses)), self.changes(m)
-        whose = {"L": r"== j\.lg\b", "I": r"== j\.ins\b"}.get(self.owner(m), r"(?:!= null|== [\w.]+)")
-        if any(re.search(r"(^|\.)tbl$", x) for x in changes):
-            whose = r"== (?:\w+\.)*own\b"
-        if not re.search(r"\bmu\.Inside\(\)" if m.mark == "L" else r"\bmu\.settled " + whose, demands):
+        whose = {"L": r"== j\.logger\b", "I": r"== j\.installer\b"}.get(self.owner(m), r"(?:!= null|== [\w.]+)")
+        if any(re.search(r"(^|\.)locks$", x) for x in changes):
+            whose = r"== (?:\w+\.)*owner\b"
+        if not re.search(r"\bmutex\.Inside\(\)" if m.mark == "L" else r"\bmutex\.settled " + whose, demands):
             self.say(m, m.decl.start, "a step that does not demand a Yield")
-        if m.mark == "F" and any(re.match(r"this\b|(?:\w+\.)*(?:j|tbl)\b", x) for x in changes) and "mu`settled" not in m.decl.clauses:
+        if m.mark == "F" and any(re.match(r"this\b|(?:\w+\.)*(?:j|journal|locks)\b", x) for x in changes) and "mutex`settled" not in m.decl.clauses:
             self.say(m, m.decl.start, "a step after which no Yield has to come")
         if re.search(r"ensures[^\n]*\bsettled\b", m.decl.clauses):
             self.say(m, m.decl.start, "a step that tells of a Yield")
@@ -307,7 +308,7 @@ class Check:
     # ---------------- roles ----------------
     def owner(self, step):
         """whose state a step changes: the contract does not promise to keep it"""
-        if not step.mark or not re.search(r"\bmodifies\b[^;]*\b(this|j)\b", step.decl.clauses):
+        if not step.mark or not re.search(r"\bmodifies\b[^;]*\b(this|j|journal)\b", step.decl.clauses):
             return None
         changed = [r for r, (keep, _) in ROLES.items() if keep + "()" not in re.sub(r"==>\s*\w+\(\)", "", step.decl.clauses)]
         return changed[0] if len(changed) == 1 else None

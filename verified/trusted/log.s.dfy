@@ -104,7 +104,7 @@ module {:extern "dlog"} LogS {
   // Who sees blocks whose memory is used again. A block from Cache.Get, and one from a BMap that CopyOf (bytes.s.dfy) or Hold.Copy made, may be seen while the
   // journal's mutex is held and they do not change (Shows); what is kept for a Hold or taken to it, until that ends (Lasts). Only the runner of transactions ends it: when procedures and commit have returned, and
   // Ahead for what it kept or took, which all hand out no block (the types of their results). What CopyOf made may be seen besides until the WRITE is over, what Hold.Copy made until the transaction is, and both as long as a BMap has it: the logger and the installer
-  // see those of the maps that do not change while they are at it (cgm, cdm, inm), whose BLists they make. Put, Clear and the end of a map give back. All other blocks live as long as they are seen.
+  // see those of the maps that do not change while they are at it (frozen, frozenDirect, installing), whose BLists they make. Put, Clear and the end of a map give back. All other blocks live as long as they are seen.
   // Tested: dlog.TestHold, TestHoldCopy, TestSmall, TestTake, TestBMapRetains, dbytes.TestPool, fs.TestWriteMemory.
   class {:extern "Hold"} Hold {
     method {:extern "Keep"} Keep(ghost mu: Mutex, c: Cache, b: Blk) requires mu.Inside() && (Lasts(this, b) || c.Shows(b) || exists m: BMap :: m.Shows(b)) ensures Lasts(this, b)

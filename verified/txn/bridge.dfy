@@ -1,13 +1,14 @@
-// From the history of the transactions to the contract that the file system is verified against, trusted/txn.s.dfy: there a
-// procedure is a sequential program over `data`, the volume as its transaction sees it.
+// From the history of the transactions to the contract that the file system is verified against, trusted/txn.s.dfy:
+// there a procedure is a sequential program over `data`, the volume as its transaction sees it.
 //
-// Let l be what a transaction did, and st the state at its place in the history (serial.dfy): it found in st what it found.
-// If `data` is st when the procedure begins (Is), then each of its calls kept the contract: every read returned what `data` held then
-// (Kept), every write replaced one object of it (Written), and with the last one `data` is the state after its commit.
+// Let l be what a transaction did, and st the state at its place in the history (serial.dfy): it found in st what it
+// found. If `data` is st when the procedure begins (Is), then each of its calls kept the contract: every read returned
+// what `data` held then (Kept), every write replaced one object of it (Written), and with the last one `data` is the
+// state after its commit.
 //
-// What is left to believe is of programs, not of transactions. Which st it is, is known at the commit point alone, when all calls have
-// returned; the proof of a procedure speaks of a `data` that is there from the beginning, but of any, and it does not look
-// at it but through these calls. So it holds of this one.
+// What is left to believe is of programs, not of transactions. Which st it is, is known at the commit point alone, when
+// all calls have returned; the proof of a procedure speaks of a `data` that is there from the beginning, but of any,
+// and it does not look at it but through these calls. So it holds of this one.
 include "history.dfy"
 
 module Bridge {
@@ -24,15 +25,18 @@ module Bridge {
   function AddrOf(k: uint64): Addr { Addr(KeyBlk(k), KeyOff(k)) }
   // data is the state st of the volume
   predicate Is(kinds: Kinds, data: Data, st: Vol) {
-    OkKinds(kinds) && forall a: Addr {:trigger a in data} | OkAddr(kinds, a) :: a in data && data[a] == Cell(st, kinds, Key(a.blkno, a.off))
+    OkKinds(kinds) && forall a: Addr {:trigger a in data} | OkAddr(kinds, a) :: a in data &&
+      data[a] == Cell(st, kinds, Key(a.blkno, a.off))
   }
   // data after the calls l, as the contracts of the writes have it
   function Written(l: Log, data: Data): Data {
-    if l == [] then data else var e := l[|l|-1]; if e.OpWrite? then Written(l[..|l|-1], data)[AddrOf(e.k) := e.o] else Written(l[..|l|-1], data)
+    if l == [] then data else var e := l[|l|-1];
+    if e.OpWrite? then Written(l[..|l|-1], data)[AddrOf(e.key) := e.value] else Written(l[..|l|-1], data)
   }
   // each read of l returned what the contracts of the reads say
   predicate Kept(l: Log, data: Data) {
-    forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> AddrOf(l[i].k) in Written(l[..i], data) && Written(l[..i], data)[AddrOf(l[i].k)] == l[i].o
+    forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> AddrOf(l[i].key) in Written(l[..i], data) &&
+      Written(l[..i], data)[AddrOf(l[i].key)] == l[i].value
   }
 
   lemma Keys(k: uint64, a: Addr)
@@ -45,19 +49,21 @@ module Bridge {
   {
     if l != [] {
       WrittenSo(kinds, l[..|l|-1], data, st, a);
-      Keys(l[|l|-1].k, a);
+      Keys(l[|l|-1].key, a);
     }
   }
 
-  // The bridge: what a transaction found at its place, to the contract of its calls; and what it made there, to `data` at its end.
+  // The bridge: what a transaction found at its place, to the contract of its calls; and what it made there, to `data`
+  // at its end.
   lemma Contract(kinds: Kinds, l: Log, data: Data, st: Vol)
     requires Is(kinds, data, st) && Finds(kinds, l, st)
     ensures Kept(l, data)
   {
-    forall i | 0 <= i < |l| && l[i].OpRead? ensures AddrOf(l[i].k) in Written(l[..i], data) && Written(l[..i], data)[AddrOf(l[i].k)] == l[i].o {
-      assert OkAddr(kinds, AddrOf(l[i].k));
-      WrittenSo(kinds, l[..i], data, st, AddrOf(l[i].k));
-      Keys(l[i].k, AddrOf(l[i].k));
+    forall i | 0 <= i < |l| && l[i].OpRead? ensures AddrOf(l[i].key) in Written(l[..i], data) &&
+      Written(l[..i], data)[AddrOf(l[i].key)] == l[i].value {
+      assert OkAddr(kinds, AddrOf(l[i].key));
+      WrittenSo(kinds, l[..i], data, st, AddrOf(l[i].key));
+      Keys(l[i].key, AddrOf(l[i].key));
     }
   }
   lemma AtCommit(kinds: Kinds, l: Log, data: Data, st: Vol, st1: Vol)
@@ -65,7 +71,8 @@ module Bridge {
     ensures Kept(l, data) && Is(kinds, Written(l, data), st1)
   {
     Contract(kinds, l, data, st);
-    forall a: Addr | OkAddr(kinds, a) ensures a in Written(l, data) && Written(l, data)[a] == Cell(st1, kinds, Key(a.blkno, a.off)) {
+    forall a: Addr | OkAddr(kinds, a) ensures a in Written(l, data) &&
+      Written(l, data)[a] == Cell(st1, kinds, Key(a.blkno, a.off)) {
       WrittenSo(kinds, l, data, st, a);
       assert OkKey(kinds, Key(a.blkno, a.off));
     }
@@ -83,16 +90,21 @@ module Bridge {
 
   // ---- the contracts, word for word ----
   // call number i of l begins
-  predicate Before(j: TxnS.Jrnl, l: Log, i: int, data: Data) reads j { 0 <= i <= |l| && j.data == Written(l[..i], data) }
+  predicate Before(j: TxnS.Jrnl, l: Log, i: int, data: Data) reads j {
+    0 <= i <= |l| && j.data == Written(l[..i], data)
+  }
   // ReadInode, ReadBlock (with off = 0), and ReadBit
   lemma Read(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
-    requires Kept(l, data) && Before(j, l, i, data) && i < |l| && blkno < 0x1_0000_0000_0000 && off < 32768 && l[i] == OpRead(Key(blkno, off), o)
+    requires Kept(l, data) && Before(j, l, i, data) && i < |l| && blkno < 0x1_0000_0000_0000 && off < 32768 &&
+      l[i] == OpRead(Key(blkno, off), o)
     ensures Addr(blkno, off) in j.data && j.data[Addr(blkno, off)] == o
-  { Keys(l[i].k, Addr(blkno, off)); }
+  { Keys(l[i].key, Addr(blkno, off)); }
   // ReadBlocks
   lemma ReadRun(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, bs: seq<Blk>)
-    requires Kept(l, data) && Before(j, l, i, data) && blkno as int + |bs| <= 0x1_0000_0000_0000 && i + |bs| <= |l| && l[i..i + |bs|] == Reads(blkno, bs)
-    ensures forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + |bs| as uint64 ==> Addr(b, 0) in j.data && j.data[Addr(b, 0)].ObjData?
+    requires Kept(l, data) && Before(j, l, i, data) && blkno as int + |bs| <= 0x1_0000_0000_0000 && i + |bs| <= |l| &&
+      l[i..i + |bs|] == Reads(blkno, bs)
+    ensures forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + |bs| as uint64 ==> Addr(b, 0) in j.data &&
+      j.data[Addr(b, 0)].ObjData?
     ensures Run(j.data, blkno, |bs| as uint64) == Joined(bs) && Before(j, l, i + |bs|, data)
   {
     if bs == [] { return; }
@@ -105,10 +117,11 @@ module Bridge {
   }
   // WriteInode, WriteBlock (with off = 0), and WriteBit
   twostate lemma Write(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
-    requires old(Before(j, l, i, data)) && Before(j, l, i + 1, data) && blkno < 0x1_0000_0000_0000 && off < 32768 && l[i] == OpWrite(Key(blkno, off), o)
+    requires old(Before(j, l, i, data)) && Before(j, l, i + 1, data) && blkno < 0x1_0000_0000_0000 && off < 32768 &&
+      l[i] == OpWrite(Key(blkno, off), o)
     ensures j.data == old(j.data)[Addr(blkno, off) := o]
   {
-    Keys(l[i].k, Addr(blkno, off));
+    Keys(l[i].key, Addr(blkno, off));
     assert l[..i + 1][..i] == l[..i] && l[..i + 1][i] == l[i];
   }
 }

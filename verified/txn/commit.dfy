@@ -40,7 +40,8 @@ module CommitM {
   lemma NextKey(b: Buf, i: int)
     requires b.Sorted() && 0 <= i < |b.keys|
     ensures b.keys[i] in b.m && Lim(b.keys, i) < Lim(b.keys, i + 1)
-    ensures forall k: uint64 {:trigger k in b.m} :: k in b.m ==> (k as int < Lim(b.keys, i + 1) <==> k as int < Lim(b.keys, i) || k == b.keys[i])
+    ensures forall k: uint64 {:trigger k in b.m} :: k in b.m ==>
+      (k as int < Lim(b.keys, i + 1) <==> k as int < Lim(b.keys, i) || k == b.keys[i])
   {
     forall k: uint64 | k in b.m
       ensures k as int < Lim(b.keys, i + 1) <==> k as int < Lim(b.keys, i) || k == b.keys[i]
@@ -58,7 +59,8 @@ module CommitM {
   {
     |w| == 4096 &&
     forall off: uint64 {:trigger Val(w, kinds[a], off)} :: OffOk(kinds[a], off) ==>
-      Val(w, kinds[a], off) == if Key(a, off) in m && lo <= Key(a, off) as int < hi then m[Key(a, off)] else Val(v, kinds[a], off)
+      Val(w, kinds[a], off) == if Key(a, off) in m && lo <= Key(a, off) as int < hi then m[Key(a, off)]
+        else Val(v, kinds[a], off)
   }
   lemma AddBlock(kinds: Kinds, st: Vol, y: BM, a: uint64, w: seq<byte>, m: Objs, lo: int, hi: int)
     requires a in kinds && a < 0x1_0000_0000_0000 && a as int in st && a as int !in y
@@ -84,46 +86,49 @@ module CommitM {
 
   // lays the objects from i0 on that lie in block a over w; i = the first one beyond
   method Splice1(t: Txn, i0: uint64, a: uint64, w: Bytes) returns (i: uint64)
-    requires t.Inv() && i0 as int < |t.buf.keys| && KeyBlk(t.buf.keys[i0 as int]) == a
-    requires a in t.s.kinds && t.s.kinds[a] != KBlock && |w.data| == 4096
+    requires t.Inv() && i0 as int < |t.buffer.keys| && KeyBlk(t.buffer.keys[i0 as int]) == a
+    requires a in t.system.kinds && t.system.kinds[a] != KBlock && |w.data| == 4096
     modifies w
-    ensures i0 < i && i as int <= |t.buf.keys|
-    ensures i as int < |t.buf.keys| ==> KeyBlk(t.buf.keys[i as int]) > a
-    ensures BlockPut(t.s.kinds, a, old(w.data), w.data, t.buf.m, Lim(t.buf.keys, i0 as int), Lim(t.buf.keys, i as int))
-    ensures forall k: uint64 :: k in t.buf.m && Lim(t.buf.keys, i0 as int) <= k as int < Lim(t.buf.keys, i as int) ==> KeyBlk(k) == a
+    ensures i0 < i && i as int <= |t.buffer.keys|
+    ensures i as int < |t.buffer.keys| ==> KeyBlk(t.buffer.keys[i as int]) > a
+    ensures BlockPut(t.system.kinds, a, old(w.data), w.data, t.buffer.m, Lim(t.buffer.keys, i0 as int),
+      Lim(t.buffer.keys, i as int))
+    ensures forall k: uint64 :: k in t.buffer.m &&
+      Lim(t.buffer.keys, i0 as int) <= k as int < Lim(t.buffer.keys, i as int) ==> KeyBlk(k) == a
   {
-    ghost var kinds, m, keys := t.s.kinds, t.buf.m, t.buf.keys;
+    ghost var kinds, m, keys := t.system.kinds, t.buffer.m, t.buffer.keys;
     ghost var lo := Lim(keys, i0 as int);
-    var n := t.buf.Len();
-    LenKeys(t.buf);
+    var n := t.buffer.Len();
+    LenKeys(t.buffer);
     i := i0;
     var go := true;
     while go
-      invariant i0 <= i && i as int <= |keys| && (go ==> i as int < |keys| && KeyBlk(keys[i as int]) == a) && (i == i0 ==> go)
+      invariant i0 <= i && i as int <= |keys| && (go ==> i as int < |keys| && KeyBlk(keys[i as int]) == a) &&
+        (i == i0 ==> go)
       invariant !go && i as int < |keys| ==> KeyBlk(keys[i as int]) > a
       invariant BlockPut(kinds, a, old(w.data), w.data, m, lo, Lim(keys, i as int))
       invariant forall k: uint64 :: k in m && lo <= k as int < Lim(keys, i as int) ==> KeyBlk(k) == a
       decreases |keys| - i as int, go
     {
-      var k := t.buf.KeyAt(i);
-      NextKey(t.buf, i as int);
+      var k := t.buffer.KeyAt(i);
+      NextKey(t.buffer, i as int);
       assert OkKey(kinds, k);
       var off := KeyOff(k);
       assert k == Key(a, off);
       ghost var w0 := w.data;
-      var is, v := t.buf.BitAt(i);
+      var is, v := t.buffer.BitAt(i);
       if is {
         PutBit(w, off, v);
       } else {
-        t.buf.CopyAt(i, w, off / 8);
+        t.buffer.CopyAt(i, w, off / 8);
         PutBytes(w0, w.data, off, m[k].bs);
       }
       assert Replaced(w0, w.data, kinds[a], off, m[k]);
-      OneMore(kinds, a, old(w.data), w0, w.data, m, keys, i as int, lo, off, t.buf);
+      OneMore(kinds, a, old(w.data), w0, w.data, m, keys, i as int, lo, off, t.buffer);
       i := i + 1;
       if i == n { go := false; }
       else {
-        var k2 := t.buf.KeyAt(i);
+        var k2 := t.buffer.KeyAt(i);
         assert k < k2;
         go := KeyBlk(k2) == a;
       }
@@ -153,8 +158,10 @@ module CommitM {
       assert ks == ks' + {s[|s|-1]};
     }
   }
-  lemma OneMore(kinds: Kinds, a: uint64, v: seq<byte>, w0: seq<byte>, w1: seq<byte>, m: Objs, keys: seq<uint64>, i: int, lo: int, off: uint64, b: Buf)
-    requires b.Sorted() && b.m == m && b.keys == keys && 0 <= i < |keys| && a in kinds && a < 0x1_0000_0000_0000 && OffOk(kinds[a], off)
+  lemma OneMore(kinds: Kinds, a: uint64, v: seq<byte>, w0: seq<byte>, w1: seq<byte>, m: Objs, keys: seq<uint64>, i: int,
+    lo: int, off: uint64, b: Buf)
+    requires b.Sorted() && b.m == m && b.keys == keys && 0 <= i < |keys| && a in kinds && a < 0x1_0000_0000_0000 &&
+      OffOk(kinds[a], off)
     requires keys[i] == Key(a, off) && lo <= Lim(keys, i)
     requires BlockPut(kinds, a, v, w0, m, lo, Lim(keys, i))
     requires Replaced(w0, w1, kinds[a], off, m[keys[i]])
@@ -162,7 +169,8 @@ module CommitM {
   {
     NextKey(b, i);
     forall x: uint64 | OffOk(kinds[a], x)
-      ensures Val(w1, kinds[a], x) == if Key(a, x) in m && lo <= Key(a, x) as int < Lim(keys, i + 1) then m[Key(a, x)] else Val(v, kinds[a], x)
+      ensures Val(w1, kinds[a], x) == if Key(a, x) in m && lo <= Key(a, x) as int < Lim(keys, i + 1) then m[Key(a, x)]
+        else Val(v, kinds[a], x)
     {
       if x != off { assert Val(w1, kinds[a], x) == Val(w0, kinds[a], x); }
     }
@@ -171,21 +179,24 @@ module CommitM {
   // an object of m is in block a
   predicate Needs(m: map<uint64, Object>, a: uint64) { exists k: uint64 :: k in m && KeyBlk(k) == a }
   // a block that m needs could not be read: the device cannot be trusted, or it was torn
-  predicate Unread(j: Journal, m: map<uint64, Object>, torn: set<int>) { !j.Sound() || exists a: uint64 :: Needs(m, a) && a as int in torn }
+  predicate Unread(j: Journal, m: map<uint64, Object>, torn: set<int>) {
+    !j.Sound() || exists a: uint64 :: Needs(m, a) && a as int in torn
+  }
   // [L] tx becomes the blocks to append. Not ok: block miss is not in memory.
   method Build(t: Txn, tx: BMap) returns (ok: bool, miss: uint64)
-    requires t.Inv() && t.s.j.mu.Inside() && tx !in t.s.j.repr
+    requires t.Inv() && t.system.journal.mutex.Inside() && tx !in t.system.journal.repr
     modifies tx
     ensures tx.Ok()
-    ensures !ok ==> t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
-    ensures ok ==> forall a :: a in tx.m ==> t.s.j.home as int <= a < t.s.j.sz as int
-    ensures ok ==> Put(t.s.kinds, t.s.j.Cur(), Over(t.s.j.Cur(), tx.m), t.buf.m, 0x1_0000_0000_0000_0000)
-    ensures |tx.addrs| <= |t.buf.m|
+    ensures !ok ==> t.system.journal.home <= miss < t.system.journal.size && Needs(t.buffer.m, miss)
+    ensures ok ==> forall a :: a in tx.m ==> t.system.journal.home as int <= a < t.system.journal.size as int
+    ensures ok ==> Put(t.system.kinds, t.system.journal.Cur(), Over(t.system.journal.Cur(), tx.m), t.buffer.m,
+      0x1_0000_0000_0000_0000)
+    ensures |tx.addrs| <= |t.buffer.m|
   {
-    ghost var kinds, m, keys, st := t.s.kinds, t.buf.m, t.buf.keys, t.s.j.Cur();
+    ghost var kinds, m, keys, st := t.system.kinds, t.buffer.m, t.buffer.keys, t.system.journal.Cur();
     tx.Clear();
-    var n := t.buf.Len();
-    LenKeys(t.buf);
+    var n := t.buffer.Len();
+    LenKeys(t.buffer);
     var i: uint64 := 0;
     forall k: uint64 | k in m && k as int < Lim(keys, 0) ensures false {
       assert k in keys;
@@ -196,18 +207,20 @@ module CommitM {
     miss := 0;
     while i < n
       invariant i <= n && tx.Ok() && miss == 0 && |tx.addrs| <= i as int
-      invariant forall a :: a in tx.m ==> t.s.j.home as int <= a < t.s.j.sz as int && (i < n ==> a < KeyBlk(keys[i as int]) as int)
+      invariant forall a :: a in tx.m ==> t.system.journal.home as int <= a < t.system.journal.size as int &&
+        (i < n ==> a < KeyBlk(keys[i as int]) as int)
       invariant Put(kinds, st, Over(st, tx.m), m, Lim(keys, i as int))
-      invariant i < n ==> forall x: uint64 {:trigger x in m} :: x in m && x as int < Lim(keys, i as int) ==> KeyBlk(x) < KeyBlk(keys[i as int])
+      invariant i < n ==> forall x: uint64 {:trigger x in m} :: x in m && x as int < Lim(keys, i as int) ==>
+        KeyBlk(x) < KeyBlk(keys[i as int])
     {
-      var k := t.buf.KeyAt(i);
-      NextKey(t.buf, i as int);
+      var k := t.buffer.KeyAt(i);
+      NextKey(t.buffer, i as int);
       assert OkKey(kinds, k);
       var a := KeyBlk(k);
-      InCur(t.s.j, a);
+      InCur(t.system.journal, a);
       ghost var lo := Lim(keys, i as int);
       ghost var y := tx.m;
-      var b := t.buf.BlkAt(i);
+      var b := t.buffer.BlkAt(i);
       if b != null {
         assert kinds[a] == KBlock && k == Key(a, 0) && m[k] == ObjData(b.v);
         tx.Put(a, b);
@@ -215,7 +228,7 @@ module CommitM {
         AddBlock(kinds, st, y, a, b.v, m, lo, Lim(keys, i as int));
         if i < n { assert k < keys[i as int]; assert OkKey(kinds, keys[i as int]); }
       } else {
-        var c, _ := Lookup(t.s.j, a);
+        var c, _ := Lookup(t.system.journal, a);
         if c == null { assert k in m && KeyBlk(k) == a; return false, a; }
         var w := t.hold.Copy(c);
         i := Splice1(t, i, a, w);
@@ -230,56 +243,66 @@ module CommitM {
 
   // Gives up all locks of a transaction that has ended; with n > 0, those held exclusively note commit n.
   method Drop(t: Txn, n: uint64)
-    requires t.Inv() && t.pend <= n as int < |t.s.j.vs|
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
-    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers() && t.points == old(t.points)
+    requires t.Inv() && t.ownCommit <= n as int < |t.system.journal.states|
+    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && fresh(t.system.journal.repr - old(t.system.journal.repr))
+    ensures n > 0 ==> forall k :: old(t.system.locks.Owns(t.owner, k)) ==> Noted(t.system.locks, k, n as int)
+    ensures NoEffect(t) && t.system.Remembers() && t.system.NoOthers() && t.points == old(t.points)
   {
-    TYield(t.s, t.own);
-    ghost var h := iset k | t.s.tbl.Holds(t.own, k);
+    TYield(t.system, t.owner);
+    ghost var h := iset k | t.system.locks.Holds(t.owner, k);
     LetGo(t, n);
-    forall k | old(t.s.tbl.Holds(t.own, k)) ensures t.s.Now(k) == old(t.s.Now(k)) { assert k in h; }
+    forall k | old(t.system.locks.Holds(t.owner, k)) ensures t.system.Now(k) == old(t.system.Now(k)) { assert k in h; }
   }
   // every object that the transaction held has the value that it had
-  twostate predicate NoEffect(t: Txn) reads t, t.s, t.s.j, t.s.tbl {
-    |old(t.s.j.vs)| > 0 && |t.s.j.vs| > 0 && forall k :: old(t.s.tbl.Holds(t.own, k)) ==> t.s.Now(k) == old(t.s.Now(k))
+  twostate predicate NoEffect(t: Txn) reads t, t.system, t.system.journal, t.system.locks {
+    |old(t.system.journal.states)| > 0 && |t.system.journal.states| > 0 &&
+      forall k :: old(t.system.locks.Holds(t.owner, k)) ==> t.system.Now(k) == old(t.system.Now(k))
   }
   // whoever locks object k learns of commit n
   predicate Noted(t: Table, k: uint64, n: int) reads t { k in t.last && n <= t.last[k] as int }
   // [F] the step itself
   method LetGo(t: Txn, n: uint64)
-    requires t.Inv() && t.s.j.mu.settled == t.own && t.pend <= n as int < |t.s.j.vs|
-    modifies t, t.s.tbl, t.buf, t.tx, t.s.j.mu`settled
+    requires t.Inv() && t.system.journal.mutex.settled == t.owner && t.ownCommit <= n as int < |t.system.journal.states|
+    modifies t, t.system.locks, t.buffer, t.writes, t.system.journal.mutex`settled
     ensures t.Inv() && t.Idle() && t.points == old(t.points)
-    ensures n > 0 ==> forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, n as int)
-    ensures t.s.Remembers()
-    ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
+    ensures n > 0 ==> forall k :: old(t.system.locks.Owns(t.owner, k)) ==> Noted(t.system.locks, k, n as int)
+    ensures t.system.Remembers()
+    // the guarantee
+    ensures forall o: Owner {:trigger t.system.Kept(o)} :: o != t.owner && old(allocated(o)) ==> t.system.Kept(o)
   {
-    t.buf.Clear();
-    t.tx.Clear();
-    t.s.tbl.Release(t.own, n);
-    forall o: Owner, k | o in t.s.tbl.wants && t.s.tbl.Holds(o, k) ensures k < t.s.tbl.wants[o].k { assert old(t.s.tbl.Holds(o, k)); }
-    t.top := 0; t.seen := 0; t.pend := 0; t.appended := false; t.log := []; t.found := map[]; t.cut := OK;
-    DidNone(t.s.kinds);
+    t.buffer.Clear();
+    t.writes.Clear();
+    t.system.locks.Release(t.owner, n);
+    forall o: Owner, k | o in t.system.locks.wants && t.system.locks.Holds(o, k) ensures k < t.system.locks.wants[o].k {
+      assert old(t.system.locks.Holds(o, k));
+    }
+    t.topLock := 0; t.seen := 0; t.ownCommit := 0; t.appended := false; t.log := []; t.found := map[]; t.cut := OK;
+    DidNone(t.system.kinds);
   }
   // no object that the transaction holds was written by a stable commit beyond n
-  predicate Covers(t: Txn, n: int) reads t, t.s, t.s.tbl {
-    forall k :: t.s.tbl.Holds(t.own, k) && k in t.s.stab ==> t.s.stab[k] as int <= n
+  predicate Covers(t: Txn, n: int) reads t, t.system, t.system.locks {
+    forall k :: t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ==> t.system.lastStable[k] as int <= n
   }
   // Ends the transaction without effect. A reply that tells what it has read, if only that
   // something is not there, may be sent when commit `need` is durable.
   method Abort(t: Txn) returns (need: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures need == old(t.seen) && need as int < |t.s.j.vs| && old(Covers(t, need as int))
-    ensures NoEffect(t) && t.s.Remembers() && t.s.NoOthers() && t.points == old(t.points)
-    ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
+    requires t.Inv() && t.ownCommit == 0 && !t.appended
+    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && fresh(t.system.journal.repr - old(t.system.journal.repr))
+    ensures need == old(t.seen) && need as int < |t.system.journal.states| && old(Covers(t, need as int))
+    ensures NoEffect(t) && t.system.Remembers() && t.system.NoOthers() && t.points == old(t.points)
+    ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))
   {
     need := t.seen;
-    DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
-    forall k | t.s.tbl.Holds(t.own, k) && k in t.s.stab ensures t.s.stab[k] <= need { t.Known(k); }
+    DidThere(t.system.kinds, t.log, t.found, t.buffer.m, t.system.journal.Cur());
+    forall k | t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ensures t.system.lastStable[k] <= need {
+      t.Known(k);
+    }
     Drop(t, 0);
   }
 
@@ -294,113 +317,146 @@ module CommitM {
     map k: uint64 | k in stab.Keys + m.Keys :: if k in m then n else stab[k]
   }
   // the transaction's stable commit n is the last one of all that it wrote; or it has none
-  predicate Stabled(t: Txn, yes: bool, n: int) reads t, t.s, t.buf {
-    t.pend == (if yes then n else 0) && (yes ==> forall k :: k in t.buf.m ==> k in t.s.stab && t.s.stab[k] as int == n)
+  predicate Stabled(t: Txn, yes: bool, n: int) reads t, t.system, t.buffer {
+    t.ownCommit == (if yes then n else 0) &&
+      (yes ==> forall k :: k in t.buffer.m ==> k in t.system.lastStable && t.system.lastStable[k] as int == n)
   }
   twostate predicate Taken(t: Txn, yes: bool) reads t { t.points == old(t.points) + (if yes then 1 else 0) }
   // a commit is refused only for what it would write, or because there are no more
-  predicate Refused(t: Txn, st: uint32) reads t, t.s, t.s.j, t.buf { st <= AFailed && (st == ATooLarge ==> |t.buf.m| > 500) && (st == AFailed ==> Closed(t.s.j)) }
+  predicate Refused(t: Txn, st: uint32) reads t, t.system, t.system.journal, t.buffer {
+    st <= AFailed && (st == ATooLarge ==> |t.buffer.m| > 500) && (st == AFailed ==> Closed(t.system.journal))
+  }
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
   method TryAppend(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may && t.cut == OK
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
-    ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
-    ensures st != AOk ==> t.s.Kept(t.own)
-    ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
-    ensures t.s.Remembers() && t.s.NoOthers() && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-    ensures st == AOk ==> |old(t.s.j.vs)| <= n as int < |t.s.j.vs| && Recorded(t.s, n as int, t.log) &&
-      Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000) &&
-      forall k :: old(t.s.tbl.Holds(t.own, k)) ==> Cell(t.s.j.vs[n-1], t.s.kinds, k) == old(t.s.Now(k))
-    ensures Refused(t, st) && (old(t.s.j.closed) ==> st != AOk)
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && p.may && t.cut == OK
+    modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t`ownCommit, t`appended, t`points,
+      t.writes, p
+    ensures t.Inv() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr))
+    ensures get ==> st == AFull && t.system.journal.home <= miss < t.system.journal.size && Needs(t.buffer.m, miss)
+    ensures st != AOk ==> t.system.Kept(t.owner)
+    ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) &&
+      p.may == (st != AOk)
+    ensures t.system.Remembers() && t.system.NoOthers() && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>
+      t.system.locks.Owns(t.owner, k)
+    ensures st == AOk ==> |old(t.system.journal.states)| <= n as int < |t.system.journal.states| &&
+      Recorded(t.system, n as int, t.log) &&
+      Put(t.system.kinds, t.system.journal.states[n-1], t.system.journal.states[n], t.buffer.m,
+        0x1_0000_0000_0000_0000) &&
+      forall k :: old(t.system.locks.Holds(t.owner, k)) ==>
+        Cell(t.system.journal.states[n-1], t.system.kinds, k) == old(t.system.Now(k))
+    ensures Refused(t, st) && (old(t.system.journal.closed) ==> st != AOk)
   {
-    var j := t.s.j;
-    j.mu.Lock(); TYield(t.s, t.own);
-    ghost var v := j.vs;
-    forall k | old(t.s.tbl.Holds(t.own, k))
-      ensures Cell(v[|v|-1], t.s.kinds, k) == old(t.s.Now(k))
-    { assert t.s.tbl.Holds(t.own, k); assert t.s.Now(k) == old(t.s.Now(k)); }
+    var j := t.system.journal;
+    j.mutex.Lock(); TYield(t.system, t.owner);
+    ghost var v := j.states;
+    forall k | old(t.system.locks.Holds(t.owner, k))
+      ensures Cell(v[|v|-1], t.system.kinds, k) == old(t.system.Now(k))
+    { assert t.system.locks.Holds(t.owner, k); assert t.system.Now(k) == old(t.system.Now(k)); }
     st, n, get, miss := Point(t, stable, p);
     if st == AFull && !get { AwaitRoom(t); }
-    j.mu.Unlock();
+    j.mutex.Unlock();
   }
   // Waits until there may be room for it in the log. The mutex is held, before and after.
   method AwaitRoom(t: Txn)
-    requires t.Inv() && t.s.j.mu.Inside()
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs
-    ensures t.Inv() && t.s.j.Mono() && t.s.j.mu.Inside() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Kept(t.own)
+    requires t.Inv() && t.system.journal.mutex.Inside()
+    modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs
+    ensures t.Inv() && t.system.journal.Mono() && t.system.journal.mutex.Inside() &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Kept(t.owner)
   {
-    AskSpace(t.s.j);
-    t.s.j.mu.Wait(CSpace); TYield(t.s, t.own);
+    AskSpace(t.system.journal);
+    t.system.journal.mutex.Wait(CSpace); TYield(t.system, t.owner);
   }
   // [L] the step itself
   method Point(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && t.s.j.mu.Inside() && p.may && t.cut == OK
-    modifies t.s.j, t.s.j.running, t.s.j.d, t.tx, t.s`stab, t.s`logs, t`pend, t`appended, t`points, p
-    ensures t.Inv() && t.s.j.Mono() && t.s.j.LKeep() && t.s.j.IKeep() && t.s.j.repr == old(t.s.j.repr)
-    ensures get ==> st == AFull && t.s.j.home <= miss < t.s.j.sz && Needs(t.buf.m, miss)
-    ensures st != AOk ==> t.s.j.vs == old(t.s.j.vs) && t.s.stab == old(t.s.stab)
-    ensures t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
-    ensures st != AOk ==> t.s.logs == old(t.s.logs)
-    ensures st == AOk ==> n as int == |old(t.s.j.vs)| == |t.s.j.vs| - 1 && Recorded(t.s, n as int, t.log) &&
-      Put(t.s.kinds, t.s.j.vs[n-1], t.s.j.vs[n], t.buf.m, 0x1_0000_0000_0000_0000)
-    ensures Refused(t, st) && (st == AFull && !get ==> Crowded(t.s.j, t.tx, stable)) && (old(t.s.j.closed) ==> st != AOk)
-    ensures forall o: Owner {:trigger t.s.Kept(o)} :: o != t.own && old(allocated(o)) ==> t.s.Kept(o)       // the guarantee
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && t.system.journal.mutex.Inside() && p.may && t.cut == OK
+    modifies t.system.journal, t.system.journal.running, t.system.journal.disk, t.writes, t.system`lastStable,
+      t.system`logs, t`ownCommit, t`appended, t`points, p
+    ensures t.Inv() && t.system.journal.Mono() && t.system.journal.KeepsLogger() && t.system.journal.KeepsInstaller() &&
+      t.system.journal.repr == old(t.system.journal.repr)
+    ensures get ==> st == AFull && t.system.journal.home <= miss < t.system.journal.size && Needs(t.buffer.m, miss)
+    ensures st != AOk ==> t.system.journal.states == old(t.system.journal.states) &&
+      t.system.lastStable == old(t.system.lastStable)
+    ensures t.system.Remembers() && t.system.NoOthers() && Stabled(t, stable && st == AOk, n as int) &&
+      t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
+    ensures st != AOk ==> t.system.logs == old(t.system.logs)
+    ensures st == AOk ==> n as int == |old(t.system.journal.states)| == |t.system.journal.states| - 1 &&
+      Recorded(t.system, n as int, t.log) &&
+      Put(t.system.kinds, t.system.journal.states[n-1], t.system.journal.states[n], t.buffer.m, 0x1_0000_0000_0000_0000)
+    ensures Refused(t, st) && (st == AFull && !get ==> Crowded(t.system.journal, t.writes, stable)) &&
+      (old(t.system.journal.closed) ==> st != AOk)
+    // the guarantee
+    ensures forall o: Owner {:trigger t.system.Kept(o)} :: o != t.owner && old(allocated(o)) ==> t.system.Kept(o)
   {
-    var j := t.s.j;
+    var j := t.system.journal;
     n := 0;
     var ok;
-    ok, miss := Build(t, t.tx);
+    ok, miss := Build(t, t.writes);
     get := !ok;
     if !ok { st := AFull; return; }
     ghost var st0 := j.Cur();
-    st, n := Append(j, t.tx, stable, p);
+    st, n := Append(j, t.writes, stable, p);
     if st == AOk {
       t.appended := true;
       t.points := t.points + 1;
-      DidThere(t.s.kinds, t.log, t.found, t.buf.m, st0);
-      SerialMore(t.s.kinds, t.s.logs, old(j.vs), t.log, j.Cur());
-      assert j.vs == old(j.vs) + [j.Cur()];
-      t.s.logs := t.s.logs[n as int := t.log];
-      if stable { t.s.stab := Raised(t.s.stab, t.buf.m, n); t.pend := n as int; }
-      forall o: Owner, k | o != t.own && t.s.tbl.Holds(o, k) ensures t.s.Now(k) == old(t.s.Now(k)) {
-        Guarantee(t.s.tbl, t.s.kinds, st0, j.Cur(), t.buf.m, t.own, o, k);
+      DidThere(t.system.kinds, t.log, t.found, t.buffer.m, st0);
+      SerialMore(t.system.kinds, t.system.logs, old(j.states), t.log, j.Cur());
+      assert j.states == old(j.states) + [j.Cur()];
+      t.system.logs := t.system.logs[n as int := t.log];
+      if stable { t.system.lastStable := Raised(t.system.lastStable, t.buffer.m, n); t.ownCommit := n as int; }
+      forall o: Owner, k | o != t.owner && t.system.locks.Holds(o, k) ensures t.system.Now(k) == old(t.system.Now(k)) {
+        Guarantee(t.system.locks, t.system.kinds, st0, j.Cur(), t.buffer.m, t.owner, o, k);
       }
     }
   }
   // The same, waiting for room and fetching blocks.
   method AppendAll(t: Txn, ghost held: iset<uint64>, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may && t.cut == OK
-    requires forall k :: k in held ==> t.s.tbl.Holds(t.own, k)
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t`pend, t`appended, t`points, t.tx, p
-    ensures t.Inv() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
-    ensures st == OK ==> Committed(t.s.kinds, t.s.j.vs, n as int, t.buf.m, held, old(t.s.j.Cur()))
-    ensures st == OK ==> |old(t.s.j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
-    ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK) && p.may == (st != OK)
-    ensures st != OK ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(old(t.s.j.Cur()), t.s.kinds, k)
-    ensures t.s.Remembers() && t.s.NoOthers()
-    ensures st == OK || (st == IOERR && Unread(t.s.j, t.buf.m, old(t.s.j.torn))) || (st == TOOLARGE && |t.buf.m| > 500) || (st == READONLY && Closed(t.s.j))
-    ensures old(t.s.j.closed) ==> st != OK
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && p.may && t.cut == OK
+    requires forall k :: k in held ==> t.system.locks.Holds(t.owner, k)
+    modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t`ownCommit, t`appended, t`points,
+      t.writes, p
+    ensures t.Inv() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr))
+    ensures forall k :: old(t.system.locks.Owns(t.owner, k)) ==> t.system.locks.Owns(t.owner, k)
+    ensures st == OK ==> Committed(t.system.kinds, t.system.journal.states, n as int, t.buffer.m, held,
+      old(t.system.journal.Cur()))
+    ensures st == OK ==> |old(t.system.journal.states)| <= n as int && Recorded(t.system, n as int, t.log)
+    ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK) &&
+      p.may == (st != OK)
+    ensures st != OK ==> forall k :: k in held ==> t.system.locks.Holds(t.owner, k) &&
+      t.system.Now(k) == Cell(old(t.system.journal.Cur()), t.system.kinds, k)
+    ensures t.system.Remembers() && t.system.NoOthers()
+    ensures st == OK || (st == IOERR && Unread(t.system.journal, t.buffer.m, old(t.system.journal.torn))) ||
+      (st == TOOLARGE && |t.buffer.m| > 500) || (st == READONLY && Closed(t.system.journal))
+    ensures old(t.system.journal.closed) ==> st != OK
     decreases *
   {
-    var j := t.s.j;
+    var j := t.system.journal;
     ghost var st0 := j.Cur();
     var get, miss;
     st := AFull; n := 0;
     while st == AFull
-      invariant t.Inv() && j.Mono() && !j.mu.held && fresh(j.repr - old(j.repr))
-      invariant forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k)
+      invariant t.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+      invariant forall k :: old(t.system.locks.Owns(t.owner, k)) ==> t.system.locks.Owns(t.owner, k)
       invariant Refused(t, st) && (old(j.closed) ==> st != AOk)
-      invariant t.s.Remembers() && t.s.NoOthers() && Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
-      invariant st != AOk ==> forall k :: k in held ==> t.s.tbl.Holds(t.own, k) && t.s.Now(k) == Cell(st0, t.s.kinds, k)
-      invariant st == AOk ==> Committed(t.s.kinds, j.vs, n as int, t.buf.m, held, st0) && |old(j.vs)| <= n as int && Recorded(t.s, n as int, t.log)
+      invariant t.system.Remembers() && t.system.NoOthers() && Stabled(t, stable && st == AOk, n as int) &&
+        t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
+      invariant st != AOk ==> forall k :: k in held ==> t.system.locks.Holds(t.owner, k) &&
+        t.system.Now(k) == Cell(st0, t.system.kinds, k)
+      invariant st == AOk ==> Committed(t.system.kinds, j.states, n as int, t.buffer.m, held, st0) &&
+        |old(j.states)| <= n as int && Recorded(t.system, n as int, t.log)
       decreases *
     {
       st, n, get, miss := TryAppend(t, stable, p);
       if get {
-        var b := Latest(t.s, t.own, t.hold, miss, 1);
+        var b := Latest(t.system, t.owner, t.hold, miss, 1);
         if b == null { return IOERR, 0; }
       }
     }
@@ -415,33 +471,43 @@ module CommitM {
   // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
   method Finish(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && p.may && t.cut == OK
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr))
-    ensures st == OK && old(t.buf.m) != map[] ==>
-      |old(t.s.j.vs)| <= at &&
-      Committed(t.s.kinds, t.s.j.vs, at, old(t.buf.m), old(iset k | t.s.tbl.Holds(t.own, k)), old(t.s.j.Cur())) &&
-      (stable ==> at <= need as int && forall k :: old(t.s.tbl.Owns(t.own, k)) ==> Noted(t.s.tbl, k, at))
-    ensures st == OK && stable ==> forall k :: k in old(t.buf.m) ==> k in t.s.stab && at <= t.s.stab[k] as int
-    ensures st == OK && old(t.buf.m) != map[] ==> Recorded(t.s, at, old(t.log))
-    ensures Finds(old(t.s.kinds), old(t.log), old(t.s.j.Cur()))
-    ensures old(t.seen) <= need && need as int < |t.s.j.vs| && old(Covers(t, need as int))
-    ensures st != OK || old(t.buf.m) == map[] ==> NoEffect(t)
-    ensures t.s.Remembers() && t.s.NoOthers() && Taken(t, st == OK && old(t.buf.m) != map[]) && (p.may <==> st != OK || old(t.buf.m) == map[])
-    ensures st == OK || (st == IOERR && Unread(t.s.j, old(t.buf.m), old(t.s.j.torn))) || (st == TOOLARGE && |old(t.buf.m)| > 500) || (st == READONLY && Closed(t.s.j))
-    ensures old(t.s.j.closed) && old(t.buf.m) != map[] ==> st != OK
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && p.may && t.cut == OK
+    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr))
+    ensures st == OK && old(t.buffer.m) != map[] ==>
+      |old(t.system.journal.states)| <= at &&
+      Committed(t.system.kinds, t.system.journal.states, at, old(t.buffer.m),
+        old(iset k | t.system.locks.Holds(t.owner, k)), old(t.system.journal.Cur())) &&
+      (stable ==> at <= need as int && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>
+        Noted(t.system.locks, k, at))
+    ensures st == OK && stable ==> forall k :: k in old(t.buffer.m) ==> k in t.system.lastStable &&
+      at <= t.system.lastStable[k] as int
+    ensures st == OK && old(t.buffer.m) != map[] ==> Recorded(t.system, at, old(t.log))
+    ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))
+    ensures old(t.seen) <= need && need as int < |t.system.journal.states| && old(Covers(t, need as int))
+    ensures st != OK || old(t.buffer.m) == map[] ==> NoEffect(t)
+    ensures t.system.Remembers() && t.system.NoOthers() && Taken(t, st == OK && old(t.buffer.m) != map[]) &&
+      (p.may <==> st != OK || old(t.buffer.m) == map[])
+    ensures st == OK || (st == IOERR && Unread(t.system.journal, old(t.buffer.m), old(t.system.journal.torn))) ||
+      (st == TOOLARGE && |old(t.buffer.m)| > 500) || (st == READONLY && Closed(t.system.journal))
+    ensures old(t.system.journal.closed) && old(t.buffer.m) != map[] ==> st != OK
     decreases *
   {
     need := t.seen;
-    DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
-    forall k | t.s.tbl.Holds(t.own, k) && k in t.s.stab ensures t.s.stab[k] <= need { t.Known(k); }
+    DidThere(t.system.kinds, t.log, t.found, t.buffer.m, t.system.journal.Cur());
+    forall k | t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ensures t.system.lastStable[k] <= need {
+      t.Known(k);
+    }
     at := 0;
-    var w := t.buf.Len();
+    var w := t.buffer.Len();
     var n: uint64 := 0;
-    ghost var m := t.buf.m;
+    ghost var m := t.buffer.m;
     if w > 0 {
-      assert t.buf.keys[0] in m;
-      ghost var held := iset k | t.s.tbl.Holds(t.own, k);
+      assert t.buffer.keys[0] in m;
+      ghost var held := iset k | t.system.locks.Holds(t.owner, k);
       st, n := AppendAll(t, held, stable, p);
       if st != OK { need := Abort(t); return; }
       at := n as int;
@@ -449,7 +515,7 @@ module CommitM {
     } else {
       assert m == map[];
     }
-    assert forall k :: old(t.s.tbl.Owns(t.own, k)) ==> t.s.tbl.Owns(t.own, k);
+    assert forall k :: old(t.system.locks.Owns(t.owner, k)) ==> t.system.locks.Owns(t.owner, k);
     Drop(t, n);
     if n > need { need := n; }
     st := OK;
@@ -457,8 +523,11 @@ module CommitM {
   // what is recorded stays true when others commit
   lemma Lasts(kinds: Kinds, logs: Logs, vs: seq<Vol>)
     requires Serial(kinds, logs, vs)
-    ensures forall ws {:trigger Serial(kinds, logs, ws)} :: |vs| <= |ws| && (forall i :: 0 <= i < |vs| ==> ws[i] == vs[i]) ==> Serial(kinds, logs, ws)
+    ensures forall ws {:trigger Serial(kinds, logs, ws)} :: |vs| <= |ws| &&
+      (forall i :: 0 <= i < |vs| ==> ws[i] == vs[i]) ==> Serial(kinds, logs, ws)
   {
-    forall ws | |vs| <= |ws| && forall i :: 0 <= i < |vs| ==> ws[i] == vs[i] ensures Serial(kinds, logs, ws) { SerialLonger(kinds, logs, vs, ws); }
+    forall ws | |vs| <= |ws| && forall i :: 0 <= i < |vs| ==> ws[i] == vs[i] ensures Serial(kinds, logs, ws) {
+      SerialLonger(kinds, logs, vs, ws);
+    }
   }
 }

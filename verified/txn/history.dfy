@@ -25,10 +25,11 @@ module History {
   predicate Put(kinds: Kinds, st0: Vol, st1: Vol, m: Objs, lim: int) {
     (forall k: uint64 {:trigger Cell(st1, kinds, k)} :: OkKey(kinds, k) ==>
       Cell(st1, kinds, k) == if k in m && k as int < lim then m[k] else Cell(st0, kinds, k)) &&
-    st1.Keys == st0.Keys && forall a :: a in st0 && !(0 <= a < 0x1_0000_0000_0000 && a as uint64 in kinds) ==> st1[a] == st0[a]
+    st1.Keys == st0.Keys && forall a :: a in st0 && !(0 <= a < 0x1_0000_0000_0000 && a as uint64 in kinds) ==>
+      st1[a] == st0[a]
   }
 
-  datatype Op = OpRead(k: uint64, o: Object) | OpWrite(k: uint64, o: Object)
+  datatype Op = OpRead(key: uint64, value: Object) | OpWrite(key: uint64, value: Object)
   type Log = seq<Op>
   // the reads of blocks side by side, from a on, which held bs
   function Reads(a: uint64, bs: seq<Blk>): Log requires a as int + |bs| <= 0x1_0000_0000_0000 {
@@ -47,20 +48,28 @@ module History {
   }
   // what it wrote, and last
   function Writes(l: Log): Objs {
-    if l == [] then map[] else var e := l[|l|-1]; if e.OpWrite? then Writes(l[..|l|-1])[e.k := e.o] else Writes(l[..|l|-1])
+    if l == [] then map[] else var e := l[|l|-1];
+    if e.OpWrite? then Writes(l[..|l|-1])[e.key := e.value] else Writes(l[..|l|-1])
   }
   // what object k is after l, run alone on state st: what was written there last, or what it was
-  function After(kinds: Kinds, l: Log, st: Vol, k: uint64): Object { if k in Writes(l) then Writes(l)[k] else Cell(st, kinds, k) }
+  function After(kinds: Kinds, l: Log, st: Vol, k: uint64): Object {
+    if k in Writes(l) then Writes(l)[k] else Cell(st, kinds, k)
+  }
   // run alone on state st, every read of l finds what it found
   predicate Finds(kinds: Kinds, l: Log, st: Vol) {
-    forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> OkKey(kinds, l[i].k) && l[i].o == After(kinds, l[..i], st, l[i].k)
+    forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> OkKey(kinds, l[i].key) &&
+      l[i].value == After(kinds, l[..i], st, l[i].key)
   }
   // and it leads from state st0 to state st1
-  predicate Leads(kinds: Kinds, l: Log, st0: Vol, st1: Vol) { Finds(kinds, l, st0) && Put(kinds, st0, st1, Writes(l), 0x1_0000_0000_0000_0000) }
-  // What the transactions did that committed, by the numbers of their commits: each led from the state before its commit to the one after it.
+  predicate Leads(kinds: Kinds, l: Log, st0: Vol, st1: Vol) {
+    Finds(kinds, l, st0) && Put(kinds, st0, st1, Writes(l), 0x1_0000_0000_0000_0000)
+  }
+  // What the transactions did that committed, by the numbers of their commits: each led from the state before its
+  // commit to the one after it.
   type Logs = map<int, Log>
   predicate {:opaque} Serial(kinds: Kinds, logs: Logs, vs: seq<Vol>) {
-    forall n {:trigger logs[n]} {:trigger n in logs} :: n in logs ==> 0 < n < |vs| && Leads(kinds, logs[n], vs[n - 1], vs[n])
+    forall n {:trigger logs[n]} {:trigger n in logs} :: n in logs ==> 0 < n < |vs| &&
+      Leads(kinds, logs[n], vs[n - 1], vs[n])
   }
   // there is no commit but theirs
   predicate Complete(logs: Logs, vs: seq<Vol>) { forall n :: 0 < n < |vs| ==> n in logs }
@@ -79,9 +88,12 @@ module History {
   // ---- a transaction while it runs ----
   // It did l: it wrote m, and in those objects that it read before it wrote them it found r.
   predicate {:opaque} Did(kinds: Kinds, l: Log, r: Objs, m: Objs) {
-    m == Writes(l) && forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> OkKey(kinds, l[i].k) && DidRead(l[..i], r, l[i])
+    m == Writes(l) && forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> OkKey(kinds, l[i].key) &&
+      DidRead(l[..i], r, l[i])
   }
-  predicate DidRead(l: Log, r: Objs, e: Op) { if e.k in Writes(l) then e.o == Writes(l)[e.k] else e.k in r && e.o == r[e.k] }
+  predicate DidRead(l: Log, r: Objs, e: Op) {
+    if e.key in Writes(l) then e.value == Writes(l)[e.key] else e.key in r && e.value == r[e.key]
+  }
   lemma DidNone(kinds: Kinds)
     ensures Did(kinds, [], map[], map[])
   { reveal Did(); }
@@ -92,7 +104,8 @@ module History {
     reveal Did();
     var l2 := l + [OpRead(k, o)];
     assert l2[..|l|] == l;
-    forall i | 0 <= i < |l2| && l2[i].OpRead? ensures OkKey(kinds, l2[i].k) && DidRead(l2[..i], if k in m then r else r[k := o], l2[i]) {
+    forall i | 0 <= i < |l2| && l2[i].OpRead? ensures OkKey(kinds, l2[i].key) &&
+      DidRead(l2[..i], if k in m then r else r[k := o], l2[i]) {
       if i < |l| { assert l2[i] == l[i] && l2[..i] == l[..i]; }
     }
   }
@@ -103,7 +116,7 @@ module History {
     reveal Did();
     var l2 := l + [OpWrite(k, o)];
     assert l2[..|l|] == l;
-    forall i | 0 <= i < |l2| && l2[i].OpRead? ensures OkKey(kinds, l2[i].k) && DidRead(l2[..i], r, l2[i]) {
+    forall i | 0 <= i < |l2| && l2[i].OpRead? ensures OkKey(kinds, l2[i].key) && DidRead(l2[..i], r, l2[i]) {
       if i < |l| { assert l2[i] == l[i] && l2[..i] == l[..i]; }
     }
   }
@@ -142,12 +155,13 @@ module History {
     ensures Finds(kinds, x + y, st0)
   {
     var z := x + y;
-    forall i | 0 <= i < |z| && z[i].OpRead? ensures OkKey(kinds, z[i].k) && z[i].o == After(kinds, z[..i], st0, z[i].k) {
+    forall i | 0 <= i < |z| && z[i].OpRead? ensures OkKey(kinds, z[i].key) &&
+      z[i].value == After(kinds, z[..i], st0, z[i].key) {
       if i < |x| { assert z[i] == x[i] && z[..i] == x[..i]; }
       else {
         assert z[i] == y[i - |x|] && z[..i] == x + y[..i - |x|];
-        WritesCat(x, y[..i - |x|], z[i].k);
-        assert Cell(st1, kinds, z[i].k) == After(kinds, x, st0, z[i].k);
+        WritesCat(x, y[..i - |x|], z[i].key);
+        assert Cell(st1, kinds, z[i].key) == After(kinds, x, st0, z[i].key);
       }
     }
   }

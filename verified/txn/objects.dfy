@@ -24,12 +24,16 @@ module ObjectsM {
   { if i == 0 then 1 else 2 * Pow2(i - 1) }
   function Bound(i: uint64): int
     requires i < 8
-  { if i == 0 then 1 else if i == 1 then 2 else if i == 2 then 4 else if i == 3 then 8 else if i == 4 then 16 else if i == 5 then 32 else if i == 6 then 64 else 128 }
+  {
+    if i == 0 then 1 else if i == 1 then 2 else if i == 2 then 4 else if i == 3 then 8 else if i == 4 then 16
+      else if i == 5 then 32 else if i == 6 then 64 else 128
+  }
 
   // adding or taking away 2^i, whichever stays clear of the other bits, changes bit i only
   lemma FlipOn(b: byte, i: uint64, max: int)
     requires i < 8 && !BitOf(b, i)
-    requires (max == 255 || max == 127 || max == 63 || max == 31 || max == 15 || max == 7 || max == 3 || max == 1) && b as int <= max && Bound(i) <= max
+    requires (max == 255 || max == 127 || max == 63 || max == 31 || max == 15 || max == 7 || max == 3 || max == 1) &&
+      b as int <= max && Bound(i) <= max
     ensures b as int + Pow2(i) as int <= max
     ensures forall j: uint64 :: j < 8 ==> BitOf(b + Pow2(i), j) == (if j == i then true else BitOf(b, j))
     decreases i

@@ -1,7 +1,8 @@
-// Where on a volume what kind of objects may lie. A transaction that is kept to these places touches nothing else, whatever it is asked for.
+// Where on a volume what kind of objects may lie. A transaction that is kept to these places touches nothing else,
+// whatever it is asked for.
 //
-// The file system's procedures ask for nothing outside on a sound volume: that is proved. On a damaged one they may come to any pointer at all, and
-// then are refused here (WILD) before anything is locked, read, or written.
+// The file system's procedures ask for nothing outside on a sound volume: that is proved. On a damaged one they may
+// come to any pointer at all, and then are refused here (WILD) before anything is locked, read, or written.
 include "txn.dfy"
 
 module Places {
@@ -26,7 +27,9 @@ module Places {
 
   datatype Range = Range(start: uint64, end: uint64, what: uint32)
   // what lies in block a: the first of the ranges that has it says
-  function What(l: seq<Range>, a: uint64): uint32 { if l == [] then NOTHING else if l[0].start <= a < l[0].end then l[0].what else What(l[1..], a) }
+  function What(l: seq<Range>, a: uint64): uint32 {
+    if l == [] then NOTHING else if l[0].start <= a < l[0].end then l[0].what else What(l[1..], a)
+  }
   // and so the kind of its objects
   function KindsOf(l: seq<Range>): Kinds { map a: uint64 | What(l, a) != NOTHING :: KindOf(What(l, a)) }
 
@@ -108,32 +111,40 @@ module Places {
     // the transactions over j that are kept to them; null: these are no places of j
     method Open(j: Journal) returns (s: Sys?)
       requires Valid() && j.Inv()
-      ensures s != null ==> fresh(s) && fresh(s.tbl) && s.Inv() && s.j == j && Over(s) && (|j.vs| == 1 ==> Complete(s.logs, j.vs))
-      ensures s == null <==> !Within(all, j.home, j.sz)
+      ensures s != null ==> fresh(s) && fresh(s.locks) && s.Inv() && s.journal == j && Over(s) &&
+        (|j.states| == 1 ==> Complete(s.logs, j.states))
+      ensures s == null <==> !Within(all, j.home, j.size)
     {
       var p: Place? := this;
       while p != null
-        invariant p != null ==> p.Valid() && (Within(all, j.home, j.sz) <==> Within(p.all, j.home, j.sz))
-        invariant p == null ==> Within(all, j.home, j.sz)
+        invariant p != null ==> p.Valid() && (Within(all, j.home, j.size) <==> Within(p.all, j.home, j.size))
+        invariant p == null ==> Within(all, j.home, j.size)
         decreases if p == null then 0 else |p.all|
       {
-        if p.start < p.end && (p.start < j.home || j.sz < p.end || 0x1_0000_0000_0000 < p.end) { return null; }
+        if p.start < p.end && (p.start < j.home || j.size < p.end || 0x1_0000_0000_0000 < p.end) { return null; }
         assert p.next == null ==> p.all[1..] == [];
         p := p.next;
       }
-      forall a: uint64 | a in KindsOf(all) ensures j.home <= a < j.sz && a < 0x1_0000_0000_0000 { Inside(all, j.home, j.sz, a); }
+      forall a: uint64 | a in KindsOf(all) ensures j.home <= a < j.size && a < 0x1_0000_0000_0000 {
+        Inside(all, j.home, j.size, a);
+      }
       s := TxnSysM.Open(j, KindsOf(all));
     }
 
     // an object of 256 bytes: an inode, or a record
     method ReadInode(t: Txn, w: uint32, a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && (w == INODES || w == RECORDS)
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held && (w == INODES || w == RECORDS)
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == w && OffOk(KInode, off))
-      ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> b == null && unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && t.s.tbl.Holds(t.own, Key(a, off)) && t.View(Key(a, off)) == ObjData(b.data)
+      ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000 && off < 32768
+      ensures st == WILD ==> b == null &&
+        unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) && t.log == old(t.log)
+      ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && t.system.locks.Holds(t.owner, Key(a, off)) &&
+        t.View(Key(a, off)) == ObjData(b.data)
       ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpRead(Key(a, off), ObjData(b.data))] else old(t.log)
       decreases *
@@ -143,13 +154,18 @@ module Places {
       st, b := t.ReadInode(a, off, excl);
     }
     method ReadBlock(t: Txn, a: uint64, excl: bool) returns (st: uint32, b: Blk?)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
       ensures st == WILD <==> What(all, a) != BLOCKS
-      ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000
-      ensures st == WILD ==> b == null && unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st == OK ==> b != null && |b.v| == 4096 && t.s.tbl.Holds(t.own, Key(a, 0)) && t.View(Key(a, 0)) == ObjData(b.v)
+      ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000
+      ensures st == WILD ==> b == null &&
+        unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) && t.log == old(t.log)
+      ensures st == OK ==> b != null && |b.v| == 4096 && t.system.locks.Holds(t.owner, Key(a, 0)) &&
+        t.View(Key(a, 0)) == ObjData(b.v)
       ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && t.Below(Key(a, 0)))
       ensures t.log == if st == OK then old(t.log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(t.log)
       decreases *
@@ -160,12 +176,16 @@ module Places {
     }
     // the n blocks from a on, which are added to p; at: the one for which that is not so
     method ReadBlocks(t: Txn, a: uint64, n: uint64, p: Pieces) returns (st: uint32, at: uint64, ghost bs: seq<Blk>)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
-      modifies p, t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held
+      modifies p, t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
       ensures st == WILD <==> !AllBlocks(all, a, n)
       ensures st != WILD ==> a as int + n as int <= 0x1_0000_0000_0000
-      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl, p) && t.log == old(t.log)
+      ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks,
+        p) && t.log == old(t.log)
       ensures st == OK ==> |bs| == n as int && t.Saw(a, bs) && p.data == old(p.data) + Joined(bs)
       ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && a <= at < a + n && t.Below(Key(at, 0)))
       ensures t.log == if st == OK then old(t.log) + Reads(a, bs) else old(t.log)
@@ -177,13 +197,17 @@ module Places {
       st, at, bs := t.ReadBlocks(a, n, p);
     }
     method ReadBit(t: Txn, a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == BITS && OffOk(KBit, off))
-      ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st == OK ==> t.s.tbl.Holds(t.own, Key(a, off)) && t.View(Key(a, off)) == ObjBit(b)
+      ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000 && off < 32768
+      ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
+        t.log == old(t.log)
+      ensures st == OK ==> t.system.locks.Holds(t.owner, Key(a, off)) && t.View(Key(a, off)) == ObjBit(b)
       ensures st == OK || st == WILD || st == IOERR || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpRead(Key(a, off), ObjBit(b))] else old(t.log)
       decreases *
@@ -195,14 +219,19 @@ module Places {
 
     // writes b to an object of 256 bytes
     method WriteInode(t: Txn, w: uint32, a: uint64, off: uint64, b: Bytes) returns (st: uint32)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && (w == INODES || w == RECORDS) && |b.data| == 256
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held &&
+        (w == INODES || w == RECORDS) && |b.data| == 256
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs, t.buffer
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == w && OffOk(KInode, off))
-      ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st == OK ==> t.buf.m == old(t.buf.m)[Key(a, off) := ObjData(b.data)]
-      ensures st != OK ==> t.buf.m == old(t.buf.m)
+      ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000 && off < 32768
+      ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
+        t.log == old(t.log)
+      ensures st == OK ==> t.buffer.m == old(t.buffer.m)[Key(a, off) := ObjData(b.data)]
+      ensures st != OK ==> t.buffer.m == old(t.buffer.m)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(t.log)
     {
@@ -212,12 +241,17 @@ module Places {
     }
     // record i: where it is, and what it is; it is locked exclusively
     method ReadRecord(t: Txn, i: uint64) returns (st: uint32, a: uint64, off: uint64, b: Bytes?)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
-      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st != WILD ==> IsRecord(all, i, a, off) && a in t.s.kinds && a < 0x1_0000_0000_0000
-      ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && t.s.tbl.Holds(t.own, Key(a, off)) && t.View(Key(a, off)) == ObjData(b.data)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
+      ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
+        t.log == old(t.log)
+      ensures st != WILD ==> IsRecord(all, i, a, off) && a in t.system.kinds && a < 0x1_0000_0000_0000
+      ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && t.system.locks.Holds(t.owner, Key(a, off)) &&
+        t.View(Key(a, off)) == ObjData(b.data)
       decreases *
     {
       var ok;
@@ -226,12 +260,16 @@ module Places {
       st, b := ReadInode(t, RECORDS, a, off, true);
     }
     method WriteRecord(t: Txn, i: uint64, b: Bytes) returns (st: uint32, a: uint64, off: uint64)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && |b.data| == 256
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
-      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st != WILD ==> IsRecord(all, i, a, off) && a in t.s.kinds && a < 0x1_0000_0000_0000
-      ensures t.buf.m == if st == OK then old(t.buf.m)[Key(a, off) := ObjData(b.data)] else old(t.buf.m)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held && |b.data| == 256
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs, t.buffer
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
+      ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
+        t.log == old(t.log)
+      ensures st != WILD ==> IsRecord(all, i, a, off) && a in t.system.kinds && a < 0x1_0000_0000_0000
+      ensures t.buffer.m == if st == OK then old(t.buffer.m)[Key(a, off) := ObjData(b.data)] else old(t.buffer.m)
     {
       var ok;
       ok, a, off := Record(i);
@@ -248,14 +286,18 @@ module Places {
     }
     // takes b over unless it fails
     method WriteBlock(t: Txn, a: uint64, b: Bytes) returns (st: uint32)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held && |b.data| == 4096
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf, b
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held && |b.data| == 4096
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, b
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
       ensures st == WILD <==> What(all, a) != BLOCKS
-      ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000
-      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st == OK ==> t.buf.m == old(t.buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
-      ensures st != OK ==> t.buf.m == old(t.buf.m)
+      ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000
+      ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
+        t.log == old(t.log)
+      ensures st == OK ==> t.buffer.m == old(t.buffer.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
+      ensures st != OK ==> t.buffer.m == old(t.buffer.m)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, 0)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(t.log)
     {
@@ -264,14 +306,18 @@ module Places {
       st := t.WriteBlock(a, b);
     }
     method WriteBit(t: Txn, a: uint64, off: uint64, b: bool) returns (st: uint32)
-      requires Over(t.s) && t.Inv() && !t.appended && !t.s.j.mu.held
-      modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu`settled, t.s.tbl, t.s`stab, t.s`logs, t.buf
-      ensures t.Inv() && t.Steady() && t.s.j.Mono() && fresh(t.s.j.repr - old(t.s.j.repr)) && t.Answered(st)
+      requires Over(t.system) && t.Inv() && !t.appended && !t.system.journal.mutex.held
+      modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+        t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+        t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs, t.buffer
+      ensures t.Inv() && t.Steady() && t.system.journal.Mono() &&
+        fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.Answered(st)
       ensures st == WILD <==> !(What(all, a) == BITS && OffOk(KBit, off))
-      ensures st != WILD ==> a in t.s.kinds && a < 0x1_0000_0000_0000 && off < 32768
-      ensures st == WILD ==> unchanged(t.buf, t.s, t.s.j, t.s.j.d, t.s.tbl) && t.log == old(t.log)
-      ensures st == OK ==> t.buf.m == old(t.buf.m)[Key(a, off) := ObjBit(b)]
-      ensures st != OK ==> t.buf.m == old(t.buf.m)
+      ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000 && off < 32768
+      ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
+        t.log == old(t.log)
+      ensures st == OK ==> t.buffer.m == old(t.buffer.m)[Key(a, off) := ObjBit(b)]
+      ensures st != OK ==> t.buffer.m == old(t.buffer.m)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, off), ObjBit(b))] else old(t.log)
     {
@@ -281,15 +327,21 @@ module Places {
     }
     // So what a transaction has written lies in these places, each object in one of its kind.
     lemma Kept(t: Txn, k: uint64)
-      requires Over(t.s) && t.Inv() && k in t.buf.m
-      ensures What(all, KeyBlk(k)) != NOTHING && OffOk(KindOf(What(all, KeyBlk(k))), KeyOff(k)) && ObjOk(KindOf(What(all, KeyBlk(k))), t.buf.m[k])
+      requires Over(t.system) && t.Inv() && k in t.buffer.m
+      ensures What(all, KeyBlk(k)) != NOTHING && OffOk(KindOf(What(all, KeyBlk(k))), KeyOff(k)) &&
+        ObjOk(KindOf(What(all, KeyBlk(k))), t.buffer.m[k])
     { }
   }
 
-  function FirstOf(l: seq<Range>, w: uint32): (uint64, uint64) { if l == [] then (0, 0) else if l[0].what == w then (l[0].start, l[0].end) else FirstOf(l[1..], w) }
+  function FirstOf(l: seq<Range>, w: uint32): (uint64, uint64) {
+    if l == [] then (0, 0) else if l[0].what == w then (l[0].start, l[0].end) else FirstOf(l[1..], w)
+  }
   // record i lies at bit offset off of block a
   predicate IsRecord(l: seq<Range>, i: uint64, a: uint64, off: uint64)
-  { var (start, end) := FirstOf(l, RECORDS); start <= a < end && a as int == start as int + i as int / 16 && off == i % 16 * 2048 }
+  {
+    var (start, end) := FirstOf(l, RECORDS);
+    start <= a < end && a as int == start as int + i as int / 16 && off == i % 16 * 2048
+  }
   lemma RecordsApart(l: seq<Range>, i: uint64, k: uint64, a: uint64, off: uint64)
     requires IsRecord(l, i, a, off) && IsRecord(l, k, a, off)
     ensures i == k
@@ -302,11 +354,15 @@ module Places {
   { p := new Place(start, end, what, others); }
 
   // the n blocks from a on are blocks
-  predicate AllBlocks(l: seq<Range>, a: uint64, n: uint64) { a as int + n as int <= 0x1_0000_0000_0000 && forall b: uint64 {:trigger What(l, b)} :: a <= b < a + n ==> What(l, b) == BLOCKS }
+  predicate AllBlocks(l: seq<Range>, a: uint64, n: uint64) {
+    a as int + n as int <= 0x1_0000_0000_0000 && forall b: uint64 {:trigger What(l, b)} :: a <= b < a + n ==>
+      What(l, b) == BLOCKS
+  }
 
   // all ranges are home blocks
   predicate Within(l: seq<Range>, lo: uint64, hi: uint64) {
-    l == [] || ((l[0].start < l[0].end ==> lo <= l[0].start && l[0].end <= hi && l[0].end <= 0x1_0000_0000_0000) && Within(l[1..], lo, hi))
+    l == [] || ((l[0].start < l[0].end ==> lo <= l[0].start && l[0].end <= hi && l[0].end <= 0x1_0000_0000_0000) &&
+      Within(l[1..], lo, hi))
   }
   lemma Inside(l: seq<Range>, lo: uint64, hi: uint64, a: uint64)
     requires Within(l, lo, hi) && What(l, a) != NOTHING

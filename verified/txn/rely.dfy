@@ -11,22 +11,23 @@ module Rely {
 
   method Logger2(j: Journal)
     requires j.Inv()
-    modifies j, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.LKeep() && j.Mono() && fresh(j.repr - old(j.repr))
+    modifies j, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.KeepsLogger() && j.Mono() && fresh(j.repr - old(j.repr))
   { LYield(j); LYield(j); }
   method Installer2(j: Journal)
     requires j.Inv()
-    modifies j, j.lg, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
-    ensures j.Inv() && j.IKeep() && j.Mono() && fresh(j.repr - old(j.repr))
+    modifies j, j.logger, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono() && fresh(j.repr - old(j.repr))
   { IYield(j); IYield(j); }
   method Client2(j: Journal)
     requires j.Inv()
-    modifies j, j.lg, j.ins, j.d, j.seal, j.cache, j.tree.pages, j.repr, j.mu`settled
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
   { CYield(j); CYield(j); }
   method Transaction2(s: Sys, ghost o: Owner)
     requires s.Inv()
-    modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
-    ensures s.Inv() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && s.Kept(o)
+    modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
+      s.journal.tree.pages, s.journal.repr, s.journal.mutex`settled, s.locks, s`lastStable, s`logs
+    ensures s.Inv() && s.journal.Mono() && fresh(s.journal.repr - old(s.journal.repr)) && s.Kept(o)
   { TYield(s, o); TYield(s, o); }
 }

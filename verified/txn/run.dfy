@@ -19,71 +19,96 @@ module TxnRun {
   import opened JournalCommit
   import opened WorkS
 
-  // status beside those of TxnM: the device failed when it was waited for. What was committed has taken effect in memory; whether the
-  // device has it, only the next recovery tells.
+  // status beside those of TxnM: the device failed when it was waited for. What was committed has taken effect in
+  // memory; whether the device has it, only the next recovery tells.
   const UNSURE: uint32 := 5
 
-  // What a transaction was when its work had ended: what it did, what it wrote, and the last stable commits that wrote what it held.
+  // What a transaction was when its work had ended: what it did, what it wrote, and the last stable commits that wrote
+  // what it held.
   datatype Told = Told(log: Log, wrote: Objs, seen: map<uint64, uint64>)
-  function What(t: Txn): Told reads t, t.s, t.s.tbl, t.buf
-  { Told(t.log, t.buf.m, map k | k in t.s.stab && t.s.tbl.Holds(t.own, k) :: t.s.stab[k]) }
+  function What(t: Txn): Told reads t, t.system, t.system.locks, t.buffer
+  {
+    Told(t.log, t.buffer.m, map k | k in t.system.lastStable &&
+      t.system.locks.Holds(t.owner, k) :: t.system.lastStable[k])
+  }
   // commit `at` was made of what is told
-  predicate Made(s: Sys, at: int, g: Told) reads s, s.j
-  { 0 < at < |s.j.vs| && g.wrote != map[] && Recorded(s, at, g.log) && Put(s.kinds, s.j.vs[at-1], s.j.vs[at], g.wrote, 0x1_0000_0000_0000_0000) }
+  predicate Made(s: Sys, at: int, g: Told) reads s, s.journal
+  {
+    0 < at < |s.journal.states| && g.wrote != map[] && Recorded(s, at, g.log) &&
+      Put(s.kinds, s.journal.states[at-1], s.journal.states[at], g.wrote, 0x1_0000_0000_0000_0000)
+  }
   // nothing that was seen can be taken back any more
-  predicate Lasting(s: Sys, g: Told) reads s, s.j { forall k :: k in g.seen ==> g.seen[k] as int <= s.j.lb }
+  predicate Lasting(s: Sys, g: Told) reads s, s.journal {
+    forall k :: k in g.seen ==> g.seen[k] as int <= s.journal.durableIndex
+  }
   // With these a reply may tell what the transaction saw; with the others it may tell nothing.
   predicate method MayTell(st: uint32) { st == OK || st == TOOLARGE }
 
-  // Why a transaction whose work was not cut short, and which wrote m, ends with st: a failure is the device's. A block could not be read, of a device
-  // that is not sound or that a crash had torn (torn, when it ended); or the journal has failed, for which there is a cause.
-  predicate Reason(t: Txn, st: uint32, ro: bool, m: Objs, torn: set<int>) reads t, t.s, t.s.j, t.s.j.d, t.s.j.ins
+  // Why a transaction whose work was not cut short, and which wrote m, ends with st: a failure is the device's. A block
+  // could not be read, of a device that is not sound or that a crash had torn (torn, when it ended); or the journal has
+  // failed, for which there is a cause.
+  predicate Reason(t: Txn, st: uint32, ro: bool, m: Objs, torn: set<int>)
+    reads t, t.system, t.system.journal, t.system.journal.disk, t.system.journal.installer
   {
-    st == OK || st == TOOLARGE || (st == IOERR && Unread(t.s.j, m, torn)) || (st == UNSURE && t.s.j.failed && t.s.j.Cause()) ||
-    (st == READONLY && ((ro && m != map[]) || Closed(t.s.j)))
+    st == OK || st == TOOLARGE || (st == IOERR && Unread(t.system.journal, m, torn)) ||
+      (st == UNSURE && t.system.journal.failed && t.system.journal.Cause()) ||
+    (st == READONLY && ((ro && m != map[]) || Closed(t.system.journal)))
   }
   lemma FailedFor(j: Journal)
     requires j.Inv() && j.failed
     ensures j.Cause()
   { reveal j.Inv(); }
 
-  // Waits until commit need is durable, if the status says that something is told. At the end the transaction knows what the others did meanwhile
-  // (settled): the Yields of WaitDurable say so of the journal alone.
+  // Waits until commit need is durable, if the status says that something is told. At the end the transaction knows
+  // what the others did meanwhile (settled): the Yields of WaitDurable say so of the journal alone.
   method Await(t: Txn, st: uint32, need: uint64) returns (end: uint32)
-    requires t.Inv() && t.Idle() && !t.s.j.mu.held
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures t.s.j.mu.settled == t.own
-    ensures MayTell(end) ==> end == st && (need > 0 ==> need as int <= t.s.j.lb)
-    ensures end == st || (MayTell(st) && end == UNSURE && t.s.j.failed)
+    requires t.Inv() && t.Idle() && !t.system.journal.mutex.held
+    modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
+      t.system.kinds == old(t.system.kinds)
+    ensures t.system.journal.mutex.settled == t.owner
+    ensures MayTell(end) ==> end == st && (need > 0 ==> need as int <= t.system.journal.durableIndex)
+    ensures end == st || (MayTell(st) && end == UNSURE && t.system.journal.failed)
     decreases *
   {
     var ok := true;
     if MayTell(st) && need > 0 {
-      Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
-      ok := WaitDurable(t.s.j, need);
+      Lasts(t.system.kinds, t.system.logs, t.system.journal.states);
+      ok := WaitDurable(t.system.journal, need);
     }
-    TYield(t.s, t.own);
+    TYield(t.system, t.owner);
     end := if ok then st else UNSURE;
   }
 
-  // Ends a transaction whose work has come to status r: commits if that is 0, else aborts; a read-only one never commits. If st is one
-  // of MayTell, r may be told when commit need is durable.
-  method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, need: uint64, ghost at: int)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may && t.cut == OK
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+  // Ends a transaction whose work has come to status r: commits if that is 0, else aborts; a read-only one never
+  // commits. If st is one of MayTell, r may be told when commit need is durable.
+  method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32,
+    need: uint64, ghost at: int)
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may &&
+      t.cut == OK
+    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
+      t.system.kinds == old(t.system.kinds)
     ensures old(Covers(t, need as int))
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && st == OK && |old(t.s.j.vs)| <= at && Made(t.s, at, old(What(t))))
-    ensures st == OK && r == 0 && old(t.buf.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
-    ensures Reason(t, st, ro, old(t.buf.m), old(t.s.j.torn)) && st != UNSURE && (old(t.s.j.closed) ==> at == 0)
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) &&
+      (at != 0 ==> r == 0 && !ro && st == OK && |old(t.system.journal.states)| <= at &&
+      Made(t.system, at, old(What(t))))
+    ensures st == OK && r == 0 && old(t.buffer.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
+    ensures Reason(t, st, ro, old(t.buffer.m), old(t.system.journal.torn)) && st != UNSURE &&
+      (old(t.system.journal.closed) ==> at == 0)
     decreases *
   {
     at := 0;
     ghost var g := What(t);
     if r != 0 || ro {
-      var n := t.buf.Len();
-      assert n > 0 ==> t.buf.keys[0] in t.buf.m;
+      var n := t.buffer.Len();
+      assert n > 0 ==> t.buffer.keys[0] in t.buffer.m;
       st := if r == 0 && n > 0 then READONLY else OK;
       need := Abort(t);
       return;
@@ -98,41 +123,57 @@ module TxnRun {
     if st != OK || g.wrote == map[] { at := 0; }
   }
   // The same, and waits. With st = OK, r may be told.
-  method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may && t.cut == OK
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures g == old(What(t)) && Finds(old(t.s.kinds), g.log, old(t.s.j.Cur()))
-    ensures MayTell(st) ==> Lasting(t.s, g)
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
-    ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
-    ensures Reason(t, st, ro, g.wrote, old(t.s.j.torn)) && (old(t.s.j.closed) ==> at == 0)
+  method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int,
+    ghost g: Told)
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may &&
+      t.cut == OK
+    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
+      t.system.kinds == old(t.system.kinds)
+    ensures g == old(What(t)) && Finds(old(t.system.kinds), g.log, old(t.system.journal.Cur()))
+    ensures MayTell(st) ==> Lasting(t.system, g)
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) &&
+      (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.system.journal.states)| <= at &&
+      Made(t.system, at, g))
+    ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
+    ensures Reason(t, st, ro, g.wrote, old(t.system.journal.torn)) && (old(t.system.journal.closed) ==> at == 0)
     decreases *
   {
     g := What(t);
-    DidThere(t.s.kinds, t.log, t.found, t.buf.m, t.s.j.Cur());
-    ghost var before := t.s.logs;
+    DidThere(t.system.kinds, t.log, t.found, t.buffer.m, t.system.journal.Cur());
+    ghost var before := t.system.logs;
     var need;
     st, need, at := Conclude(t, w, r, stable, ro, p);
-    ghost var between := t.s.logs;
+    ghost var between := t.system.logs;
     assert forall n {:trigger n in before} :: n in before ==> n in between && between[n] == before[n];
     w.Ended(st == OK && r == 0);
     st := Await(t, st, need);
-    assert forall n {:trigger n in between} :: n in between ==> n in t.s.logs && t.s.logs[n] == between[n];
-    if st == UNSURE { FailedFor(t.s.j); }
+    assert forall n {:trigger n in between} :: n in between ==> n in t.system.logs && t.system.logs[n] == between[n];
+    if st == UNSURE { FailedFor(t.system.journal); }
   }
 
-  // Ends a transaction. Its work was cut short, as t.cut says, or has come to status r. CONFLICT: it is to be run again.
-  // Once the journal is closed, it has committed nothing.
-  method Run(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.s, g)
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
-    ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.s.j.lb)
-    ensures old(t.s.j.closed) ==> at == 0
-    ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.s.j.torn)) else st == if MayTell(old(t.cut)) then IOERR else old(t.cut)
+  // Ends a transaction. Its work was cut short, as t.cut says, or has come to status r. CONFLICT: it is to be run
+  // again. Once the journal is closed, it has committed nothing.
+  method Run(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int,
+    ghost g: Told)
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may
+    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
+      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
+      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
+      t.system.kinds == old(t.system.kinds)
+    ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.system, g)
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) &&
+      (at != 0 ==> old(t.cut) == OK && r == 0 && !ro && (st == OK || st == UNSURE) &&
+      |old(t.system.journal.states)| <= at && Made(t.system, at, g))
+    ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
+    ensures old(t.system.journal.closed) ==> at == 0
+    ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.system.journal.torn))
+      else st == if MayTell(old(t.cut)) then IOERR else old(t.cut)
     decreases *
   {
     at := 0;

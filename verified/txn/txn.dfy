@@ -24,76 +24,99 @@ module TxnM {
 
   // status
   const OK: uint32 := 0
-  const CONFLICT: uint32 := 1   // run again
-  const IOERR: uint32 := 2      // the device failed (or a crash had torn a block that was free)
-  const TOOLARGE: uint32 := 3   // more than a group of the log can take
-  const READONLY: uint32 := 4   // the journal has failed before
+  const CONFLICT: uint32 := 1  // run again
+  const IOERR: uint32 := 2     // the device failed (or a crash had torn a block that was free)
+  const TOOLARGE: uint32 := 3  // more than a group of the log can take
+  const READONLY: uint32 := 4  // the journal has failed before
 
   class Txn {
-    const s: Sys
-    const own: Owner
-    const buf: Buf
-    const tx: BMap      // for the commit
+    const system: Sys
+    const owner: Owner
+    const buffer: Buf
+    const writes: BMap  // for the commit
     const hold: Hold    // of the blocks that it has read
-    var top: uint64     // the lock held that no other lies above; 0: none is
-    ghost var pend: int // the transaction's own commit, if it is stable, until that is noted; else 0
-    ghost var appended: bool   // it has taken its one commit point
-    ghost var points: int      // how many it has taken, ever: one object is used for many transactions, one after the other
-    ghost var log: Log         // what it did so far
-    ghost var found: Objs      // what it found in objects that it read before it wrote them
-    var seen: uint64    // all stable commits whose effects were read are numbered up to here
-    var cut: uint32     // why its work cannot go on: the first status but OK that it was answered. Then it never commits
+    var topLock: uint64     // the lock held that no other lies above; 0: none is
+    ghost var ownCommit: int // the transaction's own commit, if it is stable, until that is noted; else 0
+    ghost var appended: bool  // it has taken its one commit point
+    // how many it has taken, ever: one object is used for many transactions, one after the other
+    ghost var points: int
+    ghost var log: Log     // what it did so far
+    ghost var found: Objs  // what it found in objects that it read before it wrote them
+    var seen: uint64       // all stable commits whose effects were read are numbered up to here
+    // why its work cannot go on: the first status but OK that it was answered. Then it never commits
+    var cut: uint32
 
     constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
-      requires s0.Inv() && b.m == map[] && b.keys == [] && x !in s0.j.repr && o !in s0.tbl.wants && forall k :: !s0.tbl.Holds(o, k)
-      ensures s == s0 && own == o && buf == b && tx == x && hold == h && Inv() && Idle()
+      requires s0.Inv() && b.m == map[] && b.keys == [] && x !in s0.journal.repr && o !in s0.locks.wants &&
+        forall k :: !s0.locks.Holds(o, k)
+      ensures system == s0 && owner == o && buffer == b && writes == x && hold == h && Inv() && Idle()
     {
-      s := s0; own := o; buf := b; tx := x; hold := h; top := 0; pend := 0; appended := false; points := 0; log := []; found := map[]; seen := 0; cut := OK; new;
-      assert forall k :: s.tbl.Owns(own, k) ==> s.tbl.Holds(own, k);
-      DidNone(s.kinds);
+      system := s0; owner := o; buffer := b; writes := x; hold := h; topLock := 0; ownCommit := 0; appended := false;
+      points := 0; log := []; found := map[]; seen := 0; cut := OK; new;
+      assert forall k :: system.locks.Owns(owner, k) ==> system.locks.Holds(owner, k);
+      DidNone(system.kinds);
     }
 
-    predicate Inv() reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.j.lg.ring, s.j.lg.dir, s.j.lg.codes, s.tbl, buf
+    predicate Inv() reads this, system, system.journal, system.journal.logger, system.journal.installer,
+      system.journal.disk, system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.running,
+      system.journal.logged, system.journal.frozen, system.journal.frozenDirect, system.journal.installing,
+      system.journal.loggedDirect, system.journal.installingDirect, system.journal.logger.ring,
+      system.journal.logger.direct, system.journal.logger.codes, system.locks, buffer
     { InvAs(false) }
     // waits: for a lock
-    predicate InvAs(waits: bool) reads this, s, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.running, s.j.lgm, s.j.cgm, s.j.cdm, s.j.inm, s.j.lho, s.j.iho, s.j.lg.ring, s.j.lg.dir, s.j.lg.codes, s.tbl, buf {
-      (own in s.tbl.wants <==> waits) && s.Inv() && tx !in s.j.repr && seen as int < |s.j.vs| && (top == 0 || s.tbl.Holds(own, top)) &&
-      (forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==>
-        OkKey(s.kinds, k) && k <= top && (k in s.tbl.last ==> s.tbl.last[k] <= seen)) &&
-      (forall k {:trigger k in s.stab} :: s.tbl.Owns(own, k) ==> s.Learned(k) || s.stab[k] as int <= pend) &&
-      buf.Sorted() && Did(s.kinds, log, found, buf.m) && (!appended ==> forall k {:trigger k in found} :: k in found ==> s.tbl.Holds(own, k) && s.Now(k) == found[k]) &&
-      (forall k {:trigger k in buf.m} :: k in buf.m ==>
-        OkKey(s.kinds, k) && s.tbl.Owns(own, k) && ObjOk(s.kinds[KeyBlk(k)], buf.m[k]))
+    predicate InvAs(waits: bool) reads this, system, system.journal, system.journal.logger, system.journal.installer,
+      system.journal.disk, system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.running,
+      system.journal.logged, system.journal.frozen, system.journal.frozenDirect, system.journal.installing,
+      system.journal.loggedDirect, system.journal.installingDirect, system.journal.logger.ring,
+      system.journal.logger.direct, system.journal.logger.codes, system.locks, buffer {
+      (owner in system.locks.wants <==> waits) && system.Inv() && writes !in system.journal.repr &&
+        seen as int < |system.journal.states| && (topLock == 0 || system.locks.Holds(owner, topLock)) &&
+      (forall k {:trigger system.locks.Holds(owner, k)} :: system.locks.Holds(owner, k) ==>
+        OkKey(system.kinds, k) && k <= topLock && (k in system.locks.last ==> system.locks.last[k] <= seen)) &&
+      (forall k {:trigger k in system.lastStable} :: system.locks.Owns(owner, k) ==> system.Learned(k) ||
+        system.lastStable[k] as int <= ownCommit) &&
+      buffer.Sorted() && Did(system.kinds, log, found, buffer.m) &&
+        (!appended ==> forall k {:trigger k in found} :: k in found ==> system.locks.Holds(owner, k) &&
+        system.Now(k) == found[k]) &&
+      (forall k {:trigger k in buffer.m} :: k in buffer.m ==>
+        OkKey(system.kinds, k) && system.locks.Owns(owner, k) && ObjOk(system.kinds[KeyBlk(k)], buffer.m[k]))
     }
-    predicate Idle() reads this, s, s.tbl, buf {
-      buf.m == map[] && log == [] && found == map[] && pend == 0 && !appended && cut == OK && (forall k :: !s.tbl.Holds(own, k))
+    predicate Idle() reads this, system, system.locks, buffer {
+      buffer.m == map[] && log == [] && found == map[] && ownCommit == 0 && !appended && cut == OK &&
+        (forall k :: !system.locks.Holds(owner, k))
     }
     // The transaction has seen the last stable commit of every object that it holds.
     lemma Known(k: uint64)
-      requires Inv() && pend == 0 && s.tbl.Holds(own, k) && k in s.stab
-      ensures s.stab[k] <= seen
+      requires Inv() && ownCommit == 0 && system.locks.Holds(owner, k) && k in system.lastStable
+      ensures system.lastStable[k] <= seen
     {}
     // the volume as this transaction sees it: what TxnS.Jrnl.data stands for
-    function View(k: uint64): Object requires |s.j.vs| > 0 reads this, s, s.j, buf {
-      if k in buf.m then buf.m[k] else s.Now(k)
+    function View(k: uint64): Object requires |system.journal.states| > 0 reads this, system, system.journal, buffer {
+      if k in buffer.m then buffer.m[k] else system.Now(k)
     }
     // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
-    twostate predicate Steady() reads this, s, s.j, s.tbl {
-      |old(s.j.vs)| > 0 && |s.j.vs| > 0 && s.kinds == old(s.kinds) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && s.Remembers() && s.NoOthers() &&
-      (forall k :: old(s.tbl.Holds(own, k)) ==> s.tbl.Holds(own, k) && s.Now(k) == old(s.Now(k))) &&
-      (forall k :: old(s.tbl.Owns(own, k)) ==> s.tbl.Owns(own, k))
+    twostate predicate Steady() reads this, system, system.journal, system.locks {
+      |old(system.journal.states)| > 0 && |system.journal.states| > 0 && system.kinds == old(system.kinds) &&
+        old(seen) <= seen && ownCommit == old(ownCommit) && appended == old(appended) && points == old(points) &&
+        system.Remembers() && system.NoOthers() &&
+      (forall k :: old(system.locks.Holds(owner, k)) ==> system.locks.Holds(owner, k) &&
+        system.Now(k) == old(system.Now(k))) &&
+      (forall k :: old(system.locks.Owns(owner, k)) ==> system.locks.Owns(owner, k))
     }
 
     lemma NotZero(k: uint64)
-      requires Inv() && OkKey(s.kinds, k)
+      requires Inv() && OkKey(system.kinds, k)
       ensures k > 0
-    { reveal s.j.Inv(); }
+    { reveal system.journal.Inv(); }
     // it held a lock that k does not lie above
-    twostate predicate Below(k: uint64) reads this, s, s.tbl { exists x {:trigger old(s.tbl.Holds(own, x))} :: k <= x && old(s.tbl.Holds(own, x)) }
+    twostate predicate Below(k: uint64) reads this, system, system.locks {
+      exists x {:trigger old(system.locks.Holds(owner, x))} :: k <= x && old(system.locks.Holds(owner, x))
+    }
     // It took no other lock than that of object k, and if it could not have that, k does not lie above all it had.
-    twostate predicate Took(k: uint64, ok: bool) reads this, s, s.tbl {
-      (forall x :: s.tbl.Holds(own, x) ==> old(s.tbl.Holds(own, x)) || (ok && x == k)) &&
-      (forall x :: s.tbl.Owns(own, x) ==> old(s.tbl.Owns(own, x)) || (ok && x == k)) && (ok || Below(k))
+    twostate predicate Took(k: uint64, ok: bool) reads this, system, system.locks {
+      (forall x :: system.locks.Holds(owner, x) ==> old(system.locks.Holds(owner, x)) || (ok && x == k)) &&
+      (forall x :: system.locks.Owns(owner, x) ==> old(system.locks.Owns(owner, x)) || (ok && x == k)) &&
+        (ok || Below(k))
     }
 
     // Its work was answered with st, and knows it.
@@ -106,95 +129,111 @@ module TxnM {
 
     // Locks an object, or says that it would have to wait out of order.
     method Lock(k: uint64, excl: bool) returns (ok: bool)
-      requires Inv() && !s.j.mu.held && OkKey(s.kinds, k)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
-      ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
+      requires Inv() && !system.journal.mutex.held && OkKey(system.kinds, k)
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
+        system.journal.mutex`settled, system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
+      ensures ok ==> system.locks.Holds(owner, k) && (excl ==> system.locks.Owns(owner, k))
       ensures Took(k, ok) && log == old(log) && Answered(if ok then OK else CONFLICT)
     {
-      TYield(s, own);
-      ghost var h, w := iset x | s.tbl.Holds(own, x), iset x | s.tbl.Owns(own, x);
+      TYield(system, owner);
+      ghost var h, w := iset x | system.locks.Holds(owner, x), iset x | system.locks.Owns(owner, x);
       var queued;
       ok, queued := Grab(k, excl);
       if queued {
-        TYield(s, own);
+        TYield(system, owner);
         Granted(k);
         ok := true;
       }
       if !ok { CutShort(CONFLICT); }
-      forall x | old(s.tbl.Holds(own, x))
-        ensures s.tbl.Holds(own, x) && s.Now(x) == old(s.Now(x))
+      forall x | old(system.locks.Holds(owner, x))
+        ensures system.locks.Holds(owner, x) && system.Now(x) == old(system.Now(x))
       { assert x in h; }
-      forall x | old(s.tbl.Owns(own, x)) ensures s.tbl.Owns(own, x)
+      forall x | old(system.locks.Owns(owner, x)) ensures system.locks.Owns(owner, x)
       { assert x in w; }
     }
     // [F] takes the lock, or is refused, or begins to wait: then k lies above all that it holds
     method Grab(k: uint64, excl: bool) returns (ok: bool, queued: bool)
-      requires Inv() && s.j.mu.settled == own && OkKey(s.kinds, k)
-      modifies this, s.tbl, s.j.mu`settled
-      ensures InvAs(queued) && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found) && cut == old(cut)
-      ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
-      ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
-      ensures ok ==> s.tbl.Holds(own, k) && (excl ==> s.tbl.Owns(own, k))
-      ensures queued ==> !ok && k > top && s.tbl.wants[own].k == k && s.tbl.wants[own].excl == excl
-      ensures Took(k, ok || queued) && s.Remembers()
-      ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee
+      requires Inv() && system.journal.mutex.settled == owner && OkKey(system.kinds, k)
+      modifies this, system.locks, system.journal.mutex`settled
+      ensures InvAs(queued) && old(seen) <= seen && ownCommit == old(ownCommit) && appended == old(appended) &&
+        points == old(points) && log == old(log) && found == old(found) && cut == old(cut)
+      ensures forall x :: old(system.locks.Holds(owner, x)) ==> system.locks.Holds(owner, x)
+      ensures forall x :: old(system.locks.Owns(owner, x)) ==> system.locks.Owns(owner, x)
+      ensures ok ==> system.locks.Holds(owner, k) && (excl ==> system.locks.Owns(owner, k))
+      ensures queued ==> !ok && k > topLock && system.locks.wants[owner].k == k &&
+        system.locks.wants[owner].excl == excl
+      ensures Took(k, ok || queued) && system.Remembers()
+      // the guarantee
+      ensures forall o: Owner {:trigger system.Kept(o)} :: o != owner && old(allocated(o)) ==> system.Kept(o)
     {
-      var wait := k > top;
+      var wait := k > topLock;
       NotZero(k);
-      ghost var h := iset x | s.tbl.Holds(own, x);
+      ghost var h := iset x | system.locks.Holds(owner, x);
       var n;
-      ok, queued, n := s.tbl.Lock(own, k, excl, wait);
+      ok, queued, n := system.locks.Lock(owner, k, excl, wait);
       if ok {
         if n > seen { seen := n; }
-        if wait { top := k; }
+        if wait { topLock := k; }
       }
-      forall x | s.tbl.Holds(own, x)
-        ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
+      forall x | system.locks.Holds(owner, x)
+        ensures OkKey(system.kinds, x) && x <= topLock && (x in system.locks.last ==> system.locks.last[x] <= seen)
       { if !(ok && x == k) { assert x in h; } }
-      forall o: Owner, x | o in s.tbl.wants && s.tbl.Holds(o, x) ensures x < s.tbl.wants[o].k
-      { assert old(s.tbl.Holds(o, x)); if o == own { assert x in h; } }
+      forall o: Owner, x | o in system.locks.wants && system.locks.Holds(o, x) ensures x < system.locks.wants[o].k
+      { assert old(system.locks.Holds(o, x)); if o == owner { assert x in h; } }
     }
     // [F] the wait is over
     method Granted(k: uint64)
-      requires InvAs(true) && s.j.mu.settled == own && s.tbl.wants[own].k == k && OkKey(s.kinds, k) && top < k
-      modifies this, s.tbl, s.j.mu`settled
-      ensures Inv() && old(seen) <= seen && pend == old(pend) && appended == old(appended) && points == old(points) && log == old(log) && found == old(found) && cut == old(cut)
-      ensures forall x :: old(s.tbl.Holds(own, x)) ==> s.tbl.Holds(own, x)
-      ensures forall x :: old(s.tbl.Owns(own, x)) ==> s.tbl.Owns(own, x)
-      ensures s.tbl.Holds(own, k) && (old(s.tbl.wants[own].excl) ==> s.tbl.Owns(own, k)) && Took(k, true)
-      ensures s.Remembers()
-      ensures forall o: Owner {:trigger s.Kept(o)} :: o != own && old(allocated(o)) ==> s.Kept(o)       // the guarantee
+      requires InvAs(true) && system.journal.mutex.settled == owner && system.locks.wants[owner].k == k &&
+        OkKey(system.kinds, k) && topLock < k
+      modifies this, system.locks, system.journal.mutex`settled
+      ensures Inv() && old(seen) <= seen && ownCommit == old(ownCommit) && appended == old(appended) &&
+        points == old(points) && log == old(log) && found == old(found) && cut == old(cut)
+      ensures forall x :: old(system.locks.Holds(owner, x)) ==> system.locks.Holds(owner, x)
+      ensures forall x :: old(system.locks.Owns(owner, x)) ==> system.locks.Owns(owner, x)
+      ensures system.locks.Holds(owner, k) && (old(system.locks.wants[owner].excl) ==> system.locks.Owns(owner, k)) &&
+        Took(k, true)
+      ensures system.Remembers()
+      // the guarantee
+      ensures forall o: Owner {:trigger system.Kept(o)} :: o != owner && old(allocated(o)) ==> system.Kept(o)
     {
-      ghost var h := iset x | s.tbl.Holds(own, x);
-      var n := s.tbl.Await(own);
+      ghost var h := iset x | system.locks.Holds(owner, x);
+      var n := system.locks.Await(owner);
       if n > seen { seen := n; }
-      top := k;
-      forall x | s.tbl.Holds(own, x)
-        ensures OkKey(s.kinds, x) && x <= top && (x in s.tbl.last ==> s.tbl.last[x] <= seen)
+      topLock := k;
+      forall x | system.locks.Holds(owner, x)
+        ensures OkKey(system.kinds, x) && x <= topLock && (x in system.locks.last ==> system.locks.last[x] <= seen)
       { if x != k { assert x in h; } }
-      forall o: Owner, x | o in s.tbl.wants && s.tbl.Holds(o, x) ensures x < s.tbl.wants[o].k { assert old(s.tbl.Holds(o, x)); }
+      forall o: Owner, x | o in system.locks.wants && system.locks.Holds(o, x) ensures x < system.locks.wants[o].k {
+        assert old(system.locks.Holds(o, x));
+      }
     }
 
     // It has read o in object k.
     ghost method Note(k: uint64, o: Object)
-      requires Inv() && !appended && s.tbl.Holds(own, k) && o == View(k)
+      requires Inv() && !appended && system.locks.Holds(owner, k) && o == View(k)
       modifies this`log, this`found
       ensures Inv() && log == old(log) + [OpRead(k, o)]
     {
-      DidOne(s.kinds, log, found, buf.m, k, o);
-      if k !in buf.m { found := found[k := o]; }
+      DidOne(system.kinds, log, found, buffer.m, k, o);
+      if k !in buffer.m { found := found[k := o]; }
       log := log + [OpRead(k, o)];
     }
 
     // a whole block; null unless st is OK
     method ReadBlock(a: uint64, excl: bool) returns (st: uint32, b: Blk?)
-      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
-      ensures st == OK ==> b != null && |b.v| == 4096 && s.tbl.Holds(own, Key(a, 0)) && View(Key(a, 0)) == ObjData(b.v)
-      ensures st == OK && Key(a, 0) !in buf.m ==> Lasts(hold, b)
-      ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, 0)))
+      requires Inv() && !appended && !system.journal.mutex.held && a in system.kinds && system.kinds[a] == KBlock
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
+      ensures st == OK ==> b != null && |b.v| == 4096 && system.locks.Holds(owner, Key(a, 0)) &&
+        View(Key(a, 0)) == ObjData(b.v)
+      ensures st == OK && Key(a, 0) !in buffer.m ==> Lasts(hold, b)
+      ensures st == OK || (st == IOERR && (!system.journal.Sound() || a as int in old(system.journal.torn))) ||
+        (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(log)
       ensures Answered(st)
       decreases *
@@ -211,11 +250,16 @@ module TxnM {
 
     // the n blocks from a on, which are added to p; at: the one for which that is not so
     method ReadBlocks(a: uint64, n: uint64, p: Pieces) returns (st: uint32, at: uint64, ghost bs: seq<Blk>)
-      requires Inv() && !appended && !s.j.mu.held && InBlocks(a, n)
-      modifies p, this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      requires Inv() && !appended && !system.journal.mutex.held && InBlocks(a, n)
+      modifies p, this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
       ensures st == OK ==> |bs| == n as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
-      ensures st == OK || (a <= at < a + n && ((st == IOERR && (!s.j.Sound() || at as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(at, 0)))))
+      ensures st == OK || (a <= at < a + n &&
+        ((st == IOERR && (!system.journal.Sound() || at as int in old(system.journal.torn))) ||
+        (st == CONFLICT && Below(Key(at, 0)))))
       ensures log == if st == OK then old(log) + Reads(a, bs) else old(log)
       ensures Answered(st)
       decreases *
@@ -229,16 +273,20 @@ module TxnM {
     }
     // the same of blocks that it holds, up to one that cannot be read
     method Gather(a: uint64, n: uint64, p: Pieces) returns (at: uint64, ghost bs: seq<Blk>)
-      requires Inv() && !s.j.mu.held && InBlocks(a, n) && HoldsRun(a, n)
-      modifies p, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      requires Inv() && !system.journal.mutex.held && InBlocks(a, n) && HoldsRun(a, n)
+      modifies p, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
       ensures a <= at <= a + n && |bs| == (at - a) as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
-      ensures at < a + n ==> !s.j.Sound() || at as int in old(s.j.torn)
+      ensures at < a + n ==> !system.journal.Sound() || at as int in old(system.journal.torn)
       decreases *
     {
       at, bs := a, [];
       while at < a + n
-        invariant a <= at <= a + n && Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+        invariant a <= at <= a + n && Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+          fresh(system.journal.repr - old(system.journal.repr))
         invariant |bs| == (at - a) as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
         decreases a + n - at
       {
@@ -251,14 +299,17 @@ module TxnM {
     }
     // At least one of them, and as many as are in memory; 0: the first cannot be read.
     method Next(a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
-      requires Inv() && !s.j.mu.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n
-      modifies p, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      requires Inv() && !system.journal.mutex.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n
+      modifies p, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
       ensures m <= n && |bs| == m as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
-      ensures m == 0 ==> !s.j.Sound() || a as int in old(s.j.torn)
+      ensures m == 0 ==> !system.journal.Sound() || a as int in old(system.journal.torn)
       decreases *
     {
-      var wrote := buf.Len();
+      var wrote := buffer.Len();
       if wrote == 0 {
         m, bs := InMemory(a, n, p);
         if 0 < m { return; }
@@ -272,61 +323,86 @@ module TxnM {
       JoinedMore([], b);
       assert [] + [b] == bs;
     }
-    // block a, which it holds; null: the device failed. The n-1 blocks behind it are read with it, if it has to be read.
+    // block a, which it holds; null: the device failed. The n-1 blocks behind it are read with it, if it has to be
+    // read.
     method One(a: uint64, n: uint64) returns (b: Blk?)
-      requires Inv() && !s.j.mu.held && InBlocks(a, 1) && HoldsRun(a, 1) && 0 < n
-      modifies s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      requires Inv() && !system.journal.mutex.held && InBlocks(a, 1) && HoldsRun(a, 1) && 0 < n
+      modifies system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
       ensures b != null ==> Saw(a, [b])
-      ensures b == null ==> !s.j.Sound() || a as int in old(s.j.torn)
+      ensures b == null ==> !system.journal.Sound() || a as int in old(system.journal.torn)
       decreases *
     {
-      assert a in s.kinds && s.tbl.Holds(own, Key(a, 0));
-      b := BufferedBlk(buf, Key(a, 0));
+      assert a in system.kinds && system.locks.Holds(owner, Key(a, 0));
+      b := BufferedBlk(buffer, Key(a, 0));
       if b != null { return; }
-      b := Latest(s, own, hold, a, n);
-      assert s.NoOthers();
+      b := Latest(system, owner, hold, a, n);
+      assert system.NoOthers();
     }
     // As many of these blocks as are in memory, up to the first that is not, if it has written nothing.
     method InMemory(a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
-      requires Inv() && !s.j.mu.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n && buf.m == map[]
-      modifies p, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      requires Inv() && !system.journal.mutex.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n && buffer.m == map[]
+      modifies p, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
       ensures m <= n && |bs| == m as int && Saw(a, bs) && p.data == old(p.data) + Joined(bs)
     {
-      assert a in s.kinds && a + n - 1 in s.kinds;
-      m, bs := PeekRun(s, own, hold, a, n, p);
+      assert a in system.kinds && a + n - 1 in system.kinds;
+      m, bs := PeekRun(system, owner, hold, a, n, p);
       forall i | 0 <= i < |bs| ensures Sees(Key(a + i as uint64, 0), bs[i])
-      { assert a + i as uint64 in s.kinds; }
+      { assert a + i as uint64 in system.kinds; }
     }
     lemma SawMore(a: uint64, bs: seq<Blk>, cs: seq<Blk>)
       requires Saw(a, bs) && a as int + |bs| + |cs| <= 0x1_0000_0000_0000 && Saw(a + |bs| as uint64, cs)
       ensures Saw(a, bs + cs)
-    { forall i | 0 <= i < |bs + cs| ensures Sees(Key(a + i as uint64, 0), (bs + cs)[i]) { if i >= |bs| { assert cs[i - |bs|] == (bs + cs)[i]; } } }
-    predicate HoldsRun(a: uint64, n: uint64) requires a as int + n as int <= 0x1_0000_0000_0000 reads this, s, s.tbl { forall b: uint64 {:trigger Key(b, 0)} :: a <= b < a + n ==> s.tbl.Holds(own, Key(b, 0)) }
-    // the n blocks from a on are blocks
-    predicate InBlocks(a: uint64, n: uint64) reads s { a as int + n as int <= 0x1_0000_0000_0000 && forall b: uint64 {:trigger b in s.kinds} :: a <= b < a + n ==> b in s.kinds && s.kinds[b] == KBlock }
-    // it holds the blocks from a on, sees bs there, and may do so until its end
-    predicate Saw(a: uint64, bs: seq<Blk>) reads this, s, s.j, s.tbl, buf {
-      a as int + |bs| <= 0x1_0000_0000_0000 && |s.j.vs| > 0 && forall i {:trigger bs[i]} :: 0 <= i < |bs| ==> Sees(Key(a + i as uint64, 0), bs[i])
+    {
+      forall i | 0 <= i < |bs + cs| ensures Sees(Key(a + i as uint64, 0), (bs + cs)[i]) {
+        if i >= |bs| { assert cs[i - |bs|] == (bs + cs)[i]; }
+      }
     }
-    predicate Sees(k: uint64, b: Blk) requires |s.j.vs| > 0 reads this, s, s.j, s.tbl, buf { |b.v| == 4096 && s.tbl.Holds(own, k) && View(k) == ObjData(b.v) && (k in buf.m || Lasts(hold, b)) }
+    predicate HoldsRun(a: uint64, n: uint64) requires a as int + n as int <= 0x1_0000_0000_0000
+      reads this, system, system.locks {
+      forall b: uint64 {:trigger Key(b, 0)} :: a <= b < a + n ==> system.locks.Holds(owner, Key(b, 0))
+    }
+    // the n blocks from a on are blocks
+    predicate InBlocks(a: uint64, n: uint64) reads system {
+      a as int + n as int <= 0x1_0000_0000_0000 && forall b: uint64 {:trigger b in system.kinds} :: a <= b < a + n ==>
+        b in system.kinds && system.kinds[b] == KBlock
+    }
+    // it holds the blocks from a on, sees bs there, and may do so until its end
+    predicate Saw(a: uint64, bs: seq<Blk>) reads this, system, system.journal, system.locks, buffer {
+      a as int + |bs| <= 0x1_0000_0000_0000 && |system.journal.states| > 0 &&
+        forall i {:trigger bs[i]} :: 0 <= i < |bs| ==> Sees(Key(a + i as uint64, 0), bs[i])
+    }
+    predicate Sees(k: uint64, b: Blk) requires |system.journal.states| > 0
+      reads this, system, system.journal, system.locks, buffer {
+      |b.v| == 4096 && system.locks.Holds(owner, k) && View(k) == ObjData(b.v) && (k in buffer.m || Lasts(hold, b))
+    }
     // locks them, up to the one at at
     method LockRun(a: uint64, n: uint64) returns (st: uint32, at: uint64)
-      requires Inv() && !s.j.mu.held && InBlocks(a, n)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
+      requires Inv() && !system.journal.mutex.held && InBlocks(a, n)
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
+        system.journal.mutex`settled, system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
       ensures st == OK ==> HoldsRun(a, n)
       ensures st == OK || (st == CONFLICT && a <= at < a + n && Below(Key(at, 0)))
       ensures log == old(log) && Answered(st)
     {
       st, at := OK, a;
       while at < a + n
-        invariant a <= at <= a + n && Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr)) && log == old(log) && cut == old(cut)
+        invariant a <= at <= a + n && Inv() && Steady() && system.journal.Mono() &&
+          fresh(system.journal.repr - old(system.journal.repr)) && log == old(log) && cut == old(cut)
         invariant HoldsRun(a, at - a)
-        invariant forall k {:trigger s.tbl.Holds(own, k)} :: s.tbl.Holds(own, k) ==> old(s.tbl.Holds(own, k)) || KeyBlk(k) < at
+        invariant forall k {:trigger system.locks.Holds(owner, k)} :: system.locks.Holds(owner, k) ==>
+          old(system.locks.Holds(owner, k)) || KeyBlk(k) < at
       {
-        assert at in s.kinds;
+        assert at in system.kinds;
         var ok := Lock(Key(at, 0), false);
         if !ok { st := CONFLICT; return; }
         at := at + 1;
@@ -351,21 +427,30 @@ module TxnM {
 
     // A wish: the n blocks from a on are about to be read.
     method Ahead(a: uint64, n: uint64)
-      requires Inv() && !s.j.mu.held
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
+      requires Inv() && !system.journal.mutex.held
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
       ensures log == old(log) && cut == old(cut)
     {
-      TxnSysM.Ahead(s, own, hold, a, n);
+      TxnSysM.Ahead(system, owner, hold, a, n);
     }
 
     // an object of 256 bytes; null unless st is OK
     method ReadInode(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: Bytes?)
-      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
-      ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjData(b.data)
-      ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, off)))
+      requires Inv() && !appended && !system.journal.mutex.held && a in system.kinds && system.kinds[a] == KInode &&
+        OffOk(KInode, off)
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
+      ensures st == OK ==> b != null && fresh(b) && |b.data| == 256 && system.locks.Holds(owner, Key(a, off)) &&
+        View(Key(a, off)) == ObjData(b.data)
+      ensures st == OK || (st == IOERR && (!system.journal.Sound() || a as int in old(system.journal.torn))) ||
+        (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjData(b.data))] else old(log)
       ensures Answered(st)
       decreases *
@@ -374,9 +459,9 @@ module TxnM {
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, null; }
       var c := hold.Small();
-      var found := BufferedBytes(buf, k, c);
+      var found := BufferedBytes(buffer, k, c);
       if found { Note(k, ObjData(c.data)); return OK, c; }
-      var v := Latest(s, own, hold, a, 1);
+      var v := Latest(system, owner, hold, a, 1);
       if v == null { CutShort(IOERR); return IOERR, null; }
       ghost var o := ObjData(v.v[off as int / 8 .. off as int / 8 + 256]);
       assert View(k) == o;
@@ -387,11 +472,16 @@ module TxnM {
     }
 
     method ReadBit(a: uint64, off: uint64, excl: bool) returns (st: uint32, b: bool)
-      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu, s.tbl, s`stab, s`logs
-      ensures Inv() && Steady() && s.j.Mono() && !s.j.mu.held && fresh(s.j.repr - old(s.j.repr))
-      ensures st == OK ==> s.tbl.Holds(own, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
-      ensures st == OK || (st == IOERR && (!s.j.Sound() || a as int in old(s.j.torn))) || (st == CONFLICT && Below(Key(a, off)))
+      requires Inv() && !appended && !system.journal.mutex.held && a in system.kinds && system.kinds[a] == KBit &&
+        OffOk(KBit, off)
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
+        system.locks, system`lastStable, system`logs
+      ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
+        fresh(system.journal.repr - old(system.journal.repr))
+      ensures st == OK ==> system.locks.Holds(owner, Key(a, off)) && View(Key(a, off)) == ObjBit(b)
+      ensures st == OK || (st == IOERR && (!system.journal.Sound() || a as int in old(system.journal.torn))) ||
+        (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, off), ObjBit(b))] else old(log)
       ensures Answered(st)
       decreases *
@@ -400,9 +490,9 @@ module TxnM {
       var ok := Lock(k, excl);
       if !ok { return CONFLICT, false; }
       var found;
-      found, b := BufferedBit(buf, k);
+      found, b := BufferedBit(buffer, k);
       if found { Note(k, ObjBit(b)); return OK, b; }
-      var v := Latest(s, own, hold, a, 1);
+      var v := Latest(system, owner, hold, a, 1);
       if v == null { CutShort(IOERR); return IOERR, false; }
       var c := v.Get(off / 8);
       Note(k, ObjBit(BitOf(c, off % 8)));
@@ -411,11 +501,14 @@ module TxnM {
 
     // takes b over unless it fails
     method WriteBlock(a: uint64, b: Bytes) returns (st: uint32)
-      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBlock && |b.data| == 4096
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs, buf, b
-      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
-      ensures st == OK ==> buf.m == old(buf.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
-      ensures st != OK ==> buf.m == old(buf.m)
+      requires Inv() && !appended && !system.journal.mutex.held && a in system.kinds && system.kinds[a] == KBlock &&
+        |b.data| == 4096
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
+        system.journal.mutex`settled, system.locks, system`lastStable, system`logs, buffer, b
+      ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
+      ensures st == OK ==> buffer.m == old(buffer.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
+      ensures st != OK ==> buffer.m == old(buffer.m)
       ensures st == OK || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(log)
       ensures Answered(st)
@@ -424,17 +517,20 @@ module TxnM {
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
       var v := Freeze(b);
-      DidWrite(s.kinds, log, found, buf.m, k, ObjData(v.v));
-      BufferBlk(buf, k, v);
+      DidWrite(system.kinds, log, found, buffer.m, k, ObjData(v.v));
+      BufferBlk(buffer, k, v);
       log := log + [OpWrite(k, ObjData(v.v))];
       return OK;
     }
     method WriteInode(a: uint64, off: uint64, b: Bytes) returns (st: uint32)
-      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KInode && OffOk(KInode, off) && |b.data| == 256
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs, buf
-      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
-      ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjData(b.data)]
-      ensures st != OK ==> buf.m == old(buf.m)
+      requires Inv() && !appended && !system.journal.mutex.held && a in system.kinds && system.kinds[a] == KInode &&
+        OffOk(KInode, off) && |b.data| == 256
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
+        system.journal.mutex`settled, system.locks, system`lastStable, system`logs, buffer
+      ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
+      ensures st == OK ==> buffer.m == old(buffer.m)[Key(a, off) := ObjData(b.data)]
+      ensures st != OK ==> buffer.m == old(buffer.m)
       ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(log)
       ensures Answered(st)
@@ -442,17 +538,20 @@ module TxnM {
       var k := Key(a, off);
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
-      DidWrite(s.kinds, log, found, buf.m, k, ObjData(b.data));
-      BufferBytes(buf, k, b);
+      DidWrite(system.kinds, log, found, buffer.m, k, ObjData(b.data));
+      BufferBytes(buffer, k, b);
       log := log + [OpWrite(k, ObjData(b.data))];
       return OK;
     }
     method WriteBit(a: uint64, off: uint64, b: bool) returns (st: uint32)
-      requires Inv() && !appended && !s.j.mu.held && a in s.kinds && s.kinds[a] == KBit && OffOk(KBit, off)
-      modifies this, s.j, s.j.lg, s.j.ins, s.j.d, s.j.seal, s.j.cache, s.j.tree.pages, s.j.repr, s.j.mu`settled, s.tbl, s`stab, s`logs, buf
-      ensures Inv() && Steady() && s.j.Mono() && fresh(s.j.repr - old(s.j.repr))
-      ensures st == OK ==> buf.m == old(buf.m)[Key(a, off) := ObjBit(b)]
-      ensures st != OK ==> buf.m == old(buf.m)
+      requires Inv() && !appended && !system.journal.mutex.held && a in system.kinds && system.kinds[a] == KBit &&
+        OffOk(KBit, off)
+      modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
+        system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
+        system.journal.mutex`settled, system.locks, system`lastStable, system`logs, buffer
+      ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
+      ensures st == OK ==> buffer.m == old(buffer.m)[Key(a, off) := ObjBit(b)]
+      ensures st != OK ==> buffer.m == old(buffer.m)
       ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjBit(b))] else old(log)
       ensures Answered(st)
@@ -460,8 +559,8 @@ module TxnM {
       var k := Key(a, off);
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
-      DidWrite(s.kinds, log, found, buf.m, k, ObjBit(b));
-      BufferBit(buf, k, b);
+      DidWrite(system.kinds, log, found, buffer.m, k, ObjBit(b));
+      BufferBit(buffer, k, b);
       log := log + [OpWrite(k, ObjBit(b))];
       return OK;
     }

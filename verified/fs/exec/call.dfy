@@ -78,27 +78,27 @@ module Calls {
 
   // A transaction of c has ended: its work was cut short, as t.cut says, or has come to status r. st says more about an error.
   method Ended(c: Call, t: Txn, w: Work, r: uint32, ghost p: Permit) returns (next: uint32, st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && p.may && c.commits == 0
-    modifies c, t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, p
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may && c.commits == 0
+    modifies c, t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk, t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr, t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held && fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() && t.system.kinds == old(t.system.kinds)
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && |old(t.system.journal.states)| <= at && Made(t.system, at, g))
     ensures c.commits == (if at != 0 then 1 else 0) && (at != 0 && c.p < D.PROCEDURES ==> D.Changes(c.p))
-    ensures old(t.s.j.closed) ==> at == 0
+    ensures old(t.system.journal.closed) ==> at == 0
     ensures c.commits == 0 || (next == ANSWER && (c.status == 0 || c.status == D.IO))
     ensures c.status == 0 ==> next == ANSWER && r == 0 && (g.wrote != map[] ==> c.commits == 1)
     // it is durable if that was promised, or a WRITE's reply says so, and what is shown is
-    ensures c.status == 0 && at != 0 && c.p < D.PROCEDURES && D.Promised(c.p, c.how) && !c.deferred ==> at <= t.s.j.lb
-    ensures c.status == 0 && at != 0 && c.p == D.WRITE && E.Committed(c.how, c.deferred) != D.UNSTABLE ==> at <= t.s.j.lb
-    ensures c.status == 0 && at != 0 && (c.p == TRIM || (c.p == LOCAL && !c.deferred)) ==> at <= t.s.j.lb
-    ensures c.status == 0 && c.p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
-    ensures c.Bare() || (D.Shows(c.status) && old(t.cut) == OK && Lasting(t.s, g))
+    ensures c.status == 0 && at != 0 && c.p < D.PROCEDURES && D.Promised(c.p, c.how) && !c.deferred ==> at <= t.system.journal.durableIndex
+    ensures c.status == 0 && at != 0 && c.p == D.WRITE && E.Committed(c.how, c.deferred) != D.UNSTABLE ==> at <= t.system.journal.durableIndex
+    ensures c.status == 0 && at != 0 && (c.p == TRIM || (c.p == LOCAL && !c.deferred)) ==> at <= t.system.journal.durableIndex
+    ensures c.status == 0 && c.p == D.COMMIT ==> |old(t.system.journal.states)| - 1 <= t.system.journal.durableIndex
+    ensures c.Bare() || (D.Shows(c.status) && old(t.cut) == OK && Lasting(t.system, g))
     ensures c.status != 0 ==> c.Same()
     // the answer is a client's, and counts what this transaction was to store
     ensures !Inner(c.status) && (st == CONFLICT ==> next == AGAIN)
     ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && c.status == NOSPC) || (next == ALONE && c.record && c.status == D.IO)
     // IO is the answer for the device's sake, or what a crash had torn (Exec)
-    ensures old(t.cut) == OK && r != D.IO && c.status == D.IO && next == ANSWER ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
+    ensures old(t.cut) == OK && r != D.IO && c.status == D.IO && next == ANSWER ==> (t.system.journal.failed && t.system.journal.Cause()) || Unread(t.system.journal, g.wrote, old(t.system.journal.torn))
     ensures c.Still() && (c.n == old(c.n) || (next == AGAIN && E.Dividable(c.p) && 0 < c.n < old(c.n)))
     decreases *
   {

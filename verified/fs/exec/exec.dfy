@@ -47,42 +47,42 @@ module Exec {
 
   // Waits until all that was committed is durable (settled: as in Await).
   method Sync(t: Txn) returns (st: uint32)
-    requires t.Inv() && t.Idle() && !t.s.j.mu.held
-    modifies t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures t.s.j.mu.settled == t.own
-    ensures st == OK ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
-    ensures st == OK || (st == UNSURE && t.s.j.failed && t.s.j.Cause())
+    requires t.Inv() && t.Idle() && !t.system.journal.mutex.held
+    modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk, t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr, t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held && fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() && t.system.kinds == old(t.system.kinds)
+    ensures t.system.journal.mutex.settled == t.owner
+    ensures st == OK ==> |old(t.system.journal.states)| - 1 <= t.system.journal.durableIndex
+    ensures st == OK || (st == UNSURE && t.system.journal.failed && t.system.journal.Cause())
     decreases *
   {
-    Lasts(t.s.kinds, t.s.logs, t.s.j.vs);
-    var ok, n := Flush(t.s.j);
-    TYield(t.s, t.own);
+    Lasts(t.system.kinds, t.system.logs, t.system.journal.states);
+    var ok, n := Flush(t.system.journal);
+    TYield(t.system, t.owner);
     st := if ok then OK else UNSURE;
-    if !ok { FailedFor(t.s.j); }
+    if !ok { FailedFor(t.system.journal); }
   }
   // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short, as t.cut says, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
   method Exec(t: Txn, w: Work, r: uint32, p: uint32, how: uint32, deferred: bool, ghost permit: Permit) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.pend == 0 && !t.appended && !t.s.j.mu.held && w.t == t && permit.may
-    modifies t, t.s.j, t.s.j.lg, t.s.j.ins, t.s.j.d, t.s.j.seal, t.s.j.cache, t.s.j.tree.pages, t.s.j.repr, t.s.j.mu, t.s.tbl, t.s`stab, t.s`logs, t.buf, t.tx, permit
+    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && permit.may
+    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk, t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr, t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, permit
     // on every path: no lock is held, and at most one commit was made, which is the one told of
-    ensures t.Inv() && t.Idle() && t.s.j.Mono() && !t.s.j.mu.held && fresh(t.s.j.repr - old(t.s.j.repr)) && t.s.Remembers() && t.s.kinds == old(t.s.kinds)
-    ensures Taken(t, at != 0) && (permit.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && (st == OK || st == UNSURE) && |old(t.s.j.vs)| <= at && Made(t.s, at, g))
+    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held && fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() && t.system.kinds == old(t.system.kinds)
+    ensures Taken(t, at != 0) && (permit.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && (st == OK || st == UNSURE) && |old(t.system.journal.states)| <= at && Made(t.system, at, g))
     ensures status == Status(st, r)
     // one that only reads, or was refused, changed nothing; one that says it was done, was
     ensures at != 0 && p < D.PROCEDURES ==> D.Changes(p)
-    ensures old(t.s.j.closed) ==> at == 0
+    ensures old(t.system.journal.closed) ==> at == 0
     ensures status != 0 ==> at == 0 || status == D.IO
     ensures status == 0 ==> st == OK && r == 0 && (g.wrote != map[] ==> at != 0)
     // it is durable if that was promised, and what is shown is
-    ensures status == 0 && at != 0 && p < D.PROCEDURES && D.Promised(p, how) && !deferred ==> at <= t.s.j.lb
-    ensures status == 0 && at != 0 && (p == TRIM || (p == LOCAL && !deferred)) ==> at <= t.s.j.lb
-    ensures D.Shows(status) ==> old(t.cut) == OK && Lasting(t.s, g)
-    ensures status == 0 && p == D.COMMIT ==> |old(t.s.j.vs)| - 1 <= t.s.j.lb
+    ensures status == 0 && at != 0 && p < D.PROCEDURES && D.Promised(p, how) && !deferred ==> at <= t.system.journal.durableIndex
+    ensures status == 0 && at != 0 && (p == TRIM || (p == LOCAL && !deferred)) ==> at <= t.system.journal.durableIndex
+    ensures D.Shows(status) ==> old(t.cut) == OK && Lasting(t.system, g)
+    ensures status == 0 && p == D.COMMIT ==> |old(t.system.journal.states)| - 1 <= t.system.journal.durableIndex
     // If the work did not come to these itself: IO is the answer only for the device, or what a crash had torn; ROFS only if nothing can be committed any more, or to
     // what was not to write.
-    ensures old(t.cut) == OK && status == D.IO && r != D.IO ==> (t.s.j.failed && t.s.j.Cause()) || Unread(t.s.j, g.wrote, old(t.s.j.torn))
-    ensures old(t.cut) == OK && status == D.ROFS && r != D.ROFS ==> Closed(t.s.j) || (ReadOnly(p) && g.wrote != map[])
+    ensures old(t.cut) == OK && status == D.IO && r != D.IO ==> (t.system.journal.failed && t.system.journal.Cause()) || Unread(t.system.journal, g.wrote, old(t.system.journal.torn))
+    ensures old(t.cut) == OK && status == D.ROFS && r != D.ROFS ==> Closed(t.system.journal) || (ReadOnly(p) && g.wrote != map[])
     decreases *
   {
     Table(p, how);

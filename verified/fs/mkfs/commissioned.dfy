@@ -22,7 +22,7 @@ module Commissioned {
   predicate NoDirs(sg: set<Rec>, a: int) { forall r :: r in sg && DecDesc(r.b).SomeDesc? ==> a !in DecDesc(r.b).d.dirs }
   // s and t are the same but before the log, and in the last block
   predicate Same(p: Geo, s: Img, t: Img)
-  { Fits(p, s) && Home(p) < |s| == |t| && forall a :: p.at <= a < |s| - 1 ==> s[a] == t[a] }
+  { Fits(p, s) && Home(p) < |s| == |t| && forall a :: p.headerAt <= a < |s| - 1 ==> s[a] == t[a] }
 
   lemma ValidKept(p: Geo, s: Img, t: Img, q: int, sg: set<Rec>)
     requires Same(p, s, t) && NoDirs(sg, |s| - 1) && ValidAt(p, s, q, sg)
@@ -47,15 +47,15 @@ module Commissioned {
     var q := DecHdr(p.key, hb).q;
     forall x ensures DirsOf(p, t, x) == DirsOf(p, s, x) { assert t[DSlot(p, x)] == s[DSlot(p, x)]; }
     forall i | 0 <= i < |ms|
-      ensures GM(p, t, q + i, ms[i], sg) { assert GM(p, s, q + i, ms[i], sg); ValidSame(p, s, t, q + i, sg); }
+      ensures GroupAt(p, t, q + i, ms[i], sg) { assert GroupAt(p, s, q + i, ms[i], sg); ValidSame(p, s, t, q + i, sg); }
     ValidSame(p, s, t, q + |ms|, sg);
     assert Log(p, t, q, ms, sg);
     forall a ensures IsDir(p, t, q, |ms|, a) == IsDir(p, s, q, |ms|, a) &&
-      (IsDir(p, s, q, |ms|, a) ==> p.at <= a < |s| - 1) {
+      (IsDir(p, s, q, |ms|, a) ==> p.headerAt <= a < |s| - 1) {
       if IsDir(p, s, q, |ms|, a) {
         var i :| 0 <= i < |ms| && a in DirsOf(p, s, q + i);
         assert a in DirsOf(p, t, q + i);
-        assert GM(p, s, q + i, ms[i], sg);
+        assert GroupAt(p, s, q + i, ms[i], sg);
         var d := DecDesc(s[DSlot(p, q + i)]).d;
         assert Rec(s[DSlot(p, q + i)], RecBlks(p, s, d)) in sg;
       }
@@ -77,12 +77,12 @@ module Commissioned {
   }
   // The journal of w, which becomes a volume, recovers to what it did.
   lemma Kept(p: Geo, w: Img, s: Super, i: Img, v: St, sg: set<Rec>)
-    requires RecOK(p, w, v, sg) && 0 < p.at && Home(p) < |w| && NoDirs(sg, |w| - 1) && |w| - 1 in p.torn
+    requires RecOK(p, w, v, sg) && 0 < p.headerAt && Home(p) < |w| && NoDirs(sg, |w| - 1) && |w| - 1 in p.torn
     requires SuperblockCopies.Whole(w, s, i)
     ensures RecOK(p, i, v, sg)
   {
     assert Same(p, w, i);
-    Header(p, w, i, w[p.at], v, sg);
+    Header(p, w, i, w[p.headerAt], v, sg);
     Header(p, w, i, w[Copy(p)], v, sg);
   }
   // So it is for the journal that Prepare makes: the last block is torn to it, and it has no groups yet.
@@ -102,7 +102,7 @@ module Commissioned {
   {
     var p := Making.JGeo(s, seal);
     Making.GeoFits(s, seal);
-    forall a | (a == p.at || a == Copy(p)) && DecHdr(p.key, i[a]).Hdr?
+    forall a | (a == p.headerAt || a == Copy(p)) && DecHdr(p.key, i[a]).Hdr?
       ensures SitsOn(p.tree, 1, i, DecHdr(p.key, i[a]).root) {
       assert i[a] == w[a];
       var r := DecHdr(p.key, i[a]).root;

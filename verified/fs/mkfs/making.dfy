@@ -121,7 +121,7 @@ module Making {
         v := State(s, bits.v, table.v);
         var log := Regions.Log(s);
         ghost var c := d.cur; ghost var poss := d.poss; ghost var nb;
-        forall i: Img | R.But(d.poss, p.at, J.Home(p), i) ensures i in d.ok { assert i[0] in d.poss[0]; }
+        forall i: Img | R.But(d.poss, p.headerAt, J.Home(p), i) ensures i in d.ok { assert i[0] in d.poss[0]; }
         IsRootOf(s, seal, pg, CV(r0, r1), v);
         io, nb := R.EmptyLog(d, seal, log, s.lognd, s.lognr, r0, r1, p);
         if io {
@@ -224,9 +224,9 @@ module Making {
   predicate Emptied(s: Super, seal: Seal, c: Img, poss: Poss, nb: BV, r: CV) {
     var p := JGeo(s, seal);
     SuperOk(s) && LogOk(s) && J.GeoOk(p) && TreeGeoOk(p.tree) && J.Home(p) == s.geo.ibm as int &&
-      |poss| == |c| == s.size as int && (forall a :: 0 <= a < |c| && !(p.at <= a < J.Home(p)) ==>
+      |poss| == |c| == s.size as int && (forall a :: 0 <= a < |c| && !(p.headerAt <= a < J.Home(p)) ==>
       poss[a] <= iset{c[a]}) &&
-    J.HdrWf(p.key, nb) && DecHdr(p.key, nb).root == r && poss[p.at] == poss[J.Copy(p)] == iset{nb}
+    J.HdrWf(p.key, nb) && DecHdr(p.key, nb).root == r && poss[p.headerAt] == poss[J.Copy(p)] == iset{nb}
   }
   lemma Recovers(s: Super, seal: Seal, c: Img, poss: Poss, i: Img, nb: BV, pg: seq<BV>, r: CV, v: J.St)
     requires Emptied(s, seal, c, poss, nb, r) && CrashImg(poss, i) && J.TreeSays(JGeo(s, seal), pg, r, v)
@@ -235,7 +235,7 @@ module Making {
     ensures J.RecOK(JGeo(s, seal), i, v, {})
   {
     var p := JGeo(s, seal);
-    assert i[p.at] in poss[p.at] && i[J.Copy(p)] in poss[J.Copy(p)];
+    assert i[p.headerAt] in poss[p.headerAt] && i[J.Copy(p)] in poss[J.Copy(p)];
     forall a | a in v && a !in p.torn ensures i[a] == v[a] { assert i[a] in poss[a]; }
     assert v.Keys == J.HomeOf(p, i).Keys;
     JI.RecHdr(p, i, nb, v, v, {});
@@ -246,7 +246,7 @@ module Making {
     ensures TreeSaid.HeadersSit(JGeo(s, seal), 1, i)
   {
     var p := JGeo(s, seal);
-    assert i[p.at] in poss[p.at] && i[J.Copy(p)] in poss[J.Copy(p)];
+    assert i[p.headerAt] in poss[p.headerAt] && i[J.Copy(p)] in poss[J.Copy(p)];
     forall x | 0 <= x < p.tree.np && TM.PageCode(p.tree, pg, r, x) != CV(0, 0)
       ensures 0 <= TM.PlaceOf(1, x, pg[x]) < |i| && i[TM.PlaceOf(1, x, pg[x])] == pg[x] {
       assert TM.Sits(1, poss, x, TM.PageCode(p.tree, pg, r, x), pg[x]);

@@ -42,7 +42,7 @@ func Append(j *journalm.Journal, tx *dlog.BMap, waits bool) (uint32, uint64) {
 	var _ = out2
 	out2 = tx.Len()
 	l = out2
-	if j.Failed || j.Closed || j.Nvs >= uint64(4611686018427322368) {
+	if j.Failed || j.Closed || j.LastCommit >= uint64(4611686018427322368) {
 		st, n = AFailed(), uint64(0)
 		return st, n
 	}
@@ -65,26 +65,26 @@ func Append(j *journalm.Journal, tx *dlog.BMap, waits bool) (uint32, uint64) {
 		journalpolicy.Haste(j)
 	}
 	if k < journalpolicy.GroupMin() && k+l >= journalpolicy.GroupMin() && !j.Busy {
-		j.Mu.WakeOne(journalm.CLogger())
+		j.Mutex.WakeOne(journalm.CLogger())
 	}
-	st, n = AOk(), j.Nvs
+	st, n = AOk(), j.LastCommit
 	return st, n
 	return st, n
 }
 func AppendTx(j *journalm.Journal, tx *dlog.BMap) {
 	groups.MergeInto(j.Running, tx)
-	j.Nvs = j.Nvs + uint64(1)
+	j.LastCommit = j.LastCommit + uint64(1)
 }
 func IsDurable(j *journalm.Journal, n uint64) bool {
 	var b bool = false
 	var _ = b
-	b = n <= j.Nlb
+	b = n <= j.LastDurable
 	return b
 }
 func Newest(j *journalm.Journal) uint64 {
 	var n uint64 = 0
 	var _ = n
-	n = j.Nvs
+	n = j.LastCommit
 	return n
 }
 func StartCommit(j *journalm.Journal) (bool, bool) {
@@ -98,7 +98,7 @@ func StartCommit(j *journalm.Journal) (bool, bool) {
 	}
 	var pending bool
 	var _ = pending
-	pending = j.Lg.Np > uint64(0)
+	pending = j.Logger.PendingCount > uint64(0)
 	var need bool
 	var _ = need
 	var out1 bool
@@ -157,18 +157,18 @@ func Room(j *journalm.Journal) bool {
 	var _ = pinned
 	var out2 uint64
 	var _ = out2
-	out2 = j.Lgm.Len()
+	out2 = j.Logged.Len()
 	pinned = out2
 	var c uint64
 	var _ = c
 	var out3 uint64
 	var _ = out3
-	out3 = j.Cgm.Len()
+	out3 = j.Frozen.Len()
 	c = out3
 	var n uint64
 	var _ = n
-	n = j.Lg.Np
-	ok = n < journalm.WINDOW() && j.Eq < uint64(2305843009213628416) && j.Wp < uint64(2305843009213628416) && j.Lg.Pos < uint64(2305843009213562880) && j.Eq-j.Hq+n < j.Nd && j.Lg.Pos+k <= j.Lo+j.Nr && pinned+c+k <= j.MaxPin
+	n = j.Logger.PendingCount
+	ok = n < journalm.WINDOW() && j.NextSeq < uint64(2305843009213628416) && j.LogEnd < uint64(2305843009213628416) && j.Logger.EndPos < uint64(2305843009213562880) && j.NextSeq-j.FirstSeq+n < j.Units && j.Logger.EndPos+k <= j.LogStart+j.RingSize && pinned+c+k <= j.MaxPin
 	if !ok {
 		return ok
 	}
@@ -229,7 +229,7 @@ func Clash(j *journalm.Journal) bool {
 		var _ = x
 		var out3 *dbytes.Blk
 		var _ = out3
-		out3 = j.Cdm.Get(a)
+		out3 = j.FrozenDirect.Get(a)
 		x = out3
 		if x != (*dbytes.Blk)(nil) {
 			b = true
@@ -237,7 +237,7 @@ func Clash(j *journalm.Journal) bool {
 		}
 		var out4 *dbytes.Blk
 		var _ = out4
-		out4 = j.Lho.Get(a)
+		out4 = j.LoggedDirect.Get(a)
 		x = out4
 		if x != (*dbytes.Blk)(nil) {
 			b = true
@@ -245,7 +245,7 @@ func Clash(j *journalm.Journal) bool {
 		}
 		var out5 *dbytes.Blk
 		var _ = out5
-		out5 = j.Iho.Get(a)
+		out5 = j.InstallingDirect.Get(a)
 		x = out5
 		if x != (*dbytes.Blk)(nil) {
 			b = true
@@ -267,28 +267,28 @@ func Wished(j *journalm.Journal, a uint64) bool {
 	out1 = j.Notes.Bulk(a)
 	w = out1
 	b = false
-	if !w || a < j.Flo || j.Fhi <= a {
+	if !w || a < j.AllocFrom || j.AllocEnd <= a {
 		return b
 	}
 	var x *dbytes.Blk
 	var _ = x
 	var out2 *dbytes.Blk
 	var _ = out2
-	out2 = j.Lgm.Get(a)
+	out2 = j.Logged.Get(a)
 	x = out2
 	if x != (*dbytes.Blk)(nil) {
 		return b
 	}
 	var out3 *dbytes.Blk
 	var _ = out3
-	out3 = j.Inm.Get(a)
+	out3 = j.Installing.Get(a)
 	x = out3
 	if x != (*dbytes.Blk)(nil) {
 		return b
 	}
 	var out4 *dbytes.Blk
 	var _ = out4
-	out4 = j.Cgm.Get(a)
+	out4 = j.Frozen.Get(a)
 	x = out4
 	if x != (*dbytes.Blk)(nil) {
 		return b
@@ -302,7 +302,7 @@ func InPending(j *journalm.Journal, bb uint64, m *dlog.BMap) {
 	n = uint64(1)
 	var w *journalm.InLog
 	var _ = w
-	w = j.Lg.Newest
+	w = j.Logger.Newest
 	for w != (*journalm.InLog)(nil) {
 		var y *dbytes.Blk
 		var _ = y
@@ -326,7 +326,7 @@ func Bitmap(j *journalm.Journal, bb uint64) *ddisk.BList {
 	var _ = x
 	var out1 *dbytes.Blk
 	var _ = out1
-	out1 = j.Cdm.Get(bb)
+	out1 = j.FrozenDirect.Get(bb)
 	x = out1
 	if x != (*dbytes.Blk)(nil) {
 		return l
@@ -440,18 +440,18 @@ func Durably(j *journalm.Journal, a uint64) (bool, *dbytes.Blk) {
 	var _ = x
 	var out1 *dbytes.Blk
 	var _ = out1
-	out1 = j.Lgm.Get(a)
+	out1 = j.Logged.Get(a)
 	x = out1
 	if x == (*dbytes.Blk)(nil) {
 		var out2 *dbytes.Blk
 		var _ = out2
-		out2 = j.Inm.Get(a)
+		out2 = j.Installing.Get(a)
 		x = out2
 	}
 	if x == (*dbytes.Blk)(nil) {
 		var out3 *dbytes.Blk
 		var _ = out3
-		out3 = j.Cdm.Get(a)
+		out3 = j.FrozenDirect.Get(a)
 		x = out3
 		if x == (*dbytes.Blk)(nil) {
 			var out4 *dbytes.Blk
@@ -525,7 +525,7 @@ func Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
 		if s {
 			var bb uint64
 			var _ = bb
-			bb = j.Bit + a/uint64(32768)
+			bb = j.BitmapAt + a/uint64(32768)
 			if !looked || bb != bm {
 				var out7 *ddisk.BList
 				var _ = out7
@@ -576,23 +576,23 @@ func Uncache(j *journalm.Journal, dir *dlog.BMap) {
 func StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
 	StartMaps(j, ring, dir)
 	Uncache(j, dir)
-	j.Lg.Ring = ring
-	j.Lg.Dir = dir
-	j.Lg.Dirs = (*ddisk.BList)(nil)
+	j.Logger.Ring = ring
+	j.Logger.Direct = dir
+	j.Logger.DirectList = (*ddisk.BList)(nil)
 	j.Running = r
 	j.Busy = true
-	j.Ncl = j.Nvs
+	j.LastFrozen = j.LastCommit
 }
 func StartMaps(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) {
-	groups.MergeInto(j.Cgm, ring)
-	groups.MergeInto(j.Cdm, dir)
+	groups.MergeInto(j.Frozen, ring)
+	groups.MergeInto(j.FrozenDirect, dir)
 }
 func HoldDirect(j *journalm.Journal, c *dlog.Codes) {
 	var n uint64
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = j.Cdm.Len()
+	out1 = j.FrozenDirect.Len()
 	n = out1
 	var i uint64
 	var _ = i
@@ -608,12 +608,12 @@ func HoldDirect(j *journalm.Journal, c *dlog.Codes) {
 		var _ = a
 		var out3 uint64
 		var _ = out3
-		out3 = j.Cdm.AddrAt(i)
+		out3 = j.FrozenDirect.AddrAt(i)
 		a = out3
-		j.Lho.Put(a, z)
+		j.LoggedDirect.Put(a, z)
 		i = i + uint64(1)
 	}
-	if j.Tree.Np == uint64(0) {
+	if j.Tree.PageCount == uint64(0) {
 		return
 	}
 	j.Tree.Pages.HoldAll(c)
@@ -625,11 +625,11 @@ func FinishCommit(j *journalm.Journal) {
 	var _ = dir
 	var last *journalm.InLog
 	var _ = last
-	ring, dir, last = j.Cgm, j.Cdm, j.Lg.Newest
+	ring, dir, last = j.Frozen, j.FrozenDirect, j.Logger.Newest
 	MadeDurable(j)
 	journalpolicy.NoteFinish(j)
 	dir.Clear()
-	if j.Lgm != ring {
+	if j.Logged != ring {
 		ring.Clear()
 	}
 	ClearAll(j, last)
@@ -661,7 +661,7 @@ func MadeDurable(j *journalm.Journal) {
 	var _ = out4
 	var out5 uint64
 	var _ = out5
-	out4, out5 = FinishMaps(j, j.Lg.Codes)
+	out4, out5 = FinishMaps(j, j.Logger.Codes)
 	l = out4
 	h = out5
 	FinishFields(j, e, f, l, z, h)
@@ -672,7 +672,7 @@ func ClearAll(j *journalm.Journal, last *journalm.InLog) {
 	w = last
 	for w != (*journalm.InLog)(nil) {
 		w.Ring.Clear()
-		w.Dir.Clear()
+		w.Direct.Clear()
 		w = w.Before
 	}
 }
@@ -684,32 +684,32 @@ func FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
 	HoldDirect(j, c)
 	var out1 *dlog.BMap
 	var _ = out1
-	out1 = groups.MergeOrSwap(j.Lgm, j.Cgm)
+	out1 = groups.MergeOrSwap(j.Logged, j.Frozen)
 	l = out1
 	var out2 uint64
 	var _ = out2
-	out2 = j.Cdm.Len()
+	out2 = j.FrozenDirect.Len()
 	h = out2
 	return l, h
 }
 func FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, z *dlog.Codes, h uint64) {
-	j.Cgm = e
-	j.Cdm = f
-	j.Lgm = l
-	j.Nlb = j.Ncl
-	j.Eq = j.Eq + j.Lg.Np
-	j.Wp = j.Lg.Pos
+	j.Frozen = e
+	j.FrozenDirect = f
+	j.Logged = l
+	j.LastDurable = j.LastFrozen
+	j.NextSeq = j.NextSeq + j.Logger.PendingCount
+	j.LogEnd = j.Logger.EndPos
 	if h > uint64(0) {
 		j.Trims = j.Trims + uint64(1)
 	}
-	j.Lg.Np = uint64(0)
-	j.Lg.Newest = (*journalm.InLog)(nil)
-	j.Lg.Codes = z
-	j.Lg.Desc = (*dbytes.Blk)(nil)
-	j.Lg.Body = (*ddisk.BList)(nil)
-	j.Lg.Dirs = (*ddisk.BList)(nil)
-	j.Lg.Ring = (*dlog.BMap)(nil)
-	j.Lg.Dir = (*dlog.BMap)(nil)
+	j.Logger.PendingCount = uint64(0)
+	j.Logger.Newest = (*journalm.InLog)(nil)
+	j.Logger.Codes = z
+	j.Logger.Desc = (*dbytes.Blk)(nil)
+	j.Logger.Body = (*ddisk.BList)(nil)
+	j.Logger.DirectList = (*ddisk.BList)(nil)
+	j.Logger.Ring = (*dlog.BMap)(nil)
+	j.Logger.Direct = (*dlog.BMap)(nil)
 	j.Busy = false
 }
 

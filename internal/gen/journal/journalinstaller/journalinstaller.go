@@ -41,23 +41,23 @@ func FreezeLogged(j *journalm.Journal) {
 	StartInstallFields(j, r, f)
 }
 func StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
-	j.Inm = j.Lgm
-	j.Lgm = r
-	j.Iho = j.Lho
-	j.Lho = f
-	j.Ilo = j.Wp
-	j.Ieq = j.Eq
-	j.Icnr = uint64(0)
-	j.Ins.List = (*ddisk.BList)(nil)
+	j.Installing = j.Logged
+	j.Logged = r
+	j.InstallingDirect = j.LoggedDirect
+	j.LoggedDirect = f
+	j.PosAfterInstall = j.LogEnd
+	j.SeqAfterInstall = j.NextSeq
+	j.CachedCount = uint64(0)
+	j.Installer.List = (*ddisk.BList)(nil)
 }
 func InstSort(j *journalm.Journal) *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	var out1 *ddisk.BList
 	var _ = out1
-	out1 = j.Inm.Sorted()
+	out1 = j.Installing.Sorted()
 	l = out1
-	j.Ins.List = l
+	j.Installer.List = l
 	return l
 }
 func InstWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -71,12 +71,12 @@ func InstWrite(j *journalm.Journal, i uint64) (bool, uint64) {
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = groups.Adjacent(j.Ins.List, i)
+	out1, out2 = groups.Adjacent(j.Installer.List, i)
 	a = out1
 	n = out2
 	var out3 bool
 	var _ = out3
-	out3 = j.D.WriteRun(a, j.Ins.List, i, n)
+	out3 = j.Disk.WriteRun(a, j.Installer.List, i, n)
 	ok = out3
 	return ok, n
 }
@@ -155,7 +155,7 @@ func PageWrite(j *journalm.Journal, p uint64, a uint64, b *dbytes.Blk) bool {
 	var _ = ok
 	var out1 bool
 	var _ = out1
-	out1 = j.D.Write(a, b)
+	out1 = j.Disk.Write(a, b)
 	ok = out1
 	return ok
 }
@@ -166,10 +166,10 @@ func ChangedCodes(j *journalm.Journal) *dlog.Codes {
 	var _ = out1
 	out1 = dlog.NewCodes()
 	c = out1
-	if j.Tree.Np == uint64(0) {
+	if j.Tree.PageCount == uint64(0) {
 		return c
 	}
-	treeofcodes.AddList(j.Tree, c, j.Ins.List)
+	treeofcodes.AddList(j.Tree, c, j.Installer.List)
 	HeldCodes(j, c)
 	c.Sort()
 	return c
@@ -179,7 +179,7 @@ func HeldCodes(j *journalm.Journal, c *dlog.Codes) {
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = j.Iho.Len()
+	out1 = j.InstallingDirect.Len()
 	n = out1
 	var i uint64
 	var _ = i
@@ -189,7 +189,7 @@ func HeldCodes(j *journalm.Journal, c *dlog.Codes) {
 		var _ = a
 		var out2 uint64
 		var _ = out2
-		out2 = j.Iho.AddrAt(i)
+		out2 = j.InstallingDirect.AddrAt(i)
 		a = out2
 		var has bool
 		var _ = has
@@ -231,7 +231,7 @@ func InstBarrier(j *journalm.Journal) bool {
 	var _ = ok
 	var out1 bool
 	var _ = out1
-	out1 = j.D.Barrier()
+	out1 = j.Disk.Barrier()
 	ok = out1
 	return ok
 }
@@ -242,7 +242,7 @@ func HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	var _ = b
 	var out1 *dbytes.Blk
 	var _ = out1
-	out1 = j.Seal.EncHdr(j.Ieq, r0, r1)
+	out1 = j.Seal.EncHdr(j.SeqAfterInstall, r0, r1)
 	b = out1
 	var a uint64
 	var _ = a
@@ -250,11 +250,11 @@ func HdrWrite(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 		if copy_ {
 			return j.Home - uint64(1)
 		}
-		return j.At
+		return j.HeaderAt
 	}()
 	var out2 bool
 	var _ = out2
-	out2 = j.D.WriteSector(a, b)
+	out2 = j.Disk.WriteSector(a, b)
 	ok = out2
 	return ok
 }
@@ -263,7 +263,7 @@ func HdrBarrier(j *journalm.Journal) bool {
 	var _ = ok
 	var out1 bool
 	var _ = out1
-	out1 = j.D.Barrier()
+	out1 = j.Disk.Barrier()
 	ok = out1
 	return ok
 }
@@ -290,7 +290,7 @@ func BearsOurs(j *journalm.Journal) bool {
 	var _ = out1
 	var out2 *dbytes.Blk
 	var _ = out2
-	out1, out2 = j.D.Read(j.At)
+	out1, out2 = j.Disk.Read(j.HeaderAt)
 	io = out1
 	b = out2
 	var is bool
@@ -312,7 +312,7 @@ func BearsOurs(j *journalm.Journal) bool {
 		var _ = out5
 		var out6 *dbytes.Blk
 		var _ = out6
-		out5, out6 = j.D.Read(j.Home - uint64(1))
+		out5, out6 = j.Disk.Read(j.Home - uint64(1))
 		io = out5
 		b = out6
 	}
@@ -326,31 +326,31 @@ func BearsOurs(j *journalm.Journal) bool {
 	return ok
 }
 func Halt(j *journalm.Journal) {
-	j.D.Stop()
+	j.Disk.Stop()
 }
 func CacheInst(j *journalm.Journal) {
 	var i uint64
 	var _ = i
-	i = j.Icnr
+	i = j.CachedCount
 	var a uint64
 	var _ = a
 	var out1 uint64
 	var _ = out1
-	out1 = j.Ins.List.AddrAt(i)
+	out1 = j.Installer.List.AddrAt(i)
 	a = out1
 	var b *dbytes.Blk
 	var _ = b
 	var out2 *dbytes.Blk
 	var _ = out2
-	out2 = j.Ins.List.BlkAt(i)
+	out2 = j.Installer.List.BlkAt(i)
 	b = out2
 	j.Cache.Put(a, b)
-	j.Icnr = j.Icnr + uint64(1)
+	j.CachedCount = j.CachedCount + uint64(1)
 }
 func FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
 	var was *dlog.BMap
 	var _ = was
-	was = j.Inm
+	was = j.Installing
 	Installed(j, c, r0, r1)
 	was.Clear()
 }
@@ -367,18 +367,18 @@ func Installed(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
 	var _ = out2
 	out2 = dlog.NewBMap()
 	f = out2
-	treeofcodes.Advance(j.Tree, c, r0, r1, j.Iho)
+	treeofcodes.Advance(j.Tree, c, r0, r1, j.InstallingDirect)
 	FinishInstallFields(j, e, f)
 	journalpolicy.NoteInstall(j)
 }
 func FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {
-	j.Inm = e
-	j.Iho = f
-	j.Hq = j.Ieq
-	j.Lo = j.Ilo
-	j.Icnr = uint64(0)
+	j.Installing = e
+	j.InstallingDirect = f
+	j.FirstSeq = j.SeqAfterInstall
+	j.LogStart = j.PosAfterInstall
+	j.CachedCount = uint64(0)
 	j.Trims = j.Trims + uint64(1)
-	j.Ins.List = (*ddisk.BList)(nil)
+	j.Installer.List = (*ddisk.BList)(nil)
 }
 
 // End of functions

@@ -17,7 +17,7 @@ func LogEnc(j *journalm.Journal) {
 	var _ = ring
 	var dir *dlog.BMap
 	var _ = dir
-	ring, dir = j.Lg.Ring, j.Lg.Dir
+	ring, dir = j.Logger.Ring, j.Logger.Direct
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -39,7 +39,7 @@ func LogEnc(j *journalm.Journal) {
 	l = out2
 	dl = out3
 	c = out4
-	LogEncFields(j.Lg, ring, dir, b, l, dl, c)
+	LogEncFields(j.Logger, ring, dir, b, l, dl, c)
 }
 func Encode(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -56,12 +56,12 @@ func Encode(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) (*dbytes.Blk, 
 	var _ = out1
 	var out2 *dlog.Codes
 	var _ = out2
-	out1, out2 = j.Seal.Sign(j.Eq+j.Lg.Np, j.Eq, j.Lg.Pos, ring, dir)
+	out1, out2 = j.Seal.Sign(j.NextSeq+j.Logger.PendingCount, j.NextSeq, j.Logger.EndPos, ring, dir)
 	b = out1
 	cs = out2
 	var out3 *dlog.Codes
 	var _ = out3
-	out3 = dlog.JoinCodes(j.Lg.Codes, cs)
+	out3 = dlog.JoinCodes(j.Logger.Codes, cs)
 	c = out3
 	var out4 *ddisk.BList
 	var _ = out4
@@ -84,21 +84,21 @@ func LogEncFields(lg *journalm.Logger, ring *dlog.BMap, dir *dlog.BMap, b *dbyte
 	var _ = nw1
 	nw1.Ctor__(l, ring, dir, lg.Newest)
 	lg.Newest = nw1
-	lg.Np = lg.Np + uint64(1)
-	lg.Pos = lg.Pos + n
+	lg.PendingCount = lg.PendingCount + uint64(1)
+	lg.EndPos = lg.EndPos + n
 	lg.Codes = c
 	lg.Ring = (*dlog.BMap)(nil)
-	lg.Dir = (*dlog.BMap)(nil)
+	lg.Direct = (*dlog.BMap)(nil)
 	lg.Desc = b
 	lg.Body = l
-	lg.Dirs = dl
+	lg.DirectList = dl
 }
 func LogLen(j *journalm.Journal) uint64 {
 	var n uint64 = 0
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = j.Lg.Body.Len()
+	out1 = j.Logger.Body.Len()
 	n = out1
 	return n
 }
@@ -109,7 +109,7 @@ func UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = j.Lg.Body.Len()
+	out1 = j.Logger.Body.Len()
 	n = out1
 	var m *dlog.BMap
 	var _ = m
@@ -117,7 +117,7 @@ func UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
 	var _ = out2
 	out2 = dlog.NewBMap()
 	m = out2
-	m.Put(uint64(0), j.Lg.Desc)
+	m.Put(uint64(0), j.Logger.Desc)
 	var i uint64
 	var _ = i
 	i = uint64(0)
@@ -126,7 +126,7 @@ func UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
 		var _ = b
 		var out3 *dbytes.Blk
 		var _ = out3
-		out3 = j.Lg.Body.BlkAt(i)
+		out3 = j.Logger.Body.BlkAt(i)
 		b = out3
 		m.Put(i+uint64(1), b)
 		i = i + uint64(1)
@@ -156,11 +156,11 @@ func LogWriteUnit(j *journalm.Journal) bool {
 	var _ = s
 	var out3 uint64
 	var _ = out3
-	out3 = ring.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	out3 = ring.SlotOf(j.NextSeq+(j.Logger.PendingCount-uint64(1)), j.Units)
 	s = out3
 	var out4 bool
 	var _ = out4
-	out4 = j.D.WriteRun(j.At+uint64(1)+uint64(16)*s, l, uint64(0), uint64(1)+n)
+	out4 = j.Disk.WriteRun(j.HeaderAt+uint64(1)+uint64(16)*s, l, uint64(0), uint64(1)+n)
 	ok = out4
 	return ok
 }
@@ -173,19 +173,19 @@ func DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
 	var _ = len_2
 	var out1 uint64
 	var _ = out1
-	out1 = j.Lg.Body.Len()
+	out1 = j.Logger.Body.Len()
 	len_2 = out1
 	n = len_2 - i
 	var s uint64
 	var _ = s
 	var out2 uint64
 	var _ = out2
-	out2 = ring.SlotOf(j.Lg.Pos-n, j.Nr)
+	out2 = ring.SlotOf(j.Logger.EndPos-n, j.RingSize)
 	s = out2
-	if n > j.Nr-s {
-		n = j.Nr - s
+	if n > j.RingSize-s {
+		n = j.RingSize - s
 	}
-	a = j.At + uint64(1) + uint64(16)*j.Nd + s
+	a = j.HeaderAt + uint64(1) + uint64(16)*j.Units + s
 	return a, n
 }
 func LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
@@ -204,7 +204,7 @@ func LogWrite(j *journalm.Journal, i uint64) (bool, uint64) {
 	n = out2
 	var out3 bool
 	var _ = out3
-	out3 = j.D.WriteRun(a, j.Lg.Body, i, n)
+	out3 = j.Disk.WriteRun(a, j.Logger.Body, i, n)
 	ok = out3
 	return ok, n
 }
@@ -224,7 +224,7 @@ func DirWrite(j *journalm.Journal, i uint64) (bool, uint64) {
 	n = out2
 	var out3 bool
 	var _ = out3
-	out3 = j.D.WriteRun(a, j.Lg.Dirs, i, n)
+	out3 = j.Disk.WriteRun(a, j.Logger.DirectList, i, n)
 	ok = out3
 	return ok, n
 }
@@ -237,7 +237,7 @@ func DirsAt(j *journalm.Journal, i uint64) (uint64, uint64) {
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = groups.Adjacent(j.Lg.Dirs, i)
+	out1, out2 = groups.Adjacent(j.Logger.DirectList, i)
 	a = out1
 	n = out2
 	return a, n
@@ -249,11 +249,11 @@ func LogWriteDesc(j *journalm.Journal) bool {
 	var _ = s
 	var out1 uint64
 	var _ = out1
-	out1 = ring.SlotOf(j.Eq+(j.Lg.Np-uint64(1)), j.Nd)
+	out1 = ring.SlotOf(j.NextSeq+(j.Logger.PendingCount-uint64(1)), j.Units)
 	s = out1
 	var out2 bool
 	var _ = out2
-	out2 = j.D.Write(j.At+uint64(1)+uint64(16)*s, j.Lg.Desc)
+	out2 = j.Disk.Write(j.HeaderAt+uint64(1)+uint64(16)*s, j.Logger.Desc)
 	ok = out2
 	return ok
 }
@@ -264,7 +264,7 @@ func LogBarrier(j *journalm.Journal) bool {
 	var _ = ok
 	var out1 bool
 	var _ = out1
-	out1 = j.D.Barrier()
+	out1 = j.Disk.Barrier()
 	ok = out1
 	return ok
 }

@@ -14,7 +14,7 @@ import (
 type InLog struct {
 	Body   *ddisk.BList
 	Ring   *dlog.BMap
-	Dir    *dlog.BMap
+	Direct *dlog.BMap
 	Before *InLog
 }
 
@@ -23,7 +23,7 @@ func New_InLog_() *InLog {
 
 	_this.Body = (*ddisk.BList)(nil)
 	_this.Ring = (*dlog.BMap)(nil)
-	_this.Dir = (*dlog.BMap)(nil)
+	_this.Direct = (*dlog.BMap)(nil)
 	_this.Before = (*InLog)(nil)
 	return &_this
 }
@@ -58,7 +58,7 @@ func (_this type_InLog_) String() string {
 func (_this *InLog) Ctor__(l *ddisk.BList, r *dlog.BMap, f *dlog.BMap, w *InLog) {
 	_this.Body = l
 	_this.Ring = r
-	_this.Dir = f
+	_this.Direct = f
 	_this.Before = w
 }
 
@@ -66,15 +66,15 @@ func (_this *InLog) Ctor__(l *ddisk.BList, r *dlog.BMap, f *dlog.BMap, w *InLog)
 
 // Definition of class Logger
 type Logger struct {
-	Desc   *dbytes.Blk
-	Body   *ddisk.BList
-	Dirs   *ddisk.BList
-	Ring   *dlog.BMap
-	Dir    *dlog.BMap
-	Np     uint64
-	Newest *InLog
-	Pos    uint64
-	Codes  *dlog.Codes
+	Desc         *dbytes.Blk
+	Body         *ddisk.BList
+	DirectList   *ddisk.BList
+	Ring         *dlog.BMap
+	Direct       *dlog.BMap
+	PendingCount uint64
+	Newest       *InLog
+	EndPos       uint64
+	Codes        *dlog.Codes
 }
 
 func New_Logger_() *Logger {
@@ -82,12 +82,12 @@ func New_Logger_() *Logger {
 
 	_this.Desc = (*dbytes.Blk)(nil)
 	_this.Body = (*ddisk.BList)(nil)
-	_this.Dirs = (*ddisk.BList)(nil)
+	_this.DirectList = (*ddisk.BList)(nil)
 	_this.Ring = (*dlog.BMap)(nil)
-	_this.Dir = (*dlog.BMap)(nil)
-	_this.Np = 0
+	_this.Direct = (*dlog.BMap)(nil)
+	_this.PendingCount = 0
 	_this.Newest = (*InLog)(nil)
-	_this.Pos = 0
+	_this.EndPos = 0
 	_this.Codes = (*dlog.Codes)(nil)
 	return &_this
 }
@@ -128,12 +128,12 @@ func (_this *Logger) Ctor__() {
 	c = out1
 	_this.Desc = (*dbytes.Blk)(nil)
 	_this.Body = (*ddisk.BList)(nil)
-	_this.Dirs = (*ddisk.BList)(nil)
+	_this.DirectList = (*ddisk.BList)(nil)
 	_this.Ring = (*dlog.BMap)(nil)
-	_this.Dir = (*dlog.BMap)(nil)
-	_this.Np = uint64(0)
+	_this.Direct = (*dlog.BMap)(nil)
+	_this.PendingCount = uint64(0)
 	_this.Newest = (*InLog)(nil)
-	_this.Pos = uint64(0)
+	_this.EndPos = uint64(0)
 	_this.Codes = c
 }
 
@@ -186,86 +186,86 @@ func (_this *Installer) Ctor__() {
 
 // Definition of class Journal
 type Journal struct {
-	D       *ddisk.Disk
-	Seal    *dlog.Seal
-	Mu      *dlog.Mutex
-	Cache   *dlog.Cache
-	Notes   *dlog.Notes
-	Tree    *treeofcodes.Tree
-	Lg      *Logger
-	Ins     *Installer
-	Sz      uint64
-	At      uint64
-	Nd      uint64
-	Nr      uint64
-	Bit     uint64
-	Flo     uint64
-	Fhi     uint64
-	Home    uint64
-	MaxPin  uint64
-	InstAt  uint64
-	Running *dlog.BMap
-	Cgm     *dlog.BMap
-	Cdm     *dlog.BMap
-	Lgm     *dlog.BMap
-	Inm     *dlog.BMap
-	Lho     *dlog.BMap
-	Iho     *dlog.BMap
-	Icnr    uint64
-	Hq      uint64
-	Eq      uint64
-	Ieq     uint64
-	Lo      uint64
-	Ilo     uint64
-	Wp      uint64
-	Trims   uint64
-	Nvs     uint64
-	Ncl     uint64
-	Nlb     uint64
-	Busy    bool
-	Failed  bool
-	Closed  bool
+	Disk             *ddisk.Disk
+	Seal             *dlog.Seal
+	Mutex            *dlog.Mutex
+	Cache            *dlog.Cache
+	Notes            *dlog.Notes
+	Tree             *treeofcodes.Tree
+	Logger           *Logger
+	Installer        *Installer
+	Size             uint64
+	HeaderAt         uint64
+	Units            uint64
+	RingSize         uint64
+	BitmapAt         uint64
+	AllocFrom        uint64
+	AllocEnd         uint64
+	Home             uint64
+	MaxPin           uint64
+	InstAt           uint64
+	Running          *dlog.BMap
+	Frozen           *dlog.BMap
+	FrozenDirect     *dlog.BMap
+	Logged           *dlog.BMap
+	Installing       *dlog.BMap
+	LoggedDirect     *dlog.BMap
+	InstallingDirect *dlog.BMap
+	CachedCount      uint64
+	FirstSeq         uint64
+	NextSeq          uint64
+	SeqAfterInstall  uint64
+	LogStart         uint64
+	PosAfterInstall  uint64
+	LogEnd           uint64
+	Trims            uint64
+	LastCommit       uint64
+	LastFrozen       uint64
+	LastDurable      uint64
+	Busy             bool
+	Failed           bool
+	Closed           bool
 }
 
 func New_Journal_() *Journal {
 	_this := Journal{}
 
-	_this.D = (*ddisk.Disk)(nil)
+	_this.Disk = (*ddisk.Disk)(nil)
 	_this.Seal = (*dlog.Seal)(nil)
-	_this.Mu = (*dlog.Mutex)(nil)
+	_this.Mutex = (*dlog.Mutex)(nil)
 	_this.Cache = (*dlog.Cache)(nil)
 	_this.Notes = (*dlog.Notes)(nil)
 	_this.Tree = (*treeofcodes.Tree)(nil)
-	_this.Lg = (*Logger)(nil)
-	_this.Ins = (*Installer)(nil)
-	_this.Sz = 0
-	_this.At = 0
-	_this.Nd = 0
-	_this.Nr = 0
-	_this.Bit = 0
-	_this.Flo = 0
-	_this.Fhi = 0
+	_this.Logger = (*Logger)(nil)
+	_this.Installer = (*Installer)(nil)
+	_this.Size = 0
+	_this.HeaderAt = 0
+	_this.Units = 0
+	_this.RingSize = 0
+	_this.BitmapAt = 0
+	_this.AllocFrom = 0
+	_this.AllocEnd = 0
 	_this.Home = 0
 	_this.MaxPin = 0
 	_this.InstAt = 0
 	_this.Running = (*dlog.BMap)(nil)
-	_this.Cgm = (*dlog.BMap)(nil)
-	_this.Cdm = (*dlog.BMap)(nil)
-	_this.Lgm = (*dlog.BMap)(nil)
-	_this.Inm = (*dlog.BMap)(nil)
-	_this.Lho = (*dlog.BMap)(nil)
-	_this.Iho = (*dlog.BMap)(nil)
-	_this.Icnr = 0
-	_this.Hq = 0
-	_this.Eq = 0
-	_this.Ieq = 0
-	_this.Lo = 0
-	_this.Ilo = 0
-	_this.Wp = 0
+	_this.Frozen = (*dlog.BMap)(nil)
+	_this.FrozenDirect = (*dlog.BMap)(nil)
+	_this.Logged = (*dlog.BMap)(nil)
+	_this.Installing = (*dlog.BMap)(nil)
+	_this.LoggedDirect = (*dlog.BMap)(nil)
+	_this.InstallingDirect = (*dlog.BMap)(nil)
+	_this.CachedCount = 0
+	_this.FirstSeq = 0
+	_this.NextSeq = 0
+	_this.SeqAfterInstall = 0
+	_this.LogStart = 0
+	_this.PosAfterInstall = 0
+	_this.LogEnd = 0
 	_this.Trims = 0
-	_this.Nvs = 0
-	_this.Ncl = 0
-	_this.Nlb = 0
+	_this.LastCommit = 0
+	_this.LastFrozen = 0
+	_this.LastDurable = 0
 	_this.Busy = false
 	_this.Failed = false
 	_this.Closed = false
@@ -310,20 +310,20 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	var nw1 = New_Logger_()
 	var _ = nw1
 	nw1.Ctor__()
-	_this.Lg = nw1
-	_this.Ins = ins0
-	_this.D = d0
+	_this.Logger = nw1
+	_this.Installer = ins0
+	_this.Disk = d0
 	_this.Seal = seal0
-	_this.Mu = mu0
+	_this.Mutex = mu0
 	_this.Cache = cache0
 	_this.Tree = tree0
-	_this.Sz = n
-	_this.At = at0
-	_this.Nd = nd0
-	_this.Nr = nr0
-	_this.Bit = bit0
-	_this.Flo = flo0
-	_this.Fhi = fhi0
+	_this.Size = n
+	_this.HeaderAt = at0
+	_this.Units = nd0
+	_this.RingSize = nr0
+	_this.BitmapAt = bit0
+	_this.AllocFrom = flo0
+	_this.AllocEnd = fhi0
 	_this.Home = at0 + uint64(2) + uint64(16)*nd0 + nr0
 	_this.MaxPin = maxPin0
 	_this.InstAt = instAt0
@@ -370,23 +370,23 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	out8 = dlog.NewBMap()
 	m7 = out8
 	_this.Running = m1
-	_this.Lgm = m2
-	_this.Cgm = m3
-	_this.Inm = m4
-	_this.Cdm = m5
-	_this.Lho = m6
-	_this.Iho = m7
-	_this.Icnr = uint64(0)
-	_this.Hq = q
-	_this.Eq = q
-	_this.Ieq = q
-	_this.Lo = uint64(0)
-	_this.Ilo = uint64(0)
-	_this.Wp = uint64(0)
+	_this.Logged = m2
+	_this.Frozen = m3
+	_this.Installing = m4
+	_this.FrozenDirect = m5
+	_this.LoggedDirect = m6
+	_this.InstallingDirect = m7
+	_this.CachedCount = uint64(0)
+	_this.FirstSeq = q
+	_this.NextSeq = q
+	_this.SeqAfterInstall = q
+	_this.LogStart = uint64(0)
+	_this.PosAfterInstall = uint64(0)
+	_this.LogEnd = uint64(0)
 	_this.Trims = uint64(0)
-	_this.Nvs = uint64(0)
-	_this.Ncl = uint64(0)
-	_this.Nlb = uint64(0)
+	_this.LastCommit = uint64(0)
+	_this.LastFrozen = uint64(0)
+	_this.LastDurable = uint64(0)
 	_this.Busy = false
 	_this.Failed = false
 	_this.Closed = false

@@ -123,7 +123,7 @@ func WantCommit(j *journalm.Journal) bool {
 	var _ = out3
 	out3 = j.Notes.Get(NStop())
 	stop = out3
-	b = k > uint64(0) && (want > j.Ncl || k >= GroupMin() || stop != uint64(0))
+	b = k > uint64(0) && (want > j.LastFrozen || k >= GroupMin() || stop != uint64(0))
 	return b
 }
 func WantDurable(j *journalm.Journal) bool {
@@ -145,15 +145,15 @@ func WantDurable(j *journalm.Journal) bool {
 	var _ = c
 	var out3 uint64
 	var _ = out3
-	out3 = j.Cgm.Len()
+	out3 = j.Frozen.Len()
 	c = out3
 	var h uint64
 	var _ = h
 	var out4 uint64
 	var _ = out4
-	out4 = j.Cdm.Len()
+	out4 = j.FrozenDirect.Len()
 	h = out4
-	b = need > j.Nlb || stop != uint64(0) || c >= j.InstAt || h/uint64(2) >= j.InstAt
+	b = need > j.LastDurable || stop != uint64(0) || c >= j.InstAt || h/uint64(2) >= j.InstAt
 	if !b {
 		var stream uint64
 		var _ = stream
@@ -176,7 +176,7 @@ func NoteBarrier(j *journalm.Journal) {
 	var _ = h
 	var out1 uint64
 	var _ = out1
-	out1 = j.Cdm.Len()
+	out1 = j.FrozenDirect.Len()
 	h = out1
 	var stream uint64
 	var _ = stream
@@ -242,33 +242,33 @@ func Raise(j *journalm.Journal, x uint32, n uint64) {
 }
 func Want(j *journalm.Journal, n uint64) {
 	Raise(j, NWant(), n)
-	if n <= j.Ncl {
+	if n <= j.LastFrozen {
 		Raise(j, NNeed(), n)
 	} else {
 		Raise(j, NLater(), n)
 	}
 }
 func Nudge(j *journalm.Journal) {
-	Want(j, j.Nvs)
-	Raise(j, NNeed(), j.Ncl)
+	Want(j, j.LastCommit)
+	Raise(j, NNeed(), j.LastFrozen)
 	if !j.Busy {
-		j.Mu.WakeOne(journalm.CLogger())
+		j.Mutex.WakeOne(journalm.CLogger())
 	}
 }
 func AskSpace(j *journalm.Journal) {
-	j.Notes.Set(NWant(), j.Nvs)
+	j.Notes.Set(NWant(), j.LastCommit)
 	if !j.Busy {
-		j.Mu.WakeOne(journalm.CLogger())
+		j.Mutex.WakeOne(journalm.CLogger())
 	}
 }
 func Urge(j *journalm.Journal) {
 	j.Notes.Set(NUrge(), uint64(1))
-	j.Mu.WakeOne(journalm.CInstaller())
+	j.Mutex.WakeOne(journalm.CInstaller())
 }
 func SetStop(j *journalm.Journal) {
 	j.Notes.Set(NStop(), uint64(1))
-	j.Mu.WakeAll(journalm.CLogger())
-	j.Mu.WakeAll(journalm.CInstaller())
+	j.Mutex.WakeAll(journalm.CLogger())
+	j.Mutex.WakeAll(journalm.CInstaller())
 }
 func Alive(j *journalm.Journal) bool {
 	var b bool = false
@@ -289,7 +289,7 @@ func LookDue(j *journalm.Journal) bool {
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = j.Cdm.Len()
+	out1 = j.FrozenDirect.Len()
 	n = out1
 	var age uint64
 	var _ = age
@@ -314,15 +314,15 @@ func Failed(j *journalm.Journal) bool {
 }
 func Fail(j *journalm.Journal) {
 	j.Failed = true
-	j.Mu.WakeAll(journalm.CLogger())
-	j.Mu.WakeAll(journalm.CInstaller())
-	j.Mu.WakeAll(uint32(2))
-	j.Mu.WakeAll(uint32(3))
-	j.Mu.WakeAll(journalm.CSpace())
+	j.Mutex.WakeAll(journalm.CLogger())
+	j.Mutex.WakeAll(journalm.CInstaller())
+	j.Mutex.WakeAll(uint32(2))
+	j.Mutex.WakeAll(uint32(3))
+	j.Mutex.WakeAll(journalm.CSpace())
 }
 func Shut(j *journalm.Journal) {
 	j.Closed = true
-	j.Mu.WakeAll(journalm.CSpace())
+	j.Mutex.WakeAll(journalm.CSpace())
 }
 func WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
@@ -333,7 +333,7 @@ func WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var _ = out1
 	out1 = j.Notes.Get(NParity())
 	parity = out1
-	if n <= j.Ncl {
+	if n <= j.LastFrozen {
 		parity = uint64(1) - parity%uint64(2)
 	} else {
 		var w uint64
@@ -379,7 +379,7 @@ func NoteStart(j *journalm.Journal) {
 	if h > uint64(0) {
 		j.Notes.Set(NHaste(), h-uint64(1))
 	}
-	j.Mu.WakeAll(journalm.CSpace())
+	j.Mutex.WakeAll(journalm.CSpace())
 }
 func NoteFinish(j *journalm.Journal) {
 	var groups uint64
@@ -405,7 +405,7 @@ func NoteFinish(j *journalm.Journal) {
 	out3 = j.Notes.Get(NUrge())
 	urge = out3
 	if full || urge != uint64(0) {
-		j.Mu.WakeOne(journalm.CInstaller())
+		j.Mutex.WakeOne(journalm.CInstaller())
 	}
 	NextLogger(j)
 	var parity uint64
@@ -418,9 +418,9 @@ func NoteFinish(j *journalm.Journal) {
 	var _ = even
 	even = parity%uint64(2) == uint64(0)
 	if even {
-		j.Mu.WakeAll(uint32(3))
+		j.Mutex.WakeAll(uint32(3))
 	} else {
-		j.Mu.WakeAll(uint32(2))
+		j.Mutex.WakeAll(uint32(2))
 	}
 }
 func NextLogger(j *journalm.Journal) {
@@ -449,11 +449,11 @@ func NextLogger(j *journalm.Journal) {
 	var _ = even
 	even = parity%uint64(2) == uint64(0)
 	if w == uint64(0) {
-		j.Mu.WakeOne(journalm.CLogger())
+		j.Mutex.WakeOne(journalm.CLogger())
 	} else if even {
-		j.Mu.WakeOne(uint32(2))
+		j.Mutex.WakeOne(uint32(2))
 	} else {
-		j.Mu.WakeOne(uint32(3))
+		j.Mutex.WakeOne(uint32(3))
 	}
 }
 func FillsUp(j *journalm.Journal) bool {
@@ -463,15 +463,15 @@ func FillsUp(j *journalm.Journal) bool {
 	var _ = k
 	var out1 uint64
 	var _ = out1
-	out1 = j.Lgm.Len()
+	out1 = j.Logged.Len()
 	k = out1
 	var h uint64
 	var _ = h
 	var out2 uint64
 	var _ = out2
-	out2 = j.Lho.Len()
+	out2 = j.LoggedDirect.Len()
 	h = out2
-	b = k >= j.InstAt || h >= HoldMax() || j.Hq <= j.Eq && j.Eq-j.Hq >= j.Nd/uint64(2) || j.Lo <= j.Wp && j.Wp-j.Lo >= j.Nr/uint64(2)
+	b = k >= j.InstAt || h >= HoldMax() || j.FirstSeq <= j.NextSeq && j.NextSeq-j.FirstSeq >= j.Units/uint64(2) || j.LogStart <= j.LogEnd && j.LogEnd-j.LogStart >= j.RingSize/uint64(2)
 	return b
 }
 func WantInstall(j *journalm.Journal) bool {
@@ -481,13 +481,13 @@ func WantInstall(j *journalm.Journal) bool {
 	var _ = k
 	var out1 uint64
 	var _ = out1
-	out1 = j.Lgm.Len()
+	out1 = j.Logged.Len()
 	k = out1
 	var h uint64
 	var _ = h
 	var out2 uint64
 	var _ = out2
-	out2 = j.Lho.Len()
+	out2 = j.LoggedDirect.Len()
 	h = out2
 	var urge uint64
 	var _ = urge
@@ -517,8 +517,8 @@ func NoteInstall(j *journalm.Journal) {
 	if n < uint64(18446744073709551615) {
 		j.Notes.Set(NInstalls(), n+uint64(1))
 	}
-	j.Mu.WakeAll(journalm.CSpace())
-	j.Mu.WakeOne(journalm.CLogger())
+	j.Mutex.WakeAll(journalm.CSpace())
+	j.Mutex.WakeOne(journalm.CLogger())
 }
 func Drained(j *journalm.Journal) bool {
 	var b bool = false
@@ -533,25 +533,25 @@ func Drained(j *journalm.Journal) bool {
 	var _ = c
 	var out2 uint64
 	var _ = out2
-	out2 = j.Cgm.Len()
+	out2 = j.Frozen.Len()
 	c = out2
 	var h uint64
 	var _ = h
 	var out3 uint64
 	var _ = out3
-	out3 = j.Cdm.Len()
+	out3 = j.FrozenDirect.Len()
 	h = out3
 	var l uint64
 	var _ = l
 	var out4 uint64
 	var _ = out4
-	out4 = j.Lgm.Len()
+	out4 = j.Logged.Len()
 	l = out4
 	var i uint64
 	var _ = i
 	var out5 uint64
 	var _ = out5
-	out5 = j.Inm.Len()
+	out5 = j.Installing.Len()
 	i = out5
 	b = r == uint64(0) && c == uint64(0) && h == uint64(0) && l == uint64(0) && i == uint64(0)
 	return b

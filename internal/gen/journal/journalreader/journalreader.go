@@ -23,25 +23,25 @@ func Lookup(j *journalm.Journal, a uint64) (*dbytes.Blk, uint64) {
 	if b == (*dbytes.Blk)(nil) {
 		var out2 *dbytes.Blk
 		var _ = out2
-		out2 = j.Cgm.Get(a)
+		out2 = j.Frozen.Get(a)
 		b = out2
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var out3 *dbytes.Blk
 		var _ = out3
-		out3 = j.Cdm.Get(a)
+		out3 = j.FrozenDirect.Get(a)
 		b = out3
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var out4 *dbytes.Blk
 		var _ = out4
-		out4 = j.Lgm.Get(a)
+		out4 = j.Logged.Get(a)
 		b = out4
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var out5 *dbytes.Blk
 		var _ = out5
-		out5 = j.Inm.Get(a)
+		out5 = j.Installing.Get(a)
 		b = out5
 	}
 	if b == (*dbytes.Blk)(nil) {
@@ -57,12 +57,12 @@ func ReadHome(j *journalm.Journal, a uint64, n uint64, t uint64) (bool, *ddisk.B
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	if j.Tree.Np > uint64(0) {
+	if j.Tree.PageCount > uint64(0) {
 		var out1 bool
 		var _ = out1
 		var out2 *ddisk.BList
 		var _ = out2
-		out1, out2 = j.D.ReadAny(a, n)
+		out1, out2 = j.Disk.ReadAny(a, n)
 		ok = out1
 		l = out2
 		return ok, l
@@ -71,7 +71,7 @@ func ReadHome(j *journalm.Journal, a uint64, n uint64, t uint64) (bool, *ddisk.B
 	var _ = out3
 	var out4 *ddisk.BList
 	var _ = out4
-	out3, out4 = j.D.ReadRun(a, n)
+	out3, out4 = j.Disk.ReadRun(a, n)
 	ok = out3
 	l = out4
 	return ok, l
@@ -124,7 +124,7 @@ func CheckOne(j *journalm.Journal, a uint64, b *dbytes.Blk, t uint64) (bool, uin
 	out1, out2 = treeofcodes.Genuine(j.Tree, a, b)
 	ok = out1
 	bad = out2
-	if !ok || j.Tree.Np == uint64(0) {
+	if !ok || j.Tree.PageCount == uint64(0) {
 		return ok, bad
 	}
 	return ok, bad

@@ -45,25 +45,25 @@ func IsPending(j *journalm.Journal, a uint64) bool {
 	if b == (*dbytes.Blk)(nil) {
 		var out2 *dbytes.Blk
 		var _ = out2
-		out2 = j.Cgm.Get(a)
+		out2 = j.Frozen.Get(a)
 		b = out2
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var out3 *dbytes.Blk
 		var _ = out3
-		out3 = j.Cdm.Get(a)
+		out3 = j.FrozenDirect.Get(a)
 		b = out3
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var out4 *dbytes.Blk
 		var _ = out4
-		out4 = j.Lgm.Get(a)
+		out4 = j.Logged.Get(a)
 		b = out4
 	}
 	if b == (*dbytes.Blk)(nil) {
 		var out5 *dbytes.Blk
 		var _ = out5
-		out5 = j.Inm.Get(a)
+		out5 = j.Installing.Get(a)
 		b = out5
 	}
 	is = b != (*dbytes.Blk)(nil) /* dircomp */
@@ -203,7 +203,7 @@ func OnDevice(t *treeofcodes.Tree, p uint64) (bool, *dbytes.Blk, bool, bool, uin
 	mem = false
 	blank = false
 	bad = p
-	if p+uint64(1) < t.Np {
+	if p+uint64(1) < t.PageCount {
 		var q uint64
 		var _ = q
 		q = treeofcodes.Parent(t, p)
@@ -227,7 +227,7 @@ func OnDevice(t *treeofcodes.Tree, p uint64) (bool, *dbytes.Blk, bool, bool, uin
 		var _ = out8
 		var out9 uint64
 		var _ = out9
-		out8, out9 = treeofcodes.GetCode(b, (t.N+p)%uint64(255))
+		out8, out9 = treeofcodes.GetCode(b, (t.HomeCount+p)%uint64(255))
 		c0 = out8
 		c1 = out9
 	}

@@ -29,7 +29,7 @@ func Scrub(j *journalm.Journal, a uint64, n uint64) (uint32, uint64, uint64, uin
 	if n == uint64(0) {
 		return st, m, good, bad
 	}
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	journalthreads.CYield(j)
 	var t uint64
 	var _ = t
@@ -37,7 +37,7 @@ func Scrub(j *journalm.Journal, a uint64, n uint64) (uint32, uint64, uint64, uin
 	var _ = out1
 	out1 = journalscrub.Ticket(j)
 	t = out1
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	journalthreads.CYield(j)
 	var ok bool
 	var _ = ok
@@ -120,13 +120,13 @@ func ScrubOn(j *journalm.Journal, a uint64, l *ddisk.BList, i uint64, t uint64) 
 func Judge(j *journalm.Journal, a uint64, t uint64, bad uint64, unread bool) uint32 {
 	var st uint32 = 0
 	var _ = st
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	journalthreads.CYield(j)
 	var out1 uint32
 	var _ = out1
 	out1 = journalscrub.Verdict(j, a, t, bad)
 	st = out1
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	if st != journalscrub.SGood() && st != journalscrub.SAgain() {
 		var out2 uint32
 		var _ = out2
@@ -145,7 +145,7 @@ func Sentence(j *journalm.Journal, a uint64, t uint64, bad uint64, unread bool) 
 	var _ = out1
 	out1 = journalinstaller.HeaderIsOurs(j)
 	ours = out1
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	journalthreads.CYield(j)
 	var out2 uint32
 	var _ = out2
@@ -155,7 +155,7 @@ func Sentence(j *journalm.Journal, a uint64, t uint64, bad uint64, unread bool) 
 	var _ = out3
 	out3 = journalscrub.Tell(j, st, ours, unread, bad)
 	st = out3
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	return st
 }
 func ScrubPage(j *journalm.Journal, p uint64) (uint32, bool, uint64) {
@@ -165,7 +165,7 @@ func ScrubPage(j *journalm.Journal, p uint64) (uint32, bool, uint64) {
 	var _ = blank
 	var bad uint64 = 0
 	var _ = bad
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	journalthreads.CYield(j)
 	var t uint64
 	var _ = t
@@ -173,7 +173,7 @@ func ScrubPage(j *journalm.Journal, p uint64) (uint32, bool, uint64) {
 	var _ = out1
 	out1 = journalscrub.Ticket(j)
 	t = out1
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	journalthreads.CYield(j)
 	var ok bool = false
 	var _ = ok
@@ -216,7 +216,7 @@ func SentencePage(j *journalm.Journal, t uint64, mem bool, bad uint64) uint32 {
 	var _ = out1
 	out1 = journalinstaller.HeaderIsOurs(j)
 	ours = out1
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	journalthreads.CYield(j)
 	var out2 uint32
 	var _ = out2
@@ -226,7 +226,7 @@ func SentencePage(j *journalm.Journal, t uint64, mem bool, bad uint64) uint32 {
 	var _ = out3
 	out3 = journalscrub.Tell(j, st, ours, false, bad)
 	st = out3
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	return st
 }
 

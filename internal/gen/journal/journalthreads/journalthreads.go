@@ -26,7 +26,7 @@ func WriteDirect(j *journalm.Journal, look bool) bool {
 	var _ = ok
 	var l *ddisk.BList
 	var _ = l
-	l = j.Lg.Dirs
+	l = j.Logger.DirectList
 	var n uint64
 	var _ = n
 	var out1 uint64
@@ -146,14 +146,14 @@ func WriteFrozen(j *journalm.Journal) bool {
 	var _ = out1
 	out1 = journalpolicy.LookDue(j)
 	look = out1
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	LYield(j)
 	journallogger.LogEnc(j)
 	var out2 bool
 	var _ = out2
 	out2 = WriteGroup(j, look)
 	ok = out2
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	LYield(j)
 	if !ok {
 		journalpolicy.Fail(j)
@@ -164,13 +164,13 @@ func SealAll(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	journalpolicy.NoteBarrier(j)
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	LYield(j)
 	var out1 bool
 	var _ = out1
 	out1 = journallogger.LogBarrier(j)
 	ok = out1
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	LYield(j)
 	if !ok || j.Trims >= uint64(4611686018427322368) {
 		ok = false
@@ -210,7 +210,7 @@ func LogGroup(j *journalm.Journal, frozen bool) {
 	ok_2 = out3
 }
 func Logger(j *journalm.Journal) {
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	var alive bool
 	var _ = alive
@@ -233,7 +233,7 @@ func Logger(j *journalm.Journal) {
 		if go_2 {
 			LogGroup(j, frozen)
 		} else {
-			j.Mu.Wait(journalm.CLogger())
+			j.Mutex.Wait(journalm.CLogger())
 			CYield(j)
 		}
 		var out4 bool
@@ -241,7 +241,7 @@ func Logger(j *journalm.Journal) {
 		out4 = journalpolicy.Alive(j)
 		alive = out4
 	}
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 }
 func CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	var ok bool = false
@@ -253,8 +253,8 @@ func CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 		journalinstaller.CacheInst(j)
 		i = i + uint64(1)
 		if i%uint64(128) == uint64(0) {
-			j.Mu.Unlock()
-			j.Mu.Lock()
+			j.Mutex.Unlock()
+			j.Mutex.Lock()
 			IYield(j)
 		}
 	}
@@ -284,7 +284,7 @@ func WritePages(j *journalm.Journal) (bool, *dlog.Codes, uint64, uint64) {
 	out2, out3 = journalinstaller.TreeRoot(j)
 	r0 = out2
 	r1 = out3
-	if j.Tree.Np == uint64(0) {
+	if j.Tree.PageCount == uint64(0) {
 		return ok, c, r0, r1
 	}
 	var i uint64
@@ -536,7 +536,7 @@ func WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 func Install(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	var n uint64 = 0
@@ -566,7 +566,7 @@ func Install(j *journalm.Journal) bool {
 	c = out4
 	r0 = out5
 	r1 = out6
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	IYield(j)
 	if !ok {
 		journalpolicy.Fail(j)
@@ -585,7 +585,7 @@ func Install(j *journalm.Journal) bool {
 	return ok
 }
 func Installer(j *journalm.Journal) {
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	IYield(j)
 	var alive bool
 	var _ = alive
@@ -611,7 +611,7 @@ func Installer(j *journalm.Journal) {
 				goto L2
 			}
 		} else {
-			j.Mu.Wait(journalm.CInstaller())
+			j.Mutex.Wait(journalm.CInstaller())
 			IYield(j)
 		}
 		var out4 bool
@@ -620,17 +620,17 @@ func Installer(j *journalm.Journal) {
 		alive = out4
 	}
 L2:
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 }
 func WaitSpace(j *journalm.Journal) {
 	journalpolicy.AskSpace(j)
-	j.Mu.Wait(journalm.CSpace())
+	j.Mutex.Wait(journalm.CSpace())
 	CYield(j)
 }
 func WaitDurable(j *journalm.Journal, n uint64) bool {
 	var ok bool = false
 	var _ = ok
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	var out1 bool
 	var _ = out1
@@ -664,7 +664,7 @@ func WaitDurable(j *journalm.Journal, n uint64) bool {
 			var _ = out5
 			out5 = journalpolicy.WaitOn(j, n)
 			c = out5
-			j.Mu.Wait(c)
+			j.Mutex.Wait(c)
 			CYield(j)
 		}
 		var out6 bool
@@ -676,7 +676,7 @@ func WaitDurable(j *journalm.Journal, n uint64) bool {
 		out7 = journalpolicy.Failed(j)
 		failed = out7
 	}
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	return ok
 }
 func Commit(j *journalm.Journal, tx *dlog.BMap, wait bool) (uint32, uint64) {
@@ -684,7 +684,7 @@ func Commit(j *journalm.Journal, tx *dlog.BMap, wait bool) (uint32, uint64) {
 	var _ = st
 	var n uint64 = 0
 	var _ = n
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	var out1 uint32
 	var _ = out1
@@ -703,7 +703,7 @@ func Commit(j *journalm.Journal, tx *dlog.BMap, wait bool) (uint32, uint64) {
 		st = out3
 		n = out4
 	}
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	if st == journalcommit.AOk() && wait {
 		var ok bool
 		var _ = ok
@@ -812,7 +812,7 @@ func LookOnce(j *journalm.Journal, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64)
 	var _ = b
 	var t uint64 = 0
 	var _ = t
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	var out1 *dbytes.Blk
 	var _ = out1
@@ -824,7 +824,7 @@ func LookOnce(j *journalm.Journal, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64)
 	if b != (*dbytes.Blk)(nil) {
 		h.Keep(j.Cache, b)
 	}
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	return b, t
 }
 func Decide(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64, c *dbytes.Blk, bad uint64) (bool, *dbytes.Blk) {
@@ -832,7 +832,7 @@ func Decide(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64, c *dbytes.Blk
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	b = (*dbytes.Blk)(nil)
 	ok = true
@@ -853,7 +853,7 @@ func Decide(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64, c *dbytes.Blk
 		damaged = out2
 		ok = !damaged
 	}
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	return ok, b
 }
 func Flush(j *journalm.Journal) (bool, uint64) {
@@ -861,13 +861,13 @@ func Flush(j *journalm.Journal) (bool, uint64) {
 	var _ = ok
 	var n uint64 = 0
 	var _ = n
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	var out1 uint64
 	var _ = out1
 	out1 = journalcommit.Newest(j)
 	n = out1
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	var out2 bool
 	var _ = out2
 	out2 = WaitDurable(j, n)
@@ -875,13 +875,13 @@ func Flush(j *journalm.Journal) (bool, uint64) {
 	return ok, n
 }
 func Tick(j *journalm.Journal) {
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	journalpolicy.Nudge(j)
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 }
 func Drain(j *journalm.Journal) {
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	var e bool
 	var _ = e
@@ -898,7 +898,7 @@ func Drain(j *journalm.Journal) {
 	for !e && !failed {
 		journalpolicy.Nudge(j)
 		journalpolicy.Urge(j)
-		j.Mu.Wait(journalm.CSpace())
+		j.Mutex.Wait(journalm.CSpace())
 		CYield(j)
 		var out3 bool
 		var _ = out3
@@ -909,7 +909,7 @@ func Drain(j *journalm.Journal) {
 		out4 = journalpolicy.Failed(j)
 		failed = out4
 	}
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 }
 func Guard(j *journalm.Journal) bool {
 	var ok bool = false
@@ -922,22 +922,22 @@ func Guard(j *journalm.Journal) bool {
 	if ok {
 		return ok
 	}
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	journalpolicy.Fail(j)
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	return ok
 }
 func Settle(j *journalm.Journal) {
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	journalpolicy.Urge(j)
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 }
 func Close(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	journalpolicy.Shut(j)
 	var n uint64
@@ -946,7 +946,7 @@ func Close(j *journalm.Journal) bool {
 	var _ = out1
 	out1 = journalcommit.Newest(j)
 	n = out1
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	var out2 bool
 	var _ = out2
 	out2 = WaitDurable(j, n)
@@ -954,10 +954,10 @@ func Close(j *journalm.Journal) bool {
 	return ok
 }
 func Stop(j *journalm.Journal) {
-	j.Mu.Lock()
+	j.Mutex.Lock()
 	CYield(j)
 	journalpolicy.SetStop(j)
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 }
 
 // End of functions

@@ -33,7 +33,7 @@ func UpdateTree(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMa
 	r0 = out2
 	r1 = out3
 	io = true
-	if t.Np == uint64(0) {
+	if t.PageCount == uint64(0) {
 		return io, r0, r1
 	}
 	LogCodes(t, cs, mm)

@@ -11,25 +11,25 @@ import (
 
 // Definition of class Tree
 type Tree struct {
-	D     *ddisk.Disk
-	Seal  *dlog.Seal
-	Pages *dlog.Pages
-	First uint64
-	Np    uint64
-	Home  uint64
-	N     uint64
+	Disk      *ddisk.Disk
+	Seal      *dlog.Seal
+	Pages     *dlog.Pages
+	First     uint64
+	PageCount uint64
+	Home      uint64
+	HomeCount uint64
 }
 
 func New_Tree_() *Tree {
 	_this := Tree{}
 
-	_this.D = (*ddisk.Disk)(nil)
+	_this.Disk = (*ddisk.Disk)(nil)
 	_this.Seal = (*dlog.Seal)(nil)
 	_this.Pages = (*dlog.Pages)(nil)
 	_this.First = 0
-	_this.Np = 0
+	_this.PageCount = 0
 	_this.Home = 0
-	_this.N = 0
+	_this.HomeCount = 0
 	return &_this
 }
 
@@ -61,13 +61,13 @@ func (_this type_Tree_) String() string {
 	return "treeofcodes.Tree"
 }
 func (_this *Tree) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, pages0 *dlog.Pages, first0 uint64, np0 uint64, home0 uint64, n0 uint64) {
-	_this.D = d0
+	_this.Disk = d0
 	_this.Seal = seal0
 	_this.Pages = pages0
 	_this.First = first0
-	_this.Np = np0
+	_this.PageCount = np0
 	_this.Home = home0
-	_this.N = n0
+	_this.HomeCount = n0
 }
 
 // End of class Tree
@@ -77,7 +77,7 @@ func PagesFit(n uint64, np uint64) bool {
 	return uint64(1) <= np && np < uint64(2147483648) && (uint64(1) <= n && n < uint64(281474976710656)) && n <= uint64(254)*np+uint64(1) && uint64(254)*np <= n+uint64(252)
 }
 func Parent(t *Tree, p uint64) uint64 {
-	return (t.N + p) / uint64(255)
+	return (t.HomeCount + p) / uint64(255)
 }
 func GetCode(b *dbytes.Blk, k uint64) (uint64, uint64) {
 	var c0 uint64 = 0
@@ -155,7 +155,7 @@ func Load(t *Tree, p uint64, c0 uint64, c1 uint64) (bool, *dbytes.Blk, uint64) {
 	var _ = out2
 	var out3 *ddisk.BList
 	var _ = out3
-	out2, out3 = t.D.ReadAny(t.First+uint64(2)*p, uint64(2))
+	out2, out3 = t.Disk.ReadAny(t.First+uint64(2)*p, uint64(2))
 	ok = out2
 	l = out3
 	if !ok {
@@ -204,7 +204,7 @@ func OneOf(t *Tree, p uint64, l *ddisk.BList, c0 uint64, c1 uint64) (bool, *dbyt
 	place = uint64(0)
 	var out2 bool
 	var _ = out2
-	out2 = Matches(t, t.N+p, b, c0, c1)
+	out2 = Matches(t, t.HomeCount+p, b, c0, c1)
 	ok = out2
 	if ok {
 		if PlaceSaid(b) == uint64(0) {
@@ -221,7 +221,7 @@ func OneOf(t *Tree, p uint64, l *ddisk.BList, c0 uint64, c1 uint64) (bool, *dbyt
 	var _ = also
 	var out4 bool
 	var _ = out4
-	out4 = Matches(t, t.N+p, c, c0, c1)
+	out4 = Matches(t, t.HomeCount+p, c, c0, c1)
 	also = out4
 	if also {
 		ok, b, place = true, c, uint64(1)
@@ -243,7 +243,7 @@ func Place(t *Tree, p uint64, place uint64, c0 uint64, c1 uint64) (bool, *dbytes
 	var _ = out2
 	var out3 *ddisk.BList
 	var _ = out3
-	out2, out3 = t.D.ReadAny(t.First+uint64(2)*p+place, uint64(1))
+	out2, out3 = t.Disk.ReadAny(t.First+uint64(2)*p+place, uint64(1))
 	ok = out2
 	l = out3
 	if !ok {
@@ -255,7 +255,7 @@ func Place(t *Tree, p uint64, place uint64, c0 uint64, c1 uint64) (bool, *dbytes
 	b = out4
 	var out5 bool
 	var _ = out5
-	out5 = Matches(t, t.N+p, b, c0, c1)
+	out5 = Matches(t, t.HomeCount+p, b, c0, c1)
 	ok = out5
 	return ok, b
 }
@@ -287,7 +287,7 @@ func Known(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, uint6
 	var _ = out1
 	out1 = t.Pages.Get(version, q)
 	c = out1
-	for c == (*dbytes.Blk)(nil) && q+uint64(1) < t.Np {
+	for c == (*dbytes.Blk)(nil) && q+uint64(1) < t.PageCount {
 		q = Parent(t, q)
 		var out2 *dbytes.Blk
 		var _ = out2
@@ -351,7 +351,7 @@ func Page(t *Tree, p uint64, version uint64, r0 uint64, r1 uint64) (bool, *dbyte
 		var _ = out6
 		var out7 uint64
 		var _ = out7
-		out6, out7 = GetCode(b, (t.N+q)%uint64(255))
+		out6, out7 = GetCode(b, (t.HomeCount+q)%uint64(255))
 		c0 = out6
 		c1 = out7
 		bad = q
@@ -461,7 +461,7 @@ func Genuine(t *Tree, a uint64, b *dbytes.Blk) (bool, uint64) {
 	var _ = ok
 	var bad uint64 = 0
 	var _ = bad
-	if t.Np == uint64(0) {
+	if t.PageCount == uint64(0) {
 		ok, bad = true, a
 		return ok, bad
 	}
@@ -638,17 +638,17 @@ func Upwards(t *Tree, c *dlog.Codes, p uint64, b *dbytes.Blk) (bool, uint64, uin
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = t.Seal.Code(t.N+p, b)
+	out1, out2 = t.Seal.Code(t.HomeCount+p, b)
 	c0 = out1
 	c1 = out2
-	root = p+uint64(1) == t.Np
+	root = p+uint64(1) == t.PageCount
 	if !root {
-		c.Add(t.N+p, c0, c1)
+		c.Add(t.HomeCount+p, c0, c1)
 	}
 	return root, c0, c1
 }
 func Advance(t *Tree, c *dlog.Codes, r0 uint64, r1 uint64, drop *dlog.BMap) {
-	t.Pages.Next(c, t.N, r0, r1, drop, t.Home)
+	t.Pages.Next(c, t.HomeCount, r0, r1, drop, t.Home)
 }
 func AddList(t *Tree, c *dlog.Codes, l *ddisk.BList) {
 	var n uint64

@@ -22,7 +22,7 @@ func Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = t.Buf.Len()
+	out1 = t.Buffer.Len()
 	n = out1
 	i = i0
 	var go_2 bool
@@ -33,7 +33,7 @@ func Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 		var _ = k
 		var out2 uint64
 		var _ = out2
-		out2 = t.Buf.KeyAt(i)
+		out2 = t.Buffer.KeyAt(i)
 		k = out2
 		var off uint64
 		var _ = off
@@ -46,13 +46,13 @@ func Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 		var _ = out3
 		var out4 bool
 		var _ = out4
-		out3, out4 = t.Buf.BitAt(i)
+		out3, out4 = t.Buffer.BitAt(i)
 		is = out3
 		v = out4
 		if is {
 			objectsm.PutBit(w, off, v)
 		} else {
-			t.Buf.CopyAt(i, w, off/uint64(8))
+			t.Buffer.CopyAt(i, w, off/uint64(8))
 		}
 		i = i + uint64(1)
 		if i == n {
@@ -62,7 +62,7 @@ func Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 			var _ = k2
 			var out5 uint64
 			var _ = out5
-			out5 = t.Buf.KeyAt(i)
+			out5 = t.Buffer.KeyAt(i)
 			k2 = out5
 			go_2 = objectsm.KeyBlk(k2) == a
 		}
@@ -79,7 +79,7 @@ func Build(t *txnm.Txn, tx *dlog.BMap) (bool, uint64) {
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = t.Buf.Len()
+	out1 = t.Buffer.Len()
 	n = out1
 	var i uint64
 	var _ = i
@@ -90,7 +90,7 @@ func Build(t *txnm.Txn, tx *dlog.BMap) (bool, uint64) {
 		var _ = k
 		var out2 uint64
 		var _ = out2
-		out2 = t.Buf.KeyAt(i)
+		out2 = t.Buffer.KeyAt(i)
 		k = out2
 		var a uint64
 		var _ = a
@@ -99,7 +99,7 @@ func Build(t *txnm.Txn, tx *dlog.BMap) (bool, uint64) {
 		var _ = b
 		var out3 *dbytes.Blk
 		var _ = out3
-		out3 = t.Buf.BlkAt(i)
+		out3 = t.Buffer.BlkAt(i)
 		b = out3
 		if b != (*dbytes.Blk)(nil) {
 			tx.Put(a, b)
@@ -113,7 +113,7 @@ func Build(t *txnm.Txn, tx *dlog.BMap) (bool, uint64) {
 			var _ = out4
 			var out5 uint64
 			var _ = out5
-			out4, out5 = journalreader.Lookup(t.S.J, a)
+			out4, out5 = journalreader.Lookup(t.System.Journal, a)
 			c = out4
 			__v0 = out5
 			if c == (*dbytes.Blk)(nil) {
@@ -144,14 +144,14 @@ func Build(t *txnm.Txn, tx *dlog.BMap) (bool, uint64) {
 	return ok, miss
 }
 func Drop(t *txnm.Txn, n uint64) {
-	txnsysm.TYield(t.S)
+	txnsysm.TYield(t.System)
 	LetGo(t, n)
 }
 func LetGo(t *txnm.Txn, n uint64) {
-	t.Buf.Clear()
-	t.Tx.Clear()
-	t.S.Tbl.Release(t.Own, n)
-	t.Top = uint64(0)
+	t.Buffer.Clear()
+	t.Writes.Clear()
+	t.System.Locks.Release(t.Owner, n)
+	t.TopLock = uint64(0)
 	t.Seen = uint64(0)
 	t.Cut = txnm.OK()
 }
@@ -173,9 +173,9 @@ func TryAppend(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	var _ = miss
 	var j *journalm.Journal
 	var _ = j
-	j = t.S.J
-	j.Mu.Lock()
-	txnsysm.TYield(t.S)
+	j = t.System.Journal
+	j.Mutex.Lock()
+	txnsysm.TYield(t.System)
 	var out1 uint32
 	var _ = out1
 	var out2 uint64
@@ -192,13 +192,13 @@ func TryAppend(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	if st == journalcommit.AFull() && !get {
 		AwaitRoom(t)
 	}
-	j.Mu.Unlock()
+	j.Mutex.Unlock()
 	return st, n, get, miss
 }
 func AwaitRoom(t *txnm.Txn) {
-	journalpolicy.AskSpace(t.S.J)
-	t.S.J.Mu.Wait(journalm.CSpace())
-	txnsysm.TYield(t.S)
+	journalpolicy.AskSpace(t.System.Journal)
+	t.System.Journal.Mutex.Wait(journalm.CSpace())
+	txnsysm.TYield(t.System)
 }
 func Point(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	var st uint32 = 0
@@ -211,7 +211,7 @@ func Point(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	var _ = miss
 	var j *journalm.Journal
 	var _ = j
-	j = t.S.J
+	j = t.System.Journal
 	n = uint64(0)
 	var ok bool = false
 	var _ = ok
@@ -219,7 +219,7 @@ func Point(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = Build(t, t.Tx)
+	out1, out2 = Build(t, t.Writes)
 	ok = out1
 	miss = out2
 	get = !ok
@@ -231,7 +231,7 @@ func Point(t *txnm.Txn, stable bool) (uint32, uint64, bool, uint64) {
 	var _ = out3
 	var out4 uint64
 	var _ = out4
-	out3, out4 = journalcommit.Append(j, t.Tx, stable)
+	out3, out4 = journalcommit.Append(j, t.Writes, stable)
 	st = out3
 	n = out4
 	return st, n, get, miss
@@ -243,7 +243,7 @@ func AppendAll(t *txnm.Txn, stable bool) (uint32, uint64) {
 	var _ = n
 	var j *journalm.Journal
 	var _ = j
-	j = t.S.J
+	j = t.System.Journal
 	var get bool = false
 	var _ = get
 	var miss uint64 = 0
@@ -269,7 +269,7 @@ func AppendAll(t *txnm.Txn, stable bool) (uint32, uint64) {
 			var _ = b
 			var out5 *dbytes.Blk
 			var _ = out5
-			out5 = txnsysm.Latest(t.S, t.Hold, miss, uint64(1))
+			out5 = txnsysm.Latest(t.System, t.Hold, miss, uint64(1))
 			b = out5
 			if b == (*dbytes.Blk)(nil) {
 				st, n = txnm.IOERR(), uint64(0)
@@ -299,7 +299,7 @@ func Finish(t *txnm.Txn, stable bool) (uint32, uint64) {
 	var _ = w
 	var out1 uint64
 	var _ = out1
-	out1 = t.Buf.Len()
+	out1 = t.Buffer.Len()
 	w = out1
 	var n uint64
 	var _ = n

@@ -124,7 +124,7 @@ func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
 	var _ = p
 	p = _this
 	for p != (*Place)(nil) {
-		if p.Start < p.End && (p.Start < j.Home || j.Sz < p.End || uint64(281474976710656) < p.End) {
+		if p.Start < p.End && (p.Start < j.Home || j.Size < p.End || uint64(281474976710656) < p.End) {
 			s = (*txnsysm.Sys)(nil)
 			return s
 		}

@@ -16,25 +16,25 @@ import (
 
 // Definition of class Txn
 type Txn struct {
-	S    *txnsysm.Sys
-	Own  *dlock.Owner
-	Buf  *dbuf.Buf
-	Tx   *dlog.BMap
-	Hold *dlog.Hold
-	Top  uint64
-	Seen uint64
-	Cut  uint32
+	System  *txnsysm.Sys
+	Owner   *dlock.Owner
+	Buffer  *dbuf.Buf
+	Writes  *dlog.BMap
+	Hold    *dlog.Hold
+	TopLock uint64
+	Seen    uint64
+	Cut     uint32
 }
 
 func New_Txn_() *Txn {
 	_this := Txn{}
 
-	_this.S = (*txnsysm.Sys)(nil)
-	_this.Own = (*dlock.Owner)(nil)
-	_this.Buf = (*dbuf.Buf)(nil)
-	_this.Tx = (*dlog.BMap)(nil)
+	_this.System = (*txnsysm.Sys)(nil)
+	_this.Owner = (*dlock.Owner)(nil)
+	_this.Buffer = (*dbuf.Buf)(nil)
+	_this.Writes = (*dlog.BMap)(nil)
 	_this.Hold = (*dlog.Hold)(nil)
-	_this.Top = 0
+	_this.TopLock = 0
 	_this.Seen = 0
 	_this.Cut = 0
 	return &_this
@@ -68,12 +68,12 @@ func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
 func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.BMap, h *dlog.Hold) {
-	_this.S = s0
-	_this.Own = o
-	_this.Buf = b
-	_this.Tx = x
+	_this.System = s0
+	_this.Owner = o
+	_this.Buffer = b
+	_this.Writes = x
 	_this.Hold = h
-	_this.Top = uint64(0)
+	_this.TopLock = uint64(0)
 	_this.Seen = uint64(0)
 	_this.Cut = OK()
 }
@@ -85,7 +85,7 @@ func (_this *Txn) CutShort(st uint32) {
 func (_this *Txn) Lock(k uint64, excl bool) bool {
 	var ok bool = false
 	var _ = ok
-	txnsysm.TYield(_this.S)
+	txnsysm.TYield(_this.System)
 	var queued bool = false
 	var _ = queued
 	var out1 bool
@@ -96,7 +96,7 @@ func (_this *Txn) Lock(k uint64, excl bool) bool {
 	ok = out1
 	queued = out2
 	if queued {
-		txnsysm.TYield(_this.S)
+		txnsysm.TYield(_this.System)
 		_this.Granted(k)
 		ok = true
 	}
@@ -112,7 +112,7 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = queued
 	var wait bool
 	var _ = wait
-	wait = k > _this.Top
+	wait = k > _this.TopLock
 	var n uint64 = 0
 	var _ = n
 	var out1 bool
@@ -121,7 +121,7 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 	var _ = out2
 	var out3 uint64
 	var _ = out3
-	out1, out2, out3 = _this.S.Tbl.Lock(_this.Own, k, excl, wait)
+	out1, out2, out3 = _this.System.Locks.Lock(_this.Owner, k, excl, wait)
 	ok = out1
 	queued = out2
 	n = out3
@@ -130,7 +130,7 @@ func (_this *Txn) Grab(k uint64, excl bool) (bool, bool) {
 			_this.Seen = n
 		}
 		if wait {
-			_this.Top = k
+			_this.TopLock = k
 		}
 	}
 	return ok, queued
@@ -140,12 +140,12 @@ func (_this *Txn) Granted(k uint64) {
 	var _ = n
 	var out1 uint64
 	var _ = out1
-	out1 = _this.S.Tbl.Await(_this.Own)
+	out1 = _this.System.Locks.Await(_this.Owner)
 	n = out1
 	if n > _this.Seen {
 		_this.Seen = n
 	}
-	_this.Top = k
+	_this.TopLock = k
 }
 func (_this *Txn) ReadBlock(a uint64, excl bool) (uint32, *dbytes.Blk) {
 	var st uint32 = 0
@@ -229,7 +229,7 @@ func (_this *Txn) Next(a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var _ = wrote
 	var out1 uint64
 	var _ = out1
-	out1 = _this.Buf.Len()
+	out1 = _this.Buffer.Len()
 	wrote = out1
 	if wrote == uint64(0) {
 		var out2 uint64
@@ -264,14 +264,14 @@ func (_this *Txn) One(a uint64, n uint64) *dbytes.Blk {
 	var _ = b
 	var out1 *dbytes.Blk
 	var _ = out1
-	out1 = bufferm.BufferedBlk(_this.Buf, objectsm.Key(a, uint64(0)))
+	out1 = bufferm.BufferedBlk(_this.Buffer, objectsm.Key(a, uint64(0)))
 	b = out1
 	if b != (*dbytes.Blk)(nil) {
 		return b
 	}
 	var out2 *dbytes.Blk
 	var _ = out2
-	out2 = txnsysm.Latest(_this.S, _this.Hold, a, n)
+	out2 = txnsysm.Latest(_this.System, _this.Hold, a, n)
 	b = out2
 	return b
 }
@@ -280,7 +280,7 @@ func (_this *Txn) InMemory(a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var _ = m
 	var out1 uint64
 	var _ = out1
-	out1 = txnsysm.PeekRun(_this.S, _this.Hold, a, n, p)
+	out1 = txnsysm.PeekRun(_this.System, _this.Hold, a, n, p)
 	m = out1
 	return m
 }
@@ -306,7 +306,7 @@ func (_this *Txn) LockRun(a uint64, n uint64) (uint32, uint64) {
 	return st, at
 }
 func (_this *Txn) Ahead(a uint64, n uint64) {
-	txnsysm.Ahead(_this.S, _this.Hold, a, n)
+	txnsysm.Ahead(_this.System, _this.Hold, a, n)
 }
 func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0
@@ -336,7 +336,7 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = found
 	var out3 bool
 	var _ = out3
-	out3 = bufferm.BufferedBytes(_this.Buf, k, c)
+	out3 = bufferm.BufferedBytes(_this.Buffer, k, c)
 	found = out3
 	if found {
 		st, b = OK(), c
@@ -346,7 +346,7 @@ func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.By
 	var _ = v
 	var out4 *dbytes.Blk
 	var _ = out4
-	out4 = txnsysm.Latest(_this.S, _this.Hold, a, uint64(1))
+	out4 = txnsysm.Latest(_this.System, _this.Hold, a, uint64(1))
 	v = out4
 	if v == (*dbytes.Blk)(nil) {
 		_this.CutShort(IOERR())
@@ -382,7 +382,7 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = out2
 	var out3 bool
 	var _ = out3
-	out2, out3 = bufferm.BufferedBit(_this.Buf, k)
+	out2, out3 = bufferm.BufferedBit(_this.Buffer, k)
 	found = out2
 	b = out3
 	if found {
@@ -393,7 +393,7 @@ func (_this *Txn) ReadBit(a uint64, off uint64, excl bool) (uint32, bool) {
 	var _ = v
 	var out4 *dbytes.Blk
 	var _ = out4
-	out4 = txnsysm.Latest(_this.S, _this.Hold, a, uint64(1))
+	out4 = txnsysm.Latest(_this.System, _this.Hold, a, uint64(1))
 	v = out4
 	if v == (*dbytes.Blk)(nil) {
 		_this.CutShort(IOERR())
@@ -429,7 +429,7 @@ func (_this *Txn) WriteBlock(a uint64, b *dbytes.Bytes) uint32 {
 	var _ = out2
 	out2 = dbytes.Freeze(b)
 	v = out2
-	bufferm.BufferBlk(_this.Buf, k, v)
+	bufferm.BufferBlk(_this.Buffer, k, v)
 	st = OK()
 	return st
 	return st
@@ -450,7 +450,7 @@ func (_this *Txn) WriteInode(a uint64, off uint64, b *dbytes.Bytes) uint32 {
 		st = CONFLICT()
 		return st
 	}
-	bufferm.BufferBytes(_this.Buf, k, b)
+	bufferm.BufferBytes(_this.Buffer, k, b)
 	st = OK()
 	return st
 	return st
@@ -471,7 +471,7 @@ func (_this *Txn) WriteBit(a uint64, off uint64, b bool) uint32 {
 		st = CONFLICT()
 		return st
 	}
-	bufferm.BufferBit(_this.Buf, k, b)
+	bufferm.BufferBit(_this.Buffer, k, b)
 	st = OK()
 	return st
 	return st

@@ -26,10 +26,10 @@ func Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	if MayTell(st) && need > uint64(0) {
 		var out1 bool
 		var _ = out1
-		out1 = journalthreads.WaitDurable(t.S.J, need)
+		out1 = journalthreads.WaitDurable(t.System.Journal, need)
 		ok = out1
 	}
-	txnsysm.TYield(t.S)
+	txnsysm.TYield(t.System)
 	end = func() uint32 {
 		if ok {
 			return st
@@ -48,7 +48,7 @@ func Conclude(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) (uint32
 		var _ = n
 		var out1 uint64
 		var _ = out1
-		out1 = t.Buf.Len()
+		out1 = t.Buffer.Len()
 		n = out1
 		st = func() uint32 {
 			if r == uint32(0) && n > uint64(0) {

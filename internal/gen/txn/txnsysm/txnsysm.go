@@ -14,15 +14,15 @@ import (
 
 // Definition of class Sys
 type Sys struct {
-	J   *journalm.Journal
-	Tbl *dlock.Table
+	Journal *journalm.Journal
+	Locks   *dlock.Table
 }
 
 func New_Sys_() *Sys {
 	_this := Sys{}
 
-	_this.J = (*journalm.Journal)(nil)
-	_this.Tbl = (*dlock.Table)(nil)
+	_this.Journal = (*journalm.Journal)(nil)
+	_this.Locks = (*dlock.Table)(nil)
 	return &_this
 }
 
@@ -54,8 +54,8 @@ func (_this type_Sys_) String() string {
 	return "txnsysm.Sys"
 }
 func (_this *Sys) Ctor__(j0 *journalm.Journal, t *dlock.Table) {
-	_this.J = j0
-	_this.Tbl = t
+	_this.Journal = j0
+	_this.Locks = t
 }
 
 // End of class Sys
@@ -83,19 +83,19 @@ func Peek(s *Sys, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var _ = b
 	var t uint64 = 0
 	var _ = t
-	s.J.Mu.Lock()
+	s.Journal.Mutex.Lock()
 	TYield(s)
 	var out1 *dbytes.Blk
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = journalreader.Lookup(s.J, a)
+	out1, out2 = journalreader.Lookup(s.Journal, a)
 	b = out1
 	t = out2
 	if b != (*dbytes.Blk)(nil) {
-		h.Keep(s.J.Cache, b)
+		h.Keep(s.Journal.Cache, b)
 	}
-	s.J.Mu.Unlock()
+	s.Journal.Mutex.Unlock()
 	return b, t
 }
 func FindRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
@@ -111,13 +111,13 @@ func FindRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 
 		var _ = out1
 		var out2 uint64
 		var _ = out2
-		out1, out2 = journalreader.Lookup(s.J, a+m)
+		out1, out2 = journalreader.Lookup(s.Journal, a+m)
 		b = out1
 		__v0 = out2
 		if b == (*dbytes.Blk)(nil) {
 			return m
 		}
-		h.Keep(s.J.Cache, b)
+		h.Keep(s.Journal.Cache, b)
 		p.Add(b, uint64(0), uint64(4096))
 		m = m + uint64(1)
 	}
@@ -126,13 +126,13 @@ func FindRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 
 func PeekRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var m uint64 = 0
 	var _ = m
-	s.J.Mu.Lock()
+	s.Journal.Mutex.Lock()
 	TYield(s)
 	var out1 uint64
 	var _ = out1
 	out1 = FindRun(s, h, a, n, p)
 	m = out1
-	s.J.Mu.Unlock()
+	s.Journal.Mutex.Unlock()
 	return m
 }
 func Load(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList) {
@@ -145,7 +145,7 @@ func Load(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BLis
 	var _ = out1
 	var out2 *ddisk.BList
 	var _ = out2
-	out1, out2 = journalreader.ReadHome(s.J, a, n, t)
+	out1, out2 = journalreader.ReadHome(s.Journal, a, n, t)
 	ok = out1
 	l = out2
 	if ok {
@@ -179,7 +179,7 @@ func Device(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BL
 	var _ = out3
 	var out4 uint64
 	var _ = out4
-	out3, out4 = journalreader.CheckHome(s.J, a, l, uint64(0), t)
+	out3, out4 = journalreader.CheckHome(s.Journal, a, l, uint64(0), t)
 	m = out3
 	bad = out4
 	return ok, l, m, bad
@@ -201,11 +201,11 @@ func Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *
 		c = out1
 		var out2 *dbytes.Blk
 		var _ = out2
-		out2 = journalreader.Lookup2(s.J, a+i, t, c)
+		out2 = journalreader.Lookup2(s.Journal, a+i, t, c)
 		b = out2
 	}
 	if b != (*dbytes.Blk)(nil) {
-		h.Keep(s.J.Cache, b)
+		h.Keep(s.Journal.Cache, b)
 	}
 	return b
 }
@@ -237,14 +237,14 @@ func Fetch(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Bl
 		ok, b = false, (*dbytes.Blk)(nil)
 		return ok, b
 	}
-	s.J.Mu.Lock()
+	s.Journal.Mutex.Lock()
 	TYield(s)
 	if m == uint64(0) {
 		var damaged bool
 		var _ = damaged
 		var out5 bool
 		var _ = out5
-		out5 = journalreader.Confirm(s.J, a, t, bad)
+		out5 = journalreader.Confirm(s.Journal, a, t, bad)
 		damaged = out5
 		ok, b = !damaged, (*dbytes.Blk)(nil)
 	} else {
@@ -253,7 +253,7 @@ func Fetch(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Bl
 		out6 = Bring(s, h, a, l, m, t)
 		b = out6
 	}
-	s.J.Mu.Unlock()
+	s.Journal.Mutex.Unlock()
 	return ok, b
 }
 func Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
@@ -274,8 +274,8 @@ func Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
 	var r uint64
 	var _ = r
 	r = func() uint64 {
-		if s.J.Sz-a < n {
-			return s.J.Sz - a
+		if s.Journal.Size-a < n {
+			return s.Journal.Size - a
 		}
 		return n
 	}()
@@ -304,14 +304,14 @@ func Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
 	return b
 }
 func Ahead(s *Sys, h *dlog.Hold, a uint64, n uint64) {
-	if n == uint64(0) || a < s.J.Home || s.J.Sz <= a {
+	if n == uint64(0) || a < s.Journal.Home || s.Journal.Size <= a {
 		return
 	}
 	var m uint64
 	var _ = m
 	m = func() uint64 {
-		if s.J.Sz-a < n {
-			return s.J.Sz - a
+		if s.Journal.Size-a < n {
+			return s.Journal.Size - a
 		}
 		return n
 	}()

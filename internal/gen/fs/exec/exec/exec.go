@@ -59,10 +59,10 @@ func Sync(t *txnm.Txn) uint32 {
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = journalthreads.Flush(t.S.J)
+	out1, out2 = journalthreads.Flush(t.System.Journal)
 	ok = out1
 	n = out2
-	txnsysm.TYield(t.S)
+	txnsysm.TYield(t.System)
 	st = func() uint32 {
 		if ok {
 			return txnm.OK()
