@@ -1,7 +1,7 @@
-// Package fstest tests the verified files and directories (verified/fs) as they were
+// Package translated tests the verified files and directories (verified/fs) as they were
 // translated, on transactions in memory: against models of them, and by
 // an independent walk over what lies on the volume.
-package fstest
+package translated
 
 import (
 	"encoding/binary"
