@@ -12,8 +12,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/fstest"
 	"tansy/fs/model"
+	"tansy/test/kit/fstest"
 )
 
 // copyDisk is a copy of d in memory.

@@ -6,9 +6,9 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/fstest"
 	"tansy/fs/model"
 	"tansy/journal"
+	"tansy/test/kit/fstest"
 )
 
 // Nothing shows of what was on a device before: mkfs leaves the data blocks as

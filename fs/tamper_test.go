@@ -5,8 +5,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/fstest"
 	"tansy/journal"
+	"tansy/test/kit/fstest"
 )
 
 func journalOf(t testing.TB, d disk.Disk) journal.Params {

@@ -16,8 +16,8 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/fstest"
 	"tansy/fs/model"
+	"tansy/test/kit/fstest"
 	"tansy/test/kit/replay"
 )
 

@@ -5,8 +5,8 @@ import (
 	"math/rand"
 	"testing"
 
-	"tansy/fs/fstest"
 	"tansy/fs/model"
+	"tansy/test/kit/fstest"
 )
 
 var seedFlag = flag.Int64("seed", 0, "seed of TestRandom, to repeat a failure")

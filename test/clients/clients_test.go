@@ -16,10 +16,10 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/fstest"
 	"tansy/fs/model"
 	"tansy/nfs/server"
 	"tansy/offline/check"
+	"tansy/test/kit/fstest"
 	"tansy/test/kit/nfsclient"
 	"tansy/test/kit/replay"
 )

@@ -25,12 +25,12 @@ import (
 
 	"tansy/disk"
 	"tansy/fs"
-	"tansy/fs/fstest"
 	"tansy/fs/model"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
 	"tansy/nfs/server"
 	"tansy/offline/check"
+	"tansy/test/kit/fstest"
 	"tansy/test/kit/nfsclient"
 	"tansy/test/kit/rfc1813"
 )
