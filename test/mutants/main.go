@@ -91,6 +91,7 @@ var (
 	receipts      = []string{"./nfs/oncrpc", "-run", "Receipt"}
 	wild          = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
 	allocators    = []string{"./txn", "-run", "Allocator|Size"}
+	opened        = []string{"./txn/volume", "-timeout", "1m"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
 	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )
