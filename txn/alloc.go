@@ -7,15 +7,15 @@ import (
 	"tansy/txn/dtxn"
 )
 
-// ErrFull says that an Allocator has no bit to hand out: each is set, or was handed out to a transaction that runs. After
-// it the transaction can go on.
+// ErrFull says that an Allocator has no bit to hand out: each is set, or was handed out to a transaction that runs.
+// After it the transaction can go on.
 var ErrFull = errors.New("no bit is free")
 
-// Allocator hands out the bits of a region that are clear, and sets them: numbers, which are free or taken, of blocks, say.
-// It may be used concurrently. Its bits are changed and read like others, too.
+// Allocator hands out the bits of a region that are clear, and sets them: numbers, which are free or taken, of
+// blocks, say. It may be used concurrently. Its bits are changed and read like others, too.
 //
-// What it knows it keeps in memory, and it promises no more than the bits on disk say. Two transactions that run never get the
-// same bit, and one need not wait for another to get one. A bit that an aborted transaction got, one
+// What it knows it keeps in memory, and it promises no more than the bits on disk say. Two transactions that run
+// never get the same bit, and one need not wait for another to get one. A bit that an aborted transaction got, one
 // that a committed one cleared, and one that a crash left clear are handed out again.
 type Allocator struct {
 	s      *System
@@ -46,8 +46,8 @@ func (s *System) Allocator(r Region) (*Allocator, error) {
 // Addr is the address of bit n of the region.
 func (a *Allocator) Addr(n uint64) Addr { return a.region.Object(n) }
 
-// Take sets a clear bit in t, and returns its number, below Allocate: the next one behind near, or, if near is 0, behind the
-// bit handed out last, from there on all around. If there is none, the error is ErrFull. A bit that t itself
+// Take sets a clear bit in t, and returns its number, below Allocate: the next one behind near, or, if near is 0,
+// behind the bit handed out last, from there on all around. If there is none, the error is ErrFull. A bit that t itself
 // has cleared is not handed out before t has committed.
 func (a *Allocator) Take(t *Txn, near uint64) (n uint64, err error) {
 	if err := a.enter(t); err != nil {
@@ -73,8 +73,8 @@ func (a *Allocator) Take(t *Txn, near uint64) (n uint64, err error) {
 	}
 }
 
-// GiveBack clears bit n in t. It is handed out again when t has committed. If the bit is clear, or none of the allocator's,
-// the error is an AddrError.
+// GiveBack clears bit n in t. It is handed out again when t has committed. If the bit is clear, or none of the
+// allocator's, the error is an AddrError.
 func (a *Allocator) GiveBack(t *Txn, n uint64) error {
 	if err := a.enter(t); err != nil {
 		return err

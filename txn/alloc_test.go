@@ -65,7 +65,8 @@ func own(t *testing.T, x *txn.Txn, n, from, to uint64) error {
 
 var errAbort = errors.New("on purpose")
 
-// churn takes bits and gives them back, as owner w, in transactions of which some are aborted, until one fails for good.
+// churn takes bits and gives them back, as owner w, in transactions of which some are aborted, until one fails for
+// good.
 func churn(t *testing.T, s *txn.System, a *txn.Allocator, r *rand.Rand, w uint64, rounds int) (mine []uint64) {
 	for range rounds {
 		var next []uint64
@@ -112,8 +113,8 @@ func churn(t *testing.T, s *txn.System, a *txn.Allocator, r *rand.Rand, w uint64
 	return mine
 }
 
-// whole looks whether each bit that is set has an owner, and no other has one; and whether just the others can be taken. It
-// returns whose how many are.
+// whole looks whether each bit that is set has an owner, and no other has one; and whether just the others can be
+// taken. It returns whose how many are.
 func whole(t *testing.T, s *txn.System, a *txn.Allocator) map[uint64]int {
 	t.Helper()
 	counts := map[uint64]int{}
@@ -166,8 +167,8 @@ func whole(t *testing.T, s *txn.System, a *txn.Allocator) map[uint64]int {
 	return counts
 }
 
-// TestAllocator has workers take bits and give them back beside each other. No bit is ever two workers', none is lost, also by
-// transactions that abort, and after a crash at any point each bit has an owner or is free.
+// TestAllocator has workers take bits and give them back beside each other. No bit is ever two workers', none is
+// lost, also by transactions that abort, and after a crash at any point each bit has an owner or is free.
 func TestAllocator(t *testing.T) {
 	seed := replay.Seed(t)
 	sim := disk.NewSim(size * disk.BlockSize)
@@ -214,8 +215,8 @@ func TestAllocator(t *testing.T) {
 	}
 }
 
-// TestAllocatorBits: a bit on disk that was set by WriteBit is not handed out; and one that the transaction itself cleared
-// comes again when that has committed, and not before.
+// TestAllocatorBits: a bit on disk that was set by WriteBit is not handed out; and one that the transaction itself
+// cleared comes again when that has committed, and not before.
 func TestAllocatorBits(t *testing.T) {
 	d := disk.NewMem(size * disk.BlockSize)
 	formatted(t, d)
@@ -333,7 +334,8 @@ func TestSize(t *testing.T) {
 	if n := ended.Size(); n != 0 {
 		t.Errorf("size %d after the end", n)
 	}
-	if x := s.Begin(); x.Size() != 0 || put(x, block(0), 1) != nil || x.Size() != 1 || x.Commit(false) != nil || x.Size() != 0 {
+	x := s.Begin()
+	if x.Size() != 0 || put(x, block(0), 1) != nil || x.Size() != 1 || x.Commit(false) != nil || x.Size() != 0 {
 		t.Error("the size of a transaction of Begin")
 	}
 }

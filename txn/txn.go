@@ -135,8 +135,8 @@ func (r Region) check(home, end uint64) error {
 	return nil
 }
 
-// Object is the address of object n of the region, counted from 0. The region need not have as many: what is behind it, Txn's
-// methods refuse.
+// Object is the address of object n of the region, counted from 0. The region need not have as many: what is behind it,
+// Txn's methods refuse.
 func (r Region) Object(n uint64) Addr {
 	perBlock, _ := r.Kind.perBlock()
 	return Addr{r.Start + n/uint64(perBlock), int(n % uint64(perBlock))}
@@ -250,8 +250,8 @@ func (s *System) run(stable, readOnly bool, f func(*Txn) error) error {
 // Flush makes all transactions committed so far durable.
 func (s *System) Flush() error { return s.sys.Flush() }
 
-// Size is the number of blocks that the transaction would write if it were committed now: MaxBlocks at most, or it fails with
-// ErrTooLarge. Objects of one block count once, and what was only read does not count. So long work can be
+// Size is the number of blocks that the transaction would write if it were committed now: MaxBlocks at most, or it
+// fails with ErrTooLarge. Objects of one block count once, and what was only read does not count. So long work can be
 // divided into transactions that are large, and not too large. After the end it is 0.
 func (t *Txn) Size() int {
 	if t.enter() != nil {

@@ -61,8 +61,8 @@ func (s *System) AddBitmap(b Bitmap) (which uint64) {
 	return uint64(len(s.alloc) - 1)
 }
 
-// TryTake proposes a bit of a bitmap of AddBitmap that is clear, and that no other running transaction was proposed: the
-// next one behind near, or, if that is 0, behind the last that was proposed.
+// TryTake proposes a bit of a bitmap of AddBitmap that is clear, and that was not proposed to another transaction that
+// runs: the next one behind near, or, if that is 0, behind the last that was proposed.
 func (t *Txn) TryTake(which, near uint64) (x uint64, ok bool, err error) {
 	x, ok, err = t.s.alloc[which].take(near)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"tansy/txn/volume"
 )
 
-// A store of records: a bit for each tells whether it is taken, and the allocator finds those that are not. Long work is
-// divided by the size of its transactions.
+// A store of records: a bit for each tells whether it is taken, and the allocator finds those that are not. Long work
+// is divided by the size of its transactions.
 func Example() {
 	sizes := volume.Sizes{Bits: 2000, Blocks: 2000}
 	d := disk.NewMem(sizes.Bytes()) // in real life: disk.CreateFile, and disk.OpenFile from then on

@@ -47,13 +47,13 @@ type Sizes struct {
 	Bits   uint64 // all of them handed out by the Allocator of the region
 	Smalls uint64 // objects of txn.SmallSize bytes
 	Blocks uint64
-	// LogBytes is the size of the journal's log, 4 MiB at least: the larger, the more rarely is what was committed written home;
-	// 0 = DefaultLogBytes.
+	// LogBytes is the size of the journal's log, 4 MiB at least: the larger, the more rarely is what was committed
+	// written home; 0 = DefaultLogBytes.
 	LogBytes uint64
 }
 
-// Bytes is the size of the disk that such a volume takes, for disk.CreateFile; math.MaxUint64, which no disk has, if there can
-// be none.
+// Bytes is the size of the disk that such a volume takes, for disk.CreateFile; math.MaxUint64, which no disk has, if
+// there can be none.
 func (s Sizes) Bytes() uint64 {
 	h, err := newHeader("", s)
 	if err != nil {
@@ -99,7 +99,8 @@ func (h *header) check() error {
 	return nil
 }
 
-// Bounds: of objects, so that there is a tree of codes for all (some 2^39 home blocks); and of what the journal has 32 bits for.
+// Bounds: of objects, so that there is a tree of codes for all (some 2^39 home blocks); and of what the journal has
+// 32 bits for.
 const (
 	mostBits   = 1 << 48
 	mostSmalls = 1 << 41
@@ -110,7 +111,8 @@ const (
 // blocks is the number of blocks of n objects of which one has so many.
 func blocks(n, perBlock uint64) uint64 { return (n + perBlock - 1) / perBlock }
 
-// home is the number of home blocks: those of the objects, and one or two more if there can be no tree of codes for so many.
+// home is the number of home blocks: those of the objects, and one or two more if there can be no tree of codes for
+// so many.
 func (h *header) home() (n, pages uint64) {
 	s := h.sizes
 	n = blocks(s.Bits, 8*disk.BlockSize) + blocks(s.Smalls, disk.BlockSize/txn.SmallSize) + s.Blocks
@@ -138,7 +140,8 @@ func (h *header) size() uint64 {
 func (h *header) regions() (bits, smalls, whole txn.Region) {
 	s := h.sizes
 	bits = txn.Region{Start: h.params().Home(), Count: blocks(s.Bits, 8*disk.BlockSize), Kind: txn.Bits, Allocate: s.Bits}
-	smalls = txn.Region{Start: bits.Start + bits.Count, Count: blocks(s.Smalls, disk.BlockSize/txn.SmallSize), Kind: txn.Smalls}
+	n := blocks(s.Smalls, disk.BlockSize/txn.SmallSize)
+	smalls = txn.Region{Start: bits.Start + bits.Count, Count: n, Kind: txn.Smalls}
 	whole = txn.Region{Start: smalls.Start + smalls.Count, Count: s.Blocks, Kind: txn.Blocks}
 	return bits, smalls, whole
 }

@@ -44,12 +44,12 @@ type Volume struct {
 	*txn.System
 	Bits, Smalls, Blocks txn.Region       // Count is 0 where the volume has none
 	UUID                 [16]byte         // random, of this volume
-	Journal              *journal.Journal // below the System, for numbers and scrubbing; what changes blocks must not be called
+	Journal              *journal.Journal // below the System: for numbers and scrubbing, not for Commit
 }
 
-// Create makes a volume on d for the named program, with all objects zero. The first block of d must be zero: a disk that
-// holds something is not overwritten. A crash meanwhile leaves no volume, and Create can be called again. When it returns,
-// the volume is durable. Of a disk that is larger, the blocks behind the volume stay as they are.
+// Create makes a volume on d for the named program, with all objects zero. The first block of d must be zero: a disk
+// that holds something is not overwritten. A crash meanwhile leaves no volume, and Create can be called again. When
+// it returns, the volume is durable. Of a disk that is larger, the blocks behind the volume stay as they are.
 func Create(d disk.Disk, program string, s Sizes) error {
 	h, err := newHeader(program, s)
 	if err != nil {
@@ -72,8 +72,8 @@ func Create(d disk.Disk, program string, s Sizes) error {
 	if err := journal.Format(d, h.params()); err != nil {
 		return err
 	}
-	// Format has ended with a barrier, so all that belongs to the volume is durable. With this block, which a crash leaves
-	// whole or not written, there is one.
+	// Format has ended with a barrier, so all that belongs to the volume is durable. With this block, which a crash
+	// leaves whole or not written, there is one.
 	if err := d.WriteAt(0, [][]byte{h.encode()}); err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}

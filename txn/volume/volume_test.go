@@ -80,8 +80,8 @@ func used(t *testing.T, seed uint64) *disk.Sim {
 	return d
 }
 
-// TestCreateCrash crashes the machine in the midst of Create, on a disk that held something: there is no volume then, and one can be
-// made; or there is one, and all of it is zero. When Create has returned, there is one.
+// TestCreateCrash crashes the machine in the midst of Create, on a disk that held something: there is no volume then,
+// and one can be made; or there is one, and all of it is zero. When Create has returned, there is one.
 func TestCreateCrash(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -113,8 +113,8 @@ func TestCreateCrash(t *testing.T) {
 	}
 }
 
-// TestCrash: after a crash at any point, each transaction is there wholly or not at all, and is there if it was acknowledged; and
-// block 0 is what it was.
+// TestCrash: after a crash at any point, each transaction is there wholly or not at all, and is there if it was
+// acknowledged; and block 0 is what it was.
 func TestCrash(t *testing.T) {
 	seed := replay.Seed(t)
 	d := disk.NewSim(small.Bytes())
@@ -271,8 +271,8 @@ func TestDamagedHeader(t *testing.T) {
 	}
 }
 
-// TestSizes: volumes of all sorts of sizes have their objects, on just as large a disk; what lies behind them on a larger one is
-// left alone.
+// TestSizes: volumes of all sorts of sizes have their objects, on just as large a disk; what lies behind them on a
+// larger one is left alone.
 func TestSizes(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 3))
