@@ -41,7 +41,7 @@ const Torn = -1
 func (s *Sim) Crash(choose Choice) *Sim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := NewSim(s.size)
+	c := newSim(s.size)
 	for a, h := range s.blocks {
 		if len(h.pending) == 0 && h.durable != nil {
 			c.blocks[a] = &history{durable: h.durable}

@@ -10,7 +10,7 @@ import (
 // A write is durable once a barrier after it has returned; until then a crash may
 // lose it.
 func Example() {
-	d := disk.NewSim(8) // in real life: disk.OpenFile
+	d := disk.NewSim(8 * disk.BlockSize) // in real life: disk.OpenFile
 	block := func(s string) [][]byte { return [][]byte{bytes.Repeat([]byte(s), disk.BlockSize)} }
 	if err := d.WriteAt(3, block("a")); err != nil {
 		panic(err)

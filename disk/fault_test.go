@@ -11,7 +11,7 @@ import (
 
 func TestFaultFailsTheOperationAsked(t *testing.T) {
 	cause := errors.New("no power")
-	m := NewMem(8)
+	m := NewMem(8 * BlockSize)
 	f := NewFault(m, 1, FailAt(2, cause))
 	put(t, f, 3, 1)
 	err := f.WriteAt(3, [][]byte{slices.Repeat([]byte{2}, BlockSize)})
@@ -43,7 +43,7 @@ func TestFaultFailsTheOperationAsked(t *testing.T) {
 }
 
 func TestFaultTearsWrites(t *testing.T) {
-	f := NewFault(NewMem(8), 1, nil)
+	f := NewFault(NewMem(8*BlockSize), 1, nil)
 	put(t, f, 0, 1)
 	f.SetPlan(Sometimes(1, Harm{Torn: true}, Write))
 	ones, twos := 0, 0
@@ -75,7 +75,7 @@ func TestFaultTearsWrites(t *testing.T) {
 }
 
 func TestFaultFlipsOneBit(t *testing.T) {
-	m := NewMem(8)
+	m := NewMem(8 * BlockSize)
 	f := NewFault(m, 1, Sometimes(1, Harm{Flip: true}))
 	distance := func(b []byte) (n int) {
 		for _, v := range b {
@@ -98,7 +98,7 @@ func TestFaultFlipsOneBit(t *testing.T) {
 
 func TestFaultIsReplayable(t *testing.T) {
 	run := func(seed uint64) (failed []int) {
-		f := NewFault(NewMem(8), seed, Sometimes(0.3, Harm{Err: ErrInjected, Delay: time.Microsecond}))
+		f := NewFault(NewMem(8*BlockSize), seed, Sometimes(0.3, Harm{Err: ErrInjected, Delay: time.Microsecond}))
 		for i := range 100 {
 			if f.Barrier() != nil {
 				failed = append(failed, i)
@@ -116,7 +116,7 @@ func TestFaultIsReplayable(t *testing.T) {
 }
 
 func TestStatsCounts(t *testing.T) {
-	s := NewStats(NewMem(8))
+	s := NewStats(NewMem(8 * BlockSize))
 	two := [][]byte{make([]byte, BlockSize), make([]byte, BlockSize)}
 	for _, err := range []error{s.WriteAt(0, two), s.WriteAt(1, two[:1]), s.ReadAt(0, two), s.Barrier()} {
 		if err != nil {

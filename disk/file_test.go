@@ -179,7 +179,7 @@ func TestPush(t *testing.T) {
 	if !same(want, got) {
 		t.Error("the contents differ")
 	}
-	Push(NewMem(4), 0, 4, true) // has no cache
+	Push(NewMem(4*BlockSize), 0, 4, true) // has no cache
 }
 
 // The system tells of a failed write once. If it told the one who pushed, no barrier succeeds any more.

@@ -36,7 +36,7 @@ func TestNextData(t *testing.T) {
 		holes = false
 	}
 	written := []uint64{7, 8, 5000, 40000, size - 1}
-	for _, d := range []Disk{f, NewMem(size), NewStats(NewMem(size))} {
+	for _, d := range []Disk{f, NewMem(size * BlockSize), NewStats(NewMem(size * BlockSize))} {
 		for _, a := range written {
 			b := make([]byte, BlockSize)
 			b[BlockSize-1] = 1
@@ -57,7 +57,7 @@ func TestNextData(t *testing.T) {
 			t.Errorf("%T: behind the end: %d, %v", d, next, err)
 		}
 	}
-	if next, err := NextData(NewFault(NewMem(size), 1, nil), 3); err != nil || next != 3 {
+	if next, err := NextData(NewFault(NewMem(size*BlockSize), 1, nil), 3); err != nil || next != 3 {
 		t.Errorf("a device that does not tell: %d, %v", next, err)
 	}
 	if err := f.Close(); err != nil {

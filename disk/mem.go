@@ -9,15 +9,16 @@ import (
 // Mem is a Disk in memory, for tests and benchmarks. Blocks never written read
 // as zeros and take no space. Its barrier does nothing.
 type Mem struct {
-	size   uint64
+	size   uint64 // blocks
 	mu     sync.RWMutex
 	blocks map[uint64]*[BlockSize]byte
 	closed bool
 }
 
-// NewMem returns a device of size blocks, all zero.
+// NewMem returns a device of size bytes, all zero. As of an image that OpenFile opens, a
+// tail shorter than a block is ignored.
 func NewMem(size uint64) *Mem {
-	return &Mem{size: size, blocks: map[uint64]*[BlockSize]byte{}}
+	return &Mem{size: size / BlockSize, blocks: map[uint64]*[BlockSize]byte{}}
 }
 
 // ReadAt implements Disk.

@@ -31,7 +31,7 @@ func TestWrappersKeepEverything(t *testing.T) {
 		"Prefix": func(d Disk) Disk { return NewPrefix(d, 5) },
 		"Stats":  func(d Disk) Disk { return NewStats(d) },
 	} {
-		in := &everything{Disk: NewMem(10)}
+		in := &everything{Disk: NewMem(10 * BlockSize)}
 		d := wrap(in)
 		Forget(d, 0, 1)
 		Push(d, 0, 1, false)
@@ -52,7 +52,7 @@ func TestWrappersKeepEverything(t *testing.T) {
 
 // A Prefix ends where it was told to, for all that it does.
 func TestPrefixEnds(t *testing.T) {
-	whole := NewMem(10)
+	whole := NewMem(10 * BlockSize)
 	behind := blocksOf(1, nil)
 	behind[0][7] = 1
 	if err := whole.WriteAt(7, behind); err != nil {

@@ -188,7 +188,7 @@ func TestNoHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	for _, d := range []Disk{ro, dev, NewMem(10), NewFault(NewMem(10), 1, nil)} {
+	for _, d := range []Disk{ro, dev, NewMem(10 * BlockSize), NewFault(NewMem(10*BlockSize), 1, nil)} {
 		if HostOf(d) != nil {
 			t.Errorf("%T has a host", d)
 		}

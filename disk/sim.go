@@ -23,7 +23,7 @@ import (
 type Sim struct {
 	mu     sync.Mutex
 	thawed *sync.Cond // for callers blocked by a freeze; signalled by Close
-	size   uint64
+	size   uint64     // blocks
 	blocks map[uint64]*history
 	ops    uint64
 	closed bool
@@ -70,9 +70,13 @@ type effect struct {
 	barrier  map[uint64]int
 }
 
-// NewSim returns a device of size blocks, all zero and durable.
-func NewSim(size uint64) *Sim {
-	s := &Sim{size: size, blocks: map[uint64]*history{}, limit: noLimit}
+// NewSim returns a device of size bytes, all zero and durable. As of an image that OpenFile
+// opens, a tail shorter than a block is ignored.
+func NewSim(size uint64) *Sim { return newSim(size / BlockSize) }
+
+// newSim is NewSim with the size in blocks.
+func newSim(blocks uint64) *Sim {
+	s := &Sim{size: blocks, blocks: map[uint64]*history{}, limit: noLimit}
 	s.thawed = sync.NewCond(&s.mu)
 	return s
 }
@@ -310,7 +314,7 @@ func (s *Sim) latest(a uint64) *[BlockSize]byte {
 // copy is the same state in a machine that is neither frozen nor recording. The
 // caller holds mu.
 func (s *Sim) copy() *Sim {
-	c := NewSim(s.size)
+	c := newSim(s.size)
 	c.ops = s.ops
 	for a, h := range s.blocks {
 		if h.durable != nil || len(h.pending) > 0 {

@@ -53,7 +53,7 @@ func images(t *testing.T, s *Sim, n uint64, limit int) map[string]bool {
 }
 
 func TestCrashKeepsAnySubsetOfUnbarrieredWrites(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	put(t, s, 0, 1)
 	put(t, s, 1, 1)
 	barrier(t, s)
@@ -77,7 +77,7 @@ func TestCrashKeepsAnySubsetOfUnbarrieredWrites(t *testing.T) {
 }
 
 func TestBarrierLosesNothing(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	for a := range uint64(8) {
 		put(t, s, a, byte(a))
 		put(t, s, a, byte(a+10))
@@ -92,7 +92,7 @@ func TestBarrierLosesNothing(t *testing.T) {
 }
 
 func TestWriteBesideBarrierStaysAtRisk(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	put(t, s, 0, 1)
 	put(t, s, 1, 1)
 	s.duringBarrier = func() {
@@ -112,7 +112,7 @@ func TestWriteBesideBarrierStaysAtRisk(t *testing.T) {
 }
 
 func TestBarrierBesideWriteDoesNotCoverIt(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	s.duringWrite = func() { barrier(t, s) }
 	put(t, s, 0, 1)
 	if seen := images(t, s, 1, 100); len(seen) != 2 {
@@ -125,7 +125,7 @@ func TestBarrierBesideWriteDoesNotCoverIt(t *testing.T) {
 }
 
 func TestOverlappingBarriers(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	put(t, s, 0, 1)
 	inner := true
 	s.duringBarrier = func() {
@@ -143,7 +143,7 @@ func TestOverlappingBarriers(t *testing.T) {
 }
 
 func TestTornBlocksMixSectors(t *testing.T) {
-	s := NewSim(4)
+	s := NewSim(4 * BlockSize)
 	put(t, s, 0, 1)
 	barrier(t, s)
 	put(t, s, 0, 2)
@@ -177,7 +177,7 @@ func TestTornBlocksMixSectors(t *testing.T) {
 
 func TestCrashesOfManyBlocksAreSampled(t *testing.T) {
 	const n = 30
-	s := NewSim(n)
+	s := NewSim(n * BlockSize)
 	for a := range uint64(n) {
 		put(t, s, a, 1)
 	}
@@ -198,7 +198,7 @@ func TestCrashesOfManyBlocksAreSampled(t *testing.T) {
 }
 
 func TestFreeze(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	stopped := s.FreezeAfter(2, false)
 	put(t, s, 0, 1)
 	select {
@@ -227,7 +227,7 @@ func TestFreeze(t *testing.T) {
 }
 
 func TestFreezeWithinBarrier(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	put(t, s, 0, 1)
 	s.duringBarrier = func() { s.FreezeAfter(1, false) }
 	if err := s.Barrier(); !errors.Is(err, ErrFrozen) {
@@ -239,7 +239,7 @@ func TestFreezeWithinBarrier(t *testing.T) {
 }
 
 func TestBlockingFreezeEndsWithClose(t *testing.T) {
-	s := NewSim(8)
+	s := NewSim(8 * BlockSize)
 	s.FreezeAfter(0, true)
 	var wg sync.WaitGroup
 	b := [][]byte{make([]byte, BlockSize)}
@@ -275,11 +275,11 @@ func TestRecordingGoesBack(t *testing.T) {
 			}
 		}
 	}
-	s := NewSim(5)
+	s := NewSim(5 * BlockSize)
 	s.Record()
 	run(s)
 	for n := range uint64(ops + 1) {
-		frozen := NewSim(5)
+		frozen := NewSim(5 * BlockSize)
 		frozen.FreezeAfter(n, false)
 		run(frozen)
 		back := s.At(n)
@@ -301,7 +301,7 @@ func TestRecordingGoesBack(t *testing.T) {
 // TestDurableUnderConcurrency: whatever goes on beside it, a value whose
 // barrier returned is never older in any crash image.
 func TestDurableUnderConcurrency(t *testing.T) {
-	s := NewSim(4)
+	s := NewSim(4 * BlockSize)
 	s.Record()
 	type ack struct {
 		ops uint64

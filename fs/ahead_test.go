@@ -58,7 +58,7 @@ func (d *numbered) ahead(b, n uint64) bool {
 
 // coldFile is a volume with a file of n blocks that are not in the cache, on a device on which a READ that takes as long as slow waits.
 func coldFile(t *testing.T, n uint64, slow time.Duration) (v *FS, d *numbered, h Handle) {
-	mem := disk.NewMem(16384)
+	mem := disk.NewMem(16384 * disk.BlockSize)
 	if err := Mkfs(mem, MkfsOptions{Zeroed: true, Inodes: 256, LogBytes: 8 << 20}); err != nil {
 		t.Fatal(err)
 	}

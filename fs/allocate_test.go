@@ -39,7 +39,7 @@ func sparse(t *testing.T, v *FS) Handle {
 
 func small(t *testing.T) *FS {
 	t.Helper()
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	want(t, Mkfs(d, MkfsOptions{Zeroed: true, Inodes: 64}), 0)
 	v, err := Open(d, Options{})
 	want(t, err, 0)

@@ -60,7 +60,7 @@ func (h noErrors) Handle(_ context.Context, r slog.Record) error {
 
 // openSealed makes a volume, and opens it.
 func openSealed(t *testing.T) (*sealed, *fs.FS) {
-	d := &sealed{Disk: disk.NewMem(20000), t: t}
+	d := &sealed{Disk: disk.NewMem(20000 * disk.BlockSize), t: t}
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true})
 	return d, open(t, d, fs.Options{Log: slog.New(noErrors{t})})
 }

@@ -24,7 +24,7 @@ type damagedVolume struct {
 }
 
 func newDamagedVolume(t *testing.T) *damagedVolume {
-	x := &damagedVolume{t: t, d: disk.NewMem(6000)}
+	x := &damagedVolume{t: t, d: disk.NewMem(6000 * disk.BlockSize)}
 	mkfs(t, x.d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	x.v = open(t, x.d, fs.Options{})
 	for i := range 60 {

@@ -10,7 +10,7 @@ import (
 // COMMIT costs no barrier when all is durable. Of many there are fewer barriers than one for each: the
 // journal itself may need some in the meantime.
 func TestCommitOfNothingCostsNoBarrier(t *testing.T) {
-	d := disk.NewStats(disk.NewMem(6000))
+	d := disk.NewStats(disk.NewMem(6000 * disk.BlockSize))
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{})
 	defer closeFS(t, v)
@@ -44,7 +44,7 @@ func TestCommitOfNothingCostsNoBarrier(t *testing.T) {
 
 // COMMIT is of regular files, by anybody.
 func TestCommitOfWhat(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{})
 	defer closeFS(t, v)

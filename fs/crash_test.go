@@ -277,7 +277,7 @@ type setting struct {
 
 // record runs the clients on a new volume of the simulator.
 func record(t testing.TB, set setting) (*disk.Sim, []*history) {
-	sim := disk.NewSim(set.blocks)
+	sim := disk.NewSim(set.blocks * disk.BlockSize)
 	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true, Clock: fixed}); err != nil {
 		t.Fatal(err)
 	}
@@ -465,7 +465,7 @@ func TestBulk(t *testing.T) {
 		bytes  int
 		direct bool
 	}{{fs.BlockSize, false}, {7 * fs.BlockSize, false}, {8 * fs.BlockSize, true}, {200 * fs.BlockSize, true}} {
-		mem := disk.NewMem(6000)
+		mem := disk.NewMem(6000 * disk.BlockSize)
 		mkfs(t, mem, fs.MkfsOptions{Inodes: 256, Zeroed: true})
 		v, err := fs.Open(mem, fs.Options{})
 		if err != nil {
@@ -489,7 +489,7 @@ func TestBulk(t *testing.T) {
 // A crash during mkfs leaves no volume, or the whole of one.
 func TestCrashMkfs(t *testing.T) {
 	r := random(t)
-	sim := disk.NewSim(6000)
+	sim := disk.NewSim(6000 * disk.BlockSize)
 	sim.Record()
 	if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Clock: fixed}); err != nil {
 		t.Fatal(err)

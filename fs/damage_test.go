@@ -19,7 +19,7 @@ import (
 // copyDisk is a copy of d in memory.
 func copyDisk(t testing.TB, d disk.Disk) *disk.Mem {
 	t.Helper()
-	c := disk.NewMem(d.Size())
+	c := disk.NewMem(d.Size() * disk.BlockSize)
 	buf := make([]byte, fs.BlockSize)
 	for a := range d.Size() {
 		if err := d.ReadAt(a, [][]byte{buf}); err != nil {
@@ -38,7 +38,7 @@ func copyDisk(t testing.TB, d disk.Disk) *disk.Mem {
 // on, and the next start finds the superblock, the log and the rest as they were.
 func TestWildPointer(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	clean := disk.NewMem(6000)
+	clean := disk.NewMem(6000 * disk.BlockSize)
 	mkfs(t, clean, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, clean, fs.Options{})
 	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
@@ -93,7 +93,7 @@ func TestWildPointer(t *testing.T) {
 // TestCircularLists: a volume whose list of files that were open, or of those whose blocks wait to be freed, comes back to where it began
 // is opened all the same, and the log says what is wrong.
 func TestCircularLists(t *testing.T) {
-	clean := disk.NewMem(6000)
+	clean := disk.NewMem(6000 * disk.BlockSize)
 	mkfs(t, clean, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	table := binary.LittleEndian.Uint64(readBlock(t, clean, 0)[64:])     // where the inodes are
 	const head = 2                                                       // the inode with the heads of both lists
@@ -133,7 +133,7 @@ func (a advice) Write(b []byte) (int, error) {
 func TestRandomDamage(t *testing.T) {
 	r := random(t)
 	quiet := slog.New(slog.DiscardHandler)
-	clean := disk.NewMem(6000)
+	clean := disk.NewMem(6000 * disk.BlockSize)
 	clock := fstest.NewClock()
 	mkfs(t, clean, fs.MkfsOptions{Zeroed: true, Inodes: 256, Clock: clock.Now})
 	v := open(t, clean, fs.Options{Clock: clock.Now})
@@ -261,7 +261,7 @@ func exercise(r *rand.Rand, v *fs.FS) {
 
 // A directory of an impossible size is refused, not walked through.
 func TestImpossibleSize(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{})
 	n, err := v.Mkdir(root, v.Root(), []byte("d"), &fs.SetAttr{})

@@ -32,7 +32,7 @@ func (d *slowBarrier) Barrier() error {
 
 // With Deferred nothing waits for the device but Sync and Commit.
 func TestDeferred(t *testing.T) {
-	d := &slowBarrier{Disk: disk.NewMem(6000), began: make(chan struct{}, 1), open: make(chan struct{})}
+	d := &slowBarrier{Disk: disk.NewMem(6000 * disk.BlockSize), began: make(chan struct{}, 1), open: make(chan struct{})}
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{Deferred: true})
 	defer closeFS(t, v)
@@ -65,7 +65,7 @@ func TestDeferred(t *testing.T) {
 
 // Of one volume some wait for the device and others do not; when one that does returns, what the others did before is durable, too.
 func TestDeferring(t *testing.T) {
-	sim := disk.NewSim(6000)
+	sim := disk.NewSim(6000 * disk.BlockSize)
 	d := &slowBarrier{Disk: sim, began: make(chan struct{}, 1), open: make(chan struct{})}
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{})

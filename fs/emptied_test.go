@@ -12,7 +12,7 @@ import (
 // is filled once more are as many as before; meanwhile no name is lost.
 func TestEmptiedDirectory(t *testing.T) {
 	const entries, steady = 6000, 18 + 4 // blocks of the first levels, and indirect ones
-	d := disk.NewMem(20000)
+	d := disk.NewMem(20000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{})
 	dir, err := v.Mkdir(root, v.Root(), []byte("d"), &fs.SetAttr{})

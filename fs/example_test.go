@@ -10,7 +10,7 @@ import (
 
 // Make a volume, write a file, and find it again after a restart.
 func Example() {
-	d := disk.NewMem(20000) // or disk.OpenFile
+	d := disk.NewMem(20000 * disk.BlockSize) // or disk.OpenFile
 	if err := fs.Mkfs(d, fs.MkfsOptions{}); err != nil {
 		log.Fatal(err)
 	}

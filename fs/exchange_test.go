@@ -23,7 +23,7 @@ func TestOverwrite(t *testing.T) {
 		{"Full", 50 * fs.BlockSize, true, 2, 2.6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mem := disk.NewMem(blocks)
+			mem := disk.NewMem(blocks * disk.BlockSize)
 			mkfs(t, mem, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 			count := disk.NewStats(mem)
 			v := open(t, count, fs.Options{})

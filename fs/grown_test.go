@@ -17,7 +17,7 @@ const grownBlocks, grownBy = 4096, 300
 // filled is a device with a volume on its first blocks, and a pattern behind them.
 func filled(t *testing.T) (d *disk.Mem, behind [][]byte) {
 	t.Helper()
-	d = disk.NewMem(grownBlocks + grownBy)
+	d = disk.NewMem((grownBlocks + grownBy) * disk.BlockSize)
 	if err := Mkfs(disk.NewPrefix(d, grownBlocks), MkfsOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestOpenGrown(t *testing.T) {
 // written: block 0 stays as it is.
 func TestOpenForeignCopy(t *testing.T) {
 	d, _ := filled(t)
-	other := disk.NewMem(d.Size())
+	other := disk.NewMem(d.Size() * disk.BlockSize)
 	if err := Mkfs(other, MkfsOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -164,7 +164,7 @@ func (k *keptFiles) step(rnd *rand.Rand, n int) {
 func TestKept(t *testing.T) {
 	seed := replay.Seed(t)
 	rnd := rand.New(rand.NewSource(int64(seed)))
-	d := disk.NewMem(4000)
+	d := disk.NewMem(4000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 512})
 	k := &keptFiles{t: t, v: open(t, d, fs.Options{Deferred: true}), files: map[fs.Handle]*keptFile{}}
 	for round := range 8 {
@@ -203,7 +203,7 @@ func TestKept(t *testing.T) {
 func TestKeptOrder(t *testing.T) {
 	seed := replay.Seed(t)
 	rnd := rand.New(rand.NewSource(int64(seed)))
-	d := disk.NewMem(4000)
+	d := disk.NewMem(4000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 512})
 	v := open(t, d, fs.Options{Deferred: true})
 	before, _, err := v.Fsstat(v.Root())

@@ -42,7 +42,7 @@ func ranges(t testing.TB, v *fs.FS, h fs.Handle) string {
 func TestRangesCrash(t *testing.T) {
 	seed := replay.Seed(t)
 	rnd := rand.New(rand.NewSource(int64(seed)))
-	sim := disk.NewSim(4000)
+	sim := disk.NewSim(4000 * disk.BlockSize)
 	mkfs(t, sim, fs.MkfsOptions{Zeroed: true, Inodes: 64})
 	sim.Record()
 	v := open(t, sim, fs.Options{Deferred: true})

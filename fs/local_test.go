@@ -98,7 +98,7 @@ func TestRanges(t *testing.T) {
 		t.Run(fmt.Sprintf("%d blocks", blocks), func(t *testing.T) {
 			seed := replay.Seed(t)
 			rnd := rand.New(rand.NewSource(int64(seed)))
-			d := disk.NewMem(blocks)
+			d := disk.NewMem(blocks * disk.BlockSize)
 			if err := Mkfs(d, MkfsOptions{Zeroed: true, Inodes: 64}); err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func sameBlock(t *testing.T, v *FS, h Handle, model *ranged, b uint64) {
 
 // What a range cannot have is refused, and then nothing has changed. Room that was set aside is there when there is no other.
 func TestRangesRefused(t *testing.T) {
-	d := disk.NewMem(3000)
+	d := disk.NewMem(3000 * disk.BlockSize)
 	want(t, Mkfs(d, MkfsOptions{Zeroed: true, Inodes: 64}), 0)
 	v, err := Open(d, Options{})
 	want(t, err, 0)

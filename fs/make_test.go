@@ -120,7 +120,7 @@ func TestNobodysIDs(t *testing.T) {
 		t.Errorf("SETATTR of the group: %d:%d", w.After.UID, w.After.GID)
 	}
 	for _, o := range []MkfsOptions{{RootUID: NoID}, {RootGID: NoID}} {
-		if err := Mkfs(disk.NewMem(6000), o); err == nil {
+		if err := Mkfs(disk.NewMem(6000*disk.BlockSize), o); err == nil {
 			t.Errorf("a root directory of %d:%d", o.RootUID, o.RootGID)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // they are, and new blocks and holes read as zeros all the same.
 func TestUsedDevice(t *testing.T) {
 	clock := fstest.NewClock()
-	d := disk.NewMem(25000)
+	d := disk.NewMem(25000 * disk.BlockSize)
 	old := [][]byte{bytes.Repeat([]byte{0xa5}, fs.BlockSize)}
 	for a := range d.Size() {
 		if err := d.WriteAt(a, old); err != nil {
@@ -38,7 +38,7 @@ func TestUsedDevice(t *testing.T) {
 
 // A device that is too large for a volume is left as it is.
 func TestTooLarge(t *testing.T) {
-	d := disk.NewMem(journal.MaxSize + 1)
+	d := disk.NewMem((journal.MaxSize + 1) * disk.BlockSize)
 	mark := [][]byte{bytes.Repeat([]byte{0xa5}, fs.BlockSize)}
 	if err := d.WriteAt(0, mark); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type onceVolume struct {
 var rootCred = &Cred{}
 
 func newOnce(t *testing.T, blocks uint64, o MkfsOptions) *onceVolume {
-	x := &onceVolume{t: t, d: disk.NewMem(blocks), now: time.Unix(1_700_000_000, 5)}
+	x := &onceVolume{t: t, d: disk.NewMem(blocks * disk.BlockSize), now: time.Unix(1_700_000_000, 5)}
 	o.Clock, o.Zeroed = x.clock, true
 	if err := Mkfs(x.d, o); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 // What lies over a device tells where that has no data, and where itself has some.
 func TestOverlayHoles(t *testing.T) {
-	d := disk.NewMem(100)
+	d := disk.NewMem(100 * disk.BlockSize)
 	block := [][]byte{make([]byte, BlockSize)}
 	block[0][0] = 1
 	if err := d.WriteAt(50, block); err != nil {

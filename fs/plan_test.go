@@ -31,7 +31,7 @@ func TestPlanSizes(t *testing.T) {
 func TestMkfsSizes(t *testing.T) {
 	const log = 2000
 	for rest := range uint64(5) { // of the home blocks, by those that a page of the tree has codes for
-		d := disk.NewMem(1 + log + 256*50 + rest)
+		d := disk.NewMem((1 + log + 256*50 + rest) * disk.BlockSize)
 		want(t, Mkfs(d, MkfsOptions{LogBytes: log * BlockSize, Inodes: 256}), 0)
 		v, err := Open(d, Options{})
 		if err != nil {
@@ -56,7 +56,7 @@ func TestPlanRefuses(t *testing.T) {
 		{1 << 40, MkfsOptions{}, true},
 		{1 << 36, MkfsOptions{LogBytes: 1 << 45}, true},
 	} {
-		d := &untouched{disk.NewMem(c.size), t}
+		d := &untouched{disk.NewMem(c.size * disk.BlockSize), t}
 		if err := Mkfs(d, c.o); err == nil || errors.Is(err, journal.ErrParams) != c.params {
 			t.Errorf("%d blocks, %+v: %v", c.size, c.o, err)
 		}
@@ -85,7 +85,7 @@ func TestMkfsProgress(t *testing.T) {
 			}
 			last, all = done, total
 		}}
-		want(t, Mkfs(disk.NewMem(200000), o), 0)
+		want(t, Mkfs(disk.NewMem(200000*disk.BlockSize), o), 0)
 		if last != all || (all == 0) != zeroed {
 			t.Errorf("zeroed %v: told of %d bytes of %d", zeroed, last, all)
 		}

@@ -57,7 +57,7 @@ func TestRoomForAllWrites(t *testing.T) {
 
 func roomForAll(t *testing.T, zeroed bool) {
 	seed := int64(replay.Seed(t))
-	d := &promising{Mem: disk.NewMem(80_000), room: map[uint64]bool{}} // a tree of three levels
+	d := &promising{Mem: disk.NewMem(80_000 * disk.BlockSize), room: map[uint64]bool{}} // a tree of three levels
 	clock := fstest.NewClock()
 	mkfs(t, d.Mem, fs.MkfsOptions{Zeroed: zeroed, Inodes: 4000, Clock: clock.Now})
 	for a := uint64(0); a < d.Size(); a++ { // what mkfs has written

@@ -247,7 +247,7 @@ func TestScrubRenews(t *testing.T) {
 		}
 		x.log.await(t, "was damaged on the device, and is written anew")
 		x.log.await(t, "the scrub has found damage, and written it anew")
-		crashed := disk.NewMem(rotBlocks)
+		crashed := disk.NewMem(rotBlocks * disk.BlockSize)
 		for b := range uint64(rotBlocks) {
 			if err := crashed.WriteAt(b, [][]byte{x.block(b)}); err != nil {
 				t.Fatal(err)

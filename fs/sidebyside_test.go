@@ -13,7 +13,7 @@ import (
 // another's before that is durable, as long as there are other free blocks.
 func TestOverwriteSideBySide(t *testing.T) {
 	const files, size, piece, passes = 8, 400 * fs.BlockSize, 20 * fs.BlockSize, 8
-	mem := disk.NewMem(10 * files * size / fs.BlockSize)
+	mem := disk.NewMem(10 * files * size)
 	mkfs(t, mem, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	count := disk.NewStats(mem)
 	v := open(t, count, fs.Options{})

@@ -14,7 +14,7 @@ import (
 
 // Space says what FSSTAT says, and the numbers tell of what happened.
 func TestStats(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{})
 	defer closeFS(t, v)
@@ -59,7 +59,7 @@ func (h *hung) Barrier() error {
 
 // A volume whose device failed is not healthy, and whose device hangs still tells its numbers.
 func TestHealth(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	f := disk.NewFault(d, 1, nil)
 	v := open(t, f, fs.Options{Log: slog.New(slog.DiscardHandler)})
@@ -69,7 +69,7 @@ func TestHealth(t *testing.T) {
 	if _, err := v.Space(); err != nil { // reads the bitmaps
 		t.Fatal(err)
 	}
-	hang := &hung{Disk: disk.NewMem(6000), entered: make(chan struct{}), leave: make(chan struct{})}
+	hang := &hung{Disk: disk.NewMem(6000 * disk.BlockSize), entered: make(chan struct{}), leave: make(chan struct{})}
 	mkfs(t, hang.Disk, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	w := open(t, hang, fs.Options{})
 	if _, err := w.Space(); err != nil {

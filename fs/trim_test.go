@@ -45,7 +45,7 @@ func TestCrashTrim(t *testing.T) {
 
 // What is given back goes past the log: all of it is discarded, and no zeros are written.
 func TestTrimGoesStraight(t *testing.T) {
-	mem := disk.NewMem(20000)
+	mem := disk.NewMem(20000 * disk.BlockSize)
 	mkfs(t, mem, fs.MkfsOptions{Inodes: 256, Zeroed: true})
 	v := open(t, mem, fs.Options{})
 	for _, o := range []op{opCreate("/f"), opWrite("/f", 0, 200*fs.BlockSize, fs.FileSync), opWrite("/f", 200*fs.BlockSize, 200*fs.BlockSize, fs.FileSync),
@@ -76,7 +76,7 @@ func TestTrimGoesStraight(t *testing.T) {
 // Files that are written while the room of free blocks is given back all the time, on a volume that is nearly
 // full, are what was written. No write fails for want of blocks that are only held.
 func TestTrimBesideWriters(t *testing.T) {
-	mem := disk.NewMem(4000)
+	mem := disk.NewMem(4000 * disk.BlockSize)
 	mkfs(t, mem, fs.MkfsOptions{Inodes: 256, Zeroed: true})
 	v := open(t, mem, fs.Options{Log: slog.New(slog.DiscardHandler)})
 	st, _, err := v.Fsstat(v.Root())
@@ -144,7 +144,7 @@ func TestTrimDeviceFails(t *testing.T) {
 		step = 5
 	}
 	for n := uint64(1); ; n += step {
-		mem := disk.NewMem(2200)
+		mem := disk.NewMem(2200 * disk.BlockSize)
 		mkfs(t, mem, fs.MkfsOptions{Inodes: 256, Zeroed: true})
 		fault := disk.NewFault(mem, 1, nil)
 		v, err := fs.Open(fault, fs.Options{Log: slog.New(slog.DiscardHandler)})

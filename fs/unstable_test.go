@@ -13,7 +13,8 @@ import (
 // UNSTABLE WRITEs wait for no barrier: one makes much of them durable, and COMMIT the rest.
 func TestUnstableBarriers(t *testing.T) {
 	const writes, size = 100, 1 << 20
-	mem := disk.NewMem(20 * writes * size / fs.BlockSize) // with a log of 64 MiB: a small one fills up, and an installation has barriers of its own
+	// With a log of 64 MiB: a small one fills up, and an installation has barriers of its own.
+	mem := disk.NewMem(20 * writes * size)
 	mkfs(t, mem, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	count := disk.NewStats(mem)
 	v := open(t, count, fs.Options{CommitInterval: time.Hour})
@@ -54,7 +55,7 @@ func (d *lateBarriers) Barrier() error {
 func TestStreamBarriers(t *testing.T) {
 	const size, file, stream = 1 << 20, 32 << 20, 384 << 20
 	run := func(t *testing.T, takes, pause time.Duration) (streaming, afterwards uint64) {
-		mem := disk.NewMem(16 * file / fs.BlockSize)
+		mem := disk.NewMem(16 * file)
 		mkfs(t, mem, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 		count := disk.NewStats(&lateBarriers{mem, takes})
 		v := open(t, count, fs.Options{CommitInterval: time.Hour})

@@ -52,7 +52,7 @@ func closeFS(t testing.TB, v *fs.FS) {
 
 // newVolume is a volume in memory, which is closed and checked at the end of the test.
 func newVolume(t testing.TB, o fs.Options) *fs.FS {
-	d := disk.NewMem(100000)
+	d := disk.NewMem(100000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 5000, Clock: o.Clock})
 	v := open(t, d, o)
 	t.Cleanup(func() {
@@ -68,7 +68,7 @@ func TestModel(t *testing.T) {
 	poison(t)
 	clock := fstest.NewClock()
 	s := seed(t)
-	d := disk.NewMem(100000)
+	d := disk.NewMem(100000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 5000, Clock: clock.Now})
 	v := &reopened{FS: open(t, d, fs.Options{Clock: clock.Now})}
 	m := model.New(model.Options{Clock: clock.Now})
@@ -96,7 +96,7 @@ type reopened struct{ *fs.FS }
 
 // A read-only volume is read, also what only the journal has, and the device stays as it is.
 func TestReadOnly(t *testing.T) {
-	sim := disk.NewSim(6000)
+	sim := disk.NewSim(6000 * disk.BlockSize)
 	mkfs(t, sim, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, sim, fs.Options{})
 	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
@@ -132,7 +132,7 @@ func TestReadOnly(t *testing.T) {
 
 // What is no volume is refused; a damaged superblock is replaced by its copy.
 func TestSuperblock(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	if _, err := fs.Open(d, fs.Options{}); !errors.Is(err, fs.ErrNotVolume) {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestSuperblock(t *testing.T) {
 	if _, err := fs.Open(d, fs.Options{}); !errors.Is(err, fs.ErrNotVolume) {
 		t.Fatal(err)
 	}
-	if err := fs.Mkfs(disk.NewMem(100), fs.MkfsOptions{}); err == nil {
+	if err := fs.Mkfs(disk.NewMem(100*disk.BlockSize), fs.MkfsOptions{}); err == nil {
 		t.Fatal("a volume of 100 blocks")
 	}
 }
@@ -182,7 +182,7 @@ func TestSuperblock(t *testing.T) {
 // While the superblock is restored, its copy stays as it is: a crash may leave anything in
 // a block that is being written.
 func TestSuperblockCopyKept(t *testing.T) {
-	d := &noWrites{Disk: disk.NewMem(6000)}
+	d := &noWrites{Disk: disk.NewMem(6000 * disk.BlockSize)}
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	good, bad := make([]byte, fs.BlockSize), make([]byte, fs.BlockSize)
 	if err := d.ReadAt(0, [][]byte{good}); err != nil {
@@ -234,7 +234,7 @@ func TestDeviceErrors(t *testing.T) {
 		return len(ops), stable, nil
 	}
 	newDisk := func() disk.Disk {
-		d := disk.NewMem(6000)
+		d := disk.NewMem(6000 * disk.BlockSize)
 		mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256, Clock: fixed})
 		return d
 	}
@@ -275,7 +275,7 @@ func TestDeviceErrors(t *testing.T) {
 // When the device fails under a change, no reply shows attributes that the change
 // gave a file: they may never be on the device. All is refused then, and ACCESS says so.
 func TestDeviceErrorShowsNothing(t *testing.T) {
-	f := disk.NewFault(disk.NewMem(6000), 1, nil)
+	f := disk.NewFault(disk.NewMem(6000*disk.BlockSize), 1, nil)
 	mkfs(t, f, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, f, fs.Options{Log: slog.New(slog.DiscardHandler)})
 	defer v.Close()
@@ -300,7 +300,7 @@ func TestDeviceErrorShowsNothing(t *testing.T) {
 
 // A stable operation of a single client costs one barrier; reading costs none.
 func TestBarriers(t *testing.T) {
-	d := disk.NewStats(disk.NewMem(20000))
+	d := disk.NewStats(disk.NewMem(20000 * disk.BlockSize))
 	// in a log that is not half full nothing is installed, which takes barriers of its own
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 500, LogBytes: 20 << 20})
 	v := open(t, d, fs.Options{})
@@ -352,7 +352,7 @@ func TestBarriers(t *testing.T) {
 func TestDeviceReads(t *testing.T) {
 	const chunk, chunks = 64 << 10, 40
 	r := random(t)
-	d := disk.NewStats(disk.NewMem(20000))
+	d := disk.NewStats(disk.NewMem(20000 * disk.BlockSize))
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 500})
 	v := open(t, d, fs.Options{})
 	// a file written in one go, and two that took turns

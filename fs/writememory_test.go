@@ -19,7 +19,7 @@ import (
 func TestWriteMemory(t *testing.T) {
 	poison(t)
 	before := dbytes.WritesHeld()
-	d := disk.NewMem(20000)
+	d := disk.NewMem(20000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 256})
 	v := open(t, d, fs.Options{CacheBytes: 4 << 20, PinnedBytes: 4 << 20})
 	const clients, blocks = 6, 400

@@ -135,7 +135,7 @@ func (f *attributed) change(t testing.TB, v *fs.FS, rnd *rand.Rand) {
 // inode before; and what goes gives its room back.
 func TestXattrs(t *testing.T) {
 	rnd := rand.New(rand.NewSource(int64(replay.Seed(t))))
-	d := disk.NewMem(4000)
+	d := disk.NewMem(4000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 64})
 	v := open(t, d, fs.Options{Deferred: true})
 	files := map[string]*attributed{"": {handle: v.Root(), list: map[string]string{}, names: 1}}
@@ -292,7 +292,7 @@ func TestXattrsFull(t *testing.T) {
 // but blocks of files that were removed just then.
 func TestXattrsCrash(t *testing.T) {
 	rnd := rand.New(rand.NewSource(int64(replay.Seed(t))))
-	sim := disk.NewSim(4000)
+	sim := disk.NewSim(4000 * disk.BlockSize)
 	mkfs(t, sim, fs.MkfsOptions{Zeroed: true, Inodes: 64})
 	sim.Record()
 	v := open(t, sim, fs.Options{Deferred: true})
@@ -436,7 +436,7 @@ func TestCapabilities(t *testing.T) {
 // No crash leaves capabilities to new contents.
 func TestCapabilitiesCrash(t *testing.T) {
 	rnd := rand.New(rand.NewSource(int64(replay.Seed(t))))
-	sim := disk.NewSim(4000)
+	sim := disk.NewSim(4000 * disk.BlockSize)
 	mkfs(t, sim, fs.MkfsOptions{Zeroed: true, Inodes: 64})
 	v := open(t, sim, fs.Options{})
 	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, nil, 0)
@@ -515,7 +515,7 @@ func TestCapabilitiesConcurrent(t *testing.T) {
 
 // Files that are let go, by their last close or when the volume is opened, take their attributes with them.
 func TestXattrsOfKept(t *testing.T) {
-	d := disk.NewMem(4000)
+	d := disk.NewMem(4000 * disk.BlockSize)
 	mkfs(t, d, fs.MkfsOptions{Zeroed: true, Inodes: 64})
 	v := open(t, d, fs.Options{Deferred: true})
 	var hs [4]fs.Handle

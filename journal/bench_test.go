@@ -40,7 +40,7 @@ func benchFile(b *testing.B, blocks uint64) disk.Disk {
 
 // A read of a cached block.
 func BenchmarkReadCached(b *testing.B) {
-	j := benchJournal(b, disk.NewMem(40000))
+	j := benchJournal(b, disk.NewMem(40000*disk.BlockSize))
 	buf := make([]byte, disk.BlockSize)
 	for i := uint64(0); i < 1000; i++ {
 		j.Read(j.home+i, buf)
@@ -55,7 +55,7 @@ func BenchmarkReadCached(b *testing.B) {
 
 // A look-up of the layer above: no copy.
 func BenchmarkLookupCached(b *testing.B) {
-	j := benchJournal(b, disk.NewMem(40000))
+	j := benchJournal(b, disk.NewMem(40000*disk.BlockSize))
 	buf := make([]byte, disk.BlockSize)
 	for i := uint64(0); i < 1000; i++ {
 		j.Read(j.home+i, buf)
@@ -157,7 +157,7 @@ func BenchmarkStream(b *testing.B) {
 
 // The verified code's share of a commit: the device is memory.
 func BenchmarkCommitAsyncMem(b *testing.B) {
-	j := benchJournal(b, disk.NewMem(40000))
+	j := benchJournal(b, disk.NewMem(40000*disk.BlockSize))
 	data := make([]byte, disk.BlockSize)
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {

@@ -37,7 +37,7 @@ func numbered(n uint64) []byte {
 
 // TestClosed: what begins after Close fails with ErrClosed; Close may be called again, and at the same time.
 func TestClosed(t *testing.T) {
-	d := disk.NewMem(4000)
+	d := disk.NewMem(4000 * disk.BlockSize)
 	j := openPlain(t, d, true)
 	scrub := Scrub{
 		Before: func(context.Context, uint64) error { return nil },
@@ -81,7 +81,7 @@ func TestClosed(t *testing.T) {
 
 // TestEmptyCommit: a commit of nothing ends, whether anything was committed before or not.
 func TestEmptyCommit(t *testing.T) {
-	j := openPlain(t, disk.NewMem(4000), true)
+	j := openPlain(t, disk.NewMem(4000*disk.BlockSize), true)
 	defer j.Close()
 	for range 2 {
 		for _, wait := range []bool{true, false, true} {
@@ -97,7 +97,7 @@ func TestEmptyCommit(t *testing.T) {
 
 // TestCloseRefuses: whoever goes past the gate of the calls, to the verified code, commits nothing once that is closed.
 func TestCloseRefuses(t *testing.T) {
-	d := disk.NewMem(4000)
+	d := disk.NewMem(4000 * disk.BlockSize)
 	j := openPlain(t, d, true)
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestCloseRefuses(t *testing.T) {
 // for.
 func TestCloseRace(t *testing.T) {
 	for range 40 {
-		d := disk.NewMem(4000)
+		d := disk.NewMem(4000 * disk.BlockSize)
 		j := openPlain(t, d, true)
 		const workers = 6
 		var last [workers]uint64 // that Commit said nil to
@@ -170,7 +170,7 @@ func TestCloseRace(t *testing.T) {
 // TestCloseFails: a device that fails while a journal is being closed is the error of each Close, and nobody hangs.
 func TestCloseFails(t *testing.T) {
 	boom := errors.New("boom")
-	fault := disk.NewFault(disk.NewMem(4000), 1, nil)
+	fault := disk.NewFault(disk.NewMem(4000*disk.BlockSize), 1, nil)
 	j := openPlain(t, fault, true)
 	if err := j.Commit([]Write{{plain.Home(), numbered(1)}}, false); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ type lived struct {
 // live makes a volume and changes it n times, several times over.
 func live(t *testing.T, r *rand.Rand, p Params, n int) *lived {
 	t.Helper()
-	w := &lived{p: p, d: disk.NewSim(deviceOf(p))}
+	w := &lived{p: p, d: disk.NewSim(deviceOf(p) * disk.BlockSize)}
 	if err := Format(w.d, p); err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +391,7 @@ func TestPagesForgotten(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := coded(roomy, places*255)
-	d := disk.NewMem(p.Home() + places*255)
+	d := disk.NewMem((p.Home() + places*255) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +433,7 @@ func TestPagesForgotten(t *testing.T) {
 func TestReadBesideInstallation(t *testing.T) {
 	p := coded(roomy, homeBlocks)
 	read, written := newStop(), newStop()
-	d := stopping{disk.NewMem(sizeOf(p)), p, read, written}
+	d := stopping{disk.NewMem(sizeOf(p) * disk.BlockSize), p, read, written}
 	if err := Format(d.Disk, p); err != nil {
 		t.Fatal(err)
 	}

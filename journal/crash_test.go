@@ -126,7 +126,7 @@ func (h history) prefix(s [homeBlocks]uint64, lo int) int {
 
 func formatted(t *testing.T, p Params) *disk.Sim {
 	t.Helper()
-	d := disk.NewSim(sizeOf(p))
+	d := disk.NewSim(sizeOf(p) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func TestRoomForWhoWaits(t *testing.T) {
 func flood(t *testing.T, commits, blocks, waited uint64) (found uint64, room bool) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Params{Start: 0, Units: 64, Ring: 2000}
-		d := &heldDisk{Disk: disk.NewMem(p.Home() + waited + (commits+1)*blocks), leave: make(chan struct{})}
+		size := (p.Home() + waited + (commits+1)*blocks) * disk.BlockSize
+		d := &heldDisk{Disk: disk.NewMem(size), leave: make(chan struct{})}
 		if err := Format(d, p); err != nil {
 			t.Fatal(err)
 		}

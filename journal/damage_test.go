@@ -334,7 +334,7 @@ func TestDamagedHeader(t *testing.T) {
 // TestTwoServers: a second server opens the journal behind the first one's back. The first notices
 // as soon as it looks, and acknowledges nothing after that; what the second acknowledged stays.
 func TestTwoServers(t *testing.T) {
-	d := disk.NewMem(roomy.Home() + homeBlocks)
+	d := disk.NewMem((roomy.Home() + homeBlocks) * disk.BlockSize)
 	if err := Format(d, roomy); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestTwoServers(t *testing.T) {
 // TestNoDirectWriteOverAnother: who has lost the journal writes no large new data home either.
 func TestNoDirectWriteOverAnother(t *testing.T) {
 	p := bitmapped(64)
-	d := disk.NewMem(deviceOf(p))
+	d := disk.NewMem(deviceOf(p) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,7 @@ func TestNoDirectWriteOverAnother(t *testing.T) {
 
 // TestNoInstallationOverAnother: who has lost the journal writes nothing home and no header.
 func TestNoInstallationOverAnother(t *testing.T) {
-	d := disk.NewMem(roomy.Home() + homeBlocks)
+	d := disk.NewMem((roomy.Home() + homeBlocks) * disk.BlockSize)
 	if err := Format(d, roomy); err != nil {
 		t.Fatal(err)
 	}

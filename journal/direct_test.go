@@ -263,7 +263,7 @@ func TestCrashDirect(t *testing.T) {
 
 func testCrashDirect(t *testing.T, seed uint64, p Params) (replayed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	d := disk.NewSim(deviceOf(p))
+	d := disk.NewSim(deviceOf(p) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestCrashDirectLives(t *testing.T) {
 	for seed := uint64(1); seed <= 40/few; seed++ {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := bitmappedFor([]uint64{4, 16, 64}[seed%3], []uint64{0, 1 + metas + datas, 600, 70_000}[seed%4])
-		sim := disk.NewSim(deviceOf(p))
+		sim := disk.NewSim(deviceOf(p) * disk.BlockSize)
 		if err := Format(sim, p); err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +376,7 @@ func forget(j *Journal, a, n uint64) {
 // Reads beside commits and installations, most of them of the device, never go back in time.
 func TestDirectReads(t *testing.T) {
 	p := bitmapped(64)
-	d := disk.NewMem(deviceOf(p))
+	d := disk.NewMem(deviceOf(p) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}
@@ -462,7 +462,7 @@ func (g gate) ReadAt(a uint64, bufs [][]byte) error {
 // comes back when it is no more in memory, must not bring the old contents.
 func TestDirectOvertakes(t *testing.T) {
 	p := bitmapped(16)
-	d := gate{disk.NewMem(deviceOf(p)), p.First, make(chan struct{}), make(chan struct{})}
+	d := gate{disk.NewMem(deviceOf(p) * disk.BlockSize), p.First, make(chan struct{}), make(chan struct{})}
 	if err := Format(d.Disk, p); err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +516,7 @@ func TestDirectOnce(t *testing.T) {
 		used  bool
 		times float64
 	}{{"no wish", false, false, 2}, {"a wish", true, false, 1}, {"a wish for blocks in use", true, true, 2}} {
-		d := disk.NewMem(deviceOf(p))
+		d := disk.NewMem(deviceOf(p) * disk.BlockSize)
 		if err := Format(d, p); err != nil {
 			t.Fatal(err)
 		}
@@ -571,22 +571,22 @@ func TestBitmapParams(t *testing.T) {
 	} {
 		q := p
 		change(&q)
-		if err := Format(disk.NewMem(deviceOf(p)), q); !errors.Is(err, ErrParams) {
+		if err := Format(disk.NewMem(deviceOf(p)*disk.BlockSize), q); !errors.Is(err, ErrParams) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	q := Params{Start: 1, Units: 4, Ring: MinRing, First: 1 << 60, Limit: 1 << 60}
-	if err := Format(disk.NewMem(q.Home()), q); err != nil {
+	if err := Format(disk.NewMem(q.Home()*disk.BlockSize), q); err != nil {
 		t.Error("no bitmap:", err)
 	}
 	// a bitmap of two blocks that begins right before what it is for
 	q = Params{Start: 1, Units: 4, Ring: MinRing}
 	q.Bitmap, q.First, q.Limit = q.Home(), q.Home()+1, 40000
-	if err := Format(disk.NewMem(q.Limit), q); !errors.Is(err, ErrParams) {
+	if err := Format(disk.NewMem(q.Limit*disk.BlockSize), q); !errors.Is(err, ErrParams) {
 		t.Error("a bitmap over its blocks:", err)
 	}
 	q.First++
-	if err := Format(disk.NewMem(q.Limit), q); err != nil {
+	if err := Format(disk.NewMem(q.Limit*disk.BlockSize), q); err != nil {
 		t.Error(err)
 	}
 }

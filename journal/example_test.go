@@ -10,7 +10,7 @@ import (
 
 // Two blocks change together, or not at all.
 func Example() {
-	d := disk.NewMem(4096) // in real life: disk.OpenFile
+	d := disk.NewMem(4096 * disk.BlockSize) // in real life: disk.OpenFile
 	p := journal.Params{Units: 64, Ring: 1000, Key: [32]byte{1, 2, 3}}
 	if err := journal.Format(d, p); err != nil {
 		panic(err)

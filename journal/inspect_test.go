@@ -22,7 +22,7 @@ func TestInspect(t *testing.T) {
 	}
 	p := Params{Start: 1 + 2*pages, Pages: pages, Units: 4, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
 	p.Bitmap, p.First, p.Limit = p.Home(), p.Home()+350, p.Home()+homes // whose bits stay clear
-	d := disk.NewSim(p.Home() + homes)
+	d := disk.NewSim((p.Home() + homes) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(pages)
 	}
 	p := Params{Start: 1 + 2*pages, Pages: pages, Units: 4, Ring: MinRing, Key: [32]byte{7}, UUID: [16]byte{9}}
-	d := disk.NewMem(p.Home() + homes)
+	d := disk.NewMem((p.Home() + homes) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestInstallsBeforeTheLogIsFull(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := Params{Units: 40, Ring: 1000, Key: [32]byte{7}}
-				d := &stuck{disk.NewMem(p.Home() + 200), p.Home(), make(chan struct{}), make(chan struct{})}
+				d := &stuck{disk.NewMem((p.Home() + 200) * disk.BlockSize), p.Home(), make(chan struct{}), make(chan struct{})}
 				if err := Format(d.Disk, p); err != nil {
 					t.Fatal(err)
 				}

@@ -130,7 +130,7 @@ func TestRebuildMisplaced(t *testing.T) {
 func TestRebuildSparse(t *testing.T) {
 	const n = 10 << 40 / disk.BlockSize
 	p := coded(small, n/254*254+1)
-	d := disk.NewMem(p.Home() + n/254*254 + 1)
+	d := disk.NewMem((p.Home() + n/254*254 + 1) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}

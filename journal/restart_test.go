@@ -49,7 +49,7 @@ func TestProcessThenMachine(t *testing.T) {
 
 // TestMaxSize: a device of the largest size serves to its last block, a larger one is refused.
 func TestMaxSize(t *testing.T) {
-	d := disk.NewMem(MaxSize)
+	d := disk.NewMem(MaxSize * disk.BlockSize)
 	if err := Format(d, small); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestMaxSize(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Error(err)
 	}
-	d = disk.NewMem(MaxSize + 1)
+	d = disk.NewMem((MaxSize + 1) * disk.BlockSize)
 	if err := Format(d, small); !errors.Is(err, ErrParams) {
 		t.Error(err)
 	}

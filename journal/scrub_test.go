@@ -239,7 +239,7 @@ func TestScrubHonest(t *testing.T) {
 		rounds = 400
 	}
 	p := bitmappedFor(64, 600)
-	d := disk.NewSim(deviceOf(p))
+	d := disk.NewSim(deviceOf(p) * disk.BlockSize)
 	if err := Format(d, p); err != nil {
 		t.Fatal(err)
 	}

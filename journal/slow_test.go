@@ -23,7 +23,7 @@ func (d *lateDisk) ReadAt(a uint64, bufs [][]byte) error {
 // A device is slow when the last 64 reads took long, on average, and not before that.
 func TestSlowness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := &lateDisk{Disk: disk.NewMem(200)}
+		late := &lateDisk{Disk: disk.NewMem(200 * disk.BlockSize)}
 		d := ddisk.New(late)
 		slow := slowness(d)
 		was := false

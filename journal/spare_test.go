@@ -13,7 +13,7 @@ import (
 
 // Settle brings home what was committed before, while others commit.
 func TestSettle(t *testing.T) {
-	mem := disk.NewMem(4000)
+	mem := disk.NewMem(4000 * disk.BlockSize)
 	p := Params{Units: 64, Ring: MinRing}
 	if err := Format(mem, p); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestSettle(t *testing.T) {
 
 // If the device fails, nobody waits for it.
 func TestSettleFails(t *testing.T) {
-	fault := disk.NewFault(disk.NewMem(4000), 1, nil)
+	fault := disk.NewFault(disk.NewMem(4000*disk.BlockSize), 1, nil)
 	p := Params{Units: 64, Ring: MinRing}
 	if err := Format(fault, p); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // TestWritten: blocks are told of that hold something; not those that were never written, whatever the device has there, nor zeros.
 func TestWritten(t *testing.T) {
 	p := coded(roomy, homeBlocks)
-	d := disk.NewMem(sizeOf(p))
+	d := disk.NewMem(sizeOf(p) * disk.BlockSize)
 	h := p.Home()
 	put(t, d, h+9, contents(7)) // before there is a journal
 	if err := Format(d, p); err != nil {

@@ -147,7 +147,7 @@ func steps() []func(k kernel) {
 // of the calls, none before the last that was durable, and nothing is left of what had lost its names.
 func TestCrash(t *testing.T) {
 	for _, deferred := range []bool{false, true} {
-		sim := disk.NewSim(6000)
+		sim := disk.NewSim(6000 * disk.BlockSize)
 		if err := fs.Mkfs(sim, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestCrash(t *testing.T) {
 
 // What an earlier mount left in its folder goes, and then the folder does, unless something else is there.
 func TestOldFolder(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}

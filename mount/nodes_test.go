@@ -82,7 +82,7 @@ func TestStatus(t *testing.T) {
 
 // What calls do on a device that does nothing by itself.
 func TestCalls(t *testing.T) {
-	d := disk.NewStats(disk.NewMem(6000))
+	d := disk.NewStats(disk.NewMem(6000 * disk.BlockSize))
 	if err := fs.Mkfs(d, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // it for file systems that begin there; an owner of 2^32-1 changes nothing, and makes no file of root's; devices have
 // numbers that clients can take.
 func TestBeforeNFS(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Inodes: 256, Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func read(t *testing.T, s *txn.System, i int) (n uint64) {
 // TestClosed: after the journal is closed every call fails with ErrClosed, and takes no effect, neither on the journal
 // nor on one that is opened on the same device; what that one acknowledges is there after a crash.
 func TestClosed(t *testing.T) {
-	d := disk.NewMem(size)
+	d := disk.NewMem(size * disk.BlockSize)
 	j, s := format(t, d)
 	if n, err := add(s, 0, true); n != 1 || err != nil {
 		t.Fatal(n, err)
@@ -110,7 +110,7 @@ func TestClosed(t *testing.T) {
 		}
 		refused()
 	}
-	crashed := disk.NewMem(size)
+	crashed := disk.NewMem(size * disk.BlockSize)
 	for a := range uint64(size) {
 		b := [][]byte{make([]byte, disk.BlockSize)}
 		if err := errors.Join(d.ReadAt(a, b), crashed.WriteAt(a, b)); err != nil {
@@ -135,7 +135,7 @@ func TestClosed(t *testing.T) {
 // afterwards; nobody hangs for what a transaction has locked that nobody ends.
 func TestCloseRace(t *testing.T) {
 	for round := range 40 {
-		d := disk.NewMem(size)
+		d := disk.NewMem(size * disk.BlockSize)
 		j, s := format(t, d)
 		abandoned := s.Begin()
 		if err := put(abandoned, counter(70), 1); err != nil {
@@ -245,8 +245,8 @@ func TestWithin(t *testing.T) {
 		}
 		return
 	}
-	j, s := format(t, disk.NewMem(size))
-	_, other := format(t, disk.NewMem(size))
+	j, s := format(t, disk.NewMem(size*disk.BlockSize))
+	_, other := format(t, disk.NewMem(size*disk.BlockSize))
 	nothing := func(*txn.Txn) error { return nil }
 	err := s.Run(true, func(x *txn.Txn) error {
 		switch what {

@@ -176,7 +176,7 @@ func check(t *testing.T, d disk.Disk, n uint64, seen []witness, tried [workers]u
 func TestCrash(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 99))
-	sim := disk.NewSim(size)
+	sim := disk.NewSim(size * disk.BlockSize)
 	if err := journal.Format(sim, params); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestDeviceDies(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 99))
 	for range 15 {
-		sim := disk.NewSim(size)
+		sim := disk.NewSim(size * disk.BlockSize)
 		if err := journal.Format(sim, params); err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestDeviceDies(t *testing.T) {
 // TestLogFull has large transactions chase each other through a small log: they
 // must wait for room, and get it.
 func TestLogFull(t *testing.T) {
-	sim := disk.NewMem(size)
+	sim := disk.NewMem(size * disk.BlockSize)
 	if err := journal.Format(sim, params); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // openJournal makes a journal on a new device in memory. On a real one, format
 // once, keep the parameters, and open the device with disk.OpenFile.
 func openJournal(blocks uint64) *journal.Journal {
-	d := disk.NewMem(blocks)
+	d := disk.NewMem(blocks * disk.BlockSize)
 	p := journal.Params{Start: 0, Units: 16, Ring: 2000}
 	if _, err := rand.Read(p.Key[:]); err != nil {
 		log.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 // openSmall returns transactions over bits in n blocks, with the least cache there is.
 func openSmall(t *testing.T, n uint64) *txn.System {
-	d := disk.NewMem(blocks + n)
+	d := disk.NewMem((blocks + n) * disk.BlockSize)
 	if err := journal.Format(d, params); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@
 //
 // Every block of a Region is cut into objects of one Kind: it is one object of
 // 4096 bytes, or 16 of 256 bytes, or 32768 bits. Two transactions may change
-// different objects of one block at the same time.
+// different objects of one block at the same time. An Allocator hands out bits, as numbers of what is free.
 //
 // # Locks
 //
@@ -114,6 +114,32 @@ func (k Kind) String() string { return [...]string{"block", "small object", "bit
 type Region struct {
 	Start, Count uint64 // blocks
 	Kind         Kind
+	// Allocate, of Bits: so many, from the first on, are handed out by the region's Allocator. 0: it has none.
+	Allocate uint64
+}
+
+// check is an error if there is no such region in the blocks from home up to end.
+func (r Region) check(home, end uint64) error {
+	if r.Kind < Blocks || r.Kind > Bits {
+		return fmt.Errorf("region from block %d: there is no kind %d of objects", r.Start, int(r.Kind))
+	}
+	n, _ := r.Kind.perBlock()
+	switch {
+	case r.Start < home || r.Start+r.Count < r.Start || r.Start+r.Count > end:
+		return fmt.Errorf("region of blocks %d to %d is not within %d to %d", r.Start, r.Start+r.Count, home, end)
+	case r.Allocate > 0 && r.Kind != Bits:
+		return fmt.Errorf("region from block %d: %vs are not handed out, only bits", r.Start, r.Kind)
+	case r.Allocate > r.Count*uint64(n):
+		return fmt.Errorf("region from block %d: %d bits to hand out, but %d blocks", r.Start, r.Allocate, r.Count)
+	}
+	return nil
+}
+
+// Object is the address of object n of the region, counted from 0. The region need not have as many: what is behind it,
+// Txn's methods refuse.
+func (r Region) Object(n uint64) Addr {
+	perBlock, _ := r.Kind.perBlock()
+	return Addr{r.Start + n/uint64(perBlock), int(n % uint64(perBlock))}
 }
 
 // Addr is the address of an object: its block, and which of the objects in it,
@@ -125,8 +151,9 @@ type Addr struct {
 
 // System is the transactions of one journal. It may be used concurrently.
 type System struct {
-	sys     *dtxn.System
-	regions []Region
+	sys        *dtxn.System
+	regions    []Region
+	allocators []*Allocator
 
 	mu    sync.Mutex
 	begun map[*begun]struct{} // transactions of Begin that have not ended
@@ -138,8 +165,8 @@ type System struct {
 func Open(j *journal.Journal, regions ...Region) (*System, error) {
 	c := j.Core()
 	for i, r := range regions {
-		if r.Start < c.Home || r.Start+r.Count < r.Start || r.Start+r.Count > c.Size {
-			return nil, fmt.Errorf("region of blocks %d to %d is not within %d to %d", r.Start, r.Start+r.Count, c.Home, c.Size)
+		if err := r.check(c.Home, c.Size); err != nil {
+			return nil, err
 		}
 		for _, q := range regions[:i] {
 			if r.Start < q.Start+q.Count && q.Start < r.Start+r.Count {
@@ -156,12 +183,13 @@ func Open(j *journal.Journal, regions ...Region) (*System, error) {
 		return nil, err
 	}
 	s := &System{sys: sys, regions: append([]Region(nil), regions...), begun: map[*begun]struct{}{}}
+	s.addAllocators()
 	j.OnClose(s.close)
 	return s, nil
 }
 
 // Txn is a transaction. It belongs to one goroutine. After an error from one of its
-// methods other than an AddrError it can only be aborted.
+// methods other than an AddrError, or an Allocator's other than that and ErrFull, it can only be aborted.
 type Txn struct {
 	s *System
 	t *dtxn.Txn
@@ -221,6 +249,17 @@ func (s *System) run(stable, readOnly bool, f func(*Txn) error) error {
 
 // Flush makes all transactions committed so far durable.
 func (s *System) Flush() error { return s.sys.Flush() }
+
+// Size is the number of blocks that the transaction would write if it were committed now: MaxBlocks at most, or it
+// fails with ErrTooLarge. Objects of one block count once, and what was only read does not count. So long work can be
+// divided into transactions that are large, and not too large. After the end it is 0.
+func (t *Txn) Size() int {
+	if t.enter() != nil {
+		return 0
+	}
+	defer t.leave(false)
+	return t.t.Size()
+}
 
 // Commit ends the transaction. If it returns nil, all its writes have taken effect and,
 // if stable, are durable; else none has, with the exception of ErrIO.

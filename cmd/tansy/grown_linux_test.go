@@ -63,7 +63,7 @@ func growingLoop(t *testing.T) growing {
 func growingExport(t *testing.T) growing {
 	var s nbdtest.Server
 	const most = 1 << 30
-	whole := disk.NewMem(most / disk.BlockSize)
+	whole := disk.NewMem(most)
 	name := s.Start(t, disk.NewPrefix(whole, volumeBytes/disk.BlockSize))
 	if code, said := tool(t, "mkfs", name, "--force"); code != exitOK {
 		t.Fatal(said)

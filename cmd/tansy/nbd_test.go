@@ -27,7 +27,7 @@ func tool(t *testing.T, args ...string) (int, string) {
 // TestExport: what takes a volume takes the name of an export.
 func TestExport(t *testing.T) {
 	var s nbdtest.Server
-	name := s.Start(t, disk.NewSim(16<<20/disk.BlockSize))
+	name := s.Start(t, disk.NewSim(16<<20))
 	readOnly := nbdtest.Server{Flags: nbdtest.All | nbdtest.ReadOnly}
 	bare := nbdtest.Server{Flags: nbdtest.HasFlags}
 	undo := filepath.Join(t.TempDir(), "undo")
@@ -40,7 +40,7 @@ func TestExport(t *testing.T) {
 		{exitFailure, "--force", []string{"mkfs", name}},
 		{exitUsage, "leave --size out", []string{"mkfs", name, "--force", "--size", "8M"}},
 		{exitFailure, "--preallocate", []string{"mkfs", name, "--force", "--preallocate"}},
-		{exitFailure, "FLUSH", []string{"mkfs", "--force", bare.Start(t, disk.NewMem(16<<20/disk.BlockSize))}},
+		{exitFailure, "FLUSH", []string{"mkfs", "--force", bare.Start(t, disk.NewMem(16<<20))}},
 		{exitFailure, "no such file", []string{"mkfs", name + "x", "--force"}},
 		{exitOK, "made a volume", []string{"mkfs", name, "--force", "--size", "16M"}},
 		{exitOK, "clean", []string{"check", name}},
@@ -49,7 +49,7 @@ func TestExport(t *testing.T) {
 		{exitUsage, "--undo", []string{"repair", name, "--yes"}},
 		{exitOK, "nothing to do", []string{"repair", name, "--yes", "--undo", undo}},
 		{exitOK, "given back", []string{"trim", name}},
-		{exitFailure, "can only be read", []string{"mkfs", "--force", readOnly.Start(t, disk.NewMem(10))}},
+		{exitFailure, "can only be read", []string{"mkfs", "--force", readOnly.Start(t, disk.NewMem(10*disk.BlockSize))}},
 	} {
 		if code, said := tool(t, c.args...); code != c.code || !strings.Contains(said, c.says) {
 			t.Errorf("%v: exit code %d, want %d and %q\n%s", c.args, code, c.code, c.says, said)
@@ -62,7 +62,7 @@ func TestExport(t *testing.T) {
 func TestExportCrash(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		sim := disk.NewSim(32 << 20 / disk.BlockSize)
+		sim := disk.NewSim(32 << 20)
 		if err := tansyfs.Mkfs(sim, tansyfs.MkfsOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestExportCrash(t *testing.T) {
 
 // TestExportLost: a server without work notices that the connection is lost, and says so.
 func TestExportLost(t *testing.T) {
-	sim := disk.NewSim(16 << 20 / disk.BlockSize)
+	sim := disk.NewSim(16 << 20)
 	if err := tansyfs.Mkfs(sim, tansyfs.MkfsOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // Only where nothing speaks for a volume is it advised to make one: mkfs destroys what is there.
 func TestAdvice(t *testing.T) {
 	const size = 6000
-	d := disk.NewMem(size)
+	d := disk.NewMem(size * disk.BlockSize)
 	open := func() error {
 		v, err := tansyfs.Open(d, tansyfs.Options{})
 		if err == nil {

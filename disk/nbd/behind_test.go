@@ -16,7 +16,7 @@ import (
 // TestWriteBehind: writes return when they are sent, and a barrier flushes when they have ended.
 func TestWriteBehind(t *testing.T) {
 	var s nbdtest.Server
-	sim := disk.NewSim(100)
+	sim := disk.NewSim(100 * disk.BlockSize)
 	d := device(t, s.Start(t, sim), Options{WriteBehind: true})
 	s.Gather(100)
 	want := disktest.Pattern(maxBehind-1, 1)
@@ -81,7 +81,7 @@ func TestWriteBehindInOrder(t *testing.T) {
 		"read":  func(d *Device, b [][]byte) error { return d.ReadAt(5, b) },
 	} {
 		var s nbdtest.Server
-		x := slow{disk.NewMem(10), make(chan struct{})}
+		x := slow{disk.NewMem(10 * disk.BlockSize), make(chan struct{})}
 		d := device(t, s.Start(t, x), Options{WriteBehind: true})
 		must(t, d.WriteAt(5, disktest.Pattern(1, 1)))
 		b := disktest.Pattern(1, 2)
@@ -115,7 +115,7 @@ func TestWriteBehindInOrder(t *testing.T) {
 // TestWriteBehindFails: the error of a write that nobody waits for is that of all writes and barriers to come.
 func TestWriteBehindFails(t *testing.T) {
 	for given, want := range map[error]error{syscall.EIO: syscall.EIO, syscall.ENOSPC: disk.ErrNoRoom} {
-		f := disk.NewFault(disk.NewMem(100), 1, nil)
+		f := disk.NewFault(disk.NewMem(100*disk.BlockSize), 1, nil)
 		var s nbdtest.Server
 		d := device(t, s.Start(t, f), Options{WriteBehind: true})
 		must(t, d.WriteAt(1, disktest.Vector(1)))
@@ -140,7 +140,7 @@ func TestWriteBehindFails(t *testing.T) {
 		}
 	}
 	var s nbdtest.Server
-	d := device(t, s.Start(t, disk.NewMem(100)), Options{WriteBehind: true})
+	d := device(t, s.Start(t, disk.NewMem(100*disk.BlockSize)), Options{WriteBehind: true})
 	s.Gather(10)
 	must(t, d.WriteAt(7, disktest.Vector(1)))
 	s.HangUp()

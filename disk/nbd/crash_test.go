@@ -31,7 +31,7 @@ func crash(t *testing.T, flags uint16, behind bool) {
 	guessed := 0
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		sim := disk.NewSim(blocks)
+		sim := disk.NewSim(blocks * disk.BlockSize)
 		s := nbdtest.Server{Flags: flags, Least: 1, Preferred: 1, Most: 3 * disk.BlockSize}
 		d := device(t, s.Start(t, sim), Options{WriteBehind: behind})
 		left := make(may, blocks)
@@ -93,7 +93,7 @@ func (left may) check(t *testing.T, after *disk.Sim) {
 // TestCrashBesideOthers: a barrier covers what its caller wrote, whatever others do meanwhile.
 func TestCrashBesideOthers(t *testing.T) {
 	for seed := range uint64(40) {
-		sim := disk.NewSim(disktest.Blocks)
+		sim := disk.NewSim(disktest.Blocks * disk.BlockSize)
 		var s nbdtest.Server
 		d := device(t, s.Start(t, sim), Options{WriteBehind: seed%2 == 1})
 		var wg sync.WaitGroup
@@ -133,7 +133,7 @@ func TestCrashBesideOthers(t *testing.T) {
 // TestOneRoundTrip: who writes once and wants a barrier, again and again, gets it with one request.
 func TestOneRoundTrip(t *testing.T) {
 	var s nbdtest.Server
-	sim := disk.NewSim(100)
+	sim := disk.NewSim(100 * disk.BlockSize)
 	d := device(t, s.Start(t, sim), Options{})
 	for i := range uint64(10) {
 		must(t, d.WriteAt(i, disktest.Pattern(1, i)))

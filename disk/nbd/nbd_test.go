@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 			disktest.Run(t, func(t *testing.T) disk.Disk {
 				var s nbdtest.Server
 				set(&s)
-				d, err := Open(s.Start(t, disk.NewSim(disktest.Blocks)), Options{})
+				d, err := Open(s.Start(t, disk.NewSim(disktest.Blocks*disk.BlockSize)), Options{})
 				must(t, err)
 				return d
 			})
@@ -63,7 +63,7 @@ func TestConformance(t *testing.T) {
 			disktest.Run(t, func(t *testing.T) disk.Disk {
 				var s nbdtest.Server
 				set(&s)
-				d, err := Open(s.Start(t, disk.NewSim(disktest.Blocks)), Options{WriteBehind: true})
+				d, err := Open(s.Start(t, disk.NewSim(disktest.Blocks*disk.BlockSize)), Options{WriteBehind: true})
 				must(t, err)
 				return d
 			})
@@ -72,7 +72,8 @@ func TestConformance(t *testing.T) {
 	t.Run("TCP", func(t *testing.T) {
 		disktest.Run(t, func(t *testing.T) disk.Disk {
 			var s nbdtest.Server
-			d, err := Open("nbd://"+s.Listen(t, disk.NewMem(disktest.Blocks), "tcp", "127.0.0.1:0").String(), Options{})
+			address := s.Listen(t, disk.NewMem(disktest.Blocks*disk.BlockSize), "tcp", "127.0.0.1:0")
+			d, err := Open("nbd://"+address.String(), Options{})
 			must(t, err)
 			return d
 		})
@@ -82,7 +83,7 @@ func TestConformance(t *testing.T) {
 // TestManyInFlight: 64 requests wait for their replies at a time, no more, and the replies come in any order.
 func TestManyInFlight(t *testing.T) {
 	s := nbdtest.Server{}
-	m := disk.NewMem(1000)
+	m := disk.NewMem(1000 * disk.BlockSize)
 	want := disktest.Pattern(256, 3)
 	must(t, m.WriteAt(0, want))
 	name := s.Start(t, m)
@@ -109,7 +110,7 @@ func TestManyInFlight(t *testing.T) {
 func TestRequestSizes(t *testing.T) {
 	for _, most := range []uint32{0, 5000, 1 << 16, 1<<32 - 1} {
 		s := nbdtest.Server{Least: 1, Preferred: 4096, Most: most}
-		d := device(t, s.Start(t, disk.NewMem(disktest.Blocks)), Options{})
+		d := device(t, s.Start(t, disk.NewMem(disktest.Blocks*disk.BlockSize)), Options{})
 		bufs := disktest.Pattern(700, 1)
 		must(t, d.WriteAt(5, bufs))
 		must(t, d.ReadAt(5, bufs))
@@ -129,7 +130,7 @@ func TestRequestSizes(t *testing.T) {
 
 // TestErrors: an error of the server is that of the operation, and the connection goes on.
 func TestErrors(t *testing.T) {
-	f := disk.NewFault(disk.NewMem(100), 1, nil)
+	f := disk.NewFault(disk.NewMem(100*disk.BlockSize), 1, nil)
 	var s nbdtest.Server
 	d := device(t, s.Start(t, f), Options{})
 	for given, want := range map[error]error{
@@ -165,7 +166,7 @@ func TestErrors(t *testing.T) {
 // TestFailedFlush: a barrier that failed is final, whatever the server says after that; so is a write with FUA.
 func TestFailedFlush(t *testing.T) {
 	for _, what := range []string{"flush", "FUA"} {
-		f := disk.NewFault(disk.NewMem(100), 1, nil)
+		f := disk.NewFault(disk.NewMem(100*disk.BlockSize), 1, nil)
 		var s nbdtest.Server
 		d := device(t, s.Start(t, f), Options{})
 		step := func() error { return errors.Join(d.WriteAt(1, disktest.Vector(1)), d.Barrier()) }
@@ -190,7 +191,7 @@ func TestFailedFlush(t *testing.T) {
 // TestLost: when the connection is lost, what is in flight fails, and all that comes after.
 func TestLost(t *testing.T) {
 	s := nbdtest.Server{}
-	d := device(t, s.Start(t, disk.NewMem(100)), Options{})
+	d := device(t, s.Start(t, disk.NewMem(100*disk.BlockSize)), Options{})
 	s.Gather(100) // no reply any more
 	before := len(s.Requests())
 	var wg sync.WaitGroup
@@ -236,7 +237,7 @@ func TestLost(t *testing.T) {
 // TestLostWithNothingToFlush: a barrier says that the connection is lost although there is nothing to flush.
 func TestLostWithNothingToFlush(t *testing.T) {
 	var s nbdtest.Server
-	d := device(t, s.Start(t, disk.NewMem(100)), Options{})
+	d := device(t, s.Start(t, disk.NewMem(100*disk.BlockSize)), Options{})
 	must(t, d.Barrier())
 	s.HangUp()
 	<-d.n.received
@@ -250,7 +251,7 @@ func TestHangUp(t *testing.T) {
 	opened := 0
 	for n := 0; ; n++ {
 		s := nbdtest.Server{Least: 1, Preferred: 1, Most: 9000, Conn: func(c net.Conn) net.Conn { return nbdtest.CutAfter(c, n) }}
-		m := disk.NewMem(10)
+		m := disk.NewMem(10 * disk.BlockSize)
 		want := disktest.Pattern(4, 1)
 		must(t, m.WriteAt(0, want))
 		d, err := Open(s.Start(t, m), Options{})
@@ -286,7 +287,7 @@ func TestHangUp(t *testing.T) {
 // TestHangUpAtRequest: the server hangs up in place of any reply. A barrier that succeeded has been one.
 func TestHangUpAtRequest(t *testing.T) {
 	for n := range 12 {
-		sim := disk.NewSim(100)
+		sim := disk.NewSim(100 * disk.BlockSize)
 		s := nbdtest.Server{}
 		s.Reply = func(_ nbdtest.Request, reply []byte) []byte {
 			if len(s.Requests()) > n {
@@ -331,7 +332,7 @@ func TestMalformedReplies(t *testing.T) {
 				}
 				return reply
 			}
-			d := device(t, s.Start(t, disk.NewMem(100)), Options{})
+			d := device(t, s.Start(t, disk.NewMem(100*disk.BlockSize)), Options{})
 			var err error
 			for err == nil {
 				err = d.ReadAt(0, disktest.Vector(1))
@@ -351,7 +352,7 @@ func TestRepliesTwice(t *testing.T) {
 		}
 		return reply
 	}}
-	d := device(t, s.Start(t, disk.NewMem(10)), Options{})
+	d := device(t, s.Start(t, disk.NewMem(10*disk.BlockSize)), Options{})
 	var err error
 	for n := 0; n < 1000 && err == nil; n++ {
 		err = d.WriteAt(1, disktest.Vector(1))
@@ -376,7 +377,7 @@ func TestFlags(t *testing.T) {
 		{nbdtest.Flush, "protocol", true},
 	} {
 		s := nbdtest.Server{Flags: c.flags}
-		m := disk.NewMem(100)
+		m := disk.NewMem(100 * disk.BlockSize)
 		want := disktest.Pattern(1, 5)
 		must(t, m.WriteAt(3, want))
 		name := s.Start(t, m)
@@ -416,7 +417,7 @@ func TestFlags(t *testing.T) {
 // TestDiscard: what is discarded reads as zeros, and a server that cannot do that is not asked.
 func TestDiscard(t *testing.T) {
 	s := nbdtest.Server{Least: 1, Preferred: 1, Most: 10 * disk.BlockSize}
-	d := device(t, s.Start(t, disk.NewSim(100)), Options{})
+	d := device(t, s.Start(t, disk.NewSim(100*disk.BlockSize)), Options{})
 	must(t, d.WriteAt(0, disktest.Pattern(50, 1)))
 	must(t, d.Discard(10, 35))
 	must(t, d.Discard(100, 0))
@@ -437,7 +438,7 @@ func TestDiscard(t *testing.T) {
 		t.Errorf("%d requests", s.Count(nbdtest.Zeroing))
 	}
 	none := nbdtest.Server{Flags: nbdtest.HasFlags | nbdtest.Flush | nbdtest.Trim}
-	d = device(t, none.Start(t, disk.NewMem(100)), Options{})
+	d = device(t, none.Start(t, disk.NewMem(100*disk.BlockSize)), Options{})
 	if err := d.Discard(1, 1); !errors.Is(err, disk.ErrNoDiscard) || d.Discards() {
 		t.Error(err)
 	}
@@ -446,7 +447,7 @@ func TestDiscard(t *testing.T) {
 // TestCloseBesideRequests: what is in flight when the device is closed fails, and nothing is left.
 func TestCloseBesideRequests(t *testing.T) {
 	s := nbdtest.Server{}
-	d := device(t, s.Start(t, disk.NewMem(100)), Options{})
+	d := device(t, s.Start(t, disk.NewMem(100*disk.BlockSize)), Options{})
 	s.Gather(100)
 	before := len(s.Requests())
 	var wg sync.WaitGroup
@@ -485,7 +486,7 @@ func (c deaf) Read(b []byte) (int, error) {
 func TestStalledServer(t *testing.T) {
 	told, end := make(chan struct{}), make(chan struct{})
 	s := nbdtest.Server{Conn: func(c net.Conn) net.Conn { return deaf{c, told, end} }}
-	name := s.Start(t, disk.NewMem(disktest.Blocks))
+	name := s.Start(t, disk.NewMem(disktest.Blocks*disk.BlockSize))
 	defer close(end)
 	d := device(t, name, Options{})
 	close(told)
@@ -511,7 +512,7 @@ func TestStalledServer(t *testing.T) {
 // TestSettle: at the beginning there is a flush, so that nothing is recovered that can get lost; and it is not waited for for ever.
 func TestSettle(t *testing.T) {
 	var s nbdtest.Server
-	sim := disk.NewSim(10)
+	sim := disk.NewSim(10 * disk.BlockSize)
 	must(t, sim.WriteAt(1, disktest.Pattern(1, 1)))
 	d := device(t, s.Start(t, sim), Options{})
 	if len(sim.Pending()) > 0 {

@@ -232,7 +232,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	var s nbdtest.Server
-	if _, err := Open(s.Start(t, disk.NewMem(1))+"x", Options{}); err == nil {
+	if _, err := Open(s.Start(t, disk.NewMem(1*disk.BlockSize))+"x", Options{}); err == nil {
 		t.Error("a socket that is not there was opened")
 	}
 }

@@ -83,7 +83,7 @@ func TestTLSConformance(t *testing.T) {
 	dir := certificates(t)
 	disktest.Run(t, func(t *testing.T) disk.Disk {
 		s := nbdtest.Server{TLS: serverTLS(t, dir), WantsTLS: true}
-		d, err := Open(secure(s.Start(t, disk.NewMem(disktest.Blocks)), "localhost", dir), Options{})
+		d, err := Open(secure(s.Start(t, disk.NewMem(disktest.Blocks*disk.BlockSize)), "localhost", dir), Options{})
 		must(t, err)
 		return d
 	})
@@ -99,9 +99,9 @@ func TestTLSRefused(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(half, "client-cert.pem"), ca, 0o600))
 	s := nbdtest.Server{TLS: serverTLS(t, ours), WantsTLS: true}
-	name := s.Start(t, disk.NewMem(10))
+	name := s.Start(t, disk.NewMem(10*disk.BlockSize))
 	var bare nbdtest.Server
-	bareName := bare.Start(t, disk.NewMem(10))
+	bareName := bare.Start(t, disk.NewMem(10*disk.BlockSize))
 	for what, c := range map[string]struct{ name, wrong string }{
 		"without TLS":              {name, "nbds://"},
 		"another name":             {secure(name, "elsewhere", ours), "elsewhere"},

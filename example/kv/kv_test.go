@@ -14,7 +14,7 @@ import (
 )
 
 func Example() {
-	d := disk.NewMem(minSize) // in real life: disk.OpenFile
+	d := disk.NewMem(minSize * disk.BlockSize) // in real life: disk.OpenFile
 	if err := Create(d); err != nil {
 		panic(err)
 	}
@@ -55,7 +55,7 @@ func TestCrash(t *testing.T) {
 	const keys, updates = 40, 25
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
-	d := disk.NewSim(minSize)
+	d := disk.NewSim(minSize * disk.BlockSize)
 	if err := Create(d); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestCrash(t *testing.T) {
 
 // Updates that come together lose nothing of each other.
 func TestTogether(t *testing.T) {
-	d := disk.NewSim(minSize)
+	d := disk.NewSim(minSize * disk.BlockSize)
 	if err := Create(d); err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +132,11 @@ func TestTogether(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	d := disk.NewMem(minSize)
+	d := disk.NewMem(minSize * disk.BlockSize)
 	if _, err := Open(d); !errors.Is(err, ErrForeign) {
 		t.Errorf("a disk without a map: %v", err)
 	}
-	if err := Create(disk.NewMem(100)); err == nil {
+	if err := Create(disk.NewMem(100 * disk.BlockSize)); err == nil {
 		t.Error("a map on 100 blocks")
 	}
 	if err := Create(d); err != nil {

@@ -130,7 +130,7 @@ func change(t *testing.T, r *rand.Rand, v fs.FileSystem, h [files]fs.Handle, m *
 func TestClient(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
-	d := disk.NewMem(Size)
+	d := disk.NewMem(Size * disk.BlockSize)
 	v := create(t, d)
 	c := mount(t, v)
 	var h [files]fs.Handle
@@ -170,7 +170,7 @@ func TestClient(t *testing.T) {
 
 // The answers beside those of the specification.
 func TestProcedures(t *testing.T) {
-	v := create(t, disk.NewMem(Size))
+	v := create(t, disk.NewMem(Size*disk.BlockSize))
 	defer v.Close()
 	clock := time.Unix(1000, 5)
 	v.now = func() time.Time { return clock }
@@ -218,7 +218,7 @@ func TestProcedures(t *testing.T) {
 
 // Each procedure answers, or is said not to be there, whatever it is asked.
 func TestUnavailable(t *testing.T) {
-	v := create(t, disk.NewMem(Size))
+	v := create(t, disk.NewMem(Size*disk.BlockSize))
 	defer v.Close()
 	c := mount(t, v)
 	for _, h := range []fs.Handle{c.Root(), lookup(t, c, 0)} {
@@ -263,7 +263,7 @@ func TestCrash(t *testing.T) {
 	const calls = 40
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
-	d := disk.NewSim(Size)
+	d := disk.NewSim(Size * disk.BlockSize)
 	if err := Create(d); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestCrash(t *testing.T) {
 
 // Calls of many clients at once take effect one after the other: a file is never a mixture.
 func TestTogether(t *testing.T) {
-	v := create(t, disk.NewSim(Size))
+	v := create(t, disk.NewSim(Size*disk.BlockSize))
 	c := mount(t, v)
 	h := lookup(t, c, 0)
 	var wg sync.WaitGroup
@@ -342,7 +342,7 @@ func TestTogether(t *testing.T) {
 // A device that fails is an I/O error, and no OK.
 func TestFailure(t *testing.T) {
 	var broken atomic.Bool
-	v := create(t, disk.NewFault(disk.NewSim(Size), 1, func(op disk.Op, _ *rand.Rand) (h disk.Harm) {
+	v := create(t, disk.NewFault(disk.NewSim(Size*disk.BlockSize), 1, func(op disk.Op, _ *rand.Rand) (h disk.Harm) {
 		if broken.Load() && op.Kind == disk.Barrier {
 			h.Err = errors.New("broken")
 		}
@@ -363,12 +363,12 @@ func TestFailure(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	d := disk.NewMem(Size)
+	d := disk.NewMem(Size * disk.BlockSize)
 	if _, err := Open(d); !errors.Is(err, ErrForeign) {
 		t.Errorf("a disk without a volume: %v", err)
 	}
 	for _, size := range []uint64{Size - 1, Size + 1} {
-		if err := Create(disk.NewMem(size)); err == nil {
+		if err := Create(disk.NewMem(size * disk.BlockSize)); err == nil {
 			t.Errorf("a volume on a disk of %d blocks", size)
 		}
 	}

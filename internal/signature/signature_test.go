@@ -100,7 +100,7 @@ func (m memory) ReadAt(b []byte, at int64) (int, error) {
 
 // A volume that Mkfs makes is found.
 func TestFindVolume(t *testing.T) {
-	d := disk.NewMem(6000)
+	d := disk.NewMem(6000 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}

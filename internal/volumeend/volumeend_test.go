@@ -16,7 +16,7 @@ const blocks = 5 << 20 / disk.BlockSize * 2 // of the volume
 // grown is a device of more blocks than the volume on it, and the superblock of that.
 func grown(t *testing.T, more uint64) (d *disk.Mem, super []byte) {
 	t.Helper()
-	d = disk.NewMem(blocks + more)
+	d = disk.NewMem((blocks + more) * disk.BlockSize)
 	volume(t, d, blocks)
 	return d, block(t, d, 0)
 }
@@ -113,7 +113,7 @@ func TestFind(t *testing.T) {
 // A copy that an earlier volume has left at the end of the device does not count, where another one was copied over its
 // beginning; that one's own does.
 func TestOlderCopies(t *testing.T) {
-	d := disk.NewMem(blocks + near)
+	d := disk.NewMem((blocks + near) * disk.BlockSize)
 	volume(t, d, d.Size())
 	other, _ := grown(t, 0)
 	for a := range uint64(blocks) {
@@ -202,7 +202,7 @@ func TestUnreadable(t *testing.T) {
 // What is no volume, or too small for one, is left as it is.
 func TestNoVolume(t *testing.T) {
 	for _, size := range []uint64{0, 1, 2, 3, 1000} {
-		d := disk.NewMem(size)
+		d := disk.NewMem(size * disk.BlockSize)
 		if got := volumeend.Bound(d, func(err error) { t.Error(err) }); got != disk.Disk(d) {
 			t.Errorf("%d empty blocks became %d", size, got.Size())
 		}

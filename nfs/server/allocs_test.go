@@ -17,7 +17,7 @@ func TestAllocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("under the race detector, which runs with -short, pools lose things on purpose")
 	}
-	d := disk.NewMem(10000)
+	d := disk.NewMem(10000 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, Inodes: 256}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // TestMountSubdirectory: what MNT of a directory gives is the handle that LOOKUP gives,
 // and whoever may not search the way there gets none. Both in the model and in a volume.
 func TestMountSubdirectory(t *testing.T) {
-	d := disk.NewMem(4096)
+	d := disk.NewMem(4096 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func oneCall(t *testing.T, addr string, call []byte) []byte {
 // Each call that changes names is sent three times, byte for byte: over connections of their own, and after the server was started
 // anew. It is done once, and answered three times with success and the same file.
 func TestRetransmission(t *testing.T) {
-	d := disk.NewMem(16384)
+	d := disk.NewMem(16384 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestRetransmission(t *testing.T) {
 // machines, over connections that are gone, make two calls: the second is told what is so when it comes. Each one's own
 // call sent again is answered from its record, also after a restart.
 func TestTwoMachinesOneAddress(t *testing.T) {
-	d := disk.NewMem(16384)
+	d := disk.NewMem(16384 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestTwoMachinesOneAddress(t *testing.T) {
 
 // A client that holds a connection and has its reply is not taken for another one behind the same address that sends the same bytes.
 func TestTwoClientsOneAddress(t *testing.T) {
-	d := disk.NewMem(16384)
+	d := disk.NewMem(16384 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func dname(s string) *dbytes.Bytes { return &dbytes.Bytes{Data: []byte(s)} }
 // image is the volume on a device, as it was at the first call.
 func (b *builder) image() *disk.Mem {
 	size := b.sb.Size()
-	d := disk.NewMem(size)
+	d := disk.NewMem(size * disk.BlockSize)
 	if b.blocks != nil {
 		for a, s := range b.blocks {
 			put(b.t, d, a, s)
@@ -569,7 +569,7 @@ func TestRemovedRoot(t *testing.T) {
 
 func TestNotAVolume(t *testing.T) {
 	for _, size := range []uint64{0, 1, 7, 8, 100} {
-		if _, err := Volume(disk.NewMem(size), Options{}); err == nil {
+		if _, err := Volume(disk.NewMem(size*disk.BlockSize), Options{}); err == nil {
 			t.Errorf("a device of %d zero blocks is a volume", size)
 		}
 	}

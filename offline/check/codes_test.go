@@ -171,7 +171,7 @@ func TestHoleNotAsWritten(t *testing.T) {
 		{s.geo.Bbm(), "the bitmap of the blocks from 0 on: not"},
 		{s.geo.Itab() + s.removed/inodesBlock, "the inodes 304 to 319: not"},
 	} {
-		d := disk.NewMem(clean.Size())
+		d := disk.NewMem(clean.Size() * disk.BlockSize)
 		for a := range d.Size() {
 			if b := get(t, clean, a); a != c.block && !zeros(b) {
 				put(t, d, a, b)

@@ -80,7 +80,7 @@ func TestDumpRandomDamage(t *testing.T) {
 }
 
 func TestDumpWithoutSuperblock(t *testing.T) {
-	if _, err := NewDumper(disk.NewMem(100)); err == nil {
+	if _, err := NewDumper(disk.NewMem(100 * disk.BlockSize)); err == nil {
 		t.Error("no error")
 	}
 	s := newSample(t)

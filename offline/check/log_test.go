@@ -17,7 +17,7 @@ import (
 
 // busyVolume is a volume whose server was killed: much of it is in the log only.
 func busyVolume(t *testing.T) *disk.Mem {
-	d := &stopped{Mem: disk.NewMem(20000)}
+	d := &stopped{Mem: disk.NewMem(20000 * disk.BlockSize)}
 	if err := fs.Mkfs(d, fs.MkfsOptions{LogBytes: 40 << 20, Zeroed: true}); err != nil { // half of it is not used up
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func busyVolume(t *testing.T) *disk.Mem {
 	}
 	d.mu.Lock() // the server would empty the log before long, or does so now
 	defer d.mu.Unlock()
-	killed := disk.NewMem(d.Size())
+	killed := disk.NewMem(d.Size() * disk.BlockSize)
 	for a := range d.Size() {
 		put(t, killed, a, get(t, d.Mem, a))
 	}

@@ -118,7 +118,7 @@ func pick[T any](s []T, r *rand.Rand) T { return s[r.IntN(len(s))] }
 func settled(t testing.TB, d *disk.Sim) *disk.Mem {
 	t.Helper()
 	now := d.Crash(disk.KeepAll)
-	c := disk.NewMem(d.Size())
+	c := disk.NewMem(d.Size() * disk.BlockSize)
 	for a := range d.Size() {
 		if b := get(t, now, a); !zeros(b) {
 			put(t, c, a, b)
@@ -148,7 +148,7 @@ func contents(t testing.TB, d *disk.Mem) map[uint64][]byte {
 
 // newMedia makes a volume by random operations, and keeps what it was on the way.
 func newMedia(t *testing.T, seed uint64) *media {
-	d := disk.NewSim(80_000)
+	d := disk.NewSim(80_000 * disk.BlockSize)
 	clock := fstest.NewClock()
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 8 << 20, Inodes: 40_000, Clock: clock.Now}); err != nil {
 		t.Fatal(err)

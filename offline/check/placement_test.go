@@ -165,7 +165,7 @@ func outOfOrder(r *rand.Rand, size, piece uint64, underWay int) (offs []uint64) 
 // emptyVolume is a volume of 512 MiB in memory.
 func emptyVolume(t *testing.T) (disk.Disk, *fs.FS) {
 	t.Helper()
-	d := disk.NewMem(512 << 20 / disk.BlockSize)
+	d := disk.NewMem(512 << 20)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
 		t.Fatal(err)
 	}

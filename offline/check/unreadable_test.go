@@ -95,7 +95,7 @@ func TestDeadDevice(t *testing.T) {
 	if _, err := Volume(badBlocks(s.image(), 0, s.sb.Size()-1), Options{}); !errors.Is(err, syscall.EIO) {
 		t.Error(err)
 	}
-	v := newView(badBlocks(disk.NewMem(10), 1), nil)
+	v := newView(badBlocks(disk.NewMem(10*disk.BlockSize), 1), nil)
 	buf := make([]byte, disk.BlockSize)
 	for range 3 {
 		if err := v.read(1, buf); asLost(err) == nil {
@@ -105,7 +105,7 @@ func TestDeadDevice(t *testing.T) {
 	if v.failed != 1 {
 		t.Errorf("a block known to be bad is read again: %d failures", v.failed)
 	}
-	dead := disk.NewFault(disk.NewMem(1<<20), 1, disk.FailFrom(1, syscall.EIO))
+	dead := disk.NewFault(disk.NewMem(1<<20*disk.BlockSize), 1, disk.FailFrom(1, syscall.EIO))
 	err := newView(dead, nil).scan(0, 1<<20, nil, func(uint64, []byte) error { return nil })
 	if asLost(err) != nil || !errors.Is(err, syscall.EIO) || dead.Ops() > 2*maxFailures {
 		t.Errorf("%v after %d reads", err, dead.Ops())

@@ -12,7 +12,7 @@ import (
 // is needed.
 func TestScan(t *testing.T) {
 	block := func(x byte) []byte { return bytes.Repeat([]byte{x}, disk.BlockSize) }
-	d := disk.NewMem(100_000)
+	d := disk.NewMem(100_000 * disk.BlockSize)
 	put(t, d, 5, block(5))
 	put(t, d, 70_000, block(70))
 	put(t, d, 70_002, block(72))

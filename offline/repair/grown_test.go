@@ -13,7 +13,7 @@ import (
 // onLarger is a device of more blocks with what is on d.
 func onLarger(t *testing.T, d disk.Disk, more uint64) *disk.Mem {
 	t.Helper()
-	larger := disk.NewMem(d.Size() + more)
+	larger := disk.NewMem((d.Size() + more) * disk.BlockSize)
 	b := [][]byte{make([]byte, disk.BlockSize)}
 	for a := range d.Size() {
 		if err := d.ReadAt(a, b); err != nil {

@@ -25,7 +25,7 @@ import (
 // crashed is a volume with files a.0 to a.n, whose server was killed when all of them were in the log.
 func crashed(t *testing.T, n int) *disk.Sim {
 	t.Helper()
-	d := disk.NewSim(8_000)
+	d := disk.NewSim(8_000 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{LogBytes: 8 << 20, Inodes: 500}); err != nil {
 		t.Fatal(err)
 	}

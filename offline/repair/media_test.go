@@ -79,7 +79,7 @@ func contents(t testing.TB, d disk.Disk) map[uint64][]byte {
 // device is a new device with the given blocks.
 func device(t testing.TB, size uint64, blocks map[uint64][]byte) *disk.Mem {
 	t.Helper()
-	d := disk.NewMem(size)
+	d := disk.NewMem(size * disk.BlockSize)
 	for a, b := range blocks {
 		put(t, d, a, b)
 	}
@@ -163,7 +163,7 @@ func filesOf(t testing.TB, d disk.Disk) map[uint64]file {
 
 func newSample(t testing.TB, seed uint64) *sample {
 	t.Helper()
-	d := disk.NewMem(12_000)
+	d := disk.NewMem(12_000 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 5 << 20, Inodes: 2000}); err != nil {
 		t.Fatal(err)
 	}

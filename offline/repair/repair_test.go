@@ -29,7 +29,7 @@ type small struct {
 
 func newSmall(t *testing.T) *small {
 	t.Helper()
-	s := &small{t: t, d: disk.NewMem(3000), ino: map[string]uint64{}}
+	s := &small{t: t, d: disk.NewMem(3000 * disk.BlockSize), ino: map[string]uint64{}}
 	try := func(err error) {
 		t.Helper()
 		if err != nil {

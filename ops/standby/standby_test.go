@@ -76,7 +76,9 @@ type fakeDevice struct {
 	began  chan struct{} // closed when one does
 }
 
-func newDevice(blocks uint64) *fakeDevice { return &fakeDevice{Disk: disk.NewMem(blocks)} }
+func newDevice(blocks uint64) *fakeDevice {
+	return &fakeDevice{Disk: disk.NewMem(blocks * disk.BlockSize)}
+}
 
 func (d *fakeDevice) ReadAt(a uint64, bufs [][]byte) error {
 	d.mu.Lock()

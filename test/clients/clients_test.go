@@ -41,7 +41,7 @@ type volume struct {
 }
 
 func newVolume(t *testing.T) *volume {
-	v := &volume{t: t, disk: disk.NewMem(volumeBlocks)}
+	v := &volume{t: t, disk: disk.NewMem(volumeBlocks * disk.BlockSize)}
 	if err := fs.Mkfs(v.disk, fs.MkfsOptions{Zeroed: true, LogBytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ const volumeBlocks = 64 << 10
 
 // serve serves a new volume.
 func serve(t *testing.T) string {
-	d := disk.NewMem(volumeBlocks)
+	d := disk.NewMem(volumeBlocks * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true, LogBytes: 16 << 20}); err != nil {
 		t.Fatal(err)
 	}

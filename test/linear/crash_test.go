@@ -70,7 +70,7 @@ func TestCrash(t *testing.T) {
 func runCrash(t *testing.T, seed uint64, bug fault, noBarriers bool) (*history, porcupine.CheckResult, error) {
 	r := rand.New(rand.NewPCG(seed, 2<<40))
 	k := &clock{}
-	sim := disk.NewSim(volumeBlocks)
+	sim := disk.NewSim(volumeBlocks * disk.BlockSize)
 	newVolume(t, sim, k)
 	d := newDoomed(sim)
 	device := func(d disk.Disk) disk.Disk {

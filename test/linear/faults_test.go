@@ -254,7 +254,7 @@ func TestFaults(t *testing.T) {
 			var clients []*nfsclient.Client
 			k := &clock{}
 			if !x.crash {
-				d := disk.NewMem(volumeBlocks)
+				d := disk.NewMem(volumeBlocks * disk.BlockSize)
 				newVolume(t, d, k)
 				s := serve(t, slow{d, 300 * time.Microsecond}, k, x.bug)
 				defer s.stop()

@@ -175,7 +175,7 @@ func TestLinear(t *testing.T) {
 				closeAll(clients)
 				s.stop()
 			}
-			d := disk.NewMem(volumeBlocks)
+			d := disk.NewMem(volumeBlocks * disk.BlockSize)
 			newVolume(t, d, k)
 			s = serve(t, slow{d, 300 * time.Microsecond}, k, nil)
 			clients = dial(t, nil, s.addr, 3)

@@ -92,6 +92,8 @@ var (
 	again         = []string{"./txn/dtxn", "./fs", "./nfs/server", "./offline/check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts      = []string{"./nfs/oncrpc", "-run", "Receipt"}
 	wild          = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
+	allocators    = []string{"./txn", "-run", "Allocator|Size"}
+	opened        = []string{"./txn/volume", "-timeout", "1m"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
 	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 )

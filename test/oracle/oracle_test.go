@@ -65,7 +65,7 @@ type volume struct {
 
 func newVolume(t testing.TB, blocks, inodes uint64, clock fs.Clock) *volume {
 	t.Helper()
-	v := &volume{t: t, disk: disk.NewMem(blocks), opt: fs.Options{CacheBytes: 8 << 20, Clock: clock}}
+	v := &volume{t: t, disk: disk.NewMem(blocks * disk.BlockSize), opt: fs.Options{CacheBytes: 8 << 20, Clock: clock}}
 	if err := fs.Mkfs(v.disk, fs.MkfsOptions{Zeroed: true, LogBytes: 5 << 20, Inodes: inodes, Clock: clock}); err != nil {
 		t.Fatal(err)
 	}

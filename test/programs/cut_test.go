@@ -21,7 +21,7 @@ type cutting struct {
 }
 
 func newCutting(t *testing.T) *cutting {
-	c := &cutting{now: disk.NewSim(size / disk.BlockSize), most: 2000}
+	c := &cutting{now: disk.NewSim(size), most: 2000}
 	c.as(func(d *disk.Sim) disk.Disk { return d })
 	c.name = c.server.Start(t, c.now)
 	t.Cleanup(func() { c.now.Close() }) // before the server ends, which waits for what is stuck in it

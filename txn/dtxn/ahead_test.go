@@ -46,7 +46,7 @@ func (s *System) forget(b uint64) {
 // TestAhead: what was wished for is read at once, and not again; the wish is one for blocks
 // that there are, and changes nothing.
 func TestAhead(t *testing.T) {
-	d := disk.NewFault(disk.NewMem(memLog+size), 1, nil)
+	d := disk.NewFault(disk.NewMem((memLog+size)*disk.BlockSize), 1, nil)
 	s := openCold(t, d)
 	count := func(n, reads, blocks uint64, from uint64, ahead func(x *Txn)) {
 		t.Helper()
@@ -108,7 +108,7 @@ func TestAhead(t *testing.T) {
 // than what was committed. Both blocks of a pair always hold the same.
 func TestAheadMeetsWriters(t *testing.T) {
 	random := seeded(t)
-	s := openCold(t, disk.NewMem(memLog+size))
+	s := openCold(t, disk.NewMem((memLog+size)*disk.BlockSize))
 	const pairs = 100
 	must(t, s.Run(false, false, func(x *Txn) error {
 		for p := uint64(0); p < pairs; p++ {
@@ -166,7 +166,7 @@ func (d *slowRead) ReadAt(a uint64, bufs [][]byte) error {
 // TestAheadIsLate: while a run is read from the device, one of its blocks gets new contents,
 // which go home and leave the cache. What was read is too old to be kept.
 func TestAheadIsLate(t *testing.T) {
-	d := &slowRead{Disk: disk.NewMem(memLog + size)}
+	d := &slowRead{Disk: disk.NewMem((memLog + size) * disk.BlockSize)}
 	s := openCold(t, d)
 	d.meanwhile = func() {
 		write := func(b uint64) {

@@ -16,7 +16,7 @@ import (
 // transaction wrote itself is among them; and of what stands in the way it is told which block that is.
 func TestReadBlocks(t *testing.T) {
 	poison(t)
-	d := disk.NewFault(disk.NewMem(memLog+size), 1, nil)
+	d := disk.NewFault(disk.NewMem((memLog+size)*disk.BlockSize), 1, nil)
 	s := openCold(t, d)
 	numbers := func(p *dbytes.Pieces) (l []uint64) {
 		b := p.Join()

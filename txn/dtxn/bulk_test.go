@@ -20,7 +20,7 @@ func TestBulk(t *testing.T) {
 		bulk  bool
 		times float64
 	}{{false, 2}, {true, 1}} {
-		d := disk.NewMem(p.Limit)
+		d := disk.NewMem(p.Limit * disk.BlockSize)
 		must(t, journal.Format(d, p))
 		j, err := journal.Open(d, p, journal.Options{})
 		if err != nil {

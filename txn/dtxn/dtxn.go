@@ -81,7 +81,7 @@ type System struct {
 	base      uint64        // where block 0 of the volume lies; not 0 only in tests
 	inodes    uint64        // the first block of inodes
 	layout    Layout
-	alloc     [2]*alloc
+	alloc     []*alloc // of the bitmaps of the layout, and those of AddBitmap
 	scarce    [2]scarce
 	ample     ample
 	lent      atomic.Int64 // blocks
@@ -103,15 +103,15 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 	if s.sys = s.places.Open(j.Core()); s.sys == nil {
 		return nil, fmt.Errorf("%w: the volume is not within the home blocks of its journal", ErrDamaged)
 	}
-	for i := range s.alloc {
-		s.alloc[i] = newAlloc(l.Maps[i], s.committed)
+	for i := range l.Maps {
+		s.alloc = append(s.alloc, newAlloc(l.Maps[i], s.committed))
 		s.alloc[i].unspare = j.Unspare
 		s.alloc[i].gate.Nth(i)
 	}
 	s.lendable = int64(j.Stats().CacheLimit) / 4
 	s.pool.New = func() any {
-		t := &Txn{s: s, t: txnm.New_Txn_()}
-		t.hold = dlog.NewHold()
+		t := &Txn{s: s, t: txnm.New_Txn_(), hold: dlog.NewHold()}
+		t.took, t.bits, t.gated = make([][]uint64, len(s.alloc)), make([][]bitWrite, len(s.alloc)), make([]bool, len(s.alloc))
 		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap(), t.hold)
 		return t
 	}
@@ -169,11 +169,11 @@ type Txn struct {
 	t        *txnm.Txn
 	hold     *dlog.Hold // of the blocks that it has read, which may be seen up to its end, and of its copies
 	readOnly bool
-	failed   error         // why the transaction can only be aborted
-	first    []want        // locks to take first: those met in conflicts
-	took     [2][]uint64   // hints taken
-	bits     [2][]bitWrite // bits written in the bitmaps, in this order
-	lastKey  uint64        // the bit read last, and its value;
+	failed   error        // why the transaction can only be aborted
+	first    []want       // locks to take first: those met in conflicts
+	took     [][]uint64   // hints taken, by the number of the allocator
+	bits     [][]bitWrite // bits written in its bitmap, in this order
+	lastKey  uint64       // the bit read last, and its value;
 	lastBit  bool
 	lastOK   bool   // if there is one
 	block    uint64 // of the file, which the next block that is proposed is for,
@@ -182,11 +182,11 @@ type Txn struct {
 	owner    uint64 // key of the inode that was last read to be changed: whose blocks are allocated, most likely
 
 	// of the runner, for which this is the work (verified/trusted/work.s.dfy)
-	working bool    // it has not come to its end
-	cause   error   // why it was cut short
-	gated   [2]bool // the gates of the allocators that are held
-	large   bool    // System.large is
-	wrote   bool    // it has something to commit
+	working bool   // it has not come to its end
+	cause   error  // why it was cut short
+	gated   []bool // the gates of the allocators that are held
+	large   bool   // System.large is
+	wrote   bool   // it has something to commit
 }
 
 // A want is a lock that was in the way.

@@ -50,3 +50,25 @@ func (t *Txn) TryAllocHint(which, near uint64) (x uint64, ok bool, err error) {
 	}
 	return x, ok, err
 }
+
+// AddBitmap adds an allocator of the clear bits of one more bitmap, and returns its number, for TryTake and Count. It
+// comes before the first transaction.
+func (s *System) AddBitmap(b Bitmap) (which uint64) {
+	a := newAlloc(b, s.committed)
+	a.unspare = s.j.Unspare
+	a.gate.Nth(len(s.alloc))
+	s.alloc = append(s.alloc, a)
+	return uint64(len(s.alloc) - 1)
+}
+
+// TryTake proposes a bit of a bitmap of AddBitmap that is clear, and that was not proposed to another transaction that
+// runs: the next one behind near, or, if that is 0, behind the last that was proposed.
+func (t *Txn) TryTake(which, near uint64) (x uint64, ok bool, err error) {
+	x, ok, err = t.s.alloc[which].take(near)
+	if err != nil {
+		err = t.refuse(err)
+	} else if ok {
+		t.took[which] = append(t.took[which], x)
+	}
+	return x, ok, err
+}

@@ -12,7 +12,7 @@ import (
 func TestLend(t *testing.T) {
 	defer func(p bool) { dbytes.Poison = p }(dbytes.Poison)
 	dbytes.Poison = true
-	s := openCold(t, disk.NewMem(memLog+size))
+	s := openCold(t, disk.NewMem((memLog+size)*disk.BlockSize))
 	defer s.Close()
 	type loan struct {
 		Lent

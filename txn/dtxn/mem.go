@@ -16,7 +16,7 @@ var memParams = journal.Params{Start: 0, Units: 64, Ring: memLog - 2 - 64*journa
 // NewMem returns the transactions of a volume of size zero blocks in memory,
 // with a journal outside of it, for tests.
 func NewMem(size uint64, l Layout) *System {
-	s, err := newOn(disk.NewMem(memLog+size), l)
+	s, err := newOn(disk.NewMem((memLog+size)*disk.BlockSize), l)
 	if err != nil {
 		panic(err) // memory does not fail
 	}

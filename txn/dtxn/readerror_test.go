@@ -10,7 +10,7 @@ import (
 // A read that fails says which block, and why.
 func TestReadErrorNamesTheBlock(t *testing.T) {
 	boom := errors.New("boom")
-	f := disk.NewFault(disk.NewMem(memLog+size), 1, nil)
+	f := disk.NewFault(disk.NewMem((memLog+size)*disk.BlockSize), 1, nil)
 	s, err := newOn(f, layout)
 	if err != nil {
 		t.Fatal(err)

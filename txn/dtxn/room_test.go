@@ -189,7 +189,7 @@ func TestExchange(t *testing.T) {
 // goes on where it was given something goes on there.
 func TestRotor(t *testing.T) {
 	a := newAlloc(Bitmap{First: 10, Limit: 3 * rotorSpan, Start: 0}, func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
-	s := &System{alloc: [2]*alloc{Blocks: a}}
+	s := &System{alloc: []*alloc{Blocks: a}}
 	next := func(near uint64) uint64 {
 		t.Helper()
 		x, ok, err := s.exchange(place{near: near})

@@ -44,7 +44,7 @@ func TestErrorsWaitForWhatWasSeen(t *testing.T) {
 
 // seenIsLost runs a transaction that ends in an error of then, while what it saw gets lost.
 func seenIsLost(t *testing.T, then func(x *Txn) error) {
-	d := &lostBarrier{Disk: disk.NewMem(memLog + size)}
+	d := &lostBarrier{Disk: disk.NewMem((memLog + size) * disk.BlockSize)}
 	s, err := newOn(d, layout)
 	must(t, err)
 	d.entered, d.leave = make(chan struct{}, 100), make(chan struct{})
@@ -97,7 +97,7 @@ func seenIsLost(t *testing.T, then func(x *Txn) error) {
 // A block that cannot be read is an error that names it, and no more: the others
 // can still be read and written.
 func TestReadError(t *testing.T) {
-	f := disk.NewFault(disk.NewMem(memLog+size), 1, nil)
+	f := disk.NewFault(disk.NewMem((memLog+size)*disk.BlockSize), 1, nil)
 	s, err := newOn(f, layout)
 	must(t, err)
 	bad := errors.New("bad block")

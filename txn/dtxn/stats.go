@@ -34,6 +34,17 @@ func (s *System) Count(which uint64) (uint64, error) {
 	return s.alloc[which].count()
 }
 
+// Size is the number of blocks that t would commit now: at most MaxBlocks can be.
+func (t *Txn) Size() (n int) {
+	last, b := ^uint64(0), t.t.Buf
+	for i := range b.Len() {
+		if a := b.KeyAt(i) / windowBits; a != last {
+			n, last = n+1, a
+		}
+	}
+	return n
+}
+
 // Scrub makes a pass over the journal below.
 func (s *System) Scrub(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
 	return pass.Run(ctx, s.j)

@@ -73,7 +73,7 @@ func TestWild(t *testing.T) {
 
 // Transactions are opened only over what the journal has: its own blocks are not among them, nor is what lies behind the device.
 func TestForeignPlaces(t *testing.T) {
-	d := disk.NewMem(memLog + 100)
+	d := disk.NewMem((memLog + 100) * disk.BlockSize)
 	must(t, journal.Format(d, memParams))
 	j, err := journal.Open(d, memParams, journal.Options{})
 	if err != nil {

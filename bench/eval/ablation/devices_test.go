@@ -11,13 +11,13 @@ import (
 // What is put before a device is one, too.
 func TestDevices(t *testing.T) {
 	t.Run(TwoBarriers, func(t *testing.T) {
-		disktest.Run(t, func(*testing.T) disk.Disk { return &twice{Disk: disk.NewMem(disktest.Blocks)} })
+		disktest.Run(t, func(*testing.T) disk.Disk { return &twice{Disk: disk.NewMem(disktest.Blocks * disk.BlockSize)} })
 	})
 }
 
 // Nobody writes while somebody else has writes without a barrier.
 func TestOneAtATime(t *testing.T) {
-	d := &oneAtATime{Disk: disk.NewMem(10)}
+	d := &oneAtATime{Disk: disk.NewMem(10 * disk.BlockSize)}
 	busy := 0 // a race, if two have their turn at once
 	var writers sync.WaitGroup
 	for i := range uint64(4) {

@@ -18,7 +18,7 @@ func block(v byte) *dbytes.Blk {
 // those of a plain array.
 func TestContents(t *testing.T) {
 	const n = 50
-	d := New(disk.NewMem(n))
+	d := New(disk.NewMem(n * disk.BlockSize))
 	if d.Size() != n {
 		t.Fatal(d.Size())
 	}
@@ -77,7 +77,7 @@ func TestContents(t *testing.T) {
 
 // A barrier collapses what a crash may leave to what was written.
 func TestBarrierIsADeviceBarrier(t *testing.T) {
-	sim := disk.NewSim(4)
+	sim := disk.NewSim(4 * disk.BlockSize)
 	d := New(sim)
 	d.Write(1, block(1))
 	if !d.Barrier() {
@@ -94,7 +94,7 @@ func TestBarrierIsADeviceBarrier(t *testing.T) {
 
 // After Stop it is as if a barrier had failed: nothing is written or durable any more, and reads go on.
 func TestStop(t *testing.T) {
-	f := disk.NewFault(disk.NewMem(4), 1, nil)
+	f := disk.NewFault(disk.NewMem(4*disk.BlockSize), 1, nil)
 	d := New(f)
 	if !d.Write(1, block(7)) || !d.Barrier() {
 		t.Fatal(d.Err())
@@ -126,7 +126,7 @@ func TestErrorsStick(t *testing.T) {
 		"Barrier":     func(d *Disk) bool { return d.Barrier() },
 	}
 	for name, first := range ops {
-		f := disk.NewFault(disk.NewMem(4), 1, disk.FailAt(1, boom))
+		f := disk.NewFault(disk.NewMem(4*disk.BlockSize), 1, disk.FailAt(1, boom))
 		d := New(f)
 		if first(d) || !errors.Is(d.Err(), boom) {
 			t.Fatalf("%s: no error, or the wrong one: %v", name, d.Err())
@@ -147,7 +147,7 @@ func TestErrorsStick(t *testing.T) {
 			t.Errorf("after a failed %s reads fail: %v", name, d.ReadErr())
 		}
 	}
-	d := New(disk.NewFault(disk.NewMem(4), 1, disk.FailFrom(1, boom, disk.Read)))
+	d := New(disk.NewFault(disk.NewMem(4*disk.BlockSize), 1, disk.FailFrom(1, boom, disk.Read)))
 	if ok, _ := d.Read(1); ok || !errors.Is(d.ReadErr(), boom) {
 		t.Error(d.ReadErr())
 	}

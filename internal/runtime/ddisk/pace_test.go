@@ -23,7 +23,7 @@ type pushed struct {
 func (p *pushed) BarrierFollows(a, end uint64) { p.log = stretch{a, end} }
 
 func newPushed(t *testing.T, n uint64) *pushed {
-	return &pushed{Disk: disk.NewMem(n), t: t, dirty: map[uint64]bool{}, begun: map[uint64]bool{}}
+	return &pushed{Disk: disk.NewMem(n * disk.BlockSize), t: t, dirty: map[uint64]bool{}, begun: map[uint64]bool{}}
 }
 
 func (p *pushed) WriteAt(a uint64, bufs [][]byte) error {

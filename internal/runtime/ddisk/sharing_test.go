@@ -115,7 +115,7 @@ func (h *held) comes(t *testing.T, d *Disk) {
 
 // Who wants blocks that are being read does not read them, and has memory of its own.
 func TestReadsAreShared(t *testing.T) {
-	h := hold(disk.NewMem(10))
+	h := hold(disk.NewMem(10 * disk.BlockSize))
 	d := New(h)
 	d.Write(3, block(7))
 	h.reads = true
@@ -144,7 +144,7 @@ func TestReadsAreShared(t *testing.T) {
 
 // Other blocks, though some be the same, are read.
 func TestOtherReadsAreNotShared(t *testing.T) {
-	h := hold(disk.NewMem(10))
+	h := hold(disk.NewMem(10 * disk.BlockSize))
 	d := New(h)
 	h.reads = true
 	first := reading(d)
@@ -159,7 +159,7 @@ func TestOtherReadsAreNotShared(t *testing.T) {
 
 // A read that failed is nothing to who has waited for it.
 func TestFailedReadsAreNotShared(t *testing.T) {
-	h := hold(disk.NewMem(10))
+	h := hold(disk.NewMem(10 * disk.BlockSize))
 	d := New(h)
 	d.Write(3, block(7))
 	h.reads = true
@@ -190,7 +190,7 @@ func TestReadsAreNotSharedAcrossChanges(t *testing.T) {
 		"a failed barrier":  func(d *Disk) { d.Barrier() },
 	}
 	for name, change := range changes {
-		h := hold(disk.NewMem(10))
+		h := hold(disk.NewMem(10 * disk.BlockSize))
 		d := New(h)
 		d.Write(3, block(7))
 		h.reads = true
@@ -216,7 +216,7 @@ func TestReadsAreNotSharedDuringChanges(t *testing.T) {
 		"a write":   func(h *held, d *Disk) { h.writes = true; d.Write(3, block(8)) },
 		"a discard": func(h *held, d *Disk) { h.discards = true; d.Spare(3, 1); d.Write(3, dbytes.ZeroBlk()) },
 	} {
-		h := hold(disk.NewMem(10))
+		h := hold(disk.NewMem(10 * disk.BlockSize))
 		d := New(h)
 		ended := make(chan struct{})
 		go func() { change(h, d); close(ended) }()
@@ -261,7 +261,7 @@ func (d dawdling) WriteAt(a uint64, bufs [][]byte) error {
 
 // Whatever many readers and a writer do: nobody reads what was overwritten before it came, nor what is older than what it has read.
 func TestSharedReadsAreNotOld(t *testing.T) {
-	d := New(dawdling{disk.NewMem(4)})
+	d := New(dawdling{disk.NewMem(4 * disk.BlockSize)})
 	var written atomic.Uint32
 	var stop atomic.Bool
 	var writer, readers sync.WaitGroup

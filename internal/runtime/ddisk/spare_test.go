@@ -60,7 +60,7 @@ func contents(t *testing.T, d *Disk, n uint64) (vs []byte) {
 
 // Only zeros to blocks that are spare are discarded, and once; the contents are always what was written.
 func TestSpare(t *testing.T) {
-	under := &logged{Disk: disk.NewMem(10)}
+	under := &logged{Disk: disk.NewMem(10 * disk.BlockSize)}
 	d := New(under)
 	if !d.WriteRun(0, listOf(9, 9, 9, 9, 9, 9, 9, 9, 9, 9), 0, 10) {
 		t.Fatal(d.Err())
@@ -100,7 +100,7 @@ func TestSpareRefused(t *testing.T) {
 		err  error
 		good bool
 	}{{disk.ErrNoDiscard, true}, {disk.ErrNoRoom, false}} {
-		under := &logged{Disk: disk.NewMem(4), err: c.err}
+		under := &logged{Disk: disk.NewMem(4 * disk.BlockSize), err: c.err}
 		d := New(under)
 		for range 2 {
 			d.Spare(0, 4)
@@ -125,7 +125,7 @@ func TestSpareRefused(t *testing.T) {
 // Any other error leaves contents that nobody knows: the device has failed.
 func TestSpareFails(t *testing.T) {
 	broken := errors.New("broken")
-	d := New(&logged{Disk: disk.NewMem(4), err: broken})
+	d := New(&logged{Disk: disk.NewMem(4 * disk.BlockSize), err: broken})
 	d.Spare(0, 4)
 	if d.Write(1, dbytes.ZeroBlk()) || !errors.Is(d.Err(), broken) || d.Barrier() {
 		t.Error(d.Err())

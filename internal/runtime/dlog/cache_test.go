@@ -351,7 +351,7 @@ func TestHolds(t *testing.T) {
 // What a list of blocks lies in is used again when the Hold ends to which it was taken, and not before.
 func TestTake(t *testing.T) {
 	poison(t)
-	d := ddisk.New(disk.NewMem(64))
+	d := ddisk.New(disk.NewMem(64 * disk.BlockSize))
 	for a := range uint64(64) {
 		d.Write(a, number(int(a)))
 	}
