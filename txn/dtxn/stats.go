@@ -36,7 +36,7 @@ func (s *System) Count(which uint64) (uint64, error) {
 
 // Size is the number of blocks that t would commit now: at most MaxBlocks can be.
 func (t *Txn) Size() (n int) {
-	last, b := ^uint64(0), t.t.Buf
+	last, b := ^uint64(0), t.t.Buffer
 	for i := range b.Len() {
 		if a := b.KeyAt(i) / windowBits; a != last {
 			n, last = n+1, a
