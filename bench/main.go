@@ -29,7 +29,8 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stderr))
 }
 
-// run runs the measurement that args begin with: that of the floor, if they begin with a flag. It returns the exit code.
+// run runs the measurement that args begin with: that of the floor, if they begin with a flag. It returns the exit
+// code.
 func run(args []string, errs io.Writer) int {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") && !slices.Contains([]string{"-h", "-help", "--help"}, args[0]) {
 		return floor.Main(args)

@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// direct is a second open file description of a File, for writes that go past the
-// page cache: nothing is copied, a stream does not fill memory, and less is left for
-// the barrier to do. Only long writes do, and those that a barrier follows: other short ones are better off in the cache, which
-// collects them.
+// direct is a second open file description of a File, for writes that go past the page cache: nothing is copied, a
+// stream does not fill memory, and less is left for the barrier to do. Only long writes do, and those that a barrier
+// follows: other short ones are better off in the cache, which collects them.
 type direct struct {
 	f       *os.File
 	conn    syscall.RawConn
@@ -45,8 +44,8 @@ func newDirect(f *os.File) *direct {
 	return &direct{f: again, conn: conn}
 }
 
-// takes tells whether bufs, which are written from block a on, are to go past the cache: the kernel wants them to be whole
-// pages of memory.
+// takes tells whether bufs, which are written from block a on, are to go past the cache: the kernel wants them to be
+// whole pages of memory.
 func (d *direct) takes(a uint64, bufs [][]byte) bool {
 	if d == nil || len(bufs) < directMin && (a < d.a || a >= d.end) || d.refused.Load() {
 		return false

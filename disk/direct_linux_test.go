@@ -41,8 +41,8 @@ func isDirect(t *testing.T, fd int) bool {
 	return flags&unix.O_DIRECT != 0
 }
 
-// Direct and cached writes in any order, and reads that put blocks into the page cache
-// in between: what was written last is read. Only those of whole pages are direct that are long, or that a barrier follows.
+// Direct and cached writes in any order, and reads that put blocks into the page cache in between: what was written
+// last is read. Only those of whole pages are direct that are long, or that a barrier follows.
 func TestDirectWrites(t *testing.T) {
 	const seed, log, logEnd = 1, 32, 96
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -90,9 +90,11 @@ type Pusher interface {
 	Push(a, n uint64, wait bool)
 }
 
-// A BarrierFollower is a Disk that may be told where writes are right before a barrier, as those of a log are: to collect them is of no use.
+// A BarrierFollower is a Disk that may be told where writes are right before a barrier, as those of a log are: to
+// collect them is of no use.
 type BarrierFollower interface {
-	// BarrierFollows says so of the blocks from address a up to end, without the latter. Call it before the first write.
+	// BarrierFollows says so of the blocks from address a up to end, without the latter. Call it before the first
+	// write.
 	BarrierFollows(a, end uint64)
 }
 

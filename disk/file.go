@@ -487,8 +487,8 @@ func (d *File) Path() string { return d.path }
 // Close drops the lock and closes the file.
 func (d *File) Close() error {
 	d.direct.close()
-	// A process that is just being started has a copy of every descriptor, and with it of the lock, until it becomes another
-	// program; so to close the file is not enough. If a write is on its way yet, the lock goes when it ends.
+	// A process that is just being started has a copy of every descriptor, and with it of the lock, until it becomes
+	// another program; so to close the file is not enough. If a write is on its way yet, the lock goes when it ends.
 	idle := d.changing.TryLock()
 	if idle {
 		defer d.changing.Unlock()
@@ -507,8 +507,8 @@ func (d *File) Close() error {
 	return nil
 }
 
-// Unclaim has others be able to mount the block device, as the caller is about to: the kernel keeps a mounted one from everybody else. The
-// lock, which other servers heed, stays.
+// Unclaim has others be able to mount the block device, as the caller is about to: the kernel keeps a mounted one from
+// everybody else. The lock, which other servers heed, stays.
 func (d *File) Unclaim() error {
 	if !d.device {
 		return &Error{Op: "unclaim", Path: d.path, Err: errors.New("no block device")}

@@ -30,8 +30,8 @@ func told(err error, who string) error {
 	return fmt.Errorf("%w: %s", err, who)
 }
 
-// lockOwners are the processes that have locked a file with flock. Where the device's number is not that of stat (Btrfs,
-// overlayfs) the file has to be among those that the process has open.
+// lockOwners are the processes that have locked a file with flock. Where the device's number is not that of stat
+// (Btrfs, overlayfs) the file has to be among those that the process has open.
 func lockOwners(id identity) (pids []int) {
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {

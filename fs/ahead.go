@@ -10,9 +10,9 @@ import (
 	"tansy/journal"
 )
 
-// A device may take long for a read: one over a network does, or a disk that turns. A client that reads a file in order has a few
-// calls under way, each of which waits as long. So once calls were seen to wait, what comes next is read into the cache before it is
-// asked for. Where the device is quick this would only be more work, and nothing is noted.
+// A device may take long for a read: one over a network does, or a disk that turns. A client that reads a file in order
+// has a few calls under way, each of which waits as long. So once calls were seen to wait, what comes next is read into
+// the cache before it is asked for. Where the device is quick this would only be more work, and nothing is noted.
 type ahead struct {
 	v     *FS
 	slow  time.Duration // aheadSlow, but in tests
@@ -50,7 +50,8 @@ func (a *ahead) watch() watch {
 	return w
 }
 
-// waited tells whether the device took long since w was begun. That it took long to get on may have been for the processors.
+// waited tells whether the device took long since w was begun. That it took long to get on may have been for the
+// processors.
 func (a *ahead) waited(w watch) bool {
 	if time.Since(w.began) < a.slow {
 		return false

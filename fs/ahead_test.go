@@ -56,7 +56,8 @@ func (d *numbered) ahead(b, n uint64) bool {
 	return true
 }
 
-// coldFile is a volume with a file of n blocks that are not in the cache, on a device on which a READ that takes as long as slow waits.
+// coldFile is a volume with a file of n blocks that are not in the cache, on a device on which a READ that takes as
+// long as slow waits.
 func coldFile(t *testing.T, n uint64, slow time.Duration) (v *FS, d *numbered, h Handle) {
 	mem := disk.NewMem(16384 * disk.BlockSize)
 	if err := Mkfs(mem, MkfsOptions{Zeroed: true, Inodes: 256, LogBytes: 8 << 20}); err != nil {
@@ -96,7 +97,8 @@ func readBlocks(t *testing.T, v *FS, h Handle, b, n uint64) {
 	v.ahead.ended.Wait()
 }
 
-// A file on a slow device that is read in order, or in steps, was read before it is asked for, and once; on a quick one it is not.
+// A file on a slow device that is read in order, or in steps, was read before it is asked for, and once; on a quick one
+// it is not.
 func TestAhead(t *testing.T) {
 	const n = 2048
 	for _, c := range []struct {

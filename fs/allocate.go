@@ -5,12 +5,12 @@ import (
 	"tansy/internal/gen/fs/procedures/localops"
 )
 
-// Room is set aside for a long range in many transactions, which may find no room in the middle. So it is looked for first, and what was
-// taken for all that is given back.
+// Room is set aside for a long range in many transactions, which may find no room in the middle. So it is looked for
+// first, and what was taken for all that is given back.
 
-// Allocate has a file keep room for n bytes from off on, and makes it as long as that; no byte changes (fallocate(2), mode 0).
-// A later Write there needs no room. If there is not enough (ErrNoSpc) the file stays as it was, unless somebody else changes it
-// meanwhile: then it may keep what was set aside before that. So it does after a crash.
+// Allocate has a file keep room for n bytes from off on, and makes it as long as that; no byte changes (fallocate(2),
+// mode 0). A later Write there needs no room. If there is not enough (ErrNoSpc) the file stays as it was, unless
+// somebody else changes it meanwhile: then it may keep what was set aside before that. So it does after a crash.
 func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) error {
 	if v.calls.Closed() {
 		return ErrClosed
@@ -169,8 +169,9 @@ func (v *FS) ctime(t *txn, h Handle) Time {
 	return attributes(h.Ino, v.dirs.Fs.GetInode(t, h.Ino, true)).Ctime
 }
 
-// giveBack takes what was set aside before the byte at end from the file again, but for some of the blocks that have the numbers of
-// others. Each step is done only if nobody has changed the file since the last one: what others write stays.
+// giveBack takes what was set aside before the byte at end from the file again, but for some of the blocks that have
+// the numbers of others. Each step is done only if nobody has changed the file since the last one: what others write
+// stays.
 func (a *allocation) giveBack(end uint64) {
 	v := a.v
 	now, err := v.Getattr(a.h)

@@ -38,7 +38,8 @@ type Time struct {
 	Nsec uint32
 }
 
-// Attr are the attributes of a file (RFC 1813, fattr3). There is no type 0: the zero Attr stands for those that are not known.
+// Attr are the attributes of a file (RFC 1813, fattr3). There is no type 0: the zero Attr stands for those that are not
+// known.
 type Attr struct {
 	Type                Type
 	Mode                uint32 // permission bits only, 07777
@@ -114,8 +115,8 @@ type Entry struct {
 type Limit struct {
 	Bytes int                   // at most so many,
 	Size  func(nameLen int) int // of which an entry takes so many
-	// Beyond the first entry, if DirSize is not nil, at most DirBytes as well, of which an entry takes DirSize: READDIRPLUS's
-	// dircount (RFC 1813, 3.3.17).
+	// Beyond the first entry, if DirSize is not nil, at most DirBytes as well, of which an entry takes DirSize:
+	// READDIRPLUS's dircount (RFC 1813, 3.3.17).
 	DirBytes int
 	DirSize  func(nameLen int) int
 
@@ -248,8 +249,9 @@ type FileSystem interface {
 	Rmdir(c *Cred, dir Handle, name []byte) (WCC, error)
 	Rename(c *Cred, from Handle, fromName []byte, to Handle, toName []byte) (fromWCC, toWCC WCC, err error)
 	Link(c *Cred, file, dir Handle, name []byte) (a *Attr, w WCC, err error)
-	// Readdir lists a directory from after cookie (0 = start), as far as lim goes. ErrTooSmall: not even the first entry fits, or lim.Bytes
-	// is below 0. With plus, entries have handles and attributes if c may search the directory.
+	// Readdir lists a directory from after cookie (0 = start), as far as lim goes. ErrTooSmall: not even the first
+	// entry fits, or lim.Bytes is below 0. With plus, entries have handles and attributes if c may search the
+	// directory.
 	Readdir(c *Cred, dir Handle, cookie, verf uint64, plus bool, lim Limit) (Listing, error)
 	Fsstat(h Handle) (Stat, *Attr, error)
 	Fsinfo(h Handle) (Info, *Attr, error)
@@ -263,9 +265,10 @@ type FileSystem interface {
 // OnceFileSystem does calls that have names once, although they may come again.
 type OnceFileSystem interface {
 	FileSystem
-	// Once returns the file system for one call. If a call of this name has been done, what it did is still there, and it was not
-	// long ago, then it is not done again: the result is success, the file, and the attributes as they are now.
-	// That goes for Create but Exclusive, Mkdir, Symlink, Mknod, Remove, Rmdir, Rename, Link, and Setattr with a guard.
+	// Once returns the file system for one call. If a call of this name has been done, what it did is still there, and
+	// it was not long ago, then it is not done again: the result is success, the file, and the attributes as they are
+	// now. That goes for Create but Exclusive, Mkdir, Symlink, Mknod, Remove, Rmdir, Rename, Link, and Setattr with a
+	// guard.
 	Once(id *CallID) FileSystem
 }
 

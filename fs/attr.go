@@ -21,8 +21,8 @@ type (
 
 func bytesOf(b []byte) *buf { return &buf{Data: b} }
 
-// A call is one of a client, or of the background. The attributes that the verified Call has are serialized inodes, in memory that
-// is used again as soon as they have been decoded.
+// A call is one of a client, or of the background. The attributes that the verified Call has are serialized inodes, in
+// memory that is used again as soon as they have been decoded.
 type call struct {
 	calls.Call
 	file            Attr // those attributes, but for the inode's number
@@ -48,8 +48,8 @@ func (a *Attr) decode(ip *buf) *buf {
 	return ip
 }
 
-// of returns a as the attributes of inode ino, or nil if there are none. It is small, to be inlined: who copies the attributes takes
-// nothing of the heap then.
+// of returns a as the attributes of inode ino, or nil if there are none. It is small, to be inlined: who copies the
+// attributes takes nothing of the heap then.
 func (a Attr) of(ino uint64, decoded *buf) *Attr {
 	if decoded == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"tansy/journal"
 )
 
-// damagedVolume is a volume with files f0 to f59, of three blocks each, and a directory d with an entry; rot changes a block
-// of it that was not written that way.
+// damagedVolume is a volume with files f0 to f59, of three blocks each, and a directory d with an entry; rot changes a
+// block of it that was not written that way.
 type damagedVolume struct {
 	t   *testing.T
 	d   *disk.Mem
@@ -107,7 +107,8 @@ func inoOf(t *testing.T, x *damagedVolume, path ...string) uint64 {
 	return h.Ino
 }
 
-// TestDamagedData: what is not as it was written is an error for the file that has it, told once, and nothing else stops.
+// TestDamagedData: what is not as it was written is an error for the file that has it, told once, and nothing else
+// stops.
 func TestDamagedData(t *testing.T) {
 	x := newDamagedVolume(t)
 	a := binary.LittleEndian.Uint64(x.inode(inoOf(t, x, "f7"))[136+8:])
@@ -194,8 +195,8 @@ func TestDamagedInodes(t *testing.T) {
 	closeFS(t, x.v)
 }
 
-// TestDamagedBitmap: nothing is handed out by a bitmap that is not what was written, and from then on nothing is changed;
-// the log says so, and reading goes on.
+// TestDamagedBitmap: nothing is handed out by a bitmap that is not what was written, and from then on nothing is
+// changed; the log says so, and reading goes on.
 func TestDamagedBitmap(t *testing.T) {
 	for what, off := range map[string]int{"inodes": 48, "blocks": 56} {
 		x := newDamagedVolume(t)

@@ -14,8 +14,8 @@ import (
 	"tansy/fs"
 )
 
-// An image that is copied while a server writes to it is no backup, but not a trap either: the copy is not opened, or each
-// file in it is what it was at one time, or cannot be read.
+// An image that is copied while a server writes to it is no backup, but not a trap either: the copy is not opened, or
+// each file in it is what it was at one time, or cannot be read.
 func TestCopiedInUse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

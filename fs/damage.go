@@ -13,10 +13,10 @@ import (
 	"tansy/journal"
 )
 
-// damage is what a volume does about blocks that were found not to be what was last written there. The log tells
-// what each is for, and of which file it is: that is looked for in the background, as only inodes know which blocks they have.
-// And when a bitmap is damaged, or what the code of a bitmap or of everything depends on, nothing is changed any more: nobody
-// knows what is free.
+// damage is what a volume does about blocks that were found not to be what was last written there. The log tells what
+// each is for, and of which file it is: that is looked for in the background, as only inodes know which blocks they
+// have. And when a bitmap is damaged, or what the code of a bitmap or of everything depends on, nothing is changed any
+// more: nobody knows what is free.
 type damage struct {
 	geo    volumegeometry.Geo
 	params journal.Params

@@ -90,8 +90,8 @@ func TestWildPointer(t *testing.T) {
 	}
 }
 
-// TestCircularLists: a volume whose list of files that were open, or of those whose blocks wait to be freed, comes back to where it began
-// is opened all the same, and the log says what is wrong.
+// TestCircularLists: a volume whose list of files that were open, or of those whose blocks wait to be freed, comes back
+// to where it began is opened all the same, and the log says what is wrong.
 func TestCircularLists(t *testing.T) {
 	clean := disk.NewMem(6000 * disk.BlockSize)
 	mkfs(t, clean, fs.MkfsOptions{Zeroed: true, Inodes: 256})

@@ -7,9 +7,9 @@ import (
 	"tansy/txn/dtxn"
 )
 
-// Data is what a file was found to hold, in pieces, one behind the other, which lie where they are kept: in the cache, or among what
-// is not home yet. So nothing was copied, and this memory is not used for anything else until Done is called. One goroutine
-// at a time may use it.
+// Data is what a file was found to hold, in pieces, one behind the other, which lie where they are kept: in the cache,
+// or among what is not home yet. So nothing was copied, and this memory is not used for anything else until Done is
+// called. One goroutine at a time may use it.
 type Data struct {
 	pieces *dbytes.Pieces
 	lent   dtxn.Lent

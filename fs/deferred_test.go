@@ -63,7 +63,8 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// Of one volume some wait for the device and others do not; when one that does returns, what the others did before is durable, too.
+// Of one volume some wait for the device and others do not; when one that does returns, what the others did before is
+// durable, too.
 func TestDeferring(t *testing.T) {
 	sim := disk.NewSim(6000 * disk.BlockSize)
 	d := &slowBarrier{Disk: sim, began: make(chan struct{}, 1), open: make(chan struct{})}

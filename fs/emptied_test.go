@@ -8,8 +8,8 @@ import (
 	"tansy/fs"
 )
 
-// TestEmptiedDirectory: a directory that was large gives its blocks back as it is emptied, but for a few, and those that it has when it
-// is filled once more are as many as before; meanwhile no name is lost.
+// TestEmptiedDirectory: a directory that was large gives its blocks back as it is emptied, but for a few, and those
+// that it has when it is filled once more are as many as before; meanwhile no name is lost.
 func TestEmptiedDirectory(t *testing.T) {
 	const entries, steady = 6000, 18 + 4 // blocks of the first levels, and indirect ones
 	d := disk.NewMem(20000 * disk.BlockSize)

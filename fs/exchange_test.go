@@ -8,8 +8,8 @@ import (
 	"tansy/fs"
 )
 
-// What is written over an old file, much at a time, goes to the device once, not to the log and from there home; little at a time twice.
-// On a full volume it goes where it was, and nothing is lost.
+// What is written over an old file, much at a time, goes to the device once, not to the log and from there home; little
+// at a time twice. On a full volume it goes where it was, and nothing is lost.
 func TestOverwrite(t *testing.T) {
 	const blocks, size = 6000, 1000 * fs.BlockSize
 	for _, c := range []struct {

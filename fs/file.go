@@ -170,7 +170,8 @@ const (
 	freeStream = 64 << 10 // bytes; up to that a WRITE is not large
 )
 
-// WriteMemory is how many bytes the data of WRITEs take that are not home yet, of all volumes of the process. They lie outside of Go's heap.
+// WriteMemory is how many bytes the data of WRITEs take that are not home yet, of all volumes of the process. They lie
+// outside of Go's heap.
 func WriteMemory() int64 { return dbytes.WriteMemory() }
 
 // Commit implements FileSystem. Everything written so far becomes durable, not

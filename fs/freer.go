@@ -30,9 +30,9 @@ type freer struct {
 // freeStep is the number of blocks freed in one transaction.
 const freeStep = 128
 
-// How long the freer works, and then rests. Nobody waits for it (who needs room helps), and one that never rests keeps a processor from
-// all: with two, calls of others waited milliseconds for their turn. So 100 GB are free in half a minute, or in two minutes if others
-// change something meanwhile.
+// How long the freer works, and then rests. Nobody waits for it (who needs room helps), and one that never rests keeps
+// a processor from all: with two, calls of others waited milliseconds for their turn. So 100 GB are free in half a
+// minute, or in two minutes if others change something meanwhile.
 const (
 	freeTurn  = 250 * time.Microsecond
 	freeRest  = 3 * freeTurn
@@ -42,7 +42,8 @@ const (
 // A commitWatch tells commits of others from those of the background.
 type commitWatch struct{ seen int64 }
 
-// others tells that there were some since it was asked last; not for certain, as one of the background may be under way.
+// others tells that there were some since it was asked last; not for certain, as one of the background may be under
+// way.
 func (w *commitWatch) others(v *FS) bool {
 	n := int64(v.sys.Position().Commits - v.chores.Load())
 	some := n > w.seen
@@ -149,9 +150,9 @@ func (f *freer) close() {
 	<-f.done
 }
 
-// shrink is a step of freeing what was cut off the file of call c earlier, so that it can grow again, in a transaction of its
-// own; it returns what is next. Other operations go on meanwhile, and the freer may be at the same file. However much
-// there is (some 3 GiB in a second), no client is told to come again: many programs take that for an error.
+// shrink is a step of freeing what was cut off the file of call c earlier, so that it can grow again, in a transaction
+// of its own; it returns what is next. Other operations go on meanwhile, and the freer may be at the same file. However
+// much there is (some 3 GiB in a second), no client is told to come again: many programs take that for an error.
 func (v *FS) shrink(c *call) (next uint32) {
 	var step call
 	step.Make(exec.FREE(), 0, v.deferred, 0)

@@ -130,7 +130,8 @@ func TestGrowingAgainTogether(t *testing.T) {
 	all.Wait()
 }
 
-// The freer rests now and then, so that others get on. Meanwhile who needs room can go on with its work, and it can be stopped.
+// The freer rests now and then, so that others get on. Meanwhile who needs room can go on with its work, and it can be
+// stopped.
 func TestFreerRests(t *testing.T) {
 	v := newFS(t)
 	v.free.close()

@@ -82,14 +82,15 @@ type Options struct {
 	ReadOnly    bool   // refuse every change, also those of recovery
 	Clock       Clock  // of the time stamps; nil: time.Now
 
-	// CommitInterval is how long it takes until what nobody waits for becomes durable all the same; 0: DefaultCommitInterval.
+	// CommitInterval is how long it takes until what nobody waits for becomes durable all the same; 0:
+	// DefaultCommitInterval.
 	CommitInterval time.Duration
 
 	Log   *slog.Logger
 	Scrub ScrubOptions
 
-	// Deferred has no method wait for the device but Commit and Sync: what changes something returns when it has
-	// taken effect, also a stable WRITE. A crash leaves a beginning of all changes, in the order in which they took effect.
+	// Deferred has no method wait for the device but Commit and Sync: what changes something returns when it has taken
+	// effect, also a stable WRITE. A crash leaves a beginning of all changes, in the order in which they took effect.
 	Deferred bool
 
 	// Discard gives the room of removed files back to the host of the volume, in the background: a few
@@ -103,8 +104,8 @@ type Options struct {
 // DefaultCommitInterval is of Options.CommitInterval.
 const DefaultCommitInterval = journal.DefaultLinger
 
-// Deferring is the same volume for those who do not wait for the device, as with Options.Deferred: what they do comes into the
-// one order of all changes, and those who do wait, wait for what came before.
+// Deferring is the same volume for those who do not wait for the device, as with Options.Deferred: what they do comes
+// into the one order of all changes, and those who do wait, wait for what came before.
 func (v *FS) Deferring() *FS { return &FS{v.volume, v.id, true, v.inside} }
 
 func newVerifier() uint64 {
@@ -140,8 +141,8 @@ func stamp(t time.Time) (sec uint64, nsec uint32) {
 // errDamaged is the panic of verified code, as an error.
 var errDamaged = errors.New("the volume is damaged")
 
-// run is procedure p, as call c. op is its work: it returns an NFS status, and puts the attributes for the reply into c; it may be
-// called several times, and what it did counts only when run returns nil.
+// run is procedure p, as call c. op is its work: it returns an NFS status, and puts the attributes for the reply into
+// c; it may be called several times, and what it did counts only when run returns nil.
 func (v *FS) run(c *call, p uint32, op func(t *txn) uint32) error {
 	c.Make(p, 0, v.deferred, 0)
 	return v.serve(c, op)

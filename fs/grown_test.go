@@ -31,8 +31,8 @@ func filled(t *testing.T) (d *disk.Mem, behind [][]byte) {
 	return d, behind
 }
 
-// A volume on a device that has grown is what it was: as large, with its files, and with one warning. Nothing behind it is
-// written, also when it is full.
+// A volume on a device that has grown is what it was: as large, with its files, and with one warning. Nothing behind it
+// is written, also when it is full.
 func TestOpenGrown(t *testing.T) {
 	d, behind := filled(t)
 	for _, end := range []uint64{grownBlocks, grownBlocks + grownBy, grownBlocks + 1} {

@@ -236,8 +236,8 @@ func TestFullHost(t *testing.T) {
 // noHost hides that an image takes room: as if the host had promised it, and then not kept it.
 type noHost struct{ disk.Disk }
 
-// When the host is full all the same, the volume becomes read-only. What was acknowledged
-// is there after a restart; one that may write needs some room first, if the log has what needs room at home, and says so.
+// When the host is full all the same, the volume becomes read-only. What was acknowledged is there after a restart; one
+// that may write needs some room first, if the log has what needs room at home, and says so.
 func TestHostFullAllTheSame(t *testing.T) {
 	for _, kind := range hosttest.Kinds {
 		t.Run(kind, func(t *testing.T) {

@@ -6,15 +6,15 @@ import (
 	"tansy/internal/lockorder"
 )
 
-// NFS knows no open files: a file goes with its last name. Who has files open (a mount) has the volume keep them: that is a link
-// more, which takes no room. Kept files are on a list on the volume; those that a crash leaves there are let go when it is opened
-// (verified/fs/spec/local.s.dfy).
+// NFS knows no open files: a file goes with its last name. Who has files open (a mount) has the volume keep them: that
+// is a link more, which takes no room. Kept files are on a list on the volume; those that a crash leaves there are let
+// go when it is opened (verified/fs/spec/local.s.dfy).
 
 // keptHead is the inode that heads the list.
 const keptHead = 2
 
-// keptOrder is what precedes a kept file on the list, so that it is not looked for from the beginning. The verified code
-// tells if it is not so any more.
+// keptOrder is what precedes a kept file on the list, so that it is not looked for from the beginning. The verified
+// code tells if it is not so any more.
 type keptOrder struct {
 	mu     lockorder.Mutex[lockorder.Kept]
 	before map[uint64]uint64
@@ -118,7 +118,8 @@ func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toNa
 	return c.wcc(from.Ino), c.wcc2(to.Ino), err
 }
 
-// Tmpfile makes a regular file without a name, kept. Directory dir says where on the volume, and of which group if it is setgid.
+// Tmpfile makes a regular file without a name, kept. Directory dir says where on the volume, and of which group if it
+// is setgid.
 func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
 	vc, a := cred(new(vcred), who), sattr(s)
 	var c call
@@ -132,7 +133,8 @@ func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
 	return node(&c, dir, err)
 }
 
-// clearKept lets go, one by one, the files that were kept when the volume was last used. Nobody is served yet, and nobody waits for the device.
+// clearKept lets go, one by one, the files that were kept when the volume was last used. Nobody is served yet, and
+// nobody waits for the device.
 func (v *FS) clearKept() {
 	d := v.Deferring()
 	gone := 0

@@ -159,8 +159,8 @@ func (k *keptFiles) step(rnd *rand.Rand, n int) {
 	}
 }
 
-// Files keep their contents and handles while they are kept, whatever becomes of their names, and not longer; and the volume says so when it is
-// opened again.
+// Files keep their contents and handles while they are kept, whatever becomes of their names, and not longer; and the
+// volume says so when it is opened again.
 func TestKept(t *testing.T) {
 	seed := replay.Seed(t)
 	rnd := rand.New(rand.NewSource(int64(seed)))

@@ -5,11 +5,12 @@ import (
 	"tansy/internal/gen/fs/procedures/localops"
 )
 
-// What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). Each call is as many transactions as its range needs,
-// so that a crash, and other callers, may come between two.
+// What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). Each call is as many transactions
+// as its range needs, so that a crash, and other callers, may come between two.
 
 // Seek is SEEK_DATA of lseek(2), or (hole) SEEK_HOLE: the offset of the first byte from off on that lies in a block
-// which the file has, or in a hole. The end of the file is one. It is ErrNoEnt if off is not before the end, or there are no more data.
+// which the file has, or in a hole. The end of the file is one. It is ErrNoEnt if off is not before the end, or there
+// are no more data.
 func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 	vc := cred(new(vcred), who)
 	for {
@@ -26,8 +27,8 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 	}
 }
 
-// PunchHole makes zeros of n bytes from off on, as far as the file has them, and gives back the blocks that they fill (fallocate(2),
-// FALLOC_FL_PUNCH_HOLE).
+// PunchHole makes zeros of n bytes from off on, as far as the file has them, and gives back the blocks that they fill
+// (fallocate(2), FALLOC_FL_PUNCH_HOLE).
 func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 	a, err := v.Getattr(h)
 	if err != nil || off >= a.Size {
@@ -51,8 +52,8 @@ func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 	return v.punch(who, h, lo, hi, nil)
 }
 
-// punch makes holes of the blocks lo to hi - 1 of a file. If guard is not nil, it is the ctime that the file has to have (else ErrNotSync),
-// and then the one that it has.
+// punch makes holes of the blocks lo to hi - 1 of a file. If guard is not nil, it is the ctime that the file has to
+// have (else ErrNotSync), and then the one that it has.
 func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) {
 	w, leave, err := v.together()
 	if err != nil {
@@ -103,8 +104,8 @@ func (v *FS) zero(who *Cred, h Handle, off, end uint64) error {
 	return v.ZeroRange(who, h, off, end-off)
 }
 
-// ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE): the file has room for them, and is as long as
-// that. If there is not enough room for more than MaxIO bytes, nothing is done.
+// ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE): the file has room for them, and
+// is as long as that. If there is not enough room for more than MaxIO bytes, nothing is done.
 func (v *FS) ZeroRange(who *Cred, h Handle, off, n uint64) error {
 	if v.calls.Closed() {
 		return ErrClosed

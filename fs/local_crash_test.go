@@ -37,8 +37,8 @@ func ranges(t testing.TB, v *fs.FS, h fs.Handle) string {
 	return fmt.Sprintf("%s %x", said, sha256.Sum256(data))
 }
 
-// A crash of a volume where nobody waits leaves the ranges of a file as they were after one of the steps that were made, not before the last
-// that a Sync came after.
+// A crash of a volume where nobody waits leaves the ranges of a file as they were after one of the steps that were
+// made, not before the last that a Sync came after.
 func TestRangesCrash(t *testing.T) {
 	seed := replay.Seed(t)
 	rnd := rand.New(rand.NewSource(int64(seed)))

@@ -91,8 +91,9 @@ func (r *ranged) seek(off uint64, hole bool) (uint64, bool) {
 	return at, ok
 }
 
-// Random ranges of a sparse file are written, set aside, made zeros and holes of, and cut, and all the time the file has the bytes,
-// the length, the blocks and the holes that it should; on volumes with a journal that is too small for most of it, too.
+// Random ranges of a sparse file are written, set aside, made zeros and holes of, and cut, and all the time the file
+// has the bytes, the length, the blocks and the holes that it should; on volumes with a journal that is too small for
+// most of it, too.
 func TestRanges(t *testing.T) {
 	for _, blocks := range []uint64{40000, 3000} { // 3000: with the smallest journal
 		t.Run(fmt.Sprintf("%d blocks", blocks), func(t *testing.T) {
@@ -190,7 +191,8 @@ func sameBlock(t *testing.T, v *FS, h Handle, model *ranged, b uint64) {
 	}
 }
 
-// What a range cannot have is refused, and then nothing has changed. Room that was set aside is there when there is no other.
+// What a range cannot have is refused, and then nothing has changed. Room that was set aside is there when there is no
+// other.
 func TestRangesRefused(t *testing.T) {
 	d := disk.NewMem(3000 * disk.BlockSize)
 	want(t, Mkfs(d, MkfsOptions{Zeroed: true, Inodes: 64}), 0)

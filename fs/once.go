@@ -1,7 +1,7 @@
 package fs
 
-// The procedures that must not be done twice. Each is one call of verified code, with a place for a record, or with none:
-// for callers that do not send calls again, and on volumes that were made without places.
+// The procedures that must not be done twice. Each is one call of verified code, with a place for a record, or with
+// none: for callers that do not send calls again, and on volumes that were made without places.
 
 // Once implements OnceFileSystem.
 func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id, v.deferred, v.inside} }

@@ -251,8 +251,8 @@ func TestRecordsAge(t *testing.T) {
 	answers(t, "mkdir b, and late", mkdir("b"), ErrExist)
 }
 
-// A client that makes many calls does not push out the records that others left within the last minute, and there is an end to
-// what it can have itself, however many names its machine gives itself.
+// A client that makes many calls does not push out the records that others left within the last minute, and there is an
+// end to what it can have itself, however many names its machine gives itself.
 func TestFloodKeepsOthers(t *testing.T) {
 	x := newOnce(t, 16384, MkfsOptions{Replies: 1024})
 	root := x.v.Root()
@@ -314,8 +314,8 @@ func TestRecordsOldestFirst(t *testing.T) {
 	}
 }
 
-// A client that has lost a reply finds the record of its call, however many calls others behind its address make meanwhile which get theirs:
-// as long as the server runs, and after it was started anew.
+// A client that has lost a reply finds the record of its call, however many calls others behind its address make
+// meanwhile which get theirs: as long as the server runs, and after it was started anew.
 func TestAwaitedRecordsStay(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		x := newOnce(t, 16384, MkfsOptions{Replies: 1024})

@@ -49,7 +49,8 @@ type finder struct {
 }
 
 // owners says what blocks are, whose, and what the files are called: what that takes is to read the inodes in use, and
-// for blocks of files all indirect blocks and directories, until everything is found. Its end is nothing if ctx ends first.
+// for blocks of files all indirect blocks and directories, until everything is found. Its end is nothing if ctx ends
+// first.
 func (v *FS) owners(ctx context.Context, blocks []uint64) []*owned {
 	f := &finder{v: v, ctx: ctx}
 	g := v.geo
@@ -108,8 +109,8 @@ func (f *finder) read(b uint64) []byte {
 	return data
 }
 
-// inUse calls visit for the inodes of [from, to) that are in use, until it returns false. Where the bitmap cannot be read it
-// calls it for all.
+// inUse calls visit for the inodes of [from, to) that are in use, until it returns false. Where the bitmap cannot be
+// read it calls it for all.
 func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
 	to = min(to, f.v.geo.Ninode())
 	for ino := max(from, rootIno); ino < to; {
@@ -174,8 +175,8 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 	})
 }
 
-// walk calls visit for the blocks of an inode: level 0 has data, and k is the place in the file of the first that is below. Below
-// an indirect block it goes on if visit returns true.
+// walk calls visit for the blocks of an inode: level 0 has data, and k is the place in the file of the first that is
+// below. Below an indirect block it goes on if visit returns true.
 func (f *finder) walk(inode []byte, visit func(b uint64, level int, k uint64) bool) {
 	var down func(b uint64, level int, k, width uint64)
 	down = func(b uint64, level int, k, width uint64) {

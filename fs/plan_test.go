@@ -8,7 +8,8 @@ import (
 	"tansy/journal"
 )
 
-// A device of any size can be a volume: the tree of codes never is too small or too large for it. (Plan in verified/fs/mkfs.)
+// A device of any size can be a volume: the tree of codes never is too small or too large for it. (Plan in
+// verified/fs/mkfs.)
 func TestPlanSizes(t *testing.T) {
 	for _, least := range []uint64{20000, 150000, 1 << 30} {
 		for size := least; size < least+2*256+2; size++ {
@@ -74,8 +75,8 @@ func (u *untouched) WriteAt(a uint64, _ [][]byte) error {
 	return errors.New("it is not to be written")
 }
 
-// mkfs of a device that may hold anything tells how far it is: of inodes and records, up to all of them. In a new image it has
-// none of these to write.
+// mkfs of a device that may hold anything tells how far it is: of inodes and records, up to all of them. In a new image
+// it has none of these to write.
 func TestMkfsProgress(t *testing.T) {
 	for _, zeroed := range []bool{false, true} {
 		var last, all uint64

@@ -1,7 +1,7 @@
 package fs
 
-// readers is who reads files in order, or in steps, and is made to wait by the device; and what each of them will ask for next. It is
-// policy alone: at worst something is read for nothing. One goroutine at a time may use it.
+// readers is who reads files in order, or in steps, and is made to wait by the device; and what each of them will ask
+// for next. It is policy alone: at worst something is read for nothing. One goroutine at a time may use it.
 type readers struct {
 	inOrder [32]inOrder
 	inSteps [8]inSteps
@@ -73,8 +73,8 @@ type inSteps struct {
 	asked int    // steps that were read ahead
 }
 
-// read notes a READ of n bytes of a file of size bytes, which waited for the device if it was slow. It appends to out what is to be read
-// ahead: at most as many pieces as there is capacity.
+// read notes a READ of n bytes of a file of size bytes, which waited for the device if it was slow. It appends to out
+// what is to be read ahead: at most as many pieces as there is capacity.
 func (t *readers) read(out []piece, h Handle, off, n, size uint64, slow bool) []piece {
 	t.clock++
 	out = t.ordered(h, off, n, slow).ahead(out, t, size)
@@ -196,7 +196,8 @@ func (r *inSteps) ahead(out []piece, clock, off, n, size uint64, slow bool) []pi
 	return out
 }
 
-// some tells whether there is a reader whom the device makes wait, and of whom it can be told what comes. It forgets those who stopped.
+// some tells whether there is a reader whom the device makes wait, and of whom it can be told what comes. It forgets
+// those who stopped.
 func (t *readers) some() bool {
 	found := false
 	for i := range t.inOrder {

@@ -7,8 +7,9 @@ import (
 	"tansy/test/kit/replay"
 )
 
-// Streams of READs, each a little out of order and all of them mixed up: what is read ahead lies ahead of its reader, within its file, was seldom asked for
-// before, and is no more than all may be ahead; and after the first few READs everything that is asked for was read ahead.
+// Streams of READs, each a little out of order and all of them mixed up: what is read ahead lies ahead of its reader,
+// within its file, was seldom asked for before, and is no more than all may be ahead; and after the first few READs
+// everything that is asked for was read ahead.
 func TestReadersInOrder(t *testing.T) {
 	seed := replay.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))

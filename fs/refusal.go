@@ -45,8 +45,8 @@ func foreignCopy(d disk.Disk) error {
 		"has no header there: both are damaged, or the copy is another volume's%s", journal.ErrDamaged, d.Size()-1, grown)
 }
 
-// otherFormat is the error for a volume of another version of the format, with the way on. There is no conversion: this program
-// cannot read what others have made, and to serve and copy is what anybody can check.
+// otherFormat is the error for a volume of another version of the format, with the way on. There is no conversion: this
+// program cannot read what others have made, and to serve and copy is what anybody can check.
 func otherFormat(d disk.Disk) error {
 	b := make([]byte, BlockSize)
 	if err := d.ReadAt(0, [][]byte{b}); err != nil {

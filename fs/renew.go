@@ -8,9 +8,9 @@ import (
 // maxRenew bounds the blocks below a page of the tree of codes of which one is looked for that is in use.
 const maxRenew = 1 << 15
 
-// renew has a block written anew that the device has lost and memory has: a home block, or a page of the tree of codes. It commits
-// contents of the block as they are, or of one whose code the page or one below it has; so the block goes home again, and the page to
-// the other of its places, with the next installation. False: that could not be done.
+// renew has a block written anew that the device has lost and memory has: a home block, or a page of the tree of codes.
+// It commits contents of the block as they are, or of one whose code the page or one below it has; so the block goes
+// home again, and the page to the other of its places, with the next installation. False: that could not be done.
 func (v *FS) renew(a uint64) bool {
 	first, last := a, a
 	if a < v.dmg.params.Start {

@@ -11,12 +11,13 @@ import (
 	"tansy/internal/lockorder"
 )
 
-// Calls that must not be done twice leave records in the transactions that do the work (verified/fs/procedures/records.dfy). Which place a
-// record gets is decided by verified code, too (verified/fs/replies/places.dfy). What is here tells it who asks, what time it is, and of which
-// records the reply has arrived; and knows where the record of a call is, and which calls are under way.
+// Calls that must not be done twice leave records in the transactions that do the work
+// (verified/fs/procedures/records.dfy). Which place a record gets is decided by verified code, too
+// (verified/fs/replies/places.dfy). What is here tells it who asks, what time it is, and of which records the reply has
+// arrived; and knows where the record of a call is, and which calls are under way.
 
-// recordWindow is how long a client may take to send a call again: since it was done, or since the volume was
-// opened if it was done that long before what was done last. Clients wait up to five minutes until they try to connect again.
+// recordWindow is how long a client may take to send a call again: since it was done, or since the volume was opened if
+// it was done that long before what was done last. Clients wait up to five minutes until they try to connect again.
 const recordWindow = 6 * time.Minute
 
 const chunkPlaces = BlockSize / layout.InodeSize // the records in a block
@@ -132,8 +133,8 @@ func (r *replies) client(id [16]byte) uint64 {
 	return c
 }
 
-// begin says where the record of a call is to be, and whether there may be one. A call that is under way is waited for. It returns nil if
-// the call has no record; else end is to be called.
+// begin says where the record of a call is to be, and whether there may be one. A call that is under way is waited for.
+// It returns nil if the call has no record; else end is to be called.
 func (r *replies) begin(id *CallID) *place {
 	if id == nil || r.table.N == 0 {
 		return nil
@@ -162,8 +163,8 @@ func (r *replies) begin(id *CallID) *place {
 	return p
 }
 
-// got tells that a client does not ask again for what a record is of, so that the call must be a new one with the same number: the reply went
-// over another connection, which stands, and has arrived.
+// got tells that a client does not ask again for what a record is of, so that the call must be a new one with the same
+// number: the reply went over another connection, which stands, and has arrived.
 func (r *replies) got(rec *record, id *CallID) bool {
 	return rec.via != nil && (id.via == nil || rec.via.Connection() != id.via.Connection()) && rec.via.Delivered()
 }
@@ -196,8 +197,9 @@ func (r *replies) spare(i, from uint64) uint64 {
 	return chunkPlaces
 }
 
-// pick chooses a place for a record of a client: one whose record nobody waits for, if there is one. So a client whose reply was lost finds its
-// record even if others of the same address have gone on meanwhile with more calls than there are places.
+// pick chooses a place for a record of a client: one whose record nobody waits for, if there is one. So a client whose
+// reply was lost finds its record even if others of the same address have gone on meanwhile with more calls than there
+// are places.
 func (r *replies) pick(id [16]byte, now uint64) (place uint64, ok bool) {
 	c, none := r.client(id), r.table.N
 	for range r.table.Count(c) + 2 {
@@ -236,7 +238,8 @@ func (r *replies) backed(i uint64) bool {
 	return r.room[i]
 }
 
-// end says what became of the call that p is of: its record is in place (kept), it had been done before (again), or neither.
+// end says what became of the call that p is of: its record is in place (kept), it had been done before (again), or
+// neither.
 func (r *replies) end(p *place, kept, again bool) {
 	if p == nil {
 		return

@@ -47,7 +47,8 @@ type rotten struct {
 
 const rotBlocks = 6000
 
-// newRotten makes /f (three blocks), /a/b/c/g (with indirect blocks), /a/b/link, and opens the volume anew, so that nothing is in memory.
+// newRotten makes /f (three blocks), /a/b/c/g (with indirect blocks), /a/b/link, and opens the volume anew, so that
+// nothing is in memory.
 func newRotten(t *testing.T, o Options) *rotten {
 	t.Helper()
 	x := &rotten{t: t, d: disk.NewMem(rotBlocks * disk.BlockSize), log: make(logLines, 10000), ino: map[string]uint64{}}

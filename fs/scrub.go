@@ -184,7 +184,8 @@ func (v *FS) scrubTotal() uint64 {
 	return v.dmg.params.Pages + v.geo.Data1() - v.dmg.params.Home() - free
 }
 
-// Scrub asks for a pass now, which Running says from then on. If one runs already, that is it; after EndScrubs there is none.
+// Scrub asks for a pass now, which Running says from then on. If one runs already, that is it; after EndScrubs there is
+// none.
 func (v *FS) Scrub() {
 	s := v.scrub
 	s.mu.Lock()
@@ -195,7 +196,8 @@ func (v *FS) Scrub() {
 	}
 }
 
-// EndScrubs ends the scrub that runs, and all to come: there is no sense in reading a volume that is not the server's any more.
+// EndScrubs ends the scrub that runs, and all to come: there is no sense in reading a volume that is not the server's
+// any more.
 func (v *FS) EndScrubs() { v.scrub.close() }
 
 // ScrubStatus says how it is doing.

@@ -205,8 +205,8 @@ func TestScrubInUse(t *testing.T) {
 	t.Logf("%d passes, %d blocks", st.Passes, st.Checked)
 }
 
-// TestScrubRenews: what the device has lost and memory has, be it a page of the tree of codes or a home block, a scrub has written
-// anew: nothing is damaged then for a server that starts with nothing in memory, not even after a crash.
+// TestScrubRenews: what the device has lost and memory has, be it a page of the tree of codes or a home block, a scrub
+// has written anew: nothing is damaged then for a server that starts with nothing in memory, not even after a crash.
 func TestScrubRenews(t *testing.T) {
 	root := &Cred{}
 	walk := func(x *rotten, v *FS) {
@@ -280,8 +280,8 @@ func (x *rotten) page(p uint64) uint64 {
 	return x.v.dmg.params.Start - 2*(x.v.dmg.params.Pages-p)
 }
 
-// TestFrozen: when a bitmap is damaged, or the tree of codes where the bitmaps need it, nothing is changed any more, and what can
-// be read is.
+// TestFrozen: when a bitmap is damaged, or the tree of codes where the bitmaps need it, nothing is changed any more,
+// and what can be read is.
 func TestFrozen(t *testing.T) {
 	root := &Cred{}
 	for what, block := range map[string]func(x *rotten) uint64{

@@ -144,8 +144,8 @@ func testTrim(t *testing.T, dir, how string, size int) {
 	isClean(t, path)
 }
 
-// A block device does not say what it stores; what an earlier server has left there is given back all the same, as the codes tell what
-// was written.
+// A block device does not say what it stores; what an earlier server has left there is given back all the same, as the
+// codes tell what was written.
 func TestTrimDeviceAfterRestart(t *testing.T) {
 	const few, many = 20, 140
 	path := newImage(t, t.TempDir(), 1<<30)
@@ -259,7 +259,8 @@ func TestTrimFullHost(t *testing.T) {
 	}
 }
 
-// What is written over takes new room of a host that has enough, and the image is as large as before soon after that, with the file still there.
+// What is written over takes new room of a host that has enough, and the image is as large as before soon after that,
+// with the file still there.
 func TestOverwritingGivesRoomBack(t *testing.T) {
 	const piece, file = 1 << 20, 16 << 20
 	path := newImage(t, t.TempDir(), 512<<20)

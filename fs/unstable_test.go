@@ -50,8 +50,8 @@ func (d *lateBarriers) Barrier() error {
 	return d.Disk.Barrier()
 }
 
-// What is written without end, and nobody waits for, gets a barrier after 32 MiB, and from 128 MiB on after as little as 8, where
-// barriers are quick. After a pause it is as at the beginning.
+// What is written without end, and nobody waits for, gets a barrier after 32 MiB, and from 128 MiB on after as little
+// as 8, where barriers are quick. After a pause it is as at the beginning.
 func TestStreamBarriers(t *testing.T) {
 	const size, file, stream = 1 << 20, 32 << 20, 384 << 20
 	run := func(t *testing.T, takes, pause time.Duration) (streaming, afterwards uint64) {

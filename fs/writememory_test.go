@@ -13,9 +13,10 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// The memory of WRITEs is used again as soon as nobody may see it, and not before: with clients that overwrite the same blocks and read them
-// all the while, while they are in the log, on their way home, and read again, each block that is read is one that was written there; and
-// when the volume is closed, none is in use any more. Memory that may be used again is spoiled.
+// The memory of WRITEs is used again as soon as nobody may see it, and not before: with clients that overwrite the same
+// blocks and read them all the while, while they are in the log, on their way home, and read again, each block that is
+// read is one that was written there; and when the volume is closed, none is in use any more. Memory that may be used
+// again is spoiled.
 func TestWriteMemory(t *testing.T) {
 	poison(t)
 	before := dbytes.WritesHeld()
@@ -112,8 +113,8 @@ func marked(b []byte, at uint64) bool {
 	return bytes.Equal(b, want) && (binary.LittleEndian.Uint64(b) == at || bytes.Equal(b, make([]byte, len(b))))
 }
 
-// poison has memory that may be used again spoiled up to the end of the test. With the race detector it is anyway, and nothing is written,
-// which that would find.
+// poison has memory that may be used again spoiled up to the end of the test. With the race detector it is anyway, and
+// nothing is written, which that would find.
 func poison(t *testing.T) {
 	if !dbytes.Poison {
 		dbytes.Poison = true

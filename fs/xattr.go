@@ -10,7 +10,8 @@ import (
 
 // Extended attributes (verified/fs/spec/xattr.s.dfy), which local mounts have. NFS clients see nothing of them.
 
-// xattrState is what a volume remembers of them, so that one without any takes no time for them. It is on the careful side.
+// xattrState is what a volume remembers of them, so that one without any takes no time for them. It is on the careful
+// side.
 type xattrState struct {
 	some atomic.Bool // some inode may have any
 	// caps counts when a file begins to get capabilities, and when it has them. 0: none has.
@@ -61,8 +62,8 @@ func (v *FS) ListXattr(h Handle) ([]byte, error) {
 	return names.Data, nil
 }
 
-// SetXattr sets an extended attribute; create: only if it is not there (else ErrExist), replace: only if it is (else ErrNoEnt). All
-// of a file take at most a block together, and there may be no block left: ErrNoSpc.
+// SetXattr sets an extended attribute; create: only if it is not there (else ErrExist), replace: only if it is (else
+// ErrNoEnt). All of a file take at most a block together, and there may be no block left: ErrNoSpc.
 func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error {
 	v.xattrs.some.Store(true)
 	if bytes.Equal(name, capability) {
@@ -89,9 +90,9 @@ func (v *FS) RemoveXattr(h Handle, name []byte) error {
 
 // ---- capabilities ----
 
-// A change of a file's contents or owner takes its capabilities away, as Linux has it, whoever makes the change: before it, so that
-// no crash leaves them to what comes after. changed is told afterwards, with what this returned: capabilities that came meanwhile go, too.
-// The caller has entered.
+// A change of a file's contents or owner takes its capabilities away, as Linux has it, whoever makes the change: before
+// it, so that no crash leaves them to what comes after. changed is told afterwards, with what this returned:
+// capabilities that came meanwhile go, too. The caller has entered.
 func (v *FS) changing(who *Cred, h Handle) (since uint64) {
 	since = v.xattrs.caps.Load()
 	if since == 0 {
@@ -119,7 +120,8 @@ func (v *FS) capable(h Handle) bool {
 	return err == nil
 }
 
-// mayChange tells whether a call that changes h may be answered with success: who is refused must not take anything away.
+// mayChange tells whether a call that changes h may be answered with success: who is refused must not take anything
+// away.
 func (v *FS) mayChange(who *Cred, h Handle) bool {
 	if who.UID == 0 {
 		return true
@@ -136,7 +138,8 @@ func (v *FS) dropCapability(h Handle) {
 
 // ---- files that go ----
 
-// losing is the inode that goes if a name of a directory does, or 0; it is looked for only if the volume has attributes.
+// losing is the inode that goes if a name of a directory does, or 0; it is looked for only if the volume has
+// attributes.
 func (v *FS) losing(dir Handle, name []byte) uint64 {
 	if !v.xattrs.some.Load() {
 		return 0
@@ -148,8 +151,9 @@ func (v *FS) losing(dir Handle, name []byte) uint64 {
 	return n.Handle.Ino
 }
 
-// forget gives back the room of the attributes of a file that has gone. If it is there for all that, nothing happens. What a crash, or
-// somebody else's rename, keeps this from takes a block until the inode gets attributes again, or tansy repair finds it.
+// forget gives back the room of the attributes of a file that has gone. If it is there for all that, nothing happens.
+// What a crash, or somebody else's rename, keeps this from takes a block until the inode gets attributes again, or
+// tansy repair finds it.
 func (v *FS) forget(ino uint64, err error) {
 	if err != nil || ino == 0 || !v.xattrs.some.Load() || v.refusesChanges() {
 		return

@@ -131,8 +131,8 @@ func (f *attributed) change(t testing.TB, v *fs.FS, rnd *rand.Rand) {
 	}
 }
 
-// Attributes are those of a map for each file, through reopening, also of what has them in the root; a new file has none, whatever had its
-// inode before; and what goes gives its room back.
+// Attributes are those of a map for each file, through reopening, also of what has them in the root; a new file has
+// none, whatever had its inode before; and what goes gives its room back.
 func TestXattrs(t *testing.T) {
 	rnd := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	d := disk.NewMem(4000 * disk.BlockSize)
@@ -288,8 +288,8 @@ func TestXattrsFull(t *testing.T) {
 	}
 }
 
-// A crash leaves the attributes of all files as they were after one of the calls, not before the last that a Sync came after; and nothing
-// but blocks of files that were removed just then.
+// A crash leaves the attributes of all files as they were after one of the calls, not before the last that a Sync came
+// after; and nothing but blocks of files that were removed just then.
 func TestXattrsCrash(t *testing.T) {
 	rnd := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	sim := disk.NewSim(4000 * disk.BlockSize)
@@ -367,7 +367,8 @@ func TestXattrsCrash(t *testing.T) {
 	t.Logf("%d images", images)
 }
 
-// Capabilities end with whatever changes a file's contents or owner, whoever does it, and with nothing else; who is refused ends none.
+// Capabilities end with whatever changes a file's contents or owner, whoever does it, and with nothing else; who is
+// refused ends none.
 func TestCapabilities(t *testing.T) {
 	v := newVolume(t, fs.Options{})
 	owner, other := &fs.Cred{UID: 7, GID: 7}, &fs.Cred{UID: 8, GID: 8}

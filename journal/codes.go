@@ -31,8 +31,8 @@ func (p Params) TreeBlock(a uint64, size uint64) (b uint64, ok bool) {
 	return b, ok
 }
 
-// Below are some home blocks, from first to last, that have their codes in page q of the tree of codes, which is in one of the two
-// blocks from q on, or in pages below that. There must be a tree.
+// Below are some home blocks, from first to last, that have their codes in page q of the tree of codes, which is in one
+// of the two blocks from q on, or in pages below that. There must be a tree.
 func (p Params) Below(q, size uint64) (first, last uint64) {
 	return codeplaces.Below(p.Pages, p.Home(), size-p.Home(), (q-p.tree0())/2)
 }

@@ -241,8 +241,9 @@ func damageAll(t *testing.T, r *rand.Rand, w *lived) {
 	t.Logf("%d pages, %d groups in the log: %d damages", p.Pages, len(s.Groups), harmed)
 }
 
-// TestExchangedPlaces: a page of the tree counts wherever it is found, in the place that it says or in the other, and stays there until
-// the header tells of the next version: with the places of every page exchanged nothing is lost, wherever the next installation crashes.
+// TestExchangedPlaces: a page of the tree counts wherever it is found, in the place that it says or in the other, and
+// stays there until the header tells of the next version: with the places of every page exchanged nothing is lost,
+// wherever the next installation crashes.
 func TestExchangedPlaces(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

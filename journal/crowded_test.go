@@ -22,9 +22,9 @@ func (d *heldDisk) WriteAt(a uint64, bufs [][]byte) error {
 	return d.Disk.WriteAt(a, bufs)
 }
 
-// TestRoomForWhoWaits: commits that nobody waits for fill whole groups. But once somebody waits for another one, they leave room in the next
-// groups, so that one more that is waited for finds some however many of them there are; unless it was a large one, as those are that give back
-// the room of free blocks. All are done in the end.
+// TestRoomForWhoWaits: commits that nobody waits for fill whole groups. But once somebody waits for another one, they
+// leave room in the next groups, so that one more that is waited for finds some however many of them there are; unless
+// it was a large one, as those are that give back the room of free blocks. All are done in the end.
 func TestRoomForWhoWaits(t *testing.T) {
 	const floods, blocks = 60, 16
 	for _, waited := range []uint64{0, 240} {
@@ -41,8 +41,9 @@ func TestRoomForWhoWaits(t *testing.T) {
 	}
 }
 
-// flood makes commits of so many blocks that nobody waits for, while the device is held up, behind one of as many blocks as waited says, if any, that
-// is waited for. It returns how many found room, and whether one that is waited for then does.
+// flood makes commits of so many blocks that nobody waits for, while the device is held up, behind one of as many
+// blocks as waited says, if any, that is waited for. It returns how many found room, and whether one that is waited for
+// then does.
 func flood(t *testing.T, commits, blocks, waited uint64) (found uint64, room bool) {
 	synctest.Test(t, func(t *testing.T) {
 		p := Params{Start: 0, Units: 64, Ring: 2000}

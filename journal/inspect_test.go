@@ -188,7 +188,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestSurveyReads: of groups that are not live any more, which may be as many as the log has room for, only the descriptors are read.
+// TestSurveyReads: of groups that are not live any more, which may be as many as the log has room for, only the
+// descriptors are read.
 func TestSurveyReads(t *testing.T) {
 	d, h := crashed(t, rand.New(rand.NewPCG(replay.Seed(t), 0)), 40)
 	if got := recovered(t, d, roomy); got != h.state(40) {

@@ -27,8 +27,8 @@ func (d *stuck) WriteAt(a uint64, bufs [][]byte) error {
 	return d.Disk.WriteAt(a, bufs)
 }
 
-// An installation begins when half of the log's units, or of its ring, are used, though few blocks wait for it; and while it runs there
-// is room for as much again: no commit waits for it.
+// An installation begins when half of the log's units, or of its ring, are used, though few blocks wait for it; and
+// while it runs there is room for as much again: no commit waits for it.
 func TestInstallsBeforeTheLogIsFull(t *testing.T) {
 	for _, c := range []struct {
 		name           string

@@ -136,13 +136,13 @@ func Format(d disk.Disk, p Params) error {
 type Options struct {
 	CacheBytes uint64 // bound on the memory for clean blocks, at least 4 MiB; 0 = DefaultCacheBytes
 	// PinnedBytes bounds the memory for blocks that are in the log and not home yet, from MinPinnedBytes to 1 GiB; 0 =
-	// DefaultPinnedBytes. What is not in the log yet comes on top, up to 4 MiB; and, up to half as much, what was written to its place
-	// in the volume and is not durable yet.
+	// DefaultPinnedBytes. What is not in the log yet comes on top, up to 4 MiB; and, up to half as much, what was
+	// written to its place in the volume and is not durable yet.
 	PinnedBytes uint64
 	Log         *slog.Logger  // nil = slog.Default()
 	Linger      time.Duration // when a commit that nobody waits for becomes durable all the same; 0 = DefaultLinger
-	// OnDamage, if not nil, is called when a block is found damaged (see Journal.Damaged), for most of them once. It must not
-	// wait, nor use the journal.
+	// OnDamage, if not nil, is called when a block is found damaged (see Journal.Damaged), for most of them once. It
+	// must not wait, nor use the journal.
 	OnDamage func(block uint64)
 }
 
@@ -335,8 +335,8 @@ func (j *Journal) Failure() error {
 	return ErrReadOnly
 }
 
-// Look reads from the device whether another server has opened the journal. If one has, the journal fails for good, with an error that
-// wraps ErrNotOwner. What cannot be read tells nothing. After Close it does not look.
+// Look reads from the device whether another server has opened the journal. If one has, the journal fails for good,
+// with an error that wraps ErrNotOwner. What cannot be read tells nothing. After Close it does not look.
 func (j *Journal) Look() error {
 	if j.d.Err() == nil && j.Enter() == nil {
 		defer j.Leave()

@@ -28,8 +28,8 @@ func (l *lying) ReadAt(a uint64, bufs [][]byte) error {
 	return nil
 }
 
-// TestLies: whatever recovery is told once of any block of the log or of a header, also of the last group, and of what lies
-// behind the end, it finds all of the log or refuses it, and then it has written nothing. (If it is told the same
+// TestLies: whatever recovery is told once of any block of the log or of a header, also of the last group, and of what
+// lies behind the end, it finds all of the log or refuses it, and then it has written nothing. (If it is told the same
 // whenever it asks, it cannot know of the last group: TestDamagedLastGroup.)
 func TestLies(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))

@@ -31,8 +31,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// pendingLog writes groups to a log, as a server does that has up to window of them pending. It returns the device, what was
-// committed, and the groups; those from number durable on were still pending at the end.
+// pendingLog writes groups to a log, as a server does that has up to window of them pending. It returns the device,
+// what was committed, and the groups; those from number durable on were still pending at the end.
 func pendingLog(t *testing.T, r *rand.Rand, groups int) (d *disk.Sim, h history, w []written, durable uint64) {
 	t.Helper()
 	h = newHistory(r, groups)
@@ -75,8 +75,9 @@ func pendingLog(t *testing.T, r *rand.Rand, groups int) (d *disk.Sim, h history,
 	return d, h, w, durable
 }
 
-// TestPending: of the groups that were pending when a crash came any may be there, whole or in part. Recovery finds those before the
-// first that is not whole, and does not take what is behind for a sign of damage; and no later group gets a number of those that were there.
+// TestPending: of the groups that were pending when a crash came any may be there, whole or in part. Recovery finds
+// those before the first that is not whole, and does not take what is behind for a sign of damage; and no later group
+// gets a number of those that were there.
 func TestPending(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	gaps := 0
@@ -133,7 +134,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestDamageAmongPending: a group that a later one says was durable is damaged if it is not whole, whatever became of those between.
+// TestDamageAmongPending: a group that a later one says was durable is damaged if it is not whole, whatever became of
+// those between.
 func TestDamageAmongPending(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	for range 20 {
@@ -161,8 +163,8 @@ func TestDamageAmongPending(t *testing.T) {
 	}
 }
 
-// TestPendingLies: a pending group that never got there is shown by the device all the same, once. Those behind it are there, as many as
-// there may be; they are not taken for the log.
+// TestPendingLies: a pending group that never got there is shown by the device all the same, once. Those behind it are
+// there, as many as there may be; they are not taken for the log.
 func TestPendingLies(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	refused := 0
@@ -191,8 +193,8 @@ func TestPendingLies(t *testing.T) {
 	}
 }
 
-// TestEarlierLog: a log of which every descriptor and both headers are in the format before there were pending groups, with all before each
-// group durable, is recovered; the headers become newer ones.
+// TestEarlierLog: a log of which every descriptor and both headers are in the format before there were pending groups,
+// with all before each group durable, is recovered; the headers become newer ones.
 func TestEarlierLog(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	d, h := crashed(t, r, 12)

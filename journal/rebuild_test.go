@@ -23,7 +23,8 @@ func (w *lived) rebuild(t *testing.T, what string) Rebuilt {
 	return done
 }
 
-// TestRebuild: pages that are damaged are made anew, at rest and with something in the log. What is home is not touched.
+// TestRebuild: pages that are damaged are made anew, at rest and with something in the log. What is home is not
+// touched.
 func TestRebuild(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	for _, n := range []uint64{1 + metas + datas, 600, 70_000} {

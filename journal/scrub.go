@@ -12,15 +12,16 @@ import (
 	"tansy/internal/runtime/dlog"
 )
 
-// A Scrub is one pass over what has codes: it reads the pages of the tree of codes and the home blocks from the
-// device, whatever memory has of them, and checks them, beside all else that the journal does. Of the blocks that
-// Params.Bitmap tells of, it reads those in use: a crash may have changed the others. What is on its way home is passed over.
+// A Scrub is one pass over what has codes: it reads the pages of the tree of codes and the home blocks from the device,
+// whatever memory has of them, and checks them, beside all else that the journal does. Of the blocks that Params.Bitmap
+// tells of, it reads those in use: a crash may have changed the others. What is on its way home is passed over.
 type Scrub struct {
 	// Limit is the first block that is not looked at, though there is a device behind it; 0: there is none.
 	Limit uint64
 	// Before is called before n blocks are read, at most ScrubRun, and may wait. An error ends the pass.
 	Before func(ctx context.Context, n uint64) error
-	// Found is called for what is not well, once in a pass for each block. Blocks that are Damaged are in Journal.Damaged, too.
+	// Found is called for what is not well, once in a pass for each block. Blocks that are Damaged are in
+	// Journal.Damaged, too.
 	Found func(Finding)
 	// Progress is called now and then with what was done so far.
 	Progress func(ScrubCounts)

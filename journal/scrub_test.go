@@ -143,7 +143,8 @@ func TestScrubLeavesTheCacheAlone(t *testing.T) {
 	}
 }
 
-// TestScrubInMemory: a block that the medium has lost, and that is in the cache, is read from there, and whole again when it was written.
+// TestScrubInMemory: a block that the medium has lost, and that is in the cache, is read from there, and whole again
+// when it was written.
 func TestScrubInMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	p := bitmappedFor(64, 600)
@@ -197,7 +198,8 @@ func TestScrubUnreadable(t *testing.T) {
 	}
 }
 
-// TestScrubEnds: when its context is done, before the next read; and when another has opened the volume, whatever that writes.
+// TestScrubEnds: when its context is done, before the next read; and when another has opened the volume, whatever that
+// writes.
 func TestScrubEnds(t *testing.T) {
 	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
 	p := bitmappedFor(64, 600)
@@ -227,8 +229,8 @@ func TestScrubEnds(t *testing.T) {
 	_ = j.Close()
 }
 
-// TestScrubHonest: on a device that is honest nothing is ever called damaged, whatever is committed, installed, and freed
-// meanwhile, and whatever a crash before has left in free blocks.
+// TestScrubHonest: on a device that is honest nothing is ever called damaged, whatever is committed, installed, and
+// freed meanwhile, and whatever a crash before has left in free blocks.
 func TestScrubHonest(t *testing.T) {
 	seed := replay.Seed(t)
 	rounds := 12

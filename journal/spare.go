@@ -24,9 +24,10 @@ func (j *Journal) Spared() (cannot bool, kept uint64) { return j.d.CannotSpare()
 // Discarded is the number of blocks that were discarded.
 func (j *Journal) Discarded() uint64 { return j.d.Counts().DiscardedBlocks }
 
-// Written is the first run of home blocks from a up to end, which is not among them, that hold something else than zeros for all that their
-// codes tell; empty if there is none. What was never written since Format, whatever the device has there, and what was discarded is not among
-// them, nor what has its code in a damaged page. It is a hint, and of what is home alone. Without a tree of codes it is all of them.
+// Written is the first run of home blocks from a up to end, which is not among them, that hold something else than
+// zeros for all that their codes tell; empty if there is none. What was never written since Format, whatever the device
+// has there, and what was discarded is not among them, nor what has its code in a damaged page. It is a hint, and of
+// what is home alone. Without a tree of codes it is all of them.
 func (j *Journal) Written(a, end uint64) (lo, hi uint64) {
 	if j.p.Pages == 0 {
 		return a, end

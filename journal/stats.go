@@ -55,7 +55,8 @@ func slowness(d *ddisk.Disk) func() bool {
 	}
 }
 
-// SlowRead is the time from which on a read of the device is slow: it is worth to wait for memory for what was read, and to read ahead.
+// SlowRead is the time from which on a read of the device is slow: it is worth to wait for memory for what was read,
+// and to read ahead.
 const SlowRead = 500 * time.Microsecond
 
 // reportProgress logs how far recovery is, every second until stop is called.

@@ -31,8 +31,8 @@ func (s *Survey) Last() uint64 {
 	return s.Groups[len(s.Groups)-1].Number
 }
 
-// Log is the groups that are whole, up to the first that is not: those that recovery finds. What comes behind them was not known
-// to be durable when a crash came, or is damaged.
+// Log is the groups that are whole, up to the first that is not: those that recovery finds. What comes behind them was
+// not known to be durable when a crash came, or is damaged.
 func (s *Survey) Log() []Group {
 	for i := range s.Groups {
 		if !s.Groups[i].Sound {

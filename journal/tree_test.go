@@ -7,7 +7,8 @@ import (
 	"tansy/internal/runtime/dlog"
 )
 
-// TestTreeBlocks: the pages above a block are those that the format says, up to the root, whatever the size of the tree.
+// TestTreeBlocks: the pages above a block are those that the format says, up to the root, whatever the size of the
+// tree.
 func TestTreeBlocks(t *testing.T) {
 	for _, n := range []uint64{1, 255, 256, 600, 70_000, 1 << 20} {
 		p := coded(roomy, n)

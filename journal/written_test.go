@@ -7,7 +7,8 @@ import (
 	"tansy/internal/gen/journal/journalthreads"
 )
 
-// TestWritten: blocks are told of that hold something; not those that were never written, whatever the device has there, nor zeros.
+// TestWritten: blocks are told of that hold something; not those that were never written, whatever the device has
+// there, nor zeros.
 func TestWritten(t *testing.T) {
 	p := coded(roomy, homeBlocks)
 	d := disk.NewMem(sizeOf(p) * disk.BlockSize)

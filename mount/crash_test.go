@@ -143,8 +143,8 @@ func steps() []func(k kernel) {
 	}
 }
 
-// The machine crashes after every device operation while open files lose their names. Programs then see what they saw after one
-// of the calls, none before the last that was durable, and nothing is left of what had lost its names.
+// The machine crashes after every device operation while open files lose their names. Programs then see what they saw
+// after one of the calls, none before the last that was durable, and nothing is left of what had lost its names.
 func TestCrash(t *testing.T) {
 	for _, deferred := range []bool{false, true} {
 		sim := disk.NewSim(6000 * disk.BlockSize)

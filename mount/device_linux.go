@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A volume on a block device can be mounted as a file system of that device (type fuseblk), by root. Of such a mount alone Linux tells the
-// server, since 6.18, that sync(2) or syncfs(2) was called. The library has no way to mount so, and answers that it does not know
-// the call; so the mount, and the reading of what the kernel asks, are here, and what is asked goes to the library's protocol.
+// A volume on a block device can be mounted as a file system of that device (type fuseblk), by root. Of such a mount
+// alone Linux tells the server, since 6.18, that sync(2) or syncfs(2) was called. The library has no way to mount so,
+// and answers that it does not know the call; so the mount, and the reading of what the kernel asks, are here, and what
+// is asked goes to the library's protocol.
 
 // What the kernel calls FUSE_READ and others (linux/fuse.h).
 const (
@@ -36,7 +37,8 @@ type connection struct {
 	fd       int
 }
 
-// mountDevice mounts a volume as a file system of the block device that is o.Source, and returns what serves it until it is unmounted.
+// mountDevice mounts a volume as a file system of the block device that is o.Source, and returns what serves it until
+// it is unmounted.
 func (f *fileSystem) mountDevice(dir string, o *Options) (serve func(), err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("only root can mount a block device as its file system: leave blkdev out")

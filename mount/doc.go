@@ -8,9 +8,10 @@
 // lives until it is closed.
 //
 // The kernel checks permissions, for it knows all groups of a process, and asks in the name of user 0. It also keeps
-// names, attributes and contents in its caches for as long as it likes, if nobody else changes the volume. Of one that is served at the
-// same time (Options.Shared) it keeps nothing, and each sees what the other did when the call has returned; see shared.go.
+// names, attributes and contents in its caches for as long as it likes, if nobody else changes the volume. Of one that
+// is served at the same time (Options.Shared) it keeps nothing, and each sees what the other did when the call has
+// returned; see shared.go.
 //
-// Linux has all that this needs. For macOS with macFUSE it is built, and was never run (system_darwin.go): SEEK_DATA, fallocate,
-// and extended attributes are not there.
+// Linux has all that this needs. For macOS with macFUSE it is built, and was never run (system_darwin.go): SEEK_DATA,
+// fallocate, and extended attributes are not there.
 package mount

@@ -9,8 +9,9 @@ import (
 	"tansy/fs"
 )
 
-// Earlier mounts gave open files that lost their last name another one, in a folder of the root directory. What a crash left there
-// goes, and then the folder does. Programs may not have its name: nothing of theirs should be taken for such files.
+// Earlier mounts gave open files that lost their last name another one, in a folder of the root directory. What a crash
+// left there goes, and then the folder does. Programs may not have its name: nothing of theirs should be taken for such
+// files.
 
 // oldFolder is the name of the folder.
 const oldFolder = ".tansy-open"
@@ -18,7 +19,8 @@ const oldFolder = ".tansy-open"
 // oldName is the shape of names in it.
 var oldName = regexp.MustCompile("^[0-9a-f]{16}$")
 
-// removeOldFolder removes the folder, with what an earlier mount put there. If there is anything else in it, that and the folder stay.
+// removeOldFolder removes the folder, with what an earlier mount put there. If there is anything else in it, that and
+// the folder stay.
 func removeOldFolder(v Volume, log *slog.Logger) error {
 	root := v.Root()
 	n, err := v.Lookup(superuser, root, []byte(oldFolder))

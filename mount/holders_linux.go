@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Holders are the processes, one for each mount namespace but this process's, in which the file system with a number in the table of
-// mounts is mounted: a container that began while it was mounted, a service with a name space of its own. Unmounting it
-// here does not unmount it there. Who is not root sees only its own processes.
+// Holders are the processes, one for each mount namespace but this process's, in which the file system with a number in
+// the table of mounts is mounted: a container that began while it was mounted, a service with a name space of its own.
+// Unmounting it here does not unmount it there. Who is not root sees only its own processes.
 func Holders(device string) (all []Holder) {
 	seen := map[string]bool{}
 	if own, err := os.Readlink("/proc/self/ns/mnt"); err == nil {

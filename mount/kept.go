@@ -8,9 +8,9 @@ import (
 	"tansy/fs"
 )
 
-// NFS knows no open files, so the volume's procedures free a file with its last name. One that is open at that
-// moment the volume is told to keep, in the same transaction, and to let go when it is closed. Being kept is a link to the volume,
-// and none to programs. Those that a crash leaves the volume lets go when it is opened.
+// NFS knows no open files, so the volume's procedures free a file with its last name. One that is open at that moment
+// the volume is told to keep, in the same transaction, and to let go when it is closed. Being kept is a link to the
+// volume, and none to programs. Those that a crash leaves the volume lets go when it is opened.
 
 // keeper is what a volume has for open files (fs.FS says what).
 type keeper interface {
@@ -21,8 +21,9 @@ type keeper interface {
 	Tmpfile(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)
 }
 
-// losing calls take, which takes a name away from whatever file has it; or, if that is its last one and the file is open, keeping, which
-// does the same and has the volume keep the file. The kernel changes no other name in this directory meanwhile.
+// losing calls take, which takes a name away from whatever file has it; or, if that is its last one and the file is
+// open, keeping, which does the same and has the volume keep the file. The kernel changes no other name in this
+// directory meanwhile.
 func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error, keeping func(open fs.Handle) error) error {
 	n, err := f.volume.Lookup(superuser, dir, name)
 	if err != nil {
@@ -49,7 +50,8 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error, keepi
 		return err
 	}
 	if _, kept := f.nodes.isOpen(id); kept && f.shared {
-		// It may have a name for all that: one renamed to itself, one that others link meanwhile, or if take was done before and this was another file.
+		// It may have a name for all that: one renamed to itself, one that others link meanwhile, or if take was done
+		// before and this was another file.
 		if a, err := f.volume.Getattr(n.Handle); err == nil && a.Nlink > 1 {
 			f.nodes.with(id, func(x *node) { x.kept = false })
 			return f.volume.LetGo(n.Handle)
@@ -58,8 +60,8 @@ func (f *fileSystem) losing(dir fs.Handle, name []byte, take func() error, keepi
 	return nil
 }
 
-// keeping is what takes a name away, in a transaction of its own, after another one that has the volume keep the file: what NFS clients ask for
-// is done as they asked. If the file cannot be kept, they have it removed for all that.
+// keeping is what takes a name away, in a transaction of its own, after another one that has the volume keep the file:
+// what NFS clients ask for is done as they asked. If the file cannot be kept, they have it removed for all that.
 func (f *fileSystem) keeping(take func() error) func(open fs.Handle) error {
 	return func(open fs.Handle) error {
 		keep := f.volume.Keep(open)

@@ -10,8 +10,8 @@ import (
 	"tansy/fs"
 )
 
-// OpenDir implements fuse.RawFileSystem: there is nothing to open. The kernel does not ask again, and keeps listings, unless it
-// is told that it was opened.
+// OpenDir implements fuse.RawFileSystem: there is nothing to open. The kernel does not ask again, and keeps listings,
+// unless it is told that it was opened.
 func (f *fileSystem) OpenDir(<-chan struct{}, *fuse.OpenIn, *fuse.OpenOut) fuse.Status {
 	if f.shared || opensDirs {
 		return fuse.OK

@@ -42,8 +42,9 @@ type Options struct {
 	Shared     bool     // others change the volume, too, through Mount.Beside
 	Flags      []string // of the mount, as mount(8) names them, see Flag
 
-	// Unclaim, if not nil, says that Source is a block device and the volume is to be mounted as its file system (Linux): then sync(2) makes
-	// all durable. It is called when the device is about to be mounted, and lets go of the exclusive use of it.
+	// Unclaim, if not nil, says that Source is a block device and the volume is to be mounted as its file system
+	// (Linux): then sync(2) makes all durable. It is called when the device is about to be mounted, and lets go of the
+	// exclusive use of it.
 	Unclaim func() error
 
 	Log *slog.Logger
@@ -251,7 +252,8 @@ func (o *Options) fuse() *fuse.MountOptions {
 // Done is closed when the file system is unmounted and nobody uses it any more.
 func (m *Mount) Done() <-chan struct{} { return m.done }
 
-// Unmount is Unmount of the directory that it is mounted on, if it is still there and nothing is mounted over it (ErrNotThere).
+// Unmount is Unmount of the directory that it is mounted on, if it is still there and nothing is mounted over it
+// (ErrNotThere).
 func (m *Mount) Unmount(lazy bool) error {
 	at, err := On(m.dir)
 	if err != nil {

@@ -140,7 +140,8 @@ func (f *fileSystem) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, o
 	return fuse.OK
 }
 
-// Tmpfile implements fuse.RawFileSystem: a new file without a name, opened (O_TMPFILE). The volume keeps it from the start.
+// Tmpfile implements fuse.RawFileSystem: a new file without a name, opened (O_TMPFILE). The volume keeps it from the
+// start.
 func (f *fileSystem) Tmpfile(_ <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
 	n, err := f.create(&in.InHeader, "", in.Mode, f.volume.Tmpfile)
 	if err != nil {

@@ -18,9 +18,9 @@ type node struct {
 	gone    *fs.Attr // what it was when it was removed, which the kernel may still ask for
 }
 
-// nodeID is what the kernel knows a file by. An inode number alone would not do: it is used again, and replies about the file
-// that had it and about the one that has it may reach the kernel in any order; one that knows it by another generation
-// takes the file for a bad one.
+// nodeID is what the kernel knows a file by. An inode number alone would not do: it is used again, and replies about
+// the file that had it and about the one that has it may reach the kernel in any order; one that knows it by another
+// generation takes the file for a bad one.
 func nodeID(h fs.Handle) uint64 {
 	if h.Ino == fuse.FUSE_ROOT_ID { // that of the root is given
 		return h.Ino

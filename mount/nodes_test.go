@@ -13,7 +13,8 @@ import (
 	"tansy/fs"
 )
 
-// Inode numbers are used again: the kernel knows what has one and what had it by numbers of their own, whichever it is told of first.
+// Inode numbers are used again: the kernel knows what has one and what had it by numbers of their own, whichever it is
+// told of first.
 func TestNodes(t *testing.T) {
 	root := fs.Handle{Ino: fuse.FUSE_ROOT_ID, Gen: 1}
 	n := newNodes(root)

@@ -25,8 +25,8 @@ func (f *fileSystem) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekO
 	return status(err)
 }
 
-// Fallocate implements fuse.RawFileSystem. There is no room behind the end of a file, so none can be set aside there without
-// making it longer.
+// Fallocate implements fuse.RawFileSystem. There is no room behind the end of a file, so none can be set aside there
+// without making it longer.
 func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	h, err := f.nodes.handle(in.NodeId)
 	if err != nil {

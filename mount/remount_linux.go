@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remount changes how a volume is mounted on a directory: access is "ro", "rw", or "" (as it is), options are those of Options.Flags.
-// What is not named stays. When it has become read-only, all that was done is durable.
+// Remount changes how a volume is mounted on a directory: access is "ro", "rw", or "" (as it is), options are those of
+// Options.Flags. What is not named stays. When it has become read-only, all that was done is durable.
 func Remount(dir, access string, options []string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err == nil {
@@ -63,7 +63,8 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// refusesChanges tells whether the volume does, whatever the kernel allows. It asks for a change that would change nothing.
+// refusesChanges tells whether the volume does, whatever the kernel allows. It asks for a change that would change
+// nothing.
 func refusesChanges(dir string) bool {
 	return errors.Is(unix.Removexattr(dir, "trusted.tansy.none"), unix.EROFS)
 }

@@ -9,12 +9,13 @@ import (
 	"tansy/fs"
 )
 
-// A volume that is mounted and served at the same time (Options.Shared) has two faces. What either does, the other
-// sees when the call has returned: the kernel keeps no names, no attributes, no listings, and no contents (read and write come
-// here each time) but those of memory that is mapped. Those it is told to forget before a change of them by the other face is answered.
+// A volume that is mounted and served at the same time (Options.Shared) has two faces. What either does, the other sees
+// when the call has returned: the kernel keeps no names, no attributes, no listings, and no contents (read and write
+// come here each time) but those of memory that is mapped. Those it is told to forget before a change of them by the
+// other face is answered.
 //
-// The kernel does less for files whose contents it does not keep, so that is done here: appending at the end that the file has now,
-// waiting for the device with O_SYNC, and taking setuid and setgid away from what is written to.
+// The kernel does less for files whose contents it does not keep, so that is done here: appending at the end that the
+// file has now, waiting for the device with O_SYNC, and taking setuid and setgid away from what is written to.
 
 // openShared notes that a file is opened, which somebody else may have removed, or given a name again.
 func (f *fileSystem) openShared(id uint64) error {
@@ -33,8 +34,8 @@ func (f *fileSystem) openShared(id uint64) error {
 	return nil
 }
 
-// beforeWrite does what comes before the data of a write, and returns where they go. The kernel writes the contents of mapped
-// memory (WRITE_CACHE) where they belong, and for nobody in particular.
+// beforeWrite does what comes before the data of a write, and returns where they go. The kernel writes the contents of
+// mapped memory (WRITE_CACHE) where they belong, and for nobody in particular.
 func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, err error) {
 	appends := f.shared && in.Flags&unix.O_APPEND != 0
 	kills := in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0
@@ -56,7 +57,8 @@ func (f *fileSystem) beforeWrite(h fs.Handle, in *fuse.WriteIn) (offset uint64, 
 	return in.Offset, nil
 }
 
-// withoutPrivileges is what becomes of a mode when the file is written to. setgid without the group's x means something else.
+// withoutPrivileges is what becomes of a mode when the file is written to. setgid without the group's x means something
+// else.
 func withoutPrivileges(mode uint32) uint32 {
 	mode &^= unix.S_ISUID
 	if mode&unix.S_IXGRP != 0 {
@@ -65,8 +67,8 @@ func withoutPrivileges(mode uint32) uint32 {
 	return mode
 }
 
-// changed has the kernel forget what it has of the contents from an offset on, n bytes or (0) all. Only of what is open it has any.
-// It may have something to write first, which is answered meanwhile: who calls this holds nothing.
+// changed has the kernel forget what it has of the contents from an offset on, n bytes or (0) all. Only of what is open
+// it has any. It may have something to write first, which is answered meanwhile: who calls this holds nothing.
 func (f *fileSystem) changed(h fs.Handle, from uint64, n uint32) {
 	id := nodeID(h)
 	if open, _ := f.nodes.isOpen(id); open {
@@ -84,7 +86,8 @@ type Served interface {
 	fs.Viewer
 }
 
-// beside is a Served whose changes the mount takes part in. Reading is not among them, and goes past it, without a copy.
+// beside is a Served whose changes the mount takes part in. Reading is not among them, and goes past it, without a
+// copy.
 type beside struct {
 	Served
 	mount *fileSystem

@@ -29,8 +29,8 @@ func haveFUSE() error {
 	return nil
 }
 
-// system adds what macOS has to the options for the library and the kernel. There are no extended attributes: their names have no
-// namespaces there. Whether setuid ends with a write is not known, so that it never counts.
+// system adds what macOS has to the options for the library and the kernel. There are no extended attributes: their
+// names have no namespaces there. Whether setuid ends with a write is not known, so that it never counts.
 func (o *Options) system(m *fuse.MountOptions) {
 	m.FsName = m.Name + ":" + o.Source // the table of mounts has nothing else of ours
 	m.DisableXAttrs = true
@@ -89,8 +89,8 @@ func mounted() (map[string]Mounted, error) {
 	return all, nil
 }
 
-// Unmount takes a file system off a directory. macOS has no lazy unmounting: those that use the file system get errors from
-// then on.
+// Unmount takes a file system off a directory. macOS has no lazy unmounting: those that use the file system get errors
+// from then on.
 func Unmount(dir string, lazy bool) error {
 	how := 0
 	if lazy {

@@ -20,8 +20,8 @@ type xattrer interface {
 	RemoveXattr(h fs.Handle, name []byte) error
 }
 
-// Names that begin so are stored. Who may use them, and on files of which type, the kernel has looked at before it asks; others
-// (system: ACLs) mean more than a value, and are not there.
+// Names that begin so are stored. Who may use them, and on files of which type, the kernel has looked at before it
+// asks; others (system: ACLs) mean more than a value, and are not there.
 var namespaces = []string{"user.", trusted, "security."}
 
 const trusted = "trusted."
@@ -106,8 +106,9 @@ func (f *fileSystem) RemoveXAttr(_ <-chan struct{}, in *fuse.InHeader, name stri
 	return xattrStatus(f.volume.RemoveXattr(h, []byte(name)))
 }
 
-// killPrivileges takes setuid and setgid away from a file that is about to be written to by somebody who may not leave them. The kernel,
-// which would have to ask for capabilities before each write(2) if it did this itself, leaves it to us (HANDLE_KILLPRIV_V2).
+// killPrivileges takes setuid and setgid away from a file that is about to be written to by somebody who may not leave
+// them. The kernel, which would have to ask for capabilities before each write(2) if it did this itself, leaves it to
+// us (HANDLE_KILLPRIV_V2).
 func (f *fileSystem) killPrivileges(id uint64, h fs.Handle) error {
 	a, err := f.volume.Getattr(h)
 	if err != nil {

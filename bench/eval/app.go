@@ -15,8 +15,8 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// app is what somebody does who works on a program: clone its repository, and build it. The program is Tansy. Go's cache of what it has built lies
-// on the file system, too, and has the standard library in it already.
+// app is what somebody does who works on a program: clone its repository, and build it. The program is Tansy. Go's
+// cache of what it has built lies on the file system, too, and has the standard library in it already.
 func app(o options) []experiment {
 	what := "./cmd/tansy"
 	if o.quick {

@@ -18,8 +18,8 @@ import (
 // pieceSize is how much of the large file is written and read at once, in bytes.
 const pieceSize = 64 << 10
 
-// largefile is LFS's benchmark of a large file: written in order and fsync'ed, read when the kernel has it in its cache, and
-// when nobody has. What is read is compared with what was written.
+// largefile is LFS's benchmark of a large file: written in order and fsync'ed, read when the kernel has it in its
+// cache, and when nobody has. What is read is compared with what was written.
 func largefile(o options) []experiment {
 	about := func(what string) figures.Metric {
 		return figures.Metric{Name: fmt.Sprintf("%s, %d MB", what, o.fileMB), Unit: "MB/s"}
@@ -84,7 +84,8 @@ func (l *large) write(ctx context.Context) (float64, error) {
 	return l.rate(begin), ctx.Err()
 }
 
-// readWarm reads the file twice while it is open, so that the kernel may keep what it has read through FUSE; the second time counts.
+// readWarm reads the file twice while it is open, so that the kernel may keep what it has read through FUSE; the second
+// time counts.
 func (l *large) readWarm(ctx context.Context) (float64, error) {
 	f, err := os.Open(l.path)
 	if err != nil {

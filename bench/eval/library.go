@@ -23,8 +23,8 @@ import (
 	"tansy/txn"
 )
 
-// The libraries are compared at what all of them can do: one of some keys gets a new value of some 100 bytes, durable before the
-// writer goes on. Each keeps one file or folder on the same ext4.
+// The libraries are compared at what all of them can do: one of some keys gets a new value of some 100 bytes, durable
+// before the writer goes on. Each keeps one file or folder on the same ext4.
 
 const (
 	keys      = 10_000

@@ -16,9 +16,10 @@ import (
 // mail is the contents of one.
 var mail = bytes.Repeat([]byte("From nobody\n\n .\n"), 128) // 2 KiB
 
-// mailbench is mail on its way, as the benchmark of sv6 and CSPEC's mail server have it. Of each user, again and again: a mail is written to the spool and
-// queued by a rename; it is delivered, by another write and rename, into the maildir of the user, and leaves the queue; the user reads and removes it.
-// What one step has done is durable before the next one relies on it, for it can't be told again.
+// mailbench is mail on its way, as the benchmark of sv6 and CSPEC's mail server have it. Of each user, again and again:
+// a mail is written to the spool and queued by a rename; it is delivered, by another write and rename, into the maildir
+// of the user, and leaves the queue; the user reads and removes it. What one step has done is durable before the next
+// one relies on it, for it can't be told again.
 func mailbench(o options) (es []experiment) {
 	for _, n := range o.clients {
 		es = append(es, sideBySide("mails", n, func(folder string) (func(int) error, io.Closer, error) {

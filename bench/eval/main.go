@@ -1,11 +1,12 @@
 //go:build linux
 
-// Package eval measures Tansy's mount the way the papers about verified file systems measure theirs: the same workloads,
-// against other local file systems on the same device, and says how much of each of them is reached.
+// Package eval measures Tansy's mount the way the papers about verified file systems measure theirs: the same
+// workloads, against other local file systems on the same device, and says how much of each of them is reached.
 //
 // There is one device, a loop device on an image whose blocks are all written. Each measurement makes a fresh file
 // system there, mounts it, runs one workload, and unmounts it, so that each file system has the same blocks and none
-// has aged. The contenders take turns, and each round begins with the next one, so that a change of the machine's mood hits all alike.
+// has aged. The contenders take turns, and each round begins with the next one, so that a change of the machine's mood
+// hits all alike.
 //
 //	main.go       flags, the list of workloads
 //	options.go    how much is done, and for how long; prepared.go: what is made once for all

@@ -14,8 +14,9 @@ import (
 // passCommand has this program pass one directory through FUSE to another one.
 const passCommand = "pass-through"
 
-// passMain does so until it is unmounted. The library's own loopback file system answers. What the kernel may keep and ask for is as
-// with Tansy's mount, and so is that contents go through the process: this kernel could also read and write the file below by itself.
+// passMain does so until it is unmounted. The library's own loopback file system answers. What the kernel may keep and
+// ask for is as with Tansy's mount, and so is that contents go through the process: this kernel could also read and
+// write the file below by itself.
 func passMain(from, to string) int {
 	root, err := fs.NewLoopbackRoot(from)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// prepared is a folder on the host that is made once and then copied to each site, for what would take longer to make than what is measured.
+// prepared is a folder on the host that is made once and then copied to each site, for what would take longer to make
+// than what is measured.
 func (m *machine) prepared(name string, make func(folder string) error) (folder string, err error) {
 	folder = filepath.Join(m.scratch, name)
 	if _, err := os.Stat(folder); err == nil {

@@ -14,8 +14,8 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// sideBySide is an experiment with n clients, who do something again and again in a folder of their own. What prepare returns is closed in the end, if
-// it is not nil.
+// sideBySide is an experiment with n clients, who do something again and again in a folder of their own. What prepare
+// returns is closed in the end, if it is not nil.
 func sideBySide(what string, n int, prepare func(folder string) (once func(k int) error, end io.Closer, err error)) experiment {
 	return experiment{
 		[]figures.Metric{{Name: fmt.Sprintf("%s, clients: %d", what, n), Unit: "/s", At: int64(n)}},

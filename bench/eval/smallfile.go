@@ -9,8 +9,9 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// smallfile is LFS's benchmark of small files, as it became for file systems that are synchronous: each client, in a folder of its own,
-// looks a name up, makes the file, writes to it, and removes it, and each change is durable before the next one begins.
+// smallfile is LFS's benchmark of small files, as it became for file systems that are synchronous: each client, in a
+// folder of its own, looks a name up, makes the file, writes to it, and removes it, and each change is durable before
+// the next one begins.
 func smallfile(o options) (es []experiment) {
 	for _, n := range o.clients {
 		es = append(es, sideBySide("files", n, func(folder string) (func(int) error, io.Closer, error) {

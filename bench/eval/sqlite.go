@@ -17,7 +17,8 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// sqlite is orders and payments as TPC-C has them, by one client of SQLite, whose every transaction is durable before the next one begins.
+// sqlite is orders and payments as TPC-C has them, by one client of SQLite, whose every transaction is durable before
+// the next one begins.
 func sqlite(options) (es []experiment) {
 	for _, mode := range []string{"wal", "delete"} {
 		es = append(es, experiment{

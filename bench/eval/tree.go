@@ -18,8 +18,8 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// tree is a folder with very many small files: unpacked from an archive, read by another one, when nothing is cached, and removed. Nothing is
-// fsync'ed in between, but what changes anything ends when it is durable.
+// tree is a folder with very many small files: unpacked from an archive, read by another one, when nothing is cached,
+// and removed. Nothing is fsync'ed in between, but what changes anything ends when it is durable.
 func tree(o options) []experiment {
 	about := func(what string) figures.Metric {
 		return figures.Metric{Name: fmt.Sprintf("%s, %s files", what, figures.Number(float64(o.files))), Unit: "files/s"}

@@ -15,8 +15,8 @@ const (
 	lookups = 20_000
 )
 
-// directory measures CREATE, LOOKUP, and REMOVE in directories of three sizes, and a listing by READDIRPLUS, each entry of it: their
-// cost must not grow with the directory.
+// directory measures CREATE, LOOKUP, and REMOVE in directories of three sizes, and a listing by READDIRPLUS, each entry
+// of it: their cost must not grow with the directory.
 func directory(b *bench) error {
 	sizes := []int{1000, 10_000, 100_000}
 	sizes = slices.DeleteFunc(sizes, func(n int) bool { return n > b.entries })

@@ -223,7 +223,8 @@ func inOrder(n int) []int {
 	return order
 }
 
-// nearlyInOrder is the order in which a client may send what several of its threads write back: each piece at most a few away from its place.
+// nearlyInOrder is the order in which a client may send what several of its threads write back: each piece at most a
+// few away from its place.
 func nearlyInOrder(n int) []int {
 	order := inOrder(n)
 	for part := range slices.Chunk(order, 16) {

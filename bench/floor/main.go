@@ -1,10 +1,9 @@
 // Package floor measures a Tansy server beside what the operating system alone needs, and prints a table.
 //
-// Every number stands next to a floor that is measured in the same run, in
-// turns with it, on the same machine and folder: what the operating system
-// alone needs for the same durable steps. The ratio of the two says what the
-// server costs, whatever the machine. The client is that of package load (`tansy bench`). All data read back is compared with what
-// was written; a wrong byte ends the run.
+// Every number stands next to a floor that is measured in the same run, in turns with it, on the same machine and
+// folder: what the operating system alone needs for the same durable steps. The ratio of the two says what the server
+// costs, whatever the machine. The client is that of package load (`tansy bench`). All data read back is compared with
+// what was written; a wrong byte ends the run.
 //
 //	main.go       flags, the list of workloads
 //	table.go      measuring in turns, medians, the table

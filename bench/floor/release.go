@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// recorded are the ratios of rows in runs that were recorded: those of the last release, to compare this one with. Ratios
-// carry over between machines better than rates, but not from any machine to any other: how they were measured is kept with them.
+// recorded are the ratios of rows in runs that were recorded: those of the last release, to compare this one with.
+// Ratios carry over between machines better than rates, but not from any machine to any other: how they were measured
+// is kept with them.
 type recorded struct {
 	How  string               `json:"how"`
 	Rows map[string]*ratiosOf `json:"rows"`
@@ -66,7 +67,8 @@ func (f *recorded) write(file string, earlier *recorded) error {
 // leastSpread is how much of a ratio is not worth a word, however little it has varied.
 const leastSpread = 0.1
 
-// worse tells what a row had in the release, if ratio is worse than the median of that by more than it varied; else it is "".
+// worse tells what a row had in the release, if ratio is worse than the median of that by more than it varied; else it
+// is "".
 func (f *recorded) worse(name string, ratio float64) string {
 	if f == nil || f.Rows[name] == nil || len(f.Rows[name].Ratios) == 0 {
 		return ""

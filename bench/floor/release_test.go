@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRelease: a row is worse if it leaves what was recorded by more than that varied, and recorded are the runs that were measured alike.
+// TestRelease: a row is worse if it leaves what was recorded by more than that varied, and recorded are the runs that
+// were measured alike.
 func TestRelease(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "release.json")
 	read := func() *recorded {

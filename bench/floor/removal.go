@@ -8,8 +8,8 @@ import (
 	"tansy/tools/load"
 )
 
-// removal measures what others notice of a large file that is removed: calls of a client that waits for each, alone, and from the removal
-// until the file's room is free again.
+// removal measures what others notice of a large file that is removed: calls of a client that waits for each, alone,
+// and from the removal until the file's room is free again.
 func removal(b *bench) error {
 	conns, dirs, done, err := b.clients("removal", 2)
 	if err != nil {

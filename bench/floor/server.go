@@ -205,7 +205,8 @@ func (b *bench) vars() (v vars) {
 	return v
 }
 
-// collected runs w, and adds the row about the garbage collector's part of the time that the server had on the CPUs meanwhile.
+// collected runs w, and adds the row about the garbage collector's part of the time that the server had on the CPUs
+// meanwhile.
 func (b *bench) collected(w workload) error {
 	const most = 0.03
 	if b.child == nil {

@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// An archive is what the kernel unpacks into its first file system: cpio's "newc" (the kernel's Documentation/driver-api/early-userspace/buffer-format.rst).
+// An archive is what the kernel unpacks into its first file system: cpio's "newc" (the kernel's
+// Documentation/driver-api/early-userspace/buffer-format.rst).
 type archive struct {
 	file    *os.File
 	w       *bufio.Writer

@@ -61,7 +61,8 @@ type server struct {
 	stop          func() error
 }
 
-// mountOptions are the same for all. The kernel's server would be asked for access control lists, which Tansy has not got; the sizes are the largest that both have here.
+// mountOptions are the same for all. The kernel's server would be asked for access control lists, which Tansy has not
+// got; the sizes are the largest that both have here.
 const mountOptions = "vers=3,proto=tcp,hard,nolock,noacl,rsize=524288,wsize=524288"
 
 func (s *server) mount() error {

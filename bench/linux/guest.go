@@ -200,7 +200,8 @@ func (g *guest) once(w *workload, c *contender, quick bool, tell func(*result)) 
 	return nil
 }
 
-// warmUp has the server do a little of everything: what it does first, in a process just started, is slower, and most phases are short.
+// warmUp has the server do a little of everything: what it does first, in a process just started, is slower, and most
+// phases are short.
 func warmUp() error {
 	folder := filepath.Join(mountPoint, "warm-up")
 	if err := errors.Join(os.Mkdir(folder, 0o755), makeMailbox(folder)); err != nil {

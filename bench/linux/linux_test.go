@@ -14,7 +14,8 @@ import (
 	"tansy/bench/internal/figures"
 )
 
-// What the guest says becomes tables on a page, whose other sections stay as they are; a target is missed by the median.
+// What the guest says becomes tables on a page, whose other sections stay as they are; a target is missed by the
+// median.
 func TestReport(t *testing.T) {
 	docs := t.TempDir()
 	page := filepath.Join(docs, "performance.md")

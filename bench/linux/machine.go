@@ -32,7 +32,8 @@ type machine struct {
 	dir string
 }
 
-// newMachine makes the files: the disk that is measured on, all of its blocks written, and the guest's first file system with the programs in it.
+// newMachine makes the files: the disk that is measured on, all of its blocks written, and the guest's first file
+// system with the programs in it.
 func newMachine(ctx context.Context, i *image, o options) (m *machine, err error) {
 	m = &machine{image: i, options: o}
 	if m.dir, err = os.MkdirTemp(i.dir, "run"); err != nil {
@@ -78,8 +79,9 @@ func (m *machine) archive() error {
 	return errors.Join(err, a.close())
 }
 
-// kernelArguments: no defences against programs in the guest, of which QEMU emulates some at great cost and which neither server has more of; and
-// memory is not copied by REP MOVSB, which is the fastest way on the processor that is emulated, and the slowest in the emulation.
+// kernelArguments: no defences against programs in the guest, of which QEMU emulates some at great cost and which
+// neither server has more of; and memory is not copied by REP MOVSB, which is the fastest way on the processor that is
+// emulated, and the slowest in the emulation.
 const kernelArguments = "console=ttyS0 quiet panic=-1 mitigations=off nopti clearcpuid=rep_good,erms,fsrm"
 
 func (m *machine) arguments() []string {

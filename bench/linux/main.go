@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package linux measures Tansy's server beside the kernel's own (knfsd on ext4), both through the kernel's NFS client: what programs get. Servers,
-// client, and disk are those of one machine that QEMU emulates, with a kernel of Debian's, for neither may be at hand where the measuring is done. An emulated
-// processor is many times slower than the real one, so that times say nothing; ratios of them do.
+// Package linux measures Tansy's server beside the kernel's own (knfsd on ext4), both through the kernel's NFS client:
+// what programs get. Servers, client, and disk are those of one machine that QEMU emulates, with a kernel of Debian's,
+// for neither may be at hand where the measuring is done. An emulated processor is many times slower than the real one,
+// so that times say nothing; ratios of them do.
 //
 //	main.go       flags
 //	image.go      kernel and root file system of the guest, made once
@@ -137,7 +138,8 @@ func cacheFolder() (string, error) {
 	return filepath.Join(cache, "linux-client"), nil
 }
 
-// run measures until all is done or ctx ends, and leaves nothing behind but the guest's files and the report, if one is to be written.
+// run measures until all is done or ctx ends, and leaves nothing behind but the guest's files and the report, if one is
+// to be written.
 func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if o.write != "" {
 		if err := report(o.write).Check(); err != nil {

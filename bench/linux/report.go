@@ -12,7 +12,8 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// heading is what figures of a workload are kept under, on a page with those of others; beside them are those of what it took.
+// heading is what figures of a workload are kept under, on a page with those of others; beside them are those of what
+// it took.
 func heading(workload string) string { return "Linux client: " + workload }
 func costs(workload string) string   { return heading(workload) + ", what it took" }
 

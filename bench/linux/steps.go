@@ -104,7 +104,8 @@ func beSteps(args []string) {
 	}
 }
 
-// smallFile is LFS's benchmark of small files, once. The file is closed before it is removed: the client would rename it instead, and remove it when it is closed.
+// smallFile is LFS's benchmark of small files, once. The file is closed before it is removed: the client would rename
+// it instead, and remove it when it is closed.
 func smallFile(folder, name string) error {
 	path := filepath.Join(folder, name)
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {

@@ -41,7 +41,8 @@ func (s *served) run(ctx context.Context, c load.Config) (load.Result, error) {
 
 func micros(d time.Duration) float64 { return float64(d) / 1e3 }
 
-// each is what the server's process took of the processors for an operation, in microseconds; NaN if the system does not tell.
+// each is what the server's process took of the processors for an operation, in microseconds; NaN if the system does
+// not tell.
 func each(r load.Result) float64 {
 	if r.CPU == 0 || r.Ops == 0 {
 		return math.NaN()
@@ -57,7 +58,8 @@ func counts(o options) []int {
 	return []int{1, 8, 32, 64}
 }
 
-// byClients is one of package load's workloads by the number of clients: its rate, how long nearly all take, and what it takes of the processors.
+// byClients is one of package load's workloads by the number of clients: its rate, how long nearly all take, and what
+// it takes of the processors.
 func byClients(name, about string, floor func(context.Context, *served) ([]float64, error)) workload {
 	return workload{
 		name: name, about: about, axis: "the number of clients", peers: servers, base: ganesha, floor: floor, onExt4: name == "smallfile",

@@ -18,7 +18,8 @@ import (
 // insideVariable is set in the process that runs in name spaces of its own.
 const insideVariable = "TANSY_PEERS_INSIDE"
 
-// goInside runs this program once more, in name spaces of its own for the network and for mounts, and returns its exit code.
+// goInside runs this program once more, in name spaces of its own for the network and for mounts, and returns its exit
+// code.
 func goInside() int {
 	if os.Geteuid() != 0 {
 		fmt.Fprintln(os.Stderr, "peers: only root can make file systems and name spaces")

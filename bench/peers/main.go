@@ -1,10 +1,10 @@
 //go:build linux
 
-// Package peers measures Tansy's server beside NFS-Ganesha and beside what the machine can do without a server: the same clients, on the same
-// device, in turns. It writes docs/evidence/performance.md.
+// Package peers measures Tansy's server beside NFS-Ganesha and beside what the machine can do without a server: the
+// same clients, on the same device, in turns. It writes docs/evidence/performance.md.
 //
-// Each measurement makes a fresh volume or file system on the device, starts the server, and ends it. All of it runs in name spaces of its
-// own, where nobody else can reach the servers.
+// Each measurement makes a fresh volume or file system on the device, starts the server, and ends it. All of it runs in
+// name spaces of its own, where nobody else can reach the servers.
 //
 //	main.go      flags
 //	inside.go    the name spaces

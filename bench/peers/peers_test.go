@@ -13,7 +13,8 @@ import (
 	"tansy/test/kit/mounttest"
 )
 
-// As root, Tansy is measured beside the floor, and beside NFS-Ganesha if that is installed; nothing is left but the report.
+// As root, Tansy is measured beside the floor, and beside NFS-Ganesha if that is installed; nothing is left but the
+// report.
 func TestRun(t *testing.T) {
 	bin := mounttest.Build(t) // skips where nothing can be mounted
 	if _, err := exec.LookPath("mkfs.ext4"); err != nil {

@@ -45,7 +45,8 @@ func bySize(name, about string, read bool) workload {
 	}
 }
 
-// files writes files of a size and removes them, until the time is over, and returns megabytes per second of the writing; or of reading one again and again.
+// files writes files of a size and removes them, until the time is over, and returns megabytes per second of the
+// writing; or of reading one again and again.
 func (s *served) files(ctx context.Context, size int64, read bool) (rate float64, err error) {
 	c, dir, err := s.connect("files-" + figures.Amount(size))
 	if err != nil {

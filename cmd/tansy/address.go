@@ -27,7 +27,8 @@ func (a *listenAddress) Set(text string) error {
 // loopback is the host of an address that is a port alone.
 const loopback = "127.0.0.1"
 
-// hostPort is text as HOST:PORT: a port alone is one of loopback, and a host alone gets the default port, if there is one.
+// hostPort is text as HOST:PORT: a port alone is one of loopback, and a host alone gets the default port, if there is
+// one.
 func hostPort(text, port string) (string, error) {
 	if text != "" && strings.Trim(text, "0123456789") == "" {
 		text = net.JoinHostPort(loopback, text)

@@ -53,8 +53,8 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 	return d, nil
 }
 
-// openVolume opens a device with a volume on it: where the device is larger, the part of it that the volume uses, with a
-// word about that for o.Warn.
+// openVolume opens a device with a volume on it: where the device is larger, the part of it that the volume uses, with
+// a word about that for o.Warn.
 func openVolume(name string, o disk.FileOptions) (device, error) {
 	d, err := openDevice(name, o)
 	if err != nil {
@@ -92,7 +92,8 @@ func (p part) Check() error { return p.whole.Check() }
 // Discards implements device.
 func (p part) Discards() bool { return p.whole.Discards() }
 
-// missing tells that there is nothing of that name: a volume may be made there. What a server has is never missing in this sense.
+// missing tells that there is nothing of that name: a volume may be made there. What a server has is never missing in
+// this sense.
 func missing(name string) bool {
 	if remote(name) {
 		return false

@@ -221,8 +221,8 @@ func TestGrownPreallocated(t *testing.T) {
 	}
 }
 
-// With a damaged superblock on a device that has grown, the copy is found, near the end by whatever opens the volume, and
-// anywhere by repair, with the superblock damaged in all of its bytes.
+// With a damaged superblock on a device that has grown, the copy is found, near the end by whatever opens the volume,
+// and anywhere by repair, with the superblock damaged in all of its bytes.
 func TestGrownAndDamaged(t *testing.T) {
 	junk := make([]byte, disk.BlockSize)
 	rand.Read(junk)

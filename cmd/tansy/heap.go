@@ -40,9 +40,9 @@ func lent(unused uint64) int64 { return int64(min(unused/2, maxLent)) }
 // balanceStep is the least change of Go's limit, in bytes: each stops all goroutines for a moment.
 const balanceStep = 1 << 20
 
-// balance shares limit, which is for all but the caches, between Go and what lies outside of its heap: the data of WRITEs
-// that are not home yet. And it lets Go have memory that the caches do not use yet, so that the garbage collector has less to do.
-// It returns when stop is done.
+// balance shares limit, which is for all but the caches, between Go and what lies outside of its heap: the data of
+// WRITEs that are not home yet. And it lets Go have memory that the caches do not use yet, so that the garbage
+// collector has less to do. It returns when stop is done.
 func balance(stop context.Context, limit int64, volumes []*volume) {
 	t := time.NewTicker(balanceEvery)
 	defer t.Stop()
@@ -70,8 +70,8 @@ func balance(stop context.Context, limit int64, volumes []*volume) {
 	}
 }
 
-// collector is the time that the garbage collector has had on the CPUs so far, in seconds, without what it took of idle ones;
-// as of the last collection.
+// collector is the time that the garbage collector has had on the CPUs so far, in seconds, without what it took of idle
+// ones; as of the last collection.
 func collector() any {
 	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
 	metrics.Read(s)

@@ -102,7 +102,8 @@ the connection to an NBD server is exit code 1.
 // String is for flag.Value.
 func (m *mounting) String() string { return "" }
 
-// passedOver are options of mount(8) that are not for the file system, and those that the table of mounts shows of any file system of FUSE.
+// passedOver are options of mount(8) that are not for the file system, and those that the table of mounts shows of any
+// file system of FUSE.
 var passedOver = map[string]bool{
 	"defaults": true, "auto": true, "noauto": true, "nofail": true, "_netdev": true,
 	"user_id": true, "group_id": true, "max_read": true, "blksize": true,
@@ -332,9 +333,9 @@ func hides(dir, source string) bool {
 // errHeld says that the file system is in use further, although it is unmounted here.
 var errHeld = errors.New("the file system is still in use")
 
-// untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A first
-// signal unmounts if nobody uses it; a second one takes it out of sight, and those who use it go on; a third one ends the process.
-// What is unmounted and yet mounted in another mount namespace ends after patience, with errHeld.
+// untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A
+// first signal unmounts if nobody uses it; a second one takes it out of sight, and those who use it go on; a third one
+// ends the process. What is unmounted and yet mounted in another mount namespace ends after patience, with errHeld.
 func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, patience time.Duration, log *slog.Logger) error {
 	defer signal.Stop(signals)
 	var late <-chan time.Time

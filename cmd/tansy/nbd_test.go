@@ -57,8 +57,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportCrash: a server of block devices goes down under load, and loses and tears what was not flushed. The server of files
-// ends, and after a new start all is there that was acknowledged.
+// TestExportCrash: a server of block devices goes down under load, and loses and tears what was not flushed. The server
+// of files ends, and after a new start all is there that was acknowledged.
 func TestExportCrash(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))

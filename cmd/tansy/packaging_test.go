@@ -127,8 +127,8 @@ func TestInstallRecipe(t *testing.T) {
 	}
 }
 
-// The container's entrypoint makes the volume where the container engine made /data, with the size that is asked for, and
-// nowhere else.
+// The container's entrypoint makes the volume where the container engine made /data, with the size that is asked for,
+// and nowhere else.
 func TestEntrypoint(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -270,8 +270,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// README and the container have the least Go that go.mod asks for, which has to be a release: with "go 1.26" a Go that is
-// older looks for one that does not exist.
+// README and the container have the least Go that go.mod asks for, which has to be a release: with "go 1.26" a Go that
+// is older looks for one that does not exist.
 func TestLeastGo(t *testing.T) {
 	least := regexp.MustCompile(`(?m)^go (\d+\.\d+)\.\d+$`).FindStringSubmatch(packaged(t, "go.mod"))
 	if least == nil {

@@ -82,8 +82,8 @@ func TestRepair(t *testing.T) {
 	p.stop(t)
 }
 
-// TestRepairContents: contents of a file that are not what was last written are left alone, until it is said that they are to be
-// taken as they are.
+// TestRepairContents: contents of a file that are not what was last written are left alone, until it is said that they
+// are to be taken as they are.
 func TestRepairContents(t *testing.T) {
 	img := filepath.Join(t.TempDir(), "v.img")
 	exit := func(want int, args ...string) {

@@ -80,8 +80,8 @@ func startScrub(ctx context.Context, url string) ([]status.Volume, error) {
 // scrubPoll is how often the server is asked how far it is, but at the beginning.
 const scrubPoll = time.Second
 
-// awaitScrub waits for the end of the scrubs that were asked for, shows on a terminal how far they are together, and says what they have found.
-// before is what there was of the volumes when they were asked for.
+// awaitScrub waits for the end of the scrubs that were asked for, shows on a terminal how far they are together, and
+// says what they have found. before is what there was of the volumes when they were asked for.
 func awaitScrub(ctx context.Context, url string, before []status.Volume, terminal bool) int {
 	var now []status.Volume
 	for wait, running := scrubPoll/64, true; running; wait = min(2*wait, scrubPoll) {
@@ -134,8 +134,8 @@ func addScrub(all, s *status.Scrub) {
 	all.Done, all.Damaged, all.Unchecked = all.Done+s.Done, all.Damaged+s.Damaged, all.Unchecked+s.Unchecked
 }
 
-// scrubEnd says what the scrub of a volume has found, of which so many passes had come to their end before, and returns the exit code for it. named
-// says that there are other volumes.
+// scrubEnd says what the scrub of a volume has found, of which so many passes had come to their end before, and returns
+// the exit code for it. named says that there are other volumes.
 func scrubEnd(v *status.Volume, before uint64, named bool) int {
 	name := ""
 	if named {

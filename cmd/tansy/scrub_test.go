@@ -112,7 +112,8 @@ func TestScrubFlag(t *testing.T) {
 	}
 }
 
-// Several volumes: each is scrubbed, damage is told of the one that has it, and one that is gone is scrubbed no more, and is no sound one.
+// Several volumes: each is scrubbed, damage is told of the one that has it, and one that is gone is scrubbed no more,
+// and is no sound one.
 func TestScrubVolumes(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img")
@@ -176,7 +177,8 @@ func bitmapOf(t *testing.T, img string) (block int64) {
 	return block
 }
 
-// A bitmap of one of several volumes is damaged: that one is read-only from when the scrub has met it, and the server says so.
+// A bitmap of one of several volumes is damaged: that one is read-only from when the scrub has met it, and the server
+// says so.
 func TestScrubVolumeVital(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img")
@@ -251,7 +253,8 @@ func TestScrubLine(t *testing.T) {
 	}
 }
 
-// TestScrubUnderLoad: scrubs one after the other, on an image, while clients write large and small: nothing is called damaged.
+// TestScrubUnderLoad: scrubs one after the other, on an image, while clients write large and small: nothing is called
+// damaged.
 func TestScrubUnderLoad(t *testing.T) {
 	rounds := 60
 	if testing.Short() {

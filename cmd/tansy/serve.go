@@ -352,8 +352,8 @@ func serveUntil(stop context.Context, ls []net.Listener, s *server.Server, log *
 		"the next start recovers the volume, as after a crash", 2*drain))
 }
 
-// end ends what is left when the server has ended (serveUntil: first what makes it found, so that nobody new comes, then
-// the requests in progress), and returns the exit code. failed is why it ended, or nil; idle: no request uses the
+// end ends what is left when the server has ended (serveUntil: first what makes it found, so that nobody new comes,
+// then the requests in progress), and returns the exit code. failed is why it ended, or nil; idle: no request uses the
 // volumes.
 func (s *serving) end(idle bool, failed error) int {
 	code := exitOK

@@ -121,8 +121,8 @@ func (l *localMount) print(w io.Writer, v *volume) {
 	}
 }
 
-// end unmounts. Those who use the file system have as long as drain; false: it is still in use, so the volume may not be closed,
-// but all is durable.
+// end unmounts. Those who use the file system have as long as drain; false: it is still in use, so the volume may not
+// be closed, but all is durable.
 func (l *localMount) end(v *volume) (idle bool) {
 	if l.at == nil {
 		return true

@@ -58,8 +58,9 @@ func (s *succession) wrong(places []place) string {
 	return ""
 }
 
-// own makes v's device ours: it waits for the lock, if it may, and then until nothing of a former owner can be
-// read or answered any more. A signal ends the waiting. standing is told when it begins to wait for a server that lives, and when that is over.
+// own makes v's device ours: it waits for the lock, if it may, and then until nothing of a former owner can be read or
+// answered any more. A signal ends the waiting. standing is told when it begins to wait for a server that lives, and
+// when that is over.
 func (s *succession) own(v *volume, readOnly bool, standing func(bool), lost func(error)) error {
 	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer release()
@@ -126,7 +127,8 @@ func (v *volume) awaitEnd() {
 	}
 }
 
-// whileOurs is a log that ends with the ownership of a volume: all that fails after that, fails for one reason, which is told once.
+// whileOurs is a log that ends with the ownership of a volume: all that fails after that, fails for one reason, which
+// is told once.
 type whileOurs struct {
 	slog.Handler
 	owner *standby.Owner

@@ -175,8 +175,8 @@ func oneReason(t *testing.T, p *process) {
 	}
 }
 
-// TestStandbyLostEarly: a volume that is lost before it is served, when its storage is asked for the first time or while it is recovered, is
-// lost in the same way.
+// TestStandbyLostEarly: a volume that is lost before it is served, when its storage is asked for the first time or
+// while it is recovered, is lost in the same way.
 func TestStandbyLostEarly(t *testing.T) {
 	for _, reads := range []int{0, 6, 10, 20} {
 		t.Run(fmt.Sprint(reads), func(t *testing.T) {
@@ -217,7 +217,8 @@ func TestStandbyMark(t *testing.T) {
 	}
 }
 
-// TestStandbySlept: a server that stood still for longer than its lease looks for another's mark before it answers, also what it could from its cache.
+// TestStandbySlept: a server that stood still for longer than its lease looks for another's mark before it answers,
+// also what it could from its cache.
 func TestStandbySlept(t *testing.T) {
 	dir, volume := onCeph(t)
 	const lease = time.Second
@@ -266,7 +267,8 @@ func ended(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError))
 }
 
-// TestStandbyStops: a standby that is told to stop has done nothing, and ends well. Meanwhile probes see that it is well, and not ready.
+// TestStandbyStops: a standby that is told to stop has done nothing, and ends well. Meanwhile probes see that it is
+// well, and not ready.
 func TestStandbyStops(t *testing.T) {
 	_, volume := onCeph(t)
 	p := startServe(t, "--volume", volume, "--lease", "1s")

@@ -91,7 +91,8 @@ func TestStatusAddress(t *testing.T) {
 	p.stop(t)
 }
 
-// Addresses that others reach are warned of, and neither the status nor the profiler answers to a name that is not its own.
+// Addresses that others reach are warned of, and neither the status nor the profiler answers to a name that is not its
+// own.
 func TestStatusExposed(t *testing.T) {
 	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--create", "--size", "8M", "--status", "0.0.0.0:0",
 		"--debug-listen", "[::]:0", "--status-host", "nas.example")

@@ -11,7 +11,8 @@ import (
 	"tansy/test/kit/hosttest"
 )
 
-// removedFile makes a volume in which a file of size bytes was written and removed, by a server that gives nothing back.
+// removedFile makes a volume in which a file of size bytes was written and removed, by a server that gives nothing
+// back.
 func removedFile(t *testing.T, img string, size uint64) {
 	t.Helper()
 	if code := run([]string{"mkfs", img, "--size", "64M"}); code != exitOK {

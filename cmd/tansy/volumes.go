@@ -34,8 +34,8 @@ func (l *volumeList) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Set adds FILE or FILE:/PATH, or the same of an export of an NBD server. The file's name may have colons in it, even before a slash if a
-// path is given.
+// Set adds FILE or FILE:/PATH, or the same of an export of an NBD server. The file's name may have colons in it, even
+// before a slash if a path is given.
 func (l *volumeList) Set(text string) error {
 	p := place{text, "/"}
 	name := 0 // where a path may begin

@@ -72,7 +72,8 @@ func (s slow) WriteAt(a uint64, bufs [][]byte) error {
 	return s.Disk.WriteAt(a, bufs)
 }
 
-// TestWriteBehindInOrder: what is written twice, or written and read, is so in this order; what lies elsewhere does not wait.
+// TestWriteBehindInOrder: what is written twice, or written and read, is so in this order; what lies elsewhere does not
+// wait.
 func TestWriteBehindInOrder(t *testing.T) {
 	for what, second := range map[string]func(d *Device, b [][]byte) error{
 		"write": func(d *Device, b [][]byte) error { return d.WriteAt(5, b) },

@@ -9,8 +9,8 @@ import (
 	"tansy/disk/disktest"
 )
 
-// BenchmarkDevice measures what NBD costs: the export TANSY_NBD, over whose blocks it writes, beside an image file. Point it at a
-// server whose storage is on the same file system as the folder for temporary files.
+// BenchmarkDevice measures what NBD costs: the export TANSY_NBD, over whose blocks it writes, beside an image file.
+// Point it at a server whose storage is on the same file system as the folder for temporary files.
 func BenchmarkDevice(b *testing.B) {
 	const size = 64 << 20 / disk.BlockSize
 	devices := map[string]func(b *testing.B) disk.Disk{

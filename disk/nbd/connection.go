@@ -20,8 +20,8 @@ const inFlight = 64
 var ErrDisconnected = errors.New("the connection to the NBD server is lost")
 
 // connection is a negotiated connection. Requests go out one after the other; replies come in any order, and one
-// goroutine takes them all, which never waits for anything but the server. So who sends may wait until the server takes it, and no two
-// wait for each other.
+// goroutine takes them all, which never waits for anything but the server. So who sends may wait until the server takes
+// it, and no two wait for each other.
 type connection struct {
 	c     net.Conn
 	raw   net.Conn      // what c is by TLS, or c
@@ -66,8 +66,8 @@ func newConnection(raw, c net.Conn) *connection {
 	return n
 }
 
-// start sends a request, with the blocks from for one that writes; what it reads goes to the blocks into. It
-// waits until fewer than inFlight are under way. The result is to be waited for, whatever happens, or then is called with it.
+// start sends a request, with the blocks from for one that writes; what it reads goes to the blocks into. It waits
+// until fewer than inFlight are under way. The result is to be waited for, whatever happens, or then is called with it.
 func (n *connection) start(command, flags uint16, off uint64, length uint32, from, into [][]byte, then func(error)) *call {
 	k := &call{into: into, done: make(chan error, 1), then: then}
 	select {

@@ -16,8 +16,8 @@ import (
 // those that were written since.
 type may [][][]byte
 
-// TestCrash: a server that loses, or tears, what was not flushed leaves every block as the last barrier covered it, or as
-// it was written since.
+// TestCrash: a server that loses, or tears, what was not flushed leaves every block as the last barrier covered it, or
+// as it was written since.
 func TestCrash(t *testing.T) {
 	for _, behind := range []bool{false, true} {
 		for _, flags := range []uint16{nbdtest.All, nbdtest.HasFlags | nbdtest.Flush} {

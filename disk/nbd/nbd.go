@@ -31,8 +31,8 @@ type Options struct {
 	ReadOnly bool
 	// Timeout is how long connecting and negotiating may take together; 0 is DefaultTimeout.
 	Timeout time.Duration
-	// WriteBehind has writes return when they are sent, so that one who writes and writes keeps the server busy. Reads see
-	// what was written. A write that fails has all later ones fail, and all barriers.
+	// WriteBehind has writes return when they are sent, so that one who writes and writes keeps the server busy. Reads
+	// see what was written. A write that fails has all later ones fail, and all barriers.
 	WriteBehind bool
 }
 
@@ -42,7 +42,8 @@ const DefaultTimeout = 15 * time.Second
 // settling is how long the flush at the beginning may take. The server may have much to write, from earlier.
 const settling = 2 * time.Minute
 
-// requestBlocks is the length of a request at most: what is longer is sent as several, which the server can do side by side.
+// requestBlocks is the length of a request at most: what is longer is sent as several, which the server can do side by
+// side.
 const requestBlocks = 1 << 20 / disk.BlockSize
 
 // Device is an open export. It is a disk.Disk and a disk.Discarder.
@@ -173,7 +174,8 @@ func (d *Device) WriteAt(a uint64, bufs [][]byte) error {
 	return nil
 }
 
-// change sends the requests of a write, of bufs, or of zeros. Of its end who waits for it is told, or if it is unheard, all that comes later.
+// change sends the requests of a write, of bufs, or of zeros. Of its end who waits for it is told, or if it is unheard,
+// all that comes later.
 func (d *Device) change(command uint16, a, n uint64, bufs [][]byte, unheard bool) *write {
 	w := d.writes.begin(a, n, int((n+uint64(d.most)-1)/uint64(d.most)), command == commandWrite)
 	flags := uint16(0)

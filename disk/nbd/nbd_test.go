@@ -509,7 +509,8 @@ func TestStalledServer(t *testing.T) {
 	}
 }
 
-// TestSettle: at the beginning there is a flush, so that nothing is recovered that can get lost; and it is not waited for for ever.
+// TestSettle: at the beginning there is a flush, so that nothing is recovered that can get lost; and it is not waited
+// for for ever.
 func TestSettle(t *testing.T) {
 	var s nbdtest.Server
 	sim := disk.NewSim(10 * disk.BlockSize)

@@ -27,8 +27,8 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// issue makes a certificate for name, of a new authority if a is nil, and writes it and its key as KIND-cert.pem and KIND-key.pem
-// to dir.
+// issue makes a certificate for name, of a new authority if a is nil, and writes it and its key as KIND-cert.pem and
+// KIND-key.pem to dir.
 func (a *authority) issue(t *testing.T, dir, kind, name string) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

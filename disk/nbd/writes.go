@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// maxBehind is how many writes are under way at most whose end nobody waits for. With more a server that has enough to do would
-// only have others wait longer.
+// maxBehind is how many writes are under way at most whose end nobody waits for. With more a server that has enough to
+// do would only have others wait longer.
 const maxBehind = 8
 
 // writes knows which writes are under way, which need a flush yet, and when to do without one.
 //
-// A journal that commits one group after the other writes once, and wants a barrier. Where the last barrier had a single
-// write before it, the next single write is sent with FUA, by which it is durable when it is answered, and a
-// barrier after that has nothing to do: one way to the server and back less. Whether the guess was right
-// or wrong, a barrier succeeds only if all writes before it have been flushed, or had FUA.
+// A journal that commits one group after the other writes once, and wants a barrier. Where the last barrier had a
+// single write before it, the next single write is sent with FUA, by which it is durable when it is answered, and a
+// barrier after that has nothing to do: one way to the server and back less. Whether the guess was right or wrong, a
+// barrier succeeds only if all writes before it have been flushed, or had FUA.
 type writes struct {
 	fua    bool // the server knows it
 	behind bool // who writes does not wait for the end of it: Options.WriteBehind
@@ -44,8 +44,9 @@ func (b *writes) init(fua, behind bool) {
 	b.changed.L = &b.mu
 }
 
-// begin notes a write that begins, with so many requests, each of which must be followed by end. One with a single request may
-// get FUA. Behind writes whose end nobody waits for, it waits for those of the same blocks: the server may do what is under way in any order.
+// begin notes a write that begins, with so many requests, each of which must be followed by end. One with a single
+// request may get FUA. Behind writes whose end nobody waits for, it waits for those of the same blocks: the server may
+// do what is under way in any order.
 func (b *writes) begin(a, n uint64, requests int, may bool) *write {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,8 +83,9 @@ func (b *writes) apart(a, n uint64) {
 	}
 }
 
-// end notes the end of the request of w for the blocks from a on. A server whose flush failed may drop whatever it held, tell of that once, and
-// succeed the next time; FUA is a flush to most servers. So that is kept for all barriers to come, and so is what nobody else is told.
+// end notes the end of the request of w for the blocks from a on. A server whose flush failed may drop whatever it
+// held, tell of that once, and succeed the next time; FUA is a flush to most servers. So that is kept for all barriers
+// to come, and so is what nobody else is told.
 func (b *writes) end(w *write, a uint64, err error, unheard bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

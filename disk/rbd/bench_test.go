@@ -13,8 +13,8 @@ import (
 	"tansy/disk/disktest"
 )
 
-// BenchmarkImage measures an image of Ceph through a helper: the image TANSY_RBD, over whose blocks it writes. To be held against "rbd bench
-// --rbd-cache=false" with as many requests in flight.
+// BenchmarkImage measures an image of Ceph through a helper: the image TANSY_RBD, over whose blocks it writes. To be
+// held against "rbd bench --rbd-cache=false" with as many requests in flight.
 func BenchmarkImage(b *testing.B) {
 	name := os.Getenv("TANSY_RBD")
 	if name == "" {

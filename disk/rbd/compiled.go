@@ -11,8 +11,8 @@ import (
 //go:embed plugin/helper.c
 var source []byte
 
-// folders are where the helper in C may be, if somebody has compiled it (plugin/build). It bears the hash of its source in its name, so that
-// one of another version is not taken for it.
+// folders are where the helper in C may be, if somebody has compiled it (plugin/build). It bears the hash of its source
+// in its name, so that one of another version is not taken for it.
 var folders = []string{"/usr/local/lib/tansy", "/usr/lib/tansy"}
 
 // choice is the variable of the environment that says which helper to take: "python", or the file of a compiled one.

@@ -20,7 +20,8 @@ type target struct {
 	id, conf, keyring string // "": the default
 }
 
-// parse takes rbd:POOL/IMAGE[?id=&conf=&keyring=] apart. Names of files in it become such as mean the same from any folder.
+// parse takes rbd:POOL/IMAGE[?id=&conf=&keyring=] apart. Names of files in it become such as mean the same from any
+// folder.
 func parse(name string) (*target, error) {
 	path, options, _ := strings.Cut(strings.TrimPrefix(name, scheme), "?")
 	query, err := url.ParseQuery(options)

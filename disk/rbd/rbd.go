@@ -1,10 +1,11 @@
 // Package rbd is a disk.Disk on an image of Ceph: rbd:POOL/IMAGE[?id=USER&conf=FILE&keyring=FILE].
 //
-// A process of its own, the helper (nbdkit with helper.py, or with plugin/helper.c if that is compiled), holds the image's exclusive lock and serves the image on a socket that nobody else
-// can reach; package nbd is its client. The lock is in the mode that is not handed over when somebody asks for it. It goes to
-// another when the owner gives it back, or is silent for longer than the cluster waits, or when it is taken by force; in the last two cases the
-// helper is put on the cluster's blocklist first, and changes nothing from then on. What it is asked for fails, and so does the connection when
-// the helper ends; both are final.
+// A process of its own, the helper (nbdkit with helper.py, or with plugin/helper.c if that is compiled), holds the
+// image's exclusive lock and serves the image on a socket that nobody else can reach; package nbd is its client. The
+// lock is in the mode that is not handed over when somebody asks for it. It goes to another when the owner gives it
+// back, or is silent for longer than the cluster waits, or when it is taken by force; in the last two cases the helper
+// is put on the cluster's blocklist first, and changes nothing from then on. What it is asked for fails, and so does
+// the connection when the helper ends; both are final.
 //
 // The helper ends with this process, and gives the lock back when it can.
 package rbd
@@ -21,7 +22,8 @@ import (
 
 // Options are options for Open.
 type Options struct {
-	// ReadOnly opens without the right to write. The lock is taken all the same: what another writes meanwhile cannot be read.
+	// ReadOnly opens without the right to write. The lock is taken all the same: what another writes meanwhile cannot
+	// be read.
 	ReadOnly bool
 	// Wait waits for an owner of the lock that lives, in place of an error.
 	Wait bool

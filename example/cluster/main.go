@@ -1,12 +1,14 @@
-// Cluster runs four volumes on three hosts, on this machine, through the upgrade of one host after the other and the failure of one, while clients
-// work on all volumes: none of them sees an error. It is the design of docs/design/scale.md, small.
+// Cluster runs four volumes on three hosts, on this machine, through the upgrade of one host after the other and the
+// failure of one, while clients work on all volumes: none of them sees an error. It is the design of
+// docs/design/scale.md, small.
 //
 //	go run ./example/cluster
 //
-// Here hosts are groups of processes, and the address of a volume is one of the loopback device, 127.9.0.N, on which a server listens only when the
-// volume is its own: so it is where the volume is. In the place of Ceph there is a stand-in for its helper, with files for images, and their
-// locks (test/kit/rbdtest): what is shown is where volumes go and what clients see, and not that a fence holds. All else is the program as
-// it is. Needs Linux, and Go, to build the program.
+// Here hosts are groups of processes, and the address of a volume is one of the loopback device, 127.9.0.N, on which a
+// server listens only when the volume is its own: so it is where the volume is. In the place of Ceph there is a
+// stand-in for its helper, with files for images, and their locks (test/kit/rbdtest): what is shown is where volumes go
+// and what clients see, and not that a fence holds. All else is the program as it is. Needs Linux, and Go, to build the
+// program.
 package main
 
 import (

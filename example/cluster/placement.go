@@ -24,8 +24,8 @@ type volume struct {
 	moves         int
 }
 
-// rendezvous is the order in which hosts are asked to have a volume: by a hash of both. So the volumes of a host that fails go to
-// all others, and whoever knows the names knows the order.
+// rendezvous is the order in which hosts are asked to have a volume: by a hash of both. So the volumes of a host that
+// fails go to all others, and whoever knows the names knows the order.
 func rendezvous(volume string, hosts []*host) []*host {
 	weight := func(h *host) []byte {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s on %s", volume, h.name))
@@ -46,8 +46,9 @@ func (v *volume) owner() *server {
 	return nil
 }
 
-// place has a server that serves the volume, and one that stands by, on the first two hosts of its order that are up; a server that
-// serves already stays where it is. Servers know no order by themselves: of those that stand by, the first to ask gets the volume. So there is one.
+// place has a server that serves the volume, and one that stands by, on the first two hosts of its order that are up; a
+// server that serves already stays where it is. Servers know no order by themselves: of those that stand by, the first
+// to ask gets the volume. So there is one.
 func (c *cluster) place(v *volume) error {
 	var want []*host
 	if o := v.owner(); o != nil {

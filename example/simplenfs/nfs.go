@@ -11,15 +11,17 @@ import (
 	"tansy/txn/dtxn"
 )
 
-// The directory of the files, which never changes, and is not on disk: file f is called file<f>, and has the number f + file0.
+// The directory of the files, which never changes, and is not on disk: file f is called file<f>, and has the number f +
+// file0.
 const (
 	files = 16 // FILES of the specification
 	root  = 1
 	file0 = 2
 )
 
-// call runs a procedure of file h as one transaction. It returns the attributes that the file has then, or the status as an error.
-// work is run again if another transaction is in the way. What it changed is durable when call returns, if it is to be stable.
+// call runs a procedure of file h as one transaction. It returns the attributes that the file has then, or the status
+// as an error. work is run again if another transaction is in the way. What it changed is durable when call returns, if
+// it is to be stable.
 func (v *Volume) call(h fs.Handle, change, stable bool, work func(t *dtxn.Txn, f uint64) uint32) (*fs.Attr, error) {
 	if h.Ino == root {
 		return nil, fs.ErrIsDir
@@ -90,7 +92,8 @@ func (v *Volume) Write(_ *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.
 	return uint32(len(data)), how, fs.WCC{After: a}, err
 }
 
-// Setattr implements fs.FileSystem, but of all attributes only the size can be set, and the times are always the server's.
+// Setattr implements fs.FileSystem, but of all attributes only the size can be set, and the times are always the
+// server's.
 func (v *Volume) Setattr(_ *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (fs.WCC, error) {
 	if s.Size == nil || s.Mode != nil || s.UID != nil || s.GID != nil || guard != nil {
 		return fs.WCC{}, fs.ErrNotSupp

@@ -374,7 +374,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// The example is small: below 500 lines of Go and Dafny, without comments, blank lines, and tests, which scenarios.dfy is, too.
+// The example is small: below 500 lines of Go and Dafny, without comments, blank lines, and tests, which scenarios.dfy
+// is, too.
 func TestSmall(t *testing.T) {
 	n := 0
 	for _, pattern := range []string{"*.go", "*.dfy", "serve/*.go"} {

@@ -1,10 +1,11 @@
-// Package simplenfs is a tiny NFS server: 16 files of up to 4096 bytes, which can be read, written, and cut. It is an example
-// of a verified program on Tansy's transactions.
+// Package simplenfs is a tiny NFS server: 16 files of up to 4096 bytes, which can be read, written, and cut. It is an
+// example of a verified program on Tansy's transactions.
 //
 // Its four procedures are written in Dafny (simplenfs.dfy), proved to do as a specification of one page says
-// (spec.s.dfy), and translated to Go. Each call runs one of them in a transaction of package dtxn. So calls of many clients at once
-// take effect one after the other, each at one instant, and a crash leaves what some first of them made, all that was answered as
-// durable among them: that is proved of the transactions. Nothing here takes a lock, orders writes, or recovers from a crash.
+// (spec.s.dfy), and translated to Go. Each call runs one of them in a transaction of package dtxn. So calls of many
+// clients at once take effect one after the other, each at one instant, and a crash leaves what some first of them
+// made, all that was answered as durable among them: that is proved of the transactions. Nothing here takes a lock,
+// orders writes, or recovers from a crash.
 //
 //	block 0           what the journal must know to be opened
 //	1 .. p.Home()-1   the journal (package journal), its tree of codes before it

@@ -14,8 +14,8 @@ import (
 // period is how long a value that nobody needs stays, at least; at most it is twice that.
 const period = time.Second
 
-// Budget is how many bytes lists may keep together. A list for pieces of each size, each with bounds of its own, would keep
-// in all what is much more than any one use of them needs.
+// Budget is how many bytes lists may keep together. A list for pieces of each size, each with bounds of its own, would
+// keep in all what is much more than any one use of them needs.
 type Budget struct {
 	max  int64
 	kept atomic.Int64

@@ -1,6 +1,7 @@
 // Package layout has what is on a volume, as numbers: the offsets of an inode's fields, and the slots of directories.
-// It is for Go that reads volumes beside the verified code (owners of blocks, repair). docs/design/format.md is the format, and
-// verified/fs/format the code that is proved; a test compares the two. Package check has numbers of its own on purpose.
+// It is for Go that reads volumes beside the verified code (owners of blocks, repair). docs/design/format.md is the
+// format, and verified/fs/format the code that is proved; a test compares the two. Package check has numbers of its own
+// on purpose.
 package layout
 
 import (

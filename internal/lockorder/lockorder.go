@@ -1,13 +1,13 @@
 // Package lockorder is the order of all locks and waits of the server, in one place, and in tests a check of it.
 //
-// Each lock has a class. Whoever holds a lock may wait only for one of a class further down in the list below, or of the same class
-// and a higher number (Nth); then no circle of waiting can close. Waits that are no mutexes (for a condition, a channel, an object of
-// a transaction) have their classes in the list, too: who waits there holds nothing that stands below it.
-// To try a lock is not to wait, and may be done in any order.
+// Each lock has a class. Whoever holds a lock may wait only for one of a class further down in the list below, or of
+// the same class and a higher number (Nth); then no circle of waiting can close. Waits that are no mutexes (for a
+// condition, a channel, an object of a transaction) have their classes in the list, too: who waits there holds nothing
+// that stands below it. To try a lock is not to wait, and may be done in any order.
 //
-// A normal build has mutexes of package sync here, and functions that are empty. With the race detector, or with the build tag lockorder,
-// each goroutine has a list of what it holds; what is out of order ends the process with both places, whether or not
-// anybody came to stand still.
+// A normal build has mutexes of package sync here, and functions that are empty. With the race detector, or with the
+// build tag lockorder, each goroutine has a list of what it holds; what is out of order ends the process with both
+// places, whether or not anybody came to stand still.
 //
 // What is in the list but is more than a lock:
 //
@@ -18,8 +18,8 @@
 //   - Durable is waited for when all objects are given back (Finish in verified/txn/commit.dfy).
 //   - A call waits for an earlier one of the same client that is Underway, before its transaction begins.
 //
-// Not in the list are locks under which nobody waits for another lock, of packages that know none of the above: mount3, daemon, standby,
-// the clients of disk/nbd and disk/rbd, what the disks in memory have.
+// Not in the list are locks under which nobody waits for another lock, of packages that know none of the above: mount3,
+// daemon, standby, the clients of disk/nbd and disk/rbd, what the disks in memory have.
 package lockorder
 
 // The classes, outermost first. What is waited for, and not held, is marked: wait.

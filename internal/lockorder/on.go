@@ -112,7 +112,8 @@ func remove(g uintptr, thing any) {
 	p.held[g] = l
 }
 
-// wait checks that goroutine g may wait for h. With same, it may hold others like it; what is of class but is given back meanwhile.
+// wait checks that goroutine g may wait for h. With same, it may hold others like it; what is of class but is given
+// back meanwhile.
 func wait(g uintptr, h hold, same bool, but int) {
 	for _, x := range holds(g) {
 		if x.before(h) || x.class == but || same && x.class == h.class {

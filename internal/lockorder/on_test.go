@@ -24,8 +24,8 @@ func caught(f func()) (found []string) {
 	return found
 }
 
-// TestInversion: what is taken in the order of the list is fine; two locks in the other order are found, although nobody is in the way, and so
-// is a wait under a lock that stands below it.
+// TestInversion: what is taken in the order of the list is fine; two locks in the other order are found, although
+// nobody is in the way, and so is a wait under a lock that stands below it.
 func TestInversion(t *testing.T) {
 	var table Mutex[Replies]
 	var alloc [2]Mutex[Allocator]

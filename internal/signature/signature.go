@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// Find returns what the first size bytes of r hold, for people, such as `ext4 "home"`; nothing if nothing is known. What
-// cannot be read is passed over.
+// Find returns what the first size bytes of r hold, for people, such as `ext4 "home"`; nothing if nothing is known.
+// What cannot be read is passed over.
 func Find(r io.ReaderAt, size int64) (found []string) {
 	d := &device{r, size}
 	for _, s := range table {
@@ -183,7 +183,8 @@ func zfs(d *device) string {
 	return ""
 }
 
-// partitions is a table of partitions: GPT, of sectors of 512 or 4096 bytes, at the beginning or the end, or that of MBR.
+// partitions is a table of partitions: GPT, of sectors of 512 or 4096 bytes, at the beginning or the end, or that of
+// MBR.
 func partitions(d *device) string {
 	for _, at := range []int64{512, 4096, -512, -4096} {
 		if string(d.read(at, 8)) == "EFI PART" {

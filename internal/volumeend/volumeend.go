@@ -2,10 +2,10 @@
 // grown since the volume was made, or one that the volume was copied to.
 //
 // The superblock says where the volume ends. If that in block 0 cannot be used, its copy says so, but the copy's place
-// is the end. Find looks for it where block 0 says, damaged as it is, and then backwards from the end of the device, for
-// a little; Search goes over all of the device. A copy lies where it says that it does. What was found backwards may all
-// the same be of a volume that was there before: it counts only if a header of the journal that it describes bears the
-// seal of its key. What clients have written into files comes last, as the copy lies behind all of these.
+// is the end. Find looks for it where block 0 says, damaged as it is, and then backwards from the end of the device,
+// for a little; Search goes over all of the device. A copy lies where it says that it does. What was found backwards
+// may all the same be of a volume that was there before: it counts only if a header of the journal that it describes
+// bears the seal of its key. What clients have written into files comes last, as the copy lies behind all of these.
 package volumeend
 
 import (

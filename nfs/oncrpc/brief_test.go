@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestBrief: a brief call is run by the connection's goroutine, though others are behind it; it keeps these waiting until the janitor
-// lets another goroutine read on. When two were not brief, those after it keep nobody waiting, until as many have come as are
-// remembered.
+// TestBrief: a brief call is run by the connection's goroutine, though others are behind it; it keeps these waiting
+// until the janitor lets another goroutine read on. When two were not brief, those after it keep nobody waiting, until
+// as many have come as are remembered.
 func TestBrief(t *testing.T) {
 	g := newGate()
 	s := NewServer(Config{Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{

@@ -36,7 +36,8 @@ func (l *lent) Len() int         { return l.n }
 func (l *lent) Pieces() [][]byte { return l.pieces }
 func (l *lent) Done()            { clear(l.pieces); l.ended <- struct{}{} }
 
-// lending is a program whose results are lent: 1 has as many bytes as are asked for; 2 and 3 fail afterwards; 4 waits at the gate before.
+// lending is a program whose results are lent: 1 has as many bytes as are asked for; 2 and 3 fail afterwards; 4 waits
+// at the gate before.
 func lending(g *gate, ended chan<- struct{}) Program {
 	lend := func(c *Call) { c.Reply.Data(newLent(int(c.Args.Uint32()), ended)) }
 	return Program{Number: 77, Version: 1, Procs: []Proc{
@@ -54,8 +55,8 @@ func lending(g *gate, ended chan<- struct{}) Program {
 	}}
 }
 
-// TestData: a reply ends in the bytes of its pieces, however many there are, and what was lent for it is given back once, also if it
-// is never sent.
+// TestData: a reply ends in the bytes of its pieces, however many there are, and what was lent for it is given back
+// once, also if it is never sent.
 func TestData(t *testing.T) {
 	g, ended := newGate(), make(chan struct{}, 10)
 	cfg := Config{Programs: []Program{lending(g, ended)}, Log: quiet}

@@ -18,7 +18,8 @@ import (
 // came before the last one was answered.
 const crowdCalls = 256
 
-// inPassing is how long a call takes at most for which it is not even asked if others came meanwhile: that takes a system call.
+// inPassing is how long a call takes at most for which it is not even asked if others came meanwhile: that takes a
+// system call.
 const inPassing = 20 * time.Microsecond
 
 // single is what a connection knows of calls that come alone.
@@ -43,8 +44,9 @@ func (c *conn) alone(others bool) bool {
 	return true
 }
 
-// brief decides if run itself runs a call because its procedure is brief. So no other goroutine has to be woken for it, which
-// costs as much as a READ of what is in memory; calls behind it wait meanwhile, but its reply they would wait for in any case.
+// brief decides if run itself runs a call because its procedure is brief. So no other goroutine has to be woken for it,
+// which costs as much as a READ of what is in memory; calls behind it wait meanwhile, but its reply they would wait for
+// in any case.
 func (c *conn) brief(t *task) bool {
 	if !t.proc.Brief {
 		return false
@@ -56,8 +58,8 @@ func (c *conn) brief(t *task) bool {
 	return true
 }
 
-// tardyCalls is how many calls of brief procedures go to other goroutines after two in succession were not brief: one may be held
-// up by chance.
+// tardyCalls is how many calls of brief procedures go to other goroutines after two in succession were not brief: one
+// may be held up by chance.
 const tardyCalls = 32
 
 // lasted notes how long a brief call took, for a result of n bytes.
@@ -72,8 +74,8 @@ func (c *conn) lasted(d time.Duration, n int) {
 	c.late = true
 }
 
-// atMost is what a brief call with a result of n bytes takes: what is read in memory, but not what has to come from the device, even if
-// that has it in memory. Several of these are better carried out side by side.
+// atMost is what a brief call with a result of n bytes takes: what is read in memory, but not what has to come from the
+// device, even if that has it in memory. Several of these are better carried out side by side.
 func atMost(n int) time.Duration { return 16*time.Microsecond + time.Duration(n/8) }
 
 // runHere runs a call on the goroutine of run, which is brief or alone. It returns false if another

@@ -17,7 +17,8 @@ type link struct {
 	sent atomic.Uint64                   // bytes
 }
 
-// Receipt tells if the reply to a call has arrived. It may be kept when the connection is closed, and used concurrently.
+// Receipt tells if the reply to a call has arrived. It may be kept when the connection is closed, and used
+// concurrently.
 type Receipt struct {
 	link *link
 	ends atomic.Uint64 // the reply, in the bytes that are sent; 0: it waits until others are written
@@ -34,8 +35,9 @@ func (c *Call) Receipt() *Receipt {
 // Connection identifies the connection: it is equal for all its calls.
 func (r *Receipt) Connection() any { return r.link }
 
-// Delivered tells that the peer has the reply, and is still there: the connection stands at both ends, and TCP was told the arrival of
-// all up to the end of the reply. No: that is not so, or not known, as for a moment after a write that had to wait for the peer.
+// Delivered tells that the peer has the reply, and is still there: the connection stands at both ends, and TCP was told
+// the arrival of all up to the end of the reply. No: that is not so, or not known, as for a moment after a write that
+// had to wait for the peer.
 func (r *Receipt) Delivered() (yes bool) {
 	ends := r.ends.Load()
 	if ends == 0 || r.link.raw == nil {

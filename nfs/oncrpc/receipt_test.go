@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A reply has arrived when all up to its end has, whatever is under way behind it; and it counts as that while the peer is there.
+// A reply has arrived when all up to its end has, whatever is under way behind it; and it counts as that while the peer
+// is there.
 func TestReceipt(t *testing.T) {
 	const big, some = 16 << 20, 4 << 10 // more than sockets take, and little
 	receipts, enter, leave := make(chan *Receipt, 1<<16), make(chan bool), make(chan bool)

@@ -27,7 +27,8 @@ func standing(fd int) bool {
 	return err == nil && fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) == 0
 }
 
-// unacknowledged is how many bytes were written to a socket whose arrival is not known (SIOCOUTQ), below 0 if that cannot be told.
+// unacknowledged is how many bytes were written to a socket whose arrival is not known (SIOCOUTQ), below 0 if that
+// cannot be told.
 func unacknowledged(fd int) int {
 	n, err := unix.IoctlGetInt(fd, unix.TIOCOUTQ)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"tansy/test/kit/nfsclient"
 )
 
-// amplification is how many times the bytes of a call its reply over UDP may have. A call's sender is whoever it says it
-// is, so what is sent there is sent to anybody.
+// amplification is how many times the bytes of a call its reply over UDP may have. A call's sender is whoever it says
+// it is, so what is sent there is sent to anybody.
 const amplification = 3
 
 // TestNoAmplification: no procedure that is there over UDP answers with much more than it is sent, however much the

@@ -25,8 +25,8 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
-// TestVolumeClosed: a volume that is closed while it is served answers its clients with an error of the device from then on. What it has
-// acknowledged is there when it is opened again, and the log has no error.
+// TestVolumeClosed: a volume that is closed while it is served answers its clients with an error of the device from
+// then on. What it has acknowledged is there when it is opened again, and the log has no error.
 func TestVolumeClosed(t *testing.T) {
 	d := disk.NewMem(16384 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {

@@ -39,8 +39,8 @@ func oneCall(t *testing.T, addr string, call []byte) []byte {
 	return d.Rest()
 }
 
-// Each call that changes names is sent three times, byte for byte: over connections of their own, and after the server was started
-// anew. It is done once, and answered three times with success and the same file.
+// Each call that changes names is sent three times, byte for byte: over connections of their own, and after the server
+// was started anew. It is done once, and answered three times with success and the same file.
 func TestRetransmission(t *testing.T) {
 	d := disk.NewMem(16384 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {
@@ -201,7 +201,8 @@ func TestTwoMachinesOneAddress(t *testing.T) {
 	}
 }
 
-// A client that holds a connection and has its reply is not taken for another one behind the same address that sends the same bytes.
+// A client that holds a connection and has its reply is not taken for another one behind the same address that sends
+// the same bytes.
 func TestTwoClientsOneAddress(t *testing.T) {
 	d := disk.NewMem(16384 * disk.BlockSize)
 	if err := fs.Mkfs(d, fs.MkfsOptions{Zeroed: true}); err != nil {

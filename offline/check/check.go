@@ -33,8 +33,8 @@
 //
 // What is empty costs nothing if the device knows it (disk.Holes).
 //
-// Memory: 16 MiB of the tree of codes, a bit for every used block and inode (two for a block with Options.Data), about 24 bytes for every inode in use, 8
-// bytes for every entry of the largest directory, and the blocks that the log has
+// Memory: 16 MiB of the tree of codes, a bit for every used block and inode (two for a block with Options.Data), about
+// 24 bytes for every inode in use, 8 bytes for every entry of the largest directory, and the blocks that the log has
 // still to install, which may be as many as the log holds.
 package check
 

@@ -21,7 +21,8 @@ var damages = flag.Int("damages", 560, "how many damages TestMedia tries; docs/g
 // A kind of damage that a medium may do to a block.
 type kind struct {
 	name string
-	// do damages block a; also is another one that is hit, or a. false: it would change nothing, or cannot be done to a.
+	// do damages block a; also is another one that is hit, or a. false: it would change nothing, or cannot be done to
+	// a.
 	do func(m *media, d *overlay, a uint64, r *rand.Rand) (also uint64, ok bool)
 }
 
@@ -342,7 +343,8 @@ func TestMedia(t *testing.T) {
 		c.tried, all.tried = c.tried+1, all.tried+1
 		named := slices.ContainsFunc(rep.Problems, func(x Problem) bool {
 			return (x.Block == a || x.Block == also) && (len(x.Files) > 0 || !p.files) ||
-				// It hit a page of codes as well, in the first or the second of its places: what is below that cannot be told.
+				// It hit a page of codes as well, in the first or the second of its places: what is below that cannot
+				// be told.
 				x.Pass == "codes" && (x.Block == also || x.Block == also-1) && slices.Contains(m.places[inTree].blocks, also)
 		})
 		if place == inTree { // if a page is lost, the first of its two places is named, and none of the pages below

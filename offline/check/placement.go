@@ -9,10 +9,10 @@ import (
 // LargeRun is how many blocks (1 MiB) a run of a large file has at least where nothing was in the way.
 const LargeRun = 1 << 20 / disk.BlockSize
 
-// Placement is how the blocks of regular files lie on the device. (Those of a directory are written in the order of the hashes of
-// names.) A run is blocks that follow each other there
-// as they do in the file, where an indirect block comes before those that it refers to; holes in the file
-// do not end it. Of block trees that are damaged, what can be read counts.
+// Placement is how the blocks of regular files lie on the device. (Those of a directory are written in the order of the
+// hashes of names.) A run is blocks that follow each other there as they do in the file, where an indirect block comes
+// before those that it refers to; holes in the file do not end it. Of block trees that are damaged, what can be read
+// counts.
 type Placement struct {
 	Files  uint64 // that have blocks
 	Blocks uint64 // of theirs, indirect ones too

@@ -13,7 +13,8 @@ import (
 	"tansy/test/kit/replay"
 )
 
-// Runs are counted in the order of the file, indirect blocks among them; files of 1 MiB and more, and their short runs, by themselves.
+// Runs are counted in the order of the file, indirect blocks among them; files of 1 MiB and more, and their short runs,
+// by themselves.
 func TestPlacement(t *testing.T) {
 	var p Placement
 	file := func(runs ...[2]uint64) {
@@ -43,7 +44,8 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// A check counts the runs of regular files as they lie: with their indirect blocks, without directories and symbolic links.
+// A check counts the runs of regular files as they lie: with their indirect blocks, without directories and symbolic
+// links.
 func TestPlacementOfVolume(t *testing.T) {
 	s := newBuilder(t, 5000, 600)
 	a, b := s.make(rootIno, "a", typeReg), s.make(rootIno, "b", typeReg)
@@ -63,7 +65,8 @@ func TestPlacementOfVolume(t *testing.T) {
 	}
 }
 
-// Files that clients write side by side on an empty volume, with WRITEs of 64 KiB, lie in runs of 1 MiB and more in the mean.
+// Files that clients write side by side on an empty volume, with WRITEs of 64 KiB, lie in runs of 1 MiB and more in the
+// mean.
 func TestPlacementSideBySide(t *testing.T) {
 	const files, size, piece = 8, 32 << 20, 64 << 10
 	d, v := emptyVolume(t)
@@ -89,7 +92,8 @@ func TestPlacementSideBySide(t *testing.T) {
 	}
 }
 
-// So do files of which many pieces are being written at the same time, as a client has them under way, in whichever order these come.
+// So do files of which many pieces are being written at the same time, as a client has them under way, in whichever
+// order these come.
 func TestPlacementOutOfOrder(t *testing.T) {
 	const size, piece, underWay = 32 << 20, 64 << 10, 16
 	for _, files := range []int{1, 8} {
@@ -120,8 +124,8 @@ func TestPlacementOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestPlacementWrittenOver: one file written over and over, by WRITEs of which many are under way, lies in runs of about 1 MiB.
-// Without stretches (txn/dtxn/stretches.go) these are as short as a WRITE.
+// TestPlacementWrittenOver: one file written over and over, by WRITEs of which many are under way, lies in runs of
+// about 1 MiB. Without stretches (txn/dtxn/stretches.go) these are as short as a WRITE.
 func TestPlacementWrittenOver(t *testing.T) {
 	const size, piece, underWay = 32 << 20, 64 << 10, 16
 	d, v := emptyVolume(t)

@@ -8,7 +8,8 @@ import (
 	"tansy/offline/check"
 )
 
-// Files that a mount had open stay on their list, if that can be believed. Else they are like others: those without a name come to lost+found.
+// Files that a mount had open stay on their list, if that can be believed. Else they are like others: those without a
+// name come to lost+found.
 func TestKept(t *testing.T) {
 	for _, c := range []struct {
 		what string

@@ -44,8 +44,8 @@ func (r *round) links() {
 	}
 }
 
-// kept follows the list of files that a mount kept open. If it is not as it should be none of them is kept any more: those without
-// a name come to lost+found.
+// kept follows the list of files that a mount kept open. If it is not as it should be none of them is kept any more:
+// those without a name come to lost+found.
 func (r *round) kept() {
 	v := r.v
 	on := map[uint64]bool{}

@@ -236,8 +236,8 @@ func TestNoHeader(t *testing.T) {
 	}
 }
 
-// TestUnreadableLog: a block of the log that cannot be read, which recovery does not get past, costs the groups from its
-// own on; if it is a group's that is home already, or the last one's, no more than that.
+// TestUnreadableLog: a block of the log that cannot be read, which recovery does not get past, costs the groups from
+// its own on; if it is a group's that is home already, or the last one's, no more than that.
 func TestUnreadableLog(t *testing.T) {
 	whole := crashed(t, 6)
 	s := survey(t, whole)
@@ -323,7 +323,8 @@ func TestForeignGroup(t *testing.T) {
 	}
 }
 
-// TestPendingGroups: groups that were pending when a crash came, and survived one before them, are no damage: nothing is to be repaired.
+// TestPendingGroups: groups that were pending when a crash came, and survived one before them, are no damage: nothing
+// is to be repaired.
 func TestPendingGroups(t *testing.T) {
 	d := crashed(t, 6)
 	p := journalParams(t, d)

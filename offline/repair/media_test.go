@@ -369,9 +369,9 @@ func soundBut(rep check.Report) (left []check.Problem) {
 	return left
 }
 
-// TestMedia damages blocks of all kinds. The repair leaves a volume that check finds nothing wrong with, files that were
-// not hit are what they were, a second repair finds nothing, and undoing it gives back each byte. What is left is contents
-// of files that were hit, which are refused until a repair is told to accept them.
+// TestMedia damages blocks of all kinds. The repair leaves a volume that check finds nothing wrong with, files that
+// were not hit are what they were, a second repair finds nothing, and undoing it gives back each byte. What is left is
+// contents of files that were hit, which are refused until a repair is told to accept them.
 func TestMedia(t *testing.T) {
 	seed := replay.Seed(t)
 	s := newSample(t, seed)
@@ -480,8 +480,8 @@ func (s *sample) accept(t *testing.T, d disk.Disk, hit []uint64, what string) {
 	same(t, d, was)
 }
 
-// Of many damages at once, whatever they are, a repair makes a volume that check finds nothing wrong with, or says what is
-// left; and it can be undone.
+// Of many damages at once, whatever they are, a repair makes a volume that check finds nothing wrong with, or says what
+// is left; and it can be undone.
 func TestManyDamages(t *testing.T) {
 	seed := replay.Seed(t)
 	s := newSample(t, seed)
@@ -532,8 +532,8 @@ func TestManyDamages(t *testing.T) {
 	}
 }
 
-// TestZeroed: a block of inodes, or of a bitmap, that is zeros now is not passed over, although the device knows that it is
-// zeros.
+// TestZeroed: a block of inodes, or of a bitmap, that is zeros now is not passed over, although the device knows that
+// it is zeros.
 func TestZeroed(t *testing.T) {
 	s := newSample(t, replay.Seed(t))
 	for a := s.v.ibm; a < s.v.data0; a++ {

@@ -80,9 +80,9 @@ type Options struct {
 	AcceptDamaged bool
 }
 
-// NewPlan finds out what a repair of the volume on d does, and writes nothing. It reads all that is in use. A volume that is clean has
-// no Actions. The error says why it cannot be repaired: there is no superblock, or the device
-// fails every read.
+// NewPlan finds out what a repair of the volume on d does, and writes nothing. It reads all that is in use. A volume
+// that is clean has no Actions. The error says why it cannot be repaired: there is no superblock, or the device fails
+// every read.
 func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
 	d = volumeend.Bound(d, nil)
 	p := &Plan{opts: opts}

@@ -360,8 +360,8 @@ func TestUndoRefused(t *testing.T) {
 	}
 }
 
-// The undo file has what the plan overwrites before anything is written, and gets what the plan did not foresee before that
-// is written.
+// The undo file has what the plan overwrites before anything is written, and gets what the plan did not foresee before
+// that is written.
 func TestUndoFirst(t *testing.T) {
 	s := newSmall(t)
 	s.leave(s.ino["/a"], "two")

@@ -329,7 +329,8 @@ func (v *volume) walk(n inode, f func(k, b uint64)) (whole bool) {
 	return whole
 }
 
-// xattrsWrong says why block b, block k of the file ino (level 0: data), cannot stay there, if that is the file of extended attributes.
+// xattrsWrong says why block b, block k of the file ino (level 0: data), cannot stay there, if that is the file of
+// extended attributes.
 func (r *round) xattrsWrong(ino uint64, level int, k, b uint64) string {
 	if ino != orphansIno || level > 0 {
 		return ""

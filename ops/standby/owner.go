@@ -88,8 +88,9 @@ func (o *Owner) renew() bool {
 	return true
 }
 
-// Watch has each renewal of the lease ask look as well, which reads from the device whether it bears another's mark: an error is the end.
-// What was renewed before counts no more. So who slept through a fence, until it was lifted, says nothing either.
+// Watch has each renewal of the lease ask look as well, which reads from the device whether it bears another's mark: an
+// error is the end. What was renewed before counts no more. So who slept through a fence, until it was lifted, says
+// nothing either.
 func (o *Owner) Watch(look func() error) {
 	o.beating.Lock()
 	o.look = look
@@ -105,9 +106,9 @@ const (
 	atOnce  = 32
 )
 
-// Settle makes a device ours in the eyes of all: first it reads here and there, block 0 too, as a part of the storage may learn
-// of the fence only from who comes after it; then it waits until the former owner's lease has ended, whose last
-// renewal was sent before that.
+// Settle makes a device ours in the eyes of all: first it reads here and there, block 0 too, as a part of the storage
+// may learn of the fence only from who comes after it; then it waits until the former owner's lease has ended, whose
+// last renewal was sent before that.
 func (o *Owner) Settle(ctx context.Context) error {
 	if err := o.touch(); err != nil {
 		return err
@@ -141,8 +142,8 @@ func (o *Owner) touch() error {
 	return all
 }
 
-// MayReply tells whether a reply, or a write, may leave. It waits while the lease does not hold, as when the storage stalls; false
-// is for good.
+// MayReply tells whether a reply, or a write, may leave. It waits while the lease does not hold, as when the storage
+// stalls; false is for good.
 func (o *Owner) MayReply() bool { return o.Holds() || o.Wait() }
 
 // Lose says that the device is not ours any more.
@@ -154,7 +155,8 @@ func (o *Owner) Lose(why error) {
 	})
 }
 
-// Lost tells whether the device is not ours any more, as whoever sees it fail may ask: then lost was called, or is about to be.
+// Lost tells whether the device is not ours any more, as whoever sees it fail may ask: then lost was called, or is
+// about to be.
 func (o *Owner) Lost() bool { return o.gone.Load() }
 
 // seen passes an error of the device on when nothing can be said of it any more.
@@ -171,8 +173,8 @@ func (o *Owner) seen(err error) error {
 // ReadAt implements disk.Disk.
 func (o *Owner) ReadAt(a uint64, bufs [][]byte) error { return o.seen(o.Device.ReadAt(a, bufs)) }
 
-// WriteAt implements disk.Disk. It waits while the lease does not hold, like a reply: after a sleep, or a stall, nothing is
-// sent before it is known that the device is ours.
+// WriteAt implements disk.Disk. It waits while the lease does not hold, like a reply: after a sleep, or a stall,
+// nothing is sent before it is known that the device is ours.
 func (o *Owner) WriteAt(a uint64, bufs [][]byte) error {
 	if !o.MayReply() {
 		return disk.ErrLost

@@ -222,8 +222,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestStall: while the storage stalls no reply leaves; an answer that comes at last renews nothing, as it was asked for too long ago; the
-// next one does.
+// TestStall: while the storage stalls no reply leaves; an answer that comes at last renews nothing, as it was asked for
+// too long ago; the next one does.
 func TestStall(t *testing.T) {
 	c, d := newClock(), newDevice(10)
 	o := settled(t, c, d, func(err error) { t.Error(err) })
@@ -261,7 +261,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestSlept: who slept longer than a lease sends no write and no reply before it is known whose the device is; and none at all if it is another's.
+// TestSlept: who slept longer than a lease sends no write and no reply before it is known whose the device is; and none
+// at all if it is another's.
 func TestSlept(t *testing.T) {
 	for _, whose := range []error{nil, disk.ErrLost} {
 		c, d := newClock(), newDevice(10)

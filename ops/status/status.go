@@ -8,9 +8,9 @@
 //	/readyz       200 while the server serves, and all volumes are well: a balancer may send clients
 //	/scrub        POST: a scrub of every open volume is asked for; the answer is how each was before ([]Volume)
 //
-// All else is read only, and nothing waits for the device. Requests have to name an address, localhost, or a name that the
-// server knows as its own (AnswerTo). There is no other access control: whoever reaches the address sees the addresses of
-// the clients, and names that warnings contain. Keep it on loopback or a network of administrators.
+// All else is read only, and nothing waits for the device. Requests have to name an address, localhost, or a name that
+// the server knows as its own (AnswerTo). There is no other access control: whoever reaches the address sees the
+// addresses of the clients, and names that warnings contain. Keep it on loopback or a network of administrators.
 package status
 
 import (
@@ -212,8 +212,8 @@ func (s *Status) Handler() http.Handler {
 	})
 }
 
-// startScrub asks for a scrub of each volume that is open. If one runs already, that is it. Who asked knows by the number
-// of passes before when it has come to its end.
+// startScrub asks for a scrub of each volume that is open. If one runs already, that is it. Who asked knows by the
+// number of passes before when it has come to its end.
 func (s *Status) startScrub(w http.ResponseWriter, _ *http.Request) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -250,8 +250,8 @@ func (s *Status) Listen(l net.Listener) {
 	Serve(l, s.Handler(), s.cfg.Names, 30*time.Second, slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug))
 }
 
-// Serve answers on l by h, until l fails or is closed: requests to known names alone (AnswerTo), on maxConns connections at
-// most. An answer may take as long as longest.
+// Serve answers on l by h, until l fails or is closed: requests to known names alone (AnswerTo), on maxConns
+// connections at most. An answer may take as long as longest.
 func Serve(l net.Listener, h http.Handler, names []string, longest time.Duration, errors *log.Logger) error {
 	places := newBounded(l, maxConns)
 	s := http.Server{

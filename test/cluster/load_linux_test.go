@@ -9,8 +9,8 @@ import (
 	"tansy/test/kit/steady"
 )
 
-// underLoad has faults happen, each n times or once less, while clients work. takeOver returns when another server serves. No client sees an
-// error, and nothing is lost.
+// underLoad has faults happen, each n times or once less, while clients work. takeOver returns when another server
+// serves. No client sees an error, and nothing is lost.
 func (c *cluster) underLoad(n int, takeOver func(fault)) {
 	t := c.t
 	t.Helper()

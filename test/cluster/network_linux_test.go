@@ -85,7 +85,8 @@ func (n *network) link(place, state string) {
 	n.in("switch", "ip", "link", "set", "to-"+place, state)
 }
 
-// dial connects from the client's place to the moving address. The connection ends when nobody there knows of it, or nobody is there.
+// dial connects from the client's place to the moving address. The connection ends when nobody there knows of it, or
+// nobody is there.
 func (n *network) dial() (net.Conn, error) {
 	space, err := os.Open("/run/netns/" + n.space("client"))
 	if err != nil {

@@ -3,8 +3,8 @@
 //	go run ./test/counts      # fails if a document says another number, and names it
 //	go run ./test/counts -w   # writes the numbers into the documents
 //
-// It counts what stands in the sources; nothing is run but the lists of checks and of mutants. Run it in the root of the
-// repository; python3 has to be there.
+// It counts what stands in the sources; nothing is run but the lists of checks and of mutants. Run it in the root of
+// the repository; python3 has to be there.
 package main
 
 import (

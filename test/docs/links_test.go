@@ -1,6 +1,6 @@
-// Package docs holds the tests of the pages of the documentation: each link from one file to another names a file that is
-// there, and each anchor a heading; no line of a text is wider than 120 columns. `go run ./test/docs/prose` tells how plain
-// the pages are.
+// Package docs holds the tests of the pages of the documentation: each link from one file to another names a file that
+// is there, and each anchor a heading; no line of a text is wider than 120 columns. `go run ./test/docs/prose` tells
+// how plain the pages are.
 package docs
 
 import (

@@ -8,9 +8,9 @@ import (
 	"tansy/test/kit/nfsclient"
 )
 
-// TestBlocklistExpires: the cluster lets a former owner write again that stood still for longer than its entry on the blocklist lasts. It still answers
-// nothing, as it looks at the mark in the log first; here, with what was on its way to its helper when that stood still, it
-// changed nothing either, which nothing promises.
+// TestBlocklistExpires: the cluster lets a former owner write again that stood still for longer than its entry on the
+// blocklist lasts. It still answers nothing, as it looks at the mark in the log first; here, with what was on its way
+// to its helper when that stood still, it changed nothing either, which nothing promises.
 func TestBlocklistExpires(t *testing.T) {
 	c, s := begin(t)
 	c.Run(t, "ceph", "tell", "mon.a", "config", "set", "mon_osd_blocklist_default_expire", "5")

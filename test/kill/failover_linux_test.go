@@ -91,8 +91,8 @@ func (f *fault) wake(t *testing.T, h *heir) {
 	}
 }
 
-// TestFailover: on a Ceph cluster, whatever becomes of a server or of the storage under load, the next server has all that was
-// acknowledged; and who stood still and goes on changes nothing, and answers nothing.
+// TestFailover: on a Ceph cluster, whatever becomes of a server or of the storage under load, the next server has all
+// that was acknowledged; and who stood still and goes on changes nothing, and answers nothing.
 func TestFailover(t *testing.T) {
 	c, s := begin(t)
 	run := func(what string, short bool, f func(*testing.T)) {
@@ -228,8 +228,9 @@ func (c *succession) whileItServes(t *testing.T, s *heir, f fault) *heir {
 	return next
 }
 
-// whileItTakesOver kills s, has a fault happen to the server that takes over before it serves, and returns the third one. The fault
-// comes as soon as that server has the lock, and has written nothing yet; or at some moment of its recovery.
+// whileItTakesOver kills s, has a fault happen to the server that takes over before it serves, and returns the third
+// one. The fault comes as soon as that server has the lock, and has written nothing yet; or at some moment of its
+// recovery.
 func (c *succession) whileItTakesOver(t *testing.T, s *heir, f fault, recovering bool) *heir {
 	heirs := [2]*heir{c.launch(t, "--standby"), c.launch(t, "--standby")}
 	for _, h := range heirs {
@@ -293,7 +294,8 @@ func (c *succession) withoutMonitor(t *testing.T, s *heir) *heir {
 	return next
 }
 
-// underLoad has something happen to the storage while all work, and another one in steps, by works. Then s is told to stop, without an error so far.
+// underLoad has something happen to the storage while all work, and another one in steps, by works. Then s is told to
+// stop, without an error so far.
 func (c *succession) underLoad(t *testing.T, s *heir, do func(t *testing.T, works func(when string))) {
 	wait := c.work(s)
 	p, err := nfsclient.Mount(s.Addr)
@@ -328,7 +330,8 @@ func (c *succession) underLoad(t *testing.T, s *heir, do func(t *testing.T, work
 	}
 }
 
-// killOSDs kills one of three OSDs, and then another one, with which writing stops, until the first is back: pauses, and no error.
+// killOSDs kills one of three OSDs, and then another one, with which writing stops, until the first is back: pauses,
+// and no error.
 func (c *succession) killOSDs(t *testing.T, works func(string)) {
 	works("before")
 	c.Kill(t, "osd.1")

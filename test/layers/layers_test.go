@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// layers are the folders of Tansy, the lowest first. What is translated from Dafny
-// (internal/gen, and example/internal/gen of the examples) belongs where its source is. A part may use those of its own layer and of
-// lower ones. Folders that are not listed are tests and tools, which no layer may use.
+// layers are the folders of Tansy, the lowest first. What is translated from Dafny (internal/gen, and
+// example/internal/gen of the examples) belongs where its source is. A part may use those of its own layer and of lower
+// ones. Folders that are not listed are tests and tools, which no layer may use.
 var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
 	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process", "internal/signature"},

@@ -16,8 +16,8 @@
 // stable change may be lost, the latest first; what is left is the state after some
 // prefix of the order.
 //
-// TestKill does the same to the program itself, with SIGKILL; TestTakeover on a Ceph cluster, where another server takes over, and the
-// former owner is asked further.
+// TestKill does the same to the program itself, with SIGKILL; TestTakeover on a Ceph cluster, where another server
+// takes over, and the former owner is asked further.
 //
 // TestFaults turns on deliberate faults, one by one, and each must be found.
 //

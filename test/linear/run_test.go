@@ -204,7 +204,8 @@ func (h *history) close(client int, c *call, r *reply) {
 	}
 }
 
-// crashed adds a crash, before which all that got no answer happened or did not; also what is still waited for, and gets none.
+// crashed adds a crash, before which all that got no answer happened or did not; also what is still waited for, and
+// gets none.
 func (h *history) crashed() {
 	c := &call{proc: crash}
 	h.mu.Lock()

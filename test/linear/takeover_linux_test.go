@@ -33,9 +33,9 @@ var takeovers = []struct {
 // reads are what a former owner is asked for when it has a successor.
 var reads = []uint32{nfs3.ProcGetattr, nfs3.ProcLookup, nfs3.ProcAccess, nfs3.ProcRead, nfs3.ProcReaddir}
 
-// TestTakeover is TestCrash on a Ceph cluster, where another server takes over in the middle of every history. Clients of the former owner
-// go on waiting for it, and others ask it anew, while those of the successor change what it may have in its cache: then what stood still
-// goes on.
+// TestTakeover is TestCrash on a Ceph cluster, where another server takes over in the middle of every history. Clients
+// of the former owner go on waiting for it, and others ask it anew, while those of the successor change what it may
+// have in its cache: then what stood still goes on.
 func TestTakeover(t *testing.T) {
 	c := cephtest.Start(t)
 	first := seed(t)

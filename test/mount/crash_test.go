@@ -49,7 +49,8 @@ func picture(files map[string]string) (sum [32]byte) {
 	return sum
 }
 
-// step makes one call, which makes the changes of the files, in this order. It is false if the process of the mount is gone.
+// step makes one call, which makes the changes of the files, in this order. It is false if the process of the mount is
+// gone.
 func (w *worker) step(call func() error, changes ...func()) bool {
 	w.mu.Lock()
 	for _, change := range changes {
@@ -72,8 +73,8 @@ func (w *worker) step(call func() error, changes ...func()) bool {
 // page is the size of the kernel's pages, in bytes.
 var page = os.Getpagesize()
 
-// appends are the changes of a write that appends data to file f. The kernel asks for what lies in a page that it does not
-// have first, and then for the rest.
+// appends are the changes of a write that appends data to file f. The kernel asks for what lies in a page that it does
+// not have first, and then for the rest.
 func (w *worker) appends(f, data string) (changes []func()) {
 	for rest, size := data, len(w.files[f]); rest != ""; {
 		n := min(len(rest), page-size%page)
@@ -127,7 +128,8 @@ func (w *worker) run(others []*worker) {
 	}
 }
 
-// check fails the test unless the directory is what it was after one of the changes, none of which is before the last that is durable.
+// check fails the test unless the directory is what it was after one of the changes, none of which is before the last
+// that is durable.
 func (w *worker) check(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(w.dir)
@@ -148,8 +150,8 @@ func (w *worker) check(t *testing.T) {
 	t.Errorf("%s: %d files are those after none of the changes %d to %d (-seed %d)", filepath.Base(w.dir), len(found), w.synced, len(w.states), *seed)
 }
 
-// The process of a mount is killed while several others work: what was fsync'ed, by whomever, and all that was done before is
-// there, and for each of them it is a beginning of what it did.
+// The process of a mount is killed while several others work: what was fsync'ed, by whomever, and all that was done
+// before is there, and for each of them it is a beginning of what it did.
 func TestKill(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "256M")

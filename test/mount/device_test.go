@@ -44,7 +44,8 @@ func tellsOfSync() bool {
 	return major > 6 || major == 6 && minor >= 18
 }
 
-// On a block device that is mounted with blkdev, syncfs(2) and sync(2) make all durable that was done before, time after time.
+// On a block device that is mounted with blkdev, syncfs(2) and sync(2) make all durable that was done before, time
+// after time.
 func TestSyncDevice(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")
@@ -80,8 +81,9 @@ func TestSyncDevice(t *testing.T) {
 	}
 }
 
-// What the kernel asks of a block device that is mounted with blkdev is answered as it is of others: long and short reads and writes, by
-// many at a time, long listings, extended attributes, what is mapped; and it is all there when it is mounted again.
+// What the kernel asks of a block device that is mounted with blkdev is answered as it is of others: long and short
+// reads and writes, by many at a time, long listings, extended attributes, what is mapped; and it is all there when it
+// is mounted again.
 func TestDevice(t *testing.T) {
 	bin := mounttest.Build(t)
 	device := loop(t, mounttest.Volume(t, bin, "256M"))

@@ -29,8 +29,8 @@ func has(t *testing.T, dir string, with, without uintptr) {
 	}
 }
 
-// mount -o remount makes a mount read-only and back: as mount(8) calls its helper by /etc/fstab, and by the table of mounts, where
-// no program can be found; and as the command has it.
+// mount -o remount makes a mount read-only and back: as mount(8) calls its helper by /etc/fstab, and by the table of
+// mounts, where no program can be found; and as the command has it.
 func TestRemount(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")
@@ -93,7 +93,8 @@ func TestRemount(t *testing.T) {
 	m.Unmount(t, bin, image)
 }
 
-// A mount of a volume that is served has nosuid and nodev, as NFS clients may plant programs there, unless options lift them.
+// A mount of a volume that is served has nosuid and nodev, as NFS clients may plant programs there, unless options lift
+// them.
 func TestServedNoSUID(t *testing.T) {
 	bin := mounttest.Build(t)
 	for _, c := range []struct {

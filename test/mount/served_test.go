@@ -238,7 +238,8 @@ func TestServedSeenByNFS(t *testing.T) {
 	}
 	must(t, f.Close())
 	must(t, os.Remove(p("d/g")))
-	// The kernel says that a file was closed after close(2) has returned. Until then it is there for who has its handle.
+	// The kernel says that a file was closed after close(2) has returned. Until then it is there for who has its
+	// handle.
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if _, err := c.Getattr(h); err == tansyfs.ErrStale {
 			break

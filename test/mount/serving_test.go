@@ -74,8 +74,8 @@ func TestServedUmount(t *testing.T) {
 	stop(t, m, bin, image)
 }
 
-// A server that is to stop takes the mount out of sight. Who has something open there has some seconds, and after that gets errors; what
-// was done is there.
+// A server that is to stop takes the mount out of sight. Who has something open there has some seconds, and after that
+// gets errors; what was done is there.
 func TestServedBusy(t *testing.T) {
 	bin := mounttest.Build(t)
 	for _, leaves := range []bool{true, false} {
@@ -114,7 +114,8 @@ func TestServedBusy(t *testing.T) {
 	}
 }
 
-// Nothing is changed through a read-only mount, and what changes by NFS is seen. A volume that is served read-only has no other.
+// Nothing is changed through a read-only mount, and what changes by NFS is seen. A volume that is served read-only has
+// no other.
 func TestServedReadOnly(t *testing.T) {
 	bin := mounttest.Build(t)
 	m, image, c, p := served(t, bin, "--mount-options", "ro,nosuid")
@@ -218,8 +219,8 @@ func (k *maker) check(t *testing.T, path func(string) string, name string) {
 	}
 }
 
-// The process is killed while both faces are at work. What NFS has answered is there, and so is all that the mount had done before that
-// call; with sync, all that the mount has done.
+// The process is killed while both faces are at work. What NFS has answered is there, and so is all that the mount had
+// done before that call; with sync, all that the mount has done.
 func TestServedKill(t *testing.T) {
 	bin := mounttest.Build(t)
 	random := rand.New(rand.NewPCG(*seed, 7))
@@ -272,8 +273,8 @@ const (
 	slots = 8
 )
 
-// Two write one file at the same time, one by each face, in pieces of their own and in common ones. Each reads what it has written by the
-// other's face. In the end every piece is one that somebody wrote, and both faces have the same.
+// Two write one file at the same time, one by each face, in pieces of their own and in common ones. Each reads what it
+// has written by the other's face. In the end every piece is one that somebody wrote, and both faces have the same.
 func TestServedTwoWriters(t *testing.T) {
 	bin := mounttest.Build(t)
 	m, image, c, p := served(t, bin)
@@ -291,7 +292,8 @@ func TestServedTwoWriters(t *testing.T) {
 		b, _, _, err := c.Read(root, h, uint64(i*slot), slot)
 		return string(b), err
 	}
-	// work writes with one face and reads with the other one. Pieces whose number is odd or even are its own, the last two are everybody's.
+	// work writes with one face and reads with the other one. Pieces whose number is odd or even are its own, the last
+	// two are everybody's.
 	work := func(which int, write func(i int, data string) error, read func(i int) (string, error)) {
 		random := rand.New(rand.NewPCG(*seed, uint64(which)))
 		for n := range 500 {

@@ -13,8 +13,9 @@ import (
 	"tansy/test/kit/mounttest"
 )
 
-// What one face makes the other can show and work with. To the kernel 2^32-1 is no id: a file that had it as its owner could not be
-// looked at, changed, or removed. A time before 1970 is none to NFS, and a device has 12 and 20 bits for its numbers.
+// What one face makes the other can show and work with. To the kernel 2^32-1 is no id: a file that had it as its owner
+// could not be looked at, changed, or removed. A time before 1970 is none to NFS, and a device has 12 and 20 bits for
+// its numbers.
 func TestServedShown(t *testing.T) {
 	bin := mounttest.Build(t)
 	m, image, c, p := served(t, bin)

@@ -43,8 +43,8 @@ func xattr(t *testing.T, path, name, want string) {
 	}
 }
 
-// Extended attributes, on a mount alone and on one that is served as well, where they outlive unmounting, and NFS shows nothing of them but
-// the file's ctime.
+// Extended attributes, on a mount alone and on one that is served as well, where they outlive unmounting, and NFS shows
+// nothing of them but the file's ctime.
 func TestXattrs(t *testing.T) {
 	bin := mounttest.Build(t)
 	for _, face := range []string{"mount", "serve"} {
@@ -238,7 +238,8 @@ func TestXattrTool(t *testing.T) {
 // capabilities of a program: cap_net_raw, permitted and effective.
 var capabilities = "\x01\x00\x00\x02\x00\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// Capabilities, setuid, and setgid end with a write and a cut, here and by NFS, and with them what they gave: also for who may write to the file and is not root.
+// Capabilities, setuid, and setgid end with a write and a cut, here and by NFS, and with them what they gave: also for
+// who may write to the file and is not root.
 func TestPrivilegesEnd(t *testing.T) {
 	bin := mounttest.Build(t)
 	for _, face := range []string{"mount", "serve"} {

@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package programs runs real programs on a mounted volume, and ends the process of the mount or of the server, or the power of its device, at
-// random instants. After each crash the programs check what is there by themselves, and all that they have
-// reported as durable must be there. README's table of tests and docs/evidence/programs.md say what was run.
+// Package programs runs real programs on a mounted volume, and ends the process of the mount or of the server, or the
+// power of its device, at random instants. After each crash the programs check what is there by themselves, and all
+// that they have reported as durable must be there. README's table of tests and docs/evidence/programs.md say what was
+// run.
 //
 //	go test ./test/programs -crashes 100 -timeout 2h
 //	go test ./test/programs -run Crashes/sqlite/cut -seed 7 -v
@@ -121,7 +122,8 @@ func (c *campaign) mount(round int) (*mounttest.Mount, error) {
 	return m, err
 }
 
-// end ends the process of a mount at once, and waits for the programs that were at work there: wait returns when they have ended.
+// end ends the process of a mount at once, and waits for the programs that were at work there: wait returns when they
+// have ended.
 func (c *campaign) end(m *mounttest.Mount, wait func()) error {
 	if c.nfs {
 		return c.endNFS(m, wait)
@@ -231,8 +233,8 @@ func (c *campaign) until(round int, soon bool, do func(ctx context.Context, repo
 	wait := func() {}
 	select {
 	case <-due:
-		// The programs live on, other than those of a machine that goes down, and their words count no more: SQLite says that
-		// a transaction is durable when it cannot even open the folder that it has to sync for that.
+		// The programs live on, other than those of a machine that goes down, and their words count no more: SQLite
+		// says that a transaction is durable when it cannot even open the folder that it has to sync for that.
 		before.Lock()
 		over = true
 		before.Unlock()

@@ -10,8 +10,8 @@ import (
 	"tansy/test/kit/nbdtest"
 )
 
-// A cutting is a device at the other end of a connection, whose power is cut after some number of writes and barriers: it
-// loses and tears what no barrier has covered.
+// A cutting is a device at the other end of a connection, whose power is cut after some number of writes and barriers:
+// it loses and tears what no barrier has covered.
 type cutting struct {
 	server nbdtest.Server
 	name   string

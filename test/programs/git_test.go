@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// git commits. It does not make the name of a commit durable, so that it counts when the folder is synced behind it, or at once where the
-// mount makes every change durable.
+// git commits. It does not make the name of a commit durable, so that it counts when the folder is synced behind it, or
+// at once where the mount makes every change durable.
 type git struct {
 	client
 	round int

@@ -17,7 +17,8 @@ func (d deaf) WriteThrough(a uint64, bufs [][]byte) error { return d.WriteAt(a, 
 
 func (d deaf) Barrier() error { return nil }
 
-// hasty is a device that has its barriers, but answers writes that are to be durable by themselves (FUA) before they are.
+// hasty is a device that has its barriers, but answers writes that are to be durable by themselves (FUA) before they
+// are.
 type hasty struct{ *disk.Sim }
 
 func (h hasty) WriteThrough(a uint64, bufs [][]byte) error { return h.WriteAt(a, bufs) }

@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// maildir is a folder to which several deliver mail, as Maildir has it: written to tmp, synced, moved to new, and that folder is synced. Each
-// looks at his mail after that (new to cur), and throws old mail away, for good when its folder is synced.
+// maildir is a folder to which several deliver mail, as Maildir has it: written to tmp, synced, moved to new, and that
+// folder is synced. Each looks at his mail after that (new to cur), and throws old mail away, for good when its folder
+// is synced.
 type maildir map[string]*client // those who deliver: the mail of each up to the step that is done is there, but what he has thrown away
 
 func newMaildir(*testing.T, uint64) func() program {
@@ -56,8 +57,8 @@ func mail(who string, n int) (name, body string) {
 // keep is how many mails there are of each at most.
 const keep = 30
 
-// deliver is a child that delivers mail, into the folder of its first argument, by the name of the second. It looks at a mail when it is told to
-// deliver the next: that it was delivered has counted then.
+// deliver is a child that delivers mail, into the folder of its first argument, by the name of the second. It looks at
+// a mail when it is told to deliver the next: that it was delivered has counted then.
 func deliver(args []string) error {
 	dir, who, last := args[0], args[1], 0
 	return obey(func(n int) error {

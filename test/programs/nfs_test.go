@@ -55,8 +55,9 @@ func (c *campaign) restartNFS(m *mounttest.Mount) (*mounttest.Mount, error) {
 	return next, nil
 }
 
-// endNFS ends a server at once, for good. A client whose server is gone waits for it, and no signal ends a process that has pages to be
-// written: so another volume is served at the same address, for which all handles are stale, and the client gives up what it had to send.
+// endNFS ends a server at once, for good. A client whose server is gone waits for it, and no signal ends a process that
+// has pages to be written: so another volume is served at the same address, for which all handles are stale, and the
+// client gives up what it had to send.
 func (c *campaign) endNFS(m *mounttest.Mount, wait func()) error {
 	m.Kill()
 	dir, err := os.MkdirTemp("", "other")
@@ -76,8 +77,8 @@ func (c *campaign) endNFS(m *mounttest.Mount, wait func()) error {
 	return nil
 }
 
-// left unmounts. What a program has started may need a moment to end, and for all that can be seen of it is gone before it has left
-// its folder: nothing tells when, so that is asked again.
+// left unmounts. What a program has started may need a moment to end, and for all that can be seen of it is gone before
+// it has left its folder: nothing tells when, so that is asked again.
 func (c *campaign) left() error {
 	for patience := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if err := syscall.Unmount(c.dir, 0); !errors.Is(err, syscall.EBUSY) || time.Now().After(patience) {
@@ -99,7 +100,8 @@ func (c *campaign) unmountNFS(m *mounttest.Mount) error {
 	return nil
 }
 
-// What programs have reported over NFS is there when the server has crashed, whether the client lives through that or not. In the guest of test/linux.
+// What programs have reported over NFS is there when the server has crashed, whether the client lives through that or
+// not. In the guest of test/linux.
 func TestNFS(t *testing.T) {
 	if *served == "" {
 		t.Skip("no server is given by -nfs")

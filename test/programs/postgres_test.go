@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// postgres is a server with several clients, who do what pgbench does: its tables, its transactions. It runs as somebody
-// else than root, and is reached by a socket beside the volume.
+// postgres is a server with several clients, who do what pgbench does: its tables, its transactions. It runs as
+// somebody else than root, and is reached by a socket beside the volume.
 type postgres struct {
 	programs, made, socket string
 	clients                []client

@@ -76,9 +76,10 @@ func (c *client) found(n int) error {
 	return nil
 }
 
-// children are the programs that the tests bring along. Each runs in a process of its own, since that of the tests must wait for nothing on the
-// volume: it is the device, and it starts the server again. (To start a process it forks, and what it had open for writing on NFS is flushed
-// when that is closed in the child: before there is the server that would take it.)
+// children are the programs that the tests bring along. Each runs in a process of its own, since that of the tests must
+// wait for nothing on the volume: it is the device, and it starts the server again. (To start a process it forks, and
+// what it had open for writing on NFS is flushed when that is closed in the child: before there is the server that
+// would take it.)
 var children = map[string]func(args []string) error{
 	"bbolt":       bolt(boltWork),
 	"bbolt-check": bolt(boltCheck),

@@ -22,7 +22,8 @@ func newSqlite(t *testing.T, _ uint64) func() program {
 	if _, err := exec.LookPath("sqlite3"); err != nil {
 		t.Skip(err)
 	}
-	// With "full", SQLite does not wait until the name of the journal is gone, and so may roll back after a crash what it has reported.
+	// With "full", SQLite does not wait until the name of the journal is gone, and so may roll back after a crash what
+	// it has reported.
 	return func() program { return &sqlite{synchronous: "extra"} }
 }
 

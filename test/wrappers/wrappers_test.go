@@ -1,9 +1,10 @@
-// Package wrappers looks for wrappers that hide what they wrap. Some interfaces are optional: who has a value asks whether it is
-// one (a type assertion), and does without if it is not, more slowly, or not as well. A wrapper that embeds the interface it
-// stands for, and nothing else, answers no, and nobody notices.
+// Package wrappers looks for wrappers that hide what they wrap. Some interfaces are optional: who has a value asks
+// whether it is one (a type assertion), and does without if it is not, more slowly, or not as well. A wrapper that
+// embeds the interface it stands for, and nothing else, answers no, and nobody notices.
 //
-// So the source is asked: for every type that has a field of an interface which it is itself, and every optional interface that
-// somebody asks such values for, the type has to be that, too. What need not be is in a list, with the reason.
+// So the source is asked: for every type that has a field of an interface which it is itself, and every optional
+// interface that somebody asks such values for, the type has to be that, too. What need not be is in a list, with the
+// reason.
 package wrappers
 
 import (
@@ -184,8 +185,8 @@ func load(pattern string) (packages []*pack, err error) {
 	return packages, nil
 }
 
-// questions are the type assertions and switches of a package, of values that are known to have some method, to interfaces.
-// Those of errors are left out, which have a way of their own.
+// questions are the type assertions and switches of a package, of values that are known to have some method, to
+// interfaces. Those of errors are left out, which have a way of their own.
 func (p *pack) questions() (all []question) {
 	ask := func(x, whether ast.Expr) {
 		from, to := p.info.Types[x].Type, p.info.Types[whether].Type

@@ -1,5 +1,5 @@
-// Package load measures any NFSv3 server as its clients see it: rates, and how long calls take. All data that is read is
-// compared with what was written; a wrong byte ends the run.
+// Package load measures any NFSv3 server as its clients see it: rates, and how long calls take. All data that is read
+// is compared with what was written; a wrong byte ends the run.
 //
 //	run.go        what is measured, and how
 //	workloads.go  what clients do
@@ -53,8 +53,8 @@ type Result struct {
 	about    Workload
 }
 
-// Latency is how long an operation took, from when it was begun until its reply had come: as the half, nine tenths, ... of
-// them took at most.
+// Latency is how long an operation took, from when it was begun until its reply had come: as the half, nine tenths, ...
+// of them took at most.
 type Latency struct {
 	Half       time.Duration `json:"p50"`
 	Tenth      time.Duration `json:"p90"`
@@ -128,8 +128,8 @@ func setDefault[T comparable](p *T, v T) {
 	}
 }
 
-// Run measures one workload after the other, until they are over or ctx ends, and removes what it has made on the server.
-// Results are those of the workloads that were over.
+// Run measures one workload after the other, until they are over or ctx ends, and removes what it has made on the
+// server. Results are those of the workloads that were over.
 func Run(ctx context.Context, cfg Config) (results []Result, err error) {
 	chosen, err := cfg.prepare()
 	if err != nil {

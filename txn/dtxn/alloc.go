@@ -165,7 +165,8 @@ func (a *alloc) anywhere(near uint64) (x uint64, ok bool, err error) {
 	return x, ok, err
 }
 
-// exchange hands out a clear bit in the place of another: the next one behind from; or if that is 0, one on a stretch of the file, or else behind where onward says.
+// exchange hands out a clear bit in the place of another: the next one behind from; or if that is 0, one on a stretch
+// of the file, or else behind where onward says.
 func (a *alloc) exchange(p place, from uint64) (x uint64, ok bool, err error) {
 	if a.first >= a.limit {
 		return 0, false, nil
@@ -185,9 +186,9 @@ func (a *alloc) exchange(p place, from uint64) (x uint64, ok bool, err error) {
 	return x, ok, err
 }
 
-// A rotor is where the search for blocks in the place of others goes on in one region of the bitmap, all around. What was freed a
-// moment ago is no place for new data before the journal is done with the old: the commit would have to wait for a
-// whole installation, or the data would go to the log first.
+// A rotor is where the search for blocks in the place of others goes on in one region of the bitmap, all around. What
+// was freed a moment ago is no place for new data before the journal is done with the old: the commit would have to
+// wait for a whole installation, or the data would go to the log first.
 const (
 	rotorSpan   = 4 * windowBits // the size of a region in bits: more than there are blocks that were written straight home and are not installed
 	rotorRoom   = rotorSpan / 4  // clear bits of a region that has room
@@ -196,8 +197,9 @@ const (
 	maxRotors   = 1024           // so many are remembered
 )
 
-// onward is where to look for a block in the place of one near the given: behind that one, if it was itself handed out a moment
-// ago and the next bit is to be had, so that a file stays together; else where rotor says. The caller holds mu.
+// onward is where to look for a block in the place of one near the given: behind that one, if it was itself handed out
+// a moment ago and the next bit is to be had, so that a file stays together; else where rotor says. The caller holds
+// mu.
 func (a *alloc) onward(near uint64) (from uint64) {
 	r, ok := a.rotors[near/rotorSpan]
 	if ok && near <= r && r-near < rotorRecent && a.isClear(near+1) && !a.stretches.begins(near+1) {
@@ -206,7 +208,8 @@ func (a *alloc) onward(near uint64) (from uint64) {
 	return a.rotor(near)
 }
 
-// rotor is what was handed out last in the region of near, or in the next one that has room; where nothing was yet, near. The caller holds mu.
+// rotor is what was handed out last in the region of near, or in the next one that has room; where nothing was yet,
+// near. The caller holds mu.
 func (a *alloc) rotor(near uint64) (from uint64) {
 	region := near / rotorSpan
 	r, ok := a.rotors[region]

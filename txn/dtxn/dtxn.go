@@ -296,8 +296,9 @@ func (t *Txn) result(st uint32) error {
 	return t.s.status(st)
 }
 
-// halt ends the process, for the verified code failed with p in the midst of ending a transaction: nobody knows which locks that
-// holds, so others would wait for ever, and nobody who recovers from panics may go on. What is durable a new start has.
+// halt ends the process, for the verified code failed with p in the midst of ending a transaction: nobody knows which
+// locks that holds, so others would wait for ever, and nobody who recovers from panics may go on. What is durable a new
+// start has.
 func halt(p any) {
 	stack := debug.Stack()
 	go panic(fmt.Sprintf("verified code failed at the end of a transaction, and its locks may be held: %v; start the server again\n%s", p, stack))
@@ -455,8 +456,8 @@ func (t *Txn) Commit(stable bool) error {
 	return t.result(txnrun.Run(t.t, t, 0, stable, false))
 }
 
-// Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it that stays theirs
-// who see them.
+// Seen says that nobody sees the inodes any more that t has read, so that their memory may be used again. Without it
+// that stays theirs who see them.
 func (t *Txn) Seen() { t.hold.EndSmall() }
 
 // SeenLast says it of the inode that it has read last, if the memory of that is b.

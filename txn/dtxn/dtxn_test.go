@@ -473,8 +473,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestRefusedNeverCommits: the verified transaction knows that it was refused something, whatever the Go around it makes of that; and
-// what Go refuses it is told. The first reason is the one that counts.
+// TestRefusedNeverCommits: the verified transaction knows that it was refused something, whatever the Go around it
+// makes of that; and what Go refuses it is told. The first reason is the one that counts.
 func TestRefusedNeverCommits(t *testing.T) {
 	s := newSystem(t)
 	undone := func(name string) {

@@ -48,7 +48,8 @@ func (s *System) status(st uint32) error {
 	return ErrIO
 }
 
-// wild is the error for a block that does not hold what was asked for. Verified code asks for none such on a sound volume.
+// wild is the error for a block that does not hold what was asked for. Verified code asks for none such on a sound
+// volume.
 func (s *System) wild(what uint32, blkno uint64) error {
 	start, end := s.places.First(what)
 	return fmt.Errorf("%w: block %d is not within %d to %d", ErrDamaged, blkno, start-s.base, end-s.base-1)

@@ -10,8 +10,8 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// TestHalt: the process ends if the verified code fails at the end of a transaction, though somebody recovers from panics; when it fails
-// before, in the work, the locks are given back, and others go on.
+// TestHalt: the process ends if the verified code fails at the end of a transaction, though somebody recovers from
+// panics; when it fails before, in the work, the locks are given back, and others go on.
 func TestHalt(t *testing.T) {
 	const how = "TANSY_TEST_HALT"
 	if os.Getenv(how) == "" {

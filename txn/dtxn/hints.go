@@ -9,8 +9,8 @@ const (
 	Exchange = 2 // of Blocks: in the place of another
 )
 
-// AllocHint proposes a block or inode that is free, near the given one (0 = no wish); with Exchange a block to take in the place of
-// another, which on a sparse image has room already, unless the host could hold all of it.
+// AllocHint proposes a block or inode that is free, near the given one (0 = no wish); with Exchange a block to take in
+// the place of another, which on a sparse image has room already, unless the host could hold all of it.
 func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 	x, ok, err := t.TryAllocHint(which, near)
 	t.check(err)
@@ -20,8 +20,8 @@ func (t *Txn) AllocHint(which, near uint64) (ok bool, x uint64) {
 // Bulk wishes that what is written to block blkno goes straight home, not through the log.
 func (t *Txn) Bulk(blkno uint64) { t.s.j.Bulk(t.s.base + blkno) }
 
-// Position wishes that the next block that is proposed is for block n of the file that was read last to be changed; with leads, that those
-// are for the indirect blocks above that.
+// Position wishes that the next block that is proposed is for block n of the file that was read last to be changed;
+// with leads, that those are for the indirect blocks above that.
 func (t *Txn) Position(n uint64, leads bool) { t.block, t.placed, t.leads = n, true, leads }
 
 // Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.

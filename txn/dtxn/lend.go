@@ -5,16 +5,17 @@ import (
 	"tansy/internal/runtime/dlog"
 )
 
-// Lent are blocks that transactions have read, which may be seen longer than these last. One goroutine at a time may use it.
+// Lent are blocks that transactions have read, which may be seen longer than these last. One goroutine at a time may
+// use it.
 type Lent struct {
 	s    *System
 	hold dlog.Hold
 	n    int64 // blocks
 }
 
-// Lend lets all blocks that t has read be seen until l, which has none, ends, for the sake of so many bytes of them. Or it does nothing,
-// and returns false: when these are less than a quarter, so that whoever takes few bytes does not keep many blocks; or when a quarter of the
-// cache is lent, as the rest is for those who want to read.
+// Lend lets all blocks that t has read be seen until l, which has none, ends, for the sake of so many bytes of them. Or
+// it does nothing, and returns false: when these are less than a quarter, so that whoever takes few bytes does not keep
+// many blocks; or when a quarter of the cache is lent, as the rest is for those who want to read.
 func (t *Txn) Lend(l *Lent, bytes int) bool {
 	n := int64(t.hold.Len())
 	if 4*int64(bytes) < n*disk.BlockSize {

@@ -7,8 +7,8 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// TestSeenInodes: an inode that a transaction has read is the caller's, also when that is over and others read more, unless he says that
-// he has seen it.
+// TestSeenInodes: an inode that a transaction has read is the caller's, also when that is over and others read more,
+// unless he says that he has seen it.
 func TestSeenInodes(t *testing.T) {
 	poison(t)
 	s := newSystem(t)
@@ -59,8 +59,8 @@ func TestCopiesOutliveAdmit(t *testing.T) {
 	x.Abort()
 }
 
-// poison has memory that may be used again spoiled up to the end of the test. With the race detector it is anyway, and nothing is written,
-// which that would find.
+// poison has memory that may be used again spoiled up to the end of the test. With the race detector it is anyway, and
+// nothing is written, which that would find.
 func poison(t *testing.T) {
 	if !dbytes.Poison {
 		dbytes.Poison = true

@@ -52,7 +52,8 @@ const maxRuns = 10000
 // Refused is how often no bit was handed out because the host had no room.
 func (s *System) Refused() uint64 { return s.refused.Load() }
 
-// hint hands out a clear bit whose block, and that of the bit itself, have room on the host. What it is for, p, see takeFor.
+// hint hands out a clear bit whose block, and that of the bit itself, have room on the host. What it is for, p, see
+// takeFor.
 func (s *System) hint(which uint64, p place) (x uint64, ok bool, err error) {
 	a := s.alloc[which]
 	x, ok, err = a.takeFor(p)
@@ -70,8 +71,8 @@ func (s *System) hint(which uint64, p place) (x uint64, ok bool, err error) {
 	return s.elsewhere(which)
 }
 
-// exchange hands out a block in the place of another, which would not need to be moved: so on a sparse image one that has room, unless
-// the host has some for all of the image anyway, and gets back what is free again.
+// exchange hands out a block in the place of another, which would not need to be moved: so on a sparse image one that
+// has room, unless the host has some for all of the image anyway, and gets back what is free again.
 func (s *System) exchange(p place) (x uint64, ok bool, err error) {
 	a := s.alloc[Blocks]
 	if x, ok, err = a.exchange(p, 0); !ok || err != nil || s.layout.Host == nil {
@@ -190,8 +191,8 @@ func (s *System) reserve(which, x uint64) error {
 	return nil
 }
 
-// Reserve takes room on the host for block a and what is written with it. A transaction that writes a block of records for the
-// first time must have done so.
+// Reserve takes room on the host for block a and what is written with it. A transaction that writes a block of records
+// for the first time must have done so.
 func (s *System) Reserve(a uint64) error {
 	if s.layout.Host == nil {
 		return nil

@@ -138,8 +138,9 @@ func TestHostWithoutRoom(t *testing.T) {
 	}
 }
 
-// A block in the place of another is the next free one; on a sparse image it is none if that one has no room, though the host
-// would give some, and none is lost by asking. But it is one if the host has room for all, and gets back what is free.
+// A block in the place of another is the next free one; on a sparse image it is none if that one has no room, though
+// the host would give some, and none is lost by asking. But it is one if the host has room for all, and gets back what
+// is free.
 func TestExchange(t *testing.T) {
 	on := func(left int, returns bool) *System {
 		l := layout
@@ -185,8 +186,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// What is freed a moment ago is not handed out again in the place of another before all of the region was, wherever the wish; and who
-// goes on where it was given something goes on there.
+// What is freed a moment ago is not handed out again in the place of another before all of the region was, wherever the
+// wish; and who goes on where it was given something goes on there.
 func TestRotor(t *testing.T) {
 	a := newAlloc(Bitmap{First: 10, Limit: 3 * rotorSpan, Start: 0}, func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
 	s := &System{alloc: []*alloc{Blocks: a}}

@@ -153,7 +153,8 @@ func (a *alloc) hold(lo, min uint64, spare func(Run)) (runs []Run, err error) {
 	return runs, nil
 }
 
-// yield gives back what is held; false: nothing is. No transaction has changed it meanwhile, as none was handed any of it. The caller holds mu.
+// yield gives back what is held; false: nothing is. No transaction has changed it meanwhile, as none was handed any of
+// it. The caller holds mu.
 func (a *alloc) yield() bool {
 	if len(a.held) == 0 {
 		return false

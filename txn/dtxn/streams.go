@@ -2,13 +2,13 @@ package dtxn
 
 import "math/bits"
 
-// Files that grow side by side would lie between each other, in pieces as large as a WRITE. So a file that has got some blocks has the bits
-// behind its last one set aside, the more, the more it has got: nobody else gets these as long as there are others. They come back when
-// other files grow, and this one has not for longer than those.
+// Files that grow side by side would lie between each other, in pieces as large as a WRITE. So a file that has got some
+// blocks has the bits behind its last one set aside, the more, the more it has got: nobody else gets these as long as
+// there are others. They come back when other files grow, and this one has not for longer than those.
 //
-// The WRITEs of a file that are under way together come in any order. So its blocks have their places on a line, and what is skipped is
-// set aside until it comes. Where the line comes up against what is another's, the file goes on elsewhere, and what is late still finds
-// its place on the line that was before.
+// The WRITEs of a file that are under way together come in any order. So its blocks have their places on a line, and
+// what is skipped is set aside until it comes. Where the line comes up against what is another's, the file goes on
+// elsewhere, and what is late still finds its place on the line that was before.
 
 const (
 	maxStreams  = 256
@@ -47,7 +47,8 @@ func (s *stream) first() (x uint64, ok bool) {
 	return 0, false
 }
 
-// before is how much of the line comes before that place, and behind its end; less than none if the place is not behind that.
+// before is how much of the line comes before that place, and behind its end; less than none if the place is not behind
+// that.
 func (s *stream) before(at uint64) uint64 { return at - s.at - (s.end - s.last) }
 
 // lies is where that place on the line is.
@@ -64,8 +65,8 @@ type place struct {
 	known bool   // if it is one of those
 }
 
-// onLine is where on the line of a file its block n lies, or with leads the indirect block that refers to that. On it all come as they do
-// in the file, indirect blocks before what they lead to (verified/fs/blocks/positions.dfy).
+// onLine is where on the line of a file its block n lies, or with leads the indirect block that refers to that. On it
+// all come as they do in the file, indirect blocks before what they lead to (verified/fs/blocks/positions.dfy).
 func onLine(n uint64, leads bool) uint64 {
 	const direct, single, double = 12, 12 + 512, 12 + 512 + 512*512
 	if n < direct {
@@ -87,7 +88,8 @@ func onLine(n uint64, leads bool) uint64 {
 	return at
 }
 
-// takeFor is take for a file. WRITEs side by side come in any order: each block of the file has its place on a line with the others.
+// takeFor is take for a file. WRITEs side by side come in any order: each block of the file has its place on a line
+// with the others.
 func (a *alloc) takeFor(p place) (x uint64, ok bool, err error) {
 	if p.owner == 0 || a.first >= a.limit {
 		return a.take(p.near)
@@ -123,8 +125,8 @@ func (a *alloc) takeFor(p place) (x uint64, ok bool, err error) {
 	return x, true, nil
 }
 
-// onLines finds the bit that has the place at on the line of s, or on another one that its owner has had. If there is none, it returns s.
-// The caller holds mu.
+// onLines finds the bit that has the place at on the line of s, or on another one that its owner has had. If there is
+// none, it returns s. The caller holds mu.
 func (a *alloc) onLines(s *stream, at uint64) (_ *stream, x uint64, ok bool) {
 	if x = s.lies(at); x > s.end && x-s.end < streamMost {
 		a.setAside(s, x-s.end+1)
@@ -203,7 +205,8 @@ func (a *alloc) stream(owner uint64) *stream {
 	return s
 }
 
-// another is a stream for another line, in the place of one that nobody needs, or else of the oldest one. The caller holds mu.
+// another is a stream for another line, in the place of one that nobody needs, or else of the oldest one. The caller
+// holds mu.
 func (a *alloc) another() *stream {
 	older := func(f, than *stream) bool { return than == nil || f.used < than.used }
 	var oldest, former *stream
@@ -226,7 +229,8 @@ func (a *alloc) another() *stream {
 	return oldest
 }
 
-// roomy takes the first of streamMost clear bits, the first ones behind near in its window, or of the next one. It may let go of mu in between. The caller holds it.
+// roomy takes the first of streamMost clear bits, the first ones behind near in its window, or of the next one. It may
+// let go of mu in between. The caller holds it.
 func (a *alloc) roomy(near uint64) (x uint64, ok bool, err error) {
 	from := near%windowBits + 1
 	for k := range min(2, uint64(len(a.free))) {
@@ -331,8 +335,8 @@ func (a *alloc) forgetAll() (some bool) {
 	return some
 }
 
-// rewind sets the bits that a transaction took for nothing aside for the streams again, as it most often comes again at once; it returns the
-// other ones. The caller holds mu.
+// rewind sets the bits that a transaction took for nothing aside for the streams again, as it most often comes again at
+// once; it returns the other ones. The caller holds mu.
 func (a *alloc) rewind(took []uint64) (others []uint64) {
 next:
 	for _, x := range took {

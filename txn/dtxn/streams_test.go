@@ -29,7 +29,8 @@ func grow(t *testing.T, a *alloc, owner, near uint64, n int) (took []uint64) {
 	return took
 }
 
-// Files that grow side by side, a few blocks at a time, lie in long runs; small ones leave no gaps; and nobody gets what is another's.
+// Files that grow side by side, a few blocks at a time, lie in long runs; small ones leave no gaps; and nobody gets
+// what is another's.
 func TestStreams(t *testing.T) {
 	const files, pieces, piece = 16, 200, 16
 	a := emptyAlloc(8 * windowBits)
@@ -77,7 +78,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// What is set aside is handed out when there is nothing else, by each way to ask, and comes back when a stream is forgotten.
+// What is set aside is handed out when there is nothing else, by each way to ask, and comes back when a stream is
+// forgotten.
 func TestStreamsEnd(t *testing.T) {
 	for what, take := range map[string]func(a *alloc) (uint64, bool, error){
 		"take":    func(a *alloc) (uint64, bool, error) { return a.take(0) },
@@ -138,7 +140,8 @@ func TestStreamsInNarrowPlaces(t *testing.T) {
 	}
 }
 
-// However files grow and transactions fail, all bits are handed out in the end, each once: also where the room is narrow, and in pieces.
+// However files grow and transactions fail, all bits are handed out in the end, each once: also where the room is
+// narrow, and in pieces.
 func TestStreamsLoseNothing(t *testing.T) {
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
 	for range 20 {
@@ -185,8 +188,8 @@ func TestStreamsLoseNothing(t *testing.T) {
 	}
 }
 
-// On the line of a file its blocks come in order, and before those that an indirect block refers to there is room for that, and for those
-// above it.
+// On the line of a file its blocks come in order, and before those that an indirect block refers to there is room for
+// that, and for those above it.
 func TestLine(t *testing.T) {
 	next := uint64(0)
 	for n := uint64(0); n < 3*512*512; n++ {
@@ -212,8 +215,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Pieces of a file that come out of order lie as those that come in order, nearly; so do those of files side by side; and nobody gets what
-// is another's, also where transactions fail.
+// Pieces of a file that come out of order lie as those that come in order, nearly; so do those of files side by side;
+// and nobody gets what is another's, also where transactions fail.
 func TestPositions(t *testing.T) {
 	const piece, underWay = 16, 12
 	for _, c := range []struct {
@@ -390,7 +393,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// What is written here and there in a file lies together, and takes nothing from other files; nor does a file that has many lines.
+// What is written here and there in a file lies together, and takes nothing from other files; nor does a file that has
+// many lines.
 func TestHereAndThere(t *testing.T) {
 	a := emptyAlloc(16 * windowBits)
 	const others = maxStreams - 4

@@ -1,9 +1,9 @@
 package dtxn
 
-// The WRITEs of a file that are under way together come in any order, and so would the blocks that take the places of others. So a file that is
-// written over gets a stretch of bits for each piece, on which its blocks lie as they do in the file. (Indirect blocks stay where they are.)
-// Where several are written over at a time, all go on behind each other: what a group of the log writes then lies together. With stretches
-// of their own eight were 18 % slower.
+// The WRITEs of a file that are under way together come in any order, and so would the blocks that take the places of
+// others. So a file that is written over gets a stretch of bits for each piece, on which its blocks lie as they do in
+// the file. (Indirect blocks stay where they are.) Where several are written over at a time, all go on behind each
+// other: what a group of the log writes then lies together. With stretches of their own eight were 18 % slower.
 
 const (
 	stretchBits  = 256 // of a piece, and the bits for it; a multiple of 64
@@ -61,8 +61,9 @@ func (l *stretches) begins(x uint64) bool {
 	return false
 }
 
-// inOrder hands out the bit that has the place of p on its stretch. There is none if others are written over as well, nor if the file is not
-// written in order, as far as one knows: if neither the piece before nor the one behind was. The caller holds mu, which may be let go of in between.
+// inOrder hands out the bit that has the place of p on its stretch. There is none if others are written over as well,
+// nor if the file is not written in order, as far as one knows: if neither the piece before nor the one behind was. The
+// caller holds mu, which may be let go of in between.
 func (a *alloc) inOrder(p place) (x uint64, ok bool, err error) {
 	if p.owner == 0 || !p.known {
 		return 0, false, nil
@@ -81,7 +82,8 @@ func (a *alloc) inOrder(p place) (x uint64, ok bool, err error) {
 			s.used++
 			return x, true, nil
 		}
-		// it was written over once more; if not much of it was, so much room for each would have all that is free gone round fast
+		// it was written over once more; if not much of it was, so much room for each would have all that is free gone
+		// round fast
 		if s.used < stretchBits/2 {
 			s.rest = stretchBits
 		}
@@ -115,7 +117,8 @@ func (a *alloc) inOrder(p place) (x uint64, ok bool, err error) {
 	return x, true, nil
 }
 
-// clearRun is the first of stretchBits clear bits behind from in its region, all around. The caller holds mu, which may be let go of in between.
+// clearRun is the first of stretchBits clear bits behind from in its region, all around. The caller holds mu, which may
+// be let go of in between.
 func (a *alloc) clearRun(from uint64) (x uint64, ok bool, err error) {
 	const windows = rotorSpan / windowBits
 	if from >= a.limit { // of a volume that is damaged, where there is room nowhere

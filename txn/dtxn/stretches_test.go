@@ -51,7 +51,8 @@ func (w *overwriter) runs(owner, lo, hi uint64) (n int) {
 	return n
 }
 
-// What is written over in order, but for the order of the WRITEs under way, lies as it does in the file, and each block is one's alone.
+// What is written over in order, but for the order of the WRITEs under way, lies as it does in the file, and each block
+// is one's alone.
 func TestStretches(t *testing.T) {
 	const blocks, unit, window = 32 * stretchBits, 16, 16
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))
@@ -98,7 +99,8 @@ func TestStretchesOfOne(t *testing.T) {
 	}
 }
 
-// What is written here and there takes not much more room on the way round than it has blocks: it would be three and a half times as much.
+// What is written here and there takes not much more room on the way round than it has blocks: it would be three and a
+// half times as much.
 func TestStretchesHereAndThere(t *testing.T) {
 	const blocks, unit = 32 * stretchBits, 16
 	r := rand.New(rand.NewSource(int64(replay.Seed(t))))

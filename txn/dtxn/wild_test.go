@@ -11,8 +11,8 @@ import (
 	"tansy/journal"
 )
 
-// What is asked for where there is nothing of the kind is refused, by an error that names the block and the place, and nothing is
-// locked; right beside it lies what is there.
+// What is asked for where there is nothing of the kind is refused, by an error that names the block and the place, and
+// nothing is locked; right beside it lies what is there.
 func TestWild(t *testing.T) {
 	l := layout
 	l.Places = placesOf(region{data, size, places.BLOCKS()}, region{data - 2, data, places.RECORDS()}, region{inodeTab, data - 2, places.INODES()}, region{blockMap, inodeTab, places.BITS()})
@@ -71,7 +71,8 @@ func TestWild(t *testing.T) {
 	}
 }
 
-// Transactions are opened only over what the journal has: its own blocks are not among them, nor is what lies behind the device.
+// Transactions are opened only over what the journal has: its own blocks are not among them, nor is what lies behind
+// the device.
 func TestForeignPlaces(t *testing.T) {
 	d := disk.NewMem((memLog + 100) * disk.BlockSize)
 	must(t, journal.Format(d, memParams))

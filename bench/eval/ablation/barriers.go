@@ -6,8 +6,9 @@ import (
 	"tansy/disk"
 )
 
-// twice is a device each of whose barriers is followed by one more write and one more barrier, as where a record of commit may only be
-// written when all that it tells of is durable. The write is the last one again, of which the device has the same contents already.
+// twice is a device each of whose barriers is followed by one more write and one more barrier, as where a record of
+// commit may only be written when all that it tells of is durable. The write is the last one again, of which the device
+// has the same contents already.
 type twice struct {
 	disk.Disk
 	mu   sync.Mutex // so that nothing newer is overwritten

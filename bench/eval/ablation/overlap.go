@@ -9,8 +9,8 @@ import (
 	"tansy/disk"
 )
 
-// oneAtATime is a device on which whoever writes has it for himself until his next barrier. The journal's two threads, which
-// write the log and what goes home, end all that they write with a barrier.
+// oneAtATime is a device on which whoever writes has it for himself until his next barrier. The journal's two threads,
+// which write the log and what goes home, end all that they write with a barrier.
 type oneAtATime struct {
 	disk.Disk
 	turn sync.Mutex
@@ -45,7 +45,8 @@ func (o *oneAtATime) mine() bool {
 	return w != nil && *w == goroutine()
 }
 
-// goroutine names the one that asks: "goroutine 17". There is no other way to tell, and next to a write it takes no time.
+// goroutine names the one that asks: "goroutine 17". There is no other way to tell, and next to a write it takes no
+// time.
 func goroutine() string {
 	var buf [64]byte
 	text, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte(" ["))

@@ -4,7 +4,8 @@ import "sync"
 
 var one sync.Mutex
 
-// Transaction begins the only transaction that there is, if that is asked for, and returns what ends it. flush makes all that was committed durable.
+// Transaction begins the only transaction that there is, if that is asked for, and returns what ends it. flush makes
+// all that was committed durable.
 func Transaction(flush func() error) (end func()) {
 	if !On(OneLock) && !On(NoGroupCommit) {
 		return func() {}

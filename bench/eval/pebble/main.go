@@ -1,5 +1,5 @@
-// Command pebble does small durable updates of a Pebble store, for bench/eval. It is a module of its own, so that what Pebble needs is needed
-// by nothing else.
+// Command pebble does small durable updates of a Pebble store, for bench/eval. It is a module of its own, so that what
+// Pebble needs is needed by nothing else.
 //
 //	pebble DIR KEYS WRITERS DURATION
 //
@@ -82,7 +82,8 @@ func load(db *pebble.DB, keys int) error {
 	return all.Commit(pebble.Sync)
 }
 
-// update has writers give keys new values, each durable before its next one, and returns how many there were per second.
+// update has writers give keys new values, each durable before its next one, and returns how many there were per
+// second.
 func update(db *pebble.DB, keys, writers int, d time.Duration) (rate float64, err error) {
 	counts, errs := make([]int, writers), make([]error, writers)
 	var all sync.WaitGroup

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// A Page is a page of the documentation, NAME.md in a folder, with figures that are replaced; what is beside it lies in the folder NAME there.
+// A Page is a page of the documentation, NAME.md in a folder, with figures that are replaced; what is beside it lies in
+// the folder NAME there.
 type Page struct {
 	Folder, Name string
 	Command      string                          // that writes the figures
@@ -49,7 +50,8 @@ func (p *Page) Check() error {
 	return err
 }
 
-// Write puts figures in the place of older ones of the same workloads, and of all that are there then makes tables and plots.
+// Write puts figures in the place of older ones of the same workloads, and of all that are there then makes tables and
+// plots.
 func (p *Page) Write(s Samples) error {
 	before, after, err := p.split()
 	if err != nil {

@@ -68,7 +68,8 @@ func niceAbove(v float64) float64 {
 	return 10 * ten
 }
 
-// scaling is a plot with a line for each contender: medians by what the axis says, with the least and the most as a stroke.
+// scaling is a plot with a line for each contender: medians by what the axis says, with the least and the most as a
+// stroke.
 func (m *Measured) scaling(name string, p palette) string {
 	const left, right, top, bottom = 60.0, 520.0, 30.0, 300.0
 	d := &drawing{palette: p, width: 680, height: 340}
@@ -128,8 +129,8 @@ func Amount(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// Ratios is a plot with a group of bars for each row of the workloads that both were measured in: how many times as fast as the base the
-// contenders are. It is told what it shows.
+// Ratios is a plot with a group of bars for each row of the workloads that both were measured in: how many times as
+// fast as the base the contenders are. It is told what it shows.
 func (p *Page) Ratios(s Samples, ours, base, title string) string {
 	const left, barHeight, gap, unit = 260.0, 8.0, 10.0, 240.0 // unit: the length of 1
 	var names []string

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package figures keeps what contenders reached when they were measured in turns, and makes tables, plots, and a page of it.
+// Package figures keeps what contenders reached when they were measured in turns, and makes tables, plots, and a page
+// of it.
 //
 //	samples.go    what was measured
 //	summary.go    medians and spreads

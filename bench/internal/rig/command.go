@@ -12,7 +12,8 @@ import (
 // Apart has a process not be told what is typed on the terminal: one behind a mount must go on until that is unmounted.
 var Apart = &syscall.SysProcAttr{Setpgid: true}
 
-// Command runs a program to its end and returns what it says. It is not told when somebody types Ctrl-C: the context tells it.
+// Command runs a program to its end and returns what it says. It is not told when somebody types Ctrl-C: the context
+// tells it.
 func Command(ctx context.Context, name string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.SysProcAttr = Apart

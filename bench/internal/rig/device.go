@@ -13,7 +13,8 @@ import (
 
 // A Device is a loop device on an image. Its blocks have all been written once, so that writing one again changes
 // nothing in the file system below, and a barrier of the device is one fsync of the image whoever asks for it. The loop
-// device goes past the page cache (O_DIRECT) if the file system below allows: what a file system does not cache itself comes from the disk.
+// device goes past the page cache (O_DIRECT) if the file system below allows: what a file system does not cache itself
+// comes from the disk.
 type Device struct {
 	Image, Node string // paths
 	Bytes       int64

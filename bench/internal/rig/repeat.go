@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Repeat has n clients i do once(i, 0), once(i, 1) ... each, side by side, until d is over, and returns how many there were, and how many per second.
+// Repeat has n clients i do once(i, 0), once(i, 1) ... each, side by side, until d is over, and returns how many there
+// were, and how many per second.
 func Repeat(ctx context.Context, d time.Duration, n int, once func(i, k int) error) (rate, count float64, err error) {
 	counts, errs := make([]int, n), make([]error, n)
 	var clients sync.WaitGroup

@@ -53,7 +53,8 @@ func start(says bool, env []string, name string, args ...string) (*Server, error
 // endTime is how long a server may take to end.
 const endTime = time.Minute
 
-// Wait waits until it has ended, which one behind a mount does when that is unmounted and nobody uses its files any more.
+// Wait waits until it has ended, which one behind a mount does when that is unmounted and nobody uses its files any
+// more.
 func (s *Server) Wait() error {
 	late := time.AfterFunc(endTime, func() { s.process.Process.Kill() })
 	defer late.Stop()

@@ -9,8 +9,8 @@ import (
 	"tansy/tools/load"
 )
 
-// SmallFile is once LFS's benchmark of small files on a local file system, as it became for those that are synchronous: a name is looked up, the file
-// made, written to, and removed, each change durable before the next one begins.
+// SmallFile is once LFS's benchmark of small files on a local file system, as it became for those that are synchronous:
+// a name is looked up, the file made, written to, and removed, each change durable before the next one begins.
 func SmallFile(folder, name string) error {
 	path := filepath.Join(folder, name)
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {

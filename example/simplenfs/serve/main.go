@@ -1,6 +1,7 @@
 // Command serve serves a simplenfs volume: go run ./example/simplenfs/serve IMAGE
 //
-// It makes the image if there is none. It has no way to be stopped but a signal, and needs none: a volume is open again after any crash.
+// It makes the image if there is none. It has no way to be stopped but a signal, and needs none: a volume is open again
+// after any crash.
 package main
 
 import (

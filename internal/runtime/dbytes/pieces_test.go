@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPieces: they are the bytes that were added, in this order, and lie in the blocks, until they are copied; a copy is one's own.
+// TestPieces: they are the bytes that were added, in this order, and lie in the blocks, until they are copied; a copy
+// is one's own.
 func TestPieces(t *testing.T) {
 	r := seeded(t)
 	for range 300 {

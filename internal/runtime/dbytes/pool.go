@@ -37,8 +37,8 @@ type pool struct {
 	aging bool
 }
 
-// poolBlocks is the most blocks of the pool: so many as can wait to be brought home by some hundred volumes. They take memory as they
-// are used.
+// poolBlocks is the most blocks of the pool: so many as can wait to be brought home by some hundred volumes. They take
+// memory as they are used.
 const poolBlocks = 1 << 18
 
 // poolPeriod is how long a block that nobody needs keeps its memory, at least; at most it is twice that.
@@ -105,7 +105,8 @@ func (p *pool) age() {
 	}
 }
 
-// cool gives the memory of the blocks back that were free since it was last called, and tells if there may be more to do.
+// cool gives the memory of the blocks back that were free since it was last called, and tells if there may be more to
+// do.
 func (p *pool) cool() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +175,8 @@ func WritesHeld() int { return writes.inUse() }
 // copies are blocks that were copied from a buffer, and are its own until they are let go.
 type copies struct{ blocks []*Blk }
 
-// Source returns a buffer of data, which CopyOf copies to memory outside of Go's heap. When all transactions that write the copies have
-// ended, however they did, the caller has to call LetGo.
+// Source returns a buffer of data, which CopyOf copies to memory outside of Go's heap. When all transactions that write
+// the copies have ended, however they did, the caller has to call LetGo.
 func Source(data []byte) *Bytes { return &Bytes{Data: data, copies: new(copies)} }
 
 // LetGo ends the copies that b was the source of, but for those in maps and for Holds.

@@ -29,8 +29,9 @@ type List struct {
 // New returns an empty listing, for which there is no room.
 func New() *List { return new(List) }
 
-// Fill says what an empty listing takes: fits tells whether there is room for it, take whether one more entry fits, which is then there. attr, if it
-// is not nil, gets the serialized inode (256 bytes) of entry i, when all entries are there. That is attr's from then on.
+// Fill says what an empty listing takes: fits tells whether there is room for it, take whether one more entry fits,
+// which is then there. attr, if it is not nil, gets the serialized inode (256 bytes) of entry i, when all entries are
+// there. That is attr's from then on.
 func (l *List) Fill(fits bool, take func(nameLen int) bool, attr func(i uint64, inode []byte)) {
 	l.fits, l.take, l.attr = fits, take, attr
 }
@@ -70,7 +71,8 @@ func (l *List) InoAt(i uint64) uint64 {
 	return l.Entries[i].Ino
 }
 
-// AttrAt gives entry i its attributes; beyond the last one it does nothing. It takes ip over, which is empty afterwards.
+// AttrAt gives entry i its attributes; beyond the last one it does nothing. It takes ip over, which is empty
+// afterwards.
 func (l *List) AttrAt(i uint64, ip *dbytes.Bytes) {
 	inode := ip.Data
 	ip.Data = nil

@@ -6,9 +6,10 @@ import (
 	"tansy/disk"
 )
 
-// pace has writes reach the medium before the next barrier, which would write all that lies in the system's cache, while
-// everybody waits: long ones at once, short ones in waves, each as soon as it is complete. What the installer writes is scattered over
-// the volume, a thousand blocks and more; of what is written straight home, 32 MiB may have come since the last barrier.
+// pace has writes reach the medium before the next barrier, which would write all that lies in the system's cache,
+// while everybody waits: long ones at once, short ones in waves, each as soon as it is complete. What the installer
+// writes is scattered over the volume, a thousand blocks and more; of what is written straight home, 32 MiB may have
+// come since the last barrier.
 type pace struct {
 	on       bool
 	from, to uint64 // what is written here is not paced: the log has a barrier soon
@@ -33,8 +34,9 @@ func (d *Disk) Pace(a, end uint64) {
 	disk.BarrierFollows(d.d, a, end)
 }
 
-// push tells the pace that n blocks from a on were written. It may wait until the wave before the last is
-// written. Writers side by side do not wait for each other: what one of them writes while another is here is left to the barrier.
+// push tells the pace that n blocks from a on were written. It may wait until the wave before the last is written.
+// Writers side by side do not wait for each other: what one of them writes while another is here is left to the
+// barrier.
 func (d *Disk) push(a, n uint64) {
 	p := &d.pace
 	if !p.on || a >= p.from && a < p.to {

@@ -9,7 +9,8 @@ import (
 	"tansy/disk"
 )
 
-// pushed is a device that keeps account of what its cache has: blocks written, begun to be written to the medium, or neither.
+// pushed is a device that keeps account of what its cache has: blocks written, begun to be written to the medium, or
+// neither.
 type pushed struct {
 	disk.Disk
 	t      *testing.T
@@ -70,8 +71,9 @@ func run(n uint64, v byte) *BList {
 	return l
 }
 
-// However much is written in short pieces, a barrier finds no more than three waves of it: one that is being collected, and two on
-// their way. A long write is on its way at once, and nobody waits for it. The blocks of the log are left alone.
+// However much is written in short pieces, a barrier finds no more than three waves of it: one that is being collected,
+// and two on their way. A long write is on its way at once, and nobody waits for it. The blocks of the log are left
+// alone.
 func TestPace(t *testing.T) {
 	const size, from, to = 4000, 1000, 2000
 	for seed := uint64(1); seed <= 20; seed++ {

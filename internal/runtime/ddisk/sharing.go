@@ -8,11 +8,12 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// sharing has the device read once what several want at the same time: pages of codes and blocks of a file's tree above all, which all
-// who read a file need at the same moments. On a device that takes its time these can be half of all requests.
+// sharing has the device read once what several want at the same time: pages of codes and blocks of a file's tree above
+// all, which all who read a file need at the same moments. On a device that takes its time these can be half of all
+// requests.
 //
-// Who comes while the same blocks are being read has a copy of what is found, unless a change of the device was under way when that read
-// began, or has begun since. So what is found is what the blocks hold after the other one came, too.
+// Who comes while the same blocks are being read has a copy of what is found, unless a change of the device was under
+// way when that read began, or has begun since. So what is found is what the blocks hold after the other one came, too.
 type sharing struct {
 	begun, ended atomic.Uint64 // changes of the device, of whichever blocks
 
@@ -30,8 +31,8 @@ type read struct {
 	lists   []*BList      // for those who wait
 }
 
-// begin says that a read of n blocks from a on is about to begin, and r is what end is to be called with. If list is not nil, another
-// one is under way instead: then r.wait says whether list is what that found.
+// begin says that a read of n blocks from a on is about to begin, and r is what end is to be called with. If list is
+// not nil, another one is under way instead: then r.wait says whether list is what that found.
 func (s *sharing) begin(a, n uint64) (r *read, list *BList) {
 	ended := s.ended.Load() // first: if as many have begun later on, none was under way
 	s.mu.Lock()

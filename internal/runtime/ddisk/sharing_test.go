@@ -259,7 +259,8 @@ func (d dawdling) WriteAt(a uint64, bufs [][]byte) error {
 	return err
 }
 
-// Whatever many readers and a writer do: nobody reads what was overwritten before it came, nor what is older than what it has read.
+// Whatever many readers and a writer do: nobody reads what was overwritten before it came, nor what is older than what
+// it has read.
 func TestSharedReadsAreNotOld(t *testing.T) {
 	d := New(dawdling{disk.NewMem(4 * disk.BlockSize)})
 	var written atomic.Uint32

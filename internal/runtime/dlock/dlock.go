@@ -88,8 +88,8 @@ func (o *Owner) recently(k uint64) *holding {
 	return nil
 }
 
-// before returns o's holding of key k if it is not of the last, or nil. Those that are new since it was called last go into the map: who
-// locks many objects, each of them once, has none.
+// before returns o's holding of key k if it is not of the last, or nil. Those that are new since it was called last go
+// into the map: who locks many objects, each of them once, has none.
 func (o *Owner) before(k uint64) *holding {
 	n := len(o.held) - recent
 	if n <= 0 {

@@ -69,8 +69,9 @@ const (
 // each other out, the commit would never come to an end. As many may be spilled.
 const minCache = 1024
 
-// NewCache returns an empty cache that takes the memory of limit blocks, or of less if the system does not
-// give so much. It asks slow, with its caller's mutex held, whether the device takes longer than to get memory for a block; nil: it does not.
+// NewCache returns an empty cache that takes the memory of limit blocks, or of less if the system does not give so
+// much. It asks slow, with its caller's mutex held, whether the device takes longer than to get memory for a block;
+// nil: it does not.
 func NewCache(limit int, slow func() bool) *Cache {
 	limit = min(max(limit, minCache), 1<<31)
 	for {
@@ -249,8 +250,8 @@ func (c *Cache) unspill() {
 	c.order = c.order[1:]
 }
 
-// start is where the search for an address begins. The entries of neighbours are neighbours, so that those of a file that is read
-// in order lie together in the processor's caches.
+// start is where the search for an address begins. The entries of neighbours are neighbours, so that those of a file
+// that is read in order lie together in the processor's caches.
 func (c *Cache) start(a uint64) int {
 	return int(a/together*0x9E3779B97F4A7C15>>c.shift)&^(together-1) | int(a%together)
 }

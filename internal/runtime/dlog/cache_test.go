@@ -159,7 +159,8 @@ func testCache(t *testing.T, seed uint64, slots, keep int) {
 	}
 }
 
-// TestSmall: what Small returns is the caller's own up to EndSmall, also of more than are kept; a Hold of it passes none on.
+// TestSmall: what Small returns is the caller's own up to EndSmall, also of more than are kept; a Hold of it passes
+// none on.
 func TestSmall(t *testing.T) {
 	poison(t)
 	h, to := NewHold(), NewHold()
@@ -192,7 +193,8 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestSmallLast: the memory that Small gave out last is used again once nobody sees it, but no other; the view of it is another one.
+// TestSmallLast: the memory that Small gave out last is used again once nobody sees it, but no other; the view of it is
+// another one.
 func TestSmallLast(t *testing.T) {
 	poison(t)
 	h := NewHold()
@@ -259,8 +261,8 @@ func TestHoldCopy(t *testing.T) {
 	}
 }
 
-// TestHold: the memory of a block that is not kept is used again, that of one that is kept is not; and a block of other memory may be
-// kept, too.
+// TestHold: the memory of a block that is not kept is used again, that of one that is kept is not; and a block of other
+// memory may be kept, too.
 func TestHold(t *testing.T) {
 	poison(t)
 	c := newCache(minCache, allocate)
@@ -465,8 +467,8 @@ func TestCacheInUse(t *testing.T) {
 	checkCache(t, c)
 }
 
-// A cache takes memory that is ready, and else the place of what was there, while more is made ready; it does not wait for that,
-// unless the device is slow.
+// A cache takes memory that is ready, and else the place of what was there, while more is made ready; it does not wait
+// for that, unless the device is slow.
 func TestCacheGrows(t *testing.T) {
 	const atOnce, limit = 2 * populated, 1000
 	c := newCache(limit, allocate)

@@ -63,7 +63,8 @@ func (w *work) mac(key cipher.AEAD, dst []byte, n uint64, index uint32, msg []by
 	key.Seal(dst[:0], w.nonce[:], nil, msg)
 }
 
-// Codes is a list of codes of nodes. It belongs to one goroutine at a time; lists that were joined to others may be looked at by others meanwhile.
+// Codes is a list of codes of nodes. It belongs to one goroutine at a time; lists that were joined to others may be
+// looked at by others meanwhile.
 type Codes struct {
 	list   []nodeCode
 	shared bool // others may have this memory, too
@@ -78,8 +79,8 @@ const PerPage = 255
 // NewCodes returns an empty list.
 func NewCodes() *Codes { return &Codes{} }
 
-// JoinCodes returns the codes of x and behind them those of y. It is y if x has none; else it is in the memory of x where that goes on: lists that each are the last one and a
-// little more would else take the square of what they have.
+// JoinCodes returns the codes of x and behind them those of y. It is y if x has none; else it is in the memory of x
+// where that goes on: lists that each are the last one and a little more would else take the square of what they have.
 func JoinCodes(x, y *Codes) *Codes {
 	if len(x.list) == 0 {
 		return y
@@ -238,8 +239,9 @@ func (g *Pages) Begin(r0, r1 uint64) {
 	g.next(r0, r1)
 }
 
-// Next begins the next version, in which the codes of c are in their pages: these, and the root, are
-// others than before. Nodes below n are home blocks. The codes of the blocks of drop are held no longer; home is the address of node 0.
+// Next begins the next version, in which the codes of c are in their pages: these, and the root, are others than
+// before. Nodes below n are home blocks. The codes of the blocks of drop are held no longer; home is the address of
+// node 0.
 func (g *Pages) Next(c *Codes, n, r0, r1 uint64, drop *BMap, home uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -75,7 +75,8 @@ func TestCodes(t *testing.T) {
 	check()
 }
 
-// TestJoinCodes: lists that were joined in any order, to the same ones or others, added to, and sorted, have what they should.
+// TestJoinCodes: lists that were joined in any order, to the same ones or others, added to, and sorted, have what they
+// should.
 func TestJoinCodes(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))

@@ -34,8 +34,8 @@ type BMap struct {
 	watched   bool
 }
 
-// retained are the blocks of a map, in the order of insertion. A map that is dropped need not be cleared, but until the garbage
-// collector finds it (watched) its blocks are kept.
+// retained are the blocks of a map, in the order of insertion. A map that is dropped need not be cleared, but until the
+// garbage collector finds it (watched) its blocks are kept.
 type retained struct{ blks []*dbytes.Blk }
 
 // release lets them go.
@@ -106,8 +106,8 @@ func (m *BMap) Put(a uint64, b *dbytes.Blk) {
 	}
 }
 
-// push is append, but a slice that is full grows to the length that longer says. By a quarter at a time, as append has long ones grow,
-// it would leave more than twice as much behind for the garbage collector.
+// push is append, but a slice that is full grows to the length that longer says. By a quarter at a time, as append has
+// long ones grow, it would leave more than twice as much behind for the garbage collector.
 func push[T any](s []T, x T) []T {
 	if n := len(s); n == cap(s) {
 		s = slices.Grow(s, longer(n)-n)

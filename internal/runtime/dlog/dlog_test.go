@@ -228,7 +228,8 @@ func codesFit(s *Seal, c []nodeCode, h *BMap) bool {
 }
 
 // What was sealed is parsed as it was, and accepted with its data, those in the log in any two parts; and both times
-// there are the codes of the direct blocks. Anything else is not: another bit anywhere, other data, another order, another key.
+// there are the codes of the direct blocks. Anything else is not: another bit anywhere, other data, another order,
+// another key.
 func TestSeal(t *testing.T) {
 	for seed := uint64(1); seed <= 60; seed++ {
 		r := rand.New(rand.NewPCG(seed, 0))

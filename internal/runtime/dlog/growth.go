@@ -6,10 +6,10 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// The memory of a cache is the system's before blocks are put there, and to get it takes time: where the host of a virtual machine has to
-// find it first, ten times as long as to read the block from the system's own cache. So who puts a block into a cache that has some does
-// not wait for that: the block takes the place of another one, and memory is made ready meanwhile, for some of the time. Where
-// the device takes longer than that, memory comes first.
+// The memory of a cache is the system's before blocks are put there, and to get it takes time: where the host of a
+// virtual machine has to find it first, ten times as long as to read the block from the system's own cache. So who puts
+// a block into a cache that has some does not wait for that: the block takes the place of another one, and memory is
+// made ready meanwhile, for some of the time. Where the device takes longer than that, memory comes first.
 
 const (
 	readyAtOnce = 64 << 20 / dbytes.BlkSize // slots

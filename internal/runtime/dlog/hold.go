@@ -85,7 +85,8 @@ func (h *Hold) Small() *dbytes.Bytes {
 	return h.small[h.lent-1].b
 }
 
-// EndLast says that nobody sees mem any more. If it is of what Small returned last, it may be used again; whoever has that does not have mem by it.
+// EndLast says that nobody sees mem any more. If it is of what Small returned last, it may be used again; whoever has
+// that does not have mem by it.
 func (h *Hold) EndLast(mem []byte) {
 	if h.lent == 0 || unsafe.SliceData(h.small[h.lent-1].mem) != unsafe.SliceData(mem) {
 		return

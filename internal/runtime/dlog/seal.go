@@ -50,10 +50,11 @@ import (
 // number is given to two groups, whatever crashes (verified); and if the device lies about what it
 // holds, so that a number is given again, it is in another epoch and so under another key.
 //
-// Before, each group was sealed when all before it were durable: n had four bytes, the upper two of them zero, so that the lag
-// is 0. Such logs have headers that begin with "TansyHd6", and descriptors with "TansyLg4". Before that, the direct blocks had
-// tags like the others, numbered behind them, in place of their codes: "TansyHd5" and "TansyLg3". Logs of both kinds are read. A
-// header is replaced at the first opening, so that servers that know only these take none of the new descriptors for the end of the log.
+// Before, each group was sealed when all before it were durable: n had four bytes, the upper two of them zero, so that
+// the lag is 0. Such logs have headers that begin with "TansyHd6", and descriptors with "TansyLg4". Before that, the
+// direct blocks had tags like the others, numbered behind them, in place of their codes: "TansyHd5" and "TansyLg3".
+// Logs of both kinds are read. A header is replaced at the first opening, so that servers that know only these take
+// none of the new descriptors for the end of the log.
 const (
 	descMagic     = "TansyLg5"
 	hdrMagic      = "TansyHd7"
@@ -186,8 +187,9 @@ func tagOfDesc(key cipher.AEAD, sq uint64, b []byte) [tagSize]byte {
 // share is the least number of blocks that is worth a goroutine.
 const share = 64
 
-// prints are 16 bytes for each data block of a record, one behind the other: the tags of those in the log, ring,
-// and the codes of the direct ones, which lie at the addresses at. The record waits for them, so all processors help with a long one.
+// prints are 16 bytes for each data block of a record, one behind the other: the tags of those in the log, ring, and
+// the codes of the direct ones, which lie at the addresses at. The record waits for them, so all processors help with a
+// long one.
 func (s *Seal) prints(key cipher.AEAD, sq uint64, ring, direct []*dbytes.Blk, at []uint64) []byte {
 	n := len(ring) + len(direct)
 	all := make([]byte, tagSize*n)

@@ -2,8 +2,8 @@
 //
 //	go run ./test/docs/prose [FILE.md...]     # without files: all pages outside of docs/notes, the worst last
 //
-// Tables, headings, and blocks of code are no sentences. Their lines count all the same, but for rows of tables, which cannot
-// be wrapped: of these the longest cell is told.
+// Tables, headings, and blocks of code are no sentences. Their lines count all the same, but for rows of tables, which
+// cannot be wrapped: of these the longest cell is told.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package cephtest makes a Ceph cluster of Debian's packages on loopback for a test, by test/ceph/cluster, starts servers on its volume,
-// and has parts of it fail.
+// Package cephtest makes a Ceph cluster of Debian's packages on loopback for a test, by test/ceph/cluster, starts
+// servers on its volume, and has parts of it fail.
 package cephtest
 
 import (
@@ -20,7 +20,8 @@ var wanted = flag.Bool("ceph", false, "run the tests on a Ceph cluster, which th
 
 var wantedHelper = flag.String("helper", "both", "with -ceph: the helper of the servers, `python|c|both`: both has them take turns. The one in C is compiled, by gcc and Debian's nbdkit-plugin-dev, librbd-dev and librados-dev")
 
-// watch is after how long without a word from the owner of a lock Ceph takes it for dead, in seconds. Its default is 30.
+// watch is after how long without a word from the owner of a lock Ceph takes it for dead, in seconds. Its default is
+// 30.
 const watch = "8"
 
 // Cluster is a Ceph cluster with an image.

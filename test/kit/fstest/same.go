@@ -98,8 +98,8 @@ func (c *Comparer) sameAttr(a, b *fs.Attr) error {
 	return nil
 }
 
-// sameUsed checks what is specified of Used: of a file, the room of the blocks that it has, and after a
-// cut up to that of those that were cut off, but not more than the size has. What a file has only the model tells exactly.
+// sameUsed checks what is specified of Used: of a file, the room of the blocks that it has, and after a cut up to that
+// of those that were cut off, but not more than the size has. What a file has only the model tells exactly.
 func (c *Comparer) sameUsed(a, b *fs.Attr) error {
 	whole := (b.Size + fs.BlockSize - 1) / fs.BlockSize * fs.BlockSize
 	least, most := uint64(0), whole

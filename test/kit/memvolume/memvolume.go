@@ -1,4 +1,5 @@
-// Package memvolume makes file systems on transactions in memory (dtxn.NewMem), for tests of what lies above the journal.
+// Package memvolume makes file systems on transactions in memory (dtxn.NewMem), for tests of what lies above the
+// journal.
 package memvolume
 
 import (
@@ -12,8 +13,8 @@ import (
 	"tansy/txn/dtxn"
 )
 
-// Format makes the first inodes of a volume of zeros, as mkfs does: the root directory, of mode 0755, made at sec seconds and nsec nanoseconds
-// since 1970, and the reserved inode.
+// Format makes the first inodes of a volume of zeros, as mkfs does: the root directory, of mode 0755, made at sec
+// seconds and nsec nanoseconds since 1970, and the reserved inode.
 func Format(tx *dtxn.Txn, g volumegeometry.Geo, sec uint64, nsec uint32) {
 
 	for i, b := range []*dbytes.Bytes{firstinodes.Root(0o755, 0, 0, sec, nsec), firstinodes.Reserved()} {

@@ -1,6 +1,6 @@
-// Package nbdtest is an NBD server for tests. It exports a disk.Disk: with a disk.Sim it keeps what was not flushed apart, so
-// that it can be lost and torn; with a disk.Fault requests fail. It can also hang up at any byte, answer in another order,
-// send what the protocol forbids, or leave out what the protocol allows to leave out.
+// Package nbdtest is an NBD server for tests. It exports a disk.Disk: with a disk.Sim it keeps what was not flushed
+// apart, so that it can be lost and torn; with a disk.Fault requests fail. It can also hang up at any byte, answer in
+// another order, send what the protocol forbids, or leave out what the protocol allows to leave out.
 //
 // It shares no code with disk/nbd, and knows the protocol's numbers by itself.
 package nbdtest

@@ -401,7 +401,8 @@ func (c *Client) Link(cred *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr
 	return a, w, c.end(d, err)
 }
 
-// Readdir implements fs.FileSystem. The sizes of entries are those of the protocol; the functions of lim are not called.
+// Readdir implements fs.FileSystem. The sizes of entries are those of the protocol; the functions of lim are not
+// called.
 func (c *Client) Readdir(cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (l fs.Listing, err error) {
 	const rest = 104 // bytes of the result beside its entries
 	count := uint32(rest + lim.Bytes)

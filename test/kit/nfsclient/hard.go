@@ -13,8 +13,8 @@ import (
 // redial is how long a Hard connection waits after an attempt that failed.
 const redial = 50 * time.Millisecond
 
-// Hard is a connection that is made again whenever it ends, as those of mounts with the option hard are: calls without a reply
-// are then sent again, with their numbers. NewConn and MountOn take it, and close it.
+// Hard is a connection that is made again whenever it ends, as those of mounts with the option hard are: calls without
+// a reply are then sent again, with their numbers. NewConn and MountOn take it, and close it.
 type Hard struct {
 	dial    func() (net.Conn, error)
 	replies *io.PipeReader
@@ -119,7 +119,8 @@ func (h *Hard) begin(conn net.Conn) bool {
 	return true
 }
 
-// pass passes replies on to the end of a connection. One that was there already, as its call was sent twice, is left out.
+// pass passes replies on to the end of a connection. One that was there already, as its call was sent twice, is left
+// out.
 func (h *Hard) pass(conn net.Conn, replies io.Writer) {
 	defer func() {
 		h.mu.Lock()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestHard: calls without a reply are sent again over the next connection, with their numbers; one whose reply comes twice has one.
+// TestHard: calls without a reply are sent again over the next connection, with their numbers; one whose reply comes
+// twice has one.
 func TestHard(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

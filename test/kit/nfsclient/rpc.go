@@ -59,8 +59,9 @@ func Dial(addr string) (*Conn, error) {
 	return NewConn(nc), nil
 }
 
-// NewConn makes a Conn of a connection. The numbers of its calls begin anywhere, as those of other clients do: with the same
-// numbers a new client's calls would be taken for those of an earlier one that come again. Each call is written at once.
+// NewConn makes a Conn of a connection. The numbers of its calls begin anywhere, as those of other clients do: with the
+// same numbers a new client's calls would be taken for those of an earlier one that come again. Each call is written at
+// once.
 func NewConn(nc io.ReadWriteCloser) *Conn {
 	c := &Conn{nc: nc, xid: rand.Uint32(), waiting: map[uint32]chan reply{}}
 	go c.read()

@@ -1,7 +1,9 @@
-// Package rbdtest stands in for nbdkit in tests of volumes on Ceph, where there is no Ceph: images are files in a folder, the lock of
-// an image is that of its file. What only Ceph can do, it does to its processes: to take a lock is to kill the owner.
+// Package rbdtest stands in for nbdkit in tests of volumes on Ceph, where there is no Ceph: images are files in a
+// folder, the lock of an image is that of its file. What only Ceph can do, it does to its processes: to take a lock is
+// to kill the owner.
 //
-// A test binary that uses it is that nbdkit, too: it has a test that calls Helper. Others put the program in the folder nbdkit into their PATH.
+// A test binary that uses it is that nbdkit, too: it has a test that calls Helper. Others put the program in the folder
+// nbdkit into their PATH.
 package rbdtest
 
 import (
@@ -30,7 +32,8 @@ const Folder = "TANSY_RBDTEST"
 // fenceAfter is the one with the reads until a fence.
 const fenceAfter = "TANSY_RBDTEST_READS"
 
-// Install puts an nbdkit into the PATH that is this test binary, running the test of that name, and returns the folder of its images.
+// Install puts an nbdkit into the PATH that is this test binary, running the test of that name, and returns the folder
+// of its images.
 func Install(t testing.TB, test string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,7 +60,8 @@ func Image(t testing.TB, dir, image string, size int64) string {
 	return "rbd:pool/" + image
 }
 
-// Signal sends a signal to the helper that has the lock of an image. SIGUSR1 is a fence: all that the helper is asked for fails from then on.
+// Signal sends a signal to the helper that has the lock of an image. SIGUSR1 is a fence: all that the helper is asked
+// for fails from then on.
 func Signal(t testing.TB, dir, image string, s syscall.Signal) {
 	t.Helper()
 	if err := kill(dir, image, s); err != nil {

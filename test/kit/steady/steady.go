@@ -1,6 +1,6 @@
-// Package steady is a load for servers that take over from each other: clients in folders of their own, which know what every call has to
-// answer, and what every file holds. A pause is no error; anything else but that answer is, such as "File exists" of what a client has made
-// itself, or an older state of a file.
+// Package steady is a load for servers that take over from each other: clients in folders of their own, which know what
+// every call has to answer, and what every file holds. A pause is no error; anything else but that answer is, such as
+// "File exists" of what a client has made itself, or an older state of a file.
 package steady
 
 import (

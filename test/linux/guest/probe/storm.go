@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// storm makes, renames, links, and removes names in a directory, n workers side by side, until the file stop exists. Each knows what every
-// call must answer; the server may be killed meanwhile. It says how many calls there were.
+// storm makes, renames, links, and removes names in a directory, n workers side by side, until the file stop exists.
+// Each knows what every call must answer; the server may be killed meanwhile. It says how many calls there were.
 func storm(dir string, n int, stop string) {
 	var workers sync.WaitGroup
 	counts := make([]int, n)
