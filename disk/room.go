@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -92,13 +93,16 @@ func (d *File) Preallocate() error {
 		return nil
 	}
 	const piece = 64 << 20 / BlockSize // some systems start again after a signal
-	var err error
+	err := d.allocate(0, 1) // can it at all?
+	if err == nil {
+		err = d.fits()
+	}
 	for a := uint64(0); a < d.size && err == nil; a += piece {
 		err = d.allocate(a, min(piece, d.size-a))
 	}
 	switch {
 	case isNoRoom(err):
-		err = fmt.Errorf("%w: the image takes %d bytes", ErrNoRoom, d.size*BlockSize)
+		err = fmt.Errorf("%w: the image takes %d bytes in all", ErrNoRoom, d.size*BlockSize)
 	case isUnsupported(err):
 		err = fmt.Errorf("the file system cannot allocate room in advance: %w", err)
 	}
@@ -106,6 +110,28 @@ func (d *File) Preallocate() error {
 		return &Error{Op: "preallocate", Path: d.path, Err: err}
 	}
 	d.thick.Store(true)
+	return nil
+}
+
+// fits returns ENOSPC if the host has no room for what the image does not have yet. So nothing is taken from other
+// programs in vain.
+func (d *File) fits() error {
+	var has unix.Stat_t
+	var host unix.Statfs_t
+	fd := int(d.f.Fd())
+	if err := retry(func() error { return unix.Fstat(fd, &has) }); err != nil {
+		return err
+	}
+	if err := retry(func() error { return unix.Fstatfs(fd, &host) }); err != nil {
+		return err
+	}
+	free := freeBytes(&host)
+	if os.Geteuid() == 0 { // what is reserved is reserved for root
+		free = host.Bfree * uint64(host.Bsize)
+	}
+	if whole := d.size * BlockSize; whole > uint64(has.Blocks)*512+free {
+		return unix.ENOSPC
+	}
 	return nil
 }
 

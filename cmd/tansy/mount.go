@@ -303,7 +303,7 @@ func (m *mounting) covers(dir string, log *slog.Logger) error {
 	switch {
 	case m.over || !ok:
 	case at.Ours():
-		return fmt.Errorf("the volume %s is mounted on %s already: tansy umount %[2]s ends that, -o over covers it",
+		return fmt.Errorf("the volume %s is mounted on %s already: tansy umount %[2]s ends that; -o over lets another volume cover it",
 			at.Source, dir)
 	default:
 		log.Warn("the mount covers what is mounted there already, until it ends",

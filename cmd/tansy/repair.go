@@ -156,13 +156,14 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 		fmt.Printf("%d blocks are not what was last written there: reading them fails; --accept-damaged takes them as they are\n", left.Damaged)
 	}
 	n := uint64(len(left.Problems)) + left.Unlisted
+	repairs, problems := count(uint64(len(p.Actions)), "repair", "repairs"), count(n, "problem", "problems")
 	switch {
 	case len(p.Actions) == 0:
-		fmt.Printf("%s: nothing can be done about %d problems\n", d.Path(), n)
+		fmt.Printf("%s: nothing can be done about %s\n", d.Path(), problems)
 	case !yes:
-		fmt.Printf("%s: %d repairs, %d problems would be left; nothing was written: --yes does it\n", d.Path(), len(p.Actions), n)
+		fmt.Printf("%s: %s, %s would be left; nothing was written: --yes does it\n", d.Path(), repairs, problems)
 	default:
-		fmt.Printf("%s: %d repairs done, %d problems left; what was overwritten is in %s\n", d.Path(), len(p.Actions), n, undo)
+		fmt.Printf("%s: %s done, %s left; what was overwritten is in %s\n", d.Path(), repairs, problems, undo)
 	}
 	if n > 0 {
 		return exitFailure, nil
