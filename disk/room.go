@@ -93,7 +93,7 @@ func (d *File) Preallocate() error {
 		return nil
 	}
 	const piece = 64 << 20 / BlockSize // some systems start again after a signal
-	err := d.allocate(0, 1) // can it at all?
+	err := d.allocate(0, 1)            // can it at all?
 	if err == nil {
 		err = d.fits()
 	}
