@@ -109,13 +109,13 @@ func usesOf(dev string) (uses []string) {
 		if end < 5 || len(f) < end+3 {
 			continue
 		}
-		if f[2] == dev || strings.HasPrefix(f[end+2], "/dev/") && is(unescaped(f[end+2])) {
-			uses = append(uses, "it is mounted on "+unescaped(f[4]))
+		if f[2] == dev || strings.HasPrefix(f[end+2], "/dev/") && is(process.Unescaped(f[end+2])) {
+			uses = append(uses, "it is mounted on "+process.Unescaped(f[4]))
 		}
 	}
 	swaps, _ := os.ReadFile("/proc/swaps")
 	for line := range strings.SplitSeq(string(swaps), "\n") {
-		if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "/") && is(unescaped(name)) {
+		if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "/") && is(process.Unescaped(name)) {
 			uses = append(uses, "it is used for swapping")
 		}
 	}
@@ -128,11 +128,6 @@ func usesOf(dev string) (uses []string) {
 		uses = append(uses, "it is a part of /dev/"+name)
 	}
 	return uses
-}
-
-// unescaped is a path as the kernel prints it in /proc, with \040 for a space.
-func unescaped(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
 // busy is the error of the kernel about a device that somebody has for himself, with what for, or who, as far as that

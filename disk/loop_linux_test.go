@@ -119,7 +119,7 @@ func TestOtherNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	c := exec.Command(unshare, "-m", os.Args[0], "-test.run=^TestHelperOpen$")
+	c := exec.Command(unshare, "-m", "sh", "-c", hosttest.Apart+`exec "$0" -test.run=^TestHelperOpen\$`, os.Args[0])
 	c.Env = append(os.Environ(), "TANSY_OPEN="+path)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -7,13 +7,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tansy/internal/process"
 )
 
-// Holders are the processes, one for each mount namespace but this process's, in which the file system with a number in
-// the table of mounts is mounted: a container that began while it was mounted, a service with a name space of its own.
-// Unmounting it here does not unmount it there. Who is not root sees only its own processes.
+// Holders are the processes, one for each mount namespace, in which the file system with a number in the table of mounts
+// is mounted: this one, on another directory (mount --bind, mount --move); a container that began while it was mounted; a
+// service with a name space of its own. Unmounting it here does not unmount it there. Who is not root sees only its own
+// processes.
 func Holders(device string) (all []Holder) {
 	seen := map[string]bool{}
+	if table, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
+		if dir, ok := where(string(table), device); ok {
+			all = append(all, Holder{Dir: dir})
+		}
+	}
 	if own, err := os.Readlink("/proc/self/ns/mnt"); err == nil {
 		seen[own] = true
 	}
@@ -44,11 +52,8 @@ func where(table, device string) (dir string, ok bool) {
 		before, after, _ := strings.Cut(line, " - ")
 		b, a := strings.Fields(before), strings.Fields(after)
 		if len(b) > 4 && len(a) > 0 && b[2] == device && (Mounted{Type: a[0]}).Ours() {
-			return unescape.Replace(b[4]), true
+			return process.Unescaped(b[4]), true
 		}
 	}
 	return "", false
 }
-
-// unescape is for names in tables of mounts.
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

@@ -276,12 +276,15 @@ func (m *Mount) Holders() []Holder { return Holders(m.device) }
 
 // A Holder is a process in whose mount namespace a file system is mounted; there may be others in that namespace.
 type Holder struct {
-	PID     int
+	PID     int    // 0: of this process's own namespace
 	Command string // as ps(1) shows it
 	Dir     string // where it is mounted for that process
 }
 
 func (h Holder) String() string {
+	if h.PID == 0 {
+		return "mounted on " + h.Dir + ", too"
+	}
 	return fmt.Sprintf("process %d (%s), mounted on %s in its mount namespace", h.PID, h.Command, h.Dir)
 }
 

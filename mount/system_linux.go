@@ -12,6 +12,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"tansy/internal/process"
 )
 
 // What mount(2) and renameat2(2) call these.
@@ -88,8 +90,8 @@ func At(table, dir string) (m Mounted, ok bool) {
 	for line := range strings.Lines(table) {
 		before, after, _ := strings.Cut(line, " - ")
 		b, a := strings.Fields(before), strings.Fields(after)
-		if len(b) > 4 && len(a) > 1 && unescape.Replace(b[4]) == dir { // the last one is on top
-			m, ok = Mounted{b[2], a[0], unescape.Replace(a[1])}, true
+		if len(b) > 4 && len(a) > 1 && process.Unescaped(b[4]) == dir { // the last one is on top
+			m, ok = Mounted{b[2], a[0], process.Unescaped(a[1])}, true
 		}
 	}
 	return m, ok
@@ -105,7 +107,7 @@ func Volumes() (map[string]Mounted, error) {
 	for line := range strings.Lines(string(table)) {
 		before, _, _ := strings.Cut(line, " - ")
 		if b := strings.Fields(before); len(b) > 4 {
-			dir := unescape.Replace(b[4])
+			dir := process.Unescaped(b[4])
 			if m, ok := At(line, dir); ok && m.Ours() {
 				all[dir] = m
 			} else { // it covers what was there before

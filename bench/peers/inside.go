@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tansy/bench/internal/rig"
+	"tansy/mount"
 )
 
 // insideVariable is set in the process that runs in name spaces of its own.
@@ -47,10 +48,20 @@ func goInside() int {
 	return inside.ProcessState.ExitCode()
 }
 
-// furnish makes the name spaces usable: the loopback interface is up, and /run is one of their own.
+// furnish makes the name spaces usable: the loopback interface is up, and /run is one of their own. Volumes that others
+// have mounted are not: else they could not be closed as long as this lasts.
 func furnish() error {
 	if os.Getenv(insideVariable) == "" {
 		return errors.New("this is not in name spaces of its own")
+	}
+	volumes, err := mount.Volumes()
+	if err != nil {
+		return err
+	}
+	for dir := range volumes {
+		if err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+			return fmt.Errorf("unmount %s: %w", dir, err)
+		}
 	}
 	if err := unix.Mount("run", "/run", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount /run: %w", err)

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"tansy/internal/nearest"
+	processes "tansy/internal/process"
 	"tansy/mount"
 )
 
@@ -127,14 +128,13 @@ func unmounted(name string) error {
 // notMounted returns the mount point in a table like /etc/fstab on which dir would lie if it were mounted, which it is
 // not; "" if there is none.
 func notMounted(table, dir string, mounted func(dir string) bool) string {
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	points := map[string]string{} // without links, and as it is in the table
 	for line := range strings.Lines(table) {
 		fields := strings.Fields(line)
 		if len(fields) < 3 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		if at := unescape.Replace(fields[1]); filepath.IsAbs(at) {
+		if at := processes.Unescaped(fields[1]); filepath.IsAbs(at) {
 			points[resolve(at)] = at
 		}
 	}

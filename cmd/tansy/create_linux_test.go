@@ -18,7 +18,7 @@ func withFstab(t *testing.T, table string, args ...string) (int, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "fstab")
 	writeFile(t, file, table)
-	script := `mount --bind "$0" /etc/fstab && exec "$@" -test.run=^TestHelperTansy\$`
+	script := hosttest.Apart + `mount --bind "$0" /etc/fstab && exec "$@" -test.run=^TestHelperTansy\$`
 	ctx, done := context.WithTimeout(t.Context(), 10*time.Second)
 	defer done()
 	c := exec.CommandContext(ctx, "unshare", "-m", "sh", "-c", script, file, os.Args[0])

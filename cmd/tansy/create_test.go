@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -265,6 +266,34 @@ func TestMkfsIfMissing(t *testing.T) {
 	}
 }
 
+// A start that fails for what has nothing to do with the volume makes none.
+func TestFailedStartMakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	img := filepath.Join(dir, "new.img")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().String()
+	for _, flags := range [][]string{
+		{"--listen", port}, {"--status", port}, {"--debug-listen", port}, {"--exports", filepath.Join(dir, "nothing")},
+		{"--mount", filepath.Join(dir, "nothing")}, {"--mount", os.Args[0]},
+	} {
+		args := []string{"serve", "--volume", img, "--create", "--size", "64M"}
+		if flags[0] != "--listen" {
+			args = append(args, "--listen", "127.0.0.1:0")
+		}
+		if code := run(append(args, flags...)); code != exitFailure {
+			t.Errorf("%v: exit code %d", flags, code)
+		}
+		if left, _ := os.ReadDir(dir); len(left) != 0 {
+			t.Errorf("%v: made %v", flags, left)
+			os.Remove(img)
+		}
+	}
+}
+
 // What of a table like /etc/fstab is missing where a volume would lie.
 func TestNotMounted(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -282,6 +311,7 @@ func TestNotMounted(t *testing.T) {
 	lines := []string{
 		"# DIR/comment is one", "", "short", "swap none swap sw", "UUID=1 / ext4 defaults 0 1", "x relative ext4 defaults",
 		"UUID=2 DIR/disk ext4 noauto,nofail 0 2", `UUID=3 DIR/with\040space ext4 defaults`,
+		`UUID=8 DIR/ha\043sh ext4 defaults`,
 		"UUID=4 DIR/mounted ext4 defaults 0 2",
 		"UUID=5 DIR/mounted/deep xfs defaults", "UUID=6 DIR/comment ext4 # no",
 	}
@@ -290,7 +320,7 @@ func TestNotMounted(t *testing.T) {
 		return at == filepath.Join(dir, "mounted") || at == filepath.Join(dir, "disk/inner")
 	}
 	for at, want := range map[string]string{
-		"": "", "disk": "disk", "disk/sub": "disk", "disk/gone/too": "disk", "disk/inner": "", "disk/inner/deep": "", "diskette": "", "with space": "with space",
+		"": "", "disk": "disk", "disk/sub": "disk", "disk/gone/too": "disk", "disk/inner": "", "disk/inner/deep": "", "diskette": "", "with space": "with space", "ha#sh/sub": "ha#sh",
 		"link": "disk", "link/sub": "disk", "mounted": "", "mounted/else": "", "mounted/deep": "mounted/deep", "other": "",
 	} {
 		if want != "" {

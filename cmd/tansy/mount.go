@@ -361,7 +361,7 @@ func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, 
 		case err == nil || errors.Is(err, mount.ErrNotThere) && !errors.Is(err, mount.ErrCovered):
 			late = time.After(patience)
 			for _, h := range at.Holders() {
-				log.Warn("unmounted, but still mounted in another mount namespace; who uses it there has some time", "by", h, "time", patience)
+				log.Warn("unmounted, but still mounted elsewhere; who uses it there has some time", "by", h, "time", patience)
 			}
 		case errors.Is(err, mount.ErrBusy):
 			lazy = true
@@ -442,8 +442,18 @@ func mountPoint(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil { // dir itself may hang, or be dead
-		dir = filepath.Join(parent, filepath.Base(dir))
+	for range 40 { // links, as many as the kernel follows; what they lead to may hang, or be dead, and is not looked into
+		if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+			dir = filepath.Join(parent, filepath.Base(dir))
+		}
+		to, err := os.Readlink(dir)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(dir), to)
+		}
+		dir = to
 	}
 	all, err := mount.Volumes()
 	if err != nil {
@@ -491,8 +501,18 @@ func unmount(dir string, lazy bool) error {
 	if err := mount.Unmount(dir, lazy); err != nil || lazy {
 		return err
 	}
-	if all := mount.Holders(at.Device); len(all) > 0 {
-		return stillHeld(all)
+	// Who has it may be about to end; and where the server has been killed, nobody keeps the volume open.
+	for last := time.Now().Add(time.Second); ; time.Sleep(50 * time.Millisecond) {
+		all := mount.Holders(at.Device)
+		if len(all) == 0 {
+			break
+		}
+		if !remote(at.Source) && !errors.Is(stillOpen(at.Source), disk.ErrLocked) {
+			return nil
+		}
+		if time.Now().After(last) {
+			return stillHeld(all)
+		}
 	}
 	if at.Type == mount.TypeShared {
 		return nil
@@ -501,22 +521,25 @@ func unmount(dir string, lazy bool) error {
 		fmt.Fprintf(os.Stderr, "tansy umount: unmounted; but the process that has %s open may have something to write yet, and nothing tells when it ends\n", at.Source)
 		return nil
 	}
-	return unlocked(time.Minute, func() error {
-		d, err := disk.OpenFile(at.Source, disk.FileOptions{ReadOnly: true})
-		if err == nil {
-			return d.Close()
-		}
-		if errors.Is(err, disk.ErrLocked) {
-			return fmt.Errorf("unmounted, but not closed yet: %w", err)
-		}
-		return nil // it is not ours to look at
-	})
+	return unlocked(time.Minute, func() error { return stillOpen(at.Source) })
+}
+
+// stillOpen returns an error of disk.ErrLocked if a volume that was unmounted is still open, as far as it may be looked at.
+func stillOpen(volume string) error {
+	d, err := disk.OpenFile(volume, disk.FileOptions{ReadOnly: true})
+	if err == nil {
+		return d.Close()
+	}
+	if errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("unmounted, but not closed yet: %w", err)
+	}
+	return nil // it is not ours to look at
 }
 
 // stillHeld is the error of unmounting what others have mounted, too.
 func stillHeld(all []mount.Holder) error {
-	said := "unmounted here, but not in all mount namespaces, so the volume is not closed. It is when these have ended, or unmounted it " +
-		"(nsenter -t PROCESS -m umount DIR), or when the tansy process gets SIGTERM:"
+	said := "unmounted there, but not everywhere, so the volume is not closed. It is when it is unmounted here, too " +
+		"(in the mount namespace of a process: nsenter -t PROCESS -m umount DIR), or when the tansy process gets SIGTERM:"
 	for _, h := range all {
 		said += "\n  " + h.String()
 	}

@@ -103,9 +103,10 @@ func (s *serving) run() int {
 	defer s.giveUp()
 	for _, step := range []func() error{
 		s.readExports, // first: a mistake in the file costs nothing yet
-		s.own,         // which may take as long as another server lives
-		s.bind,        // before volumes: a port in use should not cost a new one, or a recovery
-		s.openStatus,  // before volumes: it answers while they are recovered
+		s.findMountPoint,
+		s.own,        // which may take as long as another server lives
+		s.bind,       // before volumes: a port in use should not cost a new one, or a recovery
+		s.openStatus, // before volumes: it answers while they are recovered
 		s.open,
 		s.mount,    // before clients come, for a mounted volume is served through its mount
 		s.listen,   // when all that is served is there
@@ -160,6 +161,9 @@ func (s *serving) readExports() error {
 	return nil
 }
 
+// findMountPoint sees that there is a directory for --mount.
+func (s *serving) findMountPoint() error { return s.options.local.find() }
+
 // own makes a volume on Ceph ours.
 func (s *serving) own() error {
 	first := s.volumes[0]
@@ -201,7 +205,10 @@ func (s *serving) bind() (err error) {
 	if warning := s.options.limit.fit(descriptorLimit(), needed); warning != "" {
 		s.log.Warn(warning)
 	}
-	return nil
+	if s.options.profilingAt == "" {
+		return nil
+	}
+	return startProfiler(string(s.options.profilingAt), s.options.statusHosts, s.log)
 }
 
 // openStatus answers how the server does, on what the service manager listens on for that, or on the address given.
@@ -241,10 +248,7 @@ func (s *serving) open() error {
 	}
 	expvar.Publish("disk", expvar.Func(func() any { return deviceCounts(s.volumes) }))
 	expvar.Publish("collector", expvar.Func(collector))
-	if s.options.profilingAt == "" {
-		return nil
-	}
-	return startProfiler(string(s.options.profilingAt), s.options.statusHosts, s.log)
+	return nil
 }
 
 // deviceCounts are those of all volumes together.

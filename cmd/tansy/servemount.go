@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tansy/disk/rbd"
 	tansyfs "tansy/fs"
@@ -69,6 +72,24 @@ func (l *localMount) memory() int64 {
 		return 0
 	}
 	return mount.MaxPending
+}
+
+// find returns an error if there is no directory to mount on.
+func (l *localMount) find() error {
+	if l.dir == "" {
+		return nil
+	}
+	st, err := os.Stat(l.dir)
+	if errors.Is(err, unix.ENOTCONN) { // what was mounted there has died, and may be covered
+		return nil
+	}
+	if err == nil && !st.IsDir() {
+		err = fmt.Errorf("%s is no directory", l.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("--mount: %w", err)
+	}
+	return nil
 }
 
 // start mounts the volume, if that is wanted, and returns what is to be served.

@@ -13,6 +13,7 @@ type localMount struct{}
 
 func (localMount) flags(*flagSet)           {}
 func (localMount) wrong([]place) string     { return "" }
+func (localMount) find() error              { return nil }
 func (localMount) memory() int64            { return 0 }
 func (localMount) print(io.Writer, *volume) {}
 func (localMount) end(*volume) bool         { return true }

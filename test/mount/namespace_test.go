@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tansy/test/kit/hosttest"
 	"tansy/test/kit/mounttest"
 )
 
@@ -70,4 +71,61 @@ func TestServedHeldElsewhere(t *testing.T) {
 	m, _, _, _ := served(t, bin)
 	by := fmt.Sprintf("process %d (sh), mounted on %s", holder(t).Process.Pid, m.Dir)
 	fails(t, by, bin, "umount", m.Dir)
+}
+
+// A process that was killed has no volume open, whoever has what it mounted.
+func TestKilledHeldElsewhere(t *testing.T) {
+	bin := mounttest.Build(t)
+	image := mounttest.Volume(t, bin, "64M")
+	m := mounttest.New(t, bin, image)
+	holder(t)
+	m.Kill()
+	mounttest.Run(t, bin, "umount", m.Dir)
+	mounttest.Run(t, bin, "check", image)
+}
+
+// What is mounted on a second directory of this machine, by a bind mount, is said at once.
+func TestHeldHere(t *testing.T) {
+	bin := mounttest.Build(t)
+	m := mounttest.New(t, bin, mounttest.Volume(t, bin, "64M"))
+	other := t.TempDir()
+	hosttest.Run(t, "mount", "--bind", m.Dir, other)
+	t.Cleanup(func() { exec.Command("umount", other).Run() })
+	fails(t, "mounted on "+other+", too", bin, "umount", m.Dir)
+	must(t, m.Cmd.Process.Signal(syscall.SIGTERM))
+	for !strings.Contains(m.Log.String(), "mounted on "+other+", too") {
+		if m.Cmd.Process.Signal(syscall.Signal(0)) != nil {
+			t.Fatalf("it does not say where\n%s", &m.Log)
+		}
+	}
+	hosttest.Run(t, "umount", other)
+	if code := m.Wait(); code != 0 {
+		t.Errorf("exit code %d\n%s", code, &m.Log)
+	}
+}
+
+// Names that the kernel writes with octal digits, and links to directories, are found by umount, which then waits for
+// the end.
+func TestUmountNames(t *testing.T) {
+	bin := mounttest.Build(t)
+	for _, name := range []string{"h#ash.img", "sp ace.img", `back\\slash.img`, "tab\there.img"} {
+		image := filepath.Join(t.TempDir(), name)
+		mounttest.Run(t, bin, "mkfs", image, "--size", "64M")
+		for _, by := range []func(dir string) string{
+			func(dir string) string { return dir },
+			func(string) string { return image },
+			func(dir string) string {
+				link := filepath.Join(t.TempDir(), "link")
+				must(t, os.Symlink(dir, link))
+				must(t, os.Symlink("link", link+"2"))
+				return link + "2"
+			},
+		} {
+			m := mounttest.New(t, bin, image, "--commit-interval", "1m")
+			must(t, os.WriteFile(filepath.Join(m.Dir, "big"), make([]byte, 8<<20), 0o644))
+			mounttest.Run(t, bin, "umount", by(m.Dir))
+			mounttest.Run(t, bin, "check", image) // it is closed
+			m.Wait()
+		}
+	}
 }
