@@ -296,7 +296,7 @@ func (s *serving) listen() (err error) {
 	if s.sockets, err = s.port.listen(); err != nil {
 		return err
 	}
-	if err := s.options.heir.activate(s.sockets[0].Addr(), s.volumes[0].image); err != nil {
+	if err := s.options.heir.activate(s.stop, s.sockets[0].Addr(), s.volumes[0].image); err != nil {
 		return err
 	}
 	reloadOnHangup(s.stop, s.log.Logger, s.reloads...)

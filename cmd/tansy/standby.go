@@ -92,17 +92,18 @@ func (s *succession) own(v *volume, readOnly bool, standing func(bool), lost fun
 	return nil
 }
 
-// activate runs the command of --on-active.
-func (s *succession) activate(addr net.Addr, volume string) error {
+// activate runs the command of --on-active. If the server is told to stop meanwhile, the command is killed, and that is
+// no error.
+func (s *succession) activate(stop context.Context, addr net.Addr, volume string) error {
 	if s.onActive == "" {
 		return nil
 	}
-	ctx, done := context.WithTimeout(context.Background(), activation)
+	ctx, done := context.WithTimeout(stop, activation)
 	defer done()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", s.onActive)
 	cmd.Env = append(os.Environ(), "TANSY_ADDRESS="+addr.String(), "TANSY_VOLUME="+volume)
 	cmd.WaitDelay = time.Second // for what it left running
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil && stop.Err() == nil {
 		return fmt.Errorf("--on-active %q: %w: %s", s.onActive, err, out)
 	}
 	return nil

@@ -302,6 +302,28 @@ func TestStandbyStops(t *testing.T) {
 	p.stop(t)
 }
 
+// TestStoppedWhileActivated: a signal stops a server whose command of --on-active does not end.
+func TestStoppedWhileActivated(t *testing.T) {
+	_, volume := onCeph(t)
+	begun := filepath.Join(t.TempDir(), "begun")
+	p := newServe("--volume", volume, "--lease", "1s", "--on-active", "touch "+begun+"; exec sleep 1000")
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer p.cmd.Process.Kill()
+	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {
+			t.Fatal(&p.stderr)
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil { // the command would have been killed in the end, which is a failure
+		t.Errorf("%v\n%s", err, &p.stderr)
+	}
+}
+
 // TestNotActive: a server whose command of --on-active fails gives the volume up.
 func TestNotActive(t *testing.T) {
 	_, volume := onCeph(t)
