@@ -114,7 +114,7 @@ type Entry struct {
 // Limit is how much is asked of a listing.
 type Limit struct {
 	Bytes int                   // at most so many,
-	Size  func(nameLen int) int // of which an entry takes so many
+	Size  func(nameLen int) int // of which an entry takes so many; nil: none
 	// Beyond the first entry, if DirSize is not nil, at most DirBytes as well, of which an entry takes DirSize:
 	// READDIRPLUS's dircount (RFC 1813, 3.3.17).
 	DirBytes int
@@ -125,7 +125,10 @@ type Limit struct {
 
 // Take tells whether one more entry is within l, which is what is left then.
 func (l *Limit) Take(nameLen int) bool {
-	left, dirLeft := l.Bytes-l.Size(nameLen), 0
+	left, dirLeft := l.Bytes, 0
+	if l.Size != nil {
+		left -= l.Size(nameLen)
+	}
 	if l.DirSize != nil {
 		dirLeft = l.DirBytes - l.DirSize(nameLen)
 	}

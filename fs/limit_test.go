@@ -16,6 +16,7 @@ func TestLimit(t *testing.T) {
 		{fs.Limit{Bytes: 314, Size: size}, "yyny"},
 		{fs.Limit{Bytes: 310, Size: size}, "yynn"},
 		{fs.Limit{Bytes: 104, Size: size}, "nnny"},
+		{fs.Limit{}, "yyyy"},
 		{fs.Limit{Bytes: -1, Size: func(int) int { return 0 }}, "nnnn"},
 		{fs.Limit{Bytes: 1000, Size: size}, "yyyy"},
 		{fs.Limit{Bytes: 1000, Size: size, DirSize: names}, "ynnn"},

@@ -76,6 +76,7 @@ func TestClosed(t *testing.T) {
 	nothing := func(*txn.Txn) error { return nil }
 	late := s.Begin()
 	calls := map[string]func() error{
+		"Open":              func() error { _, err := txn.Open(j); return err },
 		"Run":               func() error { _, err := add(s, 0, true); return err },
 		"Run, unstable":     func() error { _, err := add(s, 0, false); return err },
 		"Run of nothing":    func() error { return s.Run(true, nothing) },

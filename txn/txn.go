@@ -163,6 +163,10 @@ type System struct {
 // a block is not stored: give the same regions every time. All changes of these blocks
 // must go through this System.
 func Open(j *journal.Journal, regions ...Region) (*System, error) {
+	if err := j.Enter(); err != nil {
+		return nil, err
+	}
+	defer j.Leave()
 	c := j.Core()
 	for i, r := range regions {
 		if err := r.check(c.Home, c.Size); err != nil {
