@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tansy/disk"
+	"tansy/internal/gen/journal/treeofcodes"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
 	"tansy/internal/runtime/dlog"
@@ -128,6 +129,33 @@ func Present(d disk.Disk, p Params) bool {
 	first, _ := v.header(p.Start)
 	second, _ := v.header(p.copy())
 	return first.Sound || second.Sound
+}
+
+// Begins tells whether the beginning of journal p is on d as well: the first page of the tree of codes of a sound
+// header. A volume over which another, smaller one was written may still have its headers, but not this.
+func Begins(d disk.Disk, p Params) bool {
+	if p.Pages == 0 || p.check(d) != nil {
+		return Present(d, p)
+	}
+	dd, seal := ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home())
+	v := &surveyor{dd, seal, p}
+	for _, a := range []uint64{p.Start, p.copy()} {
+		h, _ := v.header(a)
+		if !h.Sound {
+			continue
+		}
+		if h.Root == [2]uint64{} { // nothing has come home yet
+			return true
+		}
+		pages := dlog.NewPages(codePages)
+		tree := p.tree(dd, seal, pages, d.Size())
+		pages.Begin(h.Root[0], h.Root[1])
+		version, r0, r1 := pages.Root()
+		if ok, _, _, _ := treeofcodes.Page(tree, 0, version, r0, r1); ok {
+			return true
+		}
+	}
+	return false
 }
 
 type surveyor struct {

@@ -320,7 +320,8 @@ func TestNotMounted(t *testing.T) {
 		return at == filepath.Join(dir, "mounted") || at == filepath.Join(dir, "disk/inner")
 	}
 	for at, want := range map[string]string{
-		"": "", "disk": "disk", "disk/sub": "disk", "disk/gone/too": "disk", "disk/inner": "", "disk/inner/deep": "", "diskette": "", "with space": "with space", "ha#sh/sub": "ha#sh",
+		"": "", "disk": "disk", "disk/sub": "disk", "disk/gone/too": "disk", "disk/inner": "", "disk/inner/deep": "", "diskette": "",
+		"with space": "with space", "ha#sh/sub": "ha#sh",
 		"link": "disk", "link/sub": "disk", "mounted": "", "mounted/else": "", "mounted/deep": "mounted/deep", "other": "",
 	} {
 		if want != "" {

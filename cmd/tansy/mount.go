@@ -303,8 +303,8 @@ func (m *mounting) covers(dir string, log *slog.Logger) error {
 	switch {
 	case m.over || !ok:
 	case at.Ours():
-		return fmt.Errorf("the volume %s is mounted on %s already: tansy umount %[2]s ends that; -o over lets another volume cover it",
-			at.Source, dir)
+		return fmt.Errorf("the volume %s is mounted on %s already: tansy umount %[2]s ends that; "+
+			"-o over lets another volume cover it", at.Source, dir)
 	default:
 		log.Warn("the mount covers what is mounted there already, until it ends",
 			"dir", dir, "covered", at.Source, "type", at.Type)
@@ -524,7 +524,8 @@ func unmount(dir string, lazy bool) error {
 	return unlocked(time.Minute, func() error { return stillOpen(at.Source) })
 }
 
-// stillOpen returns an error of disk.ErrLocked if a volume that was unmounted is still open, as far as it may be looked at.
+// stillOpen returns an error of disk.ErrLocked if a volume that was unmounted is still open, as far as it may be looked
+// at.
 func stillOpen(volume string) error {
 	d, err := disk.OpenFile(volume, disk.FileOptions{ReadOnly: true})
 	if err == nil {

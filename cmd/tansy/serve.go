@@ -205,13 +205,11 @@ func (s *serving) bind() (err error) {
 	if warning := s.options.limit.fit(descriptorLimit(), needed); warning != "" {
 		s.log.Warn(warning)
 	}
-	if s.options.profilingAt == "" {
-		return nil
-	}
-	return startProfiler(string(s.options.profilingAt), s.options.statusHosts, s.log)
+	return nil
 }
 
-// openStatus answers how the server does, on what the service manager listens on for that, or on the address given.
+// openStatus answers how the server does, on what the service manager listens on for that, or on the address given; and
+// what it spends its time on, on another.
 func (s *serving) openStatus() error {
 	if s.port.status != nil {
 		s.status = newStatus(s.port.status, s.statusConfig())
@@ -223,7 +221,10 @@ func (s *serving) openStatus() error {
 	if s.port.own == nil && s.options.listening {
 		s.log.Warn("--listen means nothing: the service manager listens", "listen", s.options.listen.String())
 	}
-	return nil
+	if s.options.profilingAt == "" {
+		return nil
+	}
+	return startProfiler(string(s.options.profilingAt), s.options.statusHosts, s.log)
 }
 
 // startStatus answers on the address given.

@@ -2,8 +2,9 @@ package process
 
 import "strings"
 
-// Unescaped is a name as it stands in a table of the kernel's or in /etc/fstab: a backslash and three octal digits are the
-// byte of that number. Any byte may be written so: the kernel does it for spaces, tabs, ends of lines, #, and backslashes.
+// Unescaped is a name as it stands in a table of the kernel's or in /etc/fstab: a backslash and three octal digits are
+// the byte of that number. Any byte may be written so: the kernel does it for spaces, tabs, ends of lines, #, and
+// backslashes.
 func Unescaped(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -5,7 +5,8 @@
 // is the end. Find looks for it where block 0 says, damaged as it is, and then backwards from the end of the device,
 // for a little; Search goes over all of the device. A copy lies where it says that it does. What was found backwards
 // may all the same be of a volume that was there before: it counts only if a header of the journal that it describes
-// bears the seal of its key. What clients have written into files comes last, as the copy lies behind all of these.
+// bears the seal of its key. Of several such, one counts whose beginning is there: another volume may have been written
+// over that of a larger one. What clients have written into files comes last, as the copy lies behind all of these.
 package volumeend
 
 import (
@@ -57,22 +58,23 @@ func Find(d disk.Disk) (end uint64, ok bool) {
 		return n, true
 	}
 	x := search{d: d, lost: mostLost}
-	if end, ok = x.back(n-min(n-1, nearby), n, func(uint64) {}); ok {
+	if end, whole := x.back(n-min(n-1, nearby), n, func(uint64) {}); whole {
 		return end, true
 	}
 	return n, false
 }
 
-// Search goes over all of d backwards for the copy of a superblock, where Find has not found one. lost is the number of
-// blocks that could not be read. progress is called now and then with bytes.
+// Search goes over all of d backwards for the copy of a superblock, where Find has not found one. If there is none of a
+// volume whose beginning is there, the last one counts. lost is the number of blocks that could not be read. progress
+// is called now and then with bytes.
 func Search(d disk.Disk, progress func(done, total uint64)) (end, lost uint64, ok bool) {
 	n := d.Size()
 	if n < 2 {
 		return n, 0, false
 	}
 	x := search{d: d, lost: n}
-	end, ok = x.back(1, n, func(at uint64) { progress((n-at)*disk.BlockSize, n*disk.BlockSize) })
-	return end, n - x.lost, ok
+	end, _ = x.back(1, n, func(at uint64) { progress((n-at)*disk.BlockSize, n*disk.BlockSize) })
+	return end, n - x.lost, end > 0
 }
 
 // Bound returns the part of d that its volume uses, or d. If d is larger, warn, unless nil, is told.
@@ -106,8 +108,9 @@ type search struct {
 	lost uint64 // how many more blocks may be unreadable
 }
 
-// back searches the blocks from lo on up to hi, backwards, and returns the end of the volume whose copy it finds.
-func (x *search) back(lo, hi uint64, progress func(at uint64)) (end uint64, ok bool) {
+// back searches the blocks from lo on up to hi, backwards, for the copy of a volume whose beginning is there (whole).
+// If there is none, it returns the end of the last volume that has a copy, or 0.
+func (x *search) back(lo, hi uint64, progress func(at uint64)) (end uint64, whole bool) {
 	memory, bufs := make([]byte, stretch*disk.BlockSize), make([][]byte, stretch)
 	for i := range bufs {
 		bufs[i] = memory[i*disk.BlockSize:][:disk.BlockSize]
@@ -118,15 +121,18 @@ func (x *search) back(lo, hi uint64, progress func(at uint64)) (end uint64, ok b
 			run := bufs[:hi-from]
 			x.read(from, run)
 			for a := hi; a > from; a-- {
-				if x.copy(run[a-1-from], a) {
+				switch found, whole := x.copy(run[a-1-from], a); {
+				case whole:
 					return a, true
+				case found && end == 0:
+					end = a
 				}
 			}
 		}
 		hi = from
 		progress(hi)
 	}
-	return 0, false
+	return end, false
 }
 
 // read reads the blocks from a on as far as it can; others become zeros.
@@ -142,13 +148,17 @@ func (x *search) read(a uint64, bufs [][]byte) {
 	}
 }
 
-// copy tells whether b, the last block before end, is the copy of a superblock, of a volume that is there.
-func (x *search) copy(b []byte, end uint64) bool {
+// copy tells whether b, the last block before end, is the copy of a superblock, of a volume that is there, and whether
+// all of that is, from its beginning on.
+func (x *search) copy(b []byte, end uint64) (found, whole bool) {
 	if binary.LittleEndian.Uint64(b) != superblockformat.MAGIC() {
-		return false
+		return false, false
 	}
 	why, s := superblockformat.Decode(&dbytes.Bytes{Data: b})
-	return why == sound && s.Size() == end && journal.Present(sized{x.d, end}, Journal(s))
+	if why != sound || s.Size() != end || !journal.Present(sized{x.d, end}, Journal(s)) {
+		return false, false
+	}
+	return true, journal.Begins(sized{x.d, end}, Journal(s))
 }
 
 // sized is a disk that ends at a block for now.

@@ -132,6 +132,45 @@ func TestOlderCopies(t *testing.T) {
 	}
 }
 
+// Nor does the copy of an earlier, much larger volume whose log lies behind the end of the one that was written over
+// its beginning: its first pages are gone. Where that is the only copy, it counts in a search.
+func TestLargerBefore(t *testing.T) {
+	const large = 1 << 20
+	d := disk.NewMem(large * disk.BlockSize)
+	if err := tansyfs.Mkfs(d, tansyfs.MkfsOptions{Zeroed: true, Inodes: 256, LogBytes: 8 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := tansyfs.Open(d, tansyfs.Options{}) // something comes home
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Mkdir(&tansyfs.Cred{}, v.Root(), []byte("d"), &tansyfs.SetAttr{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, d, 0, make([]byte, disk.BlockSize))
+	if end, ok := volumeend.Find(d); end != large || !ok {
+		t.Errorf("with nothing written over it: %d, %v; want %d", end, ok, large)
+	}
+	other, _ := grown(t, 0)
+	for a := range uint64(blocks) {
+		put(t, d, a, block(t, other, a))
+	}
+	put(t, d, 0, make([]byte, disk.BlockSize))
+	if end, ok := volumeend.Find(d); ok {
+		t.Errorf("the copy of a volume whose beginning is gone counts: %d", end)
+	}
+	if end, _, ok := volumeend.Search(d, func(_, _ uint64) {}); end != blocks || !ok {
+		t.Errorf("the search: %d, %v; want %d", end, ok, blocks)
+	}
+	put(t, d, blocks-1, make([]byte, disk.BlockSize))
+	if end, _, ok := volumeend.Search(d, func(_, _ uint64) {}); end != large || !ok {
+		t.Errorf("the search, with no other copy: %d, %v; want %d", end, ok, large)
+	}
+}
+
 // A superblock in another place than it says is no copy.
 func TestMisplacedCopy(t *testing.T) {
 	d, super := grown(t, near)
@@ -142,6 +181,11 @@ func TestMisplacedCopy(t *testing.T) {
 	if end, ok := volumeend.Find(d); end != blocks || !ok {
 		t.Errorf("%d, %v; want %d", end, ok, blocks)
 	}
+	put(t, d, blocks-1, make([]byte, disk.BlockSize))
+	if end, _, ok := volumeend.Search(d, func(_, _ uint64) {}); ok {
+		t.Errorf("the search took a misplaced copy, in block %d", end-1)
+	}
+	put(t, d, blocks-1, super)
 	binary.LittleEndian.PutUint64(super[24:], blocks+11) // with a wrong checksum now
 	put(t, d, 0, super)
 	if end, ok := volumeend.Find(d); end != blocks || !ok {

@@ -53,14 +53,14 @@ func TestWidth(t *testing.T) {
 }
 
 // mostLong are how many lines of code there are with more than 120 columns. They are to become fewer.
-var mostLong = map[string]int{".go": 1900, ".dfy": 118}
+var mostLong = map[string]int{".go": 1301, ".dfy": 118}
 
 // No line of code with more than 120 columns is added. A tab counts as one.
 func TestCodeWidth(t *testing.T) {
 	for ext, most := range mostLong {
 		long := 0
 		each(t, ext, func(path, text string) {
-			if strings.Contains(path, "internal/gen/") {
+			if strings.Contains(path, "internal/gen/") || strings.HasSuffix(path, "test/mutants/list.go") { // a table
 				return
 			}
 			for line := range strings.SplitSeq(text, "\n") {

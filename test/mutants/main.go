@@ -63,7 +63,7 @@ var (
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
 	seals         = []string{"./internal/runtime/dlog", "-run", "Seal|Format|Epochs|Parse"}
 	trims         = []string{"./disk", "./internal/runtime/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
-	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run", "Find|Headers|Copies|Copy|Grown|Unreadable$|NoVolume|Prefix|Anew"}
+	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run", "Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
 	streams       = []string{"./txn/dtxn", "./offline/check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors        = []string{"./txn/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes        = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}

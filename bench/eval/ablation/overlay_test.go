@@ -11,7 +11,8 @@ func TestOverlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-overlay", overlay, "tansy/journal", "tansy/txn/dtxn").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-overlay", overlay, "tansy/journal", "tansy/txn/dtxn")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
