@@ -129,7 +129,11 @@ func Volume(d disk.Disk, o Options) (Report, error) {
 		o.MaxProblems = 1000
 	}
 	c := newChecker(o)
-	err := c.run(volumeend.Bound(d, nil))
+	end, known := volumeend.Find(d)
+	if c.doubtful = !known; end < d.Size() {
+		d = disk.NewPrefix(d, end)
+	}
+	err := c.run(d)
 	return c.rep, err
 }
 
@@ -138,6 +142,8 @@ type checker struct {
 	opt  Options
 	rep  Report
 	pass string
+
+	doubtful bool // the copy of the superblock may be another volume's
 
 	sb    *superblock
 	geo   geometry

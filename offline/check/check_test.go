@@ -377,6 +377,8 @@ func TestDamage(t *testing.T) {
 		{"superblock", poke(0, 30, 1), "superblock: block 0: the superblock cannot be used: the checksum"},
 		{"superblock's copy", poke(size-1, 30, 1), fmt.Sprintf("superblock: block %d: the copy of the superblock cannot be used", size-1)},
 		{"both superblocks", both(poke(0, 30, 1), poke(size-1, 31, 1)), "nor can its copy"},
+		{"superblock and first page of codes", both(poke(0, 30, 1), poke(1, 30, 1), poke(2, 30, 1), poke(0, 25, 1)),
+			"its copy may be of a volume that was here before"},
 		{"superblock and copy differ", seal(size-1, 116), fmt.Sprintf("superblock: block %d: the superblock and its copy differ", size-1)},
 		{"superblock's unused bytes", both(seal(0, 200), seal(size-1, 200)), "superblock: the superblock's unused bytes are not zeros"},
 		{"superblock's unused word", both(seal(0, 16), seal(size-1, 16)), "superblock: the superblock's unused bytes are not zeros"},

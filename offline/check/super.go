@@ -146,6 +146,10 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 			return nil, nil
 		}
 		first = copied
+		if c.doubtful {
+			c.problem(0, d.Size()-1, "its copy may be of a volume that was here before: a header of its log or the "+
+				"beginning of its tree of codes is gone (tansy repair searches the device for other copies)")
+		}
 	}
 	if first.junk && first.compat == 0 { // a feature may have a use for them
 		c.problem(0, 0, "the superblock's unused bytes are not zeros")
