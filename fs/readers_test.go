@@ -21,7 +21,7 @@ func TestReadersInOrder(t *testing.T) {
 			seen  int
 		}
 		n := uint64(4096) << rnd.IntN(6)
-		const size = 16 << 20
+		const size = 64 << 20 // long enough that no chance of the order of a few READs decides
 		var streams []*stream
 		for i := range 1 + rnd.IntN(6) {
 			s := &stream{h: Handle{uint64(i/2 + 1), 7}, ahead: map[uint64]bool{}} // two of each file, the second in its second half
@@ -72,7 +72,7 @@ func TestReadersInOrder(t *testing.T) {
 		if late*10 > total {
 			t.Errorf("READs of %d bytes: %d of %d were not read ahead", n, late, total)
 		}
-		if again*8 > total+8 { // two readers may come near each other
+		if again*8 > total { // two readers may come near each other
 			t.Errorf("READs of %d bytes: %d of %d were read ahead again", n, again, total)
 		}
 	}
