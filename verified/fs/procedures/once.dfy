@@ -55,19 +55,17 @@ module OnceOps {
     reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
   { Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r)) }
 
-  // The contract of every procedure here. A call that came again is answered from its record, and changes nothing. One
-  // that is done leaves its record, if it has a place. (`unless`: or leaves none.) One that failed leaves none.
-  predicate Once(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, st: uint32,
-    again: bool,
-    unless: bool)
+  // The contract of every procedure here. A call that came again is answered from its record, if it looks for one, and
+  // changes nothing. One that is done leaves its record, if it has a place. One that failed leaves none.
+  predicate Once(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: O.Call, st: uint32,
+    again: bool)
     reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
   {
     (r == null ==> txn.slots.recs == pre.slots) &&
-    (again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == pre.files && RepliesOf(txn.slots) == pre.replies) &&
-    (again ==> Came(pre.replies, i, r, since, AbsOf(d), c)) &&
+    (again <==> look && r != null && Came(pre.replies, i, r, since, pre.files, c)) &&
+    (again ==> st == 0 && Sound(d) && AbsOf(d) == pre.files && RepliesOf(txn.slots) == pre.replies) &&
     (!again && st == 0 ==> Sound(d)) &&
-    (!again && st == 0 && r != null ==>
-      Done(pre.replies, txn.slots, i, r, AbsOf(d), c) || (unless && RepliesOf(txn.slots) == pre.replies)) &&
+    (!again && st == 0 && r != null ==> Done(pre.replies, txn.slots, i, r, AbsOf(d), c)) &&
     (st != 0 ==> RepliesOf(txn.slots) == pre.replies)
   }
 
@@ -75,11 +73,11 @@ module OnceOps {
   datatype Entered = Entered(status: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
   predicate Whole(b: Bytes?) reads b { b != null && |b.data| == 256 }
   // Its attributes are there when it was done. When it came again, they are those of now.
-  predicate EnteredOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, dino: uint64,
-    e: Entered)
+  predicate EnteredOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: O.Call,
+    dino: uint64, e: Entered)
     reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, e.node, e.before, e.after
   {
-    Once(pre, txn, d, i, r, since, c, e.status, e.again, false) &&
+    Once(pre, txn, d, i, r, look, since, c, e.status, e.again) &&
     (e.again ==> e.before == null) &&
     (e.again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, e.ino, Reply(e.ino, e.node),
       Reply(dino, e.after))) &&
@@ -88,11 +86,11 @@ module OnceOps {
   }
 
   // The same of a procedure that changes one file, with the attributes of that file before and after.
-  predicate ChangedOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, ino: uint64,
-    st: uint32, again: bool, before: Bytes?, after: Bytes?)
+  predicate ChangedOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: O.Call,
+    ino: uint64, st: uint32, again: bool, before: Bytes?, after: Bytes?)
     reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, before, after
   {
-    Once(pre, txn, d, i, r, since, c, st, again, false) &&
+    Once(pre, txn, d, i, r, look, since, c, st, again) &&
     (again ==> before == null && Current(d, ino, after)) &&
     (!again && st == 0 ==> Whole(before) && Whole(after)) &&
     (st != 0 ==> N.Seen(pre.files, ino, Reply(ino, before)))
@@ -120,7 +118,7 @@ module OnceOps {
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look) && (how == CO.EXCLUSIVE ==> a.Empty())
-    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how,
       SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -143,7 +141,7 @@ module OnceOps {
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
       SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -164,7 +162,7 @@ module OnceOps {
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
       SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -186,7 +184,7 @@ module OnceOps {
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty,
       SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
@@ -208,7 +206,7 @@ module OnceOps {
     returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since,
+    ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since,
       O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, node, before, after))
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node))
     ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen),
@@ -233,8 +231,8 @@ module OnceOps {
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Unlink(N.Handle(dino, dgen), name.data), dino,
-      st, again, before, after)
+    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Unlink(N.Handle(dino, dgen), name.data),
+      dino, st, again, before, after)
     ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
       N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
     ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
@@ -256,10 +254,8 @@ module OnceOps {
     returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    // (no record only if the name cannot be found again, which does not happen: Entry may fail as far as the proof
-    // goes)
-    ensures Once(old(StateOf(txn, d)), txn, d, i, r, since,
-      O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), st, again, true)
+    ensures Once(old(StateOf(txn, d)), txn, d, i, r, look, since,
+      O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), st, again)
     ensures again ==> fbefore == null && tbefore == null && Current(d, fino, fafter) && Current(d, tino, tafter)
     ensures !again && st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some?
     ensures !again && st == 0 ==> Reply(tino, tbefore).Some? && Reply(tino, tafter).Some?
@@ -283,7 +279,7 @@ module OnceOps {
       N.Time(s, ns),
       N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x));
     var ok, found, ino, gen, node, dir := Entry(txn, d, tino, tgen, tname);
-    if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }
+    Keep(txn, i, r, ino, gen, 0, 0);
   }
 
   method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
@@ -291,8 +287,8 @@ module OnceOps {
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
-    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Set(N.Handle(ino, gen)), ino, st, again, before,
-      after)
+    ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Set(N.Handle(ino, gen)), ino, st, again,
+      before, after)
     ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))

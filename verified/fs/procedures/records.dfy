@@ -43,12 +43,11 @@ module Records {
   // place may have the record of this very call, which counts if it is not older than `since`.
   predicate Comes(s: Slots, i: uint64, r: Bytes) reads s, r { s.Valid() && i as int < |s.recs| && |r.data| == 256 }
 
-  // place i has a record with the key of r
+  // Whether place i has a record with the key of r that counts, and what it says.
   method Look(txn: Txn, i: uint64, r: Bytes, since: uint64) returns (found: bool, h: N.Handle, t: N.Time)
     requires Comes(txn.slots, i, r)
-    ensures found ==> var rs := RepliesOf(txn.slots);
-      i as int in rs && rs[i as int].key == KeyAt(r.data) && since <= rs[i as int].at && rs[i as int].file == h &&
-      rs[i as int].ctime == t
+    ensures found <==> Counts(RepliesOf(txn.slots), i as int, KeyAt(r.data), since)
+    ensures found ==> RepliesOf(txn.slots)[i as int].file == h && RepliesOf(txn.slots)[i as int].ctime == t
   {
     reveal RepliesOf();
     var b := txn.ReadSlot(i);
@@ -86,26 +85,33 @@ module Records {
       ensures (k in post <==> k == i as int || k in pre) && (k in post && k != i as int ==> post[k] == pre[k]) { }
   }
 
-  // A name in a directory, if it is one and may have such a name. What it names has handle (ino, gen), and attributes
-  // in node.
+  predicate Counts(rs: O.Replies, i: int, key: O.Key, since: uint64)
+  { i in rs && rs[i].key == key && since <= rs[i].at }
+
+  // A name in a directory. ok: it is one, and may have such a name. What the name stands for has handle (ino, gen), and
+  // attributes in node.
   method Entry(txn: Txn, d: DirFs, dino: uint64, dgen: uint64, name: Bytes)
     returns (ok: bool, found: bool, ino: uint64, gen: uint64, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures ok ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) &&
-      Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
+    ensures ok <==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && N.Proper(name.data)
+    ensures !ok ==> forall h :: !O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, h)
+    ensures ok ==> Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
+    ensures ok ==> (found <==> name.data in AbsOf(d).nodes[dino].body.names)
     ensures ok && !found ==> O.Absent(AbsOf(d), N.Handle(dino, dgen), name.data)
     ensures ok && found ==> O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, gen)) &&
       Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
+    if N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && name.data in d.dirs[dino] {
+      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+    }
     ok, found, ino, gen, node := false, false, 0, 0, null;
     var st, dots: uint32;
     st, dir, dots := OpenDir(txn, d, dino, dgen, name, false);
     if st != 0 || dots != 0 { return; }
     found, ino := d.Lookup(txn, dino, name, false);
     if !found { ok := true; return; }
-    NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
     var ip: Bytes;
     st, ip := OpenEntry(txn, d, ino, false);
     if st != 0 { return; }
@@ -119,7 +125,7 @@ module Records {
   method MadeAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, dino: uint64, dgen: uint64, name: Bytes)
     returns (again: bool, ino: uint64, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+    ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Make(N.Handle(dino, dgen), name.data))
     ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node),
       Reply(dino, dir))
@@ -142,7 +148,7 @@ module Records {
     dgen: uint64, name: Bytes)
     returns (again: bool, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+    ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Link(N.Handle(fino, fgen), N.Handle(dino, dgen), name.data))
     ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, fino, Reply(fino, node),
       Reply(dino, dir))
@@ -158,7 +164,7 @@ module Records {
   method UnlinkedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, dino: uint64, dgen: uint64, name: Bytes)
     returns (again: bool, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+    ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Unlink(N.Handle(dino, dgen), name.data))
     ensures again ==> dino in AbsOf(d).nodes && Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
   {
@@ -174,7 +180,7 @@ module Records {
     tino: uint64, tgen: uint64, tname: Bytes)
     returns (again: bool, from: Bytes?, to: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+    ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
     ensures again ==> fino in AbsOf(d).nodes && Reply(fino, from) == Some(N.FattrOf(fino, AbsOf(d).nodes[fino]))
     ensures again ==> tino in AbsOf(d).nodes && Reply(tino, to) == Some(N.FattrOf(tino, AbsOf(d).nodes[tino]))
@@ -193,7 +199,8 @@ module Records {
   method SetAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, ino: uint64, gen: uint64)
     returns (again: bool, node: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
-    ensures again ==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d), O.Set(N.Handle(ino, gen)))
+    ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
+      O.Set(N.Handle(ino, gen)))
     ensures again ==> ino in AbsOf(d).nodes && Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))
   {
     again, node := false, null;

@@ -8,6 +8,8 @@
 //
 //   a call comes ==> Again(...), or the procedure's XOk(...) and Kept(...), or its XErr(...) and no record changes
 //
+// and the first of these whenever the server looks for its record and Again holds.
+//
 // What is a call come again? A transaction number (xid) alone does not tell: a client may begin with the same one each
 // time it starts. So
 //   - the key has the client's address, the name that its machine has in the credential, xid, procedure, caller, and
@@ -47,7 +49,9 @@ module NfsOnce {
   // file h has this name
   predicate Named(f: FS, dir: Handle, name: Name, h: Handle)
   { LiveDir(f, dir) && name in f.nodes[dir.ino].body.names && f.nodes[dir.ino].body.names[name] == h.ino && Live(f, h) }
-  predicate Absent(f: FS, dir: Handle, name: Name) { LiveDir(f, dir) && name !in f.nodes[dir.ino].body.names }
+  // it may have this name, and has it not
+  predicate Absent(f: FS, dir: Handle, name: Name)
+  { LiveDir(f, dir) && Proper(name) && name !in f.nodes[dir.ino].body.names }
   // nothing of file h was changed since its ctime was t (ctime.dfy)
   predicate Untouched(f: FS, h: Handle, t: Time) { Live(f, h) && f.nodes[h.ino].attr.ctime == t }
 

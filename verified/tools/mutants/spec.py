@@ -339,6 +339,7 @@
     ("spec/once.s", "again: what was made may have been changed", "Named(f, dir, name, r.file) && Untouched(f, r.file, r.ctime)", "Named(f, dir, name, r.file)", "spec/again:*NotTouched"),
     ("spec/once.s", "again: a ctime of any time", "Live(f, h) && f.nodes[h.ino].attr.ctime == t }", "Live(f, h) }", "spec/again:*SetAgain"),
     ("spec/once.s", "again: LINK of another file", "case Link(file, dir, name) => Named(f, dir, name, file) && r.file == file", "case Link(file, dir, name) => Named(f, dir, name, file)", "spec/again:*LinkAgain"),
+    ("spec/once.s", "again: a name that no directory may have is absent", "LiveDir(f, dir) && Proper(name) && name !in", "LiveDir(f, dir) && name !in", "procedures/records:*UnlinkedAgain"),
     ("spec/once.s", "again: a name that is there was removed", "case Unlink(dir, name) => Absent(f, dir, name)", "case Unlink(dir, name) => true", "spec/again:*RmdirAgain"),
     ("spec/once.s", "again: the old name may be another file's", "&&\n      (Absent(f, from, fname) || Named(f, from, fname, r.file))", "", "spec/again:*RenameAgain"),
     ("spec/once.s", "again: the new name may be gone", "Named(f, to, tname, r.file) &&\n      (Absent", "(Absent", "spec/again:*RenameAgain"),

@@ -443,9 +443,7 @@ func Rename(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look
 	gen = out13
 	node = out14
 	dir = out15
-	if ok && found {
-		records.Keep(txn, i, r, ino, gen, uint64(0), uint32(0))
-	}
+	records.Keep(txn, i, r, ino, gen, uint64(0), uint32(0))
 	return st, again, fbefore, fafter, tbefore, tafter, later
 }
 func Setattr(txn *dtxn.Txn, d *directories.DirFs, i uint64, r *dbytes.Bytes, look bool, since uint64, c *permissions.Cred, ino uint64, gen uint64, a *attributeops.Sattr, guard bool, gs uint64, gns uint32, s uint64, ns uint32) (uint32, bool, *dbytes.Bytes, *dbytes.Bytes, bool) {
