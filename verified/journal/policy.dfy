@@ -6,7 +6,6 @@ module JournalPolicy {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogS
   import opened JournalM
 
   // notes
