@@ -400,6 +400,12 @@ var mutants = []mutant{
 	{what: "scrub: what memory has is not written", file: "fs/scrub.go", old: "case f.InMemory && s.v.renew(f.Block):", new: "case f.InMemory && s.renewed > 1<<60:", tests: scrubs},
 	{what: "renew: what is to go home stays in the log", file: "fs/renew.go", old: "return v.sys.Settle() == nil", new: "return v.sys.Flush() == nil", tests: scrubs},
 	{what: "renew: the first page below a page is not looked for", file: "internal/gen/journal/codeplaces/codeplaces.go", old: "for n < ", new: "for n+np < ", tests: scrubs},
+	{what: "notes: commits are wanted durable no longer", file: "internal/runtime/notes/notes.go",
+		old: "n.durableUpTo = max(n.durableUpTo, commit)", new: "n.durableUpTo = commit", tests: noted},
+	{what: "notes: commits of the running group are wanted durable no longer", file: "internal/runtime/notes/notes.go",
+		old: "= max(n.runningDurableUpTo, commit)", new: "= commit", tests: noted},
+	{what: "notes: a commit is wanted written no longer", file: "internal/runtime/notes/notes.go",
+		old: "n.writeUpTo = max(n.writeUpTo, commit)", new: "n.writeUpTo = commit", tests: noted},
 	{what: "owner: large new data go home without a look at the header", file: "internal/runtime/notes/notes.go", old: ".Abs()).Milliseconds())", new: ".Abs()).Milliseconds() % 1)", tests: scrubs},
 
 	// The server as a daemon: log, port, service manager, numbers.

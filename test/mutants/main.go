@@ -91,6 +91,7 @@ var (
 	opened        = []string{"./txn/volume", "-timeout", "1m"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
 	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
+	noted         = []string{"./internal/runtime/notes"}
 
 	writeMemory = []string{"./internal/runtime/hold", "./internal/runtime/dbytes", "./fs",
 		"-run", "Pool|Retain|Source|WriteMemory"}
@@ -101,7 +102,7 @@ var (
 	codes = []string{"./journal", "./internal/runtime/codes", "./internal/runtime/pages", "./internal/runtime/seal",
 		"-run", "Damage|Rebuild|Held|Pages|BesideInst|Unreadable|Code|Join"}
 	scrubs = []string{"./journal", "./fs", "./internal/runtime/notes", "./ops/status",
-		"-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
+		"-short", "-run", "Scrub|Depends|Another|Clocks|Frozen|Vital|ReadNames|DamagedBitmap"}
 )
 
 func main() {

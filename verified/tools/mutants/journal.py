@@ -278,7 +278,7 @@
     ("commit", "settled: the mutex let go between holding the direct blocks and logging the group", "    HoldDirect(j, c);\n", "    HoldDirect(j, c);\n    j.mutex.Unlock(); j.mutex.Lock();\n", "*.FinishMaps"),
     ("threads", "settled: the mutex let go and taken before the installation ends", "    FinishInstall(j, c, r0, r1, pg);", "    j.mutex.Unlock(); j.mutex.Lock();\n    FinishInstall(j, c, r0, r1, pg);", "*.Install"),
     ("threads", "settled: a look at what was before the wait", "    AskSpace(j);\n    j.mutex.Wait(CSpace); CYield(j);", "    j.mutex.Wait(CSpace);\n    AskSpace(j); CYield(j);", "*.WaitSpace"),
-    ("policy", "settled: a step that waits", "    j.notes.Set(NWant, j.lastCommit);\n", "    j.notes.Set(NWant, j.lastCommit); j.mutex.Wait(CSpace);\n", "*.AskSpace"),
+    ("policy", "settled: a step that waits", "    j.notes.SetWriteUpTo(j.lastCommit);\n", "    j.notes.SetWriteUpTo(j.lastCommit); j.mutex.Wait(CSpace);\n", "*.AskSpace"),
     ("threads", "settled: appended before the mutex is taken", "    j.mutex.Lock(); CYield(j);\n    st, n := Append(j, tx, wait, p);", "    CYield(j);\n    st, n := Append(j, tx, wait, p);\n    j.mutex.Lock(); CYield(j);", "*.Commit"),
     ("threads", "settled: two blocks written in one go", "      ok, m := DirWrite(j, i);\n      if ok { i := i + m; }", "      ok, m := DirWrite(j, i);\n      if ok { i := i + m; }\n      if ok && i < n { ok, m := DirWrite(j, i); if ok { i := i + m; } }", "*.WriteDirect"),
     ("threads", "settled: written right after the look at the header", "    ok := HeaderIsOurs(j);\n    if !ok { return; }\n    IYield(j);\n", "    ok := HeaderIsOurs(j);\n    if !ok { return; }\n", "*.WriteHeader"),
