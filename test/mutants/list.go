@@ -95,7 +95,7 @@ var mutants = []mutant{
 	{what: "codes: two lists go on in the same memory", file: "internal/runtime/codes/codes.go", old: "\tx.shared, x.ends = true, true\n", new: "\tx.shared = true\n", tests: []string{"./internal/runtime/codes", "-run", "Codes|Join"}},
 	{what: "codes: sorting sorts the list of another", file: "internal/runtime/codes/codes.go", old: "\tif c.shared {\n", new: "\tif false {\n", tests: []string{"./internal/runtime/codes", "-run", "Codes|Join"}},
 	{what: "codes: what pending groups have is copied for each", file: "internal/runtime/codes/codes.go", old: "c.ends || cap(c.list)-have < n", new: "n > 1 || c.ends || cap(c.list)-have < n", tests: []string{"./internal/runtime/codes", "-run", "Codes|Join"}},
-	{what: "hold: any of the small ones is the last", file: "internal/runtime/hold/hold.go", old: "unsafe.SliceData(h.small[h.lent-1].mem) != unsafe.SliceData(mem)", new: "false", tests: caches},
+	{what: "hold: any of the small ones is the last", file: "internal/runtime/hold/hold.go", old: "unsafe.SliceData(h.small[h.lent-1].mem) != unsafe.SliceData(mem)", new: "false && unsafe.SliceData(mem) == nil", tests: caches},
 	{what: "hold: the last small one is seen by its last owner", file: "internal/runtime/hold/hold.go", old: "\th.small[h.lent].b = h.view(mem)\n", new: "\th.small[h.lent].b.Data = mem\n", tests: caches},
 	{what: "hold: small ones that were taken over are given out empty", file: "internal/runtime/hold/hold.go", old: "s.b.Data == nil {", new: "false {", tests: caches},
 	{what: "listings: used again while they are seen", file: "fs/list.go", old: "\treturn r, nil\n", new: "\tunusedPages.Put(m)\n\treturn r, nil\n", tests: []string{"./fs", "-run", "ListingMemory"}},
