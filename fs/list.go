@@ -15,11 +15,11 @@ type page struct {
 	attrs   []Attr // of all entries, or none
 }
 
-// pages are those that are not in use, of about so many bytes each.
-var pages = freelist.New[*page](freelist.NewBudget(1<<20), 96<<10)
+// unusedPages are those that are not in use, of about so many bytes each.
+var unusedPages = freelist.New[*page](freelist.NewBudget(1<<20), 96<<10)
 
 func newPage() *page {
-	p, ok := pages.Get()
+	p, ok := unusedPages.Get()
 	if !ok {
 		p = &page{list: ddir.New()}
 	}
@@ -39,7 +39,7 @@ func (p *page) recycle() {
 	p.list.Reset()
 	clear(p.entries)
 	clear(p.attrs)
-	pages.Put(p)
+	unusedPages.Put(p)
 }
 
 // Readdir implements FileSystem.

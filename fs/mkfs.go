@@ -11,7 +11,7 @@ import (
 	"tansy/internal/gen/fs/mkfs/commissioned"
 	"tansy/internal/gen/fs/mkfs/making"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/pages"
 	"tansy/journal"
 )
 
@@ -61,7 +61,7 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	}
 	// what takes long are inodes and records
 	dd := ddisk.New(meter{d, s.Geo().Itab() + 1, s.Geo().Data0(), o.Progress})
-	if !commissioned.Make(dd, s, seal, dlog.NewPages(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
+	if !commissioned.Make(dd, s, seal, pages.New(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())
 	}
 	return nil

@@ -6,7 +6,8 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/pages"
+	"tansy/internal/runtime/seal"
 )
 
 // Sealed returns every group of the log on d whose descriptor is sound, in the order of
@@ -16,7 +17,7 @@ func Sealed(d disk.Disk, p Params) ([]Group, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
+	v := &surveyor{ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), p}
 	var found []Group
 	for u := range p.Units {
 		g, d := v.descriptor(p.Start + 1 + UnitBlocks*u)
@@ -69,11 +70,11 @@ func Restart(d disk.Disk, p Params) (Rebuilt, error) {
 		}
 		next = max(next, g.Number+1)
 	}
-	s := dlog.NewSeal(p.Key, p.UUID, p.Home())
+	s := seal.New(p.Key, p.UUID, p.Home())
 	s.NewEpoch()
 	var root [2]uint64
 	if p.Pages > 0 {
-		b := &rebuilder{d: d, t: p.tree(ddisk.New(d), s, dlog.NewPages(0), d.Size()), done: &done}
+		b := &rebuilder{d: d, t: p.tree(ddisk.New(d), s, pages.New(0), d.Size()), done: &done}
 		if root, err = b.page(p.Pages - 1); err != nil {
 			return done, err
 		}

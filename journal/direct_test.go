@@ -12,9 +12,10 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalpolicy"
+	"tansy/internal/runtime/codes"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/seal"
 )
 
 // The tests here are those of crash_test.go for a volume with a bitmap, whose
@@ -221,13 +222,13 @@ func replays(t *testing.T, d disk.Disk, p Params) (n uint64) {
 		}
 		return dbytes.BlkOf(b)
 	}
-	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
-	ok, q := seal.DecHdr(read(p.Start))
+	sealed := seal.New(p.Key, p.UUID, p.Home())
+	ok, q := sealed.DecHdr(read(p.Start))
 	if !ok {
 		t.Fatal("no header")
 	}
 	for ; ; q++ {
-		g := dlog.Parse(read(p.Start + 1 + UnitBlocks*(q%p.Units)))
+		g := seal.Parse(read(p.Start + 1 + UnitBlocks*(q%p.Units)))
 		if g == nil || g.Sq() != q {
 			return n
 		}
@@ -242,7 +243,7 @@ func replays(t *testing.T, d disk.Disk, p Params) (n uint64) {
 		for i := range g.M() {
 			direct.Blks = append(direct.Blks, read(g.Dir(i)))
 		}
-		if !seal.Check(g, ring, &ddisk.BList{}, direct, dlog.NewCodes()) {
+		if !sealed.Check(g, ring, &ddisk.BList{}, direct, codes.New()) {
 			return n
 		}
 		n += g.M()

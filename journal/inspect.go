@@ -12,7 +12,8 @@ import (
 	"tansy/internal/gen/journal/treeofcodes"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/pages"
+	"tansy/internal/runtime/seal"
 )
 
 // A Snapshot is what Open would find in a journal. Its methods may be called concurrently.
@@ -40,10 +41,10 @@ func Inspect(d disk.Disk, p Params) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages := dlog.NewPages(codePages)
+	inMemory := pages.New(codePages)
 	s := &Snapshot{Blocks: o.m, d: d, sealed: map[uint64]bool{}}
-	s.tree = p.tree(ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), pages, d.Size())
-	pages.Begin(survey.Root[0], survey.Root[1])
+	s.tree = p.tree(ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), inMemory, d.Size())
+	inMemory.Begin(survey.Root[0], survey.Root[1])
 	for _, g := range survey.Log() {
 		for _, a := range g.Direct {
 			s.sealed[a] = true
@@ -102,7 +103,7 @@ func newestPage(t *treeofcodes.Tree, p uint64) (ok bool, b *dbytes.Blk) {
 
 // down yields page p and those below it; false: no more are wanted.
 func (v *pageWalk) down(p uint64) bool {
-	const perPage = dlog.PerPage
+	const perPage = pages.PerPage
 	t := v.s.tree
 	first, end := perPage*p, min(perPage*(p+1), t.HomeCount+t.PageCount-1) // the nodes that it has the codes of
 	ok, b := newestPage(t, p)

@@ -16,7 +16,7 @@
 //
 // Block Start is the header, then come Params.Units units of UnitBlocks blocks, then a ring
 // of Params.Ring data blocks, then a copy of the header. Every block after these is a home block: an
-// address for Read and Commit. The records are described in internal/runtime/dlog. In the
+// address for Read and Commit. The records are described in internal/runtime/seal. In the
 // 2 Params.Pages blocks before Start lies the tree of codes (verified/journal/codes.dfy), by which Read tells what was
 // last written to a block from anything else. Blocks before these are not touched.
 //
@@ -38,9 +38,14 @@ import (
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/recoverm"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/blockmap"
+	"tansy/internal/runtime/cache"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/hold"
+	"tansy/internal/runtime/mutex"
+	"tansy/internal/runtime/pages"
+	"tansy/internal/runtime/seal"
 )
 
 // Params say where the journal lies and with which key its records are sealed. They
@@ -67,7 +72,7 @@ const MinRing = 1000
 const UnitBlocks = 16
 
 // MaxBlocks is the number of blocks a commit can have.
-const MaxBlocks = dlog.GroupMax
+const MaxBlocks = seal.GroupMax
 
 // MaxSize is the largest size of a device in blocks. Transactions name an object by its
 // block and its place among the 2^15 bits of the block, in one number of 64 bits.
@@ -86,7 +91,7 @@ func (p Params) copy() uint64 { return p.Start + 1 + UnitBlocks*p.Units + p.Ring
 func (p Params) tree0() uint64 { return p.Start - 2*p.Pages }
 
 // tree is the tree of codes over d, of size blocks.
-func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *treeofcodes.Tree {
+func (p Params) tree(d *ddisk.Disk, s *seal.Seal, g *pages.Pages, size uint64) *treeofcodes.Tree {
 	t := treeofcodes.New_Tree_()
 	t.Ctor__(d, s, g, p.tree0(), p.Pages, p.Home(), size-p.Home())
 	return t
@@ -111,22 +116,22 @@ func (p Params) check(d disk.Disk) error {
 }
 
 // NewSeal is what verified code seals a new journal on d with. It is an error if the journal does not fit d.
-func (p Params) NewSeal(d disk.Disk) (*dlog.Seal, error) {
+func (p Params) NewSeal(d disk.Disk) (*seal.Seal, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	return dlog.NewSeal(p.Key, p.UUID, p.Home()), nil
+	return seal.New(p.Key, p.UUID, p.Home()), nil
 }
 
 // Format makes an empty journal on d. The home blocks stay what they are. p.Key must
 // not have been used before. A crash meanwhile leaves no journal.
 func Format(d disk.Disk, p Params) error {
-	seal, err := p.NewSeal(d)
+	s, err := p.NewSeal(d)
 	if err != nil {
 		return err
 	}
 	dd := ddisk.New(d)
-	if !recoverm.Format(dd, seal, p.Start, p.Units, p.Ring) {
+	if !recoverm.Format(dd, s, p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
 	return nil
@@ -196,15 +201,15 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	dd.Pace(p.Start, p.Home())
 	stop := reportProgress(dd, o.Log)
 	defer stop()
-	blocks, pages := split(o.CacheBytes)
+	blocks, treePages := split(o.CacheBytes)
 	most, start := pinned(o.PinnedBytes)
-	cache := dlog.NewCache(blocks, slowness(dd))
 	if p.First >= p.Limit {
 		p.Bitmap, p.First, p.Limit = 0, 1, 0
 	}
-	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
-	tree := p.tree(dd, seal, dlog.NewPages(pages), d.Size())
-	io, damaged, core := recoverm.Recover(dd, seal, dlog.NewMutex(), cache, tree, p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, most, start)
+	s := seal.New(p.Key, p.UUID, p.Home())
+	tree := p.tree(dd, s, pages.New(treePages), d.Size())
+	io, damaged, core := recoverm.Recover(dd, s, mutex.New(), cache.New(blocks, slowness(dd)), tree,
+		p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, most, start)
 	switch {
 	case !io && dd.Err() == nil && dd.ReadErr() == nil:
 		return nil, fmt.Errorf("%w: a page of the tree of codes, in the blocks from %d up to %d, is not what was last written there", ErrDamaged, p.Start-2*p.Pages, p.Start)
@@ -290,7 +295,7 @@ func (j *Journal) Commit(ws []Write, wait bool) error {
 	if len(ws) == 0 {
 		return nil
 	}
-	m := dlog.NewBMap()
+	m := blockmap.New()
 	for _, w := range ws {
 		if w.Addr < j.home || w.Addr >= j.size {
 			return fmt.Errorf("%w: %d", ErrRange, w.Addr)
@@ -362,7 +367,7 @@ func (j *Journal) Read(a uint64, buf []byte) error {
 	if a < j.home || a >= j.size {
 		return fmt.Errorf("%w: %d", ErrRange, a)
 	}
-	h := dlog.NewHold()
+	h := hold.New()
 	defer h.End()
 	ok, b := journalthreads.Read(j.core, h, a)
 	if !ok {

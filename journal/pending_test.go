@@ -13,8 +13,9 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalm"
+	"tansy/internal/runtime/blockmap"
 	"tansy/internal/runtime/dbytes"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/seal"
 	"tansy/test/kit/replay"
 )
 
@@ -37,7 +38,7 @@ func pendingLog(t *testing.T, r *rand.Rand, groups int) (d *disk.Sim, h history,
 	t.Helper()
 	h = newHistory(r, groups)
 	d = formatted(t, roomy)
-	s := dlog.NewSeal(roomy.Key, roomy.UUID, roomy.Home())
+	s := seal.New(roomy.Key, roomy.UUID, roomy.Home())
 	head := dbytes.BlkOf(block(t, d, roomy.Start))
 	ok, first := s.DecHdr(head)
 	if !ok {
@@ -52,11 +53,11 @@ func pendingLog(t *testing.T, r *rand.Rand, groups int) (d *disk.Sim, h history,
 			durable = min(durable, g.number)
 		}
 		g.durable = durable
-		m := dlog.NewBMap()
+		m := blockmap.New()
 		for _, b := range h.writes(roomy, i) {
 			m.Put(b.Addr, dbytes.BlkOf(b.Data))
 		}
-		desc, _ := s.Sign(g.number, durable, pos, m, dlog.NewBMap())
+		desc, _ := s.Sign(g.number, durable, pos, m, blockmap.New())
 		at := roomy.Start + 1 + UnitBlocks*(g.number%roomy.Units)
 		put(t, d, at, desc.Data())
 		g.blocks = []uint64{at}
@@ -242,12 +243,12 @@ func older(t *testing.T, d disk.Disk, s *Survey) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		seal, err := cipher.NewGCM(c)
+		gcm, err := cipher.NewGCM(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		clear(b[80:96])
-		copy(b[80:], seal.Seal(nil, append(slices.Clone(b[24:32]), 0, 0, 0, 0), nil, b))
+		copy(b[80:], gcm.Seal(nil, append(slices.Clone(b[24:32]), 0, 0, 0, 0), nil, b))
 		put(t, d, g.Block, b)
 	}
 }

@@ -6,9 +6,11 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/codes"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/pages"
+	"tansy/internal/runtime/seal"
 )
 
 // Rebuilt is what Rebuild did.
@@ -37,7 +39,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 	}
 	t := snap.tree
 	b := &rebuilder{d: d, t: t, done: &done}
-	codes := dlog.NewCodes()
+	made := codes.New()
 	root := [2]uint64{}
 	_, root[0], root[1] = t.Pages.Root()
 	for page := range snap.Pages() {
@@ -52,7 +54,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 			if q+1 == t.PageCount {
 				root = c
 			} else {
-				codes.Add(t.HomeCount+q, c[0], c[1])
+				made.Add(t.HomeCount+q, c[0], c[1])
 			}
 		case page.Err != nil:
 			done.Misplaced = append(done.Misplaced, page.Block)
@@ -71,7 +73,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 	if len(done.Lost) == 0 {
 		return done, nil
 	}
-	if err := b.upwards(codes, &root); err != nil {
+	if err := b.upwards(made, &root); err != nil {
 		return done, err
 	}
 	return done, newRoot(d, p, root)
@@ -79,7 +81,7 @@ func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 
 // newRoot gives both headers another root, and leaves all else in them as it is.
 func newRoot(d disk.Disk, p Params, root [2]uint64) error {
-	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
+	v := &surveyor{ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), p}
 	var from *dbytes.Blk
 	first := uint64(0)
 	for _, a := range [2]uint64{p.Start, p.copy()} {
@@ -120,7 +122,7 @@ var refused = [2]uint64{^uint64(0), ^uint64(0)}
 
 // page makes page q, and those below it, and returns its code.
 func (b *rebuilder) page(q uint64) (code [2]uint64, err error) {
-	const perPage = dlog.PerPage
+	const perPage = pages.PerPage
 	t := b.t
 	var buf *dbytes.Bytes // nil: so far all are zeros
 	first, end := perPage*q, min(perPage*(q+1), t.HomeCount+t.PageCount-1)
@@ -193,17 +195,17 @@ func (b *rebuilder) home(x uint64) (code [2]uint64, err error) {
 }
 
 // upwards writes the pages above those with the given codes, where they do not overwrite what counts.
-func (b *rebuilder) upwards(codes *dlog.Codes, root *[2]uint64) error {
-	codes.Sort()
-	for i := uint64(0); i < codes.Len(); {
-		ok, q, at, page, next := treeofcodes.Changed(b.t, codes, i)
+func (b *rebuilder) upwards(made *codes.Codes, root *[2]uint64) error {
+	made.Sort()
+	for i := uint64(0); i < made.Len(); {
+		ok, q, at, page, next := treeofcodes.Changed(b.t, made, i)
 		if !ok {
 			return ErrDamaged // a page that could be read before
 		}
 		if err := b.d.WriteAt(at, [][]byte{page.Data()}); err != nil {
 			return err
 		}
-		top, c0, c1 := treeofcodes.Upwards(b.t, codes, q, page)
+		top, c0, c1 := treeofcodes.Upwards(b.t, made, q, page)
 		if top {
 			*root = [2]uint64{c0, c1}
 		}

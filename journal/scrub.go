@@ -9,7 +9,7 @@ import (
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalscrub"
 	"tansy/internal/gen/journal/journalscrubber"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/pages"
 )
 
 // A Scrub is one pass over what has codes: it reads the pages of the tree of codes and the home blocks from the device,
@@ -228,7 +228,7 @@ func (r *scrub) blocks(a, end uint64) error {
 				continue
 			}
 			r.tell(Finding{bad, r.j.why(bad), false}) // a page, which has more codes
-			next := min(end, r.j.home+((a-r.j.home)/dlog.PerPage+1)*dlog.PerPage)
+			next := min(end, r.j.home+((a-r.j.home)/pages.PerPage+1)*pages.PerPage)
 			r.n.Unchecked += next - a
 			a = next
 		}

@@ -29,7 +29,7 @@ func (j *Journal) Stats() Stats {
 	c.Mutex.Lock()
 	defer c.Mutex.Unlock()
 	s := Stats{
-		Commits: c.LastCommit, Durable: c.LastDurable, Groups: c.Notes.Get(5), Installs: c.Notes.Get(6), Counts: j.d.Counts(),
+		Commits: c.LastCommit, Durable: c.LastDurable, Groups: c.Notes.Groups(), Installs: c.Notes.Installations(), Counts: j.d.Counts(),
 		Cached: c.Cache.Len(), CacheLimit: c.Cache.Limit(),
 		Units: c.Units, UnitsUsed: c.NextSeq - c.FirstSeq, Ring: c.RingSize, RingUsed: c.LogEnd - c.LogStart,
 	}

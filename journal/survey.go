@@ -6,9 +6,11 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/runtime/codes"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/pages"
+	"tansy/internal/runtime/seal"
 )
 
 // A Survey says what is in a journal, sound or not. It is for people; recovery is what the
@@ -80,7 +82,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 	if err := p.check(d); err != nil {
 		return nil, err
 	}
-	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
+	v := &surveyor{ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), p}
 	s := &Survey{}
 	var from *dbytes.Blk
 	for i, a := range [2]uint64{p.Start, p.copy()} {
@@ -125,7 +127,7 @@ func Present(d disk.Disk, p Params) bool {
 	if p.check(d) != nil {
 		return false
 	}
-	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
+	v := &surveyor{ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), p}
 	first, _ := v.header(p.Start)
 	second, _ := v.header(p.copy())
 	return first.Sound || second.Sound
@@ -137,8 +139,8 @@ func Begins(d disk.Disk, p Params) bool {
 	if p.Pages == 0 || p.check(d) != nil {
 		return Present(d, p)
 	}
-	dd, seal := ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home())
-	v := &surveyor{dd, seal, p}
+	dd, s := ddisk.New(d), seal.New(p.Key, p.UUID, p.Home())
+	v := &surveyor{dd, s, p}
 	for _, a := range []uint64{p.Start, p.copy()} {
 		h, _ := v.header(a)
 		if !h.Sound {
@@ -147,10 +149,10 @@ func Begins(d disk.Disk, p Params) bool {
 		if h.Root == [2]uint64{} { // nothing has come home yet
 			return true
 		}
-		pages := dlog.NewPages(codePages)
-		tree := p.tree(dd, seal, pages, d.Size())
-		pages.Begin(h.Root[0], h.Root[1])
-		version, r0, r1 := pages.Root()
+		inMemory := pages.New(codePages)
+		tree := p.tree(dd, s, inMemory, d.Size())
+		inMemory.Begin(h.Root[0], h.Root[1])
+		version, r0, r1 := inMemory.Root()
 		if ok, _, _, _ := treeofcodes.Page(tree, 0, version, r0, r1); ok {
 			return true
 		}
@@ -160,7 +162,7 @@ func Begins(d disk.Disk, p Params) bool {
 
 type surveyor struct {
 	d    *ddisk.Disk
-	seal *dlog.Seal
+	seal *seal.Seal
 	p    Params
 }
 
@@ -177,14 +179,14 @@ func (v *surveyor) header(a uint64) (Header, *dbytes.Blk) {
 }
 
 // descriptor looks at the first block of the unit that begins at block a.
-func (v *surveyor) descriptor(a uint64) (g Group, d *dlog.DescR) {
+func (v *surveyor) descriptor(a uint64) (g Group, d *seal.Descriptor) {
 	g.Block = a
 	ok, b := v.d.Read(a)
 	if !ok {
 		g.Err = v.d.ReadErr()
 		return g, nil
 	}
-	d = dlog.Parse(b)
+	d = seal.Parse(b)
 	if d == nil || !v.seal.Vouch(d) {
 		return g, nil
 	}
@@ -199,14 +201,14 @@ func (v *surveyor) descriptor(a uint64) (g Group, d *dlog.DescR) {
 }
 
 // judge looks at the data of a group with descriptor d.
-func (v *surveyor) judge(g *Group, d *dlog.DescR) {
+func (v *surveyor) judge(g *Group, d *seal.Descriptor) {
 	ring, direct, err := v.data(d, g.Block)
 	g.Err = err
-	g.Sound = err == nil && v.seal.Check(d, ring, &ddisk.BList{}, direct, dlog.NewCodes())
+	g.Sound = err == nil && v.seal.Check(d, ring, &ddisk.BList{}, direct, codes.New())
 }
 
 // data reads the blocks of a group whose descriptor is in block a: those in the log, and the direct ones.
-func (v *surveyor) data(d *dlog.DescR, a uint64) (ring, direct *ddisk.BList, err error) {
+func (v *surveyor) data(d *seal.Descriptor, a uint64) (ring, direct *ddisk.BList, err error) {
 	at := make([]uint64, 0, d.N()+d.M())
 	for i := range d.N() {
 		if d.N() < UnitBlocks {

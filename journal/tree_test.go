@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/pages"
 )
 
 // TestTreeBlocks: the pages above a block are those that the format says, up to the root, whatever the size of the
@@ -19,7 +19,7 @@ func TestTreeBlocks(t *testing.T) {
 			}
 			var want []uint64
 			for node := x; node < n+p.Pages-1; {
-				page := node / dlog.PerPage
+				page := node / pages.PerPage
 				want = append(want, p.Start-2*p.Pages+2*page)
 				node = n + page
 			}

@@ -29,9 +29,10 @@ Definition installer (t : thread) := bool_decide (t = Installer).
 Definition nudge (c : bool) (f : threads) := if c then wake logger f else f.
 Definition all (t : thread) := true.
 
-(** The last commit (lastCommit), the last one in a frozen or pending group (lastFrozen), and the last durable one (lastDurable); notes NWant, NWaiters, NNeed, and NLater; failed; busy; NUrge;
-    whether there are logged groups, and whether some are being installed; NParity, as a bit; what each thread does; and of each waiter for which commit it waits,
-    and on which of conditions 2 and 3 if it sleeps. *)
+(** The last commit (lastCommit), the last one in a frozen or pending group (lastFrozen), and the last durable one
+    (lastDurable); the notes WriteUpTo, Waiters, DurableUpTo, and RunningDurableUpTo; failed; busy; the note InstallNow;
+    whether there are logged groups, and whether some are being installed; the note OddGroup; what each thread does; and
+    of each waiter for which commit it waits, and on which of conditions 2 and 3 if it sleeps. *)
 Inductive state := State (N F D W C M L : nat) (fl b u l x e : bool) (f : threads) (g : nat → nat) (q : nat → bool).
 Definition failed '(State _ _ _ _ _ _ _ fl _ _ _ _ _ _ _ _) := fl.
 Definition frozen '(State _ F _ _ _ _ _ _ _ _ _ _ _ _ _ _) := F.
@@ -43,10 +44,11 @@ Definition target '(State _ _ _ _ _ _ _ _ _ _ _ _ _ _ g _) := g.
 
 (** What a waiter notes as it looks: the last commit that is wanted written; durable, of those in no running group; and durable, of those in the running group; and as it
     goes to sleep, how many wait for the running group, and the condition. *)
-(* journal/policy.dfy: "Raise(j, NWant, n);" *)
-(* journal/policy.dfy: "if n <= j.lastFrozen { Raise(j, NNeed, n); } else { Raise(j, NLater, n); }" *)
-(* journal/policy.dfy: "if n <= j.lastFrozen { parity := 1 - parity % 2; }" *)
-(* journal/policy.dfy: "c := if parity % 2 == 0 then 2 else 3;" *)
+(* journal/policy.dfy: "j.notes.RaiseWriteUpTo(n);" *)
+(* journal/policy.dfy: "if n <= j.lastFrozen { j.notes.RaiseDurableUpTo(n); }" *)
+(* journal/policy.dfy: "else { j.notes.RaiseRunningDurableUpTo(n); }" *)
+(* journal/policy.dfy: "if n <= j.lastFrozen { odd := !odd; }" *)
+(* journal/policy.dfy: "c := if odd then 3 else 2;" *)
 Definition wish (t : thread) (g : nat → nat) (W : nat) := match t with Waiter i => max W (g i) | _ => W end.
 Definition soon (t : thread) (g : nat → nat) (F M : nat) := match t with Waiter i => if decide (F < g i) then M else max M (g i) | _ => M end.
 Definition later (t : thread) (g : nat → nat) (F L : nat) := match t with Waiter i => if decide (F < g i) then max L (g i) else L | _ => L end.
@@ -58,15 +60,15 @@ Definition looks (t : thread) (g : nat → nat) (D : nat) := ∀ i, t = Waiter i
 (** NextLogger, and whom NoteFinish wakes: all who wait for any of the pending groups are on one condition (Placed). *)
 (* journal/policy.dfy: "if !more { return; }" *)
 (* journal/policy.dfy: "if w == 0 { j.mutex.WakeOne(CLogger); }" *)
-(* journal/policy.dfy: "else if even { j.mutex.WakeOne(2); }" *)
-(* journal/policy.dfy: "else { j.mutex.WakeOne(3); }" *)
+(* journal/policy.dfy: "else if odd { j.mutex.WakeOne(3); }" *)
+(* journal/policy.dfy: "else { j.mutex.WakeOne(2); }" *)
 Definition passes (one : option thread) (N F W C : nat) (e : bool) (f : threads) (q : nat → bool) : Prop :=
   ∃ more : bool, (F < N → F < W → more = true) ∧
   (more = true → C = 0 → one = Some Logger) ∧
   (more = true → C ≠ 0 → (∃ i, one = Some (Waiter i) ∧ f (Waiter i) = Sleeps ∧ q i = e) ∨ one = None ∧ ∀ i, f (Waiter i) = Sleeps → q i ≠ e) ∧
   (more = false → one = None).
 Definition only (one : option thread) (t : thread) : bool := bool_decide (one = Some t).
-(* journal/policy.dfy: "if even { j.mutex.WakeAll(3); } else { j.mutex.WakeAll(2); }" *)
+(* journal/policy.dfy: "if odd { j.mutex.WakeAll(2); } else { j.mutex.WakeAll(3); }" *)
 Definition finishes (wi : bool) (one : option thread) (e : bool) (q : nat → bool) (t : thread) : bool :=
   only one t || match t with Installer => wi | Logger => false | Waiter i => bool_decide (q i = negb e) end.
 
@@ -78,9 +80,9 @@ Inductive step : thread → state → state → Prop :=
 (* The running group is frozen. Whoever waits for it waits for a pending group then, which is wanted. *)
 (* journal/commit.dfy: "if j.busy || j.failed { return; }" *)
 (* journal/commit.dfy: "else if w {" *)
-(* journal/policy.dfy: "Raise(j, NNeed, later);" *)
-(* journal/policy.dfy: "j.notes.Set(NParity, 1 - parity % 2);" *)
-(* journal/policy.dfy: "j.notes.Set(NWaiters, 0);" *)
+(* journal/policy.dfy: "j.notes.RaiseDurableUpTo(later);" *)
+(* journal/policy.dfy: "j.notes.SetOddGroup(!odd);" *)
+(* journal/policy.dfy: "j.notes.SetWaiters(0);" *)
 (* journal/policy.dfy: "j.mutex.WakeAll(CSpace);" *)
 | Starts t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → F < N →
   step t (State N F D W C M L false false u l x e f g q)
@@ -96,12 +98,12 @@ Inductive step : thread → state → state → Prop :=
 | Another t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D →
   step t (State N F D W C M L false true u l x e f g q)
     (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false true u l x e (upd t Sleeps f) g (on t g F e q))
-(* journal/policy.dfy: "b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop != 0);" *)
-(* journal/policy.dfy: "b := need > j.lastDurable || stop != 0 || c >= j.instAt || h / 2 >= j.instAt;" *)
+(* journal/policy.dfy: "b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop);" *)
+(* journal/policy.dfy: "b := need > j.lastDurable || stop || c >= j.instAt || h / 2 >= j.instAt;" *)
 | Nothing t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → ¬ (F < N ∧ F < wish t g W) → ¬ (D < F ∧ D < soon t g F M) →
   step t (State N F D W C M L false false u l x e f g q)
     (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false false u l x e (upd t Sleeps f) g (on t g F e q))
-(* journal/policy.dfy: "j.notes.Set(NUrge, 1);" *)
+(* journal/policy.dfy: "j.notes.SetInstallNow(true);" *)
 (* journal/policy.dfy: "j.mutex.WakeOne(CInstaller);" *)
 | NoRoom t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → D = F → l = true ∨ x = true →
   step t (State N F D W C M L false false u l x e f g q)
@@ -118,7 +120,7 @@ Inductive step : thread → state → state → Prop :=
 | Fails t N F D W C M L fl b u l x e f g q : f t = Works →
   step t (State N F D W C M L fl b u l x e f g q) (State N F D W C M L true b u l x e (upd t Runs (space (wake all f))) g q)
 (* Installer *)
-(* journal/policy.dfy: "if b { j.notes.Set(NUrge, 0); }" *)
+(* journal/policy.dfy: "if b { j.notes.SetInstallNow(false); }" *)
 | Installs N F D W C M L b u x e f g q : f Installer = Runs →
   step Installer (State N F D W C M L false b u true x e f g q) (State N F D W C M L false b false false true e (upd Installer Works f) g q)
 (* journal/threads.dfy: "} else { j.mutex.Wait(CInstaller); IYield(j); }" *)
@@ -136,12 +138,12 @@ Inductive world : state → state → Prop :=
 | Appends w N F D W C M L b u l x e f g q : world (State N F D W C M L false b u l x e f g q) (State (S N) F D W C M L false b u l x e (nudge w f) g q)
 | Calls i n N F D W C M L fl b u l x e f g q : f (Waiter i) = Out → n ≤ N →
   world (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b u l x e (upd (Waiter i) Runs f) (upd i n g) q)
-(* journal/policy.dfy: "j.notes.Set(NWant, j.lastCommit);" *)
+(* journal/policy.dfy: "j.notes.SetWriteUpTo(j.lastCommit);" *)
 (* journal/policy.dfy: "if !j.busy { j.mutex.WakeOne(CLogger); }" *)
 | Fills i N F D W C M L b u l x e f g q : f (Waiter i) = Out → F < N →
   world (State N F D W C M L false b u l x e f g q) (State N F D N C M L false b u l x e (upd (Waiter i) Full (nudge (negb b) f)) (upd i N g) q)
 (* journal/policy.dfy: "Want(j, j.lastCommit);" *)
-(* journal/policy.dfy: "Raise(j, NNeed, j.lastFrozen);" *)
+(* journal/policy.dfy: "j.notes.RaiseDurableUpTo(j.lastFrozen);" *)
 | Nudges N F D W C M L fl b u l x e f g q :
   world (State N F D W C M L fl b u l x e f g q) (State N F D N C (max M F) (max L N) fl b u l x e (nudge (negb b) f) g q)
 | Urges N F D W C M L fl b u l x e f g q : world (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b true l x e (wake installer f) g q)

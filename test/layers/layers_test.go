@@ -177,8 +177,8 @@ func TestUpward(t *testing.T) {
 		wrong    bool
 	}{
 		{"disk", "journal", true},
-		{"internal/runtime/dlog", "journal", true},
-		{"internal/runtime/dlog", "internal/runtime/ddisk", false},
+		{"internal/runtime/seal", "journal", true},
+		{"internal/runtime/seal", "internal/runtime/ddisk", false},
 		{"verified/txn", "txn/dtxn", true},
 		{"txn", "txn/dtxn", false},
 		{"verified/fs/blocks", "verified/fs/files", true},

@@ -41,9 +41,6 @@ var (
 	finding       = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
 	rules         = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
 	pools         = []string{"./internal/runtime/dbytes", "-run", "Pool|Retain|Source"}
-	writeMemory   = []string{"./internal/runtime/dlog", "./internal/runtime/dbytes", "./fs", "-run", "Pool|Retain|Source|WriteMemory"}
-	caches        = []string{"./internal/runtime/dlog", "./internal/runtime/dbytes", "-run", "Cache|Hold|Small|Take|Recycle|Any"}
-	lends         = []string{"./txn/dtxn", "./internal/runtime/dbytes", "./internal/runtime/dlog", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
 	volumes       = []string{"./nfs/server", "./cmd/tansy", "-run", "Volume"}
 	creating      = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
 	hints         = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
@@ -61,7 +58,7 @@ var (
 	mountStats    = []string{"./nfs/server", "./nfs/mount3", "-run", "Stats|Old"}
 	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
-	seals         = []string{"./internal/runtime/dlog", "-run", "Seal|Format|Epochs|Parse"}
+	seals         = []string{"./internal/runtime/seal", "-run", "Seal|Format|Epochs|Parse"}
 	trims         = []string{"./disk", "./internal/runtime/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run", "Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
 	streams       = []string{"./txn/dtxn", "./offline/check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
@@ -70,8 +67,6 @@ var (
 	sharings      = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
 	frees         = []string{"./fs", "-run", "Freer"}
 	wishes        = []string{"./txn/dtxn", "-run", "Ahead|ReadBlocks"}
-	codes         = []string{"./journal", "./internal/runtime/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
-	scrubs        = []string{"./journal", "./fs", "./internal/runtime/dlog", "./ops/status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs       = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
 	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
@@ -96,6 +91,18 @@ var (
 	opened        = []string{"./txn/volume", "-timeout", "1m"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
 	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
+	noted         = []string{"./internal/runtime/notes"}
+
+	writeMemory = []string{"./internal/runtime/hold", "./internal/runtime/dbytes", "./fs",
+		"-run", "Pool|Retain|Source|WriteMemory"}
+	caches = []string{"./internal/runtime/cache", "./internal/runtime/hold", "./internal/runtime/dbytes",
+		"-run", "Cache|Keep|Hold|Small|Take|Recycle|Any"}
+	lends = []string{"./txn/dtxn", "./internal/runtime/dbytes", "./internal/runtime/hold", "./nfs/oncrpc",
+		"-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
+	codes = []string{"./journal", "./internal/runtime/codes", "./internal/runtime/pages", "./internal/runtime/seal",
+		"-run", "Damage|Rebuild|Held|Pages|BesideInst|Unreadable|Code|Join"}
+	scrubs = []string{"./journal", "./fs", "./internal/runtime/notes", "./ops/status",
+		"-short", "-run", "Scrub|Depends|Another|Clocks|Frozen|Vital|ReadNames|DamagedBitmap"}
 )
 
 func main() {

@@ -24,10 +24,11 @@ import (
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
 	"tansy/internal/lockorder"
+	"tansy/internal/runtime/blockmap"
 	"tansy/internal/runtime/dbuf"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/dlock"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/hold"
 	"tansy/journal"
 )
 
@@ -110,9 +111,9 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 	}
 	s.lendable = int64(j.Stats().CacheLimit) / 4
 	s.pool.New = func() any {
-		t := &Txn{s: s, t: txnm.New_Txn_(), hold: dlog.NewHold()}
+		t := &Txn{s: s, t: txnm.New_Txn_(), hold: hold.New()}
 		t.took, t.bits, t.gated = make([][]uint64, len(s.alloc)), make([][]bitWrite, len(s.alloc)), make([]bool, len(s.alloc))
-		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), dlog.NewBMap(), t.hold)
+		t.t.Ctor__(s.sys, dlock.NewOwner(), dbuf.NewBuf(), blockmap.New(), t.hold)
 		return t
 	}
 	j.OnClose(s.closing)
@@ -123,7 +124,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 
 // committed reads a block as last committed.
 func (s *System) committed(b uint64) ([]byte, error) {
-	h := dlog.NewHold()
+	h := hold.New()
 	defer h.End()
 	v := txnsysm.Latest(s.sys, h, s.base+b, 1)
 	if v == nil {
@@ -167,7 +168,7 @@ func (s *System) Free(which uint64) (uint64, error) {
 type Txn struct {
 	s        *System
 	t        *txnm.Txn
-	hold     *dlog.Hold // of the blocks that it has read, which may be seen up to its end, and of its copies
+	hold     *hold.Hold // of the blocks that it has read, which may be seen up to its end, and of its copies
 	readOnly bool
 	failed   error        // why the transaction can only be aborted
 	first    []want       // locks to take first: those met in conflicts

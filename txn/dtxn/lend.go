@@ -2,14 +2,14 @@ package dtxn
 
 import (
 	"tansy/disk"
-	"tansy/internal/runtime/dlog"
+	"tansy/internal/runtime/hold"
 )
 
 // Lent are blocks that transactions have read, which may be seen longer than these last. One goroutine at a time may
 // use it.
 type Lent struct {
 	s    *System
-	hold dlog.Hold
+	hold hold.Hold
 	n    int64 // blocks
 }
 

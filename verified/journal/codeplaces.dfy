@@ -4,7 +4,7 @@ include "codes.dfy"
 
 module CodePlaces {
   import opened Machine
-  import opened LogSpec
+  import opened CodeTreeSpec
   import opened TreeModel
   import opened TreeOfCodes
 

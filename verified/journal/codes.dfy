@@ -23,6 +23,8 @@
 // page in the place that it says (Sitting), it is found, unless the device has erred, and what is written in its stead
 // goes to the other place.
 include "tree.dfy"
+include "../trusted/pages.s.dfy"
+include "../trusted/seal.s.dfy"
 
 module TreeOfCodes {
   import opened Machine
@@ -30,8 +32,11 @@ module TreeOfCodes {
   import opened ByteSlice
   import opened Numbers
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened MapsOfBlocks
+  import opened CodeLists
+  import opened CodePages
+  import opened Seals
   import opened TreeModel
 
   // np pages for n home blocks: room for the code of every node but the root
@@ -406,7 +411,7 @@ module TreeOfCodes {
         c.s[i].x / 255 == p)
   }
   // ... and becomes it; the codes of the blocks of drop, which it has, are held no longer
-  method Advance(t: Tree, c: Codes, r0: uint64, r1: uint64, drop: BMap, ghost pg: seq<BV>)
+  method Advance(t: Tree, c: Codes, r0: uint64, r1: uint64, drop: BlockMap, ghost pg: seq<BV>)
     requires NextTree(t, c, CV(r0, r1), pg)
     modifies t.pages
     ensures t.pages.vs == old(t.pages.vs) + [pg] && t.pages.rs == old(t.pages.rs) + [CV(r0, r1)]

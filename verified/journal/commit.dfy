@@ -11,8 +11,10 @@ module JournalCommit {
   import opened ByteSpec
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened MapsOfBlocks
+  import opened CodeLists
   import opened WorkS
   import opened Ring
   import opened LogModel
@@ -35,14 +37,14 @@ module JournalCommit {
   predicate Closed(j: Journal) reads j { j.failed || j.closed || |j.states| > 0x3FFF_FFFF_FFFF_0000 }
   // The running group has no room for tx: it would have more blocks than a group can. Or else nobody waits for tx, and
   // there is something in the group, which will be written.
-  predicate Crowded(j: Journal, tx: BMap, waits: bool) reads j, j.running, tx
+  predicate Crowded(j: Journal, tx: BlockMap, waits: bool) reads j, j.running, tx
   {
     |j.running.addrs| + |tx.addrs| > GroupMax as int || (!waits && |j.running.addrs| > 0 &&
       |j.running.addrs| + |tx.addrs| > Part as int)
   }
   // [L] merge a transaction into the running group; n is its index in the history. waits: somebody waits until it is
   // durable. Only who may commit can take this step, and has then done so.
-  method Append(j: Journal, tx: BMap, waits: bool, ghost p: Permit) returns (st: uint32, n: uint64)
+  method Append(j: Journal, tx: BlockMap, waits: bool, ghost p: Permit) returns (st: uint32, n: uint64)
     requires j.Inv() && j.mutex.Inside() && j.TxOk(tx) && tx !in j.repr && p.may
     modifies j`states, j`lastCommit, j.running, j.disk`ok, p
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
@@ -66,7 +68,7 @@ module JournalCommit {
     if k < GroupMin && k + l >= GroupMin && !j.busy { j.mutex.WakeOne(CLogger); }
     return AOk, j.lastCommit;
   }
-  method AppendTx(j: Journal, tx: BMap, ghost p: Permit)
+  method AppendTx(j: Journal, tx: BlockMap, ghost p: Permit)
     requires j.Inv() && j.TxOk(tx) && tx !in j.repr && |j.running.addrs| + |tx.addrs| <= 500 &&
       j.lastCommit < 0x3FFF_FFFF_FFFF_0000 && p.may && !j.closed
     modifies j`states, j`lastCommit, j.running, j.disk`ok, p
@@ -183,7 +185,7 @@ module JournalCommit {
     ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.logger.phase == GroupFrozen && fresh(j.repr - old(j.repr))
   {
     var ring, dir := Split(j);
-    var r := NewBMap();
+    var r := NewBlockMap();
     var was := j.running;
     assert Aside(j, was) by { reveal j.Inv(); }
     StartFields(j, r, ring, dir);
@@ -259,7 +261,7 @@ module JournalCommit {
       j.logger.pending[i].blocks[bb] in l.blks
   }
   // the map m is the list all
-  predicate Listed(m: BMap, all: seq<BV>) reads m {
+  predicate Listed(m: BlockMap, all: seq<BV>) reads m {
     m.Ok() && |m.addrs| == |all| && (forall k :: 0 <= k < |all| ==> m.addrs[k] == k && k in m.m && m.m[k] == all[k]) &&
       forall k :: k in m.m ==> 0 <= k < |all|
   }
@@ -269,7 +271,7 @@ module JournalCommit {
       j.logger.pending[k].blocks[bb] in all
   }
   // [L] Adds to the map m, which is a, what block bb is in the pending groups.
-  method InPending(j: Journal, bb: uint64, m: BMap, ghost a: seq<BV>) returns (ghost all: seq<BV>)
+  method InPending(j: Journal, bb: uint64, m: BlockMap, ghost a: seq<BV>) returns (ghost all: seq<BV>)
     requires j.Inv() && j.mutex.Inside() && j.logger.phase == NoLogger && m !in j.repr && Listed(m, a) && |a| == 1
     modifies m
     ensures Listed(m, all) && |all| < 0x8_0000_0000_0000 && a <= all && HasFrom(j, bb as int, 0, all)
@@ -302,7 +304,7 @@ module JournalCommit {
     if x != null { return; }
     var known, v := Durably(j, bb);
     if !known { return; }
-    var m := NewBMap();
+    var m := NewBlockMap();
     m.Put(0, v);
     ghost var all := InPending(j, bb, m, [v.v]);
     l := m.List();
@@ -445,15 +447,15 @@ module JournalCommit {
     if known { b := x; assert a as int in j.base; } else { b := ZeroBlk(); }
   }
   // [L] the running group in two parts: for the log, and straight home
-  method Split(j: Journal) returns (ring: BMap, dir: BMap)
+  method Split(j: Journal) returns (ring: BlockMap, dir: BlockMap)
     requires j.Inv() && j.mutex.Inside() && j.logger.phase == NoLogger
     requires forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.firstSeq as int), a)
     ensures fresh(dir) && fresh(ring) && ring != dir && ring.Ok() && dir.Ok()
     ensures |ring.addrs| + |dir.addrs| <= |j.running.addrs|
     ensures Parts(j.running.m, ring.m, dir.m) && Ready(j.protocol(), ring.m, dir.m)
   {
-    dir := NewBMap();
-    ring := NewBMap();
+    dir := NewBlockMap();
+    ring := NewBlockMap();
     var n := j.running.Len();
     var i: uint64 := 0;
     var looked, bm: uint64 := false, 0; var l: BList? := null;     // the last block of the bitmap that was looked at
@@ -486,12 +488,12 @@ module JournalCommit {
     }
     assert j.running.addrs[..n as int] == j.running.addrs;
   }
-  lemma NotBefore(m: BMap, i: int)
+  lemma NotBefore(m: BlockMap, i: int)
     requires m.Ok() && 0 <= i < |m.addrs|
     ensures m.addrs[i] !in m.addrs[..i]
   { m.Distinct(); }
   // [L] the cache has nothing of the direct blocks: what is written in bulk is not worth a place
-  method Uncache(j: Journal, dir: BMap)
+  method Uncache(j: Journal, dir: BlockMap)
     requires j.mutex.Inside() && dir.Ok()
     modifies j.cache
     ensures forall a :: a in j.cache.m ==> a !in dir.m && a in old(j.cache.m) && j.cache.m[a] == old(j.cache.m)[a]
@@ -511,7 +513,7 @@ module JournalCommit {
     assert dir.addrs[..n as int] == dir.addrs;
   }
   // [L] the two parts are the frozen group, and r is the running one
-  method StartFields(j: Journal, r: BMap, ring: BMap, dir: BMap)
+  method StartFields(j: Journal, r: BlockMap, ring: BlockMap, dir: BlockMap)
     requires j.Inv() && j.mutex.Inside() && Unused(j, r) && Unused(j, dir) && Unused(j, ring) && r !in j.repr &&
       dir !in j.repr && ring !in j.repr && r != ring && r != dir && ring != dir
     requires r.Ok() && r.m == map[] && r.addrs == [] && j.logger.phase == NoLogger && ring.Ok() && dir.Ok() &&
@@ -550,7 +552,7 @@ module JournalCommit {
     requires j.LoggerInv() && j.logger.phase == NoLogger
     ensures j.logger.pending == [] ==> j.frozenDirect.m == map[]
   { LogFacts(j); }
-  twostate lemma StartLogI(j: Journal, ring: BMap, dir: BMap)
+  twostate lemma StartLogI(j: Journal, ring: BlockMap, dir: BlockMap)
     requires old(j.LoggerInv()) && old(j.logger.phase) == NoLogger && j.logger.phase == GroupFrozen &&
       j.logger.ring == ring && j.logger.direct == dir && ring != dir && ring.Ok() && dir.Ok() &&
       |ring.addrs| + |dir.addrs| <= 500
@@ -568,7 +570,7 @@ module JournalCommit {
       End(j.protocol()) < 0x1FFF_FFFF_FFFF_0000 && j.logger.endPos < 0x1FFF_FFFF_FFFE_0000
     ensures j.LoggerInv()
   { reveal j.LoggerInv(); assert j.FrozenParts(ring, dir); }
-  twostate lemma StartOwnI(j: Journal, log: set<int>, dir: BMap)
+  twostate lemma StartOwnI(j: Journal, log: set<int>, dir: BlockMap)
     requires old(j.OwnerInv()) && old(j.logger.phase) == NoLogger && j.logger.phase == GroupFrozen &&
       unchanged(j.logger`pending) && j.installBlocks == old(j.installBlocks) && unchanged(j.installer`phase) &&
       log == set a | j.layout.headerAt < a < Copy(j.layout)
@@ -579,7 +581,7 @@ module JournalCommit {
     ensures j.OwnerInv()
   { reveal j.OwnerInv(); }
   // [L] the frozen group joins the pending ones in memory
-  method StartMaps(j: Journal, ring: BMap, dir: BMap)
+  method StartMaps(j: Journal, ring: BlockMap, dir: BlockMap)
     requires j.Inv() && j.mutex.Inside() && j.logger.phase == NoLogger && ring.Ok() && dir.Ok() && Unused(j, dir) &&
       Unused(j, ring) && ring != dir && |ring.addrs| + |dir.addrs| <= 500 && HasRoom(j)
     requires Parts(j.running.m, ring.m, dir.m) && Ready(j.protocol(), ring.m, dir.m)
@@ -624,8 +626,8 @@ module JournalCommit {
       if a in h { assert a in j.running.m; }
     }
   }
-  predicate Unused(j: Journal, r: BMap) reads j { r != j.running && Aside(j, r) }
-  predicate Aside(j: Journal, r: BMap) reads j {
+  predicate Unused(j: Journal, r: BlockMap) reads j { r != j.running && Aside(j, r) }
+  predicate Aside(j: Journal, r: BlockMap) reads j {
     r != j.logged && r != j.frozen && r != j.frozenDirect && r != j.installing && r != j.loggedDirect &&
       r != j.installingDirect
   }
@@ -710,7 +712,7 @@ module JournalCommit {
       fresh(j.repr - old(j.repr)) && old(j.repr) <= j.repr && (j.logged == old(j.logged) || j.logged == old(j.frozen))
   {
     reveal j.Inv();
-    var e := NewBMap(); var f := NewBMap(); var z := NewCodes();
+    var e := NewBlockMap(); var f := NewBlockMap(); var z := NewCodes();
     ghost var g0 := j.protocol(); ghost var g1 := Flat(g0);
     FinishG(j); LogFacts(j); HeldApart(j);
     var l, h := FinishMaps(j, j.logger.codes);
@@ -724,7 +726,7 @@ module JournalCommit {
     CacheFinish(j); HoldFinish(j, DirectMaps(g0.pending)); TreeFinish(j, old(j.logger.codes)); RdFinish(j); LogIdle(j);
   }
   // [L] gives back the memory of maps that nobody sees any more
-  method ClearAll(j: Journal, last: InLog?, ghost bodies: seq<BList>, ghost maps: seq<BMap>)
+  method ClearAll(j: Journal, last: InLog?, ghost bodies: seq<BList>, ghost maps: seq<BlockMap>)
     requires j.Inv() && j.logger.ring == null && j.logger.direct == null && Chain(last, bodies, maps) &&
       forall m :: m in maps ==> m in j.repr && Unused(j, m)
     modifies j.repr - {j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect}
@@ -747,7 +749,7 @@ module JournalCommit {
     }
   }
   // [L] ... its direct blocks are held, and the others join those of the groups that are logged
-  method FinishMaps(j: Journal, c: Codes) returns (l: BMap, h: uint64)
+  method FinishMaps(j: Journal, c: Codes) returns (l: BlockMap, h: uint64)
     requires j.mutex.Inside() && j.logged.Ok() && j.frozen.Ok() && j.frozenDirect.Ok() && j.loggedDirect.Ok() &&
       j.logged != j.frozen && j.logged != j.frozenDirect && j.logged != j.loggedDirect &&
       j.loggedDirect != j.frozenDirect && j.loggedDirect != j.frozen
@@ -823,7 +825,7 @@ module JournalCommit {
     assert CodesOf([], map[], Home(j.layout), j.seal.key) by { reveal CodesOf(); }
   }
   // a read of a direct block that began before it was written is not valid: hence trims
-  method FinishFields(j: Journal, e: BMap, f: BMap, l: BMap, z: Codes, h: uint64)
+  method FinishFields(j: Journal, e: BlockMap, f: BlockMap, l: BlockMap, z: Codes, h: uint64)
     requires j.nextSeq as int + j.logger.pendingCount as int < 0x2000_0000_0000_0000 && j.trims < 0x3FFF_FFFF_FFFF_0000
     modifies j`frozen, j`frozenDirect, j`logged, j`repr, j`groups, j`directs, j`descs, j`base, j`torn, j`durableIndex,
       j`lastDurable, j`nextSeq, j`logEnd, j`trims, j`busy, j.logger

@@ -7,7 +7,7 @@ include "steps.dfy"
 module LogCrashes {
   import opened Machine
   import opened DiskS
-  import opened LogSpec
+  import opened RecordSpec
   import opened Ring
   import opened LogModel
   import opened LogSteps

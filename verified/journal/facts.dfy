@@ -6,8 +6,8 @@ include "state.dfy"
 module JournalFacts {
   import opened Machine
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
   import opened Ring
   import opened LogModel
   import opened LogSteps

@@ -2,12 +2,14 @@
 // may leave, maps of blocks that are merged or split in two, lists of blocks in the order of
 // their addresses, and facts about the protocol's state.
 include "crashes.dfy"
+include "../trusted/blockmap.s.dfy"
 
 module Groups {
   import opened Machine
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened MapsOfBlocks
   import opened Ring
   import opened LogModel
   import opened LogSteps
@@ -81,7 +83,7 @@ module Groups {
     requires Full(poss, g) && 0 <= j < |g.pending|
     ensures PendWf(g, g.pending[j], End(g) + j, |poss|)
   { reveal Full(); }
-  method MergeInto(dst: BMap, src: BMap)
+  method MergeInto(dst: BlockMap, src: BlockMap)
     requires dst != src && dst.Ok() && src.Ok()
     requires |dst.addrs| + |src.addrs| < 0x4_0000_0000_0000
     modifies dst
@@ -183,7 +185,7 @@ module Groups {
     assert g1.groups[g1.installCount..] == g.groups[g.installCount..] + BlockMaps(g.pending);
     MergeCat(g.groups[g.installCount..], BlockMaps(g.pending));
   }
-  method MergeOrSwap(dst: BMap, src: BMap) returns (r: BMap)
+  method MergeOrSwap(dst: BlockMap, src: BlockMap) returns (r: BlockMap)
     requires dst != src && dst.Ok() && src.Ok()
     requires |dst.addrs| + |src.addrs| < 0x4_0000_0000_0000
     modifies dst

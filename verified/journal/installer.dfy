@@ -7,8 +7,10 @@ module JournalInstaller {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened MapsOfBlocks
+  import opened CodeLists
   import opened Ring
   import opened LogModel
   import opened LogSteps
@@ -45,7 +47,7 @@ module JournalInstaller {
       j.cachedCount == 0 && j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == map[]
     ensures fresh(j.repr - old(j.repr))
   {
-    var r := NewBMap(); var f := NewBMap();
+    var r := NewBlockMap(); var f := NewBlockMap();
     ghost var g1 := IStarted(j.protocol());
     StartG(j);
     reveal j.Inv();
@@ -82,7 +84,7 @@ module JournalInstaller {
       a == Copy(j.layout) || a in j.installBlocks))
     ensures j.OwnerInv()
   { reveal j.OwnerInv(); }
-  method StartInstallFields(j: Journal, r: BMap, f: BMap)
+  method StartInstallFields(j: Journal, r: BlockMap, f: BlockMap)
     modifies j`installing, j`logged, j`installingDirect, j`loggedDirect, j`repr, j`posAfterInstall, j`seqAfterInstall,
       j`cachedCount, j`cached, j`installCount, j`installBlocks, j.installer
     ensures j.installing == old(j.logged) && j.logged == r && j.installingDirect == old(j.loggedDirect) &&
@@ -727,7 +729,7 @@ module JournalInstaller {
   {
     FinishInstallG(j);
     reveal j.Inv();
-    var e := NewBMap(); var f := NewBMap();
+    var e := NewBlockMap(); var f := NewBlockMap();
     ghost var g1 := IFinished(j.protocol());
     j.disk.Leave(Installing);
     Advance(j.tree, c, r0, r1, j.installingDirect, pg);
@@ -788,7 +790,7 @@ module JournalInstaller {
       }
     }
   }
-  method FinishInstallFields(j: Journal, e: BMap, f: BMap)
+  method FinishInstallFields(j: Journal, e: BlockMap, f: BlockMap)
     requires j.trims < 0x3FFF_FFFF_FFFF_0000 && |j.groups| == |j.descs| == |j.directs| &&
       0 <= j.installCount <= |j.groups|
     modifies j`installing, j`installingDirect, j`repr, j`firstSeq, j`logStart, j`cachedCount, j`cached, j`trims,

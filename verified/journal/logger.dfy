@@ -7,8 +7,10 @@ module JournalLogger {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened MapsOfBlocks
+  import opened CodeLists
   import opened Ring
   import opened LogModel
   import opened LogSteps
@@ -44,7 +46,7 @@ module JournalLogger {
     assert j.OwnerInv() by { reveal j.OwnerInv(); }
     HoldMore(j, g0, Rec(b.v, GroupBlks(e.blocks, e.direct, e.desc)));
   }
-  lemma Listed(s: seq<Code>, m: BMap, home: int, key: int)
+  lemma Listed(s: seq<Code>, m: BlockMap, home: int, key: int)
     requires m.Ok() && |s| == |m.addrs| && forall i :: 0 <= i < |s| ==> s[i].x == m.addrs[i] - home &&
       Vouches(key, s[i].x, s[i].c, m.m[m.addrs[i]])
     ensures CodesOf(s, m.m, home, key)
@@ -74,7 +76,8 @@ module JournalLogger {
   }
   // its descriptor, its blocks, the direct ones, and the codes of those of all pending groups; e: the pending group
   // that it becomes
-  method Encode(j: Journal, ring: BMap, dir: BMap) returns (b: Blk, l: BList, dl: BList, c: Codes, ghost e: Pend)
+  method Encode(j: Journal, ring: BlockMap, dir: BlockMap)
+    returns (b: Blk, l: BList, dl: BList, c: Codes, ghost e: Pend)
     requires j.Inv() && j.logger.phase == GroupFrozen && ring == j.logger.ring && dir == j.logger.direct
     modifies j.seal
     ensures fresh(c) && CodesOf(c.s, Merge(DirectMaps(j.logger.pending + [e])), Home(j.layout), j.seal.key) &&
@@ -108,7 +111,7 @@ module JournalLogger {
     Sealing(j.disk.poss, g0, e, j.states, j.durableIndex, j.frozenIndex);
   }
   // e is made of the frozen group
-  predicate Is(e: Pend, ring: BMap, dir: BMap) reads ring, dir {
+  predicate Is(e: Pend, ring: BlockMap, dir: BlockMap) reads ring, dir {
     e.blocks == ring.m && e.direct == dir.m && e.desc.addrs == ring.addrs && e.desc.dirs == dir.addrs &&
       (forall i :: 0 <= i < |e.desc.addrs| ==> e.desc.addrs[i] in e.blocks) &&
       (forall i :: 0 <= i < |e.desc.dirs| ==> e.desc.dirs[i] in e.direct)
@@ -122,7 +125,7 @@ module JournalLogger {
     assert DirectMaps(qs)[..|qs|-1] == DirectMaps(ps) && BlockMaps(qs)[..|qs|-1] == BlockMaps(ps);
   }
   // what the frozen group is, and has to do with the pending ones
-  lemma FrozenFacts(j: Journal, ring: BMap, dir: BMap)
+  lemma FrozenFacts(j: Journal, ring: BlockMap, dir: BlockMap)
     requires j.LoggerInv() && j.logger.phase == GroupFrozen && ring == j.logger.ring && dir == j.logger.direct &&
       Full(j.disk.poss, j.protocol()) && j.LayoutInv() && j.nextSeq as int == End(j.protocol())
     ensures ring.Ok() && dir.Ok() && |ring.addrs| + |dir.addrs| <= 500 && ring != dir &&
@@ -165,7 +168,7 @@ module JournalLogger {
     AmongStart(g0, g1, w, lb, cl);
     CrashAll(poss, g1, w, lb, cl);
   }
-  method LogEncFields(lg: Logger, ring: BMap, dir: BMap, b: Blk, l: BList, dl: BList, c: Codes, ghost e: Pend)
+  method LogEncFields(lg: Logger, ring: BlockMap, dir: BlockMap, b: Blk, l: BList, dl: BList, c: Codes, ghost e: Pend)
     requires lg.endPos < 0x2000_0000_0000_0000 && lg.pendingCount < 0x2000_0000_0000_0000 && ring.Ok() &&
       Chain(lg.newest, lg.bodies, lg.maps)
     modifies lg
@@ -184,7 +187,7 @@ module JournalLogger {
     lg.blocksWritten := 0; lg.directWritten := 0; lg.descWritten := false; lg.phase := GroupWriting;
   }
   // the logger's own steps
-  twostate lemma LogEncI(j: Journal, ring: BMap, dir: BMap, e: Pend)
+  twostate lemma LogEncI(j: Journal, ring: BlockMap, dir: BlockMap, e: Pend)
     requires old(j.LoggerInv()) && old(j.logger.phase) == GroupFrozen && ring == old(j.logger.ring) &&
       dir == old(j.logger.direct) && unchanged(ring, dir, j.frozen, j.frozenDirect) && j.frozen == old(j.frozen) &&
       j.frozenDirect == old(j.frozenDirect)
@@ -262,7 +265,7 @@ module JournalLogger {
   {
     reveal j.Inv(); LogFacts(j);
     n := j.logger.body.Len();
-    var m := NewBMap();
+    var m := NewBlockMap();
     m.Put(0, j.logger.desc);
     ghost var want := [j.logger.desc.v] + j.logger.body.blks;
     var i: uint64 := 0;

@@ -9,14 +9,15 @@
 // group is live (its number is not below the header's), its direct blocks must not be
 // written again: no live group has them in the log, and no other live group has them direct.
 // A volume recovers to a state but for the blocks that are free in it (Agree).
-include "../trusted/log.s.dfy"
+include "../trusted/records.s.dfy"
 include "../lib/bits.dfy"
 include "slot.dfy"
 
 module LogModel {
   import opened Machine
   import opened DiskS
-  import opened LogSpec
+  import opened CodeTreeSpec
+  import opened RecordSpec
   import opened Ring
   import opened Bits
   type St = map<int, BV>                    // contents of the home blocks

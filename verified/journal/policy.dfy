@@ -6,31 +6,7 @@ module JournalPolicy {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogS
   import opened JournalM
-
-  // notes
-  const NWant: uint32 := 0         // commits up to here are wanted written now
-  const NWaiters: uint32 := 1      // threads that wait for the running group (at least)
-  const NParity: uint32 := 2       // of the running group: its condition variable is 2 + parity
-  const NUrge: uint32 := 3         // 1: install now
-  const NStop: uint32 := 4         // 1: the threads of the background should end
-  const NGroups: uint32 := 5       // group commits so far
-  const NInstalls: uint32 := 6     // installations so far
-
-  // commits up to here, of those that are not in the running group, are wanted durable now
-  const NNeed: uint32 := 7
-  const NLater: uint32 := 8        // ... and up to here, of those that are
-
-  const NHaste: uint32 := 9        // so many groups more leave room for commits that somebody waits for
-
-  // milliseconds since a look at the header before direct blocks; a large number before the first
-  const NAge: uint32 := 10
-  const NSince: uint32 := 11       // milliseconds since the last barrier of the log began
-
-  const NBatch: uint32 := 12       // direct blocks that it made durable
-  const NStream: uint32 := 13      // ... and all barriers since the last pause
-  const NBound: uint32 := 14       // so many direct blocks of a stream want a barrier, if StreamMin do
 
   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
   const LookAfter: uint64 := 100
@@ -55,35 +31,35 @@ module JournalPolicy {
     requires j.mutex.Inside()
     ensures Part <= n <= GroupMax
   {
-    var h := j.notes.Get(NHaste);
+    var h := j.notes.RoomyGroups();
     n := if h > 0 then Part else GroupMax;
   }
   // [L] somebody is about to wait for a commit, which is small
   method Haste(j: Journal)
     requires j.mutex.Inside()
-  { j.notes.Set(NHaste, HasteFor); }
+  { j.notes.SetRoomyGroups(HasteFor); }
 
   // [L] is the running group to be written now?
   method WantCommit(j: Journal) returns (b: bool)
     requires j.Inv() && j.mutex.Inside()
   {
     var k := j.running.Len();
-    var want := j.notes.Get(NWant);
-    var stop := j.notes.Get(NStop);
-    b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop != 0);
+    var want := j.notes.WriteUpTo();
+    var stop := j.notes.Stopping();
+    b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop);
   }
   // [L] are the pending groups to become durable now: does somebody wait for that, or do they take much memory?
   method WantDurable(j: Journal) returns (b: bool)
     requires j.Inv() && j.mutex.Inside()
   {
-    var need := j.notes.Get(NNeed);
-    var stop := j.notes.Get(NStop);
+    var need := j.notes.DurableUpTo();
+    var stop := j.notes.Stopping();
     var c := j.frozen.Len(); var h := j.frozenDirect.Len();
-    b := need > j.lastDurable || stop != 0 || c >= j.instAt || h / 2 >= j.instAt;
+    b := need > j.lastDurable || stop || c >= j.instAt || h / 2 >= j.instAt;
     if !b {
       // Memory that is used again soon is still in the processor's caches. A stream goes on for long enough to gain by
       // that, where barriers are quick.
-      var stream := j.notes.Get(NStream); var bound := j.notes.Get(NBound);
+      var stream := j.notes.StreamBlocks(); var bound := j.notes.StreamBound();
       b := stream >= Stream && h >= StreamMin && h >= bound;
     }
   }
@@ -91,42 +67,35 @@ module JournalPolicy {
   method NoteBarrier(j: Journal)
     requires j.Inv() && j.mutex.Inside()
   {
-    var h := j.frozenDirect.Len(); var stream := j.notes.Get(NStream);
-    if stream < Stream { j.notes.Set(NStream, stream + (if h < Stream then h else Stream)); }
-    j.notes.Set(NBatch, h);
-    j.notes.Set(NSince, 0);
+    var h := j.frozenDirect.Len(); var stream := j.notes.StreamBlocks();
+    if stream < Stream { j.notes.SetStreamBlocks(stream + (if h < Stream then h else Stream)); }
+    j.notes.SetBarrierBlocks(h);
+    j.notes.BarrierNow();
   }
   // [L] they are: the next barrier of a stream comes after half as many, if this one was quick, or after twice as many
   method NotePace(j: Journal)
     requires j.mutex.Inside()
   {
-    var h := j.notes.Get(NBatch); var ms := j.notes.Get(NSince); var bound := j.notes.Get(NBound);
+    var h := j.notes.BarrierBlocks(); var ms := j.notes.SinceBarrier(); var bound := j.notes.StreamBound();
     if h < StreamMin { return; }
     if ms <= h / PerMs { bound := bound / 2; } else if bound < Stream {
       bound := 2 * (if bound < StreamMin then StreamMin else bound);
     }
-    j.notes.Set(NBound, bound);
-  }
-  // note x is n at least
-  method Raise(j: Journal, x: uint32, n: uint64)
-    requires j.mutex.Inside() && x < 15
-  {
-    var was := j.notes.Get(x);
-    if was < n { j.notes.Set(x, n); }
+    j.notes.SetStreamBound(bound);
   }
   // [L] commit n is wanted durable now
   method Want(j: Journal, n: uint64)
     requires j.mutex.Inside()
   {
-    Raise(j, NWant, n);
-    if n <= j.lastFrozen { Raise(j, NNeed, n); } else { Raise(j, NLater, n); }
+    j.notes.RaiseWriteUpTo(n);
+    if n <= j.lastFrozen { j.notes.RaiseDurableUpTo(n); } else { j.notes.RaiseRunningDurableUpTo(n); }
   }
   // [L] everything appended so far is wanted durable now
   method Nudge(j: Journal)
     requires j.mutex.Inside()
   {
     Want(j, j.lastCommit);
-    Raise(j, NNeed, j.lastFrozen);
+    j.notes.RaiseDurableUpTo(j.lastFrozen);
     if !j.busy { j.mutex.WakeOne(CLogger); }
   }
   // [L] somebody waits for room in the running group (after this: mutex.Wait(CSpace)): it is wanted written, durable or
@@ -134,39 +103,39 @@ module JournalPolicy {
   method AskSpace(j: Journal)
     requires j.mutex.Inside()
   {
-    j.notes.Set(NWant, j.lastCommit);
+    j.notes.SetWriteUpTo(j.lastCommit);
     if !j.busy { j.mutex.WakeOne(CLogger); }
   }
   // [L] the logged groups are wanted installed now
   method Urge(j: Journal)
     requires j.mutex.Inside()
   {
-    j.notes.Set(NUrge, 1);
+    j.notes.SetInstallNow(true);
     j.mutex.WakeOne(CInstaller);
   }
   // [L] the threads of the background should end
   method SetStop(j: Journal)
     requires j.mutex.Inside()
   {
-    j.notes.Set(NStop, 1);
+    j.notes.Stop();
     j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller);
   }
   // [L] should the thread go on?
   method Alive(j: Journal) returns (b: bool)
     requires j.mutex.Inside()
   {
-    var stop := j.notes.Get(NStop);
-    b := stop == 0 && !j.failed;
+    var stop := j.notes.Stopping();
+    b := !stop && !j.failed;
   }
   // [L] is the header to be looked at before the frozen group is written? (After this it is.)
   method LookDue(j: Journal) returns (due: bool)
     requires j.Inv() && j.mutex.Inside()
   {
     var n := j.frozenDirect.Len();
-    var age := j.notes.Get(NAge);
+    var age := j.notes.SinceLook();
     due := n > 0 && age >= LookAfter;
-    if due { j.notes.Set(NAge, 0); }
-    if due && age >= PauseAfter { j.notes.Set(NStream, 0); }
+    if due { j.notes.LookNow(); }
+    if due && age >= PauseAfter { j.notes.SetStreamBlocks(0); }
   }
   // [L] has the journal failed?
   method Failed(j: Journal) returns (b: bool)
@@ -199,42 +168,40 @@ module JournalPolicy {
     requires j.mutex.Inside()
     ensures c < 5
   {
-    var parity := j.notes.Get(NParity);
-    if n <= j.lastFrozen { parity := 1 - parity % 2; }
+    var odd := j.notes.OddGroup();
+    if n <= j.lastFrozen { odd := !odd; }
     else {
-      var w := j.notes.Get(NWaiters);
-      if w < 0x1_0000_0000 { j.notes.Set(NWaiters, w + 1); }
+      var w := j.notes.Waiters();
+      if w < 0x1_0000_0000 { j.notes.SetWaiters(w + 1); }
     }
-    c := if parity % 2 == 0 then 2 else 3;
+    c := if odd then 3 else 2;
   }
   // [L] the running group becomes the frozen one
   method NoteStart(j: Journal)
     requires j.mutex.Inside()
   {
-    var later := j.notes.Get(NLater);
-    Raise(j, NNeed, later);
-    var parity := j.notes.Get(NParity);
-    j.notes.Set(NParity, 1 - parity % 2);
-    j.notes.Set(NWaiters, 0);
-    var h := j.notes.Get(NHaste);
-    if h > 0 { j.notes.Set(NHaste, h - 1); }
+    var later := j.notes.RunningDurableUpTo();
+    j.notes.RaiseDurableUpTo(later);
+    var odd := j.notes.OddGroup();
+    j.notes.SetOddGroup(!odd);
+    j.notes.SetWaiters(0);
+    var h := j.notes.RoomyGroups();
+    if h > 0 { j.notes.SetRoomyGroups(h - 1); }
     j.mutex.WakeAll(CSpace);
   }
   // [L] the pending groups are durable
   method NoteFinish(j: Journal)
     requires j.Inv() && j.mutex.Inside()
   {
-    var groups := j.notes.Get(NGroups);
-    if groups < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NGroups, groups + 1); }
+    j.notes.CountGroup();
     NotePace(j);
     var full := FillsUp(j);
-    var urge := j.notes.Get(NUrge);
-    if full || urge != 0 { j.mutex.WakeOne(CInstaller); }
+    var urge := j.notes.InstallNow();
+    if full || urge { j.mutex.WakeOne(CInstaller); }
     NextLogger(j);
     // after the one that goes on with the next group: the device should not wait
-    var parity := j.notes.Get(NParity);
-    var even := parity % 2 == 0;
-    if even { j.mutex.WakeAll(3); } else { j.mutex.WakeAll(2); }
+    var odd := j.notes.OddGroup();
+    if odd { j.mutex.WakeAll(2); } else { j.mutex.WakeAll(3); }
   }
   // [L] nobody is the logger: who goes on with the running group, if it is to be written, is woken
   method NextLogger(j: Journal)
@@ -242,12 +209,11 @@ module JournalPolicy {
   {
     var more := WantCommit(j);
     if !more { return; }
-    var parity := j.notes.Get(NParity);
-    var w := j.notes.Get(NWaiters);
-    var even := parity % 2 == 0;
+    var odd := j.notes.OddGroup();
+    var w := j.notes.Waiters();
     if w == 0 { j.mutex.WakeOne(CLogger); }
-    else if even { j.mutex.WakeOne(2); }
-    else { j.mutex.WakeOne(3); }
+    else if odd { j.mutex.WakeOne(3); }
+    else { j.mutex.WakeOne(2); }
   }
   // [L] is so much logged that an installation should begin? Then there is room in the log for what comes while it
   // runs: if it began when something is full, all commits would wait for the whole of it.
@@ -263,17 +229,16 @@ module JournalPolicy {
     requires j.Inv() && j.mutex.Inside() && j.firstSeq <= j.nextSeq && j.logStart <= j.logEnd
   {
     var k := j.logged.Len(); var h := j.loggedDirect.Len();
-    var urge := j.notes.Get(NUrge);
+    var urge := j.notes.InstallNow();
     var full := FillsUp(j);
-    b := !j.failed && (k > 0 || h > 0) && (urge != 0 || full);
-    if b { j.notes.Set(NUrge, 0); }
+    b := !j.failed && (k > 0 || h > 0) && (urge || full);
+    if b { j.notes.SetInstallNow(false); }
   }
   // [L] an installation is over
   method NoteInstall(j: Journal)
     requires j.mutex.Inside()
   {
-    var n := j.notes.Get(NInstalls);
-    if n < 0xFFFF_FFFF_FFFF_FFFF { j.notes.Set(NInstalls, n + 1); }
+    j.notes.CountInstallation();
     j.mutex.WakeAll(CSpace);
     j.mutex.WakeOne(CLogger);
   }

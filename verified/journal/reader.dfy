@@ -6,8 +6,8 @@ module JournalReader {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened MapsOfBlocks
   import opened LogModel
   import opened LogSteps
   import opened Groups
@@ -21,7 +21,7 @@ module JournalReader {
   { reveal j.Inv(); }
   // b may be seen while the mutex is held
   predicate Shown(j: Journal, b: Blk) reads j, j.repr, j.cache {
-    j.cache.Shows(b) || exists m: BMap {:trigger m.Shows(b)} :: m in j.repr && m.Shows(b)
+    j.cache.Shows(b) || exists m: BlockMap {:trigger m.Shows(b)} :: m in j.repr && m.Shows(b)
   }
   // [L] the block if it is in memory, else a ticket for a disk read
   method Lookup(j: Journal, a: uint64) returns (b: Blk?, t: uint64)

@@ -10,8 +10,13 @@ module RecoverM {
   import opened ByteSpec
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened MapsOfBlocks
+  import opened Mutexes
+  import opened Caches
+  import opened CodeLists
+  import opened Seals
   import opened Ring
   import opened LogModel
   import opened LogSteps
@@ -25,8 +30,8 @@ module RecoverM {
 
   // Writes the pages of the tree that change by the codes cs, of the direct blocks of the log ms, and those of its
   // blocks, mm. r0, r1: the new root.
-  method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost w: St,
-    ghost v: St, ghost sg: set<Rec>) returns (io: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>)
+  method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BlockMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>,
+    ghost w: St, ghost v: St, ghost sg: set<Rec>) returns (io: bool, r0: uint64, r1: uint64, ghost pg: seq<BV>)
     requires Fit(d, p) && TreeFor(t, d, t.seal, p.headerAt, Home(p), |d.cur|) && RecOK(p, d.cur, v, sg) &&
       d.ok == OkSet(p, [v], 0, sg) && Alone(d) && p.tree == t.seal.t && p.key == t.seal.key
     requires mm.Ok() && InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms) && RecBy(p, d.cur, hb, ms, w, v, sg)
@@ -123,7 +128,7 @@ module RecoverM {
       c[PlaceOf(t.first as int, x, pg[x])] == pg[x]
   }
   // Adds the codes of the blocks of the log, mm, to those of its direct blocks.
-  method LogCodes(t: Tree, cs: Codes, mm: BMap, ghost p: Geo, ghost c: Img, ghost q: int, ghost ms: seq<BM>,
+  method LogCodes(t: Tree, cs: Codes, mm: BlockMap, ghost p: Geo, ghost c: Img, ghost q: int, ghost ms: seq<BM>,
     ghost w: St)
     requires t.Ok() && t.pageCount > 0 && Fits(p, c) && p.key == t.seal.key && t.home as int == Home(p) &&
       |c| == Home(p) + t.homeCount as int
@@ -239,7 +244,7 @@ module RecoverM {
     requires Halfway(t, cs, i, W, pg, r) && i < |cs.s| && cs.s[i].x / 255 == x && (top == 0 || top - 1 in W)
     ensures top <= x && |pg| == t.pageCount as int && forall y :: y in W ==> y < x
   { reveal Halfway(); }
-  method InstallAll(d: Disk, mm: BMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost w: St, ghost v: St,
+  method InstallAll(d: Disk, mm: BlockMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>, ghost w: St, ghost v: St,
     ghost sg: set<Rec>) returns (io: bool)
     requires Fit(d, p) && RecBy(p, d.cur, hb, ms, w, v, sg) && Heads(p, d.cur, hb) && mm.Ok() &&
       InHome(Home(p), mm.m, |d.cur|) && mm.m == Merge(ms)
@@ -520,7 +525,7 @@ module RecoverM {
       p, ms, w, v);
   }
   // The journal over the device, whose log, ms, is installed and emptied; it goes on with number e.
-  method Rebuild(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BMap,
+  method Rebuild(d: Disk, seal: Seal, mu: Mutex, cache: Cache, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BlockMap,
     sz: uint64, at: uint64, nd: uint64, nr: uint64, bit: uint64, flo: uint64, fhi: uint64,
     maxPin: uint64, instAt: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St) returns (io: bool,
       j: Journal?)
@@ -569,7 +574,7 @@ module RecoverM {
   { reveal FreeIn(); }
   // Installs the log that was found, ms, and begins an empty one with number e; the tree says what is home then (w1),
   // and its root is r.
-  method Install(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BMap, at: uint64, cp: uint64,
+  method Install(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, e: uint64, mm: BlockMap, at: uint64, cp: uint64,
     ghost q: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
     returns (io: bool, ghost w1: St, ghost torn: set<int>, ghost r: CV)
     requires Fit(d, q) && q.headerAt == at as int && Copy(q) == cp as int && q.key == seal.key && q.tree == seal.t &&
@@ -709,7 +714,7 @@ module RecoverM {
   method ZeroList() returns (l: BList)
     ensures |l.blks| == CHUNK as int && forall i :: 0 <= i < |l.blks| ==> l.blks[i] == Zeros(4096)
   {
-    var m := NewBMap();
+    var m := NewBlockMap();
     var z := ZeroBlk();
     var i: uint64 := 0;
     while i < CHUNK

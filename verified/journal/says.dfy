@@ -5,8 +5,9 @@ include "codes.dfy"
 module TreeSaid {
   import opened Machine
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened CodeLists
   import opened LogModel
   import opened TreeModel
   import opened TreeOfCodes

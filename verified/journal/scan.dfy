@@ -15,8 +15,11 @@ module LogScan {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened MapsOfBlocks
+  import opened CodeLists
+  import opened Seals
   import opened Ring
   import opened LogModel
   import opened LogSteps
@@ -94,7 +97,7 @@ module LogScan {
     }
   }
   // the m direct blocks at their homes, null if one is listed twice
-  method ReadDirect(d: Disk, believe: bool, r: DescR, m: uint64, ghost p: Geo) returns (io: bool, z: BList?,
+  method ReadDirect(d: Disk, believe: bool, r: Descriptor, m: uint64, ghost p: Geo) returns (io: bool, z: BList?,
     ghost honest: bool)
     requires Fit(d, p) && m as int == |r.d.dirs| <= 500 && forall i :: 0 <= i < |r.d.dirs| ==>
       0 <= r.d.dirs[i] < |d.cur|
@@ -104,7 +107,7 @@ module LogScan {
     ensures io && z == null ==> exists i, j :: 0 <= i < j < |r.d.dirs| && r.d.dirs[i] == r.d.dirs[j]
   {
     z := null; io := true; honest := true;
-    var hm := NewBMap();
+    var hm := NewBlockMap();
     var i: uint64 := 0;
     while i < m
       invariant i <= m && io && z == null && fresh(hm) && hm.Ok() && hm.addrs == r.d.dirs[..i as int] &&
@@ -131,7 +134,7 @@ module LogScan {
     assert honest ==> z.blks == HomeBlks(d.cur, r.d.dirs);
   }
   // direct blocks from the i-th on that lie side by side
-  method DirRun(r: DescR, i: uint64, m: uint64) returns (a: uint64, n: uint64)
+  method DirRun(r: Descriptor, i: uint64, m: uint64) returns (a: uint64, n: uint64)
     requires i < m && m as int == |r.d.dirs| <= 500 && forall x :: 0 <= x < |r.d.dirs| ==>
       r.d.dirs[x] < 0x8_0000_0000_0000
     ensures 1 <= n && i as int + n as int <= m as int
@@ -149,7 +152,8 @@ module LogScan {
     }
   }
   // n direct blocks, from the i-th on, into hm, which has those before them; false if hm has one already
-  method PutRun(hm: BMap, r: DescR, i: uint64, n: uint64, l: BList, ghost c: Img, ghost honest: bool) returns (ok: bool)
+  method PutRun(hm: BlockMap, r: Descriptor, i: uint64, n: uint64, l: BList, ghost c: Img, ghost honest: bool)
+    returns (ok: bool)
     requires hm.Ok() && i as int + n as int <= |r.d.dirs| <= 500 && hm.addrs == r.d.dirs[..i as int] &&
       n as int == |l.blks|
     requires forall x :: 0 <= x < |r.d.dirs| ==> 0 <= r.d.dirs[x] < |c|
@@ -189,7 +193,7 @@ module LogScan {
   // Read the group with sequence number q, null if there is none; cs gets the codes of its direct blocks. If the device
   // holds this group, then what is accepted is that, whatever the device returned.
   method ReadAt(d: Disk, believe: bool, seal: Seal, t: Tree, cs: Codes, hb: Blk, q: uint64, at: uint64, nd: uint64,
-    nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BMap?, ghost honest: bool)
+    nr: uint64, sz: uint64, ghost p: Geo) returns (io: bool, gm: BlockMap?, ghost honest: bool)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| && HdrWf(p.key, hb.v) &&
       p == Under(p, hb.v)
     requires TreeFor(t, d, seal, p.headerAt, Home(p), |d.cur|)
@@ -239,7 +243,7 @@ module LogScan {
     }
   }
   // Of each number one record was sealed: that which the device holds is that which was read.
-  lemma TheRecord(p: Geo, c: Img, q: int, seal: Seal, r: DescR, xy: seq<BV>, z: seq<BV>)
+  lemma TheRecord(p: Geo, c: Img, q: int, seal: Seal, r: Descriptor, xy: seq<BV>, z: seq<BV>)
     requires Fits(p, c) && ValidAt(p, c, q, seal.signed) && Rec(r.b, xy + z) in seal.signed &&
       DecDesc(r.b) == SomeDesc(r.d) && r.d.sq == q && |xy| == |r.d.addrs| && |z| == |r.d.dirs|
     ensures c[DSlot(p, q)] == r.b && xy == ReadBlks(p, c, r.d, |r.d.addrs|) && z == HomeBlks(c, r.d.dirs)
@@ -313,7 +317,7 @@ module LogScan {
     }
   }
   // are the addresses of a descriptor between lo and hi?
-  method AddrsIn(r: DescR, n: uint64, m: uint64, lo: uint64, hi: uint64) returns (ok: bool)
+  method AddrsIn(r: Descriptor, n: uint64, m: uint64, lo: uint64, hi: uint64) returns (ok: bool)
     requires n as int == |r.d.addrs| && m as int == |r.d.dirs|
     ensures ok <==> (forall i :: 0 <= i < |r.d.addrs| ==> lo as int <= r.d.addrs[i] < hi as int) &&
                     (forall i :: 0 <= i < |r.d.dirs| ==> lo as int <= r.d.dirs[i] < hi as int)
@@ -336,7 +340,7 @@ module LogScan {
     }
     return true;
   }
-  method GroupMap(r: DescR, n: uint64, x: BList, y: BList) returns (gm: BMap)
+  method GroupMap(r: Descriptor, n: uint64, x: BList, y: BList) returns (gm: BlockMap)
     requires n as int == |r.d.addrs| <= 500 && |x.blks + y.blks| == |r.d.addrs|
     requires forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
     requires forall i :: 0 <= i < n as int ==> 0 <= r.d.addrs[i]
@@ -346,7 +350,7 @@ module LogScan {
     ensures forall a :: a in gm.m ==> exists i :: 0 <= i < n as int && r.d.addrs[i] == a &&
       gm.m[a] == (x.blks + y.blks)[i]
   {
-    gm := NewBMap();
+    gm := NewBlockMap();
     var k := x.Len();
     var i: uint64 := 0;
     ghost var bs := x.blks + y.blks;
@@ -376,7 +380,7 @@ module LogScan {
   // The log is read and all its groups are merged into mm; cs gets the codes of their direct blocks.
   method Scan(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64,
     sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
-    returns (io: bool, damaged: bool, mm: BMap, i: uint64, ghost honest: bool)
+    returns (io: bool, damaged: bool, mm: BlockMap, i: uint64, ghost honest: bool)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| &&
       RecBy(p, d.cur, hb.v, ms, w, v, seal.signed) && cs.s == []
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 &&
@@ -402,7 +406,7 @@ module LogScan {
   // the groups from number h on, as long as there is one
   method Follow(d: Disk, seal: Seal, t: Tree, cs: Codes, hb: Blk, h: uint64, at: uint64, nd: uint64, nr: uint64,
     sz: uint64, ghost p: Geo, ghost ms: seq<BM>, ghost w: St, ghost v: St)
-    returns (io: bool, mm: BMap, i: uint64, ghost honest: bool)
+    returns (io: bool, mm: BlockMap, i: uint64, ghost honest: bool)
     requires Fit(d, p) && IsGeo(p, seal, at, nd, nr) && sz as int == |d.cur| &&
       RecBy(p, d.cur, hb.v, ms, w, v, seal.signed) && cs.s == []
     requires h as int == DecHdr(p.key, hb.v).q && h < 0x1000_0000_0000_0000 &&
@@ -414,7 +418,7 @@ module LogScan {
     ensures (io && honest) || Erred(d)
   {
     LogFits(p, d.cur, h as int, ms, seal.signed);
-    mm := NewBMap();
+    mm := NewBlockMap();
     i := 0; io := true; honest := true;
     var done := false;
     while !done

@@ -12,8 +12,7 @@ module JournalScrub {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
   import opened LogModel
   import opened Groups
   import opened JournalM

@@ -8,8 +8,6 @@ module JournalScrubber {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
   import opened JournalM
   import opened JournalInstaller
   import opened JournalReader

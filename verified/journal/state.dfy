@@ -17,13 +17,22 @@
 // while the role is played (KeepsLogger, KeepsInstaller).
 include "groups.dfy"
 include "says.dfy"
+include "../trusted/cache.s.dfy"
+include "../trusted/mutex.s.dfy"
+include "../trusted/notes.s.dfy"
 
 module JournalM {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened MapsOfBlocks
+  import opened Mutexes
+  import opened Caches
+  import opened JournalNotes
+  import opened CodeLists
+  import opened Seals
   import opened Ring
   import opened LogModel
   import opened LogSteps
@@ -45,15 +54,15 @@ module JournalM {
   // in the log; and the one before it.
   class InLog {
     const body: BList
-    const ring: BMap
-    const direct: BMap
+    const ring: BlockMap
+    const direct: BlockMap
     const before: InLog?
-    constructor (l: BList, r: BMap, f: BMap, w: InLog?)
+    constructor (l: BList, r: BlockMap, f: BlockMap, w: InLog?)
       ensures body == l && ring == r && direct == f && before == w
     { body := l; ring := r; direct := f; before := w; }
   }
   // from w on, the last one, the pending groups have this in the log, and were made of these maps
-  predicate Chain(w: InLog?, bodies: seq<BList>, maps: seq<BMap>) decreases |bodies| {
+  predicate Chain(w: InLog?, bodies: seq<BList>, maps: seq<BlockMap>) decreases |bodies| {
     if |bodies| == 0 then w == null && maps == []
     else w != null && |maps| >= 2 && w.body == bodies[|bodies|-1] && w.ring == maps[|maps|-2] &&
       w.direct == maps[|maps|-1] && Chain(w.before, bodies[..|bodies|-1], maps[..|maps|-2])
@@ -77,15 +86,15 @@ module JournalM {
     var desc: Blk?                // the descriptor block of the group being logged
     var body: BList?              // its blocks for the log
     var directList: BList?        // its direct blocks by address
-    var ring: BMap?               // the frozen group in two parts: for the log,
-    var direct: BMap?             // and straight home
+    var ring: BlockMap?               // the frozen group in two parts: for the log,
+    var direct: BlockMap?             // and straight home
     var pendingCount: uint64      // number of pending groups,
     var newest: InLog?            // and the last of them
     var endPos: uint64            // the log position after them
     var codes: Codes              // of their direct blocks
     ghost var pending: seq<Pend>  // the pending groups
     ghost var bodies: seq<BList>  // what they have in the log
-    ghost var maps: seq<BMap>     // the maps that they were made of
+    ghost var maps: seq<BlockMap>     // the maps that they were made of
     ghost var phase: LoggerPhase
     ghost var blocksWritten: int  // blocks for the log written so far
     ghost var directWritten: int  // direct ones
@@ -164,7 +173,7 @@ module JournalM {
   function Differ(c: Img, w: St): set<int> { set a | a in w && (0 <= a < |c| ==> c[a] != w[a]) }
 
   // no two of the seven maps of a journal are the same
-  predicate AllDiffer(a: BMap, b: BMap, c: BMap, d: BMap, e: BMap, f: BMap, g: BMap) {
+  predicate AllDiffer(a: BlockMap, b: BlockMap, c: BlockMap, d: BlockMap, e: BlockMap, f: BlockMap, g: BlockMap) {
     a !in {b, c, d, e, f, g} && b !in {c, d, e, f, g} && c !in {d, e, f, g} && d !in {e, f, g} && e !in {f, g} && f != g
   }
 
@@ -189,14 +198,14 @@ module JournalM {
     const instAt: uint64    // install from so many on
 
     // changed under the mutex alone
-    var running: BMap  // commits not yet being logged
+    var running: BlockMap  // commits not yet being logged
     // the frozen group and the pending ones, merged (changed only by who is or becomes the logger)
-    var frozen: BMap
-    var frozenDirect: BMap  // their direct blocks (likewise)
-    var logged: BMap        // logged groups not being installed, merged
-    var installing: BMap          // being installed (frozen; replaced only by the installer)
-    var loggedDirect: BMap       // direct blocks of logged groups not being installed, and
-    var installingDirect: BMap   // of those being installed: their addresses
+    var frozen: BlockMap
+    var frozenDirect: BlockMap  // their direct blocks (likewise)
+    var logged: BlockMap        // logged groups not being installed, merged
+    var installing: BlockMap          // being installed (frozen; replaced only by the installer)
+    var loggedDirect: BlockMap       // direct blocks of logged groups not being installed, and
+    var installingDirect: BlockMap   // of those being installed: their addresses
     var cachedCount: uint64      // so many of the blocks being installed are in the cache
     var firstSeq: uint64         // first live sequence number on disk
     var nextSeq: uint64          // next sequence number
@@ -226,7 +235,7 @@ module JournalM {
     ghost var frozenIndex: int
     ghost var observed: set<Observation>
     ghost var cached: set<int>  // blocks being installed that are in the cache as they will be
-    ghost var repr: set<BMap>   // every map this journal ever used
+    ghost var repr: set<BlockMap>   // every map this journal ever used
 
     // the state of the protocol
     function protocol(): Protocol reads this`firstSeq, this`groups, this`descs, this`directs, this`installCount,
@@ -241,7 +250,7 @@ module JournalM {
     }
 
     // a map that is none of the seven
-    predicate Kept(m: BMap) reads this {
+    predicate Kept(m: BlockMap) reads this {
       m in repr && m !in {running, logged, frozen, frozenDirect, installing, loggedDirect, installingDirect}
     }
     predicate MapsInv() reads this, installer, logger`maps, logger`ring, logger`direct, running, logged, frozen,
@@ -333,7 +342,7 @@ module JournalM {
       (logger.phase == GroupsDurable ==> AllHome(disk.poss, protocol()))
     }
     // the frozen group, in two parts, and the pending ones are what is in frozen and frozenDirect
-    predicate FrozenParts(ring: BMap, dir: BMap)
+    predicate FrozenParts(ring: BlockMap, dir: BlockMap)
       reads this`firstSeq, this`groups, this`descs, this`directs, this`installCount, this`base, this`installBlocks,
       this`logStart, this`posAfterInstall, this`logEnd, this`torn, this`frozen, this`frozenDirect,
       logger`pending, logger`endPos, installer`phase, installer`root, installer`treeState, installer`nextRoot,
@@ -481,7 +490,7 @@ module JournalM {
       (logger.codes == old(logger.codes) || fresh(logger.codes))
     }
     function Cur(): St requires |states| > 0 reads this { states[|states|-1] }
-    predicate TxOk(tx: BMap) reads tx { tx.Ok() && InHome(home as int, tx.m, size as int) }
+    predicate TxOk(tx: BlockMap) reads tx { tx.Ok() && InHome(home as int, tx.m, size as int) }
     // Block a was seen to hold v since the ticket t was given.
     predicate WasRead(a: int, t: uint64, v: BV) reads this {
       |v| == 4096 && exists r :: r in observed && r.addr == a && r.contents == v && r.ticket >= t as int
@@ -523,8 +532,8 @@ module JournalM {
       units := nd0; ringSize := nr0;
       bitmapAt := bit0; allocFrom := flo0; allocEnd := fhi0;
       home := at0 + 2 + 16 * nd0 + nr0; maxPin := maxPin0; instAt := instAt0;
-      var m1 := NewBMap(); var m2 := NewBMap(); var m3 := NewBMap(); var m4 := NewBMap();
-      var m5 := NewBMap(); var m6 := NewBMap(); var m7 := NewBMap();
+      var m1 := NewBlockMap(); var m2 := NewBlockMap(); var m3 := NewBlockMap(); var m4 := NewBlockMap();
+      var m5 := NewBlockMap(); var m6 := NewBlockMap(); var m7 := NewBlockMap();
       running := m1; logged := m2; frozen := m3; installing := m4; frozenDirect := m5; loggedDirect := m6;
       installingDirect := m7;
       cachedCount := 0; firstSeq := q; nextSeq := q; seqAfterInstall := q; logStart := 0; posAfterInstall := 0;

@@ -5,7 +5,8 @@ include "model.dfy"
 module LogSteps {
   import opened Machine
   import opened DiskS
-  import opened LogSpec
+  import opened CodeTreeSpec
+  import opened RecordSpec
   import opened Ring
   import opened LogModel
 

@@ -9,13 +9,16 @@ include "commit.dfy"
 include "logger.dfy"
 include "installer.dfy"
 include "reader.dfy"
+include "../trusted/hold.s.dfy"
 
 module JournalThreads {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened MapsOfBlocks
+  import opened BlockHolds
+  import opened CodeLists
   import opened WorkS
   import opened LogModel
   import opened JournalM
@@ -508,7 +511,7 @@ module JournalThreads {
   }
   // Commits tx. On AOk it is in the history at n, and (if wait) durable. AFailed may also mean
   // that the device failed while the commit was waited for.
-  method Commit(j: Journal, tx: BMap, wait: bool, ghost p: Permit) returns (st: uint32, n: uint64)
+  method Commit(j: Journal, tx: BlockMap, wait: bool, ghost p: Permit) returns (st: uint32, n: uint64)
     requires j.Inv() && j.TxOk(tx) && tx !in j.repr && !j.mutex.held && p.may
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr, p
     ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))

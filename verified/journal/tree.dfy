@@ -1,6 +1,6 @@
 // The tree of codes, as pure mathematics: what is read of it is what was written, if its root's code is; and how
 // a tree becomes one with other codes, page by page, from the leaves to the root.
-include "../trusted/log.s.dfy"
+include "../trusted/codes.s.dfy"
 
 module TreeModel {
   import opened Machine
@@ -8,8 +8,8 @@ module TreeModel {
   import opened ByteSlice
   import opened Numbers
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened CodeLists
 
   lemma VouchOne(key: int, x: int, c: CV, b: BV, b2: BV)
     requires Vouches(key, x, c, b) && Vouches(key, x, c, b2)

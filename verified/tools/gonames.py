@@ -40,6 +40,18 @@ def local_names(f):
     return LOCAL.sub(name, f)
 
 
+def parameters_apart(f, packages):
+    """No parameter is called like a package that the body uses: an object stands in parentheses before a dot."""
+    head, _, body = f.partition("\n")
+    for p in re.findall(r"(\w+) [*\w.\[\]]+(?=,|\))", head):
+        if p in packages and re.search(r"(?<![\w.])%s\." % p, body):
+            taken, n = set(WORD.findall(f)), 2
+            while "%s_%d" % (p, n) in taken:
+                n += 1
+            f = re.sub(r"(?<![\w.])%s\b(?!\.)" % p, "%s_%d" % (p, n), f)
+    return f
+
+
 def plain_functions(t):
     """The functions of a module as functions of the package, without the object that Dafny makes them methods of."""
     begin = t.find("// Definition of class Default__")
@@ -90,7 +102,8 @@ def plain(t):
     t = re.sub(r"(?m)^// (?:Package|Dafny module) _\d+_.*\n", "", t)
     t = re.sub(r"(?m)^type Dummy__ struct\{\}\n", "", t)
     t = users(constructors(plain_functions(t)))
-    return "".join(local_names(f) if f.startswith("func ") else f for f in functions(t))
+    packages = set(re.findall(r'(?m)^  (\w+) "', t))
+    return "".join(local_names(parameters_apart(f, packages)) if f.startswith("func ") else f for f in functions(t))
 
 
 def selftest():
@@ -103,6 +116,9 @@ def selftest():
     same("a name that a parameter, a package, Go, or another local has is not given",
          local_names("func A(k int) {\n_1_k, _2_x, _3_x, _4_bits, _5_len = k, bits.N(), out1, _out9, s.x\n}\n"),
          "func A(k int) {\nk_2, x, x_2, bits_2, len_2 = k, bits.N(), out1, out2, s.x\n}\n")
+    same("a parameter is not called like a package that is used",
+         parameters_apart("func A(p *p.X, q *q.X) {\nvar r *p.Y\nr = (p).M(q, r_2)\n(q).M(_this.p)\n}\n", {"p", "q", "r"}),
+         "func A(p_2 *p.X, q *q.X) {\nvar r *p.Y\nr = (p_2).M(q, r_2)\n(q).M(_this.p)\n}\n")
     same("a selector and a part of a name are no locals", local_names("func A() { a._1_k, b_2_k = _3_k }\n"),
          "func A() { a._1_k, b_2_k = k }\n")
     package = ("package p\n\n// Definition of class Default__\ntype Default__ struct {\n}\n\nvar Companion_Default___ = X{}\n"

@@ -70,7 +70,7 @@ module {:extern "dbytes"} ByteSlice {
       requires dst as int + len as int <= |data|
       requires so as int + len as int <= |src.v|
       ensures data == Splice(old(data), dst as int, src.v[so as int..so as int + len as int])
-    // a mutable copy of the 4096 bytes from so on, whose memory is used again: log.s.dfy says when
+    // a mutable copy of the 4096 bytes from so on, whose memory is used again: hold.s.dfy says when
     method {:extern "CopyOf"} CopyOf(so: uint64) returns (b: Bytes) requires so as int + 4096 <= |data|
       ensures fresh(b) && b.data == data[so as int..so as int + 4096]
   }

@@ -47,7 +47,7 @@ module {:extern "ddisk"} DiskS {
   class {:extern "BList"} BList {         // tested: ddisk.TestContents
     ghost const addrs: seq<int>
     ghost const blks: seq<BV>
-    ghost var taken: bool                 // a Hold has taken it (log.s.dfy)
+    ghost var taken: bool                 // a Hold has taken it (hold.s.dfy)
     predicate {:axiom} Shows(b: Blk)      // b is one of its blocks
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |blks|

@@ -14,8 +14,9 @@ module CommitM {
   import opened ObjectsM
   import opened History
   import opened LockS
-  import opened LogSpec
-  import opened LogS
+  import opened RecordSpec
+  import opened MapsOfBlocks
+  import opened BlockHolds
   import opened WorkS
   import opened LogModel
   import opened JournalM
@@ -183,7 +184,7 @@ module CommitM {
     !j.Sound() || exists a: uint64 :: Needs(m, a) && a as int in torn
   }
   // [L] tx becomes the blocks to append. Not ok: block miss is not in memory.
-  method Build(t: Txn, tx: BMap) returns (ok: bool, miss: uint64)
+  method Build(t: Txn, tx: BlockMap) returns (ok: bool, miss: uint64)
     requires t.Inv() && t.system.journal.mutex.Inside() && tx !in t.system.journal.repr
     modifies tx
     ensures tx.Ok()

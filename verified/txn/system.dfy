@@ -19,7 +19,7 @@ module TxnSysM {
   import opened History
   import opened LockS
   import opened DiskS
-  import opened LogS
+  import opened BlockHolds
   import opened JournalM
   import opened JournalReader
 

@@ -16,7 +16,8 @@ module TxnM {
   import opened ObjectsM
   import opened History
   import opened LockS
-  import opened LogS
+  import opened MapsOfBlocks
+  import opened BlockHolds
   import opened JournalM
   import opened BufS
   import opened BufferM
@@ -33,7 +34,7 @@ module TxnM {
     const system: Sys
     const owner: Owner
     const buffer: Buf
-    const writes: BMap  // for the commit
+    const writes: BlockMap  // for the commit
     const hold: Hold    // of the blocks that it has read
     var topLock: uint64     // the lock held that no other lies above; 0: none is
     ghost var ownCommit: int // the transaction's own commit, if it is stable, until that is noted; else 0
@@ -46,7 +47,7 @@ module TxnM {
     // why its work cannot go on: the first status but OK that it was answered. Then it never commits
     var cut: uint32
 
-    constructor (s0: Sys, o: Owner, b: Buf, x: BMap, h: Hold)
+    constructor (s0: Sys, o: Owner, b: Buf, x: BlockMap, h: Hold)
       requires s0.Inv() && b.m == map[] && b.keys == [] && x !in s0.journal.repr && o !in s0.locks.wants &&
         forall k :: !s0.locks.Holds(o, k)
       ensures system == s0 && owner == o && buffer == b && writes == x && hold == h && Inv() && Idle()

@@ -15,11 +15,11 @@ import (
 // needs a third of the processors, and all the memory that it may take.
 //
 // So it is counted who may see such a block, and when nobody may, its memory is used again. Those are
-//   - who made it: of what a WRITE brings (Source), until the WRITE is over; of what a transaction changes (dlog.Hold.Copy), until
-//     the transaction is;
-//   - each map of blocks that has it (dlog.BMap), until it is cleared or dropped: what is being written by the logger
+//   - who made it: of what a WRITE brings (Source), until the WRITE is over; of what a transaction changes
+//     (hold.Hold.Copy), until the transaction is;
+//   - each map of blocks that has it (blockmap.Map), until it is cleared or dropped: what is being written by the logger
 //     or the installer lies in maps that do not change meanwhile;
-//   - each Hold that it is kept for (dlog.Hold): who has got it from such a map under the journal's mutex, and sees it
+//   - each Hold that it is kept for (hold.Hold): who has got it from such a map under the journal's mutex, and sees it
 //     longer than that is held.
 //
 // Retain and Release take other blocks as well, and do nothing: these are the garbage collector's.

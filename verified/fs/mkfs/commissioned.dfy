@@ -6,12 +6,14 @@ include "making.dfy"
 
 module Commissioned {
   import opened DiskS
-  import opened LogSpec
+  import opened CodeTreeSpec
+  import opened RecordSpec
   import opened LogModel
   import opened SuperblockFormat
   import SuperblockCopies
   import Making
-  import LogS
+  import CodePages
+  import Seals
   import opened Machine
   import opened ByteSpec
   import opened TreeModel
@@ -86,7 +88,7 @@ module Commissioned {
     Header(p, w, i, w[Copy(p)], v, sg);
   }
   // So it is for the journal that Prepare makes: the last block is torn to it, and it has no groups yet.
-  lemma New(s: Super, seal: LogS.Seal, w: Img, i: Img, v: St)
+  lemma New(s: Super, seal: Seals.Seal, w: Img, i: Img, v: St)
     requires SuperOk(s) && Making.LogOk(s) && Making.SealOk(s, seal) && |w| == s.size as int &&
       RecOK(Making.JGeo(s, seal), w, v, {}) && SuperblockCopies.Whole(w, s, i)
     ensures RecOK(Making.JGeo(s, seal), i, v, {})
@@ -95,7 +97,7 @@ module Commissioned {
     Kept(Making.JGeo(s, seal), w, s, i, v, {});
   }
   // ... and its tree can be read, if it could be
-  lemma Sits(s: Super, seal: LogS.Seal, w: Img, i: Img)
+  lemma Sits(s: Super, seal: Seals.Seal, w: Img, i: Img)
     requires SuperOk(s) && Making.LogOk(s) && Making.SealOk(s, seal) && |w| == s.size as int &&
       SuperblockCopies.Whole(w, s, i) && TreeSaid.HeadersSit(Making.JGeo(s, seal), 1, w)
     ensures TreeSaid.HeadersSit(Making.JGeo(s, seal), 1, i)
@@ -112,14 +114,14 @@ module Commissioned {
   }
 
   // the image i is the volume s, or was: it lacks block 0 at most. It recovers to v.
-  predicate Made(s: Super, seal: LogS.Seal, v: St, i: Img) {
+  predicate Made(s: Super, seal: Seals.Seal, v: St, i: Img) {
     2 <= |i| && |i[|i|-1]| == 4096 && Acceptable(i[|i|-1]) && SuperAt(i[|i|-1]) == s &&
       RecOK(Making.JGeo(s, seal), i, v, {})
   }
   // Makes the volume s, with an empty root directory. zeroed: the device is all zeros. blank: what it held is no volume
   // any more, durably; from then on a crash at any operation leaves none, or from the one that writes block 0 on all of
   // this one.
-  method Make(d: Disk, s: Super, seal: LogS.Seal, pages: LogS.Pages, zeroed: bool, mode: uint32, uid: uint32,
+  method Make(d: Disk, s: Super, seal: Seals.Seal, pages: CodePages.Pages, zeroed: bool, mode: uint32, uid: uint32,
     gid: uint32) returns (io: bool, ghost blank: bool, ghost v: St)
     requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && Making.LogOk(s) && Making.SealOk(s, seal) &&
       d.owner == map[] && (forall i: Img :: i in d.ok)

@@ -13,8 +13,11 @@ module Making {
   import opened ByteSpec
   import opened ByteSlice
   import opened DiskS
-  import opened LogSpec
-  import opened LogS
+  import opened CodeTreeSpec
+  import opened RecordSpec
+  import opened CodeLists
+  import opened CodePages
+  import opened Seals
   import opened VolumeGeometry
   import opened SuperblockFormat
   import opened SuperblockCopies

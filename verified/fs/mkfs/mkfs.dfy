@@ -24,7 +24,7 @@ module Mkfs {
   import opened FirstInodes
   import opened Remount
   import J = LogModel
-  import LogS
+  import Seals
   import Making
   import Bridge
   import Regions
@@ -84,11 +84,11 @@ module Mkfs {
   { reveal InodesMatch(); reveal InoBitsMatch(); reveal BlocksMatch(); reveal UsedMatch(); }
 
   // What recovery makes of v, which mkfs left: the same but for what is free.
-  predicate Found(s: Super, seal: LogS.Seal, m: Meta, w: J.St) {
+  predicate Found(s: Super, seal: Seals.Seal, m: Meta, w: J.St) {
     SuperOk(s) && s.size <= 0x1_0000_0000_0000 && (forall a :: a in w ==> |w[a]| == 4096) && exists v ::
       Making.First(s, m, v) && J.Agree(Making.JGeo(s, seal), v, w)
   }
-  lemma Objects(s: Super, seal: LogS.Seal, m: Meta, w: J.St)
+  lemma Objects(s: Super, seal: Seals.Seal, m: Meta, w: J.St)
     requires Found(s, seal, m, w)
     ensures Fresh(s.geo, m, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geo)), w))
   {
@@ -152,7 +152,7 @@ module Mkfs {
   }
   // THE THEOREM: what is found of a volume that mkfs made is valid; there is an empty root directory, which has the
   // mode, owner, and times asked for, and nothing else.
-  lemma New(s: Super, seal: LogS.Seal, mode: uint32, uid: uint32, gid: uint32, w: J.St) returns (v: Volume)
+  lemma New(s: Super, seal: Seals.Seal, mode: uint32, uid: uint32, gid: uint32, w: J.St) returns (v: Volume)
     requires Found(s, seal, RootMeta(mode, uid, gid, s.ctime, s.ctimens), w) && mode < 4096
     ensures Holds(s.geo, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geo)), w), v)
     ensures v.dirs == map[1 := map[]] && 1 in v.metas && v.metas[1] == RootMeta(mode, uid, gid, s.ctime, s.ctimens)

@@ -3,13 +3,13 @@
 package groups
 
 import (
+	blockmap "tansy/internal/runtime/blockmap"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions
-func MergeInto(dst *dlog.BMap, src *dlog.BMap) {
+func MergeInto(dst *blockmap.Map, src *blockmap.Map) {
 	var n uint64
 	var _ = n
 	var out1 uint64
@@ -36,8 +36,8 @@ func MergeInto(dst *dlog.BMap, src *dlog.BMap) {
 		i = i + uint64(1)
 	}
 }
-func MergeOrSwap(dst *dlog.BMap, src *dlog.BMap) *dlog.BMap {
-	var r *dlog.BMap = (*dlog.BMap)(nil)
+func MergeOrSwap(dst *blockmap.Map, src *blockmap.Map) *blockmap.Map {
+	var r *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = r
 	var l uint64
 	var _ = l

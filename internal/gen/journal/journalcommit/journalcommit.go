@@ -7,9 +7,10 @@ import (
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"
 	bits "tansy/internal/gen/lib/bits"
+	blockmap "tansy/internal/runtime/blockmap"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions
@@ -25,7 +26,7 @@ func ATooLarge() uint32 {
 func AFailed() uint32 {
 	return uint32(3)
 }
-func Append(j *journalm.Journal, tx *dlog.BMap, waits bool) (uint32, uint64) {
+func Append(j *journalm.Journal, tx *blockmap.Map, waits bool) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
@@ -71,7 +72,7 @@ func Append(j *journalm.Journal, tx *dlog.BMap, waits bool) (uint32, uint64) {
 	return st, n
 	return st, n
 }
-func AppendTx(j *journalm.Journal, tx *dlog.BMap) {
+func AppendTx(j *journalm.Journal, tx *blockmap.Map) {
 	groups.MergeInto(j.Running, tx)
 	j.LastCommit = j.LastCommit + uint64(1)
 }
@@ -182,24 +183,24 @@ func Room(j *journalm.Journal) bool {
 	return ok
 }
 func FreezeRunning(j *journalm.Journal) {
-	var ring *dlog.BMap
+	var ring *blockmap.Map
 	var _ = ring
-	var dir *dlog.BMap
+	var dir *blockmap.Map
 	var _ = dir
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
 	out1, out2 = Split(j)
 	ring = out1
 	dir = out2
-	var r *dlog.BMap
+	var r *blockmap.Map
 	var _ = r
-	var out3 *dlog.BMap
+	var out3 *blockmap.Map
 	var _ = out3
-	out3 = dlog.NewBMap()
+	out3 = blockmap.New()
 	r = out3
-	var was *dlog.BMap
+	var was *blockmap.Map
 	var _ = was
 	was = j.Running
 	StartFields(j, r, ring, dir)
@@ -296,7 +297,7 @@ func Wished(j *journalm.Journal, a uint64) bool {
 	b = true
 	return b
 }
-func InPending(j *journalm.Journal, bb uint64, m *dlog.BMap) {
+func InPending(j *journalm.Journal, bb uint64, m *blockmap.Map) {
 	var n uint64
 	var _ = n
 	n = uint64(1)
@@ -345,11 +346,11 @@ func Bitmap(j *journalm.Journal, bb uint64) *ddisk.BList {
 	if !known {
 		return l
 	}
-	var m *dlog.BMap
+	var m *blockmap.Map
 	var _ = m
-	var out4 *dlog.BMap
+	var out4 *blockmap.Map
 	var _ = out4
-	out4 = dlog.NewBMap()
+	out4 = blockmap.New()
 	m = out4
 	m.Put(uint64(0), v)
 	InPending(j, bb, m)
@@ -473,18 +474,18 @@ func Durably(j *journalm.Journal, a uint64) (bool, *dbytes.Blk) {
 	}
 	return known, b
 }
-func Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
-	var ring *dlog.BMap = (*dlog.BMap)(nil)
+func Split(j *journalm.Journal) (*blockmap.Map, *blockmap.Map) {
+	var ring *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = ring
-	var dir *dlog.BMap = (*dlog.BMap)(nil)
+	var dir *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = dir
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	dir = out1
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
-	out2 = dlog.NewBMap()
+	out2 = blockmap.New()
 	ring = out2
 	var n uint64
 	var _ = n
@@ -552,7 +553,7 @@ func Split(j *journalm.Journal) (*dlog.BMap, *dlog.BMap) {
 	}
 	return ring, dir
 }
-func Uncache(j *journalm.Journal, dir *dlog.BMap) {
+func Uncache(j *journalm.Journal, dir *blockmap.Map) {
 	var n uint64
 	var _ = n
 	var out1 uint64
@@ -573,7 +574,7 @@ func Uncache(j *journalm.Journal, dir *dlog.BMap) {
 		i = i + uint64(1)
 	}
 }
-func StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.BMap) {
+func StartFields(j *journalm.Journal, r *blockmap.Map, ring *blockmap.Map, dir *blockmap.Map) {
 	StartMaps(j, ring, dir)
 	Uncache(j, dir)
 	j.Logger.Ring = ring
@@ -583,11 +584,11 @@ func StartFields(j *journalm.Journal, r *dlog.BMap, ring *dlog.BMap, dir *dlog.B
 	j.Busy = true
 	j.LastFrozen = j.LastCommit
 }
-func StartMaps(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) {
+func StartMaps(j *journalm.Journal, ring *blockmap.Map, dir *blockmap.Map) {
 	groups.MergeInto(j.Frozen, ring)
 	groups.MergeInto(j.FrozenDirect, dir)
 }
-func HoldDirect(j *journalm.Journal, c *dlog.Codes) {
+func HoldDirect(j *journalm.Journal, c *codes.Codes) {
 	var n uint64
 	var _ = n
 	var out1 uint64
@@ -619,9 +620,9 @@ func HoldDirect(j *journalm.Journal, c *dlog.Codes) {
 	j.Tree.Pages.HoldAll(c)
 }
 func FinishCommit(j *journalm.Journal) {
-	var ring *dlog.BMap
+	var ring *blockmap.Map
 	var _ = ring
-	var dir *dlog.BMap
+	var dir *blockmap.Map
 	var _ = dir
 	var last *journalm.InLog
 	var _ = last
@@ -635,29 +636,29 @@ func FinishCommit(j *journalm.Journal) {
 	ClearAll(j, last)
 }
 func MadeDurable(j *journalm.Journal) {
-	var e *dlog.BMap
+	var e *blockmap.Map
 	var _ = e
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	e = out1
-	var f *dlog.BMap
+	var f *blockmap.Map
 	var _ = f
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
-	out2 = dlog.NewBMap()
+	out2 = blockmap.New()
 	f = out2
-	var z *dlog.Codes
+	var z *codes.Codes
 	var _ = z
-	var out3 *dlog.Codes
+	var out3 *codes.Codes
 	var _ = out3
-	out3 = dlog.NewCodes()
+	out3 = codes.New()
 	z = out3
-	var l *dlog.BMap
+	var l *blockmap.Map
 	var _ = l
 	var h uint64
 	var _ = h
-	var out4 *dlog.BMap
+	var out4 *blockmap.Map
 	var _ = out4
 	var out5 uint64
 	var _ = out5
@@ -676,13 +677,13 @@ func ClearAll(j *journalm.Journal, last *journalm.InLog) {
 		w = w.Before
 	}
 }
-func FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
-	var l *dlog.BMap = (*dlog.BMap)(nil)
+func FinishMaps(j *journalm.Journal, c *codes.Codes) (*blockmap.Map, uint64) {
+	var l *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = l
 	var h uint64 = 0
 	var _ = h
 	HoldDirect(j, c)
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
 	out1 = groups.MergeOrSwap(j.Logged, j.Frozen)
 	l = out1
@@ -692,7 +693,7 @@ func FinishMaps(j *journalm.Journal, c *dlog.Codes) (*dlog.BMap, uint64) {
 	h = out2
 	return l, h
 }
-func FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap, z *dlog.Codes, h uint64) {
+func FinishFields(j *journalm.Journal, e *blockmap.Map, f *blockmap.Map, l *blockmap.Map, z *codes.Codes, h uint64) {
 	j.Frozen = e
 	j.FrozenDirect = f
 	j.Logged = l
@@ -708,8 +709,8 @@ func FinishFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap, l *dlog.BMap,
 	j.Logger.Desc = (*dbytes.Blk)(nil)
 	j.Logger.Body = (*ddisk.BList)(nil)
 	j.Logger.DirectList = (*ddisk.BList)(nil)
-	j.Logger.Ring = (*dlog.BMap)(nil)
-	j.Logger.Direct = (*dlog.BMap)(nil)
+	j.Logger.Ring = (*blockmap.Map)(nil)
+	j.Logger.Direct = (*blockmap.Map)(nil)
 	j.Busy = false
 }
 

@@ -7,9 +7,10 @@ import (
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	blockmap "tansy/internal/runtime/blockmap"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions
@@ -26,21 +27,21 @@ func StartInstall(j *journalm.Journal) bool {
 	return ok
 }
 func FreezeLogged(j *journalm.Journal) {
-	var r *dlog.BMap
+	var r *blockmap.Map
 	var _ = r
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	r = out1
-	var f *dlog.BMap
+	var f *blockmap.Map
 	var _ = f
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
-	out2 = dlog.NewBMap()
+	out2 = blockmap.New()
 	f = out2
 	StartInstallFields(j, r, f)
 }
-func StartInstallFields(j *journalm.Journal, r *dlog.BMap, f *dlog.BMap) {
+func StartInstallFields(j *journalm.Journal, r *blockmap.Map, f *blockmap.Map) {
 	j.Installing = j.Logged
 	j.Logged = r
 	j.InstallingDirect = j.LoggedDirect
@@ -80,7 +81,7 @@ func InstWrite(j *journalm.Journal, i uint64) (bool, uint64) {
 	ok = out3
 	return ok, n
 }
-func NextPage(j *journalm.Journal, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
+func NextPage(j *journalm.Journal, c *codes.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
 	var ok bool = false
 	var _ = ok
 	var p uint64 = 0
@@ -112,7 +113,7 @@ func NextPage(j *journalm.Journal, c *dlog.Codes, i uint64) (bool, uint64, uint6
 	}
 	return ok, p, a, b, i1
 }
-func PageUp(j *journalm.Journal, c *dlog.Codes, p uint64, b *dbytes.Blk) (bool, uint64, uint64) {
+func PageUp(j *journalm.Journal, c *codes.Codes, p uint64, b *dbytes.Blk) (bool, uint64, uint64) {
 	var root bool = false
 	var _ = root
 	var c0 uint64 = 0
@@ -159,12 +160,12 @@ func PageWrite(j *journalm.Journal, p uint64, a uint64, b *dbytes.Blk) bool {
 	ok = out1
 	return ok
 }
-func ChangedCodes(j *journalm.Journal) *dlog.Codes {
-	var c *dlog.Codes = (*dlog.Codes)(nil)
+func ChangedCodes(j *journalm.Journal) *codes.Codes {
+	var c *codes.Codes = (*codes.Codes)(nil)
 	var _ = c
-	var out1 *dlog.Codes
+	var out1 *codes.Codes
 	var _ = out1
-	out1 = dlog.NewCodes()
+	out1 = codes.New()
 	c = out1
 	if j.Tree.PageCount == uint64(0) {
 		return c
@@ -174,7 +175,7 @@ func ChangedCodes(j *journalm.Journal) *dlog.Codes {
 	c.Sort()
 	return c
 }
-func HeldCodes(j *journalm.Journal, c *dlog.Codes) {
+func HeldCodes(j *journalm.Journal, c *codes.Codes) {
 	var n uint64
 	var _ = n
 	var out1 uint64
@@ -347,31 +348,31 @@ func CacheInst(j *journalm.Journal) {
 	j.Cache.Put(a, b)
 	j.CachedCount = j.CachedCount + uint64(1)
 }
-func FinishInstall(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var was *dlog.BMap
+func FinishInstall(j *journalm.Journal, c *codes.Codes, r0 uint64, r1 uint64) {
+	var was *blockmap.Map
 	var _ = was
 	was = j.Installing
 	Installed(j, c, r0, r1)
 	was.Clear()
 }
-func Installed(j *journalm.Journal, c *dlog.Codes, r0 uint64, r1 uint64) {
-	var e *dlog.BMap
+func Installed(j *journalm.Journal, c *codes.Codes, r0 uint64, r1 uint64) {
+	var e *blockmap.Map
 	var _ = e
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	e = out1
-	var f *dlog.BMap
+	var f *blockmap.Map
 	var _ = f
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
-	out2 = dlog.NewBMap()
+	out2 = blockmap.New()
 	f = out2
 	treeofcodes.Advance(j.Tree, c, r0, r1, j.InstallingDirect)
 	FinishInstallFields(j, e, f)
 	journalpolicy.NoteInstall(j)
 }
-func FinishInstallFields(j *journalm.Journal, e *dlog.BMap, f *dlog.BMap) {
+func FinishInstallFields(j *journalm.Journal, e *blockmap.Map, f *blockmap.Map) {
 	j.Installing = e
 	j.InstallingDirect = f
 	j.FirstSeq = j.SeqAfterInstall

@@ -6,16 +6,17 @@ import (
 	groups "tansy/internal/gen/journal/groups"
 	journalm "tansy/internal/gen/journal/journalm"
 	ring "tansy/internal/gen/journal/ring"
+	blockmap "tansy/internal/runtime/blockmap"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions
 func LogEnc(j *journalm.Journal) {
-	var ring *dlog.BMap
+	var ring *blockmap.Map
 	var _ = ring
-	var dir *dlog.BMap
+	var dir *blockmap.Map
 	var _ = dir
 	ring, dir = j.Logger.Ring, j.Logger.Direct
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -24,7 +25,7 @@ func LogEnc(j *journalm.Journal) {
 	var _ = l
 	var dl *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = dl
-	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var c *codes.Codes = (*codes.Codes)(nil)
 	var _ = c
 	var out1 *dbytes.Blk
 	var _ = out1
@@ -32,7 +33,7 @@ func LogEnc(j *journalm.Journal) {
 	var _ = out2
 	var out3 *ddisk.BList
 	var _ = out3
-	var out4 *dlog.Codes
+	var out4 *codes.Codes
 	var _ = out4
 	out1, out2, out3, out4 = Encode(j, ring, dir)
 	b = out1
@@ -41,27 +42,27 @@ func LogEnc(j *journalm.Journal) {
 	c = out4
 	LogEncFields(j.Logger, ring, dir, b, l, dl, c)
 }
-func Encode(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *dlog.Codes) {
+func Encode(j *journalm.Journal, ring *blockmap.Map, dir *blockmap.Map) (*dbytes.Blk, *ddisk.BList, *ddisk.BList, *codes.Codes) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	var dl *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = dl
-	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var c *codes.Codes = (*codes.Codes)(nil)
 	var _ = c
-	var cs *dlog.Codes = (*dlog.Codes)(nil)
+	var cs *codes.Codes = (*codes.Codes)(nil)
 	var _ = cs
 	var out1 *dbytes.Blk
 	var _ = out1
-	var out2 *dlog.Codes
+	var out2 *codes.Codes
 	var _ = out2
 	out1, out2 = j.Seal.Sign(j.NextSeq+j.Logger.PendingCount, j.NextSeq, j.Logger.EndPos, ring, dir)
 	b = out1
 	cs = out2
-	var out3 *dlog.Codes
+	var out3 *codes.Codes
 	var _ = out3
-	out3 = dlog.JoinCodes(j.Logger.Codes, cs)
+	out3 = codes.Join(j.Logger.Codes, cs)
 	c = out3
 	var out4 *ddisk.BList
 	var _ = out4
@@ -73,7 +74,7 @@ func Encode(j *journalm.Journal, ring *dlog.BMap, dir *dlog.BMap) (*dbytes.Blk, 
 	dl = out5
 	return b, l, dl, c
 }
-func LogEncFields(lg *journalm.Logger, ring *dlog.BMap, dir *dlog.BMap, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList, c *dlog.Codes) {
+func LogEncFields(lg *journalm.Logger, ring *blockmap.Map, dir *blockmap.Map, b *dbytes.Blk, l *ddisk.BList, dl *ddisk.BList, c *codes.Codes) {
 	var n uint64
 	var _ = n
 	var out1 uint64
@@ -87,8 +88,8 @@ func LogEncFields(lg *journalm.Logger, ring *dlog.BMap, dir *dlog.BMap, b *dbyte
 	lg.PendingCount = lg.PendingCount + uint64(1)
 	lg.EndPos = lg.EndPos + n
 	lg.Codes = c
-	lg.Ring = (*dlog.BMap)(nil)
-	lg.Direct = (*dlog.BMap)(nil)
+	lg.Ring = (*blockmap.Map)(nil)
+	lg.Direct = (*blockmap.Map)(nil)
 	lg.Desc = b
 	lg.Body = l
 	lg.DirectList = dl
@@ -111,11 +112,11 @@ func UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
 	var _ = out1
 	out1 = j.Logger.Body.Len()
 	n = out1
-	var m *dlog.BMap
+	var m *blockmap.Map
 	var _ = m
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
-	out2 = dlog.NewBMap()
+	out2 = blockmap.New()
 	m = out2
 	m.Put(uint64(0), j.Logger.Desc)
 	var i uint64

@@ -5,16 +5,21 @@ package journalm
 import (
 	dafny "tansy/internal/gen/dafny"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	blockmap "tansy/internal/runtime/blockmap"
+	cache "tansy/internal/runtime/cache"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
+	mutex "tansy/internal/runtime/mutex"
+	notes "tansy/internal/runtime/notes"
+	seal "tansy/internal/runtime/seal"
 )
 
 // Definition of class InLog
 type InLog struct {
 	Body   *ddisk.BList
-	Ring   *dlog.BMap
-	Direct *dlog.BMap
+	Ring   *blockmap.Map
+	Direct *blockmap.Map
 	Before *InLog
 }
 
@@ -22,8 +27,8 @@ func New_InLog_() *InLog {
 	_this := InLog{}
 
 	_this.Body = (*ddisk.BList)(nil)
-	_this.Ring = (*dlog.BMap)(nil)
-	_this.Direct = (*dlog.BMap)(nil)
+	_this.Ring = (*blockmap.Map)(nil)
+	_this.Direct = (*blockmap.Map)(nil)
 	_this.Before = (*InLog)(nil)
 	return &_this
 }
@@ -55,7 +60,7 @@ func (_this type_InLog_) Default() interface{} {
 func (_this type_InLog_) String() string {
 	return "journalm.InLog"
 }
-func (_this *InLog) Ctor__(l *ddisk.BList, r *dlog.BMap, f *dlog.BMap, w *InLog) {
+func (_this *InLog) Ctor__(l *ddisk.BList, r *blockmap.Map, f *blockmap.Map, w *InLog) {
 	_this.Body = l
 	_this.Ring = r
 	_this.Direct = f
@@ -69,12 +74,12 @@ type Logger struct {
 	Desc         *dbytes.Blk
 	Body         *ddisk.BList
 	DirectList   *ddisk.BList
-	Ring         *dlog.BMap
-	Direct       *dlog.BMap
+	Ring         *blockmap.Map
+	Direct       *blockmap.Map
 	PendingCount uint64
 	Newest       *InLog
 	EndPos       uint64
-	Codes        *dlog.Codes
+	Codes        *codes.Codes
 }
 
 func New_Logger_() *Logger {
@@ -83,12 +88,12 @@ func New_Logger_() *Logger {
 	_this.Desc = (*dbytes.Blk)(nil)
 	_this.Body = (*ddisk.BList)(nil)
 	_this.DirectList = (*ddisk.BList)(nil)
-	_this.Ring = (*dlog.BMap)(nil)
-	_this.Direct = (*dlog.BMap)(nil)
+	_this.Ring = (*blockmap.Map)(nil)
+	_this.Direct = (*blockmap.Map)(nil)
 	_this.PendingCount = 0
 	_this.Newest = (*InLog)(nil)
 	_this.EndPos = 0
-	_this.Codes = (*dlog.Codes)(nil)
+	_this.Codes = (*codes.Codes)(nil)
 	return &_this
 }
 
@@ -120,17 +125,17 @@ func (_this type_Logger_) String() string {
 	return "journalm.Logger"
 }
 func (_this *Logger) Ctor__() {
-	var c *dlog.Codes
+	var c *codes.Codes
 	var _ = c
-	var out1 *dlog.Codes
+	var out1 *codes.Codes
 	var _ = out1
-	out1 = dlog.NewCodes()
+	out1 = codes.New()
 	c = out1
 	_this.Desc = (*dbytes.Blk)(nil)
 	_this.Body = (*ddisk.BList)(nil)
 	_this.DirectList = (*ddisk.BList)(nil)
-	_this.Ring = (*dlog.BMap)(nil)
-	_this.Direct = (*dlog.BMap)(nil)
+	_this.Ring = (*blockmap.Map)(nil)
+	_this.Direct = (*blockmap.Map)(nil)
 	_this.PendingCount = uint64(0)
 	_this.Newest = (*InLog)(nil)
 	_this.EndPos = uint64(0)
@@ -187,10 +192,10 @@ func (_this *Installer) Ctor__() {
 // Definition of class Journal
 type Journal struct {
 	Disk             *ddisk.Disk
-	Seal             *dlog.Seal
-	Mutex            *dlog.Mutex
-	Cache            *dlog.Cache
-	Notes            *dlog.Notes
+	Seal             *seal.Seal
+	Mutex            *mutex.Mutex
+	Cache            *cache.Cache
+	Notes            *notes.Notes
 	Tree             *treeofcodes.Tree
 	Logger           *Logger
 	Installer        *Installer
@@ -204,13 +209,13 @@ type Journal struct {
 	Home             uint64
 	MaxPin           uint64
 	InstAt           uint64
-	Running          *dlog.BMap
-	Frozen           *dlog.BMap
-	FrozenDirect     *dlog.BMap
-	Logged           *dlog.BMap
-	Installing       *dlog.BMap
-	LoggedDirect     *dlog.BMap
-	InstallingDirect *dlog.BMap
+	Running          *blockmap.Map
+	Frozen           *blockmap.Map
+	FrozenDirect     *blockmap.Map
+	Logged           *blockmap.Map
+	Installing       *blockmap.Map
+	LoggedDirect     *blockmap.Map
+	InstallingDirect *blockmap.Map
 	CachedCount      uint64
 	FirstSeq         uint64
 	NextSeq          uint64
@@ -231,10 +236,10 @@ func New_Journal_() *Journal {
 	_this := Journal{}
 
 	_this.Disk = (*ddisk.Disk)(nil)
-	_this.Seal = (*dlog.Seal)(nil)
-	_this.Mutex = (*dlog.Mutex)(nil)
-	_this.Cache = (*dlog.Cache)(nil)
-	_this.Notes = (*dlog.Notes)(nil)
+	_this.Seal = (*seal.Seal)(nil)
+	_this.Mutex = (*mutex.Mutex)(nil)
+	_this.Cache = (*cache.Cache)(nil)
+	_this.Notes = (*notes.Notes)(nil)
 	_this.Tree = (*treeofcodes.Tree)(nil)
 	_this.Logger = (*Logger)(nil)
 	_this.Installer = (*Installer)(nil)
@@ -248,13 +253,13 @@ func New_Journal_() *Journal {
 	_this.Home = 0
 	_this.MaxPin = 0
 	_this.InstAt = 0
-	_this.Running = (*dlog.BMap)(nil)
-	_this.Frozen = (*dlog.BMap)(nil)
-	_this.FrozenDirect = (*dlog.BMap)(nil)
-	_this.Logged = (*dlog.BMap)(nil)
-	_this.Installing = (*dlog.BMap)(nil)
-	_this.LoggedDirect = (*dlog.BMap)(nil)
-	_this.InstallingDirect = (*dlog.BMap)(nil)
+	_this.Running = (*blockmap.Map)(nil)
+	_this.Frozen = (*blockmap.Map)(nil)
+	_this.FrozenDirect = (*blockmap.Map)(nil)
+	_this.Logged = (*blockmap.Map)(nil)
+	_this.Installing = (*blockmap.Map)(nil)
+	_this.LoggedDirect = (*blockmap.Map)(nil)
+	_this.InstallingDirect = (*blockmap.Map)(nil)
 	_this.CachedCount = 0
 	_this.FirstSeq = 0
 	_this.NextSeq = 0
@@ -299,12 +304,12 @@ func (_this type_Journal_) Default() interface{} {
 func (_this type_Journal_) String() string {
 	return "journalm.Journal"
 }
-func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, cache0 *dlog.Cache, tree0 *treeofcodes.Tree, n uint64, at0 uint64, nd0 uint64, nr0 uint64, bit0 uint64, flo0 uint64, fhi0 uint64, q uint64, maxPin0 uint64, instAt0 uint64, ins0 *Installer) {
-	var nt *dlog.Notes
+func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *seal.Seal, mu0 *mutex.Mutex, cache0 *cache.Cache, tree0 *treeofcodes.Tree, n uint64, at0 uint64, nd0 uint64, nr0 uint64, bit0 uint64, flo0 uint64, fhi0 uint64, q uint64, maxPin0 uint64, instAt0 uint64, ins0 *Installer) {
+	var nt *notes.Notes
 	var _ = nt
-	var out1 *dlog.Notes
+	var out1 *notes.Notes
 	var _ = out1
-	out1 = dlog.NewNotes()
+	out1 = notes.New()
 	nt = out1
 	_this.Notes = nt
 	var nw1 = New_Logger_()
@@ -327,47 +332,47 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, mu0 *dlog.Mutex, 
 	_this.Home = at0 + uint64(2) + uint64(16)*nd0 + nr0
 	_this.MaxPin = maxPin0
 	_this.InstAt = instAt0
-	var m1 *dlog.BMap
+	var m1 *blockmap.Map
 	var _ = m1
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
-	out2 = dlog.NewBMap()
+	out2 = blockmap.New()
 	m1 = out2
-	var m2 *dlog.BMap
+	var m2 *blockmap.Map
 	var _ = m2
-	var out3 *dlog.BMap
+	var out3 *blockmap.Map
 	var _ = out3
-	out3 = dlog.NewBMap()
+	out3 = blockmap.New()
 	m2 = out3
-	var m3 *dlog.BMap
+	var m3 *blockmap.Map
 	var _ = m3
-	var out4 *dlog.BMap
+	var out4 *blockmap.Map
 	var _ = out4
-	out4 = dlog.NewBMap()
+	out4 = blockmap.New()
 	m3 = out4
-	var m4 *dlog.BMap
+	var m4 *blockmap.Map
 	var _ = m4
-	var out5 *dlog.BMap
+	var out5 *blockmap.Map
 	var _ = out5
-	out5 = dlog.NewBMap()
+	out5 = blockmap.New()
 	m4 = out5
-	var m5 *dlog.BMap
+	var m5 *blockmap.Map
 	var _ = m5
-	var out6 *dlog.BMap
+	var out6 *blockmap.Map
 	var _ = out6
-	out6 = dlog.NewBMap()
+	out6 = blockmap.New()
 	m5 = out6
-	var m6 *dlog.BMap
+	var m6 *blockmap.Map
 	var _ = m6
-	var out7 *dlog.BMap
+	var out7 *blockmap.Map
 	var _ = out7
-	out7 = dlog.NewBMap()
+	out7 = blockmap.New()
 	m6 = out7
-	var m7 *dlog.BMap
+	var m7 *blockmap.Map
 	var _ = m7
-	var out8 *dlog.BMap
+	var out8 *blockmap.Map
 	var _ = out8
-	out8 = dlog.NewBMap()
+	out8 = blockmap.New()
 	m7 = out8
 	_this.Running = m1
 	_this.Logged = m2

@@ -7,51 +7,6 @@ import (
 )
 
 // Definition of functions
-func NWant() uint32 {
-	return uint32(0)
-}
-func NWaiters() uint32 {
-	return uint32(1)
-}
-func NParity() uint32 {
-	return uint32(2)
-}
-func NUrge() uint32 {
-	return uint32(3)
-}
-func NStop() uint32 {
-	return uint32(4)
-}
-func NGroups() uint32 {
-	return uint32(5)
-}
-func NInstalls() uint32 {
-	return uint32(6)
-}
-func NNeed() uint32 {
-	return uint32(7)
-}
-func NLater() uint32 {
-	return uint32(8)
-}
-func NHaste() uint32 {
-	return uint32(9)
-}
-func NAge() uint32 {
-	return uint32(10)
-}
-func NSince() uint32 {
-	return uint32(11)
-}
-func NBatch() uint32 {
-	return uint32(12)
-}
-func NStream() uint32 {
-	return uint32(13)
-}
-func NBound() uint32 {
-	return uint32(14)
-}
 func LookAfter() uint64 {
 	return uint64(100)
 }
@@ -89,7 +44,7 @@ func Share(j *journalm.Journal) uint64 {
 	var _ = h
 	var out1 uint64
 	var _ = out1
-	out1 = j.Notes.Get(NHaste())
+	out1 = j.Notes.RoomyGroups()
 	h = out1
 	n = func() uint64 {
 		if h > uint64(0) {
@@ -100,7 +55,7 @@ func Share(j *journalm.Journal) uint64 {
 	return n
 }
 func Haste(j *journalm.Journal) {
-	j.Notes.Set(NHaste(), HasteFor())
+	j.Notes.SetRoomyGroups(HasteFor())
 }
 func WantCommit(j *journalm.Journal) bool {
 	var b bool = false
@@ -115,15 +70,15 @@ func WantCommit(j *journalm.Journal) bool {
 	var _ = want
 	var out2 uint64
 	var _ = out2
-	out2 = j.Notes.Get(NWant())
+	out2 = j.Notes.WriteUpTo()
 	want = out2
-	var stop uint64
+	var stop bool
 	var _ = stop
-	var out3 uint64
+	var out3 bool
 	var _ = out3
-	out3 = j.Notes.Get(NStop())
+	out3 = j.Notes.Stopping()
 	stop = out3
-	b = k > uint64(0) && (want > j.LastFrozen || k >= GroupMin() || stop != uint64(0))
+	b = k > uint64(0) && (want > j.LastFrozen || k >= GroupMin() || stop)
 	return b
 }
 func WantDurable(j *journalm.Journal) bool {
@@ -133,13 +88,13 @@ func WantDurable(j *journalm.Journal) bool {
 	var _ = need
 	var out1 uint64
 	var _ = out1
-	out1 = j.Notes.Get(NNeed())
+	out1 = j.Notes.DurableUpTo()
 	need = out1
-	var stop uint64
+	var stop bool
 	var _ = stop
-	var out2 uint64
+	var out2 bool
 	var _ = out2
-	out2 = j.Notes.Get(NStop())
+	out2 = j.Notes.Stopping()
 	stop = out2
 	var c uint64
 	var _ = c
@@ -153,19 +108,19 @@ func WantDurable(j *journalm.Journal) bool {
 	var _ = out4
 	out4 = j.FrozenDirect.Len()
 	h = out4
-	b = need > j.LastDurable || stop != uint64(0) || c >= j.InstAt || h/uint64(2) >= j.InstAt
+	b = need > j.LastDurable || stop || c >= j.InstAt || h/uint64(2) >= j.InstAt
 	if !b {
 		var stream uint64
 		var _ = stream
 		var out5 uint64
 		var _ = out5
-		out5 = j.Notes.Get(NStream())
+		out5 = j.Notes.StreamBlocks()
 		stream = out5
 		var bound uint64
 		var _ = bound
 		var out6 uint64
 		var _ = out6
-		out6 = j.Notes.Get(NBound())
+		out6 = j.Notes.StreamBound()
 		bound = out6
 		b = stream >= Stream() && h >= StreamMin() && h >= bound
 	}
@@ -182,37 +137,37 @@ func NoteBarrier(j *journalm.Journal) {
 	var _ = stream
 	var out2 uint64
 	var _ = out2
-	out2 = j.Notes.Get(NStream())
+	out2 = j.Notes.StreamBlocks()
 	stream = out2
 	if stream < Stream() {
-		j.Notes.Set(NStream(), stream+func() uint64 {
+		j.Notes.SetStreamBlocks(stream + func() uint64 {
 			if h < Stream() {
 				return h
 			}
 			return Stream()
 		}())
 	}
-	j.Notes.Set(NBatch(), h)
-	j.Notes.Set(NSince(), uint64(0))
+	j.Notes.SetBarrierBlocks(h)
+	j.Notes.BarrierNow()
 }
 func NotePace(j *journalm.Journal) {
 	var h uint64
 	var _ = h
 	var out1 uint64
 	var _ = out1
-	out1 = j.Notes.Get(NBatch())
+	out1 = j.Notes.BarrierBlocks()
 	h = out1
 	var ms uint64
 	var _ = ms
 	var out2 uint64
 	var _ = out2
-	out2 = j.Notes.Get(NSince())
+	out2 = j.Notes.SinceBarrier()
 	ms = out2
 	var bound uint64
 	var _ = bound
 	var out3 uint64
 	var _ = out3
-	out3 = j.Notes.Get(NBound())
+	out3 = j.Notes.StreamBound()
 	bound = out3
 	if h < StreamMin() {
 		return
@@ -227,59 +182,48 @@ func NotePace(j *journalm.Journal) {
 			return bound
 		}()
 	}
-	j.Notes.Set(NBound(), bound)
-}
-func Raise(j *journalm.Journal, x uint32, n uint64) {
-	var was uint64
-	var _ = was
-	var out1 uint64
-	var _ = out1
-	out1 = j.Notes.Get(x)
-	was = out1
-	if was < n {
-		j.Notes.Set(x, n)
-	}
+	j.Notes.SetStreamBound(bound)
 }
 func Want(j *journalm.Journal, n uint64) {
-	Raise(j, NWant(), n)
+	j.Notes.RaiseWriteUpTo(n)
 	if n <= j.LastFrozen {
-		Raise(j, NNeed(), n)
+		j.Notes.RaiseDurableUpTo(n)
 	} else {
-		Raise(j, NLater(), n)
+		j.Notes.RaiseRunningDurableUpTo(n)
 	}
 }
 func Nudge(j *journalm.Journal) {
 	Want(j, j.LastCommit)
-	Raise(j, NNeed(), j.LastFrozen)
+	j.Notes.RaiseDurableUpTo(j.LastFrozen)
 	if !j.Busy {
 		j.Mutex.WakeOne(journalm.CLogger())
 	}
 }
 func AskSpace(j *journalm.Journal) {
-	j.Notes.Set(NWant(), j.LastCommit)
+	j.Notes.SetWriteUpTo(j.LastCommit)
 	if !j.Busy {
 		j.Mutex.WakeOne(journalm.CLogger())
 	}
 }
 func Urge(j *journalm.Journal) {
-	j.Notes.Set(NUrge(), uint64(1))
+	j.Notes.SetInstallNow(true)
 	j.Mutex.WakeOne(journalm.CInstaller())
 }
 func SetStop(j *journalm.Journal) {
-	j.Notes.Set(NStop(), uint64(1))
+	j.Notes.Stop()
 	j.Mutex.WakeAll(journalm.CLogger())
 	j.Mutex.WakeAll(journalm.CInstaller())
 }
 func Alive(j *journalm.Journal) bool {
 	var b bool = false
 	var _ = b
-	var stop uint64
+	var stop bool
 	var _ = stop
-	var out1 uint64
+	var out1 bool
 	var _ = out1
-	out1 = j.Notes.Get(NStop())
+	out1 = j.Notes.Stopping()
 	stop = out1
-	b = stop == uint64(0) && !j.Failed
+	b = !stop && !j.Failed
 	return b
 }
 func LookDue(j *journalm.Journal) bool {
@@ -295,14 +239,14 @@ func LookDue(j *journalm.Journal) bool {
 	var _ = age
 	var out2 uint64
 	var _ = out2
-	out2 = j.Notes.Get(NAge())
+	out2 = j.Notes.SinceLook()
 	age = out2
 	due = n > uint64(0) && age >= LookAfter()
 	if due {
-		j.Notes.Set(NAge(), uint64(0))
+		j.Notes.LookNow()
 	}
 	if due && age >= PauseAfter() {
-		j.Notes.Set(NStream(), uint64(0))
+		j.Notes.SetStreamBlocks(uint64(0))
 	}
 	return due
 }
@@ -327,30 +271,30 @@ func Shut(j *journalm.Journal) {
 func WaitOn(j *journalm.Journal, n uint64) uint32 {
 	var c uint32 = 0
 	var _ = c
-	var parity uint64
-	var _ = parity
-	var out1 uint64
+	var odd bool
+	var _ = odd
+	var out1 bool
 	var _ = out1
-	out1 = j.Notes.Get(NParity())
-	parity = out1
+	out1 = j.Notes.OddGroup()
+	odd = out1
 	if n <= j.LastFrozen {
-		parity = uint64(1) - parity%uint64(2)
+		odd = !odd
 	} else {
 		var w uint64
 		var _ = w
 		var out2 uint64
 		var _ = out2
-		out2 = j.Notes.Get(NWaiters())
+		out2 = j.Notes.Waiters()
 		w = out2
 		if w < uint64(4294967296) {
-			j.Notes.Set(NWaiters(), w+uint64(1))
+			j.Notes.SetWaiters(w + uint64(1))
 		}
 	}
 	c = func() uint32 {
-		if parity%uint64(2) == uint64(0) {
-			return uint32(2)
+		if odd {
+			return uint32(3)
 		}
-		return uint32(3)
+		return uint32(2)
 	}()
 	return c
 }
@@ -359,68 +303,57 @@ func NoteStart(j *journalm.Journal) {
 	var _ = later
 	var out1 uint64
 	var _ = out1
-	out1 = j.Notes.Get(NLater())
+	out1 = j.Notes.RunningDurableUpTo()
 	later = out1
-	Raise(j, NNeed(), later)
-	var parity uint64
-	var _ = parity
-	var out2 uint64
+	j.Notes.RaiseDurableUpTo(later)
+	var odd bool
+	var _ = odd
+	var out2 bool
 	var _ = out2
-	out2 = j.Notes.Get(NParity())
-	parity = out2
-	j.Notes.Set(NParity(), uint64(1)-parity%uint64(2))
-	j.Notes.Set(NWaiters(), uint64(0))
+	out2 = j.Notes.OddGroup()
+	odd = out2
+	j.Notes.SetOddGroup(!odd)
+	j.Notes.SetWaiters(uint64(0))
 	var h uint64
 	var _ = h
 	var out3 uint64
 	var _ = out3
-	out3 = j.Notes.Get(NHaste())
+	out3 = j.Notes.RoomyGroups()
 	h = out3
 	if h > uint64(0) {
-		j.Notes.Set(NHaste(), h-uint64(1))
+		j.Notes.SetRoomyGroups(h - uint64(1))
 	}
 	j.Mutex.WakeAll(journalm.CSpace())
 }
 func NoteFinish(j *journalm.Journal) {
-	var groups uint64
-	var _ = groups
-	var out1 uint64
-	var _ = out1
-	out1 = j.Notes.Get(NGroups())
-	groups = out1
-	if groups < uint64(18446744073709551615) {
-		j.Notes.Set(NGroups(), groups+uint64(1))
-	}
+	j.Notes.CountGroup()
 	NotePace(j)
 	var full bool
 	var _ = full
+	var out1 bool
+	var _ = out1
+	out1 = FillsUp(j)
+	full = out1
+	var urge bool
+	var _ = urge
 	var out2 bool
 	var _ = out2
-	out2 = FillsUp(j)
-	full = out2
-	var urge uint64
-	var _ = urge
-	var out3 uint64
-	var _ = out3
-	out3 = j.Notes.Get(NUrge())
-	urge = out3
-	if full || urge != uint64(0) {
+	out2 = j.Notes.InstallNow()
+	urge = out2
+	if full || urge {
 		j.Mutex.WakeOne(journalm.CInstaller())
 	}
 	NextLogger(j)
-	var parity uint64
-	var _ = parity
-	var out4 uint64
-	var _ = out4
-	out4 = j.Notes.Get(NParity())
-	parity = out4
-	var even bool
-	var _ = even
-	even = parity%uint64(2) == uint64(0)
-	if even {
-		j.Mutex.WakeAll(uint32(3))
-	} else {
+	var odd bool
+	var _ = odd
+	var out3 bool
+	var _ = out3
+	out3 = j.Notes.OddGroup()
+	odd = out3
+	if odd {
 		j.Mutex.WakeAll(uint32(2))
+	} else {
+		j.Mutex.WakeAll(uint32(3))
 	}
 }
 func NextLogger(j *journalm.Journal) {
@@ -433,27 +366,24 @@ func NextLogger(j *journalm.Journal) {
 	if !more {
 		return
 	}
-	var parity uint64
-	var _ = parity
-	var out2 uint64
+	var odd bool
+	var _ = odd
+	var out2 bool
 	var _ = out2
-	out2 = j.Notes.Get(NParity())
-	parity = out2
+	out2 = j.Notes.OddGroup()
+	odd = out2
 	var w uint64
 	var _ = w
 	var out3 uint64
 	var _ = out3
-	out3 = j.Notes.Get(NWaiters())
+	out3 = j.Notes.Waiters()
 	w = out3
-	var even bool
-	var _ = even
-	even = parity%uint64(2) == uint64(0)
 	if w == uint64(0) {
 		j.Mutex.WakeOne(journalm.CLogger())
-	} else if even {
-		j.Mutex.WakeOne(uint32(2))
-	} else {
+	} else if odd {
 		j.Mutex.WakeOne(uint32(3))
+	} else {
+		j.Mutex.WakeOne(uint32(2))
 	}
 }
 func FillsUp(j *journalm.Journal) bool {
@@ -489,11 +419,11 @@ func WantInstall(j *journalm.Journal) bool {
 	var _ = out2
 	out2 = j.LoggedDirect.Len()
 	h = out2
-	var urge uint64
+	var urge bool
 	var _ = urge
-	var out3 uint64
+	var out3 bool
 	var _ = out3
-	out3 = j.Notes.Get(NUrge())
+	out3 = j.Notes.InstallNow()
 	urge = out3
 	var full bool
 	var _ = full
@@ -501,22 +431,14 @@ func WantInstall(j *journalm.Journal) bool {
 	var _ = out4
 	out4 = FillsUp(j)
 	full = out4
-	b = !j.Failed && (k > uint64(0) || h > uint64(0)) && (urge != uint64(0) || full)
+	b = !j.Failed && (k > uint64(0) || h > uint64(0)) && (urge || full)
 	if b {
-		j.Notes.Set(NUrge(), uint64(0))
+		j.Notes.SetInstallNow(false)
 	}
 	return b
 }
 func NoteInstall(j *journalm.Journal) {
-	var n uint64
-	var _ = n
-	var out1 uint64
-	var _ = out1
-	out1 = j.Notes.Get(NInstalls())
-	n = out1
-	if n < uint64(18446744073709551615) {
-		j.Notes.Set(NInstalls(), n+uint64(1))
-	}
+	j.Notes.CountInstallation()
 	j.Mutex.WakeAll(journalm.CSpace())
 	j.Mutex.WakeOne(journalm.CLogger())
 }

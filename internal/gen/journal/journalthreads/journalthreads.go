@@ -9,9 +9,11 @@ import (
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"
 	journalreader "tansy/internal/gen/journal/journalreader"
+	blockmap "tansy/internal/runtime/blockmap"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
+	hold "tansy/internal/runtime/hold"
 )
 
 // Definition of functions
@@ -261,17 +263,17 @@ func CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	ok = true
 	return ok
 }
-func WritePages(j *journalm.Journal) (bool, *dlog.Codes, uint64, uint64) {
+func WritePages(j *journalm.Journal) (bool, *codes.Codes, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
-	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var c *codes.Codes = (*codes.Codes)(nil)
 	var _ = c
 	var r0 uint64 = 0
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
 	IYield(j)
-	var out1 *dlog.Codes
+	var out1 *codes.Codes
 	var _ = out1
 	out1 = journalinstaller.ChangedCodes(j)
 	c = out1
@@ -317,7 +319,7 @@ func WritePages(j *journalm.Journal) (bool, *dlog.Codes, uint64, uint64) {
 	}
 	return ok, c, r0, r1
 }
-func WritePage(j *journalm.Journal, c *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
+func WritePage(j *journalm.Journal, c *codes.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var i1 uint64 = 0
@@ -383,22 +385,22 @@ func WritePage(j *journalm.Journal, c *dlog.Codes, i uint64, q0 uint64, q1 uint6
 	}
 	return ok, i1, r0, r1
 }
-func WriteHome(j *journalm.Journal) (bool, *ddisk.BList, uint64, *dlog.Codes, uint64, uint64) {
+func WriteHome(j *journalm.Journal) (bool, *ddisk.BList, uint64, *codes.Codes, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var c *codes.Codes = (*codes.Codes)(nil)
 	var _ = c
 	var r0 uint64 = 0
 	var _ = r0
 	var r1 uint64 = 0
 	var _ = r1
-	var out1 *dlog.Codes
+	var out1 *codes.Codes
 	var _ = out1
-	out1 = dlog.NewCodes()
+	out1 = codes.New()
 	c = out1
 	r0 = uint64(0)
 	r1 = uint64(0)
@@ -438,7 +440,7 @@ func WriteHome(j *journalm.Journal) (bool, *ddisk.BList, uint64, *dlog.Codes, ui
 	if ok {
 		var out7 bool
 		var _ = out7
-		var out8 *dlog.Codes
+		var out8 *codes.Codes
 		var _ = out8
 		var out9 uint64
 		var _ = out9
@@ -459,14 +461,14 @@ func WriteHome(j *journalm.Journal) (bool, *ddisk.BList, uint64, *dlog.Codes, ui
 	}
 	return ok, l, n, c, r0, r1
 }
-func WriteInst(j *journalm.Journal) (bool, *ddisk.BList, uint64, *dlog.Codes, uint64, uint64) {
+func WriteInst(j *journalm.Journal) (bool, *ddisk.BList, uint64, *codes.Codes, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var c *codes.Codes = (*codes.Codes)(nil)
 	var _ = c
 	var r0 uint64 = 0
 	var _ = r0
@@ -478,7 +480,7 @@ func WriteInst(j *journalm.Journal) (bool, *ddisk.BList, uint64, *dlog.Codes, ui
 	var _ = out2
 	var out3 uint64
 	var _ = out3
-	var out4 *dlog.Codes
+	var out4 *codes.Codes
 	var _ = out4
 	var out5 uint64
 	var _ = out5
@@ -541,7 +543,7 @@ func Install(j *journalm.Journal) bool {
 	var _ = l
 	var n uint64 = 0
 	var _ = n
-	var c *dlog.Codes = (*dlog.Codes)(nil)
+	var c *codes.Codes = (*codes.Codes)(nil)
 	var _ = c
 	var r0 uint64 = 0
 	var _ = r0
@@ -553,7 +555,7 @@ func Install(j *journalm.Journal) bool {
 	var _ = out2
 	var out3 uint64
 	var _ = out3
-	var out4 *dlog.Codes
+	var out4 *codes.Codes
 	var _ = out4
 	var out5 uint64
 	var _ = out5
@@ -679,7 +681,7 @@ func WaitDurable(j *journalm.Journal, n uint64) bool {
 	j.Mutex.Unlock()
 	return ok
 }
-func Commit(j *journalm.Journal, tx *dlog.BMap, wait bool) (uint32, uint64) {
+func Commit(j *journalm.Journal, tx *blockmap.Map, wait bool) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var n uint64 = 0
@@ -717,7 +719,7 @@ func Commit(j *journalm.Journal, tx *dlog.BMap, wait bool) (uint32, uint64) {
 	}
 	return st, n
 }
-func Fetch(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64) (bool, *dbytes.Blk, uint64) {
+func Fetch(j *journalm.Journal, h *hold.Hold, a uint64, t uint64) (bool, *dbytes.Blk, uint64) {
 	var ok bool = false
 	var _ = ok
 	var c *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -758,7 +760,7 @@ func Fetch(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64) (bool, *dbytes
 	}
 	return ok, c, bad
 }
-func Read(j *journalm.Journal, h *dlog.Hold, a uint64) (bool, *dbytes.Blk) {
+func Read(j *journalm.Journal, h *hold.Hold, a uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -807,7 +809,7 @@ func Read(j *journalm.Journal, h *dlog.Hold, a uint64) (bool, *dbytes.Blk) {
 	}
 	return ok, b
 }
-func LookOnce(j *journalm.Journal, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
+func LookOnce(j *journalm.Journal, h *hold.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -827,7 +829,7 @@ func LookOnce(j *journalm.Journal, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64)
 	j.Mutex.Unlock()
 	return b, t
 }
-func Decide(j *journalm.Journal, h *dlog.Hold, a uint64, t uint64, c *dbytes.Blk, bad uint64) (bool, *dbytes.Blk) {
+func Decide(j *journalm.Journal, h *hold.Hold, a uint64, t uint64, c *dbytes.Blk, bad uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)

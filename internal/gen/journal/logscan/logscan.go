@@ -7,9 +7,11 @@ import (
 	journalm "tansy/internal/gen/journal/journalm"
 	ring "tansy/internal/gen/journal/ring"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	blockmap "tansy/internal/runtime/blockmap"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
+	seal "tansy/internal/runtime/seal"
 )
 
 // Definition of functions
@@ -89,18 +91,18 @@ func ReadGroup(d *ddisk.Disk, believe bool, at uint64, nd uint64, nr uint64, q u
 	}
 	return io, x, y
 }
-func ReadDirect(d *ddisk.Disk, believe bool, r *dlog.DescR, m uint64) (bool, *ddisk.BList) {
+func ReadDirect(d *ddisk.Disk, believe bool, r *seal.Descriptor, m uint64) (bool, *ddisk.BList) {
 	var io bool = false
 	var _ = io
 	var z *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = z
 	z = (*ddisk.BList)(nil)
 	io = true
-	var hm *dlog.BMap
+	var hm *blockmap.Map
 	var _ = hm
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	hm = out1
 	var i uint64
 	var _ = i
@@ -146,7 +148,7 @@ func ReadDirect(d *ddisk.Disk, believe bool, r *dlog.DescR, m uint64) (bool, *dd
 	z = out7
 	return io, z
 }
-func DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
+func DirRun(r *seal.Descriptor, i uint64, m uint64) (uint64, uint64) {
 	var a uint64 = 0
 	var _ = a
 	var n uint64 = 0
@@ -171,7 +173,7 @@ func DirRun(r *dlog.DescR, i uint64, m uint64) (uint64, uint64) {
 L3:
 	return a, n
 }
-func PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bool {
+func PutRun(hm *blockmap.Map, r *seal.Descriptor, i uint64, n uint64, l *ddisk.BList) bool {
 	var ok bool = false
 	var _ = ok
 	var k uint64
@@ -207,12 +209,12 @@ func PutRun(hm *dlog.BMap, r *dlog.DescR, i uint64, n uint64, l *ddisk.BList) bo
 	return ok
 	return ok
 }
-func ReadAt(d *ddisk.Disk, believe bool, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, q uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap) {
+func ReadAt(d *ddisk.Disk, believe bool, seal_2 *seal.Seal, t *treeofcodes.Tree, cs *codes.Codes, hb *dbytes.Blk, q uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *blockmap.Map) {
 	var io bool = false
 	var _ = io
-	var gm *dlog.BMap = (*dlog.BMap)(nil)
+	var gm *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = gm
-	gm = (*dlog.BMap)(nil)
+	gm = (*blockmap.Map)(nil)
 	var s uint64
 	var _ = s
 	var out1 uint64
@@ -237,13 +239,13 @@ func ReadAt(d *ddisk.Disk, believe bool, seal *dlog.Seal, t *treeofcodes.Tree, c
 	var _ = out4
 	out4 = l.BlkAt(uint64(0))
 	b = out4
-	var r *dlog.DescR
+	var r *seal.Descriptor
 	var _ = r
-	var out5 *dlog.DescR
+	var out5 *seal.Descriptor
 	var _ = out5
-	out5 = dlog.Parse(b)
+	out5 = seal.Parse(b)
 	r = out5
-	if r == (*dlog.DescR)(nil) {
+	if r == (*seal.Descriptor)(nil) {
 		return io, gm
 	}
 	var q2 uint64
@@ -277,7 +279,7 @@ func ReadAt(d *ddisk.Disk, believe bool, seal *dlog.Seal, t *treeofcodes.Tree, c
 	var _ = same
 	var out10 bool
 	var _ = out10
-	out10 = seal.Under(r, hb)
+	out10 = seal_2.Under(r, hb)
 	same = out10
 	if !same {
 		return io, gm
@@ -324,18 +326,18 @@ func ReadAt(d *ddisk.Disk, believe bool, seal *dlog.Seal, t *treeofcodes.Tree, c
 	var _ = ok
 	var out17 bool
 	var _ = out17
-	out17 = seal.Check(r, x, y, z, cs)
+	out17 = seal_2.Check(r, x, y, z, cs)
 	ok = out17
 	if !ok {
 		return io, gm
 	}
-	var out18 *dlog.BMap
+	var out18 *blockmap.Map
 	var _ = out18
 	out18 = GroupMap(r, n, x, y)
 	gm = out18
 	return io, gm
 }
-func AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
+func AddrsIn(r *seal.Descriptor, n uint64, m uint64, lo uint64, hi uint64) bool {
 	var ok bool = false
 	var _ = ok
 	var i uint64
@@ -372,12 +374,12 @@ func AddrsIn(r *dlog.DescR, n uint64, m uint64, lo uint64, hi uint64) bool {
 	return ok
 	return ok
 }
-func GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMap {
-	var gm *dlog.BMap = (*dlog.BMap)(nil)
+func GroupMap(r *seal.Descriptor, n uint64, x *ddisk.BList, y *ddisk.BList) *blockmap.Map {
+	var gm *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = gm
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	gm = out1
 	var k uint64
 	var _ = k
@@ -413,19 +415,19 @@ func GroupMap(r *dlog.DescR, n uint64, x *ddisk.BList, y *ddisk.BList) *dlog.BMa
 	}
 	return gm
 }
-func Scan(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, bool, *dlog.BMap, uint64) {
+func Scan(d *ddisk.Disk, seal *seal.Seal, t *treeofcodes.Tree, cs *codes.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, bool, *blockmap.Map, uint64) {
 	var io bool = false
 	var _ = io
 	var damaged bool = false
 	var _ = damaged
-	var mm *dlog.BMap = (*dlog.BMap)(nil)
+	var mm *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
 	damaged = false
 	var out1 bool
 	var _ = out1
-	var out2 *dlog.BMap
+	var out2 *blockmap.Map
 	var _ = out2
 	var out3 uint64
 	var _ = out3
@@ -455,16 +457,16 @@ func Scan(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, h
 	damaged = out7
 	return io, damaged, mm, i
 }
-func Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *dlog.BMap, uint64) {
+func Follow(d *ddisk.Disk, seal *seal.Seal, t *treeofcodes.Tree, cs *codes.Codes, hb *dbytes.Blk, h uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, *blockmap.Map, uint64) {
 	var io bool = false
 	var _ = io
-	var mm *dlog.BMap = (*dlog.BMap)(nil)
+	var mm *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	mm = out1
 	i = uint64(0)
 	io = true
@@ -472,11 +474,11 @@ func Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes,
 	var _ = done
 	done = false
 	for !done {
-		var gm *dlog.BMap = (*dlog.BMap)(nil)
+		var gm *blockmap.Map = (*blockmap.Map)(nil)
 		var _ = gm
 		var out2 bool
 		var _ = out2
-		var out3 *dlog.BMap
+		var out3 *blockmap.Map
 		var _ = out3
 		out2, out3 = ReadAt(d, false, seal, t, cs, hb, h+i, at, nd, nr, sz)
 		io = out2
@@ -484,7 +486,7 @@ func Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes,
 		if !io {
 			return io, mm, i
 		}
-		if gm == (*dlog.BMap)(nil) {
+		if gm == (*blockmap.Map)(nil) {
 			done = true
 		} else {
 			groups.MergeInto(mm, gm)
@@ -493,7 +495,7 @@ func Follow(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes,
 	}
 	return io, mm, i
 }
-func Beyond(d *ddisk.Disk, seal *dlog.Seal, e uint64, at uint64, nd uint64) (bool, bool) {
+func Beyond(d *ddisk.Disk, seal_2 *seal.Seal, e uint64, at uint64, nd uint64) (bool, bool) {
 	var io bool = false
 	var _ = io
 	var found bool = false
@@ -522,13 +524,13 @@ func Beyond(d *ddisk.Disk, seal *dlog.Seal, e uint64, at uint64, nd uint64) (boo
 		var _ = out3
 		out3 = l.BlkAt(uint64(0))
 		b = out3
-		var r *dlog.DescR
+		var r *seal.Descriptor
 		var _ = r
-		var out4 *dlog.DescR
+		var out4 *seal.Descriptor
 		var _ = out4
-		out4 = dlog.Parse(b)
+		out4 = seal.Parse(b)
 		r = out4
-		if r != (*dlog.DescR)(nil) {
+		if r != (*seal.Descriptor)(nil) {
 			var u uint64
 			var _ = u
 			var out5 uint64
@@ -540,7 +542,7 @@ func Beyond(d *ddisk.Disk, seal *dlog.Seal, e uint64, at uint64, nd uint64) (boo
 				var _ = ok
 				var out6 bool
 				var _ = out6
-				out6 = seal.Vouch(r)
+				out6 = seal_2.Vouch(r)
 				ok = out6
 				if ok {
 					found = true
@@ -552,23 +554,23 @@ func Beyond(d *ddisk.Disk, seal *dlog.Seal, e uint64, at uint64, nd uint64) (boo
 	}
 	return io, found
 }
-func Ends(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, hb *dbytes.Blk, h uint64, i uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, bool) {
+func Ends(d *ddisk.Disk, seal *seal.Seal, t *treeofcodes.Tree, hb *dbytes.Blk, h uint64, i uint64, at uint64, nd uint64, nr uint64, sz uint64) (bool, bool) {
 	var io bool = false
 	var _ = io
 	var lied bool = false
 	var _ = lied
-	var cs *dlog.Codes
+	var cs *codes.Codes
 	var _ = cs
-	var out1 *dlog.Codes
+	var out1 *codes.Codes
 	var _ = out1
-	out1 = dlog.NewCodes()
+	out1 = codes.New()
 	cs = out1
-	var gm *dlog.BMap = (*dlog.BMap)(nil)
+	var gm *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = gm
 	lied = false
 	var out2 bool
 	var _ = out2
-	var out3 *dlog.BMap
+	var out3 *blockmap.Map
 	var _ = out3
 	out2, out3 = ReadAt(d, true, seal, t, cs, hb, h+i, at, nd, nr, sz)
 	io = out2
@@ -576,14 +578,14 @@ func Ends(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, hb *dbytes.Blk, h
 	if !io {
 		return io, lied
 	}
-	lied = gm != (*dlog.BMap)(nil) /* dircomp */
+	lied = gm != (*blockmap.Map)(nil) /* dircomp */
 	var e uint64
 	var _ = e
 	e = h + i
 	for !lied && e > h && h+i-e < journalm.WINDOW() {
 		var out4 bool
 		var _ = out4
-		var out5 *dlog.BMap
+		var out5 *blockmap.Map
 		var _ = out5
 		out4, out5 = ReadAt(d, true, seal, t, cs, hb, e-uint64(1), at, nd, nr, sz)
 		io = out4
@@ -591,7 +593,7 @@ func Ends(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, hb *dbytes.Blk, h
 		if !io {
 			return io, lied
 		}
-		lied = gm == (*dlog.BMap)(nil)
+		lied = gm == (*blockmap.Map)(nil)
 		e = e - uint64(1)
 	}
 	return io, lied

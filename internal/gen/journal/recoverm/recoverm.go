@@ -7,13 +7,17 @@ import (
 	journalm "tansy/internal/gen/journal/journalm"
 	logscan "tansy/internal/gen/journal/logscan"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	blockmap "tansy/internal/runtime/blockmap"
+	cache "tansy/internal/runtime/cache"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
+	mutex "tansy/internal/runtime/mutex"
+	seal "tansy/internal/runtime/seal"
 )
 
 // Definition of functions
-func UpdateTree(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) (bool, uint64, uint64) {
+func UpdateTree(d *ddisk.Disk, t *treeofcodes.Tree, cs *codes.Codes, mm *blockmap.Map) (bool, uint64, uint64) {
 	var io bool = false
 	var _ = io
 	var r0 uint64 = 0
@@ -49,7 +53,7 @@ func UpdateTree(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMa
 	r1 = out6
 	return io, r0, r1
 }
-func UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes) (bool, uint64, uint64) {
+func UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *codes.Codes) (bool, uint64, uint64) {
 	var io bool = false
 	var _ = io
 	var r0 uint64 = 0
@@ -106,7 +110,7 @@ func UpdatePages(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes) (bool, uint
 	io = out10
 	return io, r0, r1
 }
-func LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
+func LogCodes(t *treeofcodes.Tree, cs *codes.Codes, mm *blockmap.Map) {
 	var l *ddisk.BList
 	var _ = l
 	var out1 *ddisk.BList
@@ -116,7 +120,7 @@ func LogCodes(t *treeofcodes.Tree, cs *dlog.Codes, mm *dlog.BMap) {
 	treeofcodes.AddList(t, cs, l)
 	cs.Sort()
 }
-func UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
+func UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *codes.Codes, i uint64, q0 uint64, q1 uint64) (bool, uint64, uint64, uint64) {
 	var io bool = false
 	var _ = io
 	var j uint64 = 0
@@ -179,7 +183,7 @@ func UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, i uint64, q0
 	}
 	return io, j, r0, r1
 }
-func InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
+func InstallAll(d *ddisk.Disk, mm *blockmap.Map) bool {
 	var io bool = false
 	var _ = io
 	var l *ddisk.BList
@@ -227,7 +231,7 @@ func InstallAll(d *ddisk.Disk, mm *dlog.BMap) bool {
 	}
 	return io
 }
-func Choose(d *ddisk.Disk, seal *dlog.Seal, at uint64, cp uint64) (bool, *dbytes.Blk, uint64) {
+func Choose(d *ddisk.Disk, seal *seal.Seal, at uint64, cp uint64) (bool, *dbytes.Blk, uint64) {
 	var io bool = false
 	var _ = io
 	var hb *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -307,7 +311,7 @@ func Choose(d *ddisk.Disk, seal *dlog.Seal, at uint64, cp uint64) (bool, *dbytes
 	}
 	return io, hb, h
 }
-func HeaderIn(d *ddisk.Disk, seal *dlog.Seal, a uint64) (bool, bool, uint64) {
+func HeaderIn(d *ddisk.Disk, seal *seal.Seal, a uint64) (bool, bool, uint64) {
 	var io bool = false
 	var _ = io
 	var ok bool = false
@@ -367,7 +371,7 @@ func WriteHead(d *ddisk.Disk, hb *dbytes.Blk, a uint64) bool {
 	io = out2
 	return io
 }
-func Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
+func Empty(d *ddisk.Disk, seal *seal.Seal, q uint64, r0 uint64, r1 uint64, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()
@@ -386,7 +390,7 @@ func Empty(d *ddisk.Disk, seal *dlog.Seal, q uint64, r0 uint64, r1 uint64, at ui
 	}
 	return io
 }
-func Recover(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
+func Recover(d *ddisk.Disk, seal *seal.Seal, mu *mutex.Mutex, cache *cache.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
 	var io bool = false
 	var _ = io
 	var damaged bool = false
@@ -416,7 +420,7 @@ func Recover(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, 
 	}
 	return io, damaged, j
 }
-func Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
+func Replay(d *ddisk.Disk, seal *seal.Seal, mu *mutex.Mutex, cache *cache.Cache, t *treeofcodes.Tree, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, bool, *journalm.Journal) {
 	var io bool = false
 	var _ = io
 	var damaged bool = false
@@ -462,14 +466,14 @@ func Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t
 	out5, out6 = seal.Root(hb)
 	r0 = out5
 	r1 = out6
-	var cs *dlog.Codes
+	var cs *codes.Codes
 	var _ = cs
-	var out7 *dlog.Codes
+	var out7 *codes.Codes
 	var _ = out7
-	out7 = dlog.NewCodes()
+	out7 = codes.New()
 	cs = out7
 	t.Pages.Begin(r0, r1)
-	var mm *dlog.BMap = (*dlog.BMap)(nil)
+	var mm *blockmap.Map = (*blockmap.Map)(nil)
 	var _ = mm
 	var i uint64 = 0
 	var _ = i
@@ -477,7 +481,7 @@ func Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t
 	var _ = out8
 	var out9 bool
 	var _ = out9
-	var out10 *dlog.BMap
+	var out10 *blockmap.Map
 	var _ = out10
 	var out11 uint64
 	var _ = out11
@@ -498,7 +502,7 @@ func Replay(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t
 	j = out13
 	return io, damaged, j
 }
-func Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
+func Rebuild(d *ddisk.Disk, seal *seal.Seal, mu *mutex.Mutex, cache *cache.Cache, t *treeofcodes.Tree, cs *codes.Codes, hb *dbytes.Blk, e uint64, mm *blockmap.Map, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, maxPin uint64, instAt uint64) (bool, *journalm.Journal) {
 	var io bool = false
 	var _ = io
 	var j *journalm.Journal = (*journalm.Journal)(nil)
@@ -517,7 +521,7 @@ func Rebuild(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, 
 	j = out2
 	return io, j
 }
-func Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, e uint64, mm *dlog.BMap, at uint64, cp uint64) bool {
+func Install(d *ddisk.Disk, seal *seal.Seal, t *treeofcodes.Tree, cs *codes.Codes, hb *dbytes.Blk, e uint64, mm *blockmap.Map, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	var out1 bool
@@ -561,7 +565,7 @@ func Install(d *ddisk.Disk, seal *dlog.Seal, t *treeofcodes.Tree, cs *dlog.Codes
 	treeofcodes.Advance(t, cs, r0, r1, mm)
 	return io
 }
-func SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
+func SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *codes.Codes, hb *dbytes.Blk, at uint64, cp uint64) bool {
 	var io bool = false
 	var _ = io
 	var out1 bool
@@ -573,7 +577,7 @@ func SameHeads(d *ddisk.Disk, t *treeofcodes.Tree, cs *dlog.Codes, hb *dbytes.Bl
 	}
 	return io
 }
-func Begin(d *ddisk.Disk, seal *dlog.Seal, mu *dlog.Mutex, cache *dlog.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
+func Begin(d *ddisk.Disk, seal *seal.Seal, mu *mutex.Mutex, cache *cache.Cache, t *treeofcodes.Tree, sz uint64, at uint64, nd uint64, nr uint64, bit uint64, flo uint64, fhi uint64, q uint64, maxPin uint64, instAt uint64) *journalm.Journal {
 	var j *journalm.Journal = (*journalm.Journal)(nil)
 	var _ = j
 	var i *journalm.Installer
@@ -594,11 +598,11 @@ func CHUNK() uint64 {
 func ZeroList() *ddisk.BList {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
-	var m *dlog.BMap
+	var m *blockmap.Map
 	var _ = m
-	var out1 *dlog.BMap
+	var out1 *blockmap.Map
 	var _ = out1
-	out1 = dlog.NewBMap()
+	out1 = blockmap.New()
 	m = out1
 	var z *dbytes.Blk
 	var _ = z
@@ -651,7 +655,7 @@ func Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	}
 	return io
 }
-func Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) bool {
+func Format(d *ddisk.Disk, seal *seal.Seal, at uint64, nd uint64, nr uint64) bool {
 	var io bool = false
 	var _ = io
 	var out1 bool
@@ -663,7 +667,7 @@ func Format(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64) boo
 	}
 	return io
 }
-func EmptyLog(d *ddisk.Disk, seal *dlog.Seal, at uint64, nd uint64, nr uint64, r0 uint64, r1 uint64) bool {
+func EmptyLog(d *ddisk.Disk, seal *seal.Seal, at uint64, nd uint64, nr uint64, r0 uint64, r1 uint64) bool {
 	var io bool = false
 	var _ = io
 	seal.NewEpoch()

@@ -4,16 +4,19 @@ package treeofcodes
 
 import (
 	dafny "tansy/internal/gen/dafny"
+	blockmap "tansy/internal/runtime/blockmap"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
+	pages "tansy/internal/runtime/pages"
+	seal "tansy/internal/runtime/seal"
 )
 
 // Definition of class Tree
 type Tree struct {
 	Disk      *ddisk.Disk
-	Seal      *dlog.Seal
-	Pages     *dlog.Pages
+	Seal      *seal.Seal
+	Pages     *pages.Pages
 	First     uint64
 	PageCount uint64
 	Home      uint64
@@ -24,8 +27,8 @@ func New_Tree_() *Tree {
 	_this := Tree{}
 
 	_this.Disk = (*ddisk.Disk)(nil)
-	_this.Seal = (*dlog.Seal)(nil)
-	_this.Pages = (*dlog.Pages)(nil)
+	_this.Seal = (*seal.Seal)(nil)
+	_this.Pages = (*pages.Pages)(nil)
 	_this.First = 0
 	_this.PageCount = 0
 	_this.Home = 0
@@ -60,7 +63,7 @@ func (_this type_Tree_) Default() interface{} {
 func (_this type_Tree_) String() string {
 	return "treeofcodes.Tree"
 }
-func (_this *Tree) Ctor__(d0 *ddisk.Disk, seal0 *dlog.Seal, pages0 *dlog.Pages, first0 uint64, np0 uint64, home0 uint64, n0 uint64) {
+func (_this *Tree) Ctor__(d0 *ddisk.Disk, seal0 *seal.Seal, pages0 *pages.Pages, first0 uint64, np0 uint64, home0 uint64, n0 uint64) {
 	_this.Disk = d0
 	_this.Seal = seal0
 	_this.Pages = pages0
@@ -500,7 +503,7 @@ func PutCode(y *dbytes.Bytes, k uint64, c0 uint64, c1 uint64) {
 func PutPlace(y *dbytes.Bytes, place uint64) {
 	y.PutU64(uint64(0), place)
 }
-func Changed(t *Tree, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
+func Changed(t *Tree, c *codes.Codes, i uint64) (bool, uint64, uint64, *dbytes.Blk, uint64) {
 	var ok bool = false
 	var _ = ok
 	var p uint64 = 0
@@ -591,7 +594,7 @@ func Changed(t *Tree, c *dlog.Codes, i uint64) (bool, uint64, uint64, *dbytes.Bl
 	b = out14
 	return ok, p, a, b, j
 }
-func Fill(c *dlog.Codes, i uint64, p uint64, y *dbytes.Bytes) uint64 {
+func Fill(c *codes.Codes, i uint64, p uint64, y *dbytes.Bytes) uint64 {
 	var j uint64 = 0
 	var _ = j
 	j = i
@@ -627,7 +630,7 @@ func Fill(c *dlog.Codes, i uint64, p uint64, y *dbytes.Bytes) uint64 {
 L1:
 	return j
 }
-func Upwards(t *Tree, c *dlog.Codes, p uint64, b *dbytes.Blk) (bool, uint64, uint64) {
+func Upwards(t *Tree, c *codes.Codes, p uint64, b *dbytes.Blk) (bool, uint64, uint64) {
 	var root bool = false
 	var _ = root
 	var c0 uint64 = 0
@@ -647,10 +650,10 @@ func Upwards(t *Tree, c *dlog.Codes, p uint64, b *dbytes.Blk) (bool, uint64, uin
 	}
 	return root, c0, c1
 }
-func Advance(t *Tree, c *dlog.Codes, r0 uint64, r1 uint64, drop *dlog.BMap) {
+func Advance(t *Tree, c *codes.Codes, r0 uint64, r1 uint64, drop *blockmap.Map) {
 	t.Pages.Next(c, t.HomeCount, r0, r1, drop, t.Home)
 }
-func AddList(t *Tree, c *dlog.Codes, l *ddisk.BList) {
+func AddList(t *Tree, c *codes.Codes, l *ddisk.BList) {
 	var n uint64
 	var _ = n
 	var out1 uint64

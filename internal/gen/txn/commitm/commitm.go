@@ -10,8 +10,8 @@ import (
 	objectsm "tansy/internal/gen/txn/objectsm"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
+	blockmap "tansy/internal/runtime/blockmap"
 	dbytes "tansy/internal/runtime/dbytes"
-	dlog "tansy/internal/runtime/dlog"
 )
 
 // Definition of functions
@@ -69,7 +69,7 @@ func Splice1(t *txnm.Txn, i0 uint64, a uint64, w *dbytes.Bytes) uint64 {
 	}
 	return i
 }
-func Build(t *txnm.Txn, tx *dlog.BMap) (bool, uint64) {
+func Build(t *txnm.Txn, tx *blockmap.Map) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var miss uint64 = 0

@@ -8,10 +8,11 @@ import (
 	bufferm "tansy/internal/gen/txn/bufferm"
 	objectsm "tansy/internal/gen/txn/objectsm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
+	blockmap "tansy/internal/runtime/blockmap"
 	dbuf "tansy/internal/runtime/dbuf"
 	dbytes "tansy/internal/runtime/dbytes"
 	dlock "tansy/internal/runtime/dlock"
-	dlog "tansy/internal/runtime/dlog"
+	hold "tansy/internal/runtime/hold"
 )
 
 // Definition of class Txn
@@ -19,8 +20,8 @@ type Txn struct {
 	System  *txnsysm.Sys
 	Owner   *dlock.Owner
 	Buffer  *dbuf.Buf
-	Writes  *dlog.BMap
-	Hold    *dlog.Hold
+	Writes  *blockmap.Map
+	Hold    *hold.Hold
 	TopLock uint64
 	Seen    uint64
 	Cut     uint32
@@ -32,8 +33,8 @@ func New_Txn_() *Txn {
 	_this.System = (*txnsysm.Sys)(nil)
 	_this.Owner = (*dlock.Owner)(nil)
 	_this.Buffer = (*dbuf.Buf)(nil)
-	_this.Writes = (*dlog.BMap)(nil)
-	_this.Hold = (*dlog.Hold)(nil)
+	_this.Writes = (*blockmap.Map)(nil)
+	_this.Hold = (*hold.Hold)(nil)
 	_this.TopLock = 0
 	_this.Seen = 0
 	_this.Cut = 0
@@ -67,7 +68,7 @@ func (_this type_Txn_) Default() interface{} {
 func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
-func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *dlog.BMap, h *dlog.Hold) {
+func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *blockmap.Map, h *hold.Hold) {
 	_this.System = s0
 	_this.Owner = o
 	_this.Buffer = b

@@ -9,7 +9,7 @@ import (
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
 	dlock "tansy/internal/runtime/dlock"
-	dlog "tansy/internal/runtime/dlog"
+	hold "tansy/internal/runtime/hold"
 )
 
 // Definition of class Sys
@@ -78,7 +78,7 @@ func Open(j *journalm.Journal) *Sys {
 }
 func TYield(s *Sys) {
 }
-func Peek(s *Sys, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
+func Peek(s *Sys, h *hold.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -98,7 +98,7 @@ func Peek(s *Sys, h *dlog.Hold, a uint64) (*dbytes.Blk, uint64) {
 	s.Journal.Mutex.Unlock()
 	return b, t
 }
-func FindRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
+func FindRun(s *Sys, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var m uint64 = 0
 	var _ = m
 	m = uint64(0)
@@ -123,7 +123,7 @@ func FindRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 
 	}
 	return m
 }
-func PeekRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
+func PeekRun(s *Sys, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var m uint64 = 0
 	var _ = m
 	s.Journal.Mutex.Lock()
@@ -135,7 +135,7 @@ func PeekRun(s *Sys, h *dlog.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 
 	s.Journal.Mutex.Unlock()
 	return m
 }
-func Load(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList) {
+func Load(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -153,7 +153,7 @@ func Load(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BLis
 	}
 	return ok, l
 }
-func Device(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
+func Device(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -184,7 +184,7 @@ func Device(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BL
 	bad = out4
 	return ok, l, m, bad
 }
-func Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
+func Bring(s *Sys, h *hold.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
@@ -209,7 +209,7 @@ func Bring(s *Sys, h *dlog.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *
 	}
 	return b
 }
-func Fetch(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
+func Fetch(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -256,7 +256,7 @@ func Fetch(s *Sys, h *dlog.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Bl
 	s.Journal.Mutex.Unlock()
 	return ok, b
 }
-func Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
+func Latest(s *Sys, h *hold.Hold, a uint64, n uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -303,7 +303,7 @@ func Latest(s *Sys, h *dlog.Hold, a uint64, n uint64) *dbytes.Blk {
 	}
 	return b
 }
-func Ahead(s *Sys, h *dlog.Hold, a uint64, n uint64) {
+func Ahead(s *Sys, h *hold.Hold, a uint64, n uint64) {
 	if n == uint64(0) || a < s.Journal.Home || s.Journal.Size <= a {
 		return
 	}

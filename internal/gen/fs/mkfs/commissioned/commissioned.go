@@ -7,11 +7,12 @@ import (
 	superblockformat "tansy/internal/gen/fs/format/superblockformat"
 	making "tansy/internal/gen/fs/mkfs/making"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
+	pages "tansy/internal/runtime/pages"
+	seal "tansy/internal/runtime/seal"
 )
 
 // Definition of functions
-func Make(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
+func Make(d *ddisk.Disk, s superblockformat.Super, seal *seal.Seal, pages *pages.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
 	var out1 bool

@@ -9,9 +9,11 @@ import (
 	firstinodes "tansy/internal/gen/fs/mkfs/firstinodes"
 	recoverm "tansy/internal/gen/journal/recoverm"
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
+	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlog "tansy/internal/runtime/dlog"
+	pages "tansy/internal/runtime/pages"
+	seal "tansy/internal/runtime/seal"
 )
 
 // Definition of functions
@@ -77,7 +79,7 @@ func Plan(size uint64, log uint64, ninode uint64, slots uint64, sec uint64, nsec
 	}()
 	return why, s
 }
-func Prepare(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
+func Prepare(d *ddisk.Disk, s superblockformat.Super, seal *seal.Seal, pages *pages.Pages, zeroed bool, mode uint32, uid uint32, gid uint32) bool {
 	var io bool = false
 	var _ = io
 	var bits *dbytes.Blk
@@ -156,7 +158,7 @@ func Homes(d *ddisk.Disk, s superblockformat.Super, zeroed bool, bits *dbytes.Bl
 	io = out4
 	return io
 }
-func Codes(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog.Pages, bits *dbytes.Blk, table *dbytes.Blk) (bool, uint64, uint64) {
+func Codes(d *ddisk.Disk, s superblockformat.Super, seal *seal.Seal, pages *pages.Pages, bits *dbytes.Blk, table *dbytes.Blk) (bool, uint64, uint64) {
 	var io bool = false
 	var _ = io
 	var r0 uint64 = 0
@@ -170,11 +172,11 @@ func Codes(d *ddisk.Disk, s superblockformat.Super, seal *dlog.Seal, pages *dlog
 	var _ = nw1
 	nw1.Ctor__(d, seal, pages, uint64(1), s.Pages(), s.Geo().Ibm(), s.Size()-s.Geo().Ibm())
 	t = nw1
-	var cs *dlog.Codes
+	var cs *codes.Codes
 	var _ = cs
-	var out1 *dlog.Codes
+	var out1 *codes.Codes
 	var _ = out1
-	out1 = dlog.NewCodes()
+	out1 = codes.New()
 	cs = out1
 	var c0 uint64
 	var _ = c0

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package dlog
+package cache
 
 import "tansy/internal/runtime/dbytes"
 

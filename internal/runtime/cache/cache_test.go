@@ -1,16 +1,12 @@
-package dlog
+package cache
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
-	"tansy/disk"
 	"tansy/internal/runtime/dbytes"
-	"tansy/internal/runtime/ddisk"
 )
 
 // checkCache tells if the table has what it says, where it is found, and no slot twice.
@@ -61,7 +57,7 @@ func poison(t *testing.T) {
 }
 
 // A Cache gives back nothing else than what was put there last, is bounded, and keeps
-// what is used. Blocks that are kept for a Hold do not change before it ends.
+// what is used. Blocks that are kept do not change before they are let go.
 func TestCache(t *testing.T) {
 	poison(t)
 	for seed := range uint64(4) {
@@ -75,16 +71,36 @@ type keptBlock struct {
 	x int
 }
 
+// keeper keeps slots of a cache, as a Hold does.
+type keeper struct {
+	c     *Cache
+	slots []uint32
+}
+
+func (k *keeper) keep(b *dbytes.Blk) {
+	if s, ok := k.c.Slot(b); ok { // else it was spilled
+		k.c.Keep(s)
+		k.slots = append(k.slots, s)
+	}
+}
+
+func (k *keeper) end() {
+	for _, s := range k.slots {
+		k.c.LetGo(s)
+	}
+	k.slots = nil
+}
+
 func testCache(t *testing.T, seed uint64, slots, keep int) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := newCache(slots, allocate)
 	last := map[uint64]int{}
 	var holds [8]struct {
-		*Hold
+		keeper
 		kept []keptBlock
 	}
 	for i := range holds {
-		holds[i].Hold = NewHold()
+		holds[i].c = c
 	}
 	hits, misses, spills := 0, 0, 0
 	for i := 1; i < 100_000; i++ {
@@ -114,7 +130,7 @@ func testCache(t *testing.T, seed uint64, slots, keep int) {
 				t.Fatalf("seed %d: block %d: an old or a foreign block", seed, a)
 			}
 			h := &holds[r.IntN(len(holds))]
-			h.Keep(c, b)
+			h.keep(b)
 			h.kept = append(h.kept, keptBlock{b, last[a]})
 		}
 		if c.Len() > c.Limit()+minCache {
@@ -124,10 +140,10 @@ func testCache(t *testing.T, seed uint64, slots, keep int) {
 			h := &holds[r.IntN(len(holds))]
 			for _, k := range h.kept {
 				if k.b.U64(0) != uint64(k.x) {
-					t.Fatalf("seed %d: a block changed before its Hold ended", seed)
+					t.Fatalf("seed %d: a block changed that is kept", seed)
 				}
 			}
-			h.End()
+			h.end()
 			h.kept = nil
 		}
 		if i%97 == 0 {
@@ -141,7 +157,7 @@ func testCache(t *testing.T, seed uint64, slots, keep int) {
 		t.Errorf("%d hits and %d misses are counted, of %d and %d", h, m, hits, misses)
 	}
 	for i := range holds {
-		holds[i].End()
+		holds[i].end()
 	}
 	for s := range c.kept {
 		if c.kept[s].Load() != 0 {
@@ -159,161 +175,8 @@ func testCache(t *testing.T, seed uint64, slots, keep int) {
 	}
 }
 
-// TestSmall: what Small returns is the caller's own up to EndSmall, also of more than are kept; a Hold of it passes
-// none on.
-func TestSmall(t *testing.T) {
-	poison(t)
-	h, to := NewHold(), NewHold()
-	for range 3 {
-		var all []*dbytes.Bytes
-		for i := range byte(3 * maxSmall) {
-			b := h.Small()
-			if len(b.Data) != 256 {
-				t.Fatal(len(b.Data))
-			}
-			copy(b.Data, bytes.Repeat([]byte{i}, 256))
-			all = append(all, b)
-		}
-		mem := all[0].Data
-		h.Pass(to)
-		to.End()
-		h.End()
-		for i, b := range all {
-			if string(b.Data) != strings.Repeat(string([]byte{byte(i)}), 256) {
-				t.Errorf("number %d changed", i)
-			}
-		}
-		h.EndSmall()
-		if all[0].Data != nil || mem[0] == 0 {
-			t.Error("what nobody sees is not spoiled")
-		}
-	}
-	if testing.AllocsPerRun(100, func() { h.Small(); h.EndSmall() }) > 0 {
-		t.Error("its memory is not used again")
-	}
-}
-
-// TestSmallLast: the memory that Small gave out last is used again once nobody sees it, but no other; the view of it is
-// another one.
-func TestSmallLast(t *testing.T) {
-	poison(t)
-	h := NewHold()
-	a := h.Small()
-	a.Data[0] = 1
-	b := h.Small()
-	b.Data[0] = 2
-	mem := b.Data
-	h.EndLast(a.Data)
-	if a.Data[0] != 1 || b.Data[0] != 2 {
-		t.Error("what was not given out last is spoiled")
-	}
-	b.Data = nil // it is taken over
-	h.EndLast(mem)
-	if a.Data[0] != 1 || mem[0] == 2 {
-		t.Error("not spoiled, or another one is")
-	}
-	c := h.Small()
-	if c == b || &c.Data[0] != &mem[0] || len(c.Data) != 256 || b.Data != nil {
-		t.Error("its memory is not used again, or is seen by its last owner")
-	}
-	c.Data = nil // taken over, and not seen to the end
-	h.EndSmall()
-	for range 2 {
-		if x := h.Small(); len(x.Data) != 256 || x == b || x == c {
-			t.Error("what was taken over is seen by its last owner")
-		}
-	}
-	if testing.AllocsPerRun(320, func() { m := h.Small().Data; h.small[h.lent-1].b.Data = nil; h.EndLast(m) }) > 0 {
-		t.Error("views are allocated one by one")
-	}
-}
-
-// TestHoldCopy: a copy stays until the Hold ends, or longer if a map has it, but not longer than that.
-func TestHoldCopy(t *testing.T) {
-	poison(t)
-	h, m, b := NewHold(), NewBMap(), block(1)
-	x, y := h.Copy(b), h.Copy(b)
-	if x.Data[0] ^= 1; *b != *block(1) || y.Data[0] != b.Data()[0] {
-		t.Fatal("a copy is not the caller's own")
-	}
-	seen := y.Data
-	m.Put(5, dbytes.Freeze(x))
-	want := *m.Get(5)
-	h.EndSeen()
-	if *dbytes.BlkOf(seen) != *b {
-		t.Error("a copy is spoiled before the Hold ends")
-	}
-	h.End()
-	if *dbytes.BlkOf(seen) == *b {
-		t.Error("the memory of a copy that nobody sees is not used again")
-	}
-	for range 3000 { // more than there are in all
-		h.Copy(b)
-	}
-	if *m.Get(5) != want {
-		t.Error("a copy that a map has is spoiled")
-	}
-	h.End()
-	k := m.Get(5)
-	m.Clear()
-	if *k == want {
-		t.Error("the memory of a copy that a map had is not used again")
-	}
-}
-
-// TestHold: the memory of a block that is not kept is used again, that of one that is kept is not; and a block of other
-// memory may be kept, too.
-func TestHold(t *testing.T) {
-	poison(t)
-	c := newCache(minCache, allocate)
-	h, h2 := NewHold(), NewHold()
-	c.Put(1, block(1))
-	b := c.Get(1)
-	h.Keep(c, b)
-	h2.Keep(c, b)
-	other := block(9)
-	h.Keep(c, other)
-	if h.Len() != 1 || h2.Len() != 1 { // the other is the garbage collector's
-		t.Error(h.Len(), h2.Len())
-	}
-	for _, forget := range []func(){
-		func() { c.Put(1, block(2)) },
-		func() { c.Forget(1) },
-		func() {
-			for a := range uint64(5 * minCache) {
-				c.Put(100+a, block(3))
-			}
-		},
-		func() { h.End(); c.Put(2, block(4)) },
-		func() { h2.Pass(h); h2.End() },
-		func() { h.Pass(h2); h.End() },
-	} {
-		forget()
-		for a := range uint64(2 * minCache) {
-			c.Put(100+a, block(5))
-		}
-		if *b != *block(1) {
-			t.Fatal("a block that is kept changed")
-		}
-		checkCache(t, c)
-	}
-	h2.End()
-	for a := range uint64(2 * minCache) {
-		c.Put(100+a, block(6))
-	}
-	if *b == *block(1) || *other != *block(9) {
-		t.Error("the memory of a block that was kept is not used again, or another's is")
-	}
-	c.Put(7, block(7))
-	b = c.Get(7)
-	c.Forget(7)
-	if *b == *block(7) {
-		t.Error("what nobody sees is not spoiled")
-	}
-}
-
-// Holds end beside a cache in use, and no block changes before.
-func TestHolds(t *testing.T) {
+// Blocks are let go beside a cache in use, and none changes before.
+func TestKeep(t *testing.T) {
 	poison(t)
 	c := newCache(64, allocate)
 	var mu sync.Mutex
@@ -321,7 +184,7 @@ func TestHolds(t *testing.T) {
 	for seed := range uint64(4) {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(seed, 1))
-			h := NewHold()
+			k := keeper{c: c}
 			for range 5000 {
 				var kept []keptBlock
 				for range r.IntN(12) {
@@ -332,17 +195,17 @@ func TestHolds(t *testing.T) {
 						c.Put(uint64(a), number(a))
 						b = c.Get(uint64(a))
 					}
-					h.Keep(c, b)
+					k.keep(b)
 					mu.Unlock()
 					kept = append(kept, keptBlock{b, a})
 				}
-				for _, k := range kept {
-					if k.b.U64(0) != uint64(k.x) {
-						t.Errorf("block %d is another one", k.x)
+				for _, b := range kept {
+					if b.b.U64(0) != uint64(b.x) {
+						t.Errorf("block %d is another one", b.x)
 						return
 					}
 				}
-				h.End()
+				k.end()
 			}
 		})
 	}
@@ -350,52 +213,10 @@ func TestHolds(t *testing.T) {
 	checkCache(t, c)
 }
 
-// What a list of blocks lies in is used again when the Hold ends to which it was taken, and not before.
-func TestTake(t *testing.T) {
-	poison(t)
-	d := ddisk.New(disk.NewMem(64 * disk.BlockSize))
-	for a := range uint64(64) {
-		d.Write(a, number(int(a)))
-	}
-	h := NewHold()
-	_, untaken := d.ReadAny(16, 16)
-	for round := range 20 {
-		var all []*ddisk.BList
-		for i := range uint64(4) {
-			ok, l := d.ReadRun(32+4*i, 16)
-			if !ok {
-				t.Fatal(d.ReadErr())
-			}
-			h.Take(l)
-			h.Take(l) // again: nothing
-			all = append(all, l)
-		}
-		for _, l := range append(all, untaken) {
-			first := l.BlkAt(0).U64(0)
-			for i := range l.Len() {
-				if x := l.BlkAt(i).U64(0); x != first+i || first == 0 {
-					t.Fatalf("round %d: block %d is %d", round, i, x)
-				}
-			}
-		}
-		m := h.Mark()
-		_, late := d.ReadRun(48, 16)
-		h.Take(late)
-		if h.EndSince(m); late.BlkAt(0).U64(0) == 48 || all[0].BlkAt(0).U64(0) != 32 {
-			t.Error("not what was taken since the mark is given back")
-		}
-		b := all[0].BlkAt(0)
-		h.End()
-		if b.U64(0) == 32 {
-			t.Error("the memory is not given back")
-		}
-	}
-}
-
 // A large cache keeps all that it has room for, and gives the memory back when nobody has it any more.
 func TestCacheLarge(t *testing.T) {
 	const limit = 20_000
-	c := NewCache(limit, nil)
+	c := New(limit, nil)
 	c.atOnce = limit
 	if n := c.Limit(); n > limit || n < limit-limit/64 {
 		t.Errorf("room for %d blocks, not for %d", n, limit)
@@ -425,7 +246,7 @@ func TestCacheSmaller(t *testing.T) {
 	if c := newCache(minCache, func(int) ([]byte, bool) { return nil, false }); c != nil {
 		t.Error("a cache without memory")
 	}
-	if n := NewCache(1<<31, nil).Limit(); n < minCache-minCache/64 { // 8 TiB: as much as the system gives
+	if n := New(1<<31, nil).Limit(); n < minCache-minCache/64 { // 8 TiB: as much as the system gives
 		t.Error(n)
 	}
 }
@@ -503,15 +324,15 @@ func TestCacheGrows(t *testing.T) {
 	}
 	has(atOnce)
 
-	h := NewHold() // all that is there is kept: then it waits
+	k := keeper{c: c} // all that is there is kept: then it waits
 	for a := range next {
 		if b := c.Get(a); b != nil {
-			h.Keep(c, b)
+			k.keep(b)
 		}
 	}
 	put()
 	has(atOnce + 1)
-	h.End()
+	k.end()
 
 	c.growing.Store(false)
 	slow = true

@@ -1,4 +1,5 @@
-package dlog
+// Package seal is the Go behind verified/trusted/seal.s.dfy: the records of the journal's log, and their seal.
+package seal
 
 import (
 	"crypto/aes"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"sync"
 
+	"tansy/internal/runtime/blockmap"
+	"tansy/internal/runtime/codes"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
 )
@@ -42,7 +45,7 @@ import (
 //	.. 8m  addresses of the direct blocks
 //
 // A tag is a GMAC under a key of the volume and the epoch. That of the data has the nonce (sequence
-// number, 2^32-1) and is over the tags of the data blocks in the log and the codes of the direct ones (codes.go), one
+// number, 2^32-1) and is over the tags of the data blocks in the log and the codes of the direct ones (coder.go), one
 // behind the other; block i's tag, which is not stored, is that of its 4096 bytes, nonce (sequence number,
 // i+1). The tag of the descriptor, nonce (sequence number, 0), is over its block with zeros in
 // place of this tag: so whether the descriptor is one can be told without the data. A nonce is the
@@ -92,9 +95,9 @@ type Seal struct {
 	code  coder
 }
 
-// NewSeal returns the seal of the volume with a key, a UUID, and a first home block, in epoch zero. The key is the
+// New returns the seal of the volume with a key, a UUID, and a first home block, in epoch zero. The key is the
 // volume's random key; those used here are derived from it.
-func NewSeal(key [32]byte, uuid [16]byte, home uint64) *Seal {
+func New(key [32]byte, uuid [16]byte, home uint64) *Seal {
 	s := &Seal{key: key, uuid: uuid, home: home, hdr: sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))}
 	s.aead = s.epochKey(s.epoch[:])
 	s.code = newCoder(key)
@@ -133,37 +136,37 @@ func gcm(key []byte) cipher.AEAD {
 
 // Sign returns the descriptor block of group sq, with the blocks bm in the log and the
 // direct blocks hm, and the codes of these. All groups with numbers below dur are durable; sq - dur is below 1000.
-func (s *Seal) Sign(sq, dur, pos uint64, bm, hm *BMap) (*dbytes.Blk, *Codes) {
+func (s *Seal) Sign(sq, dur, pos uint64, bm, hm *blockmap.Map) (*dbytes.Blk, *codes.Codes) {
 	buf := dbytes.NewBytes(dbytes.BlkSize)
 	b := buf.Data
 	copy(b, descMagic)
 	copy(b[8:], s.uuid[:])
 	le.PutUint64(b[24:], sq)
 	le.PutUint64(b[32:], pos)
-	le.PutUint16(b[40:], uint16(len(bm.addrs)))
+	le.PutUint16(b[40:], uint16(bm.Len()))
 	le.PutUint16(b[42:], uint16(sq-dur))
-	le.PutUint32(b[44:], uint32(len(hm.addrs)))
+	le.PutUint32(b[44:], uint32(hm.Len()))
 	copy(b[descEpoch:], s.epoch[:])
 	at := b[descAddrs:]
-	for _, l := range [2][]uint64{bm.addrs, hm.addrs} {
+	for _, l := range [2][]uint64{bm.Addrs(), hm.Addrs()} {
 		for _, a := range l {
 			le.PutUint64(at, a)
 			at = at[8:]
 		}
 	}
-	prints := s.prints(s.aead, sq, bm.blks, hm.blks, hm.addrs)
+	prints := s.prints(s.aead, sq, bm.Blks(), hm.Blks(), hm.Addrs())
 	tag := tagOf(s.aead, sq, dataIndex, prints)
 	copy(b[dataTag:], tag[:])
 	tag = tagOf(s.aead, sq, 0, b) // as tagOfDesc: where it goes there are zeros yet
 	copy(b[descTag:], tag[:])
-	c := NewCodes()
-	s.addCodes(c, hm.addrs, prints[tagSize*len(bm.blks):])
+	c := codes.New()
+	s.addCodes(c, hm.Addrs(), prints[tagSize*bm.Len():])
 	return dbytes.Freeze(buf), c
 }
 
 // addCodes appends the codes of the blocks at some addresses, as they stand in codes, to c.
-func (s *Seal) addCodes(c *Codes, at []uint64, codes []byte) {
-	c.more(len(at))
+func (s *Seal) addCodes(c *codes.Codes, at []uint64, codes []byte) {
+	c.Grow(len(at))
 	for i, a := range at {
 		k := codes[i*tagSize:]
 		c.Add(a-s.home, le.Uint64(k), le.Uint64(k[8:]))
@@ -218,7 +221,7 @@ func (s *Seal) prints(key cipher.AEAD, sq uint64, ring, direct []*dbytes.Blk, at
 
 // Check says whether d, with the data blocks x and then y in the log and the direct blocks z, was sealed with this key
 // for this volume, in whatever epoch. If so, c gets the codes of the direct blocks.
-func (s *Seal) Check(d *DescR, x, y, z *ddisk.BList, c *Codes) bool {
+func (s *Seal) Check(d *Descriptor, x, y, z *ddisk.BList, c *codes.Codes) bool {
 	if !s.Vouch(d) || uint64(len(z.Blks)) != d.M() {
 		return false
 	}
@@ -241,7 +244,7 @@ func (s *Seal) Check(d *DescR, x, y, z *ddisk.BList, c *Codes) bool {
 }
 
 // Vouch says whether d was sealed with this key for this volume, whatever became of its data.
-func (s *Seal) Vouch(d *DescR) bool {
+func (s *Seal) Vouch(d *Descriptor) bool {
 	b := d.b.Data()
 	if string(b[8:24]) != string(s.uuid[:]) {
 		return false
@@ -286,7 +289,7 @@ func (s *Seal) isHdr(b []byte) bool {
 func (s *Seal) Root(h *dbytes.Blk) (r0, r1 uint64) { return h.U64(hdrRoot), h.U64(hdrRoot + 8) }
 
 // Under says whether h is a header, and of the epoch of d.
-func (s *Seal) Under(d *DescR, h *dbytes.Blk) bool { return s.headerOf(h, d.epoch()) }
+func (s *Seal) Under(d *Descriptor, h *dbytes.Blk) bool { return s.headerOf(h, d.epoch()) }
 
 // Ours says whether h is a header of this opening's epoch.
 func (s *Seal) Ours(h *dbytes.Blk) bool { return s.headerOf(h, s.epoch[:]) }
@@ -295,12 +298,12 @@ func (s *Seal) headerOf(h *dbytes.Blk, epoch []byte) bool {
 	return s.isHdr(h.Data()) && string(h.Data()[hdrEpoch:hdrRoot]) == string(epoch)
 }
 
-// DescR is a block that looks like a descriptor.
-type DescR struct{ b *dbytes.Blk }
+// Descriptor is a block that looks like a descriptor.
+type Descriptor struct{ b *dbytes.Blk }
 
 // Parse returns b as a descriptor, or nil if it does not look like one.
-func Parse(b *dbytes.Blk) *DescR {
-	d := &DescR{b}
+func Parse(b *dbytes.Blk) *Descriptor {
+	d := &Descriptor{b}
 	most := uint64(0)
 	switch d.magic() {
 	case descMagic:
@@ -315,32 +318,32 @@ func Parse(b *dbytes.Blk) *DescR {
 	return d
 }
 
-func (d *DescR) magic() string { return string(d.b.Data()[:8]) }
+func (d *Descriptor) magic() string { return string(d.b.Data()[:8]) }
 
 // tags says whether the direct blocks have tags, not codes, in d's tag of the data.
-func (d *DescR) tags() bool { return d.magic() == tagsMagic }
+func (d *Descriptor) tags() bool { return d.magic() == tagsMagic }
 
-func (d *DescR) lag() uint64 { return uint64(d.b.U32(40) >> 16) }
+func (d *Descriptor) lag() uint64 { return uint64(d.b.U32(40) >> 16) }
 
-func (d *DescR) epoch() []byte { return d.b.Data()[descEpoch:dataTag] }
+func (d *Descriptor) epoch() []byte { return d.b.Data()[descEpoch:dataTag] }
 
 // Sq is the sequence number.
-func (d *DescR) Sq() uint64 { return d.b.U64(24) }
+func (d *Descriptor) Sq() uint64 { return d.b.U64(24) }
 
 // Dur is the number below which all groups were durable when this one was sealed.
-func (d *DescR) Dur() uint64 { return d.Sq() - d.lag() }
+func (d *Descriptor) Dur() uint64 { return d.Sq() - d.lag() }
 
 // Pos is the position of the first data block.
-func (d *DescR) Pos() uint64 { return d.b.U64(32) }
+func (d *Descriptor) Pos() uint64 { return d.b.U64(32) }
 
 // N is the number of data blocks in the log.
-func (d *DescR) N() uint64 { return uint64(d.b.U32(40) & 0xFFFF) }
+func (d *Descriptor) N() uint64 { return uint64(d.b.U32(40) & 0xFFFF) }
 
 // Addr is the home address of block i in the log.
-func (d *DescR) Addr(i uint64) uint64 { return d.b.U64(descAddrs + 8*i) }
+func (d *Descriptor) Addr(i uint64) uint64 { return d.b.U64(descAddrs + 8*i) }
 
 // M is the number of direct blocks.
-func (d *DescR) M() uint64 { return uint64(d.b.U32(44)) }
+func (d *Descriptor) M() uint64 { return uint64(d.b.U32(44)) }
 
 // Dir is the address of direct block i.
-func (d *DescR) Dir(i uint64) uint64 { return d.Addr(d.N() + i) }
+func (d *Descriptor) Dir(i uint64) uint64 { return d.Addr(d.N() + i) }

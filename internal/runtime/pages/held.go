@@ -1,4 +1,9 @@
-package dlog
+package pages
+
+import (
+	"tansy/internal/runtime/blockmap"
+	"tansy/internal/runtime/codes"
+)
 
 // held has codes of nodes, of which neighbours come together: a large write's blocks lie side by side. So it is a
 // map of chunks, and a group of 500 codes makes some 32 accesses to it.
@@ -13,18 +18,18 @@ type chunk struct {
 }
 
 // put adds the codes of c.
-func (h held) put(c *Codes) {
+func (h held) put(c *codes.Codes) {
 	var at *chunk
 	key := uint64(0)
-	for _, e := range c.list {
-		if k := e.x / chunkLen; at == nil || k != key {
+	for _, e := range c.Nodes() {
+		if k := e.X / chunkLen; at == nil || k != key {
 			if key, at = k, h[k]; at == nil {
 				at = new(chunk)
 				h[k] = at
 			}
 		}
-		at.has |= 1 << (e.x % chunkLen)
-		at.codes[e.x%chunkLen] = [2]uint64{e.c0, e.c1}
+		at.has |= 1 << (e.X % chunkLen)
+		at.codes[e.X%chunkLen] = [2]uint64{e.C0, e.C1}
 	}
 }
 
@@ -39,10 +44,10 @@ func (h held) get(x uint64) (has bool, c0, c1 uint64) {
 }
 
 // drop removes the codes of the blocks of m; home is the address of node 0.
-func (h held) drop(m *BMap, home uint64) {
+func (h held) drop(m *blockmap.Map, home uint64) {
 	var at *chunk
 	key := ^uint64(0)
-	for _, a := range m.addrs {
+	for _, a := range m.Addrs() {
 		x := a - home
 		if k := x / chunkLen; k != key {
 			key, at = k, h[k]

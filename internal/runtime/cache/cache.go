@@ -1,4 +1,5 @@
-package dlog
+// Package cache is the Go behind verified/trusted/cache.s.dfy: a cache of blocks.
+package cache
 
 import (
 	"runtime"
@@ -17,9 +18,9 @@ import (
 // counts them: with a cache in the heap it runs as often as the little that is left beside it
 // was filled, which took a third of the server's time in a stream of reads.
 //
-// So nothing but this file knows when the memory of a block may be used again:
+// So nothing but this package knows when the memory of a block may be used again:
 //   - A block that Get returned may be seen while the mutex is held. To see it any longer,
-//     it has to be kept for a Hold (hold.go) before the mutex is given back.
+//     it has to be kept for a Hold (internal/runtime/hold) before the mutex is given back.
 //   - The slot of a block that is kept is not filled again before all its Holds have ended. A
 //     block that is forgotten meanwhile is found no more, but stays where it is.
 //
@@ -69,10 +70,10 @@ const (
 // each other out, the commit would never come to an end. As many may be spilled.
 const minCache = 1024
 
-// NewCache returns an empty cache that takes the memory of limit blocks, or of less if the system does not give so
+// New returns an empty cache that takes the memory of limit blocks, or of less if the system does not give so
 // much. It asks slow, with its caller's mutex held, whether the device takes longer than to get memory for a block;
 // nil: it does not.
-func NewCache(limit int, slow func() bool) *Cache {
+func New(limit int, slow func() bool) *Cache {
 	limit = min(max(limit, minCache), 1<<31)
 	for {
 		c := newCache(limit-limit/128, allocate) // the rest is for what is kept about them
@@ -185,6 +186,20 @@ func (c *Cache) Forget(a uint64) {
 	}
 	delete(c.spilled, a)
 }
+
+// Slot is the slot in which block b lies, if it is one of the cache's.
+func (c *Cache) Slot(b *dbytes.Blk) (s uint32, ok bool) {
+	off := uintptr(unsafe.Pointer(b)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.blocks)))
+	i := off / dbytes.BlkSize
+	return uint32(i), i < uintptr(len(c.blocks))
+}
+
+// Keep has slot s not filled again before as many calls of LetGo. Its block has just been got: the caller has not given
+// back the mutex meanwhile.
+func (c *Cache) Keep(s uint32) { c.kept[s].Add(1) }
+
+// LetGo takes one Keep back. No mutex is needed.
+func (c *Cache) LetGo(s uint32) { c.kept[s].Add(-1) }
 
 // Len is the number of blocks remembered.
 func (c *Cache) Len() int { return c.len + len(c.spilled) }

@@ -1,8 +1,10 @@
-package dlog
+// Package hold is the Go behind verified/trusted/hold.s.dfy: who sees blocks whose memory is used again.
+package hold
 
 import (
 	"unsafe"
 
+	"tansy/internal/runtime/cache"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
 )
@@ -24,7 +26,7 @@ type small struct {
 
 // seen are blocks that somebody looks at.
 type seen struct {
-	cache *Cache
+	cache *cache.Cache
 	slots []uint32       // of cache, that are kept
 	blks  []*dbytes.Blk  // others, that are retained
 	runs  [][]dbytes.Blk // that were taken
@@ -33,26 +35,25 @@ type seen struct {
 // maxSmall is the most of them that are kept.
 const maxSmall = 16
 
-// NewHold returns a Hold of nothing.
-func NewHold() *Hold { return &Hold{} }
+// New returns a Hold of nothing.
+func New() *Hold { return &Hold{} }
 
 // Keep lets block b, which c or a map of blocks has just given, be seen until the end of the Hold. The caller has
 // not given back the mutex meanwhile. A Hold is for one cache.
-func (h *Hold) Keep(c *Cache, b *dbytes.Blk) {
-	off := uintptr(unsafe.Pointer(b)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.blocks)))
-	s := off / dbytes.BlkSize
-	if s >= uintptr(len(c.blocks)) {
+func (h *Hold) Keep(c *cache.Cache, b *dbytes.Blk) {
+	s, ok := c.Slot(b)
+	if !ok {
 		if dbytes.Retain(b) {
 			h.blks = append(h.blks, b)
 		}
 		return
 	}
-	if n := len(h.slots); n > 0 && h.slots[n-1] == uint32(s) {
+	if n := len(h.slots); n > 0 && h.slots[n-1] == s {
 		return
 	}
 	h.cache = c // which must not be collected before
-	c.kept[s].Add(1)
-	h.slots = append(h.slots, uint32(s))
+	c.Keep(s)
+	h.slots = append(h.slots, s)
 }
 
 // Take makes the memory of l the Hold's: its blocks may be seen until the end.
@@ -163,7 +164,7 @@ func (h *Hold) Mark() Mark { return Mark{len(h.slots), len(h.blks), len(h.runs)}
 // EndSince ends the Hold for the blocks that were kept or taken since m, which nobody sees any more.
 func (h *Hold) EndSince(m Mark) {
 	for _, s := range h.slots[m.slots:] {
-		h.cache.kept[s].Add(-1)
+		h.cache.LetGo(s)
 	}
 	for _, b := range h.blks[m.blks:] {
 		dbytes.Release(b)

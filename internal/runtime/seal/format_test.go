@@ -1,4 +1,4 @@
-package dlog
+package seal
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"tansy/internal/runtime/blockmap"
+	"tansy/internal/runtime/codes"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
 )
@@ -19,7 +21,7 @@ import (
 func TestFormat(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 0))
 	key, uuid := [32]byte{3, 4}, [16]byte{5, 6}
-	s := NewSeal(key, uuid, 7)
+	s := New(key, uuid, 7)
 	s.NewEpoch()
 	if s.epoch == [16]byte{} {
 		t.Fatal("the epoch is not random")
@@ -61,14 +63,14 @@ func TestFormat(t *testing.T) {
 		n, direct := c[0], c[1]
 		m, h := group(r, n), group(r, direct)
 		sq, pos, lag := uint64(i)<<40+7, r.Uint64(), r.Uint64N(8)
-		sealed := func(magic string, codes bool, lag uint64) []byte {
+		sealed := func(magic string, withCodes bool, lag uint64) []byte {
 			head := le.AppendUint64(le.AppendUint64(append([]byte(magic), uuid[:]...), sq), pos)
 			head = append(le.AppendUint32(le.AppendUint16(le.AppendUint16(head, uint16(n)), uint16(lag)), uint32(direct)), s.epoch[:]...)
 			var addrs, tags []byte
-			for j, a := range slices.Concat(m.addrs, h.addrs) {
+			for j, a := range slices.Concat(m.Addrs(), h.Addrs()) {
 				addrs = le.AppendUint64(addrs, a)
-				b := slices.Concat(m.blks, h.blks)[j]
-				if codes && j >= n {
+				b := slices.Concat(m.Blks(), h.Blks())[j]
+				if withCodes && j >= n {
 					tags = append(tags, code(a-7, b.Data())...)
 				} else {
 					tags = append(tags, gmac(sq, uint32(j+1), b.Data())...)
@@ -90,17 +92,17 @@ func TestFormat(t *testing.T) {
 			if magic != "TansyLg5" {
 				lag = 0
 			}
-			for _, codes := range []bool{true, false} {
+			for _, withCodes := range []bool{true, false} {
 				x, y, z := data(m, h, n/2)
-				c := NewCodes()
+				c := codes.New()
 				used = map[[12]byte]bool{} // the same messages again, and what was never sealed
-				d := Parse(dbytes.BlkOf(sealed(magic, codes, lag)))
+				d := Parse(dbytes.BlkOf(sealed(magic, withCodes, lag)))
 				if d.Dur() != sq-lag {
 					t.Errorf("%s of %d: %d were durable, not %d", magic, sq, d.Dur(), sq-lag)
 				}
 				good := s.Check(d, x, y, z, c)
-				if good != (direct == 0 || codes == (magic != "TansyLg3")) || good && !codesFit(s, c.list, h) {
-					t.Errorf("%s of %d and %d blocks, with codes %v: %v", magic, n, direct, codes, good)
+				if good != (direct == 0 || withCodes == (magic != "TansyLg3")) || good && !codesFit(s, c.Nodes(), h) {
+					t.Errorf("%s of %d and %d blocks, with codes %v: %v", magic, n, direct, withCodes, good)
 				}
 			}
 		}
@@ -145,14 +147,14 @@ func TestFormat(t *testing.T) {
 // TestEpochs: a record counts in whatever epoch, and it is known in which; a header is
 // ours only in the epoch of this opening.
 func TestEpochs(t *testing.T) {
-	s := NewSeal([32]byte{1}, [16]byte{1}, 0)
+	s := New([32]byte{1}, [16]byte{1}, 0)
 	m := group(rand.New(rand.NewPCG(4, 0)), 3)
-	l, none, c := &ddisk.BList{Blks: m.blks}, &ddisk.BList{}, NewCodes()
-	var descs []*DescR
+	l, none, c := &ddisk.BList{Blks: m.Blks()}, &ddisk.BList{}, codes.New()
+	var descs []*Descriptor
 	var heads []*dbytes.Blk
 	for range 3 {
 		s.NewEpoch()
-		b, _ := s.Sign(9, 7, 1, m, NewBMap())
+		b, _ := s.Sign(9, 7, 1, m, blockmap.New())
 		descs = append(descs, Parse(b))
 		heads = append(heads, s.EncHdr(9, 0, 0))
 	}
@@ -180,7 +182,7 @@ func TestEpochs(t *testing.T) {
 			}
 		}
 	}
-	if NewSeal([32]byte{2}, [16]byte{1}, 0).Vouch(descs[0]) || NewSeal([32]byte{1}, [16]byte{2}, 0).Vouch(descs[0]) {
+	if New([32]byte{2}, [16]byte{1}, 0).Vouch(descs[0]) || New([32]byte{1}, [16]byte{2}, 0).Vouch(descs[0]) {
 		t.Error("another volume's descriptor is vouched for")
 	}
 }
@@ -188,11 +190,11 @@ func TestEpochs(t *testing.T) {
 // TestOtherVolume: a record or header of another volume is refused, also under the
 // same key.
 func TestOtherVolume(t *testing.T) {
-	a, b := NewSeal([32]byte{1}, [16]byte{1}, 0), NewSeal([32]byte{1}, [16]byte{2}, 0)
+	a, b := New([32]byte{1}, [16]byte{1}, 0), New([32]byte{1}, [16]byte{2}, 0)
 	m := group(rand.New(rand.NewPCG(4, 0)), 3)
-	desc, _ := a.Sign(9, 7, 1, m, NewBMap())
+	desc, _ := a.Sign(9, 7, 1, m, blockmap.New())
 	d := Parse(desc)
-	l, none, c := &ddisk.BList{Blks: m.blks}, &ddisk.BList{}, NewCodes()
+	l, none, c := &ddisk.BList{Blks: m.Blks()}, &ddisk.BList{}, codes.New()
 	if !a.Check(d, l, none, none, c) || b.Check(d, l, none, none, c) {
 		t.Error("record")
 	}
