@@ -25,7 +25,8 @@ module SimpleOps {
   // The blocks are of the kinds that are asked for.
   predicate Layout(first: uint64, kinds: map<uint64, Kind>) {
     Fits(first) && first in kinds && kinds[first] == KInode &&
-    forall f: uint64 {:trigger DataBlk(first, f)} | f < FILES :: DataBlk(first, f) in kinds && kinds[DataBlk(first, f)] == KBlock
+    forall f: uint64 {:trigger DataBlk(first, f)} | f < FILES :: DataBlk(first, f) in kinds &&
+      kinds[DataBlk(first, f)] == KBlock
   }
   function Meta(first: uint64, d: Objects, f: uint64): seq<byte>
     requires f < FILES
@@ -89,7 +90,8 @@ module SimpleOps {
   // The bytes of file f, of which `size` count, with zeros behind them up to `end`; and its other object.
   method Grown(t: Txn, first: uint64, f: uint64, end: uint64) returns (b: Bytes, m: Bytes, size: uint64)
     requires t.jrnl.Valid() && Layout(first, t.jrnl.kinds) && Inv(first, t.jrnl.data) && f < FILES && end <= MAX
-    ensures fresh(b) && fresh(m) && b != m && m.data == Meta(first, t.jrnl.data, f) && size == U64At(m.data, 0) && size <= MAX
+    ensures fresh(b) && fresh(m) && b != m && m.data == Meta(first, t.jrnl.data, f) && size == U64At(m.data, 0) &&
+      size <= MAX
     ensures |b.data| == 4096 && b.data[..size] == Data(first, t.jrnl.data, f)[..size]
     ensures forall i | size as int <= i < end as int :: b.data[i] == 0
   {
@@ -119,7 +121,10 @@ module SimpleOps {
     t.WriteBlock(DataBlk(first, f), b);
     ghost var d' := t.jrnl.data;
     forall g: uint64 | g < FILES ensures Sound(first, d', g)
-    { assert Sound(first, d, g); assert g != f ==> Meta(first, d', g) == Meta(first, d, g) && Data(first, d', g) == Data(first, d, g); }
+    {
+      assert Sound(first, d, g);
+      assert g != f ==> Meta(first, d', g) == Meta(first, d, g) && Data(first, d', g) == Data(first, d, g);
+    }
     assert forall g: uint64 | g < FILES && g != f :: Sound(first, d, g) && FileOf(first, d', g) == FileOf(first, d, g);
     ghost var s, s' := Abs(first, d), Abs(first, d');
     assert forall i | 0 <= i < |s| :: s'[i] == s'[i as uint64] && s[i] == s[i as uint64];

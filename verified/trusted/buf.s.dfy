@@ -14,7 +14,8 @@ module {:extern "dbuf"} BufS {
 
     // each place has a key of its own, and they ascend
     predicate Sorted() reads this {
-      (forall i, j :: 0 <= i < j < |keys| ==> keys[i] < keys[j]) && (forall i :: 0 <= i < |keys| ==> keys[i] in m) && forall k :: k in m ==> k in keys
+      (forall i, j :: 0 <= i < j < |keys| ==> keys[i] < keys[j]) && (forall i :: 0 <= i < |keys| ==> keys[i] in m) &&
+        forall k :: k in m ==> k in keys
     }
     method {:extern "Clear"} Clear()
       modifies this ensures m == map[] && keys == []
@@ -23,7 +24,8 @@ module {:extern "dbuf"} BufS {
     // place i, with a value of no matter, before those that are there from i on
     method {:extern "Add"} Add(i: uint64, k: uint64)
       requires i as int <= |keys| && k !in m
-      modifies this ensures keys == old(keys)[..i as int] + [k] + old(keys)[i as int..] && m == old(m)[k := ObjBit(false)]
+      modifies this
+      ensures keys == old(keys)[..i as int] + [k] + old(keys)[i as int..] && m == old(m)[k := ObjBit(false)]
     method {:extern "SetBlk"} SetBlk(i: uint64, b: Blk)
       requires Sorted() && i as int < |keys|
       modifies this ensures keys == old(keys) && m == old(m)[keys[i as int] := ObjData(b.v)]

@@ -27,12 +27,15 @@ module {:extern "dlock"} LockS {
     ghost var came: int
 
     // mutual exclusion; the queue is in the order of coming
-    predicate Valid() reads this { (forall s :: s in sh ==> s.k !in ex) && forall o :: o in wants ==> wants[o].n < came }
+    predicate Valid() reads this {
+      (forall s :: s in sh ==> s.k !in ex) && forall o :: o in wants ==> wants[o].n < came
+    }
     predicate Owns(o: Owner, k: uint64) reads this { k in ex && ex[k] == o }
     predicate Holds(o: Owner, k: uint64) reads this { Owns(o, k) || Share(k, o) in sh }
 
     // When the lock is not to be had at once: wait: o is queued, and Await comes next; not wait: neither ok nor queued.
-    method {:extern "Lock"} Lock(o: Owner, k: uint64, excl: bool, wait: bool) returns (ok: bool, queued: bool, seen: uint64)
+    method {:extern "Lock"} Lock(o: Owner, k: uint64, excl: bool, wait: bool)
+      returns (ok: bool, queued: bool, seen: uint64)
       requires Valid() && o !in wants
       requires wait ==> forall x :: Holds(o, x) ==> x < k
       modifies this
@@ -49,10 +52,14 @@ module {:extern "dlock"} LockS {
     method {:extern "Await"} Await(o: Owner) returns (seen: uint64)
       requires Valid() && o in wants && forall x :: Holds(o, x) ==> x < wants[o].k
       modifies this
-      ensures Valid() && last == old(last) && came == old(came) && wants == map p | p in old(wants) && p != o :: old(wants)[p]
-      ensures var w := old(wants)[o]; if w.excl then w.k !in old(ex) && ex == old(ex)[w.k := o] && sh == old(sh) else ex == old(ex) && sh == old(sh) + {Share(w.k, o)}
+      ensures Valid() && last == old(last) && came == old(came)
+      ensures wants == map p | p in old(wants) && p != o :: old(wants)[p]
+      ensures var w := old(wants)[o];
+        if w.excl then w.k !in old(ex) && ex == old(ex)[w.k := o] && sh == old(sh)
+        else ex == old(ex) && sh == old(sh) + {Share(w.k, o)}
       ensures var w := old(wants)[o]; forall p :: p in old(wants) && old(wants)[p].k == w.k ==> w.n <= old(wants)[p].n
-      ensures var k := old(wants)[o].k; (k in last ==> last[k] <= seen) && (seen == 0 || exists x :: x in last && seen <= last[x])
+      ensures var k := old(wants)[o].k;
+        (k in last ==> last[k] <= seen) && (seen == 0 || exists x :: x in last && seen <= last[x])
 
     // Gives up all locks of o. With n > 0, n is noted for those held exclusively.
     method {:extern "Release"} Release(o: Owner, n: uint64)

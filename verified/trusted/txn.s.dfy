@@ -28,7 +28,9 @@ module TxnSpec {
   }
   // what the n blocks from a on hold, one behind the other
   function Run(data: map<Addr, Object>, a: uint64, n: uint64): seq<byte>
-    requires a as int + n as int < 0x1_0000_0000_0000_0000 && forall b: uint64 {:trigger Addr(b, 0)} :: a <= b < a + n ==> Addr(b, 0) in data && data[Addr(b, 0)].ObjData?
+    requires a as int + n as int < 0x1_0000_0000_0000_0000
+    requires forall b: uint64 {:trigger Addr(b, 0)} ::
+      a <= b < a + n ==> Addr(b, 0) in data && data[Addr(b, 0)].ObjData?
   { if n == 0 then [] else Run(data, a, n - 1) + data[Addr(a + n - 1, 0)].bs }
 }
 
@@ -76,8 +78,11 @@ module {:extern "dtxn"} TxnS {
     // n blocks, from blkno on, which are added to p. Tested: dtxn.TestReadBlocks
     method {:extern "ReadBlocks"} ReadBlocks(blkno: uint64, n: uint64, p: Pieces)
       modifies p
-      requires jrnl.Valid() && blkno as int + n as int < 0x1_0000_0000_0000_0000 && forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> jrnl.Has(KBlock, b, 0)
-      ensures (forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> Addr(b, 0) in jrnl.data && jrnl.data[Addr(b, 0)].ObjData?) && p.data == old(p.data) + Run(jrnl.data, blkno, n)
+      requires jrnl.Valid() && blkno as int + n as int < 0x1_0000_0000_0000_0000
+      requires forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> jrnl.Has(KBlock, b, 0)
+      ensures forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==>
+        Addr(b, 0) in jrnl.data && jrnl.data[Addr(b, 0)].ObjData?
+      ensures p.data == old(p.data) + Run(jrnl.data, blkno, n)
     method {:extern "ReadBit"} ReadBit(blkno: uint64, off: uint64, excl: bool) returns (b: bool)
       requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
       ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjBit(b)
@@ -111,13 +116,14 @@ module {:extern "dtxn"} TxnS {
       ensures slots.recs == old(slots.recs)[i as int := b.data]
 
     // Allocation hints: which = 0 blocks, 1 inodes, 2 blocks to take in the place of others (on a sparse image
-    // perhaps only what has room on its host already). They promise nothing; the bitmap is the truth. near: a wish (0 = none). ok = false: nothing free is known.
-    // What was not taken, or a committed transaction freed, goes back by itself. Tested: dtxn.TestHints, TestNear, TestExchange.
+    // perhaps only what has room on its host already). They promise nothing; the bitmap is the truth. near: a wish (0 =
+    // none). ok = false: nothing free is known. What was not taken, or a committed transaction freed, goes back by
+    // itself. Tested: dtxn.TestHints, TestNear, TestExchange.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which <= 2
     // Wishes, which promise nothing: what is written to block blkno, newly allocated, should go straight to
-    // its place, not through the log; the next block of which a hint is asked for is to be block n of the file, or what leads to that;
-    // n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestPositions, TestAhead.
+    // its place, not through the log; the next block of which a hint is asked for is to be block n of the file, or what
+    // leads to that; n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestPositions, TestAhead.
     method {:extern "Bulk"} Bulk(blkno: uint64)
     method {:extern "Position"} Position(n: uint64, leads: bool)
     method {:extern "Ahead"} Ahead(blkno: uint64, n: uint64)

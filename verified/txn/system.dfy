@@ -45,6 +45,11 @@ module TxnSysM {
         (k in locks.ex || Learned(k))) &&
       Upward() && Serial(kinds, logs, journal.states)
     }
+    // The objects that the threads of a system share, beside the mutex: the frame of what any of them may change.
+    function Shared(): set<object> reads journal {
+      {journal, journal.logger, journal.installer, journal.disk, journal.seal, journal.cache, journal.tree.pages, locks} +
+        journal.repr
+    }
     // Whoever waits holds only what lies below what it waits for. What follows from that: waiting.dfy.
     predicate Upward() reads locks {
       forall o: Owner, k: uint64 {:trigger locks.Holds(o, k)} :: o in locks.wants &&

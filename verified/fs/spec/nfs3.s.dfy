@@ -1102,8 +1102,8 @@ module NfsVolume {
   // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes: a crash takes the volume back
   // to a state that some call left, not older than the last one whose reply said OK to a COMMIT, or to a call that
   // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3
-  // and 9 in verified/THEOREMS.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server
-  // starts again, and is another then, so that the client sends its unstable data again.
+  // and 9 in verified/THEOREMS.md). The write verifier in the replies of WRITE and COMMIT stays the same until the
+  // server starts again, and is another then, so that the client sends its unstable data again.
   //
   // The file is a regular one. No permission is needed: what becomes durable was written by those who had it, and may
   // have lost it since (a chown must not make their data volatile); and the caller learns nothing that GETATTR keeps
