@@ -157,7 +157,7 @@ module AttributeOps {
     }
     if (a.atimeHow == 2 || a.mtimeHow == 2) && !own { st := PERM; return; }
     if a.hasSize || (a.atimeHow != 0 && a.atimeHow != 2) || (a.mtimeHow != 0 && a.mtimeHow != 2) {
-      var w := MayData(c, ip, MAYW);
+      var w := MayData(c, ip, MAYWRITE);
       if !w { st := ACCES; }
     }
   }
@@ -185,7 +185,7 @@ module AttributeOps {
   { if s.mode.None? then mode else var x := s.mode.x % 4096;
     if c.uid != 0 && !P.InGroup(c, gid) then P.DropSetgid(x) else x }
   function NewMode(c: P.Caller, ty: uint32, mode: uint32, gid: uint32, s: N.Sattr): uint32
-  { var m := FirstMode(c, mode, gid, s); if ty != 2 &&
+  { var m := FirstMode(c, mode, gid, s); if ty != DIR &&
     (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(m) else m }
 
   lemma AppliedIs(c: P.Caller, ty: uint32, a: N.Attr, s: N.Sattr, now: N.Time)
@@ -203,7 +203,8 @@ module AttributeOps {
   { q == WithIds(m, UidOf(s, m.uid), GidOf(s, m.gid), NewMode(c, m.ty, m.mode, GidOf(s, m.gid), s)) }
   lemma IdsSteps(c: P.Caller, m: Meta, q: Meta, s: N.Sattr, x: uint32, y: uint32)
     requires x == FirstMode(c, m.mode, GidOf(s, m.gid), s)
-    requires y == if m.ty != 2 && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(x) else x
+    requires y == if m.ty != DIR && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(x)
+      else x
     requires q == WithIds(m, UidOf(s, m.uid), GidOf(s, m.gid), y)
     ensures IdsDone(c, m, q, s)
   { }
@@ -312,7 +313,7 @@ module AttributeOps {
   lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds,
     held': Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
-    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) &&
+    requires sa.size.Some? ==> ms[i].ty == REG && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) &&
       files' == files[i := SizeSpec(files[i], sa.size.x as int)] &&
       held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
     requires sa.size.Some? && sa.size.x < ms[i].size ==>

@@ -24,6 +24,10 @@ module CreateOps {
 
   const GUARDED: uint32 := 1
   const EXCLUSIVE: uint32 := 2
+  // what a new file, directory, or symbolic link may be used for unless the call says otherwise: 0644, 0755, 0777
+  const FILEMODE: uint32 := 420
+  const DIRMODE: uint32 := 493
+  const LINKMODE: uint32 := 511
 
   // Can name be made in directory dino? found: it is there already (ino), and keep
   // wants to use what is there; else that is EXIST, also where the caller may not write. bad is an error in the
@@ -37,8 +41,8 @@ module CreateOps {
       bad == 0 && dir != null && |dir.data| == 256 && M(dir.data) == d.fs.metas[dino]
     ensures st == 0 ==> DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) && C.ArgsOk(SattrOf(a))
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] &&
-      C.Can(WhoOf(c), AbsOf(d).nodes[dino], 1)
-    ensures st == 0 ==> (found ==> keep) && (!found ==> C.Can(WhoOf(c), AbsOf(d).nodes[dino], 3))
+      C.Can(WhoOf(c), AbsOf(d).nodes[dino], P.EXEC)
+    ensures st == 0 ==> (found ==> keep) && (!found ==> C.Can(WhoOf(c), AbsOf(d).nodes[dino], P.EXEC + P.WRITE))
     ensures st == 0 ==> (found <==> name.data in d.dirs[dino])
     ensures st == 0 && found ==> d.dirs[dino][name.data] == ino && OkIno(d.fs.geo, ino)
     ensures st == 0 && a.hasSize ==> a.size as int <= MAXFILE as int
@@ -54,22 +58,22 @@ module CreateOps {
     st := ArgStatus(a);
     if st != 0 { return; }
     ghost var who, dn, names := WhoOf(c), AbsOf(d).nodes[dino], d.dirs[dino];
-    var x := May(c, dir, MAYX);
-    assert x <==> C.Can(who, dn, 1);
+    var x := May(c, dir, MAYEXEC);
+    assert x <==> C.Can(who, dn, P.EXEC);
     if !x { st := ACCES; return; }
     found, ino, hint := d.LookupHint(txn, dino, name, true);
     if found {
       if !keep { st := EXIST; }
       return;
     }
-    var w := May(c, dir, MAYW);
-    assert w <==> C.Can(who, dn, 3);
+    var w := May(c, dir, MAYWRITE);
+    assert w <==> C.Can(who, dn, P.EXEC + P.WRITE);
     if !w { st := ACCES; }
   }
   predicate EntryErr(n: N.Node, c: P.Caller, name: seq<byte>, keep: bool, st: uint32)
     requires n.body.Dir?
-  { if !C.Can(c, n, 1) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES &&
-    !C.Can(c, n, 3) }
+  { if !C.Can(c, n, P.EXEC) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES &&
+    !C.Can(c, n, P.EXEC + P.WRITE) }
   predicate VacantErr(f: N.FS, c: P.Caller, h: N.Handle, name: seq<byte>, bad: uint32, a: N.Sattr, keep: bool,
     st: uint32)
   {
@@ -189,14 +193,14 @@ module CreateOps {
     requires dino in files && |files[dino]| == ms[dino].size as int
     requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff &&
       m.gen == ms[ino].gen + 1 && ino != dino
-    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && 1 <= m.ty <= 7 &&
-      (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
+    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && REG <= m.ty <= FIFO &&
+      (if m.ty == DIR then m.nlink == 2 && m.parent == dino else m.nlink == 1)
     requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] &&
-      Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
+      Entered(ms[dino], d.fs.metas[dino], m.ty == DIR, s, ns)
     requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]] && dino in d.fs.held &&
       d.fs.held == held[ino := h][dino := d.fs.held[dino]]
-    requires d.dirs == (if m.ty == 2 then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
-    requires dino in d.places && d.places == (if m.ty == 2 then places[ino := map[]]
+    requires d.dirs == (if m.ty == DIR then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
+    requires dino in d.places && d.places == (if m.ty == DIR then places[ino := map[]]
       else places)[dino := d.places[dino]]
     requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(places, dino) ::
       x in d.places[dino] && d.places[dino][x] == PlacesAt(places, dino)[x]
@@ -204,7 +208,7 @@ module CreateOps {
     ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
       AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
-    ensures if m.ty == 2 then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
+    ensures if m.ty == DIR then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
       else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
   {
     ghost var ms', files', held', dirs', places' :=
@@ -272,16 +276,16 @@ module CreateOps {
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []] &&
       d.fs.held == old(d.fs.held)[ino := {}]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
-      DataMeta(Born(WhoOf(c), M(dir.data), 1, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else 420,
+      DataMeta(Born(WhoOf(c), M(dir.data), REG, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else FILEMODE,
         SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
     ensures st == 0 || st == NOSPC
   {
     ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
-    var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
-    st, ino := NewNode(txn, d, c, dino, dir, 1, a, mode, s, ns);
+    var mode: uint32 := if how == EXCLUSIVE then 0 else FILEMODE;
+    st, ino := NewNode(txn, d, c, dino, dir, REG, a, mode, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    ghost var m := Born(w, dm, 1, gen, mode, sa, dino, now);
+    ghost var m := Born(w, dm, REG, gen, mode, sa, dino, now);
     BornIs(w, N.Node(MetaAttr(dm), N.File([], 0, {}), 0), dm, 1, gen, mode, sa, dino, now);
     if how == EXCLUSIVE {
       var ip := d.fs.GetInode(txn, ino, true);
@@ -321,12 +325,12 @@ module CreateOps {
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     assert how == EXCLUSIVE ==> sa == N.NoSattr();
     node, after := null, null;
-    var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
+    var mode: uint32 := if how == EXCLUSIVE then 0 else FILEMODE;
     st, ino := NewData(txn, d, c, dino, dir, a, how, verf, s, ns);
-    BornIs(w, dn, dm, 1, 0, mode, sa, dino, now);
+    BornIs(w, dn, dm, REG, 0, mode, sa, dino, now);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, 1, gen, mode, sa, dino, now);
+    BornIs(w, dn, dm, REG, gen, mode, sa, dino, now);
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
     assert NameTree.Fits(ino, m);
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
@@ -377,7 +381,7 @@ module CreateOps {
       return;
     }
     if !a.hasSize { return; }
-    var may := MayData(c, node, MAYW);
+    var may := MayData(c, node, MAYWRITE);
     if !may { st := ACCES; return; }
     st, later := Resize(txn, d, ino, a.size);
     if st != 0 { return; }
@@ -519,7 +523,7 @@ module CreateOps {
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino],
-      K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) &&
+      K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], DIR, DIRMODE, SattrOf(a), N.Time(s, ns)), dino) &&
       old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
@@ -531,11 +535,11 @@ module CreateOps {
       WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
-    BornIs(w, dn, dm, 2, 0, 493, sa, dino, now);
-    st, ino := NewNode(txn, d, c, dino, dir, 2, a, 493, s, ns);
+    BornIs(w, dn, dm, DIR, 0, DIRMODE, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, DIR, a, DIRMODE, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, 2, gen, 493, sa, dino, now);
+    BornIs(w, dn, dm, DIR, gen, DIRMODE, sa, dino, now);
     ghost var m := d.fs.metas[ino];
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
     st, node, after := Enter(txn, d, dino, name, hint, ino, true, s, ns);
@@ -554,7 +558,8 @@ module CreateOps {
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
-      N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data),
+      N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], LNK, LINKMODE, SattrOf(a), N.Time(s, ns)),
+        N.Symlink(target.data),
       1)
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
@@ -566,11 +571,11 @@ module CreateOps {
       WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
-    BornIs(w, dn, dm, 5, 0, 511, sa, dino, now);
-    st, ino := NewNode(txn, d, c, dino, dir, 5, a, 511, s, ns);
+    BornIs(w, dn, dm, LNK, 0, LINKMODE, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, LNK, a, LINKMODE, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, 5, gen, 511, sa, dino, now);
+    BornIs(w, dn, dm, LNK, gen, LINKMODE, sa, dino, now);
     ghost var m := WithSizeUsed(d.fs.metas[ino], |target.data| as uint64, 1);
     var len: uint64 := target.Len();
     var ok := d.Write(txn, ino, 0, target, 0, len);
@@ -591,12 +596,12 @@ module CreateOps {
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
-      (ty == 3 || ty == 4 || ty == 6 || ty == 7)
+      (ty == BLK || ty == CHR || ty == SOCK || ty == FIFO)
     requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
-      DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
+      DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, FILEMODE, SattrOf(a), N.Time(s, ns)), ty, maj, min)
     ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
       FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
@@ -607,11 +612,11 @@ module CreateOps {
       WhoOf(c), SattrOf(a), N.Time(s, ns);
     ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
     node, after := null, null;
-    BornIs(w, dn, dm, ty, 0, 420, sa, dino, now);
-    st, ino := NewNode(txn, d, c, dino, dir, ty, a, 420, s, ns);
+    BornIs(w, dn, dm, ty, 0, FILEMODE, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, ty, a, FILEMODE, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, ty, gen, 420, sa, dino, now);
+    BornIs(w, dn, dm, ty, gen, FILEMODE, sa, dino, now);
     ghost var m := d.fs.metas[ino];
     if ty == BLK || ty == CHR {
       var ip := d.fs.GetInode(txn, ino, true);
@@ -626,5 +631,5 @@ module CreateOps {
   }
 
   function DevNode(a: N.Attr, ty: uint32, maj: uint32, min: uint32): N.Node
-  { N.Node(a, if ty == 3 || ty == 4 then N.Special(ty, maj, min) else N.Special(ty, 0, 0), 0) }
+  { N.Node(a, if ty == BLK || ty == CHR then N.Special(ty, maj, min) else N.Special(ty, 0, 0), 0) }
 }

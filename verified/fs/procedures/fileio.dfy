@@ -40,8 +40,8 @@ module FileOps {
     after := ip;
     var ty := GetTy(ip);
     if ty != REG { st := INVAL; return; }
-    var r := MayData(c, ip, MAYR);
-    var x := May(c, ip, MAYX);
+    var r := MayData(c, ip, MAYREAD);
+    var x := May(c, ip, MAYEXEC);
     if !r && !x { st := ACCES; return; }
     var size := GetSize(ip);
     eof := off >= size || len >= size - off;
@@ -66,7 +66,7 @@ module FileOps {
   { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
   lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
     i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
-    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held && 0 <= off
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held && 0 <= off
     requires used as int == ms[i].used as int + |C.Blocks(off, |bytes|) - held[i]|
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
     ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
@@ -112,7 +112,7 @@ module FileOps {
     var ty := GetTy(ip);
     if ty != REG { st := INVAL; return; }
     if off > MAXFILE || len > MAXFILE - off { st := FBIG; return; }
-    var w := MayData(c, ip, MAYW);
+    var w := MayData(c, ip, MAYWRITE);
     if !w { st := ACCES; return; }
     if len == 0 { after := ip; return; }
     var size := GetSize(ip);

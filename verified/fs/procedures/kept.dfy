@@ -37,14 +37,14 @@ module KeptOps {
   // ---- what shows ----
 
   // what serves the lists alone
-  predicate Inner(m: Meta, m': Meta) { m.ty != 2 && m' == WithParent(WithList(m, m'.flags, m'.next), m'.parent) }
+  predicate Inner(m: Meta, m': Meta) { m.ty != DIR && m' == WithParent(WithList(m, m'.flags, m'.next), m'.parent) }
   lemma Unseen(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta)
     requires i in ms && Inner(ms[i], m)
     ensures Abs(g, ms[i := m], files, held, dirs, places) == Abs(g, ms, files, held, dirs, places)
   { Same(g, ms, ms[i := m], files, files, held, held, dirs, dirs, places, places); }
   lemma KeepShows(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, s: uint64,
     ns: uint32)
-    requires Shown(g, ms, i) && 2 in ms && ms[2].ty != 2 && CanKeep(ms[i]) && i in files && i in held
+    requires Shown(g, ms, i) && 2 in ms && ms[2].ty != DIR && CanKeep(ms[i]) && i in files && i in held
     ensures var p := Abs(g, ms, files, held, dirs, places);
       i in p.nodes && p.nodes[i].attr.nlink < 0x7fff_ffff &&
       Abs(g, Keeping(ms, i, s, ns), files, held, dirs, places) == L.Keeping(p, i, N.Time(s, ns))
@@ -165,7 +165,7 @@ module KeptOps {
     st, ino := CreateOps.NewData(txn, d, c, dino, dir, a, CreateOps.GUARDED, 0, s, ns);
     if st != 0 { return; }
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
-    Creation.BornIs(w, pre.nodes[dino], ms[dino], 1, ms[ino].gen + 1, 420, sa, dino, now);
+    Creation.BornIs(w, pre.nodes[dino], ms[dino], REG, ms[ino].gen + 1, CreateOps.FILEMODE, sa, dino, now);
     assert NameTree.Fits(ino, m);
     assert d.fs.metas == ms[ino := m];
     node, first := PutFirst(txn, d, ino);
@@ -199,8 +199,8 @@ module KeptOps {
   }
   lemma Unnamed1(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta,
     b: seq<byte>)
-    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != 2 && ms[i].ty == 0 && NameTree.Alive(m) &&
-      m.ty == 1
+    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != DIR && ms[i].ty == 0 && NameTree.Alive(m) &&
+      m.ty == REG
     ensures var p := Abs(g, ms, files, held, dirs, places); i !in p.nodes && i in p.gens && p.gens[i] == ms[i].gen &&
       Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, places) ==
         N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen], p.xattrs)

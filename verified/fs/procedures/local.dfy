@@ -38,8 +38,8 @@ module LocalOps {
     if st != 0 { return; }
     var ty := GetTy(ip);
     if ty != REG { st := INVAL; return; }
-    var r := MayData(c, ip, MAYR);
-    var x := May(c, ip, MAYX);
+    var r := MayData(c, ip, MAYREAD);
+    var x := May(c, ip, MAYEXEC);
     if !r && !x { st := ACCES; return; }
     var size := GetSize(ip);
     if size <= off { st := NOENT; return; }
@@ -56,7 +56,7 @@ module LocalOps {
   // What a change of its bytes or blocks makes of a file: size and used are those that it then has.
   lemma Effect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64,
     f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
-    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
     ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
       Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := f], held[i := h], dirs, places) ==
@@ -235,7 +235,7 @@ module LocalOps {
     var ty := GetTy(ip);
     if ty != REG || len == 0 { st := INVAL; return; }
     if off > MAXFILE || len > MAXFILE - off { st := FBIG; return; }
-    var w := MayData(c, ip, MAYW);
+    var w := MayData(c, ip, MAYWRITE);
     if !w { st := ACCES; return; }
     var size := GetSize(ip);
     var shrink := GetShrink(ip);
@@ -270,7 +270,7 @@ module LocalOps {
     if st != 0 { return; }
     var ty := GetTy(ip);
     if ty != REG || hi <= lo { st := INVAL; return; }
-    var w := MayData(c, ip, MAYW);
+    var w := MayData(c, ip, MAYWRITE);
     if !w { st := ACCES; return; }
     var size := GetSize(ip);
     var top := (size + 4095) / 4096;

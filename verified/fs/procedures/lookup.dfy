@@ -32,7 +32,7 @@ module LookupOps {
     var dots: uint32;
     st, dir, dots := OpenDir(txn, d, dino, dgen, name, false);
     if st != 0 { return; }
-    var ok := May(c, dir, MAYX);
+    var ok := May(c, dir, MAYEXEC);
     if !ok { st := ACCES; return; }
     var ip: Bytes;
     if dots == 1 { ino, node := dino, dir; return; }

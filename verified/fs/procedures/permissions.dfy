@@ -49,10 +49,10 @@ module Permissions {
   // Largest file, in bytes (512 GiB; the block trees would reach a little further).
   const MAXFILE: uint64 := 549755813888
 
-  // Permission classes; a want is a sum of these.
-  const MAYX: uint32 := 1
-  const MAYW: uint32 := 2
-  const MAYR: uint32 := 4
+  // Rights, as EXEC, WRITE, and READ in the specification; a want is a sum of these.
+  const MAYEXEC: uint32 := 1
+  const MAYWRITE: uint32 := 2
+  const MAYREAD: uint32 := 4
 
   // Most links of a file, and most sub-directories of a directory.
   const MAXLINK: uint32 := 0x7fff_ffff
@@ -130,7 +130,7 @@ module Permissions {
     if m { p := mode / 8 % 8; } else { p := mode % 8; }
   }
 
-  // the bits of want (MAYR, MAYW, MAYX) that the caller has
+  // the bits of want (MAYREAD, MAYWRITE, MAYEXEC) that the caller has
   method Granted(c: Cred, ip: Bytes) returns (p: uint32)
     requires |ip.data| == 256
     ensures var m := M(ip.data); p == P.Granted(WhoOf(c), m.ty, m.mode, m.uid, m.gid)

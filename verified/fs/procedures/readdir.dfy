@@ -99,7 +99,7 @@ module ReaddirOps {
     eof := false;
     st, dir := OpenDirHandle(txn, d, ino, gen, false);
     if st != 0 { return; }
-    var ok := May(c, dir, MAYR);
+    var ok := May(c, dir, MAYREAD);
     if !ok { st := ACCES; return; }
     if cookie != 0 && verf != 0 { st := BADCOOKIE; return; }
     var room := out.Fits();
@@ -167,7 +167,7 @@ module ReaddirOps {
     DirStatus(d, ino, gen, []);
     st, eof, dir := Readdir(txn, d, c, ino, gen, cookie, verf, out);
     if st != 0 { return; }
-    var ok := May(c, dir, MAYX);
+    var ok := May(c, dir, MAYEXEC);
     if !ok { return; }
     ghost var got := out.got;
     AllShown(d, ino, gen, cookie as int, eof, got);

@@ -68,7 +68,7 @@ module RemoveOps {
     st, before, dots := OpenDir(txn, d, dino, dgen, name, true);
     if st != 0 { return; }
     if dots != 0 { st := if sub && dots == 2 then EXIST else INVAL; return; }
-    var w := May(c, before, MAYW + MAYX);
+    var w := May(c, before, MAYWRITE + MAYEXEC);
     if !w { st := ACCES; return; }
     var ino: uint64;
     var ip: Bytes;
@@ -170,13 +170,13 @@ module RemoveOps {
     if dots != 0 { st := EXIST; return; }
     if ty == DIR { st := INVAL; return; }
     ghost var who, dn := WhoOf(c), AbsOf(d).nodes[dino];
-    var x := May(c, before, MAYX);
-    assert x <==> C.Can(who, dn, 1);
+    var x := May(c, before, MAYEXEC);
+    assert x <==> C.Can(who, dn, P.EXEC);
     if !x { st := ACCES; return; }
     var found, other, hint := d.LookupHint(txn, dino, name, true);
     if found { st := EXIST; return; }
-    var w := May(c, before, MAYW);
-    assert w <==> C.Can(who, dn, 3);
+    var w := May(c, before, MAYWRITE);
+    assert w <==> C.Can(who, dn, P.EXEC + P.WRITE);
     if !w { st := ACCES; return; }
     var nl := GetNlink(ip);
     if nl >= MAXLINK { st := MLINK; return; }

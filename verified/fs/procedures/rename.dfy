@@ -165,8 +165,8 @@ module RenameOps {
       if st != 0 { return; }
       SameBelow(d, tino, src);
       if below { st := INVAL; return; }
-      var w := May(c, ip, MAYW);
-      assert w <==> C.Can(WhoOf(c), f.nodes[src], 2);
+      var w := May(c, ip, MAYWRITE);
+      assert w <==> C.Can(WhoOf(c), f.nodes[src], P.WRITE);
       if fino != tino && !w { st := ACCES; return; }
     }
   }
@@ -175,7 +175,7 @@ module RenameOps {
   {
     var dir := f.nodes[src].body.Dir?;
     (C.Refuses(w, f.nodes[fd], f.nodes[src]) && st == ACCES) ||
-      (dir && fd != td && !C.Can(w, f.nodes[src], 2) && st == ACCES) ||
+      (dir && fd != td && !C.Can(w, f.nodes[src], P.WRITE) && st == ACCES) ||
     (st == INVAL && dir && R.Below(f, td, src)) || (st == SERVERFAULT && dir && R.TooDeep(f, td))
   }
 
@@ -202,10 +202,10 @@ module RenameOps {
     SeeNode(d, fino);
     SeeNode(d, tino);
     done, src, dir, found, dst := false, 0, false, false, 0;
-    var wf := May(c, fdir, MAYW + MAYX);
-    var wt := May(c, tdir, MAYW + MAYX);
-    assert wf <==> C.Can(w, f.nodes[fino], 3);
-    assert wt <==> C.Can(w, f.nodes[tino], 3);
+    var wf := May(c, fdir, MAYWRITE + MAYEXEC);
+    var wt := May(c, tdir, MAYWRITE + MAYEXEC);
+    assert wf <==> C.Can(w, f.nodes[fino], P.EXEC + P.WRITE);
+    assert wt <==> C.Can(w, f.nodes[tino], P.EXEC + P.WRITE);
     if !wf || !wt { st := ACCES; return; }
     var there: bool;
     there, src := d.Lookup(txn, fino, fname, true);
@@ -221,7 +221,7 @@ module RenameOps {
   }
   predicate CanBoth(f: N.FS, w: P.Caller, fd: uint64, td: uint64)
     requires fd in f.nodes && td in f.nodes
-  { C.Can(w, f.nodes[fd], 3) && C.Can(w, f.nodes[td], 3) }
+  { C.Can(w, f.nodes[fd], P.EXEC + P.WRITE) && C.Can(w, f.nodes[td], P.EXEC + P.WRITE) }
   predicate CheckErr(f: N.FS, w: P.Caller, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, st: uint32)
     requires N.IsDir(f, fd) && N.IsDir(f, td)
   {

@@ -33,9 +33,9 @@ module Abstraction {
   { map n | n in at && n in names :: at[n] + 3 }
   function BodyOf(m: Meta, f: seq<byte>, h: set<int>, names: map<Name, uint64>, at: map<Name, int>): N.Body
   {
-    if m.ty == 1 then N.File(f, m.verf, h)
-    else if m.ty == 2 then N.Dir(names, Cookies(names, at), m.parent, m.size)
-    else if m.ty == 5 then N.Symlink(f)
+    if m.ty == N.NF3REG then N.File(f, m.verf, h)
+    else if m.ty == N.NF3DIR then N.Dir(names, Cookies(names, at), m.parent, m.size)
+    else if m.ty == N.NF3LNK then N.Symlink(f)
     else N.Special(m.ty, m.major, m.minor)
   }
   function NodeOf(m: Meta, f: seq<byte>, h: set<int>, names: map<Name, uint64>, at: map<Name, int>): N.Node

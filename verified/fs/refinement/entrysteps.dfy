@@ -55,7 +55,8 @@ module EntrySteps {
   // Directory i has the entries e at the places at, and other time stamps and links.
   lemma DirChange(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64, m: Meta,
     f: seq<byte>, h: set<int>, e: map<Name, uint64>, at: map<Name, int>, now: N.Time)
-    requires OkIno(g, i) && i != 2 && i in ms && Alive(ms[i]) && ms[i].ty == 2 && m.ty == 2 && m.nlink != 0 &&
+    requires OkIno(g, i) && i != 2 && i in ms && Alive(ms[i]) && ms[i].ty == N.NF3DIR && m.ty == N.NF3DIR &&
+      m.nlink != 0 &&
       m.gen == ms[i].gen && m.parent == ms[i].parent
     requires MetaAttr(m) == C.SetMtimeCtime(MetaAttr(ms[i]), m.nlink, now)
     requires forall n: Name {:trigger n in e} | n in e && n in DirAt(dirs, i) && n in PlacesAt(places, i) ::

@@ -127,7 +127,7 @@ module Listing {
 
   lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<Ent>, a: Inodes,
     eof: bool, da: N.Fattr)
-    requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], 1)
+    requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], P.EXEC)
     requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, M(a[k]))
     ensures L.ReaddirplusOk(f, c, dh, cookie, verf, lim, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
   {

@@ -158,10 +158,10 @@ module Renaming {
   {
     Sized(v.metas, ms, a.from, a.to) && Apart(ms, a) && w.metas == Final(ms, a) &&
     Shown(geo, v.metas, a.from) && Shown(geo, v.metas, a.to) && Shown(geo, v.metas, a.source) &&
-      v.metas[a.from].ty == 2 && v.metas[a.to].ty == 2 && a.from in v.dirs &&
+      v.metas[a.from].ty == N.NF3DIR && v.metas[a.to].ty == N.NF3DIR && a.from in v.dirs &&
     RenamedTo(v.dirs, w.dirs, a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.freed) &&
-      (a.dir <==> v.metas[a.source].ty == 2) && (a.dir && a.from == a.to ==> v.metas[a.source].parent == a.to) &&
-    (a.found ==> Shown(geo, v.metas, a.target) && (v.metas[a.target].ty == 2 <==> a.dir)) &&
+      (a.dir <==> v.metas[a.source].ty == N.NF3DIR) && (a.dir && a.from == a.to ==> v.metas[a.source].parent == a.to) &&
+    (a.found ==> Shown(geo, v.metas, a.target) && (v.metas[a.target].ty == N.NF3DIR <==> a.dir)) &&
       (a.freed ==> LastLink(ms[a.target])) &&
     (forall i: uint64 {:trigger FileAt(w.files, i)} {:trigger HeldAt(w.held, i)} | i != a.from && i != a.to &&
       (a.found && i == a.target ==> !LastLink(ms[i])) ::

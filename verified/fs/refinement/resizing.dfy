@@ -33,7 +33,7 @@ module Resizing {
   // A regular file is set to size sz and then has the attributes a, the bytes f, the blocks h, and no verifier.
   lemma ResizeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64, sz: uint64,
     sh: Leftover, done: bool, a: N.Attr, f: seq<byte>, h: set<int>)
-    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms &&
+    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == N.NF3REG && 2 in ms &&
       (done && sz < ms[i].size ==> sh.shrink == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
     ensures i in ResizedAll(ms, i, sz, sh, done)
     ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithVerf(WithAttr(r[i], a), 0)], dirs)

@@ -42,7 +42,7 @@ func Lookup(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	var _ = ok
 	var out4 bool
 	var _ = out4
-	out4 = permissions.May(c, dir, permissions.MAYX())
+	out4 = permissions.May(c, dir, permissions.MAYEXEC())
 	ok = out4
 	if !ok {
 		st = permissions.ACCES()
