@@ -47,8 +47,8 @@ module TxnSysM {
     }
     // The objects that the threads of a system share, beside the mutex: the frame of what any of them may change.
     function Shared(): set<object> reads journal {
-      {journal, journal.logger, journal.installer, journal.disk, journal.seal, journal.cache, journal.tree.pages, locks} +
-        journal.repr
+      {journal, journal.logger, journal.installer, journal.disk, journal.seal, journal.cache, journal.tree.pages} +
+        journal.repr + {locks}
     }
     // Whoever waits holds only what lies below what it waits for. What follows from that: waiting.dfy.
     predicate Upward() reads locks {

@@ -122,7 +122,8 @@ module Exec {
     decreases *
   {
     Table(procedure, stability);
-    outcome, commit, told := Run(txn, work, result, Stable(procedure, stability, deferred), ReadOnly(procedure), permit);
+    outcome, commit, told :=
+      Run(txn, work, result, Stable(procedure, stability, deferred), ReadOnly(procedure), permit);
     if procedure == Durable.COMMIT && outcome == OK && result == 0 {
       outcome := Sync(txn);
     }

@@ -163,7 +163,7 @@ module AttributeOps {
   }
 
   function WithTimes(m: Meta, a: N.Time, t: N.Time): Meta
-  { m.(atime := a.s, atimens := a.ns, mtime := t.s, mtimens := t.ns) }
+  { m.(atime := a.seconds, atimens := a.nanoseconds, mtime := t.seconds, mtimens := t.nanoseconds) }
 
   // the time stamps of a
   method ApplyTimes(ip: Bytes, a: Sattr, s: uint64, ns: uint32)
@@ -261,7 +261,7 @@ module AttributeOps {
     requires m2 == if s.size.Some? then WithTimes(m1, N.Time(m1.atime, m1.atimens), now) else m1
     requires m3 == WithTimes(m2, C.TimeAs(s.atime, N.Time(m2.atime, m2.atimens), now),
       C.TimeAs(s.mtime, N.Time(m2.mtime, m2.mtimens), now))
-    requires m4 == WithCtime(m3, now.s, now.ns)
+    requires m4 == WithCtime(m3, now.seconds, now.nanoseconds)
     ensures IsApplied(c, m0, m4, s, now)
   {
     var a0 := MetaAttr(m0);
