@@ -141,7 +141,7 @@ module BlockStore {
     method WriteInode(txn: Txn, ino: uint64, b: Bytes)
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
-      requires ino in inodes && (M(b.data).ty == 0 <==> inodes[ino].meta.ty == 0)
+      requires ino in inodes && (MetaOf(b.data).ty == 0 <==> inodes[ino].meta.ty == 0)
       ensures Valid()
       ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
     {
@@ -158,7 +158,7 @@ module BlockStore {
     method PutInode(txn: Txn, ino: uint64, b: Bytes, inuse: bool)
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
-      requires inuse <==> M(b.data).ty != 0
+      requires inuse <==> MetaOf(b.data).ty != 0
       ensures Valid()
       ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
     {

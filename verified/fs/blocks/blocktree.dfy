@@ -49,7 +49,7 @@ module BlockTree {
     predicate IsInode(ino: uint64, ip: Bytes) reads this, store, ip {
       OkIno(store.geo, ino) && |ip.data| == 256 && ino in store.inodes &&
         Parse(ip.data).blks == store.inodes[ino].blks &&
-      SameMeta(M(ip.data), store.inodes[ino].meta) && Counted(blockMap, ino, M(ip.data).used as int)
+      SameMeta(MetaOf(ip.data), store.inodes[ino].meta) && Counted(blockMap, ino, MetaOf(ip.data).used as int)
     }
     predicate SameMeta(m: Meta, n: Meta) { m == WithUsed(n, m.used) }
 
@@ -133,7 +133,7 @@ module BlockTree {
       store.Dom();
       ok, bn := store.AllocBlock(txn, false, near, b);
       if !ok { return; }
-      CountAlloc(old(blockMap), p, bn, M(ip.data).used as int);
+      CountAlloc(old(blockMap), p, bn, MetaOf(ip.data).used as int);
       SetSlot(ip, k, bn);
       if k < 12 { IncUsed(ip); }
       store.WriteInode(txn, ino, ip);
@@ -172,7 +172,7 @@ module BlockTree {
       ok, bn := store.AllocBlock(txn, false, near, b);
       if !ok { return; }
       assert pn != bn by { reveal OwnerOk(); assert OkPos(Parent(p)); }
-      CountAlloc(old(blockMap), p, bn, M(ip.data).used as int);
+      CountAlloc(old(blockMap), p, bn, MetaOf(ip.data).used as int);
       Put64(t, 8 * (j % 512), bn);
       if leaf { IncUsed(ip); }
       store.Dom();
@@ -262,7 +262,7 @@ module BlockTree {
       modifies Repr()
       requires Valid() && txn.jrnl == store.jrnl && OkIno(store.geo, ino) && |ip.data| == 256
       requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
-        (M(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
+        (MetaOf(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
       ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
     {
@@ -273,7 +273,8 @@ module BlockTree {
     method SetInode(txn: Txn, ip: Bytes, ino: uint64, inuse: bool)
       modifies Repr()
       requires Valid() && txn.jrnl == store.jrnl && OkIno(store.geo, ino) && |ip.data| == 256
-      requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks && (inuse <==> M(ip.data).ty != 0)
+      requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
+        (inuse <==> MetaOf(ip.data).ty != 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
       ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
     {

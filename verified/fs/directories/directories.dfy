@@ -542,11 +542,11 @@ module Directories {
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
       requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
-      requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino];
+      requires ino in fs.metas && var m, n := MetaOf(ip.data), fs.metas[ino];
         m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
       ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
-        fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := M(ip.data)]
+        fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := MetaOf(ip.data)]
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)

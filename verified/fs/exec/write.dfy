@@ -34,7 +34,7 @@ module WriteCall {
       |call.after.data| == 256
     ensures st == 0 ==> Data.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(cred), N.Handle(ino, gen), offset,
       source.data[..Count(call)], N.Time(seconds, nanoseconds),
-      N.Wcc(FattrM(ino, M(call.before.data)), FattrM(ino, M(call.after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(call.before.data)), ReplyAttr(ino, MetaOf(call.after.data))))
     ensures st == 0 && !call.deferred ==>
       Data.WriteReply(|source.data|, call.stability, Count(call) as int, Committed(call))
     ensures Committed(call) != Durable.UNSTABLE ==> Waits(call)

@@ -32,7 +32,7 @@ module AttributeChanges {
   function Relinked(m: Meta, nl: uint32, s: uint64, ns: uint32): Meta { Marked(WithNlink(m, nl), s, ns) }
   method Stamp(ip: Bytes, s: uint64, ns: uint32) returns (ts: uint64, tns: uint32)
     requires |ip.data| == 256
-    ensures N.Time(ts, tns) == StampOf(M(ip.data), s, ns)
+    ensures N.Time(ts, tns) == StampOf(MetaOf(ip.data), s, ns)
   {
     ts, tns := s, ns;
     var cs, cns := GetCtime(ip);
@@ -47,7 +47,7 @@ module AttributeChanges {
   { var all := (m.size as int + 4095) / 4096; 4096 * (if m.used as int < all then m.used as int else all) }
   method Used(ip: Bytes) returns (x: uint64)
     requires |ip.data| == 256
-    ensures M(ip.data).size <= 549755813888 ==> x as int == UsedOf(M(ip.data))
+    ensures MetaOf(ip.data).size <= 549755813888 ==> x as int == UsedOf(MetaOf(ip.data))
   {
     var size := GetSize(ip);
     var n := GetUsed(ip);

@@ -195,7 +195,7 @@ module ByteFiles {
     // the serialized inode
     method GetInode(txn: Txn, ino: uint64, excl: bool) returns (ip: Bytes)
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
-      ensures fresh(ip) && |ip.data| == 256 && ino in metas && M(ip.data) == metas[ino] && SameBlks(ino, ip.data)
+      ensures fresh(ip) && |ip.data| == 256 && ino in metas && MetaOf(ip.data) == metas[ino] && SameBlks(ino, ip.data)
     {
       ip := trees.store.ReadInode(txn, ino, excl);
     }
@@ -204,16 +204,16 @@ module ByteFiles {
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
-      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink &&
-        M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
+      requires ino in metas && MetaOf(ip.data).size == metas[ino].size && MetaOf(ip.data).shrink == metas[ino].shrink &&
+        MetaOf(ip.data).used == metas[ino].used && MetaOf(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
-      ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := M(ip.data)]
+      ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := MetaOf(ip.data)]
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
     {
       trees.SetMeta(txn, ip, ino);
-      ReachSame(geo, trees.blockMap, metas, ino, M(ip.data));
-      HeldSame(geo, trees.blockMap, metas, held, ino, M(ip.data));
-      metas := metas[ino := M(ip.data)];
+      ReachSame(geo, trees.blockMap, metas, ino, MetaOf(ip.data));
+      HeldSame(geo, trees.blockMap, metas, held, ino, MetaOf(ip.data));
+      metas := metas[ino := MetaOf(ip.data)];
       FilesStep(geo, trees.data, trees.data, ino, old(trees.store.inodes), old(metas), files, trees.store.inodes[ino],
         files[ino]);
       assert files[ino := files[ino]] == files;
@@ -522,7 +522,7 @@ module ByteFiles {
     method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
       modifies Repr()
       requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && trees.IsInode(ino, ip)
-      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 ::
+      requires MetaOf(ip.data).size == 0 && MetaOf(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 ::
         Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
       ensures metas == old(metas)[ino := NewMeta(ty, gen)] && ino in old(held) && old(held)[ino] == {} &&

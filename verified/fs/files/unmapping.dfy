@@ -175,7 +175,7 @@ module Unmapping {
     x.BlkOf(p);
     x.store.Dom();
     var bn := x.Resolve(txn, ip, ino, k, 0, 0, true);
-    CountFree(old(x.blockMap), p, M(ip.data).used as int);
+    CountFree(old(x.blockMap), p, MetaOf(ip.data).used as int);
     SetSlot(ip, k, 0);
     if k < 12 { DecUsed(ip); }
     x.store.WriteInode(txn, ino, ip);
@@ -204,7 +204,7 @@ module Unmapping {
     ghost var vb := x.store.blocks[pn := t.data];
     assert OkBlk(x.store.geo, bn) by { reveal OwnerOk(); }
     x.store.Dom();
-    CountFree(old(x.blockMap), p, M(ip.data).used as int);
+    CountFree(old(x.blockMap), p, MetaOf(ip.data).used as int);
     Put64(t, 8 * (j % 512), 0);
     if leaf { DecUsed(ip); }
     x.store.SetUsedBit(txn, bn, false);
@@ -242,7 +242,7 @@ module Unmapping {
     if !ok { return; }
     assert OkBlk(g, bn) && nb != bn && nb != pn by { reveal OwnerOk(); assert OkPos(p) && OkPos(Parent(p)); }
     // first the old one goes,
-    CountFree(old(x.blockMap), p, M(ip.data).used as int);
+    CountFree(old(x.blockMap), p, MetaOf(ip.data).used as int);
     Put64(t, 8 * (j % 512), 0);
     ghost var blockMap1, owner1, used1, vb1, data1 := x.blockMap[p := 0], x.owner[bn := None],
       old(x.store.used)[bn := false], old(x.store.blocks)[pn := t.data], x.data[p := Zeros(4096)];
@@ -252,7 +252,7 @@ module Unmapping {
     RootsStep(g, x.blockMap, x.store.inodes, p, 0, x.store.inodes[ino]);
     assert x.store.inodes[ino := x.store.inodes[ino]] == x.store.inodes;
     // then the new one comes
-    CountAlloc(blockMap1, p, nb, M(ip.data).used as int - 1);
+    CountAlloc(blockMap1, p, nb, MetaOf(ip.data).used as int - 1);
     Put64(t, 8 * (j % 512), nb);
     x.store.SetUsedBit(txn, bn, false);
     x.store.Dom();

@@ -37,7 +37,7 @@ module Mkfs {
   // blocks hold anything.
   predicate Fresh(g: Geo, m: Meta, o: Objects) {
     GeoOk(g) && (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
-      InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? && IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
+      InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? && IsEmpty(o[InodeAddr(g, i)].bs, FirstMeta(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)) &&
     forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) ::
       BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? &&
@@ -52,7 +52,7 @@ module Mkfs {
       o[Addr(b, 0)].bs, map b: uint64 | OkBlk(g, b) :: false,
       imap p: Pos | OkPos(p) :: 0 as uint64, map b: uint64 | OkBlk(g, b) :: none, imap p: Pos | IsData(p) ::
         Zeros(4096),
-      map i: uint64 | OkIno(g, i) :: MetaOf(m, i as int), map i: uint64 | OkIno(g, i) ::
+      map i: uint64 | OkIno(g, i) :: FirstMeta(m, i as int), map i: uint64 | OkIno(g, i) ::
         [], map i: uint64 | OkIno(g, i) :: bare, map[1 := map[]], map[1 := map[]])
   }
   lemma Valid(g: Geo, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32, o: Objects)
@@ -100,7 +100,7 @@ module Mkfs {
     Regions.Kinds(g);
     forall i: uint64 | OkIno(g, i)
       ensures InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? &&
-      IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
+      IsEmpty(o[InodeAddr(g, i)].bs, FirstMeta(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)
     { AnInode(s, m, v, w, kinds, i); AnInodesBit(s, m, v, w, kinds, i); }
     forall b: uint64 | OkBlk(g, b)
@@ -124,13 +124,13 @@ module Mkfs {
   lemma AnInode(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, i: uint64)
     requires Looked(s, m, v, w, kinds) && OkIno(s.geo, i)
     ensures var o := Bridge.DataOf(kinds, w); var a := InodeAddr(s.geo, i);
-      a in o && o[a].ObjData? && IsEmpty(o[a].bs, MetaOf(m, i as int))
+      a in o && o[a].ObjData? && IsEmpty(o[a].bs, FirstMeta(m, i as int))
   {
     var a := InodeAddr(s.geo, i); var b := w[a.blkno as int]; var x := i as int % 16;
     At(s, m, v, w, kinds, a, KInode);
     assert a.off as int / 8 == 256 * x;
     if i >= 16 { assert b[256 * x .. 256 * x + 256] == Zeros(256); NoInode(); } else
-      { assert MetaOf(m, x) == MetaOf(m, i as int); }
+      { assert FirstMeta(m, x) == FirstMeta(m, i as int); }
   }
   lemma AnInodesBit(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, i: uint64)
     requires Looked(s, m, v, w, kinds) && OkIno(s.geo, i)

@@ -98,7 +98,7 @@ module AttributeOps {
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      A.GetattrOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)))
+      A.GetattrOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
@@ -112,7 +112,7 @@ module AttributeOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures bits < 64
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, FattrM(ino, M(after.data)))
+      A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> A.AccessErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
@@ -139,9 +139,9 @@ module AttributeOps {
   // may the caller set these attributes of ip?
   method MaySetattr(c: Cred, ip: Bytes, a: Sattr) returns (st: uint32)
     requires |ip.data| == 256
-    ensures var m := M(ip.data); st == 0 <==> C.SetPerm(WhoOf(c), MetaAttr(m), SattrOf(a)) &&
+    ensures var m := MetaOf(ip.data); st == 0 <==> C.SetPerm(WhoOf(c), MetaAttr(m), SattrOf(a)) &&
       C.SetAcces(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a))
-    ensures var m := M(ip.data); st != 0 ==> C.SetErr(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a), st)
+    ensures var m := MetaOf(ip.data); st != 0 ==> C.SetErr(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a), st)
   {
     st := 0;
     var own := IsOwner(c, ip);
@@ -170,9 +170,9 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == WithTimes(M(old(ip.data)),
-      C.TimeAs(SattrOf(a).atime, MetaAttr(M(old(ip.data))).atime, N.Time(s, ns)),
-      C.TimeAs(SattrOf(a).mtime, MetaAttr(M(old(ip.data))).mtime, N.Time(s, ns)))
+    ensures MetaOf(ip.data) == WithTimes(MetaOf(old(ip.data)),
+      C.TimeAs(SattrOf(a).atime, MetaAttr(MetaOf(old(ip.data))).atime, N.Time(s, ns)),
+      C.TimeAs(SattrOf(a).mtime, MetaAttr(MetaOf(old(ip.data))).mtime, N.Time(s, ns)))
   {
     if a.atimeHow == 2 { InodeFormat.SetAtime(ip, a.atime, a.atimens); } else if a.atimeHow != 0
       { InodeFormat.SetAtime(ip, s, ns); }
@@ -212,13 +212,13 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures IdsDone(WhoOf(c), M(old(ip.data)), M(ip.data), SattrOf(a))
+    ensures IdsDone(WhoOf(c), MetaOf(old(ip.data)), MetaOf(ip.data), SattrOf(a))
   {
-    ghost var m0, w, sa := M(ip.data), WhoOf(c), SattrOf(a);
+    ghost var m0, w, sa := MetaOf(ip.data), WhoOf(c), SattrOf(a);
     ghost var u, g := UidOf(sa, m0.uid), GidOf(sa, m0.gid);
     if a.hasUid { InodeFormat.SetUid(ip, a.uid); }
     if a.hasGid { InodeFormat.SetGid(ip, a.gid); }
-    ghost var p := M(ip.data);
+    ghost var p := MetaOf(ip.data);
     assert p.uid == u && p.gid == g && p.ty == m0.ty && p.mode == m0.mode;
     var mode := GetMode(ip);
     if a.hasMode {
@@ -233,8 +233,8 @@ module AttributeOps {
     if ty != DIR && (a.hasUid || a.hasGid || (a.hasSize && c.uid != 0)) { mode := KillPriv(mode); }
     InodeFormat.SetMode(ip, mode);
     ghost var r := WithIds(m0, u, g, mode);
-    assert M(ip.data) == r;
-    IdsSteps(w, m0, M(ip.data), sa, x, mode);
+    assert MetaOf(ip.data) == r;
+    IdsSteps(w, m0, MetaOf(ip.data), sa, x, mode);
   }
 
   // all of a but the size, which the caller has set (and checked the rest)
@@ -242,17 +242,17 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures IsApplied(WhoOf(c), M(old(ip.data)), M(ip.data), SattrOf(a), N.Time(s, ns))
+    ensures IsApplied(WhoOf(c), MetaOf(old(ip.data)), MetaOf(ip.data), SattrOf(a), N.Time(s, ns))
   {
-    ghost var m0, w, sa, now := M(ip.data), WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var m0, w, sa, now := MetaOf(ip.data), WhoOf(c), SattrOf(a), N.Time(s, ns);
     ApplyIds(c, ip, a);
-    ghost var m1 := M(ip.data);
+    ghost var m1 := MetaOf(ip.data);
     if a.hasSize { InodeFormat.SetMtime(ip, s, ns); }
-    ghost var m2 := M(ip.data);
+    ghost var m2 := MetaOf(ip.data);
     ApplyTimes(ip, a, s, ns);
-    ghost var m3 := M(ip.data);
+    ghost var m3 := MetaOf(ip.data);
     SetCtime(ip, s, ns);
-    AppliedSteps(w, m0, m1, m2, m3, M(ip.data), sa, now);
+    AppliedSteps(w, m0, m1, m2, m3, MetaOf(ip.data), sa, now);
   }
   predicate IsApplied(c: P.Caller, m: Meta, q: Meta, s: N.Sattr, now: N.Time)
   { q == WithAttr(m, C.Applied(c, m.ty, MetaAttr(m), s, now)) }
@@ -355,7 +355,7 @@ module AttributeOps {
     returns (st: uint32, ip: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && SattrOf(a) == N.WithoutNobody(SattrOf(a))
     ensures ip != null ==> fresh(ip) && |ip.data| == 256
-    ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && M(ip.data) == d.fs.metas[ino]
+    ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && MetaOf(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
     ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, ip))
@@ -385,7 +385,7 @@ module AttributeOps {
       (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
     ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size)
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
-      FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+      ReplyAttr(ino, MetaOf(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Changed(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, SattrOf(a), N.Time(s, ns))
   {
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
@@ -420,7 +420,7 @@ module AttributeOps {
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),
-      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns),
       st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
@@ -440,8 +440,8 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == WithAttr(M(old(ip.data)),
-      Creation.FirstS(WhoOf(c), M(dp.data), M(old(ip.data)).ty, mode, N.Time(s, ns)))
+    ensures MetaOf(ip.data) == WithAttr(MetaOf(old(ip.data)),
+      Creation.FirstS(WhoOf(c), MetaOf(dp.data), MetaOf(old(ip.data)).ty, mode, N.Time(s, ns)))
   {
     var ty := GetTy(ip);
     var dmode := GetMode(dp);
@@ -460,7 +460,7 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && |dp.data| == 256 && dp != ip
     ensures Keeps(old(ip.data), ip.data)
-    ensures var m := M(old(ip.data)); M(ip.data) == if M(dp.data).mode / 1024 % 2 == 1 then
+    ensures var m := MetaOf(old(ip.data)); MetaOf(ip.data) == if MetaOf(dp.data).mode / 1024 % 2 == 1 then
       WithMode(m, P.AddSetgid(m.mode)) else m
   {
     var dmode := GetMode(dp);

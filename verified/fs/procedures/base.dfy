@@ -45,7 +45,7 @@ module ProcedureBase {
       i in d.fs.metas && d.fs.metas[i].mode < 4096 && 1 <= d.fs.metas[i].ty <= 7 && i in AbsOf(d).nodes &&
       i in d.fs.files &&
       var m, n := d.fs.metas[i], AbsOf(d).nodes[i];
-      N.Type(n) == m.ty && Abstraction.FattrM(i, m) == N.FattrOf(i, n) &&
+      N.Type(n) == m.ty && Abstraction.ReplyAttr(i, m) == N.FattrOf(i, n) &&
         n == Abstraction.NodeAt(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i) && n.attr == MetaAttr(m)
   {
     NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
@@ -64,18 +64,18 @@ module ProcedureBase {
       i in d.dirs && i in d.fs.metas && i in f.nodes && f.nodes[i].body.Dir? &&
       f.nodes[i].body.names == d.dirs[i] && f.nodes[i].body.parent == d.fs.metas[i].parent &&
         f.nodes[i].attr == MetaAttr(d.fs.metas[i]) && d.fs.metas[i].mode < 4096 &&
-      Abstraction.FattrM(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
+      Abstraction.ReplyAttr(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
   { Node(d, i, gen); }
 
   // attributes in a reply, as they are given: a serialized inode, or null
   function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b
-  { if b == null || |b.data| != 256 then None else Some(Abstraction.FattrM(i, M(b.data))) }
+  { if b == null || |b.data| != 256 then None else Some(Abstraction.ReplyAttr(i, MetaOf(b.data))) }
 
   // b is a with only such fields changed as PutInode may store
   predicate Keeps(a: seq<byte>, b: seq<byte>)
   {
     |a| == 256 && |b| == 256 && Parse(a).blks == Parse(b).blks &&
-    var m, n := M(a), M(b);
+    var m, n := MetaOf(a), MetaOf(b);
     m.ty == n.ty && m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.nent == n.nent
   }
 
@@ -92,10 +92,11 @@ module ProcedureBase {
     requires d.Valid() && txn.jrnl == d.fs.jrnl
     ensures fresh(ip) && |ip.data| == 256
     ensures st == if Live(d.fs.geo, d.fs.metas, ino, gen) then 0 else STALE
-    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] &&
+    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.fs.metas &&
+      MetaOf(ip.data) == d.fs.metas[ino] &&
       d.fs.SameBlks(ino, ip.data)
-    ensures st == 0 ==> (ino in d.dirs <==> M(ip.data).ty == DIR)
-    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
+    ensures st == 0 ==> (ino in d.dirs <==> MetaOf(ip.data).ty == DIR)
+    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == MetaOf(ip.data).size as int
   {
     st := STALE;
     if !OkIno(d.fs.geo, ino) || ino == ORPHANS { ip := NewBytes(256); return; }
@@ -113,9 +114,9 @@ module ProcedureBase {
     ensures fresh(ip) && |ip.data| == 256
     ensures ino in d.fs.metas && st == if 2 < ino && d.fs.metas[ino].ty != 0 &&
       d.fs.metas[ino].nlink != 0 then 0 else SERVERFAULT
-    ensures M(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
-    ensures ino in d.dirs <==> M(ip.data).ty == DIR
-    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
+    ensures MetaOf(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
+    ensures ino in d.dirs <==> MetaOf(ip.data).ty == DIR
+    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == MetaOf(ip.data).size as int
   {
     ip := d.fs.GetInode(txn, ino, excl);
     var ty := GetTy(ip);
@@ -129,7 +130,7 @@ module ProcedureBase {
     requires d.Valid() && txn.jrnl == d.fs.jrnl
     ensures st == DirS(d.fs.geo, d.fs.metas, ino, gen, name.data) && dots <= 2
     ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
-    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino]
+    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.dirs && OkName(name.data) && ip != null
     ensures st == 0 ==> (dots == 1 <==> name.data == [46]) && (dots == 2 <==> name.data == [46, 46])
   {
@@ -144,7 +145,7 @@ module ProcedureBase {
     requires d.Valid() && txn.jrnl == d.fs.jrnl
     ensures st == DirHandleS(d.fs.geo, d.fs.metas, ino, gen)
     ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
-    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino]
+    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.dirs && ip != null
   {
     ip := null;
@@ -164,7 +165,7 @@ module ProcedureBase {
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Touched(old(d.fs.metas)[ino], s, ns)] &&
-      M(ip.data) == d.fs.metas[ino]
+      MetaOf(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
     var ts, tns := Stamp(ip, s, ns);
@@ -181,7 +182,7 @@ module ProcedureBase {
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Relinked(old(d.fs.metas)[ino], nl, s, ns)] &&
-      M(ip.data) == d.fs.metas[ino]
+      MetaOf(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
     SetNlink(ip, nl);

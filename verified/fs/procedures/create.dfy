@@ -36,9 +36,9 @@ module CreateOps {
     returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) &&
-      M(dir.data) == d.fs.metas[dino]
+      MetaOf(dir.data) == d.fs.metas[dino]
     ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) &&
-      bad == 0 && dir != null && |dir.data| == 256 && M(dir.data) == d.fs.metas[dino]
+      bad == 0 && dir != null && |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino]
     ensures st == 0 ==> DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) && C.ArgsOk(SattrOf(a))
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] &&
       C.Can(WhoOf(c), AbsOf(d).nodes[dino], P.EXEC)
@@ -96,7 +96,7 @@ module CreateOps {
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 &&
       old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
-      Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
+      Born(WhoOf(c), MetaOf(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
     ensures st == 0 || st == NOSPC
   {
     var ok: bool;
@@ -113,31 +113,31 @@ module CreateOps {
   method FirstAttrs(c: Cred, dino: uint64, dir: Bytes, ip: Bytes, ty: uint32, ghost g: uint64, a: Sattr, mode: uint32,
     s: uint64, ns: uint32)
     modifies ip
-    requires |dir.data| == 256 && |ip.data| == 256 && dir != ip && ip != c.gids && M(ip.data) == NewMeta(ty, g)
+    requires |dir.data| == 256 && |ip.data| == 256 && dir != ip && ip != c.gids && MetaOf(ip.data) == NewMeta(ty, g)
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == Born(WhoOf(c), M(dir.data), ty, g, mode, SattrOf(a), dino, N.Time(s, ns))
+    ensures MetaOf(ip.data) == Born(WhoOf(c), MetaOf(dir.data), ty, g, mode, SattrOf(a), dino, N.Time(s, ns))
   {
     var m := WithoutNobody(a);
     var t := Without(m, false, c.uid != 0);
-    ghost var w, dm, sa, now := WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
-    ghost var m0 := M(ip.data);
+    ghost var w, dm, sa, now := WhoOf(c), MetaOf(dir.data), SattrOf(a), N.Time(s, ns);
+    ghost var m0 := MetaOf(ip.data);
     InitAttr(c, dir, ip, mode, s, ns);
     ghost var f := FirstS(w, dm, ty, mode, now);
-    ghost var m1 := M(ip.data);
+    ghost var m1 := MetaOf(ip.data);
     assert m1 == WithAttr(m0, f);
     assert MetaAttr(m1) == f && m1.ty == ty;
     Apply(c, ip, t, s, ns);
     ghost var sw := N.WithoutSize(K.Wanted(w, sa));
     assert SattrOf(t) == sw;
     ghost var at := C.Applied(w, ty, f, sw, now);
-    ghost var m2 := M(ip.data);
+    ghost var m2 := MetaOf(ip.data);
     assert IsApplied(w, m1, m2, sw, now);
     assert m2 == WithAttr(m1, at);
     if ty == DIR {
       InheritSetgid(dir, ip);
       SetParent(ip, dino);
     }
-    assert M(ip.data) == Born(w, dm, ty, g, mode, sa, dino, now);
+    assert MetaOf(ip.data) == Born(w, dm, ty, g, mode, sa, dino, now);
   }
 
   // Enter a new inode into its directory, and read both back for the reply.
@@ -157,8 +157,8 @@ module CreateOps {
     ensures st == 0 ==> dino in old(d.fs.files) && dino in d.fs.files &&
       d.fs.files == old(d.fs.files)[dino := d.fs.files[dino]] && dino in d.fs.held &&
       d.fs.held == old(d.fs.held)[dino := d.fs.held[dino]]
-    ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && M(node.data) == d.fs.metas[ino]
-    ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && M(after.data) == d.fs.metas[dino]
+    ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && MetaOf(node.data) == d.fs.metas[ino]
+    ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && MetaOf(after.data) == d.fs.metas[dino]
     ensures dino in old(d.fs.metas) && (st == 0 ==>
       d.fs.metas == old(d.fs.metas)[dino := d.fs.metas[dino]] &&
       Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns))
@@ -206,7 +206,8 @@ module CreateOps {
       x in d.places[dino] && d.places[dino][x] == PlacesAt(places, dino)[x]
     ensures Sound(d) && ino in AbsOf(d).nodes
     ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
-      AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
+      AbsOf(d).nodes[ino], N.Time(s, ns), ReplyAttr(ino, m),
+        N.Wcc(ReplyAttr(dino, ms[dino]), ReplyAttr(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
     ensures if m.ty == DIR then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
       else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
@@ -232,8 +233,9 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a),
-      verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      verf, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
     // the caller has its blocks freed then, and calls again
@@ -276,11 +278,12 @@ module CreateOps {
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []] &&
       d.fs.held == old(d.fs.held)[ino := {}]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
-      DataMeta(Born(WhoOf(c), M(dir.data), REG, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else FILEMODE,
+      DataMeta(Born(WhoOf(c), MetaOf(dir.data), REG, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0
+        else FILEMODE,
         SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
     ensures st == 0 || st == NOSPC
   {
-    ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
+    ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), MetaOf(dir.data), SattrOf(a), N.Time(s, ns);
     var mode: uint32 := if how == EXCLUSIVE then 0 else FILEMODE;
     st, ino := NewNode(txn, d, c, dino, dir, REG, a, mode, s, ns);
     if st != 0 { return; }
@@ -309,20 +312,21 @@ module CreateOps {
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
       how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
       K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     assert how == EXCLUSIVE ==> sa == N.NoSattr();
     node, after := null, null;
     var mode: uint32 := if how == EXCLUSIVE then 0 else FILEMODE;
@@ -363,8 +367,9 @@ module CreateOps {
       how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
     ensures st == 0 ==> Sound(d) && |node.data| == 256
-    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, M(node.data).gen, how, a.hasSize, a.size, verf,
-      N.Time(s, ns), FattrM(ino, M(node.data)))
+    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, MetaOf(node.data).gen, how, a.hasSize, a.size,
+      verf,
+      N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)))
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
   {
     Node(d, ino, d.fs.metas[ino].gen);
@@ -403,7 +408,7 @@ module CreateOps {
     ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, t), m.mode;
     assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens),
       t, t);
-    assert M(node.data) == WithVerf(WithAttr(m, e), 0);
+    assert MetaOf(node.data) == WithVerf(WithAttr(m, e), 0);
     SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now, sh,
       !later);
     Node(d, ino, d.fs.metas[ino].gen);
@@ -417,8 +422,9 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
-      N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
@@ -443,8 +449,9 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
-      target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      target.data, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
       st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -492,8 +499,9 @@ module CreateOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a),
-      maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      maj, min, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
       st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -519,21 +527,22 @@ module CreateOps {
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino],
       K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], DIR, DIRMODE, SattrOf(a), N.Time(s, ns)), dino) &&
       old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK)
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, DIR, 0, DIRMODE, sa, dino, now);
     st, ino := NewNode(txn, d, c, dino, dir, DIR, a, DIRMODE, s, ns);
@@ -554,22 +563,23 @@ module CreateOps {
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
       0 < |target.data| <= 4095
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
       N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], LNK, LINKMODE, SattrOf(a), N.Time(s, ns)),
         N.Symlink(target.data),
       1)
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, LNK, 0, LINKMODE, sa, dino, now);
     st, ino := NewNode(txn, d, c, dino, dir, LNK, a, LINKMODE, s, ns);
@@ -597,20 +607,21 @@ module CreateOps {
     modifies d.Repr()
     requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
       (ty == BLK || ty == CHR || ty == SOCK || ty == FIFO)
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
       DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, FILEMODE, SattrOf(a), N.Time(s, ns)), ty, maj, min)
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     node, after := null, null;
     BornIs(w, dn, dm, ty, 0, FILEMODE, sa, dino, now);
     st, ino := NewNode(txn, d, c, dino, dir, ty, a, FILEMODE, s, ns);

@@ -28,7 +28,7 @@ module FileOps {
     returns (st: uint32, data: Pieces?, eof: bool, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
-      D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, FattrM(ino, M(after.data)))
+      D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, after))
   {
@@ -99,7 +99,7 @@ module FileOps {
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off,
       src.data[so as int .. so as int + len as int], N.Time(s, ns),
-      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off,
       src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
@@ -132,7 +132,7 @@ module FileOps {
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
-      FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+      ReplyAttr(ino, MetaOf(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Stored(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, off as int,
       src.data[so as int .. so as int + len as int], N.Time(s, ns))
   {
@@ -164,7 +164,7 @@ module FileOps {
   method Readlink(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, target: Bytes?, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> target != null && after != null && |after.data| == 256 &&
-      D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, FattrM(ino, M(after.data)))
+      D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))
   {
     Node(d, ino, gen);

@@ -107,7 +107,7 @@ module KeptOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
       L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
-        N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+        N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
       N.Time(s, ns), st)
   {
@@ -148,7 +148,7 @@ module KeptOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
       L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
-        N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)))
+        N.Handle(ino, MetaOf(node.data).gen), ReplyAttr(ino, MetaOf(node.data)))
     ensures st != 0 ==> L.TmpfileErr(old(AbsOf(d)), N.Handle(dino, dgen), AttributeOps.SattrOf(a), st)
   {
     ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
@@ -184,7 +184,7 @@ module KeptOps {
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) &&
       d.fs.metas == Unnamed(old(d.fs.metas), ino, old(d.fs.metas)[ino])
-    ensures |node.data| == 256 && M(node.data) == d.fs.metas[ino]
+    ensures |node.data| == 256 && MetaOf(node.data) == d.fs.metas[ino]
   {
     var hp := d.fs.GetInode(txn, ORPHANS, true);
     first := GetParent(hp);
@@ -250,7 +250,7 @@ module KeptOps {
     ghost var j: int := -1;
     if at != ORPHANS { j :| 0 <= j < |q| && q[j] == at; }
     while true
-      invariant -1 <= j < |q| && at == Place(q, j) && |ip.data| == 256 && at in ms && M(ip.data) == ms[at]
+      invariant -1 <= j < |q| && at == Place(q, j) && |ip.data| == 256 && at in ms && MetaOf(ip.data) == ms[at]
       invariant from == ORPHANS ==> ino !in q[..j + 1]
       decreases |q| - j
     {

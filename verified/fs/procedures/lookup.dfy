@@ -21,8 +21,9 @@ module LookupOps {
     returns (st: uint32, ino: uint64, node: Bytes?, dir: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> node != null && |node.data| == 256 && dir != null && |dir.data| == 256
-    ensures st == 0 ==> L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), FattrM(dino, M(dir.data)))
+    ensures st == 0 ==> L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
+      N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), ReplyAttr(dino, MetaOf(dir.data)))
     ensures st != 0 ==> L.LookupErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, st) &&
       N.Seen(AbsOf(d), dino, Reply(dino, dir))
   {
@@ -44,7 +45,7 @@ module LookupOps {
       if !OkIno(d.fs.geo, ino) { st := SERVERFAULT; return; }
       ip := d.fs.GetInode(txn, ino, false);
       node := ip;
-      Node(d, ino, M(node.data).gen);
+      Node(d, ino, MetaOf(node.data).gen);
       return;
     }
     var found: bool;
@@ -54,6 +55,6 @@ module LookupOps {
     st, ip := OpenEntry(txn, d, ino, false);
     if st != 0 { return; }
     node := ip;
-    Node(d, ino, M(node.data).gen);
+    Node(d, ino, MetaOf(node.data).gen);
   }
 }

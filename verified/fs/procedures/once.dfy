@@ -106,8 +106,8 @@ module OnceOps {
     ino: uint64, node: Bytes)
     modifies txn.slots
     requires Sound(d) && Comes(txn.slots, i, r) && |node.data| == 256
-    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen)) &&
-      FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, MetaOf(node.data).gen)) &&
+      ReplyAttr(ino, MetaOf(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
   {
     var gen := GetGen(node);
@@ -123,8 +123,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how,
-      SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
       name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
@@ -146,8 +147,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
   {
     again, before := false, null;
@@ -167,8 +169,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
       st)
   {
@@ -189,8 +192,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty,
-      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
       st)
   {
@@ -212,8 +216,8 @@ module OnceOps {
       O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, node, before, after))
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node))
     ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen),
-      name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
-      N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)),
+      N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
   {
     again, before := false, null;
@@ -236,9 +240,9 @@ module OnceOps {
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, since, O.Unlink(N.Handle(dino, dgen), name.data), dino,
       st, again, before, after)
     ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
   {
@@ -295,7 +299,7 @@ module OnceOps {
       after)
     ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),
-      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
   {
     again, before, later := false, null, false;

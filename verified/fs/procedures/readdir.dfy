@@ -56,7 +56,7 @@ module ReaddirOps {
   method Page(txn: Txn, d: DirFs, ino: uint64, gen: uint64, dp: Bytes, cookie: uint64, out: List) returns (eof: bool)
     modifies out
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
-    requires DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 && M(dp.data) == d.fs.metas[ino]
+    requires DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 && MetaOf(dp.data) == d.fs.metas[ino]
     ensures D.Within(out) && out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
     ensures eof || out.got != [] ==> L.Page(ino, AbsOf(d).nodes[ino].body, cookie as int, Items(out.got), eof)
     ensures !eof && out.got == [] ==> L.NoneFits(ino, AbsOf(d).nodes[ino].body, cookie as int, Lim(out))
@@ -88,9 +88,9 @@ module ReaddirOps {
     modifies out
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
     ensures out.attrs == old(out.attrs)
-    ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && M(dir.data) == d.fs.metas[ino]
+    ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && MetaOf(dir.data) == d.fs.metas[ino]
     ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), eof,
-      FattrM(ino, M(dir.data)))
+      ReplyAttr(ino, MetaOf(dir.data)))
     ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
@@ -135,7 +135,8 @@ module ReaddirOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     requires forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| :: Shown(d.fs.geo, d.fs.metas, out.got[k].ino)
     ensures out.got == old(out.got) && Whole(out.got, out.attrs)
-    ensures forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| :: M(out.attrs[k]) == d.fs.metas[out.got[k].ino]
+    ensures forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| ::
+      MetaOf(out.attrs[k]) == d.fs.metas[out.got[k].ino]
   {
     var n := out.Len();
     var i: uint64 := 0;
@@ -143,7 +144,7 @@ module ReaddirOps {
       invariant i <= n && n as int == |out.got| && out.got == old(out.got)
       invariant forall k: int {:trigger k in out.attrs} {:trigger out.attrs[k]} {:trigger out.got[k]}
         | 0 <= k < i as int ::
-        k in out.attrs && |out.attrs[k]| == 256 && M(out.attrs[k]) == d.fs.metas[out.got[k].ino]
+        k in out.attrs && |out.attrs[k]| == 256 && MetaOf(out.attrs[k]) == d.fs.metas[out.got[k].ino]
     {
       var x := out.InoAt(i);
       assert x == out.got[i].ino;
@@ -160,7 +161,7 @@ module ReaddirOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == [] && out.attrs == map[]
     ensures st == 0 ==> dir != null && |dir.data| == 256 && Given(out.got, out.attrs)
     ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got),
-      Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
+      Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, ReplyAttr(ino, MetaOf(dir.data)))
     ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
@@ -173,9 +174,9 @@ module ReaddirOps {
     AllShown(d, ino, gen, cookie as int, eof, got);
     Attrs(txn, d, out);
     assert out.got == got;
-    forall k: int | 0 <= k < |got| ensures Known(AbsOf(d), got[k].ino, M(out.attrs[k]))
+    forall k: int | 0 <= k < |got| ensures Known(AbsOf(d), got[k].ino, MetaOf(out.attrs[k]))
     { Node(d, got[k].ino, d.fs.metas[got[k].ino].gen); }
     PlusIs(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), got, out.attrs, eof,
-      FattrM(ino, M(dir.data)));
+      ReplyAttr(ino, MetaOf(dir.data)));
   }
 }

@@ -30,11 +30,11 @@ module RemoveOps {
       |dir.data| == 256
     ensures fresh(ip)
     ensures st == 0 ==> name.data in d.dirs[dino] && ino == d.dirs[dino][name.data] && OkIno(d.fs.geo, ino) && 2 < ino
-    ensures st == 0 ==> |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] &&
-      (ino in d.dirs <==> M(ip.data).ty == DIR)
+    ensures st == 0 ==> |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino] &&
+      (ino in d.dirs <==> MetaOf(ip.data).ty == DIR)
     ensures if name.data !in d.dirs[dino] then st == NOENT
       else d.dirs[dino][name.data] in d.fs.metas &&
-        st == (if Refused(WhoOf(c), M(dir.data), d.fs.metas[d.dirs[dino][name.data]]) then ACCES else 0)
+        st == (if Refused(WhoOf(c), MetaOf(dir.data), d.fs.metas[d.dirs[dino][name.data]]) then ACCES else 0)
   {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, true);
@@ -54,9 +54,9 @@ module RemoveOps {
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 && !sub ==> U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 && sub ==> U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -102,7 +102,7 @@ module RemoveOps {
     ensures N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] &&
       ino in old(AbsOf(d)).nodes &&
       U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns),
-        N.Wcc(FattrM(dino, old(d.fs.metas)[dino]), FattrM(dino, M(after.data))))
+        N.Wcc(ReplyAttr(dino, old(d.fs.metas)[dino]), ReplyAttr(dino, MetaOf(after.data))))
   {
     ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
@@ -150,8 +150,8 @@ module RemoveOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), FattrM(ino, M(node.data)),
-      N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)),
+      N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
@@ -198,8 +198,8 @@ module RemoveOps {
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256 &&
       ino in AbsOf(d).nodes && dino in AbsOf(d).nodes
     ensures st == 0 ==> Linked(old(AbsOf(d)), AbsOf(d), ino, dino, name.data, N.Time(s, ns))
-    ensures st == 0 ==> FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) &&
-      FattrM(dino, M(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
+    ensures st == 0 ==> ReplyAttr(ino, MetaOf(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) &&
+      ReplyAttr(dino, MetaOf(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
   {
     ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);

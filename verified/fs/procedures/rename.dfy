@@ -34,7 +34,7 @@ module RenameOps {
     requires Sound(d) && Used(d, i)
     ensures i in AbsOf(d).nodes && var n, m := AbsOf(d).nodes[i], d.fs.metas[i];
       n.attr == MetaAttr(m) && N.Type(n) == m.ty && (n.body.Dir? <==> i in d.dirs) &&
-        (n.body.Dir? ==> n.body.names == d.dirs[i] && n.body.parent == m.parent) && A.FattrM(i, m) == N.FattrOf(i, n)
+        (n.body.Dir? ==> n.body.names == d.dirs[i] && n.body.parent == m.parent) && A.ReplyAttr(i, m) == N.FattrOf(i, n)
   { Node(d, i, d.fs.metas[i].gen); }
   lemma SeeEntry(d: DirFs, dir: uint64, name: seq<byte>)
     requires Sound(d) && dir in d.dirs && name in d.dirs[dir]
@@ -103,7 +103,7 @@ module RenameOps {
     dst: uint64)
     returns (st: uint32)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && tino in d.dirs && Used(d, tino) && OkName(tname.data) &&
-      |tdir.data| == 256 && M(tdir.data) == d.fs.metas[tino]
+      |tdir.data| == 256 && MetaOf(tdir.data) == d.fs.metas[tino]
     requires found <==> tname.data in d.dirs[tino]
     requires found ==> d.dirs[tino][tname.data] == dst
     ensures tino in AbsOf(d).nodes && AbsOf(d).nodes[tino].body.Dir?
@@ -136,7 +136,7 @@ module RenameOps {
   method Source(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, src: uint64)
     returns (st: uint32, dir: bool)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
-      OkName(fname.data) && |fdir.data| == 256 && M(fdir.data) == d.fs.metas[fino]
+      OkName(fname.data) && |fdir.data| == 256 && MetaOf(fdir.data) == d.fs.metas[fino]
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src
     ensures fino in AbsOf(d).nodes && tino in AbsOf(d).nodes && src in AbsOf(d).nodes &&
       AbsOf(d).nodes[fino].body.Dir? && AbsOf(d).nodes[tino].body.Dir?
@@ -186,8 +186,8 @@ module RenameOps {
     returns (st: uint32, done: bool, src: uint64, dir: bool, found: bool, dst: uint64)
     requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
       OkName(fname.data) && OkName(tname.data)
-    requires |fdir.data| == 256 && |tdir.data| == 256 && M(fdir.data) == d.fs.metas[fino] &&
-      M(tdir.data) == d.fs.metas[tino]
+    requires |fdir.data| == 256 && |tdir.data| == 256 && MetaOf(fdir.data) == d.fs.metas[fino] &&
+      MetaOf(tdir.data) == d.fs.metas[tino]
     ensures N.IsDir(AbsOf(d), fino) && N.IsDir(AbsOf(d), tino)
     ensures st == 0 ==> CanBoth(AbsOf(d), WhoOf(c), fino, tino) && fname.data in d.dirs[fino] &&
       d.dirs[fino][fname.data] == src && Used(d, src)
@@ -333,7 +333,7 @@ module RenameOps {
         ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
     ensures st == 0 ==> d.fs.metas == Finished(old(d.fs.metas), fino, tino, src, dir, sub, s, ns)
     ensures st == 0 ==> |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas &&
-      M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
+      MetaOf(fafter.data) == d.fs.metas[fino] && MetaOf(tafter.data) == d.fs.metas[tino]
   {
     fafter := NewBytes(0);
     tafter := fafter;
@@ -380,7 +380,7 @@ module RenameOps {
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) &&
       d.fs.metas == Stamped(old(d.fs.metas), fino, tino, src, s, ns)
     ensures |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas &&
-      M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
+      MetaOf(fafter.data) == d.fs.metas[fino] && MetaOf(tafter.data) == d.fs.metas[tino]
   {
     var ip := d.fs.GetInode(txn, src, true);
     var ts, tns := Stamp(ip, s, ns);
@@ -420,8 +420,8 @@ module RenameOps {
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(fino, fgen)) && N.LiveDir(AbsOf(d), N.Handle(tino, tgen)) &&
       N.Proper(fname.data) && N.Proper(tname.data)
     ensures st == 0 ==> fdir != null && tdir != null
-    ensures fdir != null ==> |fdir.data| == 256 && Used(d, fino) && M(fdir.data) == d.fs.metas[fino]
-    ensures tdir != null ==> |tdir.data| == 256 && Used(d, tino) && M(tdir.data) == d.fs.metas[tino]
+    ensures fdir != null ==> |fdir.data| == 256 && Used(d, fino) && MetaOf(fdir.data) == d.fs.metas[fino]
+    ensures tdir != null ==> |tdir.data| == 256 && Used(d, tino) && MetaOf(tdir.data) == d.fs.metas[tino]
     ensures st != 0 ==> OpenErr(AbsOf(d), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
   {
     Node(d, fino, fgen);

@@ -27,7 +27,7 @@ module VolumeOps {
     returns (st: uint32, s: V.Space, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.FsstatOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), s)
+      V.FsstatOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), s)
     ensures s.tbytes as int == 4096 * (d.fs.geo.data1 - d.fs.geo.data0) as int && s.tfiles == d.fs.geo.ninode - 3
     ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
@@ -43,7 +43,7 @@ module VolumeOps {
   method Fsinfo(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, i: V.Info, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), i)
+      V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), i)
     ensures st != 0 ==> V.FsinfoErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
@@ -53,7 +53,7 @@ module VolumeOps {
   method Pathconf(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, p: V.Pathconf, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.PathconfOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), p)
+      V.PathconfOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), p)
     ensures st != 0 ==> V.PathconfErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
@@ -65,7 +65,8 @@ module VolumeOps {
   method Commit(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
     requires Sound(d) && txn.jrnl == d.fs.jrnl
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(FattrM(ino, M(after.data)), FattrM(ino, M(after.data))))
+      V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(ReplyAttr(ino, MetaOf(after.data)),
+        ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> V.CommitErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);

@@ -51,7 +51,7 @@ module Abstraction {
   { N.FS(Nodes(g, ms, files, held, dirs, places), Gens(g, ms), Xattrs.All(FileAt(files, 2))) }
 
   // the attributes in a reply, as the server reads them off an inode
-  function FattrM(i: uint64, m: Meta): N.Fattr
+  function ReplyAttr(i: uint64, m: Meta): N.Fattr
   {
     N.Fattr(m.ty, m.mode, m.nlink, N.ShownId(m.uid), N.ShownId(m.gid), m.size as int, UsedOf(m), m.major, m.minor, i,
       N.Time(m.atime, m.atimens), N.Time(m.mtime, m.mtimens), N.Time(m.ctime, m.ctimens))
@@ -74,7 +74,7 @@ module Abstraction {
     ensures var f := Abs(g, ms, files, held, dirs, places);
       (N.Live(f, N.Handle(i, gen)) <==> Shown(g, ms, i) && ms[i].gen == gen) &&
       (Shown(g, ms, i) ==> i in f.nodes && f.nodes[i] == NodeAt(ms, files, held, dirs, places, i) &&
-        N.Type(f.nodes[i]) == ms[i].ty && FattrM(i, ms[i]) == N.FattrOf(i, f.nodes[i]))
+        N.Type(f.nodes[i]) == ms[i].ty && ReplyAttr(i, ms[i]) == N.FattrOf(i, f.nodes[i]))
   {
     At(g, ms, files, held, dirs, places, i);
     if Shown(g, ms, i) { assert Fits(i, ms[i]); }

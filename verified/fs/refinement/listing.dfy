@@ -111,30 +111,30 @@ module Listing {
   { if a == map[] then [] else HandleSeq(g, a) }
   function HandleSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Handle>)
     requires Whole(g, a)
-    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == N.Handle(g[k].ino, M(a[k]).gen)
-  { if g == [] then [] else HandleSeq(g[..|g| - 1], a) + [N.Handle(g[|g| - 1].ino, M(a[|g| - 1]).gen)] }
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == N.Handle(g[k].ino, MetaOf(a[k]).gen)
+  { if g == [] then [] else HandleSeq(g[..|g| - 1], a) + [N.Handle(g[|g| - 1].ino, MetaOf(a[|g| - 1]).gen)] }
   function Fattrs(g: seq<Ent>, a: Inodes): seq<N.Fattr>
     requires Given(g, a)
   { if a == map[] then [] else FattrSeq(g, a) }
   function FattrSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Fattr>)
     requires Whole(g, a)
-    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == A.FattrM(g[k].ino, M(a[k]))
-  { if g == [] then [] else FattrSeq(g[..|g| - 1], a) + [A.FattrM(g[|g| - 1].ino, M(a[|g| - 1]))] }
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == A.ReplyAttr(g[k].ino, MetaOf(a[k]))
+  { if g == [] then [] else FattrSeq(g[..|g| - 1], a) + [A.ReplyAttr(g[|g| - 1].ino, MetaOf(a[|g| - 1]))] }
 
   // m is what the specification says of file i
   predicate Known(f: N.FS, i: uint64, m: Meta)
-  { N.Live(f, N.Handle(i, m.gen)) && A.FattrM(i, m) == N.FattrOf(i, f.nodes[i]) }
+  { N.Live(f, N.Handle(i, m.gen)) && A.ReplyAttr(i, m) == N.FattrOf(i, f.nodes[i]) }
 
   lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<Ent>, a: Inodes,
     eof: bool, da: N.Fattr)
     requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], P.EXEC)
-    requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, M(a[k]))
+    requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, MetaOf(a[k]))
     ensures L.ReaddirplusOk(f, c, dh, cookie, verf, lim, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
   {
     var items, hs, fs := Items(g), Handles(g, a), Fattrs(g, a);
     if g != [] { assert g[0] in g && 0 in a; }
     forall k: int | 0 <= k < |items|
       ensures hs[k].ino == items[k].ino && N.Live(f, hs[k]) && fs[k] == N.FattrOf(hs[k].ino, f.nodes[hs[k].ino])
-    { assert Known(f, g[k].ino, M(a[k])); }
+    { assert Known(f, g[k].ino, MetaOf(a[k])); }
   }
 }
