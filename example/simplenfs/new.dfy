@@ -13,11 +13,11 @@ module SimpleNew {
   import opened SimpleSpec
   import opened SimpleOps
 
-  // what Jrnl.Valid says of an object of that class, of which there are none in a proof
+  // what VolumeObjects.Valid says of an object of that class, of which there are none in a proof
   predicate ValidWith(kinds: map<uint64, Kind>, d: Objects) {
     forall a: Addr | a.blkno in kinds && OffOk(kinds[a.blkno], a.off) :: a in d && ObjOk(kinds[a.blkno], d[a])
   }
-  lemma SameAsValid(j: Jrnl) ensures j.Valid() <==> ValidWith(j.kinds, j.data) {}
+  lemma SameAsValid(j: VolumeObjects) ensures j.Valid() <==> ValidWith(j.kinds, j.data) {}
 
   predicate Zero(d: Objects)
   { forall a | a in d :: match d[a] case ObjBit(b) => !b case ObjData(bs) => bs == Zeros(|bs|) }

@@ -41,7 +41,7 @@ module {:extern "dtxn"} TxnS {
   import opened TxnSpec
 
   // The objects of a volume. Each block holds objects of one kind.
-  class {:extern "Jrnl"} Jrnl {
+  class {:extern "Jrnl"} VolumeObjects {
     ghost var data: map<Addr, Object>
     ghost const kinds: map<uint64, Kind>
 
@@ -62,50 +62,50 @@ module {:extern "dtxn"} TxnS {
   }
 
   class {:extern "Txn"} Txn {             // tested: dtxn.TestDeclarations, TestErrors, TestBank
-    ghost const jrnl: Jrnl
+    ghost const volume: VolumeObjects
     ghost const slots: Slots
 
     // Objects. `excl` says that the object will be written too, so that its lock
     // is taken exclusively at once.
     method {:extern "ReadInode"} ReadInode(blkno: uint64, off: uint64, excl: bool) returns (b: Bytes)
-      requires jrnl.Valid() && jrnl.Has(KInode, blkno, off)
+      requires volume.Valid() && volume.Has(KInode, blkno, off)
       ensures fresh(b) && |b.data| == 256
-      ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjData(b.data)
+      ensures Addr(blkno, off) in volume.data && volume.data[Addr(blkno, off)] == ObjData(b.data)
     method {:extern "ReadBlock"} ReadBlock(blkno: uint64, excl: bool) returns (b: Blk)
-      requires jrnl.Valid() && jrnl.Has(KBlock, blkno, 0)
+      requires volume.Valid() && volume.Has(KBlock, blkno, 0)
       ensures |b.v| == 4096
-      ensures Addr(blkno, 0) in jrnl.data && jrnl.data[Addr(blkno, 0)] == ObjData(b.v)
+      ensures Addr(blkno, 0) in volume.data && volume.data[Addr(blkno, 0)] == ObjData(b.v)
     // n blocks, from blkno on, which are added to p. Tested: dtxn.TestReadBlocks
     method {:extern "ReadBlocks"} ReadBlocks(blkno: uint64, n: uint64, p: Pieces)
       modifies p
-      requires jrnl.Valid() && blkno as int + n as int < 0x1_0000_0000_0000_0000
-      requires forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> jrnl.Has(KBlock, b, 0)
+      requires volume.Valid() && blkno as int + n as int < 0x1_0000_0000_0000_0000
+      requires forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> volume.Has(KBlock, b, 0)
       ensures forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==>
-        Addr(b, 0) in jrnl.data && jrnl.data[Addr(b, 0)].ObjData?
-      ensures p.data == old(p.data) + Run(jrnl.data, blkno, n)
+        Addr(b, 0) in volume.data && volume.data[Addr(b, 0)].ObjData?
+      ensures p.data == old(p.data) + Run(volume.data, blkno, n)
     method {:extern "ReadBit"} ReadBit(blkno: uint64, off: uint64, excl: bool) returns (b: bool)
-      requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
-      ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjBit(b)
+      requires volume.Valid() && volume.Has(KBit, blkno, off)
+      ensures Addr(blkno, off) in volume.data && volume.data[Addr(blkno, off)] == ObjBit(b)
     // a mutable copy
     method {:extern "Copy"} Copy(b: Blk) returns (c: Bytes) ensures fresh(c) && c.data == b.v
     // copies b
     method {:extern "WriteInode"} WriteInode(blkno: uint64, off: uint64, b: Bytes)
-      modifies jrnl
-      requires jrnl.Valid() && jrnl.Has(KInode, blkno, off) && |b.data| == 256
-      ensures jrnl.data == old(jrnl.data)[Addr(blkno, off) := ObjData(b.data)]
-      ensures jrnl.Valid()
+      modifies volume
+      requires volume.Valid() && volume.Has(KInode, blkno, off) && |b.data| == 256
+      ensures volume.data == old(volume.data)[Addr(blkno, off) := ObjData(b.data)]
+      ensures volume.Valid()
     // takes b over: the caller's view of it becomes empty
     method {:extern "WriteBlock"} WriteBlock(blkno: uint64, b: Bytes)
-      modifies jrnl, b
-      requires jrnl.Valid() && jrnl.Has(KBlock, blkno, 0) && |b.data| == 4096
-      ensures jrnl.data == old(jrnl.data)[Addr(blkno, 0) := ObjData(old(b.data))]
+      modifies volume, b
+      requires volume.Valid() && volume.Has(KBlock, blkno, 0) && |b.data| == 4096
+      ensures volume.data == old(volume.data)[Addr(blkno, 0) := ObjData(old(b.data))]
       ensures b.data == []
-      ensures jrnl.Valid()
+      ensures volume.Valid()
     method {:extern "WriteBit"} WriteBit(blkno: uint64, off: uint64, b: bool)
-      modifies jrnl
-      requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
-      ensures jrnl.data == old(jrnl.data)[Addr(blkno, off) := ObjBit(b)]
-      ensures jrnl.Valid()
+      modifies volume
+      requires volume.Valid() && volume.Has(KBit, blkno, off)
+      ensures volume.data == old(volume.data)[Addr(blkno, off) := ObjBit(b)]
+      ensures volume.Valid()
     // Records. To read one takes its lock exclusively. WriteSlot copies b. Tested: dtxn.TestSlots
     method {:extern "ReadSlot"} ReadSlot(i: uint64) returns (b: Bytes)
       requires slots.Valid() && i as int < |slots.recs|

@@ -90,7 +90,7 @@ module TxnM {
       requires Inv() && ownCommit == 0 && system.locks.Holds(owner, k) && k in system.lastStable
       ensures system.lastStable[k] <= seen
     {}
-    // the volume as this transaction sees it: what TxnS.Jrnl.data stands for
+    // the volume as this transaction sees it: what TxnS.VolumeObjects.data stands for
     function View(k: uint64): Object requires |system.journal.states| > 0 reads this, system, system.journal, buffer {
       if k in buffer.m then buffer.m[k] else system.Now(k)
     }

@@ -95,29 +95,29 @@ module BlockStore {
 
   class BlockFs {
     const geo: Geo
-    const jrnl: Jrnl
+    const volume: VolumeObjects
     ghost var inodes: map<uint64, Inode>
     ghost var blocks: Blocks
     ghost var used: map<uint64, bool>
 
     // the caller sets the ghost fields (2.3.0 rejects ghost arguments to `new`)
-    constructor Recover(geo: Geo, jrnl: Jrnl)
-      ensures this.geo == geo && this.jrnl == jrnl
-    { this.geo := geo; this.jrnl := jrnl; }
+    constructor Recover(geo: Geo, volume: VolumeObjects)
+      ensures this.geo == geo && this.volume == volume
+    { this.geo := geo; this.volume := volume; }
 
     // The frame, here and in the layers above: the objects that a method which changes this one may modify. The
     // predicates that are asked everywhere (Valid, Sound) list what they read: with Repr() in its place the slowest
     // proofs take five times as long.
-    function Repr(): set<object> { {this, jrnl} }
+    function Repr(): set<object> { {this, volume} }
 
-    predicate Valid() reads this, jrnl {
+    predicate Valid() reads this, volume {
       && GeoOk(geo)
-      && jrnl.Valid()
-      && KindsOk(geo, jrnl.kinds)
-      && InodesMatch(geo, jrnl.data, inodes)
-      && InoBitsMatch(geo, jrnl.data, inodes)
-      && BlocksMatch(geo, jrnl.data, blocks)
-      && UsedMatch(geo, jrnl.data, used)
+      && volume.Valid()
+      && KindsOk(geo, volume.kinds)
+      && InodesMatch(geo, volume.data, inodes)
+      && InoBitsMatch(geo, volume.data, inodes)
+      && BlocksMatch(geo, volume.data, blocks)
+      && UsedMatch(geo, volume.data, used)
     }
 
     lemma Dom()
@@ -128,19 +128,19 @@ module BlockStore {
     { reveal InodesMatch(); reveal BlocksMatch(); reveal UsedMatch(); }
 
     method ReadInode(txn: Txn, ino: uint64, excl: bool) returns (b: Bytes)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geo, ino)
       ensures fresh(b) && |b.data| == 256
       ensures ino in inodes && Parse(b.data) == inodes[ino]
     {
       reveal InodesMatch();
-      assert InodeAddr(geo, ino) in jrnl.data;
+      assert InodeAddr(geo, ino) in volume.data;
       b := txn.ReadInode(geo.itab + ino / 16, (ino % 16) * 2048, excl);
     }
 
     // store an inode that stays free, or stays in use
     method WriteInode(txn: Txn, ino: uint64, b: Bytes)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && |b.data| == 256
       requires ino in inodes && (MetaOf(b.data).ty == 0 <==> inodes[ino].meta.ty == 0)
       ensures Valid()
       ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
@@ -148,16 +148,16 @@ module BlockStore {
       Apart(geo);
       txn.WriteInode(geo.itab + ino / 16, (ino % 16) * 2048, b);
       inodes := inodes[ino := Parse(b.data)];
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      assert InodesMatch(geo, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, volume.data, used) by { reveal UsedMatch(); }
     }
 
     // store an inode and its bit
     method PutInode(txn: Txn, ino: uint64, b: Bytes, inuse: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && |b.data| == 256
       requires inuse <==> MetaOf(b.data).ty != 0
       ensures Valid()
       ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
@@ -166,15 +166,15 @@ module BlockStore {
       txn.WriteInode(geo.itab + ino / 16, (ino % 16) * 2048, b);
       txn.WriteBit(geo.ibm + ino / 32768, ino % 32768, inuse);
       inodes := inodes[ino := Parse(b.data)];
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      assert InodesMatch(geo, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, volume.data, used) by { reveal UsedMatch(); }
     }
 
     // find a free inode; ok = false: none was found
     method FindInode(txn: Txn, near: uint64) returns (ok: bool, ino: uint64)
-      requires Valid() && txn.jrnl == jrnl
+      requires Valid() && txn.volume == volume
       ensures ok ==> OkIno(geo, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
     {
       ok, ino := false, 0;
@@ -188,7 +188,7 @@ module BlockStore {
         if !got { return false, 0; }
         if 2 < ino && OkIno(geo, ino) {
           reveal InoBitsMatch();
-          assert InoBit(geo, ino) in jrnl.data;
+          assert InoBit(geo, ino) in volume.data;
           var u := txn.ReadBit(geo.ibm + ino / 32768, ino % 32768, true);
           if !u { return true, ino; }
         }
@@ -197,7 +197,7 @@ module BlockStore {
     }
 
     method ReadBlock(txn: Txn, bn: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
+      requires Valid() && txn.volume == volume && OkBlk(geo, bn)
       ensures bn in blocks && b.v == blocks[bn] && |b.v| == 4096
     {
       reveal BlocksMatch();
@@ -208,16 +208,16 @@ module BlockStore {
     // the n blocks from bn on, which are added to p
     method ReadBlocks(txn: Txn, bn: uint64, n: uint64, p: Pieces)
       modifies p
-      requires Valid() && txn.jrnl == jrnl && geo.data0 <= bn && bn as int + n as int <= geo.data1 as int
+      requires Valid() && txn.volume == volume && geo.data0 <= bn && bn as int + n as int <= geo.data1 as int
       ensures |p.data| == |old(p.data)| + 4096 * n as int && p.data[..|old(p.data)|] == old(p.data)
       ensures forall i: int {:trigger p.data[i]} | |old(p.data)| <= i < |p.data| ::
         HasByte(blocks, bn, i - |old(p.data)|, p.data[i])
     {
       reveal BlocksMatch();
       forall b: uint64 {:trigger Addr(b, 0)} | bn <= b < bn + n
-        ensures jrnl.Has(KBlock, b, 0) && b in blocks && |blocks[b]| == 4096 &&
-        jrnl.data[Addr(b, 0)] == ObjData(blocks[b]) { assert OkBlk(geo, b); }
-      ghost var n0, d, bs := |p.data|, jrnl.data, blocks;
+        ensures volume.Has(KBlock, b, 0) && b in blocks && |blocks[b]| == 4096 &&
+        volume.data[Addr(b, 0)] == ObjData(blocks[b]) { assert OkBlk(geo, b); }
+      ghost var n0, d, bs := |p.data|, volume.data, blocks;
       txn.ReadBlocks(bn, n, p);
       if n > 0 { RunByte(d, bs, bn, n, 0); }
       forall i: int | n0 <= i < |p.data| ensures HasByte(bs, bn, i - n0, p.data[i]) { RunByte(d, bs, bn, n, i - n0); }
@@ -226,39 +226,39 @@ module BlockStore {
     // takes b over
     method WriteBlock(txn: Txn, bn: uint64, b: Bytes)
       modifies Repr(), b
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn) && |b.data| == 4096
+      requires Valid() && txn.volume == volume && OkBlk(geo, bn) && |b.data| == 4096
       ensures Valid() && b.data == []
       ensures inodes == old(inodes) && blocks == old(blocks)[bn := old(b.data)] && used == old(used)
     {
       Apart(geo);
       blocks := blocks[bn := b.data];
       txn.WriteBlock(bn, b);
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      assert InodesMatch(geo, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, volume.data, used) by { reveal UsedMatch(); }
     }
 
     method SetUsedBit(txn: Txn, bn: uint64, u: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
+      requires Valid() && txn.volume == volume && OkBlk(geo, bn)
       ensures Valid()
       ensures inodes == old(inodes) && blocks == old(blocks) && used == old(used)[bn := u]
     {
       Apart(geo);
       used := used[bn := u];
       txn.WriteBit(geo.bbm + bn / 32768, bn % 32768, u);
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      assert InodesMatch(geo, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geo, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geo, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geo, volume.data, used) by { reveal UsedMatch(); }
     }
 
     // take a free block, close to `near` if that is possible (0 = anywhere), and
     // give it its first contents b (taken over); ok = false: none was found. exchange: it is for the place of another
     method AllocBlock(txn: Txn, exchange: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies Repr(), b
-      requires Valid() && txn.jrnl == jrnl && |b.data| == 4096
+      requires Valid() && txn.volume == volume && |b.data| == 4096
       ensures Valid() && inodes == old(inodes)
       ensures !ok ==> blocks == old(blocks) && used == old(used)
       ensures ok ==> OkBlk(geo, bn) && bn in old(used) && !old(used)[bn]
@@ -278,7 +278,7 @@ module BlockStore {
         if !got { return false, 0; }
         if OkBlk(geo, bn) {
           reveal UsedMatch();
-          assert BlkBit(geo, bn) in jrnl.data;
+          assert BlkBit(geo, bn) in volume.data;
           var u := txn.ReadBit(geo.bbm + bn / 32768, bn % 32768, true);
           if !u { ok := true; break; }
         }
@@ -294,7 +294,7 @@ module BlockStore {
     // block held nobody needs, not even a crash (crash.dfy).
     method ZeroFree(txn: Txn, lo: uint64, n: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && geo.data0 <= lo && lo as int + n as int <= geo.data1 as int
+      requires Valid() && txn.volume == volume && geo.data0 <= lo && lo as int + n as int <= geo.data1 as int
       ensures Valid() && inodes == old(inodes) && used == old(used)
       ensures Zeroed(old(blocks), lo as int, lo as int + n as int)
     {
@@ -323,11 +323,11 @@ module BlockStore {
     }
 
     method FreeBit(txn: Txn, b: uint64) returns (is: bool)
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, b)
+      requires Valid() && txn.volume == volume && OkBlk(geo, b)
       ensures b in used && is == !used[b]
     {
       reveal UsedMatch();
-      assert BlkBit(geo, b) in jrnl.data;
+      assert BlkBit(geo, b) in volume.data;
       var u := txn.ReadBit(geo.bbm + b / 32768, b % 32768, false);
       is := !u;
     }

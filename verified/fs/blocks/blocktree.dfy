@@ -31,14 +31,14 @@ module BlockTree {
 
     function Repr(): set<object> { {this} + store.Repr() }
 
-    predicate Valid() reads this, store, store.jrnl {
+    predicate Valid() reads this, store, store.volume {
       && store.Valid()
       && TreesOk(store.geo, blockMap, owner, store.used, store.blocks, data)
       && RootsOk(store.geo, blockMap, store.inodes)
     }
 
     // Valid but for the indirect block pn, whose current content is in t
-    predicate ValidBut(pn: uint64, t: Bytes) reads this, store, store.jrnl, t {
+    predicate ValidBut(pn: uint64, t: Bytes) reads this, store, store.volume, t {
       && store.Valid()
       && OkBlk(store.geo, pn) && |t.data| == 4096
       && TreesOk(store.geo, blockMap, owner, store.used, store.blocks[pn := t.data], data)
@@ -67,7 +67,7 @@ module BlockTree {
     // the block at a position, 0 = none
     method Resolve(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool)
       returns (bn: uint64)
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j))
       ensures bn == blockMap[Pos(ino, k, lev, j)]
       ensures bn != 0 ==> OkBlk(store.geo, bn)
@@ -107,7 +107,7 @@ module BlockTree {
 
     method ReadParent(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool)
       returns (pb: Blk)
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0
       ensures OkPos(Parent(Pos(ino, k, lev, j))) && IsParent(Pos(ino, k, lev, j), pb.v)
       decreases lev, 0
@@ -120,7 +120,7 @@ module BlockTree {
     // hang a fresh block with contents b (taken over) at an inode slot
     method AllocRoot(txn: Txn, ip: Bytes, ino: uint64, k: uint64, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies Repr(), ip, b
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip) && k < 15 && b != ip && |b.data| == 4096
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip) && k < 15 && b != ip && |b.data| == 4096
       requires OkPos(Pos(ino, k, 0, 0)) && blockMap[Pos(ino, k, 0, 0)] == 0
       requires IsData(Pos(ino, k, 0, 0)) || b.data == Zeros(4096)
       ensures ok ==> Valid() && IsInode(ino, ip) && OnlySlots(ino)
@@ -152,7 +152,7 @@ module BlockTree {
     method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64,
       j: uint64, leaf: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies Repr(), ip, t, b
-      requires ValidBut(pn, t) && txn.jrnl == store.jrnl && IsInode(ino, ip) && t != ip && b != ip && b != t &&
+      requires ValidBut(pn, t) && txn.volume == store.volume && IsInode(ino, ip) && t != ip && b != ip && b != t &&
         |b.data| == 4096
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && blockMap[Pos(ino, k, lev, j)] == 0
       requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == blockMap[Pos(ino, k, lev - 1, j / 512)] && pn != 0
@@ -197,7 +197,7 @@ module BlockTree {
     // store the indirect block that ValidBut left open
     method CloseParent(txn: Txn, pn: uint64, t: Bytes)
       modifies store.Repr(), t
-      requires ValidBut(pn, t) && txn.jrnl == store.jrnl
+      requires ValidBut(pn, t) && txn.volume == store.volume
       ensures Valid() && data == old(data) && blockMap == old(blockMap) && store.inodes == old(store.inodes)
       ensures store.blocks == old(store.blocks)[pn := old(t.data)]
     {
@@ -208,7 +208,7 @@ module BlockTree {
     method ResolveAlloc(txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
       returns (ok: bool, bn: uint64)
       modifies Repr(), ip
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
       ensures ok ==> Valid() && IsInode(ino, ip) && data == old(data) && OnlySlots(ino)
       ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && bn == blockMap[Pos(ino, k, lev, j)]
@@ -260,7 +260,7 @@ module BlockTree {
     // store a new version of the inode with the same slots
     method SetMeta(txn: Txn, ip: Bytes, ino: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == store.jrnl && OkIno(store.geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == store.volume && OkIno(store.geo, ino) && |ip.data| == 256
       requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
         (MetaOf(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
@@ -272,7 +272,7 @@ module BlockTree {
     // the same, and the inode changes between free and in use
     method SetInode(txn: Txn, ip: Bytes, ino: uint64, inuse: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == store.jrnl && OkIno(store.geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == store.volume && OkIno(store.geo, ino) && |ip.data| == 256
       requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
         (inuse <==> MetaOf(ip.data).ty != 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
@@ -285,7 +285,7 @@ module BlockTree {
     // overwrite the data block at p
     method WriteData(txn: Txn, bn: uint64, b: Bytes, ghost p: Pos)
       modifies Repr(), b
-      requires Valid() && txn.jrnl == store.jrnl && IsData(p) && p in blockMap && bn == blockMap[p] && bn != 0 &&
+      requires Valid() && txn.volume == store.volume && IsData(p) && p in blockMap && bn == blockMap[p] && bn != 0 &&
         OkBlk(store.geo, bn) && |b.data| == 4096
       ensures Valid() && data == old(data)[p := old(b.data)] && store.inodes == old(store.inodes) &&
         blockMap == old(blockMap)
@@ -298,7 +298,7 @@ module BlockTree {
 
     // the data block at a position (a hole: the block of zeros), given its number
     method ReadAt(txn: Txn, bn: uint64, ghost p: Pos, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == store.jrnl && IsData(p) && p in blockMap && bn == blockMap[p]
+      requires Valid() && txn.volume == store.volume && IsData(p) && p in blockMap && bn == blockMap[p]
       ensures p in data && b.v == data[p] && |b.v| == 4096
     {
       assert OkPos(p);
@@ -309,7 +309,7 @@ module BlockTree {
 
     // block n of the file
     method ReadData(txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip) && n < 134480396
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip) && n < 134480396
       ensures PosOf(ino, n) in data && b.v == data[PosOf(ino, n)] && |b.v| == 4096
     {
       var k := FlatK(n);

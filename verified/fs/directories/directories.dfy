@@ -76,7 +76,7 @@ module Directories {
 
     function Repr(): set<object> { {this} + fs.Repr() }
 
-    predicate Valid() reads this, fs, fs.trees, fs.trees.store, fs.jrnl
+    predicate Valid() reads this, fs, fs.trees, fs.trees.store, fs.volume
       ensures Valid() ==> fs.Valid()
       ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) ::
         i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
@@ -106,7 +106,7 @@ module Directories {
 
     // the inode, and the number of blocks of the file
     method Open(txn: Txn, d: uint64, excl: bool) returns (ip: Bytes, n: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+      requires Valid() && txn.volume == fs.volume && d in dirs
       ensures fresh(ip) && fs.trees.IsInode(d, ip)
       ensures d in fs.files && 4096 * n as int == |fs.files[d]| && n <= 0x800_0000
     {
@@ -120,7 +120,7 @@ module Directories {
     // The cell of the name's slot. lev: the first level with room for the name (a hint for InsertAt).
     method Find(txn: Txn, d: uint64, name: Bytes, excl: bool)
       returns (found: bool, ino: uint64, cell: uint64, lev: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
       ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
       ensures d in fs.files && (found ==> cell < 0x40_0000_0000 && OkSlot(fs.files[d], cell as int) &&
@@ -172,7 +172,7 @@ module Directories {
     }
 
     method Lookup(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
       ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
     {
@@ -182,7 +182,7 @@ module Directories {
 
     // Lookup that also says where InsertAt should start to look for room
     method LookupHint(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64, hint: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
       ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
     {
@@ -195,7 +195,8 @@ module Directories {
     // The entry count of d goes up or down by one. ok = false: it cannot go up (it has 64 bits).
     method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
       modifies fs.Repr()
-      requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
+      requires fs.Valid() && txn.volume == fs.volume && OkIno(fs.geo, d) && d in fs.metas &&
+        (down ==> 0 < fs.metas[d].nent)
       ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) &&
         d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
       ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent,
@@ -216,7 +217,7 @@ module Directories {
     method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, count: bool, down: bool, ghost m: Dir, ghost at: Places)
       returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
+      requires Valid() && txn.volume == fs.volume && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) &&
@@ -248,7 +249,7 @@ module Directories {
     // ok = false: no space, or d must be shrunk first; abort the transaction
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
@@ -256,7 +257,7 @@ module Directories {
 
     method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
@@ -275,7 +276,7 @@ module Directories {
     // that of the slot, or that of a block if the cell's block does not exist yet.
     method Room(txn: Txn, d: uint64, name: Bytes, h: uint64, from: uint64)
       returns (ok: bool, cell: uint64, size: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && h == HashOf(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && h == HashOf(name.data)
       ensures d in fs.files
       ensures ok ==> cell < 0x40_0000_0000 && cell as int / 64 % 2 == Class(name.data) &&
         Placed(cell as int / 64, name.data) && 8 + |name.data| <= size as int
@@ -311,7 +312,7 @@ module Directories {
     // always ok: the name's slot is there
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
         name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) &&
         StayPut(d)
@@ -336,7 +337,7 @@ module Directories {
     // always ok, as Replace
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && name.data in dirs[d]
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] &&
         OnlyDir(d) && StayPut(d)
       ensures fs.metas[d].size == old(fs.metas)[d].size
@@ -363,7 +364,7 @@ module Directories {
     // back. Blocks of the first two levels stay: entries come and go in them.
     method GiveBack(txn: Txn, d: uint64, blk: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && blk < 0x1_0000_0000
+      requires Valid() && txn.volume == fs.volume && d in dirs && blk < 0x1_0000_0000
       ensures Valid() && dirs == old(dirs) && places == old(places) && d in fs.files && fs.files == old(fs.files)
       ensures d in old(fs.metas) && d in fs.metas &&
         fs.metas == old(fs.metas)[d := WithUsed(old(fs.metas)[d], fs.metas[d].used)]
@@ -386,7 +387,7 @@ module Directories {
 
     // no search: the count is in the inode
     method IsEmpty(txn: Txn, d: uint64) returns (e: bool)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+      requires Valid() && txn.volume == fs.volume && d in dirs
       ensures e <==> dirs[d] == map[]
     {
       var ip := fs.GetInode(txn, d, false);
@@ -401,7 +402,7 @@ module Directories {
     // eof: none is left.
     method List(txn: Txn, d: uint64, cookie: uint64, out: List) returns (eof: bool)
       modifies out
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && Within(out)
+      requires Valid() && txn.volume == fs.volume && d in dirs && Within(out)
       ensures Within(out) && out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| &&
         out.got[..|old(out.got)|] == old(out.got) && d in places
       ensures PageOk(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
@@ -453,7 +454,7 @@ module Directories {
     // The blocks from n on and before m, of the nb blocks of the file, are holes. Looks no
     // further than the indirect block of n, which says so of 512 blocks at once.
     method SkipHoles(txn: Txn, ip: Bytes, d: uint64, n: uint64, nb: uint64) returns (m: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && fs.trees.IsInode(d, ip) && d in fs.files && n < nb <= 0x800_0000 &&
+      requires Valid() && txn.volume == fs.volume && fs.trees.IsInode(d, ip) && d in fs.files && n < nb <= 0x800_0000 &&
         4096 * nb as int <= |fs.files[d]|
       ensures n <= m <= nb
       ensures forall x: int | 4096 * n as int <= x < 4096 * m as int :: fs.files[d][x] == 0
@@ -509,7 +510,7 @@ module Directories {
 
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && ty != 0
+      requires Valid() && txn.volume == fs.volume && ty != 0
       ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) &&
         old(fs.metas)[ino].ty == 0
       ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) &&
@@ -529,7 +530,7 @@ module Directories {
     // of an inode that is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files &&
         fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
       ensures ok && Valid() && places == old(places) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
       ensures fs.files == old(fs.files) && fs.held == old(fs.held) && ino in old(fs.metas) &&
@@ -541,7 +542,7 @@ module Directories {
 
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && |ip.data| == 256
       requires ino in fs.metas && var m, n := MetaOf(ip.data), fs.metas[ino];
         m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
@@ -551,7 +552,7 @@ module Directories {
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && ino !in dirs &&
         so as int + len as int <= |src.data|
       ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
         fs.files == (if len == 0 then old(fs.files)
@@ -573,7 +574,7 @@ module Directories {
 
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n &&
         n as int <= Writing.BlocksFor(|fs.files[ino]|)
       ensures Valid() && dirs == old(dirs) && places == old(places) && lo <= m <= n && (lo < n && 0 < max ==> m < n)
       ensures ino in old(fs.files) && fs.files == old(fs.files)[ino :=
@@ -588,7 +589,8 @@ module Directories {
     // of a directory: only an empty one, and only to nothing, before its inode is freed
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && (ino in dirs ==> dirs[ino] == map[] && sz == 0)
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) &&
+        (ino in dirs ==> dirs[ino] == map[] && sz == 0)
       ensures ino in old(fs.metas) && (ok <==> CanSize(old(fs.metas)[ino], sz))
       ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
         fs.files == old(fs.files)[ino := SizeSpec(old(fs.files)[ino], sz as int)]
@@ -604,7 +606,7 @@ module Directories {
 
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino)
       ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
         fs.held == old(fs.held)
       ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] &&

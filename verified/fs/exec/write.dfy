@@ -28,7 +28,7 @@ module WriteCall {
     source: Bytes, seconds: uint64, nanoseconds: uint32)
     returns (st: uint32)
     modifies call`before, call`after, d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     requires call.procedure == Durable.WRITE && call.stability <= Durable.FILE_SYNC && Piece(call.bytes, |source.data|)
     ensures st == 0 ==> Sound(d) && call.before != null && |call.before.data| == 256 && call.after != null &&
       |call.after.data| == 256

@@ -128,23 +128,23 @@ module ByteFiles {
 
   class ByteFs {
     const geo: Geo
-    const jrnl: Jrnl
+    const volume: VolumeObjects
     // for every inode number of the volume
     ghost var metas: map<uint64, Meta>
     ghost var files: map<uint64, seq<byte>>
     ghost var held: Helds
     const trees: BlockTreeFs       // the layers below: block trees over inodes and blocks (trees.store)
 
-    constructor Recover(trees: BlockTreeFs, geo: Geo, jrnl: Jrnl)
-      ensures this.trees == trees && this.geo == geo && this.jrnl == jrnl
-    { this.trees := trees; this.geo := geo; this.jrnl := jrnl; }
+    constructor Recover(trees: BlockTreeFs, geo: Geo, volume: VolumeObjects)
+      ensures this.trees == trees && this.geo == geo && this.volume == volume
+    { this.trees := trees; this.geo := geo; this.volume := volume; }
 
     function Repr(): set<object> { {this} + trees.Repr() }
 
-    predicate Below() reads trees, trees.store, jrnl
-    { trees.store.geo == geo && trees.store.jrnl == jrnl && trees.Valid() && DataDom(trees.data) }
+    predicate Below() reads trees, trees.store, volume
+    { trees.store.geo == geo && trees.store.volume == volume && trees.Valid() && DataDom(trees.data) }
 
-    predicate Valid() reads this, trees, trees.store, jrnl
+    predicate Valid() reads this, trees, trees.store, volume
       ensures Valid() ==> GeoOk(geo)
       ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) ::
         i in files && i in metas && i in held &&
@@ -189,12 +189,12 @@ module ByteFiles {
     }
 
     // b (256 bytes) has the block slots of inode ino; GetInode ensures it, setters keep it
-    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, trees, trees.store, jrnl
+    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, trees, trees.store, volume
     { |b| == 256 && ino in trees.store.inodes && Parse(b).blks == trees.store.inodes[ino].blks }
 
     // the serialized inode
     method GetInode(txn: Txn, ino: uint64, excl: bool) returns (ip: Bytes)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geo, ino)
       ensures fresh(ip) && |ip.data| == 256 && ino in metas && MetaOf(ip.data) == metas[ino] && SameBlks(ino, ip.data)
     {
       ip := trees.store.ReadInode(txn, ino, excl);
@@ -203,7 +203,7 @@ module ByteFiles {
     // store changed attributes (not size, shrink, used, slots; the type stays)
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && |ip.data| == 256
       requires ino in metas && MetaOf(ip.data).size == metas[ino].size && MetaOf(ip.data).shrink == metas[ino].shrink &&
         MetaOf(ip.data).used == metas[ino].used && MetaOf(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
@@ -221,7 +221,7 @@ module ByteFiles {
 
     // bytes [off, off+len) of the file, cut at its end, where they lie
     method Read(txn: Txn, ino: uint64, off: uint64, len: uint64) returns (b: Pieces)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geo, ino)
       ensures fresh(b) && ino in files
       ensures off as int >= |files[ino]| ==> b.data == []
       ensures off as int < |files[ino]| ==>
@@ -246,7 +246,7 @@ module ByteFiles {
 
     // bytes [off, off+len) of the file, cut at its end, are about to be read
     method Prefetch(txn: Txn, ino: uint64, off: uint64, len: uint64)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geo, ino)
     {
       var ip := trees.store.ReadInode(txn, ino, false);
       Stored(ino, ip);
@@ -258,7 +258,7 @@ module ByteFiles {
 
     // block n of the file, whose inode is ip, without a copy; all of it must lie below the file's size
     method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == jrnl && trees.IsInode(ino, ip) && ino in files &&
+      requires Valid() && txn.volume == volume && trees.IsInode(ino, ip) && ino in files &&
         4096 * n as int + 4096 <= |files[ino]|
       ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
     {
@@ -281,7 +281,7 @@ module ByteFiles {
     // Space is never wanting where bytes that are there are overwritten (Settled).
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && ino in old(files) &&
         files == (if len == 0 then old(files) else old(files)[ino :=
           WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
@@ -332,7 +332,7 @@ module ByteFiles {
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geo, ino)
       ensures ino in old(metas) && (ok <==> CanSize(old(metas)[ino], sz))
       ensures ok ==> Valid() && ino in old(files) && files == old(files)[ino := SizeSpec(old(files)[ino], sz as int)]
       ensures ok ==> ino in old(held) && held == old(held)[ino := C.HeldBelow(old(held)[ino], sz as int)]
@@ -382,7 +382,7 @@ module ByteFiles {
     // Makes holes of the blocks n - 1 down to m >= lo, none of which lies behind the end: of about max of them.
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n &&
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && ino in files && lo <= n &&
         n as int <= BlocksFor(|files[ino]|)
       ensures Valid() && lo <= m <= n && (lo < n && 0 < max ==> m < n)
       ensures ino in old(files) && files == old(files)[ino :=
@@ -418,7 +418,7 @@ module ByteFiles {
     // not beyond `top`, and in at most max steps.
     method Pass(txn: Txn, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool)
       returns (m: uint64, found: bool)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && n <= top &&
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && ino in files && n <= top &&
         top as int <= BlocksFor(|files[ino]|)
       ensures n <= m <= top && (n < top && 0 < max ==> found || n < m) && ino in held
       ensures forall i: int {:trigger i in held[ino]} | n as int <= i < m as int :: i in held[ino] <==> there
@@ -436,7 +436,7 @@ module ByteFiles {
     // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geo, ino)
       ensures Valid() && files == old(files) && held == old(held)
       ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] &&
         metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
@@ -476,7 +476,7 @@ module ByteFiles {
     // take a free inode: type ty, a new generation, everything else zero. ok = false: none is free.
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && ty != 0
+      requires Valid() && txn.volume == volume && ty != 0
       ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
       ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] &&
         held == old(held)[ino := {}]
@@ -500,7 +500,7 @@ module ByteFiles {
     // give an inode back, which is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] &&
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] &&
         ino in metas && metas[ino].shrink == 0
       ensures ok && Valid() && files == old(files) && held == old(held) &&
         metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
@@ -521,7 +521,7 @@ module ByteFiles {
     // replace an empty inode by a new one of type ty (0 = free)
     method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && trees.IsInode(ino, ip)
+      requires Valid() && txn.volume == volume && OkIno(geo, ino) && trees.IsInode(ino, ip)
       requires MetaOf(ip.data).size == 0 && MetaOf(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 ::
         Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]

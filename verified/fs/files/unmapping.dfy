@@ -163,7 +163,7 @@ module Unmapping {
   // take away the block in an inode slot
   method FreeRoot(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
     modifies x.Repr(), ip
-    requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && k < 15
+    requires x.Valid() && txn.volume == x.store.volume && x.IsInode(ino, ip) && k < 15
     requires var p := Pos(ino, k, 0, 0); p in x.blockMap && x.blockMap[p] != 0 &&
       (IsData(p) || Barren(x.store.blocks, x.blockMap[p]))
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino)
@@ -192,7 +192,7 @@ module Unmapping {
   method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64,
     ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool)
     modifies x.Repr(), ip, t
-    requires x.ValidBut(pn, t) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && t != ip
+    requires x.ValidBut(pn, t) && txn.volume == x.store.volume && x.IsInode(ino, ip) && t != ip
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && x.blockMap[Pos(ino, k, lev, j)] == bn && bn != 0
     requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.blockMap[Pos(ino, k, lev - 1, j / 512)] && pn != 0
     requires leaf == IsData(Pos(ino, k, lev, j)) && (leaf || Barren(x.store.blocks[pn := t.data], bn))
@@ -225,7 +225,7 @@ module Unmapping {
   method SwapChild(x: BlockTreeFs, txn: Txn, ghost ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64,
     ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, nb: uint64)
     modifies x.Repr(), t, b
-    requires x.ValidBut(pn, t) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && t != ip && b != ip && b != t &&
+    requires x.ValidBut(pn, t) && txn.volume == x.store.volume && x.IsInode(ino, ip) && t != ip && b != ip && b != t &&
       |b.data| == 4096
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && IsData(Pos(ino, k, lev, j)) &&
       x.blockMap[Pos(ino, k, lev, j)] == bn && bn != 0
@@ -272,7 +272,7 @@ module Unmapping {
   // take away an indirect block without entries
   method FreeNode(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
     modifies x.Repr(), ip
-    requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires x.Valid() && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.blockMap[p] != 0 &&
       Barren(x.store.blocks, x.blockMap[p])
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
@@ -301,7 +301,7 @@ module Unmapping {
   // their last one so. From block n of the file on, nothing else is mapped; then nothing is.
   method Prune(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64, ghost n: int)
     modifies x.Repr(), ip
-    requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires x.Valid() && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.blockMap[p] != 0 && Chain(x.blockMap, p, n)
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
     ensures Shrank(old(x.blockMap), x.blockMap, ino, NODATA) && Within(x.blockMap, ino, n)

@@ -96,7 +96,7 @@ module AttributeOps {
   }
 
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       A.GetattrOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
@@ -109,7 +109,7 @@ module AttributeOps {
   }
 
   method Access(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64) returns (st: uint32, bits: uint32, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures bits < 64
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, ReplyAttr(ino, MetaOf(after.data)))
@@ -278,7 +278,7 @@ module AttributeOps {
   // Set the size of a regular file for SETATTR and CREATE. later: the background has blocks to free.
   method Resize(txn: Txn, d: DirFs, ino: uint64, size: uint64) returns (st: uint32, later: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && ino !in d.dirs
     ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino];
       if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in d.fs.metas &&
@@ -353,7 +353,7 @@ module AttributeOps {
   method MayChange(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64,
     gns: uint32)
     returns (st: uint32, ip: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && SattrOf(a) == N.WithoutNobody(SattrOf(a))
+    requires Sound(d) && txn.volume == d.fs.volume && SattrOf(a) == N.WithoutNobody(SattrOf(a))
     ensures ip != null ==> fresh(ip) && |ip.data| == 256
     ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && MetaOf(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
@@ -381,7 +381,7 @@ module AttributeOps {
   method Change(txn: Txn, d: DirFs, c: Cred, ino: uint64, a: Sattr, s: uint64, ns: uint32, ghost gen: uint64)
     returns (st: uint32, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) &&
+    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geo, d.fs.metas, ino, gen) &&
       (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
     ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size)
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
@@ -416,7 +416,7 @@ module AttributeOps {
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),

@@ -32,7 +32,7 @@ module ProcedureBase {
   const ORPHANS: uint64 := 2             // the inode whose `next` heads the orphan list
 
   // what the procedures start from and keep, and what it means to a client
-  predicate Sound(d: DirFs) reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl
+  predicate Sound(d: DirFs) reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume
   { d.Valid() && NameTree.TreeOk(d.fs.geo, d.fs.metas, d.dirs) }
   function AbsOf(d: DirFs): N.FS reads d, d.fs
   { Abstraction.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
@@ -89,7 +89,7 @@ module ProcedureBase {
 
   // the inode of a handle; STALE when the handle does not name a file in use
   method OpenHandle(txn: Txn, d: DirFs, ino: uint64, gen: uint64, excl: bool) returns (st: uint32, ip: Bytes)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    requires d.Valid() && txn.volume == d.fs.volume
     ensures fresh(ip) && |ip.data| == 256
     ensures st == if Live(d.fs.geo, d.fs.metas, ino, gen) then 0 else STALE
     ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.fs.metas &&
@@ -110,7 +110,7 @@ module ProcedureBase {
 
   // the inode of a directory entry; SERVERFAULT when the entry names nothing in use
   method OpenEntry(txn: Txn, d: DirFs, ino: uint64, excl: bool) returns (st: uint32, ip: Bytes)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures ino in d.fs.metas && st == if 2 < ino && d.fs.metas[ino].ty != 0 &&
       d.fs.metas[ino].nlink != 0 then 0 else SERVERFAULT
@@ -127,7 +127,7 @@ module ProcedureBase {
   // the directory of an operation on a name: handle, type, legality of the name
   method OpenDir(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, excl: bool)
     returns (st: uint32, ip: Bytes?, dots: uint32)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    requires d.Valid() && txn.volume == d.fs.volume
     ensures st == DirS(d.fs.geo, d.fs.metas, ino, gen, name.data) && dots <= 2
     ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
     ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino]
@@ -142,7 +142,7 @@ module ProcedureBase {
 
   // a handle that must be a directory's; ip: null when the handle is stale
   method OpenDirHandle(txn: Txn, d: DirFs, ino: uint64, gen: uint64, excl: bool) returns (st: uint32, ip: Bytes?)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    requires d.Valid() && txn.volume == d.fs.volume
     ensures st == DirHandleS(d.fs.geo, d.fs.metas, ino, gen)
     ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
     ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino]
@@ -160,7 +160,7 @@ module ProcedureBase {
   // mtime and ctime of an inode
   method Touch(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (ip: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
@@ -177,7 +177,7 @@ module ProcedureBase {
   // link count and ctime of an inode
   method SetLinks(txn: Txn, d: DirFs, ino: uint64, nl: uint32, s: uint64, ns: uint32) returns (ip: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
@@ -194,7 +194,7 @@ module ProcedureBase {
   // one link more or less to a directory (a sub-directory came or went); st: MLINK or SERVERFAULT when it cannot be
   method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held) && ino in old(d.fs.metas)
     ensures var m := old(d.fs.metas)[ino];
@@ -213,7 +213,7 @@ module ProcedureBase {
   // put a file at the head of the orphan list, unless it is on it
   method AddOrphan(txn: Txn, d: DirFs, ino: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Orphaned(old(d.fs.metas), ino)
@@ -235,7 +235,7 @@ module ProcedureBase {
   // after a file was cut: free what is beyond its end, now when it is little, else in the background
   method Release(txn: Txn, d: DirFs, ino: uint64, cut: uint64) returns (done: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in d.fs.metas
@@ -256,7 +256,7 @@ module ProcedureBase {
   // later: the background has work.
   method DropLink(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (st: uint32, freed: bool, later: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && 2 < ino
     requires ino in d.dirs ==> d.dirs[ino] == map[]
     requires ino in d.fs.metas && d.fs.metas[ino].nlink != 0
     ensures st == 0 && d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) &&
@@ -309,7 +309,7 @@ module ProcedureBase {
   // of it but fewer blocks. st is 0 on a sound volume.
   method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, ORPHANS)
     ensures st == 0 && Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
   {
@@ -341,7 +341,7 @@ module ProcedureBase {
   // links.
   method OffList(txn: Txn, d: DirFs, h: uint64) returns (st: uint32, more: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
     requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 &&
       (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
     ensures st == 0 && d.Valid() && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
@@ -389,7 +389,7 @@ module ProcedureBase {
   // of `held`.
   method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures done && OkIno(d.fs.geo, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
     ensures done && N.IsFile(AbsOf(d), ino) ==> AbsOf(d).nodes[ino].blocks == |AbsOf(d).nodes[ino].body.held|

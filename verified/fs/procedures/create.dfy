@@ -34,7 +34,7 @@ module CreateOps {
   // arguments. hint is for Enter.
   method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
     returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) &&
       MetaOf(dir.data) == d.fs.metas[dino]
     ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) &&
@@ -87,7 +87,7 @@ module CreateOps {
     ns: uint32)
     returns (st: uint32, ino: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && ty != 0 && |dir.data| == 256
+    requires d.Valid() && txn.volume == d.fs.volume && ty != 0 && |dir.data| == 256
     ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) &&
       old(d.fs.files)[ino] == []
     ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) &&
@@ -145,7 +145,7 @@ module CreateOps {
     ns: uint32)
     returns (st: uint32, node: Bytes, after: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
     requires dino in d.dirs && OkName(name.data) && name.data !in d.dirs[dino] && ino != dino
     ensures fresh(node) && fresh(after)
     ensures st == 0 ==> d.Valid() && dino in old(d.dirs) &&
@@ -229,7 +229,7 @@ module CreateOps {
     verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (how == EXCLUSIVE ==> a.Empty())
+    requires Sound(d) && txn.volume == d.fs.volume && (how == EXCLUSIVE ==> a.Empty())
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a),
@@ -269,7 +269,7 @@ module CreateOps {
     ns: uint32)
     returns (st: uint32, ino: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) &&
+    requires d.Valid() && txn.volume == d.fs.volume && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) &&
       (a.hasSize ==> a.size <= MAXFILE)
     ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) &&
       d.places == old(d.places)
@@ -310,7 +310,8 @@ module CreateOps {
     a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs &&
       how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
       name.data !in d.dirs[dino]
@@ -363,7 +364,8 @@ module CreateOps {
   method Existing(txn: Txn, d: DirFs, c: Cred, ino: uint64, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && NameTree.InUse(d.fs.metas, ino) &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && 2 < ino &&
+      NameTree.InUse(d.fs.metas, ino) &&
       how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
     ensures st == 0 ==> Sound(d) && |node.data| == 256
@@ -418,7 +420,7 @@ module CreateOps {
   method Mkdir(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
@@ -445,7 +447,7 @@ module CreateOps {
     s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
@@ -495,7 +497,7 @@ module CreateOps {
     min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a),
@@ -526,7 +528,8 @@ module CreateOps {
     a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
       name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
@@ -561,7 +564,8 @@ module CreateOps {
     a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs &&
       0 < |target.data| <= 4095
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
       name.data !in d.dirs[dino]
@@ -605,7 +609,8 @@ module CreateOps {
     a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs &&
       (ty == BLK || ty == CHR || ty == SOCK || ty == FIFO)
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
       name.data !in d.dirs[dino]

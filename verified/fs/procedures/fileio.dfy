@@ -26,7 +26,7 @@ module FileOps {
   // at most len bytes at off; eof: nothing lies behind them
   method Read(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64)
     returns (st: uint32, data: Pieces?, eof: bool, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
       D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) &&
@@ -50,7 +50,7 @@ module FileOps {
 
   // Len bytes at off are about to be read, by whom they may be shown to: nobody sees them, and nothing changes.
   method Prefetch(txn: Txn, d: DirFs, ino: uint64, gen: uint64, off: uint64, len: uint64) returns (st: uint32)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
   {
     Node(d, ino, gen);
     var ip: Bytes;
@@ -95,7 +95,7 @@ module FileOps {
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data|
+    requires Sound(d) && txn.volume == d.fs.volume && so as int + len as int <= |src.data|
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off,
       src.data[so as int .. so as int + len as int], N.Time(s, ns),
@@ -126,7 +126,7 @@ module FileOps {
     len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data| && 0 < len
+    requires Sound(d) && txn.volume == d.fs.volume && so as int + len as int <= |src.data| && 0 < len
     requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG &&
       MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
@@ -162,7 +162,7 @@ module FileOps {
   { i in f.nodes && f.nodes[i].body.File? && 0 <= off && post == C.Put(f, i, D.Written(c, f.nodes[i], off, data, now)) }
 
   method Readlink(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, target: Bytes?, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> target != null && after != null && |after.data| == 256 &&
       D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))

@@ -62,7 +62,7 @@ module KeptOps {
   // The file is kept: at the head of the list, with a link more. first: what was there before, or 0.
   method Keep(txn: Txn, d: DirFs, ino: uint64, gen: uint64, s: uint64, ns: uint32) returns (st: uint32, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), st)
   {
@@ -104,7 +104,7 @@ module KeptOps {
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
       L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
         N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
@@ -123,7 +123,7 @@ module KeptOps {
     tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
       Reply(tino, tafter).Some? &&
@@ -145,7 +145,7 @@ module KeptOps {
   method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
       L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
         N.Handle(ino, MetaOf(node.data).gen), ReplyAttr(ino, MetaOf(node.data)))
@@ -179,7 +179,7 @@ module KeptOps {
   // A new file comes to the head of the list.
   method PutFirst(txn: Txn, d: DirFs, ino: uint64) returns (node: Bytes, first: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, ORPHANS)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) &&
@@ -234,7 +234,7 @@ module KeptOps {
 
   // What precedes ino on the list, looked for from `from` on: 2, or another kept file.
   method Predecessor(txn: Txn, d: DirFs, ino: uint64, from: uint64) returns (found: bool, at: uint64)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && 2 < ino
     ensures found ==> OkIno(d.fs.geo, at) && Before(d.fs.metas, at, ino)
     ensures !found && from == ORPHANS ==> ino in d.fs.metas && !NameTree.IsKept(d.fs.metas[ino])
   {
@@ -269,7 +269,7 @@ module KeptOps {
   method LetGo(txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32)
     returns (st: uint32, later: bool, at: uint64, next: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.LetGoErr(old(AbsOf(d)), N.Handle(ino, gen), from == ORPHANS, st)
   {
@@ -290,7 +290,7 @@ module KeptOps {
   }
   method Drop(txn: Txn, d: DirFs, ino: uint64, at: uint64, s: uint64, ns: uint32) returns (later: bool, next: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) &&
       Before(d.fs.metas, at, ino)
     ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
       AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
@@ -322,7 +322,7 @@ module KeptOps {
   // A step of clearing the list, when the volume is opened: its first file is let go. more: there was one.
   method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (st: uint32, more: bool, later: bool, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
     ensures more ==> N.Kept(old(AbsOf(d)), first)
   {

@@ -27,7 +27,7 @@ module LocalOps {
   // the first byte from off on whose block is there, or (hole) is not
   method Seek(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, hole: bool)
     returns (st: uint32, at: uint64, found: bool)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> L.SeekOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, hole, at, found)
     ensures st != 0 ==> L.SeekErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, st)
   {
@@ -75,7 +75,7 @@ module LocalOps {
   // the attributes after that
   method Mark(txn: Txn, d: DirFs, c: Cred, ino: uint64, s: uint64, ns: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && var m := old(d.fs.metas)[ino];
@@ -125,7 +125,7 @@ module LocalOps {
   method FillHoles(txn: Txn, d: DirFs, ino: uint64, b: uint64, top: uint64, z: Bytes, size: uint64)
     returns (ok: bool, m: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs &&
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && ino !in d.dirs &&
       z.data == Zeros(4096 * RUN as int)
     requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 &&
       b as int !in d.fs.held[ino]
@@ -154,7 +154,7 @@ module LocalOps {
 
   method Fill(txn: Txn, d: DirFs, ino: uint64, off: uint64, len: uint64) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && 0 < len
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && ino !in d.dirs && 0 < len
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
@@ -222,7 +222,7 @@ module LocalOps {
   method Allocate(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64, s: uint64,
     ns: uint32) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len,
       N.Time(s, ns))
     ensures st != 0 ==> L.AllocateErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, len, st)
@@ -257,7 +257,7 @@ module LocalOps {
   method Punch(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, lo: uint64, hi: uint64, max: uint64, s: uint64,
     ns: uint32) returns (st: uint32, at: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && 0 < max
+    requires Sound(d) && txn.volume == d.fs.volume && 0 < max
     ensures st == 0 ==> Sound(d) && L.PunchOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), lo, hi, at,
       N.Time(s, ns))
     ensures st != 0 ==> L.PunchErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), lo, hi, st)

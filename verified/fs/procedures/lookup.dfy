@@ -19,7 +19,7 @@ module LookupOps {
   // "." is the directory itself, ".." its parent
   method Lookup(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes)
     returns (st: uint32, ino: uint64, node: Bytes?, dir: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> node != null && |node.data| == 256 && dir != null && |dir.data| == 256
     ensures st == 0 ==> L.LookupOk(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
       N.Handle(ino, MetaOf(node.data).gen),

@@ -52,15 +52,15 @@ module OnceOps {
 
   // what comes with a call is in order
   predicate Ready(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
-  { Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r)) }
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r
+  { Sound(d) && txn.volume == d.fs.volume && (if r == null then !look else Comes(txn.slots, i, r)) }
 
   // The contract of every procedure here. A call that came again is answered from its record, and changes nothing. One
   // that is done leaves its record, if it has a place. (`unless`: or leaves none.) One that failed leaves none.
   predicate Once(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, st: uint32,
     again: bool,
     unless: bool)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r
   {
     (r == null ==> txn.slots.recs == pre.slots) &&
     (again ==> r != null && st == 0 && Sound(d) && AbsOf(d) == pre.files && RepliesOf(txn.slots) == pre.replies) &&
@@ -77,7 +77,7 @@ module OnceOps {
   // Its attributes are there when it was done. When it came again, they are those of now.
   predicate EnteredOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, dino: uint64,
     e: Entered)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, e.node, e.before, e.after
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r, e.node, e.before, e.after
   {
     Once(pre, txn, d, i, r, since, c, e.status, e.again, false) &&
     (e.again ==> e.before == null) &&
@@ -90,7 +90,7 @@ module OnceOps {
   // The same of a procedure that changes one file, with the attributes of that file before and after.
   predicate ChangedOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, since: uint64, c: O.Call, ino: uint64,
     st: uint32, again: bool, before: Bytes?, after: Bytes?)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, before, after
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r, before, after
   {
     Once(pre, txn, d, i, r, since, c, st, again, false) &&
     (again ==> before == null && Current(d, ino, after)) &&

@@ -55,7 +55,7 @@ module ReaddirOps {
   // A page of a directory. Its caller refuses one without an entry and without eof.
   method Page(txn: Txn, d: DirFs, ino: uint64, gen: uint64, dp: Bytes, cookie: uint64, out: List) returns (eof: bool)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
+    requires Sound(d) && txn.volume == d.fs.volume && out.got == []
     requires DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 && MetaOf(dp.data) == d.fs.metas[ino]
     ensures D.Within(out) && out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
     ensures eof || out.got != [] ==> L.Page(ino, AbsOf(d).nodes[ino].body, cookie as int, Items(out.got), eof)
@@ -86,7 +86,7 @@ module ReaddirOps {
   method Readdir(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, cookie: uint64, verf: uint64, out: List)
     returns (st: uint32, eof: bool, dir: Bytes?)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
+    requires Sound(d) && txn.volume == d.fs.volume && out.got == []
     ensures out.attrs == old(out.attrs)
     ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && MetaOf(dir.data) == d.fs.metas[ino]
     ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), eof,
@@ -132,7 +132,7 @@ module ReaddirOps {
   // the attributes of all entries
   method Attrs(txn: Txn, d: DirFs, out: List)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     requires forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| :: Shown(d.fs.geo, d.fs.metas, out.got[k].ino)
     ensures out.got == old(out.got) && Whole(out.got, out.attrs)
     ensures forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| ::
@@ -158,7 +158,7 @@ module ReaddirOps {
   method Readdirplus(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, cookie: uint64, verf: uint64, out: List)
     returns (st: uint32, eof: bool, dir: Bytes?)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == [] && out.attrs == map[]
+    requires Sound(d) && txn.volume == d.fs.volume && out.got == [] && out.attrs == map[]
     ensures st == 0 ==> dir != null && |dir.data| == 256 && Given(out.got, out.attrs)
     ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got),
       Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, ReplyAttr(ino, MetaOf(dir.data)))

@@ -48,7 +48,7 @@ module Remount {
     d.fs.trees.owner, d.fs.trees.data, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
   lemma HoldsOf(d: F.DirFs)
     requires Op.Sound(d)
-    ensures Holds(d.fs.geo, d.fs.jrnl.data, VolumeOf(d)) && Meaning(d.fs.geo, VolumeOf(d)) == Op.AbsOf(d)
+    ensures Holds(d.fs.geo, d.fs.volume.data, VolumeOf(d)) && Meaning(d.fs.geo, VolumeOf(d)) == Op.AbsOf(d)
   { }
 
   // o2 is o but for blocks that are free in it
@@ -62,12 +62,12 @@ module Remount {
   // changed free blocks: it means the same.
   lemma MeansTheSame(d: F.DirFs, e: F.DirFs)
     requires Op.Sound(d) && Op.Sound(e) && d.fs.geo == e.fs.geo &&
-      ButFree(d.fs.geo, d.fs.trees.store.used, d.fs.jrnl.data, e.fs.jrnl.data)
+      ButFree(d.fs.geo, d.fs.trees.store.used, d.fs.volume.data, e.fs.volume.data)
     ensures Op.AbsOf(d) == Op.AbsOf(e)
   {
     HoldsOf(d); HoldsOf(e);
-    AfterCrash(d.fs.geo, d.fs.jrnl.data, e.fs.jrnl.data, VolumeOf(d), VolumeOf(e).blocks);
-    Unique(d.fs.geo, e.fs.jrnl.data, VolumeOf(d).(blocks := VolumeOf(e).blocks), VolumeOf(e));
+    AfterCrash(d.fs.geo, d.fs.volume.data, e.fs.volume.data, VolumeOf(d), VolumeOf(e).blocks);
+    Unique(d.fs.geo, e.fs.volume.data, VolumeOf(d).(blocks := VolumeOf(e).blocks), VolumeOf(e));
   }
   // And there is one to find: what was valid is so after the crash, and holds the same. (bs: what the blocks are then.)
   lemma AfterCrash(g: Geo, o: Objects, o2: Objects, v: Volume, bs: Blocks)

@@ -26,7 +26,7 @@ module RemoveOps {
   // The entry that is to go: found, and the caller may take it out. ino is not the directory's.
   method Victim(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, name: Bytes)
     returns (st: uint32, ino: uint64, ip: Bytes)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino in d.dirs && OkName(name.data) &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, dino) && dino in d.dirs && OkName(name.data) &&
       |dir.data| == 256
     ensures fresh(ip)
     ensures st == 0 ==> name.data in d.dirs[dino] && ino == d.dirs[dino][name.data] && OkIno(d.fs.geo, ino) && 2 < ino
@@ -51,7 +51,7 @@ module RemoveOps {
   method Remove(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 && !sub ==> U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
       N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
@@ -93,7 +93,7 @@ module RemoveOps {
     ns: uint32)
     returns (st: uint32, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino != ORPHANS &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, dino) && dino != ORPHANS &&
       DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
     requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino &&
       ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
@@ -146,7 +146,7 @@ module RemoveOps {
     ns: uint32)
     returns (st: uint32, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data,
@@ -190,7 +190,7 @@ module RemoveOps {
     hint: uint64, nl: uint32, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) &&
+    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geo, d.fs.metas, ino, gen) &&
       DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
     requires d.fs.metas[ino].ty != DIR && d.fs.metas[ino].nlink == nl < MAXLINK && dino in d.dirs &&
       N.Proper(name.data) && name.data !in d.dirs[dino]

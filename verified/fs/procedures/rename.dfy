@@ -70,7 +70,7 @@ module RenameOps {
 
   // Is directory x the directory top or below it? st != 0: x lies too deep.
   method Below(txn: Txn, d: DirFs, x: uint64, top: uint64) returns (st: uint32, below: bool)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && x in d.dirs && Used(d, x)
+    requires Sound(d) && txn.volume == d.fs.volume && x in d.dirs && Used(d, x)
     ensures st == 0 || (st == SERVERFAULT && R.TooDeep(AbsOf(d), x))
     ensures st == 0 ==> (below <==> TM.Under(d.fs.metas, x, top))
   {
@@ -102,7 +102,7 @@ module RenameOps {
   method Target(txn: Txn, d: DirFs, c: Cred, tino: uint64, tdir: Bytes, tname: Bytes, dir: bool, found: bool,
     dst: uint64)
     returns (st: uint32)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && tino in d.dirs && Used(d, tino) && OkName(tname.data) &&
+    requires Sound(d) && txn.volume == d.fs.volume && tino in d.dirs && Used(d, tino) && OkName(tname.data) &&
       |tdir.data| == 256 && MetaOf(tdir.data) == d.fs.metas[tino]
     requires found <==> tname.data in d.dirs[tino]
     requires found ==> d.dirs[tino][tname.data] == dst
@@ -135,7 +135,8 @@ module RenameOps {
   // May the entry (fino, fname), of inode src, leave for directory tino?
   method Source(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, src: uint64)
     returns (st: uint32, dir: bool)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
+    requires Sound(d) && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && Used(d, fino) &&
+      Used(d, tino) &&
       OkName(fname.data) && |fdir.data| == 256 && MetaOf(fdir.data) == d.fs.metas[fino]
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src
     ensures fino in AbsOf(d).nodes && tino in AbsOf(d).nodes && src in AbsOf(d).nodes &&
@@ -184,7 +185,8 @@ module RenameOps {
   method Check(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, tdir: Bytes,
     tname: Bytes)
     returns (st: uint32, done: bool, src: uint64, dir: bool, found: bool, dst: uint64)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
+    requires Sound(d) && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && Used(d, fino) &&
+      Used(d, tino) &&
       OkName(fname.data) && OkName(tname.data)
     requires |fdir.data| == 256 && |tdir.data| == 256 && MetaOf(fdir.data) == d.fs.metas[fino] &&
       MetaOf(tdir.data) == d.fs.metas[tino]
@@ -236,7 +238,7 @@ module RenameOps {
     dst: uint64, s: uint64, ns: uint32)
     returns (st: uint32, freed: bool, later: bool, ghost ms: Metas)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && OkName(fname.data) &&
+    requires d.Valid() && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && OkName(fname.data) &&
       OkName(tname.data)
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geo, src)
     requires found <==> tname.data in d.dirs[tino]
@@ -323,7 +325,7 @@ module RenameOps {
     ns: uint32)
     returns (st: uint32, fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
       OkIno(d.fs.geo, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
       d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
@@ -344,7 +346,7 @@ module RenameOps {
   // the link counts, and ".."
   method Recount(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
       OkIno(d.fs.geo, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
       d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
@@ -373,7 +375,7 @@ module RenameOps {
   method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32)
     returns (fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
       OkIno(d.fs.geo, tino) && src != fino && src != tino
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
@@ -414,7 +416,7 @@ module RenameOps {
   method OpenBoth(txn: Txn, d: DirFs, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
     tname: Bytes)
     returns (st: uint32, fdir: Bytes?, tdir: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) && OkName(fname.data) &&
       OkName(tname.data)
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(fino, fgen)) && N.LiveDir(AbsOf(d), N.Handle(tino, tgen)) &&
@@ -449,7 +451,7 @@ module RenameOps {
     tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
       Reply(tino, tafter).Some? &&

@@ -13,10 +13,10 @@ module Renewing {
   // Writes something of block a as it is, if the block is in use. So nothing changes, and the block goes home again,
   // and its code into new pages.
   method Renew(txn: Txn, d: DirFs, a: uint64) returns (wrote: bool)
-    modifies d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    modifies d.fs.volume
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
-    ensures d.fs.jrnl.data == old(d.fs.jrnl.data)
+    ensures d.fs.volume.data == old(d.fs.volume.data)
   {
     var g := d.fs.geo;
     var s := d.fs.trees.store;
@@ -33,7 +33,7 @@ module Renewing {
       var y := b.Thaw();
       txn.WriteBlock(a, y);
     } else { return false; }
-    assert d.fs.jrnl.data == old(d.fs.jrnl.data);
+    assert d.fs.volume.data == old(d.fs.volume.data);
     wrote := true;
   }
 }

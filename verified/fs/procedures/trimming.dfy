@@ -14,7 +14,7 @@ module Trimming {
   // Zeros in those of the n blocks from lo on that are free. No client sees that, and no block in use changes.
   method Trim(txn: Txn, d: DirFs, lo: uint64, n: uint64)
     modifies d.fs.trees.store.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
     ensures d.fs.trees.store.inodes == old(d.fs.trees.store.inodes) &&
       d.fs.trees.store.used == old(d.fs.trees.store.used)

@@ -25,7 +25,7 @@ module VolumeOps {
   // nothing (AllocHint in trusted/txn.s.dfy), so no more is reported than there are.
   method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64)
     returns (st: uint32, s: V.Space, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       V.FsstatOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), s)
     ensures s.tbytes as int == 4096 * (d.fs.geo.data1 - d.fs.geo.data0) as int && s.tfiles == d.fs.geo.ninode - 3
@@ -41,7 +41,7 @@ module VolumeOps {
   function method Least(a: uint64, b: uint64): uint64 { if a < b then a else b }
 
   method Fsinfo(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, i: V.Info, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), i)
     ensures st != 0 ==> V.FsinfoErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
@@ -51,7 +51,7 @@ module VolumeOps {
   }
 
   method Pathconf(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, p: V.Pathconf, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       V.PathconfOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), p)
     ensures st != 0 ==> V.PathconfErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
@@ -63,7 +63,7 @@ module VolumeOps {
   // What COMMIT says. What it does, waiting until all that was committed is durable, comes next
   // (Exec in fs/exec/exec.dfy).
   method Commit(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(ReplyAttr(ino, MetaOf(after.data)),
         ReplyAttr(ino, MetaOf(after.data))))

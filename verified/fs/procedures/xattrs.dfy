@@ -45,7 +45,7 @@ module XattrOps {
 
   // The block of an inode, or zeros where there is none.
   method Fetch(txn: Txn, d: DirFs, ino: uint64) returns (b: Bytes)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures fresh(b) && |b.data| == 4096
     ensures ino in AbsOf(d).xattrs <==> U64At(b.data, 0) != 0
     ensures ino in AbsOf(d).xattrs ==> AbsOf(d).xattrs[ino] == Says(b.data)
@@ -63,7 +63,7 @@ module XattrOps {
   }
   // the list of a file, from offset 8 on
   method Current(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (b: Bytes)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures fresh(b) && |b.data| == 4096 && ListAt(b.data, 8) == X.XattrsOf(AbsOf(d), N.Handle(ino, gen))
     ensures ListAt(b.data, 8) != map[] ==> gen != 0
   {
@@ -105,7 +105,7 @@ module XattrOps {
   // The block of an inode becomes n; ok = false: there is no room. There is if it has one.
   method Store(txn: Txn, d: DirFs, ino: uint64, n: Bytes) returns (ok: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && |n.data| == 4096 && U64At(n.data, 0) != 0
+    requires Sound(d) && txn.volume == d.fs.volume && |n.data| == 4096 && U64At(n.data, 0) != 0
     ensures ok ==> Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens,
       old(AbsOf(d)).xattrs[ino := Says(n.data)])
     ensures ino in old(AbsOf(d)).xattrs ==> ok
@@ -137,7 +137,7 @@ module XattrOps {
   // It becomes a hole.
   method Take(txn: Txn, d: DirFs, ino: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens, X.Clean(old(AbsOf(d)), ino))
   {
     Reserved(d);
@@ -163,7 +163,7 @@ module XattrOps {
   { var n := f.nodes[i]; f.nodes[i := N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink, now), n.body, n.blocks)] }
   method Mark(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, s: uint64, ns: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && N.Live(AbsOf(d), N.Handle(ino, gen))
+    requires Sound(d) && txn.volume == d.fs.volume && N.Live(AbsOf(d), N.Handle(ino, gen))
     ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
       AbsOf(d) == N.FS(Later(old(AbsOf(d)), ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
@@ -185,7 +185,7 @@ module XattrOps {
 
   // the value of an attribute
   method Get(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes) returns (st: uint32, value: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> value != null && X.GetOk(AbsOf(d), N.Handle(ino, gen), name.data, value.data)
     ensures st != 0 ==> X.GetErr(AbsOf(d), N.Handle(ino, gen), name.data, st)
   {
@@ -205,7 +205,7 @@ module XattrOps {
 
   // the names of all, each with a zero after it
   method List(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, names: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> names != null && X.ListOk(AbsOf(d), N.Handle(ino, gen), names.data)
     ensures st != 0 ==> X.ListErr(AbsOf(d), N.Handle(ino, gen), st)
   {
@@ -236,7 +236,7 @@ module XattrOps {
   method Set(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes, create: bool, replace: bool,
     s: uint64, ns: uint32) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data, create,
       replace, N.Time(s, ns))
     ensures st != 0 ==> X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, st)
@@ -269,7 +269,7 @@ module XattrOps {
   // an attribute goes
   method Remove(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, s: uint64, ns: uint32) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && X.RemoveOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, N.Time(s, ns))
     ensures st != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, st)
   {
@@ -296,7 +296,7 @@ module XattrOps {
   // What is stored for an inode goes, unless it is of a file that is there.
   method Forget(txn: Txn, d: DirFs, ino: uint64) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 && Sound(d) && X.ForgetOk(old(AbsOf(d)), AbsOf(d), ino)
   {
     Reserved(d);

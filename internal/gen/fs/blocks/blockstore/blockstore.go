@@ -11,15 +11,15 @@ import (
 
 // Definition of class BlockFs
 type BlockFs struct {
-	Geo  volumegeometry.Geo
-	Jrnl *dtxn.Jrnl
+	Geo    volumegeometry.Geo
+	Volume *dtxn.Jrnl
 }
 
 func New_BlockFs_() *BlockFs {
 	_this := BlockFs{}
 
 	_this.Geo = volumegeometry.Type_Geo_().Default().(volumegeometry.Geo)
-	_this.Jrnl = (*dtxn.Jrnl)(nil)
+	_this.Volume = (*dtxn.Jrnl)(nil)
 	return &_this
 }
 
@@ -50,9 +50,9 @@ func (_this type_BlockFs_) Default() interface{} {
 func (_this type_BlockFs_) String() string {
 	return "blockstore.BlockFs"
 }
-func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
+func (_this *BlockFs) Recover(geo volumegeometry.Geo, volume *dtxn.Jrnl) {
 	_this.Geo = geo
-	_this.Jrnl = jrnl
+	_this.Volume = volume
 }
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
