@@ -45,11 +45,8 @@ module TxnRun {
   }
   // Its work has ended, and nothing of it is committed yet.
   predicate Worked(t: Txn) reads * { t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held }
-  // It took commit point `at`, which is made of what is told and used p up, or none (0).
-  twostate predicate Commits(t: Txn, p: Permit, at: int, g: Told) reads * {
-    Taken(t, at != 0) && (p.may <==> at == 0) &&
-      (at != 0 ==> |old(t.system.journal.states)| <= at && Made(t.system, at, g))
-  }
+  // It took commit point `at`, which used p up, or none (0).
+  twostate predicate Commits(t: Txn, p: Permit, at: int) reads t, p { Taken(t, at != 0) && (p.may <==> at == 0) }
   // nothing that was seen can be taken back any more
   predicate Lasting(s: Sys, g: Told) reads s, s.journal {
     forall k :: k in g.seen ==> g.seen[k] as int <= s.journal.durableIndex
@@ -100,7 +97,8 @@ module TxnRun {
     modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
     ensures Rests(t)
     ensures old(Covers(t, need as int))
-    ensures Commits(t, p, at, old(What(t))) && (at != 0 ==> r == 0 && !ro && st == OK)
+    ensures Commits(t, p, at) &&
+      (at != 0 ==> |old(t.system.journal.states)| <= at && Made(t.system, at, old(What(t))) && r == 0 && !ro && st == OK)
     ensures st == OK && r == 0 && old(t.buffer.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
     ensures Reason(t, st, ro, old(t.buffer.m), old(t.system.journal.torn)) && st != UNSURE &&
       (old(t.system.journal.closed) ==> at == 0)
@@ -132,7 +130,9 @@ module TxnRun {
     ensures Rests(t)
     ensures g == old(What(t)) && Finds(old(t.system.kinds), g.log, old(t.system.journal.Cur()))
     ensures MayTell(st) ==> Lasting(t.system, g)
-    ensures Commits(t, p, at, g) && (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE))
+    ensures Commits(t, p, at) &&
+      (at != 0 ==> |old(t.system.journal.states)| <= at && Made(t.system, at, g) && r == 0 && !ro &&
+      (st == OK || st == UNSURE))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures Reason(t, st, ro, g.wrote, old(t.system.journal.torn)) && (old(t.system.journal.closed) ==> at == 0)
     decreases *
@@ -158,8 +158,9 @@ module TxnRun {
     modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
     ensures Rests(t)
     ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.system, g)
-    ensures Commits(t, p, at, g) &&
-      (at != 0 ==> old(t.cut) == OK && r == 0 && !ro && (st == OK || st == UNSURE))
+    ensures Commits(t, p, at) &&
+      (at != 0 ==> |old(t.system.journal.states)| <= at && Made(t.system, at, g) && old(t.cut) == OK && r == 0 &&
+      !ro && (st == OK || st == UNSURE))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures old(t.system.journal.closed) ==> at == 0
     ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.system.journal.torn))

@@ -94,8 +94,9 @@ module Calls {
     modifies call, txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs,
       txn.buffer, txn.writes, permit
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
-    ensures Rests(txn) && Commits(txn, permit, commit, told)
-    ensures commit != 0 ==> old(txn.cut) == OK && result == 0
+    ensures Rests(txn) && Commits(txn, permit, commit)
+    ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
+      old(txn.cut) == OK && result == 0
     ensures call.commits == (if commit != 0 then 1 else 0)
     ensures commit != 0 && call.procedure < Durable.PROCEDURES ==> Durable.Changes(call.procedure)
     ensures old(txn.system.journal.closed) ==> commit == 0
@@ -113,7 +114,7 @@ module Calls {
       (next == ALONE && call.record && call.status == Durable.IO)
     // IO is the answer for a fault alone
     ensures old(txn.cut) == OK && result != Durable.IO && call.status == Durable.IO && next == ANSWER ==>
-      Fault(txn, told)
+      Fault(txn.system.journal, told, old(txn.system.journal.torn))
     ensures call.Still() && (call.bytes == old(call.bytes) ||
       (next == AGAIN && E.Dividable(call.procedure) && 0 < call.bytes < old(call.bytes)))
     decreases *

@@ -72,10 +72,10 @@ module Exec {
       |old(txn.system.journal.states)| - 1 <= txn.system.journal.durableIndex)
   }
   // A reason for IO: the device has failed, or a crash had torn what was to be written in part.
-  twostate predicate Fault(txn: Txn, told: Told) reads * {
-    (txn.system.journal.failed && txn.system.journal.Cause()) ||
-      Unread(txn.system.journal, told.wrote, old(txn.system.journal.torn))
-  }
+  // torn: those blocks, when the transaction ended.
+  predicate Fault(journal: Journal, told: Told, torn: set<int>)
+    reads journal, journal.disk, journal.installer
+  { (journal.failed && journal.Cause()) || Unread(journal, told.wrote, torn) }
 
   // Waits until all that was committed is durable (settled: as in Await).
   method Sync(txn: Txn) returns (outcome: uint32)
@@ -103,8 +103,9 @@ module Exec {
     modifies txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs, txn.buffer,
       txn.writes, permit
     // on every path: no lock is held, and at most one commit was made, which is the one told of
-    ensures Rests(txn) && Commits(txn, permit, commit, told)
-    ensures commit != 0 ==> old(txn.cut) == OK && result == 0 && (outcome == OK || outcome == UNSURE)
+    ensures Rests(txn) && Commits(txn, permit, commit)
+    ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
+      old(txn.cut) == OK && result == 0 && (outcome == OK || outcome == UNSURE)
     ensures status == Status(outcome, result)
     // one that only reads, or was refused, changed nothing; one that says it was done, was
     ensures commit != 0 && procedure < Durable.PROCEDURES ==> Durable.Changes(procedure)
@@ -116,7 +117,8 @@ module Exec {
     ensures Durable.Shows(status) ==> old(txn.cut) == OK && Lasting(txn.system, told)
     // If the work did not come to these itself: IO is the answer only for a fault; ROFS only if nothing can be
     // committed any more, or to what was not to write.
-    ensures old(txn.cut) == OK && status == Durable.IO && result != Durable.IO ==> Fault(txn, told)
+    ensures old(txn.cut) == OK && status == Durable.IO && result != Durable.IO ==>
+      Fault(txn.system.journal, told, old(txn.system.journal.torn))
     ensures old(txn.cut) == OK && status == Durable.ROFS && result != Durable.ROFS ==>
       Closed(txn.system.journal) || (ReadOnly(procedure) && told.wrote != map[])
     decreases *
