@@ -38,7 +38,7 @@ type FS struct {
 type volume struct {
 	sys      *dtxn.System
 	dirs     *directories.DirFs
-	geo      volumegeometry.Geo
+	geo      volumegeometry.Geometry
 	ident    identity
 	clock    Clock
 	log      *slog.Logger

@@ -33,21 +33,21 @@ module BlockTree {
 
     predicate Valid() reads this, store, store.volume {
       && store.Valid()
-      && TreesOk(store.geo, blockMap, owner, store.used, store.blocks, data)
-      && RootsOk(store.geo, blockMap, store.inodes)
+      && TreesOk(store.geometry, blockMap, owner, store.used, store.blocks, data)
+      && RootsOk(store.geometry, blockMap, store.inodes)
     }
 
     // Valid but for the indirect block pn, whose current content is in t
     predicate ValidBut(pn: uint64, t: Bytes) reads this, store, store.volume, t {
       && store.Valid()
-      && OkBlk(store.geo, pn) && |t.data| == 4096
-      && TreesOk(store.geo, blockMap, owner, store.used, store.blocks[pn := t.data], data)
-      && RootsOk(store.geo, blockMap, store.inodes)
+      && OkBlk(store.geometry, pn) && |t.data| == 4096
+      && TreesOk(store.geometry, blockMap, owner, store.used, store.blocks[pn := t.data], data)
+      && RootsOk(store.geometry, blockMap, store.inodes)
     }
 
     // ip is the (current) serialized inode, and its count is right; that of the stored one may not be
     predicate IsInode(ino: uint64, ip: Bytes) reads this, store, ip {
-      OkIno(store.geo, ino) && |ip.data| == 256 && ino in store.inodes &&
+      OkIno(store.geometry, ino) && |ip.data| == 256 && ino in store.inodes &&
         Parse(ip.data).blks == store.inodes[ino].blks &&
       SameMeta(MetaOf(ip.data), store.inodes[ino].meta) && Counted(blockMap, ino, MetaOf(ip.data).used as int)
     }
@@ -61,7 +61,7 @@ module BlockTree {
 
     lemma BlkOf(p: Pos)
       requires Valid() && OkPos(p)
-      ensures p in blockMap && (blockMap[p] != 0 ==> OkBlk(store.geo, blockMap[p]))
+      ensures p in blockMap && (blockMap[p] != 0 ==> OkBlk(store.geometry, blockMap[p]))
     { reveal OwnerOk(); }
 
     // the block at a position, 0 = none
@@ -70,7 +70,7 @@ module BlockTree {
       requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j))
       ensures bn == blockMap[Pos(ino, k, lev, j)]
-      ensures bn != 0 ==> OkBlk(store.geo, bn)
+      ensures bn != 0 ==> OkBlk(store.geometry, bn)
       decreases lev
     {
       ghost var p := Pos(ino, k, lev, j);
@@ -98,7 +98,7 @@ module BlockTree {
     lemma Child(p: Pos, v: seq<byte>)
       requires Valid() && OkPos(p) && p.level > 0 && OkPos(Parent(p)) && IsParent(p, v)
       ensures blockMap[p] == U64At(v, 8 * (p.index % 512) as int)
-      ensures blockMap[p] != 0 ==> OkBlk(store.geo, blockMap[p])
+      ensures blockMap[p] != 0 ==> OkBlk(store.geometry, blockMap[p])
     {
       reveal LinksOk();
       reveal OwnerOk();
@@ -126,7 +126,7 @@ module BlockTree {
       ensures ok ==> Valid() && IsInode(ino, ip) && OnlySlots(ino)
       ensures ok ==> data == (if IsData(Pos(ino, k, 0, 0)) then old(data)[Pos(ino, k, 0, 0) := old(b.data)]
         else old(data))
-      ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && blockMap == old(blockMap)[Pos(ino, k, 0, 0) := bn]
+      ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && blockMap == old(blockMap)[Pos(ino, k, 0, 0) := bn]
     {
       ghost var p := Pos(ino, k, 0, 0);
       ghost var c := b.data;
@@ -138,10 +138,10 @@ module BlockTree {
       if k < 12 { IncUsed(ip); }
       store.WriteInode(txn, ino, ip);
       store.Dom();
-      OwnerAlloc(store.geo, old(blockMap), owner, old(store.used), p, bn);
-      RootsStep(store.geo, old(blockMap), old(store.inodes), p, bn, store.inodes[ino]);
-      LinksAlloc(store.geo, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, p, bn, c);
-      DataAlloc(store.geo, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, data, p, bn, c);
+      OwnerAlloc(store.geometry, old(blockMap), owner, old(store.used), p, bn);
+      RootsStep(store.geometry, old(blockMap), old(store.inodes), p, bn, store.inodes[ino]);
+      LinksAlloc(store.geometry, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, p, bn, c);
+      DataAlloc(store.geometry, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, data, p, bn, c);
       blockMap := blockMap[p := bn];
       owner := owner[bn := Some(p)];
       if IsData(p) { data := data[p := c]; }
@@ -160,7 +160,7 @@ module BlockTree {
       ensures ok ==> ValidBut(pn, t) && IsInode(ino, ip) && store.inodes == old(store.inodes)
       ensures ok ==> data == (if IsData(Pos(ino, k, lev, j)) then old(data)[Pos(ino, k, lev, j) := old(b.data)]
         else old(data))
-      ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && blockMap == old(blockMap)[Pos(ino, k, lev, j) := bn]
+      ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && blockMap == old(blockMap)[Pos(ino, k, lev, j) := bn]
       ensures ok ==> U64At(t.data, 8 * (j % 512) as int) == bn
       ensures ok ==> forall o: int {:trigger U64At(t.data, o)} | 0 <= o && o + 8 <= 4096 &&
         (o + 8 <= 8 * (j % 512) as int || 8 * (j % 512) as int + 8 <= o) :: U64At(t.data, o) == U64At(old(t.data), o)
@@ -177,13 +177,13 @@ module BlockTree {
       if leaf { IncUsed(ip); }
       store.Dom();
       ghost var vb' := store.blocks[pn := t.data];
-      assert Linked(store.geo, vb[bn := c], vb', pn, j % 512, bn);
-      OwnerAlloc(store.geo, old(blockMap), owner, old(store.used), p, bn);
-      assert OkIno(store.geo, ino);
-      RootsStep(store.geo, old(blockMap), old(store.inodes), p, bn, old(store.inodes)[ino]);
+      assert Linked(store.geometry, vb[bn := c], vb', pn, j % 512, bn);
+      OwnerAlloc(store.geometry, old(blockMap), owner, old(store.used), p, bn);
+      assert OkIno(store.geometry, ino);
+      RootsStep(store.geometry, old(blockMap), old(store.inodes), p, bn, old(store.inodes)[ino]);
       assert old(store.inodes)[ino := old(store.inodes)[ino]] == old(store.inodes);
-      LinksAlloc(store.geo, old(blockMap), owner, old(store.used), vb, vb', p, bn, c);
-      DataAlloc(store.geo, old(blockMap), owner, old(store.used), vb, vb', data, p, bn, c);
+      LinksAlloc(store.geometry, old(blockMap), owner, old(store.used), vb, vb', p, bn, c);
+      DataAlloc(store.geometry, old(blockMap), owner, old(store.used), vb, vb', data, p, bn, c);
       blockMap := blockMap[p := bn];
       owner := owner[bn := Some(p)];
       if IsData(p) { data := data[p := c]; }
@@ -211,7 +211,7 @@ module BlockTree {
       requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
       ensures ok ==> Valid() && IsInode(ino, ip) && data == old(data) && OnlySlots(ino)
-      ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && bn == blockMap[Pos(ino, k, lev, j)]
+      ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && bn == blockMap[Pos(ino, k, lev, j)]
       ensures ok ==> Grew(old(blockMap), blockMap, ino, NODATA, First(Pos(ino, k, lev, j)) + 1)
       decreases lev
     {
@@ -260,38 +260,38 @@ module BlockTree {
     // store a new version of the inode with the same slots
     method SetMeta(txn: Txn, ip: Bytes, ino: uint64)
       modifies Repr()
-      requires Valid() && txn.volume == store.volume && OkIno(store.geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == store.volume && OkIno(store.geometry, ino) && |ip.data| == 256
       requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
         (MetaOf(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
       ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
     {
       store.WriteInode(txn, ino, ip);
-      assert RootsOk(store.geo, blockMap, store.inodes) by { reveal RootsOk(); }
+      assert RootsOk(store.geometry, blockMap, store.inodes) by { reveal RootsOk(); }
     }
     // the same, and the inode changes between free and in use
     method SetInode(txn: Txn, ip: Bytes, ino: uint64, inuse: bool)
       modifies Repr()
-      requires Valid() && txn.volume == store.volume && OkIno(store.geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == store.volume && OkIno(store.geometry, ino) && |ip.data| == 256
       requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
         (inuse <==> MetaOf(ip.data).ty != 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
       ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
     {
       store.PutInode(txn, ino, ip, inuse);
-      assert RootsOk(store.geo, blockMap, store.inodes) by { reveal RootsOk(); }
+      assert RootsOk(store.geometry, blockMap, store.inodes) by { reveal RootsOk(); }
     }
 
     // overwrite the data block at p
     method WriteData(txn: Txn, bn: uint64, b: Bytes, ghost p: Pos)
       modifies Repr(), b
       requires Valid() && txn.volume == store.volume && IsData(p) && p in blockMap && bn == blockMap[p] && bn != 0 &&
-        OkBlk(store.geo, bn) && |b.data| == 4096
+        OkBlk(store.geometry, bn) && |b.data| == 4096
       ensures Valid() && data == old(data)[p := old(b.data)] && store.inodes == old(store.inodes) &&
         blockMap == old(blockMap)
       ensures store.blocks == old(store.blocks)[bn := old(b.data)]
     {
-      WriteOne(store.geo, blockMap, owner, store.used, store.blocks, data, p, b.data);
+      WriteOne(store.geometry, blockMap, owner, store.used, store.blocks, data, p, b.data);
       data := data[p := b.data];
       store.WriteBlock(txn, bn, b);
     }

@@ -35,15 +35,15 @@ module Directories {
   function DirDel(m: Dir, n: seq<byte>): Dir { map s | s in m && s != n :: m[s] }
 
   // exactly the inodes of type 2 are directories
-  predicate TypesOk(geo: Geo, metas: map<uint64, Meta>, dirs: Dirs) {
+  predicate TypesOk(geo: Geometry, metas: map<uint64, Meta>, dirs: Dirs) {
     (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in metas && (i in dirs <==> metas[i].ty == 2)) &&
     (forall d: uint64 {:trigger d in dirs} | d in dirs :: OkIno(geo, d))
   }
-  predicate EntriesOk(geo: Geo, m: Dir) {
+  predicate EntriesOk(geo: Geometry, m: Dir) {
     forall n: seq<byte> {:trigger n in m} | n in m :: OkIno(geo, m[n]) && OkName(n)
   }
   // a directory's file stands for its map, and its inode has the number of entries
-  predicate DirsOk(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
+  predicate DirsOk(geo: Geometry, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
     places: map<uint64, Places>) {
     forall d: uint64 {:trigger d in dirs} | d in dirs ::
       d in files && d in metas && d in places && DirOk(files[d], dirs[d], places[d]) &&
@@ -59,7 +59,7 @@ module Directories {
   }
 
   // the file of one directory changes, and its map with it
-  lemma DirsStep(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
+  lemma DirsStep(geo: Geometry, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
     places: map<uint64, Places>, d: uint64, f: seq<byte>, x: Meta, m: Dir, at: Places)
     requires TypesOk(geo, metas, dirs) && DirsOk(geo, files, metas, dirs, places) && d in dirs
     requires DirOk(f, m, at) && x.nent as int == |m| && x.ty == 2 && EntriesOk(geo, m)
@@ -78,13 +78,13 @@ module Directories {
 
     predicate Valid() reads this, fs, fs.trees, fs.trees.store, fs.volume
       ensures Valid() ==> fs.Valid()
-      ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) ::
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geometry, i)} | OkIno(fs.geometry, i) ::
         i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
       ensures Valid() ==> forall d: uint64 {:trigger d in dirs} | d in dirs ::
-        OkIno(fs.geo, d) && d in fs.metas && fs.metas[d].nent as int == |dirs[d]|
+        OkIno(fs.geometry, d) && d in fs.metas && fs.metas[d].nent as int == |dirs[d]|
       ensures Valid() ==> forall d: uint64, n: seq<byte> {:trigger dirs[d][n]} | d in dirs && n in dirs[d] ::
-        OkIno(fs.geo, dirs[d][n]) && OkName(n)
-    { fs.Valid() && TypesOk(fs.geo, fs.metas, dirs) && DirsOk(fs.geo, fs.files, fs.metas, dirs, places) }
+        OkIno(fs.geometry, dirs[d][n]) && OkName(n)
+    { fs.Valid() && TypesOk(fs.geometry, fs.metas, dirs) && DirsOk(fs.geometry, fs.files, fs.metas, dirs, places) }
 
     // what Insert, Replace and Remove change below: the file of d, its size and its entry count
     twostate predicate OnlyDir(d: uint64)
@@ -122,7 +122,7 @@ module Directories {
       returns (found: bool, ino: uint64, cell: uint64, lev: uint64)
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
-      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geometry, ino)
       ensures d in fs.files && (found ==> cell < 0x40_0000_0000 && OkSlot(fs.files[d], cell as int) &&
         Word(fs.files[d], cell as int) != 0 && Name(fs.files[d], cell as int) == name.data)
       ensures lev <= 9
@@ -174,7 +174,7 @@ module Directories {
     method Lookup(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64)
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
-      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geometry, ino)
     {
       var cell, lev;
       found, ino, cell, lev := Find(txn, d, name, excl);
@@ -184,7 +184,7 @@ module Directories {
     method LookupHint(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64, hint: uint64)
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
-      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geometry, ino)
     {
       var cell;
       found, ino, cell, hint := Find(txn, d, name, excl);
@@ -195,7 +195,7 @@ module Directories {
     // The entry count of d goes up or down by one. ok = false: it cannot go up (it has 64 bits).
     method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
       modifies fs.Repr()
-      requires fs.Valid() && txn.volume == fs.volume && OkIno(fs.geo, d) && d in fs.metas &&
+      requires fs.Valid() && txn.volume == fs.volume && OkIno(fs.geometry, d) && d in fs.metas &&
         (down ==> 0 < fs.metas[d].nent)
       ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) &&
         d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
@@ -218,7 +218,7 @@ module Directories {
       returns (ok: bool)
       modifies Repr()
       requires Valid() && txn.volume == fs.volume && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
-      requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
+      requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geometry, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) &&
         places == old(places)[d := at]
@@ -229,7 +229,7 @@ module Directories {
       ghost var src := s.data;
       ghost var g := WriteSpec(fs.files[d], off as int, src);
       assert src[0 .. len as int] == src;
-      assert OkIno(fs.geo, d);
+      assert OkIno(fs.geometry, d);
       fs.Bytes(d);
       if Settled(fs.files[d], off as int, |src|) {
         SettledHeld(fs.files[d], fs.held[d], off as int, |src|);
@@ -241,7 +241,7 @@ module Directories {
         ok := Count(txn, d, down);
         if !ok { return; }
       }
-      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, places, d, g, fs.metas[d], m, at);
+      DirsStep(fs.geometry, old(fs.files), old(fs.metas), dirs, places, d, g, fs.metas[d], m, at);
       assert fs.metas == old(fs.metas)[d := fs.metas[d]];
       dirs, places := dirs[d := m], places[d := at];
     }
@@ -249,7 +249,7 @@ module Directories {
     // ok = false: no space, or d must be shrunk first; abort the transaction
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
@@ -257,7 +257,7 @@ module Directories {
 
     method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
@@ -268,7 +268,7 @@ module Directories {
       ok, cell, size := Room(txn, d, name, h, hint);
       if !ok { return; }
       var s := MakeSlot(size, ino, name, key);
-      ghost var m, at := InsertProof(fs.geo, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
+      ghost var m, at := InsertProof(fs.geometry, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
       ok := Store(txn, d, 64 * cell, s, true, false, m, at);
     }
 
@@ -312,7 +312,7 @@ module Directories {
     // always ok: the name's slot is there
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) &&
         StayPut(d)
@@ -371,7 +371,7 @@ module Directories {
       ensures d in fs.held && fs.held == old(fs.held)[d := fs.held[d]]
     {
       ghost var f := fs.files[d];
-      assert OkIno(fs.geo, d) && d in fs.metas;
+      assert OkIno(fs.geometry, d) && d in fs.metas;
       fs.Bytes(d);
       if blk < FirstLevels { return; }
       var ip, nb := Open(txn, d, true);
@@ -382,7 +382,7 @@ module Directories {
       assert f[4096 * blk as int .. 4096 * blk as int + 4096] == Zeros(4096);
       var m := fs.Punch(txn, d, blk, blk + 1, 1);
       assert Local.Zeroed(f, 4096 * blk as int, 4096 * (blk + 1) as int) == f;
-      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, places, d, f, fs.metas[d], dirs[d], places[d]);
+      DirsStep(fs.geometry, old(fs.files), old(fs.metas), dirs, places, d, f, fs.metas[d], dirs[d], places[d]);
     }
 
     // no search: the count is in the inode
@@ -480,7 +480,7 @@ module Directories {
 
     // v is the indirect block above block n of the file, and has no block for block y
     lemma HoleBlock(d: uint64, n: uint64, y: uint64, v: seq<byte>)
-      requires Valid() && OkIno(fs.geo, d) && d in fs.files && 12 <= FlatK(n) && n <= y < 0x800_0000 &&
+      requires Valid() && OkIno(fs.geometry, d) && d in fs.files && 12 <= FlatK(n) && n <= y < 0x800_0000 &&
         4096 * y as int + 4096 <= |fs.files[d]|
       requires OkPos(PosOf(d, n)) && PosOf(d, n).level > 0 && OkPos(Parent(PosOf(d, n))) &&
         fs.trees.IsParent(PosOf(d, n), v)
@@ -511,7 +511,7 @@ module Directories {
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
       modifies Repr()
       requires Valid() && txn.volume == fs.volume && ty != 0
-      ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) &&
+      ensures ok ==> Valid() && OkIno(fs.geometry, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) &&
         old(fs.metas)[ino].ty == 0
       ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) &&
         places == (if ty == 2 then old(places)[ino := map[]] else old(places))
@@ -530,7 +530,7 @@ module Directories {
     // of an inode that is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && 2 < ino && ino in fs.files &&
         fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
       ensures ok && Valid() && places == old(places) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
       ensures fs.files == old(fs.files) && fs.held == old(fs.held) && ino in old(fs.metas) &&
@@ -542,7 +542,7 @@ module Directories {
 
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && |ip.data| == 256
       requires ino in fs.metas && var m, n := MetaOf(ip.data), fs.metas[ino];
         m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
@@ -552,7 +552,7 @@ module Directories {
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && ino !in dirs &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && ino !in dirs &&
         so as int + len as int <= |src.data|
       ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
         fs.files == (if len == 0 then old(fs.files)
@@ -574,7 +574,8 @@ module Directories {
 
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && ino !in dirs && ino in fs.files &&
+        lo <= n &&
         n as int <= Writing.BlocksFor(|fs.files[ino]|)
       ensures Valid() && dirs == old(dirs) && places == old(places) && lo <= m <= n && (lo < n && 0 < max ==> m < n)
       ensures ino in old(fs.files) && fs.files == old(fs.files)[ino :=
@@ -589,7 +590,7 @@ module Directories {
     // of a directory: only an empty one, and only to nothing, before its inode is freed
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) &&
         (ino in dirs ==> dirs[ino] == map[] && sz == 0)
       ensures ino in old(fs.metas) && (ok <==> CanSize(old(fs.metas)[ino], sz))
       ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
@@ -606,7 +607,7 @@ module Directories {
 
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies Repr()
-      requires Valid() && txn.volume == fs.volume && OkIno(fs.geo, ino)
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino)
       ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
         fs.held == old(fs.held)
       ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] &&
@@ -660,9 +661,9 @@ module Directories {
   }
 
   // s, a slot or a block that begins with one, laid over a free cell adds the name
-  lemma InsertProof(geo: Geo, f: seq<byte>, m: Dir, at: Places, c: int, s: seq<byte>, ino: uint64, n: seq<byte>)
+  lemma InsertProof(geo: Geometry, f: seq<byte>, m: Dir, at: Places, c: int, s: seq<byte>, ino: uint64, n: seq<byte>)
     returns (m': Dir, at': Places)
-    requires GeoOk(geo) && DirOk(f, m, at) && EntriesOk(geo, m) && OkName(n) && OkIno(geo, ino) && n !in m
+    requires GeometryOk(geo) && DirOk(f, m, at) && EntriesOk(geo, m) && OkName(n) && OkIno(geo, ino) && n !in m
     requires 0 <= c && c / 64 % 2 == Class(n) && Placed(c / 64, n) && IsSlot(s, ino, n)
     requires if 64 * c < |f| then |s| == Size(c) && OkSlot(f, c) && Word(f, c) == 0 else c % 64 == 0 && |s| == 4096
     ensures m' == m[n := ino] && at' == at[n := c] && |m'| == |m| + 1 && EntriesOk(geo, m') &&

@@ -39,7 +39,7 @@ module Reading {
     requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && n < 134480396 &&
       AtHand(x, ino, ck, cj, pb.v)
     ensures InHand(x, ino, ck', cj', pb'.v, n)
-    ensures PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.store.geo, bn))
+    ensures PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.store.geometry, bn))
   {
     var k, j := FlatK(n), FlatJ(n);
     ghost var p := PosOf(ino, n);
@@ -106,7 +106,7 @@ module Reading {
       e == Parse(ip.data).blks[FlatK(n) + r] else FlatJ(n) % 512 + r < 512 &&
       e == U64At(pb.v, 8 * (FlatJ(n) % 512 + r) as int)
     ensures n + r < 134480396 && PosOf(ino, n + r) in x.blockMap && x.blockMap[PosOf(ino, n + r)] == e &&
-      (e != 0 ==> OkBlk(x.store.geo, e))
+      (e != 0 ==> OkBlk(x.store.geometry, e))
   {
     PosOfOk(ino, n);
     assert FlatK(n + r) == if FlatK(n) < 12 then FlatK(n) + r else FlatK(n);
@@ -176,9 +176,9 @@ module Reading {
   {
     ghost var n0 := |b.data|;
     forall m: uint64 | n <= m < n + r
-      ensures OkBlk(x.store.geo, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m));
+      ensures OkBlk(x.store.geometry, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m));
       assert x.blockMap[PosOf(ino, m)] == bn + (m - n); }
-    assert OkBlk(x.store.geo, bn + (n - n)) && OkBlk(x.store.geo, bn + (n + r - 1 - n));
+    assert OkBlk(x.store.geometry, bn + (n - n)) && OkBlk(x.store.geometry, bn + (n + r - 1 - n));
     x.store.ReadBlocks(txn, bn, r, b);
     forall i: int | n0 <= i < |b.data| ensures b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - n0))
     {

@@ -27,9 +27,10 @@ module Unmapping {
   { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
 
   // the block at p taken away: bs' lacks its entry in the parent
-  lemma FreeStep(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data,
+  lemma FreeStep(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks,
+    data: Data,
     p: Pos)
-    requires GeoOk(g) && TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
+    requires GeometryOk(g) && TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
     requires OkPos(p) && blockMap[p] != 0 && (IsData(p) || Barren(bs, blockMap[p]))
     requires p.level == 0 ==> bs' == bs
     requires p.level > 0 ==> OkPos(Parent(p)) && blockMap[Parent(p)] != 0 &&
@@ -181,8 +182,9 @@ module Unmapping {
     x.store.WriteInode(txn, ino, ip);
     x.store.SetUsedBit(txn, bn, false);
     x.store.Dom();
-    FreeStep(x.store.geo, old(x.blockMap), x.owner, old(x.store.used), old(x.store.blocks), x.store.blocks, x.data, p);
-    RootsStep(x.store.geo, old(x.blockMap), old(x.store.inodes), p, 0, x.store.inodes[ino]);
+    FreeStep(x.store.geometry, old(x.blockMap), x.owner, old(x.store.used), old(x.store.blocks), x.store.blocks, x.data,
+      p);
+    RootsStep(x.store.geometry, old(x.blockMap), old(x.store.inodes), p, 0, x.store.inodes[ino]);
     x.blockMap := x.blockMap[p := 0];
     x.owner := x.owner[bn := None];
     if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
@@ -202,7 +204,7 @@ module Unmapping {
   {
     ghost var p := Pos(ino, k, lev, j);
     ghost var vb := x.store.blocks[pn := t.data];
-    assert OkBlk(x.store.geo, bn) by { reveal OwnerOk(); }
+    assert OkBlk(x.store.geometry, bn) by { reveal OwnerOk(); }
     x.store.Dom();
     CountFree(old(x.blockMap), p, MetaOf(ip.data).used as int);
     Put64(t, 8 * (j % 512), 0);
@@ -210,10 +212,10 @@ module Unmapping {
     x.store.SetUsedBit(txn, bn, false);
     x.store.Dom();
     ghost var vb' := x.store.blocks[pn := t.data];
-    assert Linked(x.store.geo, vb, vb', pn, j % 512, 0);
-    FreeStep(x.store.geo, old(x.blockMap), x.owner, old(x.store.used), vb, vb', x.data, p);
-    assert OkIno(x.store.geo, ino);
-    RootsStep(x.store.geo, old(x.blockMap), old(x.store.inodes), p, 0, old(x.store.inodes)[ino]);
+    assert Linked(x.store.geometry, vb, vb', pn, j % 512, 0);
+    FreeStep(x.store.geometry, old(x.blockMap), x.owner, old(x.store.used), vb, vb', x.data, p);
+    assert OkIno(x.store.geometry, ino);
+    RootsStep(x.store.geometry, old(x.blockMap), old(x.store.inodes), p, 0, old(x.store.inodes)[ino]);
     assert old(x.store.inodes)[ino := old(x.store.inodes)[ino]] == old(x.store.inodes);
     x.blockMap := x.blockMap[p := 0];
     x.owner := x.owner[bn := None];
@@ -236,7 +238,7 @@ module Unmapping {
     ensures !ok ==> x.blockMap == old(x.blockMap) && x.data == old(x.data) && t.data == old(t.data)
   {
     ghost var p := Pos(ino, k, lev, j);
-    ghost var g, c, vb := x.store.geo, b.data, x.store.blocks[pn := t.data];
+    ghost var g, c, vb := x.store.geometry, b.data, x.store.blocks[pn := t.data];
     x.store.Dom();
     ok, nb := x.store.AllocBlock(txn, true, near, b);
     if !ok { return; }

@@ -32,7 +32,7 @@ module Writing {
   method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64,
     c: uint64)
     modifies x.Repr()
-    requires Ok(x) && txn.volume == x.store.volume && bn != 0 && OkBlk(x.store.geo, bn)
+    requires Ok(x) && txn.volume == x.store.volume && bn != 0 && OkBlk(x.store.geometry, bn)
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == bn
@@ -239,7 +239,7 @@ module Writing {
     ghost var d0, i0, b0 := x.data, x.store.inodes, x.blockMap;
     ghost var lo, top := pos as int / 4096, BlocksFor(pos as int + len as int);
     var pn := x.Resolve(txn, ip, ino, k, lev - 1, jp, true);
-    assert pn != 0 && OkBlk(x.store.geo, pn) by { reveal LinksOk(); reveal OwnerOk(); }
+    assert pn != 0 && OkBlk(x.store.geometry, pn) by { reveal LinksOk(); reveal OwnerOk(); }
     var blk := x.store.ReadBlock(txn, pn, true);
     var t := txn.Copy(blk);
     assert x.store.blocks[pn := t.data] == x.store.blocks;

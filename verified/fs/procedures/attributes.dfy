@@ -278,7 +278,7 @@ module AttributeOps {
   // Set the size of a regular file for SETATTR and CREATE. later: the background has blocks to free.
   method Resize(txn: Txn, d: DirFs, ino: uint64, size: uint64) returns (st: uint32, later: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && ino !in d.dirs
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs
     ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino];
       if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in d.fs.metas &&
@@ -293,7 +293,7 @@ module AttributeOps {
     ensures st == 0 ==> d.fs.metas[ino].used <= old(d.fs.metas)[ino].used &&
       |d.fs.held[ino]| <= d.fs.metas[ino].used as int
   {
-    assert OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS);
+    assert OkIno(d.fs.geometry, ino) && OkIno(d.fs.geometry, ORPHANS);
     later := false;
     var ip := d.fs.GetInode(txn, ino, true);
     var was := GetSize(ip);
@@ -310,7 +310,7 @@ module AttributeOps {
   }
 
   // the effect of SETATTR
-  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds,
+  lemma SetattrEffect(c: P.Caller, g: Geometry, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds,
     held': Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
     requires sa.size.Some? ==> ms[i].ty == REG && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) &&
@@ -355,7 +355,7 @@ module AttributeOps {
     returns (st: uint32, ip: Bytes?)
     requires Sound(d) && txn.volume == d.fs.volume && SattrOf(a) == N.WithoutNobody(SattrOf(a))
     ensures ip != null ==> fresh(ip) && |ip.data| == 256
-    ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && MetaOf(ip.data) == d.fs.metas[ino]
+    ensures st == 0 ==> ip != null && Live(d.fs.geometry, d.fs.metas, ino, gen) && MetaOf(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
     ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, ip))
@@ -381,7 +381,7 @@ module AttributeOps {
   method Change(txn: Txn, d: DirFs, c: Cred, ino: uint64, a: Sattr, s: uint64, ns: uint32, ghost gen: uint64)
     returns (st: uint32, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geo, d.fs.metas, ino, gen) &&
+    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geometry, d.fs.metas, ino, gen) &&
       (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
     ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size)
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
@@ -391,7 +391,7 @@ module AttributeOps {
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
     after, later := null, false;
     ghost var sh := Leftover(0, 0);
-    assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
+    assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }
     if a.hasSize {
       assert ino !in d.dirs;
       st, later := Resize(txn, d, ino, a.size);
@@ -405,7 +405,7 @@ module AttributeOps {
     SetVerf(np, 0);
     d.PutInode(txn, ino, np);
     after := np;
-    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino,
+    SetattrEffect(WhoOf(c), d.fs.geometry, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino,
       SattrOf(a), N.Time(s, ns), sh, !later);
     Node(d, ino, gen);
   }

@@ -35,16 +35,17 @@ module CreateOps {
   method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
     returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
     requires Sound(d) && txn.volume == d.fs.volume
-    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) &&
+    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geometry, d.fs.metas, dino, dgen) &&
       MetaOf(dir.data) == d.fs.metas[dino]
-    ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) &&
+    ensures st == 0 ==> OkIno(d.fs.geometry, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) &&
       bad == 0 && dir != null && |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino]
-    ensures st == 0 ==> DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) && C.ArgsOk(SattrOf(a))
+    ensures st == 0 ==> DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) &&
+      C.ArgsOk(SattrOf(a))
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] &&
       C.Can(WhoOf(c), AbsOf(d).nodes[dino], P.EXEC)
     ensures st == 0 ==> (found ==> keep) && (!found ==> C.Can(WhoOf(c), AbsOf(d).nodes[dino], P.EXEC + P.WRITE))
     ensures st == 0 ==> (found <==> name.data in d.dirs[dino])
-    ensures st == 0 && found ==> d.dirs[dino][name.data] == ino && OkIno(d.fs.geo, ino)
+    ensures st == 0 && found ==> d.dirs[dino][name.data] == ino && OkIno(d.fs.geometry, ino)
     ensures st == 0 && a.hasSize ==> a.size as int <= MAXFILE as int
     ensures st != 0 ==> VacantErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, bad, SattrOf(a), keep, st)
   {
@@ -88,7 +89,8 @@ module CreateOps {
     returns (st: uint32, ino: uint64)
     modifies d.Repr()
     requires d.Valid() && txn.volume == d.fs.volume && ty != 0 && |dir.data| == 256
-    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) &&
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geometry, ino) && 2 < ino && ino !in old(d.dirs) &&
+      ino in old(d.fs.files) &&
       old(d.fs.files)[ino] == []
     ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) &&
       d.places == (if ty == DIR then old(d.places)[ino := map[]] else old(d.places))
@@ -145,7 +147,7 @@ module CreateOps {
     ns: uint32)
     returns (st: uint32, node: Bytes, after: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && OkIno(d.fs.geometry, ino)
     requires dino in d.dirs && OkName(name.data) && name.data !in d.dirs[dino] && ino != dino
     ensures fresh(node) && fresh(after)
     ensures st == 0 ==> d.Valid() && dino in old(d.dirs) &&
@@ -188,10 +190,11 @@ module CreateOps {
   // entered in directory dino; ms, files, held, dirs, places are from before.
   lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, dino: uint64,
     dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, h: set<int>, s: uint64, ns: uint32)
-    requires d.Valid() && NameTree.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 &&
+    requires d.Valid() && NameTree.TreeOk(d.fs.geometry, ms, dirs) && DirHandleS(d.fs.geometry, ms, dino, dgen) == 0 &&
       dino in dirs && name !in dirs[dino] && N.Proper(name)
     requires dino in files && |files[dino]| == ms[dino].size as int
-    requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff &&
+    requires OkIno(d.fs.geometry, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 &&
+      ms[ino].gen < 0xffff_ffff_ffff_ffff &&
       m.gen == ms[ino].gen + 1 && ino != dino
     requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && REG <= m.ty <= FIFO &&
       (if m.ty == DIR then m.nlink == 2 && m.parent == dino else m.nlink == 1)
@@ -205,7 +208,7 @@ module CreateOps {
     requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(places, dino) ::
       x in d.places[dino] && d.places[dino][x] == PlacesAt(places, dino)[x]
     ensures Sound(d) && ino in AbsOf(d).nodes
-    ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
+    ensures K.Made(Abs(d.fs.geometry, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
       AbsOf(d).nodes[ino], N.Time(s, ns), ReplyAttr(ino, m),
         N.Wcc(ReplyAttr(dino, ms[dino]), ReplyAttr(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
@@ -213,11 +216,11 @@ module CreateOps {
       else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
   {
     ghost var ms', files', held', dirs', places' :=
-      MadeOk(d.fs.geo, ms, files, held, dirs, places, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino],
+      MadeOk(d.fs.geometry, ms, files, held, dirs, places, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino],
       d.fs.held[dino], d.places[dino], s, ns);
     assert d.fs.metas == ms' && d.fs.files == files' && d.fs.held == held' && d.dirs == dirs' && d.places == places';
-    NameTree.Basics(d.fs.geo, ms, dirs);
-    AtHandle(d.fs.geo, ms, files, held, dirs, places, dino, dgen);
+    NameTree.Basics(d.fs.geometry, ms, dirs);
+    AtHandle(d.fs.geometry, ms, files, held, dirs, places, dino, dgen);
     Node(d, dino, dgen);
     Node(d, ino, m.gen);
   }
@@ -255,7 +258,7 @@ module CreateOps {
     ghost var dm := d.fs.metas[dino];
     if found {
       var p: Bytes;
-      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
       st, p, later := Existing(txn, d, c, ino, how, a, verf, s, ns);
       if st == 0 { node, after := p, before; }
       return;
@@ -271,7 +274,8 @@ module CreateOps {
     modifies d.Repr()
     requires d.Valid() && txn.volume == d.fs.volume && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) &&
       (a.hasSize ==> a.size <= MAXFILE)
-    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) &&
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geometry, ino) && 2 < ino && ino !in old(d.dirs) &&
+      d.dirs == old(d.dirs) &&
       d.places == old(d.places)
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 &&
       old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && ino in d.fs.metas && ino in d.fs.files
@@ -310,7 +314,7 @@ module CreateOps {
     a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs &&
       how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
@@ -364,7 +368,7 @@ module CreateOps {
   method Existing(txn: Txn, d: DirFs, c: Cred, ino: uint64, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && 2 < ino &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && 2 < ino &&
       NameTree.InUse(d.fs.metas, ino) &&
       how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
@@ -375,7 +379,7 @@ module CreateOps {
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
   {
     Node(d, ino, d.fs.metas[ino].gen);
-    assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
+    assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }
     ghost var ms, files, held, w, now := d.fs.metas, d.fs.files, d.fs.held, WhoOf(c), N.Time(s, ns);
     later := false;
     st, node := OpenEntry(txn, d, ino, true);
@@ -411,7 +415,8 @@ module CreateOps {
     assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens),
       t, t);
     assert MetaOf(node.data) == WithVerf(WithAttr(m, e), 0);
-    SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now, sh,
+    SetattrEffect(w, d.fs.geometry, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now,
+      sh,
       !later);
     Node(d, ino, d.fs.metas[ino].gen);
   }
@@ -528,7 +533,7 @@ module CreateOps {
     a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
       name.data !in d.dirs[dino]
@@ -564,7 +569,7 @@ module CreateOps {
     a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs &&
       0 < |target.data| <= 4095
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
@@ -609,7 +614,7 @@ module CreateOps {
     a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs &&
       (ty == BLK || ty == CHR || ty == SOCK || ty == FIFO)
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&

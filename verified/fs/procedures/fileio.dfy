@@ -64,7 +64,7 @@ module FileOps {
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, used: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
+  lemma WriteEffect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
     i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held && 0 <= off
     requires used as int == ms[i].used as int + |C.Blocks(off, |bytes|) - held[i]|
@@ -127,7 +127,7 @@ module FileOps {
     returns (st: uint32, after: Bytes?)
     modifies d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume && so as int + len as int <= |src.data| && 0 < len
-    requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG &&
+    requires Live(d.fs.geometry, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG &&
       MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
@@ -154,7 +154,7 @@ module FileOps {
     after := np;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, c.uid != 0,
       s, ns)];
-    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, off as int, bytes,
+    WriteEffect(WhoOf(c), d.fs.geometry, ms, files, held, d.dirs, d.places, ino, off as int, bytes,
       |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, s, ns);
     Node(d, ino, gen);
   }
@@ -178,7 +178,7 @@ module FileOps {
     var size := GetSize(ip);
     // not on a sound volume
     if size > 4096 {
-      NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
       assert NameTree.Fits(ino, d.fs.metas[ino]);
       st := SERVERFAULT;
       return;

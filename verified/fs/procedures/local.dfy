@@ -54,7 +54,8 @@ module LocalOps {
   }
 
   // What a change of its bytes or blocks makes of a file: size and used are those that it then has.
-  lemma Effect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64,
+  lemma Effect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
+    i: uint64,
     f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
@@ -75,7 +76,7 @@ module LocalOps {
   // the attributes after that
   method Mark(txn: Txn, d: DirFs, c: Cred, ino: uint64, s: uint64, ns: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && var m := old(d.fs.metas)[ino];
@@ -125,7 +126,7 @@ module LocalOps {
   method FillHoles(txn: Txn, d: DirFs, ino: uint64, b: uint64, top: uint64, z: Bytes, size: uint64)
     returns (ok: bool, m: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && ino !in d.dirs &&
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs &&
       z.data == Zeros(4096 * RUN as int)
     requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 &&
       b as int !in d.fs.held[ino]
@@ -154,7 +155,7 @@ module LocalOps {
 
   method Fill(txn: Txn, d: DirFs, ino: uint64, off: uint64, len: uint64) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, ino) && ino !in d.dirs && 0 < len
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs && 0 < len
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
@@ -245,7 +246,7 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
+    Effect(WhoOf(c), d.fs.geometry, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
     assert f == C.Resized(files[ino], if off as int + len as int > |files[ino]| then off as int + len as int
       else |files[ino]|);
     Node(d, ino, gen);
@@ -286,7 +287,7 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
+    Effect(WhoOf(c), d.fs.geometry, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
     Node(d, ino, gen);
   }
   // a range behind the end

@@ -39,10 +39,10 @@ module LookupOps {
     if dots == 1 { ino, node := dino, dir; return; }
     if dots == 2 {
       ino := GetParent(dir);
-      NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-      NameTree.ParentOk(d.fs.geo, d.fs.metas, d.dirs, dino);
+      NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+      NameTree.ParentOk(d.fs.geometry, d.fs.metas, d.dirs, dino);
       assert NameTree.Fits(2, d.fs.metas[2]);
-      if !OkIno(d.fs.geo, ino) { st := SERVERFAULT; return; }
+      if !OkIno(d.fs.geometry, ino) { st := SERVERFAULT; return; }
       ip := d.fs.GetInode(txn, ino, false);
       node := ip;
       Node(d, ino, MetaOf(node.data).gen);
@@ -51,7 +51,7 @@ module LookupOps {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, false);
     if !found { st := NOENT; return; }
-    NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+    NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
     st, ip := OpenEntry(txn, d, ino, false);
     if st != 0 { return; }
     node := ip;

@@ -56,7 +56,8 @@ module ReaddirOps {
   method Page(txn: Txn, d: DirFs, ino: uint64, gen: uint64, dp: Bytes, cookie: uint64, out: List) returns (eof: bool)
     modifies out
     requires Sound(d) && txn.volume == d.fs.volume && out.got == []
-    requires DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 && MetaOf(dp.data) == d.fs.metas[ino]
+    requires DirHandleS(d.fs.geometry, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 &&
+      MetaOf(dp.data) == d.fs.metas[ino]
     ensures D.Within(out) && out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
     ensures eof || out.got != [] ==> L.Page(ino, AbsOf(d).nodes[ino].body, cookie as int, Items(out.got), eof)
     ensures !eof && out.got == [] ==> L.NoneFits(ino, AbsOf(d).nodes[ino].body, cookie as int, Lim(out))
@@ -112,20 +113,20 @@ module ReaddirOps {
 
   // all that a page lists is in use
   lemma AllShown(d: DirFs, ino: uint64, gen: uint64, cookie: int, eof: bool, got: seq<Ent>)
-    requires Sound(d) && DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && N.IsDir(AbsOf(d), ino)
+    requires Sound(d) && DirHandleS(d.fs.geometry, d.fs.metas, ino, gen) == 0 && N.IsDir(AbsOf(d), ino)
     requires L.Page(ino, AbsOf(d).nodes[ino].body, cookie, Items(got), eof)
-    ensures forall k: int {:trigger got[k]} | 0 <= k < |got| :: Shown(d.fs.geo, d.fs.metas, got[k].ino)
+    ensures forall k: int {:trigger got[k]} | 0 <= k < |got| :: Shown(d.fs.geometry, d.fs.metas, got[k].ino)
   {
     Node(d, ino, gen);
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    NameTree.ParentOk(d.fs.geo, d.fs.metas, d.dirs, ino);
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    NameTree.ParentOk(d.fs.geometry, d.fs.metas, d.dirs, ino);
     assert NameTree.Fits(2, d.fs.metas[2]);
     ghost var items, b := Items(got), AbsOf(d).nodes[ino].body;
-    forall k: int | 0 <= k < |got| ensures Shown(d.fs.geo, d.fs.metas, got[k].ino)
+    forall k: int | 0 <= k < |got| ensures Shown(d.fs.geometry, d.fs.metas, got[k].ino)
     {
       var e := items[k];
       assert L.Listed(ino, b, e) && e.ino == got[k].ino;
-      if e.name in d.dirs[ino] { NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, ino, e.name); }
+      if e.name in d.dirs[ino] { NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, ino, e.name); }
     }
   }
 
@@ -133,7 +134,8 @@ module ReaddirOps {
   method Attrs(txn: Txn, d: DirFs, out: List)
     modifies out
     requires Sound(d) && txn.volume == d.fs.volume
-    requires forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| :: Shown(d.fs.geo, d.fs.metas, out.got[k].ino)
+    requires forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| ::
+      Shown(d.fs.geometry, d.fs.metas, out.got[k].ino)
     ensures out.got == old(out.got) && Whole(out.got, out.attrs)
     ensures forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| ::
       MetaOf(out.attrs[k]) == d.fs.metas[out.got[k].ino]

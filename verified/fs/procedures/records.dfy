@@ -105,7 +105,7 @@ module Records {
     if st != 0 || dots != 0 { return; }
     found, ino := d.Lookup(txn, dino, name, false);
     if !found { ok := true; return; }
-    NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+    NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
     var ip: Bytes;
     st, ip := OpenEntry(txn, d, ino, false);
     if st != 0 { return; }

@@ -26,10 +26,12 @@ module RemoveOps {
   // The entry that is to go: found, and the caller may take it out. ino is not the directory's.
   method Victim(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, name: Bytes)
     returns (st: uint32, ino: uint64, ip: Bytes)
-    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, dino) && dino in d.dirs && OkName(name.data) &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && dino in d.dirs &&
+      OkName(name.data) &&
       |dir.data| == 256
     ensures fresh(ip)
-    ensures st == 0 ==> name.data in d.dirs[dino] && ino == d.dirs[dino][name.data] && OkIno(d.fs.geo, ino) && 2 < ino
+    ensures st == 0 ==> name.data in d.dirs[dino] && ino == d.dirs[dino][name.data] && OkIno(d.fs.geometry, ino) &&
+      2 < ino
     ensures st == 0 ==> |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino] &&
       (ino in d.dirs <==> MetaOf(ip.data).ty == DIR)
     ensures if name.data !in d.dirs[dino] then st == NOENT
@@ -39,7 +41,7 @@ module RemoveOps {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, true);
     if !found { st := NOENT; ip := NewBytes(0); return; }
-    NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+    NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
     st, ip := OpenEntry(txn, d, ino, true);
     if st != 0 { return; }
     var no := Sticky(c, dir, ip);
@@ -74,7 +76,7 @@ module RemoveOps {
     var ip: Bytes;
     st, ino, ip := Victim(txn, d, c, dino, before, name);
     if name.data in d.dirs[dino] {
-      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
       Node(d, d.dirs[dino][name.data], d.fs.metas[d.dirs[dino][name.data]].gen);
     }
     if st != 0 { return; }
@@ -93,8 +95,8 @@ module RemoveOps {
     ns: uint32)
     returns (st: uint32, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geo, dino) && dino != ORPHANS &&
-      DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && dino != ORPHANS &&
+      DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0
     requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino &&
       ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
     requires sub ==> ino in d.dirs && d.dirs[ino] == map[]
@@ -104,7 +106,7 @@ module RemoveOps {
       U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns),
         N.Wcc(ReplyAttr(dino, old(d.fs.metas)[dino]), ReplyAttr(dino, MetaOf(after.data))))
   {
-    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
+    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     NameTree.EntryOk(g, ms, dirs, dino, name.data);
     assert OkIno(g, ORPHANS) && NameTree.Fits(dino, ms[dino]);
@@ -190,8 +192,8 @@ module RemoveOps {
     hint: uint64, nl: uint32, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geo, d.fs.metas, ino, gen) &&
-      DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
+    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geometry, d.fs.metas, ino, gen) &&
+      DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0
     requires d.fs.metas[ino].ty != DIR && d.fs.metas[ino].nlink == nl < MAXLINK && dino in d.dirs &&
       N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures st == 0 || st == NOSPC
@@ -201,7 +203,7 @@ module RemoveOps {
     ensures st == 0 ==> ReplyAttr(ino, MetaOf(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) &&
       ReplyAttr(dino, MetaOf(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
   {
-    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
+    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(2, ms[2]) && NameTree.Fits(ino, ms[ino]);
     Node(d, ino, gen);

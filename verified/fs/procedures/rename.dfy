@@ -29,7 +29,7 @@ module RenameOps {
 
   // ---- what the procedure sees of inodes is what the specification speaks of ----
 
-  predicate Used(d: DirFs, i: uint64) reads d, d.fs { A.Shown(d.fs.geo, d.fs.metas, i) }
+  predicate Used(d: DirFs, i: uint64) reads d, d.fs { A.Shown(d.fs.geometry, d.fs.metas, i) }
   lemma SeeNode(d: DirFs, i: uint64)
     requires Sound(d) && Used(d, i)
     ensures i in AbsOf(d).nodes && var n, m := AbsOf(d).nodes[i], d.fs.metas[i];
@@ -40,9 +40,9 @@ module RenameOps {
     requires Sound(d) && dir in d.dirs && name in d.dirs[dir]
     ensures var i := d.dirs[dir][name]; Used(d, i) && 2 < i && i != dir && Used(d, dir) && i in AbsOf(d).nodes
   {
-    T.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dir, name);
-    assert OkIno(d.fs.geo, dir);
-    T.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    T.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dir, name);
+    assert OkIno(d.fs.geometry, dir);
+    T.Basics(d.fs.geometry, d.fs.metas, d.dirs);
     assert T.Fits(dir, d.fs.metas[dir]);
     SeeNode(d, d.dirs[dir][name]);
   }
@@ -53,8 +53,8 @@ module RenameOps {
   {
     SeeNode(d, x);
     if 0 < k {
-      T.ParentOk(d.fs.geo, d.fs.metas, d.dirs, x);
-      T.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      T.ParentOk(d.fs.geometry, d.fs.metas, d.dirs, x);
+      T.Basics(d.fs.geometry, d.fs.metas, d.dirs);
       var p := d.fs.metas[x].parent;
       assert T.Fits(p, d.fs.metas[p]);
       SameUp(d, p, k - 1);
@@ -77,9 +77,9 @@ module RenameOps {
     st, below := 0, false;
     var at := x;
     var n: uint64 := 0;
-    ghost var g, ms, dirs := d.fs.geo, d.fs.metas, d.dirs;
+    ghost var g, ms, dirs := d.fs.geometry, d.fs.metas, d.dirs;
     while n < MAXDEPTH
-      invariant OkIno(d.fs.geo, at) && n <= MAXDEPTH && at in dirs && T.InUse(ms, at)
+      invariant OkIno(d.fs.geometry, at) && n <= MAXDEPTH && at in dirs && T.InUse(ms, at)
       invariant TM.Under(ms, x, top) <==> TM.Under(ms, at, top)
       invariant at == TM.Anc(ms, x, n as int) && forall k: nat {:trigger TM.Anc(ms, x, k)} | k < n as int ::
         TM.Anc(ms, x, k) != 1
@@ -91,7 +91,7 @@ module RenameOps {
       TM.AncNext(ms, x, n as int);
       var ip := d.fs.GetInode(txn, at, false);
       at := GetParent(ip);
-      if !OkIno(d.fs.geo, at) { st := SERVERFAULT; return; }
+      if !OkIno(d.fs.geometry, at) { st := SERVERFAULT; return; }
       n := n + 1;
     }
     st := SERVERFAULT;
@@ -240,9 +240,9 @@ module RenameOps {
     modifies d.Repr()
     requires d.Valid() && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && OkName(fname.data) &&
       OkName(tname.data)
-    requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geo, src)
+    requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geometry, src)
     requires found <==> tname.data in d.dirs[tino]
-    requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geo, dst) && 2 < dst &&
+    requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geometry, dst) && 2 < dst &&
       (dst in d.dirs ==> d.dirs[dst] == map[])
     requires found ==> dst != tino && dst != fino && dst in d.fs.metas && d.fs.metas[dst].nlink != 0
     ensures st == 0 || (st == NOSPC && !found)
@@ -277,7 +277,7 @@ module RenameOps {
     ok := d.Remove(txn, fino, fname);
     if !ok { st := NOSPC; return; }
     ms := d.fs.metas;
-    assert OkIno(d.fs.geo, 2);
+    assert OkIno(d.fs.geometry, 2);
     ghost var dirs2, places2 := d.dirs, d.places;
     assert RA.Sized(m0, ms, fino, tino) by { assert ms == m0[tino := ms[tino]][fino := ms[fino]]; }
     assert Moved(dirs0, dirs2, fino, fname.data, tino, tname.data, src);
@@ -325,8 +325,8 @@ module RenameOps {
     ns: uint32)
     returns (st: uint32, fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
-      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, src) && OkIno(d.fs.geometry, fino) &&
+      OkIno(d.fs.geometry, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
       d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
@@ -346,8 +346,8 @@ module RenameOps {
   // the link counts, and ".."
   method Recount(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
-      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, src) && OkIno(d.fs.geometry, fino) &&
+      OkIno(d.fs.geometry, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
       d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
@@ -375,8 +375,8 @@ module RenameOps {
   method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32)
     returns (fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
-      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, src) && OkIno(d.fs.geometry, fino) &&
+      OkIno(d.fs.geometry, tino) && src != fino && src != tino
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) &&
@@ -489,16 +489,16 @@ module RenameOps {
     ghost var m2 := d.fs.metas;
     ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns,
       if found then LeftoverOf(d.fs.metas[dst]) else Leftover(0, 0), freed);
-    Before(d.fs.geo, v, ms, m2, d.dirs, a);
+    Before(d.fs.geometry, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
-    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
+    Finale(d.fs.geometry, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
     SeeNode(d, fino);
     SeeNode(d, tino);
   }
 
   // the rename a was made from v, but for link counts and time stamps
-  predicate Made(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
+  predicate Made(geo: Geometry, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
   {
     T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && 2 in ms && A.Shown(geo, v.metas, a.from) &&
       A.Shown(geo, v.metas, a.to) && A.Shown(geo, v.metas, a.source) && N.Proper(a.toName) &&
@@ -510,7 +510,7 @@ module RenameOps {
     (a.found ==> a.target in ms) && m2 == if a.found then
       Dropped(ms, a.target, a.seconds, a.nanoseconds, a.left, a.freed) else ms
   }
-  lemma SizedTree(geo: Geo, v: RA.Vol, ms: Metas, a: RA.Act)
+  lemma SizedTree(geo: Geometry, v: RA.Vol, ms: Metas, a: RA.Act)
     requires T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && A.Shown(geo, v.metas, a.from) &&
       A.Shown(geo, v.metas, a.to) && a.from in v.dirs && a.to in v.dirs
     ensures T.TreeOk(geo, ms, v.dirs)
@@ -523,7 +523,7 @@ module RenameOps {
     assert m1[a.from := ms[a.from]] == ms;
   }
   // what Finish needs
-  lemma Before(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
+  lemma Before(geo: Geometry, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
     requires Made(geo, v, ms, m2, dirs, a)
     ensures RA.Given(geo, ms, v.dirs, a) && RA.Apart(ms, a)
     ensures a.from in m2 && a.to in m2 && a.source in m2 && m2[a.to].nlink == v.metas[a.to].nlink &&
@@ -550,7 +550,7 @@ module RenameOps {
     decreases k
   { if 0 < k && x in ms { SameAnc(ms, ms', ms[x].parent, k - 1); } }
   // and what comes of it
-  lemma Finale(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, u: RA.Vol, a: RA.Act)
+  lemma Finale(geo: Geometry, v: RA.Vol, ms: Metas, m2: Metas, u: RA.Vol, a: RA.Act)
     requires Made(geo, v, ms, m2, u.dirs, a) && a.from in m2 && a.to in m2 && a.source in m2 && a.source != a.from &&
       a.source != a.to
     requires (a.found && a.dir ==> 2 < m2[a.to].nlink) &&

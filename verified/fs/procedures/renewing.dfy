@@ -18,12 +18,12 @@ module Renewing {
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
     ensures d.fs.volume.data == old(d.fs.volume.data)
   {
-    var g := d.fs.geo;
+    var g := d.fs.geometry;
     var s := d.fs.trees.store;
-    if g.ibm <= a && a < g.itab {
+    if g.inodeBitmap <= a && a < g.inodeTable {
       var bit := txn.ReadBit(a, 0, true);
       txn.WriteBit(a, 0, bit);
-    } else if g.itab <= a && a < g.slot0 {
+    } else if g.inodeTable <= a && a < g.slot0 {
       var ino := txn.ReadInode(a, 0, true);
       txn.WriteInode(a, 0, ino);
     } else if g.data0 <= a && a < g.data1 {

@@ -28,12 +28,13 @@ module VolumeOps {
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
       V.FsstatOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), s)
-    ensures s.tbytes as int == 4096 * (d.fs.geo.data1 - d.fs.geo.data0) as int && s.tfiles == d.fs.geo.ninode - 3
+    ensures s.tbytes as int == 4096 * (d.fs.geometry.data1 - d.fs.geometry.data0) as int &&
+      s.tfiles == d.fs.geometry.ninode - 3
     ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
-    var all := d.fs.geo.data1 - d.fs.geo.data0;
-    var files := d.fs.geo.ninode - 3;    // 0 to 2 are not given out
+    var all := d.fs.geometry.data1 - d.fs.geometry.data0;
+    var files := d.fs.geometry.ninode - 3;    // 0 to 2 are not given out
     var b := Least(blocks, all);
     var i := Least(inodes, files);
     s := V.Space(4096 * all, 4096 * b, 4096 * b, files, i, i, 0);

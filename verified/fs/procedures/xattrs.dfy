@@ -33,14 +33,14 @@ module XattrOps {
   // inode 2, and its file
   lemma Reserved(d: DirFs)
     requires Sound(d)
-    ensures OkIno(d.fs.geo, ORPHANS) && ORPHANS in d.fs.metas && ORPHANS in d.fs.files && ORPHANS in d.fs.held &&
+    ensures OkIno(d.fs.geometry, ORPHANS) && ORPHANS in d.fs.metas && ORPHANS in d.fs.files && ORPHANS in d.fs.held &&
       ORPHANS !in d.dirs && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS])
     ensures var m, f := d.fs.metas[ORPHANS], d.fs.files[ORPHANS];
       |f| == m.size as int && |f| % 4096 == 0 && m.shrink == 0 && AbsOf(d).xattrs == All(f)
   {
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    assert OkIno(d.fs.geo, ORPHANS) && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS]);
-    At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ORPHANS);
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    assert OkIno(d.fs.geometry, ORPHANS) && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS]);
+    At(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ORPHANS);
   }
 
   // The block of an inode, or zeros where there is none.
@@ -76,7 +76,7 @@ module XattrOps {
   // ---- steps ----
 
   // Inode 2 has another file, and nothing else changes.
-  lemma FileChanged(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, m: Meta,
+  lemma FileChanged(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, m: Meta,
     f: seq<byte>, h: set<int>, i: uint64, b: seq<byte>)
     requires NameTree.TreeOk(g, ms, dirs) && OkIno(g, 2) && 2 in ms && 2 in files && |files[2]| % 4096 == 0 &&
       Put(files[2], f, i as int, b)
@@ -111,7 +111,7 @@ module XattrOps {
     ensures ino in old(AbsOf(d)).xattrs ==> ok
   {
     Reserved(d);
-    ghost var g, ms, files, held := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held;
+    ghost var g, ms, files, held := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held;
     ghost var f, h := files[ORPHANS], held[ORPHANS];
     AllAt(f, ino);
     if ino >= LIMIT { assert |f| <= 549755813888; return false; }
@@ -141,7 +141,7 @@ module XattrOps {
     ensures Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens, X.Clean(old(AbsOf(d)), ino))
   {
     Reserved(d);
-    ghost var g, ms, files, held := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held;
+    ghost var g, ms, files, held := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held;
     ghost var f := files[ORPHANS];
     AllAt(f, ino);
     var hp := d.fs.GetInode(txn, ORPHANS, true);
@@ -168,8 +168,8 @@ module XattrOps {
       AbsOf(d) == N.FS(Later(old(AbsOf(d)), ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
     Node(d, ino, gen);
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    ghost var g, ms, files, held := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held;
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    ghost var g, ms, files, held := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held;
     assert NameTree.Fits(ino, ms[ino]);
     var ip := d.fs.GetInode(txn, ino, true);
     var ts, tns := Stamp(ip, s, ns);

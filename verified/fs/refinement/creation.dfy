@@ -60,7 +60,8 @@ module Creation {
 
   // The effect of all four: inode i, free before, is m with the bytes b and the blocks h, and directory d,
   // now dm with the file df in the blocks dh, has it under the name n.
-  lemma MadeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, d: uint64, n: Name, i: uint64,
+  lemma MadeOk(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, d: uint64, n: Name,
+    i: uint64,
     m: Meta, b: seq<byte>, h: set<int>, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64,
     ns: uint32)
     returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, places': Ats)

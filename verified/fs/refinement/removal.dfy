@@ -24,7 +24,7 @@ module Removal {
 
   // The entry n of d, of inode i, goes; the directory is then dm with the file df in the blocks dh, the entries e and
   // the places at.
-  lemma Gone(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
+  lemma Gone(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
     held': Helds, dirs': Dirs, places': Ats,
       d: uint64, n: Name, i: uint64, x: Meta, dm: Meta, df: seq<byte>, dh: set<int>, e: map<Name, uint64>,
         at: map<Name, int>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
@@ -65,7 +65,7 @@ module Removal {
     DropNodes(p.nodes, d, q1.nodes[d], i, now);
     assert q.nodes[d] == q1.nodes[d];
   }
-  lemma GoneTree(g: Geo, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta,
+  lemma GoneTree(g: Geometry, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta,
     e: map<Name, uint64>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] &&
       dirs[d][n] == i && i in ms && 2 in ms && i != d
@@ -91,7 +91,7 @@ module Removal {
   }
 
   // One more name, n in d, for inode i, which is not a directory.
-  lemma Named(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
+  lemma Named(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
     held': Helds, dirs': Dirs, places': Ats,
       d: uint64, n: Name, i: uint64, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64, ns: uint32)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] &&

@@ -84,7 +84,7 @@ module Renaming {
   { }
 
   // What is known of a rename that may be made.
-  predicate Given(geo: Geo, ms: Metas, dirs: Dirs, a: Act)
+  predicate Given(geo: Geometry, ms: Metas, dirs: Dirs, a: Act)
   {
     TreeOk(geo, ms, dirs) && Has(dirs, a.from, a.fromName) && dirs[a.from][a.fromName] == a.source && a.to in dirs &&
       InUse(ms, a.to) && N.Proper(a.toName) && a.source in ms && 2 in ms && a.from in ms &&
@@ -93,7 +93,7 @@ module Renaming {
       (a.target in dirs <==> a.source in dirs) && (a.target in dirs ==> dirs[a.target] == map[])) &&
     (a.freed ==> a.found && LastLink(ms[a.target]) && !OnList(ms[a.target]))
   }
-  lemma ApartOk(geo: Geo, ms: Metas, dirs: Dirs, a: Act)
+  lemma ApartOk(geo: Geometry, ms: Metas, dirs: Dirs, a: Act)
     requires Given(geo, ms, dirs, a)
     ensures a.from in ms && a.to in ms && ms[a.from].ty != 0 && ms[a.to].ty != 0 && ms[a.source].ty != 0
     ensures Apart(ms, a) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) &&
@@ -111,7 +111,7 @@ module Renaming {
   }
 
   // The tree stays sound.
-  lemma FinalTree(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, a: Act)
+  lemma FinalTree(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, a: Act)
     requires Given(geo, ms, dirs, a) && RenamedTo(dirs, dirs', a.from, a.fromName, a.to, a.toName, a.source, a.found,
       a.target, a.freed)
     requires a.dir && a.from != a.to ==> ms[a.to].nlink as int - (if a.found then 1 else 0) < 0x7fff_ffff
@@ -125,7 +125,7 @@ module Renaming {
     var p := if a.dir && a.from != a.to then Reparented(m, a.source, a.from, a.to) else m;
     StampedTree(geo, p, dirs', a);
   }
-  lemma StampedTree(geo: Geo, p: Metas, dirs: Dirs, a: Act)
+  lemma StampedTree(geo: Geometry, p: Metas, dirs: Dirs, a: Act)
     requires TreeOk(geo, p, dirs) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) && a.from in p &&
       a.to in p && a.source in p && p[a.from].ty != 0 && p[a.to].ty != 0 && p[a.source].ty != 0
     ensures TreeOk(geo, Stamped(p, a), dirs)
@@ -143,7 +143,7 @@ module Renaming {
   // ---- what a client sees ----
 
   datatype Vol = Vol(metas: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats)
-  function See(geo: Geo, v: Vol): N.FS { Abs(geo, v.metas, v.files, v.held, v.dirs, v.places) }
+  function See(geo: Geometry, v: Vol): N.FS { Abs(geo, v.metas, v.files, v.held, v.dirs, v.places) }
   function NodeIn(v: Vol, i: uint64): N.Node requires i in v.metas
   { NodeAt(v.metas, v.files, v.held, v.dirs, v.places, i) }
   // entries of d stay where they are
@@ -154,7 +154,7 @@ module Renaming {
       n in PlacesAt(w.places, d) && PlacesAt(w.places, d)[n] == PlacesAt(v.places, d)[n]
   }
   // v becomes w by the rename a. ms: as in v, but for the sizes of the directories.
-  predicate Renames(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  predicate Renames(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act)
   {
     Sized(v.metas, ms, a.from, a.to) && Apart(ms, a) && w.metas == Final(ms, a) &&
     Shown(geo, v.metas, a.from) && Shown(geo, v.metas, a.to) && Shown(geo, v.metas, a.source) &&
@@ -172,7 +172,7 @@ module Renaming {
   }
 
   // the entries of a directory that is not part of it stay
-  lemma SameEntries(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
+  lemma SameEntries(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
     requires Renames(geo, v, ms, w, a) && i != a.from && i != a.to && (a.found ==> i != a.target)
     ensures DirAt(w.dirs, i) == DirAt(v.dirs, i)
   {
@@ -180,7 +180,7 @@ module Renaming {
     forall n: Name
       ensures (n in x <==> n in y) && (n in y ==> x[n] == y[n]) { assert Has(w.dirs, i, n) <==> Has(v.dirs, i, n); }
   }
-  lemma SrcNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma SrcNode(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
     ensures Shown(geo, w.metas, a.source) && NodeIn(w, a.source) == R.MovedNode(NodeIn(v, a.source), a.to, Now(a))
   {
@@ -190,7 +190,7 @@ module Renaming {
       HeldAt(w.held, a.source) == HeldAt(v.held, a.source) &&
       PlacesAt(w.places, a.source) == PlacesAt(v.places, a.source);
   }
-  lemma OtherNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
+  lemma OtherNode(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
     requires Renames(geo, v, ms, w, a) && i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target)
     ensures Shown(geo, w.metas, i) <==> Shown(geo, v.metas, i)
     ensures Shown(geo, w.metas, i) ==> NodeIn(w, i) == NodeIn(v, i)
@@ -200,7 +200,7 @@ module Renaming {
     assert FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i) &&
       PlacesAt(w.places, i) == PlacesAt(v.places, i);
   }
-  lemma DstNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma DstNode(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a) && a.found
     ensures Shown(geo, w.metas, a.target) <==> !LastLink(ms[a.target])
     ensures LastLink(ms[a.target]) <==> NodeIn(v, a.target).body.Dir? || NodeIn(v, a.target).attr.nlink <= 1
@@ -214,7 +214,7 @@ module Renaming {
       assert w.metas[a.target] == Relinked(ms[a.target], ms[a.target].nlink - 1, a.seconds, a.nanoseconds);
     }
   }
-  lemma DirNodes(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma DirNodes(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
     ensures Shown(geo, w.metas, a.from) && Shown(geo, w.metas, a.to)
     ensures var t := NodeIn(v, a.to); var links := t.attr.nlink as int - Fewer(a);
@@ -241,7 +241,7 @@ module Renaming {
     }
   }
 
-  lemma Sees(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma Sees(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
     ensures var pre, post := See(geo, v), See(geo, w);
       N.IsDir(pre, a.from) && N.IsDir(pre, a.to) && N.Entry(pre, a.from, a.fromName) &&
@@ -268,7 +268,7 @@ module Renaming {
     { if i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target) { OtherNode(geo, v, ms, w, a, i); } }
     assert post.nodes == want;
   }
-  lemma SameGens(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma SameGens(geo: Geometry, v: Vol, ms: Metas, w: Vol, a: Act)
     requires Renames(geo, v, ms, w, a)
     ensures See(geo, w).gens == See(geo, v).gens && See(geo, w).xattrs == See(geo, v).xattrs
   {

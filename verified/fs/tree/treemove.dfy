@@ -15,7 +15,7 @@ module TreeMove {
     md.next == a.next }
 
   // A new directory i, entered in d.
-  lemma EnterDir(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
+  lemma EnterDir(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
     requires TreeOk(geo, ms, dirs) && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
     requires OkIno(geo, i) && 2 < i && i in ms && ms[i].ty == 0 && m.ty == 2 && m.nlink == 2 && m.parent == d &&
       Fits(i, m) && !OnList(m)
@@ -82,7 +82,7 @@ module TreeMove {
   }
 
   // An empty directory has no sub-directories.
-  lemma NoChild(geo: Geo, ms: Metas, dirs: Dirs, w: Witness, i: uint64, j: uint64)
+  lemma NoChild(geo: Geometry, ms: Metas, dirs: Dirs, w: Witness, i: uint64, j: uint64)
     requires TreeBy(geo, ms, dirs, w) && i in dirs && dirs[i] == map[] && Child(ms, dirs, j)
     ensures ms[j].parent != i
   {
@@ -93,7 +93,7 @@ module TreeMove {
   }
 
   // The empty directory i is removed from d: free, or on the orphan list.
-  lemma DropDir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
+  lemma DropDir(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
     requires TreeOk(geo, ms, dirs) && Has(dirs, d, n) && dirs[d][n] == i && i in dirs && dirs[i] == map[] && i in ms &&
       d in ms
     requires Gone(ms[i], m) && Fits(i, m) && Linked(ms[d], md, -1) && Fits(d, md)
@@ -117,7 +117,7 @@ module TreeMove {
     Intro(geo, ms', dirs', v);
   }
   // neither inode comes on the list or leaves it
-  lemma ListStays(geo: Geo, ms: Metas, i: uint64, m: Meta, d: uint64, md: Meta, o: seq<uint64>, q: seq<uint64>)
+  lemma ListStays(geo: Geometry, ms: Metas, i: uint64, m: Meta, d: uint64, md: Meta, o: seq<uint64>, q: seq<uint64>)
     requires Listed(geo, ms, o) && KeptBy(geo, ms, q) && 2 in ms && i in ms && d in ms && i != 2
     requires (OnList(m) <==> OnList(ms[i])) && (OnList(m) ==> m.next == ms[i].next) &&
       (OnList(md) <==> OnList(ms[d])) && md.next == ms[d].next
@@ -201,7 +201,7 @@ module TreeMove {
 
   // RENAME walks up from a directory to see whether another one is above it: it is
   // above the directory if it is the parent or above that, and the walk is over at the root.
-  lemma WalkUp(geo: Geo, ms: Metas, dirs: Dirs, at: uint64, top: uint64)
+  lemma WalkUp(geo: Geometry, ms: Metas, dirs: Dirs, at: uint64, top: uint64)
     requires TreeOk(geo, ms, dirs) && at in dirs && InUse(ms, at) && at != top && at != 1
     ensures var p := ms[at].parent; p in dirs && OkIno(geo, p) && InUse(ms, p) &&
       (Under(ms, at, top) <==> Under(ms, p, top))
@@ -209,7 +209,7 @@ module TreeMove {
     ParentOk(geo, ms, dirs, at);
     UnderUp(ms, at, top);
   }
-  lemma WalkEnd(geo: Geo, ms: Metas, dirs: Dirs, top: uint64)
+  lemma WalkEnd(geo: Geometry, ms: Metas, dirs: Dirs, top: uint64)
     requires TreeOk(geo, ms, dirs)
     ensures 1 in ms && (Under(ms, 1, top) <==> top == 1)
   { var w := Elim(geo, ms, dirs); UnderRoot(ms, top); }
@@ -227,7 +227,8 @@ module TreeMove {
       (Has(dirs', d, n) <==> Has(dirs, d, n)) && (Has(dirs, d, n) ==> dirs'[d][n] == dirs[d][n])) &&
     !Has(dirs', fd, fn) && Has(dirs', td, tn) && dirs'[td][tn] == i
   }
-  lemma LinksMove(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names, fd: uint64,
+  lemma LinksMove(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names,
+    fd: uint64,
     fn: Name, td: uint64, tn: Name, i: uint64)
     requires Links(geo, ms, dirs, names) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && InUse(ms, td) && N.Proper(tn) &&
       i != 1
@@ -265,7 +266,7 @@ module TreeMove {
   }
 
   // A file that is not a directory; or a directory within its directory. Nothing but the name changes.
-  lemma Rename(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64)
+  lemma Rename(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64)
     requires TreeOk(geo, ms, dirs) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && InUse(ms, td) &&
       (i !in dirs || fd == td) && N.Proper(tn)
     ensures TreeOk(geo, ms, dirs')
@@ -281,7 +282,8 @@ module TreeMove {
   }
 
   // To another one: its parent changes, and the link counts of both.
-  lemma MoveDir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64,
+  lemma MoveDir(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name,
+    i: uint64,
     m: Meta, mf: Meta, mt: Meta)
     requires TreeOk(geo, ms, dirs) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && i in dirs && N.Proper(tn) &&
       fd != td && InUse(ms, td) && !Under(ms, td, i)
@@ -301,7 +303,7 @@ module TreeMove {
     assert ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2 && Child(ms, dirs, i);
     MoveParts(geo, ms, ms', dirs, dirs', w, fd, fn, td, tn, i);
   }
-  lemma MoveParts(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Witness, fd: uint64, fn: Name,
+  lemma MoveParts(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Witness, fd: uint64, fn: Name,
     td: uint64, tn: Name, i: uint64)
     requires TreeBy(geo, ms, dirs, w) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && Child(ms, dirs, i) &&
       ms[i].parent == fd && N.Proper(tn) && fd != td && i != td && i != fd && InUse(ms, fd) && InUse(ms, td) &&

@@ -47,7 +47,7 @@ func Below(txn *dtxn.Txn, d *directories.DirFs, x uint64, top uint64) (uint32, b
 		var _ = out2
 		out2 = inodeformat.GetParent(ip)
 		at = out2
-		if !volumegeometry.OkIno(d.Fs.Geo, at) {
+		if !volumegeometry.OkIno(d.Fs.Geometry, at) {
 			st = permissions.SERVERFAULT()
 			return st, below
 		}
