@@ -5,9 +5,9 @@ include "bytes.s.dfy"
 
 module DirListSpec {
   import opened Machine
-  datatype Ent = Ent(ino: uint64, name: seq<byte>, cookie: uint64)
+  datatype DirEntry = DirEntry(ino: uint64, name: seq<byte>, cookie: uint64)
   // the bytes that entries take
-  function Used(cost: int -> int, g: seq<Ent>): int
+  function Used(cost: int -> int, g: seq<DirEntry>): int
   { if g == [] then 0 else Used(cost, g[..|g| - 1]) + cost(|g[|g| - 1].name|) }
 }
 
@@ -18,7 +18,7 @@ module {:extern "ddir"} DirListS {
 
   class {:extern "List"} List {           // tested: ddir.TestList
     // the entries that fitted, in the order offered
-    ghost var got: seq<Ent>
+    ghost var got: seq<DirEntry>
     // the attributes (serialized inode) that entries were given, by their index
     ghost var attrs: map<int, seq<byte>>
     // there is room for max bytes (below 0: not even for no entry), and an entry takes cost of the length of its name
@@ -29,7 +29,7 @@ module {:extern "ddir"} DirListS {
     method {:extern "Offer"} Offer(ino: uint64, blk: Blk, off: uint64, len: uint64, cookie: uint64) returns (fits: bool)
       modifies this
       requires off as int + len as int <= |blk.v|
-      ensures var g := old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)];
+      ensures var g := old(got) + [DirEntry(ino, blk.v[off as int .. off as int + len as int], cookie)];
         (fits ==> Used(cost, g) <= max) && (|g| == 1 && Used(cost, g) <= max ==> fits) &&
         got == (if fits then g else old(got)) && attrs == old(attrs)
     // whether there is room for what it has; number of entries, and the inode number of entry i

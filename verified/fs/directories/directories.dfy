@@ -412,7 +412,7 @@ module Directories {
       ghost var f, m, at := fs.files[d], dirs[d], places[d];
       ghost var got := out.got;
       ghost var after := if cookie < 2 then 2 else cookie as int;
-      ghost var page: seq<Ent> := [];
+      ghost var page: seq<DirEntry> := [];
       var ip, nb := Open(txn, d, false);
       var c: uint64 := 0;
       if cookie >= 3 { c := cookie - 2; }
@@ -695,7 +695,7 @@ module Directories {
   }
 
   // a hole has no entries
-  lemma Hole(f: seq<byte>, m: Dir, at: Places, cookie: int, blk: int, next: int, end: int, page: seq<Ent>)
+  lemma Hole(f: seq<byte>, m: Dir, at: Places, cookie: int, blk: int, next: int, end: int, page: seq<DirEntry>)
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && 0 <= 64 * blk <= end <= 64 * next &&
       4096 * next <= |f|
     requires forall x: int | 4096 * blk <= x < 4096 * next :: f[x] == 0

@@ -311,7 +311,7 @@ module AttributeOps {
 
   // the effect of SETATTR
   lemma SetattrEffect(c: P.Caller, g: Geometry, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds,
-    held': Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
+    held': Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
     requires sa.size.Some? ==> ms[i].ty == REG && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) &&
       files' == files[i := SizeSpec(files[i], sa.size.x as int)] &&

@@ -372,7 +372,7 @@ module ProcedureBase {
     more := next != 0;
   }
   lemma StepEffect(g: Geometry, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs,
-    places: Abstraction.Ats, sh: Leftover)
+    places: Abstraction.DirPlaces, sh: Leftover)
     requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms &&
       2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next) && sh.used <= ms[ms[ORPHANS].next].used
     requires dirs' == (if sh.shrink == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs &&

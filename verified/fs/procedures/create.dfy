@@ -188,7 +188,7 @@ module CreateOps {
 
   // The last step of all four: d is the volume with inode ino (attributes m, bytes b, blocks h)
   // entered in directory dino; ms, files, held, dirs, places are from before.
-  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, dino: uint64,
+  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, dino: uint64,
     dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, h: set<int>, s: uint64, ns: uint32)
     requires d.Valid() && NameTree.TreeOk(d.fs.geometry, ms, dirs) && DirHandleS(d.fs.geometry, ms, dino, dgen) == 0 &&
       dino in dirs && name !in dirs[dino] && N.Proper(name)

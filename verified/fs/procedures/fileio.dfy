@@ -64,7 +64,8 @@ module FileOps {
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, used: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
+  lemma WriteEffect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs,
+    places: DirPlaces,
     i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held && 0 <= off
     requires used as int == ms[i].used as int + |C.Blocks(off, |bytes|) - held[i]|

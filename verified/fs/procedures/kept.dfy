@@ -38,11 +38,12 @@ module KeptOps {
 
   // what serves the lists alone
   predicate Inner(m: Meta, m': Meta) { m.ty != DIR && m' == WithParent(WithList(m, m'.flags, m'.next), m'.parent) }
-  lemma Unseen(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta)
+  lemma Unseen(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64,
+    m: Meta)
     requires i in ms && Inner(ms[i], m)
     ensures Abs(g, ms[i := m], files, held, dirs, places) == Abs(g, ms, files, held, dirs, places)
   { Same(g, ms, ms[i := m], files, files, held, held, dirs, dirs, places, places); }
-  lemma KeepShows(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64,
+  lemma KeepShows(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64,
     s: uint64,
     ns: uint32)
     requires Shown(g, ms, i) && 2 in ms && ms[2].ty != DIR && CanKeep(ms[i]) && i in files && i in held
@@ -199,7 +200,7 @@ module KeptOps {
     d.PutInode(txn, ORPHANS, hp);
     node := d.fs.GetInode(txn, ino, false);
   }
-  lemma Unnamed1(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64,
+  lemma Unnamed1(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64,
     m: Meta,
     b: seq<byte>)
     requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != DIR && ms[i].ty == 0 && NameTree.Alive(m) &&

@@ -54,7 +54,7 @@ module LocalOps {
   }
 
   // What a change of its bytes or blocks makes of a file: size and used are those that it then has.
-  lemma Effect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
+  lemma Effect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces,
     i: uint64,
     f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held

@@ -39,12 +39,13 @@ module ReaddirOps {
     requires out.got == []
     ensures D.Within(out) && out.attrs == old(out.attrs) && (fits ==> out.got == Head(ino, up, cookie as int))
     ensures !fits ==> (cookie < 2 && out.got == [] && out.max < Used(out.cost, [Head(ino, up, cookie as int)[0]])) ||
-      (cookie == 0 && out.got == [Ent(ino, [46], 1)])
+      (cookie == 0 && out.got == [DirEntry(ino, [46], 1)])
   {
     fits := true;
     if cookie >= 2 { return; }
     var dots := DotNames();
-    assert [] + [Ent(ino, [46], 1)] == [Ent(ino, [46], 1)] && [] + [Ent(up, [46, 46], 2)] == [Ent(up, [46, 46], 2)];
+    assert [] + [DirEntry(ino, [46], 1)] == [DirEntry(ino, [46], 1)] &&
+      [] + [DirEntry(up, [46, 46], 2)] == [DirEntry(up, [46, 46], 2)];
     if cookie == 0 { fits := out.Offer(ino, dots, 0, 1, 1); }
     if fits { fits := out.Offer(up, dots, 0, 2, 2); }
   }
@@ -112,7 +113,7 @@ module ReaddirOps {
   }
 
   // all that a page lists is in use
-  lemma AllShown(d: DirFs, ino: uint64, gen: uint64, cookie: int, eof: bool, got: seq<Ent>)
+  lemma AllShown(d: DirFs, ino: uint64, gen: uint64, cookie: int, eof: bool, got: seq<DirEntry>)
     requires Sound(d) && DirHandleS(d.fs.geometry, d.fs.metas, ino, gen) == 0 && N.IsDir(AbsOf(d), ino)
     requires L.Page(ino, AbsOf(d).nodes[ino].body, cookie, Items(got), eof)
     ensures forall k: int {:trigger got[k]} | 0 <= k < |got| :: Shown(d.fs.geometry, d.fs.metas, got[k].ino)

@@ -29,7 +29,7 @@ module Remount {
   type Objects = map<Addr, Object>
   datatype Volume = Volume(inodes: map<uint64, Inode>, blocks: Blocks, used: map<uint64, bool>, blockMap: BlkMap,
     owner: Owner, data: Data,
-    metas: map<uint64, Meta>, files: A.Files, held: A.Helds, dirs: F.Dirs, places: A.Ats)
+    metas: map<uint64, Meta>, files: A.Files, held: A.Helds, dirs: F.Dirs, places: A.DirPlaces)
 
   // the objects o are a valid volume, and v is what it holds
   predicate Holds(g: Geometry, o: Objects, v: Volume) {

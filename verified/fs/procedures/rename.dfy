@@ -48,7 +48,7 @@ module RenameOps {
   }
   lemma SameUp(d: DirFs, x: uint64, k: nat)
     requires Sound(d) && x in d.dirs && Used(d, x)
-    ensures R.Up(AbsOf(d), x, k) == TM.Anc(d.fs.metas, x, k)
+    ensures R.Up(AbsOf(d), x, k) == TM.Ancestor(d.fs.metas, x, k)
     decreases k
   {
     SeeNode(d, x);
@@ -65,7 +65,7 @@ module RenameOps {
     ensures R.Below(AbsOf(d), x, top) <==> TM.Under(d.fs.metas, x, top)
   {
     if R.Below(AbsOf(d), x, top) { var k: nat :| R.Up(AbsOf(d), x, k) == top; SameUp(d, x, k); }
-    if TM.Under(d.fs.metas, x, top) { var k: nat :| TM.Anc(d.fs.metas, x, k) == top; SameUp(d, x, k); }
+    if TM.Under(d.fs.metas, x, top) { var k: nat :| TM.Ancestor(d.fs.metas, x, k) == top; SameUp(d, x, k); }
   }
 
   // Is directory x the directory top or below it? st != 0: x lies too deep.
@@ -81,8 +81,8 @@ module RenameOps {
     while n < MAXDEPTH
       invariant OkIno(d.fs.geometry, at) && n <= MAXDEPTH && at in dirs && T.InUse(ms, at)
       invariant TM.Under(ms, x, top) <==> TM.Under(ms, at, top)
-      invariant at == TM.Anc(ms, x, n as int) && forall k: nat {:trigger TM.Anc(ms, x, k)} | k < n as int ::
-        TM.Anc(ms, x, k) != 1
+      invariant at == TM.Ancestor(ms, x, n as int) && forall k: nat {:trigger TM.Ancestor(ms, x, k)} | k < n as int ::
+        TM.Ancestor(ms, x, k) != 1
       decreases MAXDEPTH - n
     {
       if at == top { below := true; TM.UnderSelf(ms, top); return; }
@@ -252,10 +252,10 @@ module RenameOps {
       (found ==> dst in ms && dst in d.fs.metas)
     ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, LeftoverOf(d.fs.metas[dst]), freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
-      RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), fino)
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
-      RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), tino)
+    ensures st == 0 ==> RA.Kept(RA.Volume(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
+      RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), fino)
+    ensures st == 0 ==> RA.Kept(RA.Volume(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
+      RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), tino)
     ensures st == 0 ==> forall i: uint64 {:trigger A.PlacesAt(d.places, i)} | i != fino && i != tino ::
       A.PlacesAt(d.places, i) == A.PlacesAt(old(d.places), i)
     ensures st == 0 ==> forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)}
@@ -465,7 +465,7 @@ module RenameOps {
   {
     fafter, tafter, later := null, null, false;
     ghost var pre, w := AbsOf(d), WhoOf(c);
-    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
+    ghost var v := RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
     st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
     if fbefore != null { SeeNode(d, fino); }
     if tbefore != null { SeeNode(d, tino); }
@@ -487,18 +487,18 @@ module RenameOps {
     freed := fr;
     if st != 0 { return; }
     ghost var m2 := d.fs.metas;
-    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns,
+    ghost var a := RA.Action(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns,
       if found then LeftoverOf(d.fs.metas[dst]) else Leftover(0, 0), freed);
     Before(d.fs.geometry, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
-    Finale(d.fs.geometry, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
+    Finale(d.fs.geometry, v, ms, m2, RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
     SeeNode(d, fino);
     SeeNode(d, tino);
   }
 
   // the rename a was made from v, but for link counts and time stamps
-  predicate Made(geo: Geometry, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
+  predicate Made(geo: Geometry, v: RA.Volume, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Action)
   {
     T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && 2 in ms && A.Shown(geo, v.metas, a.from) &&
       A.Shown(geo, v.metas, a.to) && A.Shown(geo, v.metas, a.source) && N.Proper(a.toName) &&
@@ -510,7 +510,7 @@ module RenameOps {
     (a.found ==> a.target in ms) && m2 == if a.found then
       Dropped(ms, a.target, a.seconds, a.nanoseconds, a.left, a.freed) else ms
   }
-  lemma SizedTree(geo: Geometry, v: RA.Vol, ms: Metas, a: RA.Act)
+  lemma SizedTree(geo: Geometry, v: RA.Volume, ms: Metas, a: RA.Action)
     requires T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && A.Shown(geo, v.metas, a.from) &&
       A.Shown(geo, v.metas, a.to) && a.from in v.dirs && a.to in v.dirs
     ensures T.TreeOk(geo, ms, v.dirs)
@@ -523,7 +523,7 @@ module RenameOps {
     assert m1[a.from := ms[a.from]] == ms;
   }
   // what Finish needs
-  lemma Before(geo: Geometry, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
+  lemma Before(geo: Geometry, v: RA.Volume, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Action)
     requires Made(geo, v, ms, m2, dirs, a)
     ensures RA.Given(geo, ms, v.dirs, a) && RA.Apart(ms, a)
     ensures a.from in m2 && a.to in m2 && a.source in m2 && m2[a.to].nlink == v.metas[a.to].nlink &&
@@ -542,15 +542,15 @@ module RenameOps {
     requires !TM.Under(ms, x, top) && forall i: uint64 {:trigger i in ms} {:trigger i in ms'} ::
       (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
     ensures !TM.Under(ms', x, top)
-  { if TM.Under(ms', x, top) { var k: nat :| TM.Anc(ms', x, k) == top; SameAnc(ms, ms', x, k); } }
+  { if TM.Under(ms', x, top) { var k: nat :| TM.Ancestor(ms', x, k) == top; SameAnc(ms, ms', x, k); } }
   lemma SameAnc(ms: Metas, ms': Metas, x: uint64, k: nat)
     requires forall i: uint64 {:trigger i in ms} {:trigger i in ms'} ::
       (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
-    ensures TM.Anc(ms, x, k) == TM.Anc(ms', x, k)
+    ensures TM.Ancestor(ms, x, k) == TM.Ancestor(ms', x, k)
     decreases k
   { if 0 < k && x in ms { SameAnc(ms, ms', ms[x].parent, k - 1); } }
   // and what comes of it
-  lemma Finale(geo: Geometry, v: RA.Vol, ms: Metas, m2: Metas, u: RA.Vol, a: RA.Act)
+  lemma Finale(geo: Geometry, v: RA.Volume, ms: Metas, m2: Metas, u: RA.Volume, a: RA.Action)
     requires Made(geo, v, ms, m2, u.dirs, a) && a.from in m2 && a.to in m2 && a.source in m2 && a.source != a.from &&
       a.source != a.to
     requires (a.found && a.dir ==> 2 < m2[a.to].nlink) &&

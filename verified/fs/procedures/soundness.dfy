@@ -39,7 +39,7 @@ module Soundness {
   }
 
   // What the layers below keep: sizes, blocks, types, and directories that stand for their maps.
-  predicate Layers(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
+  predicate Layers(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces)
   {
     (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
       i in files && i in held && i in ms && |files[i]| == ms[i].size as int <= 549755813888 &&
@@ -48,7 +48,7 @@ module Soundness {
       d in files && d in places && D.DirOk(files[d], dirs[d], places[d]))
   }
 
-  lemma SoundAbs(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
+  lemma SoundAbs(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces)
     requires Layers(g, ms, files, held, dirs, places) && T.TreeOk(g, ms, dirs)
     ensures N.Sound(A.Abs(g, ms, files, held, dirs, places))
   {
@@ -61,7 +61,7 @@ module Soundness {
     assert N.Tree(f, w.depth);
   }
   // f is what is seen of the volume
-  predicate Seen(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS)
+  predicate Seen(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS)
   {
     (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} ::
       (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==>
@@ -69,7 +69,7 @@ module Soundness {
     (forall i: uint64 {:trigger i in f.gens} :: i in f.gens <==> i in ms && OkIno(g, i)) &&
     (forall i: uint64 {:trigger N.IsDir(f, i)} {:trigger i in dirs} :: N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i))
   }
-  lemma SeenAbs(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
+  lemma SeenAbs(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces)
     requires T.Locals(g, ms, dirs)
     ensures Seen(g, ms, files, held, dirs, places, A.Abs(g, ms, files, held, dirs, places))
   {
@@ -82,7 +82,8 @@ module Soundness {
     forall i: uint64 ensures N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i)
     { if i in dirs { assert OkIno(g, i); assert T.Fits(i, ms[i]); } if A.Shown(g, ms, i) { assert T.Fits(i, ms[i]); } }
   }
-  lemma Shape(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS, w: T.Witness)
+  lemma Shape(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS,
+    w: T.Witness)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures N.Tree(f, w.depth)
   {
@@ -114,7 +115,7 @@ module Soundness {
       Pairs(s - {l}, p - {x});
     }
   }
-  lemma NamesOf(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS,
+  lemma NamesOf(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS,
     w: T.Witness,
     i: uint64)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
@@ -140,7 +141,7 @@ module Soundness {
     NamesOf(g, ms, d.fs.files, d.fs.held, dirs, d.places, Op.AbsOf(d), w, i);
     if A.Shown(g, ms, i) { assert OkIno(g, i); assert T.Fits(i, ms[i]); assert N.IsDir(Op.AbsOf(d), i) <==> i in dirs; }
   }
-  lemma Numbers(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS,
+  lemma Numbers(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS,
     w: T.Witness)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures N.Counts(f)
@@ -155,7 +156,7 @@ module Soundness {
       NamesOf(g, ms, files, held, dirs, places, f, w, i);
       assert N.IsDir(f, i) <==> i in dirs;
       if i in dirs {
-        var a, b := N.SubDirs(f, i), T.Sub(w.subs, i);
+        var a, b := N.SubDirs(f, i), T.SubdirsOf(w.subs, i);
         forall d: uint64 ensures d in a <==> d in b
         {
           if d in a { assert N.IsDir(f, d); assert T.Child(ms, dirs, d); }
@@ -165,7 +166,7 @@ module Soundness {
       }
     }
   }
-  lemma Insides(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS)
+  lemma Insides(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS)
     requires Layers(g, ms, files, held, dirs, places) && T.Locals(g, ms, dirs) &&
       Seen(g, ms, files, held, dirs, places, f)
     ensures N.Bodies(f)

@@ -76,7 +76,7 @@ module XattrOps {
   // ---- steps ----
 
   // Inode 2 has another file, and nothing else changes.
-  lemma FileChanged(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, m: Meta,
+  lemma FileChanged(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, m: Meta,
     f: seq<byte>, h: set<int>, i: uint64, b: seq<byte>)
     requires NameTree.TreeOk(g, ms, dirs) && OkIno(g, 2) && 2 in ms && 2 in files && |files[2]| % 4096 == 0 &&
       Put(files[2], f, i as int, b)

@@ -60,11 +60,11 @@ module Creation {
 
   // The effect of all four: inode i, free before, is m with the bytes b and the blocks h, and directory d,
   // now dm with the file df in the blocks dh, has it under the name n.
-  lemma MadeOk(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, d: uint64, n: Name,
+  lemma MadeOk(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, d: uint64, n: Name,
     i: uint64,
     m: Meta, b: seq<byte>, h: set<int>, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64,
     ns: uint32)
-    returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, places': Ats)
+    returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, places': DirPlaces)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] &&
       N.Proper(n)
     requires OkIno(g, i) && 2 < i && i in ms && ms[i].ty == 0 && ms[i].gen < 0xffff_ffff_ffff_ffff &&

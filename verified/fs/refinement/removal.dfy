@@ -24,8 +24,9 @@ module Removal {
 
   // The entry n of d, of inode i, goes; the directory is then dm with the file df in the blocks dh, the entries e and
   // the places at.
-  lemma Gone(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
-    held': Helds, dirs': Dirs, places': Ats,
+  lemma Gone(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, ms': Metas,
+    files': Files,
+    held': Helds, dirs': Dirs, places': DirPlaces,
       d: uint64, n: Name, i: uint64, x: Meta, dm: Meta, df: seq<byte>, dh: set<int>, e: map<Name, uint64>,
         at: map<Name, int>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] &&
@@ -91,8 +92,9 @@ module Removal {
   }
 
   // One more name, n in d, for inode i, which is not a directory.
-  lemma Named(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
-    held': Helds, dirs': Dirs, places': Ats,
+  lemma Named(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, ms': Metas,
+    files': Files,
+    held': Helds, dirs': Dirs, places': DirPlaces,
       d: uint64, n: Name, i: uint64, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64, ns: uint32)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] &&
       N.Proper(n)

@@ -67,15 +67,16 @@ module NameTree {
   }
 
   // Sub-directories, and the link counts of directories. subs: those of each directory.
-  type Subs = map<uint64, set<uint64>>
-  function Sub(subs: Subs, i: uint64): set<uint64> { if i in subs then subs[i] else {} }
+  type Subdirs = map<uint64, set<uint64>>
+  function SubdirsOf(subs: Subdirs, i: uint64): set<uint64> { if i in subs then subs[i] else {} }
   predicate Child(ms: Metas, dirs: Dirs, j: uint64) { j in dirs && j != 1 && InUse(ms, j) }
-  predicate Counts(ms: Metas, dirs: Dirs, subs: Subs)
+  predicate Counts(ms: Metas, dirs: Dirs, subs: Subdirs)
   {
-    (forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: j in Sub(subs, ms[j].parent)) &&
-    (forall i: uint64, j: uint64 {:trigger j in Sub(subs, i)} | j in Sub(subs, i) ::
+    (forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: j in SubdirsOf(subs, ms[j].parent)) &&
+    (forall i: uint64, j: uint64 {:trigger j in SubdirsOf(subs, i)} | j in SubdirsOf(subs, i) ::
       Child(ms, dirs, j) && ms[j].parent == i) &&
-    (forall i: uint64 {:trigger i in dirs} | i in dirs && InUse(ms, i) :: ms[i].nlink as int == 2 + |Sub(subs, i)|)
+    (forall i: uint64 {:trigger i in dirs} | i in dirs &&
+      InUse(ms, i) :: ms[i].nlink as int == 2 + |SubdirsOf(subs, i)|)
   }
 
   // No cycles: each directory is one deeper than its parent.
@@ -110,7 +111,7 @@ module NameTree {
     (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms && IsKept(ms[i]) :: i in q)
   }
 
-  datatype Witness = Witness(names: Names, subs: Subs, depth: Depths, orphans: seq<uint64>, kept: seq<uint64>)
+  datatype Witness = Witness(names: Names, subs: Subdirs, depth: Depths, orphans: seq<uint64>, kept: seq<uint64>)
   predicate TreeBy(geo: Geometry, ms: Metas, dirs: Dirs, w: Witness)
   { Locals(geo, ms, dirs) && Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) &&
     Listed(geo, ms, w.orphans) && KeptBy(geo, ms, w.kept) }
@@ -262,7 +263,7 @@ module NameTree {
     }
   }
   // neither the directories nor their parents and link counts change
-  lemma SameChildren(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, depth: Depths)
+  lemma SameChildren(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subdirs, depth: Depths)
     requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth)
     requires forall d: uint64 {:trigger d in dirs'} {:trigger d in dirs} | d in dirs || d in dirs' ::
       (d in dirs && InUse(ms, d) <==> d in dirs' && InUse(ms', d)) &&

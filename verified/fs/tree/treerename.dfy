@@ -45,7 +45,7 @@ module TreeRename {
     requires forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: ms[j].parent != dst
     requires dst != 1 && forall j: uint64 {:trigger j in ms'} {:trigger j in ms} | j in ms && j != dst ::
       j in ms' && ms'[j].parent == ms[j].parent
-    ensures Anc(ms', x, k) == Anc(ms, x, k)
+    ensures Ancestor(ms', x, k) == Ancestor(ms, x, k)
     decreases k
   {
     if 0 < k {
@@ -97,9 +97,9 @@ module TreeRename {
     forall j: uint64 | Child(ms, dirs, j) ensures ms[j].parent != dst
     { if dst in dirs { NoChild(geo, ms, dirs, w, dst, j); } }
     if Under(ms', td, src) {
-      var k: nat :| Anc(ms', td, k) == src;
+      var k: nat :| Ancestor(ms', td, k) == src;
       AncSame(ms, ms', dirs, w.depth, dst, td, k);
-      assert Anc(ms, td, k) == src;
+      assert Ancestor(ms, td, k) == src;
     }
   }
 

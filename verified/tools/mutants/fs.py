@@ -336,7 +336,7 @@
     ("procedures/create", "vacuity: a new file", "name.data, ino, m, b, {}, s, ns);\n  }\n\n  predicate Reused", "name.data, ino, m, b, {}, s, ns); assert false;\n  }\n\n  predicate Reused", "*CreateOps*NewFile"),
     ("procedures/remove", "vacuity: REMOVE", "    st, after, later := TakeOut(txn, d, dino, dgen, name, ino, sub, s, ns);\n", "    st, after, later := TakeOut(txn, d, dino, dgen, name, ino, sub, s, ns); assert st == 0 ==> false;\n", "*RemoveOps*Remove"),
     ("procedures/remove", "vacuity: LINK", "    if st == 0 { node := np; }\n", "    if st == 0 { node := np; } assert st == 0 ==> false;\n", "*RemoveOps*.Link"),
-    ("procedures/rename", "vacuity: RENAME", "    Finale(d.fs.geometry, v, ms, m2, RA.Vol(", "    assert false; Finale(d.fs.geometry, v, ms, m2, RA.Vol(", "*RenameOps*.Rename"),
+    ("procedures/rename", "vacuity: RENAME", "    Finale(d.fs.geometry, v, ms, m2, RA.Volume(", "    assert false; Finale(d.fs.geometry, v, ms, m2, RA.Volume(", "*RenameOps*.Rename"),
     ("procedures/soundness", "vacuity: a free inode", "    R.Bare(d.fs.geometry, d.fs.trees.blockMap, d.fs.trees.store.inodes, d.fs.metas, i);\n", "    R.Bare(d.fs.geometry, d.fs.trees.blockMap, d.fs.trees.store.inodes, d.fs.metas, i); assert false;\n", "*FreeHolds"),
     ("procedures/soundness", "vacuity: a sound volume", "    assert N.Tree(f, w.depth);\n", "    assert N.Tree(f, w.depth); assert false;\n", "*SoundAbs"),
     ("procedures/soundness", "vacuity: the volume is sound", "    SoundAbs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);\n", "    SoundAbs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places); assert false;\n", "*OfVolume"),
