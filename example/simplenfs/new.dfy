@@ -30,7 +30,7 @@ module SimpleNew {
     forall f: uint64 | f < FILES ensures Sound(first, d, f) && FileOf(first, d, f) == File([], 0) {
       var a, b := Addr(first, MetaOff(f)), Addr(DataBlk(first, f), 0);
       assert a in d && ObjOk(KInode, d[a]) && b in d && ObjOk(KBlock, d[b]);
-      assert d[a].bs[0..8] == [0,0,0,0,0,0,0,0] == d[a].bs[8..16];
+      assert d[a].bytes[0..8] == [0,0,0,0,0,0,0,0] == d[a].bytes[8..16];
       Dec64Zero();
     }
     var s := Abs(first, d);

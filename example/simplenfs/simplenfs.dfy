@@ -30,10 +30,10 @@ module SimpleOps {
   }
   function Meta(first: uint64, d: Objects, f: uint64): seq<byte>
     requires f < FILES
-  { var a := Addr(first, MetaOff(f)); if a in d && d[a].ObjData? then d[a].bs else [] }
+  { var a := Addr(first, MetaOff(f)); if a in d && d[a].ObjData? then d[a].bytes else [] }
   function Data(first: uint64, d: Objects, f: uint64): seq<byte>
     requires f < FILES && Fits(first)
-  { var a := Addr(DataBlk(first, f), 0); if a in d && d[a].ObjData? then d[a].bs else [] }
+  { var a := Addr(DataBlk(first, f), 0); if a in d && d[a].ObjData? then d[a].bytes else [] }
   // what every transaction may rely on, and has to leave behind
   predicate Inv(first: uint64, d: Objects) {
     Fits(first) && forall f: uint64 {:trigger Sound(first, d, f)} | f < FILES :: Sound(first, d, f)

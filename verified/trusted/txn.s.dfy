@@ -14,7 +14,7 @@ module TxnSpec {
   import opened Machine
   datatype Kind = KBit | KInode | KBlock
   datatype Addr = Addr(blkno: uint64, off: uint64)      // off in bits
-  datatype Object = ObjData(bs: seq<byte>) | ObjBit(b: bool)
+  datatype Object = ObjData(bytes: seq<byte>) | ObjBit(bit: bool)
 
   predicate OffOk(k: Kind, off: uint64) {
     off < 32768 &&
@@ -23,15 +23,15 @@ module TxnSpec {
   predicate ObjOk(k: Kind, o: Object) {
     match k
     case KBit => o.ObjBit?
-    case KInode => o.ObjData? && |o.bs| == 256
-    case KBlock => o.ObjData? && |o.bs| == 4096
+    case KInode => o.ObjData? && |o.bytes| == 256
+    case KBlock => o.ObjData? && |o.bytes| == 4096
   }
   // what the n blocks from a on hold, one behind the other
   function Run(data: map<Addr, Object>, a: uint64, n: uint64): seq<byte>
     requires a as int + n as int < 0x1_0000_0000_0000_0000
     requires forall b: uint64 {:trigger Addr(b, 0)} ::
       a <= b < a + n ==> Addr(b, 0) in data && data[Addr(b, 0)].ObjData?
-  { if n == 0 then [] else Run(data, a, n - 1) + data[Addr(a + n - 1, 0)].bs }
+  { if n == 0 then [] else Run(data, a, n - 1) + data[Addr(a + n - 1, 0)].bytes }
 }
 
 module {:extern "dtxn"} TxnS {

@@ -12,7 +12,7 @@ module {:extern "dwork"} WorkS {
   }
 
   trait {:extern "Work"} Work {          // tested: dtxn.TestErrors, TestHints
-    ghost const t: object             // the transaction
+    ghost const txn: object           // the transaction
     // Of allocation hints and memory, which no proof needs: before a commit (false: it is too large), and after the
     // end.
     method {:extern "Admit"} Admit() returns (ok: bool)

@@ -21,7 +21,7 @@ module Bridge {
 
   type Data = map<Addr, Object>
   predicate OkAddr(kinds: Kinds, a: Addr) { a.blkno in kinds && OffOk(kinds[a.blkno], a.off) }
-  predicate OkKinds(kinds: Kinds) { forall a :: a in kinds ==> a < 0x1_0000_0000_0000 }   // Sys.Inv
+  predicate OkKinds(kinds: Kinds) { forall a :: a in kinds ==> a < 0x1_0000_0000_0000 }   // System.Inv
   function AddrOf(k: uint64): Addr { Addr(KeyBlk(k), KeyOff(k)) }
   // data is the state st of the volume
   predicate Is(kinds: Kinds, data: Data, st: Vol) {

@@ -42,7 +42,7 @@ module BlockStore {
   {
     forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in inodes &&
       var a := InodeAddr(g, i);
-      a in d && d[a].ObjData? && |d[a].bs| == 256 && inodes[i] == Parse(d[a].bs)
+      a in d && d[a].ObjData? && |d[a].bytes| == 256 && inodes[i] == Parse(d[a].bytes)
   }
   predicate {:opaque} InoBitsMatch(g: Geometry, d: map<Addr, Object>, inodes: map<uint64, Inode>)
     requires GeometryOk(g)

@@ -90,7 +90,7 @@ module Calls {
   // `outcome` says more about an error.
   method Ended(call: Call, txn: Txn, work: Work, result: uint32, ghost permit: Permit)
     returns (next: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
-    requires Worked(txn) && work.t == txn && permit.may && call.commits == 0
+    requires Worked(txn) && work.txn == txn && permit.may && call.commits == 0
     modifies call, txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs,
       txn.buffer, txn.writes, permit
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was

@@ -99,7 +99,7 @@ module Exec {
   method Exec(txn: Txn, work: Work, result: uint32, procedure: uint32, stability: uint32, deferred: bool,
     ghost permit: Permit)
     returns (status: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
-    requires Worked(txn) && work.t == txn && permit.may
+    requires Worked(txn) && work.txn == txn && permit.may
     modifies txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs, txn.buffer,
       txn.writes, permit
     // on every path: no lock is held, and at most one commit was made, which is the one told of

@@ -37,19 +37,20 @@ module Mkfs {
   // blocks hold anything.
   predicate Fresh(g: Geometry, m: Meta, o: Objects) {
     GeometryOk(g) && (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
-      InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? && IsEmpty(o[InodeAddr(g, i)].bs, FirstMeta(m, i as int)) &&
+      InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? &&
+        IsEmpty(o[InodeAddr(g, i)].bytes, FirstMeta(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)) &&
     forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) ::
       BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? &&
-      |o[Addr(b, 0)].bs| == 4096
+      |o[Addr(b, 0)].bytes| == 4096
   }
   // what they are
   function NewVolume(g: Geometry, m: Meta, o: Objects): Volume
     requires Fresh(g, m, o)
   {
     var none: Option<Pos> := None; var bare: set<int> := {};
-    Volume(map i: uint64 | OkIno(g, i) :: Parse(o[InodeAddr(g, i)].bs), map b: uint64 | OkBlk(g, b) ::
-      o[Addr(b, 0)].bs, map b: uint64 | OkBlk(g, b) :: false,
+    Volume(map i: uint64 | OkIno(g, i) :: Parse(o[InodeAddr(g, i)].bytes), map b: uint64 | OkBlk(g, b) ::
+      o[Addr(b, 0)].bytes, map b: uint64 | OkBlk(g, b) :: false,
       imap p: Pos | OkPos(p) :: 0 as uint64, map b: uint64 | OkBlk(g, b) :: none, imap p: Pos | IsData(p) ::
         Zeros(4096),
       map i: uint64 | OkIno(g, i) :: FirstMeta(m, i as int), map i: uint64 | OkIno(g, i) ::
@@ -100,12 +101,12 @@ module Mkfs {
     Regions.Kinds(g);
     forall i: uint64 | OkIno(g, i)
       ensures InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? &&
-      IsEmpty(o[InodeAddr(g, i)].bs, FirstMeta(m, i as int)) &&
+      IsEmpty(o[InodeAddr(g, i)].bytes, FirstMeta(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)
     { AnInode(s, m, v, w, kinds, i); AnInodesBit(s, m, v, w, kinds, i); }
     forall b: uint64 | OkBlk(g, b)
       ensures BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? &&
-      |o[Addr(b, 0)].bs| == 4096
+      |o[Addr(b, 0)].bytes| == 4096
     { ABlock(s, m, v, w, kinds, b); }
   }
   // what is to be shown of one object
@@ -126,7 +127,7 @@ module Mkfs {
   lemma AnInode(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, i: uint64)
     requires Looked(s, m, v, w, kinds) && OkIno(s.geometry, i)
     ensures var o := Bridge.DataOf(kinds, w); var a := InodeAddr(s.geometry, i);
-      a in o && o[a].ObjData? && IsEmpty(o[a].bs, FirstMeta(m, i as int))
+      a in o && o[a].ObjData? && IsEmpty(o[a].bytes, FirstMeta(m, i as int))
   {
     var a := InodeAddr(s.geometry, i); var b := w[a.blkno as int]; var x := i as int % 16;
     At(s, m, v, w, kinds, a, KInode);
@@ -145,7 +146,7 @@ module Mkfs {
   lemma ABlock(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, b: uint64)
     requires Looked(s, m, v, w, kinds) && OkBlk(s.geometry, b)
     ensures var o := Bridge.DataOf(kinds, w); var a := BlkBit(s.geometry, b);
-      a in o && o[a] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bs| == 4096
+      a in o && o[a] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bytes| == 4096
   {
     var a := BlkBit(s.geometry, b);
     At(s, m, v, w, kinds, a, KBit);

@@ -13,7 +13,7 @@
     ("mkfs/firstinodes", "mkfs: no reserved inode", "    y.CopyFrom(512, x, 0, 256);\n", "", "*FirstInodes*FirstTable"),
     ("mkfs/firstinodes", "mkfs: the reserved inode is another", "y.CopyFrom(512, x, 0, 256);", "y.CopyFrom(768, x, 0, 256);", "*FirstInodes*FirstTable"),
     ("mkfs/firstinodes", "mkfs: the reserved inode is free", "    y.Set(0, 6);\n", "    y.Set(0, 2);\n", "*FirstInodes*FirstBitmap"),
-    ("mkfs/mkfs", "mkfs: free blocks taken for zeros", "| OkBlk(g, b) ::\n      o[Addr(b, 0)].bs,", "| OkBlk(g, b) :: Zeros(4096),", "*Mkfs*Stores"),
+    ("mkfs/mkfs", "mkfs: free blocks taken for zeros", "| OkBlk(g, b) ::\n      o[Addr(b, 0)].bytes,", "| OkBlk(g, b) :: Zeros(4096),", "*Mkfs*Stores"),
     ("mkfs/making", "mkfs: another mode of the root", "FirstInodes.FirstTable(mode, uid", "FirstInodes.FirstTable(511, uid", "*.Prepare"),
     ("mkfs/mkfs", "mkfs: what is found has other inodes", "exists v ::\n      Making.First(s, m, v) && J.Agree(Making.JGeo(s, seal), v, w)", "exists v :: Making.First(s, m, v) && v.Keys == w.Keys", "*Mkfs*Objects"),
     # inodes
@@ -447,7 +447,7 @@
     ("format/copies", "vacuity: block 0 is restored", "    d.SetOk(iset i: Img | Whole(w, s, i));\n    d.Take(Recovering, {0});\n", "    d.SetOk(iset i: Img | Whole(w, s, i));\n    d.Take(Recovering, {0}); assert false;\n", "*.Restore"),
     ("procedures/once", "again: RENAME's record in another place", "if ok && found { Keep(txn, i, r, ino, gen, 0, 0); }", "if ok && found { Keep(txn, 0, r, ino, gen, 0, 0); }", "*OnceOps*Rename"),
     ("procedures/once", "again: LINK with a place leaves no record", "    if st != 0 || r == null { return; }\n    var cs, cns := GetCtime(node);", "    if st != 0 || r != null { return; }\n    var cs, cns := GetCtime(node);", "*OnceOps*Link"),
-    ("exec/call", "permit: a call that nobody asked to commit", "work.t == txn && permit.may", "work.t == txn", "*.Ended"),
+    ("exec/call", "permit: a call that nobody asked to commit", "work.txn == txn && permit.may", "work.txn == txn", "*.Ended"),
     ("exec/exec", "permit: a sync that commits", "    var ok, commits := Flush(txn.system.journal);\n", "    var p := new Permit; var s0, n0 := Commit(txn.system.journal, txn.writes, false, p);\n    TYield(txn.system, txn.owner); Lasts(txn.system.kinds, txn.system.logs, txn.system.journal.states);\n    var ok, commits := Flush(txn.system.journal);\n", "*.Sync"),
     ("files/seeking", "seek: a block behind the missing subtree", "{ BaseOf(FlatK(n)) + First512(FlatJ(n), d) + Width(d) }", "{ BaseOf(FlatK(n)) + First512(FlatJ(n), d) + Width(d) + 1 }", "*Subtree"),
     ("files/seeking", "seek: a subtree passed that is there", "        if 0 < d { Missing(x, ino, m, next, d); }\n", "", "*Seeking*Pass"),
