@@ -6,7 +6,12 @@
 // may have done meanwhile (the rely). That they do no more is the guarantee:
 // every step that locks, commits, or releases is verified to leave all that others hold as it
 // was (Txn.Grab in txn.dfy, Point and LetGo in commit.dfy). No other step changes the newest
-// state or the lock table. Steps are marked as the journal's are: [L] under its mutex, [F] without it.
+// state or the lock table.
+//
+// A commit is stable if its call waits until it is durable. It is noted when the lock table knows its number for what
+// it wrote: whoever locks that next learns of it, and tells nothing of what it saw before that commit is durable.
+//
+// Steps are marked as the journal's are: [L] under its mutex, [F] without it.
 include "history.dfy"
 include "../trusted/locks.s.dfy"
 include "../journal/threads.dfy"

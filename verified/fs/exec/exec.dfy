@@ -1,4 +1,14 @@
 // The runner of the procedures: which of them are read-only, which wait until they are durable, and what is answered.
+//
+// Words:
+//   stability  what a WRITE asks for: UNSTABLE, DATA_SYNC, or FILE_SYNC (RFC 1813, stable_how)
+//   deferred   of a call: nothing of it waits for the device; a COMMIT does, later
+//   result     the status to which the work of a transaction has come
+//   outcome    how the transaction ended: OK, or why not (TxnM)
+//   status     the answer, which follows from both
+//   commit     the number of the transaction's commit; 0: it has none
+//   told       what the transaction did, wrote, and has seen (TxnRun.Told)
+//   permit     leave to commit once (work.s.dfy)
 include "../spec/durable.s.dfy"
 include "../spec/nfs3.s.dfy"
 include "../../txn/run.dfy"

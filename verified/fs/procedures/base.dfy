@@ -8,6 +8,17 @@ include "../tree/orphans.dfy"
 // success, and only then does the volume stay valid and may the caller commit.
 // On every other status the caller aborts, so a procedure may stop anywhere.
 // Attributes are returned as copies of serialized inodes; null: not known.
+//
+// Names that all procedures use:
+//   d           the volume as the code has it: its entries are d.dirs, files and attributes d.fs. Sound(d): it is one
+//               that can occur; AbsOf(d) is what it means in nfs3.s.dfy
+//   txn         the transaction. Its `volume` is that of d
+//   ip          the 256 bytes of an inode; MetaOf(ip.data) has its attributes as a value (Meta)
+//   c           the caller; WhoOf(c) is the same as a value
+//   dino, dgen  number and generation of a directory's inode; ino, gen: of another file's
+//   s, ns       the server's clock: seconds and nanoseconds
+//   st          an NFS status; 0: no error
+//   ...S        what the method without the S does, as a function of values: NameS of NameStatus, MayS of May
 module ProcedureBase {
   import opened Machine
   import opened ByteSlice
