@@ -148,7 +148,8 @@ func TestVital(t *testing.T) {
 	d, g := x.v.dmg, x.v.geo
 	first := d.params.Start - 2*d.params.Pages
 	for a := range uint64(rotBlocks) {
-		vital := a >= g.InodeBitmap() && a < g.InodeTable() || a >= d.params.Start-2 && a < d.params.Start || a >= first && a < first+2
+		vital := a >= g.InodeBitmap() && a < g.InodeTable() || a >= d.params.Start-2 && a < d.params.Start ||
+			a >= first && a < first+2
 		if (d.vital(a) != "") != vital {
 			t.Errorf("block %d: %q", a, d.vital(a))
 		}

@@ -128,7 +128,8 @@ func (r *run) volume() (*volume, error) {
 
 func geometryIn(g volumegeometry.Geometry, rootgen uint64) geometry {
 	return geometry{
-		ibm: g.InodeBitmap(), bbm: g.BlockBitmap(), itab: g.InodeTable(), slot0: g.Slot0(), data0: g.Data0(), data1: g.Data1(),
+		ibm: g.InodeBitmap(), bbm: g.BlockBitmap(), itab: g.InodeTable(),
+		slot0: g.Slot0(), data0: g.Data0(), data1: g.Data1(),
 		ninode: g.Ninode(), rootgen: rootgen,
 	}
 }

@@ -94,7 +94,8 @@ func geometryOf(t testing.TB, d disk.Disk) geometry {
 		t.Fatal(err)
 	}
 	g := s.Geometry()
-	return geometry{g.InodeBitmap(), g.BlockBitmap(), g.InodeTable(), g.Slot0(), g.Data0(), g.Data1(), g.Ninode(), s.Rootgen()}
+	return geometry{g.InodeBitmap(), g.BlockBitmap(), g.InodeTable(), g.Slot0(), g.Data0(), g.Data1(), g.Ninode(),
+		s.Rootgen()}
 }
 
 // inUse is the inodes of a sound volume, but the reserved one.
