@@ -69,7 +69,8 @@ func TestLayout(t *testing.T) {
 		ceil := func(a, b uint64) uint64 { return (a + b - 1) / b }
 		if g.InodeBitmap() != 1+log || g.BlockBitmap()-g.InodeBitmap() != ceil(n, 32768) ||
 			g.InodeTable()-g.BlockBitmap() != ceil(size, 32768) ||
-			g.Slot0()-g.InodeTable() != ceil(n, 16) || g.Data0()-g.Slot0() != ceil(slots, 16) || g.Data0() >= g.Data1() || g.Data1() != size-1 || !volumegeometry.CheckGeo(g) {
+			g.Slot0()-g.InodeTable() != ceil(n, 16) || g.Data0()-g.Slot0() != ceil(slots, 16) ||
+			g.Data0() >= g.Data1() || g.Data1() != size-1 || !volumegeometry.CheckGeo(g) {
 			t.Fatalf("%d %d %d: %v", size, log, n, g)
 		}
 	}
