@@ -143,7 +143,7 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 		err := v.serve(&c, func(t *txn) uint32 {
 			before = v.ctime(t, a.h)
 			sec, nsec := v.now()
-			st := localops.Allocate(t, v.dirs, vc, a.h.Ino, a.h.Gen, off, c.N, sec, nsec)
+			st := localops.Allocate(t, v.dirs, vc, a.h.Ino, a.h.Gen, off, c.Bytes, sec, nsec)
 			if st == 0 {
 				after = v.ctime(t, a.h)
 			}
@@ -157,10 +157,10 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 		}
 		a.alone = a.alone && before == a.ctime
 		a.ctime = after
-		if c.N >= n {
+		if c.Bytes >= n {
 			return nil
 		}
-		off, n = off+c.N, n-c.N
+		off, n = off+c.Bytes, n-c.Bytes
 	}
 }
 

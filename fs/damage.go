@@ -18,7 +18,7 @@ import (
 // have. And when a bitmap is damaged, or what the code of a bitmap or of everything depends on, nothing is changed any
 // more: nobody knows what is free.
 type damage struct {
-	geo    volumegeometry.Geo
+	geo    volumegeometry.Geometry
 	params journal.Params
 	size   uint64 // blocks of the device
 	log    *slog.Logger
@@ -35,7 +35,7 @@ type damage struct {
 // maxUnnamed bounds the blocks that wait to be named.
 const maxUnnamed = 4096
 
-func newDamage(g volumegeometry.Geo, p journal.Params, size uint64, log *slog.Logger) *damage {
+func newDamage(g volumegeometry.Geometry, p journal.Params, size uint64, log *slog.Logger) *damage {
 	return &damage{geo: g, params: p, size: size, log: log, kick: make(chan struct{}, 1), stop: func() {}}
 }
 
@@ -75,11 +75,11 @@ func (d *damage) name(a uint64) {
 func (d *damage) vital(a uint64) string {
 	g, p := d.geo, d.params
 	switch {
-	case a >= g.Ibm() && a < g.Bbm():
+	case a >= g.InodeBitmap() && a < g.BlockBitmap():
 		return "the inode bitmap"
-	case a >= g.Bbm() && a < g.Itab():
+	case a >= g.BlockBitmap() && a < g.InodeTable():
 		return "the block bitmap"
-	case p.Depends(a, g.Ibm(), g.Itab(), d.size): // the root above all
+	case p.Depends(a, g.InodeBitmap(), g.InodeTable(), d.size): // the root above all
 		return "the tree of codes"
 	}
 	return ""

@@ -143,7 +143,7 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	c.Ino = h.Ino
 	c.Make(procWrite, uint32(how), v.deferred, uint64(len(data)))
 	done := Stability(writecall.Committed(&c.Call))
-	if done == Unstable && c.N > freeStream {
+	if done == Unstable && c.Bytes > freeStream {
 		lockorder.Wait[lockorder.Streams]()
 		v.streams <- struct{}{}
 		var place lockorder.Held[lockorder.Streams]

@@ -38,7 +38,7 @@ type FS struct {
 type volume struct {
 	sys      *dtxn.System
 	dirs     *directories.DirFs
-	geo      volumegeometry.Geo
+	geo      volumegeometry.Geometry
 	ident    identity
 	clock    Clock
 	log      *slog.Logger
@@ -150,7 +150,7 @@ func (v *FS) run(c *call, p uint32, op func(t *txn) uint32) error {
 
 // carry carries call c out, which has entered. What comes after what, and what the answer is, the verified code says.
 func (v *FS) carry(c *call, op func(t *txn) uint32) error {
-	if v.readOnly && !exec.ReadOnly(c.P) {
+	if v.readOnly && !exec.ReadOnly(c.Procedure) {
 		c.Refuse(uint32(ErrROFS))
 		return ErrROFS
 	}
@@ -195,7 +195,7 @@ func errorOf(status uint32) error {
 
 // attempt has c done once, and returns what is next.
 func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
-	readOnly := exec.ReadOnly(c.P)
+	readOnly := exec.ReadOnly(c.Procedure)
 	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
 		c.Refuse(uint32(ErrROFS))
 		return calls.ANSWER()
@@ -224,7 +224,7 @@ func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) 
 			next, err = calls.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
 	}()
-	err = v.sys.Perform(exec.ReadOnly(c.P), op, func(t *txnm.Txn, w *txn, r uint32) (again bool, st uint32) {
+	err = v.sys.Perform(exec.ReadOnly(c.Procedure), op, func(t *txnm.Txn, w *txn, r uint32) (again bool, st uint32) {
 		next, st = calls.Ended(&c.Call, t, w, r)
 		c.decode()
 		w.Seen()

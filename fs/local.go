@@ -74,7 +74,7 @@ func (v *FS) punch(who *Cred, h Handle, lo, hi uint64, guard *Time) (err error) 
 				return uint32(ErrNotSync)
 			}
 			sec, nsec := v.now()
-			st, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.N), sec, nsec)
+			st, at = localops.Punch(t, v.dirs, vc, h.Ino, h.Gen, lo, hi, blocksFor(c.Bytes), sec, nsec)
 			if guard != nil && st == 0 {
 				ctime = v.ctime(t, h)
 			}

@@ -14,7 +14,7 @@ func memFS(t testing.TB, blocks, inodes uint64, o Options) *FS {
 	ibits := (inodes + 32767) / 32768
 	itab := 2 + ibits + bits
 	data0 := itab + (inodes+15)/16
-	g := volumegeometry.CreateGeo(2, 2+ibits, itab, data0, data0, blocks-1, inodes)
+	g := volumegeometry.CreateGeometry(2, 2+ibits, itab, data0, data0, blocks-1, inodes)
 	sys := dtxn.NewMem(blocks, regionsOf(g))
 	var now Time
 	if o.Clock != nil {

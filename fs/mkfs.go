@@ -60,7 +60,7 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 		mode = 0o755
 	}
 	// what takes long are inodes and records
-	dd := ddisk.New(meter{d, s.Geo().Itab() + 1, s.Geo().Data0(), o.Progress})
+	dd := ddisk.New(meter{d, s.Geometry().InodeTable() + 1, s.Geometry().Data0(), o.Progress})
 	if !commissioned.Make(dd, s, seal, pages.New(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())
 	}

@@ -20,11 +20,11 @@ import (
 const rootIno = 1
 
 // regionsOf says where what is on a volume. Inodes 0 to 2 are never handed out.
-func regionsOf(g volumegeometry.Geo) dtxn.Layout {
+func regionsOf(g volumegeometry.Geometry) dtxn.Layout {
 	return dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
-			dtxn.Blocks: {Start: g.Bbm(), First: g.Data0(), Limit: g.Data1()},
-			dtxn.Inodes: {Start: g.Ibm(), First: 3, Limit: g.Ninode()},
+			dtxn.Blocks: {Start: g.BlockBitmap(), First: g.Data0(), Limit: g.Data1()},
+			dtxn.Inodes: {Start: g.InodeBitmap(), First: 3, Limit: g.Ninode()},
 		},
 		Places:  regions.Of(g),
 		SmallOK: conversions.SizesOk,
@@ -32,7 +32,7 @@ func regionsOf(g volumegeometry.Geo) dtxn.Layout {
 }
 
 // start makes an FS of the transactions of a volume.
-func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS, error) {
+func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) (*FS, error) {
 	v := &FS{volume: &volume{
 		sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(),
 		ending: newEnding(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams),

@@ -61,16 +61,16 @@ func (v *FS) owners(ctx context.Context, blocks []uint64) []*owned {
 		o := &owned{block: b}
 		all = append(all, o)
 		switch {
-		case b < g.Ibm():
+		case b < g.InodeBitmap():
 			o.what = "a page of the tree of codes"
-		case b < g.Bbm():
+		case b < g.BlockBitmap():
 			o.what = "of the inode bitmap"
-		case b < g.Itab():
+		case b < g.InodeTable():
 			o.what = "of the block bitmap"
 		case b >= g.Slot0() && b < g.Data0():
 			o.what = "records of replies"
 		case b < g.Data0():
-			first := (b - g.Itab()) * layout.InodesBlock
+			first := (b - g.InodeTable()) * layout.InodesBlock
 			o.what = fmt.Sprintf("inodes %d to %d", first, first+layout.InodesBlock-1)
 			f.inUse(first, first+layout.InodesBlock, func(ino uint64) bool { o.inos = append(o.inos, ino); return true })
 		default:
@@ -114,7 +114,7 @@ func (f *finder) read(b uint64) []byte {
 func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
 	to = min(to, f.v.geo.Ninode())
 	for ino := max(from, rootIno); ino < to; {
-		bitmap := f.read(f.v.geo.Ibm() + ino/layout.BitsBlock)
+		bitmap := f.read(f.v.geo.InodeBitmap() + ino/layout.BitsBlock)
 		for end := min(to, (ino/layout.BitsBlock+1)*layout.BitsBlock); ino < end; ino++ {
 			if f.ctx.Err() != nil {
 				return
@@ -131,7 +131,7 @@ func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
 
 // inode returns an inode, or nil.
 func (f *finder) inode(ino uint64) []byte {
-	b := f.v.geo.Itab() + ino/layout.InodesBlock
+	b := f.v.geo.InodeTable() + ino/layout.InodesBlock
 	if _, ok := f.buf[b]; !ok {
 		f.buf = map[uint64][]byte{b: f.read(b)}
 	}

@@ -17,11 +17,11 @@ func TestPlanSizes(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%d blocks: %v", size, err)
 			}
-			g := s.Geo()
-			if pages, ok := journal.PagesFor(size - g.Ibm()); !ok || pages != s.Pages() {
+			g := s.Geometry()
+			if pages, ok := journal.PagesFor(size - g.InodeBitmap()); !ok || pages != s.Pages() {
 				t.Errorf("%d blocks: a tree of %d pages, want %d", size, s.Pages(), pages)
 			}
-			if p := journalParams(s); p.Home() != g.Ibm() || p.Ring < journal.MinRing || g.Data1() != size-1 {
+			if p := journalParams(s); p.Home() != g.InodeBitmap() || p.Ring < journal.MinRing || g.Data1() != size-1 {
 				t.Errorf("%d blocks: %+v, %+v", size, p, g)
 			}
 		}

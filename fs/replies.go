@@ -68,7 +68,8 @@ func (p *place) record() *buf {
 }
 
 // newReplies reads the records of a volume.
-func newReplies(g volumegeometry.Geo, clock Clock, read func(a uint64) ([]byte, error), reserve func(a uint64) error) *replies {
+func newReplies(g volumegeometry.Geometry, clock Clock, read func(a uint64) ([]byte, error),
+	reserve func(a uint64) error) *replies {
 	n := g.Data0() - g.Slot0()
 	r := &replies{
 		clock: clock, opened: clock(), first: g.Slot0(), reserve: reserve,

@@ -104,7 +104,7 @@ func (x *rotten) block(a uint64) []byte {
 // pointer is block pointer i of a file, on the device.
 func (x *rotten) pointer(file string, i uint64) uint64 {
 	ino := x.ino[file]
-	return binary.LittleEndian.Uint64(x.block(x.v.geo.Itab() + ino/16)[ino%16*256+136+8*i:])
+	return binary.LittleEndian.Uint64(x.block(x.v.geo.InodeTable() + ino/16)[ino%16*256+136+8*i:])
 }
 
 func (x *rotten) rot(a uint64) {
@@ -148,7 +148,8 @@ func TestVital(t *testing.T) {
 	d, g := x.v.dmg, x.v.geo
 	first := d.params.Start - 2*d.params.Pages
 	for a := range uint64(rotBlocks) {
-		vital := a >= g.Ibm() && a < g.Itab() || a >= d.params.Start-2 && a < d.params.Start || a >= first && a < first+2
+		vital := a >= g.InodeBitmap() && a < g.InodeTable() || a >= d.params.Start-2 && a < d.params.Start ||
+			a >= first && a < first+2
 		if (d.vital(a) != "") != vital {
 			t.Errorf("block %d: %q", a, d.vital(a))
 		}

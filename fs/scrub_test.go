@@ -30,8 +30,8 @@ func TestScrubNames(t *testing.T) {
 		}, []string{"contents of a file", fmt.Sprint("offset=", 17*BlockSize), `file="/a/b/c/g\n`}},
 		{"an indirect block", func(x *rotten) uint64 { return x.pointer("g", 12) }, []string{"block numbers of a file", fmt.Sprint("offset=", 12*BlockSize), `file="/a/b/c/g\n`}},
 		{"a directory", func(x *rotten) uint64 { return x.pointer("b", 0) }, []string{"names in a directory", "file=/a/b"}},
-		{"inodes", func(x *rotten) uint64 { return x.v.geo.Itab() + 1 }, []string{"inodes 16 to 31"}},
-		{"the bitmap", func(x *rotten) uint64 { return x.v.geo.Bbm() }, []string{"of the block bitmap"}},
+		{"inodes", func(x *rotten) uint64 { return x.v.geo.InodeTable() + 1 }, []string{"inodes 16 to 31"}},
+		{"the bitmap", func(x *rotten) uint64 { return x.v.geo.BlockBitmap() }, []string{"of the block bitmap"}},
 	} {
 		x := newRotten(t, Options{})
 		a := c.block(x)
@@ -222,9 +222,9 @@ func TestScrubRenews(t *testing.T) {
 		"the root of the tree":           func(x *rotten) uint64 { return x.page(x.v.dmg.params.Pages - 1) },
 		"the page that bitmaps need":     func(x *rotten) uint64 { return x.page(0) },
 		"a page with the codes of files": func(x *rotten) uint64 { return x.page((x.pointer("f", 0) - x.v.dmg.params.Home()) / 255) },
-		"the inode bitmap":               func(x *rotten) uint64 { return x.v.geo.Ibm() },
-		"the block bitmap":               func(x *rotten) uint64 { return x.v.geo.Bbm() },
-		"inodes":                         func(x *rotten) uint64 { return x.v.geo.Itab() },
+		"the inode bitmap":               func(x *rotten) uint64 { return x.v.geo.InodeBitmap() },
+		"the block bitmap":               func(x *rotten) uint64 { return x.v.geo.BlockBitmap() },
+		"inodes":                         func(x *rotten) uint64 { return x.v.geo.InodeTable() },
 		"contents of a file":             func(x *rotten) uint64 { return x.pointer("f", 1) },
 	} {
 		x := newRotten(t, Options{})
@@ -285,8 +285,8 @@ func (x *rotten) page(p uint64) uint64 {
 func TestFrozen(t *testing.T) {
 	root := &Cred{}
 	for what, block := range map[string]func(x *rotten) uint64{
-		"the inode bitmap": func(x *rotten) uint64 { return x.v.geo.Ibm() },
-		"the block bitmap": func(x *rotten) uint64 { return x.v.geo.Bbm() },
+		"the inode bitmap": func(x *rotten) uint64 { return x.v.geo.InodeBitmap() },
+		"the block bitmap": func(x *rotten) uint64 { return x.v.geo.BlockBitmap() },
 	} {
 		for _, how := range []string{"scrub", "change", "at rest"} {
 			x := newRotten(t, Options{})

@@ -97,7 +97,7 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 			RtMax: x.Rtmax(), RtPref: x.Rtpref(), RtMult: x.Rtmult(),
 			WtMax: x.Wtmax(), WtPref: x.Wtpref(), WtMult: x.Wtmult(),
 			DtPref: x.Dtpref(), MaxFileSize: x.Maxfilesize(),
-			TimeDelta: Time{x.Delta().S(), x.Delta().Ns()}, Properties: x.Properties(),
+			TimeDelta: Time{x.Delta().Seconds(), x.Delta().Nanoseconds()}, Properties: x.Properties(),
 		}
 		return st
 	})

@@ -36,14 +36,14 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 			return nil, dd.Err()
 		}
 	}
-	o.dmg = newDamage(s.Geo(), journalParams(s), d.Size(), o.Log)
+	o.dmg = newDamage(s.Geometry(), journalParams(s), d.Size(), o.Log)
 	sys, stop, err := openSystem(d, s, o)
 	if err != nil {
 		return nil, err
 	}
 	key := subkey(s, "file handles")
 	o.host = disk.HostOf(d)
-	v, err := start(sys, s.Geo(), identity{volume: superUUID(s), handleKey: [16]byte(key[:16])}, o)
+	v, err := start(sys, s.Geometry(), identity{volume: superUUID(s), handleKey: [16]byte(key[:16])}, o)
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -53,7 +53,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 
 // openSystem recovers the journal of a volume and starts transactions on it.
 func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.System, stop func() error, err error) {
-	p, l := journalParams(s), regionsOf(s.Geo())
+	p, l := journalParams(s), regionsOf(s.Geometry())
 	l.Host, l.Returns = disk.HostOf(d), o.Discard
 	if err := prepare(l.Host, p); err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 
 // journalParams says where the journal of a volume lies, and its bitmap of blocks.
 func journalParams(s superblockformat.Super) journal.Params {
-	m := regionsOf(s.Geo()).Maps[dtxn.Blocks]
+	m := regionsOf(s.Geometry()).Maps[dtxn.Blocks]
 	return journal.Params{
 		Start: regions.Log(s), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
 		Bitmap: m.Start, First: m.First, Limit: m.Limit,

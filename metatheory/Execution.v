@@ -32,8 +32,8 @@ Section execution.
     acts  : list (act Op Res Obj);
     vs    : nat → list Vol;             (* Journal.states at each moment *)
     lb    : nat → nat;                  (* Journal.durableIndex *)
-    logs  : nat → gmap nat (log Obj);   (* Sys.logs *)
-    stab  : nat → gmap key nat;         (* Sys.lastStable *)
+    logs  : nat → gmap nat (log Obj);   (* System.logs *)
+    stab  : nat → gmap key nat;         (* System.lastStable *)
     phases : nat → nat → phase }.       (* of each call *)
   Definition ending (L : life) : nat := length (acts L).
   Definition at_ (L : life) t a : Prop := acts L !! t = Some a.
@@ -74,7 +74,7 @@ Section execution.
   (* a commit is the next one, it is recorded with what the transaction did, and nothing else adds any.
      txn/commit.dfy: "ensures st == AOk ==> n as int == |old(t.system.journal.states)| == |t.system.journal.states| - 1 &&"
      txn/commit.dfy: "Recorded(t.system, n as int, t.log) &&"
-     txn/commit.dfy: "predicate Recorded(s: Sys, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
+     txn/commit.dfy: "predicate Recorded(s: System, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
      txn/commit.dfy: "ensures st != AOk ==> t.system.logs == old(t.system.logs)" *)
   Record Commits (L : life) : Prop := {
     commits_next : ∀ t i n o l r p, at_ L t (Points i n) → phases L t i = Closed o l r p →
@@ -100,7 +100,7 @@ Section execution.
     (* journal/state.dfy: "0 <= durableIndex <= frozenIndex < |states| && 0 <= installCount <= |groups| &&" *)
     waits_exist : ∀ t, t ≤ ending L → lb L t < length (vs L t) }.
   (* Nothing seen is taken back: who holds an object has waited for the stable commits that wrote it.
-     txn/commit.dfy: "ensures st == OK && stable ==> forall k :: k in old(t.buffer.m) ==> k in t.system.lastStable &&"
+     txn/commit.dfy: "ensures st == OK && stable ==> forall k :: k in old(t.buffer.objects) ==> k in t.system.lastStable &&"
      txn/commit.dfy: "at <= t.system.lastStable[k] as int"
      txn/system.dfy: "forall k: uint64 {:trigger k in lastStable} {:trigger k in old(lastStable)} :: k in old(lastStable) ==>"
      txn/system.dfy: "k in lastStable && old(lastStable)[k] <= lastStable[k]"
@@ -121,7 +121,7 @@ Section execution.
   (** *** T2, the crash (serial.dfy) *)
   Context (free : Vol → key → Prop).   (* the object is a block that is not allocated (FreeIn in model.dfy) *)
   (* what the first n transactions do, one after the other, is what makes vs[n] of vs[0].
-     txn/serial.dfy: "predicate Made(s: Sys, n: int) reads s, s.journal {"
+     txn/serial.dfy: "predicate Made(s: System, n: int) reads s, s.journal {"
      txn/serial.dfy: "0 <= n < |s.journal.states| && Leads(s.kinds, All(s.logs, n), s.journal.states[0], s.journal.states[n])"
      txn/serial.dfy: "}" *)
   Definition Made (L : life) n st0 st : Prop :=

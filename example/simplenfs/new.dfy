@@ -13,13 +13,14 @@ module SimpleNew {
   import opened SimpleSpec
   import opened SimpleOps
 
-  // what Jrnl.Valid says of an object of that class, of which there are none in a proof
+  // what VolumeObjects.Valid says of an object of that class, of which there are none in a proof
   predicate ValidWith(kinds: map<uint64, Kind>, d: Objects) {
     forall a: Addr | a.blkno in kinds && OffOk(kinds[a.blkno], a.off) :: a in d && ObjOk(kinds[a.blkno], d[a])
   }
-  lemma SameAsValid(j: Jrnl) ensures j.Valid() <==> ValidWith(j.kinds, j.data) {}
+  lemma SameAsValid(j: VolumeObjects) ensures j.Valid() <==> ValidWith(j.kinds, j.data) {}
 
-  predicate Zero(d: Objects) { forall a | a in d :: match d[a] case ObjBit(b) => !b case ObjData(bs) => bs == Zeros(|bs|) }
+  predicate Zero(d: Objects)
+  { forall a | a in d :: match d[a] case ObjBit(b) => !b case ObjData(bs) => bs == Zeros(|bs|) }
 
   // A valid volume of zeros satisfies the invariant, and its files are empty.
   lemma ZerosAreNew(first: uint64, kinds: map<uint64, Kind>, d: Objects)
@@ -29,7 +30,7 @@ module SimpleNew {
     forall f: uint64 | f < FILES ensures Sound(first, d, f) && FileOf(first, d, f) == File([], 0) {
       var a, b := Addr(first, MetaOff(f)), Addr(DataBlk(first, f), 0);
       assert a in d && ObjOk(KInode, d[a]) && b in d && ObjOk(KBlock, d[b]);
-      assert d[a].bs[0..8] == [0,0,0,0,0,0,0,0] == d[a].bs[8..16];
+      assert d[a].bytes[0..8] == [0,0,0,0,0,0,0,0] == d[a].bytes[8..16];
       Dec64Zero();
     }
     var s := Abs(first, d);
@@ -39,18 +40,22 @@ module SimpleNew {
   // And there is one.
   function Objs(first: uint64, n: uint64): Objects
     requires Fits(first) && n <= FILES
-    ensures forall f: uint64 {:trigger MetaOff(f)} | f < n :: Addr(first, MetaOff(f)) in Objs(first, n) && Objs(first, n)[Addr(first, MetaOff(f))] == ObjData(Zeros(256))
-    ensures forall f: uint64 {:trigger DataBlk(first, f)} | f < n :: Addr(DataBlk(first, f), 0) in Objs(first, n) && Objs(first, n)[Addr(DataBlk(first, f), 0)] == ObjData(Zeros(4096))
+    ensures forall f: uint64 {:trigger MetaOff(f)} | f < n :: Addr(first, MetaOff(f)) in Objs(first, n) &&
+      Objs(first, n)[Addr(first, MetaOff(f))] == ObjData(Zeros(256))
+    ensures forall f: uint64 {:trigger DataBlk(first, f)} | f < n :: Addr(DataBlk(first, f), 0) in Objs(first, n) &&
+      Objs(first, n)[Addr(DataBlk(first, f), 0)] == ObjData(Zeros(4096))
     ensures Zero(Objs(first, n))
   {
     if n == 0 then map[]
-    else Objs(first, n - 1)[Addr(first, MetaOff(n - 1)) := ObjData(Zeros(256))][Addr(DataBlk(first, n - 1), 0) := ObjData(Zeros(4096))]
+    else Objs(first, n - 1)[Addr(first, MetaOff(n - 1)) := ObjData(Zeros(256))]
+      [Addr(DataBlk(first, n - 1), 0) := ObjData(Zeros(4096))]
   }
   lemma Exists(first: uint64) returns (kinds: map<uint64, Kind>, d: Objects)
     requires Fits(first)
     ensures Layout(first, kinds) && ValidWith(kinds, d) && Inv(first, d) && New(Abs(first, d))
   {
-    kinds, d := map b: uint64 | first <= b <= first + FILES :: if b == first then KInode else KBlock, Objs(first, FILES);
+    kinds := map b: uint64 | first <= b <= first + FILES :: if b == first then KInode else KBlock;
+    d := Objs(first, FILES);
     forall a: Addr | a.blkno in kinds && OffOk(kinds[a.blkno], a.off) ensures a in d && ObjOk(kinds[a.blkno], d[a]) {
       if a.blkno == first { assert a.off == MetaOff(a.off / 2048); }
       else { assert a.blkno == DataBlk(first, a.blkno - first - 1) && a.off == 0; }

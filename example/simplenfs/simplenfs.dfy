@@ -25,14 +25,15 @@ module SimpleOps {
   // The blocks are of the kinds that are asked for.
   predicate Layout(first: uint64, kinds: map<uint64, Kind>) {
     Fits(first) && first in kinds && kinds[first] == KInode &&
-    forall f: uint64 {:trigger DataBlk(first, f)} | f < FILES :: DataBlk(first, f) in kinds && kinds[DataBlk(first, f)] == KBlock
+    forall f: uint64 {:trigger DataBlk(first, f)} | f < FILES :: DataBlk(first, f) in kinds &&
+      kinds[DataBlk(first, f)] == KBlock
   }
   function Meta(first: uint64, d: Objects, f: uint64): seq<byte>
     requires f < FILES
-  { var a := Addr(first, MetaOff(f)); if a in d && d[a].ObjData? then d[a].bs else [] }
+  { var a := Addr(first, MetaOff(f)); if a in d && d[a].ObjData? then d[a].bytes else [] }
   function Data(first: uint64, d: Objects, f: uint64): seq<byte>
     requires f < FILES && Fits(first)
-  { var a := Addr(DataBlk(first, f), 0); if a in d && d[a].ObjData? then d[a].bs else [] }
+  { var a := Addr(DataBlk(first, f), 0); if a in d && d[a].ObjData? then d[a].bytes else [] }
   // what every transaction may rely on, and has to leave behind
   predicate Inv(first: uint64, d: Objects) {
     Fits(first) && forall f: uint64 {:trigger Sound(first, d, f)} | f < FILES :: Sound(first, d, f)
@@ -56,24 +57,24 @@ module SimpleOps {
 
   // ---- The procedures ----
   method Getattr(t: Txn, first: uint64, f: uint64) returns (st: uint32, size: uint64, mtime: uint64)
-    requires t.jrnl.Valid() && Layout(first, t.jrnl.kinds) && Inv(first, t.jrnl.data)
-    ensures SimpleSpec.Getattr(Abs(first, t.jrnl.data), f, st, size, mtime)
+    requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data)
+    ensures SimpleSpec.Getattr(Abs(first, t.volume.data), f, st, size, mtime)
   {
     if f >= FILES { return STALE, 0, 0; }
-    assert Sound(first, t.jrnl.data, f);
+    assert Sound(first, t.volume.data, f);
     var m := t.ReadInode(first, MetaOff(f), false);
     return OK, m.U64(0), m.U64(8);
   }
 
   method Read(t: Txn, first: uint64, f: uint64, off: uint64, count: uint64) returns (st: uint32, data: Bytes, eof: bool)
-    requires t.jrnl.Valid() && Layout(first, t.jrnl.kinds) && Inv(first, t.jrnl.data)
-    ensures fresh(data) && SimpleSpec.Read(Abs(first, t.jrnl.data), f, off, count, st, data.data, eof)
+    requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data)
+    ensures fresh(data) && SimpleSpec.Read(Abs(first, t.volume.data), f, off, count, st, data.data, eof)
   {
     if f >= FILES {
       data := NewBytes(0);
       return STALE, data, false;
     }
-    assert Sound(first, t.jrnl.data, f);
+    assert Sound(first, t.volume.data, f);
     var m := t.ReadInode(first, MetaOff(f), false);
     var size := m.U64(0);
     var n := if off >= size then 0 else if count >= size - off then size - off else count;
@@ -82,18 +83,19 @@ module SimpleOps {
       var b := t.ReadBlock(DataBlk(first, f), false);
       data.CopyBlk(0, b, off, n);
     }
-    assert data.data == Part(Abs(first, t.jrnl.data)[f].bytes, off as int, count as int);
+    assert data.data == Part(Abs(first, t.volume.data)[f].bytes, off as int, count as int);
     return OK, data, off >= size || n == size - off;
   }
 
   // The bytes of file f, of which `size` count, with zeros behind them up to `end`; and its other object.
   method Grown(t: Txn, first: uint64, f: uint64, end: uint64) returns (b: Bytes, m: Bytes, size: uint64)
-    requires t.jrnl.Valid() && Layout(first, t.jrnl.kinds) && Inv(first, t.jrnl.data) && f < FILES && end <= MAX
-    ensures fresh(b) && fresh(m) && b != m && m.data == Meta(first, t.jrnl.data, f) && size == U64At(m.data, 0) && size <= MAX
-    ensures |b.data| == 4096 && b.data[..size] == Data(first, t.jrnl.data, f)[..size]
+    requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data) && f < FILES && end <= MAX
+    ensures fresh(b) && fresh(m) && b != m && m.data == Meta(first, t.volume.data, f) && size == U64At(m.data, 0) &&
+      size <= MAX
+    ensures |b.data| == 4096 && b.data[..size] == Data(first, t.volume.data, f)[..size]
     ensures forall i | size as int <= i < end as int :: b.data[i] == 0
   {
-    assert Sound(first, t.jrnl.data, f);
+    assert Sound(first, t.volume.data, f);
     m := t.ReadInode(first, MetaOff(f), true);
     size := m.U64(0);
     var v := t.ReadBlock(DataBlk(first, f), true);
@@ -105,21 +107,24 @@ module SimpleOps {
   }
   // Gives file f these bytes, of which `size` count.
   method Put(t: Txn, first: uint64, f: uint64, b: Bytes, m: Bytes, size: uint64, now: uint64)
-    requires t.jrnl.Valid() && Layout(first, t.jrnl.kinds) && Inv(first, t.jrnl.data) && f < FILES && size <= MAX
+    requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data) && f < FILES && size <= MAX
     requires b != m && |b.data| == 4096 && |m.data| == 256
-    modifies t.jrnl, b, m
-    ensures t.jrnl.Valid() && Inv(first, t.jrnl.data)
-    ensures Abs(first, t.jrnl.data) == old(Abs(first, t.jrnl.data))[f as int := File(old(b.data)[..size], now)]
+    modifies t.volume, b, m
+    ensures t.volume.Valid() && Inv(first, t.volume.data)
+    ensures Abs(first, t.volume.data) == old(Abs(first, t.volume.data))[f as int := File(old(b.data)[..size], now)]
   {
-    ghost var d := t.jrnl.data;
+    ghost var d := t.volume.data;
     m.PutU64(0, size);
     m.PutU64(8, now);
     assert m.data[0..8] == Enc64(size) && m.data[8..16] == Enc64(now);
     t.WriteInode(first, MetaOff(f), m);
     t.WriteBlock(DataBlk(first, f), b);
-    ghost var d' := t.jrnl.data;
+    ghost var d' := t.volume.data;
     forall g: uint64 | g < FILES ensures Sound(first, d', g)
-    { assert Sound(first, d, g); assert g != f ==> Meta(first, d', g) == Meta(first, d, g) && Data(first, d', g) == Data(first, d, g); }
+    {
+      assert Sound(first, d, g);
+      assert g != f ==> Meta(first, d', g) == Meta(first, d, g) && Data(first, d', g) == Data(first, d, g);
+    }
     assert forall g: uint64 | g < FILES && g != f :: Sound(first, d, g) && FileOf(first, d', g) == FileOf(first, d, g);
     ghost var s, s' := Abs(first, d), Abs(first, d');
     assert forall i | 0 <= i < |s| :: s'[i] == s'[i as uint64] && s[i] == s[i as uint64];
@@ -127,10 +132,10 @@ module SimpleOps {
   }
 
   method Write(t: Txn, first: uint64, f: uint64, off: uint64, data: Bytes, now: uint64) returns (st: uint32)
-    requires t.jrnl.Valid() && Layout(first, t.jrnl.kinds) && Inv(first, t.jrnl.data)
-    modifies t.jrnl
-    ensures t.jrnl.Valid() && Inv(first, t.jrnl.data)
-    ensures SimpleSpec.Write(old(Abs(first, t.jrnl.data)), f, off, data.data, now, st, Abs(first, t.jrnl.data))
+    requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data)
+    modifies t.volume
+    ensures t.volume.Valid() && Inv(first, t.volume.data)
+    ensures SimpleSpec.Write(old(Abs(first, t.volume.data)), f, off, data.data, now, st, Abs(first, t.volume.data))
   {
     if f >= FILES { return STALE; }
     var n := data.Len();
@@ -139,22 +144,22 @@ module SimpleOps {
     var b, m, size := Grown(t, first, f, off);
     b.CopyFrom(off, data, 0, n);
     var end := if size > off + n then size else off + n;
-    ghost var old' := Abs(first, t.jrnl.data)[f].bytes;
+    ghost var old' := Abs(first, t.volume.data)[f].bytes;
     assert b.data[..end] == Laid(old', off as int, data.data);
     Put(t, first, f, b, m, end, now);
     return OK;
   }
 
   method Setattr(t: Txn, first: uint64, f: uint64, size: uint64, now: uint64) returns (st: uint32)
-    requires t.jrnl.Valid() && Layout(first, t.jrnl.kinds) && Inv(first, t.jrnl.data)
-    modifies t.jrnl
-    ensures t.jrnl.Valid() && Inv(first, t.jrnl.data)
-    ensures SimpleSpec.Setattr(old(Abs(first, t.jrnl.data)), f, size, now, st, Abs(first, t.jrnl.data))
+    requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data)
+    modifies t.volume
+    ensures t.volume.Valid() && Inv(first, t.volume.data)
+    ensures SimpleSpec.Setattr(old(Abs(first, t.volume.data)), f, size, now, st, Abs(first, t.volume.data))
   {
     if f >= FILES { return STALE; }
     if size > MAX { return FBIG; }
     var b, m, was := Grown(t, first, f, size);
-    assert b.data[..size] == Resized(Abs(first, t.jrnl.data)[f].bytes, size as int);
+    assert b.data[..size] == Resized(Abs(first, t.volume.data)[f].bytes, size as int);
     Put(t, first, f, b, m, size, now);
     return OK;
   }

@@ -1,8 +1,9 @@
 // SPECIFICATION: what the four procedures do, as a client sees it. There are 16 files, which are always there; each has
 // up to 4096 bytes, and the time at which it was last changed.
 //
-// Each predicate says of one call: in state s, with these arguments, these results (st and what follows) and the state s'
-// afterwards are right. Numbers of files are `f`, of bytes `off`, `count`, and `size`; times are nanoseconds since 1970.
+// Each predicate says of one call: in state s, with these arguments, these results (st and what follows) and the state
+// s' afterwards are right. Numbers of files are `f`, of bytes `off`, `count`, and `size`; times are nanoseconds since
+// 1970.
 include "../../verified/lib/bytespec.dfy"
 
 module SimpleSpec {
@@ -36,12 +37,14 @@ module SimpleSpec {
     requires Possible(s)
   {
     if f >= FILES then st == STALE
-    else st == OK && data == Part(s[f].bytes, off as int, count as int) && (eof <==> off as int + |data| >= |s[f].bytes|)
+    else st == OK && data == Part(s[f].bytes, off as int, count as int) &&
+      (eof <==> off as int + |data| >= |s[f].bytes|)
   }
   function Part(b: seq<byte>, off: nat, count: nat): seq<byte>
   { if off >= |b| then [] else if count >= |b| - off then b[off..] else b[off..off+count] }
 
-  // A write lays all of data over the file, or, if it would be too large then, nothing. Between the old end and the data are zeros.
+  // A write lays all of data over the file, or, if it would be too large then, nothing. Between the old end and the
+  // data are zeros.
   predicate Write(s: State, f: uint64, off: uint64, data: seq<byte>, now: uint64, st: uint32, s': State)
     requires Possible(s)
   {

@@ -182,10 +182,10 @@ func Journal(s superblockformat.Super) journal.Params {
 	for _, x := range []uint64{s.Key0(), s.Key1(), s.Key2(), s.Key3()} {
 		key = binary.LittleEndian.AppendUint64(key, x)
 	}
-	g := s.Geo()
+	g := s.Geometry()
 	return journal.Params{
 		Start: 1 + 2*s.Pages(), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(), UUID: UUID(s),
 		Key:    sha256.Sum256(append(key, "journal"...)),
-		Bitmap: g.Bbm(), First: g.Data0(), Limit: g.Data1(),
+		Bitmap: g.BlockBitmap(), First: g.Data0(), Limit: g.Data1(),
 	}
 }

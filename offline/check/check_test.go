@@ -30,7 +30,7 @@ type builder struct {
 	sys *dtxn.System
 	d   *directories.DirFs
 	sb  superblockformat.Super
-	geo volumegeometry.Geo
+	geo volumegeometry.Geometry
 
 	blocks map[uint64][]byte // of the first image: those that are not zeros
 }
@@ -51,8 +51,8 @@ func newBuilder(t testing.TB, blocks, ninode uint64) *builder {
 	b := &builder{t: t, geo: geo}
 	b.sb = superblockformat.CreateSuper(blocks, nd, nr, geo, 1, 1000, 7, 0, 1, 2, 3, 4, 5, 6, pages)
 	b.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
-		{Start: geo.Bbm(), First: geo.Data0(), Limit: geo.Data1()},
-		{Start: geo.Ibm(), First: 3, Limit: geo.Ninode()},
+		{Start: geo.BlockBitmap(), First: geo.Data0(), Limit: geo.Data1()},
+		{Start: geo.InodeBitmap(), First: 3, Limit: geo.Ninode()},
 	}, Places: regions.Of(geo)})
 	t.Cleanup(func() { b.sys.Close() })
 	b.do(func(tx *dtxn.Txn) bool {
@@ -148,7 +148,7 @@ func (b *builder) image() *disk.Mem {
 		return d
 	}
 	home := map[uint64][]byte{}
-	for a := b.geo.Ibm(); a < size-1; a++ {
+	for a := b.geo.InodeBitmap(); a < size-1; a++ {
 		s, err := b.sys.Committed(a)
 		if err != nil {
 			b.t.Fatal(err)
@@ -209,7 +209,7 @@ func (b *builder) tamper(d disk.Disk, edit func(d disk.Disk)) {
 	edit(o)
 	home := map[uint64][]byte{}
 	maps.Copy(home, o.m)
-	maps.DeleteFunc(home, func(a uint64, _ []byte) bool { return a < b.geo.Ibm() || a >= b.geo.Data1() })
+	maps.DeleteFunc(home, func(a uint64, _ []byte) bool { return a < b.geo.InodeBitmap() || a >= b.geo.Data1() })
 	if len(home) > 0 {
 		sb, err := parseSuper(superblockformat.Encode(b.sb).Data)
 		if err != nil {
@@ -299,7 +299,7 @@ func TestClean(t *testing.T) {
 
 // inodeAt is the place of an inode.
 func (s *sample) inodeAt(ino uint64) (block uint64, off int) {
-	return s.geo.Itab() + ino/inodesBlock, int(ino % inodesBlock * inodeSize)
+	return s.geo.InodeTable() + ino/inodesBlock, int(ino % inodesBlock * inodeSize)
 }
 
 func (s *sample) parsed(d disk.Disk, ino uint64) inode {
@@ -401,11 +401,11 @@ func TestDamage(t *testing.T) {
 			}
 			d.(*overlay).m = killed
 		}, fmt.Sprintf("log: block %d: the log has a block that lies outside", size-1)},
-		{"inode 0's bit", bit(s.geo.Ibm(), 0), "inode 0 does not exist, but is marked"},
-		{"bit of an inode behind the last", both(bit(s.geo.Ibm(), 600), bit(s.geo.Ibm(), 601)), "inodes 600 to 601 do not exist, but are marked"},
-		{"last bit of the inode bitmap", bit(s.geo.Ibm(), pageBits-1), "inodes 32767 to 32767 do not exist, but are marked"},
-		{"inode bit lost", bit(s.geo.Ibm(), s.fifo), fmt.Sprintf("inode %d: block %d: the inode is in use, but the inode bitmap says free", s.fifo, s.geo.Itab()+s.fifo/16)},
-		{"inode bit set", bit(s.geo.Ibm(), free), "the inode is free, but the inode bitmap says in use"},
+		{"inode 0's bit", bit(s.geo.InodeBitmap(), 0), "inode 0 does not exist, but is marked"},
+		{"bit of an inode behind the last", both(bit(s.geo.InodeBitmap(), 600), bit(s.geo.InodeBitmap(), 601)), "inodes 600 to 601 do not exist, but are marked"},
+		{"last bit of the inode bitmap", bit(s.geo.InodeBitmap(), pageBits-1), "inodes 32767 to 32767 do not exist, but are marked"},
+		{"inode bit lost", bit(s.geo.InodeBitmap(), s.fifo), fmt.Sprintf("inode %d: block %d: the inode is in use, but the inode bitmap says free", s.fifo, s.geo.InodeTable()+s.fifo/16)},
+		{"inode bit set", bit(s.geo.InodeBitmap(), free), "the inode is free, but the inode bitmap says in use"},
 		{"free inode with a size", field(free, 33, 1), "a free inode is not blank"},
 		{"type", field(s.fifo, 0, 8), "type 15 does not exist"},
 		{"root type", field(rootIno, 0, 3), "the root has type 1"},
@@ -439,7 +439,7 @@ func TestDamage(t *testing.T) {
 		{"next of a file not listed", field(s.file, 112, 1), "next is 1"},
 		{"block count", field(s.file, 40, 1), "but its inode says"},
 		{"pointer out of bounds", field(s.file, 136+7, 0x10), "is no data block"},
-		{"pointer to metadata", copyPtr([slots]uint64{s.geo.Itab()}, 0, s.file, 0), "is no data block"},
+		{"pointer to metadata", copyPtr([slots]uint64{s.geo.InodeTable()}, 0, s.file, 0), "is no data block"},
 		{"hole instead of a block", copyPtr([slots]uint64{0}, 0, s.file, 0), "but its inode says"},
 		{"block used twice", copyPtr(fileBlk, 1, s.holey, 1), "is used more than once"},
 		{"block twice in one file", copyPtr(holeyBlk, 3, s.holey, 4), "is used more than once"},
@@ -509,12 +509,12 @@ func TestDamage(t *testing.T) {
 		{"list of kept files goes nowhere", field(orphansIno, 105, 0xff), "the list of kept files goes on to inode"},
 		{"listed, but not kept", field(orphansIno, 104, byte(s.file), byte(s.file>>8)), "is on the list of kept files, but not marked as kept"},
 		{"orphan mark", field(s.shrunk, 28, 1), "is on the orphan list, but not marked so"},
-		{"block bit lost", bit(s.geo.Bbm(), fileBlk[0]), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked free, but files have them", fileBlk[0])},
-		{"block bits set", both(bit(s.geo.Bbm(), size-5), bit(s.geo.Bbm(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but no file has them", size-5)},
-		{"log block's bit", bit(s.geo.Bbm(), 3), "blocks: block 3: 1 blocks from here on are marked in use, but are no data blocks"},
-		{"bit of the superblock's copy", bit(s.geo.Bbm(), size-1), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked in use, but are no data blocks", size-1)},
-		{"last bit of the block bitmap", bit(s.geo.Bbm(), pageBits-1), "blocks: block 32767: 1 blocks from here on are marked in use, but are no data blocks"},
-		{"first data block's bit", bit(s.geo.Bbm(), data0), fmt.Sprintf("block %d: 1 blocks from here on are marked free", data0)},
+		{"block bit lost", bit(s.geo.BlockBitmap(), fileBlk[0]), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked free, but files have them", fileBlk[0])},
+		{"block bits set", both(bit(s.geo.BlockBitmap(), size-5), bit(s.geo.BlockBitmap(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but no file has them", size-5)},
+		{"log block's bit", bit(s.geo.BlockBitmap(), 3), "blocks: block 3: 1 blocks from here on are marked in use, but are no data blocks"},
+		{"bit of the superblock's copy", bit(s.geo.BlockBitmap(), size-1), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked in use, but are no data blocks", size-1)},
+		{"last bit of the block bitmap", bit(s.geo.BlockBitmap(), pageBits-1), "blocks: block 32767: 1 blocks from here on are marked in use, but are no data blocks"},
+		{"first data block's bit", bit(s.geo.BlockBitmap(), data0), fmt.Sprintf("block %d: 1 blocks from here on are marked free", data0)},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			d := s.image()

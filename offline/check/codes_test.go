@@ -26,10 +26,10 @@ func TestNotAsWritten(t *testing.T) {
 		files []string
 		data  bool
 	}{
-		{"inode bitmap", g.Ibm(), "the bitmap of the inodes from 0 on: not what was last written there", nil, false},
-		{"block bitmap", g.Bbm(), "the bitmap of the blocks from 0 on: not", nil, false},
-		{"inodes", g.Itab() + 5, "the inodes 80 to 95: not", []string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, false},
-		{"inodes never used", g.Itab() + 30, "the inodes 480 to 495: not", nil, false},
+		{"inode bitmap", g.InodeBitmap(), "the bitmap of the inodes from 0 on: not what was last written there", nil, false},
+		{"block bitmap", g.BlockBitmap(), "the bitmap of the blocks from 0 on: not", nil, false},
+		{"inodes", g.InodeTable() + 5, "the inodes 80 to 95: not", []string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, false},
+		{"inodes never used", g.InodeTable() + 30, "the inodes 480 to 495: not", nil, false},
 		{"indirect block", file.blks[12], "an indirect block (level 1) of the file, with the blocks from 12 on: not", names, false},
 		{"end of a file", s.parsed(clean, s.symlink).blks[0], "the last block of the file: not", []string{`"/dir/symlink"`}, false},
 		{"directory block", sub.blks[0], "block 0 of the directory: not", []string{`"/dir/sub"`}, false},
@@ -109,7 +109,7 @@ func TestDamagedTree(t *testing.T) {
 func TestCodesWithoutLog(t *testing.T) {
 	s := newSample(t)
 	d := newOverlay(s.image())
-	for _, a := range []uint64{s.log(), s.geo.Ibm() - 1} {
+	for _, a := range []uint64{s.log(), s.geo.InodeBitmap() - 1} {
 		put(t, d, a, make([]byte, disk.BlockSize))
 	}
 	blk := s.parsed(d, s.file).blks[3]
@@ -128,7 +128,7 @@ func TestDumpNotAsWritten(t *testing.T) {
 		block uint64
 		want  string
 	}{
-		{"inode", s.geo.Itab() + s.file/inodesBlock, "problem     block %d is not what was last written there"},
+		{"inode", s.geo.InodeTable() + s.file/inodesBlock, "problem     block %d is not what was last written there"},
 		{"tree", 1 + 2*(s.sb.Pages()-1), "of the tree of codes, is damaged"},
 	} {
 		d := newOverlay(s.image())
@@ -167,9 +167,9 @@ func TestHoleNotAsWritten(t *testing.T) {
 		block uint64
 		want  string
 	}{
-		{s.geo.Ibm(), "the bitmap of the inodes from 0 on: not"},
-		{s.geo.Bbm(), "the bitmap of the blocks from 0 on: not"},
-		{s.geo.Itab() + s.removed/inodesBlock, "the inodes 304 to 319: not"},
+		{s.geo.InodeBitmap(), "the bitmap of the inodes from 0 on: not"},
+		{s.geo.BlockBitmap(), "the bitmap of the blocks from 0 on: not"},
+		{s.geo.InodeTable() + s.removed/inodesBlock, "the inodes 304 to 319: not"},
 	} {
 		d := disk.NewMem(clean.Size() * disk.BlockSize)
 		for a := range d.Size() {
@@ -191,7 +191,7 @@ func TestHoleNotAsWritten(t *testing.T) {
 func TestDataOfLostInodes(t *testing.T) {
 	s := newSample(t)
 	d := newOverlay(s.image())
-	inodes, blk := s.geo.Itab()+s.file/inodesBlock, s.parsed(d, s.file).blks[3]
+	inodes, blk := s.geo.InodeTable()+s.file/inodesBlock, s.parsed(d, s.file).blks[3]
 	for _, a := range []uint64{inodes, blk} {
 		b := get(t, d, a)
 		b[9] ^= 2
@@ -212,9 +212,9 @@ func TestOwnersOfTwoPasses(t *testing.T) {
 		t.Fatal("the sample is laid out differently: ", low, high)
 	}
 	s.tamper(d, func(d disk.Disk) {
-		b := get(t, d, s.geo.Bbm())
+		b := get(t, d, s.geo.BlockBitmap())
 		b[high/8] &^= 1 << (high % 8)
-		put(t, d, s.geo.Bbm(), b)
+		put(t, d, s.geo.BlockBitmap(), b)
 	})
 	put(t, d, low, bytes.Repeat([]byte{3}, disk.BlockSize))
 	r, err := Volume(d, Options{Data: true})

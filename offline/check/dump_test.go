@@ -51,7 +51,7 @@ func TestDumpRandomDamage(t *testing.T) {
 	s := newSample(t)
 	clean := s.image()
 	var used []uint64
-	for a := s.geo.Itab(); a < s.geo.Data1(); a++ {
+	for a := s.geo.InodeTable(); a < s.geo.Data1(); a++ {
 		if !zeros(get(t, clean, a)) {
 			used = append(used, a)
 		}
@@ -118,7 +118,7 @@ func TestDumpOfShortDevice(t *testing.T) {
 func TestDumpWithoutLog(t *testing.T) {
 	s := newSample(t)
 	damaged := s.image()
-	both := []uint64{s.log(), s.sb.Geo().Ibm() - 1} // the header and its copy
+	both := []uint64{s.log(), s.sb.Geometry().InodeBitmap() - 1} // the header and its copy
 	for _, a := range both {
 		header := get(t, damaged, a)
 		header[30] ^= 1

@@ -38,7 +38,7 @@ func TestPaths(t *testing.T) {
 			flip(d, s.dir, 104, byte(rootIno^s.dir))
 		}, "for the second time, not to the root", []string{fmt.Sprintf(`"(directory %d)/sub"`, s.dir)}},
 		{"owners of blocks marked free", func(d disk.Disk) {
-			a := s.geo.Bbm()
+			a := s.geo.BlockBitmap()
 			b := get(t, d, a)
 			first := s.parsed(d, s.file).blks[0]
 			b[first/8] &^= 1 << (first % 8)
@@ -72,7 +72,7 @@ func TestPaths(t *testing.T) {
 func TestManyFilesHit(t *testing.T) {
 	s := newSample(t)
 	d := s.image()
-	s.tamper(d, func(d disk.Disk) { put(t, d, s.geo.Bbm(), make([]byte, disk.BlockSize)) })
+	s.tamper(d, func(d disk.Disk) { put(t, d, s.geo.BlockBitmap(), make([]byte, disk.BlockSize)) })
 	r, err := Volume(d, Options{})
 	if err != nil || len(r.Problems) != 1 || len(r.Problems[0].Files) < maxPaths || r.Problems[0].More == 0 || r.Files == 0 {
 		t.Errorf("%+v, %v", r, err)

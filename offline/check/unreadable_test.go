@@ -38,11 +38,11 @@ func TestUnreadableBlock(t *testing.T) {
 	}{
 		{"superblock", 0, "block 0: the superblock cannot be used: read block 0: input/output", nil, 0},
 		{"its copy", s.sb.Size() - 1, "the copy of the superblock cannot be read", nil, 0},
-		{"inode bitmap", g.Ibm(), "the bitmap of the inodes from 0 on cannot be read", nil, 1},
-		{"block bitmap", g.Bbm(), "the bitmap of the blocks from 0 on cannot be read", nil, 1},
-		{"first inodes", g.Itab(), "the inodes 0 to 15 cannot be read", []string{`"/"`, `(no name found)`, `(no name found)`, `(no name found)`}, 3},
-		{"inodes", g.Itab() + 5, "the inodes 80 to 95 cannot be read", []string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, 0},
-		{"inodes not in use", g.Itab() + 30, "the inodes 480 to 495 cannot be read", nil, 0},
+		{"inode bitmap", g.InodeBitmap(), "the bitmap of the inodes from 0 on cannot be read", nil, 1},
+		{"block bitmap", g.BlockBitmap(), "the bitmap of the blocks from 0 on cannot be read", nil, 1},
+		{"first inodes", g.InodeTable(), "the inodes 0 to 15 cannot be read", []string{`"/"`, `(no name found)`, `(no name found)`, `(no name found)`}, 3},
+		{"inodes", g.InodeTable() + 5, "the inodes 80 to 95 cannot be read", []string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, 0},
+		{"inodes not in use", g.InodeTable() + 30, "the inodes 480 to 495 cannot be read", nil, 0},
 		{"indirect block", file.blks[12], "an indirect block (level 1) of the file, with the blocks from 12 on cannot be read: input/output error", []string{`"/hard link"`, `"/dir/sub/file"`, fmt.Sprintf("%q", "/dir/sub/"+strings.Repeat("long", 50))}, 1},
 		{"double indirect block", holey.blks[13], "an indirect block (level 2) of the file", []string{`"/dir/holey"`}, 1},
 		{"end of a file", s.parsed(clean, s.symlink).blks[0], "the last block of the file cannot be read", []string{`"/dir/symlink"`}, 0},
@@ -81,7 +81,7 @@ func TestUnreadableBlock(t *testing.T) {
 // The log cannot be read: what is at home is checked.
 func TestUnreadableLog(t *testing.T) {
 	s := newSample(t)
-	d := badBlocks(s.image(), s.log(), s.log()+1, s.log()+2, s.log()+3, s.geo.Ibm()-1)
+	d := badBlocks(s.image(), s.log(), s.log()+1, s.log()+2, s.log()+3, s.geo.InodeBitmap()-1)
 	r, err := Volume(d, Options{})
 	if err != nil || len(r.Problems) != 3 || r.Unreadable != 2 || r.Problems[0].Pass != "log" || len(r.Unchecked) != 1 || r.Entries != 309 {
 		t.Errorf("%+v, %v", r, err)
@@ -121,7 +121,7 @@ func TestNoCascade(t *testing.T) {
 		most int
 	}{
 		// the inodes 1 to 15 among them: the root, and the directory with 300 files
-		{"inodes zeroed", func(d disk.Disk) { put(t, d, s.geo.Itab(), make([]byte, disk.BlockSize)) }, 60},
+		{"inodes zeroed", func(d disk.Disk) { put(t, d, s.geo.InodeTable(), make([]byte, disk.BlockSize)) }, 60},
 		{"a directory's block tree", func(d disk.Disk) {
 			a, off := s.inodeAt(s.dir)
 			b := get(t, d, a)

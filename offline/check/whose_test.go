@@ -13,7 +13,7 @@ func TestWhose(t *testing.T) {
 	d := s.image()
 	file := []string{`"/hard link"`, `"/dir/sub/file"`, fmt.Sprintf("%q", "/dir/sub/"+strings.Repeat("long", 50))}
 	slices.Sort(file)
-	inodeBlock := s.geo.Itab() + 5
+	inodeBlock := s.geo.InodeTable() + 5
 	var inBlock []string
 	for ino := uint64(80); ino < 96; ino++ {
 		paths, err := Paths(d, []uint64{ino})
@@ -29,7 +29,7 @@ func TestWhose(t *testing.T) {
 		want   []string
 	}{
 		{"nothing", nil, nil},
-		{"bitmaps", []uint64{s.geo.Ibm(), s.geo.Bbm()}, nil},
+		{"bitmaps", []uint64{s.geo.InodeBitmap(), s.geo.BlockBitmap()}, nil},
 		{"data", []uint64{s.parsed(d, s.file).blks[3]}, file},
 		{"indirect", []uint64{s.parsed(d, s.file).blks[12]}, file},
 		{"double indirect, twice", []uint64{s.parsed(d, s.holey).blks[13], s.parsed(d, s.holey).blks[13]}, []string{`"/dir/holey"`}},

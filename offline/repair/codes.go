@@ -106,7 +106,7 @@ func some(what string, first []string, n int) string {
 
 // volume is the volume on r.d, of which the log is empty.
 func (r *run) volume() (*volume, error) {
-	v := newVolume(r.d, geometryIn(r.sb.Geo(), r.sb.Rootgen()))
+	v := newVolume(r.d, geometryIn(r.sb.Geometry(), r.sb.Rootgen()))
 	p := volumeend.Journal(r.sb)
 	if p.Pages == 0 {
 		return v, nil
@@ -126,9 +126,10 @@ func (r *run) volume() (*volume, error) {
 	return v, nil
 }
 
-func geometryIn(g volumegeometry.Geo, rootgen uint64) geometry {
+func geometryIn(g volumegeometry.Geometry, rootgen uint64) geometry {
 	return geometry{
-		ibm: g.Ibm(), bbm: g.Bbm(), itab: g.Itab(), slot0: g.Slot0(), data0: g.Data0(), data1: g.Data1(),
+		ibm: g.InodeBitmap(), bbm: g.BlockBitmap(), itab: g.InodeTable(),
+		slot0: g.Slot0(), data0: g.Data0(), data1: g.Data1(),
 		ninode: g.Ninode(), rootgen: rootgen,
 	}
 }

@@ -25,7 +25,7 @@ var errFull = errors.New("there is no room for it")
 
 // attach gives files without a name one in lost+found, each in a transaction of the verified
 // directories, which need the rest of the volume to be sound. some: at least one got it.
-func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err error) {
+func (r *round) attach(j *journal.Journal, g volumegeometry.Geometry) (some bool, err error) {
 	v := r.v
 	sys, err := dtxn.New(j, dtxn.Layout{
 		Maps: [2]dtxn.Bitmap{
@@ -57,7 +57,7 @@ func (r *round) attach(j *journal.Journal, g volumegeometry.Geo) (some bool, err
 var steady = directories.FirstLevels()
 
 // directoriesOf is the verified directories of a volume.
-func directoriesOf(g volumegeometry.Geo) *directories.DirFs {
+func directoriesOf(g volumegeometry.Geometry) *directories.DirFs {
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)

@@ -93,8 +93,9 @@ func geometryOf(t testing.TB, d disk.Disk) geometry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.Geo()
-	return geometry{g.Ibm(), g.Bbm(), g.Itab(), g.Slot0(), g.Data0(), g.Data1(), g.Ninode(), s.Rootgen()}
+	g := s.Geometry()
+	return geometry{g.InodeBitmap(), g.BlockBitmap(), g.InodeTable(), g.Slot0(), g.Data0(), g.Data1(), g.Ninode(),
+		s.Rootgen()}
 }
 
 // inUse is the inodes of a sound volume, but the reserved one.

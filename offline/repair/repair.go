@@ -257,6 +257,6 @@ func (r *run) round() (again bool, err error) {
 	if err != nil || len(x.unnamed) == 0 {
 		return again, err
 	}
-	some, err := x.attach(j, r.sb.Geo())
+	some, err := x.attach(j, r.sb.Geometry())
 	return again || some, err
 }

@@ -506,7 +506,7 @@ var mutants = []mutant{
 	{what: "UDP: lists of any length", file: "nfs/oncrpc/packet.go", old: "accept == Success && proc.Stream", new: "false", tests: []string{"./nfs/oncrpc", "./nfs/server", "-run", "Packet|Amplif"}},
 	{what: "UDP: DUMP is there", file: "nfs/mount3/mount.go", old: "Name: \"DUMP\", Stream: true,", new: "Name: \"DUMP\",", tests: []string{"./nfs/server", "-run", "Amplif"}},
 	{what: "mount: what is mounted over it goes in its place", file: "mount/mount.go", old: "at.Device != m.device", new: "false", tests: []string{"./test/mount", "-run", "MountedOver", "-timeout", "1m"}},
-	{what: "ranges: a long one ends after its first part", file: "fs/allocate.go", old: "if c.N >= n {", new: "if true {", tests: localRanges},
+	{what: "ranges: a long one ends after its first part", file: "fs/allocate.go", old: "if c.Bytes >= n {", new: "if true {", tests: localRanges},
 	{what: "allocate: room is not looked for", file: "fs/allocate.go", old: "if err != nil || blocks <= free {", new: "if err != nil || blocks <= free || true {", tests: allocations},
 	{what: "allocate: what waits to be freed is no room", file: "fs/allocate.go", old: "if !room.found(freed) {", new: "if !room.found(freed) || true {", tests: allocations},
 	{what: "allocate: what was taken behind the end stays", file: "fs/allocate.go", old: "if now.Size > a.size {", new: "if now.Size < a.size {", tests: allocations},

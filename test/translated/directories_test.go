@@ -31,7 +31,7 @@ type dirVolume struct {
 
 func newDirVolume(t testing.TB) *dirVolume {
 	const size = 1 << 20
-	g := volumegeometry.CreateGeo(2, 3, 3+size/32768, 100, 100, size-1, 100*16-800)
+	g := volumegeometry.CreateGeometry(2, 3, 3+size/32768, 100, 100, size-1, 100*16-800)
 	v := &dirVolume{sys: dtxn.NewMem(size, dtxn.Layout{Maps: [2]dtxn.Bitmap{{Start: 3, First: 100, Limit: size - 1}, {Start: 2, First: 3, Limit: 800}}, Places: regions.Of(g)})}
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()

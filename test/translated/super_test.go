@@ -67,8 +67,10 @@ func TestLayout(t *testing.T) {
 			continue
 		}
 		ceil := func(a, b uint64) uint64 { return (a + b - 1) / b }
-		if g.Ibm() != 1+log || g.Bbm()-g.Ibm() != ceil(n, 32768) || g.Itab()-g.Bbm() != ceil(size, 32768) ||
-			g.Slot0()-g.Itab() != ceil(n, 16) || g.Data0()-g.Slot0() != ceil(slots, 16) || g.Data0() >= g.Data1() || g.Data1() != size-1 || !volumegeometry.CheckGeo(g) {
+		if g.InodeBitmap() != 1+log || g.BlockBitmap()-g.InodeBitmap() != ceil(n, 32768) ||
+			g.InodeTable()-g.BlockBitmap() != ceil(size, 32768) ||
+			g.Slot0()-g.InodeTable() != ceil(n, 16) || g.Data0()-g.Slot0() != ceil(slots, 16) ||
+			g.Data0() >= g.Data1() || g.Data1() != size-1 || !volumegeometry.CheckGeo(g) {
 			t.Fatalf("%d %d %d: %v", size, log, n, g)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // A volume is a new file system on a volume in memory.
 type volume struct {
 	t   testing.TB
-	geo volumegeometry.Geo
+	geo volumegeometry.Geometry
 	sys *dtxn.System
 	fs  *bytefiles.ByteFs
 }
@@ -30,8 +30,8 @@ func newVolume(t testing.TB, blocks, inodes uint64) *volume {
 	}
 	v := &volume{t: t, geo: g}
 	v.sys = dtxn.NewMem(blocks, dtxn.Layout{Maps: [2]dtxn.Bitmap{
-		dtxn.Blocks: {Start: g.Bbm(), First: g.Data0(), Limit: g.Data1()},
-		dtxn.Inodes: {Start: g.Ibm(), First: 3, Limit: g.Ninode()},
+		dtxn.Blocks: {Start: g.BlockBitmap(), First: g.Data0(), Limit: g.Data1()},
+		dtxn.Inodes: {Start: g.InodeBitmap(), First: 3, Limit: g.Ninode()},
 	}, Places: regions.Of(g)})
 	t.Cleanup(func() { v.sys.Close() })
 	v.fs = memvolume.Dirs(g).Fs
@@ -114,7 +114,7 @@ func (i inode) slot(k int) uint64  { return i.u64(136 + 8*k) }
 
 func (v *volume) inode(ino uint64) (p inode) {
 	v.run(func(tx *dtxn.Txn) bool {
-		p = tx.ReadInode(v.geo.Itab()+ino/16, ino%16*2048, false).Data
+		p = tx.ReadInode(v.geo.InodeTable()+ino/16, ino%16*2048, false).Data
 		return true
 	})
 	return
@@ -190,7 +190,7 @@ func (v *volume) check() (held int) {
 		})
 		return m
 	}
-	m := bits(v.geo.Bbm(), v.geo.Itab())
+	m := bits(v.geo.BlockBitmap(), v.geo.InodeTable())
 	for bn := range owner {
 		if !m[bn] {
 			v.t.Errorf("block %d held by inode %d is free in the bitmap", bn, owner[bn])
@@ -199,7 +199,7 @@ func (v *volume) check() (held int) {
 	if len(m) != len(owner) {
 		v.t.Errorf("%d blocks in the bitmap, %d held", len(m), len(owner))
 	}
-	im := bits(v.geo.Ibm(), v.geo.Bbm())
+	im := bits(v.geo.InodeBitmap(), v.geo.BlockBitmap())
 	for _, ino := range live {
 		if !im[ino] {
 			v.t.Errorf("inode %d is free in the bitmap", ino)

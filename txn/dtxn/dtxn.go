@@ -77,7 +77,7 @@ type Slots struct{}
 // System is the transactions of one volume. It may be used concurrently.
 type System struct {
 	j         *journal.Journal
-	sys       *txnsysm.Sys
+	sys       *txnsysm.System
 	places    *places.Place // those of the layout
 	base      uint64        // where block 0 of the volume lies; not 0 only in tests
 	inodes    uint64        // the first block of inodes

@@ -30,7 +30,7 @@ def opens_block(t, i):
     before = t[max(0, i - 200):i].rstrip()
     if re.match(r"\{\s*:", t[i:]):
         return False
-    return bool(re.search(r"\bdecreases[^;{}]*\*$", before)) or not BEFORE_A_SET.search(before)
+    return bool(re.search(r"\b(?:decreases[^;{}]*|reads\s*)\*$", before)) or not BEFORE_A_SET.search(before)
 
 
 def block_from(t, i, stop):

@@ -112,7 +112,8 @@ module {:extern "dbytes"} ByteSlice {
     method {:extern "Join"} Join() returns (b: Bytes)
       ensures fresh(b) && b.data == data
   }
-  method {:extern "NewPieces"} NewPieces() returns (p: Pieces) ensures fresh(p) && p.data == []   // tested: dbytes.TestPieces
+  // tested: dbytes.TestPieces
+  method {:extern "NewPieces"} NewPieces() returns (p: Pieces) ensures fresh(p) && p.data == []
   // the block of zeros; tested: dbytes.TestBlk
   method {:extern "ZeroBlk"} ZeroBlk() returns (b: Blk)
     ensures b.v == Zeros(4096)

@@ -1,12 +1,14 @@
 // TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/runtime/ddir, and fs.Limit, which says what fits.
-// It keeps the entries and counts their encoded size; Offer takes an entry only if it still fits. Go makes the List (New, Fill).
+// It keeps the entries and counts their encoded size; Offer takes an entry only if it still fits. Go makes the List
+// (New, Fill).
 include "bytes.s.dfy"
 
 module DirListSpec {
   import opened Machine
-  datatype Ent = Ent(ino: uint64, name: seq<byte>, cookie: uint64)
+  datatype DirEntry = DirEntry(ino: uint64, name: seq<byte>, cookie: uint64)
   // the bytes that entries take
-  function Used(cost: int -> int, g: seq<Ent>): int { if g == [] then 0 else Used(cost, g[..|g| - 1]) + cost(|g[|g| - 1].name|) }
+  function Used(cost: int -> int, g: seq<DirEntry>): int
+  { if g == [] then 0 else Used(cost, g[..|g| - 1]) + cost(|g[|g| - 1].name|) }
 }
 
 module {:extern "ddir"} DirListS {
@@ -16,19 +18,20 @@ module {:extern "ddir"} DirListS {
 
   class {:extern "List"} List {           // tested: ddir.TestList
     // the entries that fitted, in the order offered
-    ghost var got: seq<Ent>
+    ghost var got: seq<DirEntry>
     // the attributes (serialized inode) that entries were given, by their index
     ghost var attrs: map<int, seq<byte>>
     // there is room for max bytes (below 0: not even for no entry), and an entry takes cost of the length of its name
     ghost const max: int   ghost const cost: int -> int
 
-    // an entry: the name is blk[off .. off+len]; cookie resumes after it. The first is taken exactly if it fits; others may be
-    // refused although they do (dircount).
+    // an entry: the name is blk[off .. off+len]; cookie resumes after it. The first is taken exactly if it fits; others
+    // may be refused although they do (dircount).
     method {:extern "Offer"} Offer(ino: uint64, blk: Blk, off: uint64, len: uint64, cookie: uint64) returns (fits: bool)
       modifies this
       requires off as int + len as int <= |blk.v|
-      ensures var g := old(got) + [Ent(ino, blk.v[off as int .. off as int + len as int], cookie)];
-        (fits ==> Used(cost, g) <= max) && (|g| == 1 && Used(cost, g) <= max ==> fits) && got == (if fits then g else old(got)) && attrs == old(attrs)
+      ensures var g := old(got) + [DirEntry(ino, blk.v[off as int .. off as int + len as int], cookie)];
+        (fits ==> Used(cost, g) <= max) && (|g| == 1 && Used(cost, g) <= max ==> fits) &&
+        got == (if fits then g else old(got)) && attrs == old(attrs)
     // whether there is room for what it has; number of entries, and the inode number of entry i
     method {:extern "Fits"} Fits() returns (fits: bool) ensures fits == (Used(cost, got) <= max)
     method {:extern "Len"} Len() returns (n: uint64)

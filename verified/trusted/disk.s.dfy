@@ -22,7 +22,8 @@ module {:extern "ddisk"} DiskS {
   type Poss = seq<iset<BV>>         // per block: what a crash may leave there
 
   predicate {:axiom} Saw(a: int, b: BV)
-  // d refused a read, or returned what it did not hold, at some time. (Nothing else says so: what follows if not, follows for a device that never does.)
+  // d refused a read, or returned what it did not hold, at some time. (Nothing else says so: what follows if not,
+  // follows for a device that never does.)
   predicate {:axiom} Erred(d: Disk)
   function Any(): iset<BV> { iset x: BV | |x| == 4096 }
   predicate CrashImg(poss: Poss, s: Img) {
@@ -57,7 +58,8 @@ module {:extern "ddisk"} DiskS {
       requires i as int < |blks| ensures b.v == blks[i as int] && Shows(b)
   }
 
-  class {:extern "Disk"} Disk {           // tested: ddisk.TestContents, TestErrorsStick, TestStop; Barrier: TestBarrierIsADeviceBarrier
+  // tested: ddisk.TestContents, TestErrorsStick, TestStop; Barrier: TestBarrierIsADeviceBarrier
+  class {:extern "Disk"} Disk {
     ghost var poss: Poss
     ghost var cur: Img
     ghost var bad: bool
@@ -84,11 +86,14 @@ module {:extern "ddisk"} DiskS {
     // n blocks from a on. A read that runs beside a write of the same block may see any mixture, hence poss.
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
       requires Valid() && a as int + n as int <= |cur| ensures ok_ || Erred(this)
-      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int && forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
+      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int &&
+        forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
     // the same from a device that may lie; Saw: that is what it returned for this block, at some time
     method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList, ghost honest: bool)
       requires Valid() && a as int + n as int <= |cur| ensures (ok_ && honest) || Erred(this)
-      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
+      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int &&
+        forall i :: 0 <= i < n as int ==>
+        |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
     // n blocks, from l[i] on, to the blocks from a on, in any order
     method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|

@@ -14,7 +14,7 @@ module TxnSpec {
   import opened Machine
   datatype Kind = KBit | KInode | KBlock
   datatype Addr = Addr(blkno: uint64, off: uint64)      // off in bits
-  datatype Object = ObjData(bs: seq<byte>) | ObjBit(b: bool)
+  datatype Object = ObjData(bytes: seq<byte>) | ObjBit(bit: bool)
 
   predicate OffOk(k: Kind, off: uint64) {
     off < 32768 &&
@@ -23,13 +23,15 @@ module TxnSpec {
   predicate ObjOk(k: Kind, o: Object) {
     match k
     case KBit => o.ObjBit?
-    case KInode => o.ObjData? && |o.bs| == 256
-    case KBlock => o.ObjData? && |o.bs| == 4096
+    case KInode => o.ObjData? && |o.bytes| == 256
+    case KBlock => o.ObjData? && |o.bytes| == 4096
   }
   // what the n blocks from a on hold, one behind the other
   function Run(data: map<Addr, Object>, a: uint64, n: uint64): seq<byte>
-    requires a as int + n as int < 0x1_0000_0000_0000_0000 && forall b: uint64 {:trigger Addr(b, 0)} :: a <= b < a + n ==> Addr(b, 0) in data && data[Addr(b, 0)].ObjData?
-  { if n == 0 then [] else Run(data, a, n - 1) + data[Addr(a + n - 1, 0)].bs }
+    requires a as int + n as int < 0x1_0000_0000_0000_0000
+    requires forall b: uint64 {:trigger Addr(b, 0)} ::
+      a <= b < a + n ==> Addr(b, 0) in data && data[Addr(b, 0)].ObjData?
+  { if n == 0 then [] else Run(data, a, n - 1) + data[Addr(a + n - 1, 0)].bytes }
 }
 
 module {:extern "dtxn"} TxnS {
@@ -39,7 +41,7 @@ module {:extern "dtxn"} TxnS {
   import opened TxnSpec
 
   // The objects of a volume. Each block holds objects of one kind.
-  class {:extern "Jrnl"} Jrnl {
+  class {:extern "Jrnl"} VolumeObjects {
     ghost var data: map<Addr, Object>
     ghost const kinds: map<uint64, Kind>
 
@@ -60,47 +62,50 @@ module {:extern "dtxn"} TxnS {
   }
 
   class {:extern "Txn"} Txn {             // tested: dtxn.TestDeclarations, TestErrors, TestBank
-    ghost const jrnl: Jrnl
+    ghost const volume: VolumeObjects
     ghost const slots: Slots
 
     // Objects. `excl` says that the object will be written too, so that its lock
     // is taken exclusively at once.
     method {:extern "ReadInode"} ReadInode(blkno: uint64, off: uint64, excl: bool) returns (b: Bytes)
-      requires jrnl.Valid() && jrnl.Has(KInode, blkno, off)
+      requires volume.Valid() && volume.Has(KInode, blkno, off)
       ensures fresh(b) && |b.data| == 256
-      ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjData(b.data)
+      ensures Addr(blkno, off) in volume.data && volume.data[Addr(blkno, off)] == ObjData(b.data)
     method {:extern "ReadBlock"} ReadBlock(blkno: uint64, excl: bool) returns (b: Blk)
-      requires jrnl.Valid() && jrnl.Has(KBlock, blkno, 0)
+      requires volume.Valid() && volume.Has(KBlock, blkno, 0)
       ensures |b.v| == 4096
-      ensures Addr(blkno, 0) in jrnl.data && jrnl.data[Addr(blkno, 0)] == ObjData(b.v)
+      ensures Addr(blkno, 0) in volume.data && volume.data[Addr(blkno, 0)] == ObjData(b.v)
     // n blocks, from blkno on, which are added to p. Tested: dtxn.TestReadBlocks
     method {:extern "ReadBlocks"} ReadBlocks(blkno: uint64, n: uint64, p: Pieces)
       modifies p
-      requires jrnl.Valid() && blkno as int + n as int < 0x1_0000_0000_0000_0000 && forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> jrnl.Has(KBlock, b, 0)
-      ensures (forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> Addr(b, 0) in jrnl.data && jrnl.data[Addr(b, 0)].ObjData?) && p.data == old(p.data) + Run(jrnl.data, blkno, n)
+      requires volume.Valid() && blkno as int + n as int < 0x1_0000_0000_0000_0000
+      requires forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==> volume.Has(KBlock, b, 0)
+      ensures forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + n ==>
+        Addr(b, 0) in volume.data && volume.data[Addr(b, 0)].ObjData?
+      ensures p.data == old(p.data) + Run(volume.data, blkno, n)
     method {:extern "ReadBit"} ReadBit(blkno: uint64, off: uint64, excl: bool) returns (b: bool)
-      requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
-      ensures Addr(blkno, off) in jrnl.data && jrnl.data[Addr(blkno, off)] == ObjBit(b)
+      requires volume.Valid() && volume.Has(KBit, blkno, off)
+      ensures Addr(blkno, off) in volume.data && volume.data[Addr(blkno, off)] == ObjBit(b)
     // a mutable copy
     method {:extern "Copy"} Copy(b: Blk) returns (c: Bytes) ensures fresh(c) && c.data == b.v
     // copies b
     method {:extern "WriteInode"} WriteInode(blkno: uint64, off: uint64, b: Bytes)
-      modifies jrnl
-      requires jrnl.Valid() && jrnl.Has(KInode, blkno, off) && |b.data| == 256
-      ensures jrnl.data == old(jrnl.data)[Addr(blkno, off) := ObjData(b.data)]
-      ensures jrnl.Valid()
+      modifies volume
+      requires volume.Valid() && volume.Has(KInode, blkno, off) && |b.data| == 256
+      ensures volume.data == old(volume.data)[Addr(blkno, off) := ObjData(b.data)]
+      ensures volume.Valid()
     // takes b over: the caller's view of it becomes empty
     method {:extern "WriteBlock"} WriteBlock(blkno: uint64, b: Bytes)
-      modifies jrnl, b
-      requires jrnl.Valid() && jrnl.Has(KBlock, blkno, 0) && |b.data| == 4096
-      ensures jrnl.data == old(jrnl.data)[Addr(blkno, 0) := ObjData(old(b.data))]
+      modifies volume, b
+      requires volume.Valid() && volume.Has(KBlock, blkno, 0) && |b.data| == 4096
+      ensures volume.data == old(volume.data)[Addr(blkno, 0) := ObjData(old(b.data))]
       ensures b.data == []
-      ensures jrnl.Valid()
+      ensures volume.Valid()
     method {:extern "WriteBit"} WriteBit(blkno: uint64, off: uint64, b: bool)
-      modifies jrnl
-      requires jrnl.Valid() && jrnl.Has(KBit, blkno, off)
-      ensures jrnl.data == old(jrnl.data)[Addr(blkno, off) := ObjBit(b)]
-      ensures jrnl.Valid()
+      modifies volume
+      requires volume.Valid() && volume.Has(KBit, blkno, off)
+      ensures volume.data == old(volume.data)[Addr(blkno, off) := ObjBit(b)]
+      ensures volume.Valid()
     // Records. To read one takes its lock exclusively. WriteSlot copies b. Tested: dtxn.TestSlots
     method {:extern "ReadSlot"} ReadSlot(i: uint64) returns (b: Bytes)
       requires slots.Valid() && i as int < |slots.recs|
@@ -111,13 +116,14 @@ module {:extern "dtxn"} TxnS {
       ensures slots.recs == old(slots.recs)[i as int := b.data]
 
     // Allocation hints: which = 0 blocks, 1 inodes, 2 blocks to take in the place of others (on a sparse image
-    // perhaps only what has room on its host already). They promise nothing; the bitmap is the truth. near: a wish (0 = none). ok = false: nothing free is known.
-    // What was not taken, or a committed transaction freed, goes back by itself. Tested: dtxn.TestHints, TestNear, TestExchange.
+    // perhaps only what has room on its host already). They promise nothing; the bitmap is the truth. near: a wish (0 =
+    // none). ok = false: nothing free is known. What was not taken, or a committed transaction freed, goes back by
+    // itself. Tested: dtxn.TestHints, TestNear, TestExchange.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which <= 2
     // Wishes, which promise nothing: what is written to block blkno, newly allocated, should go straight to
-    // its place, not through the log; the next block of which a hint is asked for is to be block n of the file, or what leads to that;
-    // n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestPositions, TestAhead.
+    // its place, not through the log; the next block of which a hint is asked for is to be block n of the file, or what
+    // leads to that; n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestPositions, TestAhead.
     method {:extern "Bulk"} Bulk(blkno: uint64)
     method {:extern "Position"} Position(n: uint64, leads: bool)
     method {:extern "Ahead"} Ahead(blkno: uint64, n: uint64)

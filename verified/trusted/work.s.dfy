@@ -1,17 +1,20 @@
-// TRUSTED: leave to commit, and what Go does at the end of a transaction, which no proof needs. Go: txn/dtxn, whose Txn is the Work of one after another.
+// TRUSTED: leave to commit, and what Go does at the end of a transaction, which no proof needs. Go: txn/dtxn, whose Txn
+// is the Work of one after another.
 include "../lib/machine.dfy"
 
 module {:extern "dwork"} WorkS {
   import opened Machine
-  // Leave to commit once. It is for proofs alone: whoever asks for a commit gives one along, and nothing here gives another. So what was not given one commits nothing.
+  // Leave to commit once. It is for proofs alone: whoever asks for a commit gives one along, and nothing here gives
+  // another. So what was not given one commits nothing.
   class {:extern "Permit"} Permit {
     ghost var may: bool
     ghost method Spend() requires may modifies this ensures !may { may := false; }
   }
 
   trait {:extern "Work"} Work {          // tested: dtxn.TestErrors, TestHints
-    ghost const t: object             // the transaction
-    // Of allocation hints and memory, which no proof needs: before a commit (false: it is too large), and after the end.
+    ghost const txn: object           // the transaction
+    // Of allocation hints and memory, which no proof needs: before a commit (false: it is too large), and after the
+    // end.
     method {:extern "Admit"} Admit() returns (ok: bool)
     method {:extern "Ended"} Ended(committed: bool)
   }

@@ -21,7 +21,7 @@ module Bridge {
 
   type Data = map<Addr, Object>
   predicate OkAddr(kinds: Kinds, a: Addr) { a.blkno in kinds && OffOk(kinds[a.blkno], a.off) }
-  predicate OkKinds(kinds: Kinds) { forall a :: a in kinds ==> a < 0x1_0000_0000_0000 }   // Sys.Inv
+  predicate OkKinds(kinds: Kinds) { forall a :: a in kinds ==> a < 0x1_0000_0000_0000 }   // System.Inv
   function AddrOf(k: uint64): Addr { Addr(KeyBlk(k), KeyOff(k)) }
   // data is the state st of the volume
   predicate Is(kinds: Kinds, data: Data, st: Vol) {
@@ -90,17 +90,17 @@ module Bridge {
 
   // ---- the contracts, word for word ----
   // call number i of l begins
-  predicate Before(j: TxnS.Jrnl, l: Log, i: int, data: Data) reads j {
+  predicate Before(j: TxnS.VolumeObjects, l: Log, i: int, data: Data) reads j {
     0 <= i <= |l| && j.data == Written(l[..i], data)
   }
   // ReadInode, ReadBlock (with off = 0), and ReadBit
-  lemma Read(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
+  lemma Read(j: TxnS.VolumeObjects, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
     requires Kept(l, data) && Before(j, l, i, data) && i < |l| && blkno < 0x1_0000_0000_0000 && off < 32768 &&
       l[i] == OpRead(Key(blkno, off), o)
     ensures Addr(blkno, off) in j.data && j.data[Addr(blkno, off)] == o
   { Keys(l[i].key, Addr(blkno, off)); }
   // ReadBlocks
-  lemma ReadRun(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, bs: seq<Blk>)
+  lemma ReadRun(j: TxnS.VolumeObjects, l: Log, i: int, data: Data, blkno: uint64, bs: seq<Blk>)
     requires Kept(l, data) && Before(j, l, i, data) && blkno as int + |bs| <= 0x1_0000_0000_0000 && i + |bs| <= |l| &&
       l[i..i + |bs|] == Reads(blkno, bs)
     ensures forall b: uint64 {:trigger Addr(b, 0)} :: blkno <= b < blkno + |bs| as uint64 ==> Addr(b, 0) in j.data &&
@@ -116,7 +116,7 @@ module Bridge {
     assert l[..i + n + 1][..i + n] == l[..i + n];
   }
   // WriteInode, WriteBlock (with off = 0), and WriteBit
-  twostate lemma Write(j: TxnS.Jrnl, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
+  twostate lemma Write(j: TxnS.VolumeObjects, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
     requires old(Before(j, l, i, data)) && Before(j, l, i + 1, data) && blkno < 0x1_0000_0000_0000 && off < 32768 &&
       l[i] == OpWrite(Key(blkno, off), o)
     ensures j.data == old(j.data)[Addr(blkno, off) := o]

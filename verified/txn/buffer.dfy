@@ -12,7 +12,7 @@ module BufferM {
   // The place of object k; if it is not there, the one that it belongs in.
   method Locate(b: Buf, k: uint64) returns (i: uint64, found: bool)
     requires b.Sorted()
-    ensures i as int <= |b.keys| && found == (k in b.m)
+    ensures i as int <= |b.keys| && found == (k in b.objects)
     ensures found ==> i as int < |b.keys| && b.keys[i as int] == k
     ensures !found ==> Between(b.keys, i as int, k)
   {
@@ -39,14 +39,14 @@ module BufferM {
     requires b.Sorted()
     modifies b
     ensures b.Sorted() && i as int < |b.keys| && b.keys[i as int] == k
-    ensures forall v :: b.m[k := v] == old(b.m)[k := v]
+    ensures forall v :: b.objects[k := v] == old(b.objects)[k := v]
   {
     var found;
     i, found := Locate(b, k);
     if found { return; }
     ghost var keys := b.keys;
     b.Add(i, k);
-    forall x | x in b.m ensures x in b.keys {
+    forall x | x in b.objects ensures x in b.keys {
       if x == k { assert b.keys[i as int] == k; }
       else {
         var j :| 0 <= j < |keys| && keys[j] == x;
@@ -57,7 +57,7 @@ module BufferM {
   method BufferBlk(b: Buf, k: uint64, v: Blk)
     requires b.Sorted()
     modifies b
-    ensures b.Sorted() && b.m == old(b.m)[k := ObjData(v.v)]
+    ensures b.Sorted() && b.objects == old(b.objects)[k := ObjData(v.v)]
   {
     var i := Make(b, k);
     b.SetBlk(i, v);
@@ -66,7 +66,7 @@ module BufferM {
   method BufferBytes(b: Buf, k: uint64, v: Bytes)
     requires b.Sorted() && |v.data| == 256
     modifies b
-    ensures b.Sorted() && b.m == old(b.m)[k := ObjData(v.data)]
+    ensures b.Sorted() && b.objects == old(b.objects)[k := ObjData(v.data)]
   {
     var i := Make(b, k);
     b.SetBytes(i, v);
@@ -74,7 +74,7 @@ module BufferM {
   method BufferBit(b: Buf, k: uint64, v: bool)
     requires b.Sorted()
     modifies b
-    ensures b.Sorted() && b.m == old(b.m)[k := ObjBit(v)]
+    ensures b.Sorted() && b.objects == old(b.objects)[k := ObjBit(v)]
   {
     var i := Make(b, k);
     b.SetBit(i, v);
@@ -82,27 +82,27 @@ module BufferM {
 
   // null, or found = false: it is not in the buffer
   method BufferedBlk(b: Buf, k: uint64) returns (v: Blk?)
-    requires b.Sorted() && (k in b.m ==> ObjOk(KBlock, b.m[k]))
-    ensures (v != null) == (k in b.m)
-    ensures v != null ==> b.m[k] == ObjData(v.v)
+    requires b.Sorted() && (k in b.objects ==> ObjOk(KBlock, b.objects[k]))
+    ensures (v != null) == (k in b.objects)
+    ensures v != null ==> b.objects[k] == ObjData(v.v)
   {
     var i, found := Locate(b, k);
     if !found { return null; }
     v := b.BlkAt(i);
   }
   method BufferedBytes(b: Buf, k: uint64, v: Bytes) returns (found: bool)
-    requires b.Sorted() && (k in b.m ==> ObjOk(KInode, b.m[k])) && |v.data| == 256
+    requires b.Sorted() && (k in b.objects ==> ObjOk(KInode, b.objects[k])) && |v.data| == 256
     modifies v
-    ensures found == (k in b.m) && if found then b.m[k] == ObjData(v.data) else v.data == old(v.data)
+    ensures found == (k in b.objects) && if found then b.objects[k] == ObjData(v.data) else v.data == old(v.data)
   {
     var i;
     i, found := Locate(b, k);
     if found { b.CopyAt(i, v, 0); }
   }
   method BufferedBit(b: Buf, k: uint64) returns (found: bool, v: bool)
-    requires b.Sorted() && (k in b.m ==> ObjOk(KBit, b.m[k]))
-    ensures found == (k in b.m)
-    ensures found ==> b.m[k] == ObjBit(v)
+    requires b.Sorted() && (k in b.objects ==> ObjOk(KBit, b.objects[k]))
+    ensures found == (k in b.objects)
+    ensures found ==> b.objects[k] == ObjBit(v)
   {
     var i, is;
     i, found := Locate(b, k);

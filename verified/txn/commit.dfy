@@ -40,11 +40,11 @@ module CommitM {
   // between two neighbours of a sorted sequence there is nothing
   lemma NextKey(b: Buf, i: int)
     requires b.Sorted() && 0 <= i < |b.keys|
-    ensures b.keys[i] in b.m && Lim(b.keys, i) < Lim(b.keys, i + 1)
-    ensures forall k: uint64 {:trigger k in b.m} :: k in b.m ==>
+    ensures b.keys[i] in b.objects && Lim(b.keys, i) < Lim(b.keys, i + 1)
+    ensures forall k: uint64 {:trigger k in b.objects} :: k in b.objects ==>
       (k as int < Lim(b.keys, i + 1) <==> k as int < Lim(b.keys, i) || k == b.keys[i])
   {
-    forall k: uint64 | k in b.m
+    forall k: uint64 | k in b.objects
       ensures k as int < Lim(b.keys, i + 1) <==> k as int < Lim(b.keys, i) || k == b.keys[i]
     {
       assert k in b.keys;
@@ -92,12 +92,12 @@ module CommitM {
     modifies w
     ensures i0 < i && i as int <= |t.buffer.keys|
     ensures i as int < |t.buffer.keys| ==> KeyBlk(t.buffer.keys[i as int]) > a
-    ensures BlockPut(t.system.kinds, a, old(w.data), w.data, t.buffer.m, Lim(t.buffer.keys, i0 as int),
+    ensures BlockPut(t.system.kinds, a, old(w.data), w.data, t.buffer.objects, Lim(t.buffer.keys, i0 as int),
       Lim(t.buffer.keys, i as int))
-    ensures forall k: uint64 :: k in t.buffer.m &&
+    ensures forall k: uint64 :: k in t.buffer.objects &&
       Lim(t.buffer.keys, i0 as int) <= k as int < Lim(t.buffer.keys, i as int) ==> KeyBlk(k) == a
   {
-    ghost var kinds, m, keys := t.system.kinds, t.buffer.m, t.buffer.keys;
+    ghost var kinds, m, keys := t.system.kinds, t.buffer.objects, t.buffer.keys;
     ghost var lo := Lim(keys, i0 as int);
     var n := t.buffer.Len();
     LenKeys(t.buffer);
@@ -122,7 +122,7 @@ module CommitM {
         PutBit(w, off, v);
       } else {
         t.buffer.CopyAt(i, w, off / 8);
-        PutBytes(w0, w.data, off, m[k].bs);
+        PutBytes(w0, w.data, off, m[k].bytes);
       }
       assert Replaced(w0, w.data, kinds[a], off, m[k]);
       OneMore(kinds, a, old(w.data), w0, w.data, m, keys, i as int, lo, off, t.buffer);
@@ -137,12 +137,12 @@ module CommitM {
   }
   lemma LenKeys(b: Buf)
     requires b.Sorted()
-    ensures |b.keys| == |b.m|
+    ensures |b.keys| == |b.objects|
   {
     var ks := set i | 0 <= i < |b.keys| :: b.keys[i];
     Distinct(b.keys);
-    assert ks == b.m.Keys;
-    assert |b.m.Keys| == |b.m|;
+    assert ks == b.objects.Keys;
+    assert |b.objects.Keys| == |b.objects|;
   }
   lemma Distinct(s: seq<uint64>)
     requires forall i, j :: 0 <= i < j < |s| ==> s[i] < s[j]
@@ -161,7 +161,8 @@ module CommitM {
   }
   lemma OneMore(kinds: Kinds, a: uint64, v: seq<byte>, w0: seq<byte>, w1: seq<byte>, m: Objs, keys: seq<uint64>, i: int,
     lo: int, off: uint64, b: Buf)
-    requires b.Sorted() && b.m == m && b.keys == keys && 0 <= i < |keys| && a in kinds && a < 0x1_0000_0000_0000 &&
+    requires b.Sorted() && b.objects == m && b.keys == keys && 0 <= i < |keys| && a in kinds &&
+      a < 0x1_0000_0000_0000 &&
       OffOk(kinds[a], off)
     requires keys[i] == Key(a, off) && lo <= Lim(keys, i)
     requires BlockPut(kinds, a, v, w0, m, lo, Lim(keys, i))
@@ -188,13 +189,13 @@ module CommitM {
     requires t.Inv() && t.system.journal.mutex.Inside() && tx !in t.system.journal.repr
     modifies tx
     ensures tx.Ok()
-    ensures !ok ==> t.system.journal.home <= miss < t.system.journal.size && Needs(t.buffer.m, miss)
+    ensures !ok ==> t.system.journal.home <= miss < t.system.journal.size && Needs(t.buffer.objects, miss)
     ensures ok ==> forall a :: a in tx.m ==> t.system.journal.home as int <= a < t.system.journal.size as int
-    ensures ok ==> Put(t.system.kinds, t.system.journal.Cur(), Over(t.system.journal.Cur(), tx.m), t.buffer.m,
+    ensures ok ==> Put(t.system.kinds, t.system.journal.Cur(), Over(t.system.journal.Cur(), tx.m), t.buffer.objects,
       0x1_0000_0000_0000_0000)
-    ensures |tx.addrs| <= |t.buffer.m|
+    ensures |tx.addrs| <= |t.buffer.objects|
   {
-    ghost var kinds, m, keys, st := t.system.kinds, t.buffer.m, t.buffer.keys, t.system.journal.Cur();
+    ghost var kinds, m, keys, st := t.system.kinds, t.buffer.objects, t.buffer.keys, t.system.journal.Cur();
     tx.Clear();
     var n := t.buffer.Len();
     LenKeys(t.buffer);
@@ -277,7 +278,8 @@ module CommitM {
     t.buffer.Clear();
     t.writes.Clear();
     t.system.locks.Release(t.owner, n);
-    forall o: Owner, k | o in t.system.locks.wants && t.system.locks.Holds(o, k) ensures k < t.system.locks.wants[o].k {
+    forall o: Owner, k | o in t.system.locks.wants && t.system.locks.Holds(o, k) ensures k < t.system.locks.wants[o].key
+      {
       assert old(t.system.locks.Holds(o, k));
     }
     t.topLock := 0; t.seen := 0; t.ownCommit := 0; t.appended := false; t.log := []; t.found := map[]; t.cut := OK;
@@ -300,7 +302,7 @@ module CommitM {
     ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))
   {
     need := t.seen;
-    DidThere(t.system.kinds, t.log, t.found, t.buffer.m, t.system.journal.Cur());
+    DidThere(t.system.kinds, t.log, t.found, t.buffer.objects, t.system.journal.Cur());
     forall k | t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ensures t.system.lastStable[k] <= need {
       t.Known(k);
     }
@@ -320,12 +322,12 @@ module CommitM {
   // the transaction's stable commit n is the last one of all that it wrote; or it has none
   predicate Stabled(t: Txn, yes: bool, n: int) reads t, t.system, t.buffer {
     t.ownCommit == (if yes then n else 0) &&
-      (yes ==> forall k :: k in t.buffer.m ==> k in t.system.lastStable && t.system.lastStable[k] as int == n)
+      (yes ==> forall k :: k in t.buffer.objects ==> k in t.system.lastStable && t.system.lastStable[k] as int == n)
   }
   twostate predicate Taken(t: Txn, yes: bool) reads t { t.points == old(t.points) + (if yes then 1 else 0) }
   // a commit is refused only for what it would write, or because there are no more
   predicate Refused(t: Txn, st: uint32) reads t, t.system, t.system.journal, t.buffer {
-    st <= AFailed && (st == ATooLarge ==> |t.buffer.m| > 500) && (st == AFailed ==> Closed(t.system.journal))
+    st <= AFailed && (st == ATooLarge ==> |t.buffer.objects| > 500) && (st == AFailed ==> Closed(t.system.journal))
   }
   // The commit point, if st = AOk: n is the number of the commit. AFull: try again. If a
   // block is not in memory, st = AFull and get is set, and the block is miss.
@@ -337,7 +339,8 @@ module CommitM {
       t.writes, p
     ensures t.Inv() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
       fresh(t.system.journal.repr - old(t.system.journal.repr))
-    ensures get ==> st == AFull && t.system.journal.home <= miss < t.system.journal.size && Needs(t.buffer.m, miss)
+    ensures get ==> st == AFull && t.system.journal.home <= miss < t.system.journal.size &&
+      Needs(t.buffer.objects, miss)
     ensures st != AOk ==> t.system.Kept(t.owner)
     ensures Stabled(t, stable && st == AOk, n as int) && t.appended == (st == AOk) && Taken(t, st == AOk) &&
       p.may == (st != AOk)
@@ -345,7 +348,7 @@ module CommitM {
       t.system.locks.Owns(t.owner, k)
     ensures st == AOk ==> |old(t.system.journal.states)| <= n as int < |t.system.journal.states| &&
       Recorded(t.system, n as int, t.log) &&
-      Put(t.system.kinds, t.system.journal.states[n-1], t.system.journal.states[n], t.buffer.m,
+      Put(t.system.kinds, t.system.journal.states[n-1], t.system.journal.states[n], t.buffer.objects,
         0x1_0000_0000_0000_0000) &&
       forall k :: old(t.system.locks.Holds(t.owner, k)) ==>
         Cell(t.system.journal.states[n-1], t.system.kinds, k) == old(t.system.Now(k))
@@ -380,7 +383,8 @@ module CommitM {
       t.system`logs, t`ownCommit, t`appended, t`points, p
     ensures t.Inv() && t.system.journal.Mono() && t.system.journal.KeepsLogger() && t.system.journal.KeepsInstaller() &&
       t.system.journal.repr == old(t.system.journal.repr)
-    ensures get ==> st == AFull && t.system.journal.home <= miss < t.system.journal.size && Needs(t.buffer.m, miss)
+    ensures get ==> st == AFull && t.system.journal.home <= miss < t.system.journal.size &&
+      Needs(t.buffer.objects, miss)
     ensures st != AOk ==> t.system.journal.states == old(t.system.journal.states) &&
       t.system.lastStable == old(t.system.lastStable)
     ensures t.system.Remembers() && t.system.NoOthers() && Stabled(t, stable && st == AOk, n as int) &&
@@ -388,7 +392,8 @@ module CommitM {
     ensures st != AOk ==> t.system.logs == old(t.system.logs)
     ensures st == AOk ==> n as int == |old(t.system.journal.states)| == |t.system.journal.states| - 1 &&
       Recorded(t.system, n as int, t.log) &&
-      Put(t.system.kinds, t.system.journal.states[n-1], t.system.journal.states[n], t.buffer.m, 0x1_0000_0000_0000_0000)
+      Put(t.system.kinds, t.system.journal.states[n-1], t.system.journal.states[n], t.buffer.objects,
+        0x1_0000_0000_0000_0000)
     ensures Refused(t, st) && (st == AFull && !get ==> Crowded(t.system.journal, t.writes, stable)) &&
       (old(t.system.journal.closed) ==> st != AOk)
     // the guarantee
@@ -405,13 +410,13 @@ module CommitM {
     if st == AOk {
       t.appended := true;
       t.points := t.points + 1;
-      DidThere(t.system.kinds, t.log, t.found, t.buffer.m, st0);
+      DidThere(t.system.kinds, t.log, t.found, t.buffer.objects, st0);
       SerialMore(t.system.kinds, t.system.logs, old(j.states), t.log, j.Cur());
       assert j.states == old(j.states) + [j.Cur()];
       t.system.logs := t.system.logs[n as int := t.log];
-      if stable { t.system.lastStable := Raised(t.system.lastStable, t.buffer.m, n); t.ownCommit := n as int; }
+      if stable { t.system.lastStable := Raised(t.system.lastStable, t.buffer.objects, n); t.ownCommit := n as int; }
       forall o: Owner, k | o != t.owner && t.system.locks.Holds(o, k) ensures t.system.Now(k) == old(t.system.Now(k)) {
-        Guarantee(t.system.locks, t.system.kinds, st0, j.Cur(), t.buffer.m, t.owner, o, k);
+        Guarantee(t.system.locks, t.system.kinds, st0, j.Cur(), t.buffer.objects, t.owner, o, k);
       }
     }
   }
@@ -426,7 +431,7 @@ module CommitM {
     ensures t.Inv() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
       fresh(t.system.journal.repr - old(t.system.journal.repr))
     ensures forall k :: old(t.system.locks.Owns(t.owner, k)) ==> t.system.locks.Owns(t.owner, k)
-    ensures st == OK ==> Committed(t.system.kinds, t.system.journal.states, n as int, t.buffer.m, held,
+    ensures st == OK ==> Committed(t.system.kinds, t.system.journal.states, n as int, t.buffer.objects, held,
       old(t.system.journal.Cur()))
     ensures st == OK ==> |old(t.system.journal.states)| <= n as int && Recorded(t.system, n as int, t.log)
     ensures Stabled(t, stable && st == OK, n as int) && t.appended == (st == OK) && Taken(t, st == OK) &&
@@ -434,8 +439,8 @@ module CommitM {
     ensures st != OK ==> forall k :: k in held ==> t.system.locks.Holds(t.owner, k) &&
       t.system.Now(k) == Cell(old(t.system.journal.Cur()), t.system.kinds, k)
     ensures t.system.Remembers() && t.system.NoOthers()
-    ensures st == OK || (st == IOERR && Unread(t.system.journal, t.buffer.m, old(t.system.journal.torn))) ||
-      (st == TOOLARGE && |t.buffer.m| > 500) || (st == READONLY && Closed(t.system.journal))
+    ensures st == OK || (st == IOERR && Unread(t.system.journal, t.buffer.objects, old(t.system.journal.torn))) ||
+      (st == TOOLARGE && |t.buffer.objects| > 500) || (st == READONLY && Closed(t.system.journal))
     ensures old(t.system.journal.closed) ==> st != OK
     decreases *
   {
@@ -451,7 +456,7 @@ module CommitM {
         t.appended == (st == AOk) && Taken(t, st == AOk) && p.may == (st != AOk)
       invariant st != AOk ==> forall k :: k in held ==> t.system.locks.Holds(t.owner, k) &&
         t.system.Now(k) == Cell(st0, t.system.kinds, k)
-      invariant st == AOk ==> Committed(t.system.kinds, j.states, n as int, t.buffer.m, held, st0) &&
+      invariant st == AOk ==> Committed(t.system.kinds, j.states, n as int, t.buffer.objects, held, st0) &&
         |old(j.states)| <= n as int && Recorded(t.system, n as int, t.log)
       decreases *
     {
@@ -467,7 +472,7 @@ module CommitM {
   }
 
   // commit n is that of a transaction that did l
-  predicate Recorded(s: Sys, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }
+  predicate Recorded(s: System, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }
   // Ends the transaction: with st = OK all its writes took effect at one instant, at the
   // commit numbered at; else none did. All its locks go, and if stable, whoever gets one that
   // it held exclusively learns of this commit. No reply may be sent before commit `need` is durable.
@@ -478,34 +483,34 @@ module CommitM {
       t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
     ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
       fresh(t.system.journal.repr - old(t.system.journal.repr))
-    ensures st == OK && old(t.buffer.m) != map[] ==>
+    ensures st == OK && old(t.buffer.objects) != map[] ==>
       |old(t.system.journal.states)| <= at &&
-      Committed(t.system.kinds, t.system.journal.states, at, old(t.buffer.m),
+      Committed(t.system.kinds, t.system.journal.states, at, old(t.buffer.objects),
         old(iset k | t.system.locks.Holds(t.owner, k)), old(t.system.journal.Cur())) &&
       (stable ==> at <= need as int && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>
         Noted(t.system.locks, k, at))
-    ensures st == OK && stable ==> forall k :: k in old(t.buffer.m) ==> k in t.system.lastStable &&
+    ensures st == OK && stable ==> forall k :: k in old(t.buffer.objects) ==> k in t.system.lastStable &&
       at <= t.system.lastStable[k] as int
-    ensures st == OK && old(t.buffer.m) != map[] ==> Recorded(t.system, at, old(t.log))
+    ensures st == OK && old(t.buffer.objects) != map[] ==> Recorded(t.system, at, old(t.log))
     ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))
     ensures old(t.seen) <= need && need as int < |t.system.journal.states| && old(Covers(t, need as int))
-    ensures st != OK || old(t.buffer.m) == map[] ==> NoEffect(t)
-    ensures t.system.Remembers() && t.system.NoOthers() && Taken(t, st == OK && old(t.buffer.m) != map[]) &&
-      (p.may <==> st != OK || old(t.buffer.m) == map[])
-    ensures st == OK || (st == IOERR && Unread(t.system.journal, old(t.buffer.m), old(t.system.journal.torn))) ||
-      (st == TOOLARGE && |old(t.buffer.m)| > 500) || (st == READONLY && Closed(t.system.journal))
-    ensures old(t.system.journal.closed) && old(t.buffer.m) != map[] ==> st != OK
+    ensures st != OK || old(t.buffer.objects) == map[] ==> NoEffect(t)
+    ensures t.system.Remembers() && t.system.NoOthers() && Taken(t, st == OK && old(t.buffer.objects) != map[]) &&
+      (p.may <==> st != OK || old(t.buffer.objects) == map[])
+    ensures st == OK || (st == IOERR && Unread(t.system.journal, old(t.buffer.objects), old(t.system.journal.torn))) ||
+      (st == TOOLARGE && |old(t.buffer.objects)| > 500) || (st == READONLY && Closed(t.system.journal))
+    ensures old(t.system.journal.closed) && old(t.buffer.objects) != map[] ==> st != OK
     decreases *
   {
     need := t.seen;
-    DidThere(t.system.kinds, t.log, t.found, t.buffer.m, t.system.journal.Cur());
+    DidThere(t.system.kinds, t.log, t.found, t.buffer.objects, t.system.journal.Cur());
     forall k | t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ensures t.system.lastStable[k] <= need {
       t.Known(k);
     }
     at := 0;
     var w := t.buffer.Len();
     var n: uint64 := 0;
-    ghost var m := t.buffer.m;
+    ghost var m := t.buffer.objects;
     if w > 0 {
       assert t.buffer.keys[0] in m;
       ghost var held := iset k | t.system.locks.Holds(t.owner, k);

@@ -106,10 +106,10 @@ module Places {
     }
 
     // the transactions of s are kept to these places
-    predicate Over(s: Sys) reads s { Valid() && s.kinds == KindsOf(all) }
+    predicate Over(s: System) reads s { Valid() && s.kinds == KindsOf(all) }
 
     // the transactions over j that are kept to them; null: these are no places of j
-    method Open(j: Journal) returns (s: Sys?)
+    method Open(j: Journal) returns (s: System?)
       requires Valid() && j.Inv()
       ensures s != null ==> fresh(s) && fresh(s.locks) && s.Inv() && s.journal == j && Over(s) &&
         (|j.states| == 1 ==> Complete(s.logs, j.states))
@@ -230,8 +230,8 @@ module Places {
       ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000 && off < 32768
       ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
         t.log == old(t.log)
-      ensures st == OK ==> t.buffer.m == old(t.buffer.m)[Key(a, off) := ObjData(b.data)]
-      ensures st != OK ==> t.buffer.m == old(t.buffer.m)
+      ensures st == OK ==> t.buffer.objects == old(t.buffer.objects)[Key(a, off) := ObjData(b.data)]
+      ensures st != OK ==> t.buffer.objects == old(t.buffer.objects)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(t.log)
     {
@@ -269,7 +269,8 @@ module Places {
       ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
         t.log == old(t.log)
       ensures st != WILD ==> IsRecord(all, i, a, off) && a in t.system.kinds && a < 0x1_0000_0000_0000
-      ensures t.buffer.m == if st == OK then old(t.buffer.m)[Key(a, off) := ObjData(b.data)] else old(t.buffer.m)
+      ensures t.buffer.objects == if st == OK then old(t.buffer.objects)[Key(a, off) := ObjData(b.data)]
+        else old(t.buffer.objects)
     {
       var ok;
       ok, a, off := Record(i);
@@ -296,8 +297,8 @@ module Places {
       ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000
       ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
         t.log == old(t.log)
-      ensures st == OK ==> t.buffer.m == old(t.buffer.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
-      ensures st != OK ==> t.buffer.m == old(t.buffer.m)
+      ensures st == OK ==> t.buffer.objects == old(t.buffer.objects)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
+      ensures st != OK ==> t.buffer.objects == old(t.buffer.objects)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, 0)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(t.log)
     {
@@ -316,8 +317,8 @@ module Places {
       ensures st != WILD ==> a in t.system.kinds && a < 0x1_0000_0000_0000 && off < 32768
       ensures st == WILD ==> unchanged(t.buffer, t.system, t.system.journal, t.system.journal.disk, t.system.locks) &&
         t.log == old(t.log)
-      ensures st == OK ==> t.buffer.m == old(t.buffer.m)[Key(a, off) := ObjBit(b)]
-      ensures st != OK ==> t.buffer.m == old(t.buffer.m)
+      ensures st == OK ==> t.buffer.objects == old(t.buffer.objects)[Key(a, off) := ObjBit(b)]
+      ensures st != OK ==> t.buffer.objects == old(t.buffer.objects)
       ensures st == OK || st == WILD || (st == CONFLICT && t.Below(Key(a, off)))
       ensures t.log == if st == OK then old(t.log) + [OpWrite(Key(a, off), ObjBit(b))] else old(t.log)
     {
@@ -327,9 +328,9 @@ module Places {
     }
     // So what a transaction has written lies in these places, each object in one of its kind.
     lemma Kept(t: Txn, k: uint64)
-      requires Over(t.system) && t.Inv() && k in t.buffer.m
+      requires Over(t.system) && t.Inv() && k in t.buffer.objects
       ensures What(all, KeyBlk(k)) != NOTHING && OffOk(KindOf(What(all, KeyBlk(k))), KeyOff(k)) &&
-        ObjOk(KindOf(What(all, KeyBlk(k))), t.buffer.m[k])
+        ObjOk(KindOf(What(all, KeyBlk(k))), t.buffer.objects[k])
     { }
   }
 

@@ -24,7 +24,7 @@ module Rely {
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr))
   { CYield(j); CYield(j); }
-  method Transaction2(s: Sys, ghost o: Owner)
+  method Transaction2(s: System, ghost o: Owner)
     requires s.Inv()
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
       s.journal.tree.pages, s.journal.repr, s.journal.mutex`settled, s.locks, s`lastStable, s`logs

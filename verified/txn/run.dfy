@@ -28,17 +28,27 @@ module TxnRun {
   datatype Told = Told(log: Log, wrote: Objs, seen: map<uint64, uint64>)
   function What(t: Txn): Told reads t, t.system, t.system.locks, t.buffer
   {
-    Told(t.log, t.buffer.m, map k | k in t.system.lastStable &&
+    Told(t.log, t.buffer.objects, map k | k in t.system.lastStable &&
       t.system.locks.Holds(t.owner, k) :: t.system.lastStable[k])
   }
   // commit `at` was made of what is told
-  predicate Made(s: Sys, at: int, g: Told) reads s, s.journal
+  predicate Made(s: System, at: int, g: Told) reads s, s.journal
   {
     0 < at < |s.journal.states| && g.wrote != map[] && Recorded(s, at, g.log) &&
       Put(s.kinds, s.journal.states[at-1], s.journal.states[at], g.wrote, 0x1_0000_0000_0000_0000)
   }
+  // How each method here leaves t: it holds no lock, the mutex is free, and no commit is forgotten.
+  twostate predicate Rests(t: Txn) reads * {
+    t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
+      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
+      t.system.kinds == old(t.system.kinds)
+  }
+  // Its work has ended, and nothing of it is committed yet.
+  predicate Worked(t: Txn) reads * { t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held }
+  // It took commit point `at`, which used p up, or none (0).
+  twostate predicate Commits(t: Txn, p: Permit, at: int) reads t, p { Taken(t, at != 0) && (p.may <==> at == 0) }
   // nothing that was seen can be taken back any more
-  predicate Lasting(s: Sys, g: Told) reads s, s.journal {
+  predicate Lasting(s: System, g: Told) reads s, s.journal {
     forall k :: k in g.seen ==> g.seen[k] as int <= s.journal.durableIndex
   }
   // With these a reply may tell what the transaction saw; with the others it may tell nothing.
@@ -63,12 +73,8 @@ module TxnRun {
   // what the others did meanwhile (settled): the Yields of WaitDurable say so of the journal alone.
   method Await(t: Txn, st: uint32, need: uint64) returns (end: uint32)
     requires t.Inv() && t.Idle() && !t.system.journal.mutex.held
-    modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
-      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
-      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
-    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
-      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
-      t.system.kinds == old(t.system.kinds)
+    modifies t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs
+    ensures Rests(t)
     ensures t.system.journal.mutex.settled == t.owner
     ensures MayTell(end) ==> end == st && (need > 0 ==> need as int <= t.system.journal.durableIndex)
     ensures end == st || (MayTell(st) && end == UNSURE && t.system.journal.failed)
@@ -87,20 +93,15 @@ module TxnRun {
   // commits. If st is one of MayTell, r may be told when commit need is durable.
   method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32,
     need: uint64, ghost at: int)
-    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may &&
-      t.cut == OK
-    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
-      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
-      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
-    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
-      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
-      t.system.kinds == old(t.system.kinds)
+    requires Worked(t) && w.txn == t && p.may && t.cut == OK
+    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures Rests(t)
     ensures old(Covers(t, need as int))
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) &&
-      (at != 0 ==> r == 0 && !ro && st == OK && |old(t.system.journal.states)| <= at &&
-      Made(t.system, at, old(What(t))))
-    ensures st == OK && r == 0 && old(t.buffer.m) != map[] ==> at != 0 && (stable ==> at <= need as int)
-    ensures Reason(t, st, ro, old(t.buffer.m), old(t.system.journal.torn)) && st != UNSURE &&
+    ensures Commits(t, p, at) &&
+      (at != 0 ==> |old(t.system.journal.states)| <= at && Made(t.system, at, old(What(t))) && r == 0 && !ro &&
+        st == OK)
+    ensures st == OK && r == 0 && old(t.buffer.objects) != map[] ==> at != 0 && (stable ==> at <= need as int)
+    ensures Reason(t, st, ro, old(t.buffer.objects), old(t.system.journal.torn)) && st != UNSURE &&
       (old(t.system.journal.closed) ==> at == 0)
     decreases *
   {
@@ -108,7 +109,7 @@ module TxnRun {
     ghost var g := What(t);
     if r != 0 || ro {
       var n := t.buffer.Len();
-      assert n > 0 ==> t.buffer.keys[0] in t.buffer.m;
+      assert n > 0 ==> t.buffer.keys[0] in t.buffer.objects;
       st := if r == 0 && n > 0 then READONLY else OK;
       need := Abort(t);
       return;
@@ -125,25 +126,20 @@ module TxnRun {
   // The same, and waits. With st = OK, r may be told.
   method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int,
     ghost g: Told)
-    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may &&
-      t.cut == OK
-    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
-      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
-      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
-    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
-      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
-      t.system.kinds == old(t.system.kinds)
+    requires Worked(t) && w.txn == t && p.may && t.cut == OK
+    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures Rests(t)
     ensures g == old(What(t)) && Finds(old(t.system.kinds), g.log, old(t.system.journal.Cur()))
     ensures MayTell(st) ==> Lasting(t.system, g)
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) &&
-      (at != 0 ==> r == 0 && !ro && (st == OK || st == UNSURE) && |old(t.system.journal.states)| <= at &&
-      Made(t.system, at, g))
+    ensures Commits(t, p, at) &&
+      (at != 0 ==> |old(t.system.journal.states)| <= at && Made(t.system, at, g) && r == 0 && !ro &&
+      (st == OK || st == UNSURE))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures Reason(t, st, ro, g.wrote, old(t.system.journal.torn)) && (old(t.system.journal.closed) ==> at == 0)
     decreases *
   {
     g := What(t);
-    DidThere(t.system.kinds, t.log, t.found, t.buffer.m, t.system.journal.Cur());
+    DidThere(t.system.kinds, t.log, t.found, t.buffer.objects, t.system.journal.Cur());
     ghost var before := t.system.logs;
     var need;
     st, need, at := Conclude(t, w, r, stable, ro, p);
@@ -159,17 +155,13 @@ module TxnRun {
   // again. Once the journal is closed, it has committed nothing.
   method Run(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int,
     ghost g: Told)
-    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may
-    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
-      t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
-      t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
-    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held &&
-      fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
-      t.system.kinds == old(t.system.kinds)
+    requires Worked(t) && w.txn == t && p.may
+    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    ensures Rests(t)
     ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.system, g)
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) &&
-      (at != 0 ==> old(t.cut) == OK && r == 0 && !ro && (st == OK || st == UNSURE) &&
-      |old(t.system.journal.states)| <= at && Made(t.system, at, g))
+    ensures Commits(t, p, at) &&
+      (at != 0 ==> |old(t.system.journal.states)| <= at && Made(t.system, at, g) && old(t.cut) == OK && r == 0 &&
+      !ro && (st == OK || st == UNSURE))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures old(t.system.journal.closed) ==> at == 0
     ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.system.journal.torn))

@@ -16,8 +16,8 @@
 // are all whose numbers somebody has waited for: stable ones that are told done, and stable ones whose effects were
 // told.
 //
-// They rest on the invariants of the running code, which every step keeps: Sys.Inv has the history (Serial), TYield and
-// each step that no commit is left out (NoOthers), Finish and Abort in commit.dfy what each call returns, and
+// They rest on the invariants of the running code, which every step keeps: System.Inv has the history (Serial), TYield
+// and each step that no commit is left out (NoOthers), Finish and Abort in commit.dfy what each call returns, and
 // Journal.Inv what is on the device (DiskInv in journal/state.dfy).
 include "commit.dfy"
 include "../journal/recover.dfy"
@@ -37,30 +37,30 @@ module Serializability {
   import opened CommitM
 
   // the history is whole: all commits are transactions'
-  predicate Whole(s: Sys) reads s, s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal,
+  predicate Whole(s: System) reads s, s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal,
     s.journal.cache, s.journal.tree.pages, s.journal.running, s.journal.logged, s.journal.frozen,
     s.journal.frozenDirect, s.journal.installing, s.journal.loggedDirect, s.journal.installingDirect,
     s.journal.logger.ring, s.journal.logger.direct, s.journal.logger.codes, s.locks {
     s.Inv() && Complete(s.logs, s.journal.states)
   }
   // what the first n transactions do, one after the other, is what makes states[n] of states[0]
-  predicate Made(s: Sys, n: int) reads s, s.journal {
+  predicate Made(s: System, n: int) reads s, s.journal {
     0 <= n < |s.journal.states| && Leads(s.kinds, All(s.logs, n), s.journal.states[0], s.journal.states[n])
   }
   // l is what a transaction does alone after the first n
-  predicate Follows(s: Sys, n: int, l: Log) reads s, s.journal {
+  predicate Follows(s: System, n: int, l: Log) reads s, s.journal {
     0 <= n < |s.journal.states| && Finds(s.kinds, All(s.logs, n) + l, s.journal.states[0])
   }
 
   // ---- 1. ----
-  lemma History(s: Sys, n: int)
+  lemma History(s: System, n: int)
     requires Whole(s) && 0 <= n < |s.journal.states|
     ensures Made(s, n)
   { OneRun(s.kinds, s.logs, s.journal.states, n); }
 
   // ---- 2. ----
   // of one that Finish told committed, as number n
-  lemma PlaceOfCommit(s: Sys, n: int, l: Log)
+  lemma PlaceOfCommit(s: System, n: int, l: Log)
     requires Whole(s) && Recorded(s, n, l)
     ensures 0 < n < |s.journal.states| && Leads(s.kinds, l, s.journal.states[n - 1], s.journal.states[n])
     ensures Follows(s, n - 1, l) && All(s.logs, n) == All(s.logs, n - 1) + l
@@ -72,7 +72,7 @@ module Serializability {
     FindsCat(s.kinds, All(s.logs, n - 1), l, s.journal.states[0], s.journal.states[n - 1]);
   }
   // of one that wrote nothing, or failed: it comes behind all that there were when Finish or Abort was called (old)
-  twostate lemma PlaceOfOther(s: Sys, l: Log)
+  twostate lemma PlaceOfOther(s: System, l: Log)
     requires |old(s.journal.states)| > 0 && Finds(old(s.kinds), l, old(s.journal.Cur())) && Whole(s) &&
       s.kinds == old(s.kinds) && s.journal.Mono()
     ensures Follows(s, |old(s.journal.states)| - 1, l)
@@ -86,7 +86,7 @@ module Serializability {
   // One transaction had ended (old), with commit a; then another called Finish (now), and has its place behind b
   // others: the first one is among these. For b is not below the number of commits that there were when Finish was
   // called: Finish says it if it wrote something, PlaceOfOther if not.
-  twostate lemma RealTime(s: Sys, a: int, b: int)
+  twostate lemma RealTime(s: System, a: int, b: int)
     requires a < |old(s.journal.states)| && s.journal.Mono() && |s.journal.states| - 1 <= b
     ensures a <= b
   {}
@@ -94,7 +94,7 @@ module Serializability {
   // ---- 4. ----
   // told: a commit of which WaitDurable said (old, or before) that it is durable. img: what a crash may leave on the
   // device now, or at any operation of the next step (Disk.Valid).
-  twostate lemma Crash(s: Sys, told: int, img: Img)
+  twostate lemma Crash(s: System, told: int, img: Img)
     requires told <= old(s.journal.durableIndex) && s.journal.Mono() && Whole(s) && img in s.journal.disk.ok
     ensures exists n :: told <= n && Made(s, n) &&
       RecOK(s.journal.layout, img, s.journal.states[n], s.journal.seal.signed)
@@ -112,13 +112,13 @@ module Serializability {
       t.system.locks.Holds(t.owner, k) && Covers(t, need)
     ensures a <= need
   {}
-  lemma EveryImage(s: Sys, img: Img)
+  lemma EveryImage(s: System, img: Img)
     requires s.Inv() && CrashImg(s.journal.disk.poss, img)
     ensures img in s.journal.disk.ok
   { reveal s.journal.Inv(); }
   // Recover opens such a device as a volume w that agrees with states[n] (its contract in journal/recover.dfy). So
   // clients find the objects that the first n transactions made, but for those in free blocks.
-  lemma Recovered(s: Sys, n: int, w: Vol, k: uint64)
+  lemma Recovered(s: System, n: int, w: Vol, k: uint64)
     requires Whole(s) && Made(s, n) && Agree(s.journal.layout, s.journal.states[n], w) && OkKey(s.kinds, k) &&
       !FreeIn(s.journal.layout, s.journal.states[n], KeyBlk(k) as int)
     ensures Cell(w, s.kinds, k) == After(s.kinds, All(s.logs, n), s.journal.states[0], k)

@@ -6,7 +6,12 @@
 // may have done meanwhile (the rely). That they do no more is the guarantee:
 // every step that locks, commits, or releases is verified to leave all that others hold as it
 // was (Txn.Grab in txn.dfy, Point and LetGo in commit.dfy). No other step changes the newest
-// state or the lock table. Steps are marked as the journal's are: [L] under its mutex, [F] without it.
+// state or the lock table.
+//
+// A commit is stable if its call waits until it is durable. It is noted when the lock table knows its number for what
+// it wrote: whoever locks that next learns of it, and tells nothing of what it saw before that commit is durable.
+//
+// Steps are marked as the journal's are: [L] under its mutex, [F] without it.
 include "history.dfy"
 include "../trusted/locks.s.dfy"
 include "../journal/threads.dfy"
@@ -23,7 +28,7 @@ module TxnSysM {
   import opened JournalM
   import opened JournalReader
 
-  class Sys {
+  class System {
     const journal: Journal
     const locks: Table
     ghost var kinds: Kinds                     // never changes
@@ -42,13 +47,18 @@ module TxnSysM {
         a < 0x1_0000_0000_0000) &&
       (forall k: uint64 {:trigger k in locks.last} :: k in locks.last ==> locks.last[k] as int < |journal.states|) &&
       (forall k: uint64 {:trigger k in lastStable} :: k in lastStable ==> 0 < lastStable[k] as int < |journal.states| &&
-        (k in locks.ex || Learned(k))) &&
+        (k in locks.exclusive || Learned(k))) &&
       Upward() && Serial(kinds, logs, journal.states)
+    }
+    // The objects that the threads of a system share, beside the mutex: the frame of what any of them may change.
+    function Shared(): set<object> reads journal {
+      {journal, journal.logger, journal.installer, journal.disk, journal.seal, journal.cache, journal.tree.pages} +
+        journal.repr + {locks}
     }
     // Whoever waits holds only what lies below what it waits for. What follows from that: waiting.dfy.
     predicate Upward() reads locks {
       forall o: Owner, k: uint64 {:trigger locks.Holds(o, k)} :: o in locks.wants &&
-        locks.Holds(o, k) ==> k < locks.wants[o].k
+        locks.Holds(o, k) ==> k < locks.wants[o].key
     }
     // Who locks object k learns of the last stable commit that wrote it. So it is but for those
     // objects whose writer has not let go of them.
@@ -83,20 +93,20 @@ module TxnSysM {
     }
   }
   // The transactions over the blocks of j: block a of ks holds objects of kind ks[a].
-  method Open(j: Journal, ghost ks: Kinds) returns (s: Sys)
+  method Open(j: Journal, ghost ks: Kinds) returns (s: System)
     requires j.Inv()
     requires forall a: uint64 {:trigger a in ks} :: a in ks ==> j.home <= a < j.size && a < 0x1_0000_0000_0000
     ensures fresh(s) && fresh(s.locks) && s.Inv() && s.journal == j && s.kinds == ks &&
       (|j.states| == 1 ==> Complete(s.logs, j.states))
   {
     var t := NewTable();
-    s := new Sys(j, t);
+    s := new System(j, t);
     s.kinds := ks;
     SerialNone(ks, j.states);
   }
 
   // the other threads run
-  method TYield(s: Sys, ghost o: Owner)
+  method TYield(s: System, ghost o: Owner)
     requires s.Inv()
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
       s.journal.tree.pages, s.journal.repr, s.journal.mutex`settled, s.locks, s`lastStable, s`logs
@@ -105,7 +115,7 @@ module TxnSysM {
   { s.journal.mutex.Yielded(o); }
 
   // The latest value of block a if it is in memory, else a ticket for Fetch.
-  method Peek(s: Sys, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
+  method Peek(s: System, ghost o: Owner, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
     requires s.Inv() && !s.journal.mutex.held && s.journal.home <= a < s.journal.size
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
       s.journal.tree.pages, s.journal.repr, s.journal.mutex, s.locks, s`lastStable, s`logs
@@ -121,7 +131,7 @@ module TxnSysM {
     s.journal.mutex.Unlock();
   }
   // [L] How many of the n blocks from a on are in memory, up to the first that is not: these are added to p.
-  method FindRun(s: Sys, h: Hold, a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
+  method FindRun(s: System, h: Hold, a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
     requires s.Inv() && s.journal.mutex.Inside() && s.journal.home <= a && a as int + n as int <= s.journal.size as int
     modifies p
     ensures m <= n && |bs| == m as int && p.data == old(p.data) + Joined(bs)
@@ -146,7 +156,7 @@ module TxnSysM {
     |j.states| > 0 && a in j.Cur() && b.v == j.Cur()[a] && |b.v| == 4096 && Lasts(h, b)
   }
   // The same, of their latest values.
-  method PeekRun(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, p: Pieces) returns (m: uint64,
+  method PeekRun(s: System, ghost o: Owner, h: Hold, a: uint64, n: uint64, p: Pieces) returns (m: uint64,
     ghost bs: seq<Blk>)
     requires s.Inv() && !s.journal.mutex.held && s.journal.home <= a && a as int + n as int <= s.journal.size as int
     modifies p, s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
@@ -161,7 +171,7 @@ module TxnSysM {
     s.journal.mutex.Unlock();
   }
   // What the device returns for block a and the n-1 behind it.
-  method Load(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
+  method Load(s: System, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList)
     requires s.Inv() && !s.journal.mutex.held && s.journal.home <= a && 0 < n &&
       a as int + n as int <= s.journal.size as int && t <= s.journal.trims
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
@@ -177,7 +187,7 @@ module TxnSysM {
     if ok { h.Take(l); }
   }
   // The same, and how many of these blocks, m, are what they should be; or block bad is not.
-  method Device(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList,
+  method Device(s: System, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, l: BList,
     m: uint64, bad: uint64)
     requires s.Inv() && !s.journal.mutex.held && s.journal.home <= a && 0 < n &&
       a as int + n as int <= s.journal.size as int && t <= s.journal.trims
@@ -198,7 +208,7 @@ module TxnSysM {
   }
   // [L] The first m of the blocks l, read at a with ticket t, are in memory from now on; b: the first as it is now,
   // unless it is to be read again.
-  method Bring(s: Sys, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
+  method Bring(s: System, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
     requires s.Inv() && s.journal.mutex.Inside() && s.journal.home <= a && 0 < m && m as int <= |l.blks| &&
       a as int + m as int <= s.journal.size as int
     requires (forall b :: l.Shows(b) ==> Lasts(h, b)) && forall k :: 0 <= k < m as int ==>
@@ -225,7 +235,7 @@ module TxnSysM {
   }
   // The latest value of block a from the device; null, although the device did not fail: try again. The n-1
   // blocks behind it are read with it, as far as they are undamaged.
-  method Fetch(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
+  method Fetch(s: System, ghost o: Owner, h: Hold, a: uint64, n: uint64, t: uint64) returns (ok: bool, b: Blk?)
     requires s.Inv() && !s.journal.mutex.held && s.journal.home <= a && 0 < n &&
       a as int + n as int <= s.journal.size as int && t <= s.journal.trims
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
@@ -250,7 +260,7 @@ module TxnSysM {
   }
   // The latest value of block a, from memory or the device; null when the device failed, or the block was torn. If it
   // is not in memory, the n-1 blocks behind it are read with it, as far as there are so many.
-  method Latest(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64) returns (b: Blk?)
+  method Latest(s: System, ghost o: Owner, h: Hold, a: uint64, n: uint64) returns (b: Blk?)
     requires s.Inv() && !s.journal.mutex.held && s.journal.home <= a < s.journal.size && 0 < n
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
       s.journal.tree.pages, s.journal.repr, s.journal.mutex, s.locks, s`lastStable, s`logs
@@ -281,7 +291,7 @@ module TxnSysM {
     }
   }
   // Brings the n blocks from a on to memory with one read, if the first is not there.
-  method Ahead(s: Sys, ghost o: Owner, h: Hold, a: uint64, n: uint64)
+  method Ahead(s: System, ghost o: Owner, h: Hold, a: uint64, n: uint64)
     requires s.Inv() && !s.journal.mutex.held
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
       s.journal.tree.pages, s.journal.repr, s.journal.mutex, s.locks, s`lastStable, s`logs

@@ -31,7 +31,7 @@ module TxnM {
   const READONLY: uint32 := 4  // the journal has failed before
 
   class Txn {
-    const system: Sys
+    const system: System
     const owner: Owner
     const buffer: Buf
     const writes: BlockMap  // for the commit
@@ -47,8 +47,8 @@ module TxnM {
     // why its work cannot go on: the first status but OK that it was answered. Then it never commits
     var cut: uint32
 
-    constructor (s0: Sys, o: Owner, b: Buf, x: BlockMap, h: Hold)
-      requires s0.Inv() && b.m == map[] && b.keys == [] && x !in s0.journal.repr && o !in s0.locks.wants &&
+    constructor (s0: System, o: Owner, b: Buf, x: BlockMap, h: Hold)
+      requires s0.Inv() && b.objects == map[] && b.keys == [] && x !in s0.journal.repr && o !in s0.locks.wants &&
         forall k :: !s0.locks.Holds(o, k)
       ensures system == s0 && owner == o && buffer == b && writes == x && hold == h && Inv() && Idle()
     {
@@ -76,14 +76,14 @@ module TxnM {
         OkKey(system.kinds, k) && k <= topLock && (k in system.locks.last ==> system.locks.last[k] <= seen)) &&
       (forall k {:trigger k in system.lastStable} :: system.locks.Owns(owner, k) ==> system.Learned(k) ||
         system.lastStable[k] as int <= ownCommit) &&
-      buffer.Sorted() && Did(system.kinds, log, found, buffer.m) &&
+      buffer.Sorted() && Did(system.kinds, log, found, buffer.objects) &&
         (!appended ==> forall k {:trigger k in found} :: k in found ==> system.locks.Holds(owner, k) &&
         system.Now(k) == found[k]) &&
-      (forall k {:trigger k in buffer.m} :: k in buffer.m ==>
-        OkKey(system.kinds, k) && system.locks.Owns(owner, k) && ObjOk(system.kinds[KeyBlk(k)], buffer.m[k]))
+      (forall k {:trigger k in buffer.objects} :: k in buffer.objects ==>
+        OkKey(system.kinds, k) && system.locks.Owns(owner, k) && ObjOk(system.kinds[KeyBlk(k)], buffer.objects[k]))
     }
     predicate Idle() reads this, system, system.locks, buffer {
-      buffer.m == map[] && log == [] && found == map[] && ownCommit == 0 && !appended && cut == OK &&
+      buffer.objects == map[] && log == [] && found == map[] && ownCommit == 0 && !appended && cut == OK &&
         (forall k :: !system.locks.Holds(owner, k))
     }
     // The transaction has seen the last stable commit of every object that it holds.
@@ -91,9 +91,9 @@ module TxnM {
       requires Inv() && ownCommit == 0 && system.locks.Holds(owner, k) && k in system.lastStable
       ensures system.lastStable[k] <= seen
     {}
-    // the volume as this transaction sees it: what TxnS.Jrnl.data stands for
+    // the volume as this transaction sees it: what TxnS.VolumeObjects.data stands for
     function View(k: uint64): Object requires |system.journal.states| > 0 reads this, system, system.journal, buffer {
-      if k in buffer.m then buffer.m[k] else system.Now(k)
+      if k in buffer.objects then buffer.objects[k] else system.Now(k)
     }
     // Progress of the transaction itself: it loses no lock, and what it holds keeps its value.
     twostate predicate Steady() reads this, system, system.journal, system.locks {
@@ -163,8 +163,8 @@ module TxnM {
       ensures forall x :: old(system.locks.Holds(owner, x)) ==> system.locks.Holds(owner, x)
       ensures forall x :: old(system.locks.Owns(owner, x)) ==> system.locks.Owns(owner, x)
       ensures ok ==> system.locks.Holds(owner, k) && (excl ==> system.locks.Owns(owner, k))
-      ensures queued ==> !ok && k > topLock && system.locks.wants[owner].k == k &&
-        system.locks.wants[owner].excl == excl
+      ensures queued ==> !ok && k > topLock && system.locks.wants[owner].key == k &&
+        system.locks.wants[owner].exclusive == excl
       ensures Took(k, ok || queued) && system.Remembers()
       // the guarantee
       ensures forall o: Owner {:trigger system.Kept(o)} :: o != owner && old(allocated(o)) ==> system.Kept(o)
@@ -181,19 +181,20 @@ module TxnM {
       forall x | system.locks.Holds(owner, x)
         ensures OkKey(system.kinds, x) && x <= topLock && (x in system.locks.last ==> system.locks.last[x] <= seen)
       { if !(ok && x == k) { assert x in h; } }
-      forall o: Owner, x | o in system.locks.wants && system.locks.Holds(o, x) ensures x < system.locks.wants[o].k
+      forall o: Owner, x | o in system.locks.wants && system.locks.Holds(o, x) ensures x < system.locks.wants[o].key
       { assert old(system.locks.Holds(o, x)); if o == owner { assert x in h; } }
     }
     // [F] the wait is over
     method Granted(k: uint64)
-      requires InvAs(true) && system.journal.mutex.settled == owner && system.locks.wants[owner].k == k &&
+      requires InvAs(true) && system.journal.mutex.settled == owner && system.locks.wants[owner].key == k &&
         OkKey(system.kinds, k) && topLock < k
       modifies this, system.locks, system.journal.mutex`settled
       ensures Inv() && old(seen) <= seen && ownCommit == old(ownCommit) && appended == old(appended) &&
         points == old(points) && log == old(log) && found == old(found) && cut == old(cut)
       ensures forall x :: old(system.locks.Holds(owner, x)) ==> system.locks.Holds(owner, x)
       ensures forall x :: old(system.locks.Owns(owner, x)) ==> system.locks.Owns(owner, x)
-      ensures system.locks.Holds(owner, k) && (old(system.locks.wants[owner].excl) ==> system.locks.Owns(owner, k)) &&
+      ensures system.locks.Holds(owner, k) &&
+        (old(system.locks.wants[owner].exclusive) ==> system.locks.Owns(owner, k)) &&
         Took(k, true)
       ensures system.Remembers()
       // the guarantee
@@ -206,7 +207,7 @@ module TxnM {
       forall x | system.locks.Holds(owner, x)
         ensures OkKey(system.kinds, x) && x <= topLock && (x in system.locks.last ==> system.locks.last[x] <= seen)
       { if x != k { assert x in h; } }
-      forall o: Owner, x | o in system.locks.wants && system.locks.Holds(o, x) ensures x < system.locks.wants[o].k {
+      forall o: Owner, x | o in system.locks.wants && system.locks.Holds(o, x) ensures x < system.locks.wants[o].key {
         assert old(system.locks.Holds(o, x));
       }
     }
@@ -217,8 +218,8 @@ module TxnM {
       modifies this`log, this`found
       ensures Inv() && log == old(log) + [OpRead(k, o)]
     {
-      DidOne(system.kinds, log, found, buffer.m, k, o);
-      if k !in buffer.m { found := found[k := o]; }
+      DidOne(system.kinds, log, found, buffer.objects, k, o);
+      if k !in buffer.objects { found := found[k := o]; }
       log := log + [OpRead(k, o)];
     }
 
@@ -232,7 +233,7 @@ module TxnM {
         fresh(system.journal.repr - old(system.journal.repr))
       ensures st == OK ==> b != null && |b.v| == 4096 && system.locks.Holds(owner, Key(a, 0)) &&
         View(Key(a, 0)) == ObjData(b.v)
-      ensures st == OK && Key(a, 0) !in buffer.m ==> Lasts(hold, b)
+      ensures st == OK && Key(a, 0) !in buffer.objects ==> Lasts(hold, b)
       ensures st == OK || (st == IOERR && (!system.journal.Sound() || a as int in old(system.journal.torn))) ||
         (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpRead(Key(a, 0), ObjData(b.v))] else old(log)
@@ -345,7 +346,8 @@ module TxnM {
     }
     // As many of these blocks as are in memory, up to the first that is not, if it has written nothing.
     method InMemory(a: uint64, n: uint64, p: Pieces) returns (m: uint64, ghost bs: seq<Blk>)
-      requires Inv() && !system.journal.mutex.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n && buffer.m == map[]
+      requires Inv() && !system.journal.mutex.held && InBlocks(a, n) && HoldsRun(a, n) && 0 < n &&
+        buffer.objects == map[]
       modifies p, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
         system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
         system.locks, system`lastStable, system`logs
@@ -382,7 +384,8 @@ module TxnM {
     }
     predicate Sees(k: uint64, b: Blk) requires |system.journal.states| > 0
       reads this, system, system.journal, system.locks, buffer {
-      |b.v| == 4096 && system.locks.Holds(owner, k) && View(k) == ObjData(b.v) && (k in buffer.m || Lasts(hold, b))
+      |b.v| == 4096 && system.locks.Holds(owner, k) && View(k) == ObjData(b.v) &&
+        (k in buffer.objects || Lasts(hold, b))
     }
     // locks them, up to the one at at
     method LockRun(a: uint64, n: uint64) returns (st: uint32, at: uint64)
@@ -468,7 +471,7 @@ module TxnM {
       assert View(k) == o;
       Note(k, o);
       c.CopyBlk(0, v, off / 8, 256);
-      assert c.data == o.bs;
+      assert c.data == o.bytes;
       return OK, c;
     }
 
@@ -508,8 +511,8 @@ module TxnM {
         system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
         system.journal.mutex`settled, system.locks, system`lastStable, system`logs, buffer, b
       ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
-      ensures st == OK ==> buffer.m == old(buffer.m)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
-      ensures st != OK ==> buffer.m == old(buffer.m)
+      ensures st == OK ==> buffer.objects == old(buffer.objects)[Key(a, 0) := ObjData(old(b.data))] && b.data == []
+      ensures st != OK ==> buffer.objects == old(buffer.objects)
       ensures st == OK || (st == CONFLICT && Below(Key(a, 0)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, 0), ObjData(old(b.data)))] else old(log)
       ensures Answered(st)
@@ -518,7 +521,7 @@ module TxnM {
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
       var v := Freeze(b);
-      DidWrite(system.kinds, log, found, buffer.m, k, ObjData(v.v));
+      DidWrite(system.kinds, log, found, buffer.objects, k, ObjData(v.v));
       BufferBlk(buffer, k, v);
       log := log + [OpWrite(k, ObjData(v.v))];
       return OK;
@@ -530,8 +533,8 @@ module TxnM {
         system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
         system.journal.mutex`settled, system.locks, system`lastStable, system`logs, buffer
       ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
-      ensures st == OK ==> buffer.m == old(buffer.m)[Key(a, off) := ObjData(b.data)]
-      ensures st != OK ==> buffer.m == old(buffer.m)
+      ensures st == OK ==> buffer.objects == old(buffer.objects)[Key(a, off) := ObjData(b.data)]
+      ensures st != OK ==> buffer.objects == old(buffer.objects)
       ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjData(b.data))] else old(log)
       ensures Answered(st)
@@ -539,7 +542,7 @@ module TxnM {
       var k := Key(a, off);
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
-      DidWrite(system.kinds, log, found, buffer.m, k, ObjData(b.data));
+      DidWrite(system.kinds, log, found, buffer.objects, k, ObjData(b.data));
       BufferBytes(buffer, k, b);
       log := log + [OpWrite(k, ObjData(b.data))];
       return OK;
@@ -551,8 +554,8 @@ module TxnM {
         system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr,
         system.journal.mutex`settled, system.locks, system`lastStable, system`logs, buffer
       ensures Inv() && Steady() && system.journal.Mono() && fresh(system.journal.repr - old(system.journal.repr))
-      ensures st == OK ==> buffer.m == old(buffer.m)[Key(a, off) := ObjBit(b)]
-      ensures st != OK ==> buffer.m == old(buffer.m)
+      ensures st == OK ==> buffer.objects == old(buffer.objects)[Key(a, off) := ObjBit(b)]
+      ensures st != OK ==> buffer.objects == old(buffer.objects)
       ensures st == OK || (st == CONFLICT && Below(Key(a, off)))
       ensures log == if st == OK then old(log) + [OpWrite(Key(a, off), ObjBit(b))] else old(log)
       ensures Answered(st)
@@ -560,7 +563,7 @@ module TxnM {
       var k := Key(a, off);
       var ok := Lock(k, true);
       if !ok { return CONFLICT; }
-      DidWrite(system.kinds, log, found, buffer.m, k, ObjBit(b));
+      DidWrite(system.kinds, log, found, buffer.objects, k, ObjBit(b));
       BufferBit(buffer, k, b);
       log := log + [OpWrite(k, ObjBit(b))];
       return OK;

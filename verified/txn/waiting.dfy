@@ -8,9 +8,9 @@
 // Who holds an object shared and wants it exclusively never waits: it gets that at once, or the transaction is run
 // again (the step Grab does not wait for what is not above all that is held).
 //
-// All follows from one clause of Sys.Inv, Upward: whoever waits holds only what lies below. Every step of the running
-// code keeps it, since Sys.Inv is what each of them ensures: Grab, which alone begins to wait, is the one that has to
-// know why.
+// All follows from one clause of System.Inv, Upward: whoever waits holds only what lies below. Every step of the
+// running code keeps it, since System.Inv is what each of them ensures: Grab, which alone begins to wait, is the one
+// that has to know why.
 include "system.dfy"
 
 module Waiting {
@@ -21,16 +21,16 @@ module Waiting {
   // p waits, and not before q has gone on
   predicate InTheWay(t: Table, p: Owner, q: Owner) reads t {
     p in t.wants && p != q && var w := t.wants[p];
-      (if w.excl then t.Holds(q, w.k) else t.Owns(q, w.k)) || (q in t.wants && t.wants[q].k == w.k &&
-        t.wants[q].n < w.n)
+      (if w.exclusive then t.Holds(q, w.key) else t.Owns(q, w.key)) || (q in t.wants && t.wants[q].key == w.key &&
+        t.wants[q].turn < w.turn)
   }
   // waits for something above, or for the same and came before
-  predicate Nearer(a: Wish, b: Wish) { a.k < b.k || (a.k == b.k && b.n < a.n) }
-  lemma Ahead(s: Sys, p: Owner, q: Owner)
+  predicate Nearer(a: Wish, b: Wish) { a.key < b.key || (a.key == b.key && b.turn < a.turn) }
+  lemma Ahead(s: System, p: Owner, q: Owner)
     requires s.Upward() && InTheWay(s.locks, p, q) && q in s.locks.wants
     ensures Nearer(s.locks.wants[p], s.locks.wants[q])
   {
-    var k := s.locks.wants[p].k;
+    var k := s.locks.wants[p].key;
     if s.locks.Holds(q, k) {} else { assert !s.locks.Owns(q, k); }
   }
 
@@ -38,7 +38,7 @@ module Waiting {
   predicate Chain(t: Table, c: seq<Owner>) reads t {
     forall i {:trigger c[i]} :: 0 <= i < |c| - 1 ==> InTheWay(t, c[i], c[i + 1])
   }
-  lemma Onward(s: Sys, c: seq<Owner>, n: int)
+  lemma Onward(s: System, c: seq<Owner>, n: int)
     requires s.Upward() && Chain(s.locks, c) && 0 < n < |c| && forall i :: 0 <= i < |c| ==> c[i] in s.locks.wants
     ensures Nearer(s.locks.wants[c[0]], s.locks.wants[c[n]])
   {
@@ -46,7 +46,7 @@ module Waiting {
     Ahead(s, c[n - 1], c[n]);
   }
   // THE LEMMA: there is no circle, of any length.
-  lemma NoCircle(s: Sys, c: seq<Owner>)
+  lemma NoCircle(s: System, c: seq<Owner>)
     requires s.Inv() && Chain(s.locks, c)
     ensures |c| > 1 ==> c[0] != c[|c| - 1]
   {
@@ -59,14 +59,14 @@ module Waiting {
   }
 
   // Of those that wait, one waits for nobody who waits: what is in its way goes on, and ends.
-  lemma SomebodyGoesOn(s: Sys)
+  lemma SomebodyGoesOn(s: System)
     requires s.Inv() && s.locks.wants != map[]
     ensures exists p :: p in s.locks.wants && forall q :: InTheWay(s.locks, p, q) ==> q !in s.locks.wants
   {
     var p := Nearest(s, s.locks.wants.Keys);
     forall q | InTheWay(s.locks, p, q) ensures q !in s.locks.wants { if q in s.locks.wants { Ahead(s, p, q); } }
   }
-  lemma Nearest(s: Sys, those: set<Owner>) returns (p: Owner)
+  lemma Nearest(s: System, those: set<Owner>) returns (p: Owner)
     requires those != {} && forall q :: q in those ==> q in s.locks.wants
     ensures p in those && forall q :: q in those ==> !Nearer(s.locks.wants[p], s.locks.wants[q])
     decreases |those|

@@ -15,17 +15,17 @@ import (
 
 // Format makes the first inodes of a volume of zeros, as mkfs does: the root directory, of mode 0755, made at sec
 // seconds and nsec nanoseconds since 1970, and the reserved inode.
-func Format(tx *dtxn.Txn, g volumegeometry.Geo, sec uint64, nsec uint32) {
+func Format(tx *dtxn.Txn, g volumegeometry.Geometry, sec uint64, nsec uint32) {
 
 	for i, b := range []*dbytes.Bytes{firstinodes.Root(0o755, 0, 0, sec, nsec), firstinodes.Reserved()} {
 		ino := uint64(1 + i)
-		tx.WriteInode(g.Itab(), ino*256*8, b)
-		tx.WriteBit(g.Ibm(), ino, true)
+		tx.WriteInode(g.InodeTable(), ino*256*8, b)
+		tx.WriteBit(g.InodeBitmap(), ino, true)
 	}
 }
 
 // Dirs are the verified files and directories of a volume.
-func Dirs(g volumegeometry.Geo) *directories.DirFs {
+func Dirs(g volumegeometry.Geometry) *directories.DirFs {
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)

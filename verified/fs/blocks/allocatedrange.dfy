@@ -62,7 +62,7 @@ module AllocatedRange {
 
   // in blocks
   function Limit(m: Meta): int { ((if m.size < m.shrink then m.shrink else m.size) as int + 4095) / 4096 }
-  predicate {:opaque} ReachOk(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>)
+  predicate {:opaque} ReachOk(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>)
     requires IsDom(blockMap)
   {
     forall p: Pos {:trigger OkPos(p)} | OkPos(p) && OkIno(g, p.ino) && blockMap[p] != 0 ::
@@ -73,7 +73,7 @@ module AllocatedRange {
     requires IsDom(blockMap)
   { forall p: Pos {:trigger OkPos(p)} | OkPos(p) && p.ino == ino && blockMap[p] != 0 :: First(p) < n }
 
-  lemma ReachOf(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64)
+  lemma ReachOf(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64)
     requires IsDom(blockMap) && ReachOk(g, blockMap, metas) && OkIno(g, ino) && ino in metas
     ensures Within(blockMap, ino, Limit(metas[ino]))
   { reveal ReachOk(); reveal Within(); }
@@ -152,12 +152,13 @@ module AllocatedRange {
     ensures Within(blockMap, ino, n)
   { reveal Shrank(); reveal Within(); }
 
-  lemma ReachSame(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta)
+  lemma ReachSame(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta)
     requires IsDom(blockMap) && ReachOk(g, blockMap, metas) && OkIno(g, ino) && ino in metas &&
       Limit(metas[ino]) <= Limit(m)
     ensures ReachOk(g, blockMap, metas[ino := m])
   { reveal ReachOk(); }
-  lemma ReachGrown(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta, lo: int,
+  lemma ReachGrown(g: Geometry, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta,
+    lo: int,
     n: int)
     requires IsDom(blockMap0) && IsDom(blockMap) && ReachOk(g, blockMap0, metas) && OkIno(g, ino) && ino in metas
     requires Grew(blockMap0, blockMap, ino, lo, n) && n <= Limit(m) && Limit(metas[ino]) <= Limit(m)
@@ -168,7 +169,7 @@ module AllocatedRange {
       ensures p.ino in metas[ino := m] && First(p) < Limit(metas[ino := m][p.ino])
     { if blockMap[p] == blockMap0[p] { assert blockMap0[p] != 0; } }
   }
-  lemma ReachShrunk(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta,
+  lemma ReachShrunk(g: Geometry, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, ino: uint64, m: Meta,
     lo: int)
     requires IsDom(blockMap0) && IsDom(blockMap) && ReachOk(g, blockMap0, metas) && OkIno(g, ino) && ino in metas
     requires Shrank(blockMap0, blockMap, ino, lo) && Within(blockMap, ino, Limit(m))
@@ -176,7 +177,7 @@ module AllocatedRange {
   { reveal ReachOk(); reveal Shrank(); reveal Within(); }
 
   // a file of no blocks has none in its slots
-  lemma Bare(g: Geo, blockMap: BlkMap, inodes: map<uint64, Inode>, metas: map<uint64, Meta>, ino: uint64)
+  lemma Bare(g: Geometry, blockMap: BlkMap, inodes: map<uint64, Inode>, metas: map<uint64, Meta>, ino: uint64)
     requires IsDom(blockMap) && RootsOk(g, blockMap, inodes) && ReachOk(g, blockMap, metas) && OkIno(g, ino) &&
       ino in metas && metas[ino].size == 0 && metas[ino].shrink == 0
     ensures ino in inodes && |inodes[ino].blks| == 15 && forall k: int | 0 <= k < 15 :: inodes[ino].blks[k] == 0

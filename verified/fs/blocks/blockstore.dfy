@@ -18,63 +18,64 @@ module BlockStore {
 
   type Blocks = map<uint64, seq<byte>>
 
-  function InodeAddr(g: Geo, i: uint64): Addr
-    requires GeoOk(g) && OkIno(g, i)
-  { Addr(g.itab + i / 16, (i % 16) * 2048) }
-  function InoBit(g: Geo, i: uint64): Addr
-    requires GeoOk(g) && OkIno(g, i)
-  { Addr(g.ibm + i / 32768, i % 32768) }
-  function BlkBit(g: Geo, b: uint64): Addr
-    requires GeoOk(g) && OkBlk(g, b)
-  { Addr(g.bbm + b / 32768, b % 32768) }
+  function InodeAddr(g: Geometry, i: uint64): Addr
+    requires GeometryOk(g) && OkIno(g, i)
+  { Addr(g.inodeTable + i / 16, (i % 16) * 2048) }
+  function InoBit(g: Geometry, i: uint64): Addr
+    requires GeometryOk(g) && OkIno(g, i)
+  { Addr(g.inodeBitmap + i / 32768, i % 32768) }
+  function BlkBit(g: Geometry, b: uint64): Addr
+    requires GeometryOk(g) && OkBlk(g, b)
+  { Addr(g.blockBitmap + b / 32768, b % 32768) }
 
-  predicate KindsOk(g: Geo, kinds: map<uint64, Kind>)
-    requires GeoOk(g)
+  predicate KindsOk(g: Geometry, kinds: map<uint64, Kind>)
+    requires GeometryOk(g)
   {
-    && (forall b: uint64 | g.ibm <= b < g.itab :: b in kinds && kinds[b] == KBit)
-    && (forall b: uint64 | g.itab <= b < g.slot0 :: b in kinds && kinds[b] == KInode)
+    && (forall b: uint64 | g.inodeBitmap <= b < g.inodeTable :: b in kinds && kinds[b] == KBit)
+    && (forall b: uint64 | g.inodeTable <= b < g.slot0 :: b in kinds && kinds[b] == KInode)
     && (forall b: uint64 | g.data0 <= b < g.data1 :: b in kinds && kinds[b] == KBlock)
   }
 
   // the abstractions, as predicates over plain values
-  predicate {:opaque} InodesMatch(g: Geo, d: map<Addr, Object>, inodes: map<uint64, Inode>)
-    requires GeoOk(g)
+  predicate {:opaque} InodesMatch(g: Geometry, d: map<Addr, Object>, inodes: map<uint64, Inode>)
+    requires GeometryOk(g)
   {
     forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in inodes &&
       var a := InodeAddr(g, i);
-      a in d && d[a].ObjData? && |d[a].bs| == 256 && inodes[i] == Parse(d[a].bs)
+      a in d && d[a].ObjData? && |d[a].bytes| == 256 && inodes[i] == Parse(d[a].bytes)
   }
-  predicate {:opaque} InoBitsMatch(g: Geo, d: map<Addr, Object>, inodes: map<uint64, Inode>)
-    requires GeoOk(g)
+  predicate {:opaque} InoBitsMatch(g: Geometry, d: map<Addr, Object>, inodes: map<uint64, Inode>)
+    requires GeometryOk(g)
   {
     forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in inodes &&
       InoBit(g, i) in d && d[InoBit(g, i)] == ObjBit(inodes[i].meta.ty != 0)
   }
-  predicate {:opaque} BlocksMatch(g: Geo, d: map<Addr, Object>, blocks: Blocks)
-    requires GeoOk(g)
+  predicate {:opaque} BlocksMatch(g: Geometry, d: map<Addr, Object>, blocks: Blocks)
+    requires GeometryOk(g)
   {
     forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in blocks && |blocks[b]| == 4096 &&
       Addr(b, 0) in d && d[Addr(b, 0)] == ObjData(blocks[b])
   }
-  predicate {:opaque} UsedMatch(g: Geo, d: map<Addr, Object>, used: map<uint64, bool>)
-    requires GeoOk(g)
+  predicate {:opaque} UsedMatch(g: Geometry, d: map<Addr, Object>, used: map<uint64, bool>)
+    requires GeometryOk(g)
   {
     forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in used &&
       BlkBit(g, b) in d && d[BlkBit(g, b)] == ObjBit(used[b])
   }
 
   // different things lie at different places
-  lemma Apart(g: Geo)
-    requires GeoOk(g)
+  lemma Apart(g: Geometry)
+    requires GeometryOk(g)
     ensures forall i, j: uint64 {:trigger InodeAddr(g, i), InodeAddr(g, j)} | OkIno(g, i) && OkIno(g, j) && i != j ::
       InodeAddr(g, i) != InodeAddr(g, j)
     ensures forall i, j: uint64 {:trigger InoBit(g, i), InoBit(g, j)} | OkIno(g, i) && OkIno(g, j) && i != j ::
       InoBit(g, i) != InoBit(g, j)
     ensures forall i, j: uint64 {:trigger BlkBit(g, i), BlkBit(g, j)} | OkBlk(g, i) && OkBlk(g, j) && i != j ::
       BlkBit(g, i) != BlkBit(g, j)
-    ensures forall i: uint64 {:trigger InodeAddr(g, i)} | OkIno(g, i) :: g.itab <= InodeAddr(g, i).blkno < g.slot0
-    ensures forall i: uint64 {:trigger InoBit(g, i)} | OkIno(g, i) :: g.ibm <= InoBit(g, i).blkno < g.bbm
-    ensures forall i: uint64 {:trigger BlkBit(g, i)} | OkBlk(g, i) :: g.bbm <= BlkBit(g, i).blkno < g.itab
+    ensures forall i: uint64 {:trigger InodeAddr(g, i)} | OkIno(g, i) :: g.inodeTable <= InodeAddr(g, i).blkno < g.slot0
+    ensures forall i: uint64 {:trigger InoBit(g, i)} | OkIno(g, i) ::
+      g.inodeBitmap <= InoBit(g, i).blkno < g.blockBitmap
+    ensures forall i: uint64 {:trigger BlkBit(g, i)} | OkBlk(g, i) :: g.blockBitmap <= BlkBit(g, i).blkno < g.inodeTable
   { }
 
   // byte i of what blocks side by side hold
@@ -94,88 +95,89 @@ module BlockStore {
   }
 
   class BlockFs {
-    const geo: Geo
-    const jrnl: Jrnl
+    const geometry: Geometry
+    const volume: VolumeObjects
     ghost var inodes: map<uint64, Inode>
     ghost var blocks: Blocks
     ghost var used: map<uint64, bool>
 
     // the caller sets the ghost fields (2.3.0 rejects ghost arguments to `new`)
-    constructor Recover(geo: Geo, jrnl: Jrnl)
-      ensures this.geo == geo && this.jrnl == jrnl
-    { this.geo := geo; this.jrnl := jrnl; }
+    constructor Recover(geometry: Geometry, volume: VolumeObjects)
+      ensures this.geometry == geometry && this.volume == volume
+    { this.geometry := geometry; this.volume := volume; }
 
     // The frame, here and in the layers above: the objects that a method which changes this one may modify. The
     // predicates that are asked everywhere (Valid, Sound) list what they read: with Repr() in its place the slowest
     // proofs take five times as long.
-    function Repr(): set<object> { {this, jrnl} }
+    function Repr(): set<object> { {this, volume} }
 
-    predicate Valid() reads this, jrnl {
-      && GeoOk(geo)
-      && jrnl.Valid()
-      && KindsOk(geo, jrnl.kinds)
-      && InodesMatch(geo, jrnl.data, inodes)
-      && InoBitsMatch(geo, jrnl.data, inodes)
-      && BlocksMatch(geo, jrnl.data, blocks)
-      && UsedMatch(geo, jrnl.data, used)
+    predicate Valid() reads this, volume {
+      && GeometryOk(geometry)
+      && volume.Valid()
+      && KindsOk(geometry, volume.kinds)
+      && InodesMatch(geometry, volume.data, inodes)
+      && InoBitsMatch(geometry, volume.data, inodes)
+      && BlocksMatch(geometry, volume.data, blocks)
+      && UsedMatch(geometry, volume.data, used)
     }
 
     lemma Dom()
       requires Valid()
-      ensures forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in inodes && |inodes[i].blks| == 15
-      ensures forall b: uint64 {:trigger OkBlk(geo, b)} | OkBlk(geo, b) ::
+      ensures forall i: uint64 {:trigger OkIno(geometry, i)} | OkIno(geometry, i) :: i in inodes &&
+        |inodes[i].blks| == 15
+      ensures forall b: uint64 {:trigger OkBlk(geometry, b)} | OkBlk(geometry, b) ::
         b in blocks && |blocks[b]| == 4096 && b in used
     { reveal InodesMatch(); reveal BlocksMatch(); reveal UsedMatch(); }
 
     method ReadInode(txn: Txn, ino: uint64, excl: bool) returns (b: Bytes)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino)
       ensures fresh(b) && |b.data| == 256
       ensures ino in inodes && Parse(b.data) == inodes[ino]
     {
       reveal InodesMatch();
-      assert InodeAddr(geo, ino) in jrnl.data;
-      b := txn.ReadInode(geo.itab + ino / 16, (ino % 16) * 2048, excl);
+      assert InodeAddr(geometry, ino) in volume.data;
+      b := txn.ReadInode(geometry.inodeTable + ino / 16, (ino % 16) * 2048, excl);
     }
 
     // store an inode that stays free, or stays in use
     method WriteInode(txn: Txn, ino: uint64, b: Bytes)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
-      requires ino in inodes && (M(b.data).ty == 0 <==> inodes[ino].meta.ty == 0)
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && |b.data| == 256
+      requires ino in inodes && (MetaOf(b.data).ty == 0 <==> inodes[ino].meta.ty == 0)
       ensures Valid()
       ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
     {
-      Apart(geo);
-      txn.WriteInode(geo.itab + ino / 16, (ino % 16) * 2048, b);
+      Apart(geometry);
+      txn.WriteInode(geometry.inodeTable + ino / 16, (ino % 16) * 2048, b);
       inodes := inodes[ino := Parse(b.data)];
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      assert InodesMatch(geometry, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geometry, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geometry, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geometry, volume.data, used) by { reveal UsedMatch(); }
     }
 
     // store an inode and its bit
     method PutInode(txn: Txn, ino: uint64, b: Bytes, inuse: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |b.data| == 256
-      requires inuse <==> M(b.data).ty != 0
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && |b.data| == 256
+      requires inuse <==> MetaOf(b.data).ty != 0
       ensures Valid()
       ensures inodes == old(inodes)[ino := Parse(b.data)] && blocks == old(blocks) && used == old(used)
     {
-      Apart(geo);
-      txn.WriteInode(geo.itab + ino / 16, (ino % 16) * 2048, b);
-      txn.WriteBit(geo.ibm + ino / 32768, ino % 32768, inuse);
+      Apart(geometry);
+      txn.WriteInode(geometry.inodeTable + ino / 16, (ino % 16) * 2048, b);
+      txn.WriteBit(geometry.inodeBitmap + ino / 32768, ino % 32768, inuse);
       inodes := inodes[ino := Parse(b.data)];
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      assert InodesMatch(geometry, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geometry, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geometry, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geometry, volume.data, used) by { reveal UsedMatch(); }
     }
 
     // find a free inode; ok = false: none was found
     method FindInode(txn: Txn, near: uint64) returns (ok: bool, ino: uint64)
-      requires Valid() && txn.jrnl == jrnl
-      ensures ok ==> OkIno(geo, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
+      requires Valid() && txn.volume == volume
+      ensures ok ==> OkIno(geometry, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
     {
       ok, ino := false, 0;
       var tries: uint64 := 0;
@@ -186,10 +188,10 @@ module BlockStore {
         var got: bool;
         got, ino := txn.AllocHint(1, near);
         if !got { return false, 0; }
-        if 2 < ino && OkIno(geo, ino) {
+        if 2 < ino && OkIno(geometry, ino) {
           reveal InoBitsMatch();
-          assert InoBit(geo, ino) in jrnl.data;
-          var u := txn.ReadBit(geo.ibm + ino / 32768, ino % 32768, true);
+          assert InoBit(geometry, ino) in volume.data;
+          var u := txn.ReadBit(geometry.inodeBitmap + ino / 32768, ino % 32768, true);
           if !u { return true, ino; }
         }
         tries := tries + 1;
@@ -197,7 +199,7 @@ module BlockStore {
     }
 
     method ReadBlock(txn: Txn, bn: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
+      requires Valid() && txn.volume == volume && OkBlk(geometry, bn)
       ensures bn in blocks && b.v == blocks[bn] && |b.v| == 4096
     {
       reveal BlocksMatch();
@@ -208,16 +210,16 @@ module BlockStore {
     // the n blocks from bn on, which are added to p
     method ReadBlocks(txn: Txn, bn: uint64, n: uint64, p: Pieces)
       modifies p
-      requires Valid() && txn.jrnl == jrnl && geo.data0 <= bn && bn as int + n as int <= geo.data1 as int
+      requires Valid() && txn.volume == volume && geometry.data0 <= bn && bn as int + n as int <= geometry.data1 as int
       ensures |p.data| == |old(p.data)| + 4096 * n as int && p.data[..|old(p.data)|] == old(p.data)
       ensures forall i: int {:trigger p.data[i]} | |old(p.data)| <= i < |p.data| ::
         HasByte(blocks, bn, i - |old(p.data)|, p.data[i])
     {
       reveal BlocksMatch();
       forall b: uint64 {:trigger Addr(b, 0)} | bn <= b < bn + n
-        ensures jrnl.Has(KBlock, b, 0) && b in blocks && |blocks[b]| == 4096 &&
-        jrnl.data[Addr(b, 0)] == ObjData(blocks[b]) { assert OkBlk(geo, b); }
-      ghost var n0, d, bs := |p.data|, jrnl.data, blocks;
+        ensures volume.Has(KBlock, b, 0) && b in blocks && |blocks[b]| == 4096 &&
+        volume.data[Addr(b, 0)] == ObjData(blocks[b]) { assert OkBlk(geometry, b); }
+      ghost var n0, d, bs := |p.data|, volume.data, blocks;
       txn.ReadBlocks(bn, n, p);
       if n > 0 { RunByte(d, bs, bn, n, 0); }
       forall i: int | n0 <= i < |p.data| ensures HasByte(bs, bn, i - n0, p.data[i]) { RunByte(d, bs, bn, n, i - n0); }
@@ -226,42 +228,42 @@ module BlockStore {
     // takes b over
     method WriteBlock(txn: Txn, bn: uint64, b: Bytes)
       modifies Repr(), b
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn) && |b.data| == 4096
+      requires Valid() && txn.volume == volume && OkBlk(geometry, bn) && |b.data| == 4096
       ensures Valid() && b.data == []
       ensures inodes == old(inodes) && blocks == old(blocks)[bn := old(b.data)] && used == old(used)
     {
-      Apart(geo);
+      Apart(geometry);
       blocks := blocks[bn := b.data];
       txn.WriteBlock(bn, b);
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      assert InodesMatch(geometry, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geometry, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geometry, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geometry, volume.data, used) by { reveal UsedMatch(); }
     }
 
     method SetUsedBit(txn: Txn, bn: uint64, u: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, bn)
+      requires Valid() && txn.volume == volume && OkBlk(geometry, bn)
       ensures Valid()
       ensures inodes == old(inodes) && blocks == old(blocks) && used == old(used)[bn := u]
     {
-      Apart(geo);
+      Apart(geometry);
       used := used[bn := u];
-      txn.WriteBit(geo.bbm + bn / 32768, bn % 32768, u);
-      assert InodesMatch(geo, jrnl.data, inodes) by { reveal InodesMatch(); }
-      assert InoBitsMatch(geo, jrnl.data, inodes) by { reveal InoBitsMatch(); }
-      assert BlocksMatch(geo, jrnl.data, blocks) by { reveal BlocksMatch(); }
-      assert UsedMatch(geo, jrnl.data, used) by { reveal UsedMatch(); }
+      txn.WriteBit(geometry.blockBitmap + bn / 32768, bn % 32768, u);
+      assert InodesMatch(geometry, volume.data, inodes) by { reveal InodesMatch(); }
+      assert InoBitsMatch(geometry, volume.data, inodes) by { reveal InoBitsMatch(); }
+      assert BlocksMatch(geometry, volume.data, blocks) by { reveal BlocksMatch(); }
+      assert UsedMatch(geometry, volume.data, used) by { reveal UsedMatch(); }
     }
 
     // take a free block, close to `near` if that is possible (0 = anywhere), and
     // give it its first contents b (taken over); ok = false: none was found. exchange: it is for the place of another
     method AllocBlock(txn: Txn, exchange: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies Repr(), b
-      requires Valid() && txn.jrnl == jrnl && |b.data| == 4096
+      requires Valid() && txn.volume == volume && |b.data| == 4096
       ensures Valid() && inodes == old(inodes)
       ensures !ok ==> blocks == old(blocks) && used == old(used)
-      ensures ok ==> OkBlk(geo, bn) && bn in old(used) && !old(used)[bn]
+      ensures ok ==> OkBlk(geometry, bn) && bn in old(used) && !old(used)[bn]
       ensures ok ==> used == old(used)[bn := true] && blocks == old(blocks)[bn := old(b.data)]
     {
       ok, bn := false, 0;
@@ -270,16 +272,16 @@ module BlockStore {
         invariant tries <= 16
         invariant Valid() && inodes == old(inodes) && blocks == old(blocks) && used == old(used) &&
           b.data == old(b.data)
-        invariant ok ==> OkBlk(geo, bn) && bn in used && !used[bn]
+        invariant ok ==> OkBlk(geometry, bn) && bn in used && !used[bn]
         decreases 16 - tries
       {
         var got: bool;
         got, bn := txn.AllocHint(if exchange then 2 else 0, near);
         if !got { return false, 0; }
-        if OkBlk(geo, bn) {
+        if OkBlk(geometry, bn) {
           reveal UsedMatch();
-          assert BlkBit(geo, bn) in jrnl.data;
-          var u := txn.ReadBit(geo.bbm + bn / 32768, bn % 32768, true);
+          assert BlkBit(geometry, bn) in volume.data;
+          var u := txn.ReadBit(geometry.blockBitmap + bn / 32768, bn % 32768, true);
           if !u { ok := true; break; }
         }
         tries := tries + 1;
@@ -294,7 +296,7 @@ module BlockStore {
     // block held nobody needs, not even a crash (crash.dfy).
     method ZeroFree(txn: Txn, lo: uint64, n: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && geo.data0 <= lo && lo as int + n as int <= geo.data1 as int
+      requires Valid() && txn.volume == volume && geometry.data0 <= lo && lo as int + n as int <= geometry.data1 as int
       ensures Valid() && inodes == old(inodes) && used == old(used)
       ensures Zeroed(old(blocks), lo as int, lo as int + n as int)
     {
@@ -323,19 +325,19 @@ module BlockStore {
     }
 
     method FreeBit(txn: Txn, b: uint64) returns (is: bool)
-      requires Valid() && txn.jrnl == jrnl && OkBlk(geo, b)
+      requires Valid() && txn.volume == volume && OkBlk(geometry, b)
       ensures b in used && is == !used[b]
     {
       reveal UsedMatch();
-      assert BlkBit(geo, b) in jrnl.data;
-      var u := txn.ReadBit(geo.bbm + b / 32768, b % 32768, false);
+      assert BlkBit(geometry, b) in volume.data;
+      var u := txn.ReadBit(geometry.blockBitmap + b / 32768, b % 32768, false);
       is := !u;
     }
 
     // bs with zeros in the free blocks from lo up to hi, and nothing else changed
     predicate Zeroed(bs: Blocks, lo: int, hi: int) reads this
     {
-      forall b: uint64 {:trigger OkBlk(geo, b)} | OkBlk(geo, b) :: b in used && b in bs && b in blocks &&
+      forall b: uint64 {:trigger OkBlk(geometry, b)} | OkBlk(geometry, b) :: b in used && b in bs && b in blocks &&
         blocks[b] == if lo <= b as int < hi && !used[b] then Zeros(4096) else bs[b]
     }
   }

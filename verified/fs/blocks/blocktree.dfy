@@ -31,25 +31,25 @@ module BlockTree {
 
     function Repr(): set<object> { {this} + store.Repr() }
 
-    predicate Valid() reads this, store, store.jrnl {
+    predicate Valid() reads this, store, store.volume {
       && store.Valid()
-      && TreesOk(store.geo, blockMap, owner, store.used, store.blocks, data)
-      && RootsOk(store.geo, blockMap, store.inodes)
+      && TreesOk(store.geometry, blockMap, owner, store.used, store.blocks, data)
+      && RootsOk(store.geometry, blockMap, store.inodes)
     }
 
     // Valid but for the indirect block pn, whose current content is in t
-    predicate ValidBut(pn: uint64, t: Bytes) reads this, store, store.jrnl, t {
+    predicate ValidBut(pn: uint64, t: Bytes) reads this, store, store.volume, t {
       && store.Valid()
-      && OkBlk(store.geo, pn) && |t.data| == 4096
-      && TreesOk(store.geo, blockMap, owner, store.used, store.blocks[pn := t.data], data)
-      && RootsOk(store.geo, blockMap, store.inodes)
+      && OkBlk(store.geometry, pn) && |t.data| == 4096
+      && TreesOk(store.geometry, blockMap, owner, store.used, store.blocks[pn := t.data], data)
+      && RootsOk(store.geometry, blockMap, store.inodes)
     }
 
     // ip is the (current) serialized inode, and its count is right; that of the stored one may not be
     predicate IsInode(ino: uint64, ip: Bytes) reads this, store, ip {
-      OkIno(store.geo, ino) && |ip.data| == 256 && ino in store.inodes &&
+      OkIno(store.geometry, ino) && |ip.data| == 256 && ino in store.inodes &&
         Parse(ip.data).blks == store.inodes[ino].blks &&
-      SameMeta(M(ip.data), store.inodes[ino].meta) && Counted(blockMap, ino, M(ip.data).used as int)
+      SameMeta(MetaOf(ip.data), store.inodes[ino].meta) && Counted(blockMap, ino, MetaOf(ip.data).used as int)
     }
     predicate SameMeta(m: Meta, n: Meta) { m == WithUsed(n, m.used) }
 
@@ -61,16 +61,16 @@ module BlockTree {
 
     lemma BlkOf(p: Pos)
       requires Valid() && OkPos(p)
-      ensures p in blockMap && (blockMap[p] != 0 ==> OkBlk(store.geo, blockMap[p]))
+      ensures p in blockMap && (blockMap[p] != 0 ==> OkBlk(store.geometry, blockMap[p]))
     { reveal OwnerOk(); }
 
     // the block at a position, 0 = none
     method Resolve(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool)
       returns (bn: uint64)
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j))
       ensures bn == blockMap[Pos(ino, k, lev, j)]
-      ensures bn != 0 ==> OkBlk(store.geo, bn)
+      ensures bn != 0 ==> OkBlk(store.geometry, bn)
       decreases lev
     {
       ghost var p := Pos(ino, k, lev, j);
@@ -98,7 +98,7 @@ module BlockTree {
     lemma Child(p: Pos, v: seq<byte>)
       requires Valid() && OkPos(p) && p.level > 0 && OkPos(Parent(p)) && IsParent(p, v)
       ensures blockMap[p] == U64At(v, 8 * (p.index % 512) as int)
-      ensures blockMap[p] != 0 ==> OkBlk(store.geo, blockMap[p])
+      ensures blockMap[p] != 0 ==> OkBlk(store.geometry, blockMap[p])
     {
       reveal LinksOk();
       reveal OwnerOk();
@@ -107,7 +107,7 @@ module BlockTree {
 
     method ReadParent(txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, lev: uint64, j: uint64, excl: bool)
       returns (pb: Blk)
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0
       ensures OkPos(Parent(Pos(ino, k, lev, j))) && IsParent(Pos(ino, k, lev, j), pb.v)
       decreases lev, 0
@@ -120,28 +120,28 @@ module BlockTree {
     // hang a fresh block with contents b (taken over) at an inode slot
     method AllocRoot(txn: Txn, ip: Bytes, ino: uint64, k: uint64, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies Repr(), ip, b
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip) && k < 15 && b != ip && |b.data| == 4096
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip) && k < 15 && b != ip && |b.data| == 4096
       requires OkPos(Pos(ino, k, 0, 0)) && blockMap[Pos(ino, k, 0, 0)] == 0
       requires IsData(Pos(ino, k, 0, 0)) || b.data == Zeros(4096)
       ensures ok ==> Valid() && IsInode(ino, ip) && OnlySlots(ino)
       ensures ok ==> data == (if IsData(Pos(ino, k, 0, 0)) then old(data)[Pos(ino, k, 0, 0) := old(b.data)]
         else old(data))
-      ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && blockMap == old(blockMap)[Pos(ino, k, 0, 0) := bn]
+      ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && blockMap == old(blockMap)[Pos(ino, k, 0, 0) := bn]
     {
       ghost var p := Pos(ino, k, 0, 0);
       ghost var c := b.data;
       store.Dom();
       ok, bn := store.AllocBlock(txn, false, near, b);
       if !ok { return; }
-      CountAlloc(old(blockMap), p, bn, M(ip.data).used as int);
+      CountAlloc(old(blockMap), p, bn, MetaOf(ip.data).used as int);
       SetSlot(ip, k, bn);
       if k < 12 { IncUsed(ip); }
       store.WriteInode(txn, ino, ip);
       store.Dom();
-      OwnerAlloc(store.geo, old(blockMap), owner, old(store.used), p, bn);
-      RootsStep(store.geo, old(blockMap), old(store.inodes), p, bn, store.inodes[ino]);
-      LinksAlloc(store.geo, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, p, bn, c);
-      DataAlloc(store.geo, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, data, p, bn, c);
+      OwnerAlloc(store.geometry, old(blockMap), owner, old(store.used), p, bn);
+      RootsStep(store.geometry, old(blockMap), old(store.inodes), p, bn, store.inodes[ino]);
+      LinksAlloc(store.geometry, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, p, bn, c);
+      DataAlloc(store.geometry, old(blockMap), owner, old(store.used), old(store.blocks), store.blocks, data, p, bn, c);
       blockMap := blockMap[p := bn];
       owner := owner[bn := Some(p)];
       if IsData(p) { data := data[p := c]; }
@@ -152,7 +152,7 @@ module BlockTree {
     method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64,
       j: uint64, leaf: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
       modifies Repr(), ip, t, b
-      requires ValidBut(pn, t) && txn.jrnl == store.jrnl && IsInode(ino, ip) && t != ip && b != ip && b != t &&
+      requires ValidBut(pn, t) && txn.volume == store.volume && IsInode(ino, ip) && t != ip && b != ip && b != t &&
         |b.data| == 4096
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && blockMap[Pos(ino, k, lev, j)] == 0
       requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == blockMap[Pos(ino, k, lev - 1, j / 512)] && pn != 0
@@ -160,7 +160,7 @@ module BlockTree {
       ensures ok ==> ValidBut(pn, t) && IsInode(ino, ip) && store.inodes == old(store.inodes)
       ensures ok ==> data == (if IsData(Pos(ino, k, lev, j)) then old(data)[Pos(ino, k, lev, j) := old(b.data)]
         else old(data))
-      ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && blockMap == old(blockMap)[Pos(ino, k, lev, j) := bn]
+      ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && blockMap == old(blockMap)[Pos(ino, k, lev, j) := bn]
       ensures ok ==> U64At(t.data, 8 * (j % 512) as int) == bn
       ensures ok ==> forall o: int {:trigger U64At(t.data, o)} | 0 <= o && o + 8 <= 4096 &&
         (o + 8 <= 8 * (j % 512) as int || 8 * (j % 512) as int + 8 <= o) :: U64At(t.data, o) == U64At(old(t.data), o)
@@ -172,18 +172,18 @@ module BlockTree {
       ok, bn := store.AllocBlock(txn, false, near, b);
       if !ok { return; }
       assert pn != bn by { reveal OwnerOk(); assert OkPos(Parent(p)); }
-      CountAlloc(old(blockMap), p, bn, M(ip.data).used as int);
+      CountAlloc(old(blockMap), p, bn, MetaOf(ip.data).used as int);
       Put64(t, 8 * (j % 512), bn);
       if leaf { IncUsed(ip); }
       store.Dom();
       ghost var vb' := store.blocks[pn := t.data];
-      assert Linked(store.geo, vb[bn := c], vb', pn, j % 512, bn);
-      OwnerAlloc(store.geo, old(blockMap), owner, old(store.used), p, bn);
-      assert OkIno(store.geo, ino);
-      RootsStep(store.geo, old(blockMap), old(store.inodes), p, bn, old(store.inodes)[ino]);
+      assert Linked(store.geometry, vb[bn := c], vb', pn, j % 512, bn);
+      OwnerAlloc(store.geometry, old(blockMap), owner, old(store.used), p, bn);
+      assert OkIno(store.geometry, ino);
+      RootsStep(store.geometry, old(blockMap), old(store.inodes), p, bn, old(store.inodes)[ino]);
       assert old(store.inodes)[ino := old(store.inodes)[ino]] == old(store.inodes);
-      LinksAlloc(store.geo, old(blockMap), owner, old(store.used), vb, vb', p, bn, c);
-      DataAlloc(store.geo, old(blockMap), owner, old(store.used), vb, vb', data, p, bn, c);
+      LinksAlloc(store.geometry, old(blockMap), owner, old(store.used), vb, vb', p, bn, c);
+      DataAlloc(store.geometry, old(blockMap), owner, old(store.used), vb, vb', data, p, bn, c);
       blockMap := blockMap[p := bn];
       owner := owner[bn := Some(p)];
       if IsData(p) { data := data[p := c]; }
@@ -197,7 +197,7 @@ module BlockTree {
     // store the indirect block that ValidBut left open
     method CloseParent(txn: Txn, pn: uint64, t: Bytes)
       modifies store.Repr(), t
-      requires ValidBut(pn, t) && txn.jrnl == store.jrnl
+      requires ValidBut(pn, t) && txn.volume == store.volume
       ensures Valid() && data == old(data) && blockMap == old(blockMap) && store.inodes == old(store.inodes)
       ensures store.blocks == old(store.blocks)[pn := old(t.data)]
     {
@@ -208,10 +208,10 @@ module BlockTree {
     method ResolveAlloc(txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
       returns (ok: bool, bn: uint64)
       modifies Repr(), ip
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip)
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
       ensures ok ==> Valid() && IsInode(ino, ip) && data == old(data) && OnlySlots(ino)
-      ensures ok ==> bn != 0 && OkBlk(store.geo, bn) && bn == blockMap[Pos(ino, k, lev, j)]
+      ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && bn == blockMap[Pos(ino, k, lev, j)]
       ensures ok ==> Grew(old(blockMap), blockMap, ino, NODATA, First(Pos(ino, k, lev, j)) + 1)
       decreases lev
     {
@@ -260,44 +260,45 @@ module BlockTree {
     // store a new version of the inode with the same slots
     method SetMeta(txn: Txn, ip: Bytes, ino: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == store.jrnl && OkIno(store.geo, ino) && |ip.data| == 256
+      requires Valid() && txn.volume == store.volume && OkIno(store.geometry, ino) && |ip.data| == 256
       requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
-        (M(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
+        (MetaOf(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
       ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
     {
       store.WriteInode(txn, ino, ip);
-      assert RootsOk(store.geo, blockMap, store.inodes) by { reveal RootsOk(); }
+      assert RootsOk(store.geometry, blockMap, store.inodes) by { reveal RootsOk(); }
     }
     // the same, and the inode changes between free and in use
     method SetInode(txn: Txn, ip: Bytes, ino: uint64, inuse: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == store.jrnl && OkIno(store.geo, ino) && |ip.data| == 256
-      requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks && (inuse <==> M(ip.data).ty != 0)
+      requires Valid() && txn.volume == store.volume && OkIno(store.geometry, ino) && |ip.data| == 256
+      requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
+        (inuse <==> MetaOf(ip.data).ty != 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
       ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
     {
       store.PutInode(txn, ino, ip, inuse);
-      assert RootsOk(store.geo, blockMap, store.inodes) by { reveal RootsOk(); }
+      assert RootsOk(store.geometry, blockMap, store.inodes) by { reveal RootsOk(); }
     }
 
     // overwrite the data block at p
     method WriteData(txn: Txn, bn: uint64, b: Bytes, ghost p: Pos)
       modifies Repr(), b
-      requires Valid() && txn.jrnl == store.jrnl && IsData(p) && p in blockMap && bn == blockMap[p] && bn != 0 &&
-        OkBlk(store.geo, bn) && |b.data| == 4096
+      requires Valid() && txn.volume == store.volume && IsData(p) && p in blockMap && bn == blockMap[p] && bn != 0 &&
+        OkBlk(store.geometry, bn) && |b.data| == 4096
       ensures Valid() && data == old(data)[p := old(b.data)] && store.inodes == old(store.inodes) &&
         blockMap == old(blockMap)
       ensures store.blocks == old(store.blocks)[bn := old(b.data)]
     {
-      WriteOne(store.geo, blockMap, owner, store.used, store.blocks, data, p, b.data);
+      WriteOne(store.geometry, blockMap, owner, store.used, store.blocks, data, p, b.data);
       data := data[p := b.data];
       store.WriteBlock(txn, bn, b);
     }
 
     // the data block at a position (a hole: the block of zeros), given its number
     method ReadAt(txn: Txn, bn: uint64, ghost p: Pos, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == store.jrnl && IsData(p) && p in blockMap && bn == blockMap[p]
+      requires Valid() && txn.volume == store.volume && IsData(p) && p in blockMap && bn == blockMap[p]
       ensures p in data && b.v == data[p] && |b.v| == 4096
     {
       assert OkPos(p);
@@ -308,7 +309,7 @@ module BlockTree {
 
     // block n of the file
     method ReadData(txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == store.jrnl && IsInode(ino, ip) && n < 134480396
+      requires Valid() && txn.volume == store.volume && IsInode(ino, ip) && n < 134480396
       ensures PosOf(ino, n) in data && b.v == data[PosOf(ino, n)] && |b.v| == 4096
     {
       var k := FlatK(n);

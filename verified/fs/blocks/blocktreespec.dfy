@@ -21,11 +21,11 @@ module BlockTreeSpec {
 
   predicate IsDom(blockMap: BlkMap)
   { forall p: Pos {:trigger OkPos(p)} {:trigger blockMap[p]} | OkPos(p) :: p in blockMap }
-  predicate BlocksDom(g: Geo, bs: Blocks)
+  predicate BlocksDom(g: Geometry, bs: Blocks)
   { forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) :: b in bs && |bs[b]| == 4096 }
 
   // no block is referenced twice, and exactly the referenced ones are used
-  predicate {:opaque} OwnerOk(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>)
+  predicate {:opaque} OwnerOk(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>)
     requires IsDom(blockMap)
   {
     && (forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) ::
@@ -36,7 +36,7 @@ module BlockTreeSpec {
   }
 
   // the slots of the inodes
-  predicate {:opaque} RootsOk(g: Geo, blockMap: BlkMap, inodes: map<uint64, Inode>)
+  predicate {:opaque} RootsOk(g: Geometry, blockMap: BlkMap, inodes: map<uint64, Inode>)
     requires IsDom(blockMap)
   {
     forall p: Pos {:trigger OkPos(p)} | OkPos(p) && p.level == 0 ::
@@ -69,14 +69,14 @@ module BlockTreeSpec {
   }
 
   // the whole invariant over the blocks bs
-  predicate TreesOk(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, data: Data) {
+  predicate TreesOk(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, data: Data) {
     IsDom(blockMap) && BlocksDom(g, bs) && OwnerOk(g, blockMap, owner, used) && LinksOk(blockMap, bs) &&
       DataOk(blockMap, bs, data)
   }
 
   // bs' is bs with nb holding c, and below the indirect block pn (0 = none) the
   // entry i changed to x
-  predicate Linked(g: Geo, bs: Blocks, bs': Blocks, pn: uint64, i: uint64, x: uint64)
+  predicate Linked(g: Geometry, bs: Blocks, bs': Blocks, pn: uint64, i: uint64, x: uint64)
     requires i < 512
   {
     && OkBlk(g, pn) && pn in bs
@@ -88,15 +88,15 @@ module BlockTreeSpec {
   // --- the steps ---
 
   // a new block nb with contents c hung at p: the inode slot, or entry p.index%512 of its parent
-  lemma OwnerAlloc(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, p: Pos, nb: uint64)
-    requires GeoOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used)
+  lemma OwnerAlloc(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, p: Pos, nb: uint64)
+    requires GeometryOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used)
     requires OkPos(p) && blockMap[p] == 0 && OkBlk(g, nb) && nb in used && !used[nb]
     ensures IsDom(blockMap[p := nb])
     ensures OwnerOk(g, blockMap[p := nb], owner[nb := Some(p)], used[nb := true])
   { reveal OwnerOk(); }
 
   // the roots after a change at p (x: the new block number, 0 when freed)
-  lemma RootsStep(g: Geo, blockMap: BlkMap, inodes: map<uint64, Inode>, p: Pos, x: uint64, i': Inode)
+  lemma RootsStep(g: Geometry, blockMap: BlkMap, inodes: map<uint64, Inode>, p: Pos, x: uint64, i': Inode)
     requires IsDom(blockMap) && RootsOk(g, blockMap, inodes) && OkIno(g, p.ino)
     requires OkPos(p) && p.ino in inodes && |inodes[p.ino].blks| == 15
     requires p.level == 0 ==> i'.blks == inodes[p.ino].blks[p.slot as int := x]
@@ -115,9 +115,10 @@ module BlockTreeSpec {
     }
   }
 
-  lemma LinksAlloc(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, p: Pos,
+  lemma LinksAlloc(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks,
+    p: Pos,
     nb: uint64, c: seq<byte>)
-    requires GeoOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && LinksOk(blockMap, bs) &&
+    requires GeometryOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && LinksOk(blockMap, bs) &&
       BlocksDom(g, bs)
     requires OkPos(p) && blockMap[p] == 0 && OkBlk(g, nb) && nb in used && !used[nb]
     requires |c| == 4096 && (IsData(p) || c == Zeros(4096))
@@ -161,9 +162,10 @@ module BlockTreeSpec {
     }
   }
 
-  lemma DataAlloc(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data,
+  lemma DataAlloc(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks,
+    data: Data,
     p: Pos, nb: uint64, c: seq<byte>)
-    requires GeoOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && BlocksDom(g, bs) &&
+    requires GeometryOk(g) && IsDom(blockMap) && OwnerOk(g, blockMap, owner, used) && BlocksDom(g, bs) &&
       DataOk(blockMap, bs, data)
     requires OkPos(p) && blockMap[p] == 0 && OkBlk(g, nb) && nb in used && !used[nb] && |c| == 4096
     requires BlocksDom(g, bs')
@@ -196,9 +198,9 @@ module BlockTreeSpec {
   }
 
   // the data block at p overwritten
-  lemma WriteOne(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, data: Data, p: Pos,
+  lemma WriteOne(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, data: Data, p: Pos,
     c: seq<byte>)
-    requires GeoOk(g) && TreesOk(g, blockMap, owner, used, bs, data)
+    requires GeometryOk(g) && TreesOk(g, blockMap, owner, used, bs, data)
     requires IsData(p) && p in blockMap && blockMap[p] != 0 && |c| == 4096
     ensures TreesOk(g, blockMap, owner, used, bs[blockMap[p] := c], data[p := c])
   {

@@ -11,7 +11,8 @@ module Crash {
   import opened BlockTreeSpec
 
   // bs' is bs but for free blocks
-  lemma FreeBlocksDoNotMatter(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks,
+  lemma FreeBlocksDoNotMatter(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks,
+    bs': Blocks,
     data: Data)
     requires TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
     requires forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) && b in used && used[b] ::

@@ -13,26 +13,27 @@ module Regions {
   import BlockStore
   import P = Places
 
-  function Ranges(g: Geo): seq<P.Range>
-  { [P.Range(g.data0, g.data1, P.BLOCKS), P.Range(g.itab, g.slot0, P.INODES), P.Range(g.ibm, g.itab, P.BITS),
+  function Ranges(g: Geometry): seq<P.Range>
+  { [P.Range(g.data0, g.data1, P.BLOCKS), P.Range(g.inodeTable, g.slot0, P.INODES),
+    P.Range(g.inodeBitmap, g.inodeTable, P.BITS),
     P.Range(g.slot0, g.data0, P.RECORDS)] }
 
   // the places of a volume, those that are asked for most first
-  method Of(g: Geo) returns (p: P.Place)
+  method Of(g: Geometry) returns (p: P.Place)
     ensures p.Valid() && p.all == Ranges(g)
   {
     p := new P.Place(g.slot0, g.data0, P.RECORDS, null);
-    p := new P.Place(g.ibm, g.itab, P.BITS, p);
-    p := new P.Place(g.itab, g.slot0, P.INODES, p);
+    p := new P.Place(g.inodeBitmap, g.inodeTable, P.BITS, p);
+    p := new P.Place(g.inodeTable, g.slot0, P.INODES, p);
     p := new P.Place(g.data0, g.data1, P.BLOCKS, p);
   }
   // the log begins behind the tree of codes
   function method Log(s: Super): uint64 requires SuperOk(s) { 1 + 2 * s.pages }
 
-  lemma Each(g: Geo, b: uint64)
-    requires GeoOk(g)
+  lemma Each(g: Geometry, b: uint64)
+    requires GeometryOk(g)
     ensures P.What(Ranges(g), b) ==
-      if g.ibm <= b < g.itab then P.BITS else if g.itab <= b < g.slot0 then P.INODES
+      if g.inodeBitmap <= b < g.inodeTable then P.BITS else if g.inodeTable <= b < g.slot0 then P.INODES
         else if g.slot0 <= b < g.data0 then P.RECORDS else if g.data0 <= b < g.data1 then P.BLOCKS else P.NOTHING
   {
     var l := Ranges(g);
@@ -43,34 +44,35 @@ module Regions {
   }
   // None of them has a superblock, or a block of the tree or the log, which lie before them.
   lemma Apart(s: Super, b: uint64)
-    requires SuperOk(s) && P.What(Ranges(s.geo), b) != P.NOTHING
+    requires SuperOk(s) && P.What(Ranges(s.geometry), b) != P.NOTHING
     ensures 1 < Log(s) as int + 2 + 16 * s.lognd as int + s.lognr as int <= b as int < s.size as int - 1
-    ensures Log(s) as int + 2 + 16 * s.lognd as int + s.lognr as int == s.geo.ibm as int
-  { Each(s.geo, b); }
+    ensures Log(s) as int + 2 + 16 * s.lognd as int + s.lognr as int == s.geometry.inodeBitmap as int
+  { Each(s.geometry, b); }
   // They are home blocks of the journal, so that transactions are opened over them.
   lemma Fit(s: Super, sz: uint64)
     requires SuperOk(s) && s.size <= sz && s.size <= 0x1_0000_0000_0000
-    ensures P.Within(Ranges(s.geo), s.geo.ibm, sz)
+    ensures P.Within(Ranges(s.geometry), s.geometry.inodeBitmap, sz)
   {
-    var l := Ranges(s.geo);
+    var l := Ranges(s.geometry);
     assert l[1..][1..] == l[2..] && l[2..][1..] == l[3..] && l[3..][1..] == [];
-    assert P.Within(l[3..], s.geo.ibm, sz);
-    assert P.Within(l[2..], s.geo.ibm, sz);
-    assert P.Within(l[1..], s.geo.ibm, sz);
+    assert P.Within(l[3..], s.geometry.inodeBitmap, sz);
+    assert P.Within(l[2..], s.geometry.inodeBitmap, sz);
+    assert P.Within(l[1..], s.geometry.inodeBitmap, sz);
   }
   // Their objects are of the kinds that the file system is verified with,
-  lemma Kinds(g: Geo)
-    requires GeoOk(g)
+  lemma Kinds(g: Geometry)
+    requires GeometryOk(g)
     ensures BlockStore.KindsOk(g, P.KindsOf(Ranges(g)))
   {
     forall b: uint64
-      ensures P.What(Ranges(g), b) == if g.ibm <= b < g.itab then P.BITS else if g.itab <= b < g.slot0 then P.INODES
+      ensures P.What(Ranges(g), b) == if g.inodeBitmap <= b < g.inodeTable then P.BITS
+        else if g.inodeTable <= b < g.slot0 then P.INODES
       else if g.slot0 <= b < g.data0 then P.RECORDS else if g.data0 <= b < g.data1 then P.BLOCKS else P.NOTHING
     { Each(g, b); }
   }
   // and hold what the procedures ask for.
-  lemma Asked(g: Geo, i: uint64, b: uint64)
-    requires GeoOk(g)
+  lemma Asked(g: Geometry, i: uint64, b: uint64)
+    requires GeometryOk(g)
     ensures OkIno(g, i) ==> P.What(Ranges(g), BlockStore.InodeAddr(g, i).blkno) == P.INODES &&
       P.What(Ranges(g), BlockStore.InoBit(g, i).blkno) == P.BITS
     ensures OkBlk(g, b) ==> P.What(Ranges(g), b) == P.BLOCKS &&

@@ -35,15 +35,15 @@ module Directories {
   function DirDel(m: Dir, n: seq<byte>): Dir { map s | s in m && s != n :: m[s] }
 
   // exactly the inodes of type 2 are directories
-  predicate TypesOk(geo: Geo, metas: map<uint64, Meta>, dirs: Dirs) {
+  predicate TypesOk(geo: Geometry, metas: map<uint64, Meta>, dirs: Dirs) {
     (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in metas && (i in dirs <==> metas[i].ty == 2)) &&
     (forall d: uint64 {:trigger d in dirs} | d in dirs :: OkIno(geo, d))
   }
-  predicate EntriesOk(geo: Geo, m: Dir) {
+  predicate EntriesOk(geo: Geometry, m: Dir) {
     forall n: seq<byte> {:trigger n in m} | n in m :: OkIno(geo, m[n]) && OkName(n)
   }
   // a directory's file stands for its map, and its inode has the number of entries
-  predicate DirsOk(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
+  predicate DirsOk(geo: Geometry, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
     places: map<uint64, Places>) {
     forall d: uint64 {:trigger d in dirs} | d in dirs ::
       d in files && d in metas && d in places && DirOk(files[d], dirs[d], places[d]) &&
@@ -59,7 +59,7 @@ module Directories {
   }
 
   // the file of one directory changes, and its map with it
-  lemma DirsStep(geo: Geo, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
+  lemma DirsStep(geo: Geometry, files: map<uint64, seq<byte>>, metas: map<uint64, Meta>, dirs: Dirs,
     places: map<uint64, Places>, d: uint64, f: seq<byte>, x: Meta, m: Dir, at: Places)
     requires TypesOk(geo, metas, dirs) && DirsOk(geo, files, metas, dirs, places) && d in dirs
     requires DirOk(f, m, at) && x.nent as int == |m| && x.ty == 2 && EntriesOk(geo, m)
@@ -76,15 +76,15 @@ module Directories {
 
     function Repr(): set<object> { {this} + fs.Repr() }
 
-    predicate Valid() reads this, fs, fs.trees, fs.trees.store, fs.jrnl
+    predicate Valid() reads this, fs, fs.trees, fs.trees.store, fs.volume
       ensures Valid() ==> fs.Valid()
-      ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geo, i)} | OkIno(fs.geo, i) ::
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(fs.geometry, i)} | OkIno(fs.geometry, i) ::
         i in fs.metas && (i in dirs <==> fs.metas[i].ty == 2)
       ensures Valid() ==> forall d: uint64 {:trigger d in dirs} | d in dirs ::
-        OkIno(fs.geo, d) && d in fs.metas && fs.metas[d].nent as int == |dirs[d]|
+        OkIno(fs.geometry, d) && d in fs.metas && fs.metas[d].nent as int == |dirs[d]|
       ensures Valid() ==> forall d: uint64, n: seq<byte> {:trigger dirs[d][n]} | d in dirs && n in dirs[d] ::
-        OkIno(fs.geo, dirs[d][n]) && OkName(n)
-    { fs.Valid() && TypesOk(fs.geo, fs.metas, dirs) && DirsOk(fs.geo, fs.files, fs.metas, dirs, places) }
+        OkIno(fs.geometry, dirs[d][n]) && OkName(n)
+    { fs.Valid() && TypesOk(fs.geometry, fs.metas, dirs) && DirsOk(fs.geometry, fs.files, fs.metas, dirs, places) }
 
     // what Insert, Replace and Remove change below: the file of d, its size and its entry count
     twostate predicate OnlyDir(d: uint64)
@@ -106,7 +106,7 @@ module Directories {
 
     // the inode, and the number of blocks of the file
     method Open(txn: Txn, d: uint64, excl: bool) returns (ip: Bytes, n: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+      requires Valid() && txn.volume == fs.volume && d in dirs
       ensures fresh(ip) && fs.trees.IsInode(d, ip)
       ensures d in fs.files && 4096 * n as int == |fs.files[d]| && n <= 0x800_0000
     {
@@ -120,9 +120,9 @@ module Directories {
     // The cell of the name's slot. lev: the first level with room for the name (a hint for InsertAt).
     method Find(txn: Txn, d: uint64, name: Bytes, excl: bool)
       returns (found: bool, ino: uint64, cell: uint64, lev: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
-      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geometry, ino)
       ensures d in fs.files && (found ==> cell < 0x40_0000_0000 && OkSlot(fs.files[d], cell as int) &&
         Word(fs.files[d], cell as int) != 0 && Name(fs.files[d], cell as int) == name.data)
       ensures lev <= 9
@@ -172,9 +172,9 @@ module Directories {
     }
 
     method Lookup(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
-      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geometry, ino)
     {
       var cell, lev;
       found, ino, cell, lev := Find(txn, d, name, excl);
@@ -182,9 +182,9 @@ module Directories {
 
     // Lookup that also says where InsertAt should start to look for room
     method LookupHint(txn: Txn, d: uint64, name: Bytes, excl: bool) returns (found: bool, ino: uint64, hint: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data)
       ensures found <==> name.data in dirs[d]
-      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geo, ino)
+      ensures found ==> ino == dirs[d][name.data] && OkIno(fs.geometry, ino)
     {
       var cell;
       found, ino, cell, hint := Find(txn, d, name, excl);
@@ -195,7 +195,8 @@ module Directories {
     // The entry count of d goes up or down by one. ok = false: it cannot go up (it has 64 bits).
     method Count(txn: Txn, d: uint64, down: bool) returns (ok: bool)
       modifies fs.Repr()
-      requires fs.Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, d) && d in fs.metas && (down ==> 0 < fs.metas[d].nent)
+      requires fs.Valid() && txn.volume == fs.volume && OkIno(fs.geometry, d) && d in fs.metas &&
+        (down ==> 0 < fs.metas[d].nent)
       ensures ok ==> fs.Valid() && fs.files == old(fs.files) && fs.held == old(fs.held) && d in old(fs.metas) &&
         d in fs.metas && fs.metas == old(fs.metas)[d := fs.metas[d]]
       ensures ok ==> fs.metas[d] == WithSizeNent(old(fs.metas)[d], old(fs.metas)[d].size, fs.metas[d].nent,
@@ -216,8 +217,8 @@ module Directories {
     method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, count: bool, down: bool, ghost m: Dir, ghost at: Places)
       returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
-      requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geo, m)
+      requires Valid() && txn.volume == fs.volume && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
+      requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geometry, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := m] && OnlyDir(d) &&
         places == old(places)[d := at]
@@ -228,7 +229,7 @@ module Directories {
       ghost var src := s.data;
       ghost var g := WriteSpec(fs.files[d], off as int, src);
       assert src[0 .. len as int] == src;
-      assert OkIno(fs.geo, d);
+      assert OkIno(fs.geometry, d);
       fs.Bytes(d);
       if Settled(fs.files[d], off as int, |src|) {
         SettledHeld(fs.files[d], fs.held[d], off as int, |src|);
@@ -240,7 +241,7 @@ module Directories {
         ok := Count(txn, d, down);
         if !ok { return; }
       }
-      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, places, d, g, fs.metas[d], m, at);
+      DirsStep(fs.geometry, old(fs.files), old(fs.metas), dirs, places, d, g, fs.metas[d], m, at);
       assert fs.metas == old(fs.metas)[d := fs.metas[d]];
       dirs, places := dirs[d := m], places[d := at];
     }
@@ -248,7 +249,7 @@ module Directories {
     // ok = false: no space, or d must be shrunk first; abort the transaction
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
@@ -256,7 +257,7 @@ module Directories {
 
     method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
@@ -267,7 +268,7 @@ module Directories {
       ok, cell, size := Room(txn, d, name, h, hint);
       if !ok { return; }
       var s := MakeSlot(size, ino, name, key);
-      ghost var m, at := InsertProof(fs.geo, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
+      ghost var m, at := InsertProof(fs.geometry, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
       ok := Store(txn, d, 64 * cell, s, true, false, m, at);
     }
 
@@ -275,7 +276,7 @@ module Directories {
     // that of the slot, or that of a block if the cell's block does not exist yet.
     method Room(txn: Txn, d: uint64, name: Bytes, h: uint64, from: uint64)
       returns (ok: bool, cell: uint64, size: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && h == HashOf(name.data)
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && h == HashOf(name.data)
       ensures d in fs.files
       ensures ok ==> cell < 0x40_0000_0000 && cell as int / 64 % 2 == Class(name.data) &&
         Placed(cell as int / 64, name.data) && 8 + |name.data| <= size as int
@@ -311,7 +312,7 @@ module Directories {
     // always ok: the name's slot is there
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && OkIno(fs.geo, ino) &&
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) &&
         StayPut(d)
@@ -336,7 +337,7 @@ module Directories {
     // always ok, as Replace
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && OkName(name.data) && name.data in dirs[d]
+      requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] &&
         OnlyDir(d) && StayPut(d)
       ensures fs.metas[d].size == old(fs.metas)[d].size
@@ -363,14 +364,14 @@ module Directories {
     // back. Blocks of the first two levels stay: entries come and go in them.
     method GiveBack(txn: Txn, d: uint64, blk: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && blk < 0x1_0000_0000
+      requires Valid() && txn.volume == fs.volume && d in dirs && blk < 0x1_0000_0000
       ensures Valid() && dirs == old(dirs) && places == old(places) && d in fs.files && fs.files == old(fs.files)
       ensures d in old(fs.metas) && d in fs.metas &&
         fs.metas == old(fs.metas)[d := WithUsed(old(fs.metas)[d], fs.metas[d].used)]
       ensures d in fs.held && fs.held == old(fs.held)[d := fs.held[d]]
     {
       ghost var f := fs.files[d];
-      assert OkIno(fs.geo, d) && d in fs.metas;
+      assert OkIno(fs.geometry, d) && d in fs.metas;
       fs.Bytes(d);
       if blk < FirstLevels { return; }
       var ip, nb := Open(txn, d, true);
@@ -381,12 +382,12 @@ module Directories {
       assert f[4096 * blk as int .. 4096 * blk as int + 4096] == Zeros(4096);
       var m := fs.Punch(txn, d, blk, blk + 1, 1);
       assert Local.Zeroed(f, 4096 * blk as int, 4096 * (blk + 1) as int) == f;
-      DirsStep(fs.geo, old(fs.files), old(fs.metas), dirs, places, d, f, fs.metas[d], dirs[d], places[d]);
+      DirsStep(fs.geometry, old(fs.files), old(fs.metas), dirs, places, d, f, fs.metas[d], dirs[d], places[d]);
     }
 
     // no search: the count is in the inode
     method IsEmpty(txn: Txn, d: uint64) returns (e: bool)
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs
+      requires Valid() && txn.volume == fs.volume && d in dirs
       ensures e <==> dirs[d] == map[]
     {
       var ip := fs.GetInode(txn, d, false);
@@ -401,7 +402,7 @@ module Directories {
     // eof: none is left.
     method List(txn: Txn, d: uint64, cookie: uint64, out: List) returns (eof: bool)
       modifies out
-      requires Valid() && txn.jrnl == fs.jrnl && d in dirs && Within(out)
+      requires Valid() && txn.volume == fs.volume && d in dirs && Within(out)
       ensures Within(out) && out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| &&
         out.got[..|old(out.got)|] == old(out.got) && d in places
       ensures PageOk(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
@@ -411,7 +412,7 @@ module Directories {
       ghost var f, m, at := fs.files[d], dirs[d], places[d];
       ghost var got := out.got;
       ghost var after := if cookie < 2 then 2 else cookie as int;
-      ghost var page: seq<Ent> := [];
+      ghost var page: seq<DirEntry> := [];
       var ip, nb := Open(txn, d, false);
       var c: uint64 := 0;
       if cookie >= 3 { c := cookie - 2; }
@@ -453,7 +454,7 @@ module Directories {
     // The blocks from n on and before m, of the nb blocks of the file, are holes. Looks no
     // further than the indirect block of n, which says so of 512 blocks at once.
     method SkipHoles(txn: Txn, ip: Bytes, d: uint64, n: uint64, nb: uint64) returns (m: uint64)
-      requires Valid() && txn.jrnl == fs.jrnl && fs.trees.IsInode(d, ip) && d in fs.files && n < nb <= 0x800_0000 &&
+      requires Valid() && txn.volume == fs.volume && fs.trees.IsInode(d, ip) && d in fs.files && n < nb <= 0x800_0000 &&
         4096 * nb as int <= |fs.files[d]|
       ensures n <= m <= nb
       ensures forall x: int | 4096 * n as int <= x < 4096 * m as int :: fs.files[d][x] == 0
@@ -479,7 +480,7 @@ module Directories {
 
     // v is the indirect block above block n of the file, and has no block for block y
     lemma HoleBlock(d: uint64, n: uint64, y: uint64, v: seq<byte>)
-      requires Valid() && OkIno(fs.geo, d) && d in fs.files && 12 <= FlatK(n) && n <= y < 0x800_0000 &&
+      requires Valid() && OkIno(fs.geometry, d) && d in fs.files && 12 <= FlatK(n) && n <= y < 0x800_0000 &&
         4096 * y as int + 4096 <= |fs.files[d]|
       requires OkPos(PosOf(d, n)) && PosOf(d, n).level > 0 && OkPos(Parent(PosOf(d, n))) &&
         fs.trees.IsParent(PosOf(d, n), v)
@@ -509,8 +510,8 @@ module Directories {
 
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && ty != 0
-      ensures ok ==> Valid() && OkIno(fs.geo, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) &&
+      requires Valid() && txn.volume == fs.volume && ty != 0
+      ensures ok ==> Valid() && OkIno(fs.geometry, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) &&
         old(fs.metas)[ino].ty == 0
       ensures ok ==> dirs == (if ty == 2 then old(dirs)[ino := map[]] else old(dirs)) &&
         places == (if ty == 2 then old(places)[ino := map[]] else old(places))
@@ -529,7 +530,7 @@ module Directories {
     // of an inode that is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && 2 < ino && ino in fs.files &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && 2 < ino && ino in fs.files &&
         fs.files[ino] == [] && ino in fs.metas && fs.metas[ino].shrink == 0
       ensures ok && Valid() && places == old(places) && dirs == map d | d in old(dirs) && d != ino :: old(dirs)[d]
       ensures fs.files == old(fs.files) && fs.held == old(fs.held) && ino in old(fs.metas) &&
@@ -541,17 +542,17 @@ module Directories {
 
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && |ip.data| == 256
-      requires ino in fs.metas && var m, n := M(ip.data), fs.metas[ino];
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && |ip.data| == 256
+      requires ino in fs.metas && var m, n := MetaOf(ip.data), fs.metas[ino];
         m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.ty == n.ty && m.nent == n.nent
       requires fs.SameBlks(ino, ip.data)
       ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
-        fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := M(ip.data)]
+        fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := MetaOf(ip.data)]
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && ino !in dirs &&
         so as int + len as int <= |src.data|
       ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
         fs.files == (if len == 0 then old(fs.files)
@@ -573,7 +574,8 @@ module Directories {
 
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && ino !in dirs && ino in fs.files && lo <= n &&
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && ino !in dirs && ino in fs.files &&
+        lo <= n &&
         n as int <= Writing.BlocksFor(|fs.files[ino]|)
       ensures Valid() && dirs == old(dirs) && places == old(places) && lo <= m <= n && (lo < n && 0 < max ==> m < n)
       ensures ino in old(fs.files) && fs.files == old(fs.files)[ino :=
@@ -588,7 +590,8 @@ module Directories {
     // of a directory: only an empty one, and only to nothing, before its inode is freed
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino) && (ino in dirs ==> dirs[ino] == map[] && sz == 0)
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) &&
+        (ino in dirs ==> dirs[ino] == map[] && sz == 0)
       ensures ino in old(fs.metas) && (ok <==> CanSize(old(fs.metas)[ino], sz))
       ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
         fs.files == old(fs.files)[ino := SizeSpec(old(fs.files)[ino], sz as int)]
@@ -604,7 +607,7 @@ module Directories {
 
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == fs.jrnl && OkIno(fs.geo, ino)
+      requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino)
       ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
         fs.held == old(fs.held)
       ensures ino in old(fs.metas) && ino in fs.metas && fs.metas == old(fs.metas)[ino := fs.metas[ino]] &&
@@ -658,9 +661,9 @@ module Directories {
   }
 
   // s, a slot or a block that begins with one, laid over a free cell adds the name
-  lemma InsertProof(geo: Geo, f: seq<byte>, m: Dir, at: Places, c: int, s: seq<byte>, ino: uint64, n: seq<byte>)
+  lemma InsertProof(geo: Geometry, f: seq<byte>, m: Dir, at: Places, c: int, s: seq<byte>, ino: uint64, n: seq<byte>)
     returns (m': Dir, at': Places)
-    requires GeoOk(geo) && DirOk(f, m, at) && EntriesOk(geo, m) && OkName(n) && OkIno(geo, ino) && n !in m
+    requires GeometryOk(geo) && DirOk(f, m, at) && EntriesOk(geo, m) && OkName(n) && OkIno(geo, ino) && n !in m
     requires 0 <= c && c / 64 % 2 == Class(n) && Placed(c / 64, n) && IsSlot(s, ino, n)
     requires if 64 * c < |f| then |s| == Size(c) && OkSlot(f, c) && Word(f, c) == 0 else c % 64 == 0 && |s| == 4096
     ensures m' == m[n := ino] && at' == at[n := c] && |m'| == |m| + 1 && EntriesOk(geo, m') &&
@@ -692,7 +695,7 @@ module Directories {
   }
 
   // a hole has no entries
-  lemma Hole(f: seq<byte>, m: Dir, at: Places, cookie: int, blk: int, next: int, end: int, page: seq<Ent>)
+  lemma Hole(f: seq<byte>, m: Dir, at: Places, cookie: int, blk: int, next: int, end: int, page: seq<DirEntry>)
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && 0 <= 64 * blk <= end <= 64 * next &&
       4096 * next <= |f|
     requires forall x: int | 4096 * blk <= x < 4096 * next :: f[x] == 0

@@ -12,12 +12,12 @@ module DirPages {
   import opened DirListS
   import opened DirLayout
 
-  predicate Has(page: seq<Ent>, n: seq<byte>)
+  predicate Has(page: seq<DirEntry>, n: seq<byte>)
   { exists i: int {:trigger page[i]} :: 0 <= i < |page| && page[i].name == n }
   function Cookie(cell: int): int { cell + 3 }
 
   // what Sound says
-  lemma SoundHas(m: Entries, at: Places, cookie: int, page: seq<Ent>)
+  lemma SoundHas(m: Entries, at: Places, cookie: int, page: seq<DirEntry>)
     requires Sound(m, at, cookie, page)
     ensures forall i: int {:trigger page[i]} | 0 <= i < |page| ::
       var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at && e.cookie as int == Cookie(at[e.name]) &&
@@ -26,17 +26,17 @@ module DirPages {
   { reveal Sound(); }
 
   // the entries of the page are entries of the directory, after the cookie, and in order
-  predicate {:opaque} Sound(m: Entries, at: Places, cookie: int, page: seq<Ent>) {
+  predicate {:opaque} Sound(m: Entries, at: Places, cookie: int, page: seq<DirEntry>) {
     && (forall i: int {:trigger page[i]} | 0 <= i < |page| ::
           var e := page[i]; e.name in m && m[e.name] == e.ino && e.name in at &&
             e.cookie as int == Cookie(at[e.name]) && cookie < e.cookie as int)
     && (forall i: int, j: int {:trigger page[i], page[j]} | 0 <= i < j < |page| :: page[i].cookie < page[j].cookie)
   }
   // no entry after the cookie and before the cell `end` is left out
-  predicate {:opaque} Complete(m: Entries, at: Places, cookie: int, end: int, page: seq<Ent>) {
+  predicate {:opaque} Complete(m: Entries, at: Places, cookie: int, end: int, page: seq<DirEntry>) {
     forall n: seq<byte> {:trigger n in m} | n in m && n in at && cookie < Cookie(at[n]) && at[n] < end :: Has(page, n)
   }
-  predicate PageOk(m: Entries, at: Places, cookie: int, eof: bool, page: seq<Ent>) {
+  predicate PageOk(m: Entries, at: Places, cookie: int, eof: bool, page: seq<DirEntry>) {
     Sound(m, at, cookie, page) &&
     forall n: seq<byte> {:trigger n in m} | n in m && n in at && cookie < Cookie(at[n]) &&
       (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int)) :: Has(page, n)
@@ -49,7 +49,7 @@ module DirPages {
   }
   predicate NoneFits(m: Entries, at: Places, cookie: int, max: int, cost: int -> int)
   { exists n: seq<byte> {:trigger First(m, at, cookie, n)} ::
-    First(m, at, cookie, n) && max < Used(cost, [Ent(m[n], n, 0)]) }
+    First(m, at, cookie, n) && max < Used(cost, [DirEntry(m[n], n, 0)]) }
 
   // what was taken is within the limit
   predicate Within(out: List)
@@ -57,7 +57,7 @@ module DirPages {
   { out.got == [] || Used(out.cost, out.got) <= out.max }
 
   // the page after all cells before `end` were looked at
-  predicate Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<Ent>) {
+  predicate Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<DirEntry>) {
     Sound(m, at, cookie, page) && Complete(m, at, cookie, end, page) &&
     (page != [] ==> page[|page| - 1].cookie as int < Cookie(end))
   }
@@ -69,7 +69,7 @@ module DirPages {
   { reveal Sound(); reveal Complete(); }
 
   // cells without entries
-  lemma UptoSkip(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<Ent>)
+  lemma UptoSkip(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<DirEntry>)
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && end <= to
     requires forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && end <= c < to :: Word(f, c) == 0
     ensures Upto(m, at, cookie, to, page)
@@ -81,7 +81,7 @@ module DirPages {
   }
 
   // the entry at cell `end`
-  lemma UptoAdd(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<Ent>, e: Ent)
+  lemma UptoAdd(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<DirEntry>, e: DirEntry)
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && end < to && cookie < Cookie(end)
     requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && e.name in m && m[e.name] == e.ino &&
       e.cookie as int == Cookie(end)
@@ -112,7 +112,7 @@ module DirPages {
     }
   }
 
-  lemma UptoPage(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, eof: bool, page: seq<Ent>)
+  lemma UptoPage(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, eof: bool, page: seq<DirEntry>)
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && (eof ==> |f| <= 64 * end)
     ensures PageOk(m, at, cookie, eof, page)
   {
@@ -126,7 +126,7 @@ module DirPages {
   }
 
   // The first entry, at cell `end`, does not fit.
-  lemma UptoNone(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, max: int, cost: int -> int, e: Ent)
+  lemma UptoNone(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, max: int, cost: int -> int, e: DirEntry)
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, []) && cookie < Cookie(end)
     requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && max < Used(cost, [e])
     ensures NoneFits(m, at, cookie, max, cost)
@@ -137,16 +137,16 @@ module DirPages {
     { if at[k] < end { assert Has([], k); } }
     assert First(m, at, cookie, e.name);
     UsedOne(cost, e);
-    UsedOne(cost, Ent(m[e.name], e.name, 0));
+    UsedOne(cost, DirEntry(m[e.name], e.name, 0));
   }
-  lemma UsedOne(cost: int -> int, e: Ent)
+  lemma UsedOne(cost: int -> int, e: DirEntry)
     ensures Used(cost, [e]) == cost(|e.name|)
   { assert [e][..0] == []; }
 
   // Offer the entries of block blk, from cell i on. fits = false: one did not fit, and the page ends at cell `end`.
   method ListBlock(b: Blk, blk: uint64, from: uint64, out: List, ghost f: seq<byte>, ghost m: Entries, ghost at: Places,
-    ghost cookie: int, ghost page: seq<Ent>)
-    returns (fits: bool, ghost end: int, ghost more: seq<Ent>)
+    ghost cookie: int, ghost page: seq<DirEntry>)
+    returns (fits: bool, ghost end: int, ghost more: seq<DirEntry>)
     modifies out
     requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && blk < 0x1000_0000 && from < 64
     requires Upto(m, at, cookie, 64 * blk as int + from as int, page) && cookie < Cookie(64 * blk as int + from as int)
@@ -180,7 +180,7 @@ module DirPages {
         var l := w / 0x1_0000_0000_0000 % 256;
         if l > cap { l := cap; }
         fits := out.Offer(w % 0x1_0000_0000_0000, b, 64 * i + 8, l, 64 * blk + i + 3);
-        ghost var e := Ent(w % 0x1_0000_0000_0000, Name(f, c), 64 * blk + i + 3);
+        ghost var e := DirEntry(w % 0x1_0000_0000_0000, Name(f, c), 64 * blk + i + 3);
         if !fits {
           if out.got == [] { assert [] + [e] == [e]; UptoNone(f, m, at, cookie, c, out.max, out.cost, e); }
           end := c;

@@ -1,8 +1,9 @@
 // A call, from its first transaction to its answer: what is done next when one of its transactions has ended.
 //
-// Go carries out what Ended and Shrunk name, and answers with the call's status and attributes. Whatever it makes of that: the call
-// has taken at most one commit point over all its transactions, no status is a client's that means this server alone, and there are
-// attributes only after a transaction that came to its end and saw nothing that can be taken back.
+// Go carries out what Ended and Shrunk name, and answers with the call's status and attributes. Whatever it makes of
+// that: the call has taken at most one commit point over all its transactions, no status is a client's that means this
+// server alone, and there are attributes only after a transaction that came to its end and saw nothing that can be
+// taken back.
 include "exec.dfy"
 
 module Calls {
@@ -15,14 +16,15 @@ module Calls {
   import opened WorkS
   import opened TxnRun
   import opened E = Exec
-  import D = NfsDurable
+  import Durable = NfsDurable
 
   // What is next.
   const ANSWER: uint32 := 0        // it has its answer
   const AGAIN: uint32 := 1         // the same once more
   const SHRINK: uint32 := 2        // steps of Shrink on the file, until Shrunk says what is next
   const ROOM: uint32 := 3          // once more if blocks were freed; else NOSPC is the answer
-  const ALONE: uint32 := 4         // once more without a record, if that may be what could not be read; else IO is the answer
+  // once more without a record, if that may be what could not be read; else IO is the answer
+  const ALONE: uint32 := 4
 
   const SHRINKFIRST: uint32 := 20001
   const NOSPC: uint32 := 28
@@ -31,10 +33,10 @@ module Calls {
   predicate method Inner(status: uint32) { status == TOOBIG || status == SHRINKFIRST }
 
   class Call {
-    var p: uint32                  // the procedure
-    var how: uint32                // WRITE: how stable
+    var procedure: uint32
+    var stability: uint32          // WRITE: how stable
     var deferred: bool             // nothing waits but COMMIT
-    var n: uint64                  // WRITE, LOCAL: the bytes that are stored
+    var bytes: uint64              // WRITE, LOCAL: how many bytes are stored
     var ino: uint64                // the file of which SHRINK is to free blocks
     var record: bool               // it leaves a record of itself
     var status: uint32             // the answer
@@ -47,16 +49,23 @@ module Calls {
     var later: bool                // when it is done, blocks wait to be freed
     ghost var commits: int         // commit points taken
 
-    method Make(p: uint32, how: uint32, deferred: bool, bytes: uint64)
+    method Make(procedure: uint32, stability: uint32, deferred: bool, bytes: uint64)
       modifies this
-      ensures this.p == p && this.how == how && this.deferred == deferred && n == First(bytes) && !record && commits == 0 && status == D.IO && Bare()
+      ensures this.procedure == procedure && this.stability == stability && this.deferred == deferred
+      ensures this.bytes == First(bytes) && !record && commits == 0 && status == Durable.IO && Bare()
     {
-      this.p, this.how, this.deferred, n, record, later, commits := p, how, deferred, First(bytes), false, false, 0;
-      Refuse(D.IO);
+      this.procedure, this.stability, this.deferred, this.bytes := procedure, stability, deferred, First(bytes);
+      record, later, commits := false, false, 0;
+      Refuse(Durable.IO);
     }
-    predicate Bare() reads this { file == null && before == null && after == null && before2 == null && after2 == null }
+    predicate Bare() reads this {
+      file == null && before == null && after == null && before2 == null && after2 == null
+    }
     predicate Same() reads this { after == before && after2 == before2 }
-    twostate predicate Still() reads this { p == old(p) && how == old(how) && deferred == old(deferred) && record == old(record) && ino == old(ino) }
+    twostate predicate Still() reads this {
+      procedure == old(procedure) && stability == old(stability) && deferred == old(deferred) &&
+        record == old(record) && ino == old(ino)
+    }
     // the answer st, of which nothing is known
     method Refuse(st: uint32)
       modifies this`status, this`file, this`before, this`after, this`before2, this`after2
@@ -65,10 +74,11 @@ module Calls {
       status := st;
       file, before, after, before2, after2 := null, null, null, null, null;
     }
-    // the answer st, after a transaction that came to it. If nothing was changed, the attributes afterwards are those before.
+    // the answer st, after a transaction that came to it. If nothing was changed, the attributes afterwards are those
+    // before.
     method Answer(st: uint32)
       modifies this`status, this`file, this`before, this`after, this`before2, this`after2
-      ensures status == st && (D.Shows(st) || Bare()) && (st != 0 ==> Same())
+      ensures status == st && (Durable.Shows(st) || Bare()) && (st != 0 ==> Same())
     {
       if !Tells(st) { Refuse(st); return; }
       status := st;
@@ -76,65 +86,73 @@ module Calls {
     }
   }
 
-  // A transaction of c has ended: its work was cut short, as t.cut says, or has come to status r. st says more about an error.
-  method Ended(c: Call, t: Txn, w: Work, r: uint32, ghost p: Permit) returns (next: uint32, st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && p.may && c.commits == 0
-    modifies c, t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk, t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr, t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
-    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held && fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() && t.system.kinds == old(t.system.kinds)
+  // A transaction of the call has ended: its work was cut short, as txn.cut says, or has come to the status `result`.
+  // `outcome` says more about an error.
+  method Ended(call: Call, txn: Txn, work: Work, result: uint32, ghost permit: Permit)
+    returns (next: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
+    requires Worked(txn) && work.txn == txn && permit.may && call.commits == 0
+    modifies call, txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs,
+      txn.buffer, txn.writes, permit
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
-    ensures Taken(t, at != 0) && (p.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && |old(t.system.journal.states)| <= at && Made(t.system, at, g))
-    ensures c.commits == (if at != 0 then 1 else 0) && (at != 0 && c.p < D.PROCEDURES ==> D.Changes(c.p))
-    ensures old(t.system.journal.closed) ==> at == 0
-    ensures c.commits == 0 || (next == ANSWER && (c.status == 0 || c.status == D.IO))
-    ensures c.status == 0 ==> next == ANSWER && r == 0 && (g.wrote != map[] ==> c.commits == 1)
+    ensures Rests(txn) && Commits(txn, permit, commit)
+    ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
+      old(txn.cut) == OK && result == 0
+    ensures call.commits == (if commit != 0 then 1 else 0)
+    ensures commit != 0 && call.procedure < Durable.PROCEDURES ==> Durable.Changes(call.procedure)
+    ensures old(txn.system.journal.closed) ==> commit == 0
+    ensures call.commits == 0 || (next == ANSWER && (call.status == 0 || call.status == Durable.IO))
+    ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)
     // it is durable if that was promised, or a WRITE's reply says so, and what is shown is
-    ensures c.status == 0 && at != 0 && c.p < D.PROCEDURES && D.Promised(c.p, c.how) && !c.deferred ==> at <= t.system.journal.durableIndex
-    ensures c.status == 0 && at != 0 && c.p == D.WRITE && E.Committed(c.how, c.deferred) != D.UNSTABLE ==> at <= t.system.journal.durableIndex
-    ensures c.status == 0 && at != 0 && (c.p == TRIM || (c.p == LOCAL && !c.deferred)) ==> at <= t.system.journal.durableIndex
-    ensures c.status == 0 && c.p == D.COMMIT ==> |old(t.system.journal.states)| - 1 <= t.system.journal.durableIndex
-    ensures c.Bare() || (D.Shows(c.status) && old(t.cut) == OK && Lasting(t.system, g))
-    ensures c.status != 0 ==> c.Same()
+    ensures Keeps(txn, call.status, commit, call.procedure, call.stability, call.deferred)
+    ensures call.status == 0 && commit != 0 && call.procedure == Durable.WRITE &&
+      E.Committed(call.stability, call.deferred) != Durable.UNSTABLE ==> commit <= txn.system.journal.durableIndex
+    ensures call.Bare() || (Durable.Shows(call.status) && old(txn.cut) == OK && Lasting(txn.system, told))
+    ensures call.status != 0 ==> call.Same()
     // the answer is a client's, and counts what this transaction was to store
-    ensures !Inner(c.status) && (st == CONFLICT ==> next == AGAIN)
-    ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && c.status == NOSPC) || (next == ALONE && c.record && c.status == D.IO)
-    // IO is the answer for the device's sake, or what a crash had torn (Exec)
-    ensures old(t.cut) == OK && r != D.IO && c.status == D.IO && next == ANSWER ==> (t.system.journal.failed && t.system.journal.Cause()) || Unread(t.system.journal, g.wrote, old(t.system.journal.torn))
-    ensures c.Still() && (c.n == old(c.n) || (next == AGAIN && E.Dividable(c.p) && 0 < c.n < old(c.n)))
+    ensures !Inner(call.status) && (outcome == CONFLICT ==> next == AGAIN)
+    ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && call.status == NOSPC) ||
+      (next == ALONE && call.record && call.status == Durable.IO)
+    // IO is the answer for a fault alone
+    ensures old(txn.cut) == OK && result != Durable.IO && call.status == Durable.IO && next == ANSWER ==>
+      Fault(txn.system.journal, told, old(txn.system.journal.torn))
+    ensures call.Still() && (call.bytes == old(call.bytes) ||
+      (next == AGAIN && E.Dividable(call.procedure) && 0 < call.bytes < old(call.bytes)))
     decreases *
   {
     var status;
-    status, st, at, g := E.Exec(t, w, r, c.p, c.how, c.deferred, p);
-    c.commits := if at != 0 then 1 else 0;
+    status, outcome, commit, told := E.Exec(txn, work, result, call.procedure, call.stability, call.deferred, permit);
+    call.commits := if commit != 0 then 1 else 0;
     next := ANSWER;
-    if st == CONFLICT {
+    if outcome == CONFLICT {
       next := AGAIN;
     } else if status == TOOBIG {
-      var fewer := if E.Dividable(c.p) then Fewer(c.n) else 0;
+      var fewer := if E.Dividable(call.procedure) then Fewer(call.bytes) else 0;
       if fewer == 0 {
         status := SERVERFAULT;
       } else {
-        c.n := fewer;
+        call.bytes := fewer;
         next := AGAIN;
       }
     } else if status == SHRINKFIRST {
       next := SHRINK;
     } else if status == NOSPC {
       next := ROOM;
-    } else if status == D.IO && st != UNSURE && c.record {
+    } else if status == Durable.IO && outcome != UNSURE && call.record {
       next := ALONE;
     }
-    if next == AGAIN || next == SHRINK { status := D.IO; }       // until there is one
-    c.Answer(status);
+    if next == AGAIN || next == SHRINK { status := Durable.IO; }       // until there is one
+    call.Answer(status);
   }
 
-  // A step of Shrink for c was answered with status; done: nothing is left to be freed.
-  method Shrunk(c: Call, status: uint32, done: bool) returns (next: uint32)
-    requires c.commits == 0 && !Inner(c.status) && !Inner(status)
-    modifies c`status, c`file, c`before, c`after, c`before2, c`after2
-    ensures c.Bare() && !Inner(c.status)
-    ensures (status != 0 ==> next == ANSWER && c.status == status) && (status == 0 ==> next == if done then AGAIN else SHRINK)
+  // A step of Shrink for the call was answered with status; done: nothing is left to be freed.
+  method Shrunk(call: Call, status: uint32, done: bool) returns (next: uint32)
+    requires call.commits == 0 && !Inner(call.status) && !Inner(status)
+    modifies call`status, call`file, call`before, call`after, call`before2, call`after2
+    ensures call.Bare() && !Inner(call.status)
+    ensures status != 0 ==> next == ANSWER && call.status == status
+    ensures status == 0 ==> next == if done then AGAIN else SHRINK
   {
-    c.Refuse(if status != 0 then status else D.IO);
+    call.Refuse(if status != 0 then status else Durable.IO);
     next := if status != 0 then ANSWER else if done then AGAIN else SHRINK;
   }
 }

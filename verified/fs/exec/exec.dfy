@@ -1,4 +1,14 @@
 // The runner of the procedures: which of them are read-only, which wait until they are durable, and what is answered.
+//
+// Words:
+//   stability  what a WRITE asks for: UNSTABLE, DATA_SYNC, or FILE_SYNC (RFC 1813, stable_how)
+//   deferred   of a call: nothing of it waits for the device; a COMMIT does, later
+//   result     the status to which the work of a transaction has come
+//   outcome    how the transaction ended: OK, or why not (TxnM)
+//   status     the answer, which follows from both
+//   commit     the number of the transaction's commit; 0: it has none
+//   told       what the transaction did, wrote, and has seen (TxnRun.Told)
+//   permit     leave to commit once (work.s.dfy)
 include "../spec/durable.s.dfy"
 include "../spec/nfs3.s.dfy"
 include "../../txn/run.dfy"
@@ -13,11 +23,12 @@ module Exec {
   import opened JournalCommit
   import opened WorkS
   import opened TxnRun
-  import D = NfsDurable
+  import Durable = NfsDurable
   import NfsData
 
-  // What the server does of its own accord, beside the procedures. FREE: blocks of removed files are freed, in the background, or are
-  // written anew; none of it can be seen. TRIM: free blocks are written that are about to lose their room on the host.
+  // What the server does of its own accord, beside the procedures. FREE: blocks of removed files are freed, in the
+  // background, or are written anew; none of it can be seen. TRIM: free blocks are written that are about to lose their
+  // room on the host.
   const FREE: uint32 := 100
   const TRIM: uint32 := 101
   // What a local mount asks for beside the procedures (local.s.dfy) and changes something: it waits as they do.
@@ -25,91 +36,134 @@ module Exec {
   // a status that no client sees: the transaction does not fit the journal
   const TOOBIG: uint32 := 20000
 
-  predicate method ReadOnly(p: uint32) { p < D.PROCEDURES && p != D.SETATTR && !(D.WRITE <= p && p <= D.LINK) }
-  // Does p wait until what it did is durable? deferred: the procedures do not.
-  predicate method Stable(p: uint32, how: uint32, deferred: bool)
-  { !ReadOnly(p) && p != FREE && (p == TRIM || (!deferred && !(p == D.WRITE && how == D.UNSTABLE))) }
+  predicate method ReadOnly(procedure: uint32) {
+    procedure < Durable.PROCEDURES && procedure != Durable.SETATTR &&
+      !(Durable.WRITE <= procedure && procedure <= Durable.LINK)
+  }
+  // Does the procedure, a WRITE as stable as `stability` says, wait until what it did is durable? deferred: the
+  // procedures do not.
+  predicate method Stable(procedure: uint32, stability: uint32, deferred: bool)
+  {
+    !ReadOnly(procedure) && procedure != FREE &&
+      (procedure == TRIM || (!deferred && !(procedure == Durable.WRITE && stability == Durable.UNSTABLE)))
+  }
   // The table says what the specification wants, and no procedure waits that need not.
-  lemma Table(p: uint32, how: uint32)
-    ensures p < D.PROCEDURES ==> (ReadOnly(p) <==> !D.Changes(p)) && (Stable(p, how, false) <==> D.Promised(p, how)) && !Stable(p, how, true)
-    ensures Stable(TRIM, how, true) && !ReadOnly(TRIM) && !ReadOnly(FREE) && !Stable(FREE, how, false)
-    ensures !ReadOnly(LOCAL) && Stable(LOCAL, how, false) && !Stable(LOCAL, how, true)
+  lemma Table(procedure: uint32, stability: uint32)
+    ensures procedure < Durable.PROCEDURES ==> (ReadOnly(procedure) <==> !Durable.Changes(procedure)) &&
+      (Stable(procedure, stability, false) <==> Durable.Promised(procedure, stability)) &&
+      !Stable(procedure, stability, true)
+    ensures Stable(TRIM, stability, true) && !ReadOnly(TRIM) && !ReadOnly(FREE) && !Stable(FREE, stability, false)
+    ensures !ReadOnly(LOCAL) && Stable(LOCAL, stability, false) && !Stable(LOCAL, stability, true)
   {}
 
-  // the answer to a call whose transaction ended with st, after its work had come to status r
-  function method Status(st: uint32, r: uint32): uint32 {
-    if st == OK then r else if st == READONLY then D.ROFS else if st == TOOLARGE then TOOBIG else D.IO
+  // the answer to a call whose work has come to the status `result`, and its transaction to `outcome`
+  function method Status(outcome: uint32, result: uint32): uint32 {
+    if outcome == OK then result else if outcome == READONLY then Durable.ROFS
+    else if outcome == TOOLARGE then TOOBIG else Durable.IO
   }
   // whether attributes go into the reply
   predicate method Tells(status: uint32)
-    ensures Tells(status) <==> D.Shows(status)
-  { status != D.IO && status != D.ROFS }
+    ensures Tells(status) <==> Durable.Shows(status)
+  { status != Durable.IO && status != Durable.ROFS }
+
+  // Its success is told only when what it did is durable, as the specification promises, or as TRIM and LOCAL want it.
+  predicate Waits(procedure: uint32, stability: uint32, deferred: bool) {
+    (procedure < Durable.PROCEDURES && Durable.Promised(procedure, stability) && !deferred) ||
+      procedure == TRIM || (procedure == LOCAL && !deferred)
+  }
+  // Success of the commit (0: none) is told as Waits says, and that of COMMIT when all is durable that was committed
+  // before.
+  twostate predicate Keeps(txn: Txn, status: uint32, commit: int, procedure: uint32, stability: uint32, deferred: bool)
+    reads txn, txn.system, txn.system.journal
+  {
+    (status == 0 && commit != 0 && Waits(procedure, stability, deferred) ==>
+      commit <= txn.system.journal.durableIndex) &&
+    (status == 0 && procedure == Durable.COMMIT ==>
+      |old(txn.system.journal.states)| - 1 <= txn.system.journal.durableIndex)
+  }
+  // A reason for IO: the device has failed, or a crash had torn what was to be written in part.
+  // torn: those blocks, when the transaction ended.
+  predicate Fault(journal: Journal, told: Told, torn: set<int>)
+    reads journal, journal.disk, journal.installer
+  { (journal.failed && journal.Cause()) || Unread(journal, told.wrote, torn) }
 
   // Waits until all that was committed is durable (settled: as in Await).
-  method Sync(t: Txn) returns (st: uint32)
-    requires t.Inv() && t.Idle() && !t.system.journal.mutex.held
-    modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk, t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr, t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs
-    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held && fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() && t.system.kinds == old(t.system.kinds)
-    ensures t.system.journal.mutex.settled == t.owner
-    ensures st == OK ==> |old(t.system.journal.states)| - 1 <= t.system.journal.durableIndex
-    ensures st == OK || (st == UNSURE && t.system.journal.failed && t.system.journal.Cause())
+  method Sync(txn: Txn) returns (outcome: uint32)
+    requires txn.Inv() && txn.Idle() && !txn.system.journal.mutex.held
+    modifies txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs
+    ensures Rests(txn)
+    ensures txn.system.journal.mutex.settled == txn.owner
+    ensures outcome == OK ==> |old(txn.system.journal.states)| - 1 <= txn.system.journal.durableIndex
+    ensures outcome == OK || (outcome == UNSURE && txn.system.journal.failed && txn.system.journal.Cause())
     decreases *
   {
-    Lasts(t.system.kinds, t.system.logs, t.system.journal.states);
-    var ok, n := Flush(t.system.journal);
-    TYield(t.system, t.owner);
-    st := if ok then OK else UNSURE;
-    if !ok { FailedFor(t.system.journal); }
+    Lasts(txn.system.kinds, txn.system.logs, txn.system.journal.states);
+    var ok, commits := Flush(txn.system.journal);
+    TYield(txn.system, txn.owner);
+    outcome := if ok then OK else UNSURE;
+    if !ok { FailedFor(txn.system.journal); }
   }
-  // Ends the transaction of procedure p, a WRITE as stable as `how` says, whose work was cut short, as t.cut says, or has come to status r. The answer is `status`, which r alone may be too; st says more about an error.
-  method Exec(t: Txn, w: Work, r: uint32, p: uint32, how: uint32, deferred: bool, ghost permit: Permit) returns (status: uint32, st: uint32, ghost at: int, ghost g: Told)
-    requires t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held && w.t == t && permit.may
-    modifies t, t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk, t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr, t.system.journal.mutex, t.system.locks, t.system`lastStable, t.system`logs, t.buffer, t.writes, permit
+  // Ends the transaction of a procedure, a WRITE as stable as `stability` says, whose work was cut short, as txn.cut
+  // says, or has come to the status `result`. The answer is `status`, which `result` alone may be too; `outcome` says
+  // more about an error.
+  method Exec(txn: Txn, work: Work, result: uint32, procedure: uint32, stability: uint32, deferred: bool,
+    ghost permit: Permit)
+    returns (status: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
+    requires Worked(txn) && work.txn == txn && permit.may
+    modifies txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs, txn.buffer,
+      txn.writes, permit
     // on every path: no lock is held, and at most one commit was made, which is the one told of
-    ensures t.Inv() && t.Idle() && t.system.journal.Mono() && !t.system.journal.mutex.held && fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() && t.system.kinds == old(t.system.kinds)
-    ensures Taken(t, at != 0) && (permit.may <==> at == 0) && (at != 0 ==> old(t.cut) == OK && r == 0 && (st == OK || st == UNSURE) && |old(t.system.journal.states)| <= at && Made(t.system, at, g))
-    ensures status == Status(st, r)
+    ensures Rests(txn) && Commits(txn, permit, commit)
+    ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
+      old(txn.cut) == OK && result == 0 && (outcome == OK || outcome == UNSURE)
+    ensures status == Status(outcome, result)
     // one that only reads, or was refused, changed nothing; one that says it was done, was
-    ensures at != 0 && p < D.PROCEDURES ==> D.Changes(p)
-    ensures old(t.system.journal.closed) ==> at == 0
-    ensures status != 0 ==> at == 0 || status == D.IO
-    ensures status == 0 ==> st == OK && r == 0 && (g.wrote != map[] ==> at != 0)
+    ensures commit != 0 && procedure < Durable.PROCEDURES ==> Durable.Changes(procedure)
+    ensures old(txn.system.journal.closed) ==> commit == 0
+    ensures status != 0 ==> commit == 0 || status == Durable.IO
+    ensures status == 0 ==> outcome == OK && result == 0 && (told.wrote != map[] ==> commit != 0)
     // it is durable if that was promised, and what is shown is
-    ensures status == 0 && at != 0 && p < D.PROCEDURES && D.Promised(p, how) && !deferred ==> at <= t.system.journal.durableIndex
-    ensures status == 0 && at != 0 && (p == TRIM || (p == LOCAL && !deferred)) ==> at <= t.system.journal.durableIndex
-    ensures D.Shows(status) ==> old(t.cut) == OK && Lasting(t.system, g)
-    ensures status == 0 && p == D.COMMIT ==> |old(t.system.journal.states)| - 1 <= t.system.journal.durableIndex
-    // If the work did not come to these itself: IO is the answer only for the device, or what a crash had torn; ROFS only if nothing can be committed any more, or to
-    // what was not to write.
-    ensures old(t.cut) == OK && status == D.IO && r != D.IO ==> (t.system.journal.failed && t.system.journal.Cause()) || Unread(t.system.journal, g.wrote, old(t.system.journal.torn))
-    ensures old(t.cut) == OK && status == D.ROFS && r != D.ROFS ==> Closed(t.system.journal) || (ReadOnly(p) && g.wrote != map[])
+    ensures Keeps(txn, status, commit, procedure, stability, deferred)
+    ensures Durable.Shows(status) ==> old(txn.cut) == OK && Lasting(txn.system, told)
+    // If the work did not come to these itself: IO is the answer only for a fault; ROFS only if nothing can be
+    // committed any more, or to what was not to write.
+    ensures old(txn.cut) == OK && status == Durable.IO && result != Durable.IO ==>
+      Fault(txn.system.journal, told, old(txn.system.journal.torn))
+    ensures old(txn.cut) == OK && status == Durable.ROFS && result != Durable.ROFS ==>
+      Closed(txn.system.journal) || (ReadOnly(procedure) && told.wrote != map[])
     decreases *
   {
-    Table(p, how);
-    st, at, g := Run(t, w, r, Stable(p, how, deferred), ReadOnly(p), permit);
-    if p == D.COMMIT && st == OK && r == 0 {
-      st := Sync(t);
+    Table(procedure, stability);
+    outcome, commit, told :=
+      Run(txn, work, result, Stable(procedure, stability, deferred), ReadOnly(procedure), permit);
+    if procedure == Durable.COMMIT && outcome == OK && result == 0 {
+      outcome := Sync(txn);
     }
-    status := Status(st, r);
+    status := Status(outcome, result);
   }
 
   // ---- WRITE, and what a local mount asks for of many bytes ----
   const MOST: uint64 := 1048576         // bytes
   const LEAST: uint64 := 4096
-  predicate method Dividable(p: uint32) { p == D.WRITE || p == LOCAL }
-  // how many of n bytes a WRITE stores, unless they do not fit a transaction; after n were too many, it tries fewer (0: no)
-  function method First(n: uint64): uint64 { if n > MOST then MOST else n }
-  function method Fewer(n: uint64): uint64 { if n > LEAST then n / 2 else 0 }
+  predicate method Dividable(procedure: uint32) { procedure == Durable.WRITE || procedure == LOCAL }
+  // How many of so many bytes a WRITE stores, unless they do not fit a transaction. After they were too many, it tries
+  // fewer (0: no).
+  function method First(bytes: uint64): uint64 { if bytes > MOST then MOST else bytes }
+  function method Fewer(bytes: uint64): uint64 { if bytes > LEAST then bytes / 2 else 0 }
   // what its reply says of how stable they are: Exec promises it
-  function method Committed(how: uint32, deferred: bool): uint32 { if Stable(D.WRITE, how, deferred) then D.FILE_SYNC else D.UNSTABLE }
-  // n: what has been tried so far; all of that may be stored
-  lemma Reply(given: uint64, n: uint64, how: uint32)
-    requires how <= D.FILE_SYNC
-    ensures First(given) <= MOST && NfsData.WriteReply(given as int, how, First(given) as int, Committed(how, false))
-    ensures NfsData.WriteReply(given as int, how, n as int, Committed(how, false)) && Fewer(n) != 0 ==>
-      NfsData.WriteReply(given as int, how, Fewer(n) as int, Committed(how, false)) && Fewer(n) < n
-    ensures n > LEAST ==> Fewer(n) != 0
-    ensures Committed(how, false) != D.UNSTABLE <==> D.Promised(D.WRITE, how)
-    ensures Committed(how, true) == D.UNSTABLE
+  function method Committed(stability: uint32, deferred: bool): uint32
+  { if Stable(Durable.WRITE, stability, deferred) then Durable.FILE_SYNC else Durable.UNSTABLE }
+  // bytes: what has been tried so far; all of that may be stored
+  lemma Reply(given: uint64, bytes: uint64, stability: uint32)
+    requires stability <= Durable.FILE_SYNC
+    ensures First(given) <= MOST &&
+      NfsData.WriteReply(given as int, stability, First(given) as int, Committed(stability, false))
+    ensures NfsData.WriteReply(given as int, stability, bytes as int, Committed(stability, false)) &&
+      Fewer(bytes) != 0 ==>
+      NfsData.WriteReply(given as int, stability, Fewer(bytes) as int, Committed(stability, false)) &&
+      Fewer(bytes) < bytes
+    ensures bytes > LEAST ==> Fewer(bytes) != 0
+    ensures Committed(stability, false) != Durable.UNSTABLE <==> Durable.Promised(Durable.WRITE, stability)
+    ensures Committed(stability, true) == Durable.UNSTABLE
   {}
 }

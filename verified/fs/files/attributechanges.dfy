@@ -17,19 +17,22 @@ module AttributeChanges {
     N.Time(m.ctime, m.ctimens)) }
   function WithAttr(m: Meta, a: N.Attr): Meta
   {
-    Meta(m.ty, a.mode, a.nlink, a.uid, a.gid, m.major, m.minor, m.flags, m.size, m.gen, a.atime.s, a.mtime.s, a.ctime.s,
-      a.atime.ns, a.mtime.ns, a.ctime.ns,
+    Meta(m.ty, a.mode, a.nlink, a.uid, a.gid, m.major, m.minor, m.flags, m.size, m.gen, a.atime.seconds,
+      a.mtime.seconds, a.ctime.seconds,
+      a.atime.nanoseconds, a.mtime.nanoseconds, a.ctime.nanoseconds,
       m.verf, m.parent, m.next, m.shrink, m.nent, m.used)
   }
 
   // the time of a change made when the clock showed s, ns
   function StampOf(m: Meta, s: uint64, ns: uint32): N.Time { N.Stamp(N.Time(s, ns), MetaAttr(m).ctime) }
-  function Marked(m: Meta, s: uint64, ns: uint32): Meta { var t := StampOf(m, s, ns); WithCtime(m, t.s, t.ns) }
-  function Touched(m: Meta, s: uint64, ns: uint32): Meta { var t := StampOf(m, s, ns); WithTouch(m, t.s, t.ns) }
+  function Marked(m: Meta, s: uint64, ns: uint32): Meta { var t := StampOf(m, s, ns);
+    WithCtime(m, t.seconds, t.nanoseconds) }
+  function Touched(m: Meta, s: uint64, ns: uint32): Meta { var t := StampOf(m, s, ns);
+    WithTouch(m, t.seconds, t.nanoseconds) }
   function Relinked(m: Meta, nl: uint32, s: uint64, ns: uint32): Meta { Marked(WithNlink(m, nl), s, ns) }
   method Stamp(ip: Bytes, s: uint64, ns: uint32) returns (ts: uint64, tns: uint32)
     requires |ip.data| == 256
-    ensures N.Time(ts, tns) == StampOf(M(ip.data), s, ns)
+    ensures N.Time(ts, tns) == StampOf(MetaOf(ip.data), s, ns)
   {
     ts, tns := s, ns;
     var cs, cns := GetCtime(ip);
@@ -44,7 +47,7 @@ module AttributeChanges {
   { var all := (m.size as int + 4095) / 4096; 4096 * (if m.used as int < all then m.used as int else all) }
   method Used(ip: Bytes) returns (x: uint64)
     requires |ip.data| == 256
-    ensures M(ip.data).size <= 549755813888 ==> x as int == UsedOf(M(ip.data))
+    ensures MetaOf(ip.data).size <= 549755813888 ==> x as int == UsedOf(MetaOf(ip.data))
   {
     var size := GetSize(ip);
     var n := GetUsed(ip);

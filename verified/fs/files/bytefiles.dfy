@@ -127,75 +127,76 @@ module ByteFiles {
   }
 
   class ByteFs {
-    const geo: Geo
-    const jrnl: Jrnl
+    const geometry: Geometry
+    const volume: VolumeObjects
     // for every inode number of the volume
     ghost var metas: map<uint64, Meta>
     ghost var files: map<uint64, seq<byte>>
     ghost var held: Helds
     const trees: BlockTreeFs       // the layers below: block trees over inodes and blocks (trees.store)
 
-    constructor Recover(trees: BlockTreeFs, geo: Geo, jrnl: Jrnl)
-      ensures this.trees == trees && this.geo == geo && this.jrnl == jrnl
-    { this.trees := trees; this.geo := geo; this.jrnl := jrnl; }
+    constructor Recover(trees: BlockTreeFs, geometry: Geometry, volume: VolumeObjects)
+      ensures this.trees == trees && this.geometry == geometry && this.volume == volume
+    { this.trees := trees; this.geometry := geometry; this.volume := volume; }
 
     function Repr(): set<object> { {this} + trees.Repr() }
 
-    predicate Below() reads trees, trees.store, jrnl
-    { trees.store.geo == geo && trees.store.jrnl == jrnl && trees.Valid() && DataDom(trees.data) }
+    predicate Below() reads trees, trees.store, volume
+    { trees.store.geometry == geometry && trees.store.volume == volume && trees.Valid() && DataDom(trees.data) }
 
-    predicate Valid() reads this, trees, trees.store, jrnl
-      ensures Valid() ==> GeoOk(geo)
-      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) ::
+    predicate Valid() reads this, trees, trees.store, volume
+      ensures Valid() ==> GeometryOk(geometry)
+      ensures Valid() ==> forall i: uint64 {:trigger OkIno(geometry, i)} | OkIno(geometry, i) ::
         i in files && i in metas && i in held &&
                             |files[i]| == metas[i].size as int <= 549755813888
     {
-      Below() && FilesOk(geo, trees.data, trees.store.inodes, metas, files) && ReachOk(geo, trees.blockMap, metas) &&
-        HeldOk(geo, trees.blockMap, metas, held) &&
-      (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) :: i in held && |files[i]| <= 549755813888)
+      Below() && FilesOk(geometry, trees.data, trees.store.inodes, metas, files) &&
+        ReachOk(geometry, trees.blockMap, metas) &&
+        HeldOk(geometry, trees.blockMap, metas, held) &&
+      (forall i: uint64 {:trigger OkIno(geometry, i)} | OkIno(geometry, i) :: i in held && |files[i]| <= 549755813888)
     }
 
     // what is not zero lies in a block that is there
     lemma Bytes(i: uint64)
-      requires Valid() && OkIno(geo, i)
+      requires Valid() && OkIno(geometry, i)
       ensures i in files && i in held && N.Held(files[i], held[i])
     {
-      HeldOf(geo, trees.blockMap, metas, held, i);
+      HeldOf(geometry, trees.blockMap, metas, held, i);
       HeldBytes(trees, i, files[i], metas[i].shrink as int, held[i]);
     }
 
     // the count of an inode: never less than its blocks, and no more when nothing waits to be freed
     lemma Count(i: uint64)
-      requires Valid() && OkIno(geo, i)
+      requires Valid() && OkIno(geometry, i)
       ensures i in metas && i in held && |held[i]| <= metas[i].used as int &&
         (metas[i].shrink == 0 ==> |held[i]| == metas[i].used as int)
-    { HeldCount(geo, trees.blockMap, metas, held, i); }
+    { HeldCount(geometry, trees.blockMap, metas, held, i); }
     // an inode as it is stored
     lemma Stored(ino: uint64, ip: Bytes)
-      requires Valid() && OkIno(geo, ino) && |ip.data| == 256 && ino in trees.store.inodes &&
+      requires Valid() && OkIno(geometry, ino) && |ip.data| == 256 && ino in trees.store.inodes &&
         Parse(ip.data) == trees.store.inodes[ino]
       ensures trees.IsInode(ino, ip)
-    { HeldOf(geo, trees.blockMap, metas, held, ino); }
+    { HeldOf(geometry, trees.blockMap, metas, held, ino); }
 
     // where no space is needed
     lemma Enough(i: uint64, off: uint64, len: uint64)
-      requires Valid() && OkIno(geo, i)
+      requires Valid() && OkIno(geometry, i)
       ensures i in files && i in held && (Settled(files[i], off as int, len as int) ||
         C.Blocks(off as int, len as int) <= held[i] ==> Mapped(trees.blockMap, i, off, len))
     {
       Bytes(i);
       if Settled(files[i], off as int, len as int) { SettledHeld(files[i], held[i], off as int, len as int); }
-      if C.Blocks(off as int, len as int) <= held[i] { HeldMapped(geo, trees.blockMap, metas, held, i, off, len); }
+      if C.Blocks(off as int, len as int) <= held[i] { HeldMapped(geometry, trees.blockMap, metas, held, i, off, len); }
     }
 
     // b (256 bytes) has the block slots of inode ino; GetInode ensures it, setters keep it
-    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, trees, trees.store, jrnl
+    predicate SameBlks(ino: uint64, b: seq<byte>) reads this, trees, trees.store, volume
     { |b| == 256 && ino in trees.store.inodes && Parse(b).blks == trees.store.inodes[ino].blks }
 
     // the serialized inode
     method GetInode(txn: Txn, ino: uint64, excl: bool) returns (ip: Bytes)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
-      ensures fresh(ip) && |ip.data| == 256 && ino in metas && M(ip.data) == metas[ino] && SameBlks(ino, ip.data)
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino)
+      ensures fresh(ip) && |ip.data| == 256 && ino in metas && MetaOf(ip.data) == metas[ino] && SameBlks(ino, ip.data)
     {
       ip := trees.store.ReadInode(txn, ino, excl);
     }
@@ -203,25 +204,26 @@ module ByteFiles {
     // store changed attributes (not size, shrink, used, slots; the type stays)
     method PutInode(txn: Txn, ino: uint64, ip: Bytes)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && |ip.data| == 256
-      requires ino in metas && M(ip.data).size == metas[ino].size && M(ip.data).shrink == metas[ino].shrink &&
-        M(ip.data).used == metas[ino].used && M(ip.data).ty == metas[ino].ty
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && |ip.data| == 256
+      requires ino in metas && MetaOf(ip.data).size == metas[ino].size && MetaOf(ip.data).shrink == metas[ino].shrink &&
+        MetaOf(ip.data).used == metas[ino].used && MetaOf(ip.data).ty == metas[ino].ty
       requires SameBlks(ino, ip.data)
-      ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := M(ip.data)]
+      ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := MetaOf(ip.data)]
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
     {
       trees.SetMeta(txn, ip, ino);
-      ReachSame(geo, trees.blockMap, metas, ino, M(ip.data));
-      HeldSame(geo, trees.blockMap, metas, held, ino, M(ip.data));
-      metas := metas[ino := M(ip.data)];
-      FilesStep(geo, trees.data, trees.data, ino, old(trees.store.inodes), old(metas), files, trees.store.inodes[ino],
+      ReachSame(geometry, trees.blockMap, metas, ino, MetaOf(ip.data));
+      HeldSame(geometry, trees.blockMap, metas, held, ino, MetaOf(ip.data));
+      metas := metas[ino := MetaOf(ip.data)];
+      FilesStep(geometry, trees.data, trees.data, ino, old(trees.store.inodes), old(metas), files,
+        trees.store.inodes[ino],
         files[ino]);
       assert files[ino := files[ino]] == files;
     }
 
     // bytes [off, off+len) of the file, cut at its end, where they lie
     method Read(txn: Txn, ino: uint64, off: uint64, len: uint64) returns (b: Pieces)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino)
       ensures fresh(b) && ino in files
       ensures off as int >= |files[ino]| ==> b.data == []
       ensures off as int < |files[ino]| ==>
@@ -246,7 +248,7 @@ module ByteFiles {
 
     // bytes [off, off+len) of the file, cut at its end, are about to be read
     method Prefetch(txn: Txn, ino: uint64, off: uint64, len: uint64)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino)
     {
       var ip := trees.store.ReadInode(txn, ino, false);
       Stored(ino, ip);
@@ -258,11 +260,11 @@ module ByteFiles {
 
     // block n of the file, whose inode is ip, without a copy; all of it must lie below the file's size
     method ReadBlockOf(txn: Txn, ip: Bytes, ino: uint64, n: uint64, excl: bool) returns (b: Blk)
-      requires Valid() && txn.jrnl == jrnl && trees.IsInode(ino, ip) && ino in files &&
+      requires Valid() && txn.volume == volume && trees.IsInode(ino, ip) && ino in files &&
         4096 * n as int + 4096 <= |files[ino]|
       ensures b.v == files[ino][4096 * n as int .. 4096 * n as int + 4096]
     {
-      assert OkIno(geo, ino);
+      assert OkIno(geometry, ino);
       b := trees.ReadData(txn, ip, ino, n, excl);
       ghost var f := files[ino];
       ghost var o := 4096 * n as int;
@@ -281,7 +283,7 @@ module ByteFiles {
     // Space is never wanting where bytes that are there are overwritten (Settled).
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && so as int + len as int <= |src.data|
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && ino in old(files) &&
         files == (if len == 0 then old(files) else old(files)[ino :=
           WriteSpec(old(files)[ino], off as int, src.data[so as int..so as int+len as int])])
@@ -318,13 +320,13 @@ module ByteFiles {
       ghost var s := src.data[so as int .. so as int + len as int];
       FileWrite(d0, trees.data, ino, f, off as int, s, shrink as int);
       files := files[ino := WriteSpec(f, off as int, s)];
-      ReachGrown(geo, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, off as int / 4096,
+      ReachGrown(geometry, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, off as int / 4096,
         BlocksFor(off as int + len as int));
-      HeldWritten(geo, b0, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta, off, len);
+      HeldWritten(geometry, b0, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta, off, len);
       held := held[ino := held[ino] + C.Blocks(off as int, len as int)];
       metas := metas[ino := trees.store.inodes[ino].meta];
       assert Others(d0, trees.data, ino) by { reveal Wrote(); }
-      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
+      FilesStep(geometry, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
       assert trees.store.inodes[ino].meta == WithSizeUsed(old(metas)[ino], |files[ino]| as uint64,
         trees.store.inodes[ino].meta.used);
     }
@@ -332,7 +334,7 @@ module ByteFiles {
     // set the size: cut, or extend with zeros (a hole). ok = false: too large, or must be shrunk first.
     method SetSize(txn: Txn, ino: uint64, sz: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino)
       ensures ino in old(metas) && (ok <==> CanSize(old(metas)[ino], sz))
       ensures ok ==> Valid() && ino in old(files) && files == old(files)[ino := SizeSpec(old(files)[ino], sz as int)]
       ensures ok ==> ino in old(held) && held == old(held)[ino := C.HeldBelow(old(held)[ino], sz as int)]
@@ -365,24 +367,24 @@ module ByteFiles {
         SetShrink(ip, shrink');
       } else {
         assert SizeSpec(f, sz as int) == f && files[ino := f] == files && metas[ino := metas[ino]] == metas;
-        HeldAll(geo, trees.blockMap, metas, held, ino);
+        HeldAll(geometry, trees.blockMap, metas, held, ino);
         return;
       }
       assert g == SizeSpec(f, sz as int);
       SetFileSize(ip, sz);
       trees.SetMeta(txn, ip, ino);
       files := files[ino := g];
-      HeldResized(geo, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta);
+      HeldResized(geometry, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta);
       held := held[ino := C.HeldBelow(held[ino], sz as int)];
-      ReachSame(geo, trees.blockMap, metas, ino, trees.store.inodes[ino].meta);
+      ReachSame(geometry, trees.blockMap, metas, ino, trees.store.inodes[ino].meta);
       metas := metas[ino := trees.store.inodes[ino].meta];
-      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
+      FilesStep(geometry, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
     }
 
     // Makes holes of the blocks n - 1 down to m >= lo, none of which lies behind the end: of about max of them.
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && lo <= n &&
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && ino in files && lo <= n &&
         n as int <= BlocksFor(|files[ino]|)
       ensures Valid() && lo <= m <= n && (lo < n && 0 < max ==> m < n)
       ensures ino in old(files) && files == old(files)[ino :=
@@ -403,22 +405,22 @@ module ByteFiles {
       ghost var x := trees.store.inodes[ino].meta;
       FilePunched(d0, trees.data, ino, f, x.shrink as int, m as int, n as int);
       EmptiedShrank(b0, trees.blockMap, ino, m as int, n as int, lo as int);
-      ReachOf(geo, b0, metas, ino);
+      ReachOf(geometry, b0, metas, ino);
       StillWithin(b0, trees.blockMap, ino, lo as int, Limit(metas[ino]));
-      ReachShrunk(geo, b0, trees.blockMap, metas, ino, x, lo as int);
-      HeldPunched(geo, b0, trees.blockMap, metas, held, ino, x, m as int, n as int);
+      ReachShrunk(geometry, b0, trees.blockMap, metas, ino, x, lo as int);
+      HeldPunched(geometry, b0, trees.blockMap, metas, held, ino, x, m as int, n as int);
       files := files[ino := Local.Zeroed(f, 4096 * m as int, 4096 * n as int)];
       held := held[ino := held[ino] - Local.Span(m as int, n as int)];
       metas := metas[ino := x];
       assert Others(d0, trees.data, ino) by { reveal Cut(); }
-      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
+      FilesStep(geometry, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], files[ino]);
     }
 
     // Passes the blocks from n on that are there, or (there: false) the holes, up to the first other one (found), but
     // not beyond `top`, and in at most max steps.
     method Pass(txn: Txn, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64, excl: bool)
       returns (m: uint64, found: bool)
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && ino in files && n <= top &&
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && ino in files && n <= top &&
         top as int <= BlocksFor(|files[ino]|)
       ensures n <= m <= top && (n < top && 0 < max ==> found || n < m) && ino in held
       ensures forall i: int {:trigger i in held[ino]} | n as int <= i < m as int :: i in held[ino] <==> there
@@ -426,7 +428,7 @@ module ByteFiles {
     {
       var ip := trees.store.ReadInode(txn, ino, excl);
       Stored(ino, ip);
-      HeldOf(geo, trees.blockMap, metas, held, ino);
+      HeldOf(geometry, trees.blockMap, metas, held, ino);
       m, found := Seeking.Pass(trees, txn, ip, ino, n, top, there, max, excl);
       forall i: int | n as int <= i < m as int ensures i in held[ino] <==> there
       { assert There(trees.blockMap, ino, i) <==> there; }
@@ -436,7 +438,7 @@ module ByteFiles {
     // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino)
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino)
       ensures Valid() && files == old(files) && held == old(held)
       ensures ino in old(metas) && ino in metas && metas == old(metas)[ino := metas[ino]] &&
         metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
@@ -457,7 +459,7 @@ module ByteFiles {
       var n := (shrink + 4095) / 4096;
       if n < lo { n := lo; }
       ghost var b0 := trees.blockMap;
-      ReachOf(geo, b0, metas, ino);
+      ReachOf(geometry, b0, metas, ino);
       var m := CutDown(trees, txn, ip, ino, n, lo, max);
       var shrink' := 4096 * m;
       if m == lo { shrink' := 0; }
@@ -465,19 +467,19 @@ module ByteFiles {
       done := shrink' == 0;
       SetShrink(ip, shrink');
       trees.SetMeta(txn, ip, ino);
-      ReachShrunk(geo, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, lo as int);
-      HeldFreed(geo, b0, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta, lo as int);
+      ReachShrunk(geometry, b0, trees.blockMap, metas, ino, trees.store.inodes[ino].meta, lo as int);
+      HeldFreed(geometry, b0, trees.blockMap, metas, held, ino, trees.store.inodes[ino].meta, lo as int);
       metas := metas[ino := trees.store.inodes[ino].meta];
       assert Others(d0, trees.data, ino) by { reveal Cut(); }
-      FilesStep(geo, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], f);
+      FilesStep(geometry, d0, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], f);
       assert files[ino := f] == files;
     }
 
     // take a free inode: type ty, a new generation, everything else zero. ok = false: none is free.
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && ty != 0
-      ensures ok ==> Valid() && OkIno(geo, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
+      requires Valid() && txn.volume == volume && ty != 0
+      ensures ok ==> Valid() && OkIno(geometry, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
       ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] &&
         held == old(held)[ino := {}]
       ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff &&
@@ -500,7 +502,7 @@ module ByteFiles {
     // give an inode back, which is empty and shrunk; always ok
     method FreeInode(txn: Txn, ino: uint64) returns (ok: bool)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && 2 < ino && ino in files && files[ino] == [] &&
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && 2 < ino && ino in files && files[ino] == [] &&
         ino in metas && metas[ino].shrink == 0
       ensures ok && Valid() && files == old(files) && held == old(held) &&
         metas == old(metas)[ino := NewMeta(0, old(metas)[ino].gen)]
@@ -511,7 +513,7 @@ module ByteFiles {
       var shrink := GetShrink(ip);
       var gen := GetGen(ip);
       var bare := NoSlots(ip);
-      Bare(geo, trees.blockMap, trees.store.inodes, metas, ino);
+      Bare(geometry, trees.blockMap, trees.store.inodes, metas, ino);
       if size != 0 || shrink != 0 || !bare { return false; }     // never so in a sound volume
       Blank(txn, ip, ino, 0, gen);
       assert files == old(files) && held == old(held);
@@ -521,8 +523,8 @@ module ByteFiles {
     // replace an empty inode by a new one of type ty (0 = free)
     method Blank(txn: Txn, ip: Bytes, ino: uint64, ty: uint32, gen: uint64)
       modifies Repr()
-      requires Valid() && txn.jrnl == jrnl && OkIno(geo, ino) && trees.IsInode(ino, ip)
-      requires M(ip.data).size == 0 && M(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 ::
+      requires Valid() && txn.volume == volume && OkIno(geometry, ino) && trees.IsInode(ino, ip)
+      requires MetaOf(ip.data).size == 0 && MetaOf(ip.data).shrink == 0 && forall k: int | 0 <= k < 15 ::
         Parse(ip.data).blks[k] == 0
       ensures Valid() && ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []]
       ensures metas == old(metas)[ino := NewMeta(ty, gen)] && ino in old(held) && old(held)[ino] == {} &&
@@ -537,15 +539,15 @@ module ByteFiles {
       assert Parse(z.data).meta == NewMeta(ty, gen);
       assert Parse(z.data).blks == Parse(ip.data).blks;
       trees.SetInode(txn, z, ino, ty != 0);
-      ReachSame(geo, trees.blockMap, metas, ino, NewMeta(ty, gen));
-      HeldNone(geo, trees.blockMap, metas, held, ino);
-      HeldSame(geo, trees.blockMap, metas, held, ino, NewMeta(ty, gen));
+      ReachSame(geometry, trees.blockMap, metas, ino, NewMeta(ty, gen));
+      HeldNone(geometry, trees.blockMap, metas, held, ino);
+      HeldSame(geometry, trees.blockMap, metas, held, ino, NewMeta(ty, gen));
       held := held[ino := {}];
       assert held == old(held);
       files := files[ino := []];
       metas := metas[ino := trees.store.inodes[ino].meta];
       assert old(files)[ino] == [];
-      FilesStep(geo, trees.data, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], []);
+      FilesStep(geometry, trees.data, trees.data, ino, i0, old(metas), old(files), trees.store.inodes[ino], []);
     }
   }
 }

@@ -101,7 +101,7 @@ module ByteMap {
       ByteAt(d, ino, i) == (if i < |f| then f[i] else 0)
   }
 
-  predicate FilesOk(g: Geo, d: Data, inodes: map<uint64, Inode>, metas: map<uint64, Meta>,
+  predicate FilesOk(g: Geometry, d: Data, inodes: map<uint64, Inode>, metas: map<uint64, Meta>,
     files: map<uint64, seq<byte>>) {
     forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
       i in files && i in inodes && i in metas && metas[i] == inodes[i].meta &&
@@ -109,7 +109,7 @@ module ByteMap {
   }
 
   // a step that concerns one inode leaves the others' files matched
-  lemma FilesStep(g: Geo, d0: Data, d: Data, ino: uint64, inodes: map<uint64, Inode>, metas: map<uint64, Meta>,
+  lemma FilesStep(g: Geometry, d0: Data, d: Data, ino: uint64, inodes: map<uint64, Inode>, metas: map<uint64, Meta>,
     files: map<uint64, seq<byte>>, i': Inode, f': seq<byte>)
     requires FilesOk(g, d0, inodes, metas, files) && Others(d0, d, ino)
     requires |f'| == i'.meta.size as int && FileMatch(d, ino, f', i'.meta.shrink as int)

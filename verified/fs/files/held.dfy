@@ -23,7 +23,7 @@ module HeldBlocks {
   predicate IsHeld(blockMap: BlkMap, ino: uint64, n: int, h: set<int>)
   { forall b: int {:trigger b in h} {:trigger There(blockMap, ino, b)} :: b in h <==>
     4096 * b < n && There(blockMap, ino, b) }
-  predicate {:opaque} HeldOk(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds)
+  predicate {:opaque} HeldOk(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds)
   { forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: 
       i in metas && i in held && IsHeld(blockMap, i, metas[i].size as int, held[i]) &&
         Counted(blockMap, i, metas[i].used as int) }
@@ -36,14 +36,14 @@ module HeldBlocks {
       PosOf(ino, n) in blockMap && blockMap[PosOf(ino, n)] != 0
   }
 
-  lemma HeldOf(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+  lemma HeldOf(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
     requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino)
     ensures ino in metas && ino in held && IsHeld(blockMap, ino, metas[ino].size as int, held[ino]) &&
       Counted(blockMap, ino, metas[ino].used as int)
   { reveal HeldOk(); }
 
   // What the count tells of these blocks: there are no more, and no fewer when nothing waits to be freed.
-  lemma HeldCount(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+  lemma HeldCount(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
     requires IsDom(blockMap) && HeldOk(g, blockMap, metas, held) && ReachOk(g, blockMap, metas) && OkIno(g, ino)
     ensures ino in metas && ino in held && |held[ino]| <= metas[ino].used as int &&
       (metas[ino].shrink == 0 ==> |held[ino]| == metas[ino].used as int)
@@ -65,7 +65,7 @@ module HeldBlocks {
   }
 
   // what the file has of these blocks is there
-  lemma HeldMapped(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, off: uint64,
+  lemma HeldMapped(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, off: uint64,
     len: uint64)
     requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino) && ino in held &&
       C.Blocks(off as int, len as int) <= held[ino]
@@ -82,7 +82,7 @@ module HeldBlocks {
   predicate Untouched(blockMap0: BlkMap, blockMap: BlkMap, ino: uint64)
   { forall i: uint64, b: int {:trigger There(blockMap, i, b)} | i != ino :: There(blockMap, i, b) <==>
     There(blockMap0, i, b) }
-  lemma HeldStep(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+  lemma HeldStep(g: Geometry, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
     m: Meta, h: set<int>)
     requires HeldOk(g, blockMap0, metas, held) && Untouched(blockMap0, blockMap, ino) &&
       IsHeld(blockMap, ino, m.size as int, h) && Counted(blockMap, ino, m.used as int)
@@ -101,7 +101,7 @@ module HeldBlocks {
   }
 
   // other attributes
-  lemma HeldSame(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
+  lemma HeldSame(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
     requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino) && ino in metas && m.size == metas[ino].size &&
       m.used == metas[ino].used
     ensures HeldOk(g, blockMap, metas[ino := m], held)
@@ -112,7 +112,8 @@ module HeldBlocks {
   }
 
   // len bytes at off were written
-  lemma HeldWritten(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+  lemma HeldWritten(g: Geometry, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds,
+    ino: uint64,
     m: Meta, off: uint64, len: uint64)
     requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && ReachOk(g, blockMap0, metas) &&
       OkIno(g, ino) && ino in metas && ino in held
@@ -145,7 +146,8 @@ module HeldBlocks {
     CountWritten(g, blockMap0, blockMap, metas, held, ino, m, off, len);
   }
   // the blocks that were given out are those that the file had not
-  lemma CountWritten(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+  lemma CountWritten(g: Geometry, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds,
+    ino: uint64,
     m: Meta, off: uint64, len: uint64)
     requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && ReachOk(g, blockMap0, metas) &&
       OkIno(g, ino) && ino in metas && ino in held
@@ -188,7 +190,7 @@ module HeldBlocks {
   }
 
   // the file was cut to m.size, or grew to it
-  lemma HeldResized(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
+  lemma HeldResized(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64, m: Meta)
     requires IsDom(blockMap) && HeldOk(g, blockMap, metas, held) && ReachOk(g, blockMap, metas) && OkIno(g, ino) &&
       ino in metas && ino in held
     requires m.used == metas[ino].used && (metas[ino].size < m.size ==> metas[ino].shrink == 0)
@@ -207,7 +209,7 @@ module HeldBlocks {
   }
 
   // blocks behind the end were freed
-  lemma HeldFreed(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+  lemma HeldFreed(g: Geometry, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
     m: Meta, lo: int)
     requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && OkIno(g, ino) && ino in metas
     requires Shrank(blockMap0, blockMap, ino, lo) && m.size == metas[ino].size && m.size as int <= 4096 * lo &&
@@ -230,7 +232,8 @@ module HeldBlocks {
   }
 
   // the blocks m to n - 1, none of which lies behind the end, are holes now
-  lemma HeldPunched(g: Geo, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64,
+  lemma HeldPunched(g: Geometry, blockMap0: BlkMap, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds,
+    ino: uint64,
     x: Meta, m: int, n: int)
     requires IsDom(blockMap0) && IsDom(blockMap) && HeldOk(g, blockMap0, metas, held) && OkIno(g, ino) &&
       ino in metas && ino in held
@@ -259,12 +262,12 @@ module HeldBlocks {
   }
 
   // no block lies behind the end
-  lemma HeldAll(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+  lemma HeldAll(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
     requires HeldOk(g, blockMap, metas, held) && OkIno(g, ino) && ino in metas && ino in held
     ensures held[ino := C.HeldBelow(held[ino], metas[ino].size as int)] == held
   { HeldOf(g, blockMap, metas, held, ino); assert C.HeldBelow(held[ino], metas[ino].size as int) == held[ino]; }
   // a file of no bytes, of which nothing waits to be freed, has no blocks, and counts none
-  lemma HeldNone(g: Geo, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
+  lemma HeldNone(g: Geometry, blockMap: BlkMap, metas: map<uint64, Meta>, held: Helds, ino: uint64)
     requires IsDom(blockMap) && HeldOk(g, blockMap, metas, held) && ReachOk(g, blockMap, metas) && OkIno(g, ino) &&
       ino in metas && metas[ino].size == 0 && metas[ino].shrink == 0
     ensures ino in held && held[ino] == {} && metas[ino].used == 0

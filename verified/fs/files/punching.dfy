@@ -44,7 +44,7 @@ module Punching {
   // work is bounded.
   method Punch(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64) returns (m: uint64)
     modifies x.Repr(), ip
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires lo <= n <= 134217728
     ensures Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures lo <= m <= n && (lo < n && 0 < max ==> m < n)

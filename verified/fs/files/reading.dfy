@@ -18,7 +18,7 @@ module Reading {
   import opened BlockTree
   import opened ByteMap
 
-  predicate Ok(x: BlockTreeFs) reads x, x.store, x.store.jrnl { x.Valid() && DataDom(x.data) }
+  predicate Ok(x: BlockTreeFs) reads x, x.store, x.store.volume { x.Valid() && DataDom(x.data) }
 
   method Min(a: uint64, b: uint64) returns (c: uint64)
     ensures c <= a && c <= b && (c == a || c == b)
@@ -36,9 +36,10 @@ module Reading {
   // the number of block n of the file (0 = hole), and the indirect block above it at hand
   method Find(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, n: uint64, excl: bool, ck: uint64, cj: uint64,
     pb: Blk) returns (bn: uint64, ck': uint64, cj': uint64, pb': Blk)
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && n < 134480396 && AtHand(x, ino, ck, cj, pb.v)
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && n < 134480396 &&
+      AtHand(x, ino, ck, cj, pb.v)
     ensures InHand(x, ino, ck', cj', pb'.v, n)
-    ensures PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.store.geo, bn))
+    ensures PosOf(ino, n) in x.blockMap && bn == x.blockMap[PosOf(ino, n)] && (bn != 0 ==> OkBlk(x.store.geometry, bn))
   {
     var k, j := FlatK(n), FlatJ(n);
     ghost var p := PosOf(ino, n);
@@ -89,7 +90,7 @@ module Reading {
   }
   // v is the indirect block above block n of the file, if there is one
   predicate InHand(x: BlockTreeFs, ino: uint64, ck: uint64, cj: uint64, v: seq<byte>, n: uint64)
-    reads x, x.store, x.store.jrnl
+    reads x, x.store, x.store.volume
   { AtHand(x, ino, ck, cj, v) && (12 <= FlatK(n) ==> |v| == 4096 && ck == FlatK(n) && cj == FlatJ(n) / 512) }
   // the r blocks of the file from n on are those from bn on
   predicate SideBySide(x: BlockTreeFs, ino: uint64, n: uint64, bn: uint64, r: uint64) reads x
@@ -105,7 +106,7 @@ module Reading {
       e == Parse(ip.data).blks[FlatK(n) + r] else FlatJ(n) % 512 + r < 512 &&
       e == U64At(pb.v, 8 * (FlatJ(n) % 512 + r) as int)
     ensures n + r < 134480396 && PosOf(ino, n + r) in x.blockMap && x.blockMap[PosOf(ino, n + r)] == e &&
-      (e != 0 ==> OkBlk(x.store.geo, e))
+      (e != 0 ==> OkBlk(x.store.geometry, e))
   {
     PosOfOk(ino, n);
     assert FlatK(n + r) == if FlatK(n) < 12 then FlatK(n) + r else FlatK(n);
@@ -124,7 +125,7 @@ module Reading {
 
   // n bytes at off, where they lie
   method Fetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64) returns (b: Pieces)
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
     ensures fresh(b) && |b.data| == n as int
     ensures forall i: int {:trigger b.data[i]} | 0 <= i < n as int :: b.data[i] == ByteAt(x.data, ino, off as int + i)
   {
@@ -167,7 +168,7 @@ module Reading {
   // adds r whole blocks of the file, from block n on, which lie side by side from bn on
   method ReadWhole(x: BlockTreeFs, txn: Txn, ghost ino: uint64, ghost n: uint64, bn: uint64, r: uint64, b: Pieces)
     modifies b
-    requires Ok(x) && txn.jrnl == x.store.jrnl && 0 < r && bn != 0 && SideBySide(x, ino, n, bn, r) &&
+    requires Ok(x) && txn.volume == x.store.volume && 0 < r && bn != 0 && SideBySide(x, ino, n, bn, r) &&
       n as int + r as int <= 134217728
     ensures |b.data| == |old(b.data)| + 4096 * r as int && b.data[..|old(b.data)|] == old(b.data)
     ensures forall i: int {:trigger b.data[i]} | |old(b.data)| <= i < |b.data| ::
@@ -175,9 +176,9 @@ module Reading {
   {
     ghost var n0 := |b.data|;
     forall m: uint64 | n <= m < n + r
-      ensures OkBlk(x.store.geo, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m));
+      ensures OkBlk(x.store.geometry, bn + (m - n)) { PosOfOk(ino, m); x.BlkOf(PosOf(ino, m));
       assert x.blockMap[PosOf(ino, m)] == bn + (m - n); }
-    assert OkBlk(x.store.geo, bn + (n - n)) && OkBlk(x.store.geo, bn + (n + r - 1 - n));
+    assert OkBlk(x.store.geometry, bn + (n - n)) && OkBlk(x.store.geometry, bn + (n + r - 1 - n));
     x.store.ReadBlocks(txn, bn, r, b);
     forall i: int | n0 <= i < |b.data| ensures b.data[i] == ByteAt(x.data, ino, 4096 * n as int + (i - n0))
     {
@@ -194,7 +195,7 @@ module Reading {
 
   // The blocks with the n bytes at off are about to be read: a wish (Ahead in txn.s.dfy), and no more.
   method Prefetch(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, off: uint64, n: uint64)
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && off as int + n as int <= 549755813888
   {
     var i, end := off / 4096, (off + n + 4095) / 4096;
     var ck: uint64, cj: uint64 := 15, 0;

@@ -54,7 +54,7 @@ module Seeking {
   // but not beyond `top`, and in at most max steps.
   method Pass(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, top: uint64, there: bool, max: uint64,
     excl: bool) returns (m: uint64, found: bool)
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && n <= top <= 134217728
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && n <= top <= 134217728
     ensures n <= m <= top && Run(x.blockMap, ino, n as int, m as int, there)
     ensures found ==> m < top && (There(x.blockMap, ino, m as int) <==> !there)
     ensures n < top && 0 < max ==> found || n < m

@@ -43,7 +43,7 @@ module Shrinking {
   // parent is there (or it needs none)
   method Missing(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, k: uint64, j: uint64, excl: bool)
     returns (d: uint64)
-    requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires x.Valid() && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires OkPos(Pos(ino, k, MaxLev(k), j))
     ensures d <= MaxLev(k)
     ensures d > 0 ==> var p := Pos(ino, k, MaxLev(k), j); OkPos(Above(p, d)) && x.blockMap[Above(p, d)] == 0
@@ -107,7 +107,7 @@ module Shrinking {
   method CutRun(x: BlockTreeFs, txn: Txn, ip: Bytes, pn: uint64, ino: uint64, n: uint64, lo: uint64, max: uint64)
     returns (m: uint64, freed: uint64)
     modifies x.Repr(), ip
-    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires x.Valid() && DataDom(x.data) && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires lo < n <= 134217728 && 12 <= FlatK(n - 1) && 0 < max
     requires var q := Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512);
       OkPos(q) && x.blockMap[q] == pn && pn != 0
@@ -181,7 +181,7 @@ module Shrinking {
   // free the block in a direct slot, if there is one
   method FreeDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
     modifies x.Repr(), ip
-    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && k < 12
+    requires x.Valid() && DataDom(x.data) && txn.volume == x.store.volume && x.IsInode(ino, ip) && k < 12
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures Emptied(old(x.blockMap), x.blockMap, ino, k as int, k as int + 1) && Pos(ino, k, 0, 0) in x.blockMap &&
       x.blockMap[Pos(ino, k, 0, 0)] == 0
@@ -208,7 +208,7 @@ module Shrinking {
   method CutDown(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64)
     returns (m: uint64)
     modifies x.Repr(), ip
-    requires x.Valid() && DataDom(x.data) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires x.Valid() && DataDom(x.data) && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires lo <= n <= 134217728 && Within(x.blockMap, ino, n as int)
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures lo <= m <= n && Shrank(old(x.blockMap), x.blockMap, ino, lo as int) && Within(x.blockMap, ino, m as int)

@@ -27,9 +27,10 @@ module Unmapping {
   { forall i: uint64 {:trigger Entry(bs, bn, i)} | i < 512 :: Entry(bs, bn, i) == 0 }
 
   // the block at p taken away: bs' lacks its entry in the parent
-  lemma FreeStep(g: Geo, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks, data: Data,
+  lemma FreeStep(g: Geometry, blockMap: BlkMap, owner: Owner, used: map<uint64, bool>, bs: Blocks, bs': Blocks,
+    data: Data,
     p: Pos)
-    requires GeoOk(g) && TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
+    requires GeometryOk(g) && TreesOk(g, blockMap, owner, used, bs, data) && BlocksDom(g, bs')
     requires OkPos(p) && blockMap[p] != 0 && (IsData(p) || Barren(bs, blockMap[p]))
     requires p.level == 0 ==> bs' == bs
     requires p.level > 0 ==> OkPos(Parent(p)) && blockMap[Parent(p)] != 0 &&
@@ -163,7 +164,7 @@ module Unmapping {
   // take away the block in an inode slot
   method FreeRoot(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64)
     modifies x.Repr(), ip
-    requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && k < 15
+    requires x.Valid() && txn.volume == x.store.volume && x.IsInode(ino, ip) && k < 15
     requires var p := Pos(ino, k, 0, 0); p in x.blockMap && x.blockMap[p] != 0 &&
       (IsData(p) || Barren(x.store.blocks, x.blockMap[p]))
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino)
@@ -175,14 +176,15 @@ module Unmapping {
     x.BlkOf(p);
     x.store.Dom();
     var bn := x.Resolve(txn, ip, ino, k, 0, 0, true);
-    CountFree(old(x.blockMap), p, M(ip.data).used as int);
+    CountFree(old(x.blockMap), p, MetaOf(ip.data).used as int);
     SetSlot(ip, k, 0);
     if k < 12 { DecUsed(ip); }
     x.store.WriteInode(txn, ino, ip);
     x.store.SetUsedBit(txn, bn, false);
     x.store.Dom();
-    FreeStep(x.store.geo, old(x.blockMap), x.owner, old(x.store.used), old(x.store.blocks), x.store.blocks, x.data, p);
-    RootsStep(x.store.geo, old(x.blockMap), old(x.store.inodes), p, 0, x.store.inodes[ino]);
+    FreeStep(x.store.geometry, old(x.blockMap), x.owner, old(x.store.used), old(x.store.blocks), x.store.blocks, x.data,
+      p);
+    RootsStep(x.store.geometry, old(x.blockMap), old(x.store.inodes), p, 0, x.store.inodes[ino]);
     x.blockMap := x.blockMap[p := 0];
     x.owner := x.owner[bn := None];
     if IsData(p) { x.data := x.data[p := Zeros(4096)]; }
@@ -192,7 +194,7 @@ module Unmapping {
   method CutChild(x: BlockTreeFs, txn: Txn, ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64,
     ghost k: uint64, ghost lev: uint64, j: uint64, leaf: bool)
     modifies x.Repr(), ip, t
-    requires x.ValidBut(pn, t) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && t != ip
+    requires x.ValidBut(pn, t) && txn.volume == x.store.volume && x.IsInode(ino, ip) && t != ip
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && x.blockMap[Pos(ino, k, lev, j)] == bn && bn != 0
     requires OkPos(Pos(ino, k, lev - 1, j / 512)) && pn == x.blockMap[Pos(ino, k, lev - 1, j / 512)] && pn != 0
     requires leaf == IsData(Pos(ino, k, lev, j)) && (leaf || Barren(x.store.blocks[pn := t.data], bn))
@@ -202,18 +204,18 @@ module Unmapping {
   {
     ghost var p := Pos(ino, k, lev, j);
     ghost var vb := x.store.blocks[pn := t.data];
-    assert OkBlk(x.store.geo, bn) by { reveal OwnerOk(); }
+    assert OkBlk(x.store.geometry, bn) by { reveal OwnerOk(); }
     x.store.Dom();
-    CountFree(old(x.blockMap), p, M(ip.data).used as int);
+    CountFree(old(x.blockMap), p, MetaOf(ip.data).used as int);
     Put64(t, 8 * (j % 512), 0);
     if leaf { DecUsed(ip); }
     x.store.SetUsedBit(txn, bn, false);
     x.store.Dom();
     ghost var vb' := x.store.blocks[pn := t.data];
-    assert Linked(x.store.geo, vb, vb', pn, j % 512, 0);
-    FreeStep(x.store.geo, old(x.blockMap), x.owner, old(x.store.used), vb, vb', x.data, p);
-    assert OkIno(x.store.geo, ino);
-    RootsStep(x.store.geo, old(x.blockMap), old(x.store.inodes), p, 0, old(x.store.inodes)[ino]);
+    assert Linked(x.store.geometry, vb, vb', pn, j % 512, 0);
+    FreeStep(x.store.geometry, old(x.blockMap), x.owner, old(x.store.used), vb, vb', x.data, p);
+    assert OkIno(x.store.geometry, ino);
+    RootsStep(x.store.geometry, old(x.blockMap), old(x.store.inodes), p, 0, old(x.store.inodes)[ino]);
     assert old(x.store.inodes)[ino := old(x.store.inodes)[ino]] == old(x.store.inodes);
     x.blockMap := x.blockMap[p := 0];
     x.owner := x.owner[bn := None];
@@ -225,7 +227,7 @@ module Unmapping {
   method SwapChild(x: BlockTreeFs, txn: Txn, ghost ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64,
     ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, nb: uint64)
     modifies x.Repr(), t, b
-    requires x.ValidBut(pn, t) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && t != ip && b != ip && b != t &&
+    requires x.ValidBut(pn, t) && txn.volume == x.store.volume && x.IsInode(ino, ip) && t != ip && b != ip && b != t &&
       |b.data| == 4096
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && IsData(Pos(ino, k, lev, j)) &&
       x.blockMap[Pos(ino, k, lev, j)] == bn && bn != 0
@@ -236,13 +238,13 @@ module Unmapping {
     ensures !ok ==> x.blockMap == old(x.blockMap) && x.data == old(x.data) && t.data == old(t.data)
   {
     ghost var p := Pos(ino, k, lev, j);
-    ghost var g, c, vb := x.store.geo, b.data, x.store.blocks[pn := t.data];
+    ghost var g, c, vb := x.store.geometry, b.data, x.store.blocks[pn := t.data];
     x.store.Dom();
     ok, nb := x.store.AllocBlock(txn, true, near, b);
     if !ok { return; }
     assert OkBlk(g, bn) && nb != bn && nb != pn by { reveal OwnerOk(); assert OkPos(p) && OkPos(Parent(p)); }
     // first the old one goes,
-    CountFree(old(x.blockMap), p, M(ip.data).used as int);
+    CountFree(old(x.blockMap), p, MetaOf(ip.data).used as int);
     Put64(t, 8 * (j % 512), 0);
     ghost var blockMap1, owner1, used1, vb1, data1 := x.blockMap[p := 0], x.owner[bn := None],
       old(x.store.used)[bn := false], old(x.store.blocks)[pn := t.data], x.data[p := Zeros(4096)];
@@ -252,7 +254,7 @@ module Unmapping {
     RootsStep(g, x.blockMap, x.store.inodes, p, 0, x.store.inodes[ino]);
     assert x.store.inodes[ino := x.store.inodes[ino]] == x.store.inodes;
     // then the new one comes
-    CountAlloc(blockMap1, p, nb, M(ip.data).used as int - 1);
+    CountAlloc(blockMap1, p, nb, MetaOf(ip.data).used as int - 1);
     Put64(t, 8 * (j % 512), nb);
     x.store.SetUsedBit(txn, bn, false);
     x.store.Dom();
@@ -272,7 +274,7 @@ module Unmapping {
   // take away an indirect block without entries
   method FreeNode(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
     modifies x.Repr(), ip
-    requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires x.Valid() && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.blockMap[p] != 0 &&
       Barren(x.store.blocks, x.blockMap[p])
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
@@ -301,7 +303,7 @@ module Unmapping {
   // their last one so. From block n of the file on, nothing else is mapped; then nothing is.
   method Prune(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64, ghost n: int)
     modifies x.Repr(), ip
-    requires x.Valid() && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires x.Valid() && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires var p := Pos(ino, k, lev, j); OkPos(p) && !IsData(p) && x.blockMap[p] != 0 && Chain(x.blockMap, p, n)
     ensures x.Valid() && x.IsInode(ino, ip) && x.OnlySlots(ino) && x.data == old(x.data)
     ensures Shrank(old(x.blockMap), x.blockMap, ino, NODATA) && Within(x.blockMap, ino, n)

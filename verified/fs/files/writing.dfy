@@ -32,7 +32,7 @@ module Writing {
   method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64,
     c: uint64)
     modifies x.Repr()
-    requires Ok(x) && txn.jrnl == x.store.jrnl && bn != 0 && OkBlk(x.store.geo, bn)
+    requires Ok(x) && txn.volume == x.store.volume && bn != 0 && OkBlk(x.store.geometry, bn)
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == bn
@@ -100,7 +100,7 @@ module Writing {
   method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64,
     bulk: bool) returns (ok: bool)
     modifies x.Repr(), ip
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && src != ip
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
     requires so as int + c as int <= |src.data|
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == 0
@@ -129,7 +129,7 @@ module Writing {
   method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64,
     bulk: bool) returns (ok: bool, m: uint64)
     modifies x.Repr(), ip
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && src != ip
     requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
     requires so as int + len as int <= |src.data|
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] == 0
@@ -220,7 +220,7 @@ module Writing {
   method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64)
     returns (m: uint64)
     modifies x.Repr()
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip)
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires pos as int + len as int <= 549755813888 && 4096 <= len && 12 <= pos / 4096 && pos % 4096 == 0
     requires so as int + len as int <= |src.data|
     requires PosOf(ino, pos / 4096) in x.blockMap && x.blockMap[PosOf(ino, pos / 4096)] != 0
@@ -239,7 +239,7 @@ module Writing {
     ghost var d0, i0, b0 := x.data, x.store.inodes, x.blockMap;
     ghost var lo, top := pos as int / 4096, BlocksFor(pos as int + len as int);
     var pn := x.Resolve(txn, ip, ino, k, lev - 1, jp, true);
-    assert pn != 0 && OkBlk(x.store.geo, pn) by { reveal LinksOk(); reveal OwnerOk(); }
+    assert pn != 0 && OkBlk(x.store.geometry, pn) by { reveal LinksOk(); reveal OwnerOk(); }
     var blk := x.store.ReadBlock(txn, pn, true);
     var t := txn.Copy(blk);
     assert x.store.blocks[pn := t.data] == x.store.blocks;
@@ -327,7 +327,7 @@ module Writing {
   method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64)
     returns (ok: bool)
     modifies x.Repr(), ip
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && src != ip
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && src != ip
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures ok ==> Wrote(old(x.data), x.data, ino, off as int, src.data[so as int .. so as int + len as int])
@@ -408,7 +408,7 @@ module Writing {
   // zero the rest of the block that holds byte sz (nothing if sz is a multiple of the block)
   method ZeroTail(x: BlockTreeFs, txn: Txn, ip: Bytes, ghost ino: uint64, sz: uint64)
     modifies x.Repr()
-    requires Ok(x) && txn.jrnl == x.store.jrnl && x.IsInode(ino, ip) && sz < 549755813888
+    requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && sz < 549755813888
     ensures Ok(x) && x.IsInode(ino, ip) && x.store.inodes == old(x.store.inodes) && x.blockMap == old(x.blockMap)
     ensures Wrote(old(x.data), x.data, ino, sz as int, Zeros(Up(sz as int) - sz as int))
   {

@@ -46,7 +46,7 @@ module InodeFormat {
     requires |s| == 256
     ensures |i.blks| == 15
   { Inode(ParseMeta(s), Slots(s, 15)) }
-  function M(s: seq<byte>): Meta requires |s| == 256 { Parse(s).meta }
+  function MetaOf(s: seq<byte>): Meta requires |s| == 256 { Parse(s).meta }
 
   // a Meta with some fields replaced (functions: datatype updates in two-state contexts trip Dafny 2.3.0)
   function WithSize(m: Meta, sz: uint64): Meta { m.(size := sz) }
@@ -82,37 +82,37 @@ module InodeFormat {
 
   // --- getters ---
 
-  method GetTy(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).ty
+  method GetTy(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).ty
   { reveal Parse(); x := b.U32(0); }
-  method GetMode(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).mode
+  method GetMode(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).mode
   { reveal Parse(); x := b.U32(4); }
-  method GetNlink(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).nlink
+  method GetNlink(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).nlink
   { reveal Parse(); x := b.U32(8); }
-  method GetUid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).uid
+  method GetUid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).uid
   { reveal Parse(); x := b.U32(12); }
-  method GetGid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).gid
+  method GetGid(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).gid
   { reveal Parse(); x := b.U32(16); }
-  method GetFlags(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == M(b.data).flags
+  method GetFlags(b: Bytes) returns (x: uint32) requires |b.data| == 256 ensures x == MetaOf(b.data).flags
   { reveal Parse(); x := b.U32(28); }
-  method GetSize(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).size
+  method GetSize(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).size
   { reveal Parse(); x := b.U64(32); }
-  method GetGen(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).gen
+  method GetGen(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).gen
   { reveal Parse(); x := b.U64(48); }
-  method GetVerf(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).verf
+  method GetVerf(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).verf
   { reveal Parse(); x := b.U64(96); }
-  method GetParent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).parent
+  method GetParent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).parent
   { reveal Parse(); x := b.U64(104); }
-  method GetNext(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).next
+  method GetNext(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).next
   { reveal Parse(); x := b.U64(112); }
-  method GetShrink(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).shrink
+  method GetShrink(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).shrink
   { reveal Parse(); x := b.U64(120); }
-  method GetNent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).nent
+  method GetNent(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).nent
   { reveal Parse(); x := b.U64(128); }
   method GetCtime(b: Bytes) returns (s: uint64, ns: uint32)
     requires |b.data| == 256
-    ensures s == M(b.data).ctime && ns == M(b.data).ctimens
+    ensures s == MetaOf(b.data).ctime && ns == MetaOf(b.data).ctimens
   { reveal Parse(); s := b.U64(72); ns := b.U32(88); }
-  method GetUsed(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == M(b.data).used
+  method GetUsed(b: Bytes) returns (x: uint64) requires |b.data| == 256 ensures x == MetaOf(b.data).used
   { reveal Parse(); x := b.U64(40); }
   method GetSlot(b: Bytes, k: uint64) returns (x: uint64)
     requires |b.data| == 256 && k < 15
@@ -249,13 +249,13 @@ module InodeFormat {
   // one block more, one block less
   method IncUsed(b: Bytes)
     modifies b
-    requires |b.data| == 256 && M(b.data).used < 0xffff_ffff_ffff_ffff
+    requires |b.data| == 256 && MetaOf(b.data).used < 0xffff_ffff_ffff_ffff
     ensures |b.data| == 256
     ensures Parse(b.data) == (var i := Parse(old(b.data)); i.(meta := i.meta.(used := i.meta.used + 1)))
   { var u := GetUsed(b); SetUsed(b, u + 1); }
   method DecUsed(b: Bytes)
     modifies b
-    requires |b.data| == 256 && 0 < M(b.data).used
+    requires |b.data| == 256 && 0 < MetaOf(b.data).used
     ensures |b.data| == 256
     ensures Parse(b.data) == (var i := Parse(old(b.data)); i.(meta := i.meta.(used := i.meta.used - 1)))
   { var u := GetUsed(b); SetUsed(b, u - 1); }

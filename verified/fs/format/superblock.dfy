@@ -4,7 +4,7 @@
 //    0 magic u64 ("TansyFS\0")  8 version u32  12 incompatible flags u32 (unknown ones are refused)  16 zero u64
 //   24 size u64        blocks of the whole volume
 //   32 lognd u64       the log: units of 16 blocks   40 lognr u64 ring blocks (between a header and its copy)
-//   48 ibm 56 bbm 64 itab 72 data0 80 data1 88 ninode u64     geometry
+//   48 inodeBitmap 56 blockBitmap 64 inodeTable 72 data0 80 data1 88 ninode u64     geometry
 //   96 rootgen u64     generation of inode 1
 //  104 ctime u64 112 ctimens u32     when the volume was made
 //  116 compatible flags u32 (unknown ones are ignored)
@@ -27,21 +27,21 @@ module SuperblockFormat {
   const MAGIC: uint64 := 0x0053_4679_736e_6154
   const VERSION: uint32 := 4
 
-  datatype Super = Super(size: uint64, lognd: uint64, lognr: uint64, geo: Geo,
+  datatype Super = Super(size: uint64, lognd: uint64, lognr: uint64, geometry: Geometry,
     rootgen: uint64, ctime: uint64, ctimens: uint32, compat: uint32, uuid0: uint64, uuid1: uint64, key0: uint64,
       key1: uint64, key2: uint64, key3: uint64, pages: uint64)
 
   // the regions follow each other and fill the volume
   predicate SuperOk(s: Super) {
-    GeoOk(s.geo) && s.geo.data1 as int + 1 == s.size as int && 1 <= s.lognd && 1 <= s.lognr &&
-    3 + 2 * s.pages as int + 16 * s.lognd as int + s.lognr as int == s.geo.ibm as int
+    GeometryOk(s.geometry) && s.geometry.data1 as int + 1 == s.size as int && 1 <= s.lognd && 1 <= s.lognr &&
+    3 + 2 * s.pages as int + 16 * s.lognd as int + s.lognr as int == s.geometry.inodeBitmap as int
   }
 
   function SuperAt(s: seq<byte>): Super
     requires |s| == 4096
   {
     Super(U64At(s, 24), U64At(s, 32), U64At(s, 40),
-      Geo(U64At(s, 48), U64At(s, 56), U64At(s, 64), if U64At(s, 176) == 0 then U64At(s, 72) else U64At(s, 176),
+      Geometry(U64At(s, 48), U64At(s, 56), U64At(s, 64), if U64At(s, 176) == 0 then U64At(s, 72) else U64At(s, 176),
         U64At(s, 72), U64At(s, 80), U64At(s, 88)),
       U64At(s, 96), U64At(s, 104), U32At(s, 112), U32At(s, 116), U64At(s, 120), U64At(s, 128), U64At(s, 136),
         U64At(s, 144), U64At(s, 152), U64At(s, 160), U64At(s, 168))
@@ -66,12 +66,12 @@ module SuperblockFormat {
     Put64(b, 24, s.size);
     Put64(b, 32, s.lognd);
     Put64(b, 40, s.lognr);
-    Put64(b, 48, s.geo.ibm);
-    Put64(b, 56, s.geo.bbm);
-    Put64(b, 64, s.geo.itab);
-    Put64(b, 72, s.geo.data0);
-    Put64(b, 80, s.geo.data1);
-    Put64(b, 88, s.geo.ninode);
+    Put64(b, 48, s.geometry.inodeBitmap);
+    Put64(b, 56, s.geometry.blockBitmap);
+    Put64(b, 64, s.geometry.inodeTable);
+    Put64(b, 72, s.geometry.data0);
+    Put64(b, 80, s.geometry.data1);
+    Put64(b, 88, s.geometry.ninode);
     Put64(b, 96, s.rootgen);
     Put64(b, 104, s.ctime);
     Put32(b, 112, s.ctimens);
@@ -83,7 +83,7 @@ module SuperblockFormat {
     Put64(b, 152, s.key2);
     Put64(b, 160, s.key3);
     Put64(b, 168, s.pages);
-    Put64(b, 176, s.geo.slot0);
+    Put64(b, 176, s.geometry.slot0);
     Seal(b);
   }
 
@@ -118,7 +118,7 @@ module SuperblockFormat {
     var slot0, data0 := b.U64(176), b.U64(72);
     if slot0 == 0 { slot0 := data0; }
     s := Super(b.U64(24), b.U64(32), b.U64(40),
-      Geo(b.U64(48), b.U64(56), b.U64(64), slot0, data0, b.U64(80), b.U64(88)),
+      Geometry(b.U64(48), b.U64(56), b.U64(64), slot0, data0, b.U64(80), b.U64(88)),
       b.U64(96), b.U64(104), b.U32(112), b.U32(116), b.U64(120), b.U64(128), b.U64(136), b.U64(144), b.U64(152),
         b.U64(160), b.U64(168));
     if b.U64(0) != MAGIC { return 1, s; }
@@ -128,12 +128,12 @@ module SuperblockFormat {
     if !sealed { return 2, s; }
     if b.U32(8) != VERSION { return 3, s; }
     if b.U32(12) != 0 { return 4, s; }
-    var ok := CheckGeo(s.geo);
-    if !ok || s.size != s.geo.data1 + 1 { return 5, s; }
+    var ok := CheckGeo(s.geometry);
+    if !ok || s.size != s.geometry.data1 + 1 { return 5, s; }
     // no sum below overflows: block numbers are below 2^52
-    if s.lognd < 1 || s.lognr < 1 || s.lognd >= s.geo.ibm || s.lognr >= s.geo.ibm ||
-      s.pages >= s.geo.ibm { return 5, s; }
-    if 3 + 2 * s.pages + 16 * s.lognd + s.lognr != s.geo.ibm { return 5, s; }
+    if s.lognd < 1 || s.lognr < 1 || s.lognd >= s.geometry.inodeBitmap || s.lognr >= s.geometry.inodeBitmap ||
+      s.pages >= s.geometry.inodeBitmap { return 5, s; }
+    if 3 + 2 * s.pages + 16 * s.lognd + s.lognr != s.geometry.inodeBitmap { return 5, s; }
     why := 0;
   }
 }

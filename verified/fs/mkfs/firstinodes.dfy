@@ -17,10 +17,10 @@ module FirstInodes {
   function RootMeta(mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32): Meta
   { Meta(2, mode, 2, uid, gid, 0, 0, 0, 0, 1, s, s, s, ns, ns, ns, 0, 1, 0, 0, 0, 0) }
   // what inode i is, if the root directory has the attributes m
-  function MetaOf(m: Meta, i: int): Meta { if i == 1 then m else if i == 2 then NewMeta(8, 1) else NewMeta(0, 0) }
+  function FirstMeta(m: Meta, i: int): Meta { if i == 1 then m else if i == 2 then NewMeta(8, 1) else NewMeta(0, 0) }
   predicate Table(b: seq<byte>, m: Meta)
-  { |b| == 4096 && forall i: int {:trigger MetaOf(m, i)} | 0 <= i < 16 ::
-    IsEmpty(b[256 * i .. 256 * i + 256], MetaOf(m, i)) }
+  { |b| == 4096 && forall i: int {:trigger FirstMeta(m, i)} | 0 <= i < 16 ::
+    IsEmpty(b[256 * i .. 256 * i + 256], FirstMeta(m, i)) }
   predicate Bitmap(b: seq<byte>)
   { |b| == 4096 && forall i: int {:trigger BlockBit(b, i)} | 0 <= i < 32768 :: BlockBit(b, i) == (i == 1 || i == 2) }
 
@@ -66,7 +66,7 @@ module FirstInodes {
     y.CopyFrom(512, x, 0, 256);
     assert y.data[512..768] == x.data;
     assert y.data[256..512] == r.data && forall k :: 0 <= k < 4096 && !(256 <= k < 768) ==> y.data[k] == 0;
-    forall i: int | 0 <= i < 16 ensures IsEmpty(y.data[256 * i .. 256 * i + 256], MetaOf(m, i)) {
+    forall i: int | 0 <= i < 16 ensures IsEmpty(y.data[256 * i .. 256 * i + 256], FirstMeta(m, i)) {
       if i != 1 && i != 2 { assert y.data[256 * i .. 256 * i + 256] == Zeros(256); NoInode(); }
     }
     b := Freeze(y);

@@ -38,7 +38,8 @@ module Making {
   predicate LogOk(s: Super)
   { 1 + 2 * s.pages as int < 0x1_0000_0000 && 2 <= s.lognd < 0x1_0000_0000 && 1000 <= s.lognr < 0x1_0000_0000 }
   // the tree of codes has a code for each home block
-  function TreeOf(s: Super, key: int): TreeGeo { TreeGeo(key, s.size as int - s.geo.ibm as int, s.pages as int) }
+  function TreeOf(s: Super, key: int): TreeGeo
+    { TreeGeo(key, s.size as int - s.geometry.inodeBitmap as int, s.pages as int) }
 
   const TOOSMALL: uint32 := 1
   const TOOLARGE: uint32 := 2
@@ -48,12 +49,12 @@ module Making {
     uuid1: uint64, key0: uint64, key1: uint64, key2: uint64, key3: uint64) returns (why: uint32, s: Super)
     requires size <= 0x1_0000_0000_0000 && 1034 <= log
     ensures why <= TOOLARGE && (why == 0 ==> SuperOk(s) && LogOk(s) && TreeGeoOk(TreeOf(s, 0)) && s.size == size &&
-      s.geo.ninode == ninode && slots as int <= Slots(s.geo))
+      s.geometry.ninode == ninode && slots as int <= Slots(s.geometry))
     ensures why == 0 ==> log as int <= 2 + 16 * s.lognd as int + s.lognr as int <= log as int + 2
-    ensures why == 0 ==> s == Super(size, s.lognd, s.lognr, s.geo, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2,
+    ensures why == 0 ==> s == Super(size, s.lognd, s.lognr, s.geometry, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2,
       key3, s.pages)
   {
-    s := Super(0, 0, 0, Geo(0, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    s := Super(0, 0, 0, Geometry(0, 0, 0, 0, 0, 0, 0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     why := TOOSMALL;
     if size < 2 || size - 1 <= log { return; }
     var l, home := log, size - 1 - log;     // home: and the tree
@@ -73,18 +74,22 @@ module Making {
 
   // ---- what goes to the device ----
   // what is of no transaction and need not be zeros: data blocks, and the superblock's copy
-  function Torn(g: Geo, sz: int): set<int> { set a | g.data0 as int <= a < sz }
+  function Torn(g: Geometry, sz: int): set<int> { set a | g.data0 as int <= a < sz }
   function JGeo(s: Super, seal: Seal): J.Geo
-  { J.Geo(1 + 2 * s.pages as int, s.lognd as int, s.lognr as int, seal.key, 0, s.geo.bbm as int, s.geo.data0 as int,
-    s.geo.data1 as int, seal.t, Torn(s.geo, s.size as int)) }
+  { J.Geo(1 + 2 * s.pages as int, s.lognd as int, s.lognr as int, seal.key, 0, s.geometry.blockBitmap as int,
+    s.geometry.data0 as int,
+    s.geometry.data1 as int, seal.t, Torn(s.geometry, s.size as int)) }
   // the seal is for a journal of the volume
   predicate SealOk(s: Super, seal: Seal) reads seal
-  { seal.signed == {} && seal.t == TreeOf(s, seal.key) && TreeGeoOk(seal.t) && seal.home == s.geo.ibm as int }
+  { seal.signed == {} && seal.t == TreeOf(s, seal.key) && TreeGeoOk(seal.t) &&
+    seal.home == s.geometry.inodeBitmap as int }
   // The state of a new volume's home blocks: zeros, but for the first inodes. m: the attributes of the root directory
   predicate First(s: Super, m: InodeFormat.Meta, v: J.St) {
-    s.geo.ibm < s.geo.itab && s.geo.itab < s.size && v.Keys == (set a | s.geo.ibm as int <= a < s.size as int) &&
-    FirstInodes.Bitmap(v[s.geo.ibm as int]) && FirstInodes.Table(v[s.geo.itab as int], m) &&
-    forall a {:trigger v[a]} :: a in v && a != s.geo.ibm as int && a != s.geo.itab as int ==> v[a] == Zeros(4096)
+    s.geometry.inodeBitmap < s.geometry.inodeTable && s.geometry.inodeTable < s.size &&
+      v.Keys == (set a | s.geometry.inodeBitmap as int <= a < s.size as int) &&
+    FirstInodes.Bitmap(v[s.geometry.inodeBitmap as int]) && FirstInodes.Table(v[s.geometry.inodeTable as int], m) &&
+    forall a {:trigger v[a]} :: a in v && a != s.geometry.inodeBitmap as int && a != s.geometry.inodeTable as int ==>
+      v[a] == Zeros(4096)
   }
 
   // The device, which is blank, gets a journal that recovers to v, a new volume's home blocks. No crash meanwhile
@@ -93,7 +98,8 @@ module Making {
     returns (io: bool, ghost v: J.St)
     requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && LogOk(s) && SealOk(s, seal) && d.owner == map[] &&
       (forall i: Img :: NoVolume(i) ==> i in d.ok)
-    requires d.poss[0] == iset{Zeros(4096)} && (zeroed ==> forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==>
+    requires d.poss[0] == iset{Zeros(4096)} &&
+      (zeroed ==> forall a :: s.geometry.inodeBitmap as int <= a < s.geometry.data0 as int ==>
       d.poss[a] == iset{Zeros(4096)})
     requires pages.t == seal.t && pages.first == 1
     modifies d, seal, pages
@@ -140,35 +146,38 @@ module Making {
     assert forall a :: a in d.owner ==> Owns(d.owner, d.owner[a], a);
   }
   function State(s: Super, bits: BV, table: BV): J.St
-  { map a | s.geo.ibm as int <= a < s.size as int ::
-    if a == s.geo.ibm as int then bits else if a == s.geo.itab as int then table else Zeros(4096) }
+  { map a | s.geometry.inodeBitmap as int <= a < s.size as int ::
+    if a == s.geometry.inodeBitmap as int then bits else if a == s.geometry.inodeTable as int then table
+      else Zeros(4096) }
   // Home blocks, but for data, become what they are to be, durably.
   method Homes(d: Disk, s: Super, zeroed: bool, bits: Blk, table: Blk) returns (io: bool)
     requires d.Valid() && |d.cur| == s.size as int && SuperOk(s) && LogScan.Alone(d) &&
       d.ok == (iset i: Img | NoVolume(i)) && d.poss[0] == iset{Zeros(4096)} && |bits.v| == |table.v| == 4096
-    requires zeroed ==> forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> d.poss[a] == iset{Zeros(4096)}
+    requires zeroed ==> forall a :: s.geometry.inodeBitmap as int <= a < s.geometry.data0 as int ==>
+      d.poss[a] == iset{Zeros(4096)}
     modifies d`poss, d`cur, d`bad
     ensures d.Valid() && |d.cur| == s.size as int
     ensures if io then LogScan.Still(d) && d.cur[0] == Zeros(4096) && forall a ::
-      s.geo.ibm as int <= a < s.geo.data0 as int ==> d.cur[a] == State(s, bits.v, table.v)[a] else d.bad
+      s.geometry.inodeBitmap as int <= a < s.geometry.data0 as int ==> d.cur[a] == State(s, bits.v, table.v)[a]
+        else d.bad
   {
     io := true;
     Empty();
     if !zeroed {
-      forall i: Img | R.But(d.poss, s.geo.ibm as int, s.geo.data0 as int, i)
+      forall i: Img | R.But(d.poss, s.geometry.inodeBitmap as int, s.geometry.data0 as int, i)
         ensures i in d.ok { assert i[0] in d.poss[0]; }
-      io := R.Zero(d, s.geo.ibm, s.geo.data0);
+      io := R.Zero(d, s.geometry.inodeBitmap, s.geometry.data0);
       if !io { return; }
     }
-    assert forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==> d.cur[a] in d.poss[a];
+    assert forall a :: s.geometry.inodeBitmap as int <= a < s.geometry.data0 as int ==> d.cur[a] in d.poss[a];
     assert d.poss[0] <= iset{Zeros(4096)};
-    forall i | CrashImg(Fuzzy(d.poss, s.geo.ibm as int, 1), i)
-      ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geo.ibm as int, 1)[0]; }
-    io := d.Write(Recovering, s.geo.ibm, bits);
+    forall i | CrashImg(Fuzzy(d.poss, s.geometry.inodeBitmap as int, 1), i)
+      ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geometry.inodeBitmap as int, 1)[0]; }
+    io := d.Write(Recovering, s.geometry.inodeBitmap, bits);
     if !io { return; }
-    forall i | CrashImg(Fuzzy(d.poss, s.geo.itab as int, 1), i)
-      ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geo.itab as int, 1)[0]; }
-    io := d.Write(Recovering, s.geo.itab, table);
+    forall i | CrashImg(Fuzzy(d.poss, s.geometry.inodeTable as int, 1), i)
+      ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geometry.inodeTable as int, 1)[0]; }
+    io := d.Write(Recovering, s.geometry.inodeTable, table);
     if !io { return; }
     assert d.cur[0] in d.poss[0];
     io := d.Barrier(Recovering);
@@ -181,7 +190,8 @@ module Making {
     requires pages.t == seal.t && pages.first == 1
     modifies d, pages
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
-    ensures io ==> LogScan.Still(d) && forall a :: 0 <= a < |d.cur| && (a == 0 || s.geo.ibm as int <= a) ==>
+    ensures io ==> LogScan.Still(d) && forall a :: 0 <= a < |d.cur| &&
+      (a == 0 || s.geometry.inodeBitmap as int <= a) ==>
       d.cur[a] == old(d.cur)[a]
     ensures io ==> J.TreeSays(JGeo(s, seal), pg, CV(r0, r1), State(s, bits.v, table.v))
     ensures Erred(d) || if io then TM.PagesAt(seal.t, 1, d.poss, pg, CV(r0, r1)) else d.bad
@@ -191,12 +201,12 @@ module Making {
     TM.ZeroTree(seal.t);
     pages.Trees();
     pages.Begin(0, 0, TM.ZeroPages(seal.t.np));
-    var t := new TC.Tree(d, seal, pages, 1, s.pages, s.geo.ibm, s.size - s.geo.ibm);
+    var t := new TC.Tree(d, seal, pages, 1, s.pages, s.geometry.inodeBitmap, s.size - s.geometry.inodeBitmap);
     var cs := NewCodes();
     var c0, c1 := seal.Code(0, bits);
     cs.Add(0, c0, c1);
-    c0, c1 := seal.Code(s.geo.itab - s.geo.ibm, table);
-    cs.Add(s.geo.itab - s.geo.ibm, c0, c1);
+    c0, c1 := seal.Code(s.geometry.inodeTable - s.geometry.inodeBitmap, table);
+    cs.Add(s.geometry.inodeTable - s.geometry.inodeBitmap, c0, c1);
     ghost var l := cs.s;
     ghost var w := NoBlocks(s);
     ghost var W;
@@ -206,10 +216,10 @@ module Making {
     if !io { return; }
     assert J.TreeSays(p, t.Now(), t.Root(), w);
     TreeSaid.Restated(p, t, cs, l, W, pg, CV(r0, r1), w, State(s, bits.v, table.v));
-    forall a | 0 <= a < |d.cur| && (a == 0 || s.geo.ibm as int <= a)
+    forall a | 0 <= a < |d.cur| && (a == 0 || s.geometry.inodeBitmap as int <= a)
       ensures d.cur[a] == old(d.cur)[a] { assert !R.InTree(t, a); }
   }
-  function NoBlocks(s: Super): J.St { map a | s.geo.ibm as int <= a < s.size as int :: Zeros(4096) }
+  function NoBlocks(s: Super): J.St { map a | s.geometry.inodeBitmap as int <= a < s.size as int :: Zeros(4096) }
   // pages of zeros that were never written sit
   lemma NotYet(t: TreeGeo, poss: Poss)
     requires TreeGeoOk(t)
@@ -226,15 +236,15 @@ module Making {
   // what an image holds that a crash leaves of the device, which held c before the log was emptied
   predicate Emptied(s: Super, seal: Seal, c: Img, poss: Poss, nb: BV, r: CV) {
     var p := JGeo(s, seal);
-    SuperOk(s) && LogOk(s) && J.GeoOk(p) && TreeGeoOk(p.tree) && J.Home(p) == s.geo.ibm as int &&
+    SuperOk(s) && LogOk(s) && J.GeoOk(p) && TreeGeoOk(p.tree) && J.Home(p) == s.geometry.inodeBitmap as int &&
       |poss| == |c| == s.size as int && (forall a :: 0 <= a < |c| && !(p.headerAt <= a < J.Home(p)) ==>
       poss[a] <= iset{c[a]}) &&
     J.HdrWf(p.key, nb) && DecHdr(p.key, nb).root == r && poss[p.headerAt] == poss[J.Copy(p)] == iset{nb}
   }
   lemma Recovers(s: Super, seal: Seal, c: Img, poss: Poss, i: Img, nb: BV, pg: seq<BV>, r: CV, v: J.St)
     requires Emptied(s, seal, c, poss, nb, r) && CrashImg(poss, i) && J.TreeSays(JGeo(s, seal), pg, r, v)
-    requires v.Keys == (set a | s.geo.ibm as int <= a < s.size as int) && forall a ::
-      s.geo.ibm as int <= a < s.geo.data0 as int ==> a in v && c[a] == v[a]
+    requires v.Keys == (set a | s.geometry.inodeBitmap as int <= a < s.size as int) && forall a ::
+      s.geometry.inodeBitmap as int <= a < s.geometry.data0 as int ==> a in v && c[a] == v[a]
     ensures J.RecOK(JGeo(s, seal), i, v, {})
   {
     var p := JGeo(s, seal);
@@ -260,6 +270,6 @@ module Making {
   lemma GeoFits(s: Super, seal: Seal)
     requires SuperOk(s) && LogOk(s) && SealOk(s, seal)
     ensures var p := JGeo(s, seal); J.GeoOk(p) && LogScan.IsGeo(p, seal, 1 + 2 * s.pages, s.lognd, s.lognr) &&
-      J.Home(p) == s.geo.ibm as int
+      J.Home(p) == s.geometry.inodeBitmap as int
   { }
 }

@@ -35,27 +35,28 @@ module Mkfs {
 
   // The objects of a volume whose root directory has the attributes m, and is empty: there are two inodes, and data
   // blocks hold anything.
-  predicate Fresh(g: Geo, m: Meta, o: Objects) {
-    GeoOk(g) && (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
-      InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? && IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
+  predicate Fresh(g: Geometry, m: Meta, o: Objects) {
+    GeometryOk(g) && (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
+      InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? &&
+        IsEmpty(o[InodeAddr(g, i)].bytes, FirstMeta(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)) &&
     forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) ::
       BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? &&
-      |o[Addr(b, 0)].bs| == 4096
+      |o[Addr(b, 0)].bytes| == 4096
   }
   // what they are
-  function NewVolume(g: Geo, m: Meta, o: Objects): Volume
+  function NewVolume(g: Geometry, m: Meta, o: Objects): Volume
     requires Fresh(g, m, o)
   {
     var none: Option<Pos> := None; var bare: set<int> := {};
-    Volume(map i: uint64 | OkIno(g, i) :: Parse(o[InodeAddr(g, i)].bs), map b: uint64 | OkBlk(g, b) ::
-      o[Addr(b, 0)].bs, map b: uint64 | OkBlk(g, b) :: false,
+    Volume(map i: uint64 | OkIno(g, i) :: Parse(o[InodeAddr(g, i)].bytes), map b: uint64 | OkBlk(g, b) ::
+      o[Addr(b, 0)].bytes, map b: uint64 | OkBlk(g, b) :: false,
       imap p: Pos | OkPos(p) :: 0 as uint64, map b: uint64 | OkBlk(g, b) :: none, imap p: Pos | IsData(p) ::
         Zeros(4096),
-      map i: uint64 | OkIno(g, i) :: MetaOf(m, i as int), map i: uint64 | OkIno(g, i) ::
+      map i: uint64 | OkIno(g, i) :: FirstMeta(m, i as int), map i: uint64 | OkIno(g, i) ::
         [], map i: uint64 | OkIno(g, i) :: bare, map[1 := map[]], map[1 := map[]])
   }
-  lemma Valid(g: Geo, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32, o: Objects)
+  lemma Valid(g: Geometry, mode: uint32, uid: uint32, gid: uint32, s: uint64, ns: uint32, o: Objects)
     requires var m := RootMeta(mode, uid, gid, s, ns); Fresh(g, m, o) && mode < 4096
     ensures var m := RootMeta(mode, uid, gid, s, ns); Holds(g, o, NewVolume(g, m, o))
   {
@@ -77,7 +78,7 @@ module Mkfs {
     DirLayout.DirEmpty(map[]);
     NameTree.FormatTree(g, v.metas);
   }
-  lemma Stores(g: Geo, m: Meta, o: Objects)
+  lemma Stores(g: Geometry, m: Meta, o: Objects)
     requires Fresh(g, m, o) && m.ty == 2
     ensures var v := NewVolume(g, m, o); InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) &&
       BlocksMatch(g, o, v.blocks) && UsedMatch(g, o, v.used)
@@ -90,29 +91,31 @@ module Mkfs {
   }
   lemma Objects(s: Super, seal: Seals.Seal, m: Meta, w: J.St)
     requires Found(s, seal, m, w)
-    ensures Fresh(s.geo, m, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geo)), w))
+    ensures Fresh(s.geometry, m, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geometry)), w))
   {
-    var g := s.geo; var kinds := P.KindsOf(Regions.Ranges(g));
+    var g := s.geometry; var kinds := P.KindsOf(Regions.Ranges(g));
     var o := Bridge.DataOf(kinds, w);
     var v :| Making.First(s, m, v) && J.Agree(Making.JGeo(s, seal), v, w);
-    forall a | g.ibm as int <= a < g.data0 as int
+    forall a | g.inodeBitmap as int <= a < g.data0 as int
       ensures a in w && w[a] == v[a] { assert !J.FreeIn(Making.JGeo(s, seal), v, a) by { reveal J.FreeIn(); } }
     Regions.Kinds(g);
     forall i: uint64 | OkIno(g, i)
       ensures InodeAddr(g, i) in o && o[InodeAddr(g, i)].ObjData? &&
-      IsEmpty(o[InodeAddr(g, i)].bs, MetaOf(m, i as int)) &&
+      IsEmpty(o[InodeAddr(g, i)].bytes, FirstMeta(m, i as int)) &&
       InoBit(g, i) in o && o[InoBit(g, i)] == ObjBit(i == 1 || i == 2)
     { AnInode(s, m, v, w, kinds, i); AnInodesBit(s, m, v, w, kinds, i); }
     forall b: uint64 | OkBlk(g, b)
       ensures BlkBit(g, b) in o && o[BlkBit(g, b)] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? &&
-      |o[Addr(b, 0)].bs| == 4096
+      |o[Addr(b, 0)].bytes| == 4096
     { ABlock(s, m, v, w, kinds, b); }
   }
   // what is to be shown of one object
   predicate Looked(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>) {
-    SuperOk(s) && s.size <= 0x1_0000_0000_0000 && Making.First(s, m, v) && kinds == P.KindsOf(Regions.Ranges(s.geo)) &&
-      KindsOk(s.geo, kinds) && w.Keys == v.Keys &&
-    (forall a :: a in w ==> |w[a]| == 4096) && forall a :: s.geo.ibm as int <= a < s.geo.data0 as int ==>
+    SuperOk(s) && s.size <= 0x1_0000_0000_0000 && Making.First(s, m, v) &&
+      kinds == P.KindsOf(Regions.Ranges(s.geometry)) &&
+      KindsOk(s.geometry, kinds) && w.Keys == v.Keys &&
+    (forall a :: a in w ==> |w[a]| == 4096) &&
+      forall a :: s.geometry.inodeBitmap as int <= a < s.geometry.data0 as int ==>
       a in w && a in v && w[a] == v[a]
   }
   lemma At(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, a: Addr, k: Kind)
@@ -122,30 +125,30 @@ module Mkfs {
   { assert a.blkno < 0x1_0000_0000_0000; assert KeyBlk(Key(a.blkno, a.off)) == a.blkno &&
     KeyOff(Key(a.blkno, a.off)) == a.off; }
   lemma AnInode(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, i: uint64)
-    requires Looked(s, m, v, w, kinds) && OkIno(s.geo, i)
-    ensures var o := Bridge.DataOf(kinds, w); var a := InodeAddr(s.geo, i);
-      a in o && o[a].ObjData? && IsEmpty(o[a].bs, MetaOf(m, i as int))
+    requires Looked(s, m, v, w, kinds) && OkIno(s.geometry, i)
+    ensures var o := Bridge.DataOf(kinds, w); var a := InodeAddr(s.geometry, i);
+      a in o && o[a].ObjData? && IsEmpty(o[a].bytes, FirstMeta(m, i as int))
   {
-    var a := InodeAddr(s.geo, i); var b := w[a.blkno as int]; var x := i as int % 16;
+    var a := InodeAddr(s.geometry, i); var b := w[a.blkno as int]; var x := i as int % 16;
     At(s, m, v, w, kinds, a, KInode);
     assert a.off as int / 8 == 256 * x;
     if i >= 16 { assert b[256 * x .. 256 * x + 256] == Zeros(256); NoInode(); } else
-      { assert MetaOf(m, x) == MetaOf(m, i as int); }
+      { assert FirstMeta(m, x) == FirstMeta(m, i as int); }
   }
   lemma AnInodesBit(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, i: uint64)
-    requires Looked(s, m, v, w, kinds) && OkIno(s.geo, i)
-    ensures var o := Bridge.DataOf(kinds, w); var a := InoBit(s.geo, i); a in o && o[a] == ObjBit(i == 1 || i == 2)
+    requires Looked(s, m, v, w, kinds) && OkIno(s.geometry, i)
+    ensures var o := Bridge.DataOf(kinds, w); var a := InoBit(s.geometry, i); a in o && o[a] == ObjBit(i == 1 || i == 2)
   {
-    var a := InoBit(s.geo, i);
+    var a := InoBit(s.geometry, i);
     At(s, m, v, w, kinds, a, KBit);
     if i >= 32768 { ZeroBit(a.off % 8); } else { assert BlockBit(w[a.blkno as int], i as int) == (i == 1 || i == 2); }
   }
   lemma ABlock(s: Super, m: Meta, v: J.St, w: J.St, kinds: map<uint64, Kind>, b: uint64)
-    requires Looked(s, m, v, w, kinds) && OkBlk(s.geo, b)
-    ensures var o := Bridge.DataOf(kinds, w); var a := BlkBit(s.geo, b);
-      a in o && o[a] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bs| == 4096
+    requires Looked(s, m, v, w, kinds) && OkBlk(s.geometry, b)
+    ensures var o := Bridge.DataOf(kinds, w); var a := BlkBit(s.geometry, b);
+      a in o && o[a] == ObjBit(false) && Addr(b, 0) in o && o[Addr(b, 0)].ObjData? && |o[Addr(b, 0)].bytes| == 4096
   {
-    var a := BlkBit(s.geo, b);
+    var a := BlkBit(s.geometry, b);
     At(s, m, v, w, kinds, a, KBit);
     At(s, m, v, w, kinds, Addr(b, 0), KBlock);
     ZeroBit(a.off % 8);
@@ -154,15 +157,15 @@ module Mkfs {
   // mode, owner, and times asked for, and nothing else.
   lemma New(s: Super, seal: Seals.Seal, mode: uint32, uid: uint32, gid: uint32, w: J.St) returns (v: Volume)
     requires Found(s, seal, RootMeta(mode, uid, gid, s.ctime, s.ctimens), w) && mode < 4096
-    ensures Holds(s.geo, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geo)), w), v)
+    ensures Holds(s.geometry, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geometry)), w), v)
     ensures v.dirs == map[1 := map[]] && 1 in v.metas && v.metas[1] == RootMeta(mode, uid, gid, s.ctime, s.ctimens)
-    ensures forall i: uint64 {:trigger OkIno(s.geo, i)} | OkIno(s.geo, i) ::
+    ensures forall i: uint64 {:trigger OkIno(s.geometry, i)} | OkIno(s.geometry, i) ::
       i in v.metas && i in v.files && v.files[i] == [] && (2 < i ==> v.metas[i].ty == 0)
   {
     var m := RootMeta(mode, uid, gid, s.ctime, s.ctimens);
     Objects(s, seal, m, w);
-    v := NewVolume(s.geo, m, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geo)), w));
-    Valid(s.geo, mode, uid, gid, s.ctime, s.ctimens, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geo)), w));
-    assert OkIno(s.geo, 1);
+    v := NewVolume(s.geometry, m, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geometry)), w));
+    Valid(s.geometry, mode, uid, gid, s.ctime, s.ctimens, Bridge.DataOf(P.KindsOf(Regions.Ranges(s.geometry)), w));
+    assert OkIno(s.geometry, 1);
   }
 }

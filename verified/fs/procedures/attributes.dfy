@@ -96,9 +96,9 @@ module AttributeOps {
   }
 
   method Getattr(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      A.GetattrOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)))
+      A.GetattrOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> A.GetattrErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
@@ -109,10 +109,10 @@ module AttributeOps {
   }
 
   method Access(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64) returns (st: uint32, bits: uint32, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures bits < 64
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, FattrM(ino, M(after.data)))
+      A.AccessOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), bits, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> A.AccessErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);
@@ -139,9 +139,9 @@ module AttributeOps {
   // may the caller set these attributes of ip?
   method MaySetattr(c: Cred, ip: Bytes, a: Sattr) returns (st: uint32)
     requires |ip.data| == 256
-    ensures var m := M(ip.data); st == 0 <==> C.SetPerm(WhoOf(c), MetaAttr(m), SattrOf(a)) &&
+    ensures var m := MetaOf(ip.data); st == 0 <==> C.SetPerm(WhoOf(c), MetaAttr(m), SattrOf(a)) &&
       C.SetAcces(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a))
-    ensures var m := M(ip.data); st != 0 ==> C.SetErr(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a), st)
+    ensures var m := MetaOf(ip.data); st != 0 ==> C.SetErr(WhoOf(c), m.ty, MetaAttr(m), SattrOf(a), st)
   {
     st := 0;
     var own := IsOwner(c, ip);
@@ -157,22 +157,22 @@ module AttributeOps {
     }
     if (a.atimeHow == 2 || a.mtimeHow == 2) && !own { st := PERM; return; }
     if a.hasSize || (a.atimeHow != 0 && a.atimeHow != 2) || (a.mtimeHow != 0 && a.mtimeHow != 2) {
-      var w := MayData(c, ip, MAYW);
+      var w := MayData(c, ip, MAYWRITE);
       if !w { st := ACCES; }
     }
   }
 
   function WithTimes(m: Meta, a: N.Time, t: N.Time): Meta
-  { m.(atime := a.s, atimens := a.ns, mtime := t.s, mtimens := t.ns) }
+  { m.(atime := a.seconds, atimens := a.nanoseconds, mtime := t.seconds, mtimens := t.nanoseconds) }
 
   // the time stamps of a
   method ApplyTimes(ip: Bytes, a: Sattr, s: uint64, ns: uint32)
     modifies ip
     requires |ip.data| == 256
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == WithTimes(M(old(ip.data)),
-      C.TimeAs(SattrOf(a).atime, MetaAttr(M(old(ip.data))).atime, N.Time(s, ns)),
-      C.TimeAs(SattrOf(a).mtime, MetaAttr(M(old(ip.data))).mtime, N.Time(s, ns)))
+    ensures MetaOf(ip.data) == WithTimes(MetaOf(old(ip.data)),
+      C.TimeAs(SattrOf(a).atime, MetaAttr(MetaOf(old(ip.data))).atime, N.Time(s, ns)),
+      C.TimeAs(SattrOf(a).mtime, MetaAttr(MetaOf(old(ip.data))).mtime, N.Time(s, ns)))
   {
     if a.atimeHow == 2 { InodeFormat.SetAtime(ip, a.atime, a.atimens); } else if a.atimeHow != 0
       { InodeFormat.SetAtime(ip, s, ns); }
@@ -185,7 +185,7 @@ module AttributeOps {
   { if s.mode.None? then mode else var x := s.mode.x % 4096;
     if c.uid != 0 && !P.InGroup(c, gid) then P.DropSetgid(x) else x }
   function NewMode(c: P.Caller, ty: uint32, mode: uint32, gid: uint32, s: N.Sattr): uint32
-  { var m := FirstMode(c, mode, gid, s); if ty != 2 &&
+  { var m := FirstMode(c, mode, gid, s); if ty != DIR &&
     (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(m) else m }
 
   lemma AppliedIs(c: P.Caller, ty: uint32, a: N.Attr, s: N.Sattr, now: N.Time)
@@ -203,7 +203,8 @@ module AttributeOps {
   { q == WithIds(m, UidOf(s, m.uid), GidOf(s, m.gid), NewMode(c, m.ty, m.mode, GidOf(s, m.gid), s)) }
   lemma IdsSteps(c: P.Caller, m: Meta, q: Meta, s: N.Sattr, x: uint32, y: uint32)
     requires x == FirstMode(c, m.mode, GidOf(s, m.gid), s)
-    requires y == if m.ty != 2 && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(x) else x
+    requires y == if m.ty != DIR && (s.uid.Some? || s.gid.Some? || (s.size.Some? && c.uid != 0)) then P.KillPriv(x)
+      else x
     requires q == WithIds(m, UidOf(s, m.uid), GidOf(s, m.gid), y)
     ensures IdsDone(c, m, q, s)
   { }
@@ -211,13 +212,13 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures IdsDone(WhoOf(c), M(old(ip.data)), M(ip.data), SattrOf(a))
+    ensures IdsDone(WhoOf(c), MetaOf(old(ip.data)), MetaOf(ip.data), SattrOf(a))
   {
-    ghost var m0, w, sa := M(ip.data), WhoOf(c), SattrOf(a);
+    ghost var m0, w, sa := MetaOf(ip.data), WhoOf(c), SattrOf(a);
     ghost var u, g := UidOf(sa, m0.uid), GidOf(sa, m0.gid);
     if a.hasUid { InodeFormat.SetUid(ip, a.uid); }
     if a.hasGid { InodeFormat.SetGid(ip, a.gid); }
-    ghost var p := M(ip.data);
+    ghost var p := MetaOf(ip.data);
     assert p.uid == u && p.gid == g && p.ty == m0.ty && p.mode == m0.mode;
     var mode := GetMode(ip);
     if a.hasMode {
@@ -232,8 +233,8 @@ module AttributeOps {
     if ty != DIR && (a.hasUid || a.hasGid || (a.hasSize && c.uid != 0)) { mode := KillPriv(mode); }
     InodeFormat.SetMode(ip, mode);
     ghost var r := WithIds(m0, u, g, mode);
-    assert M(ip.data) == r;
-    IdsSteps(w, m0, M(ip.data), sa, x, mode);
+    assert MetaOf(ip.data) == r;
+    IdsSteps(w, m0, MetaOf(ip.data), sa, x, mode);
   }
 
   // all of a but the size, which the caller has set (and checked the rest)
@@ -241,17 +242,17 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures IsApplied(WhoOf(c), M(old(ip.data)), M(ip.data), SattrOf(a), N.Time(s, ns))
+    ensures IsApplied(WhoOf(c), MetaOf(old(ip.data)), MetaOf(ip.data), SattrOf(a), N.Time(s, ns))
   {
-    ghost var m0, w, sa, now := M(ip.data), WhoOf(c), SattrOf(a), N.Time(s, ns);
+    ghost var m0, w, sa, now := MetaOf(ip.data), WhoOf(c), SattrOf(a), N.Time(s, ns);
     ApplyIds(c, ip, a);
-    ghost var m1 := M(ip.data);
+    ghost var m1 := MetaOf(ip.data);
     if a.hasSize { InodeFormat.SetMtime(ip, s, ns); }
-    ghost var m2 := M(ip.data);
+    ghost var m2 := MetaOf(ip.data);
     ApplyTimes(ip, a, s, ns);
-    ghost var m3 := M(ip.data);
+    ghost var m3 := MetaOf(ip.data);
     SetCtime(ip, s, ns);
-    AppliedSteps(w, m0, m1, m2, m3, M(ip.data), sa, now);
+    AppliedSteps(w, m0, m1, m2, m3, MetaOf(ip.data), sa, now);
   }
   predicate IsApplied(c: P.Caller, m: Meta, q: Meta, s: N.Sattr, now: N.Time)
   { q == WithAttr(m, C.Applied(c, m.ty, MetaAttr(m), s, now)) }
@@ -260,7 +261,7 @@ module AttributeOps {
     requires m2 == if s.size.Some? then WithTimes(m1, N.Time(m1.atime, m1.atimens), now) else m1
     requires m3 == WithTimes(m2, C.TimeAs(s.atime, N.Time(m2.atime, m2.atimens), now),
       C.TimeAs(s.mtime, N.Time(m2.mtime, m2.mtimens), now))
-    requires m4 == WithCtime(m3, now.s, now.ns)
+    requires m4 == WithCtime(m3, now.seconds, now.nanoseconds)
     ensures IsApplied(c, m0, m4, s, now)
   {
     var a0 := MetaAttr(m0);
@@ -277,7 +278,7 @@ module AttributeOps {
   // Set the size of a regular file for SETATTR and CREATE. later: the background has blocks to free.
   method Resize(txn: Txn, d: DirFs, ino: uint64, size: uint64) returns (st: uint32, later: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs
     ensures ino in old(d.fs.metas) && st == var m := old(d.fs.metas)[ino];
       if size > m.size && m.shrink != 0 then SHRINKFIRST else if size <= MAXFILE then 0 else FBIG
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in d.fs.metas &&
@@ -292,7 +293,7 @@ module AttributeOps {
     ensures st == 0 ==> d.fs.metas[ino].used <= old(d.fs.metas)[ino].used &&
       |d.fs.held[ino]| <= d.fs.metas[ino].used as int
   {
-    assert OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS);
+    assert OkIno(d.fs.geometry, ino) && OkIno(d.fs.geometry, ORPHANS);
     later := false;
     var ip := d.fs.GetInode(txn, ino, true);
     var was := GetSize(ip);
@@ -309,10 +310,10 @@ module AttributeOps {
   }
 
   // the effect of SETATTR
-  lemma SetattrEffect(c: P.Caller, g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds,
-    held': Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
+  lemma SetattrEffect(c: P.Caller, g: Geometry, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds,
+    held': Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64, sa: N.Sattr, now: N.Time, sh: Leftover, done: bool)
     requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && 2 in ms && i in files && i in held && i in ms'
-    requires sa.size.Some? ==> ms[i].ty == 1 && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) &&
+    requires sa.size.Some? ==> ms[i].ty == REG && (done && sa.size.x < ms[i].size ==> sh.shrink == 0) &&
       files' == files[i := SizeSpec(files[i], sa.size.x as int)] &&
       held' == held[i := C.HeldBelow(held[i], sa.size.x as int)]
     requires sa.size.Some? && sa.size.x < ms[i].size ==>
@@ -352,9 +353,9 @@ module AttributeOps {
   method MayChange(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64,
     gns: uint32)
     returns (st: uint32, ip: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && SattrOf(a) == N.WithoutNobody(SattrOf(a))
+    requires Sound(d) && txn.volume == d.fs.volume && SattrOf(a) == N.WithoutNobody(SattrOf(a))
     ensures ip != null ==> fresh(ip) && |ip.data| == 256
-    ensures st == 0 ==> ip != null && Live(d.fs.geo, d.fs.metas, ino, gen) && M(ip.data) == d.fs.metas[ino]
+    ensures st == 0 ==> ip != null && Live(d.fs.geometry, d.fs.metas, ino, gen) && MetaOf(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
     ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, ip))
@@ -380,17 +381,17 @@ module AttributeOps {
   method Change(txn: Txn, d: DirFs, c: Cred, ino: uint64, a: Sattr, s: uint64, ns: uint32, ghost gen: uint64)
     returns (st: uint32, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) &&
+    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geometry, d.fs.metas, ino, gen) &&
       (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
     ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size)
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
-      FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+      ReplyAttr(ino, MetaOf(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Changed(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, SattrOf(a), N.Time(s, ns))
   {
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
     after, later := null, false;
     ghost var sh := Leftover(0, 0);
-    assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
+    assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }
     if a.hasSize {
       assert ino !in d.dirs;
       st, later := Resize(txn, d, ino, a.size);
@@ -404,7 +405,7 @@ module AttributeOps {
     SetVerf(np, 0);
     d.PutInode(txn, ino, np);
     after := np;
-    SetattrEffect(WhoOf(c), d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino,
+    SetattrEffect(WhoOf(c), d.fs.geometry, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino,
       SattrOf(a), N.Time(s, ns), sh, !later);
     Node(d, ino, gen);
   }
@@ -415,11 +416,11 @@ module AttributeOps {
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),
-      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns),
       st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
@@ -439,8 +440,8 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && |dp.data| == 256 && dp != ip && ip != c.gids
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == WithAttr(M(old(ip.data)),
-      Creation.FirstS(WhoOf(c), M(dp.data), M(old(ip.data)).ty, mode, N.Time(s, ns)))
+    ensures MetaOf(ip.data) == WithAttr(MetaOf(old(ip.data)),
+      Creation.FirstS(WhoOf(c), MetaOf(dp.data), MetaOf(old(ip.data)).ty, mode, N.Time(s, ns)))
   {
     var ty := GetTy(ip);
     var dmode := GetMode(dp);
@@ -459,7 +460,7 @@ module AttributeOps {
     modifies ip
     requires |ip.data| == 256 && |dp.data| == 256 && dp != ip
     ensures Keeps(old(ip.data), ip.data)
-    ensures var m := M(old(ip.data)); M(ip.data) == if M(dp.data).mode / 1024 % 2 == 1 then
+    ensures var m := MetaOf(old(ip.data)); MetaOf(ip.data) == if MetaOf(dp.data).mode / 1024 % 2 == 1 then
       WithMode(m, P.AddSetgid(m.mode)) else m
   {
     var dmode := GetMode(dp);

@@ -8,6 +8,17 @@ include "../tree/orphans.dfy"
 // success, and only then does the volume stay valid and may the caller commit.
 // On every other status the caller aborts, so a procedure may stop anywhere.
 // Attributes are returned as copies of serialized inodes; null: not known.
+//
+// Names that all procedures use:
+//   d           the volume as the code has it: its entries are d.dirs, files and attributes d.fs. Sound(d): it is one
+//               that can occur; AbsOf(d) is what it means in nfs3.s.dfy
+//   txn         the transaction. Its `volume` is that of d
+//   ip          the 256 bytes of an inode; MetaOf(ip.data) has its attributes as a value (Meta)
+//   c           the caller; WhoOf(c) is the same as a value
+//   dino, dgen  number and generation of a directory's inode; ino, gen: of another file's
+//   s, ns       the server's clock: seconds and nanoseconds
+//   st          an NFS status; 0: no error
+//   ...S        what the method without the S does, as a function of values: NameS of NameStatus, MayS of May
 module ProcedureBase {
   import opened Machine
   import opened ByteSlice
@@ -32,73 +43,74 @@ module ProcedureBase {
   const ORPHANS: uint64 := 2             // the inode whose `next` heads the orphan list
 
   // what the procedures start from and keep, and what it means to a client
-  predicate Sound(d: DirFs) reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl
-  { d.Valid() && NameTree.TreeOk(d.fs.geo, d.fs.metas, d.dirs) }
+  predicate Sound(d: DirFs) reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume
+  { d.Valid() && NameTree.TreeOk(d.fs.geometry, d.fs.metas, d.dirs) }
   function AbsOf(d: DirFs): N.FS reads d, d.fs
-  { Abstraction.Abs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
+  { Abstraction.Abs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
 
   // what AbsOf says of inode i, and of a handle for it
   lemma Node(d: DirFs, i: uint64, gen: uint64)
     requires Sound(d)
-    ensures Live(d.fs.geo, d.fs.metas, i, gen) <==> N.Live(AbsOf(d), N.Handle(i, gen))
-    ensures Live(d.fs.geo, d.fs.metas, i, gen) ==>
+    ensures Live(d.fs.geometry, d.fs.metas, i, gen) <==> N.Live(AbsOf(d), N.Handle(i, gen))
+    ensures Live(d.fs.geometry, d.fs.metas, i, gen) ==>
       i in d.fs.metas && d.fs.metas[i].mode < 4096 && 1 <= d.fs.metas[i].ty <= 7 && i in AbsOf(d).nodes &&
       i in d.fs.files &&
       var m, n := d.fs.metas[i], AbsOf(d).nodes[i];
-      N.Type(n) == m.ty && Abstraction.FattrM(i, m) == N.FattrOf(i, n) &&
+      N.Type(n) == m.ty && Abstraction.ReplyAttr(i, m) == N.FattrOf(i, n) &&
         n == Abstraction.NodeAt(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i) && n.attr == MetaAttr(m)
   {
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    Abstraction.AtHandle(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i, gen);
-    if Live(d.fs.geo, d.fs.metas, i, gen) { assert NameTree.Fits(i, d.fs.metas[i]); }
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    Abstraction.AtHandle(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, i, gen);
+    if Live(d.fs.geometry, d.fs.metas, i, gen) { assert NameTree.Fits(i, d.fs.metas[i]); }
   }
 
   // the status of OpenDirHandle and OpenDir in the words of the specification
   lemma DirStatus(d: DirFs, i: uint64, gen: uint64, name: seq<byte>)
     requires Sound(d)
-    ensures var st, f, h := DirHandleS(d.fs.geo, d.fs.metas, i, gen), AbsOf(d), N.Handle(i, gen);
+    ensures var st, f, h := DirHandleS(d.fs.geometry, d.fs.metas, i, gen), AbsOf(d), N.Handle(i, gen);
       (st == 0 <==> N.LiveDir(f, h)) && (st != 0 ==> C.DirErr(f, h, st))
-    ensures var st, f, h := DirS(d.fs.geo, d.fs.metas, i, gen, name), AbsOf(d), N.Handle(i, gen);
+    ensures var st, f, h := DirS(d.fs.geometry, d.fs.metas, i, gen, name), AbsOf(d), N.Handle(i, gen);
       (st == 0 <==> N.LiveDir(f, h) && N.Legal(name)) && (st != 0 ==> C.DirErr(f, h, st) || C.NameErr(name, st))
-    ensures var f := AbsOf(d); DirHandleS(d.fs.geo, d.fs.metas, i, gen) == 0 ==>
+    ensures var f := AbsOf(d); DirHandleS(d.fs.geometry, d.fs.metas, i, gen) == 0 ==>
       i in d.dirs && i in d.fs.metas && i in f.nodes && f.nodes[i].body.Dir? &&
       f.nodes[i].body.names == d.dirs[i] && f.nodes[i].body.parent == d.fs.metas[i].parent &&
         f.nodes[i].attr == MetaAttr(d.fs.metas[i]) && d.fs.metas[i].mode < 4096 &&
-      Abstraction.FattrM(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
+      Abstraction.ReplyAttr(i, d.fs.metas[i]) == N.FattrOf(i, f.nodes[i])
   { Node(d, i, gen); }
 
   // attributes in a reply, as they are given: a serialized inode, or null
   function Reply(i: uint64, b: Bytes?): Option<N.Fattr> reads b
-  { if b == null || |b.data| != 256 then None else Some(Abstraction.FattrM(i, M(b.data))) }
+  { if b == null || |b.data| != 256 then None else Some(Abstraction.ReplyAttr(i, MetaOf(b.data))) }
 
   // b is a with only such fields changed as PutInode may store
   predicate Keeps(a: seq<byte>, b: seq<byte>)
   {
     |a| == 256 && |b| == 256 && Parse(a).blks == Parse(b).blks &&
-    var m, n := M(a), M(b);
+    var m, n := MetaOf(a), MetaOf(b);
     m.ty == n.ty && m.size == n.size && m.shrink == n.shrink && m.used == n.used && m.nent == n.nent
   }
 
   // the handle (ino, gen) names an object in use
-  predicate Live(g: Geo, ms: Metas, ino: uint64, gen: uint64)
+  predicate Live(g: Geometry, ms: Metas, ino: uint64, gen: uint64)
   { OkIno(g, ino) && ino != ORPHANS && ino in ms && ms[ino].ty != 0 && ms[ino].nlink != 0 && ms[ino].gen == gen }
-  function DirHandleS(g: Geo, ms: Metas, ino: uint64, gen: uint64): uint32
+  function DirHandleS(g: Geometry, ms: Metas, ino: uint64, gen: uint64): uint32
   { if !Live(g, ms, ino, gen) then STALE else if ms[ino].ty != DIR then NOTDIR else 0 }
-  function DirS(g: Geo, ms: Metas, ino: uint64, gen: uint64, name: seq<byte>): uint32
+  function DirS(g: Geometry, ms: Metas, ino: uint64, gen: uint64, name: seq<byte>): uint32
   { if DirHandleS(g, ms, ino, gen) != 0 then DirHandleS(g, ms, ino, gen) else NameS(name) }
 
   // the inode of a handle; STALE when the handle does not name a file in use
   method OpenHandle(txn: Txn, d: DirFs, ino: uint64, gen: uint64, excl: bool) returns (st: uint32, ip: Bytes)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
+    requires d.Valid() && txn.volume == d.fs.volume
     ensures fresh(ip) && |ip.data| == 256
-    ensures st == if Live(d.fs.geo, d.fs.metas, ino, gen) then 0 else STALE
-    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] &&
+    ensures st == if Live(d.fs.geometry, d.fs.metas, ino, gen) then 0 else STALE
+    ensures st == 0 ==> OkIno(d.fs.geometry, ino) && ino != ORPHANS && ino in d.fs.metas &&
+      MetaOf(ip.data) == d.fs.metas[ino] &&
       d.fs.SameBlks(ino, ip.data)
-    ensures st == 0 ==> (ino in d.dirs <==> M(ip.data).ty == DIR)
-    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
+    ensures st == 0 ==> (ino in d.dirs <==> MetaOf(ip.data).ty == DIR)
+    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == MetaOf(ip.data).size as int
   {
     st := STALE;
-    if !OkIno(d.fs.geo, ino) || ino == ORPHANS { ip := NewBytes(256); return; }
+    if !OkIno(d.fs.geometry, ino) || ino == ORPHANS { ip := NewBytes(256); return; }
     ip := d.fs.GetInode(txn, ino, excl);
     var ty := GetTy(ip);
     var nl := GetNlink(ip);
@@ -109,13 +121,13 @@ module ProcedureBase {
 
   // the inode of a directory entry; SERVERFAULT when the entry names nothing in use
   method OpenEntry(txn: Txn, d: DirFs, ino: uint64, excl: bool) returns (st: uint32, ip: Bytes)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures ino in d.fs.metas && st == if 2 < ino && d.fs.metas[ino].ty != 0 &&
       d.fs.metas[ino].nlink != 0 then 0 else SERVERFAULT
-    ensures M(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
-    ensures ino in d.dirs <==> M(ip.data).ty == DIR
-    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == M(ip.data).size as int
+    ensures MetaOf(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
+    ensures ino in d.dirs <==> MetaOf(ip.data).ty == DIR
+    ensures st == 0 ==> ino in d.fs.files && |d.fs.files[ino]| == MetaOf(ip.data).size as int
   {
     ip := d.fs.GetInode(txn, ino, excl);
     var ty := GetTy(ip);
@@ -126,11 +138,11 @@ module ProcedureBase {
   // the directory of an operation on a name: handle, type, legality of the name
   method OpenDir(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, excl: bool)
     returns (st: uint32, ip: Bytes?, dots: uint32)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-    ensures st == DirS(d.fs.geo, d.fs.metas, ino, gen, name.data) && dots <= 2
-    ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
-    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino]
-    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.dirs && OkName(name.data) && ip != null
+    requires d.Valid() && txn.volume == d.fs.volume
+    ensures st == DirS(d.fs.geometry, d.fs.metas, ino, gen, name.data) && dots <= 2
+    ensures ip != null <==> Live(d.fs.geometry, d.fs.metas, ino, gen)
+    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino]
+    ensures st == 0 ==> OkIno(d.fs.geometry, ino) && ino != ORPHANS && ino in d.dirs && OkName(name.data) && ip != null
     ensures st == 0 ==> (dots == 1 <==> name.data == [46]) && (dots == 2 <==> name.data == [46, 46])
   {
     dots := 0;
@@ -141,11 +153,11 @@ module ProcedureBase {
 
   // a handle that must be a directory's; ip: null when the handle is stale
   method OpenDirHandle(txn: Txn, d: DirFs, ino: uint64, gen: uint64, excl: bool) returns (st: uint32, ip: Bytes?)
-    requires d.Valid() && txn.jrnl == d.fs.jrnl
-    ensures st == DirHandleS(d.fs.geo, d.fs.metas, ino, gen)
-    ensures ip != null <==> Live(d.fs.geo, d.fs.metas, ino, gen)
-    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino]
-    ensures st == 0 ==> OkIno(d.fs.geo, ino) && ino != ORPHANS && ino in d.dirs && ip != null
+    requires d.Valid() && txn.volume == d.fs.volume
+    ensures st == DirHandleS(d.fs.geometry, d.fs.metas, ino, gen)
+    ensures ip != null <==> Live(d.fs.geometry, d.fs.metas, ino, gen)
+    ensures ip != null ==> fresh(ip) && |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino]
+    ensures st == 0 ==> OkIno(d.fs.geometry, ino) && ino != ORPHANS && ino in d.dirs && ip != null
   {
     ip := null;
     var p: Bytes;
@@ -159,12 +171,12 @@ module ProcedureBase {
   // mtime and ctime of an inode
   method Touch(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (ip: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Touched(old(d.fs.metas)[ino], s, ns)] &&
-      M(ip.data) == d.fs.metas[ino]
+      MetaOf(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
     var ts, tns := Stamp(ip, s, ns);
@@ -176,12 +188,12 @@ module ProcedureBase {
   // link count and ctime of an inode
   method SetLinks(txn: Txn, d: DirFs, ino: uint64, nl: uint32, s: uint64, ns: uint32) returns (ip: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino)
     ensures fresh(ip) && |ip.data| == 256
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && d.fs.metas == old(d.fs.metas)[ino := Relinked(old(d.fs.metas)[ino], nl, s, ns)] &&
-      M(ip.data) == d.fs.metas[ino]
+      MetaOf(ip.data) == d.fs.metas[ino]
   {
     ip := d.fs.GetInode(txn, ino, true);
     SetNlink(ip, nl);
@@ -193,7 +205,7 @@ module ProcedureBase {
   // one link more or less to a directory (a sub-directory came or went); st: MLINK or SERVERFAULT when it cannot be
   method AddLink(txn: Txn, d: DirFs, ino: uint64, up: bool) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held) && ino in old(d.fs.metas)
     ensures var m := old(d.fs.metas)[ino];
@@ -212,13 +224,13 @@ module ProcedureBase {
   // put a file at the head of the orphan list, unless it is on it
   method AddOrphan(txn: Txn, d: DirFs, ino: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && OkIno(d.fs.geometry, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Orphaned(old(d.fs.metas), ino)
   {
     var ip := d.fs.GetInode(txn, ino, true);
-    assert OkIno(d.fs.geo, ORPHANS);
+    assert OkIno(d.fs.geometry, ORPHANS);
     var fl := GetFlags(ip);
     if fl % 2 == 1 || ino == ORPHANS { return; }
     var hp := d.fs.GetInode(txn, ORPHANS, true);
@@ -234,7 +246,7 @@ module ProcedureBase {
   // after a file was cut: free what is beyond its end, now when it is little, else in the background
   method Release(txn: Txn, d: DirFs, ino: uint64, cut: uint64) returns (done: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && OkIno(d.fs.geo, ORPHANS)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && OkIno(d.fs.geometry, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in d.fs.metas
@@ -242,7 +254,7 @@ module ProcedureBase {
       (done ==> d.fs.metas[ino].shrink == 0)
     ensures d.fs.metas[ino].used <= old(d.fs.metas)[ino].used
   {
-    assert OkIno(d.fs.geo, ORPHANS);
+    assert OkIno(d.fs.geometry, ORPHANS);
     ghost var ms := d.fs.metas;
     assert ms[ino := WithLeftover(ms[ino], LeftoverOf(ms[ino]))] == ms;
     done := false;
@@ -255,7 +267,7 @@ module ProcedureBase {
   // later: the background has work.
   method DropLink(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (st: uint32, freed: bool, later: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && 2 < ino
     requires ino in d.dirs ==> d.dirs[ino] == map[]
     requires ino in d.fs.metas && d.fs.metas[ino].nlink != 0
     ensures st == 0 && d.Valid() && ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && ino in old(d.fs.files) &&
@@ -270,7 +282,7 @@ module ProcedureBase {
     ensures st == 0 && !freed ==> d.dirs == old(d.dirs)
     ensures st == 0 && freed ==> d.dirs == map x | x in old(d.dirs) && x != ino :: old(d.dirs)[x]
   {
-    assert OkIno(d.fs.geo, ORPHANS);
+    assert OkIno(d.fs.geometry, ORPHANS);
     ghost var m := d.fs.metas[ino];
     ghost var ms := d.fs.metas;
     freed, later := false, false;
@@ -283,7 +295,7 @@ module ProcedureBase {
     st := 0;
     if ty != DIR && nl > 1 {
       ip := SetLinks(txn, d, ino, nl - 1, s, ns);
-      assert OkIno(d.fs.geo, ino);
+      assert OkIno(d.fs.geometry, ino);
       return;
     }
     ip := SetLinks(txn, d, ino, 0, s, ns);
@@ -308,39 +320,39 @@ module ProcedureBase {
   // of it but fewer blocks. st is 0 on a sound volume.
   method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS)
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ORPHANS)
     ensures st == 0 && Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
     ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
   {
-    assert OkIno(d.fs.geo, ORPHANS);
+    assert OkIno(d.fs.geometry, ORPHANS);
     ghost var ms, dirs := d.fs.metas, d.dirs;
     var hp := d.fs.GetInode(txn, ORPHANS, true);
     var h := GetNext(hp);
     st, more := 0, false;
     if h == 0 { return; }
-    Orphans.HeadOk(d.fs.geo, ms, d.dirs);
-    NameTree.Basics(d.fs.geo, ms, d.dirs);
+    Orphans.HeadOk(d.fs.geometry, ms, d.dirs);
+    NameTree.Basics(d.fs.geometry, ms, d.dirs);
     assert NameTree.Fits(h, ms[h]);
-    if !OkIno(d.fs.geo, h) || h <= 2 { st := SERVERFAULT; return; }
+    if !OkIno(d.fs.geometry, h) || h <= 2 { st := SERVERFAULT; return; }
     more := true;
     var done := d.FreeSome(txn, h, max);
     ghost var sh := LeftoverOf(d.fs.metas[h]);
     assert d.fs.metas == ms[h := WithLeftover(ms[h], sh)];
     if !done {
-      StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
+      StepEffect(d.fs.geometry, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
       return;
     }
     st, more := OffList(txn, d, h);
     if st != 0 { return; }
     assert d.fs.metas == Stepped(ms, sh);
-    StepEffect(d.fs.geo, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
+    StepEffect(d.fs.geometry, ms, d.fs.files, d.fs.held, dirs, d.dirs, d.places, sh);
   }
 
   // The first file of the orphan list, h, of which nothing is left to be freed, leaves it; it is free if it has no
   // links.
   method OffList(txn: Txn, d: DirFs, h: uint64) returns (st: uint32, more: bool)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ORPHANS) && OkIno(d.fs.geo, h) && 2 < h
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ORPHANS) && OkIno(d.fs.geometry, h) && 2 < h
     requires h in d.fs.metas && d.fs.metas[h].flags % 2 == 1 &&
       (d.fs.metas[h].nlink == 0 ==> d.fs.metas[h].size == 0 && d.fs.metas[h].shrink == 0)
     ensures st == 0 && d.Valid() && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
@@ -352,7 +364,7 @@ module ProcedureBase {
   {
     more := false;
     st := 0;
-    assert OkIno(d.fs.geo, ORPHANS);
+    assert OkIno(d.fs.geometry, ORPHANS);
     var ip := d.fs.GetInode(txn, h, true);
     var fl := GetFlags(ip);
     var nl := GetNlink(ip);
@@ -370,8 +382,8 @@ module ProcedureBase {
     }
     more := next != 0;
   }
-  lemma StepEffect(g: Geo, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs,
-    places: Abstraction.Ats, sh: Leftover)
+  lemma StepEffect(g: Geometry, ms: Metas, files: Abstraction.Files, held: Abstraction.Helds, dirs: Dirs, dirs': Dirs,
+    places: Abstraction.DirPlaces, sh: Leftover)
     requires NameTree.TreeOk(g, ms, dirs) && ORPHANS in ms && ms[ORPHANS].next != 0 && ms[ORPHANS].next in ms &&
       2 < ms[ORPHANS].next && OkIno(g, ms[ORPHANS].next) && sh.used <= ms[ms[ORPHANS].next].used
     requires dirs' == (if sh.shrink == 0 && ms[ms[ORPHANS].next].nlink == 0 then map x | x in dirs &&
@@ -388,21 +400,21 @@ module ProcedureBase {
   // of `held`.
   method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
-    ensures done && OkIno(d.fs.geo, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
+    ensures done && OkIno(d.fs.geometry, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
     ensures done && N.IsFile(AbsOf(d), ino) ==> AbsOf(d).nodes[ino].blocks == |AbsOf(d).nodes[ino].body.held|
   {
     done := true;
-    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
-    if !OkIno(d.fs.geo, ino) { return; }
+    Abstraction.At(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
+    if !OkIno(d.fs.geometry, ino) { return; }
     ghost var ms := d.fs.metas;
-    NameTree.Basics(d.fs.geo, ms, d.dirs);
+    NameTree.Basics(d.fs.geometry, ms, d.dirs);
     assert NameTree.Fits(ino, ms[ino]);
     done := d.FreeSome(txn, ino, max);
-    NameTree.SetAttr(d.fs.geo, ms, d.dirs, ino, d.fs.metas[ino]);
-    Abstraction.SameButFreed(d.fs.geo, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.dirs, d.places);
-    Abstraction.At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
+    NameTree.SetAttr(d.fs.geometry, ms, d.dirs, ino, d.fs.metas[ino]);
+    Abstraction.SameButFreed(d.fs.geometry, ms, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.dirs, d.places);
+    Abstraction.At(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ino);
     d.fs.Count(ino);
   }
 }

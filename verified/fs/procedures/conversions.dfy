@@ -22,10 +22,10 @@ module Conversions {
     size: uint64, used: uint64, gen: uint64,
     atime: uint64, atimens: uint32, mtime: uint64, mtimens: uint32, ctime: uint64, ctimens: uint32)
     requires |b.data| == 256
-    ensures M(b.data).mode < 4096 && M(b.data).size <= 549755813888 ==> forall i: uint64 ::
+    ensures MetaOf(b.data).mode < 4096 && MetaOf(b.data).size <= 549755813888 ==> forall i: uint64 ::
       Reply(i, b) == Some(N.Fattr(ty, mode, nlink, uid, gid, size as int, used as int, major, minor, i,
       N.Time(atime, atimens), N.Time(mtime, mtimens), N.Time(ctime, ctimens)))
-    ensures gen == M(b.data).gen
+    ensures gen == MetaOf(b.data).gen
   {
     ty := GetTy(b); mode := GetMode(b); nlink := GetNlink(b); uid := GetUid(b); gid := GetGid(b); size := GetSize(b);
       gen := GetGen(b);
@@ -40,7 +40,7 @@ module Conversions {
   // Can a file have such sizes? (One that cannot be would be walked through.)
   method SizesOk(b: Bytes) returns (ok: bool)
     requires |b.data| == 256
-    ensures ok <==> M(b.data).size <= MAXFILE && M(b.data).shrink <= MAXFILE + 4096
+    ensures ok <==> MetaOf(b.data).size <= MAXFILE && MetaOf(b.data).shrink <= MAXFILE + 4096
   {
     var size := GetSize(b);
     var shrink := GetShrink(b);

@@ -24,23 +24,28 @@ module CreateOps {
 
   const GUARDED: uint32 := 1
   const EXCLUSIVE: uint32 := 2
+  // what a new file, directory, or symbolic link may be used for unless the call says otherwise: 0644, 0755, 0777
+  const FILEMODE: uint32 := 420
+  const DIRMODE: uint32 := 493
+  const LINKMODE: uint32 := 511
 
   // Can name be made in directory dino? found: it is there already (ino), and keep
   // wants to use what is there; else that is EXIST, also where the caller may not write. bad is an error in the
   // arguments. hint is for Enter.
   method Vacant(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, bad: uint32, a: Sattr, keep: bool)
     returns (st: uint32, dir: Bytes?, found: bool, ino: uint64, hint: uint64)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
-    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geo, d.fs.metas, dino, dgen) &&
-      M(dir.data) == d.fs.metas[dino]
-    ensures st == 0 ==> OkIno(d.fs.geo, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) &&
-      bad == 0 && dir != null && |dir.data| == 256 && M(dir.data) == d.fs.metas[dino]
-    ensures st == 0 ==> DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) && C.ArgsOk(SattrOf(a))
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures dir != null ==> fresh(dir) && |dir.data| == 256 && Live(d.fs.geometry, d.fs.metas, dino, dgen) &&
+      MetaOf(dir.data) == d.fs.metas[dino]
+    ensures st == 0 ==> OkIno(d.fs.geometry, dino) && dino in d.dirs && dino in d.fs.metas && OkName(name.data) &&
+      bad == 0 && dir != null && |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino]
+    ensures st == 0 ==> DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 && N.Proper(name.data) &&
+      C.ArgsOk(SattrOf(a))
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && AbsOf(d).nodes[dino].body.names == d.dirs[dino] &&
-      C.Can(WhoOf(c), AbsOf(d).nodes[dino], 1)
-    ensures st == 0 ==> (found ==> keep) && (!found ==> C.Can(WhoOf(c), AbsOf(d).nodes[dino], 3))
+      C.Can(WhoOf(c), AbsOf(d).nodes[dino], P.EXEC)
+    ensures st == 0 ==> (found ==> keep) && (!found ==> C.Can(WhoOf(c), AbsOf(d).nodes[dino], P.EXEC + P.WRITE))
     ensures st == 0 ==> (found <==> name.data in d.dirs[dino])
-    ensures st == 0 && found ==> d.dirs[dino][name.data] == ino && OkIno(d.fs.geo, ino)
+    ensures st == 0 && found ==> d.dirs[dino][name.data] == ino && OkIno(d.fs.geometry, ino)
     ensures st == 0 && a.hasSize ==> a.size as int <= MAXFILE as int
     ensures st != 0 ==> VacantErr(AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, bad, SattrOf(a), keep, st)
   {
@@ -54,22 +59,22 @@ module CreateOps {
     st := ArgStatus(a);
     if st != 0 { return; }
     ghost var who, dn, names := WhoOf(c), AbsOf(d).nodes[dino], d.dirs[dino];
-    var x := May(c, dir, MAYX);
-    assert x <==> C.Can(who, dn, 1);
+    var x := May(c, dir, MAYEXEC);
+    assert x <==> C.Can(who, dn, P.EXEC);
     if !x { st := ACCES; return; }
     found, ino, hint := d.LookupHint(txn, dino, name, true);
     if found {
       if !keep { st := EXIST; }
       return;
     }
-    var w := May(c, dir, MAYW);
-    assert w <==> C.Can(who, dn, 3);
+    var w := May(c, dir, MAYWRITE);
+    assert w <==> C.Can(who, dn, P.EXEC + P.WRITE);
     if !w { st := ACCES; }
   }
   predicate EntryErr(n: N.Node, c: P.Caller, name: seq<byte>, keep: bool, st: uint32)
     requires n.body.Dir?
-  { if !C.Can(c, n, 1) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES &&
-    !C.Can(c, n, 3) }
+  { if !C.Can(c, n, P.EXEC) then st == ACCES else if name in n.body.names then st == EXIST && !keep else st == ACCES &&
+    !C.Can(c, n, P.EXEC + P.WRITE) }
   predicate VacantErr(f: N.FS, c: P.Caller, h: N.Handle, name: seq<byte>, bad: uint32, a: N.Sattr, keep: bool,
     st: uint32)
   {
@@ -83,8 +88,9 @@ module CreateOps {
     ns: uint32)
     returns (st: uint32, ino: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && ty != 0 && |dir.data| == 256
-    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && ino in old(d.fs.files) &&
+    requires d.Valid() && txn.volume == d.fs.volume && ty != 0 && |dir.data| == 256
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geometry, ino) && 2 < ino && ino !in old(d.dirs) &&
+      ino in old(d.fs.files) &&
       old(d.fs.files)[ino] == []
     ensures st == 0 ==> d.dirs == (if ty == DIR then old(d.dirs)[ino := map[]] else old(d.dirs)) &&
       d.places == (if ty == DIR then old(d.places)[ino := map[]] else old(d.places))
@@ -92,7 +98,7 @@ module CreateOps {
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 &&
       old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
-      Born(WhoOf(c), M(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
+      Born(WhoOf(c), MetaOf(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
     ensures st == 0 || st == NOSPC
   {
     var ok: bool;
@@ -109,31 +115,31 @@ module CreateOps {
   method FirstAttrs(c: Cred, dino: uint64, dir: Bytes, ip: Bytes, ty: uint32, ghost g: uint64, a: Sattr, mode: uint32,
     s: uint64, ns: uint32)
     modifies ip
-    requires |dir.data| == 256 && |ip.data| == 256 && dir != ip && ip != c.gids && M(ip.data) == NewMeta(ty, g)
+    requires |dir.data| == 256 && |ip.data| == 256 && dir != ip && ip != c.gids && MetaOf(ip.data) == NewMeta(ty, g)
     ensures Keeps(old(ip.data), ip.data)
-    ensures M(ip.data) == Born(WhoOf(c), M(dir.data), ty, g, mode, SattrOf(a), dino, N.Time(s, ns))
+    ensures MetaOf(ip.data) == Born(WhoOf(c), MetaOf(dir.data), ty, g, mode, SattrOf(a), dino, N.Time(s, ns))
   {
     var m := WithoutNobody(a);
     var t := Without(m, false, c.uid != 0);
-    ghost var w, dm, sa, now := WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
-    ghost var m0 := M(ip.data);
+    ghost var w, dm, sa, now := WhoOf(c), MetaOf(dir.data), SattrOf(a), N.Time(s, ns);
+    ghost var m0 := MetaOf(ip.data);
     InitAttr(c, dir, ip, mode, s, ns);
     ghost var f := FirstS(w, dm, ty, mode, now);
-    ghost var m1 := M(ip.data);
+    ghost var m1 := MetaOf(ip.data);
     assert m1 == WithAttr(m0, f);
     assert MetaAttr(m1) == f && m1.ty == ty;
     Apply(c, ip, t, s, ns);
     ghost var sw := N.WithoutSize(K.Wanted(w, sa));
     assert SattrOf(t) == sw;
     ghost var at := C.Applied(w, ty, f, sw, now);
-    ghost var m2 := M(ip.data);
+    ghost var m2 := MetaOf(ip.data);
     assert IsApplied(w, m1, m2, sw, now);
     assert m2 == WithAttr(m1, at);
     if ty == DIR {
       InheritSetgid(dir, ip);
       SetParent(ip, dino);
     }
-    assert M(ip.data) == Born(w, dm, ty, g, mode, sa, dino, now);
+    assert MetaOf(ip.data) == Born(w, dm, ty, g, mode, sa, dino, now);
   }
 
   // Enter a new inode into its directory, and read both back for the reply.
@@ -141,7 +147,7 @@ module CreateOps {
     ns: uint32)
     returns (st: uint32, node: Bytes, after: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && OkIno(d.fs.geometry, ino)
     requires dino in d.dirs && OkName(name.data) && name.data !in d.dirs[dino] && ino != dino
     ensures fresh(node) && fresh(after)
     ensures st == 0 ==> d.Valid() && dino in old(d.dirs) &&
@@ -153,8 +159,8 @@ module CreateOps {
     ensures st == 0 ==> dino in old(d.fs.files) && dino in d.fs.files &&
       d.fs.files == old(d.fs.files)[dino := d.fs.files[dino]] && dino in d.fs.held &&
       d.fs.held == old(d.fs.held)[dino := d.fs.held[dino]]
-    ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && M(node.data) == d.fs.metas[ino]
-    ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && M(after.data) == d.fs.metas[dino]
+    ensures st == 0 ==> |node.data| == 256 && ino in d.fs.metas && MetaOf(node.data) == d.fs.metas[ino]
+    ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && MetaOf(after.data) == d.fs.metas[dino]
     ensures dino in old(d.fs.metas) && (st == 0 ==>
       d.fs.metas == old(d.fs.metas)[dino := d.fs.metas[dino]] &&
       Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns))
@@ -182,37 +188,39 @@ module CreateOps {
 
   // The last step of all four: d is the volume with inode ino (attributes m, bytes b, blocks h)
   // entered in directory dino; ms, files, held, dirs, places are from before.
-  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, dino: uint64,
+  lemma Conclude(d: DirFs, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, dino: uint64,
     dgen: uint64, name: seq<byte>, ino: uint64, m: Meta, b: seq<byte>, h: set<int>, s: uint64, ns: uint32)
-    requires d.Valid() && NameTree.TreeOk(d.fs.geo, ms, dirs) && DirHandleS(d.fs.geo, ms, dino, dgen) == 0 &&
+    requires d.Valid() && NameTree.TreeOk(d.fs.geometry, ms, dirs) && DirHandleS(d.fs.geometry, ms, dino, dgen) == 0 &&
       dino in dirs && name !in dirs[dino] && N.Proper(name)
     requires dino in files && |files[dino]| == ms[dino].size as int
-    requires OkIno(d.fs.geo, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 && ms[ino].gen < 0xffff_ffff_ffff_ffff &&
+    requires OkIno(d.fs.geometry, ino) && 2 < ino && ino in ms && ms[ino].ty == 0 &&
+      ms[ino].gen < 0xffff_ffff_ffff_ffff &&
       m.gen == ms[ino].gen + 1 && ino != dino
-    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && 1 <= m.ty <= 7 &&
-      (if m.ty == 2 then m.nlink == 2 && m.parent == dino else m.nlink == 1)
+    requires NameTree.Fits(ino, m) && !NameTree.OnList(m) && !NameTree.IsKept(m) && REG <= m.ty <= FIFO &&
+      (if m.ty == DIR then m.nlink == 2 && m.parent == dino else m.nlink == 1)
     requires dino in d.fs.metas && d.fs.metas == ms[ino := m][dino := d.fs.metas[dino]] &&
-      Entered(ms[dino], d.fs.metas[dino], m.ty == 2, s, ns)
+      Entered(ms[dino], d.fs.metas[dino], m.ty == DIR, s, ns)
     requires dino in d.fs.files && d.fs.files == files[ino := b][dino := d.fs.files[dino]] && dino in d.fs.held &&
       d.fs.held == held[ino := h][dino := d.fs.held[dino]]
-    requires d.dirs == (if m.ty == 2 then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
-    requires dino in d.places && d.places == (if m.ty == 2 then places[ino := map[]]
+    requires d.dirs == (if m.ty == DIR then dirs[ino := map[]] else dirs)[dino := dirs[dino][name := ino]]
+    requires dino in d.places && d.places == (if m.ty == DIR then places[ino := map[]]
       else places)[dino := d.places[dino]]
     requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(places, dino) ::
       x in d.places[dino] && d.places[dino][x] == PlacesAt(places, dino)[x]
     ensures Sound(d) && ino in AbsOf(d).nodes
-    ensures K.Made(Abs(d.fs.geo, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
-      AbsOf(d).nodes[ino], N.Time(s, ns), FattrM(ino, m), N.Wcc(FattrM(dino, ms[dino]), FattrM(dino, d.fs.metas[dino])))
+    ensures K.Made(Abs(d.fs.geometry, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
+      AbsOf(d).nodes[ino], N.Time(s, ns), ReplyAttr(ino, m),
+        N.Wcc(ReplyAttr(dino, ms[dino]), ReplyAttr(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
-    ensures if m.ty == 2 then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
+    ensures if m.ty == DIR then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
       else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
   {
     ghost var ms', files', held', dirs', places' :=
-      MadeOk(d.fs.geo, ms, files, held, dirs, places, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino],
+      MadeOk(d.fs.geometry, ms, files, held, dirs, places, dino, name, ino, m, b, h, d.fs.metas[dino], d.fs.files[dino],
       d.fs.held[dino], d.places[dino], s, ns);
     assert d.fs.metas == ms' && d.fs.files == files' && d.fs.held == held' && d.dirs == dirs' && d.places == places';
-    NameTree.Basics(d.fs.geo, ms, dirs);
-    AtHandle(d.fs.geo, ms, files, held, dirs, places, dino, dgen);
+    NameTree.Basics(d.fs.geometry, ms, dirs);
+    AtHandle(d.fs.geometry, ms, files, held, dirs, places, dino, dgen);
     Node(d, dino, dgen);
     Node(d, ino, m.gen);
   }
@@ -224,12 +232,13 @@ module CreateOps {
     verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && (how == EXCLUSIVE ==> a.Empty())
+    requires Sound(d) && txn.volume == d.fs.volume && (how == EXCLUSIVE ==> a.Empty())
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a),
-      verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      verf, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
     // the caller has its blocks freed then, and calls again
@@ -249,7 +258,7 @@ module CreateOps {
     ghost var dm := d.fs.metas[dino];
     if found {
       var p: Bytes;
-      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
       st, p, later := Existing(txn, d, c, ino, how, a, verf, s, ns);
       if st == 0 { node, after := p, before; }
       return;
@@ -263,25 +272,27 @@ module CreateOps {
     ns: uint32)
     returns (st: uint32, ino: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) &&
+    requires d.Valid() && txn.volume == d.fs.volume && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) &&
       (a.hasSize ==> a.size <= MAXFILE)
-    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geo, ino) && 2 < ino && ino !in old(d.dirs) && d.dirs == old(d.dirs) &&
+    ensures st == 0 ==> d.Valid() && OkIno(d.fs.geometry, ino) && 2 < ino && ino !in old(d.dirs) &&
+      d.dirs == old(d.dirs) &&
       d.places == old(d.places)
     ensures st == 0 ==> ino in old(d.fs.metas) && old(d.fs.metas)[ino].ty == 0 &&
       old(d.fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff && ino in d.fs.metas && ino in d.fs.files
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := if a.hasSize then Zeros(a.size as int) else []] &&
       d.fs.held == old(d.fs.held)[ino := {}]
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
-      DataMeta(Born(WhoOf(c), M(dir.data), 1, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0 else 420,
+      DataMeta(Born(WhoOf(c), MetaOf(dir.data), REG, old(d.fs.metas)[ino].gen + 1, if how == EXCLUSIVE then 0
+        else FILEMODE,
         SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
     ensures st == 0 || st == NOSPC
   {
-    ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), M(dir.data), SattrOf(a), N.Time(s, ns);
-    var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
-    st, ino := NewNode(txn, d, c, dino, dir, 1, a, mode, s, ns);
+    ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), MetaOf(dir.data), SattrOf(a), N.Time(s, ns);
+    var mode: uint32 := if how == EXCLUSIVE then 0 else FILEMODE;
+    st, ino := NewNode(txn, d, c, dino, dir, REG, a, mode, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    ghost var m := Born(w, dm, 1, gen, mode, sa, dino, now);
+    ghost var m := Born(w, dm, REG, gen, mode, sa, dino, now);
     BornIs(w, N.Node(MetaAttr(dm), N.File([], 0, {}), 0), dm, 1, gen, mode, sa, dino, now);
     if how == EXCLUSIVE {
       var ip := d.fs.GetInode(txn, ino, true);
@@ -303,30 +314,32 @@ module CreateOps {
     a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs &&
       how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
       K.NewFile(WhoOf(c), old(AbsOf(d)).nodes[dino], how, SattrOf(a), verf, N.Time(s, ns))
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     assert how == EXCLUSIVE ==> sa == N.NoSattr();
     node, after := null, null;
-    var mode: uint32 := if how == EXCLUSIVE then 0 else 420;
+    var mode: uint32 := if how == EXCLUSIVE then 0 else FILEMODE;
     st, ino := NewData(txn, d, c, dino, dir, a, how, verf, s, ns);
-    BornIs(w, dn, dm, 1, 0, mode, sa, dino, now);
+    BornIs(w, dn, dm, REG, 0, mode, sa, dino, now);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, 1, gen, mode, sa, dino, now);
+    BornIs(w, dn, dm, REG, gen, mode, sa, dino, now);
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
     assert NameTree.Fits(ino, m);
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
@@ -355,16 +368,18 @@ module CreateOps {
   method Existing(txn: Txn, d: DirFs, c: Cred, ino: uint64, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && NameTree.InUse(d.fs.metas, ino) &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && 2 < ino &&
+      NameTree.InUse(d.fs.metas, ino) &&
       how != GUARDED && how <= 2 && (a.hasSize ==> a.size <= MAXFILE)
     ensures fresh(node)
     ensures st == 0 ==> Sound(d) && |node.data| == 256
-    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, M(node.data).gen, how, a.hasSize, a.size, verf,
-      N.Time(s, ns), FattrM(ino, M(node.data)))
+    ensures st == 0 ==> Reused(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, MetaOf(node.data).gen, how, a.hasSize, a.size,
+      verf,
+      N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)))
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
   {
     Node(d, ino, d.fs.metas[ino].gen);
-    assert OkIno(d.fs.geo, ORPHANS) by { NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs); }
+    assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }
     ghost var ms, files, held, w, now := d.fs.metas, d.fs.files, d.fs.held, WhoOf(c), N.Time(s, ns);
     later := false;
     st, node := OpenEntry(txn, d, ino, true);
@@ -377,7 +392,7 @@ module CreateOps {
       return;
     }
     if !a.hasSize { return; }
-    var may := MayData(c, node, MAYW);
+    var may := MayData(c, node, MAYWRITE);
     if !may { st := ACCES; return; }
     st, later := Resize(txn, d, ino, a.size);
     if st != 0 { return; }
@@ -399,8 +414,9 @@ module CreateOps {
     ghost var e, mode := C.Applied(w, m.ty, MetaAttr(m), sa, t), m.mode;
     assert e == N.Attr(if w.uid != 0 then P.KillPriv(mode) else mode, m.nlink, m.uid, m.gid, N.Time(m.atime, m.atimens),
       t, t);
-    assert M(node.data) == WithVerf(WithAttr(m, e), 0);
-    SetattrEffect(w, d.fs.geo, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now, sh,
+    assert MetaOf(node.data) == WithVerf(WithAttr(m, e), 0);
+    SetattrEffect(w, d.fs.geometry, ms, d.fs.metas, files, d.fs.files, held, d.fs.held, d.dirs, d.places, ino, sa, now,
+      sh,
       !later);
     Node(d, ino, d.fs.metas[ino].gen);
   }
@@ -409,12 +425,13 @@ module CreateOps {
   method Mkdir(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
-      N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
@@ -435,12 +452,13 @@ module CreateOps {
     s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a),
-      target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      target.data, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
       st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -484,12 +502,13 @@ module CreateOps {
     min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a),
-      maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      maj, min, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
       st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -514,28 +533,30 @@ module CreateOps {
     a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && EmptyNode(AbsOf(d).nodes[ino],
-      K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 2, 493, SattrOf(a), N.Time(s, ns)), dino) &&
+      K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], DIR, DIRMODE, SattrOf(a), N.Time(s, ns)), dino) &&
       old(AbsOf(d)).nodes[dino].attr.nlink < MAXLINK
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK)
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     node, after := null, null;
-    BornIs(w, dn, dm, 2, 0, 493, sa, dino, now);
-    st, ino := NewNode(txn, d, c, dino, dir, 2, a, 493, s, ns);
+    BornIs(w, dn, dm, DIR, 0, DIRMODE, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, DIR, a, DIRMODE, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, 2, gen, 493, sa, dino, now);
+    BornIs(w, dn, dm, DIR, gen, DIRMODE, sa, dino, now);
     ghost var m := d.fs.metas[ino];
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
     st, node, after := Enter(txn, d, dino, name, hint, ino, true, s, ns);
@@ -548,29 +569,32 @@ module CreateOps {
     a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs &&
       0 < |target.data| <= 4095
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
-      N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], 5, 511, SattrOf(a), N.Time(s, ns)), N.Symlink(target.data),
+      N.Node(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], LNK, LINKMODE, SattrOf(a), N.Time(s, ns)),
+        N.Symlink(target.data),
       1)
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     node, after := null, null;
-    BornIs(w, dn, dm, 5, 0, 511, sa, dino, now);
-    st, ino := NewNode(txn, d, c, dino, dir, 5, a, 511, s, ns);
+    BornIs(w, dn, dm, LNK, 0, LINKMODE, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, LNK, a, LINKMODE, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, 5, gen, 511, sa, dino, now);
+    BornIs(w, dn, dm, LNK, gen, LINKMODE, sa, dino, now);
     ghost var m := WithSizeUsed(d.fs.metas[ino], |target.data| as uint64, 1);
     var len: uint64 := target.Len();
     var ok := d.Write(txn, ino, 0, target, 0, len);
@@ -590,28 +614,30 @@ module CreateOps {
     a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0 && dino in d.dirs &&
-      (ty == 3 || ty == 4 || ty == 6 || ty == 7)
-    requires |dir.data| == 256 && M(dir.data) == d.fs.metas[dino] && N.Proper(name.data) && name.data !in d.dirs[dino]
+    requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
+      dino in d.dirs &&
+      (ty == BLK || ty == CHR || ty == SOCK || ty == FIFO)
+    requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
+      name.data !in d.dirs[dino]
     ensures dino in old(AbsOf(d)).nodes && old(AbsOf(d)).nodes[dino].body.Dir?
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> ino in AbsOf(d).nodes && AbsOf(d).nodes[ino] ==
-      DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, 420, SattrOf(a), N.Time(s, ns)), ty, maj, min)
-    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, M(node.data).gen),
+      DevNode(K.NewAttr(WhoOf(c), old(AbsOf(d)).nodes[dino], ty, FILEMODE, SattrOf(a), N.Time(s, ns)), ty, maj, min)
+    ensures st == 0 ==> K.Made(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Handle(ino, MetaOf(node.data).gen),
       AbsOf(d).nodes[ino], N.Time(s, ns),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(dir.data)), FattrM(dino, M(after.data))))
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
       WhoOf(c), SattrOf(a), N.Time(s, ns);
-    ghost var dn, dm := AbsOf(d).nodes[dino], M(dir.data);
+    ghost var dn, dm := AbsOf(d).nodes[dino], MetaOf(dir.data);
     node, after := null, null;
-    BornIs(w, dn, dm, ty, 0, 420, sa, dino, now);
-    st, ino := NewNode(txn, d, c, dino, dir, ty, a, 420, s, ns);
+    BornIs(w, dn, dm, ty, 0, FILEMODE, sa, dino, now);
+    st, ino := NewNode(txn, d, c, dino, dir, ty, a, FILEMODE, s, ns);
     if st != 0 { return; }
     ghost var gen := ms[ino].gen + 1;
-    BornIs(w, dn, dm, ty, gen, 420, sa, dino, now);
+    BornIs(w, dn, dm, ty, gen, FILEMODE, sa, dino, now);
     ghost var m := d.fs.metas[ino];
     if ty == BLK || ty == CHR {
       var ip := d.fs.GetInode(txn, ino, true);
@@ -626,5 +652,5 @@ module CreateOps {
   }
 
   function DevNode(a: N.Attr, ty: uint32, maj: uint32, min: uint32): N.Node
-  { N.Node(a, if ty == 3 || ty == 4 then N.Special(ty, maj, min) else N.Special(ty, 0, 0), 0) }
+  { N.Node(a, if ty == BLK || ty == CHR then N.Special(ty, maj, min) else N.Special(ty, 0, 0), 0) }
 }

@@ -26,9 +26,9 @@ module FileOps {
   // at most len bytes at off; eof: nothing lies behind them
   method Read(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64)
     returns (st: uint32, data: Pieces?, eof: bool, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> data != null && after != null && |after.data| == 256 &&
-      D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, FattrM(ino, M(after.data)))
+      D.ReadOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len, data.data, eof, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> D.ReadErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, after))
   {
@@ -40,8 +40,8 @@ module FileOps {
     after := ip;
     var ty := GetTy(ip);
     if ty != REG { st := INVAL; return; }
-    var r := MayData(c, ip, MAYR);
-    var x := May(c, ip, MAYX);
+    var r := MayData(c, ip, MAYREAD);
+    var x := May(c, ip, MAYEXEC);
     if !r && !x { st := ACCES; return; }
     var size := GetSize(ip);
     eof := off >= size || len >= size - off;
@@ -50,7 +50,7 @@ module FileOps {
 
   // Len bytes at off are about to be read, by whom they may be shown to: nobody sees them, and nothing changes.
   method Prefetch(txn: Txn, d: DirFs, ino: uint64, gen: uint64, off: uint64, len: uint64) returns (st: uint32)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
   {
     Node(d, ino, gen);
     var ip: Bytes;
@@ -64,9 +64,10 @@ module FileOps {
   // What WRITE makes of the attributes: k = not root.
   function WrittenMeta(m: Meta, size: uint64, used: uint64, k: bool, s: uint64, ns: uint32): Meta
   { WithMode(Touched(WithSizeUsed(m, size, used), s, ns), if k then P.KillPriv(m.mode) else m.mode) }
-  lemma WriteEffect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats,
+  lemma WriteEffect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs,
+    places: DirPlaces,
     i: uint64, off: int, bytes: seq<byte>, size: uint64, used: uint64, s: uint64, ns: uint32)
-    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held && 0 <= off
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held && 0 <= off
     requires used as int == ms[i].used as int + |C.Blocks(off, |bytes|) - held[i]|
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
     ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
@@ -95,11 +96,11 @@ module FileOps {
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data|
+    requires Sound(d) && txn.volume == d.fs.volume && so as int + len as int <= |src.data|
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off,
       src.data[so as int .. so as int + len as int], N.Time(s, ns),
-      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off,
       src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
   {
@@ -112,7 +113,7 @@ module FileOps {
     var ty := GetTy(ip);
     if ty != REG { st := INVAL; return; }
     if off > MAXFILE || len > MAXFILE - off { st := FBIG; return; }
-    var w := MayData(c, ip, MAYW);
+    var w := MayData(c, ip, MAYWRITE);
     if !w { st := ACCES; return; }
     if len == 0 { after := ip; return; }
     var size := GetSize(ip);
@@ -126,13 +127,13 @@ module FileOps {
     len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && so as int + len as int <= |src.data| && 0 < len
-    requires Live(d.fs.geo, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG &&
+    requires Sound(d) && txn.volume == d.fs.volume && so as int + len as int <= |src.data| && 0 < len
+    requires Live(d.fs.geometry, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG &&
       MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
-      FattrM(ino, M(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+      ReplyAttr(ino, MetaOf(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Stored(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, off as int,
       src.data[so as int .. so as int + len as int], N.Time(s, ns))
   {
@@ -154,7 +155,7 @@ module FileOps {
     after := np;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, c.uid != 0,
       s, ns)];
-    WriteEffect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, off as int, bytes,
+    WriteEffect(WhoOf(c), d.fs.geometry, ms, files, held, d.dirs, d.places, ino, off as int, bytes,
       |d.fs.files[ino]| as uint64, d.fs.metas[ino].used, s, ns);
     Node(d, ino, gen);
   }
@@ -162,9 +163,9 @@ module FileOps {
   { i in f.nodes && f.nodes[i].body.File? && 0 <= off && post == C.Put(f, i, D.Written(c, f.nodes[i], off, data, now)) }
 
   method Readlink(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, target: Bytes?, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> target != null && after != null && |after.data| == 256 &&
-      D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, FattrM(ino, M(after.data)))
+      D.ReadlinkOk(AbsOf(d), N.Handle(ino, gen), target.data, ReplyAttr(ino, MetaOf(after.data)))
     ensures st != 0 ==> D.ReadlinkErr(AbsOf(d), N.Handle(ino, gen), st) && N.Seen(AbsOf(d), ino, Reply(ino, after))
   {
     Node(d, ino, gen);
@@ -178,7 +179,7 @@ module FileOps {
     var size := GetSize(ip);
     // not on a sound volume
     if size > 4096 {
-      NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
       assert NameTree.Fits(ino, d.fs.metas[ino]);
       st := SERVERFAULT;
       return;

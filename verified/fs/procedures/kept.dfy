@@ -37,14 +37,16 @@ module KeptOps {
   // ---- what shows ----
 
   // what serves the lists alone
-  predicate Inner(m: Meta, m': Meta) { m.ty != 2 && m' == WithParent(WithList(m, m'.flags, m'.next), m'.parent) }
-  lemma Unseen(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta)
+  predicate Inner(m: Meta, m': Meta) { m.ty != DIR && m' == WithParent(WithList(m, m'.flags, m'.next), m'.parent) }
+  lemma Unseen(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64,
+    m: Meta)
     requires i in ms && Inner(ms[i], m)
     ensures Abs(g, ms[i := m], files, held, dirs, places) == Abs(g, ms, files, held, dirs, places)
   { Same(g, ms, ms[i := m], files, files, held, held, dirs, dirs, places, places); }
-  lemma KeepShows(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, s: uint64,
+  lemma KeepShows(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64,
+    s: uint64,
     ns: uint32)
-    requires Shown(g, ms, i) && 2 in ms && ms[2].ty != 2 && CanKeep(ms[i]) && i in files && i in held
+    requires Shown(g, ms, i) && 2 in ms && ms[2].ty != DIR && CanKeep(ms[i]) && i in files && i in held
     ensures var p := Abs(g, ms, files, held, dirs, places);
       i in p.nodes && p.nodes[i].attr.nlink < 0x7fff_ffff &&
       Abs(g, Keeping(ms, i, s, ns), files, held, dirs, places) == L.Keeping(p, i, N.Time(s, ns))
@@ -62,7 +64,7 @@ module KeptOps {
   // The file is kept: at the head of the list, with a link more. first: what was there before, or 0.
   method Keep(txn: Txn, d: DirFs, ino: uint64, gen: uint64, s: uint64, ns: uint32) returns (st: uint32, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), st)
   {
@@ -70,8 +72,8 @@ module KeptOps {
     first := 0;
     Node(d, ino, gen);
     Soundness.KeptIs(d, ino);
-    NameTree.Basics(d.fs.geo, ms, d.dirs);
-    assert OkIno(d.fs.geo, ORPHANS) && NameTree.Fits(2, ms[2]);
+    NameTree.Basics(d.fs.geometry, ms, d.dirs);
+    assert OkIno(d.fs.geometry, ORPHANS) && NameTree.Fits(2, ms[2]);
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, true);
     if st != 0 { return; }
@@ -95,8 +97,8 @@ module KeptOps {
     SetParent(hp, ino);
     d.PutInode(txn, ORPHANS, hp);
     assert d.fs.metas == Keeping(ms, ino, s, ns);
-    KeepOk(d.fs.geo, ms, d.dirs, ino, s, ns);
-    KeepShows(d.fs.geo, ms, d.fs.files, d.fs.held, d.dirs, d.places, ino, s, ns);
+    KeepOk(d.fs.geometry, ms, d.dirs, ino, s, ns);
+    KeepShows(d.fs.geometry, ms, d.fs.files, d.fs.held, d.dirs, d.places, ino, s, ns);
   }
 
   // REMOVE of a name of a file that is open, which is kept.
@@ -104,10 +106,10 @@ module KeptOps {
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
       L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
-        N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+        N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
       N.Time(s, ns), st)
   {
@@ -123,7 +125,7 @@ module KeptOps {
     tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
       Reply(tino, tafter).Some? &&
@@ -145,13 +147,13 @@ module KeptOps {
   method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
       L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
-        N.Handle(ino, M(node.data).gen), FattrM(ino, M(node.data)))
+        N.Handle(ino, MetaOf(node.data).gen), ReplyAttr(ino, MetaOf(node.data)))
     ensures st != 0 ==> L.TmpfileErr(old(AbsOf(d)), N.Handle(dino, dgen), AttributeOps.SattrOf(a), st)
   {
-    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
+    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     ghost var pre, w, sa, now := AbsOf(d), WhoOf(c), AttributeOps.SattrOf(a), N.Time(s, ns);
     DirStatus(d, dino, dgen, [46]);
     NameTree.Basics(g, ms, dirs);
@@ -165,7 +167,7 @@ module KeptOps {
     st, ino := CreateOps.NewData(txn, d, c, dino, dir, a, CreateOps.GUARDED, 0, s, ns);
     if st != 0 { return; }
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
-    Creation.BornIs(w, pre.nodes[dino], ms[dino], 1, ms[ino].gen + 1, 420, sa, dino, now);
+    Creation.BornIs(w, pre.nodes[dino], ms[dino], REG, ms[ino].gen + 1, CreateOps.FILEMODE, sa, dino, now);
     assert NameTree.Fits(ino, m);
     assert d.fs.metas == ms[ino := m];
     node, first := PutFirst(txn, d, ino);
@@ -179,12 +181,13 @@ module KeptOps {
   // A new file comes to the head of the list.
   method PutFirst(txn: Txn, d: DirFs, ino: uint64) returns (node: Bytes, first: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, ORPHANS)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && 2 < ino &&
+      OkIno(d.fs.geometry, ORPHANS)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) &&
       d.fs.metas == Unnamed(old(d.fs.metas), ino, old(d.fs.metas)[ino])
-    ensures |node.data| == 256 && M(node.data) == d.fs.metas[ino]
+    ensures |node.data| == 256 && MetaOf(node.data) == d.fs.metas[ino]
   {
     var hp := d.fs.GetInode(txn, ORPHANS, true);
     first := GetParent(hp);
@@ -197,10 +200,11 @@ module KeptOps {
     d.PutInode(txn, ORPHANS, hp);
     node := d.fs.GetInode(txn, ino, false);
   }
-  lemma Unnamed1(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64, m: Meta,
+  lemma Unnamed1(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, i: uint64,
+    m: Meta,
     b: seq<byte>)
-    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != 2 && ms[i].ty == 0 && NameTree.Alive(m) &&
-      m.ty == 1
+    requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && ms[2].ty != DIR && ms[i].ty == 0 && NameTree.Alive(m) &&
+      m.ty == REG
     ensures var p := Abs(g, ms, files, held, dirs, places); i !in p.nodes && i in p.gens && p.gens[i] == ms[i].gen &&
       Abs(g, Unnamed(ms, i, m), files[i := b], held[i := {}], dirs, places) ==
         N.FS(p.nodes[i := NodeOf(m, b, {}, map[], map[])], p.gens[i := m.gen], p.xattrs)
@@ -219,7 +223,7 @@ module KeptOps {
   { if j < 0 then 2 else q[j] }
 
   // what comes after that place, and whether that is ino
-  lemma Follows(g: Geo, ms: Metas, q: seq<uint64>, j: int, ino: uint64)
+  lemma Follows(g: Geometry, ms: Metas, q: seq<uint64>, j: int, ino: uint64)
     requires NameTree.KeptBy(g, ms, q) && OkIno(g, 2) && OkIno(g, ino) && 2 < ino && -1 <= j < |q|
     ensures var at := Place(q, j); OkIno(g, at) && at in ms && ms[at].parent == (if j + 1 < |q| then q[j + 1] else 0) &&
       (ms[at].parent == ino ==> Before(ms, at, ino))
@@ -234,15 +238,15 @@ module KeptOps {
 
   // What precedes ino on the list, looked for from `from` on: 2, or another kept file.
   method Predecessor(txn: Txn, d: DirFs, ino: uint64, from: uint64) returns (found: bool, at: uint64)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino
-    ensures found ==> OkIno(d.fs.geo, at) && Before(d.fs.metas, at, ino)
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && 2 < ino
+    ensures found ==> OkIno(d.fs.geometry, at) && Before(d.fs.metas, at, ino)
     ensures !found && from == ORPHANS ==> ino in d.fs.metas && !NameTree.IsKept(d.fs.metas[ino])
   {
-    ghost var g, ms := d.fs.geo, d.fs.metas;
+    ghost var g, ms := d.fs.geometry, d.fs.metas;
     ghost var w := NameTree.Elim(g, ms, d.dirs);
     ghost var q := w.kept;
     found, at := false, from;
-    if !OkIno(d.fs.geo, from) { return; }
+    if !OkIno(d.fs.geometry, from) { return; }
     assert OkIno(g, ORPHANS) && OkIno(g, ino);
     var ip := d.fs.GetInode(txn, at, false);
     var fl := GetFlags(ip);
@@ -250,14 +254,14 @@ module KeptOps {
     ghost var j: int := -1;
     if at != ORPHANS { j :| 0 <= j < |q| && q[j] == at; }
     while true
-      invariant -1 <= j < |q| && at == Place(q, j) && |ip.data| == 256 && at in ms && M(ip.data) == ms[at]
+      invariant -1 <= j < |q| && at == Place(q, j) && |ip.data| == 256 && at in ms && MetaOf(ip.data) == ms[at]
       invariant from == ORPHANS ==> ino !in q[..j + 1]
       decreases |q| - j
     {
       Follows(g, ms, q, j, ino);
       var next := GetParent(ip);
       if next == ino { found := true; return; }
-      if next == 0 || !OkIno(d.fs.geo, next) { return; }
+      if next == 0 || !OkIno(d.fs.geometry, next) { return; }
       ip := d.fs.GetInode(txn, next, false);
       at := next;
       j := j + 1;
@@ -269,14 +273,14 @@ module KeptOps {
   method LetGo(txn: Txn, d: DirFs, ino: uint64, gen: uint64, from: uint64, s: uint64, ns: uint32)
     returns (st: uint32, later: bool, at: uint64, next: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.LetGoErr(old(AbsOf(d)), N.Handle(ino, gen), from == ORPHANS, st)
   {
     later, at, next := false, 0, 0;
     Node(d, ino, gen);
     Soundness.KeptIs(d, ino);
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
     var ip: Bytes;
     st, ip := OpenHandle(txn, d, ino, gen, true);
     if st != 0 { return; }
@@ -290,12 +294,13 @@ module KeptOps {
   }
   method Drop(txn: Txn, d: DirFs, ino: uint64, at: uint64, s: uint64, ns: uint32) returns (later: bool, next: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && 2 < ino && OkIno(d.fs.geo, at) &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && 2 < ino &&
+      OkIno(d.fs.geometry, at) &&
       Before(d.fs.metas, at, ino)
     ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
       AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
-    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
+    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(ino, ms[ino]) && NameTree.Fits(at, ms[at]) && OkIno(g, ORPHANS) && NameTree.Fits(2, ms[2]);
     var ip := d.fs.GetInode(txn, ino, true);
@@ -322,11 +327,11 @@ module KeptOps {
   // A step of clearing the list, when the volume is opened: its first file is let go. more: there was one.
   method Clear(txn: Txn, d: DirFs, s: uint64, ns: uint32) returns (st: uint32, more: bool, later: bool, first: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
     ensures more ==> N.Kept(old(AbsOf(d)), first)
   {
-    ghost var g, ms, pre := d.fs.geo, d.fs.metas, AbsOf(d);
+    ghost var g, ms, pre := d.fs.geometry, d.fs.metas, AbsOf(d);
     NameTree.Basics(g, ms, d.dirs);
     FirstKept(g, ms, d.dirs);
     assert OkIno(g, ORPHANS);
@@ -340,7 +345,7 @@ module KeptOps {
     assert NameTree.Fits(first, ms[first]);
     Soundness.KeptIs(d, first);
     // never on a sound volume; on another one the list could come back to where it was, for ever
-    if !OkIno(d.fs.geo, first) || first <= ORPHANS { st := SERVERFAULT; return; }
+    if !OkIno(d.fs.geometry, first) || first <= ORPHANS { st := SERVERFAULT; return; }
     var ip := d.fs.GetInode(txn, first, true);
     var fl := GetFlags(ip);
     if fl / 2 % 2 == 0 { st := SERVERFAULT; return; }

@@ -27,7 +27,7 @@ module LocalOps {
   // the first byte from off on whose block is there, or (hole) is not
   method Seek(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, hole: bool)
     returns (st: uint32, at: uint64, found: bool)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> L.SeekOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, hole, at, found)
     ensures st != 0 ==> L.SeekErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, st)
   {
@@ -38,8 +38,8 @@ module LocalOps {
     if st != 0 { return; }
     var ty := GetTy(ip);
     if ty != REG { st := INVAL; return; }
-    var r := MayData(c, ip, MAYR);
-    var x := May(c, ip, MAYX);
+    var r := MayData(c, ip, MAYREAD);
+    var x := May(c, ip, MAYEXEC);
     if !r && !x { st := ACCES; return; }
     var size := GetSize(ip);
     if size <= off { st := NOENT; return; }
@@ -54,9 +54,10 @@ module LocalOps {
   }
 
   // What a change of its bytes or blocks makes of a file: size and used are those that it then has.
-  lemma Effect(c: P.Caller, g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, i: uint64,
+  lemma Effect(c: P.Caller, g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces,
+    i: uint64,
     f: seq<byte>, h: set<int>, size: uint64, used: uint64, s: uint64, ns: uint32)
-    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && i in files && i in held
+    requires NameTree.TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == REG && i in files && i in held
     ensures NameTree.TreeOk(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], dirs)
     ensures var p := Abs(g, ms, files, held, dirs, places); i in p.nodes && p.nodes[i].body.File? &&
       Abs(g, ms[i := WrittenMeta(ms[i], size, used, c.uid != 0, s, ns)], files[i := f], held[i := h], dirs, places) ==
@@ -75,7 +76,7 @@ module LocalOps {
   // the attributes after that
   method Mark(txn: Txn, d: DirFs, c: Cred, ino: uint64, s: uint64, ns: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino)
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino)
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures ino in old(d.fs.metas) && var m := old(d.fs.metas)[ino];
@@ -125,7 +126,7 @@ module LocalOps {
   method FillHoles(txn: Txn, d: DirFs, ino: uint64, b: uint64, top: uint64, z: Bytes, size: uint64)
     returns (ok: bool, m: uint64)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs &&
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs &&
       z.data == Zeros(4096 * RUN as int)
     requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 &&
       b as int !in d.fs.held[ino]
@@ -154,7 +155,7 @@ module LocalOps {
 
   method Fill(txn: Txn, d: DirFs, ino: uint64, off: uint64, len: uint64) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, ino) && ino !in d.dirs && 0 < len
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs && 0 < len
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
@@ -222,7 +223,7 @@ module LocalOps {
   method Allocate(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64, s: uint64,
     ns: uint32) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len,
       N.Time(s, ns))
     ensures st != 0 ==> L.AllocateErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, len, st)
@@ -235,7 +236,7 @@ module LocalOps {
     var ty := GetTy(ip);
     if ty != REG || len == 0 { st := INVAL; return; }
     if off > MAXFILE || len > MAXFILE - off { st := FBIG; return; }
-    var w := MayData(c, ip, MAYW);
+    var w := MayData(c, ip, MAYWRITE);
     if !w { st := ACCES; return; }
     var size := GetSize(ip);
     var shrink := GetShrink(ip);
@@ -245,7 +246,7 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
+    Effect(WhoOf(c), d.fs.geometry, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
     assert f == C.Resized(files[ino], if off as int + len as int > |files[ino]| then off as int + len as int
       else |files[ino]|);
     Node(d, ino, gen);
@@ -257,7 +258,7 @@ module LocalOps {
   method Punch(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, lo: uint64, hi: uint64, max: uint64, s: uint64,
     ns: uint32) returns (st: uint32, at: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && 0 < max
+    requires Sound(d) && txn.volume == d.fs.volume && 0 < max
     ensures st == 0 ==> Sound(d) && L.PunchOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), lo, hi, at,
       N.Time(s, ns))
     ensures st != 0 ==> L.PunchErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), lo, hi, st)
@@ -270,7 +271,7 @@ module LocalOps {
     if st != 0 { return; }
     var ty := GetTy(ip);
     if ty != REG || hi <= lo { st := INVAL; return; }
-    var w := MayData(c, ip, MAYW);
+    var w := MayData(c, ip, MAYWRITE);
     if !w { st := ACCES; return; }
     var size := GetSize(ip);
     var top := (size + 4095) / 4096;
@@ -286,7 +287,7 @@ module LocalOps {
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];
-    Effect(WhoOf(c), d.fs.geo, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
+    Effect(WhoOf(c), d.fs.geometry, ms, files, held, d.dirs, d.places, ino, f, h, |f| as uint64, used, s, ns);
     Node(d, ino, gen);
   }
   // a range behind the end

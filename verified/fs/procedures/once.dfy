@@ -52,14 +52,14 @@ module OnceOps {
 
   // what comes with a call is in order
   predicate Ready(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
-  { Sound(d) && txn.jrnl == d.fs.jrnl && (if r == null then !look else Comes(txn.slots, i, r)) }
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r
+  { Sound(d) && txn.volume == d.fs.volume && (if r == null then !look else Comes(txn.slots, i, r)) }
 
   // The contract of every procedure here. A call that came again is answered from its record, if it looks for one, and
   // changes nothing. One that is done leaves its record, if it has a place. One that failed leaves none.
   predicate Once(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: O.Call, st: uint32,
     again: bool)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r
   {
     (r == null ==> txn.slots.recs == pre.slots) &&
     (again <==> look && r != null && Came(pre.replies, i, r, since, pre.files, c)) &&
@@ -75,7 +75,7 @@ module OnceOps {
   // Its attributes are there when it was done. When it came again, they are those of now.
   predicate EnteredOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: O.Call,
     dino: uint64, e: Entered)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, e.node, e.before, e.after
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r, e.node, e.before, e.after
   {
     Once(pre, txn, d, i, r, look, since, c, e.status, e.again) &&
     (e.again ==> e.before == null) &&
@@ -88,7 +88,7 @@ module OnceOps {
   // The same of a procedure that changes one file, with the attributes of that file before and after.
   predicate ChangedOnce(pre: State, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: O.Call,
     ino: uint64, st: uint32, again: bool, before: Bytes?, after: Bytes?)
-    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.jrnl, txn.slots, r, before, after
+    reads d, d.fs, d.fs.trees, d.fs.trees.store, d.fs.volume, txn.slots, r, before, after
   {
     Once(pre, txn, d, i, r, look, since, c, st, again) &&
     (again ==> before == null && Current(d, ino, after)) &&
@@ -104,8 +104,8 @@ module OnceOps {
     ino: uint64, node: Bytes)
     modifies txn.slots
     requires Sound(d) && Comes(txn.slots, i, r) && |node.data| == 256
-    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, M(node.data).gen)) &&
-      FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    requires O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, N.Handle(ino, MetaOf(node.data).gen)) &&
+      ReplyAttr(ino, MetaOf(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures Done(old(RepliesOf(txn.slots)), txn.slots, i, r, AbsOf(d), O.Make(N.Handle(dino, dgen), name.data))
   {
     var gen := GetGen(node);
@@ -121,8 +121,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how,
-      SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
       name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
@@ -144,8 +145,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
   {
     again, before := false, null;
@@ -165,8 +167,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
       st)
   {
@@ -187,8 +190,9 @@ module OnceOps {
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
     ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty,
-      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, M(node.data).gen),
-      FattrM(ino, M(node.data)), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
+      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
+        ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
       st)
   {
@@ -210,8 +214,8 @@ module OnceOps {
       O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, node, before, after))
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node))
     ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen),
-      name.data, N.Time(s, ns), FattrM(ino, M(node.data)),
-      N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)),
+      N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
   {
     again, before := false, null;
@@ -234,9 +238,9 @@ module OnceOps {
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Unlink(N.Handle(dino, dgen), name.data),
       dino, st, again, before, after)
     ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
   {
@@ -291,7 +295,7 @@ module OnceOps {
       before, after)
     ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),
-      N.Wcc(FattrM(ino, M(before.data)), FattrM(ino, M(after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
   {
     again, before, later := false, null, false;

@@ -49,10 +49,10 @@ module Permissions {
   // Largest file, in bytes (512 GiB; the block trees would reach a little further).
   const MAXFILE: uint64 := 549755813888
 
-  // Permission classes; a want is a sum of these.
-  const MAYX: uint32 := 1
-  const MAYW: uint32 := 2
-  const MAYR: uint32 := 4
+  // Rights, as EXEC, WRITE, and READ in the specification; a want is a sum of these.
+  const MAYEXEC: uint32 := 1
+  const MAYWRITE: uint32 := 2
+  const MAYREAD: uint32 := 4
 
   // Most links of a file, and most sub-directories of a directory.
   const MAXLINK: uint32 := 0x7fff_ffff
@@ -119,7 +119,7 @@ module Permissions {
   // the three bits of the caller's class
   method ClassBits(c: Cred, ip: Bytes) returns (p: uint32)
     requires |ip.data| == 256
-    ensures var w, m := WhoOf(c), M(ip.data); p == if w.uid == m.uid then m.mode / 64 % 8
+    ensures var w, m := WhoOf(c), MetaOf(ip.data); p == if w.uid == m.uid then m.mode / 64 % 8
       else if P.InGroup(w, m.gid) then m.mode / 8 % 8 else m.mode % 8
   {
     var mode := GetMode(ip);
@@ -130,10 +130,10 @@ module Permissions {
     if m { p := mode / 8 % 8; } else { p := mode % 8; }
   }
 
-  // the bits of want (MAYR, MAYW, MAYX) that the caller has
+  // the bits of want (MAYREAD, MAYWRITE, MAYEXEC) that the caller has
   method Granted(c: Cred, ip: Bytes) returns (p: uint32)
     requires |ip.data| == 256
-    ensures var m := M(ip.data); p == P.Granted(WhoOf(c), m.ty, m.mode, m.uid, m.gid)
+    ensures var m := MetaOf(ip.data); p == P.Granted(WhoOf(c), m.ty, m.mode, m.uid, m.gid)
     ensures 0 <= p < 8
   {
     if c.uid == 0 {
@@ -147,7 +147,7 @@ module Permissions {
 
   method May(c: Cred, ip: Bytes, want: uint32) returns (ok: bool)
     requires |ip.data| == 256 && 0 <= want < 8
-    ensures ok <==> MayS(WhoOf(c), M(ip.data), want)
+    ensures ok <==> MayS(WhoOf(c), MetaOf(ip.data), want)
   {
     var p := Granted(c, ip);
     ok := (want % 2 == 0 || p % 2 == 1) && (want / 2 % 2 == 0 || p / 2 % 2 == 1) && (want / 4 == 0 || p / 4 == 1);
@@ -156,7 +156,7 @@ module Permissions {
   // May, or the caller owns it: for the data of files
   method MayData(c: Cred, ip: Bytes, want: uint32) returns (ok: bool)
     requires |ip.data| == 256 && 0 <= want < 8
-    ensures ok <==> MayDataS(WhoOf(c), M(ip.data), want)
+    ensures ok <==> MayDataS(WhoOf(c), MetaOf(ip.data), want)
   {
     var u := GetUid(ip);
     if c.uid == u { ok := true; return; }
@@ -165,7 +165,7 @@ module Permissions {
 
   method IsOwner(c: Cred, ip: Bytes) returns (ok: bool)
     requires |ip.data| == 256
-    ensures ok <==> P.IsOwner(WhoOf(c), M(ip.data).uid)
+    ensures ok <==> P.IsOwner(WhoOf(c), MetaOf(ip.data).uid)
   {
     var u := GetUid(ip);
     ok := c.uid == 0 || c.uid == u;
@@ -174,11 +174,11 @@ module Permissions {
   // In a sticky directory only root, its owner and the entry's owner remove or rename an entry.
   method Sticky(c: Cred, dp: Bytes, ip: Bytes) returns (refuse: bool)
     requires |dp.data| == 256 && |ip.data| == 256
-    ensures refuse <==> P.StickyRefuses(WhoOf(c), M(dp.data).mode, M(dp.data).uid, M(ip.data).uid)
+    ensures refuse <==> P.StickyRefuses(WhoOf(c), MetaOf(dp.data).mode, MetaOf(dp.data).uid, MetaOf(ip.data).uid)
   {
     var mode := GetMode(dp);
     if mode / 512 % 2 == 0 {
-      ghost var dm, u := M(dp.data), M(ip.data).uid;
+      ghost var dm, u := MetaOf(dp.data), MetaOf(ip.data).uid;
       ghost var dmode, duid := dm.mode, dm.uid;
       assert !P.StickyRefuses(WhoOf(c), dmode, duid, u);
       refuse := false;
@@ -192,7 +192,7 @@ module Permissions {
   // The ACCESS3 bits the caller has: 1 READ, 2 LOOKUP, 4 MODIFY, 8 EXTEND, 16 DELETE, 32 EXECUTE.
   method AccessBits(c: Cred, ip: Bytes) returns (bits: uint32)
     requires |ip.data| == 256
-    ensures var m := M(ip.data); bits < 64 && bits == P.AccessBits(WhoOf(c), m.ty, m.mode, m.uid, m.gid)
+    ensures var m := MetaOf(ip.data); bits < 64 && bits == P.AccessBits(WhoOf(c), m.ty, m.mode, m.uid, m.gid)
   {
     var p := Granted(c, ip);
     var ty := GetTy(ip);

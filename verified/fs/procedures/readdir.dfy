@@ -39,12 +39,13 @@ module ReaddirOps {
     requires out.got == []
     ensures D.Within(out) && out.attrs == old(out.attrs) && (fits ==> out.got == Head(ino, up, cookie as int))
     ensures !fits ==> (cookie < 2 && out.got == [] && out.max < Used(out.cost, [Head(ino, up, cookie as int)[0]])) ||
-      (cookie == 0 && out.got == [Ent(ino, [46], 1)])
+      (cookie == 0 && out.got == [DirEntry(ino, [46], 1)])
   {
     fits := true;
     if cookie >= 2 { return; }
     var dots := DotNames();
-    assert [] + [Ent(ino, [46], 1)] == [Ent(ino, [46], 1)] && [] + [Ent(up, [46, 46], 2)] == [Ent(up, [46, 46], 2)];
+    assert [] + [DirEntry(ino, [46], 1)] == [DirEntry(ino, [46], 1)] &&
+      [] + [DirEntry(up, [46, 46], 2)] == [DirEntry(up, [46, 46], 2)];
     if cookie == 0 { fits := out.Offer(ino, dots, 0, 1, 1); }
     if fits { fits := out.Offer(up, dots, 0, 2, 2); }
   }
@@ -55,8 +56,9 @@ module ReaddirOps {
   // A page of a directory. Its caller refuses one without an entry and without eof.
   method Page(txn: Txn, d: DirFs, ino: uint64, gen: uint64, dp: Bytes, cookie: uint64, out: List) returns (eof: bool)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
-    requires DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 && M(dp.data) == d.fs.metas[ino]
+    requires Sound(d) && txn.volume == d.fs.volume && out.got == []
+    requires DirHandleS(d.fs.geometry, d.fs.metas, ino, gen) == 0 && |dp.data| == 256 &&
+      MetaOf(dp.data) == d.fs.metas[ino]
     ensures D.Within(out) && out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
     ensures eof || out.got != [] ==> L.Page(ino, AbsOf(d).nodes[ino].body, cookie as int, Items(out.got), eof)
     ensures !eof && out.got == [] ==> L.NoneFits(ino, AbsOf(d).nodes[ino].body, cookie as int, Lim(out))
@@ -86,11 +88,11 @@ module ReaddirOps {
   method Readdir(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, cookie: uint64, verf: uint64, out: List)
     returns (st: uint32, eof: bool, dir: Bytes?)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == []
+    requires Sound(d) && txn.volume == d.fs.volume && out.got == []
     ensures out.attrs == old(out.attrs)
-    ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && M(dir.data) == d.fs.metas[ino]
+    ensures st == 0 ==> dir != null && |dir.data| == 256 && ino in d.fs.metas && MetaOf(dir.data) == d.fs.metas[ino]
     ensures st == 0 ==> L.ReaddirOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got), eof,
-      FattrM(ino, M(dir.data)))
+      ReplyAttr(ino, MetaOf(dir.data)))
     ensures st != 0 ==> L.ReaddirErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
@@ -99,7 +101,7 @@ module ReaddirOps {
     eof := false;
     st, dir := OpenDirHandle(txn, d, ino, gen, false);
     if st != 0 { return; }
-    var ok := May(c, dir, MAYR);
+    var ok := May(c, dir, MAYREAD);
     if !ok { st := ACCES; return; }
     if cookie != 0 && verf != 0 { st := BADCOOKIE; return; }
     var room := out.Fits();
@@ -111,31 +113,33 @@ module ReaddirOps {
   }
 
   // all that a page lists is in use
-  lemma AllShown(d: DirFs, ino: uint64, gen: uint64, cookie: int, eof: bool, got: seq<Ent>)
-    requires Sound(d) && DirHandleS(d.fs.geo, d.fs.metas, ino, gen) == 0 && N.IsDir(AbsOf(d), ino)
+  lemma AllShown(d: DirFs, ino: uint64, gen: uint64, cookie: int, eof: bool, got: seq<DirEntry>)
+    requires Sound(d) && DirHandleS(d.fs.geometry, d.fs.metas, ino, gen) == 0 && N.IsDir(AbsOf(d), ino)
     requires L.Page(ino, AbsOf(d).nodes[ino].body, cookie, Items(got), eof)
-    ensures forall k: int {:trigger got[k]} | 0 <= k < |got| :: Shown(d.fs.geo, d.fs.metas, got[k].ino)
+    ensures forall k: int {:trigger got[k]} | 0 <= k < |got| :: Shown(d.fs.geometry, d.fs.metas, got[k].ino)
   {
     Node(d, ino, gen);
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    NameTree.ParentOk(d.fs.geo, d.fs.metas, d.dirs, ino);
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    NameTree.ParentOk(d.fs.geometry, d.fs.metas, d.dirs, ino);
     assert NameTree.Fits(2, d.fs.metas[2]);
     ghost var items, b := Items(got), AbsOf(d).nodes[ino].body;
-    forall k: int | 0 <= k < |got| ensures Shown(d.fs.geo, d.fs.metas, got[k].ino)
+    forall k: int | 0 <= k < |got| ensures Shown(d.fs.geometry, d.fs.metas, got[k].ino)
     {
       var e := items[k];
       assert L.Listed(ino, b, e) && e.ino == got[k].ino;
-      if e.name in d.dirs[ino] { NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, ino, e.name); }
+      if e.name in d.dirs[ino] { NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, ino, e.name); }
     }
   }
 
   // the attributes of all entries
   method Attrs(txn: Txn, d: DirFs, out: List)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
-    requires forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| :: Shown(d.fs.geo, d.fs.metas, out.got[k].ino)
+    requires Sound(d) && txn.volume == d.fs.volume
+    requires forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| ::
+      Shown(d.fs.geometry, d.fs.metas, out.got[k].ino)
     ensures out.got == old(out.got) && Whole(out.got, out.attrs)
-    ensures forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| :: M(out.attrs[k]) == d.fs.metas[out.got[k].ino]
+    ensures forall k: int {:trigger out.got[k]} | 0 <= k < |out.got| ::
+      MetaOf(out.attrs[k]) == d.fs.metas[out.got[k].ino]
   {
     var n := out.Len();
     var i: uint64 := 0;
@@ -143,7 +147,7 @@ module ReaddirOps {
       invariant i <= n && n as int == |out.got| && out.got == old(out.got)
       invariant forall k: int {:trigger k in out.attrs} {:trigger out.attrs[k]} {:trigger out.got[k]}
         | 0 <= k < i as int ::
-        k in out.attrs && |out.attrs[k]| == 256 && M(out.attrs[k]) == d.fs.metas[out.got[k].ino]
+        k in out.attrs && |out.attrs[k]| == 256 && MetaOf(out.attrs[k]) == d.fs.metas[out.got[k].ino]
     {
       var x := out.InoAt(i);
       assert x == out.got[i].ino;
@@ -157,25 +161,25 @@ module ReaddirOps {
   method Readdirplus(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, cookie: uint64, verf: uint64, out: List)
     returns (st: uint32, eof: bool, dir: Bytes?)
     modifies out
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && out.got == [] && out.attrs == map[]
+    requires Sound(d) && txn.volume == d.fs.volume && out.got == [] && out.attrs == map[]
     ensures st == 0 ==> dir != null && |dir.data| == 256 && Given(out.got, out.attrs)
     ensures st == 0 ==> L.ReaddirplusOk(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), Items(out.got),
-      Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, FattrM(ino, M(dir.data)))
+      Handles(out.got, out.attrs), Fattrs(out.got, out.attrs), eof, ReplyAttr(ino, MetaOf(dir.data)))
     ensures st != 0 ==> L.ReaddirplusErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), st) &&
       N.Seen(AbsOf(d), ino, Reply(ino, dir))
   {
     DirStatus(d, ino, gen, []);
     st, eof, dir := Readdir(txn, d, c, ino, gen, cookie, verf, out);
     if st != 0 { return; }
-    var ok := May(c, dir, MAYX);
+    var ok := May(c, dir, MAYEXEC);
     if !ok { return; }
     ghost var got := out.got;
     AllShown(d, ino, gen, cookie as int, eof, got);
     Attrs(txn, d, out);
     assert out.got == got;
-    forall k: int | 0 <= k < |got| ensures Known(AbsOf(d), got[k].ino, M(out.attrs[k]))
+    forall k: int | 0 <= k < |got| ensures Known(AbsOf(d), got[k].ino, MetaOf(out.attrs[k]))
     { Node(d, got[k].ino, d.fs.metas[got[k].ino].gen); }
     PlusIs(AbsOf(d), WhoOf(c), N.Handle(ino, gen), cookie, verf, Lim(out), got, out.attrs, eof,
-      FattrM(ino, M(dir.data)));
+      ReplyAttr(ino, MetaOf(dir.data)));
   }
 }

@@ -92,7 +92,7 @@ module Records {
   // attributes in node.
   method Entry(txn: Txn, d: DirFs, dino: uint64, dgen: uint64, name: Bytes)
     returns (ok: bool, found: bool, ino: uint64, gen: uint64, node: Bytes?, dir: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures ok <==> N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && N.Proper(name.data)
     ensures !ok ==> forall h :: !O.Named(AbsOf(d), N.Handle(dino, dgen), name.data, h)
     ensures ok ==> Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
@@ -104,7 +104,7 @@ module Records {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
     if N.LiveDir(AbsOf(d), N.Handle(dino, dgen)) && name.data in d.dirs[dino] {
-      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
     }
     ok, found, ino, gen, node := false, false, 0, 0, null;
     var st, dots: uint32;
@@ -124,7 +124,7 @@ module Records {
   // Whether what the calls of each kind have done is still there, and the attributes for the answer.
   method MadeAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, dino: uint64, dgen: uint64, name: Bytes)
     returns (again: bool, ino: uint64, node: Bytes?, dir: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    requires Sound(d) && txn.volume == d.fs.volume && Comes(txn.slots, i, r)
     ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Make(N.Handle(dino, dgen), name.data))
     ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, ino, Reply(ino, node),
@@ -147,7 +147,7 @@ module Records {
   method LinkedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, fino: uint64, fgen: uint64, dino: uint64,
     dgen: uint64, name: Bytes)
     returns (again: bool, node: Bytes?, dir: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    requires Sound(d) && txn.volume == d.fs.volume && Comes(txn.slots, i, r)
     ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Link(N.Handle(fino, fgen), N.Handle(dino, dgen), name.data))
     ensures again ==> AnsweredMake(AbsOf(d), RepliesOf(txn.slots), i as int, dino, fino, Reply(fino, node),
@@ -163,7 +163,7 @@ module Records {
 
   method UnlinkedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, dino: uint64, dgen: uint64, name: Bytes)
     returns (again: bool, dir: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    requires Sound(d) && txn.volume == d.fs.volume && Comes(txn.slots, i, r)
     ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Unlink(N.Handle(dino, dgen), name.data))
     ensures again ==> dino in AbsOf(d).nodes && Reply(dino, dir) == Some(N.FattrOf(dino, AbsOf(d).nodes[dino]))
@@ -179,7 +179,7 @@ module Records {
   method RenamedAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, fino: uint64, fgen: uint64, fname: Bytes,
     tino: uint64, tgen: uint64, tname: Bytes)
     returns (again: bool, from: Bytes?, to: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    requires Sound(d) && txn.volume == d.fs.volume && Comes(txn.slots, i, r)
     ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data))
     ensures again ==> fino in AbsOf(d).nodes && Reply(fino, from) == Some(N.FattrOf(fino, AbsOf(d).nodes[fino]))
@@ -198,7 +198,7 @@ module Records {
 
   method SetAgain(txn: Txn, d: DirFs, i: uint64, r: Bytes, since: uint64, ino: uint64, gen: uint64)
     returns (again: bool, node: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Comes(txn.slots, i, r)
+    requires Sound(d) && txn.volume == d.fs.volume && Comes(txn.slots, i, r)
     ensures again <==> O.Again(RepliesOf(txn.slots), i as int, KeyAt(r.data), since, AbsOf(d),
       O.Set(N.Handle(ino, gen)))
     ensures again ==> ino in AbsOf(d).nodes && Reply(ino, node) == Some(N.FattrOf(ino, AbsOf(d).nodes[ino]))

@@ -29,11 +29,11 @@ module Remount {
   type Objects = map<Addr, Object>
   datatype Volume = Volume(inodes: map<uint64, Inode>, blocks: Blocks, used: map<uint64, bool>, blockMap: BlkMap,
     owner: Owner, data: Data,
-    metas: map<uint64, Meta>, files: A.Files, held: A.Helds, dirs: F.Dirs, places: A.Ats)
+    metas: map<uint64, Meta>, files: A.Files, held: A.Helds, dirs: F.Dirs, places: A.DirPlaces)
 
   // the objects o are a valid volume, and v is what it holds
-  predicate Holds(g: Geo, o: Objects, v: Volume) {
-    GeoOk(g) && InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) && BlocksMatch(g, o, v.blocks) &&
+  predicate Holds(g: Geometry, o: Objects, v: Volume) {
+    GeometryOk(g) && InodesMatch(g, o, v.inodes) && InoBitsMatch(g, o, v.inodes) && BlocksMatch(g, o, v.blocks) &&
       UsedMatch(g, o, v.used) &&
     TreesOk(g, v.blockMap, v.owner, v.used, v.blocks, v.data) && RootsOk(g, v.blockMap, v.inodes) &&
     DataDom(v.data) && FilesOk(g, v.data, v.inodes, v.metas, v.files) && R.ReachOk(g, v.blockMap, v.metas) &&
@@ -41,36 +41,36 @@ module Remount {
     (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) :: i in v.held && |v.files[i]| <= 549755813888) &&
     F.TypesOk(g, v.metas, v.dirs) && F.DirsOk(g, v.files, v.metas, v.dirs, v.places) && T.TreeOk(g, v.metas, v.dirs)
   }
-  function Meaning(g: Geo, v: Volume): N.FS { A.Abs(g, v.metas, v.files, v.held, v.dirs, v.places) }
+  function Meaning(g: Geometry, v: Volume): N.FS { A.Abs(g, v.metas, v.files, v.held, v.dirs, v.places) }
 
   function VolumeOf(d: F.DirFs): Volume reads d, d.fs, d.fs.trees, d.fs.trees.store
   { Volume(d.fs.trees.store.inodes, d.fs.trees.store.blocks, d.fs.trees.store.used, d.fs.trees.blockMap,
     d.fs.trees.owner, d.fs.trees.data, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
   lemma HoldsOf(d: F.DirFs)
     requires Op.Sound(d)
-    ensures Holds(d.fs.geo, d.fs.jrnl.data, VolumeOf(d)) && Meaning(d.fs.geo, VolumeOf(d)) == Op.AbsOf(d)
+    ensures Holds(d.fs.geometry, d.fs.volume.data, VolumeOf(d)) && Meaning(d.fs.geometry, VolumeOf(d)) == Op.AbsOf(d)
   { }
 
   // o2 is o but for blocks that are free in it
-  predicate ButFree(g: Geo, used: map<uint64, bool>, o: Objects, o2: Objects) {
+  predicate ButFree(g: Geometry, used: map<uint64, bool>, o: Objects, o2: Objects) {
     forall a: Addr {:trigger a in o2} | a in o && !FreeBlock(g, used, a) :: a in o2 && o2[a] == o[a]
   }
-  predicate FreeBlock(g: Geo, used: map<uint64, bool>, a: Addr)
+  predicate FreeBlock(g: Geometry, used: map<uint64, bool>, a: Addr)
   { OkBlk(g, a.blkno) && a.off == 0 && a.blkno in used && !used[a.blkno] }
 
   // THE THEOREM: d is a volume, and e the one that is found when its bytes are looked at anew, after a crash has
   // changed free blocks: it means the same.
   lemma MeansTheSame(d: F.DirFs, e: F.DirFs)
-    requires Op.Sound(d) && Op.Sound(e) && d.fs.geo == e.fs.geo &&
-      ButFree(d.fs.geo, d.fs.trees.store.used, d.fs.jrnl.data, e.fs.jrnl.data)
+    requires Op.Sound(d) && Op.Sound(e) && d.fs.geometry == e.fs.geometry &&
+      ButFree(d.fs.geometry, d.fs.trees.store.used, d.fs.volume.data, e.fs.volume.data)
     ensures Op.AbsOf(d) == Op.AbsOf(e)
   {
     HoldsOf(d); HoldsOf(e);
-    AfterCrash(d.fs.geo, d.fs.jrnl.data, e.fs.jrnl.data, VolumeOf(d), VolumeOf(e).blocks);
-    Unique(d.fs.geo, e.fs.jrnl.data, VolumeOf(d).(blocks := VolumeOf(e).blocks), VolumeOf(e));
+    AfterCrash(d.fs.geometry, d.fs.volume.data, e.fs.volume.data, VolumeOf(d), VolumeOf(e).blocks);
+    Unique(d.fs.geometry, e.fs.volume.data, VolumeOf(d).(blocks := VolumeOf(e).blocks), VolumeOf(e));
   }
   // And there is one to find: what was valid is so after the crash, and holds the same. (bs: what the blocks are then.)
-  lemma AfterCrash(g: Geo, o: Objects, o2: Objects, v: Volume, bs: Blocks)
+  lemma AfterCrash(g: Geometry, o: Objects, o2: Objects, v: Volume, bs: Blocks)
     requires Holds(g, o, v) && ButFree(g, v.used, o, o2) && BlocksMatch(g, o2, bs)
     ensures Holds(g, o2, v.(blocks := bs)) && Meaning(g, v.(blocks := bs)) == Meaning(g, v)
   {
@@ -90,7 +90,7 @@ module Remount {
   }
 
   // ---- of one volume there is one meaning ----
-  lemma Unique(g: Geo, o: Objects, v: Volume, w: Volume)
+  lemma Unique(g: Geometry, o: Objects, v: Volume, w: Volume)
     requires Holds(g, o, v) && Holds(g, o, w)
     ensures Meaning(g, v) == Meaning(g, w)
   {
@@ -113,18 +113,18 @@ module Remount {
     assert OkIno(g, 2);
     A.Same(g, v.metas, w.metas, v.files, w.files, v.held, w.held, v.dirs, w.dirs, v.places, w.places);
   }
-  predicate Alike(g: Geo, v: Volume, w: Volume) {
+  predicate Alike(g: Geometry, v: Volume, w: Volume) {
     (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
       i in v.inodes && i in w.inodes && v.inodes[i] == w.inodes[i] && i in v.metas && i in w.metas &&
       v.metas[i] == w.metas[i]) &&
     forall b: uint64 {:trigger OkBlk(g, b)} | OkBlk(g, b) ::
       b in v.blocks && b in w.blocks && v.blocks[b] == w.blocks[b]
   }
-  lemma SameObjects(g: Geo, o: Objects, v: Volume, w: Volume)
+  lemma SameObjects(g: Geometry, o: Objects, v: Volume, w: Volume)
     requires Holds(g, o, v) && Holds(g, o, w)
     ensures Alike(g, v, w)
   { reveal InodesMatch(); reveal BlocksMatch(); }
-  lemma SameTree(g: Geo, v: Volume, w: Volume, p: Pos)
+  lemma SameTree(g: Geometry, v: Volume, w: Volume, p: Pos)
     requires Alike(g, v, w) && OkPos(p) && Rooted(g, v) && Rooted(g, w)
     ensures v.blockMap[p] == w.blockMap[p]
     decreases p.level
@@ -137,9 +137,9 @@ module Remount {
       if b != 0 { assert OkBlk(g, b); }
     }
   }
-  predicate Rooted(g: Geo, v: Volume)
+  predicate Rooted(g: Geometry, v: Volume)
   { TreesOk(g, v.blockMap, v.owner, v.used, v.blocks, v.data) && RootsOk(g, v.blockMap, v.inodes) }
-  lemma SameData(g: Geo, v: Volume, w: Volume, p: Pos)
+  lemma SameData(g: Geometry, v: Volume, w: Volume, p: Pos)
     requires Alike(g, v, w) && IsData(p) && Rooted(g, v) && Rooted(g, w) && v.blockMap[p] == w.blockMap[p]
     ensures p in v.data && p in w.data && v.data[p] == w.data[p]
   {
@@ -158,7 +158,7 @@ module Remount {
       assert ByteAt(d, i, k) == ByteAt(e, i, k);
     }
   }
-  lemma SameHeld(g: Geo, v: Volume, w: Volume, i: uint64)
+  lemma SameHeld(g: Geometry, v: Volume, w: Volume, i: uint64)
     requires H.HeldOk(g, v.blockMap, v.metas, v.held) && H.HeldOk(g, w.blockMap, w.metas, w.held) && OkIno(g, i) &&
       Alike(g, v, w)
     requires IsDom(v.blockMap) && IsDom(w.blockMap) && forall p: Pos {:trigger v.blockMap[p]} | OkPos(p) ::

@@ -26,20 +26,22 @@ module RemoveOps {
   // The entry that is to go: found, and the caller may take it out. ino is not the directory's.
   method Victim(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, name: Bytes)
     returns (st: uint32, ino: uint64, ip: Bytes)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino in d.dirs && OkName(name.data) &&
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && dino in d.dirs &&
+      OkName(name.data) &&
       |dir.data| == 256
     ensures fresh(ip)
-    ensures st == 0 ==> name.data in d.dirs[dino] && ino == d.dirs[dino][name.data] && OkIno(d.fs.geo, ino) && 2 < ino
-    ensures st == 0 ==> |ip.data| == 256 && ino in d.fs.metas && M(ip.data) == d.fs.metas[ino] &&
-      (ino in d.dirs <==> M(ip.data).ty == DIR)
+    ensures st == 0 ==> name.data in d.dirs[dino] && ino == d.dirs[dino][name.data] && OkIno(d.fs.geometry, ino) &&
+      2 < ino
+    ensures st == 0 ==> |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino] &&
+      (ino in d.dirs <==> MetaOf(ip.data).ty == DIR)
     ensures if name.data !in d.dirs[dino] then st == NOENT
       else d.dirs[dino][name.data] in d.fs.metas &&
-        st == (if Refused(WhoOf(c), M(dir.data), d.fs.metas[d.dirs[dino][name.data]]) then ACCES else 0)
+        st == (if Refused(WhoOf(c), MetaOf(dir.data), d.fs.metas[d.dirs[dino][name.data]]) then ACCES else 0)
   {
     var found: bool;
     found, ino := d.Lookup(txn, dino, name, true);
     if !found { st := NOENT; ip := NewBytes(0); return; }
-    NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+    NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
     st, ip := OpenEntry(txn, d, ino, true);
     if st != 0 { return; }
     var no := Sticky(c, dir, ip);
@@ -51,12 +53,12 @@ module RemoveOps {
   method Remove(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 && !sub ==> U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 && sub ==> U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
@@ -68,13 +70,13 @@ module RemoveOps {
     st, before, dots := OpenDir(txn, d, dino, dgen, name, true);
     if st != 0 { return; }
     if dots != 0 { st := if sub && dots == 2 then EXIST else INVAL; return; }
-    var w := May(c, before, MAYW + MAYX);
+    var w := May(c, before, MAYWRITE + MAYEXEC);
     if !w { st := ACCES; return; }
     var ino: uint64;
     var ip: Bytes;
     st, ino, ip := Victim(txn, d, c, dino, before, name);
     if name.data in d.dirs[dino] {
-      NameTree.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dino, name.data);
+      NameTree.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dino, name.data);
       Node(d, d.dirs[dino][name.data], d.fs.metas[d.dirs[dino][name.data]].gen);
     }
     if st != 0 { return; }
@@ -93,8 +95,8 @@ module RemoveOps {
     ns: uint32)
     returns (st: uint32, after: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, dino) && dino != ORPHANS &&
-      DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
+    requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && dino != ORPHANS &&
+      DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0
     requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino &&
       ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
     requires sub ==> ino in d.dirs && d.dirs[ino] == map[]
@@ -102,9 +104,9 @@ module RemoveOps {
     ensures N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] &&
       ino in old(AbsOf(d)).nodes &&
       U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns),
-        N.Wcc(FattrM(dino, old(d.fs.metas)[dino]), FattrM(dino, M(after.data))))
+        N.Wcc(ReplyAttr(dino, old(d.fs.metas)[dino]), ReplyAttr(dino, MetaOf(after.data))))
   {
-    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
+    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     NameTree.EntryOk(g, ms, dirs, dino, name.data);
     assert OkIno(g, ORPHANS) && NameTree.Fits(dino, ms[dino]);
@@ -146,12 +148,12 @@ module RemoveOps {
     ns: uint32)
     returns (st: uint32, node: Bytes?, before: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
     ensures st == 0 ==> K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), FattrM(ino, M(node.data)),
-      N.Wcc(FattrM(dino, M(before.data)), FattrM(dino, M(after.data))))
+      N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)),
+      N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
@@ -170,13 +172,13 @@ module RemoveOps {
     if dots != 0 { st := EXIST; return; }
     if ty == DIR { st := INVAL; return; }
     ghost var who, dn := WhoOf(c), AbsOf(d).nodes[dino];
-    var x := May(c, before, MAYX);
-    assert x <==> C.Can(who, dn, 1);
+    var x := May(c, before, MAYEXEC);
+    assert x <==> C.Can(who, dn, P.EXEC);
     if !x { st := ACCES; return; }
     var found, other, hint := d.LookupHint(txn, dino, name, true);
     if found { st := EXIST; return; }
-    var w := May(c, before, MAYW);
-    assert w <==> C.Can(who, dn, 3);
+    var w := May(c, before, MAYWRITE);
+    assert w <==> C.Can(who, dn, P.EXEC + P.WRITE);
     if !w { st := ACCES; return; }
     var nl := GetNlink(ip);
     if nl >= MAXLINK { st := MLINK; return; }
@@ -190,18 +192,18 @@ module RemoveOps {
     hint: uint64, nl: uint32, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes?, after: Bytes?)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && Live(d.fs.geo, d.fs.metas, ino, gen) &&
-      DirHandleS(d.fs.geo, d.fs.metas, dino, dgen) == 0
+    requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geometry, d.fs.metas, ino, gen) &&
+      DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0
     requires d.fs.metas[ino].ty != DIR && d.fs.metas[ino].nlink == nl < MAXLINK && dino in d.dirs &&
       N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures st == 0 || st == NOSPC
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256 &&
       ino in AbsOf(d).nodes && dino in AbsOf(d).nodes
     ensures st == 0 ==> Linked(old(AbsOf(d)), AbsOf(d), ino, dino, name.data, N.Time(s, ns))
-    ensures st == 0 ==> FattrM(ino, M(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) &&
-      FattrM(dino, M(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
+    ensures st == 0 ==> ReplyAttr(ino, MetaOf(node.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino]) &&
+      ReplyAttr(dino, MetaOf(after.data)) == N.FattrOf(dino, AbsOf(d).nodes[dino])
   {
-    ghost var g, ms, files, held, dirs, places := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
+    ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
     assert NameTree.Fits(2, ms[2]) && NameTree.Fits(ino, ms[ino]);
     Node(d, ino, gen);

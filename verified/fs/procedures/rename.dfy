@@ -29,32 +29,32 @@ module RenameOps {
 
   // ---- what the procedure sees of inodes is what the specification speaks of ----
 
-  predicate Used(d: DirFs, i: uint64) reads d, d.fs { A.Shown(d.fs.geo, d.fs.metas, i) }
+  predicate Used(d: DirFs, i: uint64) reads d, d.fs { A.Shown(d.fs.geometry, d.fs.metas, i) }
   lemma SeeNode(d: DirFs, i: uint64)
     requires Sound(d) && Used(d, i)
     ensures i in AbsOf(d).nodes && var n, m := AbsOf(d).nodes[i], d.fs.metas[i];
       n.attr == MetaAttr(m) && N.Type(n) == m.ty && (n.body.Dir? <==> i in d.dirs) &&
-        (n.body.Dir? ==> n.body.names == d.dirs[i] && n.body.parent == m.parent) && A.FattrM(i, m) == N.FattrOf(i, n)
+        (n.body.Dir? ==> n.body.names == d.dirs[i] && n.body.parent == m.parent) && A.ReplyAttr(i, m) == N.FattrOf(i, n)
   { Node(d, i, d.fs.metas[i].gen); }
   lemma SeeEntry(d: DirFs, dir: uint64, name: seq<byte>)
     requires Sound(d) && dir in d.dirs && name in d.dirs[dir]
     ensures var i := d.dirs[dir][name]; Used(d, i) && 2 < i && i != dir && Used(d, dir) && i in AbsOf(d).nodes
   {
-    T.EntryOk(d.fs.geo, d.fs.metas, d.dirs, dir, name);
-    assert OkIno(d.fs.geo, dir);
-    T.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    T.EntryOk(d.fs.geometry, d.fs.metas, d.dirs, dir, name);
+    assert OkIno(d.fs.geometry, dir);
+    T.Basics(d.fs.geometry, d.fs.metas, d.dirs);
     assert T.Fits(dir, d.fs.metas[dir]);
     SeeNode(d, d.dirs[dir][name]);
   }
   lemma SameUp(d: DirFs, x: uint64, k: nat)
     requires Sound(d) && x in d.dirs && Used(d, x)
-    ensures R.Up(AbsOf(d), x, k) == TM.Anc(d.fs.metas, x, k)
+    ensures R.Up(AbsOf(d), x, k) == TM.Ancestor(d.fs.metas, x, k)
     decreases k
   {
     SeeNode(d, x);
     if 0 < k {
-      T.ParentOk(d.fs.geo, d.fs.metas, d.dirs, x);
-      T.Basics(d.fs.geo, d.fs.metas, d.dirs);
+      T.ParentOk(d.fs.geometry, d.fs.metas, d.dirs, x);
+      T.Basics(d.fs.geometry, d.fs.metas, d.dirs);
       var p := d.fs.metas[x].parent;
       assert T.Fits(p, d.fs.metas[p]);
       SameUp(d, p, k - 1);
@@ -65,24 +65,24 @@ module RenameOps {
     ensures R.Below(AbsOf(d), x, top) <==> TM.Under(d.fs.metas, x, top)
   {
     if R.Below(AbsOf(d), x, top) { var k: nat :| R.Up(AbsOf(d), x, k) == top; SameUp(d, x, k); }
-    if TM.Under(d.fs.metas, x, top) { var k: nat :| TM.Anc(d.fs.metas, x, k) == top; SameUp(d, x, k); }
+    if TM.Under(d.fs.metas, x, top) { var k: nat :| TM.Ancestor(d.fs.metas, x, k) == top; SameUp(d, x, k); }
   }
 
   // Is directory x the directory top or below it? st != 0: x lies too deep.
   method Below(txn: Txn, d: DirFs, x: uint64, top: uint64) returns (st: uint32, below: bool)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && x in d.dirs && Used(d, x)
+    requires Sound(d) && txn.volume == d.fs.volume && x in d.dirs && Used(d, x)
     ensures st == 0 || (st == SERVERFAULT && R.TooDeep(AbsOf(d), x))
     ensures st == 0 ==> (below <==> TM.Under(d.fs.metas, x, top))
   {
     st, below := 0, false;
     var at := x;
     var n: uint64 := 0;
-    ghost var g, ms, dirs := d.fs.geo, d.fs.metas, d.dirs;
+    ghost var g, ms, dirs := d.fs.geometry, d.fs.metas, d.dirs;
     while n < MAXDEPTH
-      invariant OkIno(d.fs.geo, at) && n <= MAXDEPTH && at in dirs && T.InUse(ms, at)
+      invariant OkIno(d.fs.geometry, at) && n <= MAXDEPTH && at in dirs && T.InUse(ms, at)
       invariant TM.Under(ms, x, top) <==> TM.Under(ms, at, top)
-      invariant at == TM.Anc(ms, x, n as int) && forall k: nat {:trigger TM.Anc(ms, x, k)} | k < n as int ::
-        TM.Anc(ms, x, k) != 1
+      invariant at == TM.Ancestor(ms, x, n as int) && forall k: nat {:trigger TM.Ancestor(ms, x, k)} | k < n as int ::
+        TM.Ancestor(ms, x, k) != 1
       decreases MAXDEPTH - n
     {
       if at == top { below := true; TM.UnderSelf(ms, top); return; }
@@ -91,7 +91,7 @@ module RenameOps {
       TM.AncNext(ms, x, n as int);
       var ip := d.fs.GetInode(txn, at, false);
       at := GetParent(ip);
-      if !OkIno(d.fs.geo, at) { st := SERVERFAULT; return; }
+      if !OkIno(d.fs.geometry, at) { st := SERVERFAULT; return; }
       n := n + 1;
     }
     st := SERVERFAULT;
@@ -102,8 +102,8 @@ module RenameOps {
   method Target(txn: Txn, d: DirFs, c: Cred, tino: uint64, tdir: Bytes, tname: Bytes, dir: bool, found: bool,
     dst: uint64)
     returns (st: uint32)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && tino in d.dirs && Used(d, tino) && OkName(tname.data) &&
-      |tdir.data| == 256 && M(tdir.data) == d.fs.metas[tino]
+    requires Sound(d) && txn.volume == d.fs.volume && tino in d.dirs && Used(d, tino) && OkName(tname.data) &&
+      |tdir.data| == 256 && MetaOf(tdir.data) == d.fs.metas[tino]
     requires found <==> tname.data in d.dirs[tino]
     requires found ==> d.dirs[tino][tname.data] == dst
     ensures tino in AbsOf(d).nodes && AbsOf(d).nodes[tino].body.Dir?
@@ -135,8 +135,9 @@ module RenameOps {
   // May the entry (fino, fname), of inode src, leave for directory tino?
   method Source(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, src: uint64)
     returns (st: uint32, dir: bool)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
-      OkName(fname.data) && |fdir.data| == 256 && M(fdir.data) == d.fs.metas[fino]
+    requires Sound(d) && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && Used(d, fino) &&
+      Used(d, tino) &&
+      OkName(fname.data) && |fdir.data| == 256 && MetaOf(fdir.data) == d.fs.metas[fino]
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src
     ensures fino in AbsOf(d).nodes && tino in AbsOf(d).nodes && src in AbsOf(d).nodes &&
       AbsOf(d).nodes[fino].body.Dir? && AbsOf(d).nodes[tino].body.Dir?
@@ -165,8 +166,8 @@ module RenameOps {
       if st != 0 { return; }
       SameBelow(d, tino, src);
       if below { st := INVAL; return; }
-      var w := May(c, ip, MAYW);
-      assert w <==> C.Can(WhoOf(c), f.nodes[src], 2);
+      var w := May(c, ip, MAYWRITE);
+      assert w <==> C.Can(WhoOf(c), f.nodes[src], P.WRITE);
       if fino != tino && !w { st := ACCES; return; }
     }
   }
@@ -175,7 +176,7 @@ module RenameOps {
   {
     var dir := f.nodes[src].body.Dir?;
     (C.Refuses(w, f.nodes[fd], f.nodes[src]) && st == ACCES) ||
-      (dir && fd != td && !C.Can(w, f.nodes[src], 2) && st == ACCES) ||
+      (dir && fd != td && !C.Can(w, f.nodes[src], P.WRITE) && st == ACCES) ||
     (st == INVAL && dir && R.Below(f, td, src)) || (st == SERVERFAULT && dir && R.TooDeep(f, td))
   }
 
@@ -184,10 +185,11 @@ module RenameOps {
   method Check(txn: Txn, d: DirFs, c: Cred, fino: uint64, fdir: Bytes, fname: Bytes, tino: uint64, tdir: Bytes,
     tname: Bytes)
     returns (st: uint32, done: bool, src: uint64, dir: bool, found: bool, dst: uint64)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) &&
+    requires Sound(d) && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && Used(d, fino) &&
+      Used(d, tino) &&
       OkName(fname.data) && OkName(tname.data)
-    requires |fdir.data| == 256 && |tdir.data| == 256 && M(fdir.data) == d.fs.metas[fino] &&
-      M(tdir.data) == d.fs.metas[tino]
+    requires |fdir.data| == 256 && |tdir.data| == 256 && MetaOf(fdir.data) == d.fs.metas[fino] &&
+      MetaOf(tdir.data) == d.fs.metas[tino]
     ensures N.IsDir(AbsOf(d), fino) && N.IsDir(AbsOf(d), tino)
     ensures st == 0 ==> CanBoth(AbsOf(d), WhoOf(c), fino, tino) && fname.data in d.dirs[fino] &&
       d.dirs[fino][fname.data] == src && Used(d, src)
@@ -202,10 +204,10 @@ module RenameOps {
     SeeNode(d, fino);
     SeeNode(d, tino);
     done, src, dir, found, dst := false, 0, false, false, 0;
-    var wf := May(c, fdir, MAYW + MAYX);
-    var wt := May(c, tdir, MAYW + MAYX);
-    assert wf <==> C.Can(w, f.nodes[fino], 3);
-    assert wt <==> C.Can(w, f.nodes[tino], 3);
+    var wf := May(c, fdir, MAYWRITE + MAYEXEC);
+    var wt := May(c, tdir, MAYWRITE + MAYEXEC);
+    assert wf <==> C.Can(w, f.nodes[fino], P.EXEC + P.WRITE);
+    assert wt <==> C.Can(w, f.nodes[tino], P.EXEC + P.WRITE);
     if !wf || !wt { st := ACCES; return; }
     var there: bool;
     there, src := d.Lookup(txn, fino, fname, true);
@@ -221,7 +223,7 @@ module RenameOps {
   }
   predicate CanBoth(f: N.FS, w: P.Caller, fd: uint64, td: uint64)
     requires fd in f.nodes && td in f.nodes
-  { C.Can(w, f.nodes[fd], 3) && C.Can(w, f.nodes[td], 3) }
+  { C.Can(w, f.nodes[fd], P.EXEC + P.WRITE) && C.Can(w, f.nodes[td], P.EXEC + P.WRITE) }
   predicate CheckErr(f: N.FS, w: P.Caller, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, st: uint32)
     requires N.IsDir(f, fd) && N.IsDir(f, td)
   {
@@ -236,11 +238,11 @@ module RenameOps {
     dst: uint64, s: uint64, ns: uint32)
     returns (st: uint32, freed: bool, later: bool, ghost ms: Metas)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && fino in d.dirs && tino in d.dirs && OkName(fname.data) &&
+    requires d.Valid() && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && OkName(fname.data) &&
       OkName(tname.data)
-    requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geo, src)
+    requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geometry, src)
     requires found <==> tname.data in d.dirs[tino]
-    requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geo, dst) && 2 < dst &&
+    requires found ==> d.dirs[tino][tname.data] == dst && dst != src && OkIno(d.fs.geometry, dst) && 2 < dst &&
       (dst in d.dirs ==> d.dirs[dst] == map[])
     requires found ==> dst != tino && dst != fino && dst in d.fs.metas && d.fs.metas[dst].nlink != 0
     ensures st == 0 || (st == NOSPC && !found)
@@ -250,10 +252,10 @@ module RenameOps {
       (found ==> dst in ms && dst in d.fs.metas)
     ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, LeftoverOf(d.fs.metas[dst]), freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
-      RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), fino)
-    ensures st == 0 ==> RA.Kept(RA.Vol(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
-      RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), tino)
+    ensures st == 0 ==> RA.Kept(RA.Volume(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
+      RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), fino)
+    ensures st == 0 ==> RA.Kept(RA.Volume(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
+      RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), tino)
     ensures st == 0 ==> forall i: uint64 {:trigger A.PlacesAt(d.places, i)} | i != fino && i != tino ::
       A.PlacesAt(d.places, i) == A.PlacesAt(old(d.places), i)
     ensures st == 0 ==> forall i: uint64 {:trigger A.FileAt(d.fs.files, i)} {:trigger A.HeldAt(d.fs.held, i)}
@@ -275,7 +277,7 @@ module RenameOps {
     ok := d.Remove(txn, fino, fname);
     if !ok { st := NOSPC; return; }
     ms := d.fs.metas;
-    assert OkIno(d.fs.geo, 2);
+    assert OkIno(d.fs.geometry, 2);
     ghost var dirs2, places2 := d.dirs, d.places;
     assert RA.Sized(m0, ms, fino, tino) by { assert ms == m0[tino := ms[tino]][fino := ms[fino]]; }
     assert Moved(dirs0, dirs2, fino, fname.data, tino, tname.data, src);
@@ -323,8 +325,8 @@ module RenameOps {
     ns: uint32)
     returns (st: uint32, fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
-      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, src) && OkIno(d.fs.geometry, fino) &&
+      OkIno(d.fs.geometry, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
       d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
@@ -333,7 +335,7 @@ module RenameOps {
         ms[tino].nlink as int - (if sub then 1 else 0) >= MAXLINK as int then MLINK else 0)
     ensures st == 0 ==> d.fs.metas == Finished(old(d.fs.metas), fino, tino, src, dir, sub, s, ns)
     ensures st == 0 ==> |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas &&
-      M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
+      MetaOf(fafter.data) == d.fs.metas[fino] && MetaOf(tafter.data) == d.fs.metas[tino]
   {
     fafter := NewBytes(0);
     tafter := fafter;
@@ -344,8 +346,8 @@ module RenameOps {
   // the link counts, and ".."
   method Recount(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, dir: bool, sub: bool) returns (st: uint32)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
-      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, src) && OkIno(d.fs.geometry, fino) &&
+      OkIno(d.fs.geometry, tino) && src != fino && src != tino
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) &&
       d.fs.files == old(d.fs.files) && d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas)
@@ -373,14 +375,14 @@ module RenameOps {
   method Stamps(txn: Txn, d: DirFs, fino: uint64, tino: uint64, src: uint64, s: uint64, ns: uint32)
     returns (fafter: Bytes, tafter: Bytes)
     modifies d.Repr()
-    requires d.Valid() && txn.jrnl == d.fs.jrnl && OkIno(d.fs.geo, src) && OkIno(d.fs.geo, fino) &&
-      OkIno(d.fs.geo, tino) && src != fino && src != tino
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, src) && OkIno(d.fs.geometry, fino) &&
+      OkIno(d.fs.geometry, tino) && src != fino && src != tino
     ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
       d.fs.held == old(d.fs.held)
     ensures fino in old(d.fs.metas) && tino in old(d.fs.metas) && src in old(d.fs.metas) &&
       d.fs.metas == Stamped(old(d.fs.metas), fino, tino, src, s, ns)
     ensures |fafter.data| == 256 && |tafter.data| == 256 && fino in d.fs.metas && tino in d.fs.metas &&
-      M(fafter.data) == d.fs.metas[fino] && M(tafter.data) == d.fs.metas[tino]
+      MetaOf(fafter.data) == d.fs.metas[fino] && MetaOf(tafter.data) == d.fs.metas[tino]
   {
     var ip := d.fs.GetInode(txn, src, true);
     var ts, tns := Stamp(ip, s, ns);
@@ -414,14 +416,14 @@ module RenameOps {
   method OpenBoth(txn: Txn, d: DirFs, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
     tname: Bytes)
     returns (st: uint32, fdir: Bytes?, tdir: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> fino in d.dirs && tino in d.dirs && Used(d, fino) && Used(d, tino) && OkName(fname.data) &&
       OkName(tname.data)
     ensures st == 0 ==> N.LiveDir(AbsOf(d), N.Handle(fino, fgen)) && N.LiveDir(AbsOf(d), N.Handle(tino, tgen)) &&
       N.Proper(fname.data) && N.Proper(tname.data)
     ensures st == 0 ==> fdir != null && tdir != null
-    ensures fdir != null ==> |fdir.data| == 256 && Used(d, fino) && M(fdir.data) == d.fs.metas[fino]
-    ensures tdir != null ==> |tdir.data| == 256 && Used(d, tino) && M(tdir.data) == d.fs.metas[tino]
+    ensures fdir != null ==> |fdir.data| == 256 && Used(d, fino) && MetaOf(fdir.data) == d.fs.metas[fino]
+    ensures tdir != null ==> |tdir.data| == 256 && Used(d, tino) && MetaOf(tdir.data) == d.fs.metas[tino]
     ensures st != 0 ==> OpenErr(AbsOf(d), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
   {
     Node(d, fino, fgen);
@@ -449,7 +451,7 @@ module RenameOps {
     tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
       Reply(tino, tafter).Some? &&
@@ -463,7 +465,7 @@ module RenameOps {
   {
     fafter, tafter, later := null, null, false;
     ghost var pre, w := AbsOf(d), WhoOf(c);
-    ghost var v := RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
+    ghost var v := RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
     st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
     if fbefore != null { SeeNode(d, fino); }
     if tbefore != null { SeeNode(d, tino); }
@@ -485,18 +487,18 @@ module RenameOps {
     freed := fr;
     if st != 0 { return; }
     ghost var m2 := d.fs.metas;
-    ghost var a := RA.Act(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns,
+    ghost var a := RA.Action(fino, fname.data, tino, tname.data, src, found, dst, dir, s, ns,
       if found then LeftoverOf(d.fs.metas[dst]) else Leftover(0, 0), freed);
-    Before(d.fs.geo, v, ms, m2, d.dirs, a);
+    Before(d.fs.geometry, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
-    Finale(d.fs.geo, v, ms, m2, RA.Vol(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
+    Finale(d.fs.geometry, v, ms, m2, RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
     SeeNode(d, fino);
     SeeNode(d, tino);
   }
 
   // the rename a was made from v, but for link counts and time stamps
-  predicate Made(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
+  predicate Made(geo: Geometry, v: RA.Volume, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Action)
   {
     T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && 2 in ms && A.Shown(geo, v.metas, a.from) &&
       A.Shown(geo, v.metas, a.to) && A.Shown(geo, v.metas, a.source) && N.Proper(a.toName) &&
@@ -508,7 +510,7 @@ module RenameOps {
     (a.found ==> a.target in ms) && m2 == if a.found then
       Dropped(ms, a.target, a.seconds, a.nanoseconds, a.left, a.freed) else ms
   }
-  lemma SizedTree(geo: Geo, v: RA.Vol, ms: Metas, a: RA.Act)
+  lemma SizedTree(geo: Geometry, v: RA.Volume, ms: Metas, a: RA.Action)
     requires T.TreeOk(geo, v.metas, v.dirs) && RA.Sized(v.metas, ms, a.from, a.to) && A.Shown(geo, v.metas, a.from) &&
       A.Shown(geo, v.metas, a.to) && a.from in v.dirs && a.to in v.dirs
     ensures T.TreeOk(geo, ms, v.dirs)
@@ -521,7 +523,7 @@ module RenameOps {
     assert m1[a.from := ms[a.from]] == ms;
   }
   // what Finish needs
-  lemma Before(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Act)
+  lemma Before(geo: Geometry, v: RA.Volume, ms: Metas, m2: Metas, dirs: Dirs, a: RA.Action)
     requires Made(geo, v, ms, m2, dirs, a)
     ensures RA.Given(geo, ms, v.dirs, a) && RA.Apart(ms, a)
     ensures a.from in m2 && a.to in m2 && a.source in m2 && m2[a.to].nlink == v.metas[a.to].nlink &&
@@ -540,15 +542,15 @@ module RenameOps {
     requires !TM.Under(ms, x, top) && forall i: uint64 {:trigger i in ms} {:trigger i in ms'} ::
       (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
     ensures !TM.Under(ms', x, top)
-  { if TM.Under(ms', x, top) { var k: nat :| TM.Anc(ms', x, k) == top; SameAnc(ms, ms', x, k); } }
+  { if TM.Under(ms', x, top) { var k: nat :| TM.Ancestor(ms', x, k) == top; SameAnc(ms, ms', x, k); } }
   lemma SameAnc(ms: Metas, ms': Metas, x: uint64, k: nat)
     requires forall i: uint64 {:trigger i in ms} {:trigger i in ms'} ::
       (i in ms <==> i in ms') && (i in ms ==> ms[i].parent == ms'[i].parent)
-    ensures TM.Anc(ms, x, k) == TM.Anc(ms', x, k)
+    ensures TM.Ancestor(ms, x, k) == TM.Ancestor(ms', x, k)
     decreases k
   { if 0 < k && x in ms { SameAnc(ms, ms', ms[x].parent, k - 1); } }
   // and what comes of it
-  lemma Finale(geo: Geo, v: RA.Vol, ms: Metas, m2: Metas, u: RA.Vol, a: RA.Act)
+  lemma Finale(geo: Geometry, v: RA.Volume, ms: Metas, m2: Metas, u: RA.Volume, a: RA.Action)
     requires Made(geo, v, ms, m2, u.dirs, a) && a.from in m2 && a.to in m2 && a.source in m2 && a.source != a.from &&
       a.source != a.to
     requires (a.found && a.dir ==> 2 < m2[a.to].nlink) &&

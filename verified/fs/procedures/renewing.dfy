@@ -13,17 +13,17 @@ module Renewing {
   // Writes something of block a as it is, if the block is in use. So nothing changes, and the block goes home again,
   // and its code into new pages.
   method Renew(txn: Txn, d: DirFs, a: uint64) returns (wrote: bool)
-    modifies d.fs.jrnl
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    modifies d.fs.volume
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures Sound(d) && AbsOf(d) == old(AbsOf(d))
-    ensures d.fs.jrnl.data == old(d.fs.jrnl.data)
+    ensures d.fs.volume.data == old(d.fs.volume.data)
   {
-    var g := d.fs.geo;
+    var g := d.fs.geometry;
     var s := d.fs.trees.store;
-    if g.ibm <= a && a < g.itab {
+    if g.inodeBitmap <= a && a < g.inodeTable {
       var bit := txn.ReadBit(a, 0, true);
       txn.WriteBit(a, 0, bit);
-    } else if g.itab <= a && a < g.slot0 {
+    } else if g.inodeTable <= a && a < g.slot0 {
       var ino := txn.ReadInode(a, 0, true);
       txn.WriteInode(a, 0, ino);
     } else if g.data0 <= a && a < g.data1 {
@@ -33,7 +33,7 @@ module Renewing {
       var y := b.Thaw();
       txn.WriteBlock(a, y);
     } else { return false; }
-    assert d.fs.jrnl.data == old(d.fs.jrnl.data);
+    assert d.fs.volume.data == old(d.fs.volume.data);
     wrote := true;
   }
 }

@@ -19,27 +19,27 @@ module Soundness {
     requires Op.Sound(d)
     ensures N.Sound(Op.AbsOf(d))
   {
-    forall i: uint64 | OkIno(d.fs.geo, i)
+    forall i: uint64 | OkIno(d.fs.geometry, i)
       ensures i in d.fs.files && i in d.fs.held && N.Held(d.fs.files[i], d.fs.held[i]) && i in d.fs.metas &&
       |d.fs.held[i]| <= d.fs.metas[i].used as int { d.fs.Bytes(i); d.fs.Count(i); }
-    assert Layers(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
-    SoundAbs(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
+    assert Layers(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
+    SoundAbs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
   }
 
   // and no free inode holds a block
   lemma FreeHolds(d: F.DirFs, i: uint64)
-    requires Op.Sound(d) && OkIno(d.fs.geo, i) && i in d.fs.metas && d.fs.metas[i].ty == 0
+    requires Op.Sound(d) && OkIno(d.fs.geometry, i) && i in d.fs.metas && d.fs.metas[i].ty == 0
     ensures i in d.fs.files && d.fs.files[i] == [] && i in d.fs.trees.store.inodes
     ensures |d.fs.trees.store.inodes[i].blks| == 15 && forall k: int | 0 <= k < 15 ::
       d.fs.trees.store.inodes[i].blks[k] == 0
   {
-    T.Basics(d.fs.geo, d.fs.metas, d.dirs);
+    T.Basics(d.fs.geometry, d.fs.metas, d.dirs);
     assert T.Fits(i, d.fs.metas[i]);
-    R.Bare(d.fs.geo, d.fs.trees.blockMap, d.fs.trees.store.inodes, d.fs.metas, i);
+    R.Bare(d.fs.geometry, d.fs.trees.blockMap, d.fs.trees.store.inodes, d.fs.metas, i);
   }
 
   // What the layers below keep: sizes, blocks, types, and directories that stand for their maps.
-  predicate Layers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
+  predicate Layers(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces)
   {
     (forall i: uint64 {:trigger OkIno(g, i)} | OkIno(g, i) ::
       i in files && i in held && i in ms && |files[i]| == ms[i].size as int <= 549755813888 &&
@@ -48,7 +48,7 @@ module Soundness {
       d in files && d in places && D.DirOk(files[d], dirs[d], places[d]))
   }
 
-  lemma SoundAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
+  lemma SoundAbs(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces)
     requires Layers(g, ms, files, held, dirs, places) && T.TreeOk(g, ms, dirs)
     ensures N.Sound(A.Abs(g, ms, files, held, dirs, places))
   {
@@ -61,7 +61,7 @@ module Soundness {
     assert N.Tree(f, w.depth);
   }
   // f is what is seen of the volume
-  predicate Seen(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS)
+  predicate Seen(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS)
   {
     (forall i: uint64 {:trigger i in f.nodes} {:trigger A.Shown(g, ms, i)} ::
       (i in f.nodes <==> A.Shown(g, ms, i)) && (A.Shown(g, ms, i) ==>
@@ -69,7 +69,7 @@ module Soundness {
     (forall i: uint64 {:trigger i in f.gens} :: i in f.gens <==> i in ms && OkIno(g, i)) &&
     (forall i: uint64 {:trigger N.IsDir(f, i)} {:trigger i in dirs} :: N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i))
   }
-  lemma SeenAbs(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats)
+  lemma SeenAbs(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces)
     requires T.Locals(g, ms, dirs)
     ensures Seen(g, ms, files, held, dirs, places, A.Abs(g, ms, files, held, dirs, places))
   {
@@ -82,7 +82,8 @@ module Soundness {
     forall i: uint64 ensures N.IsDir(f, i) <==> i in dirs && T.InUse(ms, i)
     { if i in dirs { assert OkIno(g, i); assert T.Fits(i, ms[i]); } if A.Shown(g, ms, i) { assert T.Fits(i, ms[i]); } }
   }
-  lemma Shape(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS, w: T.Witness)
+  lemma Shape(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS,
+    w: T.Witness)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures N.Tree(f, w.depth)
   {
@@ -114,7 +115,8 @@ module Soundness {
       Pairs(s - {l}, p - {x});
     }
   }
-  lemma NamesOf(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS, w: T.Witness,
+  lemma NamesOf(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS,
+    w: T.Witness,
     i: uint64)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures |N.Names(f, i)| == |T.Of(w.names, i)|
@@ -131,15 +133,16 @@ module Soundness {
   // A kept file is one that has the bit.
   lemma KeptIs(d: F.DirFs, i: uint64)
     requires Op.Sound(d)
-    ensures N.Kept(Op.AbsOf(d), i) <==> A.Shown(d.fs.geo, d.fs.metas, i) && T.IsKept(d.fs.metas[i])
+    ensures N.Kept(Op.AbsOf(d), i) <==> A.Shown(d.fs.geometry, d.fs.metas, i) && T.IsKept(d.fs.metas[i])
   {
-    var g, ms, dirs := d.fs.geo, d.fs.metas, d.dirs;
+    var g, ms, dirs := d.fs.geometry, d.fs.metas, d.dirs;
     var w := T.Elim(g, ms, dirs);
     SeenAbs(g, ms, d.fs.files, d.fs.held, dirs, d.places);
     NamesOf(g, ms, d.fs.files, d.fs.held, dirs, d.places, Op.AbsOf(d), w, i);
     if A.Shown(g, ms, i) { assert OkIno(g, i); assert T.Fits(i, ms[i]); assert N.IsDir(Op.AbsOf(d), i) <==> i in dirs; }
   }
-  lemma Numbers(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS, w: T.Witness)
+  lemma Numbers(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS,
+    w: T.Witness)
     requires T.TreeBy(g, ms, dirs, w) && Seen(g, ms, files, held, dirs, places, f)
     ensures N.Counts(f)
   {
@@ -153,7 +156,7 @@ module Soundness {
       NamesOf(g, ms, files, held, dirs, places, f, w, i);
       assert N.IsDir(f, i) <==> i in dirs;
       if i in dirs {
-        var a, b := N.SubDirs(f, i), T.Sub(w.subs, i);
+        var a, b := N.SubDirs(f, i), T.SubdirsOf(w.subs, i);
         forall d: uint64 ensures d in a <==> d in b
         {
           if d in a { assert N.IsDir(f, d); assert T.Child(ms, dirs, d); }
@@ -163,7 +166,7 @@ module Soundness {
       }
     }
   }
-  lemma Insides(g: Geo, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.Ats, f: N.FS)
+  lemma Insides(g: Geometry, ms: Metas, files: A.Files, held: A.Helds, dirs: T.Dirs, places: A.DirPlaces, f: N.FS)
     requires Layers(g, ms, files, held, dirs, places) && T.Locals(g, ms, dirs) &&
       Seen(g, ms, files, held, dirs, places, f)
     ensures N.Bodies(f)
@@ -177,7 +180,7 @@ module Soundness {
     {
       assert A.Shown(g, ms, i) && OkIno(g, i);
       assert T.Fits(i, ms[i]);
-      if ms[i].ty == 2 { assert i in dirs; Distinct(files[i], dirs[i], places[i], f.nodes[i].body); }
+      if ms[i].ty == DIR { assert i in dirs; Distinct(files[i], dirs[i], places[i], f.nodes[i].body); }
     }
   }
   lemma Distinct(file: seq<byte>, m: map<N.Name, uint64>, at: map<N.Name, int>, b: N.Body)

@@ -25,15 +25,16 @@ module VolumeOps {
   // nothing (AllocHint in trusted/txn.s.dfy), so no more is reported than there are.
   method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64)
     returns (st: uint32, s: V.Space, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.FsstatOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), s)
-    ensures s.tbytes as int == 4096 * (d.fs.geo.data1 - d.fs.geo.data0) as int && s.tfiles == d.fs.geo.ninode - 3
+      V.FsstatOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), s)
+    ensures s.tbytes as int == 4096 * (d.fs.geometry.data1 - d.fs.geometry.data0) as int &&
+      s.tfiles == d.fs.geometry.ninode - 3
     ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
-    var all := d.fs.geo.data1 - d.fs.geo.data0;
-    var files := d.fs.geo.ninode - 3;    // 0 to 2 are not given out
+    var all := d.fs.geometry.data1 - d.fs.geometry.data0;
+    var files := d.fs.geometry.ninode - 3;    // 0 to 2 are not given out
     var b := Least(blocks, all);
     var i := Least(inodes, files);
     s := V.Space(4096 * all, 4096 * b, 4096 * b, files, i, i, 0);
@@ -41,9 +42,9 @@ module VolumeOps {
   function method Least(a: uint64, b: uint64): uint64 { if a < b then a else b }
 
   method Fsinfo(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, i: V.Info, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), i)
+      V.FsinfoOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), i)
     ensures st != 0 ==> V.FsinfoErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
@@ -51,9 +52,9 @@ module VolumeOps {
   }
 
   method Pathconf(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, p: V.Pathconf, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.PathconfOk(AbsOf(d), N.Handle(ino, gen), FattrM(ino, M(after.data)), p)
+      V.PathconfOk(AbsOf(d), N.Handle(ino, gen), ReplyAttr(ino, MetaOf(after.data)), p)
     ensures st != 0 ==> V.PathconfErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     st, after := Getattr(txn, d, ino, gen);
@@ -63,9 +64,10 @@ module VolumeOps {
   // What COMMIT says. What it does, waiting until all that was committed is durable, comes next
   // (Exec in fs/exec/exec.dfy).
   method Commit(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, after: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> after != null && |after.data| == 256 &&
-      V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(FattrM(ino, M(after.data)), FattrM(ino, M(after.data))))
+      V.CommitOk(AbsOf(d), N.Handle(ino, gen), N.Wcc(ReplyAttr(ino, MetaOf(after.data)),
+        ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> V.CommitErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
   {
     Node(d, ino, gen);

@@ -33,19 +33,19 @@ module XattrOps {
   // inode 2, and its file
   lemma Reserved(d: DirFs)
     requires Sound(d)
-    ensures OkIno(d.fs.geo, ORPHANS) && ORPHANS in d.fs.metas && ORPHANS in d.fs.files && ORPHANS in d.fs.held &&
+    ensures OkIno(d.fs.geometry, ORPHANS) && ORPHANS in d.fs.metas && ORPHANS in d.fs.files && ORPHANS in d.fs.held &&
       ORPHANS !in d.dirs && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS])
     ensures var m, f := d.fs.metas[ORPHANS], d.fs.files[ORPHANS];
       |f| == m.size as int && |f| % 4096 == 0 && m.shrink == 0 && AbsOf(d).xattrs == All(f)
   {
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    assert OkIno(d.fs.geo, ORPHANS) && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS]);
-    At(d.fs.geo, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ORPHANS);
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    assert OkIno(d.fs.geometry, ORPHANS) && NameTree.Fits(ORPHANS, d.fs.metas[ORPHANS]);
+    At(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places, ORPHANS);
   }
 
   // The block of an inode, or zeros where there is none.
   method Fetch(txn: Txn, d: DirFs, ino: uint64) returns (b: Bytes)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures fresh(b) && |b.data| == 4096
     ensures ino in AbsOf(d).xattrs <==> U64At(b.data, 0) != 0
     ensures ino in AbsOf(d).xattrs ==> AbsOf(d).xattrs[ino] == Says(b.data)
@@ -63,7 +63,7 @@ module XattrOps {
   }
   // the list of a file, from offset 8 on
   method Current(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (b: Bytes)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures fresh(b) && |b.data| == 4096 && ListAt(b.data, 8) == X.XattrsOf(AbsOf(d), N.Handle(ino, gen))
     ensures ListAt(b.data, 8) != map[] ==> gen != 0
   {
@@ -76,7 +76,7 @@ module XattrOps {
   // ---- steps ----
 
   // Inode 2 has another file, and nothing else changes.
-  lemma FileChanged(g: Geo, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: Ats, m: Meta,
+  lemma FileChanged(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: NameTree.Dirs, places: DirPlaces, m: Meta,
     f: seq<byte>, h: set<int>, i: uint64, b: seq<byte>)
     requires NameTree.TreeOk(g, ms, dirs) && OkIno(g, 2) && 2 in ms && 2 in files && |files[2]| % 4096 == 0 &&
       Put(files[2], f, i as int, b)
@@ -105,13 +105,13 @@ module XattrOps {
   // The block of an inode becomes n; ok = false: there is no room. There is if it has one.
   method Store(txn: Txn, d: DirFs, ino: uint64, n: Bytes) returns (ok: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && |n.data| == 4096 && U64At(n.data, 0) != 0
+    requires Sound(d) && txn.volume == d.fs.volume && |n.data| == 4096 && U64At(n.data, 0) != 0
     ensures ok ==> Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens,
       old(AbsOf(d)).xattrs[ino := Says(n.data)])
     ensures ino in old(AbsOf(d)).xattrs ==> ok
   {
     Reserved(d);
-    ghost var g, ms, files, held := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held;
+    ghost var g, ms, files, held := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held;
     ghost var f, h := files[ORPHANS], held[ORPHANS];
     AllAt(f, ino);
     if ino >= LIMIT { assert |f| <= 549755813888; return false; }
@@ -137,11 +137,11 @@ module XattrOps {
   // It becomes a hole.
   method Take(txn: Txn, d: DirFs, ino: uint64)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens, X.Clean(old(AbsOf(d)), ino))
   {
     Reserved(d);
-    ghost var g, ms, files, held := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held;
+    ghost var g, ms, files, held := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held;
     ghost var f := files[ORPHANS];
     AllAt(f, ino);
     var hp := d.fs.GetInode(txn, ORPHANS, true);
@@ -163,13 +163,13 @@ module XattrOps {
   { var n := f.nodes[i]; f.nodes[i := N.Node(C.SetNlinkCtime(n.attr, n.attr.nlink, now), n.body, n.blocks)] }
   method Mark(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, s: uint64, ns: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl && N.Live(AbsOf(d), N.Handle(ino, gen))
+    requires Sound(d) && txn.volume == d.fs.volume && N.Live(AbsOf(d), N.Handle(ino, gen))
     ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
       AbsOf(d) == N.FS(Later(old(AbsOf(d)), ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
   {
     Node(d, ino, gen);
-    NameTree.Basics(d.fs.geo, d.fs.metas, d.dirs);
-    ghost var g, ms, files, held := d.fs.geo, d.fs.metas, d.fs.files, d.fs.held;
+    NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs);
+    ghost var g, ms, files, held := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held;
     assert NameTree.Fits(ino, ms[ino]);
     var ip := d.fs.GetInode(txn, ino, true);
     var ts, tns := Stamp(ip, s, ns);
@@ -185,7 +185,7 @@ module XattrOps {
 
   // the value of an attribute
   method Get(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes) returns (st: uint32, value: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> value != null && X.GetOk(AbsOf(d), N.Handle(ino, gen), name.data, value.data)
     ensures st != 0 ==> X.GetErr(AbsOf(d), N.Handle(ino, gen), name.data, st)
   {
@@ -205,7 +205,7 @@ module XattrOps {
 
   // the names of all, each with a zero after it
   method List(txn: Txn, d: DirFs, ino: uint64, gen: uint64) returns (st: uint32, names: Bytes?)
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> names != null && X.ListOk(AbsOf(d), N.Handle(ino, gen), names.data)
     ensures st != 0 ==> X.ListErr(AbsOf(d), N.Handle(ino, gen), st)
   {
@@ -236,7 +236,7 @@ module XattrOps {
   method Set(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes, create: bool, replace: bool,
     s: uint64, ns: uint32) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data, create,
       replace, N.Time(s, ns))
     ensures st != 0 ==> X.SetErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, value.data, create, replace, st)
@@ -269,7 +269,7 @@ module XattrOps {
   // an attribute goes
   method Remove(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, s: uint64, ns: uint32) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && X.RemoveOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, N.Time(s, ns))
     ensures st != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, st)
   {
@@ -296,7 +296,7 @@ module XattrOps {
   // What is stored for an inode goes, unless it is of a file that is there.
   method Forget(txn: Txn, d: DirFs, ino: uint64) returns (st: uint32)
     modifies d.Repr()
-    requires Sound(d) && txn.jrnl == d.fs.jrnl
+    requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 && Sound(d) && X.ForgetOk(old(AbsOf(d)), AbsOf(d), ino)
   {
     Reserved(d);

@@ -18,14 +18,17 @@ module Creation {
 
   // the attributes of a new object in a directory with the attributes dm (NfsMake.FirstAttr)
   function FirstS(c: P.Caller, dm: Meta, ty: uint32, mode: uint32, now: N.Time): N.Attr
-  { N.Attr(mode, if ty == 2 then 2 else 1, c.uid, if dm.mode / 1024 % 2 == 1 then dm.gid else c.gid, now, now, now) }
+  {
+    N.Attr(mode, if ty == N.NF3DIR then 2 else 1, c.uid, if P.IsSetgid(dm.mode) then dm.gid else c.gid, now, now, now)
+  }
   // the inode that is made
   function Born(c: P.Caller, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64,
     now: N.Time): Meta
   {
     var m := WithAttr(NewMeta(ty, gen), C.Applied(c, ty, FirstS(c, dm, ty, mode, now), N.WithoutSize(K.Wanted(c, s)),
       now));
-    if ty != 2 then m else WithParent(if dm.mode / 1024 % 2 == 1 then WithMode(m, P.AddSetgid(m.mode)) else m, dino)
+    if ty != N.NF3DIR then m
+    else WithParent(if P.IsSetgid(dm.mode) then WithMode(m, P.AddSetgid(m.mode)) else m, dino)
   }
   lemma BornIs(c: P.Caller, d: N.Node, dm: Meta, ty: uint32, gen: uint64, mode: uint32, s: N.Sattr, dino: uint64,
     now: N.Time)
@@ -33,7 +36,7 @@ module Creation {
     ensures var m := Born(c, dm, ty, gen, mode, s, dino, now); MetaAttr(m) == K.NewAttr(c, d, ty, mode, s, now) &&
       m.ty == ty && m.gen == gen && m.size == 0 && m.used == 0 && m.shrink == 0 && m.flags == 0 && m.next == 0 &&
         m.verf == 0 && m.major == 0 && m.minor == 0 &&
-      m.nlink == (if ty == 2 then 2 else 1) && m.mode < 4096 && (ty == 2 ==> m.parent == dino)
+      m.nlink == (if ty == N.NF3DIR then 2 else 1) && m.mode < 4096 && (ty == N.NF3DIR ==> m.parent == dino)
   {
     var f := FirstS(c, dm, ty, mode, now);
     assert f == K.FirstAttr(c, d, ty, mode, now);
@@ -57,39 +60,41 @@ module Creation {
 
   // The effect of all four: inode i, free before, is m with the bytes b and the blocks h, and directory d,
   // now dm with the file df in the blocks dh, has it under the name n.
-  lemma MadeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, d: uint64, n: Name, i: uint64,
+  lemma MadeOk(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, d: uint64, n: Name,
+    i: uint64,
     m: Meta, b: seq<byte>, h: set<int>, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64,
     ns: uint32)
-    returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, places': Ats)
+    returns (ms': Metas, files': Files, held': Helds, dirs': Dirs, places': DirPlaces)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] &&
       N.Proper(n)
     requires OkIno(g, i) && 2 < i && i in ms && ms[i].ty == 0 && ms[i].gen < 0xffff_ffff_ffff_ffff &&
       m.gen == ms[i].gen + 1
     requires Fits(i, m) && !OnList(m) && !IsKept(m) && m.ty != 0 &&
-      (if m.ty == 2 then m.nlink == 2 && m.parent == d else m.nlink == 1)
-    requires Entered(ms[d], dm, m.ty == 2, s, ns)
+      (if m.ty == N.NF3DIR then m.nlink == 2 && m.parent == d else m.nlink == 1)
+    requires Entered(ms[d], dm, m.ty == N.NF3DIR, s, ns)
     requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(places, d) ::
       x in at && at[x] == PlacesAt(places, d)[x]
     ensures ms' == ms[i := m][d := dm] && files' == files[i := b][d := df] && held' == held[i := h][d := dh]
-    ensures dirs' == (if m.ty == 2 then dirs[i := map[]] else dirs)[d := dirs[d][n := i]] &&
-      places' == (if m.ty == 2 then places[i := map[]] else places)[d := at]
+    ensures dirs' == (if m.ty == N.NF3DIR then dirs[i := map[]] else dirs)[d := dirs[d][n := i]] &&
+      places' == (if m.ty == N.NF3DIR then places[i := map[]] else places)[d := at]
     ensures TreeOk(g, ms', dirs')
     ensures var p, q := Abs(g, ms, files, held, dirs, places), Abs(g, ms', files', held', dirs', places');
       N.IsDir(p, d) && N.IsDir(q, d) && i !in p.nodes && i in p.gens && i in q.gens &&
         q.gens == p.gens[i := q.gens[i]] && q.xattrs == p.xattrs && q.gens[i] as int == p.gens[i] as int + 1 &&
-      q.nodes == p.nodes[i := NodeOf(m, b, h, if m.ty == 2 then map[] else DirAt(dirs, i),
-        if m.ty == 2 then map[] else PlacesAt(places, i))][d := q.nodes[d]] &&
+      q.nodes == p.nodes[i := NodeOf(m, b, h, if m.ty == N.NF3DIR then map[] else DirAt(dirs, i),
+        if m.ty == N.NF3DIR then map[] else PlacesAt(places, i))][d := q.nodes[d]] &&
       p.nodes[d].body.names == dirs[d] && C.DirStep(p.nodes[d], q.nodes[d], dirs[d][n := i],
-        p.nodes[d].attr.nlink as int + (if m.ty == 2 then 1 else 0), N.Time(s, ns))
+        p.nodes[d].attr.nlink as int + (if m.ty == N.NF3DIR then 1 else 0), N.Time(s, ns))
   {
     Basics(g, ms, dirs);
     assert i != d;
     assert Fits(d, ms[d]);
-    var ms1, files1, held1, dirs1, places1 := ms[i := m], files[i := b], held[i := h], if m.ty == 2 then
-      dirs[i := map[]] else dirs, if m.ty == 2 then places[i := map[]] else places;
+    var ms1, files1, held1 := ms[i := m], files[i := b], held[i := h];
+    var dirs1, places1 := if m.ty == N.NF3DIR then dirs[i := map[]] else dirs,
+      if m.ty == N.NF3DIR then places[i := map[]] else places;
     ms', files', held', dirs', places' := ms1[d := dm], files1[d := df], held1[d := dh], dirs1[d := dirs[d][n := i]],
       places1[d := at];
-    if m.ty == 2 {
+    if m.ty == N.NF3DIR {
       EnterDir(g, ms, dirs, d, n, i, m, dm);
     } else {
       EnterFile(g, ms, dirs, d, n, i, m);

@@ -14,7 +14,7 @@ module EntrySteps {
 
   // What one inode is made of is the same, but for what never shows.
   predicate Alike(ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs,
-    dirs': Dirs, places: Ats, places': Ats, j: uint64)
+    dirs': Dirs, places: DirPlaces, places': DirPlaces, j: uint64)
   {
     (j in ms <==> j in ms') && (j in ms ==> Hidden(ms[j], ms'[j])) && FileAt(files', j) == FileAt(files, j) &&
       HeldAt(held', j) == HeldAt(held, j) && DirAt(dirs', j) == DirAt(dirs, j) &&
@@ -24,8 +24,8 @@ module EntrySteps {
   { map x | x in nodes && x != i :: nodes[x] }
 
   // only inode i changes
-  lemma OneInode(g: Geo, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs,
-    dirs': Dirs, places: Ats, places': Ats, i: uint64)
+  lemma OneInode(g: Geometry, ms: Metas, ms': Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs,
+    dirs': Dirs, places: DirPlaces, places': DirPlaces, i: uint64)
     requires OkIno(g, i) && i != 2 && i in ms && i in ms' && FileAt(files', 2) == FileAt(files, 2)
     requires forall j: uint64 {:trigger OkIno(g, j)} | OkIno(g, j) && j != i ::
       Alike(ms, ms', files, files', held, held', dirs, dirs', places, places', j)
@@ -53,9 +53,10 @@ module EntrySteps {
   }
 
   // Directory i has the entries e at the places at, and other time stamps and links.
-  lemma DirChange(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64, m: Meta,
+  lemma DirChange(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, i: uint64, m: Meta,
     f: seq<byte>, h: set<int>, e: map<Name, uint64>, at: map<Name, int>, now: N.Time)
-    requires OkIno(g, i) && i != 2 && i in ms && Alive(ms[i]) && ms[i].ty == 2 && m.ty == 2 && m.nlink != 0 &&
+    requires OkIno(g, i) && i != 2 && i in ms && Alive(ms[i]) && ms[i].ty == N.NF3DIR && m.ty == N.NF3DIR &&
+      m.nlink != 0 &&
       m.gen == ms[i].gen && m.parent == ms[i].parent
     requires MetaAttr(m) == C.SetMtimeCtime(MetaAttr(ms[i]), m.nlink, now)
     requires forall n: Name {:trigger n in e} | n in e && n in DirAt(dirs, i) && n in PlacesAt(places, i) ::
@@ -73,8 +74,9 @@ module EntrySteps {
   }
 
   // An entry of inode i is gone, and with it a link (Dropped).
-  lemma DropShows(g: Geo, ms: Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs, dirs': Dirs,
-    places: Ats, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
+  lemma DropShows(g: Geometry, ms: Metas, files: Files, files': Files, held: Helds, held': Helds, dirs: Dirs,
+    dirs': Dirs,
+    places: DirPlaces, i: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires OkIno(g, i) && 2 < i && i in ms && 2 in ms && Alive(ms[i]) && (freed ==> LastLink(ms[i]))
     requires files' == (if LastLink(ms[i]) then files[i := []] else files) &&
       held' == (if LastLink(ms[i]) then held[i := {}] else held)
@@ -97,7 +99,8 @@ module EntrySteps {
   }
 
   // Of a step of the background (Stepped) nothing shows but that blocks were freed.
-  lemma StepHides(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, dirs': Dirs, places: Ats, sh: Leftover)
+  lemma StepHides(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, dirs': Dirs, places: DirPlaces,
+    sh: Leftover)
     requires 2 in ms && ms[2].next in ms && 2 < ms[2].next && OkIno(g, ms[2].next) && sh.used <= ms[ms[2].next].used
     requires dirs' == (if sh.shrink == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next ::
       dirs[x] else dirs)

@@ -14,12 +14,12 @@ module Listing {
   import C = NfsCommon
   import P = NfsPerm
 
-  function Items(g: seq<Ent>): (r: seq<L.Item>)
+  function Items(g: seq<DirEntry>): (r: seq<L.Item>)
     ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| ::
       r[k] == L.Item(g[k].ino, g[k].name, g[k].cookie as int)
   { if g == [] then [] else Items(g[..|g| - 1]) + [L.Item(g[|g| - 1].ino, g[|g| - 1].name, g[|g| - 1].cookie as int)] }
 
-  lemma BytesAre(cost: int -> int, g: seq<Ent>)
+  lemma BytesAre(cost: int -> int, g: seq<DirEntry>)
     ensures L.Bytes(cost, Items(g)) == Used(cost, g)
   {
     if g != [] {
@@ -30,12 +30,13 @@ module Listing {
   }
 
   // "." and ".." that come first
-  function Head(i: uint64, up: uint64, cookie: int): seq<Ent>
-  { if cookie == 0 then [Ent(i, [46], 1), Ent(up, [46, 46], 2)] else if cookie == 1 then [Ent(up, [46, 46], 2)]
+  function Head(i: uint64, up: uint64, cookie: int): seq<DirEntry>
+  { if cookie == 0 then [DirEntry(i, [46], 1), DirEntry(up, [46, 46], 2)] else if cookie == 1
+    then [DirEntry(up, [46, 46], 2)]
     else [] }
   function After(cookie: int): int { if cookie < 2 then 2 else cookie }
 
-  lemma PageIs(i: uint64, b: N.Body, at: Places, cookie: int, eof: bool, page: seq<Ent>, got: seq<Ent>)
+  lemma PageIs(i: uint64, b: N.Body, at: Places, cookie: int, eof: bool, page: seq<DirEntry>, got: seq<DirEntry>)
     requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 0 <= cookie &&
       (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     requires D.PageOk(b.names, at, After(cookie), eof, page) && got == Head(i, b.parent, cookie) + page
@@ -71,13 +72,13 @@ module Listing {
     requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 2 <= cookie && D.NoneFits(b.names, at, cookie, max, cost)
     ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
   {
-    var n :| D.First(b.names, at, cookie, n) && max < Used(cost, [Ent(b.names[n], n, 0)]);
-    D.UsedOne(cost, Ent(b.names[n], n, 0));
+    var n :| D.First(b.names, at, cookie, n) && max < Used(cost, [DirEntry(b.names[n], n, 0)]);
+    D.UsedOne(cost, DirEntry(b.names[n], n, 0));
     var e := L.Item(b.names[n], n, b.cookies[n]);
     assert L.Listed(i, b, e);
     assert L.First(i, b, cookie, e);
   }
-  lemma DotsNone(i: uint64, b: N.Body, at: Places, cookie: int, e: Ent, max: int, cost: int -> int)
+  lemma DotsNone(i: uint64, b: N.Body, at: Places, cookie: int, e: DirEntry, max: int, cost: int -> int)
     requires b.Dir? && b.cookies == A.Cookies(b.names, at) &&
       (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
     requires 0 <= cookie < 2 && e == Head(i, b.parent, cookie)[0] && max < Used(cost, [e])
@@ -92,9 +93,9 @@ module Listing {
   lemma DotOnly(i: uint64, b: N.Body, at: Places)
     requires b.Dir? && b.cookies == A.Cookies(b.names, at) &&
       (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
-    ensures L.Page(i, b, 0, Items([Ent(i, [46], 1)]), false)
+    ensures L.Page(i, b, 0, Items([DirEntry(i, [46], 1)]), false)
   {
-    var items := Items([Ent(i, [46], 1)]);
+    var items := Items([DirEntry(i, [46], 1)]);
     assert items[0] == L.Item(i, [46], 1);
     forall e: L.Item | L.Listed(i, b, e) && 0 < e.cookie && e.cookie <= 1 ensures e in items { assert e == items[0]; }
   }
@@ -102,39 +103,40 @@ module Listing {
 
   // a: the attributes (serialized inodes) by the index of the entry; of all entries or of none
   type Inodes = map<int, seq<byte>>
-  predicate Whole(g: seq<Ent>, a: Inodes)
+  predicate Whole(g: seq<DirEntry>, a: Inodes)
   { forall k: int {:trigger k in a} {:trigger a[k]} {:trigger g[k]} | 0 <= k < |g| :: k in a && |a[k]| == 256 }
-  predicate Given(g: seq<Ent>, a: Inodes) { a == map[] || Whole(g, a) }
+  predicate Given(g: seq<DirEntry>, a: Inodes) { a == map[] || Whole(g, a) }
 
-  function Handles(g: seq<Ent>, a: Inodes): seq<N.Handle>
+  function Handles(g: seq<DirEntry>, a: Inodes): seq<N.Handle>
     requires Given(g, a)
   { if a == map[] then [] else HandleSeq(g, a) }
-  function HandleSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Handle>)
+  function HandleSeq(g: seq<DirEntry>, a: Inodes): (r: seq<N.Handle>)
     requires Whole(g, a)
-    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == N.Handle(g[k].ino, M(a[k]).gen)
-  { if g == [] then [] else HandleSeq(g[..|g| - 1], a) + [N.Handle(g[|g| - 1].ino, M(a[|g| - 1]).gen)] }
-  function Fattrs(g: seq<Ent>, a: Inodes): seq<N.Fattr>
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == N.Handle(g[k].ino, MetaOf(a[k]).gen)
+  { if g == [] then [] else HandleSeq(g[..|g| - 1], a) + [N.Handle(g[|g| - 1].ino, MetaOf(a[|g| - 1]).gen)] }
+  function Fattrs(g: seq<DirEntry>, a: Inodes): seq<N.Fattr>
     requires Given(g, a)
   { if a == map[] then [] else FattrSeq(g, a) }
-  function FattrSeq(g: seq<Ent>, a: Inodes): (r: seq<N.Fattr>)
+  function FattrSeq(g: seq<DirEntry>, a: Inodes): (r: seq<N.Fattr>)
     requires Whole(g, a)
-    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == A.FattrM(g[k].ino, M(a[k]))
-  { if g == [] then [] else FattrSeq(g[..|g| - 1], a) + [A.FattrM(g[|g| - 1].ino, M(a[|g| - 1]))] }
+    ensures |r| == |g| && forall k: int {:trigger r[k]} | 0 <= k < |g| :: r[k] == A.ReplyAttr(g[k].ino, MetaOf(a[k]))
+  { if g == [] then [] else FattrSeq(g[..|g| - 1], a) + [A.ReplyAttr(g[|g| - 1].ino, MetaOf(a[|g| - 1]))] }
 
   // m is what the specification says of file i
   predicate Known(f: N.FS, i: uint64, m: Meta)
-  { N.Live(f, N.Handle(i, m.gen)) && A.FattrM(i, m) == N.FattrOf(i, f.nodes[i]) }
+  { N.Live(f, N.Handle(i, m.gen)) && A.ReplyAttr(i, m) == N.FattrOf(i, f.nodes[i]) }
 
-  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<Ent>, a: Inodes,
+  lemma PlusIs(f: N.FS, c: P.Caller, dh: N.Handle, cookie: uint64, verf: uint64, lim: L.Limit, g: seq<DirEntry>,
+    a: Inodes,
     eof: bool, da: N.Fattr)
-    requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], 1)
-    requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, M(a[k]))
+    requires L.ReaddirOk(f, c, dh, cookie, verf, lim, Items(g), eof, da) && C.Can(c, f.nodes[dh.ino], P.EXEC)
+    requires Whole(g, a) && forall k: int {:trigger g[k]} | 0 <= k < |g| :: Known(f, g[k].ino, MetaOf(a[k]))
     ensures L.ReaddirplusOk(f, c, dh, cookie, verf, lim, Items(g), Handles(g, a), Fattrs(g, a), eof, da)
   {
     var items, hs, fs := Items(g), Handles(g, a), Fattrs(g, a);
     if g != [] { assert g[0] in g && 0 in a; }
     forall k: int | 0 <= k < |items|
       ensures hs[k].ino == items[k].ino && N.Live(f, hs[k]) && fs[k] == N.FattrOf(hs[k].ino, f.nodes[hs[k].ino])
-    { assert Known(f, g[k].ino, M(a[k])); }
+    { assert Known(f, g[k].ino, MetaOf(a[k])); }
   }
 }

@@ -24,15 +24,16 @@ module Removal {
 
   // The entry n of d, of inode i, goes; the directory is then dm with the file df in the blocks dh, the entries e and
   // the places at.
-  lemma Gone(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
-    held': Helds, dirs': Dirs, places': Ats,
+  lemma Gone(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, ms': Metas,
+    files': Files,
+    held': Helds, dirs': Dirs, places': DirPlaces,
       d: uint64, n: Name, i: uint64, x: Meta, dm: Meta, df: seq<byte>, dh: set<int>, e: map<Name, uint64>,
         at: map<Name, int>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] &&
       dirs[d][n] == i && i in ms && 2 in ms
-    requires ms[i].ty == 2 ==> i in dirs && dirs[i] == map[]
+    requires ms[i].ty == N.NF3DIR ==> i in dirs && dirs[i] == map[]
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
-    requires Left(ms[d], dm, ms[i].ty == 2, s, ns) && e == C.Del(dirs[d], n)
+    requires Left(ms[d], dm, ms[i].ty == N.NF3DIR, s, ns) && e == C.Del(dirs[d], n)
     requires forall y: Name {:trigger y in e} | y in e && y in dirs[d] && y in PlacesAt(places, d) ::
       y in at && at[y] == PlacesAt(places, d)[y]
     requires d != i && ms' == Dropped(ms[d := x], i, s, ns, sh, freed)[d := dm]
@@ -65,13 +66,13 @@ module Removal {
     DropNodes(p.nodes, d, q1.nodes[d], i, now);
     assert q.nodes[d] == q1.nodes[d];
   }
-  lemma GoneTree(g: Geo, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta,
+  lemma GoneTree(g: Geometry, ms: Metas, dirs: Dirs, ms': Metas, dirs': Dirs, d: uint64, n: Name, i: uint64, dm: Meta,
     e: map<Name, uint64>, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n in dirs[d] &&
       dirs[d][n] == i && i in ms && 2 in ms && i != d
-    requires ms[i].ty == 2 ==> i in dirs && dirs[i] == map[]
+    requires ms[i].ty == N.NF3DIR ==> i in dirs && dirs[i] == map[]
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
-    requires Left(ms[d], dm, ms[i].ty == 2, s, ns) && Less(dirs, d, n, e)
+    requires Left(ms[d], dm, ms[i].ty == N.NF3DIR, s, ns) && Less(dirs, d, n, e)
     requires ms' == Dropped(ms, i, s, ns, sh, freed)[d := dm]
     requires var d1 := dirs[d := e]; dirs' == if freed then map x | x in d1 && x != i :: d1[x] else d1
     ensures TreeOk(g, ms', dirs')
@@ -79,7 +80,7 @@ module Removal {
     Basics(g, ms, dirs);
     EntryOk(g, ms, dirs, d, n);
     assert Fits(d, ms[d]) && Fits(i, ms[i]);
-    if ms[i].ty == 2 {
+    if ms[i].ty == N.NF3DIR {
       DropSubdir(g, ms, dirs, dirs', d, n, i, s, ns, sh, freed, dm);
     } else {
       assert dirs' == dirs[d := e];
@@ -91,12 +92,13 @@ module Removal {
   }
 
   // One more name, n in d, for inode i, which is not a directory.
-  lemma Named(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, ms': Metas, files': Files,
-    held': Helds, dirs': Dirs, places': Ats,
+  lemma Named(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, ms': Metas,
+    files': Files,
+    held': Helds, dirs': Dirs, places': DirPlaces,
       d: uint64, n: Name, i: uint64, dm: Meta, df: seq<byte>, dh: set<int>, at: map<Name, int>, s: uint64, ns: uint32)
     requires TreeOk(g, ms, dirs) && OkIno(g, d) && d != 2 && d in ms && d in dirs && InUse(ms, d) && n !in dirs[d] &&
       N.Proper(n)
-    requires OkIno(g, i) && 2 < i && InUse(ms, i) && ms[i].ty != 2 && ms[i].nlink < 0x7fff_ffff
+    requires OkIno(g, i) && 2 < i && InUse(ms, i) && ms[i].ty != N.NF3DIR && ms[i].nlink < 0x7fff_ffff
     requires dm == Touched(WithSizeNent(ms[d], dm.size, dm.nent, dm.used), s, ns)
     requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(places, d) ::
       x in at && at[x] == PlacesAt(places, d)[x]

@@ -23,11 +23,11 @@ module Renaming {
     ms'[td] == WithSizeNent(ms[td], ms'[td].size, ms'[td].nent, ms'[td].used) &&
       ms'[fd] == WithSizeNent(ms[fd], ms'[fd].size, ms'[fd].nent, ms'[fd].used)
   }
-  datatype Act = Act(from: uint64, fromName: Name, to: uint64, toName: Name, source: uint64, found: bool,
+  datatype Action = Action(from: uint64, fromName: Name, to: uint64, toName: Name, source: uint64, found: bool,
     target: uint64, dir: bool,
     seconds: uint64, nanoseconds: uint32, left: Leftover, freed: bool)
   // no two of the inodes are one but that the directories may be
-  predicate Apart(ms: Metas, a: Act)
+  predicate Apart(ms: Metas, a: Action)
   {
     a.from in ms && a.to in ms && a.source in ms && 2 in ms && a.from != 2 && a.to != 2 && a.source != 2 &&
       a.source != a.from && a.source != a.to &&
@@ -36,14 +36,14 @@ module Renaming {
     (a.dir && a.from != a.to ==> 2 < ms[a.from].nlink) && ms[a.from].nlink < 0xffff_ffff &&
       ms[a.to].nlink < 0xffff_ffff && (a.freed ==> a.found)
   }
-  lemma ReplacedAt(ms: Metas, a: Act)
+  lemma ReplacedAt(ms: Metas, a: Action)
     requires Apart(ms, a)
     ensures var m := Replaced(ms, a.to, a.found, a.target, a.dir, a.seconds, a.nanoseconds, a.left, a.freed);
       a.source in m && a.from in m && a.to in m && (a.from != a.to ==> m[a.from] == ms[a.from]) &&
         m[a.to].nlink <= ms[a.to].nlink &&
       m[a.from].ty == ms[a.from].ty && m[a.to].ty == ms[a.to].ty && m[a.source].ty == ms[a.source].ty
   { }
-  function Final(ms: Metas, a: Act): Metas
+  function Final(ms: Metas, a: Action): Metas
     requires Apart(ms, a)
   {
     ReplacedAt(ms, a);
@@ -51,19 +51,19 @@ module Renaming {
     var p := if a.dir && a.from != a.to then Reparented(m, a.source, a.from, a.to) else m;
     Stamped(p, a)
   }
-  function Stamped(p: Metas, a: Act): Metas
+  function Stamped(p: Metas, a: Action): Metas
     requires a.from in p && a.to in p && a.source in p
   {
     var q := p[a.source := Marked(p[a.source], a.seconds, a.nanoseconds)];
     var r := q[a.from := Touched(q[a.from], a.seconds, a.nanoseconds)];
     if a.from == a.to then r else r[a.to := Touched(r[a.to], a.seconds, a.nanoseconds)]
   }
-  function Now(a: Act): N.Time { N.Time(a.seconds, a.nanoseconds) }
-  function One(a: Act): int { if a.dir && a.from != a.to then 1 else 0 }
-  function Fewer(a: Act): int { if a.dir && a.found then 1 else 0 }
+  function Now(a: Action): N.Time { N.Time(a.seconds, a.nanoseconds) }
+  function One(a: Action): int { if a.dir && a.from != a.to then 1 else 0 }
+  function Fewer(a: Action): int { if a.dir && a.found then 1 else 0 }
 
   // what becomes of each inode
-  lemma FinalAt(ms: Metas, a: Act, i: uint64)
+  lemma FinalAt(ms: Metas, a: Action, i: uint64)
     requires Apart(ms, a)
     ensures i in Final(ms, a) <==> i in ms
     ensures i in ms ==> Final(ms, a)[i].gen == ms[i].gen && (i == 2 ==> !Alive(ms[i]) ==> !Alive(Final(ms, a)[i]))
@@ -73,7 +73,7 @@ module Renaming {
       a.from != a.to then WithParent(ms[i], a.to) else ms[i], a.seconds, a.nanoseconds)
     ensures a.found && i == a.target ==> Final(ms, a)[i] == Dropped(ms, i, a.seconds, a.nanoseconds, a.left, a.freed)[i]
   { }
-  lemma FinalDir(ms: Metas, a: Act, i: uint64)
+  lemma FinalDir(ms: Metas, a: Action, i: uint64)
     requires Apart(ms, a) && (i == a.from || i == a.to)
     ensures i in Final(ms, a) && var m := Final(ms, a)[i];
       m.ty == ms[i].ty && m.parent == ms[i].parent && m.gen == ms[i].gen && m.size == ms[i].size &&
@@ -84,7 +84,7 @@ module Renaming {
   { }
 
   // What is known of a rename that may be made.
-  predicate Given(geo: Geo, ms: Metas, dirs: Dirs, a: Act)
+  predicate Given(geo: Geometry, ms: Metas, dirs: Dirs, a: Action)
   {
     TreeOk(geo, ms, dirs) && Has(dirs, a.from, a.fromName) && dirs[a.from][a.fromName] == a.source && a.to in dirs &&
       InUse(ms, a.to) && N.Proper(a.toName) && a.source in ms && 2 in ms && a.from in ms &&
@@ -93,7 +93,7 @@ module Renaming {
       (a.target in dirs <==> a.source in dirs) && (a.target in dirs ==> dirs[a.target] == map[])) &&
     (a.freed ==> a.found && LastLink(ms[a.target]) && !OnList(ms[a.target]))
   }
-  lemma ApartOk(geo: Geo, ms: Metas, dirs: Dirs, a: Act)
+  lemma ApartOk(geo: Geometry, ms: Metas, dirs: Dirs, a: Action)
     requires Given(geo, ms, dirs, a)
     ensures a.from in ms && a.to in ms && ms[a.from].ty != 0 && ms[a.to].ty != 0 && ms[a.source].ty != 0
     ensures Apart(ms, a) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) &&
@@ -111,7 +111,7 @@ module Renaming {
   }
 
   // The tree stays sound.
-  lemma FinalTree(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, a: Act)
+  lemma FinalTree(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, a: Action)
     requires Given(geo, ms, dirs, a) && RenamedTo(dirs, dirs', a.from, a.fromName, a.to, a.toName, a.source, a.found,
       a.target, a.freed)
     requires a.dir && a.from != a.to ==> ms[a.to].nlink as int - (if a.found then 1 else 0) < 0x7fff_ffff
@@ -125,7 +125,7 @@ module Renaming {
     var p := if a.dir && a.from != a.to then Reparented(m, a.source, a.from, a.to) else m;
     StampedTree(geo, p, dirs', a);
   }
-  lemma StampedTree(geo: Geo, p: Metas, dirs: Dirs, a: Act)
+  lemma StampedTree(geo: Geometry, p: Metas, dirs: Dirs, a: Action)
     requires TreeOk(geo, p, dirs) && OkIno(geo, a.from) && OkIno(geo, a.to) && OkIno(geo, a.source) && a.from in p &&
       a.to in p && a.source in p && p[a.from].ty != 0 && p[a.to].ty != 0 && p[a.source].ty != 0
     ensures TreeOk(geo, Stamped(p, a), dirs)
@@ -142,26 +142,26 @@ module Renaming {
 
   // ---- what a client sees ----
 
-  datatype Vol = Vol(metas: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats)
-  function See(geo: Geo, v: Vol): N.FS { Abs(geo, v.metas, v.files, v.held, v.dirs, v.places) }
-  function NodeIn(v: Vol, i: uint64): N.Node requires i in v.metas
+  datatype Volume = Volume(metas: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces)
+  function See(geo: Geometry, v: Volume): N.FS { Abs(geo, v.metas, v.files, v.held, v.dirs, v.places) }
+  function NodeIn(v: Volume, i: uint64): N.Node requires i in v.metas
   { NodeAt(v.metas, v.files, v.held, v.dirs, v.places, i) }
   // entries of d stay where they are
-  predicate Kept(v: Vol, w: Vol, d: uint64)
+  predicate Kept(v: Volume, w: Volume, d: uint64)
   {
     d in v.dirs && d in w.dirs && forall n: Name {:trigger n in w.dirs[d]} | n in w.dirs[d] && n in v.dirs[d] &&
       n in PlacesAt(v.places, d) ::
       n in PlacesAt(w.places, d) && PlacesAt(w.places, d)[n] == PlacesAt(v.places, d)[n]
   }
   // v becomes w by the rename a. ms: as in v, but for the sizes of the directories.
-  predicate Renames(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  predicate Renames(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action)
   {
     Sized(v.metas, ms, a.from, a.to) && Apart(ms, a) && w.metas == Final(ms, a) &&
     Shown(geo, v.metas, a.from) && Shown(geo, v.metas, a.to) && Shown(geo, v.metas, a.source) &&
-      v.metas[a.from].ty == 2 && v.metas[a.to].ty == 2 && a.from in v.dirs &&
+      v.metas[a.from].ty == N.NF3DIR && v.metas[a.to].ty == N.NF3DIR && a.from in v.dirs &&
     RenamedTo(v.dirs, w.dirs, a.from, a.fromName, a.to, a.toName, a.source, a.found, a.target, a.freed) &&
-      (a.dir <==> v.metas[a.source].ty == 2) && (a.dir && a.from == a.to ==> v.metas[a.source].parent == a.to) &&
-    (a.found ==> Shown(geo, v.metas, a.target) && (v.metas[a.target].ty == 2 <==> a.dir)) &&
+      (a.dir <==> v.metas[a.source].ty == N.NF3DIR) && (a.dir && a.from == a.to ==> v.metas[a.source].parent == a.to) &&
+    (a.found ==> Shown(geo, v.metas, a.target) && (v.metas[a.target].ty == N.NF3DIR <==> a.dir)) &&
       (a.freed ==> LastLink(ms[a.target])) &&
     (forall i: uint64 {:trigger FileAt(w.files, i)} {:trigger HeldAt(w.held, i)} | i != a.from && i != a.to &&
       (a.found && i == a.target ==> !LastLink(ms[i])) ::
@@ -172,7 +172,7 @@ module Renaming {
   }
 
   // the entries of a directory that is not part of it stay
-  lemma SameEntries(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
+  lemma SameEntries(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action, i: uint64)
     requires Renames(geo, v, ms, w, a) && i != a.from && i != a.to && (a.found ==> i != a.target)
     ensures DirAt(w.dirs, i) == DirAt(v.dirs, i)
   {
@@ -180,7 +180,7 @@ module Renaming {
     forall n: Name
       ensures (n in x <==> n in y) && (n in y ==> x[n] == y[n]) { assert Has(w.dirs, i, n) <==> Has(v.dirs, i, n); }
   }
-  lemma SrcNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma SrcNode(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action)
     requires Renames(geo, v, ms, w, a)
     ensures Shown(geo, w.metas, a.source) && NodeIn(w, a.source) == R.MovedNode(NodeIn(v, a.source), a.to, Now(a))
   {
@@ -190,7 +190,7 @@ module Renaming {
       HeldAt(w.held, a.source) == HeldAt(v.held, a.source) &&
       PlacesAt(w.places, a.source) == PlacesAt(v.places, a.source);
   }
-  lemma OtherNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act, i: uint64)
+  lemma OtherNode(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action, i: uint64)
     requires Renames(geo, v, ms, w, a) && i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target)
     ensures Shown(geo, w.metas, i) <==> Shown(geo, v.metas, i)
     ensures Shown(geo, w.metas, i) ==> NodeIn(w, i) == NodeIn(v, i)
@@ -200,7 +200,7 @@ module Renaming {
     assert FileAt(w.files, i) == FileAt(v.files, i) && HeldAt(w.held, i) == HeldAt(v.held, i) &&
       PlacesAt(w.places, i) == PlacesAt(v.places, i);
   }
-  lemma DstNode(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma DstNode(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action)
     requires Renames(geo, v, ms, w, a) && a.found
     ensures Shown(geo, w.metas, a.target) <==> !LastLink(ms[a.target])
     ensures LastLink(ms[a.target]) <==> NodeIn(v, a.target).body.Dir? || NodeIn(v, a.target).attr.nlink <= 1
@@ -214,7 +214,7 @@ module Renaming {
       assert w.metas[a.target] == Relinked(ms[a.target], ms[a.target].nlink - 1, a.seconds, a.nanoseconds);
     }
   }
-  lemma DirNodes(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma DirNodes(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action)
     requires Renames(geo, v, ms, w, a)
     ensures Shown(geo, w.metas, a.from) && Shown(geo, w.metas, a.to)
     ensures var t := NodeIn(v, a.to); var links := t.attr.nlink as int - Fewer(a);
@@ -241,7 +241,7 @@ module Renaming {
     }
   }
 
-  lemma Sees(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma Sees(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action)
     requires Renames(geo, v, ms, w, a)
     ensures var pre, post := See(geo, v), See(geo, w);
       N.IsDir(pre, a.from) && N.IsDir(pre, a.to) && N.Entry(pre, a.from, a.fromName) &&
@@ -268,7 +268,7 @@ module Renaming {
     { if i != a.from && i != a.to && i != a.source && (a.found ==> i != a.target) { OtherNode(geo, v, ms, w, a, i); } }
     assert post.nodes == want;
   }
-  lemma SameGens(geo: Geo, v: Vol, ms: Metas, w: Vol, a: Act)
+  lemma SameGens(geo: Geometry, v: Volume, ms: Metas, w: Volume, a: Action)
     requires Renames(geo, v, ms, w, a)
     ensures See(geo, w).gens == See(geo, v).gens && See(geo, w).xattrs == See(geo, v).xattrs
   {

@@ -13,7 +13,7 @@ module Resizing {
   import N = NfsState
 
   // inode i has other attributes, or other bytes
-  lemma ChangeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64, m: Meta,
+  lemma ChangeOk(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, i: uint64, m: Meta,
     f: seq<byte>, h: set<int>)
     requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && SameTree(ms[i], m) && Fits(i, m) && m.gen == ms[i].gen
     ensures TreeOk(g, ms[i := m], dirs)
@@ -25,15 +25,16 @@ module Resizing {
     Changed(g, ms, files, held, dirs, places, i, m, f, h);
   }
 
-  lemma OrphanedHides(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64)
+  lemma OrphanedHides(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, i: uint64)
     requires i in ms && 2 in ms
     ensures Abs(g, Orphaned(ms, i), files, held, dirs, places) == Abs(g, ms, files, held, dirs, places)
   { HiddenStep(g, ms, Orphaned(ms, i), files, held, dirs, places); }
 
   // A regular file is set to size sz and then has the attributes a, the bytes f, the blocks h, and no verifier.
-  lemma ResizeOk(g: Geo, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: Ats, i: uint64, sz: uint64,
+  lemma ResizeOk(g: Geometry, ms: Metas, files: Files, held: Helds, dirs: Dirs, places: DirPlaces, i: uint64,
+    sz: uint64,
     sh: Leftover, done: bool, a: N.Attr, f: seq<byte>, h: set<int>)
-    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == 1 && 2 in ms &&
+    requires TreeOk(g, ms, dirs) && Shown(g, ms, i) && ms[i].ty == N.NF3REG && 2 in ms &&
       (done && sz < ms[i].size ==> sh.shrink == 0) && a.mode < 4096 && a.nlink == ms[i].nlink
     ensures i in ResizedAll(ms, i, sz, sh, done)
     ensures var r := ResizedAll(ms, i, sz, sh, done); TreeOk(g, r[i := WithVerf(WithAttr(r[i], a), 0)], dirs)

@@ -15,7 +15,7 @@ module Ctime {
   import opened NfsRename
 
   // the last time that can be stored: there is none later
-  predicate Last(t: Time) { t.s == 0xffff_ffff_ffff_ffff && t.ns >= 999_999_999 }
+  predicate Last(t: Time) { t.seconds == 0xffff_ffff_ffff_ffff && t.nanoseconds >= 999_999_999 }
   // file i of f, in the same use of its number, is also in g
   predicate Stays(f: FS, g: FS, i: uint64)
   { i in f.nodes && i in g.nodes && i in f.gens && i in g.gens && f.gens[i] == g.gens[i] }

@@ -51,13 +51,15 @@ include "../../lib/bytespec.dfy"
 module NfsState {
   import opened Machine
   type Name = seq<byte>
-  datatype Time = Time(s: uint64, ns: uint32)
-  predicate Earlier(a: Time, b: Time) { a.s < b.s || (a.s == b.s && a.ns < b.ns) }
+  datatype Time = Time(seconds: uint64, nanoseconds: uint32)
+  predicate Earlier(a: Time, b: Time)
+  { a.seconds < b.seconds || (a.seconds == b.seconds && a.nanoseconds < b.nanoseconds) }
   // The time of a change made at `now` to a file with the ctime `was`. (After the last time of all, in the year 584
   // billion, there is none.)
   function Stamp(now: Time, was: Time): Time { if Earlier(was, now) then now else Next(was) }
   function Next(t: Time): Time
-  { if t.ns < 999_999_999 then Time(t.s, t.ns + 1) else if t.s < 0xffff_ffff_ffff_ffff then Time(t.s + 1, 0) else t }
+  { if t.nanoseconds < 999_999_999 then Time(t.seconds, t.nanoseconds + 1) else if t.seconds < 0xffff_ffff_ffff_ffff
+    then Time(t.seconds + 1, 0) else t }
 
   // 2^32 - 1 is nobody's number: in POSIX an id of -1 means "no change", and the clients' kernels refuse to show a
   // file that has it. So nobody calls with it (squash.s.dfy), and nobody can set it (WithoutNobody, below). Volumes of
@@ -274,7 +276,7 @@ module NfsState {
   { a.None? || (i in f.nodes && a.x == FattrOf(i, f.nodes[i])) }
 
   // The attributes to set (2.6, sattr3).
-  datatype SetTime = DontChange | ServerTime | ClientTime(t: Time)
+  datatype SetTime = DontChange | ServerTime | ClientTime(time: Time)
   datatype Sattr = Sattr(mode: Option<uint32>, uid: Option<uint32>, gid: Option<uint32>, size: Option<uint64>,
     atime: SetTime, mtime: SetTime)
   function NoSattr(): Sattr { Sattr(None, None, None, None, DontChange, DontChange) }
@@ -424,7 +426,7 @@ module NfsCommon {
 
   // s can be set on no file (3.3.2: INVAL, FBIG)
   ghost const SECOND: uint32 := 1_000_000_000          // in nanoseconds
-  predicate BadTime(t: SetTime) { t.ClientTime? && t.t.ns >= SECOND }
+  predicate BadTime(t: SetTime) { t.ClientTime? && t.time.nanoseconds >= SECOND }
   predicate ArgErr(s: Sattr, st: uint32)
   {
     (st == NFS3ERR_INVAL && (BadTime(s.atime) || BadTime(s.mtime))) ||
@@ -1102,8 +1104,8 @@ module NfsVolume {
   // 3.3.21 COMMIT changes nothing that can be seen. What it promises is of crashes: a crash takes the volume back
   // to a state that some call left, not older than the last one whose reply said OK to a COMMIT, or to a call that
   // changed something other than by an UNSTABLE WRITE, nor older than what a reply has shown of such a call (theorems 3
-  // and 9 in verified/THEOREMS.md). The write verifier in the replies of WRITE and COMMIT stays the same until the server
-  // starts again, and is another then, so that the client sends its unstable data again.
+  // and 9 in verified/THEOREMS.md). The write verifier in the replies of WRITE and COMMIT stays the same until the
+  // server starts again, and is another then, so that the client sends its unstable data again.
   //
   // The file is a regular one. No permission is needed: what becomes durable was written by those who had it, and may
   // have lost it since (a chown must not make their data volatile); and the caller learns nothing that GETATTR keeps

@@ -30,7 +30,7 @@ include "nfs3.s.dfy"
 module NfsOnce {
   import opened Machine import opened NfsState
   // SHA-256 of what is above, as four numbers
-  datatype Key = Key(a: uint64, b: uint64, c: uint64, d: uint64)
+  datatype Key = Key(first: uint64, second: uint64, third: uint64, fourth: uint64)
   // at: the server's clock in seconds. file: what was made, linked, moved, or set; (0, 0) if nothing.
   // ctime: of it, when the call had been done.
   datatype Record = Record(key: Key, at: uint64, file: Handle, ctime: Time)

@@ -19,7 +19,7 @@ module KeptFiles {
   { ms[i := KeptMeta(ms[i], ms[2].parent, s, ns)][2 := WithParent(ms[2], i)] }
 
   // i comes to the head of the list
-  lemma Pushed(geo: Geo, ms: Metas, ms': Metas, q: seq<uint64>, i: uint64)
+  lemma Pushed(geo: Geometry, ms: Metas, ms': Metas, q: seq<uint64>, i: uint64)
     requires KeptBy(geo, ms, q) && OkIno(geo, i) && 2 < i && i in ms && !IsKept(ms[i]) && !IsKept(ms[2])
     requires i in ms' && IsKept(ms'[i]) && ms'[i].parent == ms[2].parent &&
       ms' == ms[i := ms'[i]][2 := WithParent(ms[2], i)]
@@ -41,7 +41,7 @@ module KeptFiles {
   }
 
   // a file is put at the head of the list
-  lemma KeepOk(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32)
+  lemma KeepOk(geo: Geometry, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && i in ms && 2 in ms && CanKeep(ms[i])
     ensures TreeOk(geo, Keeping(ms, i, s, ns), dirs)
   {
@@ -64,7 +64,7 @@ module KeptFiles {
     requires i in ms && 2 in ms
   { ms[i := UnnamedMeta(m, ms[2].parent)][2 := WithParent(ms[2], i)] }
   function UnnamedMeta(m: Meta, next: uint64): Meta { WithParent(WithList(m, 2, m.next), next) }
-  lemma UnnamedOk(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, m: Meta)
+  lemma UnnamedOk(geo: Geometry, ms: Metas, dirs: Dirs, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && i in ms && 2 in ms && ms[i].ty == 0
     requires Fits(i, m) && Alive(m) && m.ty != 2 && m.nlink == 1 && m.flags == 0
     ensures TreeOk(geo, Unnamed(ms, i, m), dirs)
@@ -100,7 +100,7 @@ module KeptFiles {
   { WithParent(WithList(m, m.flags - 2, m.next), 0) }
 
   // i leaves the list, and becomes m, which has a link less
-  lemma LeaveOk(geo: Geo, ms: Metas, dirs: Dirs, at: uint64, i: uint64, m: Meta)
+  lemma LeaveOk(geo: Geometry, ms: Metas, dirs: Dirs, at: uint64, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && OkIno(geo, at) && Before(ms, at, i)
     requires Fits(i, m) && !IsKept(m) && m.nlink as int == ms[i].nlink as int - 1 && (OnList(m) <==> OnList(ms[i])) &&
       (OnList(m) ==> m.next == ms[i].next)
@@ -119,7 +119,7 @@ module KeptFiles {
     assert Listed(geo, ms', w.orphans) by { ListedSame(geo, ms, ms', w.orphans); }
     Intro(geo, ms', dirs, Witness(w.names, w.subs, w.depth, w.orphans, q));
   }
-  lemma Taken(geo: Geo, ms: Metas, ms': Metas, q: seq<uint64>, at: uint64, i: uint64) returns (r: seq<uint64>)
+  lemma Taken(geo: Geometry, ms: Metas, ms': Metas, q: seq<uint64>, at: uint64, i: uint64) returns (r: seq<uint64>)
     requires KeptBy(geo, ms, q) && OkIno(geo, i) && 2 < i && OkIno(geo, at) && Before(ms, at, i) && i in ms' &&
       !IsKept(ms'[i]) && 2 in ms && !IsKept(ms[2])
     requires ms' == ms[at := WithParent(ms[at], ms[i].parent)][i := ms'[i]]
@@ -144,7 +144,7 @@ module KeptFiles {
     }
   }
   // i has as many links as names now, and if that is none it is not in use
-  lemma LinkLess(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, names: Names, i: uint64)
+  lemma LinkLess(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, names: Names, i: uint64)
     requires Links(geo, ms, dirs, names) && i in ms && i in ms' && ms[i].ty != 2 && i !in dirs && !IsKept(ms'[i]) &&
       |Of(names, i)| == ms'[i].nlink as int
     requires if ms'[i].nlink == 0 then !InUse(ms', i) else InUse(ms, i) && InUse(ms', i) && ms'[i].ty == ms[i].ty
@@ -162,7 +162,7 @@ module KeptFiles {
   }
 
   // A kept file is let go: it leaves the list, and loses a link (Dropped).
-  lemma LetGoOk(geo: Geo, ms: Metas, dirs: Dirs, at: uint64, i: uint64, s: uint64, ns: uint32, sh: Leftover,
+  lemma LetGoOk(geo: Geometry, ms: Metas, dirs: Dirs, at: uint64, i: uint64, s: uint64, ns: uint32, sh: Leftover,
     freed: bool)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && OkIno(geo, at) && Before(ms, at, i) && 2 in ms
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
@@ -192,7 +192,7 @@ module KeptFiles {
   }
 
   // the first kept file
-  lemma FirstKept(geo: Geo, ms: Metas, dirs: Dirs)
+  lemma FirstKept(geo: Geometry, ms: Metas, dirs: Dirs)
     requires TreeOk(geo, ms, dirs)
     ensures 2 in ms && (ms[2].parent != 0 ==> OkIno(geo, ms[2].parent) && 2 < ms[2].parent &&
       Before(ms, 2, ms[2].parent))

@@ -10,7 +10,7 @@ module Orphans {
   // only `flags`, but for the bit of kept files, `next`, and `shrink` change
   predicate SameLinks(a: Meta, b: Meta)
   { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent && (IsKept(a) <==> IsKept(b)) }
-  lemma Relist(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, w: Witness, o: seq<uint64>)
+  lemma Relist(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, w: Witness, o: seq<uint64>)
     requires TreeBy(geo, ms, dirs, w) && Listed(geo, ms', o)
     requires forall i: uint64 {:trigger i in ms'} {:trigger i in ms} ::
       (i in ms <==> i in ms') && (i in ms ==> SameLinks(ms[i], ms'[i]) && (OkIno(geo, i) ==> Fits(i, ms'[i])))
@@ -24,7 +24,7 @@ module Orphans {
   }
 
   // a file is put at the head of the list, unless it is on it
-  lemma PutOn(geo: Geo, ms: Metas, dirs: Dirs, i: uint64)
+  lemma PutOn(geo: Geometry, ms: Metas, dirs: Dirs, i: uint64)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && 2 < i && i in ms && ms[i].ty != 0 && 2 in ms
     ensures TreeOk(geo, Orphaned(ms, i), dirs)
   {
@@ -50,7 +50,7 @@ module Orphans {
   }
 
   // the head of the list: a file whose blocks are to be freed
-  lemma HeadOk(geo: Geo, ms: Metas, dirs: Dirs)
+  lemma HeadOk(geo: Geometry, ms: Metas, dirs: Dirs)
     requires TreeOk(geo, ms, dirs)
     ensures 2 in ms && (ms[2].next != 0 ==> var h := ms[2].next;
       OkIno(geo, h) && 2 < h && h in ms && OnList(ms[h]) && (ms[h].nlink == 0 && h in dirs ==> dirs[h] == map[]))
@@ -68,7 +68,7 @@ module Orphans {
 
   // One step of the background (Stepped in attributechanges.dfy): sh is left to be freed of
   // the head; when that is nothing it leaves the list, and is free if it has no links.
-  lemma StepOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, sh: Leftover)
+  lemma StepOk(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, sh: Leftover)
     requires TreeOk(geo, ms, dirs) && 2 in ms && ms[2].next != 0 && ms[2].next in ms
     requires dirs' == (if sh.shrink == 0 && ms[ms[2].next].nlink == 0 then map x | x in dirs && x != ms[2].next ::
       dirs[x] else dirs)
@@ -103,7 +103,7 @@ module Orphans {
   }
 
   // the head, which has no links, is free
-  lemma Free(geo: Geo, ms: Metas, mid: Metas, dirs: Dirs, dirs': Dirs, w: Witness, o: seq<uint64>, h: uint64)
+  lemma Free(geo: Geometry, ms: Metas, mid: Metas, dirs: Dirs, dirs': Dirs, w: Witness, o: seq<uint64>, h: uint64)
     requires TreeBy(geo, ms, dirs, w) && Listed(geo, mid, o) && OkIno(geo, h) && 2 < h && h in ms && ms[h].nlink == 0 &&
       h in mid && !OnList(mid[h])
     requires forall i: uint64 {:trigger i in mid} {:trigger i in ms} ::

@@ -40,7 +40,7 @@ module NameTree {
       m.ty == 8 && m.nlink == 0 && m.size as int % 4096 == 0 && !OnList(m)) &&
     (IsKept(m) ==> Alive(m) && m.ty != 2 && 2 < i)
   }
-  predicate Locals(geo: Geo, ms: Metas, dirs: Dirs)
+  predicate Locals(geo: Geometry, ms: Metas, dirs: Dirs)
   {
     OkIno(geo, 1) && OkIno(geo, 2) &&
     (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) ::
@@ -54,7 +54,7 @@ module NameTree {
   predicate Has(dirs: Dirs, d: uint64, n: Name) { d in dirs && n in dirs[d] }
   function Count(i: uint64, m: Meta): int
   { if m.ty != 2 then m.nlink as int - (if IsKept(m) then 1 else 0) else if i == 1 then 0 else 1 }
-  predicate Links(geo: Geo, ms: Metas, dirs: Dirs, names: Names)
+  predicate Links(geo: Geometry, ms: Metas, dirs: Dirs, names: Names)
   {
     (forall d: uint64, n: Name {:trigger Has(dirs, d, n)} | Has(dirs, d, n) ::
       OkIno(geo, dirs[d][n]) && 2 < dirs[d][n] && InUse(ms, dirs[d][n]) && InUse(ms, d) && N.Proper(n) &&
@@ -67,15 +67,16 @@ module NameTree {
   }
 
   // Sub-directories, and the link counts of directories. subs: those of each directory.
-  type Subs = map<uint64, set<uint64>>
-  function Sub(subs: Subs, i: uint64): set<uint64> { if i in subs then subs[i] else {} }
+  type Subdirs = map<uint64, set<uint64>>
+  function SubdirsOf(subs: Subdirs, i: uint64): set<uint64> { if i in subs then subs[i] else {} }
   predicate Child(ms: Metas, dirs: Dirs, j: uint64) { j in dirs && j != 1 && InUse(ms, j) }
-  predicate Counts(ms: Metas, dirs: Dirs, subs: Subs)
+  predicate Counts(ms: Metas, dirs: Dirs, subs: Subdirs)
   {
-    (forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: j in Sub(subs, ms[j].parent)) &&
-    (forall i: uint64, j: uint64 {:trigger j in Sub(subs, i)} | j in Sub(subs, i) ::
+    (forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: j in SubdirsOf(subs, ms[j].parent)) &&
+    (forall i: uint64, j: uint64 {:trigger j in SubdirsOf(subs, i)} | j in SubdirsOf(subs, i) ::
       Child(ms, dirs, j) && ms[j].parent == i) &&
-    (forall i: uint64 {:trigger i in dirs} | i in dirs && InUse(ms, i) :: ms[i].nlink as int == 2 + |Sub(subs, i)|)
+    (forall i: uint64 {:trigger i in dirs} | i in dirs &&
+      InUse(ms, i) :: ms[i].nlink as int == 2 + |SubdirsOf(subs, i)|)
   }
 
   // No cycles: each directory is one deeper than its parent.
@@ -90,7 +91,7 @@ module NameTree {
 
   // The orphan list: linked by `next` from inode 2 on, without repetition; exactly
   // the inodes with the bit set.
-  predicate Listed(geo: Geo, ms: Metas, o: seq<uint64>)
+  predicate Listed(geo: Geometry, ms: Metas, o: seq<uint64>)
   {
     2 in ms && ms[2].next == (if o != [] then o[0] else 0) &&
     (forall k: int {:trigger o[k]} | 0 <= k < |o| :: OkIno(geo, o[k]) && 2 < o[k] && o[k] in ms && OnList(ms[o[k]]) &&
@@ -101,7 +102,7 @@ module NameTree {
 
   // Kept files: linked by `parent`, which they do not need otherwise, from inode 2 on, without repetition; exactly
   // the inodes with the second bit set.
-  predicate KeptBy(geo: Geo, ms: Metas, q: seq<uint64>)
+  predicate KeptBy(geo: Geometry, ms: Metas, q: seq<uint64>)
   {
     2 in ms && ms[2].parent == (if q != [] then q[0] else 0) &&
     (forall k: int {:trigger q[k]} | 0 <= k < |q| :: OkIno(geo, q[k]) && 2 < q[k] && q[k] in ms && IsKept(ms[q[k]]) &&
@@ -110,30 +111,30 @@ module NameTree {
     (forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms && IsKept(ms[i]) :: i in q)
   }
 
-  datatype Witness = Witness(names: Names, subs: Subs, depth: Depths, orphans: seq<uint64>, kept: seq<uint64>)
-  predicate TreeBy(geo: Geo, ms: Metas, dirs: Dirs, w: Witness)
+  datatype Witness = Witness(names: Names, subs: Subdirs, depth: Depths, orphans: seq<uint64>, kept: seq<uint64>)
+  predicate TreeBy(geo: Geometry, ms: Metas, dirs: Dirs, w: Witness)
   { Locals(geo, ms, dirs) && Links(geo, ms, dirs, w.names) && Counts(ms, dirs, w.subs) && Rooted(ms, dirs, w.depth) &&
     Listed(geo, ms, w.orphans) && KeptBy(geo, ms, w.kept) }
-  predicate {:opaque} TreeOk(geo: Geo, ms: Metas, dirs: Dirs)
+  predicate {:opaque} TreeOk(geo: Geometry, ms: Metas, dirs: Dirs)
   { exists w: Witness {:trigger TreeBy(geo, ms, dirs, w)} :: TreeBy(geo, ms, dirs, w) }
 
-  lemma Intro(geo: Geo, ms: Metas, dirs: Dirs, w: Witness)
+  lemma Intro(geo: Geometry, ms: Metas, dirs: Dirs, w: Witness)
     requires TreeBy(geo, ms, dirs, w)
     ensures TreeOk(geo, ms, dirs)
   { reveal TreeOk(); }
-  lemma Elim(geo: Geo, ms: Metas, dirs: Dirs) returns (w: Witness)
+  lemma Elim(geo: Geometry, ms: Metas, dirs: Dirs) returns (w: Witness)
     requires TreeOk(geo, ms, dirs)
     ensures TreeBy(geo, ms, dirs, w)
   { reveal TreeOk(); w :| TreeBy(geo, ms, dirs, w); }
 
   // ---- what procedures may rely on ----
 
-  lemma Basics(geo: Geo, ms: Metas, dirs: Dirs)
+  lemma Basics(geo: Geometry, ms: Metas, dirs: Dirs)
     requires TreeOk(geo, ms, dirs)
     ensures Locals(geo, ms, dirs) && 1 in dirs && ms[1].parent == 1
   { var w := Elim(geo, ms, dirs); }
 
-  lemma EntryOk(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name)
+  lemma EntryOk(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name)
     requires TreeOk(geo, ms, dirs) && d in dirs && n in dirs[d]
     ensures var i := dirs[d][n]; OkIno(geo, i) && 2 < i && i != d && InUse(ms, i) && InUse(ms, d) && N.Proper(n) &&
       (i in dirs <==> ms[i].ty == 2)
@@ -148,7 +149,7 @@ module NameTree {
   }
 
   // the parent of a directory is a directory in use
-  lemma ParentOk(geo: Geo, ms: Metas, dirs: Dirs, d: uint64)
+  lemma ParentOk(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64)
     requires TreeOk(geo, ms, dirs) && d in dirs && InUse(ms, d)
     ensures var p := ms[d].parent; p in dirs && OkIno(geo, p) && InUse(ms, p)
   {
@@ -166,7 +167,7 @@ module NameTree {
   // Attributes that have nothing to do with the tree change.
   predicate SameTree(a: Meta, b: Meta)
   { a.ty == b.ty && a.nlink == b.nlink && a.parent == b.parent && a.flags == b.flags && a.next == b.next }
-  lemma LinksSame(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names)
+  lemma LinksSame(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names)
     requires Links(geo, ms, dirs, names)
     requires forall d: uint64, n: Name {:trigger Has(dirs', d, n)} {:trigger Has(dirs, d, n)} ::
       (Has(dirs', d, n) <==> Has(dirs, d, n)) && (Has(dirs, d, n) ==> dirs'[d][n] == dirs[d][n])
@@ -185,14 +186,14 @@ module NameTree {
       ensures |Of(names, i)| == Count(i, ms'[i]) { assert InUse(ms, i); }
   }
   // what is on the list, and its order, stay
-  lemma ListedSame(geo: Geo, ms: Metas, ms': Metas, o: seq<uint64>)
+  lemma ListedSame(geo: Geometry, ms: Metas, ms': Metas, o: seq<uint64>)
     requires Listed(geo, ms, o) && 2 in ms' && ms'[2].next == ms[2].next
     requires forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms ::
       i in ms' && (OnList(ms[i]) <==> OnList(ms'[i])) && (OnList(ms[i]) ==> ms'[i].next == ms[i].next)
     requires forall i: uint64 {:trigger i in ms'} | i in ms' :: i in ms
     ensures Listed(geo, ms', o)
   { }
-  lemma KeptSame(geo: Geo, ms: Metas, ms': Metas, q: seq<uint64>)
+  lemma KeptSame(geo: Geometry, ms: Metas, ms': Metas, q: seq<uint64>)
     requires KeptBy(geo, ms, q) && 2 in ms' && ms'[2].parent == ms[2].parent
     requires forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) && i in ms ::
       i in ms' && (IsKept(ms[i]) <==> IsKept(ms'[i])) && (IsKept(ms[i]) ==> ms'[i].parent == ms[i].parent)
@@ -200,7 +201,7 @@ module NameTree {
     ensures KeptBy(geo, ms', q)
   { }
 
-  lemma SetAttr(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, m: Meta)
+  lemma SetAttr(geo: Geometry, ms: Metas, dirs: Dirs, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && OkIno(geo, i) && i in ms && SameTree(ms[i], m) && Fits(i, m)
     ensures TreeOk(geo, ms[i := m], dirs)
   {
@@ -215,7 +216,7 @@ module NameTree {
   }
 
   // A new file that is not a directory, entered in d.
-  lemma EnterFile(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta)
+  lemma EnterFile(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
     requires OkIno(geo, i) && 2 < i && i in ms && ms[i].ty == 0 && Alive(m) && m.nlink == 1 && m.ty != 2 &&
       Fits(i, m) && !OnList(m) && !IsKept(m)
@@ -232,7 +233,7 @@ module NameTree {
     Intro(geo, ms', dirs', v);
   }
   // one more name: for a new file, or (LINK) for an old one
-  lemma LinksAdd(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names, d: uint64,
+  lemma LinksAdd(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names, d: uint64,
     n: Name, i: uint64)
     requires Links(geo, ms, dirs, names) && d in dirs && InUse(ms, d) && InUse(ms', d) && n !in dirs[d] &&
       N.Proper(n) && OkIno(geo, i) && 2 < i && InUse(ms', i)
@@ -262,7 +263,7 @@ module NameTree {
     }
   }
   // neither the directories nor their parents and link counts change
-  lemma SameChildren(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, depth: Depths)
+  lemma SameChildren(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subdirs, depth: Depths)
     requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth)
     requires forall d: uint64 {:trigger d in dirs'} {:trigger d in dirs} | d in dirs || d in dirs' ::
       (d in dirs && InUse(ms, d) <==> d in dirs' && InUse(ms', d)) &&
@@ -273,7 +274,7 @@ module NameTree {
   }
 
   // One more name for a file that is not a directory.
-  lemma AddName(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta)
+  lemma AddName(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
     requires OkIno(geo, i) && 2 < i && InUse(ms, i) && ms[i].ty != 2 && m.ty == ms[i].ty &&
       m.nlink as int == ms[i].nlink as int + 1 && m.flags == ms[i].flags && m.next == ms[i].next &&
@@ -295,7 +296,7 @@ module NameTree {
   predicate Less(dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>)
   { d in dirs && n in dirs[d] && n !in e && (forall x: Name {:trigger x in e} {:trigger x in dirs[d]} | x != n ::
     (x in e <==> x in dirs[d]) && (x in e ==> e[x] == dirs[d][x])) }
-  lemma LinksDel(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names, d: uint64,
+  lemma LinksDel(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names, d: uint64,
     n: Name, i: uint64)
     requires Links(geo, ms, dirs, names) && Has(dirs, d, n) && dirs[d][n] == i && i != d
     requires d in dirs' && Less(dirs, d, n, dirs'[d]) && names' == names[i := Of(names, i) - {Link(d, n)}]
@@ -333,7 +334,7 @@ module NameTree {
   }
 
   // A file that is not a directory loses a name, not the last one.
-  lemma DropName(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, m: Meta)
+  lemma DropName(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && Less(dirs, d, n, e) && dirs[d][n] == i
     requires i in ms && ms[i].ty != 2 && m.ty == ms[i].ty && 1 < ms[i].nlink && m.nlink == ms[i].nlink - 1 &&
       m.flags == ms[i].flags && m.next == ms[i].next && m.parent == ms[i].parent && Fits(i, m)
@@ -356,7 +357,7 @@ module NameTree {
   predicate Gone(a: Meta, m: Meta)
   { m.nlink == 0 && m.flags as int % 2 == a.flags as int % 2 &&
     (if OnList(a) then m.ty == a.ty && m.next == a.next else m.ty == 0) }
-  lemma DropLast(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, m: Meta)
+  lemma DropLast(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, m: Meta)
     requires TreeOk(geo, ms, dirs) && Less(dirs, d, n, e) && dirs[d][n] == i
     requires i in ms && ms[i].ty != 2 && ms[i].nlink == 1 && Gone(ms[i], m) && Fits(i, m)
     ensures TreeOk(geo, ms[i := m], dirs[d := e])
@@ -375,7 +376,7 @@ module NameTree {
   }
 
   // A new volume: the root, which is empty, the reserved inode 2, and free inodes.
-  lemma FormatTree(geo: Geo, ms: Metas)
+  lemma FormatTree(geo: Geometry, ms: Metas)
     requires OkIno(geo, 1) && OkIno(geo, 2) && forall i: uint64 {:trigger OkIno(geo, i)} | OkIno(geo, i) ::
       i in ms && (2 < i ==> ms[i] == NewMeta(0, 0))
     requires ms[2] == NewMeta(8, 1) && Fits(1, ms[1]) && ms[1].parent == 1 && ms[1].nlink == 2 && !OnList(ms[1])

@@ -15,7 +15,7 @@ module TreeMove {
     md.next == a.next }
 
   // A new directory i, entered in d.
-  lemma EnterDir(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
+  lemma EnterDir(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
     requires TreeOk(geo, ms, dirs) && d in dirs && InUse(ms, d) && n !in dirs[d] && N.Proper(n)
     requires OkIno(geo, i) && 2 < i && i in ms && ms[i].ty == 0 && m.ty == 2 && m.nlink == 2 && m.parent == d &&
       Fits(i, m) && !OnList(m)
@@ -27,7 +27,7 @@ module TreeMove {
     var mid := dirs[i := map[]];
     var ms', dirs' := ms[i := m][d := md], mid[d := mid[d][n := i]];
     assert Links(geo, ms, mid, w.names) by { LinksSame(geo, ms, ms, dirs, mid, w.names); }
-    var v := Witness(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs[d := Sub(w.subs, d) + {i}][i := {}],
+    var v := Witness(w.names[i := Of(w.names, i) + {Link(d, n)}], w.subs[d := SubdirsOf(w.subs, d) + {i}][i := {}],
       w.depth[i := DepthOf(w.depth, d) + 1], w.orphans, w.kept);
     LinksAdd(geo, ms, ms', mid, dirs', w.names, v.names, d, n, i);
     assert Counts(ms', dirs', v.subs) && Rooted(ms', dirs', v.depth) by
@@ -45,30 +45,32 @@ module TreeMove {
       ms' == ms[i := ms'[i]][d := ms'[d]] &&
     d in dirs' && i in dirs' && dirs' == dirs[i := dirs'[i]][d := dirs'[d]]
   }
-  lemma Grow(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, depth: Depths, depth': Depths,
+  lemma Grow(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subdirs, subs': Subdirs, depth: Depths,
+    depth': Depths,
     d: uint64, i: uint64)
     requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && Grown(ms, ms', dirs, dirs', d, i)
-    requires subs' == subs[d := Sub(subs, d) + {i}][i := {}] && depth' == depth[i := DepthOf(depth, d) + 1]
+    requires subs' == subs[d := SubdirsOf(subs, d) + {i}][i := {}] && depth' == depth[i := DepthOf(depth, d) + 1]
     ensures Counts(ms', dirs', subs') && Rooted(ms', dirs', depth')
   {
     GrowCounts(ms, ms', dirs, dirs', subs, subs', depth, d, i);
     GrowRooted(ms, ms', dirs, dirs', depth, depth', d, i);
   }
-  lemma GrowCounts(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, depth: Depths, d: uint64,
+  lemma GrowCounts(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subdirs, subs': Subdirs, depth: Depths,
+    d: uint64,
     i: uint64)
     requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && Grown(ms, ms', dirs, dirs', d, i) &&
-      subs' == subs[d := Sub(subs, d) + {i}][i := {}]
+      subs' == subs[d := SubdirsOf(subs, d) + {i}][i := {}]
     ensures Counts(ms', dirs', subs')
   {
-    assert i !in Sub(subs, d) by { if i in Sub(subs, d) { assert Child(ms, dirs, i); } }
-    assert |Sub(subs', d)| == |Sub(subs, d)| + 1;
-    forall j: uint64 | Child(ms', dirs', j) ensures j in Sub(subs', ms'[j].parent)
+    assert i !in SubdirsOf(subs, d) by { if i in SubdirsOf(subs, d) { assert Child(ms, dirs, i); } }
+    assert |SubdirsOf(subs', d)| == |SubdirsOf(subs, d)| + 1;
+    forall j: uint64 | Child(ms', dirs', j) ensures j in SubdirsOf(subs', ms'[j].parent)
     { if j != i { assert Child(ms, dirs, j); } }
-    forall x: uint64, j: uint64 | j in Sub(subs', x)
+    forall x: uint64, j: uint64 | j in SubdirsOf(subs', x)
       ensures Child(ms', dirs', j) && ms'[j].parent == x
-    { if j != i || x != d { assert j in Sub(subs, x); assert Child(ms, dirs, j); } }
-    forall x: uint64 | x in dirs' && InUse(ms', x) ensures ms'[x].nlink as int == 2 + |Sub(subs', x)|
-    { if x != i { assert x in dirs && InUse(ms, x); if x != d { assert Sub(subs', x) == Sub(subs, x); } } }
+    { if j != i || x != d { assert j in SubdirsOf(subs, x); assert Child(ms, dirs, j); } }
+    forall x: uint64 | x in dirs' && InUse(ms', x) ensures ms'[x].nlink as int == 2 + |SubdirsOf(subs', x)|
+    { if x != i { assert x in dirs && InUse(ms, x); if x != d { assert SubdirsOf(subs', x) == SubdirsOf(subs, x); } } }
   }
   lemma GrowRooted(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, depth: Depths, depth': Depths, d: uint64, i: uint64)
     requires Rooted(ms, dirs, depth) && Grown(ms, ms', dirs, dirs', d, i) && depth' == depth[i := DepthOf(depth, d) + 1]
@@ -82,7 +84,7 @@ module TreeMove {
   }
 
   // An empty directory has no sub-directories.
-  lemma NoChild(geo: Geo, ms: Metas, dirs: Dirs, w: Witness, i: uint64, j: uint64)
+  lemma NoChild(geo: Geometry, ms: Metas, dirs: Dirs, w: Witness, i: uint64, j: uint64)
     requires TreeBy(geo, ms, dirs, w) && i in dirs && dirs[i] == map[] && Child(ms, dirs, j)
     ensures ms[j].parent != i
   {
@@ -93,7 +95,7 @@ module TreeMove {
   }
 
   // The empty directory i is removed from d: free, or on the orphan list.
-  lemma DropDir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
+  lemma DropDir(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, m: Meta, md: Meta)
     requires TreeOk(geo, ms, dirs) && Has(dirs, d, n) && dirs[d][n] == i && i in dirs && dirs[i] == map[] && i in ms &&
       d in ms
     requires Gone(ms[i], m) && Fits(i, m) && Linked(ms[d], md, -1) && Fits(d, md)
@@ -106,7 +108,8 @@ module TreeMove {
     var w := Elim(geo, ms, dirs);
     EntryOk(geo, ms, dirs, d, n);
     var ms' := ms[i := m][d := md];
-    var v := Witness(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs[d := Sub(w.subs, d) - {i}], w.depth, w.orphans,
+    var v := Witness(w.names[i := Of(w.names, i) - {Link(d, n)}], w.subs[d := SubdirsOf(w.subs, d) - {i}], w.depth,
+      w.orphans,
       w.kept);
     assert Locals(geo, ms', dirs');
     LinksDel(geo, ms, ms', dirs, dirs', w.names, v.names, d, n, i);
@@ -117,14 +120,14 @@ module TreeMove {
     Intro(geo, ms', dirs', v);
   }
   // neither inode comes on the list or leaves it
-  lemma ListStays(geo: Geo, ms: Metas, i: uint64, m: Meta, d: uint64, md: Meta, o: seq<uint64>, q: seq<uint64>)
+  lemma ListStays(geo: Geometry, ms: Metas, i: uint64, m: Meta, d: uint64, md: Meta, o: seq<uint64>, q: seq<uint64>)
     requires Listed(geo, ms, o) && KeptBy(geo, ms, q) && 2 in ms && i in ms && d in ms && i != 2
     requires (OnList(m) <==> OnList(ms[i])) && (OnList(m) ==> m.next == ms[i].next) &&
       (OnList(md) <==> OnList(ms[d])) && md.next == ms[d].next
     requires !IsKept(m) && !IsKept(ms[i]) && (IsKept(md) <==> IsKept(ms[d])) && md.parent == ms[d].parent
     ensures Listed(geo, ms[i := m][d := md], o) && KeptBy(geo, ms[i := m][d := md], q)
   { ListedSame(geo, ms, ms[i := m][d := md], o); KeptSame(geo, ms, ms[i := m][d := md], q); }
-  lemma Prune(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, depth: Depths, d: uint64,
+  lemma Prune(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subdirs, subs': Subdirs, depth: Depths, d: uint64,
     i: uint64)
     requires Counts(ms, dirs, subs) && Rooted(ms, dirs, depth) && d in dirs && InUse(ms, d) && Child(ms, dirs, i) &&
       ms[i].parent == d && d != i
@@ -133,64 +136,65 @@ module TreeMove {
       ms' == ms[i := ms'[i]][d := ms'[d]] && d in dirs'
     requires forall x: uint64 {:trigger x in dirs} {:trigger x in dirs'} | x != d && x != i &&
       (x in dirs || x in dirs') :: x in dirs && x in dirs'
-    requires subs' == subs[d := Sub(subs, d) - {i}]
+    requires subs' == subs[d := SubdirsOf(subs, d) - {i}]
     ensures Counts(ms', dirs', subs') && Rooted(ms', dirs', depth)
   {
-    assert |Sub(subs', d)| == |Sub(subs, d)| - 1;
+    assert |SubdirsOf(subs', d)| == |SubdirsOf(subs, d)| - 1;
     forall j: uint64 | Child(ms', dirs', j)
-      ensures j in Sub(subs', ms'[j].parent) && j in depth && var p := ms'[j].parent;
+      ensures j in SubdirsOf(subs', ms'[j].parent) && j in depth && var p := ms'[j].parent;
         p in dirs' && InUse(ms', p) && p in depth && depth[j] == depth[p] + 1 && depth[j] > 0
     { assert Child(ms, dirs, j); }
-    forall x: uint64, j: uint64 | j in Sub(subs', x)
+    forall x: uint64, j: uint64 | j in SubdirsOf(subs', x)
       ensures Child(ms', dirs', j) && ms'[j].parent == x
-    { assert j in Sub(subs, x) && j != i; assert Child(ms, dirs, j); }
-    forall x: uint64 | x in dirs' && InUse(ms', x) ensures ms'[x].nlink as int == 2 + |Sub(subs', x)|
+    { assert j in SubdirsOf(subs, x) && j != i; assert Child(ms, dirs, j); }
+    forall x: uint64 | x in dirs' && InUse(ms', x) ensures ms'[x].nlink as int == 2 + |SubdirsOf(subs', x)|
     { assert x in dirs && InUse(ms, x); }
   }
 
   // ---- above and below ----
 
   // the k-th directory above x
-  function Anc(ms: Metas, x: uint64, k: nat): uint64 decreases k
-  { if k == 0 || x !in ms then x else Anc(ms, ms[x].parent, k - 1) }
-  predicate Under(ms: Metas, x: uint64, top: uint64) { exists k: nat {:trigger Anc(ms, x, k)} :: Anc(ms, x, k) == top }
+  function Ancestor(ms: Metas, x: uint64, k: nat): uint64 decreases k
+  { if k == 0 || x !in ms then x else Ancestor(ms, ms[x].parent, k - 1) }
+  predicate Under(ms: Metas, x: uint64, top: uint64) { exists k: nat {:trigger Ancestor(ms, x, k)} ::
+    Ancestor(ms, x, k) == top }
 
   lemma AncNext(ms: Metas, x: uint64, k: nat)
-    requires Anc(ms, x, k) in ms
-    ensures Anc(ms, x, k + 1) == ms[Anc(ms, x, k)].parent
+    requires Ancestor(ms, x, k) in ms
+    ensures Ancestor(ms, x, k + 1) == ms[Ancestor(ms, x, k)].parent
     decreases k
   { if 0 < k && x in ms { AncNext(ms, ms[x].parent, k - 1); } }
-  lemma UnderSelf(ms: Metas, x: uint64) ensures Under(ms, x, x) { assert Anc(ms, x, 0) == x; }
+  lemma UnderSelf(ms: Metas, x: uint64) ensures Under(ms, x, x) { assert Ancestor(ms, x, 0) == x; }
   lemma UnderUp(ms: Metas, x: uint64, top: uint64)
     requires x in ms && x != top
     ensures Under(ms, x, top) <==> Under(ms, ms[x].parent, top)
   {
     if Under(ms, x, top) {
-      var k: nat :| Anc(ms, x, k) == top;
-      assert Anc(ms, ms[x].parent, k - 1) == top;
+      var k: nat :| Ancestor(ms, x, k) == top;
+      assert Ancestor(ms, ms[x].parent, k - 1) == top;
     }
     if Under(ms, ms[x].parent, top) {
-      var k: nat :| Anc(ms, ms[x].parent, k) == top;
-      assert Anc(ms, x, k + 1) == top;
+      var k: nat :| Ancestor(ms, ms[x].parent, k) == top;
+      assert Ancestor(ms, x, k + 1) == top;
     }
   }
   lemma AncRoot(ms: Metas, k: nat)
     requires 1 in ms && ms[1].parent == 1
-    ensures Anc(ms, 1, k) == 1
+    ensures Ancestor(ms, 1, k) == 1
     decreases k
   { if 0 < k { AncRoot(ms, k - 1); } }
   lemma UnderRoot(ms: Metas, top: uint64)
     requires 1 in ms && ms[1].parent == 1
     ensures Under(ms, 1, top) <==> top == 1
   {
-    if Under(ms, 1, top) { var k: nat :| Anc(ms, 1, k) == top; AncRoot(ms, k); }
+    if Under(ms, 1, top) { var k: nat :| Ancestor(ms, 1, k) == top; AncRoot(ms, k); }
     if top == 1 { UnderSelf(ms, 1); }
   }
   predicate NotDeeper(ms: Metas, dirs: Dirs, depth: Depths, t: uint64, x: uint64)
   { t in dirs && InUse(ms, t) && t in depth && x in depth && depth[x] >= depth[t] }
   lemma Deeper(ms: Metas, dirs: Dirs, depth: Depths, x: uint64, k: nat)
     requires Rooted(ms, dirs, depth) && x in dirs && InUse(ms, x)
-    ensures NotDeeper(ms, dirs, depth, Anc(ms, x, k), x)
+    ensures NotDeeper(ms, dirs, depth, Ancestor(ms, x, k), x)
     decreases k
   {
     if x == 1 { AncRoot(ms, k); } else {
@@ -201,7 +205,7 @@ module TreeMove {
 
   // RENAME walks up from a directory to see whether another one is above it: it is
   // above the directory if it is the parent or above that, and the walk is over at the root.
-  lemma WalkUp(geo: Geo, ms: Metas, dirs: Dirs, at: uint64, top: uint64)
+  lemma WalkUp(geo: Geometry, ms: Metas, dirs: Dirs, at: uint64, top: uint64)
     requires TreeOk(geo, ms, dirs) && at in dirs && InUse(ms, at) && at != top && at != 1
     ensures var p := ms[at].parent; p in dirs && OkIno(geo, p) && InUse(ms, p) &&
       (Under(ms, at, top) <==> Under(ms, p, top))
@@ -209,7 +213,7 @@ module TreeMove {
     ParentOk(geo, ms, dirs, at);
     UnderUp(ms, at, top);
   }
-  lemma WalkEnd(geo: Geo, ms: Metas, dirs: Dirs, top: uint64)
+  lemma WalkEnd(geo: Geometry, ms: Metas, dirs: Dirs, top: uint64)
     requires TreeOk(geo, ms, dirs)
     ensures 1 in ms && (Under(ms, 1, top) <==> top == 1)
   { var w := Elim(geo, ms, dirs); UnderRoot(ms, top); }
@@ -227,7 +231,8 @@ module TreeMove {
       (Has(dirs', d, n) <==> Has(dirs, d, n)) && (Has(dirs, d, n) ==> dirs'[d][n] == dirs[d][n])) &&
     !Has(dirs', fd, fn) && Has(dirs', td, tn) && dirs'[td][tn] == i
   }
-  lemma LinksMove(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names, fd: uint64,
+  lemma LinksMove(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, names: Names, names': Names,
+    fd: uint64,
     fn: Name, td: uint64, tn: Name, i: uint64)
     requires Links(geo, ms, dirs, names) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && InUse(ms, td) && N.Proper(tn) &&
       i != 1
@@ -265,7 +270,7 @@ module TreeMove {
   }
 
   // A file that is not a directory; or a directory within its directory. Nothing but the name changes.
-  lemma Rename(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64)
+  lemma Rename(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64)
     requires TreeOk(geo, ms, dirs) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && InUse(ms, td) &&
       (i !in dirs || fd == td) && N.Proper(tn)
     ensures TreeOk(geo, ms, dirs')
@@ -281,7 +286,8 @@ module TreeMove {
   }
 
   // To another one: its parent changes, and the link counts of both.
-  lemma MoveDir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, i: uint64,
+  lemma MoveDir(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name,
+    i: uint64,
     m: Meta, mf: Meta, mt: Meta)
     requires TreeOk(geo, ms, dirs) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && i in dirs && N.Proper(tn) &&
       fd != td && InUse(ms, td) && !Under(ms, td, i)
@@ -301,7 +307,7 @@ module TreeMove {
     assert ms[fd].ty == 2 && ms[td].ty == 2 && ms[i].ty == 2 && Child(ms, dirs, i);
     MoveParts(geo, ms, ms', dirs, dirs', w, fd, fn, td, tn, i);
   }
-  lemma MoveParts(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Witness, fd: uint64, fn: Name,
+  lemma MoveParts(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, w: Witness, fd: uint64, fn: Name,
     td: uint64, tn: Name, i: uint64)
     requires TreeBy(geo, ms, dirs, w) && MovedTo(dirs, dirs', fd, fn, td, tn, i) && Child(ms, dirs, i) &&
       ms[i].parent == fd && N.Proper(tn) && fd != td && i != td && i != fd && InUse(ms, fd) && InUse(ms, td) &&
@@ -311,7 +317,8 @@ module TreeMove {
     ensures TreeOk(geo, ms', dirs')
   {
     var v := Witness(w.names[i := Of(w.names, i) - {Link(fd, fn)} + {Link(td, tn)}],
-      w.subs[fd := Sub(w.subs, fd) - {i}][td := Sub(w.subs, td) + {i}], Shifted(ms, w.depth, td, i), w.orphans, w.kept);
+      w.subs[fd := SubdirsOf(w.subs, fd) - {i}][td := SubdirsOf(w.subs, td) + {i}], Shifted(ms, w.depth, td, i),
+        w.orphans, w.kept);
     LinksMove(geo, ms, ms', dirs, dirs', w.names, v.names, fd, fn, td, tn, i);
     CountsMove(ms, ms', dirs, dirs', w.subs, v.subs, fd, td, i);
     RootedMove(ms, ms', dirs, dirs', w.depth, td, i);
@@ -331,24 +338,26 @@ module TreeMove {
     requires m.parent == td && m.ty == ms[i].ty && m.nlink == ms[i].nlink && m.flags == ms[i].flags
     ensures Moves(ms, ms[i := m][fd := mf][td := mt], fd, td, i)
   { }
-  lemma CountsMove(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subs, subs': Subs, fd: uint64, td: uint64,
+  lemma CountsMove(ms: Metas, ms': Metas, dirs: Dirs, dirs': Dirs, subs: Subdirs, subs': Subdirs, fd: uint64,
+    td: uint64,
     i: uint64)
     requires Counts(ms, dirs, subs) && Child(ms, dirs, i) && ms[i].parent == fd && fd != td && i != td && i != fd &&
       fd in dirs && td in dirs && InUse(ms, fd) && InUse(ms, td)
     requires Moves(ms, ms', fd, td, i)
     requires forall d: uint64 {:trigger d in dirs'} {:trigger d in dirs} :: d in dirs <==> d in dirs'
-    requires forall x: uint64 {:trigger Sub(subs', x)} ::
-      Sub(subs', x) == (if x == td then Sub(subs, td) + {i} else if x == fd then Sub(subs, fd) - {i} else Sub(subs, x))
+    requires forall x: uint64 {:trigger SubdirsOf(subs', x)} ::
+      SubdirsOf(subs', x) == (if x == td then SubdirsOf(subs, td) + {i} else if x == fd then SubdirsOf(subs, fd) - {i}
+        else SubdirsOf(subs, x))
     ensures Counts(ms', dirs', subs')
   {
-    assert i in Sub(subs, fd) && i !in Sub(subs, td);
-    assert |Sub(subs', fd)| == |Sub(subs, fd)| - 1 && |Sub(subs', td)| == |Sub(subs, td)| + 1;
-    forall j: uint64 | Child(ms', dirs', j) ensures j in Sub(subs', ms'[j].parent)
-    { assert Child(ms, dirs, j); assert j in Sub(subs, ms[j].parent); }
-    forall x: uint64, j: uint64 | j in Sub(subs', x) ensures Child(ms', dirs', j) && ms'[j].parent == x
-    { if j != i || x != td { assert j in Sub(subs, x); assert Child(ms, dirs, j); } }
+    assert i in SubdirsOf(subs, fd) && i !in SubdirsOf(subs, td);
+    assert |SubdirsOf(subs', fd)| == |SubdirsOf(subs, fd)| - 1 && |SubdirsOf(subs', td)| == |SubdirsOf(subs, td)| + 1;
+    forall j: uint64 | Child(ms', dirs', j) ensures j in SubdirsOf(subs', ms'[j].parent)
+    { assert Child(ms, dirs, j); assert j in SubdirsOf(subs, ms[j].parent); }
+    forall x: uint64, j: uint64 | j in SubdirsOf(subs', x) ensures Child(ms', dirs', j) && ms'[j].parent == x
+    { if j != i || x != td { assert j in SubdirsOf(subs, x); assert Child(ms, dirs, j); } }
     forall x: uint64 | x in dirs' && InUse(ms', x)
-      ensures ms'[x].nlink as int == 2 + |Sub(subs', x)| { assert x in dirs && InUse(ms, x); }
+      ensures ms'[x].nlink as int == 2 + |SubdirsOf(subs', x)| { assert x in dirs && InUse(ms, x); }
   }
   function Shifted(ms: Metas, depth: Depths, td: uint64, i: uint64): Depths
   { map x: uint64 | x in depth :: if Under(ms, x, i) then depth[x] + DepthOf(depth, td) + 1 - DepthOf(depth, i)
@@ -371,7 +380,7 @@ module TreeMove {
       assert Child(ms, dirs, d);
       if d != i {
         UnderUp(ms, d, i);
-        if Under(ms, d, i) { var k: nat :| Anc(ms, d, k) == i; Deeper(ms, dirs, depth, d, k); }
+        if Under(ms, d, i) { var k: nat :| Ancestor(ms, d, k) == i; Deeper(ms, dirs, depth, d, k); }
       }
     }
   }

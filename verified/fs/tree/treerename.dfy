@@ -45,7 +45,7 @@ module TreeRename {
     requires forall j: uint64 {:trigger Child(ms, dirs, j)} | Child(ms, dirs, j) :: ms[j].parent != dst
     requires dst != 1 && forall j: uint64 {:trigger j in ms'} {:trigger j in ms} | j in ms && j != dst ::
       j in ms' && ms'[j].parent == ms[j].parent
-    ensures Anc(ms', x, k) == Anc(ms, x, k)
+    ensures Ancestor(ms', x, k) == Ancestor(ms, x, k)
     decreases k
   {
     if 0 < k {
@@ -55,7 +55,8 @@ module TreeRename {
   }
 
   // what had the name tn is gone, and so is the name
-  lemma ReplaceOk(geo: Geo, ms: Metas, dirs: Dirs, mid: Dirs, td: uint64, tn: Name, dst: uint64, src: uint64, s: uint64,
+  lemma ReplaceOk(geo: Geometry, ms: Metas, dirs: Dirs, mid: Dirs, td: uint64, tn: Name, dst: uint64, src: uint64,
+    s: uint64,
     ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(geo, ms, dirs) && Has(dirs, td, tn) && dirs[td][tn] == dst && dst in ms && 2 in ms && td in ms
     requires (dst in dirs ==> dirs[dst] == map[]) && (freed ==> LastLink(ms[dst]) && !OnList(ms[dst]))
@@ -85,7 +86,7 @@ module TreeRename {
   function Without(dirs: Dirs, d: uint64, td: uint64, tn: Name): map<Name, uint64>
     requires d in dirs
   { if d == td then map n | n in dirs[d] && n != tn :: dirs[d][n] else dirs[d] }
-  lemma StillAbove(geo: Geo, ms: Metas, ms': Metas, dirs: Dirs, td: uint64, dst: uint64, src: uint64)
+  lemma StillAbove(geo: Geometry, ms: Metas, ms': Metas, dirs: Dirs, td: uint64, dst: uint64, src: uint64)
     requires TreeOk(geo, ms, dirs) && td in dirs && InUse(ms, td) && td != dst && dst != 1 &&
       (dst in dirs ==> dirs[dst] == map[]) && !Under(ms, td, src)
     requires forall j: uint64 {:trigger j in ms'} {:trigger j in ms} | j in ms && j != dst ::
@@ -96,14 +97,15 @@ module TreeRename {
     forall j: uint64 | Child(ms, dirs, j) ensures ms[j].parent != dst
     { if dst in dirs { NoChild(geo, ms, dirs, w, dst, j); } }
     if Under(ms', td, src) {
-      var k: nat :| Anc(ms', td, k) == src;
+      var k: nat :| Ancestor(ms', td, k) == src;
       AncSame(ms, ms', dirs, w.depth, dst, td, k);
-      assert Anc(ms, td, k) == src;
+      assert Ancestor(ms, td, k) == src;
     }
   }
 
   // the whole: ms are the attributes before, but for the sizes of the directories
-  lemma RenameOk(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64,
+  lemma RenameOk(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name,
+    src: uint64,
     found: bool, dst: uint64, s: uint64, ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(geo, ms, dirs) && RenamedTo(dirs, dirs', fd, fn, td, tn, src, found, dst, freed) && InUse(ms, td) &&
       N.Proper(tn) && src in ms && 2 in ms && fd in ms
@@ -137,7 +139,8 @@ module TreeRename {
       Without(dirs, d, td, tn)
     ensures mid == dirs
   { assert mid[td] == dirs[td]; }
-  lemma MoveAcross(geo: Geo, m: Metas, mid: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name, src: uint64)
+  lemma MoveAcross(geo: Geometry, m: Metas, mid: Dirs, dirs': Dirs, fd: uint64, fn: Name, td: uint64, tn: Name,
+    src: uint64)
     requires TreeOk(geo, m, mid) && MovedTo(mid, dirs', fd, fn, td, tn, src) && InUse(m, td) && N.Proper(tn) &&
       fd != td && src in mid && !Under(m, td, src) && m[td].nlink < 0x7fff_ffff && fd in m
     ensures src in m && src != fd && src != td && 2 < m[fd].nlink < 0xffff_ffff &&

@@ -15,7 +15,7 @@ module TreeUnlink {
   function Waits(ms: Metas, i: uint64, s: uint64, ns: uint32, sh: Leftover): Meta
     requires i in ms && 2 in ms
   { var o := Orphaned(ms, i)[i]; WithList(WithLeftover(Unlinked(ms[i], s, ns), sh), o.flags, o.next) }
-  lemma WaitsIs(geo: Geo, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32, sh: Leftover)
+  lemma WaitsIs(geo: Geometry, ms: Metas, dirs: Dirs, i: uint64, s: uint64, ns: uint32, sh: Leftover)
     requires TreeOk(geo, ms, dirs) && i in ms && 2 in ms && 2 < i && OkIno(geo, i) && Alive(ms[i]) && LastLink(ms[i]) &&
       !IsKept(ms[i])
     ensures TreeOk(geo, Orphaned(ms, i), dirs)
@@ -27,7 +27,7 @@ module TreeUnlink {
     PutOn(geo, ms, dirs, i);
   }
 
-  lemma DropFile(geo: Geo, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, s: uint64,
+  lemma DropFile(geo: Geometry, ms: Metas, dirs: Dirs, d: uint64, n: Name, e: map<Name, uint64>, i: uint64, s: uint64,
     ns: uint32, sh: Leftover, freed: bool)
     requires TreeOk(geo, ms, dirs) && Less(dirs, d, n, e) && dirs[d][n] == i && i in ms && 2 in ms && ms[i].ty != 2
     requires freed ==> LastLink(ms[i]) && !OnList(ms[i])
@@ -48,7 +48,8 @@ module TreeUnlink {
   }
 
   // An empty directory; md: the attributes of d with one link less.
-  lemma DropSubdir(geo: Geo, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, s: uint64, ns: uint32,
+  lemma DropSubdir(geo: Geometry, ms: Metas, dirs: Dirs, dirs': Dirs, d: uint64, n: Name, i: uint64, s: uint64,
+    ns: uint32,
     sh: Leftover, freed: bool, md: Meta)
     requires TreeOk(geo, ms, dirs) && Has(dirs, d, n) && dirs[d][n] == i && i in dirs && dirs[i] == map[] && i in ms &&
       d in ms && 2 in ms

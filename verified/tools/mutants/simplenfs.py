@@ -37,6 +37,6 @@
     ("simplenfs", "vacuity: READ", "    return OK, data, off >= size", "    assert false; return OK, data, off >= size", "*.Read"),
     ("simplenfs", "vacuity: WRITE", "    Put(t, first, f, b, m, end, now);\n", "    Put(t, first, f, b, m, end, now);\n    assert false;\n", "*.Write"),
     ("simplenfs", "vacuity: SETATTR", "    Put(t, first, f, b, m, size, now);\n", "    Put(t, first, f, b, m, size, now);\n    assert false;\n", "*.Setattr"),
-    ("simplenfs", "vacuity: storing", "    ghost var d' := t.jrnl.data;\n", "    ghost var d' := t.jrnl.data; assert false;\n", "*.Put"),
+    ("simplenfs", "vacuity: storing", "    ghost var d' := t.volume.data;\n", "    ghost var d' := t.volume.data; assert false;\n", "*.Put"),
     ("new", "vacuity: a volume", "    ZerosAreNew(first, kinds, d);\n", "    ZerosAreNew(first, kinds, d); assert false;\n", "*.Exists"),
 ]

@@ -33,7 +33,7 @@
     ("txn/objects", "checks of a file switched off", "// ", "// flags: /noVerify\n// "),
     ("journal", "leave to commit that one gives oneself", "    p.Spend();\n", "    p.Spend(); p.may := true;\n"),
     ("journal", "leave to commit made from nothing", "    n := Newest(j);\n", "    n := Newest(j); var p := new Permit;\n"),
-    ("txn", "a trusted object's ghost state set", "    s.kinds := ks;\n", "    s.kinds := ks; t.ex := map[];\n"),
+    ("txn", "a trusted object's ghost state set", "    s.kinds := ks;\n", "    s.kinds := ks; t.exclusive := map[];\n"),
     ("journal", "a step that does not name what the installer relies on", "    modifies j`states, j`lastCommit, j.running, j.disk`ok, p\n    ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()\n    ensures st != AOk", "    modifies j`states, j`lastCommit, j.running, j.disk`ok\n    ensures j.Inv() && j.KeepsLogger() && j.Mono()\n    ensures st != AOk"),
     ("txn", "a step that does not name what the logger relies on", " && t.system.journal.KeepsLogger() && t.system.journal.KeepsInstaller()", " && t.system.journal.KeepsInstaller()"),
     ("txn", "a step that does not name what all rely on", "    ensures s.Inv() && s.journal.KeepsLogger() && s.journal.KeepsInstaller() && s.journal.Mono()\n    ensures b", "    ensures s.Inv() && s.journal.KeepsLogger() && s.journal.KeepsInstaller()\n    ensures b"),

@@ -117,20 +117,20 @@ func (_this *Place) First(w uint32) (uint64, uint64) {
 	start, end = uint64(0), uint64(0)
 	return start, end
 }
-func (_this *Place) Open(j *journalm.Journal) *txnsysm.Sys {
-	var s *txnsysm.Sys = (*txnsysm.Sys)(nil)
+func (_this *Place) Open(j *journalm.Journal) *txnsysm.System {
+	var s *txnsysm.System = (*txnsysm.System)(nil)
 	var _ = s
 	var p *Place
 	var _ = p
 	p = _this
 	for p != (*Place)(nil) {
 		if p.Start < p.End && (p.Start < j.Home || j.Size < p.End || uint64(281474976710656) < p.End) {
-			s = (*txnsysm.Sys)(nil)
+			s = (*txnsysm.System)(nil)
 			return s
 		}
 		p = p.Next
 	}
-	var out1 *txnsysm.Sys
+	var out1 *txnsysm.System
 	var _ = out1
 	out1 = txnsysm.Open(j)
 	s = out1

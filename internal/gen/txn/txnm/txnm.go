@@ -17,7 +17,7 @@ import (
 
 // Definition of class Txn
 type Txn struct {
-	System  *txnsysm.Sys
+	System  *txnsysm.System
 	Owner   *dlock.Owner
 	Buffer  *dbuf.Buf
 	Writes  *blockmap.Map
@@ -30,7 +30,7 @@ type Txn struct {
 func New_Txn_() *Txn {
 	_this := Txn{}
 
-	_this.System = (*txnsysm.Sys)(nil)
+	_this.System = (*txnsysm.System)(nil)
 	_this.Owner = (*dlock.Owner)(nil)
 	_this.Buffer = (*dbuf.Buf)(nil)
 	_this.Writes = (*blockmap.Map)(nil)
@@ -68,7 +68,7 @@ func (_this type_Txn_) Default() interface{} {
 func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
-func (_this *Txn) Ctor__(s0 *txnsysm.Sys, o *dlock.Owner, b *dbuf.Buf, x *blockmap.Map, h *hold.Hold) {
+func (_this *Txn) Ctor__(s0 *txnsysm.System, o *dlock.Owner, b *dbuf.Buf, x *blockmap.Map, h *hold.Hold) {
 	_this.System = s0
 	_this.Owner = o
 	_this.Buffer = b

@@ -12,57 +12,57 @@ import (
 	hold "tansy/internal/runtime/hold"
 )
 
-// Definition of class Sys
-type Sys struct {
+// Definition of class System
+type System struct {
 	Journal *journalm.Journal
 	Locks   *dlock.Table
 }
 
-func New_Sys_() *Sys {
-	_this := Sys{}
+func New_System_() *System {
+	_this := System{}
 
 	_this.Journal = (*journalm.Journal)(nil)
 	_this.Locks = (*dlock.Table)(nil)
 	return &_this
 }
 
-func (_this *Sys) Equals(other *Sys) bool {
+func (_this *System) Equals(other *System) bool {
 	return _this == other
 }
 
-func (_this *Sys) EqualsGeneric(x interface{}) bool {
-	other, ok := x.(*Sys)
+func (_this *System) EqualsGeneric(x interface{}) bool {
+	other, ok := x.(*System)
 	return ok && _this.Equals(other)
 }
 
-func (*Sys) String() string {
-	return "txnsysm.Sys"
+func (*System) String() string {
+	return "txnsysm.System"
 }
 
-func Type_Sys_() dafny.Type {
-	return type_Sys_{}
+func Type_System_() dafny.Type {
+	return type_System_{}
 }
 
-type type_Sys_ struct {
+type type_System_ struct {
 }
 
-func (_this type_Sys_) Default() interface{} {
-	return (*Sys)(nil)
+func (_this type_System_) Default() interface{} {
+	return (*System)(nil)
 }
 
-func (_this type_Sys_) String() string {
-	return "txnsysm.Sys"
+func (_this type_System_) String() string {
+	return "txnsysm.System"
 }
-func (_this *Sys) Ctor__(j0 *journalm.Journal, t *dlock.Table) {
+func (_this *System) Ctor__(j0 *journalm.Journal, t *dlock.Table) {
 	_this.Journal = j0
 	_this.Locks = t
 }
 
-// End of class Sys
+// End of class System
 
 // Definition of functions
-func Open(j *journalm.Journal) *Sys {
-	var s *Sys = (*Sys)(nil)
+func Open(j *journalm.Journal) *System {
+	var s *System = (*System)(nil)
 	var _ = s
 	var t *dlock.Table
 	var _ = t
@@ -70,15 +70,15 @@ func Open(j *journalm.Journal) *Sys {
 	var _ = out1
 	out1 = dlock.NewTable()
 	t = out1
-	var nw1 = New_Sys_()
+	var nw1 = New_System_()
 	var _ = nw1
 	nw1.Ctor__(j, t)
 	s = nw1
 	return s
 }
-func TYield(s *Sys) {
+func TYield(s *System) {
 }
-func Peek(s *Sys, h *hold.Hold, a uint64) (*dbytes.Blk, uint64) {
+func Peek(s *System, h *hold.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -98,7 +98,7 @@ func Peek(s *Sys, h *hold.Hold, a uint64) (*dbytes.Blk, uint64) {
 	s.Journal.Mutex.Unlock()
 	return b, t
 }
-func FindRun(s *Sys, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
+func FindRun(s *System, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var m uint64 = 0
 	var _ = m
 	m = uint64(0)
@@ -123,7 +123,7 @@ func FindRun(s *Sys, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 
 	}
 	return m
 }
-func PeekRun(s *Sys, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
+func PeekRun(s *System, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 {
 	var m uint64 = 0
 	var _ = m
 	s.Journal.Mutex.Lock()
@@ -135,7 +135,7 @@ func PeekRun(s *Sys, h *hold.Hold, a uint64, n uint64, p *dbytes.Pieces) uint64 
 	s.Journal.Mutex.Unlock()
 	return m
 }
-func Load(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList) {
+func Load(s *System, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -153,7 +153,7 @@ func Load(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BLis
 	}
 	return ok, l
 }
-func Device(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
+func Device(s *System, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BList, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList = (*ddisk.BList)(nil)
@@ -184,7 +184,7 @@ func Device(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *ddisk.BL
 	bad = out4
 	return ok, l, m, bad
 }
-func Bring(s *Sys, h *hold.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
+func Bring(s *System, h *hold.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	b = (*dbytes.Blk)(nil)
@@ -209,7 +209,7 @@ func Bring(s *Sys, h *hold.Hold, a uint64, l *ddisk.BList, m uint64, t uint64) *
 	}
 	return b
 }
-func Fetch(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
+func Fetch(s *System, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Blk) {
 	var ok bool = false
 	var _ = ok
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
@@ -256,7 +256,7 @@ func Fetch(s *Sys, h *hold.Hold, a uint64, n uint64, t uint64) (bool, *dbytes.Bl
 	s.Journal.Mutex.Unlock()
 	return ok, b
 }
-func Latest(s *Sys, h *hold.Hold, a uint64, n uint64) *dbytes.Blk {
+func Latest(s *System, h *hold.Hold, a uint64, n uint64) *dbytes.Blk {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b
 	var t uint64 = 0
@@ -303,7 +303,7 @@ func Latest(s *Sys, h *hold.Hold, a uint64, n uint64) *dbytes.Blk {
 	}
 	return b
 }
-func Ahead(s *Sys, h *hold.Hold, a uint64, n uint64) {
+func Ahead(s *System, h *hold.Hold, a uint64, n uint64) {
 	if n == uint64(0) || a < s.Journal.Home || s.Journal.Size <= a {
 		return
 	}

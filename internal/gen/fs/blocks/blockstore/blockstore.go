@@ -11,15 +11,15 @@ import (
 
 // Definition of class BlockFs
 type BlockFs struct {
-	Geo  volumegeometry.Geo
-	Jrnl *dtxn.Jrnl
+	Geometry volumegeometry.Geometry
+	Volume   *dtxn.Jrnl
 }
 
 func New_BlockFs_() *BlockFs {
 	_this := BlockFs{}
 
-	_this.Geo = volumegeometry.Type_Geo_().Default().(volumegeometry.Geo)
-	_this.Jrnl = (*dtxn.Jrnl)(nil)
+	_this.Geometry = volumegeometry.Type_Geometry_().Default().(volumegeometry.Geometry)
+	_this.Volume = (*dtxn.Jrnl)(nil)
 	return &_this
 }
 
@@ -50,25 +50,25 @@ func (_this type_BlockFs_) Default() interface{} {
 func (_this type_BlockFs_) String() string {
 	return "blockstore.BlockFs"
 }
-func (_this *BlockFs) Recover(geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
-	_this.Geo = geo
-	_this.Jrnl = jrnl
+func (_this *BlockFs) Recover(geometry volumegeometry.Geometry, volume *dtxn.Jrnl) {
+	_this.Geometry = geometry
+	_this.Volume = volume
 }
 func (_this *BlockFs) ReadInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var b *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = b
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = txn.ReadInode(_this.Geo.Itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
+	out1 = txn.ReadInode(_this.Geometry.InodeTable()+ino/uint64(16), ino%uint64(16)*uint64(2048), excl)
 	b = out1
 	return b
 }
 func (_this *BlockFs) WriteInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes) {
-	txn.WriteInode(_this.Geo.Itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), b)
+	txn.WriteInode(_this.Geometry.InodeTable()+ino/uint64(16), ino%uint64(16)*uint64(2048), b)
 }
 func (_this *BlockFs) PutInode(txn *dtxn.Txn, ino uint64, b *dbytes.Bytes, inuse bool) {
-	txn.WriteInode(_this.Geo.Itab()+ino/uint64(16), ino%uint64(16)*uint64(2048), b)
-	txn.WriteBit(_this.Geo.Ibm()+ino/uint64(32768), ino%uint64(32768), inuse)
+	txn.WriteInode(_this.Geometry.InodeTable()+ino/uint64(16), ino%uint64(16)*uint64(2048), b)
+	txn.WriteBit(_this.Geometry.InodeBitmap()+ino/uint64(32768), ino%uint64(32768), inuse)
 }
 func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ok bool = false
@@ -93,12 +93,12 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 			ok, ino = false, uint64(0)
 			return ok, ino
 		}
-		if uint64(2) < ino && volumegeometry.OkIno(_this.Geo, ino) {
+		if uint64(2) < ino && volumegeometry.OkIno(_this.Geometry, ino) {
 			var u bool
 			var _ = u
 			var out3 bool
 			var _ = out3
-			out3 = txn.ReadBit(_this.Geo.Ibm()+ino/uint64(32768), ino%uint64(32768), true)
+			out3 = txn.ReadBit(_this.Geometry.InodeBitmap()+ino/uint64(32768), ino%uint64(32768), true)
 			u = out3
 			if !u {
 				ok, ino = true, ino
@@ -125,7 +125,7 @@ func (_this *BlockFs) WriteBlock(txn *dtxn.Txn, bn uint64, b *dbytes.Bytes) {
 	txn.WriteBlock(bn, b)
 }
 func (_this *BlockFs) SetUsedBit(txn *dtxn.Txn, bn uint64, u bool) {
-	txn.WriteBit(_this.Geo.Bbm()+bn/uint64(32768), bn%uint64(32768), u)
+	txn.WriteBit(_this.Geometry.BlockBitmap()+bn/uint64(32768), bn%uint64(32768), u)
 }
 func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *dbytes.Bytes) (bool, uint64) {
 	var ok bool = false
@@ -155,12 +155,12 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 			ok, bn = false, uint64(0)
 			return ok, bn
 		}
-		if volumegeometry.OkBlk(_this.Geo, bn) {
+		if volumegeometry.OkBlk(_this.Geometry, bn) {
 			var u bool
 			var _ = u
 			var out3 bool
 			var _ = out3
-			out3 = txn.ReadBit(_this.Geo.Bbm()+bn/uint64(32768), bn%uint64(32768), true)
+			out3 = txn.ReadBit(_this.Geometry.BlockBitmap()+bn/uint64(32768), bn%uint64(32768), true)
 			u = out3
 			if !u {
 				ok = true
@@ -217,7 +217,7 @@ func (_this *BlockFs) FreeBit(txn *dtxn.Txn, b uint64) bool {
 	var _ = u
 	var out1 bool
 	var _ = out1
-	out1 = txn.ReadBit(_this.Geo.Bbm()+b/uint64(32768), b%uint64(32768), false)
+	out1 = txn.ReadBit(_this.Geometry.BlockBitmap()+b/uint64(32768), b%uint64(32768), false)
 	u = out1
 	is = !u
 	return is

@@ -9,7 +9,7 @@ import (
 )
 
 // Definition of functions
-func Of(g volumegeometry.Geo) *places.Place {
+func Of(g volumegeometry.Geometry) *places.Place {
 	var p *places.Place = (*places.Place)(nil)
 	var _ = p
 	var nw1 = places.New_Place_()
@@ -18,11 +18,11 @@ func Of(g volumegeometry.Geo) *places.Place {
 	p = nw1
 	var nw2 = places.New_Place_()
 	var _ = nw2
-	nw2.Ctor__(g.Ibm(), g.Itab(), places.BITS(), p)
+	nw2.Ctor__(g.InodeBitmap(), g.InodeTable(), places.BITS(), p)
 	p = nw2
 	var nw3 = places.New_Place_()
 	var _ = nw3
-	nw3.Ctor__(g.Itab(), g.Slot0(), places.INODES(), p)
+	nw3.Ctor__(g.InodeTable(), g.Slot0(), places.INODES(), p)
 	p = nw3
 	var nw4 = places.New_Place_()
 	var _ = nw4

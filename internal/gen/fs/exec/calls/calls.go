@@ -14,28 +14,28 @@ import (
 
 // Definition of class Call
 type Call struct {
-	P        uint32
-	How      uint32
-	Deferred bool
-	N        uint64
-	Ino      uint64
-	Record   bool
-	Status   uint32
-	File     *dbytes.Bytes
-	Before   *dbytes.Bytes
-	After    *dbytes.Bytes
-	Before2  *dbytes.Bytes
-	After2   *dbytes.Bytes
-	Later    bool
+	Procedure uint32
+	Stability uint32
+	Deferred  bool
+	Bytes     uint64
+	Ino       uint64
+	Record    bool
+	Status    uint32
+	File      *dbytes.Bytes
+	Before    *dbytes.Bytes
+	After     *dbytes.Bytes
+	Before2   *dbytes.Bytes
+	After2    *dbytes.Bytes
+	Later     bool
 }
 
 func New_Call_() *Call {
 	_this := Call{}
 
-	_this.P = 0
-	_this.How = 0
+	_this.Procedure = 0
+	_this.Stability = 0
 	_this.Deferred = false
-	_this.N = 0
+	_this.Bytes = 0
 	_this.Ino = 0
 	_this.Record = false
 	_this.Status = 0
@@ -75,8 +75,9 @@ func (_this type_Call_) Default() interface{} {
 func (_this type_Call_) String() string {
 	return "calls.Call"
 }
-func (_this *Call) Make(p uint32, how uint32, deferred bool, bytes uint64) {
-	_this.P, _this.How, _this.Deferred, _this.N, _this.Record, _this.Later = p, how, deferred, exec.First(bytes), false, false
+func (_this *Call) Make(procedure uint32, stability uint32, deferred bool, bytes uint64) {
+	_this.Procedure, _this.Stability, _this.Deferred, _this.Bytes = procedure, stability, deferred, exec.First(bytes)
+	_this.Record, _this.Later = false, false
 	_this.Refuse(nfsdurable.IO())
 }
 func (_this *Call) Refuse(st uint32) {
@@ -124,55 +125,55 @@ func SERVERFAULT() uint32 {
 func Inner(status uint32) bool {
 	return status == exec.TOOBIG() || status == SHRINKFIRST()
 }
-func Ended(c *Call, t *txnm.Txn, w dwork.Work, r uint32) (uint32, uint32) {
+func Ended(call *Call, txn *txnm.Txn, work dwork.Work, result uint32) (uint32, uint32) {
 	var next uint32 = 0
 	var _ = next
-	var st uint32 = 0
-	var _ = st
+	var outcome uint32 = 0
+	var _ = outcome
 	var status uint32 = 0
 	var _ = status
 	var out1 uint32
 	var _ = out1
 	var out2 uint32
 	var _ = out2
-	out1, out2 = exec.Exec(t, w, r, c.P, c.How, c.Deferred)
+	out1, out2 = exec.Exec(txn, work, result, call.Procedure, call.Stability, call.Deferred)
 	status = out1
-	st = out2
+	outcome = out2
 	next = ANSWER()
-	if st == txnm.CONFLICT() {
+	if outcome == txnm.CONFLICT() {
 		next = AGAIN()
 	} else if status == exec.TOOBIG() {
 		var fewer uint64
 		var _ = fewer
 		fewer = func() uint64 {
-			if exec.Dividable(c.P) {
-				return exec.Fewer(c.N)
+			if exec.Dividable(call.Procedure) {
+				return exec.Fewer(call.Bytes)
 			}
 			return uint64(0)
 		}()
 		if fewer == uint64(0) {
 			status = SERVERFAULT()
 		} else {
-			c.N = fewer
+			call.Bytes = fewer
 			next = AGAIN()
 		}
 	} else if status == SHRINKFIRST() {
 		next = SHRINK()
 	} else if status == NOSPC() {
 		next = ROOM()
-	} else if status == nfsdurable.IO() && st != txnrun.UNSURE() && c.Record {
+	} else if status == nfsdurable.IO() && outcome != txnrun.UNSURE() && call.Record {
 		next = ALONE()
 	}
 	if next == AGAIN() || next == SHRINK() {
 		status = nfsdurable.IO()
 	}
-	c.Answer(status)
-	return next, st
+	call.Answer(status)
+	return next, outcome
 }
-func Shrunk(c *Call, status uint32, done bool) uint32 {
+func Shrunk(call *Call, status uint32, done bool) uint32 {
 	var next uint32 = 0
 	var _ = next
-	c.Refuse(func() uint32 {
+	call.Refuse(func() uint32 {
 		if status != uint32(0) {
 			return status
 		}

@@ -24,20 +24,20 @@ func LOCAL() uint32 {
 func TOOBIG() uint32 {
 	return uint32(20000)
 }
-func ReadOnly(p uint32) bool {
-	return p < nfsdurable.PROCEDURES() && p != nfsdurable.SETATTR() && !(nfsdurable.WRITE() <= p && p <= nfsdurable.LINK())
+func ReadOnly(procedure uint32) bool {
+	return procedure < nfsdurable.PROCEDURES() && procedure != nfsdurable.SETATTR() && !(nfsdurable.WRITE() <= procedure && procedure <= nfsdurable.LINK())
 }
-func Stable(p uint32, how uint32, deferred bool) bool {
-	return !ReadOnly(p) && p != FREE() && (p == TRIM() || !deferred && !(p == nfsdurable.WRITE() && how == nfsdurable.UNSTABLE()))
+func Stable(procedure uint32, stability uint32, deferred bool) bool {
+	return !ReadOnly(procedure) && procedure != FREE() && (procedure == TRIM() || !deferred && !(procedure == nfsdurable.WRITE() && stability == nfsdurable.UNSTABLE()))
 }
-func Status(st uint32, r uint32) uint32 {
-	if st == txnm.OK() {
-		return r
+func Status(outcome uint32, result uint32) uint32 {
+	if outcome == txnm.OK() {
+		return result
 	} else {
-		if st == txnm.READONLY() {
+		if outcome == txnm.READONLY() {
 			return nfsdurable.ROFS()
 		} else {
-			if st == txnm.TOOLARGE() {
+			if outcome == txnm.TOOLARGE() {
 				return TOOBIG()
 			} else {
 				return nfsdurable.IO()
@@ -48,46 +48,46 @@ func Status(st uint32, r uint32) uint32 {
 func Tells(status uint32) bool {
 	return status != nfsdurable.IO() && status != nfsdurable.ROFS()
 }
-func Sync(t *txnm.Txn) uint32 {
-	var st uint32 = 0
-	var _ = st
+func Sync(txn *txnm.Txn) uint32 {
+	var outcome uint32 = 0
+	var _ = outcome
 	var ok bool
 	var _ = ok
-	var n uint64
-	var _ = n
+	var commits uint64
+	var _ = commits
 	var out1 bool
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = journalthreads.Flush(t.System.Journal)
+	out1, out2 = journalthreads.Flush(txn.System.Journal)
 	ok = out1
-	n = out2
-	txnsysm.TYield(t.System)
-	st = func() uint32 {
+	commits = out2
+	txnsysm.TYield(txn.System)
+	outcome = func() uint32 {
 		if ok {
 			return txnm.OK()
 		}
 		return txnrun.UNSURE()
 	}()
-	return st
+	return outcome
 }
-func Exec(t *txnm.Txn, w dwork.Work, r uint32, p uint32, how uint32, deferred bool) (uint32, uint32) {
+func Exec(txn *txnm.Txn, work dwork.Work, result uint32, procedure uint32, stability uint32, deferred bool) (uint32, uint32) {
 	var status uint32 = 0
 	var _ = status
-	var st uint32 = 0
-	var _ = st
+	var outcome uint32 = 0
+	var _ = outcome
 	var out1 uint32
 	var _ = out1
-	out1 = txnrun.Run(t, w, r, Stable(p, how, deferred), ReadOnly(p))
-	st = out1
-	if p == nfsdurable.COMMIT() && st == txnm.OK() && r == uint32(0) {
+	out1 = txnrun.Run(txn, work, result, Stable(procedure, stability, deferred), ReadOnly(procedure))
+	outcome = out1
+	if procedure == nfsdurable.COMMIT() && outcome == txnm.OK() && result == uint32(0) {
 		var out2 uint32
 		var _ = out2
-		out2 = Sync(t)
-		st = out2
+		out2 = Sync(txn)
+		outcome = out2
 	}
-	status = Status(st, r)
-	return status, st
+	status = Status(outcome, result)
+	return status, outcome
 }
 func MOST() uint64 {
 	return uint64(1048576)
@@ -95,25 +95,25 @@ func MOST() uint64 {
 func LEAST() uint64 {
 	return uint64(4096)
 }
-func Dividable(p uint32) bool {
-	return p == nfsdurable.WRITE() || p == LOCAL()
+func Dividable(procedure uint32) bool {
+	return procedure == nfsdurable.WRITE() || procedure == LOCAL()
 }
-func First(n uint64) uint64 {
-	if n > MOST() {
+func First(bytes uint64) uint64 {
+	if bytes > MOST() {
 		return MOST()
 	} else {
-		return n
+		return bytes
 	}
 }
-func Fewer(n uint64) uint64 {
-	if n > LEAST() {
-		return n / uint64(2)
+func Fewer(bytes uint64) uint64 {
+	if bytes > LEAST() {
+		return bytes / uint64(2)
 	} else {
 		return uint64(0)
 	}
 }
-func Committed(how uint32, deferred bool) uint32 {
-	if Stable(nfsdurable.WRITE(), how, deferred) {
+func Committed(stability uint32, deferred bool) uint32 {
+	if Stable(nfsdurable.WRITE(), stability, deferred) {
 		return nfsdurable.FILE__SYNC()
 	} else {
 		return nfsdurable.UNSTABLE()

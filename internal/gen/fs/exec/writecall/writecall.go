@@ -13,13 +13,13 @@ import (
 )
 
 // Definition of functions
-func Count(c *calls.Call) uint32 {
-	return uint32(c.N)
+func Count(call *calls.Call) uint32 {
+	return uint32(call.Bytes)
 }
-func Committed(c *calls.Call) uint32 {
-	return exec.Committed(c.How, c.Deferred)
+func Committed(call *calls.Call) uint32 {
+	return exec.Committed(call.Stability, call.Deferred)
 }
-func Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, off uint64, src *dbytes.Bytes, s uint64, ns uint32) uint32 {
+func Store(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, offset uint64, source *dbytes.Bytes, seconds uint64, nanoseconds uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
 	var out1 uint32
@@ -28,10 +28,10 @@ func Store(c *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions
 	var _ = out2
 	var out3 *dbytes.Bytes
 	var _ = out3
-	out1, out2, out3 = fileops.Write(txn, d, cred, ino, gen, off, src, uint64(0), c.N, s, ns)
+	out1, out2, out3 = fileops.Write(txn, d, cred, ino, gen, offset, source, uint64(0), call.Bytes, seconds, nanoseconds)
 	st = out1
-	c.Before = out2
-	c.After = out3
+	call.Before = out2
+	call.After = out3
 	return st
 }
 

@@ -18,16 +18,16 @@ import (
 
 // Definition of class ByteFs
 type ByteFs struct {
-	Geo   volumegeometry.Geo
-	Jrnl  *dtxn.Jrnl
-	Trees *blocktree.BlockTreeFs
+	Geometry volumegeometry.Geometry
+	Volume   *dtxn.Jrnl
+	Trees    *blocktree.BlockTreeFs
 }
 
 func New_ByteFs_() *ByteFs {
 	_this := ByteFs{}
 
-	_this.Geo = volumegeometry.Type_Geo_().Default().(volumegeometry.Geo)
-	_this.Jrnl = (*dtxn.Jrnl)(nil)
+	_this.Geometry = volumegeometry.Type_Geometry_().Default().(volumegeometry.Geometry)
+	_this.Volume = (*dtxn.Jrnl)(nil)
 	_this.Trees = (*blocktree.BlockTreeFs)(nil)
 	return &_this
 }
@@ -59,10 +59,10 @@ func (_this type_ByteFs_) Default() interface{} {
 func (_this type_ByteFs_) String() string {
 	return "bytefiles.ByteFs"
 }
-func (_this *ByteFs) Recover(trees *blocktree.BlockTreeFs, geo volumegeometry.Geo, jrnl *dtxn.Jrnl) {
+func (_this *ByteFs) Recover(trees *blocktree.BlockTreeFs, geometry volumegeometry.Geometry, volume *dtxn.Jrnl) {
 	_this.Trees = trees
-	_this.Geo = geo
-	_this.Jrnl = jrnl
+	_this.Geometry = geometry
+	_this.Volume = volume
 }
 func (_this *ByteFs) GetInode(txn *dtxn.Txn, ino uint64, excl bool) *dbytes.Bytes {
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)

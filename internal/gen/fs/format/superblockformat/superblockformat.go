@@ -24,27 +24,27 @@ type Data_Super_ interface {
 }
 
 type Super_Super struct {
-	Size    uint64
-	Lognd   uint64
-	Lognr   uint64
-	Geo     volumegeometry.Geo
-	Rootgen uint64
-	Ctime   uint64
-	Ctimens uint32
-	Compat  uint32
-	Uuid0   uint64
-	Uuid1   uint64
-	Key0    uint64
-	Key1    uint64
-	Key2    uint64
-	Key3    uint64
-	Pages   uint64
+	Size     uint64
+	Lognd    uint64
+	Lognr    uint64
+	Geometry volumegeometry.Geometry
+	Rootgen  uint64
+	Ctime    uint64
+	Ctimens  uint32
+	Compat   uint32
+	Uuid0    uint64
+	Uuid1    uint64
+	Key0     uint64
+	Key1     uint64
+	Key2     uint64
+	Key3     uint64
+	Pages    uint64
 }
 
 func (Super_Super) isSuper() {}
 
-func CreateSuper(Size uint64, Lognd uint64, Lognr uint64, Geo volumegeometry.Geo, Rootgen uint64, Ctime uint64, Ctimens uint32, Compat uint32, Uuid0 uint64, Uuid1 uint64, Key0 uint64, Key1 uint64, Key2 uint64, Key3 uint64, Pages uint64) Super {
-	return Super{Super_Super{Size, Lognd, Lognr, Geo, Rootgen, Ctime, Ctimens, Compat, Uuid0, Uuid1, Key0, Key1, Key2, Key3, Pages}}
+func CreateSuper(Size uint64, Lognd uint64, Lognr uint64, Geometry volumegeometry.Geometry, Rootgen uint64, Ctime uint64, Ctimens uint32, Compat uint32, Uuid0 uint64, Uuid1 uint64, Key0 uint64, Key1 uint64, Key2 uint64, Key3 uint64, Pages uint64) Super {
+	return Super{Super_Super{Size, Lognd, Lognr, Geometry, Rootgen, Ctime, Ctimens, Compat, Uuid0, Uuid1, Key0, Key1, Key2, Key3, Pages}}
 }
 
 func (_this Super) Is_Super() bool {
@@ -64,8 +64,8 @@ func (_this Super) Lognr() uint64 {
 	return _this.Get().(Super_Super).Lognr
 }
 
-func (_this Super) Geo() volumegeometry.Geo {
-	return _this.Get().(Super_Super).Geo
+func (_this Super) Geometry() volumegeometry.Geometry {
+	return _this.Get().(Super_Super).Geometry
 }
 
 func (_this Super) Rootgen() uint64 {
@@ -118,7 +118,7 @@ func (_this Super) String() string {
 		return "null"
 	case Super_Super:
 		{
-			return "superblockformat.Super.Super" + "(" + dafny.String(data.Size) + ", " + dafny.String(data.Lognd) + ", " + dafny.String(data.Lognr) + ", " + dafny.String(data.Geo) + ", " + dafny.String(data.Rootgen) + ", " + dafny.String(data.Ctime) + ", " + dafny.String(data.Ctimens) + ", " + dafny.String(data.Compat) + ", " + dafny.String(data.Uuid0) + ", " + dafny.String(data.Uuid1) + ", " + dafny.String(data.Key0) + ", " + dafny.String(data.Key1) + ", " + dafny.String(data.Key2) + ", " + dafny.String(data.Key3) + ", " + dafny.String(data.Pages) + ")"
+			return "superblockformat.Super.Super" + "(" + dafny.String(data.Size) + ", " + dafny.String(data.Lognd) + ", " + dafny.String(data.Lognr) + ", " + dafny.String(data.Geometry) + ", " + dafny.String(data.Rootgen) + ", " + dafny.String(data.Ctime) + ", " + dafny.String(data.Ctimens) + ", " + dafny.String(data.Compat) + ", " + dafny.String(data.Uuid0) + ", " + dafny.String(data.Uuid1) + ", " + dafny.String(data.Key0) + ", " + dafny.String(data.Key1) + ", " + dafny.String(data.Key2) + ", " + dafny.String(data.Key3) + ", " + dafny.String(data.Pages) + ")"
 		}
 	default:
 		{
@@ -132,7 +132,7 @@ func (_this Super) Equals(other Super) bool {
 	case Super_Super:
 		{
 			data2, ok := other.Get().(Super_Super)
-			return ok && data1.Size == data2.Size && data1.Lognd == data2.Lognd && data1.Lognr == data2.Lognr && data1.Geo.Equals(data2.Geo) && data1.Rootgen == data2.Rootgen && data1.Ctime == data2.Ctime && data1.Ctimens == data2.Ctimens && data1.Compat == data2.Compat && data1.Uuid0 == data2.Uuid0 && data1.Uuid1 == data2.Uuid1 && data1.Key0 == data2.Key0 && data1.Key1 == data2.Key1 && data1.Key2 == data2.Key2 && data1.Key3 == data2.Key3 && data1.Pages == data2.Pages
+			return ok && data1.Size == data2.Size && data1.Lognd == data2.Lognd && data1.Lognr == data2.Lognr && data1.Geometry.Equals(data2.Geometry) && data1.Rootgen == data2.Rootgen && data1.Ctime == data2.Ctime && data1.Ctimens == data2.Ctimens && data1.Compat == data2.Compat && data1.Uuid0 == data2.Uuid0 && data1.Uuid1 == data2.Uuid1 && data1.Key0 == data2.Key0 && data1.Key1 == data2.Key1 && data1.Key2 == data2.Key2 && data1.Key3 == data2.Key3 && data1.Pages == data2.Pages
 		}
 	default:
 		{
@@ -153,7 +153,7 @@ type type_Super_ struct {
 }
 
 func (_this type_Super_) Default() interface{} {
-	return Super{Super_Super{0, 0, 0, volumegeometry.Type_Geo_().Default().(volumegeometry.Geo), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}
+	return Super{Super_Super{0, 0, 0, volumegeometry.Type_Geometry_().Default().(volumegeometry.Geometry), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}}
 }
 
 func (_this type_Super_) String() string {
@@ -182,12 +182,12 @@ func Encode(s Super) *dbytes.Bytes {
 	marshal.Put64(b, uint64(24), s.Size())
 	marshal.Put64(b, uint64(32), s.Lognd())
 	marshal.Put64(b, uint64(40), s.Lognr())
-	marshal.Put64(b, uint64(48), s.Geo().Ibm())
-	marshal.Put64(b, uint64(56), s.Geo().Bbm())
-	marshal.Put64(b, uint64(64), s.Geo().Itab())
-	marshal.Put64(b, uint64(72), s.Geo().Data0())
-	marshal.Put64(b, uint64(80), s.Geo().Data1())
-	marshal.Put64(b, uint64(88), s.Geo().Ninode())
+	marshal.Put64(b, uint64(48), s.Geometry().InodeBitmap())
+	marshal.Put64(b, uint64(56), s.Geometry().BlockBitmap())
+	marshal.Put64(b, uint64(64), s.Geometry().InodeTable())
+	marshal.Put64(b, uint64(72), s.Geometry().Data0())
+	marshal.Put64(b, uint64(80), s.Geometry().Data1())
+	marshal.Put64(b, uint64(88), s.Geometry().Ninode())
 	marshal.Put64(b, uint64(96), s.Rootgen())
 	marshal.Put64(b, uint64(104), s.Ctime())
 	marshal.Put32(b, uint64(112), s.Ctimens())
@@ -199,7 +199,7 @@ func Encode(s Super) *dbytes.Bytes {
 	marshal.Put64(b, uint64(152), s.Key2())
 	marshal.Put64(b, uint64(160), s.Key3())
 	marshal.Put64(b, uint64(168), s.Pages())
-	marshal.Put64(b, uint64(176), s.Geo().Slot0())
+	marshal.Put64(b, uint64(176), s.Geometry().Slot0())
 	Seal(b)
 	return b
 }
@@ -225,7 +225,7 @@ func Decode(b *dbytes.Bytes) (uint32, Super) {
 	if slot0 == uint64(0) {
 		slot0 = data0
 	}
-	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geo{volumegeometry.Geo_Geo{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), slot0, data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
+	s = Super{Super_Super{b.U64(uint64(24)), b.U64(uint64(32)), b.U64(uint64(40)), volumegeometry.Geometry{volumegeometry.Geometry_Geometry{b.U64(uint64(48)), b.U64(uint64(56)), b.U64(uint64(64)), slot0, data0, b.U64(uint64(80)), b.U64(uint64(88))}}, b.U64(uint64(96)), b.U64(uint64(104)), b.U32(uint64(112)), b.U32(uint64(116)), b.U64(uint64(120)), b.U64(uint64(128)), b.U64(uint64(136)), b.U64(uint64(144)), b.U64(uint64(152)), b.U64(uint64(160)), b.U64(uint64(168))}}
 	if b.U64(uint64(0)) != MAGIC() {
 		why, s = uint32(1), s
 		return why, s
@@ -258,17 +258,17 @@ func Decode(b *dbytes.Bytes) (uint32, Super) {
 	var _ = ok
 	var out3 bool
 	var _ = out3
-	out3 = volumegeometry.CheckGeo(s.Geo())
+	out3 = volumegeometry.CheckGeo(s.Geometry())
 	ok = out3
-	if !ok || s.Size() != s.Geo().Data1()+uint64(1) {
+	if !ok || s.Size() != s.Geometry().Data1()+uint64(1) {
 		why, s = uint32(5), s
 		return why, s
 	}
-	if s.Lognd() < uint64(1) || s.Lognr() < uint64(1) || s.Lognd() >= s.Geo().Ibm() || s.Lognr() >= s.Geo().Ibm() || s.Pages() >= s.Geo().Ibm() {
+	if s.Lognd() < uint64(1) || s.Lognr() < uint64(1) || s.Lognd() >= s.Geometry().InodeBitmap() || s.Lognr() >= s.Geometry().InodeBitmap() || s.Pages() >= s.Geometry().InodeBitmap() {
 		why, s = uint32(5), s
 		return why, s
 	}
-	if uint64(3)+uint64(2)*s.Pages()+uint64(16)*s.Lognd()+s.Lognr() != s.Geo().Ibm() {
+	if uint64(3)+uint64(2)*s.Pages()+uint64(16)*s.Lognd()+s.Lognr() != s.Geometry().InodeBitmap() {
 		why, s = uint32(5), s
 		return why, s
 	}

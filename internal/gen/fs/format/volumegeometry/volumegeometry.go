@@ -6,75 +6,75 @@ import (
 	dafny "tansy/internal/gen/dafny"
 )
 
-// Definition of data type Geo
-type Geo struct {
-	Data_Geo_
+// Definition of data type Geometry
+type Geometry struct {
+	Data_Geometry_
 }
 
-func (_this Geo) Get() Data_Geo_ {
-	return _this.Data_Geo_
+func (_this Geometry) Get() Data_Geometry_ {
+	return _this.Data_Geometry_
 }
 
-type Data_Geo_ interface {
-	isGeo()
+type Data_Geometry_ interface {
+	isGeometry()
 }
 
-type Geo_Geo struct {
-	Ibm    uint64
-	Bbm    uint64
-	Itab   uint64
-	Slot0  uint64
-	Data0  uint64
-	Data1  uint64
-	Ninode uint64
+type Geometry_Geometry struct {
+	InodeBitmap uint64
+	BlockBitmap uint64
+	InodeTable  uint64
+	Slot0       uint64
+	Data0       uint64
+	Data1       uint64
+	Ninode      uint64
 }
 
-func (Geo_Geo) isGeo() {}
+func (Geometry_Geometry) isGeometry() {}
 
-func CreateGeo(Ibm uint64, Bbm uint64, Itab uint64, Slot0 uint64, Data0 uint64, Data1 uint64, Ninode uint64) Geo {
-	return Geo{Geo_Geo{Ibm, Bbm, Itab, Slot0, Data0, Data1, Ninode}}
+func CreateGeometry(InodeBitmap uint64, BlockBitmap uint64, InodeTable uint64, Slot0 uint64, Data0 uint64, Data1 uint64, Ninode uint64) Geometry {
+	return Geometry{Geometry_Geometry{InodeBitmap, BlockBitmap, InodeTable, Slot0, Data0, Data1, Ninode}}
 }
 
-func (_this Geo) Is_Geo() bool {
-	_, ok := _this.Get().(Geo_Geo)
+func (_this Geometry) Is_Geometry() bool {
+	_, ok := _this.Get().(Geometry_Geometry)
 	return ok
 }
 
-func (_this Geo) Ibm() uint64 {
-	return _this.Get().(Geo_Geo).Ibm
+func (_this Geometry) InodeBitmap() uint64 {
+	return _this.Get().(Geometry_Geometry).InodeBitmap
 }
 
-func (_this Geo) Bbm() uint64 {
-	return _this.Get().(Geo_Geo).Bbm
+func (_this Geometry) BlockBitmap() uint64 {
+	return _this.Get().(Geometry_Geometry).BlockBitmap
 }
 
-func (_this Geo) Itab() uint64 {
-	return _this.Get().(Geo_Geo).Itab
+func (_this Geometry) InodeTable() uint64 {
+	return _this.Get().(Geometry_Geometry).InodeTable
 }
 
-func (_this Geo) Slot0() uint64 {
-	return _this.Get().(Geo_Geo).Slot0
+func (_this Geometry) Slot0() uint64 {
+	return _this.Get().(Geometry_Geometry).Slot0
 }
 
-func (_this Geo) Data0() uint64 {
-	return _this.Get().(Geo_Geo).Data0
+func (_this Geometry) Data0() uint64 {
+	return _this.Get().(Geometry_Geometry).Data0
 }
 
-func (_this Geo) Data1() uint64 {
-	return _this.Get().(Geo_Geo).Data1
+func (_this Geometry) Data1() uint64 {
+	return _this.Get().(Geometry_Geometry).Data1
 }
 
-func (_this Geo) Ninode() uint64 {
-	return _this.Get().(Geo_Geo).Ninode
+func (_this Geometry) Ninode() uint64 {
+	return _this.Get().(Geometry_Geometry).Ninode
 }
 
-func (_this Geo) String() string {
+func (_this Geometry) String() string {
 	switch data := _this.Get().(type) {
 	case nil:
 		return "null"
-	case Geo_Geo:
+	case Geometry_Geometry:
 		{
-			return "volumegeometry.Geo.Geo" + "(" + dafny.String(data.Ibm) + ", " + dafny.String(data.Bbm) + ", " + dafny.String(data.Itab) + ", " + dafny.String(data.Slot0) + ", " + dafny.String(data.Data0) + ", " + dafny.String(data.Data1) + ", " + dafny.String(data.Ninode) + ")"
+			return "volumegeometry.Geometry.Geometry" + "(" + dafny.String(data.InodeBitmap) + ", " + dafny.String(data.BlockBitmap) + ", " + dafny.String(data.InodeTable) + ", " + dafny.String(data.Slot0) + ", " + dafny.String(data.Data0) + ", " + dafny.String(data.Data1) + ", " + dafny.String(data.Ninode) + ")"
 		}
 	default:
 		{
@@ -83,12 +83,12 @@ func (_this Geo) String() string {
 	}
 }
 
-func (_this Geo) Equals(other Geo) bool {
+func (_this Geometry) Equals(other Geometry) bool {
 	switch data1 := _this.Get().(type) {
-	case Geo_Geo:
+	case Geometry_Geometry:
 		{
-			data2, ok := other.Get().(Geo_Geo)
-			return ok && data1.Ibm == data2.Ibm && data1.Bbm == data2.Bbm && data1.Itab == data2.Itab && data1.Slot0 == data2.Slot0 && data1.Data0 == data2.Data0 && data1.Data1 == data2.Data1 && data1.Ninode == data2.Ninode
+			data2, ok := other.Get().(Geometry_Geometry)
+			return ok && data1.InodeBitmap == data2.InodeBitmap && data1.BlockBitmap == data2.BlockBitmap && data1.InodeTable == data2.InodeTable && data1.Slot0 == data2.Slot0 && data1.Data0 == data2.Data0 && data1.Data1 == data2.Data1 && data1.Ninode == data2.Ninode
 		}
 	default:
 		{
@@ -97,38 +97,38 @@ func (_this Geo) Equals(other Geo) bool {
 	}
 }
 
-func (_this Geo) EqualsGeneric(other interface{}) bool {
-	typed, ok := other.(Geo)
+func (_this Geometry) EqualsGeneric(other interface{}) bool {
+	typed, ok := other.(Geometry)
 	return ok && _this.Equals(typed)
 }
-func Type_Geo_() dafny.Type {
-	return type_Geo_{}
+func Type_Geometry_() dafny.Type {
+	return type_Geometry_{}
 }
 
-type type_Geo_ struct {
+type type_Geometry_ struct {
 }
 
-func (_this type_Geo_) Default() interface{} {
-	return Geo{Geo_Geo{0, 0, 0, 0, 0, 0, 0}}
+func (_this type_Geometry_) Default() interface{} {
+	return Geometry{Geometry_Geometry{0, 0, 0, 0, 0, 0, 0}}
 }
 
-func (_this type_Geo_) String() string {
-	return "volumegeometry.Geo"
+func (_this type_Geometry_) String() string {
+	return "volumegeometry.Geometry"
 }
 
-// End of data type Geo
+// End of data type Geometry
 
 // Definition of functions
-func OkIno(g Geo, i uint64) bool {
+func OkIno(g Geometry, i uint64) bool {
 	return uint64(1) <= i && i < g.Ninode()
 }
-func OkBlk(g Geo, b uint64) bool {
+func OkBlk(g Geometry, b uint64) bool {
 	return g.Data0() <= b && b < g.Data1()
 }
-func CheckGeo(g Geo) bool {
+func CheckGeo(g Geometry) bool {
 	var ok bool = false
 	var _ = ok
-	if !(uint64(2) <= g.Ibm() && g.Ibm() < g.Bbm() && g.Bbm() < g.Itab() && g.Itab() < g.Slot0() && g.Slot0() <= g.Data0() && g.Data0() < g.Data1() && g.Data1() < uint64(4503599627370496)) {
+	if !(uint64(2) <= g.InodeBitmap() && g.InodeBitmap() < g.BlockBitmap() && g.BlockBitmap() < g.InodeTable() && g.InodeTable() < g.Slot0() && g.Slot0() <= g.Data0() && g.Data0() < g.Data1() && g.Data1() < uint64(4503599627370496)) {
 		ok = false
 		return ok
 	}
@@ -138,13 +138,13 @@ func CheckGeo(g Geo) bool {
 	}
 	var ib uint64
 	var _ = ib
-	ib = g.Bbm() - g.Ibm()
+	ib = g.BlockBitmap() - g.InodeBitmap()
 	var bb uint64
 	var _ = bb
-	bb = g.Itab() - g.Bbm()
+	bb = g.InodeTable() - g.BlockBitmap()
 	var it uint64
 	var _ = it
-	it = g.Slot0() - g.Itab()
+	it = g.Slot0() - g.InodeTable()
 	if ib < uint64(281474976710656) && uint64(32768)*ib < g.Ninode() {
 		ok = false
 		return ok
@@ -160,35 +160,35 @@ func CheckGeo(g Geo) bool {
 	ok = true
 	return ok
 }
-func Layout(size uint64, log uint64, ninode uint64, slots uint64) (bool, Geo) {
+func Layout(size uint64, log uint64, ninode uint64, slots uint64) (bool, Geometry) {
 	var ok bool = false
 	var _ = ok
-	var g Geo = Type_Geo_().Default().(Geo)
+	var g Geometry = Type_Geometry_().Default().(Geometry)
 	var _ = g
-	g = Geo{Geo_Geo{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
+	g = Geometry{Geometry_Geometry{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
 	ok = false
 	if !(uint64(1) <= log && log < uint64(4503599627370496) && uint64(16) < ninode && ninode < uint64(281474976710656) && slots < uint64(281474976710656) && uint64(2) <= size && size < uint64(4503599627370496)) {
 		return ok, g
 	}
-	var ibm uint64
-	var _ = ibm
-	ibm = uint64(1) + log
-	var bbm uint64
-	var _ = bbm
-	bbm = ibm + (ninode+uint64(32767))/uint64(32768)
-	var itab uint64
-	var _ = itab
-	itab = bbm + (size+uint64(32767))/uint64(32768)
+	var inodeBitmap uint64
+	var _ = inodeBitmap
+	inodeBitmap = uint64(1) + log
+	var blockBitmap uint64
+	var _ = blockBitmap
+	blockBitmap = inodeBitmap + (ninode+uint64(32767))/uint64(32768)
+	var inodeTable uint64
+	var _ = inodeTable
+	inodeTable = blockBitmap + (size+uint64(32767))/uint64(32768)
 	var slot0 uint64
 	var _ = slot0
-	slot0 = itab + (ninode+uint64(15))/uint64(16)
+	slot0 = inodeTable + (ninode+uint64(15))/uint64(16)
 	var data0 uint64
 	var _ = data0
 	data0 = slot0 + (slots+uint64(15))/uint64(16)
 	if data0 >= size-uint64(1) {
 		return ok, g
 	}
-	g = Geo{Geo_Geo{ibm, bbm, itab, slot0, data0, size - uint64(1), ninode}}
+	g = Geometry{Geometry_Geometry{inodeBitmap, blockBitmap, inodeTable, slot0, data0, size - uint64(1), ninode}}
 	ok = true
 	return ok, g
 }

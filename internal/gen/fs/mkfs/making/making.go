@@ -28,7 +28,7 @@ func Plan(size uint64, log uint64, ninode uint64, slots uint64, sec uint64, nsec
 	var _ = why
 	var s superblockformat.Super = superblockformat.Type_Super_().Default().(superblockformat.Super)
 	var _ = s
-	s = superblockformat.Super{superblockformat.Super_Super{uint64(0), uint64(0), uint64(0), volumegeometry.Geo{volumegeometry.Geo_Geo{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}, uint64(0), uint64(0), uint32(0), uint32(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
+	s = superblockformat.Super{superblockformat.Super_Super{uint64(0), uint64(0), uint64(0), volumegeometry.Geometry{volumegeometry.Geometry_Geometry{uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}, uint64(0), uint64(0), uint32(0), uint32(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)}}
 	why = TOOSMALL()
 	if size < uint64(2) || size-uint64(1) <= log {
 		return why, s
@@ -47,11 +47,11 @@ func Plan(size uint64, log uint64, ninode uint64, slots uint64, sec uint64, nsec
 	pages = (home + uint64(254)) / uint64(256)
 	var ok bool
 	var _ = ok
-	var g volumegeometry.Geo
+	var g volumegeometry.Geometry
 	var _ = g
 	var out1 bool
 	var _ = out1
-	var out2 volumegeometry.Geo
+	var out2 volumegeometry.Geometry
 	var _ = out2
 	out1, out2 = volumegeometry.Layout(size, l+uint64(2)*pages, ninode, slots)
 	ok = out1
@@ -132,7 +132,7 @@ func Homes(d *ddisk.Disk, s superblockformat.Super, zeroed bool, bits *dbytes.Bl
 	if !zeroed {
 		var out1 bool
 		var _ = out1
-		out1 = recoverm.Zero(d, s.Geo().Ibm(), s.Geo().Data0())
+		out1 = recoverm.Zero(d, s.Geometry().InodeBitmap(), s.Geometry().Data0())
 		io = out1
 		if !io {
 			return io
@@ -140,14 +140,14 @@ func Homes(d *ddisk.Disk, s superblockformat.Super, zeroed bool, bits *dbytes.Bl
 	}
 	var out2 bool
 	var _ = out2
-	out2 = d.Write(s.Geo().Ibm(), bits)
+	out2 = d.Write(s.Geometry().InodeBitmap(), bits)
 	io = out2
 	if !io {
 		return io
 	}
 	var out3 bool
 	var _ = out3
-	out3 = d.Write(s.Geo().Itab(), table)
+	out3 = d.Write(s.Geometry().InodeTable(), table)
 	io = out3
 	if !io {
 		return io
@@ -170,7 +170,7 @@ func Codes(d *ddisk.Disk, s superblockformat.Super, seal *seal.Seal, pages *page
 	var _ = t
 	var nw1 = treeofcodes.New_Tree_()
 	var _ = nw1
-	nw1.Ctor__(d, seal, pages, uint64(1), s.Pages(), s.Geo().Ibm(), s.Size()-s.Geo().Ibm())
+	nw1.Ctor__(d, seal, pages, uint64(1), s.Pages(), s.Geometry().InodeBitmap(), s.Size()-s.Geometry().InodeBitmap())
 	t = nw1
 	var cs *codes.Codes
 	var _ = cs
@@ -194,10 +194,10 @@ func Codes(d *ddisk.Disk, s superblockformat.Super, seal *seal.Seal, pages *page
 	var _ = out4
 	var out5 uint64
 	var _ = out5
-	out4, out5 = seal.Code(s.Geo().Itab()-s.Geo().Ibm(), table)
+	out4, out5 = seal.Code(s.Geometry().InodeTable()-s.Geometry().InodeBitmap(), table)
 	c0 = out4
 	c1 = out5
-	cs.Add(s.Geo().Itab()-s.Geo().Ibm(), c0, c1)
+	cs.Add(s.Geometry().InodeTable()-s.Geometry().InodeBitmap(), c0, c1)
 	var out6 bool
 	var _ = out6
 	var out7 uint64

@@ -261,7 +261,7 @@ func MaySetattr(c *permissions.Cred, ip *dbytes.Bytes, a *Sattr) uint32 {
 		var _ = w
 		var out5 bool
 		var _ = out5
-		out5 = permissions.MayData(c, ip, permissions.MAYW())
+		out5 = permissions.MayData(c, ip, permissions.MAYWRITE())
 		w = out5
 		if !w {
 			st = permissions.ACCES()

@@ -20,6 +20,15 @@ func GUARDED() uint32 {
 func EXCLUSIVE() uint32 {
 	return uint32(2)
 }
+func FILEMODE() uint32 {
+	return uint32(420)
+}
+func DIRMODE() uint32 {
+	return uint32(493)
+}
+func LINKMODE() uint32 {
+	return uint32(511)
+}
 func Vacant(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, bad uint32, a *attributeops.Sattr, keep bool) (uint32, *dbytes.Bytes, bool, uint64, uint64) {
 	var st uint32 = 0
 	var _ = st
@@ -66,7 +75,7 @@ func Vacant(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	var _ = x
 	var out5 bool
 	var _ = out5
-	out5 = permissions.May(c, dir, permissions.MAYX())
+	out5 = permissions.May(c, dir, permissions.MAYEXEC())
 	x = out5
 	if !x {
 		st = permissions.ACCES()
@@ -92,7 +101,7 @@ func Vacant(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	var _ = w
 	var out9 bool
 	var _ = out9
-	out9 = permissions.May(c, dir, permissions.MAYW())
+	out9 = permissions.May(c, dir, permissions.MAYWRITE())
 	w = out9
 	if !w {
 		st = permissions.ACCES()
@@ -276,13 +285,13 @@ func NewData(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint
 		if how == EXCLUSIVE() {
 			return uint32(0)
 		}
-		return uint32(420)
+		return FILEMODE()
 	}()
 	var out1 uint32
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = NewNode(txn, d, c, dino, dir, uint32(1), a, mode, s, ns)
+	out1, out2 = NewNode(txn, d, c, dino, dir, permissions.REG(), a, mode, s, ns)
 	st = out1
 	ino = out2
 	if st != uint32(0) {
@@ -329,7 +338,7 @@ func NewFile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint
 		if how == EXCLUSIVE() {
 			return uint32(0)
 		}
-		return uint32(420)
+		return FILEMODE()
 	}()
 	var out1 uint32
 	var _ = out1
@@ -403,7 +412,7 @@ func Existing(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint
 	var _ = may
 	var out5 bool
 	var _ = out5
-	out5 = permissions.MayData(c, node, permissions.MAYW())
+	out5 = permissions.MayData(c, node, permissions.MAYWRITE())
 	may = out5
 	if !may {
 		st = permissions.ACCES()
@@ -694,7 +703,7 @@ func NewDir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = NewNode(txn, d, c, dino, dir, uint32(2), a, uint32(493), s, ns)
+	out1, out2 = NewNode(txn, d, c, dino, dir, permissions.DIR(), a, DIRMODE(), s, ns)
 	st = out1
 	ino = out2
 	if st != uint32(0) {
@@ -729,7 +738,7 @@ func NewLink(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = NewNode(txn, d, c, dino, dir, uint32(5), a, uint32(511), s, ns)
+	out1, out2 = NewNode(txn, d, c, dino, dir, permissions.LNK(), a, LINKMODE(), s, ns)
 	st = out1
 	ino = out2
 	if st != uint32(0) {
@@ -777,7 +786,7 @@ func NewDev(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	var _ = out1
 	var out2 uint64
 	var _ = out2
-	out1, out2 = NewNode(txn, d, c, dino, dir, ty, a, uint32(420), s, ns)
+	out1, out2 = NewNode(txn, d, c, dino, dir, ty, a, FILEMODE(), s, ns)
 	st = out1
 	ino = out2
 	if st != uint32(0) {

@@ -50,13 +50,13 @@ func Read(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, 
 	var _ = r
 	var out4 bool
 	var _ = out4
-	out4 = permissions.MayData(c, ip, permissions.MAYR())
+	out4 = permissions.MayData(c, ip, permissions.MAYREAD())
 	r = out4
 	var x bool
 	var _ = x
 	var out5 bool
 	var _ = out5
-	out5 = permissions.May(c, ip, permissions.MAYX())
+	out5 = permissions.May(c, ip, permissions.MAYEXEC())
 	x = out5
 	if !r && !x {
 		st = permissions.ACCES()
@@ -142,7 +142,7 @@ func Write(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64,
 	var _ = w
 	var out4 bool
 	var _ = out4
-	out4 = permissions.MayData(c, ip, permissions.MAYW())
+	out4 = permissions.MayData(c, ip, permissions.MAYWRITE())
 	w = out4
 	if !w {
 		st = permissions.ACCES()

@@ -274,7 +274,7 @@ func Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (
 	var at uint64 = 0
 	var _ = at
 	found, at = false, from
-	if !volumegeometry.OkIno(d.Fs.Geo, from) {
+	if !volumegeometry.OkIno(d.Fs.Geometry, from) {
 		return found, at
 	}
 	var ip *dbytes.Bytes
@@ -303,7 +303,7 @@ func Predecessor(txn *dtxn.Txn, d *directories.DirFs, ino uint64, from uint64) (
 			found = true
 			return found, at
 		}
-		if next == uint64(0) || !volumegeometry.OkIno(d.Fs.Geo, next) {
+		if next == uint64(0) || !volumegeometry.OkIno(d.Fs.Geometry, next) {
 			return found, at
 		}
 		var out4 *dbytes.Bytes
@@ -439,7 +439,7 @@ func Clear(txn *dtxn.Txn, d *directories.DirFs, s uint64, ns uint32) (uint32, bo
 	if !more {
 		return st, more, later, first
 	}
-	if !volumegeometry.OkIno(d.Fs.Geo, first) || first <= procedurebase.ORPHANS() {
+	if !volumegeometry.OkIno(d.Fs.Geometry, first) || first <= procedurebase.ORPHANS() {
 		st = permissions.SERVERFAULT()
 		return st, more, later, first
 	}

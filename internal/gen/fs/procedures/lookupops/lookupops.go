@@ -42,7 +42,7 @@ func Lookup(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	var _ = ok
 	var out4 bool
 	var _ = out4
-	out4 = permissions.May(c, dir, permissions.MAYX())
+	out4 = permissions.May(c, dir, permissions.MAYEXEC())
 	ok = out4
 	if !ok {
 		st = permissions.ACCES()
@@ -59,7 +59,7 @@ func Lookup(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 		var _ = out5
 		out5 = inodeformat.GetParent(dir)
 		ino = out5
-		if !volumegeometry.OkIno(d.Fs.Geo, ino) {
+		if !volumegeometry.OkIno(d.Fs.Geometry, ino) {
 			st = permissions.SERVERFAULT()
 			return st, ino, node, dir
 		}

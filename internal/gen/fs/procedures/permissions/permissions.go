@@ -136,13 +136,13 @@ func FIFO() uint32 {
 func MAXFILE() uint64 {
 	return uint64(549755813888)
 }
-func MAYX() uint32 {
+func MAYEXEC() uint32 {
 	return uint32(1)
 }
-func MAYW() uint32 {
+func MAYWRITE() uint32 {
 	return uint32(2)
 }
-func MAYR() uint32 {
+func MAYREAD() uint32 {
 	return uint32(4)
 }
 func MAXLINK() uint32 {

@@ -31,7 +31,7 @@ func OpenHandle(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, exc
 	var ip *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = ip
 	st = permissions.STALE()
-	if !volumegeometry.OkIno(d.Fs.Geo, ino) || ino == ORPHANS() {
+	if !volumegeometry.OkIno(d.Fs.Geometry, ino) || ino == ORPHANS() {
 		var out1 *dbytes.Bytes
 		var _ = out1
 		out1 = dbytes.NewBytes(uint64(256))
@@ -394,7 +394,7 @@ func OrphanStep(txn *dtxn.Txn, d *directories.DirFs, max uint64) (uint32, bool) 
 	if h == uint64(0) {
 		return st, more
 	}
-	if !volumegeometry.OkIno(d.Fs.Geo, h) || h <= uint64(2) {
+	if !volumegeometry.OkIno(d.Fs.Geometry, h) || h <= uint64(2) {
 		st = permissions.SERVERFAULT()
 		return st, more
 	}
@@ -485,7 +485,7 @@ func Shrink(txn *dtxn.Txn, d *directories.DirFs, ino uint64, max uint64) bool {
 	var done bool = false
 	var _ = done
 	done = true
-	if !volumegeometry.OkIno(d.Fs.Geo, ino) {
+	if !volumegeometry.OkIno(d.Fs.Geometry, ino) {
 		return done
 	}
 	var out1 bool

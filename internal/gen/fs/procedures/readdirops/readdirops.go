@@ -112,7 +112,7 @@ func Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint6
 	var _ = ok
 	var out3 bool
 	var _ = out3
-	out3 = permissions.May(c, dir, permissions.MAYR())
+	out3 = permissions.May(c, dir, permissions.MAYREAD())
 	ok = out3
 	if !ok {
 		st = permissions.ACCES()
@@ -198,7 +198,7 @@ func Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino u
 	var _ = ok
 	var out4 bool
 	var _ = out4
-	out4 = permissions.May(c, dir, permissions.MAYX())
+	out4 = permissions.May(c, dir, permissions.MAYEXEC())
 	ok = out4
 	if !ok {
 		return st, eof, dir

@@ -95,7 +95,7 @@ func Remove(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint6
 	var _ = w
 	var out4 bool
 	var _ = out4
-	out4 = permissions.May(c, before, permissions.MAYW()+permissions.MAYX())
+	out4 = permissions.May(c, before, permissions.MAYWRITE()+permissions.MAYEXEC())
 	w = out4
 	if !w {
 		st = permissions.ACCES()
@@ -260,7 +260,7 @@ func Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, 
 	var _ = x
 	var out7 bool
 	var _ = out7
-	out7 = permissions.May(c, before, permissions.MAYX())
+	out7 = permissions.May(c, before, permissions.MAYEXEC())
 	x = out7
 	if !x {
 		st = permissions.ACCES()
@@ -290,7 +290,7 @@ func Link(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, 
 	var _ = w
 	var out11 bool
 	var _ = out11
-	out11 = permissions.May(c, before, permissions.MAYW())
+	out11 = permissions.May(c, before, permissions.MAYWRITE())
 	w = out11
 	if !w {
 		st = permissions.ACCES()

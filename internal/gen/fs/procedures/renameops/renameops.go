@@ -47,7 +47,7 @@ func Below(txn *dtxn.Txn, d *directories.DirFs, x uint64, top uint64) (uint32, b
 		var _ = out2
 		out2 = inodeformat.GetParent(ip)
 		at = out2
-		if !volumegeometry.OkIno(d.Fs.Geo, at) {
+		if !volumegeometry.OkIno(d.Fs.Geometry, at) {
 			st = permissions.SERVERFAULT()
 			return st, below
 		}
@@ -162,7 +162,7 @@ func Source(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint6
 		var _ = w
 		var out7 bool
 		var _ = out7
-		out7 = permissions.May(c, ip, permissions.MAYW())
+		out7 = permissions.May(c, ip, permissions.MAYWRITE())
 		w = out7
 		if fino != tino && !w {
 			st = permissions.ACCES()
@@ -189,13 +189,13 @@ func Check(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64
 	var _ = wf
 	var out1 bool
 	var _ = out1
-	out1 = permissions.May(c, fdir, permissions.MAYW()+permissions.MAYX())
+	out1 = permissions.May(c, fdir, permissions.MAYWRITE()+permissions.MAYEXEC())
 	wf = out1
 	var wt bool
 	var _ = wt
 	var out2 bool
 	var _ = out2
-	out2 = permissions.May(c, tdir, permissions.MAYW()+permissions.MAYX())
+	out2 = permissions.May(c, tdir, permissions.MAYWRITE()+permissions.MAYEXEC())
 	wt = out2
 	if !wf || !wt {
 		st = permissions.ACCES()

@@ -14,13 +14,13 @@ import (
 func Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 	var wrote bool = false
 	var _ = wrote
-	var g volumegeometry.Geo
+	var g volumegeometry.Geometry
 	var _ = g
-	g = d.Fs.Geo
+	g = d.Fs.Geometry
 	var s *blockstore.BlockFs
 	var _ = s
 	s = d.Fs.Trees.Store
-	if g.Ibm() <= a && a < g.Itab() {
+	if g.InodeBitmap() <= a && a < g.InodeTable() {
 		var bit bool
 		var _ = bit
 		var out1 bool
@@ -28,7 +28,7 @@ func Renew(txn *dtxn.Txn, d *directories.DirFs, a uint64) bool {
 		out1 = txn.ReadBit(a, uint64(0), true)
 		bit = out1
 		txn.WriteBit(a, uint64(0), bit)
-	} else if g.Itab() <= a && a < g.Slot0() {
+	} else if g.InodeTable() <= a && a < g.Slot0() {
 		var ino *dbytes.Bytes
 		var _ = ino
 		var out2 *dbytes.Bytes

@@ -13,7 +13,7 @@ func Trim(txn *dtxn.Txn, d *directories.DirFs, lo uint64, n uint64) {
 	var b *blockstore.BlockFs
 	var _ = b
 	b = d.Fs.Trees.Store
-	if n > d.Fs.Geo.Data1() || lo < d.Fs.Geo.Data0() || lo > d.Fs.Geo.Data1()-n {
+	if n > d.Fs.Geometry.Data1() || lo < d.Fs.Geometry.Data0() || lo > d.Fs.Geometry.Data1()-n {
 		return
 	}
 	b.ZeroFree(txn, lo, n)

@@ -43,10 +43,10 @@ func Fsstat(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, blocks 
 	after = out2
 	var all uint64
 	var _ = all
-	all = d.Fs.Geo.Data1() - d.Fs.Geo.Data0()
+	all = d.Fs.Geometry.Data1() - d.Fs.Geometry.Data0()
 	var files uint64
 	var _ = files
-	files = d.Fs.Geo.Ninode() - uint64(3)
+	files = d.Fs.Geometry.Ninode() - uint64(3)
 	var b uint64
 	var _ = b
 	b = Least(blocks, all)

@@ -20,14 +20,14 @@ type Data_Time_ interface {
 }
 
 type Time_Time struct {
-	S  uint64
-	Ns uint32
+	Seconds     uint64
+	Nanoseconds uint32
 }
 
 func (Time_Time) isTime() {}
 
-func CreateTime(S uint64, Ns uint32) Time {
-	return Time{Time_Time{S, Ns}}
+func CreateTime(Seconds uint64, Nanoseconds uint32) Time {
+	return Time{Time_Time{Seconds, Nanoseconds}}
 }
 
 func (_this Time) Is_Time() bool {
@@ -35,12 +35,12 @@ func (_this Time) Is_Time() bool {
 	return ok
 }
 
-func (_this Time) S() uint64 {
-	return _this.Get().(Time_Time).S
+func (_this Time) Seconds() uint64 {
+	return _this.Get().(Time_Time).Seconds
 }
 
-func (_this Time) Ns() uint32 {
-	return _this.Get().(Time_Time).Ns
+func (_this Time) Nanoseconds() uint32 {
+	return _this.Get().(Time_Time).Nanoseconds
 }
 
 func (_this Time) String() string {
@@ -49,7 +49,7 @@ func (_this Time) String() string {
 		return "null"
 	case Time_Time:
 		{
-			return "nfsstate.Time.Time" + "(" + dafny.String(data.S) + ", " + dafny.String(data.Ns) + ")"
+			return "nfsstate.Time.Time" + "(" + dafny.String(data.Seconds) + ", " + dafny.String(data.Nanoseconds) + ")"
 		}
 	default:
 		{
@@ -63,7 +63,7 @@ func (_this Time) Equals(other Time) bool {
 	case Time_Time:
 		{
 			data2, ok := other.Get().(Time_Time)
-			return ok && data1.S == data2.S && data1.Ns == data2.Ns
+			return ok && data1.Seconds == data2.Seconds && data1.Nanoseconds == data2.Nanoseconds
 		}
 	default:
 		{
