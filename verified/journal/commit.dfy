@@ -709,20 +709,78 @@ module JournalCommit {
     ensures j.logger.ring == null && j.logger.direct == null && fresh(j.frozen) && fresh(j.frozenDirect) &&
       fresh(j.repr - old(j.repr)) && old(j.repr) <= j.repr && (j.logged == old(j.logged) || j.logged == old(j.frozen))
   {
-    reveal j.Inv();
     var e := NewBMap(); var f := NewBMap(); var z := NewCodes();
-    ghost var g0 := j.protocol(); ghost var g1 := Flat(g0);
-    FinishG(j); LogFacts(j); HeldApart(j);
+    FinishReady(j); FinishG(j); FinishHeld(j);
     var l, h := FinishMaps(j, j.logger.codes);
     j.disk.SetOk(OkSet(j.layout, j.states, j.frozenIndex, j.seal.signed));
     j.disk.Leave(Logging);
     FinishFields(j, e, f, l, z, h);
-    assert j.protocol() == g1;
+    FinishInv(j, h);
+  }
+  // what the steps of that require
+  lemma FinishReady(j: Journal)
+    requires j.Inv() && j.logger.phase == GroupsDurable
+    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect) &&
+      |j.logged.addrs| + |j.frozen.addrs| < 0x4_0000_0000_0000
+    ensures j.nextSeq as int + j.logger.pendingCount as int < 0x2000_0000_0000_0000 && j.disk.Valid() &&
+      j.logger.endPos as int == PendEnd(j.protocol())
+  { reveal j.Inv(); LogFacts(j); }
+  // Inv after them: the pending groups are logged, and h direct blocks more are held
+  twostate lemma FinishInv(j: Journal, h: uint64)
+    requires old(j.Inv()) && old(j.logger.phase) == GroupsDurable && old(j.trims) < 0x3FFF_FFFF_FFFF_0000
+    requires unchanged(j`running, j`installing, j`loggedDirect, j`installingDirect, j`cachedCount, j`firstSeq,
+      j`seqAfterInstall, j`logStart, j`posAfterInstall, j`lastCommit, j`lastFrozen, j`failed, j`closed, j`installCount,
+      j`installBlocks, j`states, j`frozenIndex, j`observed, j`cached, j.running, j.installing, j.installingDirect,
+      j.seal, j.cache, j.tree.pages`vs, j.tree.pages`rs, j.installer, j.disk`cur, j.disk`poss, j.disk`bad) &&
+      old(j.logger.codes).s == old(j.logger.codes.s)
+    requires fresh(j.frozen) && fresh(j.frozenDirect) && fresh(j.logger.codes) && j.frozen != j.frozenDirect &&
+      j.frozen.Ok() && j.frozenDirect.Ok() && j.frozen.m == j.frozenDirect.m == map[] &&
+      j.frozen.addrs == j.frozenDirect.addrs == [] && j.logger.codes.s == []
+    // the device
+    requires 0 <= j.frozenIndex < |j.states| && j.disk.Valid() &&
+      j.disk.ok == OkSet(j.layout, j.states, j.frozenIndex, j.seal.signed) && forall x, a :: Owns(j.disk.owner, x, a) <==> Owns(old(j.disk.owner), x, a) && x != Logging
+    // the maps
+    requires (j.logged == old(j.logged) || j.logged == old(j.frozen)) && j.logged.Ok() &&
+      j.logged.m == Overlaid(old(j.logged.m), old(j.frozen.m)) &&
+      |j.logged.addrs| <= |old(j.logged.addrs)| + |old(j.frozen.addrs)|
+    requires h as int == |old(j.frozenDirect.addrs)| && (h == 0 ==> old(j.frozenDirect.m) == map[])
+    requires j.loggedDirect.Ok() && (forall a :: a in j.loggedDirect.m <==> a in old(j.loggedDirect.m) ||
+      a in old(j.frozenDirect.m)) &&
+      (j.tree.pageCount > 0 ==> Kept(old(j.tree.pages.held), old(j.logger.codes.s), j.tree.pages.held))
+    // the fields
+    requires j.repr == old(j.repr) + {j.frozen, j.frozenDirect} && !j.busy &&
+      j.durableIndex == j.frozenIndex && j.lastDurable == j.lastFrozen && j.logEnd == old(j.logger.endPos) &&
+      j.nextSeq as int == old(j.nextSeq) as int + old(j.logger.pendingCount) as int
+    requires j.trims == if h > 0 then old(j.trims) + 1 else old(j.trims)
+    requires j.logger.phase == NoLogger && j.logger.pending == [] && j.logger.pendingCount == 0 &&
+      j.logger.newest == null && j.logger.bodies == [] && j.logger.maps == [] && j.logger.ring == null &&
+      j.logger.direct == null && j.logger.endPos == old(j.logger.endPos)
+    // the protocol's state (FinishG)
+    requires j.protocol() == Flat(old(j.protocol())) && Full(j.disk.poss, j.protocol()) &&
+      0 <= j.installCount <= |old(j.groups)| && DurState(j.protocol()) == j.states[j.frozenIndex] && Merge(j.groups[j.installCount..]) == j.logged.m
+    requires old(j.frozenDirect.m) == Merge(old(DirectMaps(j.logger.pending))) &&
+      forall a :: a in old(j.frozenDirect.m) ==> a !in j.installBlocks && a !in old(j.loggedDirect.m) &&
+        a !in j.installingDirect.m
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono()
+  {
+    reveal j.Inv();
+    WasDurable(j);
     OverNone(j.states[j.frozenIndex]);
     AmongNone(j.protocol(), j.states, j.durableIndex);
-    OwnFinish(j);
-    CacheFinish(j); HoldFinish(j, DirectMaps(g0.pending)); TreeFinish(j, old(j.logger.codes)); RdFinish(j); LogIdle(j);
+    OwnFinish(j); CacheFinish(j); HoldFinish(j, old(DirectMaps(j.logger.pending)));
+    TreeFinish(j, old(j.logger.codes)); RdFinish(j); LogIdle(j);
   }
+  // what LoggerInv said before
+  twostate lemma WasDurable(j: Journal)
+    requires old(j.LoggerInv()) && old(j.logger.phase) == GroupsDurable
+    ensures GeoOk(j.layout) && CodesOf(old(j.logger.codes.s), old(j.frozenDirect.m), Home(j.layout), old(j.seal.key)) &&
+      old(End(j.protocol()) + |j.logger.pending|) < 0x1FFF_FFFF_FFFF_FFFF &&
+      old(j.logger.endPos) < 0x1FFF_FFFF_FFFF_0000 && |old(j.logger.pending)| == old(j.logger.pendingCount) as int
+  { reveal j.LoggerInv(); }
+  lemma FinishHeld(j: Journal)
+    requires j.Inv() && j.logger.phase == GroupsDurable
+    ensures forall a :: a in j.frozenDirect.m ==> a !in j.loggedDirect.m && a !in j.installingDirect.m
+  { reveal j.Inv(); HeldApart(j); }
   // [L] gives back the memory of maps that nobody sees any more
   method ClearAll(j: Journal, last: InLog?, ghost bodies: seq<BList>, ghost maps: seq<BMap>)
     requires j.Inv() && j.logger.ring == null && j.logger.direct == null && Chain(last, bodies, maps) &&
