@@ -525,10 +525,9 @@ module JournalCommit {
       j.repr == old(j.repr) + {r, ring, dir} && j.running == r && j.frozen == old(j.frozen) &&
       j.frozenDirect == old(j.frozenDirect)
   {
-    reveal j.Inv();
     ghost var log := set a | j.headerAt as int < a < j.home as int - 1;
     Ownable(j, log, ring.m, dir.m);
-    NoneDirect(j);
+    StartReady(j);
     StartMaps(j, ring, dir);
     Uncache(j, dir);
     if j.logger.pending == [] { j.disk.Take(Logging, log + dir.m.Keys); } else { j.disk.Take(Logging, dir.m.Keys); }
@@ -537,6 +536,50 @@ module JournalCommit {
     j.running := r; j.repr := j.repr + {r, ring, dir};
     j.logger.phase := GroupFrozen; j.busy := true;
     j.frozenIndex := |j.states| - 1; j.lastFrozen := j.lastCommit;
+    StartInv(j, r, ring, dir, log);
+  }
+  // what the steps of that require
+  lemma StartReady(j: Journal)
+    requires j.Inv() && j.logger.phase == NoLogger
+    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect) &&
+      |j.running.addrs| <= 500 && (j.logger.pending == [] ==> j.frozenDirect.m == map[])
+  { reveal j.Inv(); LogFacts(j); }
+  // Inv after them
+  twostate lemma StartInv(j: Journal, r: BMap, ring: BMap, dir: BMap, log: set<int>)
+    requires old(j.Inv()) && old(j.logger.phase) == NoLogger && old(HasRoom(j)) &&
+      log == set a | j.headerAt as int < a < j.home as int - 1
+    requires unchanged(j`frozen, j`frozenDirect, j`logged, j`installing, j`loggedDirect, j`installingDirect,
+      j`cachedCount, j`firstSeq, j`nextSeq, j`seqAfterInstall, j`logStart, j`posAfterInstall, j`logEnd, j`trims,
+      j`lastCommit, j`lastDurable, j`failed, j`closed, j`groups, j`descs, j`directs, j`installCount, j`base,
+      j`installBlocks, j`torn, j`states, j`durableIndex, j`observed, j`cached, j.logged, j.installing, j.loggedDirect,
+      j.installingDirect, j.seal, j.tree.pages, j.installer, j.disk`cur, j.disk`poss, j.disk`bad, j.disk`ok,
+      j.logger`pending, j.logger`bodies, j.logger`maps, j.logger`newest, j.logger`pendingCount, j.logger`endPos,
+      j.logger`codes, j.logger.codes)
+    // the two parts, which were none of the journal's maps
+    requires ring.Ok() && dir.Ok() && ring != dir && |ring.addrs| + |dir.addrs| <= |old(j.running.addrs)| <= 500 &&
+      old(Unused(j, ring)) && old(Unused(j, dir)) && ring !in old(j.repr) && dir !in old(j.repr)
+    requires Parts(old(j.running.m), ring.m, dir.m) && Ready(old(j.protocol()), ring.m, dir.m)
+    // the running group is another map, which is empty
+    requires j.running == r && old(Unused(j, r)) && r !in old(j.repr) && r != ring && r != dir && r.Ok() &&
+      r.m == map[] && r.addrs == []
+    // the device, the cache, and the maps
+    requires forall x, a :: Owns(j.disk.owner, x, a) <==> Owns(old(j.disk.owner), x, a) ||
+      (x == Logging && (a in dir.m || (j.logger.pending == [] && a in log)))
+    requires j.logger.pending == [] ==> old(j.frozenDirect.m) == map[]
+    requires forall a :: a in j.cache.m ==> a !in dir.m && a in old(j.cache.m) && j.cache.m[a] == old(j.cache.m)[a]
+    requires j.frozen.Ok() && j.frozenDirect.Ok() && j.frozen.m == Overlaid(old(j.frozen.m), ring.m) &&
+      j.frozenDirect.m == Overlaid(old(j.frozenDirect.m), dir.m) &&
+      |j.frozen.addrs| <= |old(j.frozen.addrs)| + |ring.addrs| &&
+      |j.frozenDirect.addrs| <= |old(j.frozenDirect.addrs)| + |dir.addrs|
+    requires 0 <= j.durableIndex <= old(j.frozenIndex) < |j.states| &&
+      Over(j.states[old(j.frozenIndex)], old(j.running.m)) ==
+        Over(Over(j.states[j.durableIndex], j.frozenDirect.m), j.frozen.m)
+    // the fields
+    requires j.repr == old(j.repr) + {r, ring, dir} && j.logger.phase == GroupFrozen && j.busy &&
+      j.logger.ring == ring && j.logger.direct == dir && j.frozenIndex == |j.states| - 1 && j.lastFrozen == j.lastCommit
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono()
+  {
+    reveal j.Inv();
     assert Over(j.states[j.frozenIndex], map[]) == j.states[j.frozenIndex];
     AmongMore(j.protocol(), j.states, j.durableIndex, old(j.frozenIndex), j.states, j.frozenIndex);
     assert j.protocol() == old(j.protocol());
@@ -546,10 +589,6 @@ module JournalCommit {
     assert j.CacheInv() by { reveal j.CacheInv(); }
     assert j.HeldInv() by { reveal j.HeldInv(); }
   }
-  lemma NoneDirect(j: Journal)
-    requires j.LoggerInv() && j.logger.phase == NoLogger
-    ensures j.logger.pending == [] ==> j.frozenDirect.m == map[]
-  { LogFacts(j); }
   twostate lemma StartLogI(j: Journal, ring: BMap, dir: BMap)
     requires old(j.LoggerInv()) && old(j.logger.phase) == NoLogger && j.logger.phase == GroupFrozen &&
       j.logger.ring == ring && j.logger.direct == dir && ring != dir && ring.Ok() && dir.Ok() &&
