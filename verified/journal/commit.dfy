@@ -527,10 +527,9 @@ module JournalCommit {
       j.repr == old(j.repr) + {r, ring, dir} && j.running == r && j.frozen == old(j.frozen) &&
       j.frozenDirect == old(j.frozenDirect)
   {
-    reveal j.Inv();
     ghost var log := set a | j.headerAt as int < a < j.home as int - 1;
     Ownable(j, log, ring.m, dir.m);
-    NoneDirect(j);
+    StartReady(j);
     StartMaps(j, ring, dir);
     Uncache(j, dir);
     if j.logger.pending == [] { j.disk.Take(Logging, log + dir.m.Keys); } else { j.disk.Take(Logging, dir.m.Keys); }
@@ -539,6 +538,50 @@ module JournalCommit {
     j.running := r; j.repr := j.repr + {r, ring, dir};
     j.logger.phase := GroupFrozen; j.busy := true;
     j.frozenIndex := |j.states| - 1; j.lastFrozen := j.lastCommit;
+    StartInv(j, r, ring, dir, log);
+  }
+  // what the steps of that require
+  lemma StartReady(j: Journal)
+    requires j.Inv() && j.logger.phase == NoLogger
+    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect) &&
+      |j.running.addrs| <= 500 && (j.logger.pending == [] ==> j.frozenDirect.m == map[])
+  { reveal j.Inv(); LogFacts(j); }
+  // Inv after them
+  twostate lemma StartInv(j: Journal, r: BlockMap, ring: BlockMap, dir: BlockMap, log: set<int>)
+    requires old(j.Inv()) && old(j.logger.phase) == NoLogger && old(HasRoom(j)) &&
+      log == set a | j.headerAt as int < a < j.home as int - 1
+    requires unchanged(j`frozen, j`frozenDirect, j`logged, j`installing, j`loggedDirect, j`installingDirect,
+      j`cachedCount, j`firstSeq, j`nextSeq, j`seqAfterInstall, j`logStart, j`posAfterInstall, j`logEnd, j`trims,
+      j`lastCommit, j`lastDurable, j`failed, j`closed, j`groups, j`descs, j`directs, j`installCount, j`base,
+      j`installBlocks, j`torn, j`states, j`durableIndex, j`observed, j`cached, j.logged, j.installing, j.loggedDirect,
+      j.installingDirect, j.seal, j.tree.pages, j.installer, j.disk`cur, j.disk`poss, j.disk`bad, j.disk`ok,
+      j.logger`pending, j.logger`bodies, j.logger`maps, j.logger`newest, j.logger`pendingCount, j.logger`endPos,
+      j.logger`codes, j.logger.codes)
+    // the two parts, which were none of the journal's maps
+    requires ring.Ok() && dir.Ok() && ring != dir && |ring.addrs| + |dir.addrs| <= |old(j.running.addrs)| <= 500 &&
+      old(Unused(j, ring)) && old(Unused(j, dir)) && ring !in old(j.repr) && dir !in old(j.repr)
+    requires Parts(old(j.running.m), ring.m, dir.m) && Ready(old(j.protocol()), ring.m, dir.m)
+    // the running group is another map, which is empty
+    requires j.running == r && old(Unused(j, r)) && r !in old(j.repr) && r != ring && r != dir && r.Ok() &&
+      r.m == map[] && r.addrs == []
+    // the device, the cache, and the maps
+    requires forall x, a :: Owns(j.disk.owner, x, a) <==> Owns(old(j.disk.owner), x, a) ||
+      (x == Logging && (a in dir.m || (j.logger.pending == [] && a in log)))
+    requires j.logger.pending == [] ==> old(j.frozenDirect.m) == map[]
+    requires forall a :: a in j.cache.m ==> a !in dir.m && a in old(j.cache.m) && j.cache.m[a] == old(j.cache.m)[a]
+    requires j.frozen.Ok() && j.frozenDirect.Ok() && j.frozen.m == Overlaid(old(j.frozen.m), ring.m) &&
+      j.frozenDirect.m == Overlaid(old(j.frozenDirect.m), dir.m) &&
+      |j.frozen.addrs| <= |old(j.frozen.addrs)| + |ring.addrs| &&
+      |j.frozenDirect.addrs| <= |old(j.frozenDirect.addrs)| + |dir.addrs|
+    requires 0 <= j.durableIndex <= old(j.frozenIndex) < |j.states| &&
+      Over(j.states[old(j.frozenIndex)], old(j.running.m)) ==
+        Over(Over(j.states[j.durableIndex], j.frozenDirect.m), j.frozen.m)
+    // the fields
+    requires j.repr == old(j.repr) + {r, ring, dir} && j.logger.phase == GroupFrozen && j.busy &&
+      j.logger.ring == ring && j.logger.direct == dir && j.frozenIndex == |j.states| - 1 && j.lastFrozen == j.lastCommit
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono()
+  {
+    reveal j.Inv();
     assert Over(j.states[j.frozenIndex], map[]) == j.states[j.frozenIndex];
     AmongMore(j.protocol(), j.states, j.durableIndex, old(j.frozenIndex), j.states, j.frozenIndex);
     assert j.protocol() == old(j.protocol());
@@ -548,10 +591,6 @@ module JournalCommit {
     assert j.CacheInv() by { reveal j.CacheInv(); }
     assert j.HeldInv() by { reveal j.HeldInv(); }
   }
-  lemma NoneDirect(j: Journal)
-    requires j.LoggerInv() && j.logger.phase == NoLogger
-    ensures j.logger.pending == [] ==> j.frozenDirect.m == map[]
-  { LogFacts(j); }
   twostate lemma StartLogI(j: Journal, ring: BlockMap, dir: BlockMap)
     requires old(j.LoggerInv()) && old(j.logger.phase) == NoLogger && j.logger.phase == GroupFrozen &&
       j.logger.ring == ring && j.logger.direct == dir && ring != dir && ring.Ok() && dir.Ok() &&
@@ -711,20 +750,78 @@ module JournalCommit {
     ensures j.logger.ring == null && j.logger.direct == null && fresh(j.frozen) && fresh(j.frozenDirect) &&
       fresh(j.repr - old(j.repr)) && old(j.repr) <= j.repr && (j.logged == old(j.logged) || j.logged == old(j.frozen))
   {
-    reveal j.Inv();
     var e := NewBlockMap(); var f := NewBlockMap(); var z := NewCodes();
-    ghost var g0 := j.protocol(); ghost var g1 := Flat(g0);
-    FinishG(j); LogFacts(j); HeldApart(j);
+    FinishReady(j); FinishG(j); FinishHeld(j);
     var l, h := FinishMaps(j, j.logger.codes);
     j.disk.SetOk(OkSet(j.layout, j.states, j.frozenIndex, j.seal.signed));
     j.disk.Leave(Logging);
     FinishFields(j, e, f, l, z, h);
-    assert j.protocol() == g1;
+    FinishInv(j, h);
+  }
+  // what the steps of that require
+  lemma FinishReady(j: Journal)
+    requires j.Inv() && j.logger.phase == GroupsDurable
+    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect) &&
+      |j.logged.addrs| + |j.frozen.addrs| < 0x4_0000_0000_0000
+    ensures j.nextSeq as int + j.logger.pendingCount as int < 0x2000_0000_0000_0000 && j.disk.Valid() &&
+      j.logger.endPos as int == PendEnd(j.protocol())
+  { reveal j.Inv(); LogFacts(j); }
+  // Inv after them: the pending groups are logged, and h direct blocks more are held
+  twostate lemma FinishInv(j: Journal, h: uint64)
+    requires old(j.Inv()) && old(j.logger.phase) == GroupsDurable && old(j.trims) < 0x3FFF_FFFF_FFFF_0000
+    requires unchanged(j`running, j`installing, j`loggedDirect, j`installingDirect, j`cachedCount, j`firstSeq,
+      j`seqAfterInstall, j`logStart, j`posAfterInstall, j`lastCommit, j`lastFrozen, j`failed, j`closed, j`installCount,
+      j`installBlocks, j`states, j`frozenIndex, j`observed, j`cached, j.running, j.installing, j.installingDirect,
+      j.seal, j.cache, j.tree.pages`vs, j.tree.pages`rs, j.installer, j.disk`cur, j.disk`poss, j.disk`bad) &&
+      old(j.logger.codes).s == old(j.logger.codes.s)
+    requires fresh(j.frozen) && fresh(j.frozenDirect) && fresh(j.logger.codes) && j.frozen != j.frozenDirect &&
+      j.frozen.Ok() && j.frozenDirect.Ok() && j.frozen.m == j.frozenDirect.m == map[] &&
+      j.frozen.addrs == j.frozenDirect.addrs == [] && j.logger.codes.s == []
+    // the device
+    requires 0 <= j.frozenIndex < |j.states| && j.disk.Valid() &&
+      j.disk.ok == OkSet(j.layout, j.states, j.frozenIndex, j.seal.signed) && forall x, a :: Owns(j.disk.owner, x, a) <==> Owns(old(j.disk.owner), x, a) && x != Logging
+    // the maps
+    requires (j.logged == old(j.logged) || j.logged == old(j.frozen)) && j.logged.Ok() &&
+      j.logged.m == Overlaid(old(j.logged.m), old(j.frozen.m)) &&
+      |j.logged.addrs| <= |old(j.logged.addrs)| + |old(j.frozen.addrs)|
+    requires h as int == |old(j.frozenDirect.addrs)| && (h == 0 ==> old(j.frozenDirect.m) == map[])
+    requires j.loggedDirect.Ok() && (forall a :: a in j.loggedDirect.m <==> a in old(j.loggedDirect.m) ||
+      a in old(j.frozenDirect.m)) &&
+      (j.tree.pageCount > 0 ==> Kept(old(j.tree.pages.held), old(j.logger.codes.s), j.tree.pages.held))
+    // the fields
+    requires j.repr == old(j.repr) + {j.frozen, j.frozenDirect} && !j.busy &&
+      j.durableIndex == j.frozenIndex && j.lastDurable == j.lastFrozen && j.logEnd == old(j.logger.endPos) &&
+      j.nextSeq as int == old(j.nextSeq) as int + old(j.logger.pendingCount) as int
+    requires j.trims == if h > 0 then old(j.trims) + 1 else old(j.trims)
+    requires j.logger.phase == NoLogger && j.logger.pending == [] && j.logger.pendingCount == 0 &&
+      j.logger.newest == null && j.logger.bodies == [] && j.logger.maps == [] && j.logger.ring == null &&
+      j.logger.direct == null && j.logger.endPos == old(j.logger.endPos)
+    // the protocol's state (FinishG)
+    requires j.protocol() == Flat(old(j.protocol())) && Full(j.disk.poss, j.protocol()) &&
+      0 <= j.installCount <= |old(j.groups)| && DurState(j.protocol()) == j.states[j.frozenIndex] && Merge(j.groups[j.installCount..]) == j.logged.m
+    requires old(j.frozenDirect.m) == Merge(old(DirectMaps(j.logger.pending))) &&
+      forall a :: a in old(j.frozenDirect.m) ==> a !in j.installBlocks && a !in old(j.loggedDirect.m) &&
+        a !in j.installingDirect.m
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono()
+  {
+    reveal j.Inv();
+    WasDurable(j);
     OverNone(j.states[j.frozenIndex]);
     AmongNone(j.protocol(), j.states, j.durableIndex);
-    OwnFinish(j);
-    CacheFinish(j); HoldFinish(j, DirectMaps(g0.pending)); TreeFinish(j, old(j.logger.codes)); RdFinish(j); LogIdle(j);
+    OwnFinish(j); CacheFinish(j); HoldFinish(j, old(DirectMaps(j.logger.pending)));
+    TreeFinish(j, old(j.logger.codes)); RdFinish(j); LogIdle(j);
   }
+  // what LoggerInv said before
+  twostate lemma WasDurable(j: Journal)
+    requires old(j.LoggerInv()) && old(j.logger.phase) == GroupsDurable
+    ensures GeoOk(j.layout) && CodesOf(old(j.logger.codes.s), old(j.frozenDirect.m), Home(j.layout), old(j.seal.key)) &&
+      old(End(j.protocol()) + |j.logger.pending|) < 0x1FFF_FFFF_FFFF_FFFF &&
+      old(j.logger.endPos) < 0x1FFF_FFFF_FFFF_0000 && |old(j.logger.pending)| == old(j.logger.pendingCount) as int
+  { reveal j.LoggerInv(); }
+  lemma FinishHeld(j: Journal)
+    requires j.Inv() && j.logger.phase == GroupsDurable
+    ensures forall a :: a in j.frozenDirect.m ==> a !in j.loggedDirect.m && a !in j.installingDirect.m
+  { reveal j.Inv(); HeldApart(j); }
   // [L] gives back the memory of maps that nobody sees any more
   method ClearAll(j: Journal, last: InLog?, ghost bodies: seq<BList>, ghost maps: seq<BlockMap>)
     requires j.Inv() && j.logger.ring == null && j.logger.direct == null && Chain(last, bodies, maps) &&

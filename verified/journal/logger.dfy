@@ -337,9 +337,9 @@ module JournalLogger {
     ensures ok ==> j.logger.descWritten && j.logger.blocksWritten == |Last(j).desc.addrs|
     ensures !ok ==> j.disk.bad
   {
+    assert j.LoggerInv() by { reveal j.Inv(); }
     var l, n := UnitList(j);
-    DescReady(j); UnitReady(j);
-    reveal j.Inv();
+    DescReady(j); UnitReady(j); DiskFacts(j);
     var s := SlotOf(j.nextSeq + (j.logger.pendingCount - 1), j.units);
     Elsewhere(j.disk.owner, Logging, Installing, DSlot(j.layout, Last(j).desc.sq), 1 + n as int);
     ok := j.disk.WriteRun(Logging, j.headerAt + 1 + 16 * s, l, 0, 1 + n);
@@ -347,6 +347,26 @@ module JournalLogger {
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
     UnitWroteI(j, l.blks, ok);
+    Wrote(j);
+  }
+  // what Inv says of the device
+  lemma DiskFacts(j: Journal)
+    requires j.Inv()
+    ensures j.disk.Valid() && GeoOk(j.layout) && Home(j.layout) <= |j.disk.cur| && Full(j.disk.poss, j.protocol()) &&
+      j.layout.units == j.units as int && j.layout.headerAt == j.headerAt as int && j.home as int == Home(j.layout)
+  { reveal j.Inv(); }
+  // Inv after the logger has written to the device, and noted how much, if its own part of Inv holds
+  twostate lemma Wrote(j: Journal)
+    requires old(j.Inv()) && j.LoggerInv() && DiskKept(j.disk, Installing) && j.disk.Valid() &&
+      Full(j.disk.poss, j.protocol()) && (old(j.disk.bad) ==> j.disk.bad)
+    requires unchanged(j, j.installer, j.seal, j.cache, j.tree.pages, j.disk`owner, j.disk`ok, j.running, j.logged,
+      j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect)
+    requires unchanged(j.logger`phase, j.logger`pending, j.logger`maps, j.logger`ring, j.logger`direct, j.logger`codes)
+    requires forall x :: 0 <= x < j.headerAt as int && x < |j.disk.cur| ==>
+      j.disk.poss[x] == old(j.disk.poss)[x] && j.disk.cur[x] == old(j.disk.cur)[x]
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono()
+  {
+    reveal j.Inv();
     InsFrame(j); PagesFrame(j);
   }
   // what it means to write a small group
@@ -441,17 +461,17 @@ module JournalLogger {
     ensures ok ==> 0 < n && i as int + n as int == j.logger.blocksWritten <= |Last(j).desc.addrs|
     ensures !ok ==> j.disk.bad
   {
+    assert j.LoggerInv() by { reveal j.Inv(); }
     var a;
     a, n := DataRun(j, i);
-    DataReady(j, i as int, a as int, n as int);
-    reveal j.Inv();
+    DataReady(j, i as int, a as int, n as int); DiskFacts(j);
     Elsewhere(j.disk.owner, Logging, Installing, a as int, n as int);
     ok := j.disk.WriteRun(Logging, a, j.logger.body, i, n);
     if ok { j.logger.blocksWritten := j.logger.blocksWritten + n as int; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
     LogWroteI(j, i as int, n as int, ok);
-    InsFrame(j); PagesFrame(j);
+    Wrote(j);
   }
   // what it means to write n of its blocks to the ring, from the i-th on
   lemma DataReady(j: Journal, i: int, a: int, n: int)
@@ -534,17 +554,17 @@ module JournalLogger {
     ensures ok ==> 0 < n && i as int + n as int == j.logger.directWritten <= |j.logger.directList.addrs|
     ensures !ok ==> j.disk.bad
   {
+    assert j.LoggerInv() by { reveal j.Inv(); }
     var a;
     a, n := DirsAt(j, i);
-    DirRun(j, i as int, a as int, n as int);
-    reveal j.Inv();
+    DirRun(j, i as int, a as int, n as int); DiskFacts(j);
     Elsewhere(j.disk.owner, Logging, Installing, a as int, n as int);
     ok := j.disk.WriteRun(Logging, a, j.logger.directList, i, n);
     if ok { j.logger.directWritten := j.logger.directWritten + n as int; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
     DirWroteI(j, a as int, n as int, ok);
-    InsFrame(j); PagesFrame(j);
+    Wrote(j);
   }
   // where they go
   method DirsAt(j: Journal, i: uint64) returns (a: uint64, n: uint64)
@@ -631,8 +651,8 @@ module JournalLogger {
     ensures ok ==> j.logger.descWritten
     ensures !ok ==> j.disk.bad
   {
-    DescReady(j);
-    reveal j.Inv();
+    assert j.LoggerInv() by { reveal j.Inv(); }
+    DescReady(j); DiskFacts(j);
     var s := SlotOf(j.nextSeq + (j.logger.pendingCount - 1), j.units);
     Elsewhere(j.disk.owner, Logging, Installing, DSlot(j.layout, Last(j).desc.sq), 1);
     ok := j.disk.Write(Logging, j.headerAt + 1 + 16 * s, j.logger.desc);
@@ -640,7 +660,7 @@ module JournalLogger {
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
     DescWroteI(j, ok);
-    InsFrame(j); PagesFrame(j);
+    Wrote(j);
   }
   // what it means to write it
   lemma DescReady(j: Journal)
