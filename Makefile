@@ -29,9 +29,10 @@ serve:
 test:
 	$(GO) test $(TEST_FLAGS) ./...
 
+# a program with the race detector would sleep for a second when it is over, and there are hundreds of processes
 # the same, short, with the race detector, which also checks the order of locks
 race:
-	$(GO) test -race -short -timeout 30m $(TEST_FLAGS) ./...
+	GORACE="atexit_sleep_ms=0 $$GORACE" $(GO) test -race -short -timeout 30m $(TEST_FLAGS) ./...
 
 # check every proof; VERIFY_FLAGS=-f starts from scratch
 verify: $(Z3)

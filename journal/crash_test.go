@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -148,7 +149,10 @@ func recovered(t *testing.T, d disk.Disk, p Params) [homeBlocks]uint64 {
 // a crash within the recovery, and the same prefix.
 func TestCrash(t *testing.T) {
 	for seed := int64(1); seed <= 8/few; seed++ {
-		testCrash(t, seed, trees[seed%4])
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			testCrash(t, seed, trees[seed%4])
+		})
 	}
 }
 

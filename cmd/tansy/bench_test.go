@@ -12,6 +12,7 @@ import (
 
 // TestBench: the sub-command measures a server, and says what is wrong with its arguments.
 func TestBench(t *testing.T) {
+	t.Parallel()
 	img := filepath.Join(t.TempDir(), "v.img")
 	p := startServe(t, "--volume", img, "--size", "64M", "--cache", "8M")
 	plot := filepath.Join(t.TempDir(), "plot.svg")

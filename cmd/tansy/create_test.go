@@ -189,6 +189,7 @@ func TestColons(t *testing.T) {
 
 // What serve makes by itself is tansy.img, and with --create what is named.
 func TestCreate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, x := range []struct {
 		flags []string
@@ -210,6 +211,7 @@ func TestCreate(t *testing.T) {
 
 // What counts only when a volume is made is told of one that is there, if it is not so.
 func TestFlagsOfNewVolume(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	img := filepath.Join(dir, "v.img")
 	tansy(t, "mkfs", img, "--size", "64M", "--owner", "7:8", "--mode", "1770")

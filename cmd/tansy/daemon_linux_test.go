@@ -76,6 +76,7 @@ func TestServeLogGone(t *testing.T) {
 
 // The reader of the log may stall, from before the start to after the end.
 func TestServeLogStalls(t *testing.T) {
+	t.Parallel()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +104,7 @@ func TestServeLogStalls(t *testing.T) {
 
 // A peer that sends calls and takes no reply does not keep the server from stopping well.
 func TestServeStopStalledPeer(t *testing.T) {
+	t.Parallel()
 	img := filepath.Join(t.TempDir(), "v.img")
 	p := startServe(t, "--volume", img, "--size", "64M")
 	c, err := nfsclient.Mount(p.addr)

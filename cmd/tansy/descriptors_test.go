@@ -43,6 +43,7 @@ func TestDescriptorsBoundConnections(t *testing.T) {
 // A process with few descriptors, and more idle connections than these: it says how many it takes, lets new clients
 // in, and answers probes.
 func TestIdleConnectionsLeaveDescriptors(t *testing.T) {
+	t.Parallel()
 	const limit, idle = 256, 300
 	p := newServe("--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--status", "127.0.0.1:0")
 	limited := fmt.Sprint("ulimit -n ", limit, " && exec \"$0\" \"$@\"")

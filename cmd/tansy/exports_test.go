@@ -92,6 +92,7 @@ func TestExportsWarnings(t *testing.T) {
 
 // What is exported and is not there is told with its line, at the start and when the file is read again.
 func TestExportsMissing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "exports")
 	writeFile(t, file, "/ *(rw,insecure)\n\n/none \\\n  *(ro)\n/none/below *(ro)\n")
@@ -126,6 +127,7 @@ func TestExportsMissing(t *testing.T) {
 
 // SIGHUP reads the file again, and what cannot be read changes nothing.
 func TestExportsReload(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "exports")
 	writeFile(t, file, "/ 127.0.0.1(ro,insecure)\n")

@@ -76,8 +76,8 @@ func growingExport(t *testing.T) growing {
 }
 
 func growingCeph(t *testing.T) growing {
-	dir, name := onCeph(t)
-	return growing{func() string { return name }, resize(t, filepath.Join(dir, "i"))}
+	image, name := onCeph(t)
+	return growing{func() string { return name }, resize(t, image)}
 }
 
 // used has a server on a volume write a file, and end, and returns what the server said.
@@ -110,6 +110,7 @@ func writeTo(t *testing.T, c *nfsclient.Client, name string) {
 // Whatever opens a volume on a device that has grown says so once, and goes on as before; cut to its size again, the
 // device holds a volume that was never larger.
 func TestGrown(t *testing.T) {
+	t.Parallel()
 	for kind, x := range map[string]struct {
 		of   func(*testing.T) growing
 		more []int64
@@ -120,6 +121,7 @@ func TestGrown(t *testing.T) {
 		"Ceph":        {growingCeph, []int64{512 << 20}},
 	} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			g := x.of(t)
 			for _, more := range x.more {
 				g.size(more)
@@ -224,6 +226,7 @@ func TestGrownPreallocated(t *testing.T) {
 // With a damaged superblock on a device that has grown, the copy is found, near the end by whatever opens the volume,
 // and anywhere by repair, with the superblock damaged in all of its bytes.
 func TestGrownAndDamaged(t *testing.T) {
+	t.Parallel()
 	junk := make([]byte, disk.BlockSize)
 	rand.Read(junk)
 	magic := []byte("TansyFS\x00")
@@ -238,6 +241,7 @@ func TestGrownAndDamaged(t *testing.T) {
 		"far, written over":  {512 << 20, junk, "it has no superblock"},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			path := newImage(t)
 			used(t, "a", "--volume", path)
 			resize(t, path)(x.more)

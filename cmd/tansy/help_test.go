@@ -145,6 +145,7 @@ func TestBashCompletion(t *testing.T) {
 
 // zsh, in a terminal, completes what is given.
 func TestZshCompletion(t *testing.T) {
+	t.Parallel()
 	zsh, err := exec.LookPath("zsh")
 	if err != nil {
 		t.Skip("no zsh here")

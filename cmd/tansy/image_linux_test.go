@@ -47,6 +47,7 @@ func TestServeTwice(t *testing.T) {
 // A server that filled its host and was killed there starts again, and removes and makes
 // files.
 func TestKilledOnFullHost(t *testing.T) {
+	t.Parallel()
 	for _, kind := range hosttest.Kinds {
 		t.Run(kind, func(t *testing.T) {
 			dir := hosttest.Mount(t, kind, 50<<20)

@@ -43,6 +43,7 @@ func TestUnfinishedImage(t *testing.T) {
 // Of several makers at once, with something left behind in their way, one makes the
 // volume, and none of the others spoils it.
 func TestMakersAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	img := filepath.Join(dir, "v.img")
 	for range 20 {

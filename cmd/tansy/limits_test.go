@@ -22,6 +22,7 @@ func TestLimitsOutOfRange(t *testing.T) {
 
 // The flags reach the server: the third connection makes it close one of the first two.
 func TestLimitsAreSet(t *testing.T) {
+	t.Parallel()
 	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--max-connections-per-host", "2")
 	var idle []*nfsclient.Client
 	for range 2 {

@@ -156,6 +156,7 @@ func openBehind(img string) error {
 
 // A server whose image is deleted, renamed, replaced or cut ends by itself, and says why.
 func TestServeLost(t *testing.T) {
+	t.Parallel()
 	for what, harm := range map[string]func(img string) error{
 		"deleted": os.Remove,
 		"renamed": func(img string) error { return os.Rename(img, img+".2") },

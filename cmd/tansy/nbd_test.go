@@ -61,62 +61,74 @@ func TestExport(t *testing.T) {
 // of files ends, and after a new start all is there that was acknowledged.
 func TestExportCrash(t *testing.T) {
 	for seed := range uint64(4) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		sim := disk.NewSim(32 << 20)
-		if err := tansyfs.Mkfs(sim, tansyfs.MkfsOptions{}); err != nil {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			exportCrash(t, seed)
+		})
+	}
+}
+
+// exportCrash is TestExportCrash for one seed.
+func exportCrash(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	sim := disk.NewSim(32 << 20)
+	if err := tansyfs.Mkfs(sim, tansyfs.MkfsOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := nbdtest.Server{Export: "v"}
+	name := s.Start(t, sim)
+	var names []string
+	for range 2 {
+		p := startServe(t, "--volume", name)
+		c, err := nfsclient.Mount(p.addr)
+		if err != nil {
 			t.Fatal(err)
 		}
-		s := nbdtest.Server{Export: "v"}
-		name := s.Start(t, sim)
-		var names []string
-		for range 2 {
-			p := startServe(t, "--volume", name)
-			c, err := nfsclient.Mount(p.addr)
+		cred := &tansyfs.Cred{}
+		for _, n := range names {
+			f, err := c.Lookup(cred, c.Root(), []byte(n))
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("seed %d: %s is lost: %v", seed, n, err)
 			}
-			cred := &tansyfs.Cred{}
-			for _, n := range names {
-				f, err := c.Lookup(cred, c.Root(), []byte(n))
-				if err != nil {
-					t.Fatalf("seed %d: %s is lost: %v", seed, n, err)
-				}
-				if data, _, _, err := c.Read(cred, f.Handle, 0, 100000); err != nil || string(data) != strings.Repeat(n, 3000) {
-					t.Fatalf("seed %d: %s has other contents: %v", seed, n, err)
-				}
-			}
-			at := len(s.Requests()) + 50 + r.IntN(200)
-			for err == nil {
-				n := fmt.Sprintf("f%d", len(names))
-				var f tansyfs.Node
-				if f, err = c.Create(cred, c.Root(), []byte(n), tansyfs.Unchecked, &tansyfs.SetAttr{}, 0); err != nil {
-					break
-				}
-				if _, _, _, err = c.Write(cred, f.Handle, 0, []byte(strings.Repeat(n, 3000)), tansyfs.FileSync); err == nil {
-					names = append(names, n)
-				}
-				if len(s.Requests()) > at {
-					s.HangUp()
-				}
-			}
-			c.Close()
-			if code := p.wait(t); code != exitFailure || !strings.Contains(p.stderr.String(), "the connection to the NBD server is lost") {
-				t.Fatalf("seed %d: exit code %d\n%s", seed, code, &p.stderr)
-			}
-			sim = sim.Crash(disk.RandomChoice(r, true))
-			s.SetDisk(sim)
-			if code, said := tool(t, "check", "--data", name); code != exitOK {
-				t.Fatalf("seed %d: %s", seed, said)
+			data, _, _, err := c.Read(cred, f.Handle, 0, 100000)
+			if err != nil || string(data) != strings.Repeat(n, 3000) {
+				t.Fatalf("seed %d: %s has other contents: %v", seed, n, err)
 			}
 		}
-		if len(names) < 4 {
-			t.Errorf("seed %d: %d files were made", seed, len(names))
+		at := len(s.Requests()) + 50 + r.IntN(200)
+		for err == nil {
+			n := fmt.Sprintf("f%d", len(names))
+			var f tansyfs.Node
+			if f, err = c.Create(cred, c.Root(), []byte(n), tansyfs.Unchecked, &tansyfs.SetAttr{}, 0); err != nil {
+				break
+			}
+			data := []byte(strings.Repeat(n, 3000))
+			if _, _, _, err = c.Write(cred, f.Handle, 0, data, tansyfs.FileSync); err == nil {
+				names = append(names, n)
+			}
+			if len(s.Requests()) > at {
+				s.HangUp()
+			}
 		}
+		c.Close()
+		const says = "the connection to the NBD server is lost"
+		if code := p.wait(t); code != exitFailure || !strings.Contains(p.stderr.String(), says) {
+			t.Fatalf("seed %d: exit code %d\n%s", seed, code, &p.stderr)
+		}
+		sim = sim.Crash(disk.RandomChoice(r, true))
+		s.SetDisk(sim)
+		if code, said := tool(t, "check", "--data", name); code != exitOK {
+			t.Fatalf("seed %d: %s", seed, said)
+		}
+	}
+	if len(names) < 4 {
+		t.Errorf("seed %d: %d files were made", seed, len(names))
 	}
 }
 
 // TestExportLost: a server without work notices that the connection is lost, and says so.
 func TestExportLost(t *testing.T) {
+	t.Parallel()
 	sim := disk.NewSim(16 << 20)
 	if err := tansyfs.Mkfs(sim, tansyfs.MkfsOptions{}); err != nil {
 		t.Fatal(err)

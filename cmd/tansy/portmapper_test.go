@@ -62,6 +62,7 @@ func words(w ...uint32) func(*oncrpc.Encoder) {
 
 // With --portmapper clients that know the host alone find NFS and MOUNT, over UDP as well.
 func TestPortmapper(t *testing.T) {
+	t.Parallel()
 	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--portmapper", "--portmapper-port", "0")
 	p.says(t, `msg="port mapper" listen=`)
 	p.says(t, "\n")

@@ -115,6 +115,7 @@ func TestScrubFlag(t *testing.T) {
 // Several volumes: each is scrubbed, damage is told of the one that has it, and one that is gone is scrubbed no more,
 // and is no sound one.
 func TestScrubVolumes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img")
 	args := []string{"--volume", a + ":/a", "--volume", b + ":/b", "--size", "8M", "--status", "127.0.0.1:0"}
@@ -256,6 +257,7 @@ func TestScrubLine(t *testing.T) {
 // TestScrubUnderLoad: scrubs one after the other, on an image, while clients write large and small: nothing is called
 // damaged.
 func TestScrubUnderLoad(t *testing.T) {
+	t.Parallel()
 	rounds := 60
 	if testing.Short() {
 		rounds = 15

@@ -85,6 +85,7 @@ func (f *slowStat) Fsstat(h tansyfs.Handle) (tansyfs.Stat, *tansyfs.Attr, error)
 // A server that stops says whether operations still run, for then the file system
 // may not be closed.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	for _, patient := range []bool{false, true} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

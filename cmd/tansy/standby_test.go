@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,20 +22,25 @@ import (
 
 func TestHelperNbdkit(t *testing.T) { rbdtest.Helper(t) }
 
-// onCeph makes a volume on an image, and returns the folder of images and the image's name.
-func onCeph(t *testing.T) (dir, name string) {
+// images is how many onCeph has made.
+var images atomic.Int64
+
+// onCeph makes a volume on an image, and returns the path of the image, which lies in the folder that TestMain made,
+// and the volume's name.
+func onCeph(t *testing.T) (image, name string) {
 	t.Helper()
-	dir = rbdtest.Install(t, "TestHelperNbdkit")
-	name = rbdtest.Image(t, dir, "i", 16<<20)
+	dir := os.Getenv(rbdtest.Folder)
+	image = filepath.Join(dir, fmt.Sprint("i", images.Add(1)))
+	name = rbdtest.Image(t, dir, filepath.Base(image), 16<<20)
 	if code, said := tool(t, "mkfs", name, "--force"); code != exitOK {
 		t.Fatal(said)
 	}
-	return dir, name
+	return image, name
 }
 
 // TestCephTools: what takes a volume takes the name of an image.
 func TestCephTools(t *testing.T) {
-	dir, name := onCeph(t)
+	_, name := onCeph(t)
 	for _, c := range []struct {
 		code int
 		says string
@@ -64,7 +70,7 @@ func TestCephTools(t *testing.T) {
 		}
 	}
 	p.stop(t)
-	t.Setenv("PATH", dir)
+	t.Setenv("PATH", t.TempDir())
 	if code, said := tool(t, "check", name); code != exitUsage || !strings.Contains(said, "install Debian's packages") {
 		t.Errorf("without nbdkit: exit code %d\n%s", code, said)
 	}
@@ -87,19 +93,29 @@ func TestCephVolumes(t *testing.T) {
 // TestStandby: whatever becomes of the owner, what it has acknowledged its successor has; and the owner says nothing
 // more, not even that something failed.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	for name, x := range map[string]struct {
-		lose func(t *testing.T, dir string, p *process)
+		lose func(t *testing.T, image string, p *process)
 		code int // of the former owner
 		take bool
 	}{
-		"stopped":             {func(t *testing.T, dir string, p *process) { p.cmd.Process.Signal(os.Interrupt) }, exitOK, false},
-		"killed":              {func(t *testing.T, dir string, p *process) { p.cmd.Process.Kill() }, -1, false},
-		"its helper killed":   {func(t *testing.T, dir string, p *process) { rbdtest.Signal(t, dir, "i", syscall.SIGKILL) }, exitTaken, false},
-		"fenced":              {func(t *testing.T, dir string, p *process) { rbdtest.Signal(t, dir, "i", syscall.SIGUSR1) }, exitTaken, false},
-		"taken from by force": {func(t *testing.T, dir string, p *process) {}, exitTaken, true},
+		"stopped": {func(t *testing.T, image string, p *process) {
+			p.cmd.Process.Signal(os.Interrupt)
+		}, exitOK, false},
+		"killed": {func(t *testing.T, image string, p *process) {
+			p.cmd.Process.Kill()
+		}, -1, false},
+		"its helper killed": {func(t *testing.T, image string, p *process) {
+			signalHelper(t, image, syscall.SIGKILL)
+		}, exitTaken, false},
+		"fenced": {func(t *testing.T, image string, p *process) {
+			signalHelper(t, image, syscall.SIGUSR1)
+		}, exitTaken, false},
+		"taken from by force": {func(t *testing.T, image string, p *process) {}, exitTaken, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, volume := onCeph(t)
+			t.Parallel()
+			image, volume := onCeph(t)
 			p := startServe(t, "--volume", volume, "--lease", "1s")
 			c, err := nfsclient.Mount(p.addr)
 			if err != nil {
@@ -113,7 +129,7 @@ func TestStandby(t *testing.T) {
 			if err := mkdir("a"); err != nil {
 				t.Fatal(err)
 			}
-			active := filepath.Join(dir, "active")
+			active := filepath.Join(t.TempDir(), "active")
 			flags := []string{"--volume", volume, "--lease", "1s", "--standby", "--on-active", `echo "$TANSY_VOLUME" >` + active}
 			if x.take {
 				flags = append(flags, "--take")
@@ -130,7 +146,7 @@ func TestStandby(t *testing.T) {
 					t.Error("a standby is active")
 				}
 			}
-			x.lose(t, dir, p)
+			x.lose(t, image, p)
 			for i := 0; err == nil; i++ {
 				err = mkdir("b")
 				if errors.Is(err, tansyfs.ErrExist) {
@@ -166,6 +182,12 @@ func TestStandby(t *testing.T) {
 	}
 }
 
+// signalHelper sends a signal to the helper that has the lock of an image.
+func signalHelper(t *testing.T, image string, s syscall.Signal) {
+	t.Helper()
+	rbdtest.Signal(t, filepath.Dir(image), filepath.Base(image), s)
+}
+
 // oneReason looks whether a server that lost its volume says so, and nothing of what failed for it.
 func oneReason(t *testing.T, p *process) {
 	t.Helper()
@@ -178,10 +200,12 @@ func oneReason(t *testing.T, p *process) {
 // TestStandbyLostEarly: a volume that is lost before it is served, when its storage is asked for the first time or
 // while it is recovered, is lost in the same way.
 func TestStandbyLostEarly(t *testing.T) {
+	t.Parallel()
 	for _, reads := range []int{0, 6, 10, 20} {
 		t.Run(fmt.Sprint(reads), func(t *testing.T) {
-			_, volume := onCeph(t) // another one: the helper of who has lost it gives the lock back when it likes
-			rbdtest.FenceAfter(t, reads)
+			t.Parallel()
+			image, volume := onCeph(t) // another one: the helper of who has lost it gives the lock back when it likes
+			rbdtest.FenceAfter(t, filepath.Dir(image), filepath.Base(image), reads)
 			p := newServe("--volume", volume, "--lease", "1s")
 			if err := p.cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -196,14 +220,15 @@ func TestStandbyLostEarly(t *testing.T) {
 
 // TestStandbyMark: another's mark in the log means the same as a fence.
 func TestStandbyMark(t *testing.T) {
-	dir, volume := onCeph(t)
+	t.Parallel()
+	image, volume := onCeph(t)
 	p := startServe(t, "--volume", volume, "--lease", "1s")
 	c, err := nfsclient.Mount(p.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := openBehind(filepath.Join(dir, "i")); err != nil {
+	if err := openBehind(image); err != nil {
 		t.Fatal(err)
 	}
 	for i := 0; err == nil; i++ {
@@ -220,7 +245,8 @@ func TestStandbyMark(t *testing.T) {
 // TestStandbySlept: a server that stood still for longer than its lease looks for another's mark before it answers,
 // also what it could from its cache.
 func TestStandbySlept(t *testing.T) {
-	dir, volume := onCeph(t)
+	t.Parallel()
+	image, volume := onCeph(t)
 	const lease = time.Second
 	p := startServe(t, "--volume", volume, "--lease", lease.String())
 	c, err := nfsclient.Mount(p.addr)
@@ -229,7 +255,7 @@ func TestStandbySlept(t *testing.T) {
 	}
 	defer c.Close()
 	p.cmd.Process.Signal(syscall.SIGSTOP)
-	if err := openBehind(filepath.Join(dir, "i")); err != nil {
+	if err := openBehind(image); err != nil {
 		t.Fatal(err)
 	}
 	answer := make(chan error)
@@ -249,6 +275,7 @@ func TestStandbySlept(t *testing.T) {
 
 // TestStandbyReadOnly: a server that puts no mark into the log finds its own all the same.
 func TestStandbyReadOnly(t *testing.T) {
+	t.Parallel()
 	_, volume := onCeph(t)
 	p := startServe(t, "--volume", volume, "--lease", "1s", "--read-only")
 	c, err := nfsclient.Mount(p.addr)
@@ -270,6 +297,7 @@ func ended(err error) bool {
 // TestStandbyStops: a standby that is told to stop has done nothing, and ends well. Meanwhile probes see that it is
 // well, and not ready.
 func TestStandbyStops(t *testing.T) {
+	t.Parallel()
 	_, volume := onCeph(t)
 	p := startServe(t, "--volume", volume, "--lease", "1s")
 	next := newServe("--volume", volume, "--standby", "--status", "127.0.0.1:0")
@@ -304,6 +332,7 @@ func TestStandbyStops(t *testing.T) {
 
 // TestStoppedWhileActivated: a signal stops a server whose command of --on-active does not end.
 func TestStoppedWhileActivated(t *testing.T) {
+	t.Parallel()
 	_, volume := onCeph(t)
 	begun := filepath.Join(t.TempDir(), "begun")
 	p := newServe("--volume", volume, "--lease", "1s", "--on-active", "touch "+begun+"; exec sleep 1000")
@@ -326,6 +355,7 @@ func TestStoppedWhileActivated(t *testing.T) {
 
 // TestNotActive: a server whose command of --on-active fails gives the volume up.
 func TestNotActive(t *testing.T) {
+	t.Parallel()
 	_, volume := onCeph(t)
 	code, said := tool(t, "serve", "--listen", "127.0.0.1:0", "--volume", volume, "--lease", "1s", "--on-active", "echo no address; exit 3")
 	if code != exitFailure || !strings.Contains(said, "no address") {

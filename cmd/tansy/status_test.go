@@ -32,6 +32,7 @@ func get(t *testing.T, url string) string {
 
 // The status of a server tells what was done with it.
 func TestServeStatus(t *testing.T) {
+	t.Parallel()
 	img := filepath.Join(t.TempDir(), "v.img")
 	p := startServe(t, "--volume", img, "--size", "8M", "--status", "127.0.0.1:0")
 	c, err := nfsclient.Mount(p.addr)

@@ -72,6 +72,7 @@ func TestScreen(t *testing.T) {
 }
 
 func TestTopOnce(t *testing.T) {
+	t.Parallel()
 	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--status", "127.0.0.1:0")
 	c, err := nfsclient.Mount(p.addr)
 	if err != nil {

@@ -110,6 +110,7 @@ func exported(t *testing.T, p *process) (all []string) {
 // Two volumes with different rules, which outlast a restart, as do their handles; and those of a volume
 // that was the only one before.
 func TestServeVolumes(t *testing.T) {
+	t.Parallel()
 	dir, cred := t.TempDir(), &tansyfs.Cred{}
 	a, b, rules := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img"), filepath.Join(dir, "exports")
 	alone := startServe(t, "--volume", a, "--size", "8M", "--mode", "777")
@@ -182,6 +183,7 @@ func unready(t *testing.T, p *process) string {
 
 // A volume that is taken away, or that another server opens, does not stop the other one.
 func TestServeVolumeLost(t *testing.T) {
+	t.Parallel()
 	for what, harm := range map[string]func(img string) error{"deleted": os.Remove, "opened by another host": openBehind} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -214,6 +216,7 @@ func TestServeVolumeLost(t *testing.T) {
 
 // Volumes that cannot be opened do not keep the others from being served, unless there are none.
 func TestServeVolumeDamaged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	a, b, copied := filepath.Join(dir, "a.img"), filepath.Join(dir, "b.img"), filepath.Join(dir, "copy.img")
 	if code := run([]string{"mkfs", a, "--size", "8M"}); code != exitOK {

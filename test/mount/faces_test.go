@@ -375,6 +375,7 @@ func differ(a, b []byte) int {
 
 // Random operations by either face: after each, both show what the model says, and so does what is open and mapped.
 func TestServedRandom(t *testing.T) {
+	t.Parallel() // beside TestServedBusy, which waits
 	bin := mounttest.Build(t)
 	m, image, c, p := served(t, bin)
 	w := &faces{t: t, random: rand.New(rand.NewPCG(*seed, 11)), dir: m.Dir, c: c, names: map[string]*modelFile{}}

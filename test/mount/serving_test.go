@@ -77,6 +77,7 @@ func TestServedUmount(t *testing.T) {
 // A server that is to stop takes the mount out of sight. Who has something open there has some seconds, and after that
 // gets errors; what was done is there.
 func TestServedBusy(t *testing.T) {
+	t.Parallel() // most of it is the time that a server gives those who have files open
 	bin := mounttest.Build(t)
 	for _, leaves := range []bool{true, false} {
 		m, image, c, p := served(t, bin)

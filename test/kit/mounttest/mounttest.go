@@ -34,7 +34,12 @@ func Build(t *testing.T) (bin string) {
 		t.Fatal(err)
 	}
 	bin = filepath.Join(t.TempDir(), "tansy")
-	if err := os.WriteFile(bin, program, 0o755); err != nil {
+	// A process that another test starts meanwhile would have this file open for writing until it executes another
+	// program: until then nobody could execute this one.
+	syscall.ForkLock.RLock()
+	err = os.WriteFile(bin, program, 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	return bin

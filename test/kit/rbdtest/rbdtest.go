@@ -29,22 +29,26 @@ import (
 // Folder is the variable of the environment with the folder of images.
 const Folder = "TANSY_RBDTEST"
 
-// fenceAfter is the one with the reads until a fence.
-const fenceAfter = "TANSY_RBDTEST_READS"
-
 // Install puts an nbdkit into the PATH that is this test binary, running the test of that name, and returns the folder
 // of its images.
 func Install(t testing.TB, test string) string {
 	t.Helper()
 	dir := t.TempDir()
-	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -test.run='^%s$' -- \"$@\"\n", os.Args[0], test)
-	bin := filepath.Join(dir, "bin")
-	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "nbdkit"), []byte(script), 0o700)); err != nil {
+	path, err := Put(dir, test)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("PATH", path)
 	t.Setenv(Folder, dir)
 	return dir
+}
+
+// Put makes dir a folder of images with what Install needs beside them, and returns the PATH that finds it.
+func Put(dir, test string) (path string, err error) {
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -test.run='^%s$' -- \"$@\"\n", os.Args[0], test)
+	bin := filepath.Join(dir, "bin")
+	err = errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "nbdkit"), []byte(script), 0o700))
+	return bin + ":" + os.Getenv("PATH"), err
 }
 
 // Image makes an image of some bytes and returns its name.
@@ -81,11 +85,17 @@ func kill(dir, image string, s syscall.Signal) error {
 	return syscall.Kill(pid, s)
 }
 
-// FenceAfter has helpers that start from now on come behind a fence when they were asked to read so many times.
-func FenceAfter(t testing.TB, reads int) {
+// FenceAfter has helpers for an image that start from now on come behind a fence when they were asked to read so many
+// times.
+func FenceAfter(t testing.TB, dir, image string, reads int) {
 	t.Helper()
-	t.Setenv(fenceAfter, strconv.Itoa(reads))
+	if err := os.WriteFile(fenceFile(dir, image), []byte(strconv.Itoa(reads)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
+
+// fenceFile has the reads of an image until a fence, if it shall come by itself.
+func fenceFile(dir, image string) string { return filepath.Join(dir, image+".reads") }
 
 // Helper is the nbdkit, if the test binary was started as one.
 func Helper(t *testing.T) {
@@ -121,7 +131,12 @@ func Main(args []string) int {
 	}
 	watched := &watch{Disk: d}
 	watched.reads.Store(math.MaxInt64)
-	if n, err := strconv.ParseInt(os.Getenv(fenceAfter), 10, 64); err == nil {
+	if text, err := os.ReadFile(fenceFile(dir, image)); err == nil {
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil {
+			say("failed " + err.Error())
+			return 1
+		}
 		watched.reads.Store(n)
 	}
 	signals := make(chan os.Signal, 1)
