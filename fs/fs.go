@@ -16,8 +16,8 @@ import (
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/txn/txnm"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // FS is a volume in use: the verified file system over a device. Its methods may

@@ -12,8 +12,8 @@ import (
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/procedures/conversions"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // rootIno is the inode of the root directory.

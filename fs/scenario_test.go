@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // What earlier systems of this kind got wrong, and the cases of RFC 1813 that

@@ -3,8 +3,8 @@ package fs
 import (
 	"tansy/disk"
 	"tansy/internal/gen/fs/procedures/volumeops"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // FSSTAT, FSINFO, PATHCONF: a file and the volume it is on.

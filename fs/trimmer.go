@@ -9,7 +9,7 @@ import (
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/procedures/trimming"
 	"tansy/internal/lockorder"
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // The trimmer gives the room of free blocks back to the host of the volume: holes in an image,

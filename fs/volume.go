@@ -10,9 +10,9 @@ import (
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dtxn"
 	"tansy/internal/volumeend"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // Open opens the volume on d: it recovers the journal and goes on freeing what

@@ -51,8 +51,8 @@ import (
 
 	"tansy/internal/gen/txn/places"
 	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // Errors of transactions, for errors.Is.

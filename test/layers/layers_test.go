@@ -21,11 +21,11 @@ var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
 	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process", "internal/signature"},
 	{"disk"},
-	{"verified/trusted", "internal/runtime"}, // but for dtxn, which runs what is above it
+	{"verified/trusted", "internal/runtime"}, // but for dtxn, below
 	{"verified/journal"},
 	{"journal"},
 	{"verified/txn"},
-	{"txn/dtxn"},
+	{"internal/runtime/dtxn"}, // which runs what is above the others
 	{"txn"},
 	{"verified/fs/spec"},
 	{"verified/fs/format"},
@@ -179,10 +179,10 @@ func TestUpward(t *testing.T) {
 		{"disk", "journal", true},
 		{"internal/runtime/dlog", "journal", true},
 		{"internal/runtime/dlog", "internal/runtime/ddisk", false},
-		{"verified/txn", "txn/dtxn", true},
-		{"txn", "txn/dtxn", false},
+		{"verified/txn", "internal/runtime/dtxn", true},
+		{"txn", "internal/runtime/dtxn", false},
 		{"verified/fs/blocks", "verified/fs/files", true},
-		{"verified/fs/files", "txn/dtxn", false},
+		{"verified/fs/files", "internal/runtime/dtxn", false},
 		{"fs", "nfs/nfs3", true},
 		{"fs", "test/kit/replay", true},
 		{"test/linear", "fs", false},

@@ -2,7 +2,7 @@
 // the objects of a volume, as the verified file system sees them. It is a thin
 // cover of the code generated from verified/txn, to which it adds what needs no
 // proof: unwinding, running again, recycling, and allocation hints (alloc.go).
-// Since that code is above the journal, so is this package, unlike those of internal/runtime.
+// Since that code is above the journal, so is this package, unlike its neighbours in internal/runtime.
 package dtxn
 
 import (
