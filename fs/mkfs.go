@@ -51,8 +51,8 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if err != nil {
 		return err
 	}
-	seal, err := journalParams(s).NewSeal(d)
-	if err != nil {
+	p := journalParams(s)
+	if err := p.Check(d); err != nil {
 		return err
 	}
 	mode := o.RootMode & 0o7777
@@ -61,6 +61,7 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	}
 	// what takes long are inodes and records
 	dd := ddisk.New(meter{d, s.Geo().Itab() + 1, s.Geo().Data0(), o.Progress})
+	seal := dlog.NewSeal(p.Key, p.UUID, p.Home())
 	if !commissioned.Make(dd, s, seal, dlog.NewPages(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())
 	}

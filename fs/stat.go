@@ -53,11 +53,17 @@ func (v *FS) countBy(free func(which uint64) (uint64, error)) (blocks, inodes ui
 // Stats are numbers of a volume since it was opened.
 type Stats struct {
 	Journal      journal.Stats
-	Transactions dtxn.Stats
+	Transactions TransactionStats
+}
+
+// TransactionStats are numbers of transactions, of the operations and of the background.
+type TransactionStats struct {
+	Commits   uint64 // that changed something, and took effect
+	Conflicts uint64 // attempts that gave way to others, and were run again
 }
 
 // Stats returns the present numbers. It does not wait for the device.
-func (v *FS) Stats() Stats { return Stats{v.sys.Journal(), v.sys.Stats()} }
+func (v *FS) Stats() Stats { return Stats{v.sys.Journal(), TransactionStats(v.sys.Stats())} }
 
 // Space is what FSSTAT says, but need not be durable yet: it does not wait for the device once the
 // bitmaps have been read.

@@ -38,6 +38,7 @@ import (
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/recoverm"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/journalcore"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
 	"tansy/internal/runtime/dlog"
@@ -95,7 +96,8 @@ func (p Params) tree(d *ddisk.Disk, s *dlog.Seal, g *dlog.Pages, size uint64) *t
 // DefaultLinger is of Options.Linger.
 const DefaultLinger = time.Second
 
-func (p Params) check(d disk.Disk) error {
+// Check is an error that wraps ErrParams if there can be no such journal on d.
+func (p Params) Check(d disk.Disk) error {
 	const lim = 1 << 32
 	switch {
 	case p.Start >= lim || p.Units < 2 || p.Units >= lim || p.Ring < MinRing || p.Ring >= lim:
@@ -110,22 +112,13 @@ func (p Params) check(d disk.Disk) error {
 	return nil
 }
 
-// NewSeal is what verified code seals a new journal on d with. It is an error if the journal does not fit d.
-func (p Params) NewSeal(d disk.Disk) (*dlog.Seal, error) {
-	if err := p.check(d); err != nil {
-		return nil, err
-	}
-	return dlog.NewSeal(p.Key, p.UUID, p.Home()), nil
-}
-
 // Format makes an empty journal on d. The home blocks stay what they are. p.Key must
 // not have been used before. A crash meanwhile leaves no journal.
 func Format(d disk.Disk, p Params) error {
-	seal, err := p.NewSeal(d)
-	if err != nil {
+	if err := p.Check(d); err != nil {
 		return err
 	}
-	dd := ddisk.New(d)
+	dd, seal := ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home())
 	if !recoverm.Format(dd, seal, p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
@@ -189,7 +182,7 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 }
 
 func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
-	if err := p.check(d); err != nil {
+	if err := p.Check(d); err != nil {
 		return nil, err
 	}
 	dd := ddisk.New(d)
@@ -415,5 +408,9 @@ func (j *Journal) close() error {
 	return err
 }
 
-// Core is the verified journal, for the layer above.
-func (j *Journal) Core() *journalm.Journal { return j.core }
+// Home tells which blocks are home blocks: from first up to end, which is not among them.
+func (j *Journal) Home() (first, end uint64) { return j.home, j.size }
+
+func init() {
+	journalcore.Of = func(j any) *journalm.Journal { return j.(*Journal).core }
+}

@@ -77,7 +77,7 @@ type Group struct {
 
 // NewSurvey looks at the journal on d, and changes nothing.
 func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
-	if err := p.check(d); err != nil {
+	if err := p.Check(d); err != nil {
 		return nil, err
 	}
 	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
@@ -122,7 +122,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 
 // Present tells whether a header of journal p is on d, sound: what else is there is of its volume, and not of another.
 func Present(d disk.Disk, p Params) bool {
-	if p.check(d) != nil {
+	if p.Check(d) != nil {
 		return false
 	}
 	v := &surveyor{ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home()), p}
@@ -134,7 +134,7 @@ func Present(d disk.Disk, p Params) bool {
 // Begins tells whether the beginning of journal p is on d as well: the first page of the tree of codes of a sound
 // header. A volume over which another, smaller one was written may still have its headers, but not this.
 func Begins(d disk.Disk, p Params) bool {
-	if p.Pages == 0 || p.check(d) != nil {
+	if p.Pages == 0 || p.Check(d) != nil {
 		return Present(d, p)
 	}
 	dd, seal := ddisk.New(d), dlog.NewSeal(p.Key, p.UUID, p.Home())

@@ -167,9 +167,9 @@ func Open(j *journal.Journal, regions ...Region) (*System, error) {
 		return nil, err
 	}
 	defer j.Leave()
-	c := j.Core()
+	home, end := j.Home()
 	for i, r := range regions {
-		if err := r.check(c.Home, c.Size); err != nil {
+		if err := r.check(home, end); err != nil {
 			return nil, err
 		}
 		for _, q := range regions[:i] {

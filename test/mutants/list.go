@@ -351,7 +351,7 @@ var mutants = []mutant{
 	{what: "refused: the first reason is forgotten", file: "internal/runtime/dtxn/dtxn.go", old: "\tif t.failed == nil {\n\t\tt.failed = err\n\t}\n", new: "\tt.failed = err\n", tests: []string{"./txn/dtxn", "-run=Refused"}},
 	{what: "wild: the error names another place", file: "internal/runtime/dtxn/errors.go", old: "s.places.First(what)", new: "s.places.First(places.NOTHING())", tests: wild},
 	{what: "wild: inodes are written as records", file: "internal/runtime/dtxn/objects.go", old: "t.s.places.WriteInode(t.t, places.INODES(),", new: "t.s.places.WriteInode(t.t, places.RECORDS(),", tests: wild},
-	{what: "wild: places that are none of the journal's", file: "internal/runtime/dtxn/dtxn.go", old: "if s.sys = s.places.Open(j.Core()); s.sys == nil {", new: "if s.sys = s.places.Open(j.Core()); s.sys == nil && s == nil {", tests: wild},
+	{what: "wild: places that are none of the journal's", file: "internal/runtime/dtxn/dtxn.go", old: "if s.sys = s.places.Open(s.core); s.sys == nil {", new: "if s.sys = s.places.Open(s.core); s.sys == nil && s == nil {", tests: wild},
 	{what: "mkfs: what is too large is told as too small", file: "fs/mkfs.go", old: "\tcase making.TOOLARGE():\n", new: "\tcase 100:\n", tests: making},
 	{what: "mkfs: a device that may hold anything is taken for zeros", file: "fs/mkfs.go", old: "o.Zeroed, mode", new: "true, mode", tests: making},
 	{what: "again: a closed connection has taken its replies", file: "nfs/oncrpc/receipt.go", old: "return err == nil && yes", new: "return err != nil || yes", tests: again},

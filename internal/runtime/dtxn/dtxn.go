@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"tansy/disk"
+	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/txn/commitm"
 	"tansy/internal/gen/txn/objectsm"
@@ -23,6 +24,7 @@ import (
 	"tansy/internal/gen/txn/txnm"
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
+	"tansy/internal/journalcore"
 	"tansy/internal/lockorder"
 	"tansy/internal/runtime/dbuf"
 	"tansy/internal/runtime/dbytes"
@@ -76,6 +78,7 @@ type Slots struct{}
 // System is the transactions of one volume. It may be used concurrently.
 type System struct {
 	j         *journal.Journal
+	core      *journalm.Journal
 	sys       *txnsysm.Sys
 	places    *places.Place // those of the layout
 	base      uint64        // where block 0 of the volume lies; not 0 only in tests
@@ -99,8 +102,8 @@ type System struct {
 func New(j *journal.Journal, l Layout) (*System, error) { return newAt(j, l, 0) }
 
 func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
-	s := &System{j: j, layout: l, places: l.Places, base: base, close: func() error { return nil }}
-	if s.sys = s.places.Open(j.Core()); s.sys == nil {
+	s := &System{j: j, core: journalcore.Of(j), layout: l, places: l.Places, base: base, close: func() error { return nil }}
+	if s.sys = s.places.Open(s.core); s.sys == nil {
 		return nil, fmt.Errorf("%w: the volume is not within the home blocks of its journal", ErrDamaged)
 	}
 	for i := range l.Maps {
@@ -144,7 +147,7 @@ func (s *System) Flush() error {
 		return err
 	}
 	defer s.Leave()
-	if ok, _ := journalthreads.Flush(s.j.Core()); !ok {
+	if ok, _ := journalthreads.Flush(s.core); !ok {
 		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
 	}
 	return nil
