@@ -29,7 +29,7 @@ func (v *FS) Close() error {
 		v.calls.Close()
 		v.ahead.close()
 		v.scrub.close()
-		v.dmg.close()
+		v.dmg.Close()
 		v.free.close()
 		v.trim.close()
 		v.as = v.stop()

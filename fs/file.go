@@ -191,5 +191,5 @@ func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 
 // refusesChanges tells that the volume is read-only, or became so.
 func (v *FS) refusesChanges() bool {
-	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.err() != nil
+	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.Err() != nil
 }

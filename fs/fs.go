@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/directories/directories"
 	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
@@ -54,7 +55,7 @@ type volume struct {
 	streams chan struct{} // places for large unstable WRITEs
 	host    disk.Host     // nil if the volume needs no room from one
 	hostLog hostLog
-	dmg     *damage
+	dmg     *background.Damage
 	scrub   *scrubber
 	ahead   *ahead
 
@@ -97,8 +98,8 @@ type Options struct {
 	// seconds after they were removed, and what was not given back before the volume was opened.
 	Discard bool
 
-	host disk.Host // of the device
-	dmg  *damage   // of the volume
+	host disk.Host          // of the device
+	dmg  *background.Damage // of the volume
 }
 
 // DefaultCommitInterval is of Options.CommitInterval.
@@ -139,7 +140,7 @@ func stamp(t time.Time) (sec uint64, nsec uint32) {
 }
 
 // errDamaged is the panic of verified code, as an error.
-var errDamaged = errors.New("the volume is damaged")
+var errDamaged = background.ErrDamaged
 
 // run is procedure p, as call c. op is its work: it returns an NFS status, and puts the attributes for the reply into
 // c; it may be called several times, and what it did counts only when run returns nil.
@@ -196,7 +197,7 @@ func errorOf(status uint32) error {
 // attempt has c done once, and returns what is next.
 func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	readOnly := exec.ReadOnly(c.P)
-	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
+	if !readOnly && (v.damaged.Load() || v.dmg.Err() != nil) {
 		c.Refuse(uint32(ErrROFS))
 		return calls.ANSWER()
 	}
@@ -204,7 +205,7 @@ func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	switch {
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.damaged.Store(true)
-	case errors.Is(err, journal.ErrNotAsWritten) && !errors.Is(err, dtxn.ErrReadOnly) && !readOnly && v.dmg.err() != nil:
+	case errors.Is(err, journal.ErrNotAsWritten) && !errors.Is(err, dtxn.ErrReadOnly) && !readOnly && v.dmg.Err() != nil:
 		c.Refuse(uint32(ErrROFS))
 		next = calls.ANSWER()
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/blocks/blockstore"
 	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/blocks/regions"
@@ -45,7 +46,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	}
 	v.hostLog.log = v.log
 	if v.dmg = o.dmg; v.dmg == nil { // a volume without codes
-		v.dmg = newDamage(g, journal.Params{}, g.Data1()+1, v.log)
+		v.dmg = background.NewDamage(g, journal.Params{}, g.Data1()+1, v.log)
 	}
 	v.scrub = v.newScrubber(o.Scrub)
 	v.ahead = v.newAhead(o.CacheBytes)
@@ -89,7 +90,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	if !o.ReadOnly {
 		v.clearKept()
 	}
-	v.dmg.start(v)
+	v.dmg.Start(v.sys)
 	v.scrub.start()
 	return v, nil
 }

@@ -119,7 +119,7 @@ func (s *scrubber) pass(ctx context.Context) {
 	s.renewed = 0
 	pace := pacer{rate: s.rate, now: s.now, after: s.after}
 	n, err := v.sys.Scrub(ctx, journal.Scrub{
-		Limit:    v.dmg.size - 1, // there is the superblock's copy
+		Limit:    v.dmg.Size - 1, // there is the superblock's copy
 		Before:   pace.wait,
 		Found:    s.found,
 		Progress: s.progress,
@@ -165,13 +165,13 @@ func (s *scrubber) found(f journal.Finding) {
 	case f.InMemory && s.v.renew(f.Block):
 		s.renewed++
 		s.v.log.Warn("a block was damaged on the device, and is written anew, as the server had it in memory still", "block", f.Block, "error", f.Err)
-		s.v.dmg.name(f.Block)
+		s.v.dmg.Name(f.Block)
 	case f.InMemory:
 		s.v.log.Error("a block is damaged on the device; the server has it in memory still", "block", f.Block, "error", f.Err, "advice", "it is written anew when it changes; until then, keep the server running")
-		s.v.dmg.name(f.Block)
+		s.v.dmg.Name(f.Block)
 	case !errors.Is(f.Err, journal.ErrNotAsWritten):
 		s.v.log.Error("a block cannot be read", "block", f.Block, "error", f.Err)
-		s.v.dmg.name(f.Block)
+		s.v.dmg.Name(f.Block)
 	}
 }
 
@@ -181,7 +181,7 @@ func (v *FS) scrubTotal() uint64 {
 	if err != nil {
 		return 0
 	}
-	return v.dmg.params.Pages + v.geo.Data1() - v.dmg.params.Home() - free
+	return v.dmg.Params.Pages + v.geo.Data1() - v.dmg.Params.Home() - free
 }
 
 // Scrub asks for a pass now, which Running says from then on. If one runs already, that is it; after EndScrubs there is

@@ -219,9 +219,9 @@ func TestScrubRenews(t *testing.T) {
 		}
 	}
 	for what, block := range map[string]func(x *rotten) uint64{
-		"the root of the tree":           func(x *rotten) uint64 { return x.page(x.v.dmg.params.Pages - 1) },
+		"the root of the tree":           func(x *rotten) uint64 { return x.page(x.v.dmg.Params.Pages - 1) },
 		"the page that bitmaps need":     func(x *rotten) uint64 { return x.page(0) },
-		"a page with the codes of files": func(x *rotten) uint64 { return x.page((x.pointer("f", 0) - x.v.dmg.params.Home()) / 255) },
+		"a page with the codes of files": func(x *rotten) uint64 { return x.page((x.pointer("f", 0) - x.v.dmg.Params.Home()) / 255) },
 		"the inode bitmap":               func(x *rotten) uint64 { return x.v.geo.Ibm() },
 		"the block bitmap":               func(x *rotten) uint64 { return x.v.geo.Bbm() },
 		"inodes":                         func(x *rotten) uint64 { return x.v.geo.Itab() },
@@ -238,7 +238,7 @@ func TestScrubRenews(t *testing.T) {
 		x.v.scrub.pass(context.Background()) // so that all pages are in memory
 		a := block(x)
 		x.rot(a)
-		if a < x.v.dmg.params.Start {
+		if a < x.v.dmg.Params.Start {
 			x.rot(a + 1) // its other place: whichever counts
 		}
 		x.v.scrub.pass(context.Background())
@@ -277,7 +277,7 @@ func TestScrubRenews(t *testing.T) {
 
 // page is the first place of page p of the tree of codes.
 func (x *rotten) page(p uint64) uint64 {
-	return x.v.dmg.params.Start - 2*(x.v.dmg.params.Pages-p)
+	return x.v.dmg.Params.Start - 2*(x.v.dmg.Params.Pages-p)
 }
 
 // TestFrozen: when a bitmap is damaged, or the tree of codes where the bitmaps need it, nothing is changed any more,

@@ -88,7 +88,7 @@ func (v *FS) Health() error {
 	if v.damaged.Load() {
 		return errDamaged
 	}
-	if err := v.dmg.err(); err != nil {
+	if err := v.dmg.Err(); err != nil {
 		return err
 	}
 	return v.sys.Broken()

@@ -39,6 +39,7 @@ var layers = [][]string{
 	{"verified/fs/mkfs", "verified/fs/exec", "verified/fs/replies"},
 	{"internal/volumeend", "internal/layout"},
 	{"offline/check"},
+	{"fs/internal/background"},
 	{"fs"},
 	{"offline/repair", "mount"},
 	{"nfs/exports", "nfs/groups"},

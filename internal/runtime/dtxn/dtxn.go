@@ -102,7 +102,8 @@ type System struct {
 func New(j *journal.Journal, l Layout) (*System, error) { return newAt(j, l, 0) }
 
 func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
-	s := &System{j: j, core: journalcore.Of(j), layout: l, places: l.Places, base: base, close: func() error { return nil }}
+	s := &System{j: j, core: journalcore.Of(j), layout: l, places: l.Places, base: base}
+	s.close = func() error { return nil }
 	if s.sys = s.places.Open(s.core); s.sys == nil {
 		return nil, fmt.Errorf("%w: the volume is not within the home blocks of its journal", ErrDamaged)
 	}
