@@ -30,8 +30,8 @@ func (v *FS) Close() error {
 		v.ahead.close()
 		v.scrub.close()
 		v.dmg.Close()
-		v.free.close()
-		v.trim.close()
+		v.free.Close()
+		v.trim.Close()
 		v.as = v.stop()
 	})
 	return v.as

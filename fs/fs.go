@@ -46,8 +46,8 @@ type volume struct {
 	readOnly bool
 	root     Handle
 	verifier uint64
-	free     *freer
-	trim     *trimmer
+	free     *background.Freer
+	trim     *background.Trimmer
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	ending
@@ -157,7 +157,7 @@ func (v *FS) carry(c *call, op func(t *txn) uint32) error {
 	}
 	room := v.search()
 	for {
-		freed := v.free.steps.Load()
+		freed := v.free.Steps()
 		next := v.attempt(c, op)
 		for next == calls.SHRINK() {
 			next = v.shrink(c)
@@ -169,7 +169,7 @@ func (v *FS) carry(c *call, op func(t *txn) uint32) error {
 			c.Record = false
 		default:
 			if c.Later && c.Status == 0 {
-				v.free.wake()
+				v.free.Wake()
 			}
 			return errorOf(c.Status)
 		}

@@ -80,14 +80,13 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		return nil, err
 	}
 	v.replies = newReplies(g, v.clock, sys.Committed, sys.Reserve)
-	v.trim = v.newTrimmer()
+	v.trim = background.NewTrimmer(duties{v}, sys, v.host, dtxn.Run{Start: g.Data0(), End: g.Data1()}, v.log)
 	if o.Discard && !o.ReadOnly {
-		v.trim.start() // first: it remembers what is freed from then on
-	} else {
-		close(v.trim.done)
+		v.trim.Start() // first: it remembers what is freed from then on
 	}
-	v.free = v.startFreer()
+	v.free = background.NewFreer(duties{v}, v.log)
 	if !o.ReadOnly {
+		v.free.Start()
 		v.clearKept()
 	}
 	v.dmg.Start(v.sys)

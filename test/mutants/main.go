@@ -68,7 +68,7 @@ var (
 	rotors        = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes        = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
 	sharings      = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
-	frees         = []string{"./fs", "-run", "Freer"}
+	frees         = []string{"./fs/...", "-run", "Freer"}
 	wishes        = []string{"./internal/runtime/dtxn", "-run", "Ahead|ReadBlocks"}
 	codes         = []string{"./journal", "./internal/runtime/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
 	scrubs        = []string{"./journal", "./fs", "./internal/runtime/dlog", "./ops/status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
