@@ -28,7 +28,7 @@ func (v *FS) Close() error {
 	v.ended.Do(func() {
 		v.calls.Close()
 		v.ahead.close()
-		v.scrub.close()
+		v.scrub.Close()
 		v.dmg.Close()
 		v.free.Close()
 		v.trim.Close()

@@ -1,10 +1,13 @@
 package fs
 
 import (
+	"context"
+
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/procedures/procedurebase"
 	"tansy/internal/gen/fs/procedures/trimming"
 	"tansy/internal/runtime/dtxn"
+	"tansy/journal"
 )
 
 // duties is the volume as the background has it: each part of fs/internal/background says what it needs, and decides
@@ -38,3 +41,21 @@ func (d duties) Zero(runs []dtxn.Run) error {
 
 // Closing tells that the volume is being closed.
 func (d duties) Closing() bool { return d.v.calls.Closed() }
+
+// Check makes a pass over all that is in use.
+func (d duties) Check(ctx context.Context, pass journal.Scrub) (journal.ScrubCounts, error) {
+	pass.Limit = d.v.dmg.Size - 1 // there is the superblock's copy
+	return d.v.sys.Scrub(ctx, pass)
+}
+
+// InUse is the number of blocks that a pass deals with, or 0.
+func (d duties) InUse() uint64 {
+	free, err := d.v.sys.Count(dtxn.Blocks)
+	if err != nil {
+		return 0
+	}
+	return d.v.dmg.Params.Pages + d.v.geo.Data1() - d.v.dmg.Params.Home() - free
+}
+
+// Renew has a block written anew.
+func (d duties) Renew(block uint64) bool { return d.v.renew(block) }

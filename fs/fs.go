@@ -56,7 +56,7 @@ type volume struct {
 	host    disk.Host     // nil if the volume needs no room from one
 	hostLog hostLog
 	dmg     *background.Damage
-	scrub   *scrubber
+	scrub   *background.Scrubber
 	ahead   *ahead
 
 	replies *replies

@@ -48,7 +48,8 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	if v.dmg = o.dmg; v.dmg == nil { // a volume without codes
 		v.dmg = background.NewDamage(g, journal.Params{}, g.Data1()+1, v.log)
 	}
-	v.scrub = v.newScrubber(o.Scrub)
+	rate, every := o.Scrub.schedule()
+	v.scrub = background.NewScrubber(duties{v}, rate, every, v.dmg.Name, v.log)
 	v.ahead = v.newAhead(o.CacheBytes)
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
@@ -90,6 +91,6 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 		v.clearKept()
 	}
 	v.dmg.Start(v.sys)
-	v.scrub.start()
+	v.scrub.Start()
 	return v, nil
 }

@@ -397,7 +397,7 @@ var mutants = []mutant{
 	{what: "scrub: what lies before the bitmap's blocks is left out", file: "journal/scrub.go", old: "err = r.blocks(j.home, first)", new: "err = nil", tests: scrubs},
 	{what: "scrub: one block that cannot be read ends a run", file: "journal/scrub.go", old: "single = n // which one is it?\n\t\t\t\tcontinue\n", new: "", tests: scrubs},
 	{what: "scrub: one damaged block ends a run", file: "journal/scrub.go", old: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.SInMemory()})\n\t\t\t\ta++\n", new: "r.tell(Finding{a, ErrNotAsWritten, st == journalscrub.SInMemory()})\n\t\t\t\ta += n - m\n", tests: scrubs},
-	{what: "scrub: what memory has is not written", file: "fs/scrub.go", old: "case f.InMemory && s.v.renew(f.Block):", new: "case f.InMemory && s.renewed > 1<<60:", tests: scrubs},
+	{what: "scrub: what memory has is not written", file: "fs/internal/background/scrubber.go", old: "case f.InMemory && s.v.Renew(f.Block):", new: "case f.InMemory && s.renewed > 1<<60:", tests: scrubs},
 	{what: "renew: what is to go home stays in the log", file: "fs/renew.go", old: "return v.sys.Settle() == nil", new: "return v.sys.Flush() == nil", tests: scrubs},
 	{what: "renew: the first page below a page is not looked for", file: "internal/gen/journal/codeplaces/codeplaces.go", old: "for n < ", new: "for n+np < ", tests: scrubs},
 	{what: "owner: large new data go home without a look at the header", file: "internal/runtime/dlog/dlog.go", old: ".Abs()).Milliseconds())", new: ".Abs()).Milliseconds() % 1)", tests: scrubs},

@@ -71,7 +71,7 @@ var (
 	frees         = []string{"./fs/...", "-run", "Freer"}
 	wishes        = []string{"./internal/runtime/dtxn", "-run", "Ahead|ReadBlocks"}
 	codes         = []string{"./journal", "./internal/runtime/dlog", "-run", "Damage|Rebuild|Pages|BesideInst|Unreadable|Code"}
-	scrubs        = []string{"./journal", "./fs", "./internal/runtime/dlog", "./ops/status", "-short", "-run", "Scrub|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
+	scrubs        = []string{"./journal", "./fs/...", "./internal/runtime/dlog", "./ops/status", "-short", "-run", "Scrub|Pacer|Depends|Another|Age|Frozen|Vital|ReadNames|DamagedBitmap"}
 	repairs       = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
 	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}

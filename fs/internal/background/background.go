@@ -1,8 +1,9 @@
 // Package background decides when the work of a volume is done that nobody waits for: blocks are freed, their room is
-// given back to the host, and what is damaged is named. What that work does to the volume is the volume's own, in
-// transactions that are verified. Each part says in an interface what it needs of a volume, so that each can be read,
-// and tested, alone.
+// given back to the host, and what is damaged is looked for and named. What that work does to the volume is the
+// volume's own, in transactions that are verified. Each part says in an interface what it needs of a volume, so that
+// each can be read, and tested, alone.
 //
+//	Scrubber  reads what is in use, at a rate, and checks it
 //	Damage    what is done about blocks that are not what was written: the log names them and their files
 //	Freer     gives back the blocks of files that were removed or cut
 //	Trimmer   gives the room of free blocks back to the host
