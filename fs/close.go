@@ -27,7 +27,7 @@ func newEnding() ending { return ending{calls: closing.New()} }
 func (v *FS) Close() error {
 	v.ended.Do(func() {
 		v.calls.Close()
-		v.ahead.close()
+		v.ahead.Close()
 		v.scrub.Close()
 		v.dmg.Close()
 		v.free.Close()

@@ -2,8 +2,11 @@ package fs
 
 import (
 	"context"
+	"time"
 
+	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/exec/exec"
+	"tansy/internal/gen/fs/procedures/fileops"
 	"tansy/internal/gen/fs/procedures/procedurebase"
 	"tansy/internal/gen/fs/procedures/trimming"
 	"tansy/internal/runtime/dtxn"
@@ -59,3 +62,13 @@ func (d duties) InUse() uint64 {
 
 // Renew has a block written anew.
 func (d duties) Renew(block uint64) bool { return d.v.renew(block) }
+
+// Reading is how many reads of the device have ended, and how long these took.
+func (d duties) Reading() (reads int64, took time.Duration) { return d.v.sys.Reading() }
+
+// Prefetch has n bytes of a file in the cache afterwards, if that is not too much.
+func (d duties) Prefetch(f background.File, off, n uint64) error {
+	return d.v.background(procRead, func(t *txn) uint32 {
+		return fileops.Prefetch(t, d.v.dirs, f.Ino, f.Gen, off, n)
+	})
+}

@@ -57,7 +57,7 @@ type volume struct {
 	hostLog hostLog
 	dmg     *background.Damage
 	scrub   *background.Scrubber
-	ahead   *ahead
+	ahead   *background.Ahead
 
 	replies *replies
 	kept    keptOrder

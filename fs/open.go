@@ -50,7 +50,7 @@ func start(sys *dtxn.System, g volumegeometry.Geo, id identity, o Options) (*FS,
 	}
 	rate, every := o.Scrub.schedule()
 	v.scrub = background.NewScrubber(duties{v}, rate, every, v.dmg.Name, v.log)
-	v.ahead = v.newAhead(o.CacheBytes)
+	v.ahead = background.NewAhead(duties{v}, o.CacheBytes)
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)

@@ -81,7 +81,7 @@ var (
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
 	mounts        = []string{"./mount"}
 	faces         = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
-	readAhead     = []string{"./fs", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
+	readAhead     = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
 	programs      = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
 	exported      = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
 	heirs         = []string{"./ops/standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}

@@ -5,6 +5,7 @@
 //
 //	Scrubber  reads what is in use, at a rate, and checks it
 //	Damage    what is done about blocks that are not what was written: the log names them and their files
+//	Ahead     reads what will be asked for next, where the device is slow
 //	Freer     gives back the blocks of files that were removed or cut
 //	Trimmer   gives the room of free blocks back to the host
 package background
