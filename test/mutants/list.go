@@ -576,6 +576,7 @@ var mutants = []mutant{
 	{what: "closed: who comes late goes in", file: "internal/closing/closing.go", old: "\tg.Leave()\n\treturn false\n", new: "\treturn true\n", tests: gates},
 	{what: "closed: nobody is waited for", file: "internal/closing/closing.go", old: "\t<-g.idle\n", new: "", tests: gates},
 	{what: "closed: a volume goes on", file: "fs/close.go", old: "v.inside || v.calls.Enter()", new: "v.inside || v.calls.Enter() || v.calls.Closed()", tests: []string{"./fs", "-run", "TestClosed$"}},
+	{what: "closed: a call of several parts is not waited for", file: "fs/close.go", old: "\t\treturn v, v.left, nil\n", new: "\t\tv.leave()\n\t\treturn v, func() {}, nil\n", tests: []string{"./fs", "-run", "TestCloseWaitsForParts"}},
 	{what: "closed: a device failed, it is said", file: "journal/errors.go", old: "\tif j.core.Closed {\n", new: "\tif false {\n", tests: ends},
 	{what: "closed: a journal's second Close closes it again", file: "journal/journal.go", old: "j.closing.once.Do(func() { j.closing.err = j.close() })", new: "j.closing.err = j.close()", tests: []string{"./journal", "-run", "TestClosed$"}},
 	{what: "closed: the verified core stays open", file: "journal/journal.go", old: "if journalthreads.Close(j.core) {", new: "if ok, _ := journalthreads.Flush(j.core); ok {", tests: ends},
