@@ -32,7 +32,7 @@ func (d duties) FreeSome() (more bool, err error) {
 // OtherCommits is the number of commits that were not the background's, but for those of it that are under way.
 func (d duties) OtherCommits() int64 { return int64(d.v.sys.Position().Commits - d.v.chores.Load()) }
 
-// Zero writes zeros to runs of blocks, of which those that are free become so.
+// Zero writes zeros to those of the blocks in runs that are free.
 func (d duties) Zero(runs []dtxn.Run) error {
 	return d.v.background(exec.TRIM(), func(t *txn) uint32 {
 		for _, r := range runs {

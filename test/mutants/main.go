@@ -62,7 +62,7 @@ var (
 	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
 	seals         = []string{"./internal/runtime/dlog", "-run", "Seal|Format|Epochs|Parse"}
-	trims         = []string{"./disk", "./internal/runtime/ddisk", "./internal/runtime/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
+	trims         = []string{"./disk", "./internal/runtime/ddisk", "./internal/runtime/dtxn", "./journal", "./fs/...", "-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run", "Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
 	streams       = []string{"./internal/runtime/dtxn", "./offline/check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors        = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}

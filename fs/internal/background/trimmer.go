@@ -15,7 +15,7 @@ import (
 // Spares is what a trimmer needs of a file system.
 type Spares interface {
 	others
-	// Zero writes zeros to free blocks, in one transaction.
+	// Zero writes zeros to those of the blocks in runs that are free, in one transaction.
 	Zero(runs []dtxn.Run) error
 	// Closing tells that the file system is being closed.
 	Closing() bool
