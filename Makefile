@@ -51,8 +51,8 @@ $(Z3):
 
 # translate the verified code, and that of the examples, to Go
 gen:
-	$(GENERATE) verified/compile.dfy internal/gen tansy/internal/gen tansy/internal/runtime tansy/txn
-	$(GENERATE) --runtime tansy/internal/gen example/compile.dfy example/internal/gen tansy/example/internal/gen tansy/internal/runtime tansy/txn
+	$(GENERATE) verified/compile.dfy internal/gen tansy/internal/gen tansy/internal/runtime
+	$(GENERATE) --runtime tansy/internal/gen example/compile.dfy example/internal/gen tansy/example/internal/gen tansy/internal/runtime
 
 # the committed translation is the one of the committed sources
 gen-check:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/fs/internal/background"
 )
 
 // numbered is a device that notes which blocks of a file were read, which begin with fileMark and their numbers.
@@ -81,7 +82,7 @@ func coldFile(t *testing.T, n uint64, slow time.Duration) (v *FS, d *numbered, h
 	if v, err = Open(d, Options{Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
-	v.ahead.slow = slow
+	v.ahead.Slow = slow
 	return v, d, h
 }
 
@@ -94,7 +95,7 @@ func readBlocks(t *testing.T, v *FS, h Handle, b, n uint64) {
 			t.Fatalf("block %d is %d", b+i, x)
 		}
 	}
-	v.ahead.ended.Wait()
+	v.ahead.Wait()
 }
 
 // A file on a slow device that is read in order, or in steps, was read before it is asked for, and once; on a quick one
@@ -147,7 +148,7 @@ func TestAheadMeets(t *testing.T) {
 	d.mu.Lock()
 	d.gate = gate
 	d.mu.Unlock()
-	v.ahead.read(h, 16*BlockSize, 16*BlockSize, 512*BlockSize, true) // as if these had been read
+	v.ahead.Read(background.File(h), 16*BlockSize, 16*BlockSize, 512*BlockSize, true) // as if these had been read
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
@@ -157,7 +158,7 @@ func TestAheadMeets(t *testing.T) {
 		d.mu.Lock()
 		twice := d.read[40] > 1
 		d.mu.Unlock()
-		if twice || regexp.MustCompile(`(?s)\[chan receive\]:\n[^[]*\(\*ahead\)\.await`).Match(stacks[:runtime.Stack(stacks, true)]) {
+		if twice || regexp.MustCompile(`(?s)\[chan receive\]:\n[^[]*\(\*Ahead\)\.Await`).Match(stacks[:runtime.Stack(stacks, true)]) {
 			break
 		}
 	}
@@ -179,7 +180,7 @@ func TestAheadFails(t *testing.T) {
 	d.err = errors.New("no")
 	d.mu.Unlock()
 	for want, h := range map[error]Handle{ErrStale: {h.Ino, h.Gen + 1}, ErrInval: v.Root(), nil: h} {
-		if err := v.prefetch(piece{h: h, off: 100 * BlockSize, n: 10 * BlockSize}); err != want {
+		if err := (duties{v}).Prefetch(background.File(h), 100*BlockSize, 10*BlockSize); err != want {
 			t.Errorf("%v: %v, want %v", h, err, want)
 		}
 	}
@@ -205,8 +206,8 @@ func TestAheadCloses(t *testing.T) {
 		t.Error(err)
 	}
 	before := len(d.read)
-	v.ahead.read(h, 64*BlockSize, 16*BlockSize, 2048*BlockSize, true)
-	v.ahead.ended.Wait()
+	v.ahead.Read(background.File(h), 64*BlockSize, 16*BlockSize, 2048*BlockSize, true)
+	v.ahead.Wait()
 	if len(d.read) != before {
 		t.Error("it is read ahead on a volume that is closed")
 	}

@@ -121,7 +121,7 @@ func (a *allocation) need() (blocks uint64) {
 func (v *FS) roomFor(blocks uint64) bool {
 	room := v.search()
 	for {
-		freed := v.free.steps.Load()
+		freed := v.free.Steps()
 		free, _, err := v.countBy(v.sys.Count)
 		if err != nil || blocks <= free { // who needs the blocks is told the error
 			return true

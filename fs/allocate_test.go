@@ -10,8 +10,8 @@ import (
 // shape describes a file: its length, its blocks, and where its data begin and end.
 func shape(t *testing.T, v *FS, h Handle) string {
 	t.Helper()
-	for v.free.waiting() {
-		v.free.help(1)
+	for v.free.Waiting() {
+		v.free.Help(1)
 	}
 	a, err := v.Getattr(h)
 	want(t, err, 0)

@@ -3,6 +3,7 @@
 //
 // FileSystem is the whole interface. The verified file system (Open) and the
 // plain in-memory model used as an oracle in tests (fs/model) both implement it.
+// When a volume works unasked is decided in fs/internal/background.
 package fs
 
 import "time"

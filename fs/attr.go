@@ -7,7 +7,7 @@ import (
 	"tansy/internal/gen/fs/procedures/permissions"
 	"tansy/internal/layout"
 	"tansy/internal/runtime/dbytes"
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // What the protocol has and what verified code has, in terms of each other.

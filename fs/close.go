@@ -13,11 +13,15 @@ var ErrClosed = journal.ErrClosed
 // ending is what a volume has for its end.
 type ending struct {
 	calls *closing.Gate
+	left  func() // calls.Leave
 	ended sync.Once
 	as    error // what Close returns
 }
 
-func newEnding() ending { return ending{calls: closing.New()} }
+func newEnding() ending {
+	calls := closing.New()
+	return ending{calls: calls, left: calls.Leave}
+}
 
 // Close makes everything durable, and stops. The device stays open: it is the caller's.
 //
@@ -27,11 +31,11 @@ func newEnding() ending { return ending{calls: closing.New()} }
 func (v *FS) Close() error {
 	v.ended.Do(func() {
 		v.calls.Close()
-		v.ahead.close()
-		v.scrub.close()
-		v.dmg.close()
-		v.free.close()
-		v.trim.close()
+		v.ahead.Close()
+		v.scrub.Close()
+		v.dmg.Close()
+		v.free.Close()
+		v.trim.Close()
 		v.as = v.stop()
 	})
 	return v.as
@@ -65,14 +69,17 @@ func (v *FS) leave() {
 // meanwhile.
 func (v *FS) part() *FS { return &FS{v.volume, v.id, v.deferred, true} }
 
-// together begins a call that has several parts on a volume with extended attributes, and one on others. The parts are
-// done with what it returns, and leave comes last.
+// together begins a call that has several parts on a volume with extended attributes, and one on others, but for those
+// about attributes that came meanwhile. The parts are done with what it returns, and leave comes last.
 func (v *FS) together() (part *FS, leave func(), err error) {
-	if !v.xattrs.some.Load() { // who does the one part enters
+	if v.inside {
 		return v, func() {}, nil
 	}
 	if err := v.enter(); err != nil {
 		return nil, nil, err
 	}
-	return v.part(), v.leave, nil
+	if !v.xattrs.some.Load() { // the one part may enter itself
+		return v, v.left, nil
+	}
+	return v.part(), v.left, nil
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"tansy/internal/runtime/dbytes"
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // Data is what a file was found to hold, in pieces, one behind the other, which lie where they are kept: in the cache,

@@ -3,6 +3,7 @@ package fs
 import (
 	"bytes"
 
+	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/exec/writecall"
 	"tansy/internal/gen/fs/procedures/attributeops"
 	"tansy/internal/gen/fs/procedures/fileops"
@@ -104,8 +105,8 @@ func (v *FS) Read(who *Cred, h Handle, off uint64, count uint32) ([]byte, bool, 
 // View implements Viewer. It returns at most MaxIO bytes.
 func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *Attr, error) {
 	count = min(count, MaxIO)
-	watch := v.ahead.watch()
-	v.ahead.await(h, off, uint64(count))
+	watch := v.ahead.Watch()
+	v.ahead.Await(background.File(h), off, uint64(count))
 	vc := cred(new(vcred), who)
 	var c call
 	var eof bool
@@ -124,7 +125,7 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 		return nil, false, c.attr(h.Ino), err
 	}
 	a := c.attr(h.Ino)
-	v.ahead.read(h, off, uint64(d.Len()), a.Size, v.ahead.waited(watch))
+	v.ahead.Read(background.File(h), off, uint64(d.Len()), a.Size, v.ahead.Waited(watch))
 	return d, eof, a, nil
 }
 
@@ -191,5 +192,5 @@ func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 
 // refusesChanges tells that the volume is read-only, or became so.
 func (v *FS) refusesChanges() bool {
-	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.err() != nil
+	return v.readOnly || v.damaged.Load() || v.failed.Load() || v.dmg.Err() != nil
 }

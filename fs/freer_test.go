@@ -3,7 +3,8 @@ package fs
 import (
 	"sync"
 	"testing"
-	"time"
+
+	"tansy/fs/internal/background"
 )
 
 // An operation that finds the volume full waits for as much space as it needs to be
@@ -19,7 +20,7 @@ func TestFullVolumeFreesWhatItNeeds(t *testing.T) {
 		}
 		return n.Handle
 	}
-	v.free.close() // from now on nothing is freed in the background
+	v.free.Close() // from now on nothing is freed in the background
 	large := make("large")
 	data := [MaxIO]byte{}
 	for off := uint64(0); ; off += MaxIO {
@@ -38,7 +39,7 @@ func TestFullVolumeFreesWhatItNeeds(t *testing.T) {
 	if n, _, _, err := v.Write(root, small, 0, data[:], Unstable); err != nil || n != MaxIO {
 		t.Fatalf("%d bytes written: %v", n, err)
 	}
-	if !v.free.waiting() {
+	if !v.free.Waiting() {
 		t.Error("one write had to wait until all was freed")
 	}
 	for off := uint64(0); off < 70*MaxIO; off += MaxIO { // nearly all there is
@@ -52,14 +53,14 @@ func TestFullVolumeFreesWhatItNeeds(t *testing.T) {
 // with its work in the meantime.
 func TestFreedWhileFull(t *testing.T) {
 	v := newFS(t)
-	v.free.close()
-	v.free.wake()
+	v.free.Close()
+	v.free.Wake()
 	tries := 0
 	var c call
 	err := v.run(&c, procSetattr, func(*txn) uint32 {
 		if tries++; tries == 1 {
 			var background sync.WaitGroup
-			background.Go(func() { v.free.help(1) }) // a moment before the end of this try
+			background.Go(func() { v.free.Help(1) }) // a moment before the end of this try
 			background.Wait()
 			return uint32(ErrNoSpc)
 		}
@@ -77,7 +78,7 @@ func TestFreedWhileFull(t *testing.T) {
 // off is freed first, in thousands of transactions here, and no client hears of it.
 func TestGrowingAgain(t *testing.T) {
 	v := newFS(t)
-	v.free.close()
+	v.free.Close()
 	v.freeStep = 1
 	data := [MaxIO]byte{}
 	const size = 6 * MaxIO
@@ -109,9 +110,11 @@ func TestGrowingAgain(t *testing.T) {
 // The same with many clients at one file and the background at work.
 func TestGrowingAgainTogether(t *testing.T) {
 	v := newFS(t)
-	v.free.mu.Lock() // the background is at work already
+	v.free.Close()
 	v.freeStep = 1
-	v.free.mu.Unlock()
+	v.free = background.NewFreer(duties{v}, v.log)
+	v.free.Start()
+	defer v.free.Close()
 	h := create(t, v, root, v.Root(), "f")
 	var all sync.WaitGroup
 	for range 4 {
@@ -130,63 +133,27 @@ func TestGrowingAgainTogether(t *testing.T) {
 	all.Wait()
 }
 
-// The freer rests now and then, so that others get on. Meanwhile who needs room can go on with its work, and it can be
-// stopped.
-func TestFreerRests(t *testing.T) {
+// What the freer commits is not taken for commits of others.
+func TestFreerCommits(t *testing.T) {
 	v := newFS(t)
-	v.free.close()
-	f := v.newFreer()
-	rests := make(chan chan time.Time)
-	var long time.Duration // the last rest
-	f.rest = func(d time.Duration) <-chan time.Time {
-		over := make(chan time.Time)
-		long = d
-		rests <- over
-		return over
+	v.free.Close()
+	v.freeStep = 1
+	h := create(t, v, root, v.Root(), "f")
+	var data [MaxIO]byte
+	_, _, _, err := v.Write(root, h, 0, data[:], Unstable)
+	want(t, err, 0)
+	_, err = v.Remove(root, v.Root(), []byte("f"))
+	want(t, err, 0)
+	before, steps := duties{v}.OtherCommits(), v.free.Steps()
+	v.free.Help(100)
+	if n := v.free.Steps() - steps; n < 100 {
+		t.Fatalf("%d steps", n)
 	}
-	v.free, v.freeStep = f, 1
-	remove := func() {
-		h := create(t, v, root, v.Root(), "f")
-		var data [MaxIO]byte
-		for off := uint64(0); off < 4*MaxIO; off += MaxIO {
-			_, _, _, err := v.Write(root, h, off, data[:], Unstable)
-			want(t, err, 0)
-		}
-		_, err := v.Remove(root, v.Root(), []byte("f"))
-		want(t, err, 0)
-	}
-	remove()
-	go f.loop()
-	over := <-rests
-	if n := f.steps.Load(); n == 0 || !f.waiting() {
-		t.Fatalf("it has made %d steps, and is done: %v", n, !f.waiting())
-	}
-	n := f.steps.Load()
-	if f.help(3); f.steps.Load() != n+3 {
-		t.Error("nobody can help")
-	}
-	next := func() {
-		close(over)
-		over = <-rests
-	}
-	if next(); long != freeRest {
-		t.Errorf("it rests for %v though it is alone", long)
+	if now := (duties{v}).OtherCommits(); now != before {
+		t.Errorf("%d commits of others, and %d after steps of the freer", before, now)
 	}
 	create(t, v, root, v.Root(), "g")
-	if next(); long != freeYield {
-		t.Errorf("it rests for %v beside others", long)
-	}
-	if next(); long != freeRest {
-		t.Errorf("it rests for %v when the others are gone", long)
-	}
-	for f.waiting() {
-		next()
-	}
-	close(over)
-	remove()
-	<-rests
-	f.close()
-	if !f.waiting() {
-		t.Error("it went on to the end")
+	if now := (duties{v}).OtherCommits(); now != before+1 {
+		t.Errorf("%d commits of others, and %d after one of them", before, now)
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/directories/directories"
 	"tansy/internal/gen/fs/exec/calls"
 	"tansy/internal/gen/fs/exec/exec"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/txn/txnm"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // FS is a volume in use: the verified file system over a device. Its methods may
@@ -45,8 +46,8 @@ type volume struct {
 	readOnly bool
 	root     Handle
 	verifier uint64
-	free     *freer
-	trim     *trimmer
+	free     *background.Freer
+	trim     *background.Trimmer
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
 	failed   atomic.Bool // it was logged that the device failed
 	ending
@@ -54,9 +55,9 @@ type volume struct {
 	streams chan struct{} // places for large unstable WRITEs
 	host    disk.Host     // nil if the volume needs no room from one
 	hostLog hostLog
-	dmg     *damage
-	scrub   *scrubber
-	ahead   *ahead
+	dmg     *background.Damage
+	scrub   *background.Scrubber
+	ahead   *background.Ahead
 
 	replies *replies
 	kept    keptOrder
@@ -97,8 +98,8 @@ type Options struct {
 	// seconds after they were removed, and what was not given back before the volume was opened.
 	Discard bool
 
-	host disk.Host // of the device
-	dmg  *damage   // of the volume
+	host disk.Host          // of the device
+	dmg  *background.Damage // of the volume
 }
 
 // DefaultCommitInterval is of Options.CommitInterval.
@@ -139,7 +140,7 @@ func stamp(t time.Time) (sec uint64, nsec uint32) {
 }
 
 // errDamaged is the panic of verified code, as an error.
-var errDamaged = errors.New("the volume is damaged")
+var errDamaged = background.ErrDamaged
 
 // run is procedure p, as call c. op is its work: it returns an NFS status, and puts the attributes for the reply into
 // c; it may be called several times, and what it did counts only when run returns nil.
@@ -156,7 +157,7 @@ func (v *FS) carry(c *call, op func(t *txn) uint32) error {
 	}
 	room := v.search()
 	for {
-		freed := v.free.steps.Load()
+		freed := v.free.Steps()
 		next := v.attempt(c, op)
 		for next == calls.SHRINK() {
 			next = v.shrink(c)
@@ -168,7 +169,7 @@ func (v *FS) carry(c *call, op func(t *txn) uint32) error {
 			c.Record = false
 		default:
 			if c.Later && c.Status == 0 {
-				v.free.wake()
+				v.free.Wake()
 			}
 			return errorOf(c.Status)
 		}
@@ -196,7 +197,7 @@ func errorOf(status uint32) error {
 // attempt has c done once, and returns what is next.
 func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	readOnly := exec.ReadOnly(c.Procedure)
-	if !readOnly && (v.damaged.Load() || v.dmg.err() != nil) {
+	if !readOnly && (v.damaged.Load() || v.dmg.Err() != nil) {
 		c.Refuse(uint32(ErrROFS))
 		return calls.ANSWER()
 	}
@@ -204,7 +205,7 @@ func (v *FS) attempt(c *call, op func(t *txn) uint32) (next uint32) {
 	switch {
 	case errors.Is(err, dtxn.ErrDamaged):
 		v.damaged.Store(true)
-	case errors.Is(err, journal.ErrNotAsWritten) && !errors.Is(err, dtxn.ErrReadOnly) && !readOnly && v.dmg.err() != nil:
+	case errors.Is(err, journal.ErrNotAsWritten) && !errors.Is(err, dtxn.ErrReadOnly) && !readOnly && v.dmg.Err() != nil:
 		c.Refuse(uint32(ErrROFS))
 		next = calls.ANSWER()
 	}

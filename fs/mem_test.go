@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/runtime/dtxn"
 	"tansy/test/kit/memvolume"
-	"tansy/txn/dtxn"
 )
 
 // memFS is a volume on transactions in memory, without a journal.

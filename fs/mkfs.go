@@ -12,6 +12,7 @@ import (
 	"tansy/internal/gen/fs/mkfs/making"
 	"tansy/internal/runtime/ddisk"
 	"tansy/internal/runtime/pages"
+	"tansy/internal/runtime/seal"
 	"tansy/journal"
 )
 
@@ -51,8 +52,8 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	if err != nil {
 		return err
 	}
-	seal, err := journalParams(s).NewSeal(d)
-	if err != nil {
+	p := journalParams(s)
+	if err := p.Check(d); err != nil {
 		return err
 	}
 	mode := o.RootMode & 0o7777
@@ -61,7 +62,8 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 	}
 	// what takes long are inodes and records
 	dd := ddisk.New(meter{d, s.Geometry().InodeTable() + 1, s.Geometry().Data0(), o.Progress})
-	if !commissioned.Make(dd, s, seal, pages.New(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
+	key := seal.New(p.Key, p.UUID, p.Home())
+	if !commissioned.Make(dd, s, key, pages.New(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/blocks/blockstore"
 	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/blocks/regions"
@@ -12,8 +13,8 @@ import (
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/procedures/conversions"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // rootIno is the inode of the root directory.
@@ -45,10 +46,11 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 	}
 	v.hostLog.log = v.log
 	if v.dmg = o.dmg; v.dmg == nil { // a volume without codes
-		v.dmg = newDamage(g, journal.Params{}, g.Data1()+1, v.log)
+		v.dmg = background.NewDamage(g, journal.Params{}, g.Data1()+1, v.log)
 	}
-	v.scrub = v.newScrubber(o.Scrub)
-	v.ahead = v.newAhead(o.CacheBytes)
+	rate, every := o.Scrub.schedule()
+	v.scrub = background.NewScrubber(duties{v}, rate, every, v.dmg.Name, v.log)
+	v.ahead = background.NewAhead(duties{v}, o.CacheBytes)
 	j := &dtxn.Jrnl{}
 	b := blockstore.New_BlockFs_()
 	b.Recover(g, j)
@@ -79,17 +81,16 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 		return nil, err
 	}
 	v.replies = newReplies(g, v.clock, sys.Committed, sys.Reserve)
-	v.trim = v.newTrimmer()
+	v.trim = background.NewTrimmer(duties{v}, sys, v.host, dtxn.Run{Start: g.Data0(), End: g.Data1()}, v.log)
 	if o.Discard && !o.ReadOnly {
-		v.trim.start() // first: it remembers what is freed from then on
-	} else {
-		close(v.trim.done)
+		v.trim.Start() // first: it remembers what is freed from then on
 	}
-	v.free = v.startFreer()
+	v.free = background.NewFreer(duties{v}, v.log)
 	if !o.ReadOnly {
+		v.free.Start()
 		v.clearKept()
 	}
-	v.dmg.start(v)
-	v.scrub.start()
+	v.dmg.Start(v.sys)
+	v.scrub.Start()
 	return v, nil
 }

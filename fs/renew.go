@@ -13,8 +13,8 @@ const maxRenew = 1 << 15
 // home again, and the page to the other of its places, with the next installation. False: that could not be done.
 func (v *FS) renew(a uint64) bool {
 	first, last := a, a
-	if a < v.dmg.params.Start {
-		first, last = v.dmg.params.Below(a, v.dmg.size)
+	if a < v.dmg.Params.Start {
+		first, last = v.dmg.Params.Below(a, v.dmg.Size)
 		last = min(last, first+maxRenew)
 	}
 	for b := first; b <= last; b++ {

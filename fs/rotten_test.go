@@ -146,12 +146,11 @@ func TestVital(t *testing.T) {
 	x := newRotten(t, Options{})
 	defer x.close()
 	d, g := x.v.dmg, x.v.geo
-	first := d.params.Start - 2*d.params.Pages
+	first := d.Params.Start - 2*d.Params.Pages
 	for a := range uint64(rotBlocks) {
-		vital := a >= g.InodeBitmap() && a < g.InodeTable() || a >= d.params.Start-2 && a < d.params.Start ||
-			a >= first && a < first+2
-		if (d.vital(a) != "") != vital {
-			t.Errorf("block %d: %q", a, d.vital(a))
+		vital := a >= g.InodeBitmap() && a < g.InodeTable() || a >= d.Params.Start-2 && a < d.Params.Start || a >= first && a < first+2
+		if (d.Vital(a) != "") != vital {
+			t.Errorf("block %d: %q", a, d.Vital(a))
 		}
 	}
 }

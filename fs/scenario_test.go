@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // What earlier systems of this kind got wrong, and the cases of RFC 1813 that
@@ -437,7 +437,7 @@ func TestLargeFilesAreFreed(t *testing.T) {
 		_, err = v.Getattr(hs[i])
 		want(t, err, ErrStale)
 	}
-	v.free.help(math.MaxInt)
+	v.free.Help(math.MaxInt)
 	after, _, err := v.Fsstat(v.Root())
 	want(t, err, 0)
 	// the directory keeps its block
@@ -641,7 +641,7 @@ func TestLargeDirectoryIsFreed(t *testing.T) {
 	want(t, err, 0)
 	_, err = v.Create(root, d, []byte("x"), Guarded, nil, 0)
 	want(t, err, ErrStale)
-	v.free.help(math.MaxInt)
+	v.free.Help(math.MaxInt)
 	after, _, err := v.Fsstat(v.Root())
 	want(t, err, 0)
 	if after != before {

@@ -3,8 +3,8 @@ package fs
 import (
 	"tansy/disk"
 	"tansy/internal/gen/fs/procedures/volumeops"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // FSSTAT, FSINFO, PATHCONF: a file and the volume it is on.
@@ -53,11 +53,17 @@ func (v *FS) countBy(free func(which uint64) (uint64, error)) (blocks, inodes ui
 // Stats are numbers of a volume since it was opened.
 type Stats struct {
 	Journal      journal.Stats
-	Transactions dtxn.Stats
+	Transactions TransactionStats
+}
+
+// TransactionStats are numbers of transactions, of the operations and of the background.
+type TransactionStats struct {
+	Commits   uint64 // that changed something, and took effect
+	Conflicts uint64 // attempts that gave way to others, and were run again
 }
 
 // Stats returns the present numbers. It does not wait for the device.
-func (v *FS) Stats() Stats { return Stats{v.sys.Journal(), v.sys.Stats()} }
+func (v *FS) Stats() Stats { return Stats{v.sys.Journal(), TransactionStats(v.sys.Stats())} }
 
 // Space is what FSSTAT says, but need not be durable yet: it does not wait for the device once the
 // bitmaps have been read.
@@ -82,7 +88,7 @@ func (v *FS) Health() error {
 	if v.damaged.Load() {
 		return errDamaged
 	}
-	if err := v.dmg.err(); err != nil {
+	if err := v.dmg.Err(); err != nil {
 		return err
 	}
 	return v.sys.Broken()

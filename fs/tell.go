@@ -3,8 +3,8 @@ package fs
 import (
 	"errors"
 
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // tell tells the log of what c ended with, if somebody should see to it.

@@ -59,7 +59,7 @@ func TestUsed(t *testing.T) {
 // What is cut off does not count any more if there are no holes before it. If there are, it may until it is freed.
 func TestUsedAfterCut(t *testing.T) {
 	v := newFS(t)
-	v.free.close() // from now on only help frees
+	v.free.Close() // from now on only help frees
 	h := create(t, v, root, v.Root(), "f")
 	data := [MaxIO]byte{}
 	_, _, _, err := v.Write(root, h, 0, data[:], Unstable)
@@ -89,8 +89,8 @@ func TestUsedAfterCut(t *testing.T) {
 	if n := used(t, v, h); n == 0 || n > 257 {
 		t.Errorf("cut: %d blocks, not 1 to 257", n)
 	}
-	for v.free.waiting() {
-		v.free.help(1)
+	for v.free.Waiting() {
+		v.free.Help(1)
 	}
 	wantUsed(t, v, h, 1, "cut, and all is freed")
 }

@@ -6,13 +6,14 @@ import (
 	"log/slog"
 
 	"tansy/disk"
+	"tansy/fs/internal/background"
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/format/superblockcopies"
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/runtime/ddisk"
+	"tansy/internal/runtime/dtxn"
 	"tansy/internal/volumeend"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // Open opens the volume on d: it recovers the journal and goes on freeing what
@@ -36,7 +37,7 @@ func Open(d disk.Disk, o Options) (*FS, error) {
 			return nil, dd.Err()
 		}
 	}
-	o.dmg = newDamage(s.Geometry(), journalParams(s), d.Size(), o.Log)
+	o.dmg = background.NewDamage(s.Geometry(), journalParams(s), d.Size(), o.Log)
 	sys, stop, err := openSystem(d, s, o)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 	}
 	jo := journal.Options{CacheBytes: o.CacheBytes, PinnedBytes: o.PinnedBytes, Linger: o.CommitInterval, Log: o.Log}
 	if o.dmg != nil {
-		jo.OnDamage = o.dmg.met
+		jo.OnDamage = o.dmg.Met
 	}
 	j, err := journal.Open(d, p, jo)
 	err = hostFull(err, p)

@@ -14,7 +14,7 @@ import (
 // the numbers: live ones and old ones, of any epoch, with no need of a header. Those with an
 // Err and no Sealed are units whose first block cannot be read.
 func Sealed(d disk.Disk, p Params) ([]Group, error) {
-	if err := p.check(d); err != nil {
+	if err := p.Check(d); err != nil {
 		return nil, err
 	}
 	v := &surveyor{ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), p}

@@ -38,6 +38,7 @@ import (
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/recoverm"
 	"tansy/internal/gen/journal/treeofcodes"
+	"tansy/internal/journalcore"
 	"tansy/internal/runtime/blockmap"
 	"tansy/internal/runtime/cache"
 	"tansy/internal/runtime/dbytes"
@@ -100,7 +101,8 @@ func (p Params) tree(d *ddisk.Disk, s *seal.Seal, g *pages.Pages, size uint64) *
 // DefaultLinger is of Options.Linger.
 const DefaultLinger = time.Second
 
-func (p Params) check(d disk.Disk) error {
+// Check is an error that wraps ErrParams if there can be no such journal on d.
+func (p Params) Check(d disk.Disk) error {
 	const lim = 1 << 32
 	switch {
 	case p.Start >= lim || p.Units < 2 || p.Units >= lim || p.Ring < MinRing || p.Ring >= lim:
@@ -115,22 +117,13 @@ func (p Params) check(d disk.Disk) error {
 	return nil
 }
 
-// NewSeal is what verified code seals a new journal on d with. It is an error if the journal does not fit d.
-func (p Params) NewSeal(d disk.Disk) (*seal.Seal, error) {
-	if err := p.check(d); err != nil {
-		return nil, err
-	}
-	return seal.New(p.Key, p.UUID, p.Home()), nil
-}
-
 // Format makes an empty journal on d. The home blocks stay what they are. p.Key must
 // not have been used before. A crash meanwhile leaves no journal.
 func Format(d disk.Disk, p Params) error {
-	s, err := p.NewSeal(d)
-	if err != nil {
+	if err := p.Check(d); err != nil {
 		return err
 	}
-	dd := ddisk.New(d)
+	dd, s := ddisk.New(d), seal.New(p.Key, p.UUID, p.Home())
 	if !recoverm.Format(dd, s, p.Start, p.Units, p.Ring) {
 		return dd.Err()
 	}
@@ -194,7 +187,7 @@ func Open(d disk.Disk, p Params, o Options) (*Journal, error) {
 }
 
 func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
-	if err := p.check(d); err != nil {
+	if err := p.Check(d); err != nil {
 		return nil, err
 	}
 	dd := ddisk.New(d)
@@ -420,5 +413,9 @@ func (j *Journal) close() error {
 	return err
 }
 
-// Core is the verified journal, for the layer above.
-func (j *Journal) Core() *journalm.Journal { return j.core }
+// Home tells which blocks are home blocks: from first up to end, which is not among them.
+func (j *Journal) Home() (first, end uint64) { return j.home, j.size }
+
+func init() {
+	journalcore.Of = func(j any) *journalm.Journal { return j.(*Journal).core }
+}

@@ -13,7 +13,13 @@ type Stats struct {
 	Durable  uint64 // commits known to be durable
 	Groups   uint64 // group commits
 	Installs uint64 // times the log was emptied
-	ddisk.Counts
+
+	// The device, as the journal uses it. Blocks are of disk.BlockSize bytes.
+	Reads, ReadBlocks         uint64 // reads, and the blocks that these asked for
+	SharedReads               uint64 // reads that had what another one found, and are not among Reads
+	Writes, WrittenBlocks     uint64 // writes, and the blocks that these gave
+	Discards, DiscardedBlocks uint64 // runs of zeros that were discarded instead of written, and their blocks
+	Barriers                  uint64
 
 	// The block cache. What is committed, but not home yet, is found elsewhere.
 	Cached, CacheLimit     int    // clean blocks in the cache, and how many it has room for
@@ -28,8 +34,12 @@ func (j *Journal) Stats() Stats {
 	c := j.core
 	c.Mutex.Lock()
 	defer c.Mutex.Unlock()
+	d := j.d.Counts()
 	s := Stats{
-		Commits: c.LastCommit, Durable: c.LastDurable, Groups: c.Notes.Groups(), Installs: c.Notes.Installations(), Counts: j.d.Counts(),
+		Commits: c.LastCommit, Durable: c.LastDurable, Groups: c.Notes.Groups(), Installs: c.Notes.Installations(),
+		Reads: d.Reads, ReadBlocks: d.ReadBlocks, SharedReads: d.SharedReads,
+		Writes: d.Writes, WrittenBlocks: d.WrittenBlocks,
+		Discards: d.Discards, DiscardedBlocks: d.DiscardedBlocks, Barriers: d.Barriers,
 		Cached: c.Cache.Len(), CacheLimit: c.Cache.Limit(),
 		Units: c.Units, UnitsUsed: c.NextSeq - c.FirstSeq, Ring: c.RingSize, RingUsed: c.LogEnd - c.LogStart,
 	}

@@ -79,7 +79,7 @@ type Group struct {
 
 // NewSurvey looks at the journal on d, and changes nothing.
 func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
-	if err := p.check(d); err != nil {
+	if err := p.Check(d); err != nil {
 		return nil, err
 	}
 	v := &surveyor{ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), p}
@@ -124,7 +124,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 
 // Present tells whether a header of journal p is on d, sound: what else is there is of its volume, and not of another.
 func Present(d disk.Disk, p Params) bool {
-	if p.check(d) != nil {
+	if p.Check(d) != nil {
 		return false
 	}
 	v := &surveyor{ddisk.New(d), seal.New(p.Key, p.UUID, p.Home()), p}
@@ -136,7 +136,7 @@ func Present(d disk.Disk, p Params) bool {
 // Begins tells whether the beginning of journal p is on d as well: the first page of the tree of codes of a sound
 // header. A volume over which another, smaller one was written may still have its headers, but not this.
 func Begins(d disk.Disk, p Params) bool {
-	if p.Pages == 0 || p.check(d) != nil {
+	if p.Pages == 0 || p.Check(d) != nil {
 		return Present(d, p)
 	}
 	dd, s := ddisk.New(d), seal.New(p.Key, p.UUID, p.Home())

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // ErrFull says that an Allocator has no bit to hand out: each is set, or was handed out to a transaction that runs.

@@ -3,7 +3,7 @@ package txn
 import (
 	"sync"
 
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // begun is a transaction of Begin. When the journal is being closed it is aborted, unless a call of it is under way,

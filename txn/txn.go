@@ -51,8 +51,8 @@ import (
 
 	"tansy/internal/gen/txn/places"
 	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // Errors of transactions, for errors.Is.
@@ -167,9 +167,9 @@ func Open(j *journal.Journal, regions ...Region) (*System, error) {
 		return nil, err
 	}
 	defer j.Leave()
-	c := j.Core()
+	home, end := j.Home()
 	for i, r := range regions {
-		if err := r.check(c.Home, c.Size); err != nil {
+		if err := r.check(home, end); err != nil {
 			return nil, err
 		}
 		for _, q := range regions[:i] {

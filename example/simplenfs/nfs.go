@@ -7,8 +7,8 @@ import (
 	"tansy/example/internal/gen/simplenfs/simpleops"
 	"tansy/fs"
 	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dtxn"
 	"tansy/nfs/nfs3"
-	"tansy/txn/dtxn"
 )
 
 // The directory of the files, which never changes, and is not on disk: file f is called file<f>, and has the number f +

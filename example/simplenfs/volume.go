@@ -24,11 +24,11 @@ import (
 	"tansy/disk"
 	"tansy/fs"
 	"tansy/internal/gen/txn/places"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
 	"tansy/nfs/mount3"
 	"tansy/nfs/nfs3"
 	"tansy/nfs/oncrpc"
-	"tansy/txn/dtxn"
 )
 
 const magic = "simplenfs 1\n"

@@ -18,10 +18,10 @@ import (
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
 	"tansy/test/kit/memvolume"
 	"tansy/test/kit/replay"
-	"tansy/txn/dtxn"
 )
 
 // builder makes a volume with the verified code, step by step, and without a log.

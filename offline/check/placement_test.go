@@ -125,7 +125,7 @@ func TestPlacementOutOfOrder(t *testing.T) {
 }
 
 // TestPlacementWrittenOver: one file written over and over, by WRITEs of which many are under way, lies in runs of
-// about 1 MiB. Without stretches (txn/dtxn/stretches.go) these are as short as a WRITE.
+// about 1 MiB. Without stretches (internal/runtime/dtxn/stretches.go) these are as short as a WRITE.
 func TestPlacementWrittenOver(t *testing.T) {
 	const size, piece, underWay = 32 << 20, 64 << 10, 16
 	d, v := emptyVolume(t)

@@ -13,8 +13,8 @@ import (
 	"tansy/internal/gen/fs/format/inodeformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
-	"tansy/txn/dtxn"
 )
 
 // lostFound is the directory, in the root, for files that no other names.

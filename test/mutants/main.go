@@ -59,14 +59,14 @@ var (
 	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
 	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
 	seals         = []string{"./internal/runtime/seal", "-run", "Seal|Format|Epochs|Parse"}
-	trims         = []string{"./disk", "./internal/runtime/ddisk", "./txn/dtxn", "./journal", "./fs", "-run", "Discard|Spare|Hold|Freed|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
+	trims         = []string{"./disk", "./internal/runtime/ddisk", "./internal/runtime/dtxn", "./journal", "./fs/...", "-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run", "Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
-	streams       = []string{"./txn/dtxn", "./offline/check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
-	rotors        = []string{"./txn/dtxn", "-run", "Rotor|Exchange|Stretch"}
+	streams       = []string{"./internal/runtime/dtxn", "./offline/check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
+	rotors        = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes        = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
 	sharings      = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
-	frees         = []string{"./fs", "-run", "Freer"}
-	wishes        = []string{"./txn/dtxn", "-run", "Ahead|ReadBlocks"}
+	frees         = []string{"./fs/...", "-run", "Freer"}
+	wishes        = []string{"./internal/runtime/dtxn", "-run", "Ahead|ReadBlocks"}
 	repairs       = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
 	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
 	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
@@ -76,7 +76,7 @@ var (
 	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
 	mounts        = []string{"./mount"}
 	faces         = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
-	readAhead     = []string{"./fs", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
+	readAhead     = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
 	programs      = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
 	exported      = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
 	heirs         = []string{"./ops/standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
@@ -84,9 +84,9 @@ var (
 	shares        = []string{"./nfs/fair", "./nfs/oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	changesOfAll  = []string{"./nfs/fair", "./nfs/oncrpc", "./nfs/nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
 	fragmentation = []string{"./offline/check", "-run", "Placement"}
-	again         = []string{"./txn/dtxn", "./fs", "./nfs/server", "./offline/check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
+	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
 	receipts      = []string{"./nfs/oncrpc", "-run", "Receipt"}
-	wild          = []string{"./txn/dtxn", "-run", "Wild|ForeignPlaces"}
+	wild          = []string{"./internal/runtime/dtxn", "-run", "Wild|ForeignPlaces"}
 	allocators    = []string{"./txn", "-run", "Allocator|Size"}
 	opened        = []string{"./txn/volume", "-timeout", "1m"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
@@ -97,12 +97,12 @@ var (
 		"-run", "Pool|Retain|Source|WriteMemory"}
 	caches = []string{"./internal/runtime/cache", "./internal/runtime/hold", "./internal/runtime/dbytes",
 		"-run", "Cache|Keep|Hold|Small|Take|Recycle|Any"}
-	lends = []string{"./txn/dtxn", "./internal/runtime/dbytes", "./internal/runtime/hold", "./nfs/oncrpc",
+	lends = []string{"./internal/runtime/dtxn", "./internal/runtime/dbytes", "./internal/runtime/hold", "./nfs/oncrpc",
 		"-timeout", "1m", "-run", "Lend|Pieces|Hold|TestData|Brief"}
 	codes = []string{"./journal", "./internal/runtime/codes", "./internal/runtime/pages", "./internal/runtime/seal",
 		"-run", "Damage|Rebuild|Held|Pages|BesideInst|Unreadable|Code|Join"}
-	scrubs = []string{"./journal", "./fs", "./internal/runtime/notes", "./ops/status",
-		"-short", "-run", "Scrub|Depends|Another|Clocks|Frozen|Vital|ReadNames|DamagedBitmap"}
+	scrubs = []string{"./journal", "./fs/...", "./internal/runtime/notes", "./ops/status",
+		"-short", "-run", "Scrub|Pacer|Depends|Another|Clocks|Frozen|Vital|ReadNames|DamagedBitmap"}
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tansy/internal/runtime/dbytes"
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // Reading, overwriting and filling holes, with the block tree's depth: what the

@@ -16,8 +16,8 @@ import (
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddir"
+	"tansy/internal/runtime/dtxn"
 	"tansy/test/kit/replay"
-	"tansy/txn/dtxn"
 )
 
 // The verified directories against a Go map, on a volume in memory. What the

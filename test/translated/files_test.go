@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 var seed = flag.Int64("fsseed", 0, "seed of the random tests (0 = a new one)")

@@ -11,8 +11,8 @@ import (
 	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/runtime/dbytes"
+	"tansy/internal/runtime/dtxn"
 	"tansy/test/kit/memvolume"
-	"tansy/txn/dtxn"
 )
 
 // A volume is a new file system on a volume in memory.

@@ -10,22 +10,23 @@ LIMIT = 1225    # of what decides
 # What the Go below the protocol is for; of a folder all files but those in OTHER, or those that are named.
 ROLES = [
     ("decides", "which steps of verified code are taken, when, and what their answers mean",
-     {"fs": "fs once open super volume replies", "txn/dtxn": "dtxn parts", "journal": ""}),
+     {"fs": "fs once open super volume replies", "internal/runtime/dtxn": "dtxn parts", "journal": ""}),
     ("passes on", "arguments and results, between the protocol and procedures",
-     {"fs": "allocate attr data dir file list kept local mkfs xattr", "txn/dtxn": "objects"}),
+     {"fs": "allocate attr data dir file list kept local mkfs xattr", "internal/runtime/dtxn": "objects"}),
     ("has a contract", "in `trusted/`, which says what it does, and which test looks whether it does",
-     {"txn/dtxn": "lend", "internal/runtime/*": "", "internal/freelist": ""}),
+     {"internal/runtime/*": "", "internal/freelist": ""}),
     ("is the device", "as `trusted/disk.s.dfy` has it: what is written may fail, and nothing acknowledged is lost by that",
      {"disk": ""}),
 ]
 OTHER = {   # on which it does not rest what is durable, or said to be
+    # (nor on fs/internal/background, which decides when a volume works unasked)
     # names and numbers, and what is told to people; who a caller is; looking for damage; when blocks are freed, trimmed, and written anew,
     # by procedures that are proved for whatever they are told, and of which no client sees anything; what is read before it is asked for;
     # that there is room on the host: without it writes fail, as those of any device may; how much memory is for what; which calls come too
     # late, as the volume is being closed: what these would commit verified code refuses
-    "fs": "errno limits api stat refusal meter tell least" " squash callid" " owners scrub overlay damage" " freer trimmer renew"
-          " ahead readers" " room" " close",
-    "txn/dtxn": "mem" " alloc streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
+    "fs": "errno limits api stat refusal meter tell least" " squash callid" " scrub overlay" " duties search trim renew"
+          " room" " close",
+    "internal/runtime/dtxn": "mem" " alloc streams stretches hints" " errors stats" " room spare" " calls",        # for tests; hints, of which txn.s.dfy promises nothing
     "journal": "inspect survey cut rebuild" " scrub" " errors stats" " spare codes" " memory" " calls",        # tansy check and repair; looking for damage
     "internal/runtime/dbytes": "race norace",                                   # for the race detector
     "internal/runtime/ddir": "ddir",                                            # pages of a listing

@@ -1,5 +1,5 @@
 // TRUSTED: the contract of a transaction, as the file system sees it.
-// Go: txn/dtxn, a thin cover of the generated code of verified/txn.
+// Go: internal/runtime/dtxn, a thin cover of the generated code of verified/txn.
 //
 // A procedure of the file system is a sequential program over the objects of the volume. It
 // runs as one transaction: no other transaction is seen in the middle of it, and it takes effect

@@ -1,5 +1,4 @@
-// TRUSTED: leave to commit, and what Go does at the end of a transaction, which no proof needs. Go: txn/dtxn, whose Txn
-// is the Work of one after another.
+// TRUSTED: leave to commit, and what Go does at a transaction's end, which no proof needs. Go: dtxn.Txn is the Work.
 include "../lib/machine.dfy"
 
 module {:extern "dwork"} WorkS {

@@ -14,7 +14,7 @@ type insertion struct{ file, old, new string }
 var insertions = []insertion{
 	{"journal/journal.go", "\tdd := ddisk.New(d)\n\tdd.Pace(p.Start", "\tif ablation.On(ablation.NoCodes) {\n\t\tp.Pages = 0\n\t}\n\tdd := ddisk.New(ablation.Disk(d))\n\tdd.Pace(p.Start"},
 	{"journal/journal.go", "\tj.core.Notes.Wish(a)\n", "\tif !ablation.On(ablation.NoDirect) {\n\t\tj.core.Notes.Wish(a)\n\t}\n"},
-	{"txn/dtxn/dtxn.go", "\ts.enterOnly()\n\tt := s.begin(readOnly)\n", "\tdefer ablation.Transaction(s.Flush)()\n\ts.enterOnly()\n\tt := s.begin(readOnly)\n"},
+	{"internal/runtime/dtxn/dtxn.go", "\ts.enterOnly()\n\tt := s.begin(readOnly)\n", "\tdefer ablation.Transaction(s.Flush)()\n\ts.enterOnly()\n\tt := s.begin(readOnly)\n"},
 }
 
 // Overlay writes copies of files of the repository at root into folder, which ask what is to be taken out, and returns

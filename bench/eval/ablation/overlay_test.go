@@ -11,7 +11,7 @@ func TestOverlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-overlay", overlay, "tansy/journal", "tansy/txn/dtxn")
+	build := exec.Command("go", "build", "-overlay", overlay, "tansy/journal", "tansy/internal/runtime/dtxn")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -10,7 +10,7 @@ import (
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/mkfs/firstinodes"
 	"tansy/internal/runtime/dbytes"
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
 )
 
 // Format makes the first inodes of a volume of zeros, as mkfs does: the root directory, of mode 0755, made at sec

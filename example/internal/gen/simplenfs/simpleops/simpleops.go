@@ -5,7 +5,7 @@ package simpleops
 import (
 	simplespec "tansy/example/internal/gen/simplenfs/simplespec"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -6,7 +6,7 @@ import (
 	dafny "tansy/internal/gen/dafny"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of class BlockFs

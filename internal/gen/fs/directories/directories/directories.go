@@ -11,7 +11,7 @@ import (
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddir "tansy/internal/runtime/ddir"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of class DirFs

@@ -9,7 +9,7 @@ import (
 	fileops "tansy/internal/gen/fs/procedures/fileops"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -13,7 +13,7 @@ import (
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of class ByteFs

@@ -8,7 +8,7 @@ import (
 	positions "tansy/internal/gen/fs/blocks/positions"
 	shrinking "tansy/internal/gen/fs/files/shrinking"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -7,7 +7,7 @@ import (
 	positions "tansy/internal/gen/fs/blocks/positions"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

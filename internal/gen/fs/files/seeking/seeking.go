@@ -9,7 +9,7 @@ import (
 	reading "tansy/internal/gen/fs/files/reading"
 	shrinking "tansy/internal/gen/fs/files/shrinking"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -7,7 +7,7 @@ import (
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -9,7 +9,7 @@ import (
 	unmapping "tansy/internal/gen/fs/files/unmapping"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

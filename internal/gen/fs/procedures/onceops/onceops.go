@@ -12,7 +12,7 @@ import (
 	removeops "tansy/internal/gen/fs/procedures/removeops"
 	renameops "tansy/internal/gen/fs/procedures/renameops"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -9,7 +9,7 @@ import (
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -9,7 +9,7 @@ import (
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddir "tansy/internal/runtime/ddir"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -9,7 +9,7 @@ import (
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
 	nfsstate "tansy/internal/gen/fs/spec/nfsstate"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

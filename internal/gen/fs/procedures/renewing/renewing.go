@@ -7,7 +7,7 @@ import (
 	directories "tansy/internal/gen/fs/directories/directories"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -5,7 +5,7 @@ package trimming
 import (
 	blockstore "tansy/internal/gen/fs/blocks/blockstore"
 	directories "tansy/internal/gen/fs/directories/directories"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

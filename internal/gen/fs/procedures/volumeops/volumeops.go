@@ -11,7 +11,7 @@ import (
 	nfsstate "tansy/internal/gen/fs/spec/nfsstate"
 	nfsvolume "tansy/internal/gen/fs/spec/nfsvolume"
 	dbytes "tansy/internal/runtime/dbytes"
-	dtxn "tansy/txn/dtxn"
+	dtxn "tansy/internal/runtime/dtxn"
 )
 
 // Definition of functions

@@ -27,7 +27,7 @@ func TestReadBlocks(t *testing.T) {
 	}
 	count := func(n, reads, blocks uint64, from uint64) {
 		t.Helper()
-		before := s.j.Stats().Counts
+		before := s.j.Stats()
 		must(t, s.Run(false, true, func(x *Txn) error {
 			p := dbytes.NewPieces()
 			x.ReadBlocks(from, n, p)
@@ -39,7 +39,7 @@ func TestReadBlocks(t *testing.T) {
 			}
 			return nil
 		}))
-		after := s.j.Stats().Counts
+		after := s.j.Stats()
 		if after.Reads-before.Reads != reads || after.ReadBlocks-before.ReadBlocks != blocks {
 			t.Errorf("%d reads of %d blocks, want %d of %d", after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
 		}

@@ -1,10 +1,11 @@
-package fs
+package background
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/layout"
 )
 
@@ -40,20 +41,32 @@ const (
 	maxDepth = 1000 // of directories whose names are looked for
 )
 
-// finder looks for owners. It reads what is committed, beside all transactions: what is changed meanwhile it may
+// Blocks are those of a volume.
+type Blocks interface {
+	// Committed returns a block as last committed, beside all transactions.
+	Committed(b uint64) ([]byte, error)
+}
+
+// A finder looks for owners. It reads what is committed, beside all transactions: what is changed meanwhile it may
 // find half. What cannot be read it passes over.
 type finder struct {
-	v   *FS
 	ctx context.Context
+	v   Blocks
+	geo volumegeometry.Geometry
 	buf map[uint64][]byte // the block of inodes read last
 }
+
+// The types of files that blocks are told apart by (RFC 1813, ftype3).
+const (
+	directory = 2
+	symlink   = 5
+)
 
 // owners says what blocks are, whose, and what the files are called: what that takes is to read the inodes in use, and
 // for blocks of files all indirect blocks and directories, until everything is found. Its end is nothing if ctx ends
 // first.
-func (v *FS) owners(ctx context.Context, blocks []uint64) []*owned {
-	f := &finder{v: v, ctx: ctx}
-	g := v.geo
+func owners(ctx context.Context, v Blocks, g volumegeometry.Geometry, blocks []uint64) []*owned {
+	f := &finder{ctx: ctx, v: v, geo: g}
 	var all []*owned
 	data := map[uint64]*owned{}
 	slices.Sort(blocks)
@@ -102,7 +115,7 @@ func (f *finder) read(b uint64) []byte {
 	if f.ctx.Err() != nil {
 		return nil
 	}
-	data, err := f.v.sys.Committed(b)
+	data, err := f.v.Committed(b)
 	if err != nil {
 		return nil
 	}
@@ -112,9 +125,9 @@ func (f *finder) read(b uint64) []byte {
 // inUse calls visit for the inodes of [from, to) that are in use, until it returns false. Where the bitmap cannot be
 // read it calls it for all.
 func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
-	to = min(to, f.v.geo.Ninode())
-	for ino := max(from, rootIno); ino < to; {
-		bitmap := f.read(f.v.geo.InodeBitmap() + ino/layout.BitsBlock)
+	to = min(to, f.geo.Ninode())
+	for ino := max(from, layout.RootInode); ino < to; {
+		bitmap := f.read(f.geo.InodeBitmap() + ino/layout.BitsBlock)
 		for end := min(to, (ino/layout.BitsBlock+1)*layout.BitsBlock); ino < end; ino++ {
 			if f.ctx.Err() != nil {
 				return
@@ -131,7 +144,7 @@ func (f *finder) inUse(from, to uint64, visit func(ino uint64) bool) {
 
 // inode returns an inode, or nil.
 func (f *finder) inode(ino uint64) []byte {
-	b := f.v.geo.InodeTable() + ino/layout.InodesBlock
+	b := f.geo.InodeTable() + ino/layout.InodesBlock
 	if _, ok := f.buf[b]; !ok {
 		f.buf = map[uint64][]byte{b: f.read(b)}
 	}
@@ -147,7 +160,7 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 	if left == 0 {
 		return
 	}
-	f.inUse(0, f.v.geo.Ninode(), func(ino uint64) bool {
+	f.inUse(0, f.geo.Ninode(), func(ino uint64) bool {
 		p := f.inode(ino)
 		if p == nil {
 			return true
@@ -158,13 +171,13 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 				return true
 			}
 			left--
-			o.inos, o.offset, o.at = []uint64{ino}, k*BlockSize, true
-			switch ty := Type(layout.Uint32(p, layout.Type)); {
+			o.inos, o.offset, o.at = []uint64{ino}, k*blockSize, true
+			switch ty := layout.Uint32(p, layout.Type); {
 			case level > 0:
 				o.what = "block numbers of a file, from an offset on"
-			case ty == Directory:
+			case ty == directory:
 				o.what = "names in a directory"
-			case ty == Symlink:
+			case ty == symlink:
 				o.what = "the target of a symbolic link"
 			default:
 				o.what = "contents of a file"
@@ -180,7 +193,7 @@ func (f *finder) blocks(wanted map[uint64]*owned) {
 func (f *finder) walk(inode []byte, visit func(b uint64, level int, k uint64) bool) {
 	var down func(b uint64, level int, k, width uint64)
 	down = func(b uint64, level int, k, width uint64) {
-		g := f.v.geo
+		g := f.geo
 		if b < g.Data0() || b >= g.Data1() || !visit(b, level, k) || level == 0 {
 			return
 		}
@@ -204,15 +217,15 @@ func (f *finder) walk(inode []byte, visit func(b uint64, level int, k uint64) bo
 // names looks for the paths of the files in wanted.
 func (f *finder) names(wanted map[uint64][]string) {
 	left := len(wanted)
-	paths := map[uint64]string{rootIno: ""} // of directories
-	if _, ok := wanted[rootIno]; ok {
-		wanted[rootIno] = []string{"/"}
+	paths := map[uint64]string{layout.RootInode: ""} // of directories
+	if _, ok := wanted[layout.RootInode]; ok {
+		wanted[layout.RootInode] = []string{"/"}
 		left--
 	}
 	if left == 0 {
 		return
 	}
-	f.inUse(0, f.v.geo.Ninode(), func(dir uint64) bool {
+	f.inUse(0, f.geo.Ninode(), func(dir uint64) bool {
 		f.entries(dir, func(ino uint64, name string) bool {
 			if found, ok := wanted[ino]; ok && found == nil {
 				wanted[ino] = []string{f.path(dir, paths, 0) + "/" + name}
@@ -246,7 +259,7 @@ func (f *finder) path(dir uint64, paths map[uint64]string, depth int) string {
 // entries calls visit for the entries of a directory, until it returns false. An inode that is none has none.
 func (f *finder) entries(dir uint64, visit func(ino uint64, name string) bool) {
 	p := f.inode(dir)
-	if p == nil || Type(layout.Uint32(p, layout.Type)) != Directory {
+	if p == nil || layout.Uint32(p, layout.Type) != directory {
 		return
 	}
 	more := true

@@ -1,29 +1,42 @@
-package fs
+package background
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/gen/fs/exec/exec"
-	"tansy/internal/gen/fs/procedures/trimming"
 	"tansy/internal/lockorder"
-	"tansy/txn/dtxn"
+	"tansy/internal/runtime/dtxn"
+	"tansy/journal"
 )
 
-// The trimmer gives the room of free blocks back to the host of the volume: holes in an image,
+// Spares is what a trimmer needs of a file system.
+type Spares interface {
+	others
+	// Zero writes zeros to those of the blocks in runs that are free, in one transaction.
+	Zero(runs []dtxn.Run) error
+	// Closing tells that the file system is being closed.
+	Closing() bool
+}
+
+// Trimmer gives the room of free blocks back to the host of the volume: holes in an image,
 // unmapped blocks of a thin device. It writes zeros to free blocks, in transactions that are proved to
 // change nothing else, and the device discards instead of storing them (disk.Discarder). So a
 // crash meets nothing that it would not meet otherwise, and the codes of blocks stay right.
 //
 // It waits until the transactions that freed the blocks are home. Then the log has nothing of them any more, and the
 // zeros go straight home; until they would, nobody trims.
-type trimmer struct {
-	v    *FS
-	quit chan struct{}
-	end  sync.Once // closes quit
-	done chan struct{}
+type Trimmer struct {
+	v     Spares
+	sys   *dtxn.System
+	host  disk.Host // nil: the device does not say what has room
+	data  dtxn.Run  // the blocks for data
+	log   *slog.Logger
+	quit  chan struct{}
+	end   sync.Once // closes quit
+	ended sync.WaitGroup
 
 	mu    lockorder.Mutex[lockorder.Trimming] // one round at a time; all below
 	paced bool                                // others come first
@@ -55,24 +68,25 @@ var errYield = errors.New("others need the blocks")
 // errNoDiscard ends the trimmer.
 var errNoDiscard = errors.New("the device does not take room back")
 
-func (v *FS) newTrimmer() *trimmer {
-	return &trimmer{v: v, quit: make(chan struct{}), done: make(chan struct{}), sweep: v.geo.Data0()}
+// NewTrimmer is of file system v, on transactions sys of a device that host lends room, with the blocks data for data.
+// It does nothing by itself before Start.
+func NewTrimmer(v Spares, sys *dtxn.System, host disk.Host, data dtxn.Run, log *slog.Logger) *Trimmer {
+	return &Trimmer{v: v, sys: sys, host: host, data: data, log: log, quit: make(chan struct{}), sweep: data.Start}
 }
 
-// start begins to trim in the background.
-func (t *trimmer) start() {
-	t.v.sys.Freed()
-	go t.loop()
+// Start begins to trim in the background. What is freed from then on is remembered.
+func (t *Trimmer) Start() {
+	t.sys.Freed()
+	t.ended.Go(t.loop)
 }
 
-// close ends the background. It may be called again.
-func (t *trimmer) close() {
+// Close ends the background. It may be called again.
+func (t *Trimmer) Close() {
 	t.end.Do(func() { close(t.quit) })
-	<-t.done
+	t.ended.Wait()
 }
 
-func (t *trimmer) loop() {
-	defer close(t.done)
+func (t *Trimmer) loop() {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	for {
@@ -84,21 +98,21 @@ func (t *trimmer) loop() {
 		switch err := t.turn(); {
 		case err == nil:
 		case err == errNoDiscard:
-			t.v.log.Info("the room of removed files is not given back: " + err.Error())
+			t.log.Info("the room of removed files is not given back: " + err.Error())
 			return
 		default:
-			t.v.log.Error("giving back the room of removed files stops", "err", err)
+			t.log.Error("giving back the room of removed files stops", "err", err)
 			return
 		}
 	}
 }
 
 // turn trims what is ready to be trimmed.
-func (t *trimmer) turn() error {
+func (t *Trimmer) turn() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paced = true
-	sys := t.v.sys
+	sys := t.sys
 	if len(t.wait) == 0 {
 		t.wait = sys.Freed()
 		t.need, t.known, t.since = sys.Position().Commits, false, 0
@@ -125,10 +139,10 @@ func (t *trimmer) turn() error {
 }
 
 // look goes on with the pieces that had room when the volume was opened.
-func (t *trimmer) look() error {
+func (t *Trimmer) look() error {
 	var found []uint64
-	end, steps := t.v.geo.Data1(), sweepStep
-	if t.v.host == nil {
+	end, steps := t.data.End, sweepStep
+	if t.host == nil {
 		end, steps = min(end, t.sweep+sweepCodes*dtxn.Piece), sweepCodes
 	}
 	for range steps {
@@ -149,10 +163,10 @@ func (t *trimmer) look() error {
 }
 
 // pieces trims the free blocks of pieces, and returns how many of these are done.
-func (t *trimmer) pieces(ps []uint64) (n int, err error) {
+func (t *Trimmer) pieces(ps []uint64) (n int, err error) {
 	done := 0
 	for i, p := range ps {
-		if err = t.piece(p); err == nil && t.v.sys.Held() >= trimHeld {
+		if err = t.piece(p); err == nil && t.sys.Held() >= trimHeld {
 			if err = t.settle(); err == nil {
 				done = i + 1
 			}
@@ -167,7 +181,7 @@ func (t *trimmer) pieces(ps []uint64) (n int, err error) {
 		}
 	}
 	t.part, t.size = nil, 0
-	t.v.sys.LetGo()
+	t.sys.LetGo()
 	if err == errYield {
 		err = nil
 	}
@@ -175,21 +189,21 @@ func (t *trimmer) pieces(ps []uint64) (n int, err error) {
 }
 
 // settle waits until all that was trimmed is home, and lets go of it.
-func (t *trimmer) settle() error {
+func (t *Trimmer) settle() error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	if t.v.sys.Held() == 0 {
+	if t.sys.Held() == 0 {
 		return nil
 	}
-	err := t.v.sys.Settle()
-	t.v.sys.LetGo()
+	err := t.sys.Settle()
+	t.sys.LetGo()
 	return err
 }
 
 // piece trims what is free in a piece, and has room.
-func (t *trimmer) piece(p uint64) error {
-	runs, err := t.v.sys.Hold(p, trimRun)
+func (t *Trimmer) piece(p uint64) error {
+	runs, err := t.sys.Hold(p, trimRun)
 	if err != nil {
 		return err
 	}
@@ -215,14 +229,14 @@ func (t *trimmer) piece(p uint64) error {
 
 // backed is the first part of a run that may have room; empty if there is none. Of a device it is what was written, or,
 // when somebody waits for all the room there is, everything: it may have had something else before there was a volume.
-func (t *trimmer) backed(r dtxn.Run) (lo, hi uint64) {
+func (t *Trimmer) backed(r dtxn.Run) (lo, hi uint64) {
 	switch {
-	case r.Start >= r.End || t.v.host == nil && !t.paced:
+	case r.Start >= r.End || t.host == nil && !t.paced:
 		return r.Start, r.End
-	case t.v.host == nil:
-		return t.v.sys.Written(r.Start, r.End)
+	case t.host == nil:
+		return t.sys.Written(r.Start, r.End)
 	}
-	lo, hi, ok := t.v.host.Backed(r.Start)
+	lo, hi, ok := t.host.Backed(r.Start)
 	if !ok {
 		return r.End, r.End
 	}
@@ -230,11 +244,11 @@ func (t *trimmer) backed(r dtxn.Run) (lo, hi uint64) {
 }
 
 // write trims the runs that were collected.
-func (t *trimmer) write() error {
+func (t *Trimmer) write() error {
 	if t.size == 0 {
 		return nil
 	}
-	sys := t.v.sys
+	sys := t.sys
 	if sys.Held() == 0 {
 		return errYield
 	}
@@ -243,7 +257,7 @@ func (t *trimmer) write() error {
 		return errYield
 	default:
 	}
-	if t.v.calls.Closed() {
+	if t.v.Closing() {
 		return errYield
 	}
 	begin := time.Now()
@@ -257,12 +271,7 @@ func (t *trimmer) write() error {
 		}
 	}
 	_, before := sys.Spared()
-	err := t.v.background(exec.TRIM(), func(tx *txn) uint32 {
-		for _, r := range part {
-			trimming.Trim(tx, t.v.dirs, r.Start, r.End-r.Start)
-		}
-		return 0
-	})
+	err := t.v.Zero(part)
 	t.part, t.size = nil, 0
 	if err != nil {
 		return err
@@ -280,9 +289,9 @@ func (t *trimmer) write() error {
 }
 
 // pause rests after a transaction that took so long.
-func (t *trimmer) pause(worked time.Duration) {
+func (t *Trimmer) pause(worked time.Duration) {
 	rest := worked
-	if t.watch.others(t.v) {
+	if t.watch.seesOthers(t.v) {
 		rest *= trimShare - 1
 	}
 	timer := time.NewTimer(rest)
@@ -293,31 +302,16 @@ func (t *trimmer) pause(worked time.Duration) {
 	}
 }
 
-// Trim gives the room of all free blocks back to the host, at once, and returns how many bytes the host took. The
-// error wraps disk.ErrNoDiscard if it takes none. progress, if not nil, is told of blocks looked at, of all.
-func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
-	if err := v.enter(); err != nil {
-		return 0, err
-	}
-	defer v.leave()
-	if v.readOnly {
-		return 0, ErrROFS
-	}
-	for !v.calls.Closed() && v.free.step() {
-	}
-	before := v.sys.Discarded()
-	defer func() { bytes = (v.sys.Discarded() - before) * BlockSize }()
-	if err := v.sys.Settle(); err != nil {
-		return 0, err
-	}
-	t := v.trim
+// All gives the room of all free blocks back to the host, at once. The error wraps disk.ErrNoDiscard if it takes none,
+// and journal.ErrClosed if the file system is being closed. progress, if not nil, is told of blocks looked at, of all.
+func (t *Trimmer) All(progress func(done, all uint64)) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paced = false
-	first, end := v.geo.Data0(), v.geo.Data1()
+	first, end := t.data.Start, t.data.End
 	for at := first; at < end; {
-		if v.calls.Closed() {
-			return 0, ErrClosed
+		if t.v.Closing() {
+			return journal.ErrClosed
 		}
 		var ps []uint64
 		for len(ps) < trimHeld/dtxn.Piece {
@@ -329,17 +323,17 @@ func (v *FS) Trim(progress func(done, all uint64)) (bytes uint64, err error) {
 			ps = append(ps, lo/dtxn.Piece)
 			at = (lo/dtxn.Piece + 1) * dtxn.Piece
 		}
-		if _, err = t.pieces(ps); err == errNoDiscard {
-			return 0, disk.ErrNoDiscard
+		if _, err := t.pieces(ps); err == errNoDiscard {
+			return disk.ErrNoDiscard
 		} else if err != nil {
-			return 0, err
+			return err
 		}
 		if progress != nil {
 			progress(min(at, end)-first, end-first)
 		}
 	}
-	if v.calls.Closed() { // the last pieces may have been left
-		return 0, ErrClosed
+	if t.v.Closing() { // the last pieces may have been left
+		return journal.ErrClosed
 	}
-	return 0, nil
+	return nil
 }

@@ -1,4 +1,4 @@
-package fs
+package background
 
 import (
 	"math/rand/v2"
@@ -15,7 +15,7 @@ func TestReadersInOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for range 50 {
 		type stream struct {
-			h     Handle
+			h     File
 			order []uint64 // offsets that are still to come
 			ahead map[uint64]bool
 			seen  int
@@ -24,7 +24,7 @@ func TestReadersInOrder(t *testing.T) {
 		const size = 64 << 20 // long enough that no chance of the order of a few READs decides
 		var streams []*stream
 		for i := range 1 + rnd.IntN(6) {
-			s := &stream{h: Handle{uint64(i/2 + 1), 7}, ahead: map[uint64]bool{}} // two of each file, the second in its second half
+			s := &stream{h: File{uint64(i/2 + 1), 7}, ahead: map[uint64]bool{}} // two of each file, the second in its second half
 			for off := uint64(i%2) * size / 2; off < uint64(1+i%2)*size/2; off += n {
 				s.order = append(s.order, off)
 			}
@@ -89,16 +89,16 @@ func TestReadersAtRandom(t *testing.T) {
 	chance := 0
 	for i := range uint64(10000) {
 		n := uint64(4096) << rnd.IntN(9)
-		if p := random.read(make([]piece, 0, aheadPlaces), Handle{1, 1}, rnd.Uint64N(1<<40), n, 1<<40, true); len(p) > 0 {
+		if p := random.read(make([]piece, 0, aheadPlaces), File{1, 1}, rnd.Uint64N(1<<40), n, 1<<40, true); len(p) > 0 {
 			chance++
 		}
-		if p := small.read(make([]piece, 0, aheadPlaces), Handle{1, 1}, rnd.Uint64N(32<<20), 4096, 1<<40, true); len(p) > 0 {
+		if p := small.read(make([]piece, 0, aheadPlaces), File{1, 1}, rnd.Uint64N(32<<20), 4096, 1<<40, true); len(p) > 0 {
 			chance++
 		}
-		if p := once.read(make([]piece, 0, aheadPlaces), Handle{i, 1}, 0, n, 1<<40, true); len(p) > 0 {
+		if p := once.read(make([]piece, 0, aheadPlaces), File{i, 1}, 0, n, 1<<40, true); len(p) > 0 {
 			t.Fatalf("files that are read once: %+v", p)
 		}
-		if p := quick.read(make([]piece, 0, aheadPlaces), Handle{1, 1}, i<<16, 1<<16, 1<<40, false); len(p) > 0 {
+		if p := quick.read(make([]piece, 0, aheadPlaces), File{1, 1}, i<<16, 1<<16, 1<<40, false); len(p) > 0 {
 			t.Fatalf("in memory: %+v", p)
 		}
 	}
@@ -117,7 +117,7 @@ func TestReadersInSteps(t *testing.T) {
 	ahead := map[piece]bool{}
 	for i := range uint64(size / step) {
 		for file := range uint64(4) {
-			h, off := Handle{file, 1}, i*step
+			h, off := File{file, 1}, i*step
 			if i > 4 && !ahead[piece{h: h, off: off, n: n}] {
 				t.Fatalf("step %d of file %d was not read ahead", i, file)
 			}
@@ -131,7 +131,7 @@ func TestReadersInSteps(t *testing.T) {
 		}
 	}
 	const back = 5 << 20
-	h := Handle{9, 1}
+	h := File{9, 1}
 	for i := range uint64(100) {
 		off := (100 - i) * back
 		if i > 4 && !ahead[piece{h: h, off: off, n: n}] {
@@ -152,7 +152,7 @@ func TestReadersLeave(t *testing.T) {
 	table := readers{limit: 16 << 20}
 	const n, size = 64 << 10, 1 << 40
 	read := func(file, off uint64) int {
-		return len(table.read(make([]piece, 0, aheadPlaces), Handle{file, 1}, off, n, size, true))
+		return len(table.read(make([]piece, 0, aheadPlaces), File{file, 1}, off, n, size, true))
 	}
 	for file := range uint64(4) {
 		for off := uint64(0); off < 32<<20; off += n {
@@ -176,7 +176,7 @@ func TestReadersStop(t *testing.T) {
 	off := uint64(0)
 	read := func(slow bool) []piece {
 		off += 64 << 10
-		return table.read(make([]piece, 0, aheadPlaces), Handle{1, 1}, off, 64<<10, 1<<30, slow)
+		return table.read(make([]piece, 0, aheadPlaces), File{1, 1}, off, 64<<10, 1<<30, slow)
 	}
 	read(true)
 	p := read(true)
@@ -203,7 +203,7 @@ func TestReadersStop(t *testing.T) {
 	if read(false); table.some() {
 		// the reader in steps waits, too, for a while
 		for range aheadIdle {
-			table.read(nil, Handle{2, 1}, 0, 1, 1<<30, false)
+			table.read(nil, File{2, 1}, 0, 1, 1<<30, false)
 		}
 	}
 	if table.some() {

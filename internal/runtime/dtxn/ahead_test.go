@@ -37,7 +37,7 @@ func openCold(t *testing.T, d disk.Disk) *System {
 
 // forget makes the journal forget block b, unless it has to remember it.
 func (s *System) forget(b uint64) {
-	c := s.j.Core()
+	c := s.core
 	c.Mutex.Lock()
 	defer c.Mutex.Unlock()
 	c.Cache.Forget(s.base + b)
@@ -50,7 +50,7 @@ func TestAhead(t *testing.T) {
 	s := openCold(t, d)
 	count := func(n, reads, blocks uint64, from uint64, ahead func(x *Txn)) {
 		t.Helper()
-		before := s.j.Stats().Counts
+		before := s.j.Stats()
 		must(t, s.Run(false, true, func(x *Txn) error {
 			ahead(x)
 			for b := from; b < from+n; b++ {
@@ -60,7 +60,7 @@ func TestAhead(t *testing.T) {
 			}
 			return nil
 		}))
-		after := s.j.Stats().Counts
+		after := s.j.Stats()
 		if after.Reads-before.Reads != reads || after.ReadBlocks-before.ReadBlocks != blocks {
 			t.Errorf("%d reads of %d blocks, want %d of %d", after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
 		}

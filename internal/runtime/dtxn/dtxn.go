@@ -2,7 +2,7 @@
 // the objects of a volume, as the verified file system sees them. It is a thin
 // cover of the code generated from verified/txn, to which it adds what needs no
 // proof: unwinding, running again, recycling, and allocation hints (alloc.go).
-// Since that code is above the journal, so is this package, unlike those of internal/runtime.
+// Since that code is above the journal, so is this package, unlike its neighbours in internal/runtime.
 package dtxn
 
 import (
@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"tansy/disk"
+	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/txn/commitm"
 	"tansy/internal/gen/txn/objectsm"
@@ -23,6 +24,7 @@ import (
 	"tansy/internal/gen/txn/txnm"
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
+	"tansy/internal/journalcore"
 	"tansy/internal/lockorder"
 	"tansy/internal/runtime/blockmap"
 	"tansy/internal/runtime/dbuf"
@@ -77,6 +79,7 @@ type Slots struct{}
 // System is the transactions of one volume. It may be used concurrently.
 type System struct {
 	j         *journal.Journal
+	core      *journalm.Journal
 	sys       *txnsysm.System
 	places    *places.Place // those of the layout
 	base      uint64        // where block 0 of the volume lies; not 0 only in tests
@@ -100,8 +103,9 @@ type System struct {
 func New(j *journal.Journal, l Layout) (*System, error) { return newAt(j, l, 0) }
 
 func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
-	s := &System{j: j, layout: l, places: l.Places, base: base, close: func() error { return nil }}
-	if s.sys = s.places.Open(j.Core()); s.sys == nil {
+	s := &System{j: j, core: journalcore.Of(j), layout: l, places: l.Places, base: base}
+	s.close = func() error { return nil }
+	if s.sys = s.places.Open(s.core); s.sys == nil {
 		return nil, fmt.Errorf("%w: the volume is not within the home blocks of its journal", ErrDamaged)
 	}
 	for i := range l.Maps {
@@ -145,7 +149,7 @@ func (s *System) Flush() error {
 		return err
 	}
 	defer s.Leave()
-	if ok, _ := journalthreads.Flush(s.j.Core()); !ok {
+	if ok, _ := journalthreads.Flush(s.core); !ok {
 		return fmt.Errorf("%w: %w", ErrIO, s.j.Failure())
 	}
 	return nil

@@ -1,4 +1,4 @@
-package fs
+package background
 
 // readers is who reads files in order, or in steps, and is made to wait by the device; and what each of them will ask
 // for next. It is policy alone: at worst something is read for nothing. One goroutine at a time may use it.
@@ -21,14 +21,14 @@ const (
 
 // A piece is what is to be read ahead.
 type piece struct {
-	h      Handle
+	h      File
 	off, n uint64 // bytes
 	who    *waiting
 }
 
 // waiting tells whether the device makes a reader wait.
 type waiting struct {
-	h     Handle
+	h     File
 	used  uint64 // when it was noted last
 	slow  bool
 	quick int // pieces that were in memory, in succession
@@ -75,14 +75,14 @@ type inSteps struct {
 
 // read notes a READ of n bytes of a file of size bytes, which waited for the device if it was slow. It appends to out
 // what is to be read ahead: at most as many pieces as there is capacity.
-func (t *readers) read(out []piece, h Handle, off, n, size uint64, slow bool) []piece {
+func (t *readers) read(out []piece, h File, off, n, size uint64, slow bool) []piece {
 	t.clock++
 	out = t.ordered(h, off, n, slow).ahead(out, t, size)
 	return t.stepped(h).ahead(out, t.clock, off, n, size, slow)
 }
 
 // ordered is who reads h around off, or a new reader in the place of who was not heard of for longest.
-func (t *readers) ordered(h Handle, off, n uint64, slow bool) *inOrder {
+func (t *readers) ordered(h File, off, n uint64, slow bool) *inOrder {
 	var r *inOrder
 	oldest := &t.inOrder[0]
 	for i := range t.inOrder {
@@ -117,7 +117,7 @@ func (t *readers) ordered(h Handle, off, n uint64, slow bool) *inOrder {
 }
 
 // about tells that r reads h around off.
-func (r *inOrder) about(h Handle, off uint64) bool {
+func (r *inOrder) about(h File, off uint64) bool {
 	return r.reads > 0 && r.h == h && off <= r.next+aheadSlack && r.next <= off+aheadSlack
 }
 
@@ -154,7 +154,7 @@ func (t *readers) room() uint64 {
 }
 
 // stepped is who reads h, in steps or not, or a new reader.
-func (t *readers) stepped(h Handle) *inSteps {
+func (t *readers) stepped(h File) *inSteps {
 	r := &t.inSteps[0]
 	for i := range t.inSteps {
 		x := &t.inSteps[i]
