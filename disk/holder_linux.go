@@ -110,13 +110,13 @@ func usesOf(dev string) (uses []string) {
 			continue
 		}
 		if f[2] == dev || strings.HasPrefix(f[end+2], "/dev/") && is(process.Unescaped(f[end+2])) {
-			uses = append(uses, "it is mounted on "+process.Unescaped(f[4]))
+			uses = append(uses, "mounted on "+process.Unescaped(f[4]))
 		}
 	}
 	swaps, _ := os.ReadFile("/proc/swaps")
 	for line := range strings.SplitSeq(string(swaps), "\n") {
 		if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "/") && is(process.Unescaped(name)) {
-			uses = append(uses, "it is used for swapping")
+			uses = append(uses, "used for swapping")
 		}
 	}
 	holders, _ := filepath.Glob("/sys/dev/block/" + dev + "/holders/*")
@@ -125,7 +125,7 @@ func usesOf(dev string) (uses []string) {
 		if n, err := os.ReadFile(h + "/dm/name"); err == nil {
 			name = "mapper/" + strings.TrimSpace(string(n))
 		}
-		uses = append(uses, "it is a part of /dev/"+name)
+		uses = append(uses, "a part of /dev/"+name)
 	}
 	return uses
 }

@@ -28,6 +28,14 @@ func (e *TooSmallError) Error() string {
 // Unwrap returns ErrOptions.
 func (e *TooSmallError) Unwrap() error { return ErrOptions }
 
+// tooLargeError is the error of Mkfs for a volume that would be too large: what, and what is possible.
+type tooLargeError string
+
+func (e tooLargeError) Error() string { return string(e) }
+
+// Unwrap returns ErrOptions, and the journal's own error for its part.
+func (e tooLargeError) Unwrap() []error { return []error{ErrOptions, journal.ErrParams} }
+
 // leastBytes is the size of the smallest device on which a volume with these options can be made, in bytes; 0 if there
 // is none, or it is a giant.
 func leastBytes(o MkfsOptions) uint64 {

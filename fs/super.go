@@ -20,7 +20,7 @@ var ErrNotVolume = errors.New("not a Tansy volume")
 
 // ErrNoSuperblock is wrapped as well when there is no sign that the device ever
 // held one.
-var ErrNoSuperblock = errors.New("it has no superblock")
+var ErrNoSuperblock = errors.New("no superblock")
 
 const (
 	noSuper = 1
@@ -31,7 +31,7 @@ const (
 // readSuper returns the superblock of a volume; damaged: that in block 0 is not usable, and its copy serves.
 func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) {
 	if d.Size() < 2 {
-		return s, false, fmt.Errorf("%w: the device has %d blocks", ErrNotVolume, d.Size())
+		return s, false, fmt.Errorf("%w: %d whole blocks of %d bytes are too few for one", ErrNotVolume, d.Size(), BlockSize)
 	}
 	dd := ddisk.New(d)
 	which, why, s := superblockcopies.Find(dd)

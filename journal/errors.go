@@ -64,7 +64,7 @@ func (j *Journal) readError(a uint64) error {
 	}
 	for b := range j.p.TreeBlocks(a, j.size) {
 		if j.core.Notes.IsDamaged(b) {
-			return fmt.Errorf("its code, in block %d or %d, is not known: %w", b, b+1, j.why(b))
+			return fmt.Errorf("the block's code, in block %d or %d, is not known: %w", b, b+1, j.why(b))
 		}
 	}
 	if err := j.d.ReadErr(); err != nil {

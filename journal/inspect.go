@@ -74,7 +74,7 @@ type Page struct {
 }
 
 // ErrMisplaced is the error of a page that can be read, but not where it says that it lies.
-var ErrMisplaced = errors.New("it lies in the wrong one of its two places: the next change of it would overwrite it")
+var ErrMisplaced = errors.New("the page lies in the wrong one of its two places: the next change would overwrite it")
 
 // Pages yields the pages of the tree of codes that count, each behind the one with its own code. Those
 // left out stand for zeros, or lie below one that is lost.

@@ -224,6 +224,9 @@ func (m *mounting) run(source, dir string) int {
 	if missing(source) {
 		return fail(absent(source, "10G", ""))
 	}
+	if err := swapped(source, dir); err != nil {
+		return fail(err)
+	}
 	if hides(dir, source) {
 		return fail(errHides)
 	}
@@ -312,6 +315,19 @@ func (m *mounting) covers(dir string, log *slog.Logger) error {
 	return nil
 }
 
+// swapped returns an error for a directory in the place of the volume: the two may have changed places.
+func swapped(source, dir string) error {
+	if st, err := os.Stat(source); remote(source) || err != nil || !st.IsDir() {
+		return nil
+	}
+	if st, err := os.Stat(dir); remote(dir) || err == nil && !st.IsDir() {
+		return wrongArgument{fmt.Errorf("%s is a directory, and no volume: the volume comes first: tansy mount %s %s",
+			source, quoted(dir), quoted(source))}
+	}
+	return fmt.Errorf("%s is a directory, and no volume: give an image file or a block device, and then the directory",
+		source)
+}
+
 var errHides = errors.New("the volume lies below the directory: mounted there, it would hide itself")
 
 // hides tells whether what is mounted on dir hides the volume, which would be taken for deleted then.
@@ -327,7 +343,7 @@ func hides(dir, source string) bool {
 		return false // which others say
 	}
 	way, err := filepath.Rel(dir, source)
-	return err == nil && filepath.IsLocal(way)
+	return err == nil && filepath.IsLocal(way) && way != "."
 }
 
 // errHeld says that the file system is in use further, although it is unmounted here.

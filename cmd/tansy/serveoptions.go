@@ -66,7 +66,7 @@ that fails, or cannot be opened, does not stop the others.
 func serveFlags() (*flagSet, *serveOptions) {
 	f := newFlags("serve", "[flags]", serveExamples)
 	o := &serveOptions{
-		volumes: volumeList{list: []place{{"tansy.img", "/"}}}, size: 10 << 30, listen: "127.0.0.1:2049", discard: "auto",
+		volumes: volumeList{list: []place{{"tansy.img", "/"}}}, size: 10 << 30, listen: listenAddress{at: "127.0.0.1:2049"}, discard: "auto",
 	}
 	o.volumeFlags(f)
 	o.clientFlags(f)
@@ -139,7 +139,7 @@ func (o *serveOptions) leastCache() byteSize { return minCache * byteSize(len(o.
 
 // wrong says what is wrong with the flags, or nothing.
 func (o *serveOptions) wrong() string {
-	if o.listen == "" {
+	if o.listen.at == "" {
 		return "--listen is empty: give HOST:PORT"
 	}
 	for _, wrong := range []func() string{

@@ -72,10 +72,11 @@ func whoseFlag(name string) string {
 func noFlag(f *flagSet, name string) string {
 	var names []string
 	f.VisitAll(func(x *flag.Flag) { names = append(names, x.Name) })
+	none := "there is no flag " + spelled(&flag.Flag{Name: name})
 	if best := nearest.Of(name, names); best != "" {
-		return "there is no flag --" + name + didYouMean(spelled(f.Lookup(best)))
+		return none + didYouMean(spelled(f.Lookup(best)))
 	}
-	return "there is no flag --" + name + whoseFlag(name)
+	return none + whoseFlag(name)
 }
 
 // missingArguments says which arguments are missing behind the first n, by the names that the synopsis has for them.
@@ -151,7 +152,7 @@ func wrongFlag(f *flagSet, err error) string {
 		case isDuration(x.Value):
 			why = "give a time with its unit, such as 500ms, 90s, 10m or 24h"
 		case value == "":
-			why = "it takes no value but true or false"
+			why = "give true or false, or no value"
 		default:
 			why = "give a whole number that is not too large"
 		}

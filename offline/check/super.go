@@ -40,7 +40,7 @@ type superblock struct {
 }
 
 // errNotVolume: the device holds something else, or nothing.
-var errNotVolume = errors.New("this is not a Tansy volume")
+var errNotVolume = errors.New("not a Tansy volume")
 
 // errForeign: a Tansy volume this program is too old for.
 type errForeign string
