@@ -136,7 +136,8 @@ func TestBusyDevice(t *testing.T) {
 		const name = "tansy-test-part"
 		hosttest.Run(t, "dmsetup", "create", name, "--table", "0 16384 linear "+dev+" 0")
 		t.Cleanup(func() { hosttest.Run(t, "dmsetup", "remove", name) })
-		if err, want := open(), "a part of /dev/mapper/"+name; !errors.Is(err, syscall.EBUSY) || !strings.HasSuffix(err.Error(), want) {
+		err, want := open(), "a part of /dev/mapper/"+name
+		if !errors.Is(err, syscall.EBUSY) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%v, want ...%s", err, want)
 		}
 	})

@@ -18,7 +18,8 @@ import (
 type Scrub struct {
 	// Limit is the first block that is not looked at, though there is a device behind it; 0: there is none.
 	Limit uint64
-	// Before is called before n blocks are read, at most ScrubRun, and may wait. An error ends the pass.
+	// Before is called before n blocks are read, at most ScrubRun, and may wait. An error ends the pass. Blocks in a
+	// hole of the device count a HoleShare: they are checked, too, but cost the device nothing.
 	Before func(ctx context.Context, n uint64) error
 	// Found is called for what is not well, once in a pass for each block. Blocks that are Damaged are in
 	// Journal.Damaged, too.
@@ -29,6 +30,9 @@ type Scrub struct {
 
 // ScrubRun is the number of blocks that a scrub reads at once.
 const ScrubRun = 64
+
+// HoleShare is how many blocks in a hole of the device count as one that is read. They take memory's time alone.
+const HoleShare = 16
 
 // ScrubCounts are blocks that a pass has dealt with.
 type ScrubCounts struct {
@@ -195,7 +199,11 @@ func (r *scrub) blocks(a, end uint64) error {
 			n = 1
 			single--
 		}
-		if err := r.before(n); err != nil {
+		cost := n
+		if r.j.d.InHole(a, n) {
+			cost = max(1, n/HoleShare)
+		}
+		if err := r.before(cost); err != nil {
 			return err
 		}
 		if err := r.j.Enter(); err != nil {

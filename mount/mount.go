@@ -165,6 +165,12 @@ func (f *fileSystem) mount(dir string, o *Options) (serve func(), err error) {
 // Mounted is a line of the table of mounts; On finds that of a directory.
 type Mounted struct{ Device, Type, Source string }
 
+// Covered is a volume on a directory on which something else is mounted, too, and seen.
+type Covered struct {
+	Dir        string
+	Volume, By Mounted
+}
+
 // Types of volumes in the table of mounts. Who unmounts one that is Shared need not wait until it is closed.
 const (
 	Type       = typePrefix + name

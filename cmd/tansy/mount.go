@@ -88,7 +88,11 @@ the connection to an NBD server is exit code 1.
 			fmt.Fprintf(os.Stderr, "tansy mount: %s: a remount leaves that as it is; unmount, and mount again to change it\n",
 				strings.Join(m.fixed, ","))
 		}
-		if err := mount.Remount(pos[1], m.access, m.flags); err != nil {
+		err := otherVolume(pos[0], pos[1])
+		if err == nil {
+			err = mount.Remount(pos[1], m.access, m.flags)
+		}
+		if err != nil {
 			return fail("mount", err)
 		}
 		return exitOK
@@ -480,18 +484,57 @@ func mountPoint(name string) (string, error) {
 	}
 	var places []string
 	for place, m := range all {
-		if m.Source == name || !remote(name) && !remote(m.Source) && sameFile(m.Source, dir) {
+		if isSource(m, name, dir) {
 			places = append(places, place)
 		}
 	}
 	slices.Sort(places)
 	switch len(places) {
 	case 0:
-		return dir, nil
+		return dir, outOfSight(name, dir)
 	case 1:
 		return places[0], nil
 	}
 	return "", fmt.Errorf("%s is mounted more than once: give one of %s", name, strings.Join(places, ", "))
+}
+
+// isSource tells whether name, which is path from the root on if it is one of this machine, is what m has mounted.
+func isSource(m mount.Mounted, name, path string) bool {
+	return m.Source == name || !remote(name) && !remote(m.Source) && sameFile(m.Source, path)
+}
+
+// outOfSight is the error for a volume, or the directory of one, over which something else is mounted, or nil.
+func outOfSight(name, path string) error {
+	hidden, err := mount.Hidden()
+	if err != nil {
+		return err
+	}
+	for _, c := range hidden {
+		if c.Dir == path || isSource(c.Volume, name, path) {
+			return fmt.Errorf("the volume %s is mounted on %s, but %s (%s) is mounted over it: unmount that first",
+				c.Volume.Source, c.Dir, c.By.Source, c.By.Type)
+		}
+	}
+	return nil
+}
+
+// otherVolume returns an error if another volume than the one of this name is mounted on a directory.
+func otherVolume(name, dir string) error {
+	if at, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = at
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	path, err := anywhere(name)
+	if err != nil {
+		return err
+	}
+	if m, err := mount.On(dir); err == nil && m.Ours() && !isSource(m, name, path) {
+		return fmt.Errorf("the volume %s is mounted on %s, and not %s: name that one", m.Source, dir, name)
+	}
+	return nil // Remount says what else is wrong
 }
 
 // sameFile tells whether two names are of one file or device.

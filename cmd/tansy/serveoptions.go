@@ -66,7 +66,8 @@ that fails, or cannot be opened, does not stop the others.
 func serveFlags() (*flagSet, *serveOptions) {
 	f := newFlags("serve", "[flags]", serveExamples)
 	o := &serveOptions{
-		volumes: volumeList{list: []place{{"tansy.img", "/"}}}, size: 10 << 30, listen: listenAddress{at: "127.0.0.1:2049"}, discard: "auto",
+		volumes: volumeList{list: []place{{"tansy.img", "/"}}}, size: 10 << 30,
+		listen: listenAddress{at: "127.0.0.1:2049"}, discard: "auto",
 	}
 	o.volumeFlags(f)
 	o.clientFlags(f)

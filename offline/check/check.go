@@ -129,12 +129,17 @@ func Volume(d disk.Disk, o Options) (Report, error) {
 		o.MaxProblems = 1000
 	}
 	c := newChecker(o)
+	err := c.run(c.bound(d))
+	return c.rep, err
+}
+
+// bound is the part of d that its volume uses.
+func (c *checker) bound(d disk.Disk) disk.Disk {
 	end, known := volumeend.Find(d)
 	if c.doubtful = !known; end < d.Size() {
-		d = disk.NewPrefix(d, end)
+		return disk.NewPrefix(d, end)
 	}
-	err := c.run(d)
-	return c.rep, err
+	return d
 }
 
 // checker is the state the passes share.

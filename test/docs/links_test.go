@@ -53,7 +53,7 @@ func TestWidth(t *testing.T) {
 }
 
 // mostLong are how many lines of code there are with more than 120 columns. They are to become fewer.
-var mostLong = map[string]int{".go": 1295, ".dfy": 118}
+var mostLong = map[string]int{".go": 1293, ".dfy": 118}
 
 // No line of code with more than 120 columns is added. A tab counts as one.
 func TestCodeWidth(t *testing.T) {
