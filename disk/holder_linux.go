@@ -63,8 +63,8 @@ func sameIdentity(st os.FileInfo, id identity) bool {
 	return ok && uint64(s.Dev) == id.dev && s.Ino == id.ino
 }
 
-// UseOf says what a block device is in use for: where it is mounted, that it is swapped to, or what it is a part of.
-// So it does of its partitions. It is "" for what is no block device, or in no use that can be seen.
+// UseOf says what a block device, or a partition of it, is in use for: where it is mounted, that it is swapped to, or
+// what it is a part of. The result is "" for what is no block device, and where no use can be seen.
 func UseOf(path string) string {
 	st, err := os.Stat(path)
 	if err != nil {

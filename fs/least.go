@@ -8,10 +8,10 @@ import (
 	"tansy/journal"
 )
 
-// ErrOptions is wrapped by errors of Mkfs about sizes and numbers with which no volume can be: nothing was written.
+// ErrOptions is wrapped by an error of Mkfs about sizes or numbers that no volume can have. Nothing was written.
 var ErrOptions = errors.New("no such volume can be made")
 
-// TooSmallError is the error of Mkfs for a device that is too small for what it is to have. It wraps ErrOptions.
+// TooSmallError is the error of Mkfs for a device that is too small for the options. It wraps ErrOptions.
 type TooSmallError struct {
 	Bytes, Journal, Inodes uint64 // of the device, and what it has to have room for beside data; sizes in bytes
 	Least                  uint64 // bytes, a multiple of BlockSize, that are enough with the same options; 0: not known

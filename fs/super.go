@@ -14,12 +14,10 @@ import (
 	"tansy/journal"
 )
 
-// ErrNotVolume is what Open returns, wrapped, for a device that holds no Tansy
-// volume this version can use.
+// ErrNotVolume is wrapped by an error of Open for a device without a Tansy volume that this version can use.
 var ErrNotVolume = errors.New("not a Tansy volume")
 
-// ErrNoSuperblock is wrapped as well when there is no sign that the device ever
-// held one.
+// ErrNoSuperblock is wrapped as well if nothing shows that the device ever held a volume.
 var ErrNoSuperblock = errors.New("no superblock")
 
 const (

@@ -12,9 +12,10 @@ import (
 	"tansy/internal/runtime/dlog"
 )
 
-// A Scrub is one pass over what has codes: it reads the pages of the tree of codes and the home blocks from the device,
-// whatever memory has of them, and checks them, beside all else that the journal does. Of the blocks that Params.Bitmap
-// tells of, it reads those in use: a crash may have changed the others. What is on its way home is passed over.
+// A Scrub is one pass over all that has codes. It reads the pages of the tree of codes and the home blocks from the
+// device, also if memory has them, and checks them. Other calls of the journal go on beside it. Of the blocks that
+// Params.Bitmap tells of, it reads those in use, because a crash may have changed the others. Blocks on their way home
+// are passed over.
 type Scrub struct {
 	// Limit is the first block that is not looked at, though there is a device behind it; 0: there is none.
 	Limit uint64
@@ -31,7 +32,8 @@ type Scrub struct {
 // ScrubRun is the number of blocks that a scrub reads at once.
 const ScrubRun = 64
 
-// HoleShare is how many blocks in a hole of the device count as one that is read. They take memory's time alone.
+// HoleShare is how many blocks in a hole of the device count as one block that is read: they take the time of memory
+// alone.
 const HoleShare = 16
 
 // ScrubCounts are blocks that a pass has dealt with.
@@ -65,8 +67,8 @@ type scrub struct {
 // maxFound bounds the blocks that a pass remembers to have told of.
 const maxFound = 1 << 16
 
-// Run makes a pass over j, and returns its end: nil, or an error of ctx or Before, or that the volume is another
-// server's, or ErrClosed.
+// Run makes a pass over j, and returns what it has dealt with. The error is nil at the end of the pass. Else it is that
+// of ctx or of Before, ErrNotOwner, or ErrClosed.
 func (s Scrub) Run(ctx context.Context, j *Journal) (ScrubCounts, error) {
 	r := &scrub{Scrub: &s, j: j, ctx: ctx, found: map[uint64]struct{}{}}
 	err := r.pages()

@@ -76,8 +76,8 @@ func (f *fileSystem) changed(h fs.Handle, from uint64, n uint32) {
 	}
 }
 
-// Beside is the mounted volume for others, who use v: files that they remove live while they are open in the mount, and
-// what they write is seen there. v is the volume that New was told, as those others know it.
+// Beside is the mounted volume for others, who use v at the same time. Files that they remove live on while they are
+// open in the mount, and the mount sees what they write. v is the volume that New was given, as those others know it.
 func (m *Mount) Beside(v Served) Served { return beside{v, m.files} }
 
 // Served is a volume as those know it who serve it; fs.FS is it, and so is what its Once returns.

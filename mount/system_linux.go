@@ -145,8 +145,7 @@ func Hidden() (hidden []Covered, err error) {
 	return hidden, nil
 }
 
-// Unmount takes a file system off a directory. A lazy one is not seen any more from then on, but is used further by
-// those that use it.
+// Unmount takes a file system off a directory. With lazy it is out of sight from then on, and those that use it go on.
 func Unmount(dir string, lazy bool) error {
 	if os.Geteuid() != 0 {
 		return unmountAsUser(dir, lazy)

@@ -57,8 +57,8 @@ type Entry struct {
 	Addr             netip.AddrPort
 }
 
-// Entries are those of a program on a listener's address, one per version and family: an
-// address that stands for all of the host is IPv4 and IPv6.
+// Entries are those of a program on the address of a listener: one for each version and family. An address that stands
+// for all of the host is of IPv4 and of IPv6.
 func Entries(program uint32, addr net.Addr, versions ...uint32) (list []Entry) {
 	var proto string
 	var at netip.AddrPort

@@ -10,9 +10,8 @@ import (
 	"tansy/journal"
 )
 
-// Dumper prints the structures of a volume for people. It prints what is there,
-// sound or not; Volume judges. Each method needs no more of the volume than what it
-// prints: a damaged log keeps nothing else from being printed.
+// Dumper prints the structures of a volume for people. It prints what is there, sound or not, and Volume judges it.
+// Each method needs no more of the volume than it prints: a damaged log keeps nothing else from being printed.
 type Dumper struct {
 	d disk.Disk
 	c *checker

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// T is a check that is running: it makes calls, remembers them for the report,
-// and stops at the first thing that is wrong.
+// T is a check that is running. It makes calls, remembers them for the report, and stops at the first fault.
 type T struct {
 	s     *session
 	check *Check

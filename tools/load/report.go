@@ -37,7 +37,7 @@ func (r *Result) rate() string {
 	return Number(float64(r.Ops)/seconds) + " /s"
 }
 
-// Number prints three significant digits or all before the point, in groups of three.
+// Number prints x with three significant digits, or with all digits before the point, in groups of three.
 func Number(v float64) string {
 	switch {
 	case v < 10:
