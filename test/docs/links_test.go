@@ -1,6 +1,6 @@
 // Package docs holds the tests of the pages of the documentation: each link from one file to another names a file that
-// is there, and each anchor a heading; no line of a text is wider than 120 columns. `go run ./test/docs/prose` tells
-// how plain the pages are.
+// is there, and each anchor a heading; no line of a text is wider than 120 columns, and no cell of a table is long. `go
+// run ./test/docs/prose` tells how plain the pages are.
 package docs
 
 import (
@@ -47,6 +47,28 @@ func TestWidth(t *testing.T) {
 			figures = (figures || strings.HasPrefix(line, "<!-- figures:")) && !strings.HasPrefix(line, "<!-- end of figures")
 			if w := utf8.RuneCountInString(line); w > 120 && !figures && !strings.HasPrefix(strings.TrimSpace(line), "|") {
 				t.Errorf("%s:%d: %d columns are more than 120", path, n, w)
+			}
+		})
+	})
+}
+
+// longestCell is how many characters a cell of a table may have. What does not fit is a note below the table.
+const longestCell = 200
+
+// TestCells: a table can be taken in at a glance. The pages of docs/notes are dated, and stay as they were.
+func TestCells(t *testing.T) {
+	eachPage(t, func(path, text string) {
+		if strings.Contains(path, "docs/notes/") {
+			return
+		}
+		eachLine(text, func(n int, line string) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "|") {
+				return
+			}
+			for cell := range strings.SplitSeq(line, "|") {
+				if w := utf8.RuneCountInString(strings.TrimSpace(cell)); w > longestCell {
+					t.Errorf("%s:%d: a cell of %d characters, more than %d: %.60s...", path, n, w, longestCell, cell)
+				}
 			}
 		})
 	})
