@@ -93,8 +93,7 @@ type Pusher interface {
 // A BarrierFollower is a Disk that can be told which blocks are written right before a barrier, as those of a log are.
 // It does not collect writes to them.
 type BarrierFollower interface {
-	// BarrierFollows says so of the blocks from address a up to end, without the latter. Call it before the first
-	// write.
+	// BarrierFollows names the blocks [a, end). It has to be called before the first write.
 	BarrierFollows(a, end uint64)
 }
 

@@ -81,7 +81,7 @@ func UseOf(path string) string {
 	return strings.Join(slices.Compact(uses), ", ")
 }
 
-// number is that of a device, as sysfs has it: MAJOR:MINOR.
+// number returns the number of a device as sysfs writes it: MAJOR:MINOR.
 func number(rdev uint64) string { return fmt.Sprintf("%d:%d", unix.Major(rdev), unix.Minor(rdev)) }
 
 // withPartitions are the numbers of a device and of its partitions.

@@ -166,7 +166,7 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 	}
 }
 
-// ctime is that of a file within a transaction.
+// ctime returns the ctime of a file within a transaction.
 func (v *FS) ctime(t *txn, h Handle) Time {
 	return attributes(h.Ino, v.dirs.Fs.GetInode(t, h.Ino, true)).Ctime
 }

@@ -44,7 +44,7 @@ type ScrubCounts struct {
 	Unchecked uint64 // not looked at, as their codes, or the bitmap, are in a damaged block
 }
 
-// Done is the number of all of them.
+// Done is the sum of all counts.
 func (c ScrubCounts) Done() uint64 { return c.Good + c.Pending + c.Damaged + c.Unchecked }
 
 // A Finding is a block that is not well.
@@ -101,7 +101,7 @@ func (r *scrub) before(n uint64) error {
 	return r.Before(r.ctx, n)
 }
 
-// tell tells of a block that is not well, and counts it.
+// tell reports a block that is not well, once, and counts it.
 func (r *scrub) tell(f Finding) {
 	if _, known := r.found[f.Block]; known {
 		return

@@ -128,7 +128,8 @@ func (b beside) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow,
 // accessDelete is the right of ACCESS to take names out of a directory.
 const accessDelete = 0x10
 
-// losing is that of the mount, for a caller who may do it: of one who may not, nothing should be seen.
+// losing is losing of the mount, if the caller may take names out of the directory. Of another caller the mount sees
+// nothing.
 func (b beside) losing(c *fs.Cred, dir fs.Handle, name []byte, take func() error) error {
 	if granted, _, err := b.Access(c, dir, accessDelete); err != nil || granted == 0 {
 		return take() // which says why not

@@ -350,7 +350,7 @@ func hides(dir, source string) bool {
 	return err == nil && filepath.IsLocal(way) && way != "."
 }
 
-// errHeld says that the file system is in use further, although it is unmounted here.
+// errHeld says that the file system is still in use, although it is unmounted here.
 var errHeld = errors.New("the file system is still in use")
 
 // untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A

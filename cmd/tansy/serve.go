@@ -124,7 +124,7 @@ func (s *serving) run() int {
 	return s.end(idle, err)
 }
 
-// fail tells an error, and returns the exit code for it.
+// fail prints an error, and returns its exit code.
 func (s *serving) fail(err error) int {
 	s.volumes[0].awaitEnd()
 	fmt.Fprintf(s.log, "tansy serve: %v\n", err)
@@ -189,7 +189,7 @@ func (s *serving) own() error {
 	return err
 }
 
-// bind takes the ports. Until the volumes are open who connects is refused, and does not wait for them.
+// bind takes the ports. Until the volumes are open, connections are refused rather than kept waiting.
 func (s *serving) bind() (err error) {
 	if s.port, err = takePorts(s.options.listen.at); err != nil {
 		return err

@@ -185,7 +185,7 @@ func (o *serveOptions) wrongTimes() string {
 	return ""
 }
 
-// opening says how the volumes are opened. warn is told what is odd about them.
+// opening says how to open the volumes. warn is called with what is odd about them.
 func (o *serveOptions) opening(warn func(error)) *opening {
 	clean, pinned := o.shares()
 	return &opening{
@@ -196,7 +196,7 @@ func (o *serveOptions) opening(warn func(error)) *opening {
 	}
 }
 
-// shares are what one volume has of the cache, as divide says it.
+// shares returns the parts of the cache that one volume gets, as divide divides them.
 func (o *serveOptions) shares() (clean, pinned uint64) {
 	return divide(uint64(o.cache) / uint64(len(o.volumes.list)))
 }

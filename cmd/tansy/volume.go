@@ -17,7 +17,7 @@ import (
 	"tansy/ops/status"
 )
 
-// volume is one that is served, or should be.
+// volume is a volume that is served, or that could not be opened.
 type volume struct {
 	place
 	log    *slog.Logger

@@ -102,7 +102,7 @@ type waiter struct {
 
 func NewMemory(bytes, each int, p Parts) *Memory { return &Memory{all: bytes, each: each, parts: p} }
 
-// NewAccount is that of one connection of a host. The account is not copied once it is used.
+// NewAccount returns the account of one connection of a host. The account must not be copied once it is in use.
 func NewAccount(m *Memory, host *Share, k Class) Account { return Account{m: m, host: host, class: k} }
 
 // Is tells whether the connection has class k.

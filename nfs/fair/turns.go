@@ -84,7 +84,7 @@ type Turn struct {
 // Reset makes an ended turn as good as new.
 func (w *Turn) Reset() { *w = Turn{ready: w.ready} }
 
-// tickUnit is that of the clock.
+// tickUnit is the unit of the clock.
 const tickUnit = 1 << 10
 
 func NewTurns(room int) *Turns {

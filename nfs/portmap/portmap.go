@@ -139,7 +139,7 @@ func (s *Service) find(program, version uint32, netid string, exact bool) (found
 	return found, ok
 }
 
-// mapping is that of version 2.
+// mapping is an entry of the port mapper's version 2.
 type mapping struct{ program, version, proto, port uint32 }
 
 func getMapping(d *oncrpc.Decoder) mapping {

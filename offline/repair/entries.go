@@ -36,10 +36,10 @@ type entry struct {
 	size     int // of the slot
 }
 
-// remove takes an entry away.
+// remove removes an entry from its directory.
 func (r *round) remove(e entry) { clear(r.v.edit(e.block)[e.off : e.off+e.size]) }
 
-// drop takes an entry away, and tells it.
+// drop removes an entry, and says so among the actions.
 func (r *round) drop(dir uint64, e entry, why string, args ...any) {
 	name := slices.Clone(e.name)
 	r.remove(e)

@@ -234,7 +234,7 @@ func (s *Status) startScrub(w http.ResponseWriter, _ *http.Request) {
 	json.NewEncoder(w).Encode(before)
 }
 
-// answer is that of a probe.
+// answer answers a probe.
 func answer(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {

@@ -199,7 +199,7 @@ func (t *T) nfsConn() *conn {
 	return c
 }
 
-// xid is one not used before.
+// xid returns a number of a call that was not used before.
 func (t *T) xid() uint32 {
 	t.s.xid++
 	return 0x7a000000 + t.s.xid

@@ -28,7 +28,7 @@ func WriteJSON(w io.Writer, results []Result) error {
 	return e.Encode(results)
 }
 
-// rate is that of the operations, or of their data.
+// rate words the rate: of operations or, in a workload about bytes, of data.
 func (r *Result) rate() string {
 	seconds := max(r.Elapsed, 1).Seconds()
 	if r.about.Bytes {

@@ -71,7 +71,7 @@ type header struct {
 	program     string
 }
 
-// newHeader is that of a new volume.
+// newHeader returns the header of a new volume.
 func newHeader(program string, s Sizes) (*header, error) {
 	log := s.LogBytes / disk.BlockSize
 	if s.LogBytes == 0 {
