@@ -33,10 +33,9 @@ func statusOf(conn syscall.RawConn) (st status, err error) {
 	return st, err
 }
 
-// Check looks whether the volume is still what was opened: the file has its name and its
-// length, the device is there. If not, its error wraps ErrLost, and from then on every
-// write and barrier fails. Cheap, but a server should call it once a second, not more
-// often: it takes locks of the file system that the volume lies on.
+// Check looks whether the volume is still what was opened: the file has its name and its length, the device is there.
+// If not, the error wraps ErrLost, and every write and barrier fails from then on. A server should call it once a
+// second, and not more often: it takes locks of the file system that the volume lies on.
 func (d *File) Check() error {
 	if e := d.lost.Load(); e != nil {
 		return e

@@ -25,19 +25,17 @@ func (s *Sim) pending() []uint64 {
 	return as
 }
 
-// A Choice decides what a crash leaves in sector number sector (of SectorSize
-// bytes) of block a: 0 is the durable value, versions the newest one, in between
-// the older writes. With sector < 0 it decides for the whole block, unless it
-// returns Torn: then it is asked for each sector.
+// A Choice decides what a crash leaves of block a, in sector number sector of SectorSize bytes. 0 is the durable value,
+// versions is the newest one, and numbers between are older writes. With sector < 0 it decides for the whole block. If
+// it returns Torn there, it is asked again for each sector.
 type Choice func(a uint64, sector, versions int) int
 
 // Torn, returned by a Choice for a whole block, asks for each sector by itself.
 const Torn = -1
 
-// Crash returns the machine after a crash with the outcome that choose picks; it
-// is asked in address order. The result is a new device with no operations
-// yet, all of it durable; s stays as it is. So crashes within recovery are
-// crashes of the result.
+// Crash returns the machine after a crash with the outcome that choose picks, which is asked in the order of addresses.
+// The result is a new device with no operations yet, and all of it is durable. s stays as it is. A crash within
+// recovery is a crash of the result.
 func (s *Sim) Crash(choose Choice) *Sim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,9 +80,8 @@ func LoseAll(_ uint64, _, _ int) int { return 0 }
 // KeepAll is the Choice of a device that had written everything.
 func KeepAll(_ uint64, _, versions int) int { return versions }
 
-// RandomChoice picks each block's value at random. Every call draws a new bias,
-// so that also the outcomes where nearly all or nearly nothing survived come up.
-// With torn, some blocks are mixtures of sectors.
+// RandomChoice picks the value of each block at random. Every call draws a new bias, so that nearly all or nearly
+// nothing survives as often as something between. With torn, some blocks are mixtures of sectors.
 func RandomChoice(r *rand.Rand, torn bool) Choice {
 	keep := []float64{0.5, 0.5, 0.1, 0.9}[r.IntN(4)]
 	tear := 0.0

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Discarder is a Disk that can take blocks for zeros without storing them: an image
-// with holes, a thin device.
+// A Discarder is a Disk that can take blocks for zeros without storing them, such as an image with holes or a thin
+// device.
 type Discarder interface {
 	// Discard makes the n blocks from address a on zeros, as a write would, and gives
 	// their room back to whoever lent it. A barrier makes that durable; until then a crash
@@ -33,9 +33,9 @@ func Discard(d Disk, a, n uint64) error {
 // Discards tells whether Discard is worth a try: for a sparse image, and for a device.
 func (d *File) Discards() bool { return d.lender() != nil || d.device && !d.readOnly }
 
-// Discard implements Discarder: it punches holes, and has a block device write zeros without
-// data, if the device can. A plain discard of a device, after which anything may be read, is no
-// way to do it. A preallocated image keeps its room: that is what it was made for.
+// Discard implements Discarder. In an image it punches holes. A block device writes zeros without data, if it can; a
+// plain discard would not do, since anything may be read after it. A preallocated image keeps its room, which it was
+// made for.
 func (d *File) Discard(a, n uint64) error {
 	d.changing.RLock()
 	defer d.changing.RUnlock()

@@ -67,22 +67,22 @@ func within[T any](d Disk) (x T, ok bool) {
 	}
 }
 
-// A Forgetter is a Disk below which there is a cache that others, who write to the same
-// medium by another way, know nothing of.
+// A Forgetter is a Disk with a cache below it that does not see all writes: others may write to the same medium by
+// another way.
 type Forgetter interface {
 	// Forget drops what the cache has of n blocks from address a on, as far as they
 	// are durable: the next read asks the medium.
 	Forget(a, n uint64)
 }
 
-// Forget does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a Forgetter.
+// Forget calls Forget of d, or of the Disk that d wraps (Unwrap), if that is a Forgetter.
 func Forget(d Disk, a, n uint64) {
 	if x, ok := within[Forgetter](d); ok {
 		x.Forget(a, n)
 	}
 }
 
-// A Pusher is a Disk below which there is a cache that collects what is written.
+// A Pusher is a Disk with a cache below it that collects what is written.
 type Pusher interface {
 	// Push begins to write to the medium what the cache has of n blocks from address a on;
 	// wait: it returns when what was begun there before is written. It promises nothing: that
@@ -90,22 +90,21 @@ type Pusher interface {
 	Push(a, n uint64, wait bool)
 }
 
-// A BarrierFollower is a Disk that may be told where writes are right before a barrier, as those of a log are: to
-// collect them is of no use.
+// A BarrierFollower is a Disk that can be told which blocks are written right before a barrier, as those of a log are.
+// It does not collect writes to them.
 type BarrierFollower interface {
-	// BarrierFollows says so of the blocks from address a up to end, without the latter. Call it before the first
-	// write.
+	// BarrierFollows names the blocks [a, end). It has to be called before the first write.
 	BarrierFollows(a, end uint64)
 }
 
-// BarrierFollows does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a BarrierFollower.
+// BarrierFollows calls BarrierFollows of d, or of the Disk that d wraps (Unwrap), if that is a BarrierFollower.
 func BarrierFollows(d Disk, a, end uint64) {
 	if x, ok := within[BarrierFollower](d); ok {
 		x.BarrierFollows(a, end)
 	}
 }
 
-// Push does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a Pusher.
+// Push calls Push of d, or of the Disk that d wraps (Unwrap), if that is a Pusher.
 func Push(d Disk, a, n uint64, wait bool) {
 	if x, ok := within[Pusher](d); ok {
 		x.Push(a, n, wait)

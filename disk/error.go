@@ -49,8 +49,8 @@ var (
 	ErrInjected = errors.New("injected fault")
 )
 
-// CheckTransfer refuses what no device of size blocks can do, so that all of them, also those of other packages, refuse
-// it alike.
+// CheckTransfer refuses a transfer that no device of size blocks can do. All Disks, also those of other packages,
+// refuse it alike.
 func CheckTransfer(op, path string, size, a uint64, bufs [][]byte) error {
 	if a > size || uint64(len(bufs)) > size-a {
 		return &Error{Op: op, Path: path, Block: max(a, size), Err: ErrRange}

@@ -87,8 +87,8 @@ func FailAt(n uint64, err error) Plan {
 	}
 }
 
-// FailFrom fails every operation from number n on that is of one of kinds (all
-// if there are none) with err: a device that dies.
+// FailFrom is a device that dies: every operation of one of kinds fails with err, from number n on. Without kinds, all
+// do.
 func FailFrom(n uint64, err error, kinds ...Kind) Plan {
 	return func(op Op, _ *rand.Rand) Harm {
 		if op.N >= n && (len(kinds) == 0 || slices.Contains(kinds, op.Kind)) {
@@ -98,8 +98,7 @@ func FailFrom(n uint64, err error, kinds ...Kind) Plan {
 	}
 }
 
-// Sometimes does harm h to each operation of one of kinds (all if there are
-// none) with probability p.
+// Sometimes does harm h, with probability p, to each operation of one of kinds. Without kinds, all of them count.
 func Sometimes(p float64, h Harm, kinds ...Kind) Plan {
 	return func(op Op, r *rand.Rand) Harm {
 		if (len(kinds) == 0 || slices.Contains(kinds, op.Kind)) && r.Float64() < p {

@@ -16,12 +16,10 @@ import (
 	"tansy/internal/lockorder"
 )
 
-// File is a Disk in a regular file or on a raw block device.
-//
-// An open File holds an advisory lock on the file (exclusive, or shared when
-// read-only), which the kernel drops when the process ends in whatever way. An
-// existing file is never truncated or extended: its size is the volume's, a
-// tail shorter than a block is ignored.
+// File is a Disk in a regular file or on a raw block device. An open File holds an advisory lock on the file: an
+// exclusive one, or a shared one if it is read-only. The kernel drops the lock when the process ends, in whatever way.
+// An existing file is never truncated or extended: its size is that of the volume. A tail that is shorter than a block
+// is ignored.
 type File struct {
 	path     string
 	size     uint64        // blocks
@@ -69,10 +67,9 @@ type FileOptions struct {
 // maxIOV is the number of buffers that the kernel takes in one call (IOV_MAX).
 const maxIOV = 1024
 
-// OpenFile opens an existing image or block device and locks it. With a loop
-// device, or what is made of one, the file under it is locked too, and a file is
-// not opened for writing while a loop device is attached to it. The error
-// wraps ErrLocked if somebody else has it, fs.ErrNotExist if it is not there.
+// OpenFile opens an existing image or block device, and locks it. Under a loop device, or what is made of one, the file
+// is locked as well. A file is not opened for writing while a loop device is attached to it. The error wraps ErrLocked
+// if another process or File has it, and fs.ErrNotExist if it is not there.
 func OpenFile(path string, opts FileOptions) (*File, error) {
 	// Looking first keeps us from waiting for the other end of a FIFO.
 	st, err := os.Stat(path)
@@ -133,11 +130,9 @@ func (d *File) settle() error {
 	})
 }
 
-// CreateFile makes a new image of size bytes, a positive multiple of BlockSize,
-// and opens it. All blocks read as zeros and take no space yet. When it returns,
-// the file and its name are durable. The error wraps fs.ErrExist if the path is
-// taken, and ErrLocked if RemoveAbandoned took the new file for one; nothing is left
-// behind on failure.
+// CreateFile makes a new image of size bytes, a positive multiple of BlockSize, and opens it. All blocks read as zeros,
+// and take no space yet. The file and its name are durable when it returns. The error wraps fs.ErrExist if the path is
+// taken, and ErrLocked if RemoveAbandoned took the new file for an abandoned one. A failure leaves nothing behind.
 func CreateFile(path string, size uint64) (_ *File, err error) {
 	if size == 0 || size%BlockSize != 0 || size > math.MaxInt64 {
 		return nil, &Error{Op: "create", Path: path,
@@ -166,10 +161,9 @@ func CreateFile(path string, size uint64) (_ *File, err error) {
 	return nil, err
 }
 
-// RemoveAbandoned removes an image that nobody has open, such as one whose maker was
-// killed. The error wraps ErrLocked if somebody has it. Makers and removers of one path
-// do not disturb each other, provided that makers rename or remove what they made before
-// they close it.
+// RemoveAbandoned removes an image that nobody has open, such as one whose maker was killed. The error wraps ErrLocked
+// if somebody has it. Makers and removers of one path do not disturb each other, if makers rename or remove what they
+// made before they close it.
 func RemoveAbandoned(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -444,7 +438,8 @@ func (d *File) Forget(a, n uint64) {
 	_ = withFD(d.conn, func(fd int) error { return forget(fd, int64(a)*BlockSize, int64(n)*BlockSize) })
 }
 
-// Push implements Pusher. The system tells of a write that failed once, here or at a barrier; so it is kept for those.
+// Push implements Pusher. The system tells only once of a write that failed, here or at a barrier. So the error is kept
+// for the barriers to come.
 func (d *File) Push(a, n uint64, wait bool) {
 	err := withFD(d.conn, func(fd int) error {
 		return retry(func() error { return d.push(fd, int64(a)*BlockSize, int64(n)*BlockSize, wait) })
@@ -454,8 +449,8 @@ func (d *File) Push(a, n uint64, wait bool) {
 	}
 }
 
-// NextData implements Holes, by the file system that the image lies on. Devices, and
-// file systems that do not tell, are taken for full of data.
+// NextData implements Holes, by what the file system under the image says. A device, or a file system that does not
+// say, counts as full of data.
 func (d *File) NextData(a uint64) (uint64, error) {
 	if a >= d.size {
 		return d.size, nil
@@ -507,8 +502,8 @@ func (d *File) Close() error {
 	return nil
 }
 
-// Unclaim has others be able to mount the block device, as the caller is about to: the kernel keeps a mounted one from
-// everybody else. The lock, which other servers heed, stays.
+// Unclaim lets others mount the block device, as the caller is about to do: the File claims it from the kernel until
+// then. The lock, which other servers heed, stays.
 func (d *File) Unclaim() error {
 	if !d.device {
 		return &Error{Op: "unclaim", Path: d.path, Err: errors.New("no block device")}
@@ -517,7 +512,7 @@ func (d *File) Unclaim() error {
 	return nil
 }
 
-// Unclaim does so for d, or for the Disk that d is wrapped around (Unwrap), if it is a File.
+// Unclaim calls Unclaim of d, or of the Disk that d wraps (Unwrap), if that is a File.
 func Unclaim(d Disk) error {
 	if x, ok := within[interface{ Unclaim() error }](d); ok {
 		return x.Unclaim()

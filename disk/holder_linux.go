@@ -63,8 +63,8 @@ func sameIdentity(st os.FileInfo, id identity) bool {
 	return ok && uint64(s.Dev) == id.dev && s.Ino == id.ino
 }
 
-// UseOf says what a block device is in use for: where it is mounted, that it is swapped to, or what it is a part of.
-// So it does of its partitions. It is "" for what is no block device, or in no use that can be seen.
+// UseOf says what a block device, or a partition of it, is in use for: where it is mounted, that it is swapped to, or
+// what it is a part of. The result is "" for what is no block device, and where no use can be seen.
 func UseOf(path string) string {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func UseOf(path string) string {
 	return strings.Join(slices.Compact(uses), ", ")
 }
 
-// number is that of a device, as sysfs has it: MAJOR:MINOR.
+// number returns the number of a device as sysfs writes it: MAJOR:MINOR.
 func number(rdev uint64) string { return fmt.Sprintf("%d:%d", unix.Major(rdev), unix.Minor(rdev)) }
 
 // withPartitions are the numbers of a device and of its partitions.
@@ -110,13 +110,13 @@ func usesOf(dev string) (uses []string) {
 			continue
 		}
 		if f[2] == dev || strings.HasPrefix(f[end+2], "/dev/") && is(process.Unescaped(f[end+2])) {
-			uses = append(uses, "it is mounted on "+process.Unescaped(f[4]))
+			uses = append(uses, "mounted on "+process.Unescaped(f[4]))
 		}
 	}
 	swaps, _ := os.ReadFile("/proc/swaps")
 	for line := range strings.SplitSeq(string(swaps), "\n") {
 		if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "/") && is(process.Unescaped(name)) {
-			uses = append(uses, "it is used for swapping")
+			uses = append(uses, "used for swapping")
 		}
 	}
 	holders, _ := filepath.Glob("/sys/dev/block/" + dev + "/holders/*")
@@ -125,7 +125,7 @@ func usesOf(dev string) (uses []string) {
 		if n, err := os.ReadFile(h + "/dm/name"); err == nil {
 			name = "mapper/" + strings.TrimSpace(string(n))
 		}
-		uses = append(uses, "it is a part of /dev/"+name)
+		uses = append(uses, "a part of /dev/"+name)
 	}
 	return uses
 }

@@ -122,10 +122,10 @@ func TestBusyDevice(t *testing.T) {
 		hosttest.Run(t, "mkfs.ext4", "-q", dev)
 		hosttest.Run(t, "mount", dev, dir)
 		t.Cleanup(func() { hosttest.Run(t, "umount", dir) })
-		if err, want := open(), "it is mounted on "+dir; !errors.Is(err, syscall.EBUSY) || !strings.HasSuffix(err.Error(), want) {
+		if err, want := open(), "mounted on "+dir; !errors.Is(err, syscall.EBUSY) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%v, want ...%s", err, want)
 		}
-		if use, want := disk.UseOf(dev), "it is mounted on "+dir; use != want {
+		if use, want := disk.UseOf(dev), "mounted on "+dir; use != want {
 			t.Errorf("%q, want %q", use, want)
 		}
 		if use := disk.UseOf(path); use != "" {
@@ -136,7 +136,8 @@ func TestBusyDevice(t *testing.T) {
 		const name = "tansy-test-part"
 		hosttest.Run(t, "dmsetup", "create", name, "--table", "0 16384 linear "+dev+" 0")
 		t.Cleanup(func() { hosttest.Run(t, "dmsetup", "remove", name) })
-		if err, want := open(), "it is a part of /dev/mapper/"+name; !errors.Is(err, syscall.EBUSY) || !strings.HasSuffix(err.Error(), want) {
+		err, want := open(), "a part of /dev/mapper/"+name
+		if !errors.Is(err, syscall.EBUSY) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%v, want ...%s", err, want)
 		}
 	})

@@ -1,7 +1,7 @@
 package disk
 
-// Host is what gives the blocks of a Disk room as they are first written: the file
-// system that a sparse image lies on. Its methods may be called concurrently.
+// Host gives the blocks of a Disk room as they are first written: it is the file system that a sparse image lies on.
+// Its methods may be called concurrently.
 type Host interface {
 	// Reserve makes sure that the n blocks from a on can be written, for as long as the
 	// volume lives, without more room than they have then. Cheap where they have it. The
@@ -19,8 +19,8 @@ type Host interface {
 	Room() (free, backed uint64)
 }
 
-// HostOf returns the host of d or of what d wraps; nil if d takes no room from one as it
-// is written: memory, a device, a preallocated image, one opened read-only.
+// HostOf returns the host of d, or of what d wraps. It is nil if d takes no room as it is written: memory, a device, a
+// preallocated image, or an image that is opened read-only.
 func HostOf(d Disk) Host {
 	if x, ok := within[interface{ Host() Host }](d); ok {
 		return x.Host()

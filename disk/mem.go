@@ -15,8 +15,7 @@ type Mem struct {
 	closed bool
 }
 
-// NewMem returns a device of size bytes, all zero. As of an image that OpenFile opens, a
-// tail shorter than a block is ignored.
+// NewMem returns a device of size bytes, all zero. A tail that is shorter than a block is ignored, as OpenFile does it.
 func NewMem(size uint64) *Mem {
 	return &Mem{size: size / BlockSize, blocks: map[uint64]*[BlockSize]byte{}}
 }

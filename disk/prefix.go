@@ -1,14 +1,14 @@
 package disk
 
-// Prefix is the first blocks of a Disk, as a Disk: what lies behind them is neither read nor written. It is for a
-// volume on a device that is larger than the volume. All that the Disk has besides, such as Holes, stays.
+// Prefix is the first blocks of a Disk, as a Disk. The blocks behind them are neither read nor written. It is for a
+// volume on a device that is larger than the volume. Optional interfaces of the Disk, such as Holes, stay.
 type Prefix struct {
 	Disk
 	size uint64
 }
 
-// NewPrefix returns the first size blocks of d, which has as many or more. A File does without the others from then
-// on: if it is cut, it is not lost as long as these are there.
+// NewPrefix returns the first size blocks of d, which has as many or more. A File does without the other blocks from
+// then on: it is not lost (ErrLost) if they are cut off.
 func NewPrefix(d Disk, size uint64) *Prefix {
 	if f, ok := within[*File](d); ok {
 		f.needed.Store(min(size, f.size))

@@ -86,8 +86,8 @@ func (d *File) allocated() (n uint64, err error) {
 	return n / BlockSize, err
 }
 
-// Preallocate takes all the room of the image from its host now, so that no write ever
-// fails for want of it. What blocks hold stays.
+// Preallocate takes all the room of the image from its host now. No write fails for lack of room after it. The contents
+// of blocks stay.
 func (d *File) Preallocate() error {
 	if d.device {
 		return nil

@@ -70,8 +70,8 @@ type effect struct {
 	barrier  map[uint64]int
 }
 
-// NewSim returns a device of size bytes, all zero and durable. As of an image that OpenFile
-// opens, a tail shorter than a block is ignored.
+// NewSim returns a device of size bytes, all zero and durable. A tail that is shorter than a block is ignored, as
+// OpenFile does it.
 func NewSim(size uint64) *Sim { return newSim(size / BlockSize) }
 
 // newSim is NewSim with the size in blocks.
@@ -81,9 +81,8 @@ func newSim(blocks uint64) *Sim {
 	return s
 }
 
-// FreezeAfter stops the machine once n operations in all have taken effect:
-// later ones, also reads, have no effect and fail with ErrFrozen or, if block
-// is set, do not return before Close. With n = 0 it stops now. The channel is
+// FreezeAfter stops the machine once n operations in all have taken effect; with n = 0 it stops now. Later operations,
+// also reads, have no effect: they fail with ErrFrozen or, if block is set, do not return before Close. The channel is
 // closed when the machine has stopped.
 func (s *Sim) FreezeAfter(n uint64, block bool) <-chan struct{} {
 	s.mu.Lock()
@@ -117,11 +116,9 @@ func (s *Sim) Record() {
 	s.recording, s.base, s.record = true, s.copy(), nil
 }
 
-// At returns the machine as it was after n operations in all: at or after the
-// call of Record, and no more than Ops. It is a copy that runs on its own.
-//
-// A test that notes Ops when an operation is acknowledged knows, for every n,
-// what must have survived a crash after n operations.
+// At returns the machine as it was after n operations in all. n is at least the number at the call of Record, and at
+// most Ops. The result is a copy that runs on its own. A test that notes Ops at each acknowledgement knows, for every
+// n, what must have survived a crash after n operations.
 func (s *Sim) At(n uint64) *Sim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,8 +179,8 @@ func (s *Sim) WriteAt(a uint64, bufs [][]byte) error {
 	return nil
 }
 
-// WriteThrough writes bufs like WriteAt, and makes these blocks alone durable: what NBD and SCSI call
-// FUA. It counts as two operations.
+// WriteThrough writes bufs like WriteAt, and makes these blocks alone durable. NBD and SCSI call that FUA. It counts as
+// two operations.
 func (s *Sim) WriteThrough(a uint64, bufs [][]byte) error {
 	if err := s.WriteAt(a, bufs); err != nil {
 		return err

@@ -25,7 +25,7 @@ type Counts struct {
 	ReadTime, WriteTime, BarrierTime time.Duration
 }
 
-// Plus is the numbers of two disks together.
+// Plus returns the sums of both.
 func (c Counts) Plus(o Counts) Counts {
 	return Counts{
 		Reads: c.Reads + o.Reads, ReadBlocks: c.ReadBlocks + o.ReadBlocks,

@@ -8,9 +8,11 @@ import (
 // Room is set aside for a long range in many transactions, which may find no room in the middle. So it is looked for
 // first, and what was taken for all that is given back.
 
-// Allocate has a file keep room for n bytes from off on, and makes it as long as that; no byte changes (fallocate(2),
-// mode 0). A later Write there needs no room. If there is not enough (ErrNoSpc) the file stays as it was, unless
-// somebody else changes it meanwhile: then it may keep what was set aside before that. So it does after a crash.
+// Allocate reserves room in a file for n bytes from off on, and makes the file at least off+n bytes long. No byte
+// changes (fallocate(2), mode 0). A later Write there needs no room.
+//
+// The error is ErrNoSpc if there is not enough room, and the file stays as it was. A crash, or another caller who
+// changes the file meanwhile, may leave it with some of the room.
 func (v *FS) Allocate(who *Cred, h Handle, off, n uint64) error {
 	if v.calls.Closed() {
 		return ErrClosed
@@ -164,7 +166,7 @@ func (a *allocation) fill(who *Cred, off, n uint64) error {
 	}
 }
 
-// ctime is that of a file within a transaction.
+// ctime returns the ctime of a file within a transaction.
 func (v *FS) ctime(t *txn, h Handle) Time {
 	return attributes(h.Ino, v.dirs.Fs.GetInode(t, h.Ino, true)).Ctime
 }

@@ -8,7 +8,7 @@ package fs
 
 import "time"
 
-// Handle names a file for ever: an inode number and the generation of its use.
+// Handle names a file for ever, by an inode number and the generation of that inode.
 type Handle struct {
 	Ino uint64
 	Gen uint64
@@ -53,7 +53,7 @@ type Attr struct {
 	Atime, Mtime, Ctime Time
 }
 
-// OrNil is a, or nil if a is the zero Attr.
+// OrNil returns a, or nil if a is the zero Attr.
 func (a *Attr) OrNil() *Attr {
 	if a.Type == 0 {
 		return nil
@@ -124,7 +124,7 @@ type Limit struct {
 	some bool // taken
 }
 
-// Take tells whether one more entry is within l, which is what is left then.
+// Take tells whether one more entry is within l. If it is, l becomes what is left.
 func (l *Limit) Take(nameLen int) bool {
 	left, dirLeft := l.Bytes, 0
 	if l.Size != nil {

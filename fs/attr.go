@@ -88,7 +88,7 @@ func (c *call) wcc(ino uint64) WCC {
 	return w
 }
 
-// wcc2 is that of the second one.
+// wcc2 is wcc of the second directory of a call.
 func (c *call) wcc2(ino uint64) WCC {
 	return WCC{Before: c.before2.of(ino, c.Before2), After: c.after2.of(ino, c.After2)}
 }

@@ -6,14 +6,15 @@ import (
 	"net/netip"
 )
 
-// CallID names a call, so that it is done once although it comes again: after a reply was lost, or after a crash.
+// CallID names a call, so that it is done once although the client sends it again: after a lost reply, or after a
+// crash.
 type CallID struct {
 	client [16]byte // whose calls share places for records
 	key    [sha256.Size]byte
 	via    Via
 }
 
-// Via is how a call came, and its reply goes.
+// Via is the way that a call came by, and its reply goes by.
 type Via interface {
 	// Connection identifies the connection. It is compared.
 	Connection() any
@@ -21,11 +22,13 @@ type Via interface {
 	Delivered() bool
 }
 
-// NewCallID names a call by who makes it, from where, its number (RFC 5531, xid), procedure, and arguments. Two are the
-// same if all of these are. The port is left out of client, as a client that connects again may have another one.
+// NewCallID names a call by its caller, the caller's address, its number (RFC 5531, xid), its procedure, and its
+// arguments. Two calls are the same if all of these are. client is without the port, because a client that connects
+// again may have another one.
+//
 // machine is the name in the caller's credential (RFC 5531, authsys_parms), which tells clients behind one address
-// apart; empty: it has none. Places for records go by the address alone: nobody gets more by giving himself many names.
-// via may be nil: not known.
+// apart; it is empty if there is none. Room for records is shared out by the address alone, so that many names give
+// nobody more. via may be nil, which is unknown.
 func NewCallID(client netip.Addr, machine string, xid uint32, proc string, c *Cred, args []byte, via Via) *CallID {
 	id := &CallID{client: client.Unmap().WithZone("").As16(), via: via}
 	n := 16 + 6*4 + 4*len(c.GIDs) + len(machine) + len(proc)

@@ -7,7 +7,7 @@ import (
 	"tansy/journal"
 )
 
-// ErrClosed is the error of every call that begins after Close has begun. It is no Errno: NFS has none for it.
+// ErrClosed is the error of every call that begins after Close has begun. It is no Errno, because NFS has none for it.
 var ErrClosed = journal.ErrClosed
 
 // ending is what a volume has for its end.
@@ -23,11 +23,11 @@ func newEnding() ending {
 	return ending{calls: calls, left: calls.Leave}
 }
 
-// Close makes everything durable, and stops. The device stays open: it is the caller's.
+// Close makes everything durable, and stops. The device stays open, and remains the caller's.
 //
-// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever
-// (Trim alone ends before its time, with ErrClosed), and then for the background. It may be called again, also at the
-// same time: it waits and returns the same.
+// A call that begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as
+// ever; Trim alone ends early, with ErrClosed. Then it waits for the background. Close may be called again, also at the
+// same time: the second call waits, and returns the same.
 func (v *FS) Close() error {
 	v.ended.Do(func() {
 		v.calls.Close()

@@ -7,9 +7,9 @@ import (
 	"tansy/internal/runtime/dtxn"
 )
 
-// Data is what a file was found to hold, in pieces, one behind the other, which lie where they are kept: in the cache,
-// or among what is not home yet. So nothing was copied, and this memory is not used for anything else until Done is
-// called. One goroutine at a time may use it.
+// Data is the bytes that a read found, in pieces that follow each other. They lie where they are kept: in the cache, or
+// among blocks that are not home yet. Nothing was copied, and this memory is put to no other use before Done is called.
+// One goroutine at a time may use it.
 type Data struct {
 	pieces *dbytes.Pieces
 	lent   dtxn.Lent

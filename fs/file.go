@@ -129,9 +129,8 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 	return d, eof, a, nil
 }
 
-// Write implements FileSystem. It stores at most MaxIO bytes, and fewer when
-// they do not fit one transaction of the journal; data is copied once, into the
-// blocks that go to the device.
+// Write implements FileSystem. It stores at most MaxIO bytes, and fewer if they do not fit one transaction of the
+// journal. The data is copied once, into the blocks that go to the device.
 func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) (uint32, Stability, WCC, error) {
 	if err := v.enter(); err != nil {
 		return 0, how, WCC{}, err
@@ -171,8 +170,8 @@ const (
 	freeStream = 64 << 10 // bytes; up to that a WRITE is not large
 )
 
-// WriteMemory is how many bytes the data of WRITEs take that are not home yet, of all volumes of the process. They lie
-// outside of Go's heap.
+// WriteMemory is the number of bytes that data of WRITEs take in memory before they are home, of all volumes of the
+// process. They lie outside of Go's heap.
 func WriteMemory() int64 { return dbytes.WriteMemory() }
 
 // Commit implements FileSystem. Everything written so far becomes durable, not

@@ -21,13 +21,11 @@ import (
 	"tansy/journal"
 )
 
-// FS is a volume in use: the verified file system over a device. Its methods may
-// be called concurrently.
+// FS is a volume in use: the verified file system over a device. Its methods may be called concurrently.
 //
-// Every method is one transaction of verified code (verified/fs). What is here
-// around it: arguments and results are converted, a transaction that conflicts
-// is run again, one that is too large is made smaller, and cut-off blocks are
-// freed in the background.
+// Every method is one transaction of verified code (verified/fs). This package converts arguments and results. It runs
+// a transaction that conflicts again, and makes one that is too large smaller. In the background it frees blocks that
+// were cut off.
 type FS struct {
 	*volume
 	id       *CallID // of the one call that it is for; nil: of any, which are not known
@@ -105,8 +103,8 @@ type Options struct {
 // DefaultCommitInterval is of Options.CommitInterval.
 const DefaultCommitInterval = journal.DefaultLinger
 
-// Deferring is the same volume for those who do not wait for the device, as with Options.Deferred: what they do comes
-// into the one order of all changes, and those who do wait, wait for what came before.
+// Deferring is the same volume for callers that do not wait for the device, as with Options.Deferred. Their changes and
+// all others have one order. A caller that does wait, waits for all changes before its own.
 func (v *FS) Deferring() *FS { return &FS{v.volume, v.id, true, v.inside} }
 
 func newVerifier() uint64 {
@@ -117,14 +115,14 @@ func newVerifier() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// Lost is an error that wraps disk.ErrLost if another server was seen to have opened the volume, which
-// is looked for every second. Nothing is acknowledged any more then.
+// Lost is an error that wraps disk.ErrLost if another server was seen to have opened the volume, or nil. The server
+// looks every second. Nothing is acknowledged after that was seen.
 func (v *FS) Lost() error { return v.sys.Lost() }
 
-// Look reads from the device whether another server has opened the volume, and is Lost then.
+// Look reads from the device whether another server has opened the volume, and returns Lost.
 func (v *FS) Look() error { return v.sys.Look() }
 
-// Verifier implements FileSystem: random, new at every Open.
+// Verifier implements FileSystem. The write verifier is random, and new at every Open.
 func (v *FS) Verifier() uint64 { return v.verifier }
 
 // now is the time for the stamps of one operation. Each attempt reads it anew: a stamp is the clock's
@@ -241,7 +239,7 @@ const (
 	procReaddir, procReaddirplus, procFsstat, procFsinfo, procPathconf, procCommit             = 16, 17, 18, 19, 20, 21
 )
 
-// Sync makes everything durable that was changed so far. It costs no barrier if that is already so.
+// Sync makes everything durable that was changed so far. If all is durable already, it takes no barrier.
 func (v *FS) Sync() error {
 	if err := v.enter(); err != nil {
 		return err

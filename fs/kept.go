@@ -48,7 +48,8 @@ func (v *FS) came(ino, first uint64, err error) {
 	}
 }
 
-// Keep has the volume keep a file: a link more, until LetGo. It is ErrExist if it does already.
+// Keep has the volume keep a file as if it had one link more, until LetGo. So the file lives on without a name. The
+// error is ErrExist if the file is kept already.
 func (v *FS) Keep(h Handle) error {
 	var c call
 	var first uint64
@@ -61,7 +62,7 @@ func (v *FS) Keep(h Handle) error {
 	return err
 }
 
-// LetGo ends that. A file without names is gone then.
+// LetGo ends what Keep began. A file without names is removed then.
 func (v *FS) LetGo(h Handle) error {
 	w, leave, err := v.together()
 	if err != nil {
@@ -90,7 +91,7 @@ func (v *FS) letGo(h Handle, from uint64) error {
 	return err
 }
 
-// RemoveOpen is Keep of file open, and Remove, in one transaction.
+// RemoveOpen is Keep of the file open and Remove of its name, in one transaction.
 func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, error) {
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
@@ -104,7 +105,7 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 	return c.wcc(dir.Ino), err
 }
 
-// RenameOpen is Keep of file open, and Rename, in one transaction.
+// RenameOpen is Keep of the file open and Rename, in one transaction.
 func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toName []byte, open Handle) (WCC, WCC, error) {
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
@@ -118,8 +119,8 @@ func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toNa
 	return c.wcc(from.Ino), c.wcc2(to.Ino), err
 }
 
-// Tmpfile makes a regular file without a name, kept. Directory dir says where on the volume, and of which group if it
-// is setgid.
+// Tmpfile makes a regular file that has no name and is kept (Keep). Directory dir decides where the file lies on the
+// volume, and gives it its group if dir is setgid.
 func (v *FS) Tmpfile(who *Cred, dir Handle, s *SetAttr) (Node, error) {
 	vc, a := cred(new(vcred), who), sattr(s)
 	var c call

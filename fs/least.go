@@ -8,10 +8,10 @@ import (
 	"tansy/journal"
 )
 
-// ErrOptions is wrapped by errors of Mkfs about sizes and numbers with which no volume can be: nothing was written.
+// ErrOptions is wrapped by an error of Mkfs about sizes or numbers that no volume can have. Nothing was written.
 var ErrOptions = errors.New("no such volume can be made")
 
-// TooSmallError is the error of Mkfs for a device that is too small for what it is to have. It wraps ErrOptions.
+// TooSmallError is the error of Mkfs for a device that is too small for the options. It wraps ErrOptions.
 type TooSmallError struct {
 	Bytes, Journal, Inodes uint64 // of the device, and what it has to have room for beside data; sizes in bytes
 	Least                  uint64 // bytes, a multiple of BlockSize, that are enough with the same options; 0: not known
@@ -27,6 +27,14 @@ func (e *TooSmallError) Error() string {
 
 // Unwrap returns ErrOptions.
 func (e *TooSmallError) Unwrap() error { return ErrOptions }
+
+// tooLargeError is the error of Mkfs for a volume that would be too large: what, and what is possible.
+type tooLargeError string
+
+func (e tooLargeError) Error() string { return string(e) }
+
+// Unwrap returns ErrOptions, and the journal's own error for its part.
+func (e tooLargeError) Unwrap() []error { return []error{ErrOptions, journal.ErrParams} }
 
 // leastBytes is the size of the smallest device on which a volume with these options can be made, in bytes; 0 if there
 // is none, or it is a giant.

@@ -26,8 +26,8 @@ func newPage() *page {
 	return p
 }
 
-// Recycle gives back the memory of l, of which nobody sees anything any more. Without it the memory is the garbage
-// collector's.
+// Recycle gives back the memory of l, which nobody may use any more. Without it the garbage collector frees that
+// memory.
 func (l *Listing) Recycle() {
 	if l.page != nil {
 		l.page.recycle()

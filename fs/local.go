@@ -8,9 +8,9 @@ import (
 // What local mounts have beside the procedures of NFS (verified/fs/spec/local.s.dfy). Each call is as many transactions
 // as its range needs, so that a crash, and other callers, may come between two.
 
-// Seek is SEEK_DATA of lseek(2), or (hole) SEEK_HOLE: the offset of the first byte from off on that lies in a block
-// which the file has, or in a hole. The end of the file is one. It is ErrNoEnt if off is not before the end, or there
-// are no more data.
+// Seek is SEEK_DATA of lseek(2) or, with hole, SEEK_HOLE. The result is the offset of the first byte from off on that
+// lies in a block of the file or, with hole, in none. The end of the file counts as a hole. The error is ErrNoEnt if
+// off is not before the end, or if no data follow.
 func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 	vc := cred(new(vcred), who)
 	for {
@@ -27,7 +27,7 @@ func (v *FS) Seek(who *Cred, h Handle, off uint64, hole bool) (uint64, error) {
 	}
 }
 
-// PunchHole makes zeros of n bytes from off on, as far as the file has them, and gives back the blocks that they fill
+// PunchHole makes n bytes from off on zeros, up to the end of the file. It gives back the blocks that lie in them whole
 // (fallocate(2), FALLOC_FL_PUNCH_HOLE).
 func (v *FS) PunchHole(who *Cred, h Handle, off, n uint64) error {
 	a, err := v.Getattr(h)
@@ -104,8 +104,8 @@ func (v *FS) zero(who *Cred, h Handle, off, end uint64) error {
 	return v.ZeroRange(who, h, off, end-off)
 }
 
-// ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE): the file has room for them, and
-// is as long as that. If there is not enough room for more than MaxIO bytes, nothing is done.
+// ZeroRange writes zeros to n bytes from off on (fallocate(2), FALLOC_FL_ZERO_RANGE). The file has room for them then,
+// and is at least off+n bytes long. If the bytes are more than MaxIO and there is not enough room, nothing is done.
 func (v *FS) ZeroRange(who *Cred, h Handle, off, n uint64) error {
 	if v.calls.Closed() {
 		return ErrClosed

@@ -36,11 +36,26 @@ const (
 	logLeast   = 5 << 20 / BlockSize
 )
 
+// Bounds of Plan (verified/fs/mkfs/making.dfy), for messages: the fewest inodes, the blocks that a journal is smaller
+// than, and those that a volume is, but for its journal.
+const (
+	inodesLeast = 17
+	logMost     = 1 << 32
+	sizeMost    = 1 << 39
+)
+
 // The number of records of replies: the default, and that of the smallest volumes.
 const (
 	repliesDefault = 4096
 	repliesLeast   = 64
 )
+
+// Check returns the error with which Mkfs refuses a device of so many bytes, or nil if the size is right. It writes
+// nothing.
+func (o MkfsOptions) Check(bytes uint64) error {
+	_, err := plan(bytes/BlockSize, o)
+	return err
+}
 
 // Mkfs makes a volume on d; what d held is lost. A crash in the middle leaves a
 // device that Open refuses. What goes to the device, and when, is verified (verified/fs/mkfs).
@@ -96,6 +111,9 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 		return s, fmt.Errorf("%w: a journal of %d bytes is too small: at least %d",
 			ErrOptions, o.LogBytes, logLeast*BlockSize)
 	}
+	if n < inodesLeast {
+		return s, fmt.Errorf("%w: %d inodes are too few: at least %d", ErrOptions, n, inodesLeast)
+	}
 	uuid, key, err := newSecrets()
 	if err != nil {
 		return s, err
@@ -109,8 +127,12 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	case 0:
 		return s, nil
 	case making.TOOLARGE():
-		return s, fmt.Errorf("%w: %w: a journal of %d bytes, or a device of %d bytes, is too large",
-			ErrOptions, journal.ErrParams, log*BlockSize, size*BlockSize)
+		if log >= logMost {
+			return s, tooLargeError(fmt.Sprintf("a journal of %d bytes is too large: less than %d",
+				log*BlockSize, uint64(logMost)*BlockSize))
+		}
+		return s, tooLargeError(fmt.Sprintf("%d bytes are too many: a volume has less than %d",
+			size*BlockSize, uint64(sizeMost)*BlockSize))
 	}
 	return s, &TooSmallError{size * BlockSize, log * BlockSize, n, leastBytes(o)}
 }

@@ -13,10 +13,10 @@ import (
 
 // why a superblock that is there is refused, as verified/fs/format/superblock.dfy numbers it
 var refusals = map[uint32]string{
-	badSum: "its superblock is damaged (checksum)",
-	other:  "it was made by another version of Tansy",
-	4:      "it uses features this version does not know",
-	5:      "its superblock contradicts itself",
+	badSum: "the superblock is damaged (checksum)",
+	other:  "another version of Tansy made the volume",
+	4:      "the volume uses features this version does not know",
+	5:      "the superblock contradicts itself",
 }
 
 // grown is what to do where a superblock and the last block are of no use.

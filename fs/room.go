@@ -11,8 +11,7 @@ import (
 	"tansy/journal"
 )
 
-// ErrHostFull is wrapped by an error of Open when the file system that the image lies on
-// has no room for what opening needs.
+// ErrHostFull is wrapped by an error of Open if the file system under the image has no room for what opening writes.
 var ErrHostFull = errors.New("the file system that the image lies on is full; free room there and start again")
 
 // inMemory is how much can wait for its place on the device at a time (bytes); with a

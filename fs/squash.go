@@ -6,21 +6,21 @@ import (
 	"tansy/internal/gen/fs/procedures/squashops"
 )
 
-// Squash is the part of an export's rule that says who a caller is (exports(5)). What it
-// means is verified/fs/spec/squash.s.dfy, and the code that does it is verified.
+// Squash is the part of an export's rule that says who a caller is (exports(5)). verified/fs/spec/squash.s.dfy says
+// what it means, and the code that does it is verified.
 type Squash struct {
 	Root             bool   // user 0 and group 0 become the anonymous ones, also among supplementary groups
 	All              bool   // everybody becomes the anonymous user, in no other group
 	AnonUID, AnonGID uint32 // the anonymous user, which is also a caller without credentials; neither is NoID
 }
 
-// NoID is the number of no user and no group. In POSIX an id of -1 means "no change", and kernels refuse to show a
-// file that has it. A caller who says to be it is the anonymous user, among the supplementary groups it is left out,
-// and in a SetAttr it sets nothing.
+// NoID is the number of no user and no group. In POSIX an id of -1 means "no change", and kernels refuse to show a file
+// that has it. A caller of that number is the anonymous user. Among supplementary groups the number is left out, and in
+// a SetAttr it sets nothing.
 const NoID = 1<<32 - 1
 
-// Caller returns who a caller is that says to be c; nil is one that says nothing
-// (AUTH_NONE). c stays as it is, and the result may be c.
+// Caller returns who a caller is that says to be c, which is nil for AUTH_NONE. c is not changed, and the result may be
+// c.
 func (s *Squash) Caller(c *Cred) *Cred {
 	// Most calls change nothing: lemmas AsClaimed and OthersStay in verified/fs/spec/squashing.dfy.
 	if c != nil && !s.All && s.stays(c) {

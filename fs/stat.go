@@ -65,8 +65,8 @@ type TransactionStats struct {
 // Stats returns the present numbers. It does not wait for the device.
 func (v *FS) Stats() Stats { return Stats{v.sys.Journal(), TransactionStats(v.sys.Stats())} }
 
-// Space is what FSSTAT says, but need not be durable yet: it does not wait for the device once the
-// bitmaps have been read.
+// Space is what FSSTAT says, though it need not be durable yet. It does not wait for the device once the bitmaps have
+// been read.
 func (v *FS) Space() (Stat, error) {
 	if err := v.enter(); err != nil {
 		return Stat{}, err
@@ -82,8 +82,8 @@ func (v *FS) Space() (Stat, error) {
 	}, nil
 }
 
-// Health is an error if the volume refuses changes since it was opened, because the device failed
-// or because the volume is damaged.
+// Health is nil as long as the volume takes changes. Else it is the error why not: the device failed since Open, or the
+// volume is damaged.
 func (v *FS) Health() error {
 	if v.damaged.Load() {
 		return errDamaged

@@ -14,13 +14,11 @@ import (
 	"tansy/journal"
 )
 
-// ErrNotVolume is what Open returns, wrapped, for a device that holds no Tansy
-// volume this version can use.
+// ErrNotVolume is wrapped by an error of Open for a device without a Tansy volume that this version can use.
 var ErrNotVolume = errors.New("not a Tansy volume")
 
-// ErrNoSuperblock is wrapped as well when there is no sign that the device ever
-// held one.
-var ErrNoSuperblock = errors.New("it has no superblock")
+// ErrNoSuperblock is wrapped as well if nothing shows that the device ever held a volume.
+var ErrNoSuperblock = errors.New("no superblock")
 
 const (
 	noSuper = 1
@@ -31,7 +29,7 @@ const (
 // readSuper returns the superblock of a volume; damaged: that in block 0 is not usable, and its copy serves.
 func readSuper(d disk.Disk) (s superblockformat.Super, damaged bool, err error) {
 	if d.Size() < 2 {
-		return s, false, fmt.Errorf("%w: the device has %d blocks", ErrNotVolume, d.Size())
+		return s, false, fmt.Errorf("%w: %d whole blocks of %d bytes are too few for one", ErrNotVolume, d.Size(), BlockSize)
 	}
 	dd := ddisk.New(d)
 	which, why, s := superblockcopies.Find(dd)

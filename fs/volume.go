@@ -16,9 +16,8 @@ import (
 	"tansy/journal"
 )
 
-// Open opens the volume on d: it recovers the journal and goes on freeing what
-// was removed. With Options.ReadOnly nothing is written to d. If d is larger than the volume, what is behind it is left
-// alone.
+// Open opens the volume on d. It recovers the journal, and goes on to free what was removed. With Options.ReadOnly
+// nothing is written to d. If d is larger than the volume, the blocks behind it are left alone.
 func Open(d disk.Disk, o Options) (*FS, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()

@@ -27,7 +27,7 @@ func (x *xattrState) found() {
 	x.caps.Store(1)
 }
 
-// GetXattr returns the value of an extended attribute. It is ErrNoEnt if the file has none of that name.
+// GetXattr returns the value of an extended attribute. The error is ErrNoEnt if the file has none of that name.
 func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
 	if !v.xattrs.some.Load() && !v.calls.Closed() {
 		return nil, ErrNoEnt
@@ -45,7 +45,7 @@ func (v *FS) GetXattr(h Handle, name []byte) ([]byte, error) {
 	return value.Data, nil
 }
 
-// ListXattr returns the names of the extended attributes of a file, each with a zero after it.
+// ListXattr returns the names of all extended attributes of a file. A zero byte ends each name.
 func (v *FS) ListXattr(h Handle) ([]byte, error) {
 	if !v.xattrs.some.Load() && !v.calls.Closed() {
 		return nil, nil
@@ -62,8 +62,8 @@ func (v *FS) ListXattr(h Handle) ([]byte, error) {
 	return names.Data, nil
 }
 
-// SetXattr sets an extended attribute; create: only if it is not there (else ErrExist), replace: only if it is (else
-// ErrNoEnt). All of a file take at most a block together, and there may be no block left: ErrNoSpc.
+// SetXattr sets an extended attribute. With create it must not be there (else ErrExist); with replace it must be (else
+// ErrNoEnt). The error is ErrNoSpc if all attributes of the file would take more than a block, or if no block is free.
 func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error {
 	v.xattrs.some.Store(true)
 	if bytes.Equal(name, capability) {
@@ -78,7 +78,7 @@ func (v *FS) SetXattr(h Handle, name, value []byte, create, replace bool) error 
 	})
 }
 
-// RemoveXattr takes an extended attribute away. It is ErrNoEnt if the file has none of that name.
+// RemoveXattr removes an extended attribute. The error is ErrNoEnt if the file has none of that name.
 func (v *FS) RemoveXattr(h Handle, name []byte) error {
 	vn := bytesOf(name)
 	var c call

@@ -19,7 +19,7 @@ type closer struct {
 
 func newCloser() closer { return closer{calls: closing.New()} }
 
-// Enter begins a call of a layer above, which Close waits for until Leave. It returns ErrClosed if Close has begun.
+// Enter begins a call of a layer above. Close waits for it until Leave. The error is ErrClosed if Close has begun.
 func (j *Journal) Enter() error {
 	if !j.closing.calls.Enter() {
 		return ErrClosed
@@ -27,10 +27,10 @@ func (j *Journal) Enter() error {
 	return nil
 }
 
-// Leave ends what Enter has begun.
+// Leave ends a call that Enter has begun.
 func (j *Journal) Leave() { j.closing.calls.Leave() }
 
-// OnClose has f called when Close has begun, before it waits for calls: nothing else begins any more.
+// OnClose has f called when Close has begun, before Close waits for calls. Nothing else begins from then on.
 func (j *Journal) OnClose(f func()) {
 	j.closing.mu.Lock()
 	defer j.closing.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"tansy/internal/runtime/seal"
 )
 
-// Sealed returns every group of the log on d whose descriptor is sound, in the order of
-// the numbers: live ones and old ones, of any epoch, with no need of a header. Those with an
-// Err and no Sealed are units whose first block cannot be read.
+// Sealed returns every group of the log on d whose descriptor is sound, in the order of the numbers. Live and old
+// groups of any epoch are among them, and no header is needed. Entries with an Err and no Sealed are units whose first
+// block cannot be read.
 func Sealed(d disk.Disk, p Params) ([]Group, error) {
 	if err := p.Check(d); err != nil {
 		return nil, err
@@ -32,9 +32,9 @@ func Sealed(d disk.Disk, p Params) ([]Group, error) {
 	return found, nil
 }
 
-// Cut makes the log on d end before group n, durably: recovery will find none with
-// that number or a larger one, of any epoch. Their contents are lost, and what the log has in
-// units that cannot be read. For repairs; the journal must not be open.
+// Cut makes the log on d end before group n, durably. Recovery finds no group with that number or a larger one, of any
+// epoch. Their contents are lost, and so is what the log has in units that cannot be read. It is for repairs: the
+// journal must not be open.
 func Cut(d disk.Disk, p Params, n uint64) error {
 	groups, err := Sealed(d, p)
 	if err != nil {
@@ -52,9 +52,9 @@ func Cut(d disk.Disk, p Params, n uint64) error {
 	return d.Barrier()
 }
 
-// Restart makes the log on d an empty one, durably, whatever it was: what it has that is not
-// home is lost. The tree of codes is made anew as by Rebuild, all of it: its root was in the headers. For a log of
-// which both headers are lost; the journal must not be open.
+// Restart makes the log on d an empty one, durably. What the log had that is not home is lost. All of the tree of codes
+// is made anew as by Rebuild, because its root was in the headers. It is for a log that has lost both headers: the
+// journal must not be open.
 func Restart(d disk.Disk, p Params) (Rebuilt, error) {
 	var done Rebuilt
 	groups, err := Sealed(d, p)

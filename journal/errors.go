@@ -31,7 +31,7 @@ var (
 	ErrNotOwner = ddisk.ErrNotOwner
 )
 
-// Refusal is why a commit was refused that is not too large: Failure, or ErrClosed.
+// Refusal says why a commit was refused that is not too large: Failure, or ErrClosed.
 func (j *Journal) Refusal() error {
 	j.core.Mutex.Lock()
 	defer j.core.Mutex.Unlock()
@@ -41,8 +41,8 @@ func (j *Journal) Refusal() error {
 	return j.Failure()
 }
 
-// ReadFailure is the error of the last read of the device that failed; if none did, but a block was found damaged, it
-// wraps ErrNotAsWritten.
+// ReadFailure is the error of the device's last read that failed. If no read failed, but a block was found damaged, the
+// error wraps ErrNotAsWritten.
 func (j *Journal) ReadFailure() error {
 	if err := j.d.ReadErr(); err != nil {
 		return err
@@ -53,8 +53,8 @@ func (j *Journal) ReadFailure() error {
 	return nil
 }
 
-// Damaged lists the blocks that were found not to be what was last written there, as far as they have been
-// read since Open. Those before the first home block are pages of the tree of codes.
+// Damaged lists the blocks that were read since Open and are not what was last written there. Those before the first
+// home block are pages of the tree of codes.
 func (j *Journal) Damaged() []uint64 { return j.core.Notes.DamagedBlocks() }
 
 // readError is why block a could not be read.
@@ -64,7 +64,7 @@ func (j *Journal) readError(a uint64) error {
 	}
 	for b := range j.p.TreeBlocks(a, j.size) {
 		if j.core.Notes.IsDamaged(b) {
-			return fmt.Errorf("its code, in block %d or %d, is not known: %w", b, b+1, j.why(b))
+			return fmt.Errorf("the block's code, in block %d or %d, is not known: %w", b, b+1, j.why(b))
 		}
 	}
 	if err := j.d.ReadErr(); err != nil {

@@ -53,9 +53,9 @@ func Inspect(d disk.Disk, p Params) (*Snapshot, error) {
 	return s, nil
 }
 
-// Genuine says whether b, read from home block a, is what was last written there, by the verified code by which
-// Read does. If it is not, bad is the block that is damaged: a itself, or the first of the two places of
-// a page of the tree, without which it is not known.
+// Genuine tells whether b, which was read from home block a, is what was last written there. It runs the verified code
+// that Read runs. If b is not genuine, bad is the damaged block: a, or the first of the two blocks of the page of the
+// tree that a depends on.
 func (s *Snapshot) Genuine(a uint64, b []byte) (ok bool, bad uint64) {
 	if a < s.tree.Home || a-s.tree.Home >= s.tree.HomeCount {
 		return false, a
@@ -75,10 +75,10 @@ type Page struct {
 }
 
 // ErrMisplaced is the error of a page that can be read, but not where it says that it lies.
-var ErrMisplaced = errors.New("it lies in the wrong one of its two places: the next change of it would overwrite it")
+var ErrMisplaced = errors.New("the page lies in the wrong one of its two places: the next change would overwrite it")
 
-// Pages yields the pages of the tree of codes that count, each behind the one with its own code. Those
-// left out stand for zeros, or lie below one that is lost.
+// Pages yields the pages of the tree of codes that count, each behind the page with its own code. Pages that stand for
+// zeros, or lie below one that is lost, are left out.
 func (s *Snapshot) Pages() iter.Seq[Page] {
 	return func(yield func(Page) bool) {
 		v := pageWalk{s, yield, make([]uint64, 0, 255)}

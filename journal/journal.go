@@ -271,12 +271,12 @@ type Write struct {
 	Data []byte // disk.BlockSize bytes
 }
 
-// Commit writes blocks, all or none of them. With wait it returns when they are
-// durable; without, they are soon, in the order of the commits. Later writes of one
-// address win. The data is copied. A commit of no writes changes nothing; with wait it is Flush.
+// Commit writes blocks, all or none of them. With wait it returns when they are durable; without, they become durable
+// soon, in the order of the commits. Of several writes of one address the last counts. The data is copied. A commit of
+// no writes changes nothing; with wait it is Flush.
 //
-// After an error from the device it is not known whether a commit that was waited for
-// is durable; the journal is read-only then.
+// After an error of the device nobody knows whether a commit that was waited for is durable. The journal is read-only
+// then.
 func (j *Journal) Commit(ws []Write, wait bool) error {
 	if len(ws) == 0 && wait {
 		return j.Flush()
@@ -303,10 +303,9 @@ func (j *Journal) Commit(ws []Write, wait bool) error {
 	return j.status(st)
 }
 
-// Bulk wishes that the next contents committed to block a go straight home and not
-// through the log, which writes them twice. It promises nothing: the wish is granted if the
-// block's allocation bit is known to be clear on the device, so that a crash need not leave
-// its contents alone. A commit is as atomic and as durable as without the wish.
+// Bulk asks that the next contents committed to block a go straight home, and not through the log, which would write
+// them twice. It is granted if the block's allocation bit is known to be clear on the device, as a crash may change the
+// contents of such a block. A commit is as atomic and as durable either way.
 func (j *Journal) Bulk(a uint64) {
 	j.core.Notes.Wish(a)
 }
@@ -321,8 +320,8 @@ func (j *Journal) status(st uint32) error {
 	return j.Refusal()
 }
 
-// Failure is the error of everything but Read, if the device failed (a wrapped
-// ErrReadOnly, with the cause).
+// Failure is the error of everything but Read after the device failed: it wraps ErrReadOnly and the cause. Else it is
+// nil.
 func (j *Journal) Failure() error {
 	if err := j.d.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
@@ -334,7 +333,7 @@ func (j *Journal) Failure() error {
 }
 
 // Look reads from the device whether another server has opened the journal. If one has, the journal fails for good,
-// with an error that wraps ErrNotOwner. What cannot be read tells nothing. After Close it does not look.
+// with an error that wraps ErrNotOwner. A block that cannot be read tells nothing. After Close it does not look.
 func (j *Journal) Look() error {
 	if j.d.Err() == nil && j.Enter() == nil {
 		defer j.Leave()
@@ -343,7 +342,7 @@ func (j *Journal) Look() error {
 	return j.Lost()
 }
 
-// Lost is an error that wraps ErrNotOwner if another server was seen to have opened the journal.
+// Lost is an error that wraps ErrNotOwner if another server was seen to have opened the journal, or nil.
 func (j *Journal) Lost() error {
 	if err := j.d.Err(); errors.Is(err, ErrNotOwner) {
 		return err
@@ -388,9 +387,9 @@ func (j *Journal) flush() error {
 
 // Close makes everything durable, empties the log, and ends the threads. It does not close the device.
 //
-// Whatever begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as ever.
-// No commit takes effect after that (verified/journal/threads.dfy, Close), whoever asks for it. Close may be called
-// again, also at the same time: it waits and returns the same.
+// A call that begins after Close has begun fails with ErrClosed. Close waits for the calls under way, which end as
+// ever. No commit takes effect after that (verified/journal/threads.dfy, Close). Close may be called again, also at the
+// same time: the second call waits, and returns the same.
 func (j *Journal) Close() error {
 	j.closing.once.Do(func() { j.closing.err = j.close() })
 	return j.closing.err

@@ -23,13 +23,15 @@ type Rebuilt struct {
 // A Range is the blocks from From up to To, which is not among them.
 type Range struct{ From, To uint64 }
 
-// Rebuild makes the pages of the tree of codes on d that are damaged, or cannot be read, anew, durably, from
-// what the home blocks hold: nothing is left by which to tell whether that is what was written there. Blocks
-// whose codes are known keep them, and so does the log what is in it. A block that cannot be read is refused
-// by Read from then on, until it is written. For repairs; the journal must not be open, and recovery
-// must accept its log. A crash meanwhile leaves the tree as it was, or with some of it made anew.
+// Rebuild makes the pages of the tree of codes on d that are damaged, or cannot be read, anew, durably. The new codes
+// are those of what the home blocks hold; nothing tells any more whether that is what was written there. Blocks whose
+// codes are known keep them, and the log keeps what is in it. A block that cannot be read is refused by Read until it
+// is written.
 //
-// It takes memory for a code of every page that is made anew. What the device knows to be zeros (disk.Holes) is
+// Rebuild is for repairs: the journal must not be open, and recovery must accept its log. A crash meanwhile leaves the
+// tree as it was, or with some of it made anew.
+//
+// It takes memory for a code of every page that is made anew. Blocks that the device knows to be zeros (disk.Holes) are
 // not read.
 func Rebuild(d disk.Disk, p Params) (Rebuilt, error) {
 	var done Rebuilt

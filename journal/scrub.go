@@ -12,13 +12,15 @@ import (
 	"tansy/internal/runtime/pages"
 )
 
-// A Scrub is one pass over what has codes: it reads the pages of the tree of codes and the home blocks from the device,
-// whatever memory has of them, and checks them, beside all else that the journal does. Of the blocks that Params.Bitmap
-// tells of, it reads those in use: a crash may have changed the others. What is on its way home is passed over.
+// A Scrub is one pass over all that has codes. It reads the pages of the tree of codes and the home blocks from the
+// device, also if memory has them, and checks them. Other calls of the journal go on beside it. Of the blocks that
+// Params.Bitmap tells of, it reads those in use, because a crash may have changed the others. Blocks on their way home
+// are passed over.
 type Scrub struct {
 	// Limit is the first block that is not looked at, though there is a device behind it; 0: there is none.
 	Limit uint64
-	// Before is called before n blocks are read, at most ScrubRun, and may wait. An error ends the pass.
+	// Before is called before n blocks are read, at most ScrubRun, and may wait. An error ends the pass. Blocks in a
+	// hole of the device count a HoleShare: they are checked, too, but cost the device nothing.
 	Before func(ctx context.Context, n uint64) error
 	// Found is called for what is not well, once in a pass for each block. Blocks that are Damaged are in
 	// Journal.Damaged, too.
@@ -30,6 +32,10 @@ type Scrub struct {
 // ScrubRun is the number of blocks that a scrub reads at once.
 const ScrubRun = 64
 
+// HoleShare is how many blocks in a hole of the device count as one block that is read: they take the time of memory
+// alone.
+const HoleShare = 16
+
 // ScrubCounts are blocks that a pass has dealt with.
 type ScrubCounts struct {
 	Good      uint64 // read, and what was last written there
@@ -38,7 +44,7 @@ type ScrubCounts struct {
 	Unchecked uint64 // not looked at, as their codes, or the bitmap, are in a damaged block
 }
 
-// Done is the number of all of them.
+// Done is the sum of all counts.
 func (c ScrubCounts) Done() uint64 { return c.Good + c.Pending + c.Damaged + c.Unchecked }
 
 // A Finding is a block that is not well.
@@ -61,8 +67,8 @@ type scrub struct {
 // maxFound bounds the blocks that a pass remembers to have told of.
 const maxFound = 1 << 16
 
-// Run makes a pass over j, and returns its end: nil, or an error of ctx or Before, or that the volume is another
-// server's, or ErrClosed.
+// Run makes a pass over j, and returns what it has dealt with. The error is nil at the end of the pass. Else it is that
+// of ctx or of Before, ErrNotOwner, or ErrClosed.
 func (s Scrub) Run(ctx context.Context, j *Journal) (ScrubCounts, error) {
 	r := &scrub{Scrub: &s, j: j, ctx: ctx, found: map[uint64]struct{}{}}
 	err := r.pages()
@@ -95,7 +101,7 @@ func (r *scrub) before(n uint64) error {
 	return r.Before(r.ctx, n)
 }
 
-// tell tells of a block that is not well, and counts it.
+// tell reports a block that is not well, once, and counts it.
 func (r *scrub) tell(f Finding) {
 	if _, known := r.found[f.Block]; known {
 		return
@@ -195,7 +201,11 @@ func (r *scrub) blocks(a, end uint64) error {
 			n = 1
 			single--
 		}
-		if err := r.before(n); err != nil {
+		cost := n
+		if r.j.d.InHole(a, n) {
+			cost = max(1, n/HoleShare)
+		}
+		if err := r.before(cost); err != nil {
 			return err
 		}
 		if err := r.j.Enter(); err != nil {

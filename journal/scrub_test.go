@@ -299,3 +299,52 @@ func TestScrubHonest(t *testing.T) {
 	}
 	t.Logf("%d passes, %d blocks checked, %d that were to be written, %d torn free ones", passes.Load(), good.Load(), pending.Load(), torn.Load())
 }
+
+// TestScrubHoles: blocks in a hole of the device are checked, and count a share of those that hold something. One that
+// was lost there is found.
+func TestScrubHoles(t *testing.T) {
+	r := rand.New(rand.NewPCG(replay.Seed(t), 0))
+	p := bitmappedFor(64, 600)
+	w := live(t, r, p, 30)
+	cost := func(d disk.Disk, found int) (all uint64) {
+		t.Helper()
+		j := w.opened(t, d)
+		defer j.Close()
+		s := Scrub{
+			Before:   func(_ context.Context, n uint64) error { all += n; return nil },
+			Found:    func(Finding) { found-- },
+			Progress: func(ScrubCounts) {},
+		}
+		n, err := s.Run(context.Background(), j)
+		if err != nil || found != 0 {
+			t.Errorf("%v, %d findings are missing, %v", err, found, n)
+		}
+		return all
+	}
+	full := cost(w.d, 0)
+	const n = ScrubRun // of the blocks before those that the bitmap tells of
+	empty := holed{w.d, p.Home(), p.Home() + n}
+	if got, want := cost(empty, 0), full-n+n/HoleShare; got != want {
+		t.Errorf("with a hole of %d blocks a pass counts %d, want %d, without %d", n, got, want, full)
+	}
+	for a := p.Home(); ; a++ { // a block that has something, of which the device knows nothing any more
+		if b := block(t, w.d, a); !bytes.Equal(b, make([]byte, len(b))) {
+			put(t, w.d, a, make([]byte, len(b)))
+			cost(holed{w.d, a, a + 1}, 1)
+			return
+		}
+	}
+}
+
+// holed is a device that has no data in the blocks from a on before end.
+type holed struct {
+	disk.Disk
+	a, end uint64
+}
+
+func (d holed) NextData(a uint64) (uint64, error) {
+	if a >= d.a && a < d.end {
+		a = d.end
+	}
+	return a, nil
+}

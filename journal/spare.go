@@ -10,24 +10,24 @@ import (
 // Room that is given back. A commit of zeros to a block that nobody needs lets the device forget
 // the block instead of storing zeros; to the journal it is a commit like any other.
 
-// Spare says that the zeros which are written home next to the n blocks from a on need not take room
-// on the device: they may be discarded (disk.Discarder). All else that is written there is.
+// Spare says that zeros need not take room on the device where they are written home next, in the n blocks from a on:
+// the device may discard them (disk.Discarder). Other contents are written as ever.
 func (j *Journal) Spare(a, n uint64) { j.d.Spare(a, n) }
 
-// Unspare takes back all that Spare said, and waits for a discard that is under way.
+// Unspare takes back all that Spare said. It waits for a discard that is under way.
 func (j *Journal) Unspare() { j.d.Unspare() }
 
-// Spared is what became of it: whether the device has refused for good to discard, and the number of blocks
-// that zeros were written to because it refused.
+// Spared says what became of Spare: whether the device refuses for good to discard, and the number of blocks that zeros
+// were written to because it refused.
 func (j *Journal) Spared() (cannot bool, kept uint64) { return j.d.CannotSpare(), j.d.KeptBlocks() }
 
 // Discarded is the number of blocks that were discarded.
 func (j *Journal) Discarded() uint64 { return j.d.Counts().DiscardedBlocks }
 
-// Written is the first run of home blocks from a up to end, which is not among them, that hold something else than
-// zeros for all that their codes tell; empty if there is none. What was never written since Format, whatever the device
-// has there, and what was discarded is not among them, nor what has its code in a damaged page. It is a hint, and of
-// what is home alone. Without a tree of codes it is all of them.
+// Written is the first run of home blocks in [a, end) whose codes are not those of zeros; it is empty if there is none.
+// Blocks that were never written since Format, or were discarded, have codes of zeros, whatever the device holds. A
+// block whose code is in a damaged page is not in a run. The result is a hint, about blocks that are home. Without a
+// tree of codes it is the whole range.
 func (j *Journal) Written(a, end uint64) (lo, hi uint64) {
 	if j.p.Pages == 0 {
 		return a, end
@@ -68,8 +68,8 @@ func (j *Journal) Position() Position {
 	return Position{c.LastCommit, c.LastDurable, c.NextSeq, c.FirstSeq}
 }
 
-// Settle makes everything committed so far durable and brings it home: direct blocks can be
-// written again then without waiting.
+// Settle makes everything that was committed so far durable, and writes it home. Direct blocks can be written again
+// then without waiting.
 func (j *Journal) Settle() error {
 	if err := j.Enter(); err != nil {
 		return err

@@ -23,7 +23,7 @@ type Survey struct {
 	Groups  []Group   // from the first live number on, up to the last that anything is known of
 }
 
-// Sound says whether one of the headers is.
+// Sound tells whether one of the two headers is sound.
 func (s *Survey) Sound() bool { return s.Headers[0].Sound || s.Headers[1].Sound }
 
 // Last is the number of the last group that anything is known of; 0 if there is none.
@@ -34,8 +34,8 @@ func (s *Survey) Last() uint64 {
 	return s.Groups[len(s.Groups)-1].Number
 }
 
-// Log is the groups that are whole, up to the first that is not: those that recovery finds. What comes behind them was
-// not known to be durable when a crash came, or is damaged.
+// Log is the groups that recovery finds: the whole ones, up to the first that is not whole. A group behind them is
+// damaged, or was not known to be durable when a crash came.
 func (s *Survey) Log() []Group {
 	for i := range s.Groups {
 		if !s.Groups[i].Sound {
@@ -45,7 +45,7 @@ func (s *Survey) Log() []Group {
 	return s.Groups
 }
 
-// Damaged is the first group that is not whole, if it was durable, for a later one says so; or nil.
+// Damaged is the first group that is not whole, if a later group says that it was durable. Else it is nil.
 func (s *Survey) Damaged() *Group {
 	if n := len(s.Log()); n < len(s.Groups) && s.Groups[n].Number < s.Durable {
 		return &s.Groups[n]
@@ -122,7 +122,7 @@ func NewSurvey(d disk.Disk, p Params) (*Survey, error) {
 	return s, nil
 }
 
-// Present tells whether a header of journal p is on d, sound: what else is there is of its volume, and not of another.
+// Present tells whether a sound header of journal p is on d. If so, the rest is of the same volume, and not of another.
 func Present(d disk.Disk, p Params) bool {
 	if p.Check(d) != nil {
 		return false

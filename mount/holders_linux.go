@@ -11,10 +11,10 @@ import (
 	"tansy/internal/process"
 )
 
-// Holders are the processes, one for each mount namespace, in which the file system with a number in the table of
-// mounts is mounted: this one, on another directory (mount --bind, mount --move); a container that began while it was
-// mounted; a service with a name space of its own. Unmounting it here does not unmount it there. Who is not root sees
-// only its own processes.
+// Holders are the processes that have a file system mounted, one for each mount namespace. device is its number in the
+// table of mounts. The file system may be mounted in this process on another directory (mount --bind, mount --move), in
+// a container that began while it was mounted, or in a service with a name space of its own. Unmounting it here does
+// not unmount it there. A user who is not root sees only own processes.
 func Holders(device string) (all []Holder) {
 	seen := map[string]bool{}
 	if table, err := os.ReadFile("/proc/self/mountinfo"); err == nil {

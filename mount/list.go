@@ -24,7 +24,7 @@ const direntSize = 24
 
 func entrySize(nameLen int) int { return direntSize + (nameLen+7)&^7 }
 
-// entryPlusSize is that of a listing with attributes (struct fuse_direntplus).
+// entryPlusSize is the size of an entry in a listing with attributes (struct fuse_direntplus).
 func entryPlusSize(nameLen int) int {
 	return int(unsafe.Sizeof(fuse.EntryOut{})) + entrySize(nameLen)
 }

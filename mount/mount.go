@@ -75,7 +75,7 @@ func apply(now uintptr, options []string) uintptr {
 // maxIO is the largest READ and WRITE that the kernel sends, in bytes.
 const maxIO = 1 << 20
 
-// MaxPending bounds the memory for what the kernel has asked for and is not answered yet, in bytes.
+// MaxPending bounds the memory for requests of the kernel that are not answered yet, in bytes.
 const MaxPending = 32 << 20
 
 // fileSystem answers the kernel. What is not here is answered with ENOSYS, which the kernel takes for: not supported,
@@ -165,6 +165,12 @@ func (f *fileSystem) mount(dir string, o *Options) (serve func(), err error) {
 // Mounted is a line of the table of mounts; On finds that of a directory.
 type Mounted struct{ Device, Type, Source string }
 
+// Covered is a volume on a directory on which something else is mounted, too, and seen.
+type Covered struct {
+	Dir        string
+	Volume, By Mounted
+}
+
 // Types of volumes in the table of mounts. Who unmounts one that is Shared need not wait until it is closed.
 const (
 	Type       = typePrefix + name
@@ -175,9 +181,9 @@ const (
 	name, nameShared = "tansy", "tansy-served"
 )
 
-// Covers is what would be covered by something mounted on a directory, which is mounted there already; ok: there is
-// something. An automounter's file system does not count: it is there to be covered. Nor does a mount whose server has
-// ended: nothing can be mounted over it.
+// Covers returns what is mounted on a directory, and would be covered by another mount there. ok is false if there is
+// nothing. An automounter's file system does not count, because it is there to be covered. A mount whose server has
+// ended does not count, because nothing can be mounted over it.
 func Covers(dir string) (m Mounted, ok bool) {
 	if _, err := os.Stat(dir); err != nil {
 		return m, false
@@ -252,8 +258,8 @@ func (o *Options) fuse() *fuse.MountOptions {
 // Done is closed when the file system is unmounted and nobody uses it any more.
 func (m *Mount) Done() <-chan struct{} { return m.done }
 
-// Unmount is Unmount of the directory that it is mounted on, if it is still there and nothing is mounted over it
-// (ErrNotThere).
+// Unmount unmounts the file system from its directory. The error wraps ErrNotThere if it is not there any more, or if
+// something else is mounted over it.
 func (m *Mount) Unmount(lazy bool) error {
 	at, err := On(m.dir)
 	if err != nil {
@@ -271,10 +277,10 @@ var ErrNotThere = errors.New("the file system is not mounted there")
 // ErrCovered is wrapped by Mount.Unmount's error when something else is mounted over the file system.
 var ErrCovered = fmt.Errorf("is mounted over it: %w", ErrNotThere)
 
-// Holders are who else has the file system mounted: see the function of that name.
+// Holders are the others that have the file system mounted, as the function Holders finds them.
 func (m *Mount) Holders() []Holder { return Holders(m.device) }
 
-// A Holder is a process in whose mount namespace a file system is mounted; there may be others in that namespace.
+// A Holder is a process in whose mount namespace a file system is mounted. Other processes may share that namespace.
 type Holder struct {
 	PID     int    // 0: of this process's own namespace
 	Command string // as ps(1) shows it

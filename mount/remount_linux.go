@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Remount changes how a volume is mounted on a directory: access is "ro", "rw", or "" (as it is), options are those of
-// Options.Flags. What is not named stays. When it has become read-only, all that was done is durable.
+// Remount changes how a volume is mounted on a directory. access is "ro", "rw", or "" to leave it; options are those of
+// Options.Flags. What is not named stays. If the mount has become read-only, all that was done is durable.
 func Remount(dir, access string, options []string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err == nil {

@@ -76,8 +76,8 @@ func (f *fileSystem) changed(h fs.Handle, from uint64, n uint32) {
 	}
 }
 
-// Beside is the mounted volume for others, who use v: files that they remove live while they are open in the mount, and
-// what they write is seen there. v is the volume that New was told, as those others know it.
+// Beside is the mounted volume for others, who use v at the same time. Files that they remove live on while they are
+// open in the mount, and the mount sees what they write. v is the volume that New was given, as those others know it.
 func (m *Mount) Beside(v Served) Served { return beside{v, m.files} }
 
 // Served is a volume as those know it who serve it; fs.FS is it, and so is what its Once returns.
@@ -128,7 +128,8 @@ func (b beside) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow,
 // accessDelete is the right of ACCESS to take names out of a directory.
 const accessDelete = 0x10
 
-// losing is that of the mount, for a caller who may do it: of one who may not, nothing should be seen.
+// losing is losing of the mount, if the caller may take names out of the directory. Of another caller the mount sees
+// nothing.
 func (b beside) losing(c *fs.Cred, dir fs.Handle, name []byte, take func() error) error {
 	if granted, _, err := b.Access(c, dir, accessDelete); err != nil || granted == 0 {
 		return take() // which says why not

@@ -89,6 +89,9 @@ func mounted() (map[string]Mounted, error) {
 	return all, nil
 }
 
+// Hidden are none that are known: the table has of each directory what is on top.
+func Hidden() ([]Covered, error) { return nil, nil }
+
 // Unmount takes a file system off a directory. macOS has no lazy unmounting: those that use the file system get errors
 // from then on.
 func Unmount(dir string, lazy bool) error {

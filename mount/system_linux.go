@@ -118,8 +118,34 @@ func Volumes() (map[string]Mounted, error) {
 	return all, nil
 }
 
-// Unmount takes a file system off a directory. A lazy one is not seen any more from then on, but is used further by
-// those that use it.
+// Hidden are the volumes over which something else is mounted now, on the same directory.
+func Hidden() (hidden []Covered, err error) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	ours := map[string][]Mounted{}
+	for line := range strings.Lines(string(table)) {
+		before, _, _ := strings.Cut(line, " - ")
+		if b := strings.Fields(before); len(b) > 4 {
+			dir := process.Unescaped(b[4])
+			if m, ok := At(line, dir); ok && m.Ours() {
+				ours[dir] = append(ours[dir], m)
+			}
+		}
+	}
+	for dir, all := range ours {
+		top, ok := At(string(table), dir)
+		for _, m := range all {
+			if ok && m.Device != top.Device {
+				hidden = append(hidden, Covered{Dir: dir, Volume: m, By: top})
+			}
+		}
+	}
+	return hidden, nil
+}
+
+// Unmount takes a file system off a directory. With lazy it is out of sight from then on, and those that use it go on.
 func Unmount(dir string, lazy bool) error {
 	if os.Geteuid() != 0 {
 		return unmountAsUser(dir, lazy)

@@ -11,12 +11,12 @@ import (
 // After it the transaction can go on.
 var ErrFull = errors.New("no bit is free")
 
-// Allocator hands out the bits of a region that are clear, and sets them: numbers, which are free or taken, of
-// blocks, say. It may be used concurrently. Its bits are changed and read like others, too.
+// Allocator hands out the clear bits of a region, and sets them. A bit may stand for a block, or for any number that is
+// free or taken. It may be used concurrently. Its bits can be read and written like others, too. What it knows is in
+// memory alone, and it relies on no more than the bits on disk.
 //
-// What it knows it keeps in memory, and it promises no more than the bits on disk say. Two transactions that run
-// never get the same bit, and one need not wait for another to get one. A bit that an aborted transaction got, one
-// that a committed one cleared, and one that a crash left clear are handed out again.
+// Two transactions that run never get the same bit, and neither waits for the other to get one. A bit is handed out
+// again if an aborted transaction got it, a committed one cleared it, or a crash left it clear.
 type Allocator struct {
 	s      *System
 	region Region
@@ -46,9 +46,9 @@ func (s *System) Allocator(r Region) (*Allocator, error) {
 // Addr is the address of bit n of the region.
 func (a *Allocator) Addr(n uint64) Addr { return a.region.Object(n) }
 
-// Take sets a clear bit in t, and returns its number, below Allocate: the next one behind near, or, if near is 0,
-// behind the bit handed out last, from there on all around. If there is none, the error is ErrFull. A bit that t itself
-// has cleared is not handed out before t has committed.
+// Take sets a clear bit in t, and returns its number, which is below Allocate. With near it is the next clear bit
+// behind near. With near 0 it is the next one behind the bit that was handed out last, going round at the end. The
+// error is ErrFull if there is none. A bit that t itself has cleared is not handed out before t has committed.
 func (a *Allocator) Take(t *Txn, near uint64) (n uint64, err error) {
 	if err := a.enter(t); err != nil {
 		return 0, err

@@ -55,7 +55,7 @@ func (b *begun) end() {
 	}
 }
 
-// abort ends it for its owner.
+// abort ends the transaction for its owner.
 func (b *begun) abort() {
 	b.mu.Lock()
 	b.end()

@@ -254,9 +254,9 @@ func (s *System) run(stable, readOnly bool, f func(*Txn) error) error {
 // Flush makes all transactions committed so far durable.
 func (s *System) Flush() error { return s.sys.Flush() }
 
-// Size is the number of blocks that the transaction would write if it were committed now: MaxBlocks at most, or it
-// fails with ErrTooLarge. Objects of one block count once, and what was only read does not count. So long work can be
-// divided into transactions that are large, and not too large. After the end it is 0.
+// Size is the number of blocks that the transaction would write if it were committed now, at most MaxBlocks: a
+// transaction that exceeds it fails with ErrTooLarge. Several objects of one block count once. An object that was only
+// read does not count. Long work can be divided by it into large transactions that fit. After the end it is 0.
 func (t *Txn) Size() int {
 	if t.enter() != nil {
 		return 0
@@ -265,8 +265,8 @@ func (t *Txn) Size() int {
 	return t.t.Size()
 }
 
-// Commit ends the transaction. If it returns nil, all its writes have taken effect and,
-// if stable, are durable; else none has, with the exception of ErrIO.
+// Commit ends the transaction. If it returns nil, all its writes have taken effect and, if stable, are durable. After
+// any other error than ErrIO none has taken effect.
 func (t *Txn) Commit(stable bool) error {
 	if err := t.enter(); err != nil {
 		return err

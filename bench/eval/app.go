@@ -85,7 +85,7 @@ func inRepository() error {
 		}
 	}
 	if _, err := os.Stat("go.mod"); err != nil {
-		return errors.New("it is not run in the folder of the repository")
+		return errors.New("not run in the folder of the repository")
 	}
 	return nil
 }

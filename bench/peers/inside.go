@@ -52,7 +52,7 @@ func goInside() int {
 // have mounted are not: else they could not be closed as long as this lasts.
 func furnish() error {
 	if os.Getenv(insideVariable) == "" {
-		return errors.New("this is not in name spaces of its own")
+		return errors.New("not in name spaces of its own")
 	}
 	volumes, err := mount.Volumes()
 	if err != nil {

@@ -9,18 +9,25 @@ import (
 )
 
 // listenAddress is a flag value: where to listen, as HOST:PORT. A port alone is one of loopback. An empty one is none.
-type listenAddress string
+// It can be given once: who gives two wants both.
+type listenAddress struct {
+	at    string
+	given bool
+}
 
-func (a *listenAddress) String() string { return string(*a) }
+func (a *listenAddress) String() string { return a.at }
 
 func (a *listenAddress) Set(text string) error {
+	if a.given {
+		return errors.New("only one address can be given; :PORT is that of every interface")
+	}
 	if text != "" {
 		var err error
 		if text, err = hostPort(text, ""); err != nil {
 			return err
 		}
 	}
-	*a = listenAddress(text)
+	*a = listenAddress{text, true}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -81,8 +82,26 @@ Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
 const shownExports = 8
 
 // whatToMount says which directories can be given for --export, for the end of an error, if err is that of mounting
-// one; else it is empty. addr is that of the server, mountAddr that of its MOUNT, or "".
+// one; else it is empty. What to do about a refused port is said as well. addr is that of the server, mountAddr that of
+// its MOUNT, or "".
 func whatToMount(err error, addr, mountAddr string) string {
+	return otherExport(err, addr, mountAddr) + otherPort(err)
+}
+
+// refusedPort is how the error of a server ends that may refuse calls for their port: MOUNT's, or that of an NFS call
+// after a mount, as the kernel's server does it.
+var refusedPort = regexp.MustCompile(`(MNT3ERR_ACCES|^mount of .*: ACCES|(\b|_)PERM)$`)
+
+// otherPort says what to do if the server refuses the port that calls come from, for the end of an error, or is empty.
+func otherPort(err error) string {
+	if !refusedPort.MatchString(err.Error()) {
+		return ""
+	}
+	return " (the calls come from a port above 1023: the server may want the option insecure for the export)"
+}
+
+// otherExport is the part of whatToMount about directories.
+func otherExport(err error, addr, mountAddr string) string {
 	if !errors.As(err, new(*load.MountError)) && !errors.As(err, new(*conform.MountError)) {
 		return ""
 	}

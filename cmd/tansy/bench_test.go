@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,4 +58,26 @@ func TestWhatToMount(t *testing.T) {
 		}
 	}
 	p.stop(t)
+	writeFile(t, rules, "/vol/test *(rw)\n")
+	p = startServe(t, "--volume", volume, "--exports", rules)
+	for name, want := range map[string]int{"bench": exitFailure, "conform": exitUsage} {
+		code, errs := tool(t, name, p.addr, "--export", "/vol/test")
+		const says = "(the calls come from a port above 1023: the server may want the option insecure for the export)\n"
+		if code != want || !strings.HasSuffix(errs, says) {
+			t.Errorf("%s: exit code %d, %s", name, code, errs)
+		}
+	}
+	p.stop(t)
+}
+
+// Of errors that are no refusal of a port nothing is said; the kernel's server lets who comes from one mount.
+func TestOtherPort(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"MNT /: MNT3ERR_ACCES": true, `mount of "/": ACCES`: true, "FSINFO: NFS3ERR_PERM": true, "got PERM": true,
+		"MNT /: MNT3ERR_NOENT": false, "MKDIR x: NFS3ERR_ACCES": false, "no route to host": false,
+	} {
+		if said := otherPort(errors.New(text)); (said != "") != refused {
+			t.Errorf("%s: %q", text, said)
+		}
+	}
 }

@@ -117,7 +117,7 @@ func summary(rep *volcheck.Report, data bool, took time.Duration) string {
 	return said
 }
 
-// count is a number of things, of which one is called so, and several so.
+// count words a number of things: one is the word for one of them, several the word for more.
 func count(n uint64, one, several string) string {
 	if n == 1 {
 		several = one

@@ -38,8 +38,8 @@ func descriptorLimit() uint64 {
 	return uint64(limit.Cur)
 }
 
-// fit makes the connections as few as the process may have descriptors for, less those that it needs itself. The
-// warning says so, if it does.
+// fit lowers the limit on connections to the descriptors that the process may have, less those that it needs itself.
+// warning says that it did.
 func (l *limits) fit(descriptors uint64, needed int) (warning string) {
 	most := uint64(1)
 	if descriptors > uint64(needed) {

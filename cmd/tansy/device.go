@@ -83,7 +83,7 @@ type part struct {
 	whole device
 }
 
-// Path is that of the whole device, as Check and Discards are.
+// Path returns the path of the whole device. Check and Discards are those of the whole device, too.
 func (p part) Path() string { return p.whole.Path() }
 
 // Check implements device.

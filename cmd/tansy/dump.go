@@ -47,9 +47,9 @@ change.
 		show = func(p *volcheck.Dumper, w *bufio.Writer, n uint64) error { return p.Dir(w, n) }
 	}
 	if show == nil || len(pos) > want {
-		guess := ""
-		if show == nil {
-			guess = didYouMean(nearest.Of(what, []string{"super", "log", "inode", "dir"}))
+		guess := didYouMean(nearest.Of(what, []string{"super", "log", "inode", "dir"}))
+		if guess == "" {
+			guess = ": give super, log, inode N, or dir N"
 		}
 		return misused(f, fmt.Sprintf("there is no %q to print", strings.Join(pos[1:], " "))+guess)
 	}

@@ -136,7 +136,7 @@ func findDirectory(f *tansyfs.FS, place string) error {
 	return nil
 }
 
-// warnOpen says so if a server without rules listens where others reach it.
+// warnOpen warns of a server without rules that listens where other machines reach it.
 func warnOpen(log *slog.Logger, addr net.Addr) {
 	if a, ok := addr.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		log.Warn("everybody who reaches this address may read and write everything, as any user: --exports FILE says who may", "listen", addr.String())

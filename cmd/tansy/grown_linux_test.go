@@ -238,7 +238,7 @@ func TestGrownAndDamaged(t *testing.T) {
 		"near":               {4096, append(magic, junk[8:]...), ""},
 		"near, written over": {4096, junk, "there is no superblock in block 0, but the copy of one in block 4095"},
 		"far":                {512 << 20, append(magic, junk[8:]...), "tansy repair searches it for the copy"},
-		"far, written over":  {512 << 20, junk, "it has no superblock"},
+		"far, written over":  {512 << 20, junk, "not a Tansy volume: no superblock"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -62,8 +62,8 @@ func TestWrongFlags(t *testing.T) {
 		"serve --idle-timeout 5":      `--idle-timeout "5": give a time with its unit, such as 500ms, 90s, 10m or 24h`,
 		"serve --max-calls many":      `--max-calls "many": give a whole number that is not too large`,
 		"serve --max-calls 1e99":      `--max-calls "1e99": give a whole number that is not too large`,
-		"serve --read-only=perhaps":   `--read-only "perhaps": it takes no value but true or false`,
-		"mkfs v.img --size 10X":       `--size "10X": it is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T`,
+		"serve --read-only=perhaps":   `--read-only "perhaps": give true or false, or no value`,
+		"mkfs v.img --size 10X":       `--size "10X": not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T`,
 		"serve --discard perhaps":     `--discard "perhaps": auto, on or off is meant`,
 		"serve --portmapper-port 1:2": `--portmapper-port "1:2": give a whole number that is not too large`,
 	} {

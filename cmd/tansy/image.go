@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"tansy/disk"
 	tansyfs "tansy/fs"
@@ -40,6 +41,9 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		return wrongArgument{fmt.Errorf("--size %d is no positive multiple of %d bytes: give %v, for instance",
 			i.size, disk.BlockSize, &right)}
 	}
+	if err := o.Check(i.size); err != nil {
+		return err
+	}
 	free, err := disk.HostFree(filepath.Dir(path))
 	if err != nil {
 		return err
@@ -58,7 +62,7 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		return fmt.Errorf("another run is making this volume: %w", err)
 	}
 	if err != nil {
-		return err
+		return tooLong(err, i.size)
 	}
 	if i.preallocate {
 		err = preallocate(d)
@@ -78,6 +82,14 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 	}
 	// Only now may another run take the file for one that was left behind.
 	return errors.Join(err, d.Close())
+}
+
+// tooLong adds to an error of making a file of size bytes what to do, if the file system has none so long.
+func tooLong(err error, size uint64) error {
+	if !errors.Is(err, syscall.EFBIG) {
+		return err
+	}
+	return fmt.Errorf("%w: the file system there holds no file of %s: give a smaller --size", err, about(size))
 }
 
 // tooSparse is the warning about an image of size bytes on a host with less free.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"tansy/disk"
@@ -78,5 +80,17 @@ func TestMakersAtOnce(t *testing.T) {
 		if err := os.Remove(img); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A size that no file of the file system can have is told as that.
+func TestTooLong(t *testing.T) {
+	err := tooLong(&os.PathError{Op: "create", Path: "v.img", Err: syscall.EFBIG}, 100<<40)
+	want := "create v.img: file too large: the file system there holds no file of 100T: give a smaller --size"
+	if !errors.Is(err, syscall.EFBIG) || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
+	}
+	if err := tooLong(syscall.ENOSPC, 1); err != syscall.ENOSPC {
+		t.Error(err)
 	}
 }

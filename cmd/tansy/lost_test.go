@@ -62,7 +62,10 @@ func newServe(flags ...string) *process {
 		flags = append(slices.Clip(flags), "--create")
 	}
 	p := &process{cmd: exec.Command(os.Args[0], "-test.run=^TestHelperTansy$")}
-	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, flags...)
+	args := append([]string{"serve"}, flags...)
+	if !slices.Contains(flags, "--listen") {
+		args = append(args, "--listen", "127.0.0.1:0")
+	}
 	p.cmd.Env = append(os.Environ(), "TANSY_ARGS="+strings.Join(args, "\n"))
 	p.cmd.Stderr = &p.stderr
 	return p

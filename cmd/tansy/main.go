@@ -1,7 +1,7 @@
-// Command tansy serves a volume over NFSv3, mounts one here, makes, checks, mends, and prints volumes, and
-// checks NFSv3 servers.
+// Command tansy serves a volume over NFSv3, or mounts it on this machine. It makes, checks, repairs, and prints
+// volumes, and it checks and measures any NFSv3 server.
 //
-// One file per sub-command; the work is done by the packages they call.
+// Each sub-command has a file. The packages that it calls do the work.
 package main
 
 import (

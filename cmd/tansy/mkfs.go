@@ -52,6 +52,9 @@ way, is refused with --force as well.
 	if err := strange(pos[0]); err != nil {
 		return misused(f, err.Error())
 	}
+	if what := zero(f, "size", "log-size", "inodes", "replies"); what != "" {
+		return misused(f, what)
+	}
 	if *ifMissing && (*force || remote(pos[0])) {
 		return misused(f, "--if-missing is for image files, and without --force")
 	}
@@ -77,6 +80,16 @@ way, is refused with --force as well.
 	}
 	fmt.Printf("%s: made a volume\n", pos[0])
 	return exitOK
+}
+
+// zero says which of these flags is given as 0, or nothing. Inside, 0 stands for the default.
+func zero(f *flagSet, names ...string) string {
+	for _, name := range names {
+		if given(f, name) && f.Lookup(name).Value.String() == "0" {
+			return "--" + name + " is 0: give more, or leave it out"
+		}
+	}
+	return ""
 }
 
 // holds says what there is at a path, as far as it is known here.

@@ -88,7 +88,11 @@ the connection to an NBD server is exit code 1.
 			fmt.Fprintf(os.Stderr, "tansy mount: %s: a remount leaves that as it is; unmount, and mount again to change it\n",
 				strings.Join(m.fixed, ","))
 		}
-		if err := mount.Remount(pos[1], m.access, m.flags); err != nil {
+		err := otherVolume(pos[0], pos[1])
+		if err == nil {
+			err = mount.Remount(pos[1], m.access, m.flags)
+		}
+		if err != nil {
 			return fail("mount", err)
 		}
 		return exitOK
@@ -224,6 +228,9 @@ func (m *mounting) run(source, dir string) int {
 	if missing(source) {
 		return fail(absent(source, "10G", ""))
 	}
+	if err := swapped(source, dir); err != nil {
+		return fail(err)
+	}
 	if hides(dir, source) {
 		return fail(errHides)
 	}
@@ -312,6 +319,19 @@ func (m *mounting) covers(dir string, log *slog.Logger) error {
 	return nil
 }
 
+// swapped returns an error for a directory in the place of the volume: the two may have changed places.
+func swapped(source, dir string) error {
+	if st, err := os.Stat(source); remote(source) || err != nil || !st.IsDir() {
+		return nil
+	}
+	if st, err := os.Stat(dir); remote(dir) || err == nil && !st.IsDir() {
+		return wrongArgument{fmt.Errorf("%s is a directory, and no volume: the volume comes first: tansy mount %s %s",
+			source, quoted(dir), quoted(source))}
+	}
+	return fmt.Errorf("%s is a directory, and no volume: give an image file or a block device, and then the directory",
+		source)
+}
+
 var errHides = errors.New("the volume lies below the directory: mounted there, it would hide itself")
 
 // hides tells whether what is mounted on dir hides the volume, which would be taken for deleted then.
@@ -327,10 +347,10 @@ func hides(dir, source string) bool {
 		return false // which others say
 	}
 	way, err := filepath.Rel(dir, source)
-	return err == nil && filepath.IsLocal(way)
+	return err == nil && filepath.IsLocal(way) && way != "."
 }
 
-// errHeld says that the file system is in use further, although it is unmounted here.
+// errHeld says that the file system is still in use, although it is unmounted here.
 var errHeld = errors.New("the file system is still in use")
 
 // untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A
@@ -464,18 +484,57 @@ func mountPoint(name string) (string, error) {
 	}
 	var places []string
 	for place, m := range all {
-		if m.Source == name || !remote(name) && !remote(m.Source) && sameFile(m.Source, dir) {
+		if isSource(m, name, dir) {
 			places = append(places, place)
 		}
 	}
 	slices.Sort(places)
 	switch len(places) {
 	case 0:
-		return dir, nil
+		return dir, outOfSight(name, dir)
 	case 1:
 		return places[0], nil
 	}
 	return "", fmt.Errorf("%s is mounted more than once: give one of %s", name, strings.Join(places, ", "))
+}
+
+// isSource tells whether name, which is path from the root on if it is one of this machine, is what m has mounted.
+func isSource(m mount.Mounted, name, path string) bool {
+	return m.Source == name || !remote(name) && !remote(m.Source) && sameFile(m.Source, path)
+}
+
+// outOfSight is the error for a volume, or the directory of one, over which something else is mounted, or nil.
+func outOfSight(name, path string) error {
+	hidden, err := mount.Hidden()
+	if err != nil {
+		return err
+	}
+	for _, c := range hidden {
+		if c.Dir == path || isSource(c.Volume, name, path) {
+			return fmt.Errorf("the volume %s is mounted on %s, but %s (%s) is mounted over it: unmount that first",
+				c.Volume.Source, c.Dir, c.By.Source, c.By.Type)
+		}
+	}
+	return nil
+}
+
+// otherVolume returns an error if another volume than the one of this name is mounted on a directory.
+func otherVolume(name, dir string) error {
+	if at, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = at
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	path, err := anywhere(name)
+	if err != nil {
+		return err
+	}
+	if m, err := mount.On(dir); err == nil && m.Ours() && !isSource(m, name, path) {
+		return fmt.Errorf("the volume %s is mounted on %s, and not %s: name that one", m.Source, dir, name)
+	}
+	return nil // Remount says what else is wrong
 }
 
 // sameFile tells whether two names are of one file or device.

@@ -95,7 +95,7 @@ func awaitScrub(ctx context.Context, url string, before []status.Volume, termina
 			err = fmt.Errorf("the server is %s", r.State)
 		}
 		if err == nil && !slices.EqualFunc(before, r.Volumes, func(a, b status.Volume) bool { return a.Path == b.Path && a.Scrub.Passes <= b.Scrub.Passes }) {
-			err = errors.New("it is another server now")
+			err = errors.New("another server answers now: ask it for a scrub of its own")
 		}
 		if err != nil {
 			fail("scrub", err)

@@ -124,7 +124,7 @@ func (s *serving) run() int {
 	return s.end(idle, err)
 }
 
-// fail tells an error, and returns the exit code for it.
+// fail prints an error, and returns its exit code.
 func (s *serving) fail(err error) int {
 	s.volumes[0].awaitEnd()
 	fmt.Fprintf(s.log, "tansy serve: %v\n", err)
@@ -171,7 +171,7 @@ func (s *serving) own() error {
 		return nil
 	}
 	standing := func(bool) {}
-	if s.options.statusAt != "" { // a standby answers probes, too
+	if s.options.statusAt.at != "" { // a standby answers probes, too
 		if err := s.startStatus(); err != nil {
 			return err
 		}
@@ -189,9 +189,9 @@ func (s *serving) own() error {
 	return err
 }
 
-// bind takes the ports. Until the volumes are open who connects is refused, and does not wait for them.
+// bind takes the ports. Until the volumes are open, connections are refused rather than kept waiting.
 func (s *serving) bind() (err error) {
-	if s.port, err = takePorts(string(s.options.listen)); err != nil {
+	if s.port, err = takePorts(s.options.listen.at); err != nil {
 		return err
 	}
 	if err := s.options.find.listen(s.port.addr()); err != nil {
@@ -200,8 +200,8 @@ func (s *serving) bind() (err error) {
 	if s.options.exportsFile == "" {
 		warnOpen(s.log.Logger, s.port.addr())
 	}
-	answers := s.options.statusAt != "" || s.port.status != nil
-	needed := descriptorsNeeded(len(s.volumes), answers, s.options.profilingAt != "", s.options.find.own)
+	answers := s.options.statusAt.at != "" || s.port.status != nil
+	needed := descriptorsNeeded(len(s.volumes), answers, s.options.profilingAt.at != "", s.options.find.own)
 	if warning := s.options.limit.fit(descriptorLimit(), needed); warning != "" {
 		s.log.Warn(warning)
 	}
@@ -213,7 +213,7 @@ func (s *serving) bind() (err error) {
 func (s *serving) openStatus() error {
 	if s.port.status != nil {
 		s.status = newStatus(s.port.status, s.statusConfig())
-	} else if s.options.statusAt != "" && s.status == nil {
+	} else if s.options.statusAt.at != "" && s.status == nil {
 		if err := s.startStatus(); err != nil {
 			return err
 		}
@@ -221,15 +221,15 @@ func (s *serving) openStatus() error {
 	if s.port.own == nil && s.options.listening {
 		s.log.Warn("--listen means nothing: the service manager listens", "listen", s.options.listen.String())
 	}
-	if s.options.profilingAt == "" {
+	if s.options.profilingAt.at == "" {
 		return nil
 	}
-	return startProfiler(string(s.options.profilingAt), s.options.statusHosts, s.log)
+	return startProfiler(s.options.profilingAt.at, s.options.statusHosts, s.log)
 }
 
 // startStatus answers on the address given.
 func (s *serving) startStatus() (err error) {
-	s.status, err = startStatus(s.out, string(s.options.statusAt), s.statusConfig())
+	s.status, err = startStatus(s.out, s.options.statusAt.at, s.statusConfig())
 	return err
 }
 

@@ -66,7 +66,8 @@ that fails, or cannot be opened, does not stop the others.
 func serveFlags() (*flagSet, *serveOptions) {
 	f := newFlags("serve", "[flags]", serveExamples)
 	o := &serveOptions{
-		volumes: volumeList{list: []place{{"tansy.img", "/"}}}, size: 10 << 30, listen: "127.0.0.1:2049", discard: "auto",
+		volumes: volumeList{list: []place{{"tansy.img", "/"}}}, size: 10 << 30,
+		listen: listenAddress{at: "127.0.0.1:2049"}, discard: "auto",
 	}
 	o.volumeFlags(f)
 	o.clientFlags(f)
@@ -139,7 +140,7 @@ func (o *serveOptions) leastCache() byteSize { return minCache * byteSize(len(o.
 
 // wrong says what is wrong with the flags, or nothing.
 func (o *serveOptions) wrong() string {
-	if o.listen == "" {
+	if o.listen.at == "" {
 		return "--listen is empty: give HOST:PORT"
 	}
 	for _, wrong := range []func() string{
@@ -184,7 +185,7 @@ func (o *serveOptions) wrongTimes() string {
 	return ""
 }
 
-// opening says how the volumes are opened. warn is told what is odd about them.
+// opening says how to open the volumes. warn is called with what is odd about them.
 func (o *serveOptions) opening(warn func(error)) *opening {
 	clean, pinned := o.shares()
 	return &opening{
@@ -195,7 +196,7 @@ func (o *serveOptions) opening(warn func(error)) *opening {
 	}
 }
 
-// shares are what one volume has of the cache, as divide says it.
+// shares returns the parts of the cache that one volume gets, as divide divides them.
 func (o *serveOptions) shares() (clean, pinned uint64) {
 	return divide(uint64(o.cache) / uint64(len(o.volumes.list)))
 }

@@ -48,18 +48,18 @@ func (s *byteSize) Set(text string) error {
 		_, ok = n.SetString(t)
 	}
 	if !ok {
-		return errors.New("it is not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T")
+		return errors.New("not a size: give bytes, or a number with K, M, G, T, P, or E, such as 10G or 1.5T")
 	}
 	n.Mul(n, new(big.Rat).SetInt(new(big.Int).SetUint64(mult)))
 	whole := new(big.Int).Quo(n.Num(), n.Denom())
 	if !n.IsInt() { // a fraction that is not exact gives whole blocks
 		if mult == 1 {
-			return errors.New("it is not a whole number of bytes")
+			return errors.New("not a whole number of bytes: give it without a fraction, or with K, M, G, T, P, or E")
 		}
 		whole.Sub(whole, new(big.Int).Mod(whole, big.NewInt(disk.BlockSize)))
 	}
 	if !whole.IsInt64() {
-		return errors.New("it is too much: a size is less than 8E")
+		return errors.New("too large: give less than 8E")
 	}
 	*s = byteSize(whole.Uint64())
 	return nil

@@ -87,7 +87,7 @@ func listenHTTP(flag, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// warnReached says so if others than this machine reach an address, and what they can read there.
+// warnReached warns of an address that other machines reach, and says what they can read there.
 func warnReached(log *slog.Logger, what string, addr net.Addr) {
 	if a, ok := addr.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		log.Warn("everybody who reaches this address may read "+what+": keep it on loopback or a network of administrators",

@@ -17,7 +17,7 @@ import (
 	"tansy/ops/status"
 )
 
-// volume is one that is served, or should be.
+// volume is a volume that is served, or that could not be opened.
 type volume struct {
 	place
 	log    *slog.Logger
@@ -77,9 +77,6 @@ func (o *opening) open(v *volume) error {
 			return err
 		}
 	}
-	if has := d.Size() * disk.BlockSize; o.sized && has != o.new.size {
-		o.new.warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image", v.image, about(has), new(byteSize(o.new.size))))
-	}
 	if err := misplaced(v.image); err != nil {
 		o.new.warn(err)
 	}
@@ -101,8 +98,12 @@ func (o *opening) open(v *volume) error {
 	return nil
 }
 
-// warnKept warns of what was given for a new volume, and is not so of one that was there. (Its size is told already.)
+// warnKept warns of what was given for a new volume, and is not so of one that was there.
 func (o *opening) warnKept(v *volume) {
+	if has := v.device.Size() * disk.BlockSize; o.sized && has != o.new.size {
+		o.new.warn(fmt.Errorf("%s exists and keeps its size of %v: --size %v is for a new image",
+			v.image, about(has), new(byteSize(o.new.size))))
+	}
 	if o.new.preallocate && disk.HostOf(v.device) != nil {
 		o.new.warn(fmt.Errorf("%s exists and stays sparse: --preallocate is for a new image", v.image))
 	}
@@ -169,6 +170,9 @@ func advice(err error) string {
 
 // adviceFor is advice about the device d. Where something else is, mkfs is no good advice.
 func adviceFor(d disk.Disk, err error) string {
+	if d.Size() < 2 {
+		return " (tansy mkfs makes a volume in a new file, or on a device of some MiB)"
+	}
 	if errors.Is(err, tansyfs.ErrNoSuperblock) {
 		if what := contents(d); what != "" {
 			return fmt.Sprintf(" (it holds %s, which would be lost if tansy mkfs made a volume there)", what)

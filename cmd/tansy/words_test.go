@@ -38,12 +38,15 @@ func saying(t *testing.T, args ...string) (code int, out, errs string) {
 // What is wrong with a command line is said in two lines at most, with what would be right, and the exit code is 2.
 func TestWrongArguments(t *testing.T) {
 	dir := t.TempDir()
-	img, full := filepath.Join(dir, "v.img"), filepath.Join(dir, "full.img")
+	img, full, text := filepath.Join(dir, "v.img"), filepath.Join(dir, "full.img"), filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte("a list of things to do\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if code, _, errs := saying(t, "mkfs", full, "--size", "8 MiB"); code != exitOK {
 		t.Fatal(code, errs)
 	}
 	for _, x := range []struct {
-		args string // with spaces between; V is a volume that does not exist, F one that does, D a folder
+		args string // with spaces between; V is a volume that does not exist, F one that does, T a text, D a folder
 		code int
 		says string // how standard error begins; a second line tells how to get help, if there is one
 	}{
@@ -81,22 +84,27 @@ func TestWrongArguments(t *testing.T) {
 		{"man more", 2, `tansy man: "more" is one argument too many`},
 		{"umount a b", 2, `tansy umount: "b" is one argument too many`},
 		{"dump F supr", 2, `tansy dump: there is no "supr" to print: did you mean super?`},
+		{"dump F foo", 2, `tansy dump: there is no "foo" to print: give super, log, inode N, or dir N`},
+		{"dump F super 1", 2, `tansy dump: there is no "super 1" to print: did you mean super?`},
 		{"dump F inode", 2, "tansy dump: inode needs a number, such as inode 1"},
 		{"bench 127.0.0.1:1 smalfile", 2, `tansy bench: there is no workload "smalfile": did you mean smallfile?`},
 		{"mount V D -o no_suid", 2, `tansy mount: -o "no_suid": "no_suid": tansy mount has no such option: did you mean nosuid?`},
 
 		{"serve --volum V", 2, "tansy serve: there is no flag --volum: did you mean --volume?"},
 		{"serve --max-conections 3", 2, "tansy serve: there is no flag --max-conections: did you mean --max-connections?"},
+		{"serve -q", 2, "tansy serve: there is no flag -q: tansy check and tansy trim have it"},
 		{"serve --force", 2, "tansy serve: there is no flag --force: tansy mkfs has it"},
 		{"serve --listen nowhere", 2, `tansy serve: --listen "nowhere": the port is missing: give nowhere:PORT`},
 		{"serve --listen ::1", 2, `tansy serve: --listen "::1": the port is missing: give [::1]:PORT`},
 		{"serve --listen=", 2, "tansy serve: --listen is empty: give HOST:PORT"},
 		{"mount V D -o commit=1m", 2, `tansy mount: -o "commit=1m": "commit=1m": give a number of seconds`},
 		{"serve --listen 65536", 2, `tansy serve: --listen "65536": 65536 is no port: 65535 is the highest`},
+		{"serve --cache 1 --listen 1 --listen=2", 2, `tansy serve: --listen "2": only one address can be given; :PORT`},
+		{"serve --cache 1 --status 1 --status 2", 2, `tansy serve: --status "2": only one address can be given`},
 		{"serve --listen 127.0.0.1:", 2, `tansy serve: --listen "127.0.0.1:": "" is no port: give a number up to 65535`},
 		{"serve --status 127.0.0.1", 2, `tansy serve: --status "127.0.0.1": the port is missing: give 127.0.0.1:PORT`},
 		{"serve --debug-listen x", 2, `tansy serve: --debug-listen "x": the port is missing: give x:PORT`},
-		{"serve --size 10X", 2, `tansy serve: --size "10X": it is not a size: give bytes, or a number with K, M, G, T, P, or E`},
+		{"serve --size 10X", 2, `tansy serve: --size "10X": not a size: give bytes, or a number with K, M, G, T, P, or E`},
 		{"top nas:99999", 2, `tansy top: "nas:99999": 99999 is no port: 65535 is the highest`},
 		{"scrub nas:99999", 2, `tansy scrub: "nas:99999": 99999 is no port: 65535 is the highest`},
 		{"bench nas:99999", 2, `tansy bench: "nas:99999": 99999 is no port: 65535 is the highest`},
@@ -108,8 +116,17 @@ func TestWrongArguments(t *testing.T) {
 
 		{"mkfs V", 2, "tansy mkfs: V does not exist: give --size to make an image file"},
 		{"mkfs D --force", 2, "tansy mkfs: D is a directory: give the name of an image file in it, such as D/tansy.img"},
-		{"mkfs V --size 0.001", 2, `tansy mkfs: --size "0.001": it is not a whole number of bytes`},
+		{"mkfs V --size 0.001", 2, `tansy mkfs: --size "0.001": not a whole number of bytes: give it without a fraction`},
 		{"mkfs V --size 100000001", 2, "tansy mkfs: --size 100000001 is no positive multiple of 4096 bytes: give 97656K, for instance"},
+		{"mkfs V --size 3P", 2, "tansy mkfs: 3377699720527872 bytes are too many: a volume has less than 225"},
+		{"serve --volume V --create --size 3P --listen 0", 2, "tansy serve: 3377699720527872 bytes are too many"},
+		{"mkfs V --size 9E", 2, `tansy mkfs: --size "9E": too large: give less than 8E`},
+		{"mkfs V --size 20T --log-size 17T", 2, "tansy mkfs: a journal of 18691697672192 bytes is too large: less"},
+		{"mkfs V --size 0", 2, "tansy mkfs: --size is 0: give more, or leave it out"},
+		{"mkfs V --inodes 0", 2, "tansy mkfs: --inodes is 0: give more, or leave it out"},
+		{"mkfs V --replies 0", 2, "tansy mkfs: --replies is 0: give more, or leave it out"},
+		{"mkfs V --log-size 0", 2, "tansy mkfs: --log-size is 0: give more, or leave it out"},
+		{"mkfs V --size 8M --inodes 16", 2, "tansy mkfs: no such volume can be made: 16 inodes are too few: at least 17"},
 		{"mkfs V --size 1MB", 2, "tansy mkfs: 1048576 bytes are too few for a journal of 5242880 bytes, 64 inodes, and data: it"},
 		{"serve --volume V --create --size 1M --listen 127.0.0.1:0", 2, "tansy serve: 1048576 bytes are too few for a journal"},
 		{"mkfs V --size 8M --owner nobody-at-all:0", 2, `tansy mkfs: --owner "nobody-at-all:0": this machine knows no user "nobody-at-all"`},
@@ -117,22 +134,30 @@ func TestWrongArguments(t *testing.T) {
 		{"mkfs V --size 8M --owner 4294967295:0", 2, `tansy mkfs: --owner "4294967295:0": this machine knows no user "4294967295": give`},
 		{"mkfs V --size 8M --owner 123456789", 2, `tansy mkfs: --owner "123456789": the group is missing: give the numbers`},
 		{"mkfs F", 1, "tansy mkfs: F exists already, and holds a Tansy volume: --force makes a new volume over it"},
+		{"mkfs T --force", 2, "tansy mkfs: 0 bytes are too few for a journal"},
+		{"serve --volume T --size 8M --listen 0", 1, "tansy serve: T: not a Tansy volume: 0 whole blocks of 4096 bytes " +
+			"are too few for one (tansy mkfs makes a volume in a new file"},
+		{"check T", 2, "tansy check: T: not a Tansy volume"},
 		{"mkfs F --force --size 9M", 2, "tansy mkfs: F exists already and keeps its size: leave --size out"},
 		{"check V", 2, "tansy check: open V: no such file or directory"},
 		{"exports check V", 2, "tansy exports: open V: no such file or directory"},
 		{"umount D", 1, "tansy umount: D: no volume is mounted there"},
+		{"mount D F", 2, "tansy mount: D is a directory, and no volume: the volume comes first: tansy mount F D"},
+		{"mount D nbd://127.0.0.1:1/x", 2, "tansy mount: D is a directory, and no volume: the volume comes first"},
+		{"mount D D", 1, "tansy mount: D is a directory, and no volume: give an image file or a block device, and then the"},
+		{"mount F F", 1, "tansy mount: F is no directory"},
 	} {
-		names := strings.NewReplacer("V", img, "F", full, "D", dir)
+		names := strings.NewReplacer("V", img, "F", full, "T", text, "D", dir)
 		var args []string
 		for _, a := range strings.Fields(x.args) {
 			switch a {
-			case "V", "F", "D", "--volume=V":
+			case "V", "F", "T", "D", "--volume=V":
 				a = names.Replace(a)
 			}
 			args = append(args, a)
 		}
 		code, _, errs := saying(t, args...)
-		for name, short := range map[string]string{full: "F", img: "V"} {
+		for name, short := range map[string]string{full: "F", img: "V", text: "T"} {
 			errs = strings.ReplaceAll(errs, name, short)
 		}
 		errs = strings.ReplaceAll(errs, dir, "D")
@@ -202,8 +227,8 @@ func TestLeastSizeAndOwnerNames(t *testing.T) {
 		"24500": "127.0.0.1:24500", ":2049": ":2049", "[::1]:1": "[::1]:1", "localhost:0": "localhost:0", "": "",
 	} {
 		var a listenAddress
-		if err := a.Set(text); err != nil || string(a) != want {
-			t.Errorf("%q: %q, %v; want %q", text, a, err, want)
+		if err := a.Set(text); err != nil || a.at != want {
+			t.Errorf("%q: %q, %v; want %q", text, a.at, err, want)
 		}
 	}
 }
@@ -232,7 +257,7 @@ func TestMkfsSaysWhatIsThere(t *testing.T) {
 	}
 	says("btrfs")
 	code, _, errs := saying(t, "serve", "--volume", img, "--listen", "127.0.0.1:0")
-	if want := "it has no superblock (it holds btrfs, which would be lost"; code != exitFailure || !strings.Contains(errs, want) {
+	if want := "no superblock (it holds btrfs, which would be lost"; code != exitFailure || !strings.Contains(errs, want) {
 		t.Error(code, errs)
 	}
 	if code, _, errs := saying(t, "mkfs", img, "--force"); code != exitOK {

@@ -26,7 +26,7 @@ var otherNames = map[string]string{
 	"benchmark": "bench", "test": "conform", "fix": "repair",
 }
 
-// noCommand says that there is no command of that name, and which is meant, perhaps.
+// noCommand says that there is no command of that name, and which one may be meant.
 func noCommand(name string) string {
 	if flag := strings.TrimLeft(name, "-"); flag != name {
 		flag, _, _ = strings.Cut(flag, "=")
@@ -68,17 +68,18 @@ func whoseFlag(name string) string {
 	return ": " + strings.Join(have[:len(have)-1], ", ") + " and " + have[len(have)-1] + " have it"
 }
 
-// noFlag says that a command has no flag of that name, and which is meant, or whose it is, perhaps.
+// noFlag says that a command has no flag of that name, and which flag may be meant, or which command has it.
 func noFlag(f *flagSet, name string) string {
 	var names []string
 	f.VisitAll(func(x *flag.Flag) { names = append(names, x.Name) })
+	none := "there is no flag " + spelled(&flag.Flag{Name: name})
 	if best := nearest.Of(name, names); best != "" {
-		return "there is no flag --" + name + didYouMean(spelled(f.Lookup(best)))
+		return none + didYouMean(spelled(f.Lookup(best)))
 	}
-	return "there is no flag --" + name + whoseFlag(name)
+	return none + whoseFlag(name)
 }
 
-// missingArguments says which arguments are missing behind the first n, by the names that the synopsis has for them.
+// missingArguments says which arguments are missing after the first n. Their names are those of the synopsis.
 func missingArguments(f *flagSet, n int) string {
 	var names []string
 	for _, word := range strings.Fields(f.synopsis) {
@@ -93,7 +94,7 @@ func missingArguments(f *flagSet, n int) string {
 	return "the arguments " + strings.Join(names, " and ") + " are missing"
 }
 
-// tooMany says that there is an argument too many, and which flag it belongs to, perhaps.
+// tooMany says that there is an argument too many, and which flag may be missing before it.
 func tooMany(f *flagSet, arg string) string {
 	what := fmt.Sprintf("%q is one argument too many", arg)
 	switch {
@@ -133,7 +134,7 @@ var (
 	wrongValue  = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^ ]*): (.*)$`)
 )
 
-// wrongFlag says it as the flags are written everywhere else.
+// wrongFlag words an error of package flag as all other messages are worded.
 func wrongFlag(f *flagSet, err error) string {
 	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
 		return noFlag(f, m[1])
@@ -151,7 +152,7 @@ func wrongFlag(f *flagSet, err error) string {
 		case isDuration(x.Value):
 			why = "give a time with its unit, such as 500ms, 90s, 10m or 24h"
 		case value == "":
-			why = "it takes no value but true or false"
+			why = "give true or false, or no value"
 		default:
 			why = "give a whole number that is not too large"
 		}

@@ -16,7 +16,7 @@ import (
 // inFlight is how many requests wait for their replies at most.
 const inFlight = 64
 
-// ErrDisconnected: the connection to the server is lost, and with it perhaps what was written since the last barrier.
+// ErrDisconnected: the connection to the server is lost. What was written since the last barrier may be lost with it.
 var ErrDisconnected = errors.New("the connection to the NBD server is lost")
 
 // connection is a negotiated connection. Requests go out one after the other; replies come in any order, and one

@@ -19,7 +19,7 @@ const defaultPort = "10809"
 
 var schemes = regexp.MustCompile(`^nbds?(\+[a-z]+)?://`)
 
-// IsName tells whether name is meant as the name of an export, and not of a file.
+// IsName tells whether name is that of an export (nbd://..., for instance), and not that of a file.
 func IsName(name string) bool { return schemes.MatchString(name) }
 
 // target is what a name says.

@@ -58,8 +58,8 @@ type Device struct {
 	closed   atomic.Bool
 }
 
-// Open connects to an export and flushes it: a volume must not be recovered from what the server may yet lose.
-// An export without FLUSH is refused, except for reading.
+// Open connects to an export, and flushes it: a volume must not be recovered from data that the server may still lose.
+// An export without FLUSH is refused, unless it is opened to be read only.
 func Open(name string, o Options) (*Device, error) {
 	d, err := open(name, o)
 	if err != nil {

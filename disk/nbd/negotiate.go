@@ -28,12 +28,12 @@ func negotiate(c net.Conn, t *target) (net.Conn, *export, error) {
 		return nil, nil, hungUp(err)
 	}
 	if binary.BigEndian.Uint64(hello[:]) != magicServer {
-		return nil, nil, errors.New("that is no NBD server")
+		return nil, nil, errors.New("what listens there is no NBD server")
 	}
 	if m := binary.BigEndian.Uint64(hello[8:]); m == magicOldStyle {
 		return nil, nil, errors.New("the NBD server speaks only the protocol from before 2011 (oldstyle)")
 	} else if m != magicOption {
-		return nil, nil, errors.New("that is no NBD server")
+		return nil, nil, errors.New("what listens there is no NBD server")
 	}
 	flags := binary.BigEndian.Uint16(hello[16:])
 	if flags&fixedNewstyle == 0 {
@@ -193,9 +193,11 @@ func answer(c net.Conn, option uint32) (kind uint32, body []byte, err error) {
 // refusal is an answer that is one, in words. Those of the server, if there are any, come last.
 func refusal(kind uint32, text []byte) error {
 	why, known := map[uint32]string{
-		errUnsupported: "it does not know the request", errPolicy: "it may not be used from here", errInvalid: "it calls the request invalid",
-		errPlatform: "its system cannot do it", errTLSRequired: "it wants TLS: nbds:// is with it", errUnknown: "there is no such export",
-		errShutdown: "it is stopping", errBlockSizeNeeded: "it wants clients that know its block size", errTooBig: "it calls the request too large",
+		errUnsupported: "the request is unknown there", errPolicy: "the export may not be used from here",
+		errInvalid: "the request is invalid there", errPlatform: "the system there cannot do that",
+		errTLSRequired: "TLS is wanted: give nbds:// in place of nbd://", errUnknown: "no such export",
+		errShutdown: "the server is stopping", errBlockSizeNeeded: "a client has to know the block size",
+		errTooBig: "the request is too large",
 	}[kind]
 	if !known {
 		if kind < answerError {

@@ -11,7 +11,7 @@ import (
 
 const scheme = "rbd:"
 
-// IsName tells whether name is meant as the name of an image of Ceph, and not of a file.
+// IsName tells whether name is that of an image of Ceph (rbd:...), and not that of a file.
 func IsName(name string) bool { return strings.HasPrefix(name, scheme) }
 
 // target is what a name says.

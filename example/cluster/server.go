@@ -103,7 +103,7 @@ func (s *server) until(also chan struct{}) error {
 	case <-also:
 		return nil
 	case <-s.ended:
-		return errors.Join(s.err, errors.New("it has ended"))
+		return errors.Join(s.err, errors.New("the server has ended"))
 	case <-time.After(patience):
 		return fmt.Errorf("the server on %s does not get there", s.host.name)
 	}

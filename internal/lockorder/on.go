@@ -13,7 +13,7 @@ import (
 // On tells whether the order is checked.
 const On = true
 
-// order is that of the classes: see lockorder.go.
+// order is the order of the classes, which lockorder.go explains.
 var order = []any{
 	Sources{}, Share{}, Admission{}, Turn{}, Fewer{}, Connections{}, Connection{}, Memory{}, Turns{},
 	Changes{}, Around{}, HostNames{}, Exports{}, Groups{}, Naming{}, Nodes{}, Trimming{}, Underway{},

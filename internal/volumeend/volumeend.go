@@ -102,7 +102,7 @@ func look(d disk.Disk, a uint64, b []byte) (why uint32, s superblockformat.Super
 	return superblockformat.Decode(&dbytes.Bytes{Data: b})
 }
 
-// search is one for the copy of a superblock.
+// search is a search for the copy of a superblock.
 type search struct {
 	d    disk.Disk
 	lost uint64 // how many more blocks may be unreadable
@@ -169,7 +169,7 @@ type sized struct {
 
 func (d sized) Size() uint64 { return d.size }
 
-// UUID is that of a volume.
+// UUID returns the UUID of a volume.
 func UUID(s superblockformat.Super) (id [16]byte) {
 	binary.LittleEndian.PutUint64(id[:], s.Uuid0())
 	binary.LittleEndian.PutUint64(id[8:], s.Uuid1())

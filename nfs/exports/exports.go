@@ -64,7 +64,7 @@ func Everyone(r Rule) []Export {
 	return []Export{{Path: "/", Clients: []Client{{Name: "*", kind: anybody, Rule: r}}}}
 }
 
-// Open is the rule for a server without a file: nobody is stopped, and nobody is squashed.
+// Open is the rule of a server without a file of exports: everybody may do everything, and nobody is squashed.
 func Open() Rule { return Rule{Squash: fs.Squash{AnonUID: Anonymous, AnonGID: Anonymous}} }
 
 // Policy is the table that counts. It may be used concurrently.
@@ -83,7 +83,7 @@ func (p *Policy) Table() *Table { return p.table.Load() }
 // Set makes another table count. Calls under way may go on by the old one.
 func (p *Policy) Set(t *Table) { p.table.Store(t) }
 
-// Covers tells if place, which is clean, is path or below it.
+// Covers tells whether place is path, or lies below it. place is a clean path.
 func Covers(path, place string) bool {
 	return path == "/" || place == path || strings.HasPrefix(place, path+"/")
 }

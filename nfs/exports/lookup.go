@@ -30,12 +30,10 @@ const (
 	maxAtOnce  = 16               // look-ups of host names
 )
 
-// Table has the exports of a file, and remembers which rules a peer has. It may be used
-// concurrently.
+// Table has the exports of a file, and remembers which rules a peer has. It may be used concurrently.
 //
-// Names cost a look-up: the first call of a peer waits for it; later ones use what is known
-// while it is looked up again in the background. If that fails because no name server
-// answers, what was found out last goes on to hold.
+// A host name takes a look-up. The first call of a peer waits for it; later calls use what is known, while the
+// background looks the name up again. If no name server answers, the last result goes on to hold.
 type Table struct {
 	exports  []Export
 	resolver Resolver
@@ -87,8 +85,8 @@ func NewTable(exports []Export, r Resolver) *Table {
 // Exports are the exports, which are not to be changed.
 func (t *Table) Exports() []Export { return t.exports }
 
-// Rules returns the rules that hold for a peer: one per export, nil where the peer may do
-// nothing. They are not to be changed. A peer without an IP address is only anybody.
+// Rules returns the rules that hold for a peer: one for each export, nil where the peer may do nothing. They must not
+// be changed. A peer without an IP address matches "*" alone.
 func (t *Table) Rules(a net.Addr) []*Rule {
 	if t.same != nil {
 		return t.same
@@ -104,7 +102,7 @@ func (t *Table) Rules(a net.Addr) []*Rule {
 	return t.find(addr)
 }
 
-// Address is the IP address of a peer; that of IPv4 in IPv6 is that of IPv4.
+// Address is the IP address of a peer. An IPv4 address that is mapped to IPv6 becomes the IPv4 one.
 func Address(a net.Addr) netip.Addr {
 	switch a := a.(type) {
 	case *net.TCPAddr:
@@ -261,9 +259,8 @@ func (t *Table) rules(addr netip.Addr, names []string, addresses map[string][]ne
 	return rules
 }
 
-// Covering returns the index of the export that a peer with these rules gets by mounting
-// place, which is clean: the lowest of those above place, or place itself, that it has a
-// rule for.
+// Covering returns the index of the export that a peer gets by mounting place, a clean path. It is the lowest export at
+// or above place for which rules has a rule.
 func (t *Table) Covering(place string, rules []*Rule) (index int, ok bool) {
 	for i, e := range t.exports {
 		if rules[i] != nil && Covers(e.Path, place) && (!ok || len(e.Path) > len(t.exports[index].Path)) {

@@ -83,7 +83,7 @@ var idle = map[string]string{
 const (
 	noMounts     = "nothing is mounted below a directory of a volume"
 	noLocks      = "there is no lock protocol"
-	onlyVersion3 = "it is of NFSv4"
+	onlyVersion3 = "the option is of NFSv4"
 )
 
 // refused are options of exports(5) that would promise what is not kept, and why. With them the kernel's server lets

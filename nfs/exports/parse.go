@@ -26,8 +26,8 @@ type Problem struct {
 
 func (p *Problem) Error() string { return fmt.Sprintf("%d:%d: %s", p.Line, p.Column, p.What) }
 
-// Parse reads the text of a file. Its error is a joined list of *Problem, those found first. The warnings are about
-// what is accepted and changes nothing, or is usually written otherwise: of each kind the first in the file.
+// Parse reads the text of a file of exports. The error joins a *Problem for each mistake, those found first. The
+// warnings are of what is accepted but changes nothing, or is usually written in another way: the first of each kind.
 func Parse(text []byte) (list []Export, warnings []*Problem, err error) {
 	p := parser{text: text, line: 1, column: 1}
 	if len(text) > maxFile {

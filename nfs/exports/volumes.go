@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Split sorts exports by the volumes that they are of, whose paths for clients are given. None of
-// these is another one's, or below it. In the results paths are those in the volume. An export
-// that is in no volume is an error.
+// Split sorts exports by their volumes, whose paths for clients are given. None of these paths is below another. The
+// paths in the results are those within the volume. An export of no volume is an error.
 func Split(list []Export, volumes []string) ([][]Export, error) {
 	of := make([][]Export, len(volumes))
 next:

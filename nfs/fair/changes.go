@@ -2,14 +2,14 @@ package fair
 
 import "tansy/internal/lockorder"
 
-// Calls that change something wait for each other: for locks, in the order of their coming; and for the barrier that
-// makes a group of them durable, after which all of the group go on at once. They need no processor while they wait,
-// so turns do not share this out. Instead each host has a limited number of such calls under way, its places: then the
-// call of another waits for so many of them, and not for all that the host has sent.
+// Limits of calls that change something. Such calls wait for each other: for locks, in the order of their coming, and
+// for the barrier that makes a group of them durable. They need no processor while they wait, so turns do not share
+// this out. Instead each host has a limited number of such calls under way, its places. The call of another host then
+// waits for so many of them, and not for all that the first host has sent.
 //
-// A host that is alone has as many places as it takes to fill groups and processors. With others there it has as
-// many as any other host wants, and FewChanges at least. So hosts with many clients each are alike, and one that
-// floods beside clients that wait for each answer has little. Connections of one host get places in turns.
+// A host that is alone has as many places as it takes to fill groups and processors. Beside others it has as many as
+// any other host wants, and FewChanges at least. So hosts with many clients each get alike, and a host that floods gets
+// little beside clients that wait for each answer. Connections of one host get places in turns.
 const (
 	MostChanges = 128 // of a host that is alone, or of all hosts that have more than FewChanges
 	FewChanges  = 12  // of each host, whatever the others do
@@ -39,7 +39,8 @@ type Places struct {
 
 func NewChanges() *Changes { return &Changes{limit: MostChanges} }
 
-// Begin takes a place, or has the caller wait until ready tells that it has one. Its era is for end.
+// Begin takes a place. ok is false if none is free; then ready receives the era when the caller has a place. The era is
+// for End.
 func (c *Changes) Begin(p *Places, ready chan int) (era int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +99,9 @@ func (c *Changes) share(second int) int {
 	return max(FewChanges, min(second, MostChanges/len(c.hosts)))
 }
 
-// Look is called now and then: it sets the limit by what hosts did since it was called last. Where some wait and none
-// goes on, those under way count no more: one volume whose device does not answer shall not keep up calls for another.
+// Look sets the limit by what hosts did since the last Look. It is called now and then. Where calls wait and none goes
+// on, those under way do not count any more: a volume whose device does not answer must not hold up calls for another
+// volume.
 func (c *Changes) Look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

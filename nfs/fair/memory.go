@@ -23,7 +23,7 @@ import (
 //     that, if slow ones are the reason, smaller ones, one at a time, where the procedure has
 //     such (claim): the less, the more its host has already.
 
-// Class is what is known of the pace of a peer: how soon it gives back what it holds.
+// Class is what is known of a peer's pace: how soon it gives back the memory that it holds.
 type Class int
 
 const (
@@ -33,8 +33,7 @@ const (
 	classes
 )
 
-// Parts are in eighths of a memory: what the connections of a class and of the classes below it
-// may hold together.
+// Parts are eighths of a memory: what the connections of a class, and of those below it, may hold together.
 type Parts [classes]int
 
 // Memory is a number of bytes that calls hold, over all connections.
@@ -88,8 +87,8 @@ type Reservation struct {
 
 func (r Reservation) Give() { r.Of.Give(r.Bytes) }
 
-// Claim asks for n bytes or, if they cannot be had for a while, for fewer, but short at least;
-// 0: only n will do.
+// Claim asks for n bytes. If they cannot be had for a while, fewer will do, but short at least; short 0 means n or
+// nothing.
 type Claim struct{ Bytes, Least int }
 
 // waiter is a claim that was not met yet.
@@ -103,10 +102,10 @@ type waiter struct {
 
 func NewMemory(bytes, each int, p Parts) *Memory { return &Memory{all: bytes, each: each, parts: p} }
 
-// NewAccount is that of one connection of a host. The account is not copied once it is used.
+// NewAccount returns the account of one connection of a host. The account must not be copied once it is in use.
 func NewAccount(m *Memory, host *Share, k Class) Account { return Account{m: m, host: host, class: k} }
 
-// Is tells if that is the class of the connection.
+// Is tells whether the connection has class k.
 func (a *Account) Is(k Class) bool {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -120,7 +119,7 @@ func (a *Account) Waits() bool {
 	return slices.ContainsFunc(a.m.waiters, func(w *waiter) bool { return w.account == a })
 }
 
-// Try takes what is claimed if it can be had at once, and returns how much that was, or 0.
+// Try takes what is claimed if it can be had at once. The result is the number of bytes, or 0.
 func (a *Account) Try(c Claim) int {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -133,8 +132,7 @@ func (a *Account) Try(c Claim) int {
 	return w.granted
 }
 
-// Take waits for what is claimed, and returns how much it got: nothing if the account is
-// closed.
+// Take waits for what is claimed. The result is the number of bytes, or 0 if the account is closed.
 func (a *Account) Take(c Claim) int {
 	w := &waiter{account: a, Claim: c, ready: make(chan struct{})}
 	a.m.mu.Lock()
@@ -179,7 +177,7 @@ func (a *Account) add(n int) {
 	a.m.used.held[a.class] += n
 }
 
-// Judge makes k the class of the connection, and of all that it holds.
+// Judge gives the connection class k, and with it all that the connection holds.
 func (a *Account) Judge(k Class) {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -193,7 +191,7 @@ func (a *Account) Judge(k Class) {
 	a.m.admit()
 }
 
-// Close ends the waiting of the connection, which is broken.
+// Close ends the waiting of a connection that is broken.
 func (a *Account) Close() {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()
@@ -201,8 +199,7 @@ func (a *Account) Close() {
 	a.m.admit()
 }
 
-// IsDoubtful tells if the connection's claim to n bytes depends on its pace, which is not
-// known.
+// IsDoubtful tells whether the connection gets n bytes only if its pace is good, which is not known yet.
 func (a *Account) IsDoubtful(n int) bool {
 	a.m.mu.Lock()
 	defer a.m.mu.Unlock()

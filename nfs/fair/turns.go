@@ -22,9 +22,9 @@ import (
 // the processors are busy that it lasts: when as many that began after it as there are have ended, or
 // none has for a while.
 
-// What a call costs is in units of some ten microseconds. The room that it takes is as much, if it
-// may wait; several inline calls that came together take more, as they use a processor all the time:
-// with two of them for each, whoever comes next does not wait for long.
+// The cost of a call, in units of some ten microseconds. A call that may wait takes as much room as it costs. Several
+// inline calls that came together take more room, because they use a processor all the time: with two such batches for
+// each processor, the next caller does not wait for long.
 const (
 	CallCost  = 4
 	BatchRoom = 96
@@ -39,7 +39,7 @@ const (
 	turnTime = 3 * time.Millisecond
 )
 
-// Turns are those of a server.
+// Turns shares the processor's time of a server out among its hosts.
 type Turns struct {
 	later func(func()) // calls a function after turnTime
 	Soon  func() bool  // has lookAround called; no: it cannot
@@ -57,7 +57,7 @@ type Turns struct {
 	looking bool
 }
 
-// HostTurns is a part of a host, guarded by turns.mu.
+// HostTurns is the part of a host, guarded by turns.mu.
 type HostTurns struct{ waiting int }
 
 // Flow is what a connection has for its turns, guarded by turns.mu.
@@ -66,8 +66,7 @@ type Flow struct {
 	end  uint64 // of its last turn, on the clock
 }
 
-// Turn is one that may be taken, again and again. Whoever takes and ends it is one goroutine
-// at a time.
+// Turn is a turn of a flow, which may be taken again and again. One goroutine at a time takes and ends it.
 type Turn struct {
 	flow       *Flow
 	room, cost int
@@ -85,7 +84,7 @@ type Turn struct {
 // Reset makes an ended turn as good as new.
 func (w *Turn) Reset() { *w = Turn{ready: w.ready} }
 
-// tickUnit is that of the clock.
+// tickUnit is the unit of the clock.
 const tickUnit = 1 << 10
 
 func NewTurns(room int) *Turns {
@@ -96,7 +95,7 @@ func NewTurns(room int) *Turns {
 	}
 }
 
-// Take begins a turn of a flow, if that is possible at once, and overtakes nobody.
+// Take begins a turn of a flow if that is possible at once without overtaking a flow that waits.
 func (t *Turns) Take(f *Flow, w *Turn, room, cost int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,7 +116,7 @@ func (t *Turns) Take(f *Flow, w *Turn, room, cost int) bool {
 	return true
 }
 
-// Wait begins a turn when it is the flow's.
+// Wait begins a turn when it is the turn of the flow.
 func (t *Turns) Wait(f *Flow, w *Turn, room, cost int) {
 	t.queue(f, w, room, cost)
 	lockorder.Wait[lockorder.Turn]()
@@ -166,7 +165,7 @@ func (t *Turns) begin(w *Turn) {
 	w.at, w.since, w.old = len(t.running), t.ended, false
 }
 
-// End ends a turn, if it has not ended by itself.
+// End ends a turn that has not ended by itself.
 func (t *Turns) End(w *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

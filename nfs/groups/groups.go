@@ -17,9 +17,8 @@ const (
 	maxUsers = 1 << 14          // remembered
 )
 
-// Cache remembers the groups of users. The first look-up of a user is waited for; what is older
-// than 5 minutes is used while it is looked up again in the background, and goes on to be used
-// if that fails. It may be used concurrently.
+// Cache remembers the groups of users. The first look-up of a user is waited for. A result older than 5 minutes is used
+// while the background looks the user up again, and goes on to be used if that fails. It may be used concurrently.
 type Cache struct {
 	lookup func(uid uint32) ([]uint32, error)
 	now    func() time.Time
@@ -46,8 +45,8 @@ func New(lookup func(uid uint32) ([]uint32, error)) *Cache {
 	return &Cache{lookup: lookup, now: time.Now, users: map[uint32]*entry{}}
 }
 
-// Lookup asks this host: by its name service if the program was built with cgo, else
-// /etc/passwd and /etc/group alone. A user that the host does not know has no groups.
+// Lookup asks this host for the groups of a user: its name service if the program was built with cgo, else /etc/passwd
+// and /etc/group alone. A user whom the host does not know has no groups.
 func Lookup(uid uint32) (groups []uint32, err error) {
 	u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if errors.As(err, new(user.UnknownUserIdError)) {
@@ -67,7 +66,7 @@ func Lookup(uid uint32) (groups []uint32, err error) {
 	return groups, err
 }
 
-// Of returns the groups of a user, which are not to be changed; none if they cannot be found out.
+// Of returns the groups of a user, which must not be changed. There are none if they cannot be found out.
 func (c *Cache) Of(uid uint32) []uint32 {
 	c.mu.RLock()
 	e := c.users[uid]

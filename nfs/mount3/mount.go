@@ -24,7 +24,7 @@ const (
 	Version = 3
 )
 
-// Versions are all that are served: those of NFS version 2, too (old.go).
+// Versions are the versions of MOUNT that are served. Those of NFS version 2 are among them (old.go).
 var Versions = []uint32{1, 2, 3}
 
 // Procedure numbers (RFC 1813, section 5.2).

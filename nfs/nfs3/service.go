@@ -52,6 +52,5 @@ func New(cfg Config) *Service {
 	}
 }
 
-// Fail says that the volume cannot be used any more: calls for its files are answered with
-// NFS3ERR_IO from now on.
+// Fail says that the volume cannot be used any more. From now on calls for its files are answered with NFS3ERR_IO.
 func (s *Service) Fail() { s.failed.Store(true) }

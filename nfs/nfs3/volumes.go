@@ -2,17 +2,16 @@ package nfs3
 
 import "tansy/nfs/oncrpc"
 
-// Volumes is NFS version 3 on several volumes, each of which has a Service with its own file
-// system, exports, and handles. A call goes to the Service that its first handle is of; a second
-// handle of another one is NFS3ERR_XDEV.
+// Volumes is NFS version 3 on several volumes. Each has a Service with its own file system, exports, and handles. The
+// first handle of a call says which Service answers it; a second handle of another Service is NFS3ERR_XDEV.
 type Volumes struct {
 	list    []*Service
 	missing bool
 }
 
-// Join makes one of several Services, at least one, which must not have been joined before.
-// missing says that there are volumes that cannot be served for now: a handle that is of none of
-// the Services may be theirs, and is answered with NFS3ERR_IO in place of NFS3ERR_STALE.
+// Join makes one of several Services, at least one, none of which was joined before. missing says that some volumes
+// cannot be served for now. A handle of none of the Services may belong to those, and is answered with NFS3ERR_IO in
+// place of NFS3ERR_STALE.
 func Join(list []*Service, missing bool) *Volumes {
 	v := &Volumes{list, missing}
 	for _, s := range list {

@@ -11,13 +11,13 @@ import (
 	"tansy/nfs/oncrpc"
 )
 
-// Walk returns the handle of the directory that names lead to from the root, which is
-// what MOUNT gives out: a handle of the lowest export above it that has a rule for the
-// caller's address. The way to the export's own directory is the server's to go. Behind
-// it each name is looked up as LOOKUP does it for the caller under that rule, so that the
-// caller must be allowed to search each directory on the way. A symbolic link is not
-// followed, and like all that is no directory NFS3ERR_NOTDIR. Errors are those of
-// fs.FileSystem.Lookup. Others may change the tree between two names.
+// Walk returns the handle of the directory to which names lead from the root: the handle that MOUNT gives out. It is a
+// handle of the lowest export above that directory with a rule for the caller's address.
+//
+// The server finds the export's own directory as itself. Each name behind that is looked up as by LOOKUP, for the
+// caller and under that rule, so that the caller must be allowed to search each directory on the way. A symbolic link
+// is not followed: it is NFS3ERR_NOTDIR, like all else that is no directory. Errors are those of fs.FileSystem.Lookup.
+// Others may change the tree between two names.
 func (s *Service) Walk(oc *oncrpc.Call, way []string) ([]byte, error) {
 	r := s.ring()
 	place := path.Clean("/" + strings.Join(way, "/"))

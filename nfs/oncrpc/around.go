@@ -16,7 +16,7 @@ type around struct {
 
 	mu     lockorder.Mutex[lockorder.Around]
 	r, w   *os.File // a pipe, made when it is needed; nil
-	failed bool     // and will not be
+	failed bool     // the pipe could not be made, or is closed
 }
 
 // ask has do called once, or says that it cannot.
@@ -49,7 +49,7 @@ func (a *around) serve(r *os.File) {
 	}
 }
 
-// close ends it.
+// close closes the pipe. From then on ask says that it cannot.
 func (a *around) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -175,7 +175,7 @@ func (c *conn) readUntil(t time.Time) bool {
 	return !c.draining.Load() && c.nc.SetReadDeadline(t) == nil
 }
 
-// release gives it back.
+// release gives the memory of a record back.
 func (c *conn) release(r fair.Reservation) {
 	c.recordDue.Store(0)
 	r.Give()

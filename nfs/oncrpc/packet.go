@@ -16,9 +16,9 @@ const (
 // packetWorkers is how many calls of one PacketServer are carried out at a time.
 const packetWorkers = 8
 
-// PacketServer answers calls that come in datagrams, each of which is one call (RFC 5531, section 8). It is for
-// procedures with small results: a larger one is answered with SYSTEM_ERR, and procedures with results of any size
-// (Proc.Stream) are not there. Calls beyond packetWorkers wait in the socket, or are lost, as datagrams may be.
+// PacketServer answers calls in datagrams, one call in each (RFC 5531, section 8). It is for procedures with small
+// results: a larger result is answered with SYSTEM_ERR, and procedures with results of any size (Proc.Stream) are not
+// served. Calls beyond packetWorkers wait in the socket, or are lost, as datagrams may be.
 type PacketServer struct {
 	s *Server // for its programs and its log
 

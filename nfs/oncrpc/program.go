@@ -1,23 +1,20 @@
-// Package oncrpc serves remote procedure calls (RFC 5531) over TCP, and small ones over
-// UDP (PacketServer).
+// Package oncrpc serves remote procedure calls (RFC 5531) over TCP, and small ones over UDP (PacketServer).
 //
-// A Server holds Programs, which are tables of procedures. Each connection has a
-// goroutine that cuts the stream into records (recordReader) and the records into
-// calls. It runs cheap procedures (Proc.Inline) itself and answers all calls that
-// came in one packet with one write; other procedures run on goroutines of their
-// own, so that many calls of one connection are in progress at a time, and are
-// answered in the order in which they finish. Only a call that comes alone, or one of a
-// procedure that is mostly brief (Proc.Brief), is run without a goroutine of its own (lone.go).
+// A Server holds Programs, which are tables of procedures. Each connection has a goroutine that cuts the stream into
+// records (recordReader) and the records into calls. It runs cheap procedures (Proc.Inline) itself, and answers all
+// calls that came in one packet with one write. Other procedures run on goroutines of their own. So many calls of one
+// connection are in progress at a time, and they are answered in the order in which they finish. A call that comes
+// alone, or one of a procedure that is mostly brief (Proc.Brief), runs without a goroutine of its own (lone.go).
 //
-// Nothing a peer sends makes the server fail, and none keeps it from the others. Limits
-// bound the connections, of all peers and of each (hosts.go), the calls in progress, and
-// what takes memory: over all connections large records until they are carried out, and
-// calls with their results until the peer has taken these; how that is shared out is in
-// package fair, and how a peer's pace is known in pace.go. For each connection there is a
-// small receive buffer besides, and the replies of inline calls. A connection that is over
-// its share is not read until it is not; and while its peer does not take what is being
-// written, none of its calls is started. Large arguments lie in the receive buffer, which
-// is not used again before the procedure returned; small ones are copied.
+// Nothing that a peer sends makes the server fail, and no peer keeps it from the others. Limits bound the connections
+// of all peers and of each (hosts.go), the calls in progress, and the memory. Over all connections, large records count
+// until they are carried out, and calls with their results count until the peer has taken these. Package fair shares
+// that memory out, and pace.go judges the pace of a peer. Each connection has a small receive buffer besides, and the
+// replies of inline calls.
+//
+// A connection that is over its share is not read until it is below it. While a peer does not take what is being
+// written to it, none of its calls is started. Large arguments lie in the receive buffer, which is not used again
+// before the procedure has returned; small ones are copied.
 package oncrpc
 
 import "net"

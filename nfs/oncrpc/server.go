@@ -195,10 +195,10 @@ func (s *Server) run(c *conn) {
 	s.done.Done()
 }
 
-// Shutdown stops listening and reading, lets the calls in progress finish, sends
-// their replies and closes. A peer that takes nothing of a reply, or of 256 KiB of it, for
-// stallTime is closed. When ctx ends first it closes all connections and returns its error;
-// procedures may still run then. It may be called again.
+// Shutdown stops listening and reading. It lets the calls in progress finish, sends their replies, and closes the
+// connections. A peer that takes nothing of a reply for stallTime, or nothing of 256 KiB of it, is closed. If ctx ends
+// first, Shutdown closes all connections and returns the error of ctx; procedures may run still. It may be called
+// again.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closing {

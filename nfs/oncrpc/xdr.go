@@ -5,10 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// Decoder reads XDR (RFC 4506) from a byte slice. It is total: input that ends
-// too early or breaks a bound makes it fail for good, after which every method
-// returns zero values, so that a caller may decode a whole structure and look at
-// Ok once. It never allocates by a length found in the input.
+// Decoder reads XDR (RFC 4506) from a byte slice. Input that ends too early, or exceeds a bound, makes it fail for
+// good: every method returns zero values from then on. So a caller may decode a whole structure, and ask Ok once. A
+// length in the input never decides how much is allocated.
 type Decoder struct {
 	b   []byte
 	bad bool

@@ -57,8 +57,8 @@ type Entry struct {
 	Addr             netip.AddrPort
 }
 
-// Entries are those of a program on a listener's address, one per version and family: an
-// address that stands for all of the host is IPv4 and IPv6.
+// Entries are those of a program on the address of a listener: one for each version and family. An address that stands
+// for all of the host is of IPv4 and of IPv6.
 func Entries(program uint32, addr net.Addr, versions ...uint32) (list []Entry) {
 	var proto string
 	var at netip.AddrPort
@@ -139,7 +139,7 @@ func (s *Service) find(program, version uint32, netid string, exact bool) (found
 	return found, ok
 }
 
-// mapping is that of version 2.
+// mapping is an entry of the port mapper's version 2.
 type mapping struct{ program, version, proto, port uint32 }
 
 func getMapping(d *oncrpc.Decoder) mapping {

@@ -31,8 +31,8 @@ type Registration struct {
 // Dial connects to a port mapper: network is "unix", "tcp", or "udp".
 type Dial struct{ Network, Address string }
 
-// Local are the ways to the port mapper of this host, to be tried in this order. Most take
-// registrations from a local socket, and from loopback only where the port is below 1024.
+// Local are the ways to the port mapper of this host, in the order to try them. Most port mappers take registrations
+// from a local socket. From loopback they take them only if the port is below 1024.
 func Local(port int) []Dial {
 	loopback := fmt.Sprintf("127.0.0.1:%d", port)
 	list := []Dial{{"tcp", loopback}, {"udp", loopback}}
@@ -42,9 +42,9 @@ func Local(port int) []Dial {
 	return list
 }
 
-// Register tells the first port mapper that answers, by rpcbind's version 4, else 3, else
-// the port mapper's 2, which knows no IPv6. If an entry is refused, those before it are
-// removed, and the error says which.
+// Register registers entries at the first port mapper that answers. It speaks rpcbind's version 4, else 3, else the
+// port mapper's 2, which knows no IPv6. If an entry is refused, those before it are removed again, and the error says
+// which one.
 func Register(ways []Dial, entries []Entry) (*Registration, error) {
 	r, w, err := find(ways)
 	if err != nil {

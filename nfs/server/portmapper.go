@@ -12,8 +12,8 @@ import (
 	"tansy/nfs/portmap"
 )
 
-// Registered are the entries of a port mapper for a Server that listens on tcp and, for
-// MOUNT, on udp, which may be nil.
+// Registered are the entries for a port mapper of a Server that listens on tcp. MOUNT is served on udp as well, unless
+// that is nil.
 func Registered(tcp, udp net.Addr) []portmap.Entry {
 	list := portmap.Entries(nfs3.Program, tcp, nfs3.Version)
 	list = append(list, portmap.Entries(mount3.Program, tcp, mount3.Versions...)...)

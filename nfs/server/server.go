@@ -29,8 +29,8 @@ type Config struct {
 	RPC oncrpc.Config
 }
 
-// Volume is a file system to be served. FS, ID and Key are required; without FS the volume is one that
-// cannot be served for now: it is there, and all that is asked of it fails with an I/O error.
+// Volume is a file system to be served. FS, ID, and Key are required. A volume without FS cannot be served for now: it
+// is there, and every call for it fails with an I/O error.
 type Volume struct {
 	Path string // of its root for clients, default "/"
 	FS   fs.FileSystem
@@ -78,8 +78,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Fail says that volume i cannot be used any more: all that is asked of it fails with an I/O
-// error from now on. The others go on.
+// Fail says that volume i cannot be used any more. From now on every call for it fails with an I/O error. The other
+// volumes go on.
 func (s *Server) Fail(i int) {
 	if s.nfs[i] != nil {
 		s.nfs[i].Fail()
@@ -97,10 +97,9 @@ func (s *Server) Serve(l net.Listener) error { return s.rpc.Serve(l) }
 // fails, and closes pc.
 func (s *Server) ServeMount(pc net.PacketConn) error { return s.mount.Serve(pc) }
 
-// Shutdown stops accepting and reading, finishes the operations in progress and
-// sends their replies. If ctx ends first it closes all connections and returns
-// the error of ctx; the file system must then not be closed before its
-// operations returned.
+// Shutdown stops accepting and reading, finishes the operations in progress, and sends their replies. If ctx ends
+// first, it closes all connections and returns the error of ctx. The file system must not be closed then before its
+// operations have returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mount.Stop()
 	return s.rpc.Shutdown(ctx)

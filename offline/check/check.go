@@ -121,20 +121,24 @@ type Options struct {
 	Progress func(pass string, done, total uint64)
 }
 
-// Volume checks the volume on d. The error is not nil if the check could not come to
-// its end: the device holds no volume, or fails every read. Damage, single blocks that
-// cannot be read among it, is not an error but in the report.
+// Volume checks the volume on d. Damage is not an error: it is in the report, and so are single blocks that cannot be
+// read. The error says why the check could not come to its end: the device holds no volume, or fails every read.
 func Volume(d disk.Disk, o Options) (Report, error) {
 	if o.MaxProblems <= 0 {
 		o.MaxProblems = 1000
 	}
 	c := newChecker(o)
+	err := c.run(c.bound(d))
+	return c.rep, err
+}
+
+// bound is the part of d that its volume uses.
+func (c *checker) bound(d disk.Disk) disk.Disk {
 	end, known := volumeend.Find(d)
 	if c.doubtful = !known; end < d.Size() {
-		d = disk.NewPrefix(d, end)
+		return disk.NewPrefix(d, end)
 	}
-	err := c.run(d)
-	return c.rep, err
+	return d
 }
 
 // checker is the state the passes share.

@@ -152,7 +152,7 @@ func (c *checker) readChunk(k *chunk) {
 	}
 }
 
-var errUncoded = errors.New("its code is lost")
+var errUncoded = errors.New("the block's code is lost")
 
 // judge reports what is wrong with data block a, if nobody has yet.
 func (c *checker) judge(a uint64, err error, damaged *runs) error {

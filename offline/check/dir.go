@@ -26,7 +26,7 @@ type dirent struct {
 	fits bool // the length fits the slot
 }
 
-// slotSize is that of the slots in block k of a directory's file.
+// slotSize returns the size of the slots in block k of a directory's file, and the longest name in them, in bytes.
 func slotSize(k uint64) (slot, name int) {
 	if k%2 == 0 {
 		return shortSlot, shortName

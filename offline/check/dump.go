@@ -7,13 +7,11 @@ import (
 	"time"
 
 	"tansy/disk"
-	"tansy/internal/volumeend"
 	"tansy/journal"
 )
 
-// Dumper prints the structures of a volume for people. It prints what is there,
-// sound or not; Volume judges. Each method needs no more of the volume than what it
-// prints: a damaged log keeps nothing else from being printed.
+// Dumper prints the structures of a volume for people. It prints what is there, sound or not, and Volume judges it.
+// Each method needs no more of the volume than it prints: a damaged log keeps nothing else from being printed.
 type Dumper struct {
 	d disk.Disk
 	c *checker
@@ -23,8 +21,8 @@ type Dumper struct {
 // NewDumper reads the superblock of the volume on d, or its copy. It fails if neither
 // can be used.
 func NewDumper(d disk.Disk) (*Dumper, error) {
-	d = volumeend.Bound(d, nil)
 	c := newChecker(Options{MaxProblems: 100})
+	d = c.bound(d)
 	sb, err := c.superblock(d)
 	if err == nil && sb == nil {
 		err = errors.New(c.rep.Problems[len(c.rep.Problems)-1].String())
@@ -40,6 +38,9 @@ func NewDumper(d disk.Disk) (*Dumper, error) {
 // blocks are those at home.
 func (p *Dumper) open(w io.Writer) {
 	p.w = w
+	if p.c.doubtful {
+		fmt.Fprintf(w, "warning     block 0 has no superblock that can be used, and %s\n", doubt)
+	}
 	if p.c.v == nil {
 		p.c.pass = "log"
 		before := len(p.c.rep.Problems)

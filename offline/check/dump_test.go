@@ -89,6 +89,37 @@ func TestDumpWithoutSuperblock(t *testing.T) {
 	if _, err := NewDumper(d); err != nil {
 		t.Error("the copy of the superblock was not used:", err)
 	}
+	const warning = "its copy may be of a volume that was here before"
+	said := func(show func(p *Dumper, w io.Writer) error) string {
+		t.Helper()
+		p, err := NewDumper(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := show(p, &b); err != nil {
+			t.Error(err)
+		}
+		return b.String()
+	}
+	shows := []func(p *Dumper, w io.Writer) error{
+		(*Dumper).Super, (*Dumper).Log,
+		func(p *Dumper, w io.Writer) error { return p.Inode(w, rootIno) },
+		func(p *Dumper, w io.Writer) error { return p.Dir(w, rootIno) },
+	}
+	for i, show := range shows {
+		if text := said(show); strings.Contains(text, warning) {
+			t.Errorf("%d: without a reason:\n%s", i, text)
+		}
+	}
+	for _, a := range []uint64{1, 2} { // both places of the first page of codes: another volume's beginning was here
+		put(t, d, a, make([]byte, disk.BlockSize))
+	}
+	for i, show := range shows {
+		if text := said(show); !strings.Contains(text, warning) {
+			t.Errorf("%d: nothing is said of whose copy it may be:\n%s", i, text)
+		}
+	}
 }
 
 // short is a device that has lost its end.

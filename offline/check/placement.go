@@ -6,13 +6,14 @@ import (
 	"tansy/disk"
 )
 
-// LargeRun is how many blocks (1 MiB) a run of a large file has at least where nothing was in the way.
+// LargeRun is the number of blocks (1 MiB) that a run of a large file has at least, where nothing was in the way.
 const LargeRun = 1 << 20 / disk.BlockSize
 
-// Placement is how the blocks of regular files lie on the device. (Those of a directory are written in the order of the
-// hashes of names.) A run is blocks that follow each other there as they do in the file, where an indirect block comes
-// before those that it refers to; holes in the file do not end it. Of block trees that are damaged, what can be read
-// counts.
+// Placement is how the blocks of regular files lie on the device. Directories are left out, whose blocks are written in
+// the order of the hashes of names.
+//
+// A run is blocks that follow each other on the device as they do in the file. An indirect block comes before those
+// that it refers to, and a hole in the file does not end a run. Of a damaged block tree, what can be read counts.
 type Placement struct {
 	Files  uint64 // that have blocks
 	Blocks uint64 // of theirs, indirect ones too

@@ -40,7 +40,7 @@ type superblock struct {
 }
 
 // errNotVolume: the device holds something else, or nothing.
-var errNotVolume = errors.New("this is not a Tansy volume")
+var errNotVolume = errors.New("not a Tansy volume")
 
 // errForeign: a Tansy volume this program is too old for.
 type errForeign string
@@ -114,6 +114,10 @@ func readSupers(d disk.Disk) (raw [2][]byte, why [2]error, err error) {
 	return raw, why, err
 }
 
+// doubt is what is wrong with a copy of a superblock that is believed, and whose volume is not there as a whole.
+const doubt = "its copy may be of a volume that was here before: a header of its log or the beginning of its tree of " +
+	"codes is gone (tansy repair searches the device for other copies)"
+
 // superblock is the first pass. nil: there is none that can be used.
 func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 	raw, why, err := readSupers(d)
@@ -147,8 +151,7 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 		}
 		first = copied
 		if c.doubtful {
-			c.problem(0, d.Size()-1, "its copy may be of a volume that was here before: a header of its log or the "+
-				"beginning of its tree of codes is gone (tansy repair searches the device for other copies)")
+			c.problem(0, d.Size()-1, doubt)
 		}
 	}
 	if first.junk && first.compat == 0 { // a feature may have a use for them

@@ -8,9 +8,9 @@ import (
 	"tansy/internal/volumeend"
 )
 
-// Whose returns the paths of the files that the given blocks belong to, quoted and sorted: those that have
-// one as data or as an indirect block, and all whose inodes lie in one. A file without a name is "inode N".
-// The blocks of the bitmaps belong to no file.
+// Whose returns the paths of the files that the given blocks belong to, quoted and sorted. A block belongs to a file as
+// data, as an indirect block, or with its inode. A file without a name is "inode N". The blocks of the bitmaps belong
+// to no file.
 func Whose(d disk.Disk, blocks []uint64) ([]string, error) {
 	c, err := newNamer(d)
 	if err != nil {

@@ -13,7 +13,7 @@ const (
 	xattrsHeader = 4
 )
 
-// XattrsWrong says what is wrong with a block of extended attributes by itself, or nothing.
+// XattrsWrong says what is wrong within a block of extended attributes, or "".
 func XattrsWrong(b []byte) string {
 	if u64(b, 0) == 0 {
 		return "they are of no generation"

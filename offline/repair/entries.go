@@ -36,10 +36,13 @@ type entry struct {
 	size     int // of the slot
 }
 
-// drop takes an entry away.
+// remove removes an entry from its directory.
+func (r *round) remove(e entry) { clear(r.v.edit(e.block)[e.off : e.off+e.size]) }
+
+// drop removes an entry, and says so among the actions.
 func (r *round) drop(dir uint64, e entry, why string, args ...any) {
 	name := slices.Clone(e.name)
-	clear(r.v.edit(e.block)[e.off : e.off+e.size])
+	r.remove(e)
 	r.did(dir, "entry %q, which names inode %d, is removed: "+why, append([]any{name, e.ino}, args...)...)
 }
 
@@ -78,8 +81,16 @@ func (r *round) directories() {
 		if n.ty != typeDir {
 			continue
 		}
-		names := map[string]bool{}
+		names, dropped := map[string]bool{}, map[uint64]int{}
 		whole := r.eachEntry(dir, func(e entry) {
+			if why := r.impossible(e); why != "" {
+				if dropped[e.block]++; dropped[e.block] > told {
+					r.remove(e)
+				} else {
+					r.drop(dir, e, "%s", why)
+				}
+				return
+			}
 			if why := r.wrong(dir, e, names); why != "" {
 				r.drop(dir, e, "%s", why)
 				return
@@ -96,6 +107,11 @@ func (r *round) directories() {
 				}
 			}
 		})
+		for _, b := range slices.Sorted(maps.Keys(dropped)) {
+			if more := dropped[b] - told; more > 0 {
+				r.did(dir, "and %d more such entries of block %d are removed", more, b)
+			}
+		}
 		if !whole {
 			n.part = true
 			r.dirsLost = true
@@ -103,8 +119,11 @@ func (r *round) directories() {
 	}
 }
 
-// wrong says why an entry cannot stay, and clears what means nothing in its slot.
-func (r *round) wrong(dir uint64, e entry, names map[string]bool) string {
+// told is how many impossible entries of a block are told each: a block of something else is full of them.
+const told = 4
+
+// impossible says why a slot holds no entry that was ever made, or "".
+func (r *round) impossible(e entry) string {
 	s := r.v.peek(e.block)[e.off : e.off+e.size]
 	_, size, hash := layout.Entry(s)
 	long := e.size == layout.LongSlot
@@ -122,6 +141,13 @@ func (r *round) wrong(dir uint64, e entry, names map[string]bool) string {
 		return "the name does not have the hash that it should"
 	case !bucketOf(h, e.k/2):
 		return "names of this hash do not lie here"
+	}
+	return ""
+}
+
+// wrong says why a possible entry cannot stay, and clears what means nothing in its slot.
+func (r *round) wrong(dir uint64, e entry, names map[string]bool) string {
+	switch {
 	case e.ino <= orphansIno || e.ino >= r.v.ninode:
 		return "there can be no such file"
 	case r.nodes[e.ino] == nil && !r.inodeLost(e.ino):
@@ -129,7 +155,8 @@ func (r *round) wrong(dir uint64, e entry, names map[string]bool) string {
 	case names[string(e.name)]:
 		return "the name is there twice"
 	}
-	if !zeros(s[8+size:]) {
+	s := r.v.peek(e.block)[e.off : e.off+e.size]
+	if size := len(e.name); !zeros(s[8+size:]) {
 		clear(r.v.edit(e.block)[e.off+8+size : e.off+e.size])
 		r.did(dir, "bytes behind the name %q become zeros", e.name)
 	}

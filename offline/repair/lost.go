@@ -21,7 +21,7 @@ import (
 const lostFound = "lost+found"
 
 // errFull: there is no room for a name in lost+found.
-var errFull = errors.New("there is no room for it")
+var errFull = errors.New("no room for another file")
 
 // attach gives files without a name one in lost+found, each in a transaction of the verified
 // directories, which need the rest of the volume to be sound. some: at least one got it.

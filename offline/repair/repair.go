@@ -80,8 +80,8 @@ type Options struct {
 	AcceptDamaged bool
 }
 
-// NewPlan finds out what a repair of the volume on d does, and writes nothing. It reads all that is in use. A volume
-// that is clean has no Actions. The error says why it cannot be repaired: there is no superblock, or the device fails
+// NewPlan finds out what a repair of the volume on d does, and writes nothing. It reads all that is in use. A clean
+// volume has no Actions. The error says why the volume cannot be repaired: it has no superblock, or the device fails
 // every read.
 func NewPlan(d disk.Disk, opts Options) (*Plan, error) {
 	d = volumeend.Bound(d, nil)
@@ -130,8 +130,8 @@ func (p *Plan) nameFiles(d disk.Disk) error {
 	return nil
 }
 
-// Apply does the repair on d, which must be as it was for NewPlan, after it has written the undo file.
-// It returns what is left then. If it fails in the midst, Undo, or another repair, goes on.
+// Apply does the repair on d, which must be as it was for NewPlan. It writes the undo file first. The result is what is
+// left. If it fails on the way, Undo goes back, and another repair goes on.
 func (p *Plan) Apply(d disk.Disk, undo string) (check.Report, error) {
 	d = volumeend.Bound(d, nil)
 	u, err := newUndo(undo, p.uuid, p.head, d, p.blocks)

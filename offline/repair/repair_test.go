@@ -187,6 +187,30 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// Of a block of a directory that holds something else the first entries are told, and how many more there are.
+func TestGarbageInDirectory(t *testing.T) {
+	s := newSmall(t)
+	a := s.v.inode(s.ino["/a/b"]).q(layout.Pointers)
+	garbage := 0
+	s.change(a, func(b []byte) {
+		for off := layout.ShortSlot; off < len(b); off += layout.ShortSlot {
+			binary.LittleEndian.PutUint64(b[off:], 77|200<<48) // a name that is too long for its slot
+			garbage++
+		}
+	})
+	acts := repaired(t, s.d)
+	removed := 0
+	for _, x := range acts {
+		if strings.Contains(x.Text, "the length of the name does not fit") {
+			removed++
+		}
+	}
+	more := fmt.Sprintf("and %d more such entries of block %d are removed", garbage-4, a)
+	if removed != 4 || !has(acts, more) {
+		t.Errorf("%d entries are told, and no %q in %v", removed, more, acts)
+	}
+}
+
 // While blocks cannot be read nothing is freed, and no file is taken for lost: what else is damaged is repaired, and
 // the blocks are what is left.
 func TestUnreadable(t *testing.T) {

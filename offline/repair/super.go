@@ -10,8 +10,7 @@ import (
 	"tansy/internal/runtime/dbytes"
 )
 
-// ErrNoSuperblock is the error of a device with neither a superblock nor a copy of one that this
-// program can use.
+// ErrNoSuperblock is the error for a device whose superblock cannot be used, and neither can the copy.
 var ErrNoSuperblock = errors.New("neither the superblock nor its copy can be used")
 
 // superblocks returns the superblock, and both blocks for it, nil for one that cannot be used.

@@ -141,8 +141,8 @@ type Undo struct {
 	left   []byte // the header of the log when the repair had come to its end; nil: it had not
 }
 
-// LoadUndo reads an undo file, and makes sure that it is whole. The last record may
-// be torn, if a crash interrupted the repair: then its block was not overwritten.
+// LoadUndo reads an undo file, and makes sure that it is whole. The last record may be torn if a crash interrupted the
+// repair; its block was not overwritten then.
 func LoadUndo(path string) (*Undo, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -187,8 +187,8 @@ func LoadUndo(path string) (*Undo, error) {
 // ErrChanged is the error of undoing a repair of a volume that was changed since.
 var ErrChanged = errors.New("the volume was opened after the repair: with the old blocks among newer ones it would be worse than before, so that nothing was changed")
 
-// Check says whether d holds the volume as the repair left it, or as a crash left it in the midst of the repair,
-// or of Apply.
+// Check returns nil if d holds the volume as the repair left it, or as a crash left it during the repair or during
+// Apply. The error is ErrChanged if the volume was changed since, and names both if d holds another volume.
 func (u *Undo) Check(d disk.Disk) error {
 	d = volumeend.Bound(d, nil)
 	s, _, err := superblocks(d)

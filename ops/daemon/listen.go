@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Port is an address that is taken, but not listened on yet: nobody else can have it, and
-// who connects is refused.
+// A Port is an address that is taken, but not listened on yet. Nobody else can have it, and connections to it are
+// refused.
 type Port struct {
 	fd int // -1: it is not ours any more
 }
@@ -18,8 +18,8 @@ type Port struct {
 // backlog is how many connections may wait to be accepted; the system may allow less.
 const backlog = 4096
 
-// Bind takes a TCP address, HOST:PORT. Without a host it is that of all interfaces, of
-// IPv6 and IPv4 where there is IPv6. A port in use is an error at once.
+// Bind takes a TCP address, HOST:PORT. Without a host it is the address of all interfaces, of IPv6 and IPv4 where there
+// is IPv6. A port in use is an error at once.
 func Bind(address string) (*Port, error) {
 	a, err := net.ResolveTCPAddr("tcp", address)
 	if err == nil && address == "" {
@@ -78,7 +78,7 @@ func bind(family int, to unix.Sockaddr) (fd int, err error) {
 	return fd, nil
 }
 
-// Addr is the address, with the port that the system chose if it was 0; nil after Listen and Close.
+// Addr is the address, with the port that the system chose if it was 0. It is nil after Listen and Close.
 func (p *Port) Addr() net.Addr {
 	at, err := unix.Getsockname(p.fd)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *Port) Listen() (net.Listener, error) {
 	return net.FileListener(f) // which has a descriptor of its own
 }
 
-// Close gives the address up, unless Listen did begin.
+// Close gives the address up, unless Listen has begun.
 func (p *Port) Close() {
 	if p.fd >= 0 {
 		unix.Close(p.fd)

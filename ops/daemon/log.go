@@ -21,10 +21,9 @@ const (
 	logRecent = 50               // warnings remembered
 )
 
-// Log is the log of a server. Whoever logs never waits for the log's reader (Output). A
-// message that comes again and again for the same peer is logged logBurst times in a
-// logWindow; the others are counted, and their number is logged when that time is over. The
-// same goes for a message without a peer. (Messages of level debug are not limited.)
+// Log is the log of a server. A caller never waits for the log's reader (Output). A message that is repeated for one
+// peer is logged logBurst times in a logWindow; the others are counted, and their number is logged at the end of that
+// time. The same holds for a message without a peer. Messages of level debug are not limited.
 type Log struct {
 	*slog.Logger
 	out *Output

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// Notify tells the service manager, if it asked for that, what became of the service:
-// "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=text", or several of them in lines. This is
-// sd_notify(3). Without a manager it does nothing.
+// Notify tells the service manager a state of the service: "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=text", or
+// several in lines, as sd_notify(3) has it. Without a manager that asked for it, it does nothing.
 func Notify(state string) error {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
@@ -28,7 +27,7 @@ func Notify(state string) error {
 	return err
 }
 
-// WatchdogTimeout is how long the service manager waits for a sign of life, 0 if it does not.
+// WatchdogTimeout is how long the service manager waits for a sign of life. It is 0 if it does not wait.
 func WatchdogTimeout() time.Duration {
 	if pid := os.Getenv("WATCHDOG_PID"); pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		return 0
@@ -40,8 +39,8 @@ func WatchdogTimeout() time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// Watchdog gives a sign of life twice in each timeout until ctx is done, if the service manager
-// waits for them; each after probe returned. So a server that hangs where probe passes is restarted.
+// Watchdog gives the service manager two signs of life in each timeout until ctx is done, if it waits for them. Each
+// comes after probe has returned. So a server that hangs in probe is restarted.
 func Watchdog(ctx context.Context, probe func()) {
 	timeout := WatchdogTimeout()
 	if timeout == 0 {

@@ -12,9 +12,8 @@ import (
 // maxPending bounds what an Output keeps, in bytes.
 const maxPending = 256 << 10
 
-// Output passes on what is written to it from a goroutine of its own, so that Write never
-// waits for the reader at the other end. What the reader does not take in time is
-// dropped and counted, whole writes at a time. It may be used concurrently.
+// Output passes on what is written to it, from a goroutine of its own. Write never waits for the reader at the other
+// end. Whole writes that the reader does not take in time are dropped, and counted. It may be used concurrently.
 type Output struct {
 	w    io.Writer
 	note func(dropped uint64) []byte

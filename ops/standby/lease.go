@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Lease says until when replies may leave. It is renewed from when an operation on the device was sent that
-// then succeeded: the device was ours at that time or later.
+// Lease says until when replies may leave. A renewal counts from the time when an operation was sent to the device that
+// then succeeded: the device was ours at that time, or later.
 type Lease struct {
 	length time.Duration
 	now    func() time.Duration // by a clock that is never set
@@ -36,7 +36,7 @@ func (l *Lease) Renew(sent time.Duration) {
 	}
 }
 
-// Lapse takes all renewals so far back.
+// Lapse takes back all renewals. The lease holds again after the next one.
 func (l *Lease) Lapse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,8 +24,8 @@ type Device interface {
 	Discards() bool
 }
 
-// Owner is a device that is ours until another takes it. Its first error is the end: the lease ends before anybody
-// learns of the error, so no reply tells of it.
+// Owner is a device that is ours until another server takes it. The first error ends the lease before anybody learns of
+// the error. So no reply tells of it.
 type Owner struct {
 	Device
 	*Lease
@@ -44,8 +44,8 @@ type Owner struct {
 // beatsPerLease is how often in a lease the device is read to renew it.
 const beatsPerLease = 5
 
-// Own makes an Owner of a device whose fence is in force. lost is called, once and by itself, when the device is lost.
-// Before it is served, Settle has to return nil.
+// Own makes an Owner of a device whose fence is in force. lost is called once, on a goroutine of its own, when the
+// device is lost. The device may be served after Settle has returned nil.
 func Own(d Device, lease time.Duration, lost func(error)) *Owner {
 	began := time.Now()
 	return own(d, newLease(lease, func() time.Duration { return time.Since(began) }), time.After, lost)
@@ -88,9 +88,9 @@ func (o *Owner) renew() bool {
 	return true
 }
 
-// Watch has each renewal of the lease ask look as well, which reads from the device whether it bears another's mark: an
-// error is the end. What was renewed before counts no more. So who slept through a fence, until it was lifted, says
-// nothing either.
+// Watch has each renewal of the lease call look as well, which reads from the device whether it bears the mark of
+// another server. An error of look ends the lease. Renewals before Watch do not count any more. So a server that slept
+// until a fence was lifted says nothing either.
 func (o *Owner) Watch(look func() error) {
 	o.beating.Lock()
 	o.look = look
@@ -106,9 +106,9 @@ const (
 	atOnce  = 32
 )
 
-// Settle makes a device ours in the eyes of all: first it reads here and there, block 0 too, as a part of the storage
-// may learn of the fence only from who comes after it; then it waits until the former owner's lease has ended, whose
-// last renewal was sent before that.
+// Settle makes sure that all of the storage knows the device to be ours. First it reads here and there, block 0 too,
+// because a part of the storage may learn of the fence only from its next owner. Then it waits until the former owner's
+// lease has ended, whose last renewal was sent before those reads.
 func (o *Owner) Settle(ctx context.Context) error {
 	if err := o.touch(); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (o *Owner) touch() error {
 }
 
 // MayReply tells whether a reply, or a write, may leave. It waits while the lease does not hold, as when the storage
-// stalls; false is for good.
+// stalls. The answer false is for good.
 func (o *Owner) MayReply() bool { return o.Holds() || o.Wait() }
 
 // Lose says that the device is not ours any more.
@@ -155,8 +155,7 @@ func (o *Owner) Lose(why error) {
 	})
 }
 
-// Lost tells whether the device is not ours any more, as whoever sees it fail may ask: then lost was called, or is
-// about to be.
+// Lost tells whether the device is not ours any more. If it is not, lost was called, or is about to be.
 func (o *Owner) Lost() bool { return o.gone.Load() }
 
 // seen passes an error of the device on when nothing can be said of it any more.
@@ -173,8 +172,8 @@ func (o *Owner) seen(err error) error {
 // ReadAt implements disk.Disk.
 func (o *Owner) ReadAt(a uint64, bufs [][]byte) error { return o.seen(o.Device.ReadAt(a, bufs)) }
 
-// WriteAt implements disk.Disk. It waits while the lease does not hold, like a reply: after a sleep, or a stall,
-// nothing is sent before it is known that the device is ours.
+// WriteAt implements disk.Disk. It waits while the lease does not hold, as a reply does. After a sleep or a stall
+// nothing is sent before the device is known to be ours.
 func (o *Owner) WriteAt(a uint64, bufs [][]byte) error {
 	if !o.MayReply() {
 		return disk.ErrLost

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// AnswerTo passes requests on to h if their Host is a literal address, localhost, the name of this machine, or one of
-// names. All others are refused with 421: a page elsewhere whose name was made to lead here (DNS rebinding) would
-// otherwise read what h answers, with the browser of somebody who may. A request without a Host is not a browser's.
+// AnswerTo passes a request on to h if its Host is a literal address, localhost, the name of this machine, or one of
+// names. Others are refused with 421. Otherwise a page elsewhere, whose name was made to lead here (DNS rebinding),
+// would read what h answers with the browser of somebody who may. A request without a Host is not a browser's.
 func AnswerTo(names []string, h http.Handler) http.Handler {
 	known := map[string]bool{"": true, "localhost": true}
 	if name, err := os.Hostname(); err == nil {

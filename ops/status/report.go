@@ -39,7 +39,7 @@ type Report struct {
 	CountedLog uint64    `json:"counted_log"` // messages that were so many that they were only counted
 }
 
-// Volume is one of those that are served, or should be.
+// Volume is a volume that is served, or that could not be opened.
 type Volume struct {
 	Path    string  `json:"path"`              // for clients
 	Image   string  `json:"image"`             // where it lies
@@ -51,7 +51,7 @@ type Volume struct {
 	Cache   Cache   `json:"cache"`
 }
 
-// Space is that of the volume.
+// Space is the space of a volume, in bytes and in files.
 type Space struct {
 	Bytes     uint64 `json:"bytes"`
 	FreeBytes uint64 `json:"free_bytes"`
@@ -124,7 +124,7 @@ type Cache struct {
 	Misses uint64 `json:"misses"`
 }
 
-// Memory is that of calls and replies.
+// Memory is the memory that calls and replies take, in bytes.
 type Memory struct {
 	Calls     int    `json:"calls"`
 	Receiving int    `json:"receiving"`

@@ -47,7 +47,7 @@ type Sources struct {
 	Volumes []Source // at least one
 }
 
-// Source is where the numbers of a volume come from. All but Health are nil if it could not be opened.
+// Source is where the numbers of a volume come from. If the volume could not be opened, all but Health are nil.
 type Source struct {
 	Path, Image string       // for clients; where it lies
 	Health      func() error // why the volume is not served, or refuses changes
@@ -107,7 +107,7 @@ func New(cfg Config) *Status {
 	return &Status{cfg: cfg, begin: time.Now(), state: Starting, quit: make(chan struct{})}
 }
 
-// StandBy says that the server that starts waits for another one to go, or, if not on, that it does so no more.
+// StandBy says whether the server that starts waits for another one to go.
 func (s *Status) StandBy(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,7 +234,7 @@ func (s *Status) startScrub(w http.ResponseWriter, _ *http.Request) {
 	json.NewEncoder(w).Encode(before)
 }
 
-// answer is that of a probe.
+// answer answers a probe.
 func answer(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {

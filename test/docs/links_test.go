@@ -1,6 +1,6 @@
 // Package docs holds the tests of the pages of the documentation: each link from one file to another names a file that
-// is there, and each anchor a heading; no line of a text is wider than 120 columns. `go run ./test/docs/prose` tells
-// how plain the pages are.
+// is there, and each anchor a heading; no line of a text is wider than 120 columns, and no cell of a table is long. `go
+// run ./test/docs/prose` tells how plain the pages are.
 package docs
 
 import (
@@ -52,6 +52,28 @@ func TestWidth(t *testing.T) {
 	})
 }
 
+// longestCell is how many characters a cell of a table may have. What does not fit is a note below the table.
+const longestCell = 200
+
+// TestCells: a table can be taken in at a glance. The pages of docs/notes are dated, and stay as they were.
+func TestCells(t *testing.T) {
+	eachPage(t, func(path, text string) {
+		if strings.Contains(path, "docs/notes/") {
+			return
+		}
+		eachLine(text, func(n int, line string) {
+			if !strings.HasPrefix(strings.TrimSpace(line), "|") {
+				return
+			}
+			for cell := range strings.SplitSeq(line, "|") {
+				if w := utf8.RuneCountInString(strings.TrimSpace(cell)); w > longestCell {
+					t.Errorf("%s:%d: a cell of %d characters, more than %d: %.60s...", path, n, w, longestCell, cell)
+				}
+			}
+		})
+	})
+}
+
 // mostLong are how many lines of code there are with more than 120 columns. They are to become fewer.
 var mostLong = map[string]int{".go": 1298, ".dfy": 75}
 
@@ -72,6 +94,27 @@ func TestCodeWidth(t *testing.T) {
 		if long > most {
 			t.Errorf("%d lines of %s files have more than 120 columns, %d before: wrap those that are new", long, ext, most)
 		}
+	}
+}
+
+// unnamed is the beginning of an error's text that has no noun for what it is about.
+var unnamed = regexp.MustCompile(`(errors\.New|Errorf)\(["\x60](it|its|they|this is|that is) `)
+
+// An error's text names what it is about: it is read behind an operation and a path.
+func TestErrorTexts(t *testing.T) {
+	n := 0
+	each(t, ".go", func(path, text string) {
+		if strings.Contains(path, "internal/gen/") || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		n += strings.Count(text, "errors.New(")
+		for _, at := range unnamed.FindAllStringIndex(text, -1) {
+			line := strings.Count(text[:at[0]], "\n") + 1
+			t.Errorf("%s:%d: %s...: begin with a noun", path, line, text[at[0]:at[1]])
+		}
+	})
+	if n < 100 {
+		t.Errorf("%d errors were found, which are too few: the code is not where this test looks", n)
 	}
 }
 

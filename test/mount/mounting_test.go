@@ -67,7 +67,8 @@ func TestCovered(t *testing.T) {
 
 	mounttest.Run(t, bin, "mount", above, m.Dir, "--background", "-o", "over")
 	fails(t, "the volume "+above+" is mounted on "+m.Dir+" already", bin, "mount", below, m.Dir)
-	fails(t, below+" is not mounted: give the directory", bin, "umount", below) // it is out of sight
+	hidden := "the volume " + below + " is mounted on " + m.Dir + ", but " + above + " (fuse.tansy) is mounted over it"
+	fails(t, hidden, bin, "umount", below)
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(above, link); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,9 @@ func TestCovered(t *testing.T) {
 		t.Errorf("over a tmpfs: %v, %s", err, out)
 	}
 	hosttest.Run(t, "mount", "-t", "tmpfs", "none", dir)
-	fails(t, above+" is not mounted: give the directory", bin, "umount", above) // below the tmpfs
+	for _, name := range []string{above, dir} {
+		fails(t, "is mounted on "+dir+", but none (tmpfs) is mounted over it: unmount that first", bin, "umount", name)
+	}
 	hosttest.Run(t, "umount", dir)
 	mounttest.Run(t, bin, "umount", dir)
 }

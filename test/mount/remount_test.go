@@ -81,6 +81,11 @@ func TestRemount(t *testing.T) {
 	has(t, m.Dir, unix.MS_NOEXEC, unix.MS_RDONLY|unix.MS_NOSUID)
 	fails(t, "no such option", bin, "mount", image, m.Dir, "-o", "remount,nonsense")
 	fails(t, "not mounted there", bin, "mount", image, folder, "-o", "remount,ro")
+	other := mounttest.Volume(t, bin, "64M")
+	for _, name := range []string{other, image + "2", "nbd://127.0.0.1:1/x"} {
+		fails(t, "the volume "+image+" is mounted on "+m.Dir+", and not "+name, bin, "mount", name, m.Dir, "-o", "remount,ro")
+	}
+	has(t, m.Dir, unix.MS_NOEXEC, unix.MS_RDONLY)
 	// What was done before is durable when it is read-only.
 	must(t, os.WriteFile(filepath.Join(m.Dir, "last"), []byte("data"), 0o644))
 	mounttest.Run(t, bin, "mount", image, m.Dir, "-o", "remount,ro")

@@ -79,7 +79,7 @@ func (t *T) within(count uint32, l listRes) {
 	}
 }
 
-// lastCookie is that of a page's last entry; it wants a page with entries.
+// lastCookie returns the cookie of the last entry of a page. A page without entries fails the check.
 func (t *T) lastCookie(l listRes) uint64 {
 	t.ok(l.st)
 	t.that(len(l.entries) > 0, "entries", "none")

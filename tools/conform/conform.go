@@ -121,10 +121,9 @@ func Checks() []Check {
 	return all
 }
 
-// Run connects to a server and runs the checks in a new directory of the export,
-// which is removed in the end. The error is for a server that cannot be checked
-// at all, or that goes away and does not come back within the time of a reply. If
-// ctx ends, the checks not yet run are missing from the report.
+// Run connects to a server, and runs the checks in a new directory of the export, which is removed at the end. The
+// error is for a server that cannot be checked at all, or that goes away for longer than the time of a reply. If ctx
+// ends, the checks that were not run are missing from the report.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.MountAddr == "" {
 		cfg.MountAddr = cfg.Addr

@@ -31,7 +31,7 @@ var (
 	bob   = &cred{uid: 40002, gid: 40002}
 )
 
-// MountError is why a server cannot be checked that does not let its export be mounted.
+// MountError is the error for a server that refuses to let its export be mounted.
 type MountError struct{ Export, Status string }
 
 func (e *MountError) Error() string { return fmt.Sprintf("mount of %q: %s", e.Export, e.Status) }

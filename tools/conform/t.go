@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// T is a check that is running: it makes calls, remembers them for the report,
-// and stops at the first thing that is wrong.
+// T is a check that is running. It makes calls, remembers them for the report, and stops at the first fault.
 type T struct {
 	s     *session
 	check *Check
@@ -200,7 +199,7 @@ func (t *T) nfsConn() *conn {
 	return c
 }
 
-// xid is one not used before.
+// xid returns a number of a call that was not used before.
 func (t *T) xid() uint32 {
 	t.s.xid++
 	return 0x7a000000 + t.s.xid

@@ -22,7 +22,7 @@ type client struct {
 	bytes   uint64
 }
 
-// fileName is that of file.
+// fileName is the name of the file that a client reads and writes.
 const fileName = "file"
 
 // connect makes a client with an empty directory.

@@ -50,8 +50,8 @@ func (h *Histogram) Merge(other *Histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// Quantile is a duration that the share q of all, such as 0.99, did not exceed, as nearly as they are counted; 0 if
-// there are none.
+// Quantile is the duration that a share q of all, such as 0.99, did not exceed, as exactly as they are counted. It is 0
+// if there are none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0

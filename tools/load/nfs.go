@@ -282,8 +282,8 @@ func Expect(what string, got, want []byte) error {
 	return fmt.Errorf("%s: WRONG DATA (%d bytes, want %d)", what, len(got), len(want))
 }
 
-// StartReadAll reads and checks what is from off on up to end, and calls done then. A server that has no room for
-// large replies, as to peers that do not take them soon, answers with a part, and is asked for the rest.
+// StartReadAll reads and checks a file from off on up to end, and calls done then. A server without room for a large
+// reply may answer with a part; it is asked for the rest.
 func (c *Conn) StartReadAll(h Handle, p Pattern, off, end uint64, done func()) {
 	c.StartRead(h, off, uint32(end-off), func(data []byte) error {
 		next := off + uint64(len(data))

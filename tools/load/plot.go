@@ -18,8 +18,9 @@ const (
 	plotBottom = 30
 )
 
-// WriteSVG draws how long operations took: a line for each workload on a logarithmic scale of time, from the half to
-// the slowest thousandth, with marks at the half, nine tenths, and the slowest hundredth; and its rate.
+// WriteSVG draws how long operations took. Each workload has a line on a logarithmic scale of time, from the half to
+// the slowest thousandth, with marks at the half, nine tenths, and the slowest hundredth. The rate is written beside
+// it.
 func WriteSVG(w io.Writer, title string, results []Result) error {
 	low, high := scale(results)
 	x := func(d time.Duration) float64 {

@@ -28,7 +28,7 @@ func WriteJSON(w io.Writer, results []Result) error {
 	return e.Encode(results)
 }
 
-// rate is that of the operations, or of their data.
+// rate words the rate: of operations or, in a workload about bytes, of data.
 func (r *Result) rate() string {
 	seconds := max(r.Elapsed, 1).Seconds()
 	if r.about.Bytes {
@@ -37,7 +37,7 @@ func (r *Result) rate() string {
 	return Number(float64(r.Ops)/seconds) + " /s"
 }
 
-// Number prints three significant digits or all before the point, in groups of three.
+// Number prints x with three significant digits, or with all digits before the point, in groups of three.
 func Number(v float64) string {
 	switch {
 	case v < 10:

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Conn is an RPC connection that keeps several calls in flight. It belongs to
-// one goroutine: the methods named Start queue a call, Wait sends what is queued and handles
-// replies, in whatever order they come.
+// Conn is an RPC connection that keeps several calls in flight. It belongs to one goroutine. The methods named Start
+// queue a call. Wait sends what is queued, and handles replies, in whatever order they come.
 type Conn struct {
 	c       stream
 	r       *bufio.Reader

@@ -53,8 +53,8 @@ type Result struct {
 	about    Workload
 }
 
-// Latency is how long an operation took, from when it was begun until its reply had come: as the half, nine tenths, ...
-// of them took at most.
+// Latency is how long operations took, from the start of the call to its reply: what the half of them, nine tenths, and
+// so on took at most.
 type Latency struct {
 	Half       time.Duration `json:"p50"`
 	Tenth      time.Duration `json:"p90"`
@@ -128,8 +128,8 @@ func setDefault[T comparable](p *T, v T) {
 	}
 }
 
-// Run measures one workload after the other, until they are over or ctx ends, and removes what it has made on the
-// server. Results are those of the workloads that were over.
+// Run measures one workload after the other, and removes what it has made on the server. The results are those of the
+// workloads that came to their end before ctx did.
 func Run(ctx context.Context, cfg Config) (results []Result, err error) {
 	chosen, err := cfg.prepare()
 	if err != nil {

@@ -52,8 +52,8 @@ type Sizes struct {
 	LogBytes uint64
 }
 
-// Bytes is the size of the disk that such a volume takes, for disk.CreateFile; math.MaxUint64, which no disk has, if
-// there can be none.
+// Bytes is the size of the disk that such a volume takes, for disk.CreateFile. It is math.MaxUint64, which no disk has,
+// if there can be no such volume.
 func (s Sizes) Bytes() uint64 {
 	h, err := newHeader("", s)
 	if err != nil {
@@ -71,7 +71,7 @@ type header struct {
 	program     string
 }
 
-// newHeader is that of a new volume.
+// newHeader returns the header of a new volume.
 func newHeader(program string, s Sizes) (*header, error) {
 	log := s.LogBytes / disk.BlockSize
 	if s.LogBytes == 0 {

@@ -109,6 +109,12 @@ func (d *Disk) fail(err error) bool {
 // Size is the number of blocks.
 func (d *Disk) Size() uint64 { return d.d.Size() }
 
+// InHole tells whether n blocks from a on lie in a hole of the device: a read of them costs it nothing.
+func (d *Disk) InHole(a, n uint64) bool {
+	next, err := disk.NextData(d.d, a)
+	return err == nil && next >= a+n
+}
+
 // ErrNotOwner is the error of everything after Stop.
 var ErrNotOwner = fmt.Errorf("%w: the header of its log bears the mark of another server, or none", disk.ErrLost)
 

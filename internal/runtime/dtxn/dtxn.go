@@ -73,7 +73,7 @@ type Layout struct {
 // Jrnl is the ghost state of a volume; nothing at run time.
 type Jrnl struct{}
 
-// Slots is that of the records.
+// Slots is the ghost state of the records of replies; nothing at run time.
 type Slots struct{}
 
 // System is the transactions of one volume. It may be used concurrently.
@@ -465,5 +465,5 @@ func (t *Txn) Commit(stable bool) error {
 // that stays theirs who see them.
 func (t *Txn) Seen() { t.hold.EndSmall() }
 
-// SeenLast says it of the inode that it has read last, if the memory of that is b.
+// SeenLast is Seen for the inode that t has read last, if the memory of that inode is b.
 func (t *Txn) SeenLast(b []byte) { t.hold.EndLast(b) }

@@ -40,7 +40,7 @@ func (m *ample) is(h disk.Host, end uint64) bool {
 	return m.yes.Load()
 }
 
-// lookEvery is how often a host is asked for that.
+// lookEvery is how often a host is asked for its room.
 const lookEvery = time.Second
 
 // none is how long a search that found nothing stands for those that follow.

@@ -111,7 +111,7 @@ func (s *System) MayWrite(r Run) error {
 	return nil
 }
 
-// hold does so for the bits of the piece that begins with bit lo, and calls spare for each run.
+// hold holds the free bits of the piece that begins with bit lo, and calls spare for each run of them.
 func (a *alloc) hold(lo, min uint64, spare func(Run)) (runs []Run, err error) {
 	hi := lo + Piece
 	if lo < a.first {
