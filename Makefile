@@ -82,7 +82,7 @@ rbd-helper:
 bench:
 	$(GO) run ./bench
 
-# binaries, archives, and packages in dist/, and the tag: make release VERSION=1.2.3 (packaging/release says more)
+# binaries, archives, packages, and image in dist/, and the tag: make release VERSION=1.2.3 (packaging/release says more)
 release:
 	packaging/release $(VERSION) --tag
 
@@ -97,8 +97,10 @@ lint:
 	python3 verified/tools/lines.py --selftest
 	python3 verified/tools/lines.py
 	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
+	$(GO) vet -C packaging/image ./...
 	GOOS=darwin $(GO) build ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 $$($(GO) list ./... | grep -v internal/gen)
+	cd packaging/image && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	python3 verified/tools/mutants.py -n
 	$(GO) run ./test/mutants -n
 	$(GO) run ./test/counts

@@ -672,4 +672,18 @@ var mutants = []mutant{
 	{what: "grown: an image that is cut to its volume is lost", file: "disk/check.go", old: "d.needed.Load()*BlockSize", new: "d.size*BlockSize", tests: grown},
 	{what: "grown: barriers fail when an image is cut to its volume", file: "disk/file.go", old: "if uint64(size)/BlockSize < d.needed.Load() {", new: "if uint64(size)/BlockSize < d.size {", tests: grown},
 	{what: "grown: blocks behind the volume are put back", file: "offline/repair/undo.go", old: " || u.end > d.Size()", new: "", tests: grown},
+
+	// The container.
+	{what: "entrypoint: a volume is made in a folder of the host", file: "packaging/entrypoint/main.go", old: "err == nil && serves(args, image)", new: "(err == nil || true) && serves(args, image)", tests: entering},
+	{what: "entrypoint: a volume is made for whatever is started", file: "packaging/entrypoint/main.go", old: "return ok && strings.Contains(rest, image)", new: "return ok || strings.Contains(rest, image)", tests: entering},
+	{what: "entrypoint: a volume stays new", file: "packaging/entrypoint/main.go", old: "os.Remove(fresh)", new: "os.Chmod(fresh, 0o600)", tests: entering},
+	{what: "entrypoint: a server is started though mkfs failed", file: "packaging/entrypoint/main.go", old: "return &failure{status.ExitStatus(), nil}", new: "return nil", tests: entering},
+	{what: "entrypoint: a server is started though the container is being stopped", file: "packaging/entrypoint/main.go", old: "return &failure{128 + int(syscall.SIGTERM), nil}", new: "return nil", tests: entering},
+	{what: "entrypoint: mkfs is killed when the container is stopped", file: "packaging/entrypoint/main.go", old: "c.Process.Signal(syscall.SIGTERM)", new: "c.Process.Kill()", tests: entering},
+	{what: "image: the volume's folder belongs to root", file: "packaging/image/main.go", old: "path: \"data/\", mode: 0o755, owner: user", new: "path: \"data/\", mode: 0o755", tests: containers},
+	{what: "image: a volume is never new", file: "packaging/image/main.go", old: "path: \"data/.new\"", new: "path: \"data/new\"", tests: containers},
+	{what: "image: the files are of the time of the build", file: "packaging/image/main.go", old: "ModTime: modified", new: "ModTime: time.Now()", tests: containers},
+	{what: "image: a layer without its end", file: "packaging/image/main.go", old: "if err := w.Close(); err != nil {\n\t\treturn nil, err\n\t}\n\treturn b.Bytes(), nil", new: "return b.Bytes(), w.Close()", tests: containers},
+	{what: "image: all platforms are one", file: "packaging/image/main.go", old: "Architecture: architecture}", new: "Architecture: \"amd64\"}", tests: containers},
+	{what: "image: an empty program is taken", file: "packaging/image/main.go", old: "if len(data) == 0 {", new: "if data == nil {", tests: containers},
 }

@@ -91,6 +91,8 @@ var (
 	allocators    = []string{"./txn", "-run", "Allocator|Size"}
 	opened        = []string{"./txn/volume", "-timeout", "1m"}
 	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
+	entering      = []string{"./packaging/entrypoint", "-timeout", "1m"}
+	containers    = []string{"./test/image", "-timeout", "1m"}
 	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
 	noted         = []string{"./internal/runtime/notes"}
 
