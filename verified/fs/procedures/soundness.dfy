@@ -180,7 +180,7 @@ module Soundness {
     {
       assert A.Shown(g, ms, i) && OkIno(g, i);
       assert T.Fits(i, ms[i]);
-      if ms[i].ty == DIR { assert i in dirs; Distinct(files[i], dirs[i], places[i], f.nodes[i].body); }
+      if ms[i].ty == N.NF3DIR { assert i in dirs; Distinct(files[i], dirs[i], places[i], f.nodes[i].body); }
     }
   }
   lemma Distinct(file: seq<byte>, m: map<N.Name, uint64>, at: map<N.Name, int>, b: N.Body)
