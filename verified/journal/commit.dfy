@@ -543,7 +543,8 @@ module JournalCommit {
   // what the steps of that require
   lemma StartReady(j: Journal)
     requires j.Inv() && j.logger.phase == NoLogger
-    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect) &&
+    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect,
+      j.installingDirect) &&
       |j.running.addrs| <= 500 && (j.logger.pending == [] ==> j.frozenDirect.m == map[])
   { reveal j.Inv(); LogFacts(j); }
   // Inv after them
@@ -761,7 +762,8 @@ module JournalCommit {
   // what the steps of that require
   lemma FinishReady(j: Journal)
     requires j.Inv() && j.logger.phase == GroupsDurable
-    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect) &&
+    ensures AllDiffer(j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect,
+      j.installingDirect) &&
       |j.logged.addrs| + |j.frozen.addrs| < 0x4_0000_0000_0000
     ensures j.nextSeq as int + j.logger.pendingCount as int < 0x2000_0000_0000_0000 && j.disk.Valid() &&
       j.logger.endPos as int == PendEnd(j.protocol())
@@ -779,7 +781,8 @@ module JournalCommit {
       j.frozen.addrs == j.frozenDirect.addrs == [] && j.logger.codes.s == []
     // the device
     requires 0 <= j.frozenIndex < |j.states| && j.disk.Valid() &&
-      j.disk.ok == OkSet(j.layout, j.states, j.frozenIndex, j.seal.signed) && forall x, a :: Owns(j.disk.owner, x, a) <==> Owns(old(j.disk.owner), x, a) && x != Logging
+      j.disk.ok == OkSet(j.layout, j.states, j.frozenIndex, j.seal.signed) &&
+      forall x, a :: Owns(j.disk.owner, x, a) <==> Owns(old(j.disk.owner), x, a) && x != Logging
     // the maps
     requires (j.logged == old(j.logged) || j.logged == old(j.frozen)) && j.logged.Ok() &&
       j.logged.m == Overlaid(old(j.logged.m), old(j.frozen.m)) &&
@@ -798,7 +801,8 @@ module JournalCommit {
       j.logger.direct == null && j.logger.endPos == old(j.logger.endPos)
     // the protocol's state (FinishG)
     requires j.protocol() == Flat(old(j.protocol())) && Full(j.disk.poss, j.protocol()) &&
-      0 <= j.installCount <= |old(j.groups)| && DurState(j.protocol()) == j.states[j.frozenIndex] && Merge(j.groups[j.installCount..]) == j.logged.m
+      0 <= j.installCount <= |old(j.groups)| && DurState(j.protocol()) == j.states[j.frozenIndex] &&
+      Merge(j.groups[j.installCount..]) == j.logged.m
     requires old(j.frozenDirect.m) == Merge(old(DirectMaps(j.logger.pending))) &&
       forall a :: a in old(j.frozenDirect.m) ==> a !in j.installBlocks && a !in old(j.loggedDirect.m) &&
         a !in j.installingDirect.m

@@ -45,6 +45,11 @@ module TxnRun {
   }
   // Its work has ended, and nothing of it is committed yet.
   predicate Worked(t: Txn) reads * { t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held }
+  // w is the work of t, which goes on
+  predicate For(w: Work, t: Txn) reads w.fate { w.txn == t && w.buffer == t.buffer && !w.fate.known }
+  // It has been told, once, what became of what t wrote: whether commit `at` was made, if there was anything to commit.
+  predicate Heard(w: Work, at: int, g: Told) reads w.fate
+  { w.fate.known && (at != 0 ==> w.fate.committed) && (w.fate.committed && g.wrote != map[] ==> at != 0) }
   // It took commit point `at`, which used p up, or none (0).
   twostate predicate Commits(t: Txn, p: Permit, at: int) reads t, p { Taken(t, at != 0) && (p.may <==> at == 0) }
   // nothing that was seen can be taken back any more
@@ -54,13 +59,16 @@ module TxnRun {
   // With these a reply may tell what the transaction saw; with the others it may tell nothing.
   predicate method MayTell(st: uint32) { st == OK || st == TOOLARGE }
 
+  // how a transaction ends whose work was cut short: it tells nothing of what it saw
+  function method Short(cut: uint32): uint32 { if MayTell(cut) then IOERR else cut }
+
   // Why a transaction whose work was not cut short, and which wrote m, ends with st: a failure is the device's. A block
   // could not be read, of a device that is not sound or that a crash had torn (torn, when it ended); or the journal has
-  // failed, for which there is a cause.
+  // failed, for which there is a cause. It is too large only with more than 500 objects.
   predicate Reason(t: Txn, st: uint32, ro: bool, m: Objs, torn: set<int>)
     reads t, t.system, t.system.journal, t.system.journal.disk, t.system.journal.installer
   {
-    st == OK || st == TOOLARGE || (st == IOERR && Unread(t.system.journal, m, torn)) ||
+    st == OK || (st == TOOLARGE && |m| > 500) || (st == IOERR && Unread(t.system.journal, m, torn)) ||
       (st == UNSURE && t.system.journal.failed && t.system.journal.Cause()) ||
     (st == READONLY && ((ro && m != map[]) || Closed(t.system.journal)))
   }
@@ -93,7 +101,7 @@ module TxnRun {
   // commits. If st is one of MayTell, r may be told when commit need is durable.
   method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32,
     need: uint64, ghost at: int)
-    requires Worked(t) && w.txn == t && p.may && t.cut == OK
+    requires Worked(t) && For(w, t) && p.may && t.cut == OK
     modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
     ensures Rests(t)
     ensures old(Covers(t, need as int))
@@ -126,8 +134,9 @@ module TxnRun {
   // The same, and waits. With st = OK, r may be told.
   method Close(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int,
     ghost g: Told)
-    requires Worked(t) && w.txn == t && p.may && t.cut == OK
-    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    requires Worked(t) && For(w, t) && p.may && t.cut == OK
+    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p,
+      w.fate
     ensures Rests(t)
     ensures g == old(What(t)) && Finds(old(t.system.kinds), g.log, old(t.system.journal.Cur()))
     ensures MayTell(st) ==> Lasting(t.system, g)
@@ -136,6 +145,7 @@ module TxnRun {
       (st == OK || st == UNSURE))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures Reason(t, st, ro, g.wrote, old(t.system.journal.torn)) && (old(t.system.journal.closed) ==> at == 0)
+    ensures Heard(w, at, g)
     decreases *
   {
     g := What(t);
@@ -155,8 +165,9 @@ module TxnRun {
   // again. Once the journal is closed, it has committed nothing.
   method Run(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32, ghost at: int,
     ghost g: Told)
-    requires Worked(t) && w.txn == t && p.may
-    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    requires Worked(t) && For(w, t) && p.may
+    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p,
+      w.fate
     ensures Rests(t)
     ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.system, g)
     ensures Commits(t, p, at) &&
@@ -164,8 +175,8 @@ module TxnRun {
       !ro && (st == OK || st == UNSURE))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures old(t.system.journal.closed) ==> at == 0
-    ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.system.journal.torn))
-      else st == if MayTell(old(t.cut)) then IOERR else old(t.cut)
+    ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.system.journal.torn)) else st == Short(old(t.cut))
+    ensures Heard(w, at, g)
     decreases *
   {
     at := 0;
@@ -174,7 +185,7 @@ module TxnRun {
       st, at, g := Close(t, w, r, stable, ro, p);
     } else {
       g := What(t);
-      st := if MayTell(cut) then IOERR else cut;  // it tells nothing of what it saw
+      st := Short(cut);
       var need := Abort(t);
       w.Ended(false);
     }

@@ -61,6 +61,11 @@ module Calls {
     predicate Bare() reads this {
       file == null && before == null && after == null && before2 == null && after2 == null
     }
+    // what the last transaction has put there is there, as far as the answer has any
+    twostate predicate Shown() reads this {
+      file == old(file) && before == old(before) && before2 == old(before2) &&
+        (status == 0 ==> after == old(after) && after2 == old(after2))
+    }
     predicate Same() reads this { after == before && after2 == before2 }
     twostate predicate Still() reads this {
       procedure == old(procedure) && stability == old(stability) && deferred == old(deferred) &&
@@ -78,7 +83,7 @@ module Calls {
     // before.
     method Answer(st: uint32)
       modifies this`status, this`file, this`before, this`after, this`before2, this`after2
-      ensures status == st && (Durable.Shows(st) || Bare()) && (st != 0 ==> Same())
+      ensures status == st && (if Durable.Shows(st) then Shown() else Bare()) && (st != 0 ==> Same())
     {
       if !Tells(st) { Refuse(st); return; }
       status := st;
@@ -86,42 +91,29 @@ module Calls {
     }
   }
 
-  // A transaction of the call has ended: its work was cut short, as txn.cut says, or has come to the status `result`.
-  // `outcome` says more about an error.
-  method Ended(call: Call, txn: Txn, work: Work, result: uint32, ghost permit: Permit)
-    returns (next: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
-    requires Worked(txn) && work.txn == txn && permit.may && call.commits == 0
-    modifies call, txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs,
-      txn.buffer, txn.writes, permit
-    // at most one commit, and none if it goes on, or was refused; one that says it was done, was
-    ensures Rests(txn) && Commits(txn, permit, commit)
-    ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
-      old(txn.cut) == OK && result == 0
-    ensures call.commits == (if commit != 0 then 1 else 0)
-    ensures commit != 0 && call.procedure < Durable.PROCEDURES ==> Durable.Changes(call.procedure)
-    ensures old(txn.system.journal.closed) ==> commit == 0
-    ensures call.commits == 0 || (next == ANSWER && (call.status == 0 || call.status == Durable.IO))
-    ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)
-    // it is durable if that was promised, or a WRITE's reply says so, and what is shown is
-    ensures Keeps(txn, call.status, commit, call.procedure, call.stability, call.deferred)
-    ensures call.status == 0 && commit != 0 && call.procedure == Durable.WRITE &&
-      E.Committed(call.stability, call.deferred) != Durable.UNSTABLE ==> commit <= txn.system.journal.durableIndex
-    ensures call.Bare() || (Durable.Shows(call.status) && old(txn.cut) == OK && Lasting(txn.system, told))
-    ensures call.status != 0 ==> call.Same()
-    // the answer is a client's, and counts what this transaction was to store
-    ensures !Inner(call.status) && (outcome == CONFLICT ==> next == AGAIN)
-    ensures next == ANSWER || next == AGAIN || next == SHRINK || (next == ROOM && call.status == NOSPC) ||
-      (next == ALONE && call.record && call.status == Durable.IO)
-    // IO is the answer for a fault alone
-    ensures old(txn.cut) == OK && result != Durable.IO && call.status == Durable.IO && next == ANSWER ==>
-      Fault(txn.system.journal, told, old(txn.system.journal.torn))
-    ensures call.Still() && (call.bytes == old(call.bytes) ||
-      (next == AGAIN && E.Dividable(call.procedure) && 0 < call.bytes < old(call.bytes)))
-    decreases *
+  // What is next when a transaction of a call has ended with `outcome`, after its work had come to the status `result`.
+  // fewer: the call can store fewer bytes; record: it leaves a record.
+  function Next(outcome: uint32, result: uint32, fewer: bool, record: bool): uint32 {
+    var status := E.Status(outcome, result);
+    if outcome == CONFLICT || (status == TOOBIG && fewer) then AGAIN
+    else if status == SHRINKFIRST then SHRINK
+    else if status == NOSPC then ROOM
+    else if status == Durable.IO && outcome != UNSURE && record then ALONE
+    else ANSWER
+  }
+  // what the client is told of status
+  function Final(status: uint32): uint32 { if status == TOOBIG then SERVERFAULT else status }
+
+  // The call when its transaction has ended with `outcome`, after its work had come to the status `result`.
+  method Conclude(call: Call, outcome: uint32, result: uint32) returns (next: uint32)
+    modifies call`bytes, call`status, call`file, call`before, call`after, call`before2, call`after2
+    ensures next == Next(outcome, result, E.Dividable(call.procedure) && E.Fewer(old(call.bytes)) != 0, call.record)
+    ensures call.status == (if next == AGAIN || next == SHRINK then Durable.IO else Final(E.Status(outcome, result)))
+    ensures (if Durable.Shows(call.status) then call.Shown() else call.Bare()) && (call.status != 0 ==> call.Same())
+    ensures call.bytes == old(call.bytes) ||
+      (next == AGAIN && E.Dividable(call.procedure) && 0 < call.bytes < old(call.bytes))
   {
-    var status;
-    status, outcome, commit, told := E.Exec(txn, work, result, call.procedure, call.stability, call.deferred, permit);
-    call.commits := if commit != 0 then 1 else 0;
+    var status := E.Status(outcome, result);
     next := ANSWER;
     if outcome == CONFLICT {
       next := AGAIN;
@@ -142,6 +134,50 @@ module Calls {
     }
     if next == AGAIN || next == SHRINK { status := Durable.IO; }       // until there is one
     call.Answer(status);
+  }
+
+  // A transaction of the call has ended: its work was cut short, as txn.cut says, or has come to the status `result`.
+  // `outcome` says more about an error.
+  method Ended(call: Call, txn: Txn, work: Work, result: uint32, ghost permit: Permit)
+    returns (next: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
+    requires Worked(txn) && For(work, txn) && permit.may && call.commits == 0
+    modifies call, txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs,
+      txn.buffer, txn.writes, permit, work.fate
+    // at most one commit, and none if it goes on, or was refused; one that says it was done, was
+    ensures Rests(txn) && Commits(txn, permit, commit)
+    ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
+      old(txn.cut) == OK && result == 0
+    ensures call.commits == (if commit != 0 then 1 else 0)
+    ensures commit != 0 && call.procedure < Durable.PROCEDURES ==> Durable.Changes(call.procedure)
+    ensures old(txn.system.journal.closed) ==> commit == 0
+    ensures call.commits == 0 || (next == ANSWER && (call.status == 0 || call.status == Durable.IO))
+    ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)
+    // it is durable if that was promised, or a WRITE's reply says so, and what is shown is
+    ensures Keeps(txn, call.status, commit, call.procedure, call.stability, call.deferred)
+    ensures call.status == 0 && commit != 0 && call.procedure == Durable.WRITE &&
+      E.Committed(call.stability, call.deferred) != Durable.UNSTABLE ==> commit <= txn.system.journal.durableIndex
+    ensures call.Bare() || (Durable.Shows(call.status) && old(txn.cut) == OK && Lasting(txn.system, told))
+    // the answer is what the last transaction has come to, with its attributes
+    ensures next == Next(outcome, result, E.Dividable(call.procedure) && E.Fewer(old(call.bytes)) != 0, call.record)
+    ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, result))
+    ensures Durable.Shows(call.status) ==> call.Shown()
+    ensures Heard(work, commit, told)
+    ensures if old(txn.cut) == OK then Reason(txn, outcome, E.ReadOnly(call.procedure), told.wrote,
+      old(txn.system.journal.torn)) else outcome == Short(old(txn.cut))
+    ensures call.status != 0 ==> call.Same()
+    // the answer is a client's, and counts what this transaction was to store
+    ensures !Inner(call.status)
+    // IO is the answer for a fault alone
+    ensures old(txn.cut) == OK && result != Durable.IO && call.status == Durable.IO && next == ANSWER ==>
+      Fault(txn.system.journal, told, old(txn.system.journal.torn))
+    ensures call.Still() && (call.bytes == old(call.bytes) ||
+      (next == AGAIN && E.Dividable(call.procedure) && 0 < call.bytes < old(call.bytes)))
+    decreases *
+  {
+    var status;
+    status, outcome, commit, told := E.Exec(txn, work, result, call.procedure, call.stability, call.deferred, permit);
+    next := Conclude(call, outcome, result);
+    call.commits := if commit != 0 then 1 else 0;
   }
 
   // A step of Shrink for the call was answered with status; done: nothing is left to be freed.

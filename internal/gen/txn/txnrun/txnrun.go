@@ -17,6 +17,13 @@ func UNSURE() uint32 {
 func MayTell(st uint32) bool {
 	return st == txnm.OK() || st == txnm.TOOLARGE()
 }
+func Short(cut uint32) uint32 {
+	if MayTell(cut) {
+		return txnm.IOERR()
+	} else {
+		return cut
+	}
+}
 func Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	var end uint32 = 0
 	var _ = end
@@ -116,12 +123,7 @@ func Run(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 		out1 = Close(t, w, r, stable, ro)
 		st = out1
 	} else {
-		st = func() uint32 {
-			if MayTell(cut) {
-				return txnm.IOERR()
-			}
-			return cut
-		}()
+		st = Short(cut)
 		var need uint64
 		var _ = need
 		var out2 uint64

@@ -125,20 +125,12 @@ func SERVERFAULT() uint32 {
 func Inner(status uint32) bool {
 	return status == exec.TOOBIG() || status == SHRINKFIRST()
 }
-func Ended(call *Call, txn *txnm.Txn, work dwork.Work, result uint32) (uint32, uint32) {
+func Conclude(call *Call, outcome uint32, result uint32) uint32 {
 	var next uint32 = 0
 	var _ = next
-	var outcome uint32 = 0
-	var _ = outcome
-	var status uint32 = 0
+	var status uint32
 	var _ = status
-	var out1 uint32
-	var _ = out1
-	var out2 uint32
-	var _ = out2
-	out1, out2 = exec.Exec(txn, work, result, call.Procedure, call.Stability, call.Deferred)
-	status = out1
-	outcome = out2
+	status = exec.Status(outcome, result)
 	next = ANSWER()
 	if outcome == txnm.CONFLICT() {
 		next = AGAIN()
@@ -168,6 +160,26 @@ func Ended(call *Call, txn *txnm.Txn, work dwork.Work, result uint32) (uint32, u
 		status = nfsdurable.IO()
 	}
 	call.Answer(status)
+	return next
+}
+func Ended(call *Call, txn *txnm.Txn, work dwork.Work, result uint32) (uint32, uint32) {
+	var next uint32 = 0
+	var _ = next
+	var outcome uint32 = 0
+	var _ = outcome
+	var status uint32 = 0
+	var _ = status
+	var out1 uint32
+	var _ = out1
+	var out2 uint32
+	var _ = out2
+	out1, out2 = exec.Exec(txn, work, result, call.Procedure, call.Stability, call.Deferred)
+	status = out1
+	outcome = out2
+	var out3 uint32
+	var _ = out3
+	out3 = Conclude(call, outcome, result)
+	next = out3
 	return next, outcome
 }
 func Shrunk(call *Call, status uint32, done bool) uint32 {
