@@ -19,8 +19,7 @@ module SimpleNew {
   }
   lemma SameAsValid(j: VolumeObjects) ensures j.Valid() <==> ValidWith(j.kinds, j.data) {}
 
-  predicate Zero(d: Objects)
-  { forall a | a in d :: match d[a] case ObjBit(b) => !b case ObjData(bs) => bs == Zeros(|bs|) }
+  predicate Zero(d: Objects) { forall a | a in d :: match d[a] case ObjBit(b) => !b case ObjData(x) => x == Zeros(|x|) }
 
   // A valid volume of zeros satisfies the invariant, and its files are empty.
   lemma ZerosAreNew(first: uint64, kinds: map<uint64, Kind>, d: Objects)

@@ -28,18 +28,15 @@ module SimpleOps {
     forall f: uint64 {:trigger DataBlk(first, f)} | f < FILES :: DataBlk(first, f) in kinds &&
       kinds[DataBlk(first, f)] == KBlock
   }
-  function Meta(first: uint64, d: Objects, f: uint64): seq<byte>
-    requires f < FILES
+  function Meta(first: uint64, d: Objects, f: uint64): seq<byte> requires f < FILES
   { var a := Addr(first, MetaOff(f)); if a in d && d[a].ObjData? then d[a].bytes else [] }
-  function Data(first: uint64, d: Objects, f: uint64): seq<byte>
-    requires f < FILES && Fits(first)
+  function Data(first: uint64, d: Objects, f: uint64): seq<byte> requires f < FILES && Fits(first)
   { var a := Addr(DataBlk(first, f), 0); if a in d && d[a].ObjData? then d[a].bytes else [] }
   // what every transaction may rely on, and has to leave behind
   predicate Inv(first: uint64, d: Objects) {
     Fits(first) && forall f: uint64 {:trigger Sound(first, d, f)} | f < FILES :: Sound(first, d, f)
   }
-  predicate Sound(first: uint64, d: Objects, f: uint64)
-    requires f < FILES && Fits(first)
+  predicate Sound(first: uint64, d: Objects, f: uint64) requires f < FILES && Fits(first)
   { |Meta(first, d, f)| == 256 && |Data(first, d, f)| == 4096 && U64At(Meta(first, d, f), 0) <= MAX }
 
   function FileOf(first: uint64, d: Objects, f: uint64): File
@@ -70,10 +67,7 @@ module SimpleOps {
     requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data)
     ensures fresh(data) && SimpleSpec.Read(Abs(first, t.volume.data), f, off, count, st, data.data, eof)
   {
-    if f >= FILES {
-      data := NewBytes(0);
-      return STALE, data, false;
-    }
+    if f >= FILES { data := NewBytes(0); return STALE, data, false; }
     assert Sound(first, t.volume.data, f);
     var m := t.ReadInode(first, MetaOff(f), false);
     var size := m.U64(0);
@@ -90,9 +84,8 @@ module SimpleOps {
   // The bytes of file f, of which `size` count, with zeros behind them up to `end`; and its other object.
   method Grown(t: Txn, first: uint64, f: uint64, end: uint64) returns (b: Bytes, m: Bytes, size: uint64)
     requires t.volume.Valid() && Layout(first, t.volume.kinds) && Inv(first, t.volume.data) && f < FILES && end <= MAX
-    ensures fresh(b) && fresh(m) && b != m && m.data == Meta(first, t.volume.data, f) && size == U64At(m.data, 0) &&
-      size <= MAX
-    ensures |b.data| == 4096 && b.data[..size] == Data(first, t.volume.data, f)[..size]
+    ensures fresh(b) && fresh(m) && b != m && m.data == Meta(first, t.volume.data, f) && size == U64At(m.data, 0)
+    ensures size <= MAX && |b.data| == 4096 && b.data[..size] == Data(first, t.volume.data, f)[..size]
     ensures forall i | size as int <= i < end as int :: b.data[i] == 0
   {
     assert Sound(first, t.volume.data, f);
@@ -121,10 +114,8 @@ module SimpleOps {
     t.WriteBlock(DataBlk(first, f), b);
     ghost var d' := t.volume.data;
     forall g: uint64 | g < FILES ensures Sound(first, d', g)
-    {
-      assert Sound(first, d, g);
-      assert g != f ==> Meta(first, d', g) == Meta(first, d, g) && Data(first, d', g) == Data(first, d, g);
-    }
+    { assert Sound(first, d, g);
+      assert g != f ==> Meta(first, d', g) == Meta(first, d, g) && Data(first, d', g) == Data(first, d, g); }
     assert forall g: uint64 | g < FILES && g != f :: Sound(first, d, g) && FileOf(first, d', g) == FileOf(first, d, g);
     ghost var s, s' := Abs(first, d), Abs(first, d');
     assert forall i | 0 <= i < |s| :: s'[i] == s'[i as uint64] && s[i] == s[i as uint64];
