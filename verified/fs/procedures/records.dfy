@@ -46,7 +46,7 @@ module Records {
   // Whether place i has a record with the key of r that counts, and what it says.
   method Look(txn: Txn, i: uint64, r: Bytes, since: uint64) returns (found: bool, h: N.Handle, t: N.Time)
     requires Comes(txn.slots, i, r)
-    ensures found <==> Counts(RepliesOf(txn.slots), i as int, KeyAt(r.data), since)
+    ensures found <==> O.Counts(RepliesOf(txn.slots), i as int, KeyAt(r.data), since)
     ensures found ==> RepliesOf(txn.slots)[i as int].file == h && RepliesOf(txn.slots)[i as int].ctime == t
   {
     reveal RepliesOf();
@@ -84,9 +84,6 @@ module Records {
     forall k: int
       ensures (k in post <==> k == i as int || k in pre) && (k in post && k != i as int ==> post[k] == pre[k]) { }
   }
-
-  predicate Counts(rs: O.Replies, i: int, key: O.Key, since: uint64)
-  { i in rs && rs[i].key == key && since <= rs[i].at }
 
   // A name in a directory. ok: it is one, and may have such a name. What the name stands for has handle (ino, gen), and
   // attributes in node.

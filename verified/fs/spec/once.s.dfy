@@ -66,9 +66,12 @@ module NfsOnce {
       (Absent(f, from, fname) || Named(f, from, fname, r.file))
     case Set(file) => Untouched(f, file, r.ctime)
   }
+  // place i has a record of a call with this key, and it is not too old
+  predicate Counts(rs: Replies, i: int, key: Key, since: uint64)
+  { i in rs && rs[i].key == key && since <= rs[i].at }
   // place i has the record of call c, which came with this key, and it counts
   predicate Again(rs: Replies, i: int, key: Key, since: uint64, f: FS, c: Call)
-  { i in rs && rs[i].key == key && since <= rs[i].at && Stands(f, c, rs[i]) }
+  { Counts(rs, i, key, since) && Stands(f, c, rs[i]) }
   // call c was done, and place i has its record; all others are as they were
   predicate Kept(pre: Replies, post: Replies, i: int, key: Key, at: uint64, f: FS, c: Call)
   { i in post && post == pre[i := post[i]] && post[i].key == key && post[i].at == at && Stands(f, c, post[i]) }

@@ -333,7 +333,7 @@
     # who a caller is
     ("spec/once.s", "again: any place", "i in rs && rs[i].key == key", "exists j {:trigger j in rs} :: j in rs && i in rs && rs[j].key == key", "spec/again:*NotInItsPlace"),
     ("spec/once.s", "again: any key", "i in rs && rs[i].key == key && since", "i in rs && since", "spec/again:*NotItsRecord"),
-    ("spec/once.s", "again: however old", "&& since <= rs[i].at &&", "&&", "spec/again:*NotItsRecord"),
+    ("spec/once.s", "again: however old", " && since <= rs[i].at }", " }", "spec/again:*NotItsRecord"),
     ("spec/once.s", "again: what was made may be gone", "case Make(dir, name) => Named(f, dir, name, r.file) && Untouched(f, r.file, r.ctime)", "case Make(dir, name) => true", "spec/again:*NotGone"),
     ("spec/once.s", "again: what was made may have been replaced", "f.nodes[dir.ino].body.names[name] == h.ino && Live(f, h) }", "f.nodes[dir.ino].body.names[name] == h.ino }", "spec/again:*LinkAgain"),
     ("spec/once.s", "again: what was made may have been changed", "Named(f, dir, name, r.file) && Untouched(f, r.file, r.ctime)", "Named(f, dir, name, r.file)", "spec/again:*NotTouched"),
