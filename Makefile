@@ -29,10 +29,12 @@ serve:
 test:
 	$(GO) test $(TEST_FLAGS) ./...
 
-# a program with the race detector would sleep for a second when it is over, and there are hundreds of processes
+# A program with the race detector sleeps for a second when it is over, and the tests start hundreds: not here.
+RACE = GORACE="atexit_sleep_ms=0 $$GORACE"
+
 # the same, short, with the race detector, which also checks the order of locks
 race:
-	GORACE="atexit_sleep_ms=0 $$GORACE" $(GO) test -race -short -timeout 30m $(TEST_FLAGS) ./...
+	$(RACE) $(GO) test -race -short -timeout 30m $(TEST_FLAGS) ./...
 
 # check every proof; VERIFY_FLAGS=-f starts from scratch
 verify: $(Z3)
