@@ -13,7 +13,7 @@ var ErrClosed = journal.ErrClosed
 // ending is what a volume has for its end.
 type ending struct {
 	calls *closing.Gate
-	left  func() // calls.Leave
+	left  func() // calls.Leave, made once: a method as a value takes of the heap each time
 	ended sync.Once
 	as    error // what Close returns
 }

@@ -20,7 +20,8 @@ type Contents interface {
 	Renew(block uint64) bool
 }
 
-// ScrubStatus is how a scrub is doing. Times are zero as long as there was none.
+// ScrubStatus is how a scrub is doing, with the fields of fs.ScrubStatus, which is made of it. Times are zero as long
+// as there was none.
 type ScrubStatus struct {
 	Rate    uint64        // bytes per second
 	Every   time.Duration // 0: only when asked for
