@@ -53,9 +53,14 @@ func connectFrom(t *testing.T, addr string, n int) peer {
 	return peer{t, nc}
 }
 
-// until waits for n connections to be in a state, while it tells the server that time passes.
+// until waits for n connections to be in a state, while it tells the server that time passes. A test that waits for
+// what cannot come ends soon, and says where.
 func (s *Server) until(n int, state func(c *conn) bool) {
+	begun := time.Now()
 	for count := -1; count != n; {
+		if count >= 0 && time.Since(begun) > time.Minute {
+			panic(fmt.Sprintf("%d connections came to be in the state that %d shall be in", count, n))
+		}
 		count = 0
 		s.mu.Lock()
 		for c := range s.conns {

@@ -272,13 +272,13 @@ func TestStuckWaitersMakeRoom(t *testing.T) {
 	waits := connectBriefly(t, addr)
 	waits.send(readCall(1, some))
 	waits.receive()
-	s.until(2, func(c *conn) bool { return c.waiting.Load() && c.unused() })
+	d, got := s.of(deaf), 0
+	s.until(1, func(c *conn) bool { return c == d && c.link.unacknowledged() > 0 && c.waiting.Load() && c.unused() })
 	all := fair.NewAccount(s.calls, new(fair.Share), fair.Proven)
 	all.Take(fair.Claim{Bytes: s.cfg.ReplyBytes})
 	deaf.send(readCall(2, some))
 	waits.send(readCall(2, some))
 	s.until(2, func(c *conn) bool { return c.parked.Load() })
-	d, got := s.of(deaf), 0
 	stuck := func(c *conn) bool { return c == d && c.untakenSince.Load() != 0 }
 	s.until(1, stuck)
 	connectBriefly(t, addr).closed("one too many, as long as nobody is stuck for long")
