@@ -267,10 +267,14 @@ func (t *Turns) Next() *Flow {
 	return t.waiting[0].flow
 }
 
-// Hold is for tests: so much room is free now, and no turn ends by itself any more.
-func (t *Turns) Hold(free int) {
+// Hold is for tests: there is so much room as soon as the turns under way have ended, and no turn ends by itself any
+// more.
+func (t *Turns) Hold(room int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.free, t.later = free, func(func()) {}
+	t.free, t.later = room, func(func()) {}
+	for _, w := range t.running {
+		t.free -= w.room
+	}
 	t.admit()
 }
