@@ -114,7 +114,7 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 	if whole, err := filepath.EvalSymlinks(dir); err == nil { // as the table of mounts has it
 		dir = whole
 	}
-	if err := usable(dir); err != nil {
+	if err := Usable(dir); err != nil {
 		return nil, err
 	}
 	if o.Log == nil {
@@ -222,10 +222,13 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	return f, removeOldFolder(v, o.Log)
 }
 
-// usable says what is wrong with a directory as a place to mount on, and with FUSE on this machine.
-func usable(dir string) error {
+// Usable says what is wrong with a directory as a place to mount on, and with FUSE on this machine. New asks as well:
+// who opens a volume for it may ask before.
+func Usable(dir string) error {
 	st, err := os.Stat(dir)
 	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: mkdir %s makes it", err, dir)
 	case errors.Is(err, unix.ENOTCONN):
 		return fmt.Errorf("%s is a mount whose server has ended: tansy umount %[1]s, first", dir)
 	case err != nil:

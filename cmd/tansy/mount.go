@@ -237,6 +237,9 @@ func (m *mounting) run(source, dir string) int {
 	if err := m.covers(dir, log.Logger); err != nil {
 		return fail(err)
 	}
+	if err := mount.Usable(dir); err != nil { // before the volume is opened, which may change it
+		return fail(err)
+	}
 	const heap = overhead - slack + mount.MaxPending
 	tune(heap)
 	v := &volume{place: place{source, "/"}, log: log.Logger}

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -40,5 +43,25 @@ func TestMountMisused(t *testing.T) {
 		if code := mountHelper(args); code != want {
 			t.Errorf("mount.tansy %v: exit code %d", args, code)
 		}
+	}
+}
+
+// A mistake in the directory's name leaves the volume alone: to open it would write to it.
+func TestMountOnNothing(t *testing.T) {
+	img := filepath.Join(t.TempDir(), "v.img")
+	if code := mkfs([]string{img, "--size", "6M"}); code != exitOK {
+		t.Fatalf("mkfs: exit code %d", code)
+	}
+	before, err := os.ReadFile(img)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Join(t.TempDir(), "nothing"), img} {
+		if code := mountCommand([]string{img, dir}); code == exitOK {
+			t.Errorf("%s: exit code %d", dir, code)
+		}
+	}
+	if after, err := os.ReadFile(img); err != nil || !bytes.Equal(before, after) {
+		t.Error("the volume is not what it was", err)
 	}
 }
