@@ -107,18 +107,18 @@ type Mount struct {
 
 // New mounts a volume on a directory. The file system can be used when it returns.
 func New(v Volume, dir string, o Options) (*Mount, error) {
-	dir, err := filepath.Abs(dir)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	dir, err := place(dir)
 	if err != nil {
 		return nil, err
 	}
-	if whole, err := filepath.EvalSymlinks(dir); err == nil { // as the table of mounts has it
-		dir = whole
+	if err := Replace(dir, o.Source, o.Log); err != nil {
+		return nil, err
 	}
 	if err := Usable(dir); err != nil {
 		return nil, err
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	f, err := newFileSystem(v, o)
 	if err != nil {
@@ -181,17 +181,58 @@ const (
 	name, nameShared = "tansy", "tansy-served"
 )
 
+// place is a directory as the table of mounts has it, also if what is mounted there answers nothing.
+func place(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if whole, err := filepath.EvalSymlinks(dir); err == nil {
+		return whole, nil
+	}
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		return filepath.Join(parent, filepath.Base(dir)), nil
+	}
+	return dir, nil
+}
+
+// ended tells whether what is mounted on a directory has no server any more. Who asks for attributes may not see that,
+// because the kernel keeps those.
+func ended(dir string) bool {
+	var st unix.Statfs_t
+	err := unix.Statfs(dir, &st)
+	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
+}
+
+// Replace takes the mount of a volume off a directory if its server has ended: as long as that stays there, nothing is
+// written by mistake to the directory below. The volume of another name, or what is no volume, is an error.
+func Replace(dir, source string, log *slog.Logger) error {
+	if !ended(dir) {
+		return nil
+	}
+	dir, err := place(dir)
+	if err != nil {
+		return err
+	}
+	at, err := On(dir)
+	if err != nil {
+		return err
+	}
+	if !at.Ours() || at.Source != source {
+		return fmt.Errorf("the process that had %s mounted on %s has ended: tansy umount %[2]s, first", at.Source, dir)
+	}
+	log.Warn("the process that had the volume mounted there has ended; its mount goes", "volume", source, "dir", dir)
+	return Unmount(dir, true)
+}
+
 // Covers returns what is mounted on a directory, and would be covered by another mount there. ok is false if there is
 // nothing. An automounter's file system does not count, because it is there to be covered. A mount whose server has
 // ended does not count, because nothing can be mounted over it.
 func Covers(dir string) (m Mounted, ok bool) {
-	if _, err := os.Stat(dir); err != nil {
+	if _, err := os.Stat(dir); err != nil || ended(dir) {
 		return m, false
 	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err == nil {
-		dir, err = filepath.Abs(dir)
-	}
+	dir, err := place(dir)
 	if err == nil {
 		m, err = On(dir)
 	}
@@ -229,8 +270,6 @@ func Usable(dir string) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("%w: mkdir %s makes it", err, dir)
-	case errors.Is(err, unix.ENOTCONN):
-		return fmt.Errorf("%s is a mount whose server has ended: tansy umount %[1]s, first", dir)
 	case err != nil:
 		return err
 	case !st.IsDir():

@@ -237,7 +237,11 @@ func (m *mounting) run(source, dir string) int {
 	if err := m.covers(dir, log.Logger); err != nil {
 		return fail(err)
 	}
-	if err := mount.Usable(dir); err != nil { // before the volume is opened, which may change it
+	// Before the volume is opened, which may change it.
+	if err := mount.Replace(dir, source, log.Logger); err != nil {
+		return fail(err)
+	}
+	if err := mount.Usable(dir); err != nil {
 		return fail(err)
 	}
 	const heap = overhead - slack + mount.MaxPending
@@ -282,6 +286,8 @@ func (m *mounting) run(source, dir string) int {
 		return m.abandon(v, log.Logger)
 	}
 	if lost != nil {
+		log.Error("the directory answers nothing any more, so that nothing is written below it: tansy umount makes it free",
+			"dir", dir)
 		fail(lost)
 		if !errors.Is(lost, disk.ErrLost) {
 			return exitFailure
@@ -367,8 +373,7 @@ func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, 
 		case <-at.Done():
 			return nil
 		case err := <-gone:
-			at.Unmount(true) // who uses it gets errors when the process has ended
-			return err
+			return err // the mount stays, and answers ENOTCONN: what is written there must not go to the directory below
 		case <-late:
 			return errHeld
 		case <-signals:

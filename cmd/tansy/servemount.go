@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -79,14 +78,7 @@ func (l *localMount) find() error {
 	if l.dir == "" {
 		return nil
 	}
-	st, err := os.Stat(l.dir)
-	if errors.Is(err, unix.ENOTCONN) { // what was mounted there has died, and may be covered
-		return nil
-	}
-	if err == nil && !st.IsDir() {
-		err = fmt.Errorf("%s is no directory", l.dir)
-	}
-	if err != nil {
+	if err := mount.Usable(l.dir); err != nil && !errors.Is(err, unix.ENOTCONN) { // which may be what start replaces
 		return fmt.Errorf("--mount: %w", err)
 	}
 	return nil
@@ -143,34 +135,34 @@ func (l *localMount) print(w io.Writer, v *volume) {
 }
 
 // end unmounts. Those who use the file system have as long as drain; false: it is still in use, so the volume may not
-// be closed, but all is durable.
+// be closed, but all is durable. A volume that is lost stays mounted; with the end of the process all calls fail there.
 func (l *localMount) end(v *volume) (idle bool) {
 	if l.at == nil {
 		return true
 	}
 	close(l.ending)
-	lost := v.failed.Load() != nil
-	patience := time.NewTimer(drain)
-	if lost { // they get errors, and all the more when the process has ended
-		patience.Reset(0)
+	if v.failed.Load() != nil {
+		v.log.Error("the directory answers nothing any more, so that nothing is written below it: tansy umount makes it free",
+			"dir", l.dir)
+		return false
 	}
-	if err := l.unmount(v, lost); err != nil {
+	if err := l.unmount(v); err != nil {
 		v.log.Error("cannot unmount", "dir", l.dir, "err", err)
 	}
 	select {
 	case <-l.at.Done():
 		return true
-	case <-patience.C:
+	case <-time.After(drain):
 	}
-	if !lost && v.fs.Sync() == nil {
+	if v.fs.Sync() == nil {
 		v.log.Warn("the mount is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next start recovers the volume", "dir", l.dir, "holders", l.at.Holders())
 	}
 	return false
 }
 
 // unmount unmounts, lazily if the file system is in use, unless it is out of sight already.
-func (l *localMount) unmount(v *volume, lazy bool) error {
-	err := l.at.Unmount(lazy)
+func (l *localMount) unmount(v *volume) error {
+	err := l.at.Unmount(false)
 	if errors.Is(err, mount.ErrBusy) {
 		v.log.Warn("the mount is in use: it goes out of sight now, and those who use it have some time", "dir", l.dir, "time", drain)
 		err = l.at.Unmount(true)

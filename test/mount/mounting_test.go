@@ -166,7 +166,6 @@ func TestBusy(t *testing.T) {
 	mounttest.Run(t, bin, "check", image)
 }
 
-// A read-only mount changes nothing, also nothing on the volume.
 // What is mounted over a volume stays when the volume's own mount is to end.
 func TestMountedOver(t *testing.T) {
 	bin := mounttest.Build(t)
@@ -197,6 +196,43 @@ func TestMountedOver(t *testing.T) {
 	mounttest.Run(t, bin, "check", image)
 }
 
+// When a volume is lost, what is written to its directory fails, and does not go to the directory below. The next mount
+// of the volume takes the place, and that of another one does not.
+func TestLostAndMountedAgain(t *testing.T) {
+	bin := mounttest.Build(t)
+	for what, start := range map[string]func(image, dir string) *mounttest.Mount{
+		"mount": func(image, dir string) *mounttest.Mount { return mounttest.On(t, bin, image, dir, nil) },
+		"serve": func(image, dir string) *mounttest.Mount { return mounttest.Serve(t, bin, image, dir, nil) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			image, dir := mounttest.Volume(t, bin, "64M"), t.TempDir()
+			f := filepath.Join(dir, "f")
+			m := start(image, dir)
+			must(t, os.WriteFile(f, []byte("data"), 0o600))
+			must(t, os.Rename(image, image+".away"))
+			if code := m.Wait(); code != 3 {
+				t.Errorf("exit code %d\n%s", code, &m.Log)
+			}
+			if err := os.WriteFile(f, []byte("lost"), 0o600); !errors.Is(err, unix.ENOTCONN) {
+				t.Errorf("a write after the volume was lost: %v", err)
+			}
+			must(t, os.Rename(image+".away", image))
+			other := mounttest.Volume(t, bin, "64M")
+			out, err := exec.Command(bin, "mount", other, dir, "--background").CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "tansy umount") {
+				t.Fatalf("another volume in its place: %v, %s", err, out)
+			}
+			m = start(image, dir)
+			content(t, f, "data")
+			mounttest.Run(t, bin, "umount", dir)
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("below: %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// A read-only mount changes nothing, also nothing on the volume.
 func TestReadOnly(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")
@@ -307,7 +343,7 @@ func TestOrdinaryUser(t *testing.T) {
 	mounttest.Run(t, bin, "check", image)
 }
 
-// A volume that is deleted while it is mounted ends the mount, and who uses it gets errors.
+// A volume that is deleted while it is mounted ends the process, and who uses it gets errors.
 func TestLost(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")
@@ -320,7 +356,7 @@ func TestLost(t *testing.T) {
 	if _, err := f.WriteString("more"); err == nil {
 		t.Error("written to a volume that is gone")
 	}
-	if entries, err := os.ReadDir(m.Dir); err != nil || len(entries) != 0 {
-		t.Errorf("what was below the mount: %v, %v", entries, err)
+	if entries, err := os.ReadDir(m.Dir); !errors.Is(err, unix.ENOTCONN) {
+		t.Errorf("the directory of a volume that is gone: %v, %v", entries, err)
 	}
 }
