@@ -43,6 +43,7 @@ module {:extern "dtxn"} TxnS {
   // The objects of a volume. Each block holds objects of one kind.
   class {:extern "Jrnl"} VolumeObjects {
     ghost var data: map<Addr, Object>
+    ghost var written: set<Addr>            // by this transaction, be it with what was there
     ghost const kinds: map<uint64, Kind>
 
     predicate Valid() reads this {
@@ -93,18 +94,21 @@ module {:extern "dtxn"} TxnS {
       modifies volume
       requires volume.Valid() && volume.Has(KInode, blkno, off) && |b.data| == 256
       ensures volume.data == old(volume.data)[Addr(blkno, off) := ObjData(b.data)]
+      ensures volume.written == old(volume.written) + {Addr(blkno, off)}
       ensures volume.Valid()
     // takes b over: the caller's view of it becomes empty
     method {:extern "WriteBlock"} WriteBlock(blkno: uint64, b: Bytes)
       modifies volume, b
       requires volume.Valid() && volume.Has(KBlock, blkno, 0) && |b.data| == 4096
       ensures volume.data == old(volume.data)[Addr(blkno, 0) := ObjData(old(b.data))]
+      ensures volume.written == old(volume.written) + {Addr(blkno, 0)}
       ensures b.data == []
       ensures volume.Valid()
     method {:extern "WriteBit"} WriteBit(blkno: uint64, off: uint64, b: bool)
       modifies volume
       requires volume.Valid() && volume.Has(KBit, blkno, off)
       ensures volume.data == old(volume.data)[Addr(blkno, off) := ObjBit(b)]
+      ensures volume.written == old(volume.written) + {Addr(blkno, off)}
       ensures volume.Valid()
     // Records. To read one takes its lock exclusively. WriteSlot copies b. Tested: dtxn.TestSlots
     method {:extern "ReadSlot"} ReadSlot(i: uint64) returns (b: Bytes)

@@ -33,6 +33,10 @@ module Bridge {
     if l == [] then data else var e := l[|l|-1];
     if e.OpWrite? then Written(l[..|l|-1], data)[AddrOf(e.key) := e.value] else Written(l[..|l|-1], data)
   }
+  // the objects that the calls l write
+  function Touched(l: Log): set<Addr> {
+    if l == [] then {} else Touched(l[..|l|-1]) + if l[|l|-1].OpWrite? then {AddrOf(l[|l|-1].key)} else {}
+  }
   // each read of l returned what the contracts of the reads say
   predicate Kept(l: Log, data: Data) {
     forall i {:trigger l[i]} :: 0 <= i < |l| && l[i].OpRead? ==> AddrOf(l[i].key) in Written(l[..i], data) &&
@@ -91,7 +95,7 @@ module Bridge {
   // ---- the contracts, word for word ----
   // call number i of l begins
   predicate Before(j: TxnS.VolumeObjects, l: Log, i: int, data: Data) reads j {
-    0 <= i <= |l| && j.data == Written(l[..i], data)
+    0 <= i <= |l| && j.data == Written(l[..i], data) && j.written == Touched(l[..i])
   }
   // ReadInode, ReadBlock (with off = 0), and ReadBit
   lemma Read(j: TxnS.VolumeObjects, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
@@ -99,6 +103,10 @@ module Bridge {
       l[i] == OpRead(Key(blkno, off), o)
     ensures Addr(blkno, off) in j.data && j.data[Addr(blkno, off)] == o
   { Keys(l[i].key, Addr(blkno, off)); }
+  lemma Front(l: Log, i: int, n: int)
+    requires 0 <= i && 0 <= n && i + n < |l|
+    ensures l[i..i + n] == l[i..i + n + 1][..n] && l[i + n] == l[i..i + n + 1][n]
+  {}
   // ReadBlocks
   lemma ReadRun(j: TxnS.VolumeObjects, l: Log, i: int, data: Data, blkno: uint64, bs: seq<Blk>)
     requires Kept(l, data) && Before(j, l, i, data) && blkno as int + |bs| <= 0x1_0000_0000_0000 && i + |bs| <= |l| &&
@@ -110,7 +118,7 @@ module Bridge {
     if bs == [] { return; }
     var n := |bs| - 1;
     var b := blkno + n as uint64;
-    assert l[i..i + n] == l[i..i + n + 1][..n] && l[i + n] == l[i..i + n + 1][n];
+    Front(l, i, n);
     ReadRun(j, l, i, data, blkno, bs[..n]);
     Read(j, l, i + n, data, b, 0, ObjData(bs[n].v));
     assert l[..i + n + 1][..i + n] == l[..i + n];
@@ -119,7 +127,7 @@ module Bridge {
   twostate lemma Write(j: TxnS.VolumeObjects, l: Log, i: int, data: Data, blkno: uint64, off: uint64, o: Object)
     requires old(Before(j, l, i, data)) && Before(j, l, i + 1, data) && blkno < 0x1_0000_0000_0000 && off < 32768 &&
       l[i] == OpWrite(Key(blkno, off), o)
-    ensures j.data == old(j.data)[Addr(blkno, off) := o]
+    ensures j.data == old(j.data)[Addr(blkno, off) := o] && j.written == old(j.written) + {Addr(blkno, off)}
   {
     Keys(l[i].key, Addr(blkno, off));
     assert l[..i + 1][..i] == l[..i] && l[..i + 1][i] == l[i];

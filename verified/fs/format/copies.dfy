@@ -79,6 +79,9 @@ module SuperblockCopies {
     requires forall i: Img :: i in d.ok
     modifies d
     ensures d.Valid() && d.owner == map[] && forall i :: CrashImg(d.poss, i) ==> Whole(w, s, i)
+    // and so that only the copy's superblock may be there
+    ensures io ==> forall i :: CrashImg(d.poss, i) ==> |i[0]| == 4096 && Acceptable(i[0]) && SuperAt(i[0]) == s
+    ensures !io ==> d.bad
   {
     d.SetOk(iset i: Img | Whole(w, s, i));
     d.Take(Recovering, {0});
@@ -119,9 +122,13 @@ module SuperblockCopies {
   { why == UNREAD || (|b| == 4096 && (why == 0 <==> Acceptable(b)) && (why == 1 <==> U64At(b, 0) != MAGIC) &&
     (why == 2 <==> U64At(b, 0) == MAGIC && !Sealed(b))) }
 
+  // a superblock that is like that may have been one, so the copy is asked
+  predicate Asks(why: uint32) { why == UNREAD || why == 2 }
+
   method Look(d: Disk, a: uint64) returns (why: uint32, s: Super, ghost b: seq<byte>)
     requires d.Valid() && a as int < |d.cur|
     ensures Says(why, b) && why != LARGER && (why == 0 ==> s == SuperAt(b) && SuperOk(s))
+    ensures why == UNREAD ==> Erred(d)
   {
     var io, c, honest := d.Read(a);
     b := c.v;
@@ -131,23 +138,32 @@ module SuperblockCopies {
     if !io { why := UNREAD; }
   }
 
-  method Find(d: Disk) returns (which: uint32, why: uint32, s: Super, ghost b: seq<byte>, ghost c: seq<byte>)
+  // first and copy are what Look says of block 0, whose bytes are b, and of the last block, whose bytes are c.
+  method Find(d: Disk) returns (which: uint32, why: uint32, s: Super, ghost b: seq<byte>, ghost c: seq<byte>,
+    ghost first: uint32, ghost copy: uint32)
     requires d.Valid() && 2 <= |d.cur|
     ensures which <= COPY && (which != NONE ==> SuperOk(s) && s.size as int <= |d.cur|)
-    ensures why == LARGER || Says(why, b)
-    ensures which == FIRST ==> |b| == 4096 && Acceptable(b) && s == SuperAt(b)
-    ensures which == COPY ==> |c| == 4096 && Acceptable(c) && s == SuperAt(c) && (why == UNREAD || why == 2)
+    ensures Says(first, b) && (Asks(first) ==> Says(copy, c)) && (first == UNREAD || copy == UNREAD ==> Erred(d))
+    // block 0 counts where it is a superblock; else the copy, where block 0 may have been one
+    ensures which == FIRST ==> first == 0 && s == SuperAt(b)
+    ensures which == COPY ==> Asks(first) && copy == 0 && s == SuperAt(c)
+    ensures which == NONE && why != LARGER ==> first != 0 && !(Asks(first) && copy == 0)
+    ensures if why != LARGER then why == first else which == NONE &&
+      if first == 0 then SuperAt(b).size as int > |d.cur| else
+        Asks(first) && copy == 0 && SuperAt(c).size as int > |d.cur|
     // where there is no volume none is found, and what is found after a crash of Commission or Restore is the volume
     ensures why != UNREAD && |b| == 4096 && U64At(b, 0) != MAGIC ==> which == NONE
   {
     var n := d.Size();
-    c := [];
+    c, copy := [], 1;
     why, s, b := Look(d, 0);
+    first := why;
     which := if why == 0 then FIRST else NONE;
     if why == UNREAD || why == 2 {
-      var copy;
-      copy, s, c := Look(d, n - 1);
-      which := if copy == 0 then COPY else NONE;
+      var last;
+      last, s, c := Look(d, n - 1);
+      copy := last;
+      which := if last == 0 then COPY else NONE;
     }
     if which != NONE && s.size > n {
       which, why := NONE, LARGER;

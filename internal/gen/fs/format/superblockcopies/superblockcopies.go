@@ -182,17 +182,17 @@ func Find(d *ddisk.Disk) (uint32, uint32, superblockformat.Super) {
 		return NONE()
 	}()
 	if why == UNREAD() || why == uint32(2) {
-		var copy_2 uint32 = 0
-		var _ = copy_2
+		var last uint32 = 0
+		var _ = last
 		var out4 uint32
 		var _ = out4
 		var out5 superblockformat.Super
 		var _ = out5
 		out4, out5 = Look(d, n-uint64(1))
-		copy_2 = out4
+		last = out4
 		s = out5
 		which = func() uint32 {
-			if copy_2 == uint32(0) {
+			if last == uint32(0) {
 				return COPY()
 			}
 			return NONE()
