@@ -646,23 +646,37 @@ module JournalInstaller {
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
     ensures ok ==> j.disk.bad == old(j.disk.bad)
     ensures !ok ==> j.disk.bad
+    ensures Erred(j.disk) || exists b :: old(IsMark(j, b)) && (ok <==> old(Bears(j, b)))
   {
     ok := BearsOurs(j);
     if !ok { Halt(j); }
   }
+  // b is what the device may show as the mark of who has opened the volume: the header, or the copy of one that is none
+  predicate IsMark(j: Journal, b: BV) reads j, j.disk, j.seal {
+    j.headerAt as int < |j.disk.poss| && 0 < j.home as int <= |j.disk.poss| &&
+    if IsHeader(j.seal.key, b) && b in j.disk.poss[j.headerAt] then true
+    else b in j.disk.poss[j.home - 1] && exists x :: x in j.disk.poss[j.headerAt] && !IsHeader(j.seal.key, x)
+  }
+  predicate IsHeader(key: int, b: BV) { DecHdr(key, b).Hdr? && 0 <= DecHdr(key, b).q < 0x4000_0000_0000_0000 }
+  // it has the epoch of this journal
+  predicate Bears(j: Journal, b: BV) reads j, j.seal
+  { DecHdr(j.seal.key, b).Hdr? && DecHdr(j.seal.key, b).ep == j.seal.ep }
   // ... what the header says
   method BearsOurs(j: Journal) returns (ok: bool)
     requires j.Inv()
     modifies {}
+    ensures Erred(j.disk) || exists b :: IsMark(j, b) && (ok <==> Bears(j, b))
   {
     reveal j.Inv();
     var io, b; ghost var honest;
     io, b, honest := j.disk.Read(j.headerAt);
     var is := false;
     if io { var q; is, q := j.seal.DecHdrM(b); }
+    assert Erred(j.disk) || (b.v in j.disk.poss[j.headerAt] && is == IsHeader(j.seal.key, b.v));
     if !is { io, b, honest := j.disk.Read(j.home - 1); }
     ok := true;
     if io { ok := j.seal.Ours(b); }
+    assert Erred(j.disk) || (IsMark(j, b.v) && (ok <==> Bears(j, b.v)));
   }
   // ... as if the device had failed
   method Halt(j: Journal)

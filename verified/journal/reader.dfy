@@ -27,7 +27,8 @@ module JournalReader {
   method Lookup(j: Journal, a: uint64) returns (b: Blk?, t: uint64)
     requires j.Inv() && j.mutex.Inside() && j.home <= a < j.size
     ensures a as int in j.Cur()
-    ensures b != null ==> b.v == j.Cur()[a as int] && |b.v| == 4096 && Shown(j, b)
+    ensures b != null ==> b.v == j.Cur()[a as int] && |b.v| == 4096 && Shown(j, b) &&
+      (j.Pending(a as int) || a as int in j.cache.m)
     ensures b == null ==> a as int in j.base && !j.Pending(a as int) && j.base[a as int] == j.Cur()[a as int]
     ensures t == j.trims
   {
@@ -146,6 +147,7 @@ module JournalReader {
   method Confirm(j: Journal, a: uint64, t: uint64, bad: uint64) returns (damaged: bool)
     requires j.Inv() && j.mutex.Inside() && j.home <= a < j.size
     ensures damaged ==> !j.Late(a as int, t)
+    ensures !damaged ==> j.Overtaken(a as int, t)
   {
     var b, t2 := Lookup(j, a);
     damaged := b == null && t == t2;
@@ -205,12 +207,13 @@ module JournalReader {
     j.observed := j.observed + {r};
     assert j.ReadsInv() by { reveal j.ReadsInv(); }
   }
-  // [L] validate the block read; null = retry
+  // [L] validate the block read; null: to be read again, as it was overtaken
   method Lookup2(j: Journal, a: uint64, t: uint64, c: Blk) returns (b: Blk?)
     requires j.Inv() && j.mutex.Inside() && j.home <= a < j.size && j.WasRead(a as int, t, c.v)
     modifies j.cache
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
     ensures b != null ==> a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && (b == c || Shown(j, b))
+    ensures b == null ==> t != j.trims
   {
     var t2;
     b, t2 := Lookup(j, a);

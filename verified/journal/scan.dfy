@@ -303,7 +303,9 @@ module LogScan {
     ensures DirCodes(p, c, q, n + 1, s2)
   {
     forall e | e in s ensures e.x + Home(p) !in DirsOf(p, c, q + n) {
+      assert IsDir(p, c, q, n, e.x + Home(p));
       var i :| 0 <= i < n && e.x + Home(p) in DirsOf(p, c, q + i);
+      assert q <= q + i < q + n < q + n + 1;
     }
     forall e | e in s2 ensures IsDir(p, c, q, n + 1, e.x + Home(p)) && Home(p) <= e.x + Home(p) < |c| &&
       Vouches(p.key, e.x, e.c, c[e.x + Home(p)]) {
@@ -459,7 +461,10 @@ module LogScan {
   {
     if i < |ms| {
       assert ms[..i + 1][..i] == ms[..i];
-      if p.tree.np > 0 { DirCodesMore(p, c, q, i, s, s2); }
+      if p.tree.np > 0 {
+        assert DirsApart(p, c, q, q + i + 1);
+        DirCodesMore(p, c, q, i, s, s2);
+      }
     }
   }
   lemma Numbers(sg: set<Rec>, q: int, e: int)
@@ -473,11 +478,13 @@ module LogScan {
     ghost honest: bool)
     requires Fit(d, p) && p.headerAt == at as int && p.units == nd as int
     ensures (found ==> exists r :: r in seal.signed && SaysDurable(r, e as int)) && ((io && honest) || Erred(d))
+    ensures io && honest && !found ==> NoneBeyond(p, d.cur, e as int, p.units, seal.signed)
   {
     var s: uint64 := 0;
     io := true; found := false; honest := true;
     while s < nd
       invariant s <= nd && io && !found && (honest || Erred(d))
+      invariant honest ==> NoneBeyond(p, d.cur, e as int, s as int, seal.signed)
     {
       var l; ghost var g;
       io, l, g := ReadLog(d, false, at + 1 + 16 * s, 1);
@@ -499,6 +506,18 @@ module LogScan {
       }
       s := s + 1;
     }
+  }
+  // where the descriptor of unit s lies
+  function UnitAt(p: Geo, s: int): (a: int)
+    requires GeoOk(p) && 0 <= s < p.units
+    ensures p.headerAt < a < Home(p)
+  { p.headerAt + 1 + 16 * s }
+  // Of the first n units of the log, none has a sealed descriptor that says so.
+  predicate NoneBeyond(p: Geo, c: Img, e: int, n: int, sg: set<Rec>)
+    requires GeoOk(p) && |c| >= Home(p) && n <= p.units
+  {
+    forall s {:trigger UnitAt(p, s)} :: 0 <= s < n ==>
+      forall l :: Rec(c[UnitAt(p, s)], l) in sg ==> !SaysDurable(Rec(c[UnitAt(p, s)], l), e)
   }
   // r says that group e was durable
   predicate SaysDurable(r: Rec, e: int) { DecDesc(r.b).SomeDesc? && e < DecDesc(r.b).d.dur }

@@ -62,8 +62,9 @@ module JournalScrub {
   method Verdict(j: Journal, a: uint64, t: uint64, bad: uint64) returns (st: uint32)
     requires j.Inv() && j.mutex.Inside() && j.home <= a < j.size
     ensures st == SGood || st == SAgain || st == SDamaged || st == SInMemory
-    ensures st == SGood ==> j.Pending(a as int)
-    ensures st == SDamaged || st == SInMemory ==> !j.Pending(a as int) && t == j.trims
+    ensures st == SGood <==> j.Pending(a as int)
+    ensures st == SAgain <==> !j.Pending(a as int) && t != j.trims
+    ensures st == SInMemory ==> bad == a && a as int in j.cache.m
     ensures st == SDamaged || st == SInMemory ==> a as int in j.base && a as int in j.Cur() &&
       j.base[a as int] == j.Cur()[a as int]
   {
@@ -77,14 +78,14 @@ module JournalScrub {
   // [L] a page of the tree was read with ticket t, and is not what it should be; mem: it is in memory
   method VerdictPage(j: Journal, t: uint64, mem: bool) returns (st: uint32)
     requires j.mutex.Inside()
-    ensures st == SAgain || (t == j.trims && st == if mem then SInMemory else SDamaged)
+    ensures st == if t != j.trims then SAgain else if mem then SInMemory else SDamaged
   { st := if t != j.trims then SAgain else if mem then SInMemory else SDamaged; }
   // [L] notes that block bad is damaged, if that is the verdict; ours: nobody else opened the volume; unread: the
   // device cannot read it
   method Tell(j: Journal, verdict: uint32, ours: bool, unread: bool, bad: uint64) returns (st: uint32)
     requires j.mutex.Inside()
-    ensures verdict == SGood || verdict == SAgain ==> st == verdict
-    ensures st == SDamaged ==> verdict == SDamaged && ours && !unread
+    ensures st == if verdict == SGood || verdict == SAgain then verdict else if !ours then SNotOurs
+      else if unread then SUnread else verdict
   {
     st := verdict;
     if st == SGood || st == SAgain { return; }

@@ -611,6 +611,7 @@ module JournalThreads {
     ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
     ensures b != null ==> ok && a as int in j.Cur() && b.v == j.Cur()[a as int] && |b.v| == 4096 && Lasts(h, b)
     ensures !ok ==> c == null && !old(j.Late(a as int, t))
+    ensures ok && b == null ==> j.Overtaken(a as int, t)
   {
     j.mutex.Lock(); CYield(j);
     b := null; ok := true;

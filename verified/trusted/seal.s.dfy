@@ -22,12 +22,15 @@ module {:extern "seal"} Seals {
     ghost const t: TreeGeo          // the tree of its volume; np = 0: there is none
     ghost const home: int           // where node 0 lies
     ghost var ep: int               // the epoch: a random number for each opening of the volume
+    ghost var epochs: set<int>      // those of all who have opened the volume
     ghost var signed: set<Rec>
     // of each number one record was sealed (Sign's second precondition)
     lemma {:axiom} Once()
       ensures forall r, s :: r in signed && s in signed && DecDesc(r.b).SomeDesc? && DecDesc(s.b).SomeDesc? &&
         DecDesc(r.b).d.sq == DecDesc(s.b).d.sq ==> r == s
-    method {:extern "NewEpoch"} NewEpoch() modifies this ensures signed == old(signed)
+    method {:extern "NewEpoch"} NewEpoch()
+      modifies this
+      ensures signed == old(signed) && ep !in old(epochs) && epochs == old(epochs) + {ep}
     // bm: the blocks in the log, hm: the direct ones, and c their codes. What is sealed of these is their codes: that
     // Check accepts no other data with the same code is the assumption about codes (OneContents).
     method {:extern "Sign"} Sign(sq: uint64, dur: uint64, pos: uint64, bm: BlockMap, hm: BlockMap)
@@ -38,7 +41,7 @@ module {:extern "seal"} Seals {
       modifies this
       ensures |b.v| == 4096 &&
         DecDesc(b.v) == SomeDesc(Desc(ep, sq as int, dur as int, pos as int, bm.addrs, hm.addrs))
-      ensures ep == old(ep) &&
+      ensures ep == old(ep) && epochs == old(epochs) &&
         signed == old(signed) + {Rec(b.v, BlksOf(bm.m, bm.addrs) + BlksOf(hm.m, hm.addrs))}
       ensures fresh(c) && |c.s| == |hm.addrs| && forall i :: 0 <= i < |c.s| ==>
         c.s[i].x == hm.addrs[i] - home && Vouches(key, c.s[i].x, c.s[i].c, hm.m[hm.addrs[i]])
@@ -52,7 +55,7 @@ module {:extern "seal"} Seals {
           c.s[i].x == d.d.dirs[k] - home && Vouches(key, c.s[i].x, c.s[i].c, z.blks[k])
     // is the descriptor a sealed one, whatever became of its data?
     method {:extern "Vouch"} Vouch(d: Descriptor) returns (ok: bool)
-      ensures ok ==> exists l :: Rec(d.b, l) in signed
+      ensures ok <==> exists l :: Rec(d.b, l) in signed
     // headers: zero beyond their first sector. r0, r1: the code of the root of the tree of codes. A header that is one
     // was made here.
     method {:extern "EncHdr"} EncHdr(q: uint64, r0: uint64, r1: uint64) returns (b: Blk)
