@@ -15,11 +15,12 @@ who must reject it: a pattern of methods, after "FILE:" if they stand in another
 verified. A sixth part is the reason why the mutant means the same and is to survive.
 Area yields is made here: each Yield left out.
 mutants/threads.py has what the checks of the text must find (threads.py --selftest tries these alone)."""
-import ast, concurrent.futures as cf, fnmatch, getopt, glob, os, re, shutil, signal, subprocess, sys, tempfile, time
+import ast, concurrent.futures as cf, fnmatch, glob, os, re, shutil, signal, subprocess, sys, tempfile, time
 import threads
 from dafnytext import blank
+from command import options
 
-opts, words = getopt.getopt(sys.argv[1:], "j:nw", ["markdown="])
+opts, words = options("j:nw", ["markdown="], __doc__)
 opts = dict(opts)
 here = os.path.dirname(os.path.abspath(__file__))
 root = os.path.dirname(here)
@@ -179,6 +180,8 @@ def counted(new, write):
 
 todo = [(area, folder, m) for area, _, folder in AREAS for m in listed(area)
         if not words or any(w == area or w in m[1] for w in words)]
+if words and not todo:
+    sys.exit("mutants.py: there is no area and no mutant of that name: " + " ".join(words))
 if "-n" in opts:
     lost = [(m, stale(m)) for m in todo if stale(m)]
     for m, why in lost:
