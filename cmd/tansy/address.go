@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -48,6 +49,14 @@ func hostPort(text, port string) (string, error) {
 		return "", fmt.Errorf("give HOST:PORT, and the path by itself, as --export %s", given)
 	}
 	return text, wrongPort(given)
+}
+
+// noServer says what is wrong with the name of a server that is the name of a file, or nothing.
+func noServer(name string) string {
+	if st, err := os.Stat(name); err != nil || st.IsDir() {
+		return ""
+	}
+	return name + " is a file: give HOST:PORT of a server; tansy check is for a volume that nobody serves"
 }
 
 // withPort is the host of text, which has no port, with that port; without one it is an error that says what to give.

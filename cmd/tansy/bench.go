@@ -51,6 +51,9 @@ Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
 	if done {
 		return code
 	}
+	if wrong := noServer(pos[0]); wrong != "" {
+		return misused(f, wrong)
+	}
 	addr, err := hostPort(pos[0], nfsPort)
 	if err != nil {
 		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))

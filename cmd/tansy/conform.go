@@ -47,6 +47,9 @@ Checks of rights need an export that neither squashes user 0 nor maps other user
 	if *timeout <= 0 {
 		return misused(f, "--timeout has to be more than 0")
 	}
+	if wrong := noServer(pos[0]); wrong != "" {
+		return misused(f, wrong)
+	}
 	addr, err := hostPort(pos[0], nfsPort)
 	if err != nil {
 		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))

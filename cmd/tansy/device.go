@@ -57,6 +57,9 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 // a word about that for o.Warn.
 func openVolume(name string, o disk.FileOptions) (device, error) {
 	d, err := openDevice(name, o)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w%s", err, didYouMean(similar(name)))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,11 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 		return taken(path, "exists already")
 	}
 	if i.size != 0 && uint64(st.Size()) != i.size {
-		return wrongArgument{fmt.Errorf("%s exists already and keeps its size: leave --size out", path)}
+		larger := ""
+		if st.Mode().IsRegular() {
+			larger = fmt.Sprintf(", or give the file that size first: truncate -s %d %s", i.size, quoted(path))
+		}
+		return wrongArgument{fmt.Errorf("%s exists already and keeps its size: leave --size out%s", path, larger)}
 	}
 	return i.format(path, o)
 }

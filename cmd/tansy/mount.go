@@ -221,6 +221,9 @@ func (m *mounting) run(source, dir string) int {
 		fmt.Fprintf(log, "tansy mount: %v\n", err)
 		return codeOf(err)
 	}
+	if err := exportedElsewhere(source, dir); err != nil {
+		return fail(err)
+	}
 	// In the background the working directory is another one, and what is shown should mean something anywhere.
 	if source, err = anywhere(source); err != nil {
 		return fail(err)
@@ -326,6 +329,17 @@ func (m *mounting) covers(dir string, log *slog.Logger) error {
 			"dir", dir, "covered", at.Source, "type", at.Type)
 	}
 	return nil
+}
+
+// exportedElsewhere returns an error for what names a path of an NFS server, and no volume that is there.
+func exportedElsewhere(source, dir string) error {
+	host, path, ok := strings.Cut(source, ":")
+	_, err := strconv.ParseUint(path, 10, 16)
+	if !ok || host == "" || strings.Contains(host, "/") || remote(source) || !missing(source) || path != "" && path[0] != '/' && err != nil {
+		return nil
+	}
+	return wrongArgument{fmt.Errorf("%s looks like what an NFS server exports, and no volume: "+
+		"mount -t nfs -o vers=3,tcp,nolock %s:/ %s mounts that", source, host, quoted(dir))}
 }
 
 // swapped returns an error for a directory in the place of the volume: the two may have changed places.

@@ -32,6 +32,9 @@ the files; for all of it at once stop the server and run tansy check --data.
 	if done {
 		return code
 	}
+	if wrong := noServer(pos[0]); wrong != "" {
+		return misused(f, wrong)
+	}
 	url, err := statusURL(pos[0])
 	if err != nil {
 		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))

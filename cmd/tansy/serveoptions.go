@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	tansyfs "tansy/fs"
@@ -157,6 +158,9 @@ func (o *serveOptions) wrong() string {
 			return what
 		}
 	}
+	if at := o.statusAt.at; at != "" && at == o.listen.at && !strings.HasSuffix(at, ":0") {
+		return "--listen and --status are both " + at + ": NFS and HTTP need a port each"
+	}
 	if o.exportsFile != "" && o.rootSquash {
 		return "--root-squash is an option in the file of --exports: give one of them"
 	}
@@ -174,10 +178,17 @@ func (o *serveOptions) wrongCache() string {
 	return ""
 }
 
-// wrongTimes says what is wrong with times, or nothing.
+// leastScrub is the rate of the slowest scrub, in bytes per second: less than that was meant as something else.
+const leastScrub = 4 << 10
+
+// wrongTimes says what is wrong with rates and times, or nothing.
 func (o *serveOptions) wrongTimes() string {
 	if o.interval < time.Millisecond {
 		return "--commit-interval of less than 1ms"
+	}
+	if o.scrub.Rate > 0 && o.scrub.Rate < leastScrub {
+		return fmt.Sprintf("--scrub %d is so many bytes per second, and would never come to its end: give %dM, for instance",
+			o.scrub.Rate, o.scrub.Rate)
 	}
 	if o.scrub.Every <= 0 {
 		return "--scrub-every has to be more than 0: without --scrub there is none but by tansy scrub"

@@ -32,6 +32,9 @@ With --once the exit code is 1 if the server does not serve, or its volume refus
 	if *every < 100*time.Millisecond {
 		return misused(f, "--every is too short: give 100ms or more")
 	}
+	if wrong := noServer(pos[0]); wrong != "" {
+		return misused(f, wrong)
+	}
 	url, err := statusURL(pos[0])
 	if err != nil {
 		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))

@@ -24,9 +24,9 @@ func taken(port int, err error) error {
 		who = "perhaps the kernel's own NFS server"
 	}
 	if who == "" {
-		return err
+		return fmt.Errorf("%w: give another port; 0 is one that is free", err)
 	}
-	return fmt.Errorf("%w: %s", err, who)
+	return fmt.Errorf("%w: %s; end that, or give another port", err, who)
 }
 
 // listening are the numbers of the sockets that listen on a port over TCP.
