@@ -7,24 +7,30 @@
     A line in quotes after the name of a file stands so in that file; check.py looks. *)
 From Tansy Require Export Programs Spec.
 
-(** Acts. What is not here (locks, reads, writes to the device, background work on the log, tries of a procedure that were
-    given up and told to nobody) is [Works]. What the background does to the volume is done by calls, too, of no client. *)
+(** Acts. What is not here (locks, reads, writes to the device, background work on the log) is [Works].
+
+    A call is several transactions, one after the other: attempts of its procedure, and, of the server's own, those that free
+    blocks before the next attempt (SHRINK in call.dfy). The background's are of the server's own, too. How an attempt is made (how
+    many of the bytes, with a record of the call or without) its procedure is told, as it is the time. *)
 Inductive act {Op Res Obj : Type} :=
   | Comes (i : nat) (o : Op)                  (* call i comes: a procedure and its arguments *)
   | Closes (i : nat) (l : log Obj) (r : Res)  (* its procedure has returned r, its transaction did l; Finish or Abort is called *)
+  | Again (i : nat)                           (* this attempt has ended, or was cut short, and is told to nobody: AGAIN, SHRINK, ROOM, ALONE *)
+  | Frees (l : log Obj) (r : Res) (n : nat)   (* a transaction of the server's own did l and takes the step Point: commit n *)
   | Points (i n : nat)                        (* Finish takes the step Point, with success: commit n *)
   | Answers (i : nat) (r : Res) (need : nat)  (* Finish or Abort has returned need; it was waited for; the reply leaves *)
-  | Fails (i : nat)                           (* the device failed: NFS3ERR_IO *)
+  | Fails (i : nat)                           (* it ends without: IO, ROFS, SERVERFAULT, or no reply at all *)
   | Works.
 Arguments act : clear implicits.
 
 Section execution.
   Context {Obj Vol Op Res : Type} (keys : gset key) (cell : Vol → key → Obj).
   Context (body : Op → program Obj Res)   (* the procedures *)
+          (own : program Obj Res)         (* what the server does of itself: it is told of which file *)
           (ok : Res → bool)               (* the status is NFS3_OK *)
           (stable flush : Op → bool).     (* as in Spec.v *)
 
-  (** Where a call is; what is known of it then. p: how many commits there were when Finish or Abort was called. *)
+  (** Where a call is; what is known of its attempt then. p: how many commits there were when Finish or Abort was called. *)
   Inductive phase :=
     | Away | Came (o : Op) | Closed (o : Op) (l : log Obj) (r : Res) (p : nat) | Pointed (o : Op) (l : log Obj) (r : Res) (p n : nat) | Over.
 
@@ -44,19 +50,37 @@ Section execution.
     | g_comes p i o : goes_on p Away (Comes i o) (Came o)
     (* the procedure ran as one transaction, and is a program *)
     | g_closes p i o l r : does (body o) l r → goes_on p (Came o) (Closes i l r) (Closed o l r p)
+    (* Another attempt may follow one that has not committed, and nothing is left of that one.
+       fs/exec/call.dfy: "if outcome == CONFLICT || (status == TOOBIG && fewer) then AGAIN"
+       fs/exec/call.dfy: "else if status == SHRINKFIRST then SHRINK"
+       fs/exec/call.dfy: "else if status == NOSPC then ROOM"
+       fs/exec/call.dfy: "else if status == Durable.IO && outcome != UNSURE && record then ALONE"
+       fs/exec/call.dfy: "ensures call.commits == 0 || (next == ANSWER && (call.status == 0 || call.status == Durable.IO))"
+       fs/exec/call.dfy: "requires Worked(txn) && For(work, txn) && permit.may && call.commits == 0" *)
+    | g_again p i o l r q : goes_on p (Closed o l r q) (Again i) (Came o)
+    (* so it is if the transaction was cut short, by a conflict or a block that cannot be read: it tells nothing.
+       txn/run.dfy: "function method Short(cut: uint32): uint32 { if MayTell(cut) then IOERR else cut }" *)
+    | g_cut p i o : goes_on p (Came o) (Again i) (Came o)
     (* Finish is called if its status is OK, and commits if it wrote something; once (Txn.appended) *)
     | g_points p i o l r q n : wrote l r = true → goes_on p (Closed o l r q) (Points i n) (Pointed o l r q n)
-    (* its result is the reply, if it wrote nothing or was refused, or else has committed *)
+    (* The result of the last attempt is the reply, if that wrote nothing or was refused, or else has committed.
+       fs/exec/call.dfy: "ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, result))"
+       fs/exec/call.dfy: "ensures Durable.Shows(call.status) ==> call.Shown()"
+       fs/exec/call.dfy: "ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)" *)
     | g_tells p i o l r q need : wrote l r = false → goes_on p (Closed o l r q) (Answers i r need) Over
     | g_tells_done p i o l r q n need : goes_on p (Pointed o l r q n) (Answers i r need) Over
     | g_fails p i ph : ph ≠ Away → ph ≠ Over → goes_on p ph (Fails i) Over.
   Definition of_call (a : act Op Res Obj) : option nat :=
-    match a with Comes i _ | Closes i _ _ | Points i _ | Answers i _ _ | Fails i => Some i | Works => None end.
+    match a with
+    | Comes i _ | Closes i _ _ | Again i | Points i _ | Answers i _ _ | Fails i => Some i
+    | Frees _ _ _ | Works => None
+    end.
   Record Runner (L : life) : Prop := {
     runner_begins : ∀ i, phases L 0 i = Away;
     runner_goes : ∀ t a i, at_ L t a → of_call a = Some i →
       goes_on (length (vs L t) - 1) (phases L t i) a (phases L (S t) i);
-    runner_others : ∀ t a i, at_ L t a → of_call a ≠ Some i → phases L (S t) i = phases L t i }.
+    runner_others : ∀ t a i, at_ L t a → of_call a ≠ Some i → phases L (S t) i = phases L t i;
+    runner_own : ∀ t l r n, at_ L t (Frees l r n) → does own l r ∧ ok r = true }.
 
   (** *** T1: strict serializability (verified/txn/serial.dfy, commit.dfy) *)
   (* nothing of the history is taken back.
@@ -79,7 +103,10 @@ Section execution.
   Record Commits (L : life) : Prop := {
     commits_next : ∀ t i n o l r p, at_ L t (Points i n) → phases L t i = Closed o l r p →
       n = length (vs L t) ∧ length (vs L (S t)) = S n ∧ logs L (S t) !! n = Some l;
-    commits_only : ∀ t n, t < ending L → logs L t !! n = None → is_Some (logs L (S t) !! n) → ∃ i, at_ L t (Points i n) }.
+    commits_own : ∀ t l r n, at_ L t (Frees l r n) →
+      n = length (vs L t) ∧ length (vs L (S t)) = S n ∧ logs L (S t) !! n = Some l;
+    commits_only : ∀ t n, t < ending L → logs L t !! n = None → is_Some (logs L (S t) !! n) →
+      (∃ i, at_ L t (Points i n)) ∨ ∃ l r, at_ L t (Frees l r n) }.
   (* REAL TIME: when Finish or Abort is called, the newest state is one in which the transaction finds what it found.
      txn/commit.dfy: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
      journal/state.dfy: "function Cur(): St requires |states| > 0 reads this { states[|states|-1] }" *)
@@ -112,7 +139,7 @@ Section execution.
       is_Some (Writes l !! k) → ∃ m, stab L (S t) !! k = Some m ∧ n ≤ m;
     seen_stays : ∀ t k n, t < ending L → stab L t !! k = Some n → ∃ m, stab L (S t) !! k = Some m ∧ n ≤ m;
     seen_covers : ∀ s t i l r r' need k n, at_ L s (Closes i l r) → at_ L t (Answers i r' need) →
-      touches l k → stab L s !! k = Some n → n ≤ need }.
+      (∀ u, s < u < t → ¬ at_ L u (Again i)) → touches l k → stab L s !! k = Some n → n ≤ need }.
 
   Record Contracts (L : life) : Prop := {
     c_runner : Runner L; c_mono : Mono L; c_whole : Whole L; c_commits : Commits L; c_current : Current L;

@@ -4,14 +4,16 @@
     after]. This machine is what it means for many clients, and with crashes. It keeps the states that the volume went
     through since it was opened, the newest last, and how many of them a crash cannot take back. Every call takes effect at one
     instant between its coming and its reply, on the newest state. A crash takes the volume back to one of its states, though
-    to none before those that are kept; so what it loses are the latest changes, and no reply has promised any of these. *)
+    to none before those that are kept; so what it loses are the latest changes, and no reply has promised any of these.
+
+    Between the calls the server may change the volume itself, as [shed] allows: it frees what no call needs. *)
 From Tansy Require Export Tactics.
 
 (** Calls have numbers, which only say what reply answers which call: one that comes again after a crash is a new call. *)
 Inductive event {Op Res : Type} :=
   | Call (i : nat) (o : Op)      (* call i comes *)
   | Reply (i : nat) (r : Res)    (* its reply leaves *)
-  | Failed (i : nat)             (* it is answered NFS3ERR_IO, or not at all, because the device failed *)
+  | Failed (i : nat)             (* it is answered with a status that tells nothing (IO, ROFS, SERVERFAULT), or not at all *)
   | Crash.
 Arguments event : clear implicits.
 
@@ -30,7 +32,8 @@ Section spec.
   Context {V Op Res : Type}.
   Context (init : V → Prop) (allowed : V → Op → Res → V → Prop).
   Context (stable : Op → bool)   (* the reply says that the change is durable: all but WRITE with UNSTABLE *)
-          (flush : Op → bool).   (* the reply says that everything before it is: COMMIT *)
+          (flush : Op → bool)    (* the reply says that everything before it is: COMMIT *)
+          (shed : V → V → Prop). (* what the server may change of itself *)
 
   Record machine := Machine { states : list V; kept : nat; calls : nat → status Op Res }.
 
@@ -41,6 +44,8 @@ Section spec.
         step (Machine vs k cs) [] (Machine (vs ++ [v']) k (set cs i (Done r (if stable o then length vs else 0))))
     | looks vs k cs i o v r : cs i = Waiting o → last vs = Some v → allowed v o r v →
         step (Machine vs k cs) [] (Machine vs k (set cs i (Done r (if flush o then length vs - 1 else 0))))
+    | sheds vs k cs v v' : last vs = Some v → shed v v' →
+        step (Machine vs k cs) [] (Machine (vs ++ [v']) k cs)
     | keeps vs k cs k' : k ≤ k' < length vs →
         step (Machine vs k cs) [] (Machine vs k' cs)
     | replies vs k cs i r b : cs i = Done r b → b ≤ k →

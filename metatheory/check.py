@@ -111,7 +111,7 @@ def mutants(folder):
     for line in text(os.path.join(HERE, "mutants.txt")).splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        f, old, new, (by, proof) = [x.strip() if i != 3 else [y.strip() for y in x.split(":")] for i, x in enumerate(line.split(" | "))]
+        f, old, new, (by, proof) = [x.strip().replace("\\n", "\n") if i != 3 else [y.strip() for y in x.split(":")] for i, x in enumerate(line.split(" | "))]
         whole = text(os.path.join(HERE, f + ".v"))
         if whole.count(old) != 1:
             bad.append("%s.v: has not once: %s" % (f, old))
