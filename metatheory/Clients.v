@@ -20,22 +20,25 @@ Section theorem.
   (** *** The file system alone: theorems 13, 16, and 20 of verified/THEOREMS.md *)
   Record Sequential : Prop := {
     (* a procedure that returns NFS3_OK did what the specification says, and the volume is valid again.
-       fs/spec/nfs3.s.dfy: "status == NFS3_OK ==> XOk(...), and the volume is sound again" *)
+       fs/spec/nfs3.s.dfy (head): "status == NFS3_OK ==> XOk(...), and the volume is sound again" *)
     seq_ok : ∀ o data v r data', abs data v → run (body o) data r data' → ok r = true →
       ∃ v', allowed v o r v' ∧ abs data' v';
     (* with another status it may say so; the volume is as before, for the transaction is aborted.
-       fs/spec/nfs3.s.dfy: "status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before;" *)
+       fs/spec/nfs3.s.dfy (head):
+         "status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before;" *)
     seq_err : ∀ o data v r data', abs data v → run (body o) data r data' → ok r = false → allowed v o r v;
     (* What the server does of itself changes nothing else than it may.
-       fs/procedures/base.dfy: "ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))" *)
+       fs/procedures/base.dfy Shrink: "ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))" *)
     seq_own : ∀ data v r data', abs data v → run own data r data' → ok r = true → ∃ v', shed v v' ∧ abs data' v';
     (* a volume with the same objects, but for free blocks, is as valid and means the same.
-       fs/procedures/remount.dfy: "requires Holds(g, o, v) && ButFree(g, v.used, o, o2) && BlocksMatch(g, o2, bs)"
-       fs/procedures/remount.dfy: "ensures Holds(g, o2, v.(blocks := bs)) && Meaning(g, v.(blocks := bs)) == Meaning(g, v)" *)
+       fs/procedures/remount.dfy AfterCrash:
+         "requires Holds(g, o, v) && ButFree(g, v.used, o, o2) && BlocksMatch(g, o2, bs)"
+       fs/procedures/remount.dfy AfterCrash:
+         "ensures Holds(g, o2, v.(blocks := bs)) && Meaning(g, v.(blocks := bs)) == Meaning(g, v)" *)
     seq_but_free : ∀ st w data data' v, Is keys cell data st → Is keys cell data' w →
       (∀ k, k ∈ keys → ¬ free st k → cell w k = cell st k) → abs data v → abs data' v;
-    (* fs/procedures/remount.dfy: "requires Holds(g, o, v) && Holds(g, o, w)"
-       fs/procedures/remount.dfy: "ensures Meaning(g, v) == Meaning(g, w)" *)
+    (* fs/procedures/remount.dfy Unique: "requires Holds(g, o, v) && Holds(g, o, w)"
+       fs/procedures/remount.dfy Unique: "ensures Meaning(g, v) == Meaning(g, w)" *)
     seq_unique : ∀ data v v', abs data v → abs data v' → v = v';
     (* mkfs makes a valid volume *)
     seq_mkfs : ∀ w, fresh w → ∃ v, init v ∧ abs (DataOf keys cell w) v }.

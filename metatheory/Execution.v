@@ -51,22 +51,25 @@ Section execution.
     (* the procedure ran as one transaction, and is a program *)
     | g_closes p i o l r : does (body o) l r → goes_on p (Came o) (Closes i l r) (Closed o l r p)
     (* Another attempt may follow one that has not committed, and nothing is left of that one.
-       fs/exec/call.dfy: "if outcome == CONFLICT || (status == TOOBIG && fewer) then AGAIN"
-       fs/exec/call.dfy: "else if status == SHRINKFIRST then SHRINK"
-       fs/exec/call.dfy: "else if status == NOSPC then ROOM"
-       fs/exec/call.dfy: "else if status == Durable.IO && outcome != UNSURE && record then ALONE"
-       fs/exec/call.dfy: "ensures call.commits == 0 || (next == ANSWER && (call.status == 0 || call.status == Durable.IO))"
-       fs/exec/call.dfy: "requires Worked(txn) && For(work, txn) && permit.may && call.commits == 0" *)
+       fs/exec/call.dfy Next: "if outcome == CONFLICT || (status == TOOBIG && fewer) then AGAIN"
+       fs/exec/call.dfy Next: "else if status == SHRINKFIRST then SHRINK"
+       fs/exec/call.dfy Next: "else if status == NOSPC then ROOM"
+       fs/exec/call.dfy Next: "else if status == Durable.IO && outcome != UNSURE && record then ALONE"
+       fs/exec/call.dfy Ended:
+         "ensures call.commits == 0 || (next == ANSWER && (call.status == 0 || call.status == Durable.IO))"
+       fs/exec/call.dfy Ended: "requires Worked(txn) && For(work, txn) && permit.may && call.commits == 0" *)
     | g_again p i o l r q : goes_on p (Closed o l r q) (Again i) (Came o)
     (* so it is if the transaction was cut short, by a conflict or a block that cannot be read: it tells nothing.
-       txn/run.dfy: "function method Short(cut: uint32): uint32 { if MayTell(cut) then IOERR else cut }" *)
+       txn/run.dfy Short: "function method Short(cut: uint32): uint32 { if MayTell(cut) then IOERR else cut }" *)
     | g_cut p i o : goes_on p (Came o) (Again i) (Came o)
     (* Finish is called if its status is OK, and commits if it wrote something; once (Txn.appended) *)
     | g_points p i o l r q n : wrote l r = true → goes_on p (Closed o l r q) (Points i n) (Pointed o l r q n)
     (* The result of the last attempt is the reply, if that wrote nothing or was refused, or else has committed.
-       fs/exec/call.dfy: "ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, result))"
-       fs/exec/call.dfy: "ensures Durable.Shows(call.status) ==> call.Shown()"
-       fs/exec/call.dfy: "ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)" *)
+       fs/exec/call.dfy Ended:
+         "ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, result))"
+       fs/exec/call.dfy Ended: "ensures Durable.Shows(call.status) ==> call.Shown()"
+       fs/exec/call.dfy Ended:
+         "ensures call.status == 0 ==> next == ANSWER && result == 0 && (told.wrote != map[] ==> call.commits == 1)" *)
     | g_tells p i o l r q need : wrote l r = false → goes_on p (Closed o l r q) (Answers i r need) Over
     | g_tells_done p i o l r q n need : goes_on p (Pointed o l r q n) (Answers i r need) Over
     | g_fails p i ph : ph ≠ Away → ph ≠ Over → goes_on p ph (Fails i) Over.
@@ -84,22 +87,25 @@ Section execution.
 
   (** *** T1: strict serializability (verified/txn/serial.dfy, commit.dfy) *)
   (* nothing of the history is taken back.
-     journal/state.dfy: "|old(states)| <= |states| && (forall i :: 0 <= i < |old(states)| ==> states[i] == old(states)[i]) &&"
-     journal/state.dfy: "old(durableIndex) <= durableIndex && old(trims) <= trims && old(observed) <= observed"
-     txn/system.dfy: "(forall n {:trigger n in logs} {:trigger n in old(logs)} :: n in old(logs) ==> n in logs &&"
-     txn/system.dfy: "logs[n] == old(logs)[n]) &&" *)
+     journal/state.dfy Mono:
+       "|old(states)| <= |states| && (forall i :: 0 <= i < |old(states)| ==> states[i] == old(states)[i]) &&"
+     journal/state.dfy Mono: "old(durableIndex) <= durableIndex && old(trims) <= trims && old(observed) <= observed &&"
+     txn/system.dfy Remembers:
+       "(forall n {:trigger n in logs} {:trigger n in old(logs)} :: n in old(logs) ==> n in logs &&"
+     txn/system.dfy Remembers: "logs[n] == old(logs)[n]) &&" *)
   Definition Mono (L : life) : Prop := ∀ t, t < ending L →
     vs L t `prefix_of` vs L (S t) ∧ lb L t ≤ lb L (S t) ∧ logs L t ⊆ logs L (S t).
   (* the commits are transactions', and each led from the state before it to the one after it.
-     txn/serial.dfy: "s.Inv() && Complete(s.logs, s.journal.states)"
-     txn/system.dfy: "Serial(kinds, logs, journal.states)" *)
+     txn/serial.dfy Whole: "s.Inv() && Complete(s.logs, s.journal.states)"
+     txn/system.dfy Inv: "Upward() && Serial(kinds, logs, journal.states)" *)
   Definition Whole (L : life) : Prop := ∀ t, t ≤ ending L →
     Serial keys cell (logs L t) (vs L t) ∧ Complete (logs L t) (vs L t).
   (* a commit is the next one, it is recorded with what the transaction did, and nothing else adds any.
-     txn/commit.dfy: "ensures st == AOk ==> n as int == |old(t.system.journal.states)| == |t.system.journal.states| - 1 &&"
-     txn/commit.dfy: "Recorded(t.system, n as int, t.log) &&"
-     txn/commit.dfy: "predicate Recorded(s: System, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
-     txn/commit.dfy: "ensures st != AOk ==> t.system.logs == old(t.system.logs)" *)
+     txn/commit.dfy Point:
+       "ensures st == AOk ==> n as int == |old(t.system.journal.states)| == |t.system.journal.states| - 1 &&"
+     txn/commit.dfy Point: "Recorded(t.system, n as int, t.log) &&"
+     txn/commit.dfy Recorded: "predicate Recorded(s: System, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
+     txn/commit.dfy Point: "ensures st != AOk ==> t.system.logs == old(t.system.logs)" *)
   Record Commits (L : life) : Prop := {
     commits_next : ∀ t i n o l r p, at_ L t (Points i n) → phases L t i = Closed o l r p →
       n = length (vs L t) ∧ length (vs L (S t)) = S n ∧ logs L (S t) !! n = Some l;
@@ -108,31 +114,36 @@ Section execution.
     commits_only : ∀ t n, t < ending L → logs L t !! n = None → is_Some (logs L (S t) !! n) →
       (∃ i, at_ L t (Points i n)) ∨ ∃ l r, at_ L t (Frees l r n) }.
   (* REAL TIME: when Finish or Abort is called, the newest state is one in which the transaction finds what it found.
-     txn/commit.dfy: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
-     journal/state.dfy: "function Cur(): St requires |states| > 0 reads this { states[|states|-1] }" *)
+     txn/commit.dfy Abort: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
+     txn/commit.dfy Finish: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
+     journal/state.dfy Cur: "function Cur(): St requires |states| > 0 reads this { states[|states|-1] }" *)
   Definition Current (L : life) : Prop := ∀ t i l r, at_ L t (Closes i l r) →
     ∃ st, last (vs L t) = Some st ∧ Finds keys cell l st.
 
   (** *** T2: what a reply says is durable survives (commit.dfy, ../journal/threads.dfy) *)
   Record Waits (L : life) : Prop := {
-    (* journal/threads.dfy: "ensures ok ==> n as int <= j.durableIndex" *)
+    (* journal/threads.dfy WaitDurable: "ensures ok ==> n as int <= j.durableIndex" *)
     waits_need : ∀ t i r need, at_ L t (Answers i r need) → need ≤ lb L t;
-    (* txn/commit.dfy: "(stable ==> at <= need as int && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>"
-       txn/commit.dfy: "Noted(t.system.locks, k, at))" *)
+    (* txn/commit.dfy Finish: "(stable ==> at <= need as int && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>"
+       txn/commit.dfy Finish: "Noted(t.system.locks, k, at))" *)
     waits_stable : ∀ t i r need o l p n, at_ L t (Answers i r need) → phases L t i = Pointed o l r p n →
       stable o = true → n ≤ need;
-    (* journal/threads.dfy: "ensures ok ==> |old(j.states)| - 1 <= n as int <= j.durableIndex" *)
+    (* journal/threads.dfy Flush: "ensures ok ==> |old(j.states)| - 1 <= n as int <= j.durableIndex" *)
     waits_flush : ∀ t i r need o l p, at_ L t (Answers i r need) → phases L t i = Closed o l r p →
       flush o = true → p ≤ lb L t;
-    (* journal/state.dfy: "0 <= durableIndex <= frozenIndex < |states| && 0 <= installCount <= |groups| &&" *)
+    (* journal/state.dfy StatesInv: "0 <= durableIndex <= frozenIndex < |states| && 0 <= installCount <= |groups| &&" *)
     waits_exist : ∀ t, t ≤ ending L → lb L t < length (vs L t) }.
   (* Nothing seen is taken back: who holds an object has waited for the stable commits that wrote it.
-     txn/commit.dfy: "ensures st == OK && stable ==> forall k :: k in old(t.buffer.objects) ==> k in t.system.lastStable &&"
-     txn/commit.dfy: "at <= t.system.lastStable[k] as int"
-     txn/system.dfy: "forall k: uint64 {:trigger k in lastStable} {:trigger k in old(lastStable)} :: k in old(lastStable) ==>"
-     txn/system.dfy: "k in lastStable && old(lastStable)[k] <= lastStable[k]"
-     txn/commit.dfy: "forall k :: t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ==> t.system.lastStable[k] as int <= n"
-     txn/commit.dfy: "ensures old(t.seen) <= need && need as int < |t.system.journal.states| && old(Covers(t, need as int))" *)
+     txn/commit.dfy Finish:
+       "ensures st == OK && stable ==> forall k :: k in old(t.buffer.objects) ==> k in t.system.lastStable &&"
+     txn/commit.dfy Finish: "at <= t.system.lastStable[k] as int"
+     txn/system.dfy Remembers:
+       "forall k: uint64 {:trigger k in lastStable} {:trigger k in old(lastStable)} :: k in old(lastStable) ==>"
+     txn/system.dfy Remembers: "k in lastStable && old(lastStable)[k] <= lastStable[k]"
+     txn/commit.dfy Covers:
+       "forall k :: t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ==> t.system.lastStable[k] as int <= n"
+     txn/commit.dfy Finish:
+       "ensures old(t.seen) <= need && need as int < |t.system.journal.states| && old(Covers(t, need as int))" *)
   Definition touches (l : log Obj) (k : key) : Prop := ∃ o, OpRead k o ∈ l ∨ OpWrite k o ∈ l.
   Record Seen (L : life) : Prop := {
     seen_noted : ∀ t i n o l r p k, at_ L t (Points i n) → phases L t i = Closed o l r p → stable o = true →
@@ -148,26 +159,33 @@ Section execution.
   (** *** T2, the crash (serial.dfy) *)
   Context (free : Vol → key → Prop).   (* the object is a block that is not allocated (FreeIn in model.dfy) *)
   (* what the first n transactions do, one after the other, is what makes vs[n] of vs[0].
-     txn/serial.dfy: "predicate Made(s: System, n: int) reads s, s.journal {"
-     txn/serial.dfy: "0 <= n < |s.journal.states| && Leads(s.kinds, All(s.logs, n), s.journal.states[0], s.journal.states[n])"
-     txn/serial.dfy: "}" *)
+     txn/serial.dfy Made: "predicate Made(s: System, n: int) reads s, s.journal {"
+     txn/serial.dfy Made:
+       "0 <= n < |s.journal.states| && Leads(s.kinds, All(s.logs, n), s.journal.states[0], s.journal.states[n])"
+     txn/serial.dfy Made: "}" *)
   Definition Made (L : life) n st0 st : Prop :=
     vs L (ending L) !! 0 = Some st0 ∧ vs L (ending L) !! n = Some st ∧ Leads keys cell (All (logs L (ending L)) n) st0 st.
   (* What a crash leaves recovers to what the first n made, for some n, not below what was told durable; told is any number up to lb.
-     txn/serial.dfy: "requires told <= old(s.journal.durableIndex) && s.journal.Mono() && Whole(s) && img in s.journal.disk.ok"
-     txn/serial.dfy: "ensures exists n :: told <= n && Made(s, n) &&"
-     txn/serial.dfy: "RecOK(s.journal.layout, img, s.journal.states[n], s.journal.seal.signed)"
-     txn/serial.dfy: "requires Whole(s) && Made(s, n) && Agree(s.journal.layout, s.journal.states[n], w) && OkKey(s.kinds, k) &&"
-     txn/serial.dfy: "!FreeIn(s.journal.layout, s.journal.states[n], KeyBlk(k) as int)"
-     txn/serial.dfy: "ensures Cell(w, s.kinds, k) == After(s.kinds, All(s.logs, n), s.journal.states[0], k)" *)
+     txn/serial.dfy Crash:
+       "requires told <= old(s.journal.durableIndex) && s.journal.Mono() && Whole(s) && img in s.journal.disk.ok"
+     txn/serial.dfy Crash: "ensures exists n :: told <= n && Made(s, n) &&"
+     txn/serial.dfy Crash: "RecOK(s.journal.layout, img, s.journal.states[n], s.journal.seal.signed)"
+     txn/serial.dfy Recovered:
+       "requires Whole(s) && Made(s, n) && Agree(s.journal.layout, s.journal.states[n], w) && OkKey(s.kinds, k) &&"
+     txn/serial.dfy Recovered: "!FreeIn(s.journal.layout, s.journal.states[n], KeyBlk(k) as int)"
+     txn/serial.dfy Recovered:
+       "ensures Cell(w, s.kinds, k) == After(s.kinds, All(s.logs, n), s.journal.states[0], k)" *)
   Definition Recovers (L : life) (n : nat) (w : Vol) : Prop :=
     lb L (ending L) ≤ n ∧ ∃ st0 st, Made L n st0 st ∧
       ∀ k, k ∈ keys → ¬ free st k → cell w k = After cell (All (logs L (ending L)) n) st0 k.
   (* Each opening begins a new history, with what recovery returned.
-     journal/recover.dfy: "ensures j != null ==> |j.states| == 1 && Agree(p, v, j.states[0]) && forall a :: a in j.layout.torn ==>"
-     journal/recover.dfy: "a in p.torn || FreeIn(p, v, a)"
-     journal/recover.dfy: "ensures j != null ==> j.Inv() && j.disk == d && j.seal == seal && j.mutex == mu && j.cache == cache &&"
-     journal/recover.dfy: "j.tree == t && j.durableIndex == 0 && j.logger.phase == NoLogger && j.installer.phase == NoInstall" *)
+     journal/recover.dfy Replay:
+       "ensures j != null ==> |j.states| == 1 && Agree(p, v, j.states[0]) && forall a :: a in j.layout.torn ==>"
+     journal/recover.dfy Replay: "a in p.torn || FreeIn(p, v, a)"
+     journal/recover.dfy Recover:
+       "ensures j != null ==> j.Inv() && j.disk == d && j.seal == seal && j.mutex == mu && j.cache == cache &&"
+     journal/recover.dfy Recover:
+       "j.tree == t && j.durableIndex == 0 && j.logger.phase == NoLogger && j.installer.phase == NoInstall" *)
   Definition Opens (L : life) (w : Vol) : Prop := vs L 0 = [w] ∧ lb L 0 = 0.
 
   (** *** What clients see *)
