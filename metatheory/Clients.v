@@ -6,7 +6,8 @@ From Tansy Require Export Execution.
 
 Section theorem.
   Context {Obj Vol Op Res V : Type} (keys : gset key) (cell : Vol → key → Obj).
-  Context (body : Op → program Obj Res) (own : program Obj Res) (ok : Res → bool) (stable flush : Op → bool).
+  Context (body : Op → program Obj Res) (own : program Obj Res) (ok : Res → bool).
+  Context (stable : Op → bool) (flush : Op → Res → bool).
   Context (free : Vol → key → Prop) (fresh : Vol → Prop).
   Context (init : V → Prop) (allowed : V → Op → Res → V → Prop) (shed : V → V → Prop).
   (** [abs data v]: the objects are a valid volume, and to clients it is v (Sound and AbsOf in base.dfy). *)
@@ -91,7 +92,8 @@ Section theorem.
     destruct (c_mono _ _ _ _ _ _ _ _ HC t Ht) as ([k Hk]&_&_). destruct k as [|st k]; [by rewrite Hk app_nil_r|].
     destruct (c_whole _ _ _ _ _ _ _ _ HC t) as [HS0 _]; [lia|].
     destruct (c_whole _ _ _ _ _ _ _ _ HC (S t)) as [_ HC1]; [lia|].
-    pose proof (some_state t). destruct (commits_only _ (c_commits _ _ _ _ _ _ _ _ HC) t (length (vs L t))) as [[i Hi]|(l&r&Hi)].
+    pose proof (some_state t).
+    destruct (commits_only _ (c_commits _ _ _ _ _ _ _ _ HC) t (length (vs L t))) as [[i Hi]|(l&r&Hi)].
     - done.
     - destruct (logs L t !! length (vs L t)) as [l|] eqn:Hl; [|done].
       destruct (HS0 _ _ Hl) as (_&?&?&_&Hv&_). apply lookup_lt_Some in Hv. lia.
@@ -168,7 +170,7 @@ Section theorem.
     match ph with
     | Away | Over => Idle
     | Came o => Waiting o
-    | Closed o l r p => if wrote ok l r || goes_again next then Waiting o else Done r (if flush o then p else 0)
+    | Closed o l r p => if wrote ok l r || goes_again next then Waiting o else Done r (if flush o r then p else 0)
     | Pointed o l r p n => Done r (if stable o then n else 0)
     end.
   Definition status_at (t i : nat) : status_of_call := status_of (next_of t i) (phases L t i).
@@ -257,8 +259,8 @@ Section theorem.
       apply goes_answers in Hgo as [E1 Hgo].
       assert (∃ b, cs i = Done r b ∧ b ≤ lb L t) as (b&Hb&Hle).
       { destruct Hgo as [(o&l&q&E0&Hw)|(o&l&q&n&E0)]; rewrite E0 in Hi; simpl in Hi.
-        - rewrite Hw in Hi. exists (if flush o then q else 0). split; [done|].
-          destruct (flush o) eqn:Hf; [|lia]. by eapply (waits_flush _ _ _ (c_waits _ _ _ _ _ _ _ _ HC)).
+        - rewrite Hw in Hi. exists (if flush o r then q else 0). split; [done|].
+          destruct (flush o r) eqn:Hf; [|lia]. by eapply (waits_flush _ _ _ (c_waits _ _ _ _ _ _ _ _ HC)).
         - exists (if stable o then n else 0). split; [done|].
           destruct (stable o) eqn:Hs; [|lia]. trans need; [|done].
           by eapply (waits_stable _ _ _ (c_waits _ _ _ _ _ _ _ _ HC)). }
@@ -318,8 +320,8 @@ Section theorem.
     destruct (one_life HS L HC h w v Hop Hm Htr t Ht) as (m&_&?). by exists m.
   Qed.
 
-  (** And nothing shown is taken back: if call i was answered, and its last attempt touched an object that a stable call j had written
-      before it, then commit n, which is j's, survives every crash from then on. (This is of objects, so it is not in the
+  (** And nothing shown is taken back: if call i was answered, and its last attempt touched an object that a stable call
+      j had written before it, then commit n, which is j's, survives every crash from then on. (This is of objects, so it is not in the
       specification: what a reply shows of an UNSTABLE write may be lost.) *)
   Theorem nothing_shown_is_lost L u s t i j l l' r r' r'' need o p n k m w : Contracts L →
     at_ L u (Points j n) → phases L u j = Closed o l' r' p → stable o = true → is_Some (Writes l' !! k) →

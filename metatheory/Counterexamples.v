@@ -4,23 +4,6 @@ From Tansy Require Export Example.
 
 Notation trace := (trace zero allowed stable flush shed).
 
-(** A history is no trace if, whatever the machine does in between, every event of it takes the machine from one set of
-    states to the next, [A k] to [A (k + 1)], and the last of these is empty. *)
-Lemma staged (H : list (event op nat)) (A : nat → machine → Prop) :
-  A 0 (Machine [0] 0 (λ _, Idle)) →
-  (∀ k m m', A k m → step allowed stable flush shed m [] m' → A k m') →
-  (∀ k e m m', H !! k = Some e → A k m → step allowed stable flush shed m [e] m' → A (S k) m') →
-  ∀ h m, trace h m → ∀ k, k ≤ length H → h = take k H → A k m.
-Proof.
-  intros H0 Hsilent Hevent h m Htr. induction Htr as [v Hv|h m e m' _ IH Hs]; intros k Hk Heq.
-  - destruct k as [|k]; [by rewrite Hv|]. destruct H; simpl in Hk; [lia|done].
-  - assert (e = [] ∨ ∃ x, e = [x]) as [->|[x ->]] by (inversion Hs; eauto).
-    + eapply Hsilent; [|exact Hs]. apply IH; [done|]. by rewrite app_nil_r in Heq.
-    + destruct k as [|k]; [by destruct h|].
-      destruct (lookup_lt_is_Some_2 H k) as [y Hy]; [lia|]. rewrite (take_S_r _ _ _ Hy) in Heq.
-      apply app_inj_tail in Heq as [Hh ->]. eapply Hevent; [exact Hy| |exact Hs]. apply IH; [lia|done].
-Qed.
-
 (** The newest state is v, and calls 1 and 2 are where s1 and s2 say, all others nowhere. *)
 Definition stands (v : nat) (s1 s2 : status op nat) (m : machine) : Prop :=
   last (states m) = Some v ∧ calls m 1 = s1 ∧ calls m 2 = s2 ∧ ∀ i, i ≠ 1 → i ≠ 2 → calls m i = Idle.
@@ -33,7 +16,8 @@ Ltac which i :=
 Ltac fits := unfold stands; simpl; split_and!; try done; try (intros j ? ?); unset; rewrite ?last_snoc; auto.
 Ltac merge := repeat match goal with H : ?f ?x = _, H' : ?f ?x = _ |- _ => rewrite H in H'; simplify_eq end.
 Ltac machine_step Hs :=
-  inversion Hs as [vs k cs i o Hi|vs k cs i o v r v' Hi Hv Ha|vs k cs i o v r Hi Hv Ha|vs k cs v v' Hv Hd|vs k cs k' Hk|vs k cs i r b Hi Hb|vs k cs i Hi|vs k cs n v Hn Hv];
+  inversion Hs as [vs k cs i o Hi|vs k cs i o v r v' Hi Hv Ha|vs k cs i o v r Hi Hv Ha|vs k cs v v' Hv Hd|vs k cs k'
+    Hk|vs k cs i r b Hi Hb|vs k cs i Hi|vs k cs n v Hn Hv];
   subst; unfold stands in *; simpl in *; destruct_and?; simplify_eq; try which i; merge; simpl in *; destruct_and?; simplify_eq.
 
 (** *** Without real time: a read may find what was there at some time before *)
@@ -47,20 +31,21 @@ Definition stale_read : list (event op nat) := [Call 1 (Put 1 true); Reply 1 0; 
 Lemma stale_read_is_none : ¬ ∃ m, trace stale_read m.
 Proof.
   intros [m Hm].
-  apply (staged stale_read (λ k m, match k with
+  apply (staged zero allowed stable flush shed stale_read (λ k m, match k with
     | 0 => stands 0 Idle Idle m
     | 1 => stands 0 (Waiting (Put 1 true)) Idle m ∨ ∃ b, stands 1 (Done 0 b) Idle m
     | 2 => stands 1 Idle Idle m
     | 3 => stands 1 Idle (Waiting Get) m ∨ ∃ b, stands 1 Idle (Done 1 b) m
     | _ => False
-    end)) with (k := 4) in Hm; try done.
+    end)) in Hm; [done|by intros v ->|..].
   - intros k m1 m2 HA Hs. destruct k as [|[|[|[|k]]]]; try done; try destruct HA as [HA|[b0 HA]]; machine_step Hs.
     all: first [fits; fail|left; fits; fail|right; eexists; fits; fail].
   - intros k e m1 m2 He HA Hs. destruct k as [|[|[|[|k]]]]; try done; simpl in He; simplify_eq; try destruct HA as [HA|[b0 HA]]; machine_step Hs.
     all: first [fits; fail|left; fits; fail|right; eexists; fits; fail].
 Qed.
 Theorem without_real_time :
-  Opens stale 0 ∧ Runner body own ok stale ∧ Mono stale ∧ Whole keys cell stale ∧ Commits stale ∧ Past stale ∧ Waits stable flush stale ∧ Seen stable stale ∧
+  Opens stale 0 ∧ Runner body own ok stale ∧ Mono stale ∧ Whole keys cell stale ∧ Commits stale ∧ Past stale ∧
+    Waits stable flush stale ∧ Seen stable stale ∧
   ¬ ∃ m, trace (seen stale (ending stale)) m.
 Proof.
   split_and!; [done| | | | | | | |exact stale_read_is_none].
@@ -101,7 +86,8 @@ Definition later : its_life :=
 Definition lost_write : list (event op nat) := [Call 1 (Put 1 true); Reply 1 0; Crash; Call 2 Get; Reply 2 0].
 
 (** All states from number b on are 1. *)
-Definition since (b : nat) (m : machine (V:=nat) (Op:=op) (Res:=nat)) : Prop := ∀ n v, b ≤ n → states m !! n = Some v → v = 1.
+Definition since (b : nat) (m : machine (V:=nat) (Op:=op) (Res:=nat)) : Prop := ∀ n v, b ≤ n → states m !! n = Some v →
+  v = 1.
 Lemma since_more vs k cs k' cs' b : since b (Machine vs k cs) → since b (Machine (vs ++ [1]) k' cs').
 Proof.
   intros H n v Hn [Hv|[_ Hv]]%lookup_app_Some; [by apply (H n)|]. by apply list_lookup_singleton_Some in Hv as [_ <-].
@@ -116,14 +102,14 @@ Proof. intros Hb H n v Hn. apply H. simpl in *. lia. Qed.
 Lemma lost_write_is_none : ¬ ∃ m, trace lost_write m.
 Proof.
   intros [m Hm].
-  apply (staged lost_write (λ k m, match k with
+  apply (staged zero allowed stable flush shed lost_write (λ k m, match k with
     | 0 => stands 0 Idle Idle m
     | 1 => stands 0 (Waiting (Put 1 true)) Idle m ∨ ∃ b, since b m ∧ stands 1 (Done 0 b) Idle m
     | 2 => since (kept m) m ∧ stands 1 Idle Idle m
     | 3 => stands 1 Idle Idle m
     | 4 => stands 1 Idle (Waiting Get) m ∨ ∃ b, stands 1 Idle (Done 1 b) m
     | _ => False
-    end)) with (k := 5) in Hm; try done.
+    end)) in Hm; [done|by intros v ->|..].
   - intros k m1 m2 HA Hs. destruct k as [|[|[|[|[|k]]]]]; try done; try destruct HA as [HA|HA]; try destruct HA as [b0 HA]; machine_step Hs; try lia.
     all: try (first [fits; lia|left; fits; fail|right; eexists; fits; fail]).
     all: unfold shed in *; simplify_eq.
@@ -155,7 +141,8 @@ Proof.
     + intros s t i l r r' need k n _ _ _ _ Hn. simpl in Hn. by rewrite lookup_empty in Hn.
 Qed.
 Theorem without_waiting :
-  Opens hasty 0 ∧ Runner body own ok hasty ∧ Mono hasty ∧ Whole keys cell hasty ∧ Commits hasty ∧ Current keys cell hasty ∧ Seen stable hasty ∧
+  Opens hasty 0 ∧ Runner body own ok hasty ∧ Mono hasty ∧ Whole keys cell hasty ∧ Commits hasty ∧
+    Current keys cell hasty ∧ Seen stable hasty ∧
   (∀ t i r need, at_ hasty t (Answers i r need) → need ≤ lb hasty t) ∧
   Recovers keys cell free hasty 0 0 ∧ Opens later 0 ∧ Contracts keys cell body own ok stable flush later ∧
   ¬ ∃ m, trace (seen hasty (ending hasty) ++ [Crash] ++ seen later (ending later)) m.

@@ -9,7 +9,7 @@ Definition body (o : op) : program nat nat :=
 (** Of itself the server writes anew what stands there. *)
 Definition own : program nat nat := Read 0 (λ x, Write 0 x (Ret 0)).
 Definition stable (o : op) : bool := match o with Put _ sync => sync | _ => false end.
-Definition flush (o : op) : bool := match o with Sync => true | _ => false end.
+Definition flush (o : op) (r : nat) : bool := match o with Sync => true | _ => false end.
 Definition ok (r : nat) : bool := true.
 Definition allowed (v : nat) (o : op) (r v' : nat) : Prop :=
   match o with Get => r = v ∧ v' = v | Put x _ => r = 0 ∧ v' = x | Sync => r = 0 ∧ v' = v end.
@@ -61,8 +61,9 @@ Definition a_life acts vs lb logs stab : its_life :=
 Lemma others acts vs t a i : acts !! t = Some a → of_call a ≠ Some i → phase_at acts vs (S t) i = phase_at acts vs t i.
 Proof. intros Ha Hi. simpl. rewrite Ha. by rewrite decide_False. Qed.
 
-(** A stable write, answered when its commit is durable; a read, whose first attempt has seen what was there before; and a
-    write that is not stable, answered at once, though it had to be tried again, and the server frees something between. *)
+(** A stable write, answered when its commit is durable; a read, whose first attempt has seen what was there before; and
+    a write that is not stable, answered at once, though it had to be tried again, and the server frees something
+    between. *)
 Definition w1 : log nat := [OpWrite 0 1].
 Definition w2 : log nat := [OpWrite 0 2].
 Definition anew : log nat := [OpRead 0 1; OpWrite 0 1].
@@ -71,7 +72,8 @@ Definition a_life_of_it : its_life :=
                Closes 2 [OpRead 0 1] 1; Works (* a barrier *); Answers 1 0 1; Answers 2 1 1; Comes 3 (Put 2 false);
                Closes 3 w2 0; Again 3; Frees anew 0 2; Closes 3 w2 0; Points 3 3; Answers 3 0 1] in
   a_life acts
-    (λ t, if decide (t ≤ 5) then [0] else if decide (t ≤ 13) then [0; 1] else if decide (t ≤ 15) then [0; 1; 1] else [0; 1; 1; 2])
+    (λ t, if decide (t ≤ 5) then [0] else if decide (t ≤ 13) then [0; 1] else if decide (t ≤ 15) then [0; 1;
+      1] else [0; 1; 1; 2])
     (λ t, if decide (t ≤ 7) then 0 else 1)
     (λ t, if decide (t ≤ 5) then ∅ else if decide (t ≤ 13) then {[1 := w1]}
           else if decide (t ≤ 15) then <[2 := anew]> {[1 := w1]} else <[3 := w2]> (<[2 := anew]> {[1 := w1]}))
@@ -104,7 +106,8 @@ Proof.
   intros k ->%elem_of_singleton. unfold Writes. simpl. by rewrite lookup_insert.
 Qed.
 Lemma serial_more (m : gmap nat (log nat)) vs l v x : Serial keys cell m vs ∧ Complete m vs → last vs = Some v →
-  Leads keys cell l v x → Serial keys cell (<[length vs := l]> m) (vs ++ [x]) ∧ Complete (<[length vs := l]> m) (vs ++ [x]).
+  Leads keys cell l v x →
+    Serial keys cell (<[length vs := l]> m) (vs ++ [x]) ∧ Complete (<[length vs := l]> m) (vs ++ [x]).
 Proof.
   intros [HS HC] Hv HL. assert (0 < length vs) as Hpos by (destruct vs; simpl in *; [done|lia]).
   rewrite last_lookup -Nat.sub_1_r in Hv. split.
@@ -118,7 +121,8 @@ Proof.
     + rewrite lookup_insert_ne; [|done]. apply HC. lia.
 Qed.
 
-Lemma it_frees : let m : gmap nat (log nat) := <[2 := anew]> {[1 := w1]} in Serial keys cell m [0; 1; 1] ∧ Complete m [0; 1; 1].
+Lemma it_frees : let m : gmap nat (log nat) := <[2 := anew]> {[1 := w1]} in Serial keys cell m [0; 1;
+  1] ∧ Complete m [0; 1; 1].
 Proof. apply (serial_more _ [0; 1] anew 1 1 (serial_one 0 1)); [done|apply leads_anew]. Qed.
 
 Lemma it_keeps_the_contracts : Contracts keys cell body own ok stable flush a_life_of_it.
@@ -139,8 +143,10 @@ Proof.
     + intros t l r n Ha. at_each Ha t; simplify_eq; by split_and!.
     + intros t n Ht Hn [l Hl]. unfold ending in Ht; simpl in *. repeat case_decide; try lia; try congruence.
       * assert (t = 5) as -> by lia. left. exists 1. by apply lookup_singleton_Some in Hl as [<- _].
-      * assert (t = 13) as -> by lia. right. exists anew, 0. apply lookup_insert_Some in Hl as [[<- _]|[_ Hl]]; [done|congruence].
-      * assert (t = 15) as -> by lia. left. exists 3. apply lookup_insert_Some in Hl as [[<- _]|[_ Hl]]; [done|congruence].
+      * assert (t = 13) as -> by lia. right. exists anew, 0.
+        apply lookup_insert_Some in Hl as [[<- _]|[_ Hl]]; [done|congruence].
+      * assert (t = 15) as -> by lia. left. exists 3.
+        apply lookup_insert_Some in Hl as [[<- _]|[_ Hl]]; [done|congruence].
   - intros t i l r Ha. at_each Ha t; eexists; (split; [done|]); intros [|j] k o Hj; simpl in Hj; simplify_eq; try (by destruct j).
     all: split; [set_solver|done].
   - split.
@@ -170,7 +176,8 @@ Qed.
 Corollary clients_of_the_example : ∃ m, trace zero allowed stable flush shed
   [Call 1 (Put 1 true); Call 2 Get; Reply 1 0; Reply 2 1; Call 3 (Put 2 false); Reply 3 0] m.
 Proof.
-  refine (clients_see_the_specification keys cell body own ok stable flush free zero zero allowed shed abs [] 0 a_life_of_it alone _ _ _ 17 _).
+  refine (clients_see_the_specification keys cell body own ok stable flush free zero zero allowed shed abs [] 0
+    a_life_of_it alone _ _ _ 17 _).
   - by constructor.
   - done.
   - apply it_keeps_the_contracts.

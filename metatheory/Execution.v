@@ -9,14 +9,15 @@ From Tansy Require Export Programs Spec.
 
 (** Acts. What is not here (locks, reads, writes to the device, background work on the log) is [Works].
 
-    A call is several transactions, one after the other: attempts of its procedure, and, of the server's own, those that free
-    blocks before the next attempt (SHRINK in call.dfy). The background's are of the server's own, too. How an attempt is made (how
-    many of the bytes, with a record of the call or without) its procedure is told, as it is the time. *)
+    A call is several transactions, one after the other: attempts of its procedure, and, of the server's own, those that
+    free blocks before the next attempt (SHRINK in call.dfy). The background's are of the server's own, too. How an
+    attempt is made (how many of the bytes, with a record of the call or without) its procedure is told, as it is the
+    time. *)
 Inductive act {Op Res Obj : Type} :=
   | Comes (i : nat) (o : Op)                  (* call i comes: a procedure and its arguments *)
   | Closes (i : nat) (l : log Obj) (r : Res)  (* its procedure has returned r, its transaction did l; Finish or Abort is called *)
-  | Again (i : nat)                           (* this attempt has ended, or was cut short, and is told to nobody: AGAIN, SHRINK, ROOM, ALONE *)
-  | Frees (l : log Obj) (r : Res) (n : nat)   (* a transaction of the server's own did l and takes the step Point: commit n *)
+  | Again (i : nat)                           (* its attempt has ended, or was cut short; it goes on: AGAIN .. ALONE *)
+  | Frees (l : log Obj) (r : Res) (n : nat)   (* a transaction of the server's own did l; it takes the step Point *)
   | Points (i n : nat)                        (* Finish takes the step Point, with success: commit n *)
   | Answers (i : nat) (r : Res) (need : nat)  (* Finish or Abort has returned need; it was waited for; the reply leaves *)
   | Fails (i : nat)                           (* it ends without: IO, ROFS, SERVERFAULT, or no reply at all *)
@@ -28,9 +29,10 @@ Section execution.
   Context (body : Op → program Obj Res)   (* the procedures *)
           (own : program Obj Res)         (* what the server does of itself: it is told of which file *)
           (ok : Res → bool)               (* the status is NFS3_OK *)
-          (stable flush : Op → bool).     (* as in Spec.v *)
+          (stable : Op → bool) (flush : Op → Res → bool).   (* as in Spec.v *)
 
-  (** Where a call is; what is known of its attempt then. p: how many commits there were when Finish or Abort was called. *)
+  (** Where a call is; what is known of its attempt then. p: how many commits there were when Finish or Abort was
+      called. *)
   Inductive phase :=
     | Away | Came (o : Op) | Closed (o : Op) (l : log Obj) (r : Res) (p : nat) | Pointed (o : Op) (l : log Obj) (r : Res) (p n : nat) | Over.
 
@@ -128,9 +130,11 @@ Section execution.
        txn/commit.dfy Finish: "Noted(t.system.locks, k, at))" *)
     waits_stable : ∀ t i r need o l p n, at_ L t (Answers i r need) → phases L t i = Pointed o l r p n →
       stable o = true → n ≤ need;
-    (* journal/threads.dfy Flush: "ensures ok ==> |old(j.states)| - 1 <= n as int <= j.durableIndex" *)
+    (* fs/exec/exec.dfy Keeps: "(status == 0 && procedure == Durable.COMMIT ==>"
+       fs/exec/exec.dfy Keeps: "|old(txn.system.journal.states)| - 1 <= txn.system.journal.durableIndex)"
+       journal/threads.dfy Flush: "ensures ok ==> |old(j.states)| - 1 <= n as int <= j.durableIndex" *)
     waits_flush : ∀ t i r need o l p, at_ L t (Answers i r need) → phases L t i = Closed o l r p →
-      flush o = true → p ≤ lb L t;
+      flush o r = true → p ≤ lb L t;
     (* journal/state.dfy StatesInv: "0 <= durableIndex <= frozenIndex < |states| && 0 <= installCount <= |groups| &&" *)
     waits_exist : ∀ t, t ≤ ending L → lb L t < length (vs L t) }.
   (* Nothing seen is taken back: who holds an object has waited for the stable commits that wrote it.
