@@ -233,7 +233,9 @@ def mutants(folder):
             continue
         with tempfile.TemporaryDirectory() as tmp:
             verdict = "SURVIVED"
-            for g in FILES:
+            for g in FILES[:FILES.index(f)]:     # no change there
+                shutil.copy(os.path.join(folder, g + ".vo"), tmp)
+            for g in FILES[FILES.index(f):]:
                 shutil.copy(os.path.join(HERE, g + ".v"), tmp)
                 if g == f:
                     with open(os.path.join(tmp, g + ".v"), "w") as h:
