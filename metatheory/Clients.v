@@ -6,33 +6,40 @@ From Tansy Require Export Execution.
 
 Section theorem.
   Context {Obj Vol Op Res V : Type} (keys : gset key) (cell : Vol → key → Obj).
-  Context (body : Op → program Obj Res) (ok : Res → bool) (stable flush : Op → bool).
+  Context (body : Op → program Obj Res) (own : program Obj Res) (ok : Res → bool).
+  Context (stable : Op → bool) (flush : Op → Res → bool).
   Context (free : Vol → key → Prop) (fresh : Vol → Prop).
-  Context (init : V → Prop) (allowed : V → Op → Res → V → Prop).
+  Context (init : V → Prop) (allowed : V → Op → Res → V → Prop) (shed : V → V → Prop).
   (** [abs data v]: the objects are a valid volume, and to clients it is v (Sound and AbsOf in base.dfy). *)
   Context (abs : gmap key Obj → V → Prop).
   Notation life := (life (Obj:=Obj) (Vol:=Vol) (Op:=Op) (Res:=Res)).
-  Notation Contracts := (Contracts keys cell body ok stable flush).
+  Notation Contracts := (Contracts keys cell body own ok stable flush).
   Notation Recovers := (Recovers keys cell free).
-  Notation trace := (trace init allowed stable flush).
+  Notation trace := (trace init allowed stable flush shed).
   Notation status_of_call := (status Op Res).
 
   (** *** The file system alone: theorems 13, 16, and 20 of verified/THEOREMS.md *)
   Record Sequential : Prop := {
     (* a procedure that returns NFS3_OK did what the specification says, and the volume is valid again.
-       fs/spec/nfs3.s.dfy: "status == NFS3_OK ==> XOk(...), and the volume is sound again" *)
+       fs/spec/nfs3.s.dfy (head): "status == NFS3_OK ==> XOk(...), and the volume is sound again" *)
     seq_ok : ∀ o data v r data', abs data v → run (body o) data r data' → ok r = true →
       ∃ v', allowed v o r v' ∧ abs data' v';
     (* with another status it may say so; the volume is as before, for the transaction is aborted.
-       fs/spec/nfs3.s.dfy: "status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before;" *)
+       fs/spec/nfs3.s.dfy (head):
+         "status != NFS3_OK ==> XErr(...) or Outside(status, ...), and the volume is as before;" *)
     seq_err : ∀ o data v r data', abs data v → run (body o) data r data' → ok r = false → allowed v o r v;
+    (* What the server does of itself changes nothing else than it may.
+       fs/procedures/base.dfy Shrink: "ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))" *)
+    seq_own : ∀ data v r data', abs data v → run own data r data' → ok r = true → ∃ v', shed v v' ∧ abs data' v';
     (* a volume with the same objects, but for free blocks, is as valid and means the same.
-       fs/procedures/remount.dfy: "requires Holds(g, o, v) && ButFree(g, v.used, o, o2) && BlocksMatch(g, o2, bs)"
-       fs/procedures/remount.dfy: "ensures Holds(g, o2, v.(blocks := bs)) && Meaning(g, v.(blocks := bs)) == Meaning(g, v)" *)
+       fs/procedures/remount.dfy AfterCrash:
+         "requires Holds(g, o, v) && ButFree(g, v.used, o, o2) && BlocksMatch(g, o2, bs)"
+       fs/procedures/remount.dfy AfterCrash:
+         "ensures Holds(g, o2, v.(blocks := bs)) && Meaning(g, v.(blocks := bs)) == Meaning(g, v)" *)
     seq_but_free : ∀ st w data data' v, Is keys cell data st → Is keys cell data' w →
       (∀ k, k ∈ keys → ¬ free st k → cell w k = cell st k) → abs data v → abs data' v;
-    (* fs/procedures/remount.dfy: "requires Holds(g, o, v) && Holds(g, o, w)"
-       fs/procedures/remount.dfy: "ensures Meaning(g, v) == Meaning(g, w)" *)
+    (* fs/procedures/remount.dfy Unique: "requires Holds(g, o, v) && Holds(g, o, w)"
+       fs/procedures/remount.dfy Unique: "ensures Meaning(g, v) == Meaning(g, w)" *)
     seq_unique : ∀ data v v', abs data v → abs data v' → v = v';
     (* mkfs makes a valid volume *)
     seq_mkfs : ∀ w, fresh w → ∃ v, init v ∧ abs (DataOf keys cell w) v }.
@@ -48,6 +55,13 @@ Section theorem.
     intros Hm Hd Hw HL. unfold wrote in Hw. apply andb_true_iff in Hw as [Hok _].
     destruct (AtCommit _ _ _ _ _ _ (DataIs keys cell st) HL) as [HK HI].
     destruct (seq_ok HS _ _ _ _ _ Hm (log_is_run _ _ _ _ Hd HK) Hok) as (v'&Ha&Habs).
+    exists v'. split; [done|]. eapply (seq_but_free HS st1 st1); [exact HI|apply DataIs|done|done].
+  Qed.
+  Lemma own_sheds l r st st1 v : means st v → does own l r → ok r = true → Leads keys cell l st st1 →
+    ∃ v', shed v v' ∧ means st1 v'.
+  Proof.
+    intros Hm Hd Hok HL. destruct (AtCommit _ _ _ _ _ _ (DataIs keys cell st) HL) as [HK HI].
+    destruct (seq_own HS _ _ _ _ Hm (log_is_run _ _ _ _ Hd HK) Hok) as (v'&Ha&Habs).
     exists v'. split; [done|]. eapply (seq_but_free HS st1 st1); [exact HI|apply DataIs|done|done].
   Qed.
   (** and one that wrote nothing or was refused. *)
@@ -69,45 +83,59 @@ Section theorem.
   Context (L : life) (HC : Contracts L).
 
   Lemma some_state t : t ≤ ending L → 0 < length (vs L t).
-  Proof. intros Ht. pose proof (waits_exist _ _ _ (c_waits _ _ _ _ _ _ _ HC) t Ht). lia. Qed.
-  (** Only the commit of a call makes a new state, *)
-  Lemma still t a : at_ L t a → (∀ i n, a ≠ Points i n) → vs L (S t) = vs L t.
+  Proof. intros Ht. pose proof (waits_exist _ _ _ (c_waits _ _ _ _ _ _ _ _ HC) t Ht). lia. Qed.
+  (** Only a commit makes a new state, *)
+  Definition commits (a : act Op Res Obj) : Prop := match a with Points _ _ | Frees _ _ _ => True | _ => False end.
+  Lemma still t a : at_ L t a → ¬ commits a → vs L (S t) = vs L t.
   Proof.
     intros Ha Hno. assert (t < ending L) as Ht by (by eapply lookup_lt_Some).
-    destruct (c_mono _ _ _ _ _ _ _ HC t Ht) as ([k Hk]&_&_). destruct k as [|st k]; [by rewrite Hk app_nil_r|].
-    destruct (c_whole _ _ _ _ _ _ _ HC t) as [HS0 _]; [lia|].
-    destruct (c_whole _ _ _ _ _ _ _ HC (S t)) as [_ HC1]; [lia|].
-    pose proof (some_state t). destruct (commits_only _ (c_commits _ _ _ _ _ _ _ HC) t (length (vs L t))) as [i Hi].
+    destruct (c_mono _ _ _ _ _ _ _ _ HC t Ht) as ([k Hk]&_&_). destruct k as [|st k]; [by rewrite Hk app_nil_r|].
+    destruct (c_whole _ _ _ _ _ _ _ _ HC t) as [HS0 _]; [lia|].
+    destruct (c_whole _ _ _ _ _ _ _ _ HC (S t)) as [_ HC1]; [lia|].
+    pose proof (some_state t).
+    destruct (commits_only _ (c_commits _ _ _ _ _ _ _ _ HC) t (length (vs L t))) as [[i Hi]|(l&r&Hi)].
     - done.
     - destruct (logs L t !! length (vs L t)) as [l|] eqn:Hl; [|done].
       destruct (HS0 _ _ Hl) as (_&?&?&_&Hv&_). apply lookup_lt_Some in Hv. lia.
     - apply HC1. rewrite Hk app_length /=. lia.
-    - unfold at_ in *. rewrite Ha in Hi. injection Hi as ->. by edestruct Hno.
+    - unfold at_ in *. rewrite Ha in Hi. injection Hi as ->. by destruct Hno.
+    - unfold at_ in *. rewrite Ha in Hi. injection Hi as ->. by destruct Hno.
   Qed.
   (** and that is where the log of its transaction leads. *)
-  Lemma commit_leads t i n o l r p : at_ L t (Points i n) → phases L t i = Closed o l r p →
+  Definition leads t n l : Prop :=
     ∃ st st1, n = length (vs L t) ∧ last (vs L t) = Some st ∧ vs L (S t) = vs L t ++ [st1] ∧ Leads keys cell l st st1.
+  Lemma next_leads t n l : t < ending L →
+    n = length (vs L t) ∧ length (vs L (S t)) = S n ∧ logs L (S t) !! n = Some l → leads t n l.
   Proof.
-    intros Ha Hp. assert (t < ending L) as Ht by (by eapply lookup_lt_Some).
-    destruct (commits_next _ (c_commits _ _ _ _ _ _ _ HC) _ _ _ _ _ _ _ Ha Hp) as (->&Hlen&Hlog).
-    destruct (c_mono _ _ _ _ _ _ _ HC t Ht) as ([k Hk]&_&_).
-    destruct (c_whole _ _ _ _ _ _ _ HC (S t)) as [HS1 _]; [lia|].
+    intros Ht (->&Hlen&Hlog).
+    destruct (c_mono _ _ _ _ _ _ _ _ HC t Ht) as ([k Hk]&_&_).
+    destruct (c_whole _ _ _ _ _ _ _ _ HC (S t)) as [HS1 _]; [lia|].
     destruct (HS1 _ _ Hlog) as (Hpos&st&st1&H0&H1&HL).
     rewrite Hk app_length in Hlen. destruct k as [|st2 [|]]; simpl in Hlen; try lia.
     rewrite Hk in H0, H1. rewrite lookup_app_l in H0; [|lia]. rewrite lookup_app_r in H1; [|done].
     rewrite Nat.sub_diag in H1. simpl in H1. injection H1 as ->.
     exists st, st1. split_and!; [done| |done|done]. by rewrite last_lookup -Nat.sub_1_r.
   Qed.
+  Lemma commit_leads t i n o l r p : at_ L t (Points i n) → phases L t i = Closed o l r p → leads t n l.
+  Proof.
+    intros Ha Hp. apply next_leads; [by eapply lookup_lt_Some|].
+    by eapply (commits_next _ (c_commits _ _ _ _ _ _ _ _ HC)).
+  Qed.
+  Lemma own_leads t l r n : at_ L t (Frees l r n) → leads t n l.
+  Proof.
+    intros Ha. apply next_leads; [by eapply lookup_lt_Some|].
+    by eapply (commits_own _ (c_commits _ _ _ _ _ _ _ _ HC)).
+  Qed.
   (** What is known of a call whose transaction has ended. *)
   Lemma did t i o l r p : t ≤ ending L → phases L t i = Closed o l r p → does (body o) l r.
   Proof.
     revert o l r p. induction t as [|t IH]; intros o l r p Ht Hp.
-    { by rewrite (runner_begins _ _ _ (c_runner _ _ _ _ _ _ _ HC)) in Hp. }
+    { by rewrite (runner_begins _ _ _ _ (c_runner _ _ _ _ _ _ _ _ HC)) in Hp. }
     destruct (lookup_lt_is_Some_2 (acts L) t) as [a Ha]; [unfold ending in Ht; lia|].
     destruct (decide (of_call a = Some i)) as [Hi|Hi].
-    - pose proof (runner_goes _ _ _ (c_runner _ _ _ _ _ _ _ HC) t a i Ha Hi) as Hg.
+    - pose proof (runner_goes _ _ _ _ (c_runner _ _ _ _ _ _ _ _ HC) t a i Ha Hi) as Hg.
       rewrite Hp in Hg. inversion Hg; subst; done.
-    - rewrite (runner_others _ _ _ (c_runner _ _ _ _ _ _ _ HC) t a i Ha Hi) in Hp. apply (IH o l r p); [lia|done].
+    - rewrite (runner_others _ _ _ _ (c_runner _ _ _ _ _ _ _ _ HC) t a i Ha Hi) in Hp. apply (IH o l r p); [lia|done].
   Qed.
 
   Lemma goes_comes p ph i o ph' : goes_on body ok p ph (Comes i o) ph' → ph = Away ∧ ph' = Came o.
@@ -115,6 +143,9 @@ Section theorem.
   Lemma goes_closes p ph i l r ph' : goes_on body ok p ph (Closes i l r) ph' →
     ∃ o, ph = Came o ∧ ph' = Closed o l r p ∧ does (body o) l r.
   Proof. inversion 1; subst; eauto. Qed.
+  Lemma goes_again_from p ph i ph' : goes_on body ok p ph (Again i) ph' →
+    ∃ o, ph' = Came o ∧ (ph = Came o ∨ ∃ l r q, ph = Closed o l r q).
+  Proof. inversion 1; subst; eauto 8. Qed.
   Lemma goes_points p ph i n ph' : goes_on body ok p ph (Points i n) ph' →
     ∃ o l r q, ph = Closed o l r q ∧ ph' = Pointed o l r q n ∧ wrote ok l r = true.
   Proof. inversion 1; subst; eauto 8. Qed.
@@ -124,16 +155,32 @@ Section theorem.
   Lemma goes_fails p ph i ph' : goes_on body ok p ph (Fails i) ph' → ph ≠ Away ∧ ph ≠ Over ∧ ph' = Over.
   Proof. by inversion 1. Qed.
 
+  (** What comes next of a call. Whether an attempt that wrote nothing is the last one, only this says (a prophecy, in
+      other proofs): then its call takes effect as it closes. *)
+  Definition next_of (t i : nat) : option (act Op Res Obj) :=
+    head (filter (λ a, of_call a = Some i) (drop t (acts L))).
+  Lemma next_here t a i : at_ L t a → of_call a = Some i → next_of t i = Some a.
+  Proof. intros Ha Hi. unfold next_of. by rewrite (drop_S _ _ _ Ha) filter_cons_True. Qed.
+  Lemma next_later t a i : at_ L t a → of_call a ≠ Some i → next_of (S t) i = next_of t i.
+  Proof. intros Ha Hi. unfold next_of. by rewrite (drop_S _ _ _ Ha) filter_cons_False. Qed.
+  Definition goes_again (a : option (act Op Res Obj)) : bool := match a with Some (Again _) => true | _ => false end.
+
   (** Where a call is, in the specification's words. *)
-  Definition status_of (ph : phase (Obj:=Obj) (Op:=Op) (Res:=Res)) : status_of_call :=
+  Definition status_of (next : option (act Op Res Obj)) (ph : phase (Obj:=Obj) (Op:=Op) (Res:=Res)) : status_of_call :=
     match ph with
     | Away | Over => Idle
     | Came o => Waiting o
-    | Closed o l r p => if wrote ok l r then Waiting o else Done r (if flush o then p else 0)
+    | Closed o l r p => if wrote ok l r || goes_again next then Waiting o else Done r (if flush o r then p else 0)
     | Pointed o l r p n => Done r (if stable o then n else 0)
     end.
+  Definition status_at (t i : nat) : status_of_call := status_of (next_of t i) (phases L t i).
   Definition matches (t : nat) (m : machine) : Prop :=
-    Forall2 means (vs L t) (states m) ∧ kept m = lb L t ∧ ∀ i, calls m i = status_of (phases L t i).
+    Forall2 means (vs L t) (states m) ∧ kept m = lb L t ∧ ∀ i, calls m i = status_at t i.
+  Lemma status_others t a i : at_ L t a → of_call a ≠ Some i → status_at (S t) i = status_at t i.
+  Proof.
+    intros Ha Hi. unfold status_at. rewrite (next_later _ _ _ Ha Hi).
+    by rewrite (runner_others _ _ _ _ (c_runner _ _ _ _ _ _ _ _ HC) t a i Ha Hi).
+  Qed.
 
   Lemma last_means Vs sts st : Forall2 means sts Vs → last sts = Some st → ∃ v, last Vs = Some v ∧ means st v.
   Proof.
@@ -149,63 +196,84 @@ Section theorem.
     intros Ha [HF [Hk Hc]] Htr. destruct m as [Vs k cs]; simpl in *. subst k.
     assert (t < ending L) as Ht by (by eapply lookup_lt_Some).
     (* it is enough to find where the machine is before it keeps more *)
-    assert (∀ Vs' cs', Forall2 means (vs L (S t)) Vs' → (∀ i, cs' i = status_of (phases L (S t) i)) →
+    assert (∀ Vs' cs', Forall2 means (vs L (S t)) Vs' → (∀ i, cs' i = status_at (S t) i) →
       trace (h ++ seen_of a) (Machine Vs' (lb L t) cs') → ∃ m', matches (S t) m' ∧ trace (h ++ seen_of a) m') as Hkeep.
     { intros Vs' cs' HF' Hc' Htr'. exists (Machine Vs' (lb L (S t)) cs'). split; [by split_and!|].
       eapply goes_silently; [exact Htr'|]. apply keeps. rewrite -(Forall2_length _ _ _ HF'). split.
-      - by apply (c_mono _ _ _ _ _ _ _ HC t Ht).
-      - apply (waits_exist _ _ _ (c_waits _ _ _ _ _ _ _ HC) (S t)). unfold ending in *. lia. }
-    assert (∀ i s, of_call a = Some i → s = status_of (phases L (S t) i) →
-      ∀ j, set cs i s j = status_of (phases L (S t) j)) as Hset.
+      - by apply (c_mono _ _ _ _ _ _ _ _ HC t Ht).
+      - apply (waits_exist _ _ _ (c_waits _ _ _ _ _ _ _ _ HC) (S t)). unfold ending in *. lia. }
+    assert (∀ i s, of_call a = Some i → s = status_at (S t) i →
+      ∀ j, set cs i s j = status_at (S t) j) as Hset.
     { intros i s Hi -> j. destruct (decide (j = i)) as [->|Hj]; [by rewrite set_eq|].
-      rewrite set_ne // Hc. rewrite (runner_others _ _ _ (c_runner _ _ _ _ _ _ _ HC) t a j Ha); [done|congruence]. }
+      rewrite set_ne // Hc. rewrite (status_others t a j Ha); [done|congruence]. }
+    assert (∀ i, of_call a = Some i → cs i = status_at (S t) i → ∀ j, cs j = status_at (S t) j) as Hsame.
+    { intros i Hi E j. destruct (decide (j = i)) as [->|Hj]; [done|].
+      rewrite Hc. rewrite (status_others t a j Ha); [done|congruence]. }
     assert (∀ i, of_call a = Some i →
       goes_on body ok (length (vs L t) - 1) (phases L t i) a (phases L (S t) i)) as Hgo
-      by (intros i Hi; by apply (runner_goes _ _ _ (c_runner _ _ _ _ _ _ _ HC))).
-    destruct a as [i o|i l r|i n|i r need|i|]; simpl in *; try specialize (Hgo i eq_refl); try pose proof (Hc i) as Hi.
+      by (intros i Hi; by apply (runner_goes _ _ _ _ (c_runner _ _ _ _ _ _ _ _ HC))).
+    assert (∀ i, of_call a = Some i → cs i = status_of (Some a) (phases L t i)) as Hi.
+    { intros i Hi. rewrite (Hc i). unfold status_at. by rewrite (next_here _ _ _ Ha Hi). }
+    destruct a as [i o|i l r|i|l r n|i n|i r need|i|]; simpl in *;
+      try specialize (Hgo i eq_refl); try specialize (Hi i eq_refl).
     - (* it comes *)
       apply goes_comes in Hgo as [E0 E1]. rewrite E0 in Hi.
-      eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|done]|by apply (Hset i _ eq_refl eq_refl)|].
-      eapply goes; [exact Htr|]. rewrite E1. by apply comes.
+      eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|tauto]|by apply (Hset i _ eq_refl eq_refl)|].
+      eapply goes; [exact Htr|]. unfold status_at. rewrite E1. by apply comes.
     - (* Finish or Abort is called *)
       apply goes_closes in Hgo as (o&E0&E1&Hd). rewrite E0 in Hi. rewrite app_nil_r in Hkeep |- *.
-      destruct (wrote ok l r) eqn:Hw.
-      + eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|done]| |exact Htr].
-        intros j. destruct (decide (j = i)) as [->|Hj]; [by rewrite E1 /= Hw|].
-        rewrite Hc. rewrite (runner_others _ _ _ (c_runner _ _ _ _ _ _ _ HC) t _ j Ha); [done|simpl; congruence].
-      + destruct (c_current _ _ _ _ _ _ _ HC _ _ _ _ Ha) as (st&Hst&HFi).
+      destruct (wrote ok l r || goes_again (next_of (S t) i)) eqn:Hw.
+      + eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|tauto]| |exact Htr].
+        apply (Hsame i); [done|]. by rewrite Hi /status_at E1 /= Hw.
+      + apply orb_false_iff in Hw as [Hw Hagain].
+        destruct (c_current _ _ _ _ _ _ _ _ HC _ _ _ _ Ha) as (st&Hst&HFi).
         destruct (last_means _ _ _ HF Hst) as (v&Hv&Hm).
-        eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|done]|by apply (Hset i _ eq_refl eq_refl)|].
-        eapply goes_silently; [exact Htr|]. rewrite E1 /= Hw (Forall2_length _ _ _ HF).
+        eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|tauto]|by apply (Hset i _ eq_refl eq_refl)|].
+        eapply goes_silently; [exact Htr|]. rewrite /status_at E1 /= Hw Hagain (Forall2_length _ _ _ HF).
         eapply looks; [done|exact Hv|]. by eapply look_allowed.
+    - (* another attempt follows *)
+      apply goes_again_from in Hgo as (o&E1&E0). rewrite app_nil_r in Hkeep |- *.
+      eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|tauto]| |exact Htr].
+      apply (Hsame i); [done|]. rewrite Hi /status_at E1.
+      destruct E0 as [->|(l&r&q&->)]; simpl; [done|]. by rewrite orb_true_r.
+    - (* the server frees something *)
+      destruct (runner_own _ _ _ _ (c_runner _ _ _ _ _ _ _ _ HC) _ _ _ _ Ha) as [Hd Hok].
+      rewrite app_nil_r in Hkeep |- *.
+      destruct (own_leads _ _ _ _ Ha) as (st&st1&->&Hst&Hvs&HL).
+      destruct (last_means _ _ _ HF Hst) as (v&Hv&Hm).
+      destruct (own_sheds l r st st1 v Hm Hd Hok HL) as (v'&Hs&Hm').
+      apply (Hkeep (Vs ++ [v']) cs).
+      + rewrite Hvs. apply Forall2_app; [exact HF|]. by constructor.
+      + intros j. rewrite Hc. by rewrite (status_others t _ j Ha).
+      + eapply goes_silently; [exact Htr|]. by eapply sheds.
     - (* the commit *)
-      apply goes_points in Hgo as (o&l&r&q&E0&E1&Hw). rewrite E0 /= Hw in Hi. rewrite app_nil_r in Hkeep |- *.
+      apply goes_points in Hgo as (o&l&r&q&E0&E1&Hw). rewrite E0 /= Hw /= in Hi. rewrite app_nil_r in Hkeep |- *.
       destruct (commit_leads _ _ _ _ _ _ _ Ha E0) as (st&st1&->&Hst&Hvs&HL).
       destruct (last_means _ _ _ HF Hst) as (v&Hv&Hm).
       destruct (commit_allowed o l r st st1 v Hm) as (v'&Hal&Hm'); [eapply did; [|exact E0]; lia|done|done|].
       eapply Hkeep; [|by apply (Hset i _ eq_refl eq_refl)|].
       + rewrite Hvs. apply Forall2_app; [exact HF|]. by constructor.
-      + eapply goes_silently; [exact Htr|]. rewrite E1 /= (Forall2_length _ _ _ HF). by eapply changes.
+      + eapply goes_silently; [exact Htr|]. rewrite /status_at E1 /= (Forall2_length _ _ _ HF). by eapply changes.
     - (* the reply leaves *)
-      pose proof (waits_need _ _ _ (c_waits _ _ _ _ _ _ _ HC) _ _ _ _ Ha) as Hneed.
+      pose proof (waits_need _ _ _ (c_waits _ _ _ _ _ _ _ _ HC) _ _ _ _ Ha) as Hneed.
       apply goes_answers in Hgo as [E1 Hgo].
       assert (∃ b, cs i = Done r b ∧ b ≤ lb L t) as (b&Hb&Hle).
       { destruct Hgo as [(o&l&q&E0&Hw)|(o&l&q&n&E0)]; rewrite E0 in Hi; simpl in Hi.
-        - rewrite Hw in Hi. exists (if flush o then q else 0). split; [done|].
-          destruct (flush o) eqn:Hf; [|lia]. by eapply (waits_flush _ _ _ (c_waits _ _ _ _ _ _ _ HC)).
+        - rewrite Hw in Hi. exists (if flush o r then q else 0). split; [done|].
+          destruct (flush o r) eqn:Hf; [|lia]. by eapply (waits_flush _ _ _ (c_waits _ _ _ _ _ _ _ _ HC)).
         - exists (if stable o then n else 0). split; [done|].
           destruct (stable o) eqn:Hs; [|lia]. trans need; [|done].
-          by eapply (waits_stable _ _ _ (c_waits _ _ _ _ _ _ _ HC)). }
-      eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|done]|by apply (Hset i _ eq_refl eq_refl)|].
-      eapply goes; [exact Htr|]. rewrite E1. by eapply replies.
-    - (* the device failed *)
+          by eapply (waits_stable _ _ _ (c_waits _ _ _ _ _ _ _ _ HC)). }
+      eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|tauto]|by apply (Hset i _ eq_refl eq_refl)|].
+      eapply goes; [exact Htr|]. rewrite /status_at E1. by eapply replies.
+    - (* it ends without a reply that tells anything *)
       apply goes_fails in Hgo as (Hx&Hy&E1).
-      eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|done]|by apply (Hset i _ eq_refl eq_refl)|].
-      eapply goes; [exact Htr|]. rewrite E1. apply fails. rewrite Hi.
-      destruct (phases L t i); simpl; try done; by destruct (wrote ok l r).
+      eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|tauto]|by apply (Hset i _ eq_refl eq_refl)|].
+      eapply goes; [exact Htr|]. rewrite /status_at E1. apply fails. rewrite Hi.
+      destruct (phases L t i) as [| |o l r q| |]; simpl; try done; by destruct (wrote ok l r).
     - (* anything else *)
-      rewrite app_nil_r in Hkeep |- *. eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|done]| |exact Htr].
-      intros j. rewrite Hc. by rewrite (runner_others _ _ _ (c_runner _ _ _ _ _ _ _ HC) t _ j Ha).
+      rewrite app_nil_r in Hkeep |- *. eapply Hkeep; [rewrite (still _ _ Ha); [exact HF|tauto]| |exact Htr].
+      intros j. rewrite Hc. by rewrite (status_others t _ j Ha).
   Qed.
 
   (** So a life is a piece of a trace. *)
@@ -215,7 +283,7 @@ Section theorem.
     intros [Hvs Hlb] Hm Htr t. induction t as [|t IH]; intros Ht.
     - exists (Machine [v] 0 (λ _, Idle)). split; [|by rewrite app_nil_r]. split_and!; simpl; [|done|].
       + rewrite Hvs. by repeat constructor.
-      + intros i. by rewrite (runner_begins _ _ _ (c_runner _ _ _ _ _ _ _ HC)).
+      + intros i. unfold status_at. by rewrite (runner_begins _ _ _ _ (c_runner _ _ _ _ _ _ _ _ HC)).
     - destruct IH as (m&Hmt&Htr'); [lia|].
       destruct (lookup_lt_is_Some_2 (acts L) t) as [a Ha]; [unfold ending in Ht; lia|].
       rewrite (seen_S _ _ Ha) app_assoc. by eapply one_act.
@@ -232,7 +300,7 @@ Section theorem.
   Qed.
   End life.
 
-  Lemma executions_traced h w : execution keys cell body ok stable flush free fresh h w →
+  Lemma executions_traced h w : execution keys cell body own ok stable flush free fresh h w →
     ∃ v, means w v ∧ trace h (Machine [v] 0 (λ _, Idle)).
   Proof.
     induction 1 as [w Hw|h w L n w' _ (v&Hm&Htr) Hop HC Hrec].
@@ -245,22 +313,23 @@ Section theorem.
   (** Clients have seen h before the volume was opened for the last time, as w; since then the server did the acts of L; they
       are at any moment of it. What they have seen is a trace of the specification. *)
   Theorem clients_see_the_specification h w L : Sequential →
-    execution keys cell body ok stable flush free fresh h w → Opens L w → Contracts L →
+    execution keys cell body own ok stable flush free fresh h w → Opens L w → Contracts L →
     ∀ t, t ≤ ending L → ∃ m, trace (h ++ seen L t) m.
   Proof.
     intros HS Hex Hop HC t Ht. destruct (executions_traced HS _ _ Hex) as (v&Hm&Htr).
     destruct (one_life HS L HC h w v Hop Hm Htr t Ht) as (m&_&?). by exists m.
   Qed.
 
-  (** And nothing shown is taken back: if call i was answered, and its transaction touched an object that a stable call j had written
-      before it, then commit n, which is j's, survives every crash from then on. (This is of objects, so it is not in the
+  (** And nothing shown is taken back: if call i was answered, and its last attempt touched an object that a stable call
+      j had written before it, then commit n, which is j's, survives every crash from then on. (This is of objects, so it is not in the
       specification: what a reply shows of an UNSTABLE write may be lost.) *)
   Theorem nothing_shown_is_lost L u s t i j l l' r r' r'' need o p n k m w : Contracts L →
     at_ L u (Points j n) → phases L u j = Closed o l' r' p → stable o = true → is_Some (Writes l' !! k) →
     u < s → at_ L s (Closes i l r) → touches l k → at_ L t (Answers i r'' need) →
+    (∀ x, s < x < t → ¬ at_ L x (Again i)) →
     Recovers L m w → n ≤ m.
   Proof.
-    intros HC Hj Hp Hs Hk Hus Hi Htouch Ht [Hm _]. pose proof (c_seen _ _ _ _ _ _ _ HC) as Hseen.
+    intros HC Hj Hp Hs Hk Hus Hi Htouch Ht Hlast [Hm _]. pose proof (c_seen _ _ _ _ _ _ _ _ HC) as Hseen.
     assert (∀ d, S u + d ≤ ending L → ∃ x, stab L (S u + d) !! k = Some x ∧ n ≤ x) as Hnoted.
     { induction d as [|d IH]; intros Hd.
       - rewrite Nat.add_0_r. by eapply (seen_noted _ _ Hseen).
@@ -269,11 +338,11 @@ Section theorem.
     assert (s < ending L) as Hse by (by eapply lookup_lt_Some).
     assert (t < ending L) as Hte by (by eapply lookup_lt_Some).
     destruct (Hnoted (s - S u)) as (x&Hx&?); [lia|]. replace (S u + (s - S u)) with s in Hx by lia.
-    pose proof (seen_covers _ _ Hseen _ _ _ _ _ _ _ _ _ Hi Ht Htouch Hx).
-    pose proof (waits_need _ _ _ (c_waits _ _ _ _ _ _ _ HC) _ _ _ _ Ht).
+    pose proof (seen_covers _ _ Hseen _ _ _ _ _ _ _ _ _ Hi Ht Hlast Htouch Hx).
+    pose proof (waits_need _ _ _ (c_waits _ _ _ _ _ _ _ _ HC) _ _ _ _ Ht).
     assert (∀ d, t + d ≤ ending L → lb L t ≤ lb L (t + d)) as Hgrows.
     { induction d as [|d IH]; intros Hd; [by rewrite Nat.add_0_r|]. rewrite Nat.add_succ_r. trans (lb L (t + d)); [apply IH; lia|].
-      apply (c_mono _ _ _ _ _ _ _ HC). lia. }
+      apply (c_mono _ _ _ _ _ _ _ _ HC). lia. }
     specialize (Hgrows (ending L - t)). replace (t + (ending L - t)) with (ending L) in Hgrows by lia. lia.
   Qed.
 End theorem.

@@ -28,8 +28,9 @@ Section programs.
     | does_choose n next l r : does (next n) l r → does (Choose next) l r.
 
   (** What it is verified as: a sequential program over [data], by the contracts of verified/trusted/txn.s.dfy.
-      trusted/txn.s.dfy: "ensures Addr(blkno, 0) in volume.data && volume.data[Addr(blkno, 0)] == ObjData(b.v)"
-      trusted/txn.s.dfy: "ensures volume.data == old(volume.data)[Addr(blkno, 0) := ObjData(old(b.data))]" *)
+      trusted/txn.s.dfy ReadBlock:
+        "ensures Addr(blkno, 0) in volume.data && volume.data[Addr(blkno, 0)] == ObjData(b.v)"
+      trusted/txn.s.dfy WriteBlock: "ensures volume.data == old(volume.data)[Addr(blkno, 0) := ObjData(old(b.data))]" *)
   Inductive run : program → gmap key Obj → Res → gmap key Obj → Prop :=
     | run_ret r data : run (Ret r) data r data
     | run_read k o next data r data' : data !! k = Some o → run (next o) data r data' → run (Read k next) data r data'

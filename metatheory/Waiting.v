@@ -11,6 +11,11 @@
     the group full again, as often as others are faster. And left out: Drain and Stop, which come when no call is under way and everything is durable; counters that run out after 2^60 groups;
     that no commit is empty (txn/commit.dfy makes none), so that there is something to write if F < N; that a group fits into an empty log
     (at most 500 blocks, where Go wants a ring of MinRing or more and maxPinned is 4096: journal/journal.go). *)
+
+(* Of what is left out, what wakes or waits:
+   journal/policy.dfy SetStop: "j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller);"
+   journal/policy.dfy Shut: "j.mutex.WakeAll(CSpace);"
+   journal/threads.dfy Drain: "j.mutex.Wait(CSpace); CYield(j);" *)
 From Tansy Require Import Tactics.
 
 Inductive thread := Logger | Installer | Waiter (i : nat).
@@ -44,11 +49,11 @@ Definition target '(State _ _ _ _ _ _ _ _ _ _ _ _ _ _ g _) := g.
 
 (** What a waiter notes as it looks: the last commit that is wanted written; durable, of those in no running group; and durable, of those in the running group; and as it
     goes to sleep, how many wait for the running group, and the condition. *)
-(* journal/policy.dfy: "j.notes.RaiseWriteUpTo(n);" *)
-(* journal/policy.dfy: "if n <= j.lastFrozen { j.notes.RaiseDurableUpTo(n); }" *)
-(* journal/policy.dfy: "else { j.notes.RaiseRunningDurableUpTo(n); }" *)
-(* journal/policy.dfy: "if n <= j.lastFrozen { odd := !odd; }" *)
-(* journal/policy.dfy: "c := if odd then 3 else 2;" *)
+(* journal/policy.dfy Want: "j.notes.RaiseWriteUpTo(n);" *)
+(* journal/policy.dfy Want:
+   "if n <= j.lastFrozen { j.notes.RaiseDurableUpTo(n); } else { j.notes.RaiseRunningDurableUpTo(n); }" *)
+(* journal/policy.dfy WaitOn: "if n <= j.lastFrozen { odd := !odd; }" *)
+(* journal/policy.dfy WaitOn: "c := if odd then 3 else 2;" *)
 Definition wish (t : thread) (g : nat → nat) (W : nat) := match t with Waiter i => max W (g i) | _ => W end.
 Definition soon (t : thread) (g : nat → nat) (F M : nat) := match t with Waiter i => if decide (F < g i) then M else max M (g i) | _ => M end.
 Definition later (t : thread) (g : nat → nat) (F L : nat) := match t with Waiter i => if decide (F < g i) then max L (g i) else L | _ => L end.
@@ -58,92 +63,98 @@ Definition on (t : thread) (g : nat → nat) (F : nat) (e : bool) (q : nat → b
 Definition looks (t : thread) (g : nat → nat) (D : nat) := ∀ i, t = Waiter i → D < g i.
 
 (** NextLogger, and whom NoteFinish wakes: all who wait for any of the pending groups are on one condition (Placed). *)
-(* journal/policy.dfy: "if !more { return; }" *)
-(* journal/policy.dfy: "if w == 0 { j.mutex.WakeOne(CLogger); }" *)
-(* journal/policy.dfy: "else if odd { j.mutex.WakeOne(3); }" *)
-(* journal/policy.dfy: "else { j.mutex.WakeOne(2); }" *)
+(* journal/policy.dfy NextLogger: "if !more { return; }" *)
+(* journal/policy.dfy NextLogger: "if w == 0 { j.mutex.WakeOne(CLogger); }" *)
+(* journal/policy.dfy NextLogger: "else if odd { j.mutex.WakeOne(3); }" *)
+(* journal/policy.dfy NextLogger: "else { j.mutex.WakeOne(2); }" *)
 Definition passes (one : option thread) (N F W C : nat) (e : bool) (f : threads) (q : nat → bool) : Prop :=
   ∃ more : bool, (F < N → F < W → more = true) ∧
   (more = true → C = 0 → one = Some Logger) ∧
   (more = true → C ≠ 0 → (∃ i, one = Some (Waiter i) ∧ f (Waiter i) = Sleeps ∧ q i = e) ∨ one = None ∧ ∀ i, f (Waiter i) = Sleeps → q i ≠ e) ∧
   (more = false → one = None).
 Definition only (one : option thread) (t : thread) : bool := bool_decide (one = Some t).
-(* journal/policy.dfy: "if odd { j.mutex.WakeAll(2); } else { j.mutex.WakeAll(3); }" *)
+(* journal/policy.dfy NoteFinish: "if full || urge { j.mutex.WakeOne(CInstaller); }" *)
+(* journal/policy.dfy NoteFinish: "if odd { j.mutex.WakeAll(2); } else { j.mutex.WakeAll(3); }" *)
 Definition finishes (wi : bool) (one : option thread) (e : bool) (q : nat → bool) (t : thread) : bool :=
   only one t || match t with Installer => wi | Logger => false | Waiter i => bool_decide (q i = negb e) end.
 
 Inductive step : thread → state → state → Prop :=
 (* WaitDurable and Logger, when they hold the mutex *)
-(* journal/threads.dfy: "while !ok && !failed" *)
+(* journal/threads.dfy WaitDurable: "while !ok && !failed" *)
 | Ends t N F D W C M L fl b u l x e f g q : t ≠ Installer → f t = Runs → (fl = true ∨ ∃ i, t = Waiter i ∧ g i ≤ D) →
   step t (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b u l x e (upd t Out f) g q)
 (* The running group is frozen. Whoever waits for it waits for a pending group then, which is wanted. *)
-(* journal/commit.dfy: "if j.busy || j.failed { return; }" *)
-(* journal/commit.dfy: "else if w {" *)
-(* journal/policy.dfy: "j.notes.RaiseDurableUpTo(later);" *)
-(* journal/policy.dfy: "j.notes.SetOddGroup(!odd);" *)
-(* journal/policy.dfy: "j.notes.SetWaiters(0);" *)
-(* journal/policy.dfy: "j.mutex.WakeAll(CSpace);" *)
+(* journal/commit.dfy StartCommit: "if j.busy || j.failed { return; }" *)
+(* journal/commit.dfy StartCommit: "else if w {" *)
+(* journal/policy.dfy NoteStart: "j.notes.RaiseDurableUpTo(later);" *)
+(* journal/policy.dfy NoteStart: "j.notes.SetOddGroup(!odd);" *)
+(* journal/policy.dfy NoteStart: "j.notes.SetWaiters(0);" *)
+(* journal/policy.dfy NoteStart: "j.mutex.WakeAll(CSpace);" *)
 | Starts t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → F < N →
   step t (State N F D W C M L false false u l x e f g q)
     (State N N D (wish t g W) 0 (max (soon t g F M) (later t g F L)) (later t g F L) false true u l x (negb e) (upd t Works (space f)) g q)
 (* The pending groups are to become durable: that is wanted, or takes too much memory, or there is no room for another one. *)
-(* journal/commit.dfy: "if pending && need { ok := true; }" *)
-(* journal/commit.dfy: "if pending { ok := true; } else { Urge(j); }" *)
-(* journal/commit.dfy: "if ok { TakeUp(j); }" *)
+(* journal/commit.dfy StartCommit: "if pending && need { ok := true; }" *)
+(* journal/commit.dfy StartCommit: "if pending { ok := true; } else { Urge(j); }" *)
+(* journal/commit.dfy StartCommit: "if ok { TakeUp(j); }" *)
 | TakesUp t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → D < F →
   step t (State N F D W C M L false false u l x e f g q) (State N F D (wish t g W) C (soon t g F M) (later t g F L) false true u l x e (upd t Works f) g q)
-(* journal/threads.dfy: "j.mutex.Wait(c); CYield(j);" *)
-(* journal/threads.dfy: "else { j.mutex.Wait(CLogger); CYield(j); }" *)
+(* journal/threads.dfy WaitDurable: "j.mutex.Wait(c); CYield(j);" *)
+(* journal/threads.dfy Logger: "else { j.mutex.Wait(CLogger); CYield(j); }" *)
 | Another t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D →
   step t (State N F D W C M L false true u l x e f g q)
     (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false true u l x e (upd t Sleeps f) g (on t g F e q))
-(* journal/policy.dfy: "b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop);" *)
-(* journal/policy.dfy: "b := need > j.lastDurable || stop || c >= j.instAt || h / 2 >= j.instAt;" *)
+(* journal/policy.dfy WantCommit: "b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop);" *)
+(* journal/policy.dfy WantDurable: "b := need > j.lastDurable || stop || c >= j.instAt || h / 2 >= j.instAt;" *)
 | Nothing t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → ¬ (F < N ∧ F < wish t g W) → ¬ (D < F ∧ D < soon t g F M) →
   step t (State N F D W C M L false false u l x e f g q)
     (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false false u l x e (upd t Sleeps f) g (on t g F e q))
-(* journal/policy.dfy: "j.notes.SetInstallNow(true);" *)
-(* journal/policy.dfy: "j.mutex.WakeOne(CInstaller);" *)
+(* journal/policy.dfy Urge: "j.notes.SetInstallNow(true);" *)
+(* journal/policy.dfy Urge: "j.mutex.WakeOne(CInstaller);" *)
 | NoRoom t N F D W C M L u l x e f g q : t ≠ Installer → f t = Runs → looks t g D → D = F → l = true ∨ x = true →
   step t (State N F D W C M L false false u l x e f g q)
     (State N F D (wish t g W) (count t g F C) (soon t g F M) (later t g F L) false false true l x e (upd t Sleeps (wake installer f)) g (on t g F e q))
 (* ... and when the device has answered. The frozen group is written, and may stay pending: *)
-(* journal/threads.dfy: "if !need { Defer(j); return; }" *)
+(* journal/threads.dfy LogGroup: "if !need { Defer(j); return; }" *)
 | Defers t one N F D W C M L fl b u l x e f g q : t ≠ Installer → f t = Works → M ≤ D → passes one N F W C e f q →
   step t (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl false u l x e (upd t Runs (wake (only one) f)) g q)
 (* ... or all pending groups are durable. *)
 | Finish t one wi N F D W C M L fl b u l x e f g q : t ≠ Installer → f t = Works → passes one N F W C e f q →
   step t (State N F D W C M L fl b u l x e f g q) (State N F F W C M L fl false u true x e (upd t Runs (wake (finishes wi one e q) f)) g q)
-(* journal/policy.dfy: "j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller); j.mutex.WakeAll(2); j.mutex.WakeAll(3);"
-   journal/policy.dfy: "j.mutex.WakeAll(CSpace);" *)
+(* journal/policy.dfy Fail:
+   "j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller); j.mutex.WakeAll(2); j.mutex.WakeAll(3);"
+   journal/policy.dfy Fail: "j.mutex.WakeAll(CSpace);" *)
 | Fails t N F D W C M L fl b u l x e f g q : f t = Works →
   step t (State N F D W C M L fl b u l x e f g q) (State N F D W C M L true b u l x e (upd t Runs (space (wake all f))) g q)
 (* Installer *)
-(* journal/policy.dfy: "if b { j.notes.SetInstallNow(false); }" *)
+(* journal/policy.dfy WantInstall: "if b { j.notes.SetInstallNow(false); }" *)
 | Installs N F D W C M L b u x e f g q : f Installer = Runs →
   step Installer (State N F D W C M L false b u true x e f g q) (State N F D W C M L false b false false true e (upd Installer Works f) g q)
-(* journal/threads.dfy: "} else { j.mutex.Wait(CInstaller); IYield(j); }" *)
+(* journal/threads.dfy Installer: "} else { j.mutex.Wait(CInstaller); IYield(j); }" *)
 | Idles N F D W C M L b u l x e f g q : f Installer = Runs → l = false ∨ u = false →
   step Installer (State N F D W C M L false b u l x e f g q) (State N F D W C M L false b u l x e (upd Installer Sleeps f) g q)
 | InstallerEnds N F D W C M L b u l x e f g q : f Installer = Runs →
   step Installer (State N F D W C M L true b u l x e f g q) (State N F D W C M L true b u l x e (upd Installer Out f) g q)
-(* journal/policy.dfy: "j.mutex.WakeOne(CLogger);" *)
+(* journal/policy.dfy NoteInstall: "j.mutex.WakeAll(CSpace);" *)
+(* journal/policy.dfy NoteInstall: "j.mutex.WakeOne(CLogger);" *)
 | Installed N F D W C M L fl b u l x e f g q : f Installer = Works →
   step Installer (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b u l false e (upd Installer Runs (space (wake logger f))) g q).
 
 (** What clients do, and the ticker, the watcher, and the end of a transaction. *)
 Inductive world : state → state → Prop :=
-(* journal/commit.dfy: "if k < GroupMin && k + l >= GroupMin && !j.busy { j.mutex.WakeOne(CLogger); }" *)
+(* journal/commit.dfy Append: "if k < GroupMin && k + l >= GroupMin && !j.busy { j.mutex.WakeOne(CLogger); }" *)
 | Appends w N F D W C M L b u l x e f g q : world (State N F D W C M L false b u l x e f g q) (State (S N) F D W C M L false b u l x e (nudge w f) g q)
 | Calls i n N F D W C M L fl b u l x e f g q : f (Waiter i) = Out → n ≤ N →
   world (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b u l x e (upd (Waiter i) Runs f) (upd i n g) q)
-(* journal/policy.dfy: "j.notes.SetWriteUpTo(j.lastCommit);" *)
-(* journal/policy.dfy: "if !j.busy { j.mutex.WakeOne(CLogger); }" *)
+(* journal/policy.dfy AskSpace: "j.notes.SetWriteUpTo(j.lastCommit);" *)
+(* journal/policy.dfy AskSpace: "if !j.busy { j.mutex.WakeOne(CLogger); }" *)
+(* journal/threads.dfy WaitSpace: "j.mutex.Wait(CSpace); CYield(j);" *)
+(* txn/commit.dfy AwaitRoom: "t.system.journal.mutex.Wait(CSpace); TYield(t.system, t.owner);" *)
 | Fills i N F D W C M L b u l x e f g q : f (Waiter i) = Out → F < N →
   world (State N F D W C M L false b u l x e f g q) (State N F D N C M L false b u l x e (upd (Waiter i) Full (nudge (negb b) f)) (upd i N g) q)
-(* journal/policy.dfy: "Want(j, j.lastCommit);" *)
-(* journal/policy.dfy: "j.notes.RaiseDurableUpTo(j.lastFrozen);" *)
+(* journal/policy.dfy Nudge: "Want(j, j.lastCommit);" *)
+(* journal/policy.dfy Nudge: "j.notes.RaiseDurableUpTo(j.lastFrozen);" *)
+(* journal/policy.dfy Nudge: "if !j.busy { j.mutex.WakeOne(CLogger); }" *)
 | Nudges N F D W C M L fl b u l x e f g q :
   world (State N F D W C M L fl b u l x e f g q) (State N F D N C (max M F) (max L N) fl b u l x e (nudge (negb b) f) g q)
 | Urges N F D W C M L fl b u l x e f g q : world (State N F D W C M L fl b u l x e f g q) (State N F D W C M L fl b true l x e (wake installer f) g q)

@@ -104,14 +104,15 @@ func (v *Volume) Setattr(_ *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time)
 	return fs.WCC{After: a}, err
 }
 
-// Commit implements fs.FileSystem: it makes durable what all have written.
+// Commit implements fs.FileSystem: it makes durable what all have written. It looks at the attributes first, so what it
+// shows is durable, too.
 func (v *Volume) Commit(h fs.Handle, _ uint64, _ uint32) (fs.WCC, error) {
-	if err := v.sys.Flush(); errors.Is(err, fs.ErrClosed) {
-		return fs.WCC{}, err
-	} else if err != nil {
+	a, err := v.call(h, false, false, v.getattr)
+	if failed := v.sys.Flush(); errors.Is(failed, fs.ErrClosed) {
+		return fs.WCC{}, failed
+	} else if failed != nil {
 		return fs.WCC{}, fs.ErrIO
 	}
-	a, err := v.call(h, false, false, v.getattr)
 	return fs.WCC{After: a}, err
 }
 

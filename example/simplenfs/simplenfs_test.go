@@ -362,6 +362,35 @@ func TestFailure(t *testing.T) {
 	}
 }
 
+// The attributes in COMMIT's reply are of a state that it has made durable, though another call changes the file while
+// it waits.
+func TestCommitShows(t *testing.T) {
+	var v *Volume
+	var armed atomic.Bool
+	file := fs.Handle{Ino: file0}
+	write := func(off uint64) {
+		if _, _, _, err := v.Write(nil, file, off, []byte{1}, fs.Unstable); err != nil {
+			t.Error(err)
+		}
+	}
+	v = create(t, disk.NewFault(disk.NewSim(Size*disk.BlockSize), 1, func(op disk.Op, _ *rand.Rand) (h disk.Harm) {
+		if op.Kind == disk.Barrier && armed.CompareAndSwap(true, false) {
+			write(1)
+		}
+		return h
+	}))
+	defer v.Close()
+	write(0)
+	armed.Store(true)
+	w, err := v.Commit(file, 0, 0)
+	if err != nil || w.After == nil || w.After.Size != 1 {
+		t.Errorf("COMMIT: %+v, %v; only the first byte is durable", w.After, err)
+	}
+	if a, err := v.Getattr(file); armed.Load() || err != nil || a.Size != 2 {
+		t.Errorf("after the other call: %+v, %v", a, err)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	d := disk.NewMem(Size * disk.BlockSize)
 	if _, err := Open(d); !errors.Is(err, ErrForeign) {
