@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"tansy/disk"
 )
 
 // The cost of the procedures themselves: transactions in memory, no journal.
@@ -87,7 +89,16 @@ func BenchmarkCreateRemove(b *testing.B) {
 
 // What the place of its record costs a call, of one of 100 clients.
 func BenchmarkRecordPlace(b *testing.B) {
-	r := newFS(b).replies
+	d := disk.NewMem(1 << 15 * BlockSize)
+	if err := Mkfs(d, MkfsOptions{Zeroed: true}); err != nil {
+		b.Fatal(err)
+	}
+	v, err := Open(d, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer v.Close()
+	r := v.replies
 	id := &CallID{}
 	for n := uint64(0); b.Loop(); n++ {
 		id.client[15] = byte(n % 100)

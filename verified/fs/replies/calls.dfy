@@ -259,6 +259,31 @@ module ReplyCalls {
       table.Take(c, ns, i, k);
       ok, place := table.Next(c, k);
     }
+    // A place in a chunk that was not the client's, if it is to get one.
+    method Another(c: uint64, ns: uint64) returns (ok: bool, place: uint64)
+      requires Valid() && table.Client(c)
+      modifies table, table.rows, table.holders, table.taken, peers
+      ensures Valid() && peers.elsewhere == old(peers.elsewhere) && peers.arrived == old(peers.arrived)
+      ensures forall x: uint64 {:trigger table.chunks[x]} | x < n && old(table.chunks)[x].holder == c ::
+        table.chunks[x].holder == c
+      ensures !ok ==> table.taken.data == old(table.taken.data)
+      ensures !ok && (forall j {:trigger table.chunks[j]} | 0 <= j < n as int :: table.chunks[j].holder != c) ==>
+        (forall j | 0 <= j < n as int :: !MayTake(table.chunks, c, ns, j)) ||
+        (exists j: uint64 {:trigger j in peers.full} ::
+          j < n && j in peers.full && MayTake(table.chunks, c, ns, j as int))
+      ensures ok ==> place < 16 * n && old(table.taken.data)[place] == 0 &&
+        table.taken.data == old(table.taken.data)[place as int := 1] && old(table.chunks)[place / 16].holder != c &&
+        table.chunks[place / 16].holder == c
+    {
+      ok, place := false, 0;
+      var i, own := table.More(c, ns);
+      if i == n { return; }
+      var room := peers.Room(i);
+      if room {
+        table.Take(c, ns, i, PLACES);
+        ok, place := table.Next(c, PLACES);
+      }
+    }
     // A place for a record of a client; ns: the time in nanoseconds.
     method Pick(c: uint64, ns: uint64, now: uint64, up: uint64) returns (ok: bool, place: uint64)
       requires Valid() && table.Client(c)
@@ -274,16 +299,8 @@ module ReplyCalls {
       if i < n { k := Spare(i, from, now, up); }
       ok, place := table.Next(c, k);
       if ok { return; }
-      var own;
-      i, own := table.More(c, ns);
-      if i < n {
-        var room := peers.Room(i);
-        if room {
-          table.Take(c, ns, i, PLACES);
-          ok, place := table.Next(c, PLACES);
-          if ok { return; }
-        }
-      }
+      ok, place := Another(c, ns);
+      if ok { return; }
       ghost var chunks := table.chunks;
       ok, place := Own(c, ns, now, up);
       forall x: uint64 | x < n && old(table.chunks)[x].holder == c ensures chunks[x].holder == c { }

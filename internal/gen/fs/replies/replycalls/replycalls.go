@@ -273,6 +273,44 @@ func (_this *Calls) Own(c uint64, now uint64, up uint64) (bool, uint64) {
 	place = out6
 	return ok, place
 }
+func (_this *Calls) Another(c uint64, ns uint64) (bool, uint64) {
+	var ok bool = false
+	var _ = ok
+	var place uint64 = 0
+	var _ = place
+	ok, place = false, uint64(0)
+	var i uint64
+	var _ = i
+	var own uint64
+	var _ = own
+	var out1 uint64
+	var _ = out1
+	var out2 uint64
+	var _ = out2
+	out1, out2 = _this.Table.More(c, ns)
+	i = out1
+	own = out2
+	if i == _this.N {
+		return ok, place
+	}
+	var room bool
+	var _ = room
+	var out3 bool
+	var _ = out3
+	out3 = _this.Peers.Room(i)
+	room = out3
+	if room {
+		_this.Table.Take(c, i, replysharing.PLACES())
+		var out4 bool
+		var _ = out4
+		var out5 uint64
+		var _ = out5
+		out4, out5 = _this.Table.Next(c, replysharing.PLACES())
+		ok = out4
+		place = out5
+	}
+	return ok, place
+}
 func (_this *Calls) Pick(c uint64, ns uint64, now uint64, up uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
@@ -308,43 +346,23 @@ func (_this *Calls) Pick(c uint64, ns uint64, now uint64, up uint64) (bool, uint
 	if ok {
 		return ok, place
 	}
-	var own uint64 = 0
-	var _ = own
-	var out6 uint64
+	var out6 bool
 	var _ = out6
 	var out7 uint64
 	var _ = out7
-	out6, out7 = _this.Table.More(c, ns)
-	i = out6
-	own = out7
-	if i < _this.N {
-		var room bool
-		var _ = room
-		var out8 bool
-		var _ = out8
-		out8 = _this.Peers.Room(i)
-		room = out8
-		if room {
-			_this.Table.Take(c, i, replysharing.PLACES())
-			var out9 bool
-			var _ = out9
-			var out10 uint64
-			var _ = out10
-			out9, out10 = _this.Table.Next(c, replysharing.PLACES())
-			ok = out9
-			place = out10
-			if ok {
-				return ok, place
-			}
-		}
+	out6, out7 = _this.Another(c, ns)
+	ok = out6
+	place = out7
+	if ok {
+		return ok, place
 	}
-	var out11 bool
-	var _ = out11
-	var out12 uint64
-	var _ = out12
-	out11, out12 = _this.Own(c, now, up)
-	ok = out11
-	place = out12
+	var out8 bool
+	var _ = out8
+	var out9 uint64
+	var _ = out9
+	out8, out9 = _this.Own(c, now, up)
+	ok = out8
+	place = out9
 	return ok, place
 }
 func (_this *Calls) Begin(id0 uint64, id1 uint64, k0 uint64, k1 uint64, k2 uint64, k3 uint64, sec uint64, nsec uint32, up uint64) (uint64, bool, uint64) {
