@@ -1,10 +1,13 @@
 package fs
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"tansy/disk"
 )
 
 // The cost of the procedures themselves: transactions in memory, no journal.
@@ -81,6 +84,30 @@ func BenchmarkCreateRemove(b *testing.B) {
 		if _, err := v.Remove(root, v.Root(), name); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// What the place of its record costs a call, of one of 100 clients.
+func BenchmarkRecordPlace(b *testing.B) {
+	d := disk.NewMem(1 << 15 * BlockSize)
+	if err := Mkfs(d, MkfsOptions{Zeroed: true}); err != nil {
+		b.Fatal(err)
+	}
+	v, err := Open(d, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer v.Close()
+	r := v.replies
+	id := &CallID{}
+	for n := uint64(0); b.Loop(); n++ {
+		id.client[15] = byte(n % 100)
+		binary.LittleEndian.PutUint64(id.key[8:], n*0x9E3779B97F4A7C15)
+		p := r.begin(id)
+		if p == nil {
+			b.Fatal("no place")
+		}
+		r.end(p, true, false)
 	}
 }
 

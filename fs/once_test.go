@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/internal/gen/fs/replies/knownrecords"
 	"tansy/internal/gen/fs/replies/replysharing"
 )
 
 const clientChunks = 32 // blocks of records that a client has at most (verified/fs/replies/sharing.dfy)
+
+// recordWindow is for how long records count.
+var recordWindow = time.Duration(knownrecords.WINDOW()) * time.Second
 
 // line is a connection whose peer has got everything, if it is set.
 type line struct{ got bool }
@@ -273,8 +277,8 @@ func TestFloodKeepsOthers(t *testing.T) {
 		answers(t, "mkdir of the flood again", mkdir(99, fmt.Sprint("flood ", i)), nil)
 	}
 	answers(t, "mkdir of the flood, long ago", mkdir(99, "flood 9"), ErrExist)
-	for _, c := range x.v.replies.numbers {
-		if n := x.v.replies.table.Count(c); n > clientChunks {
+	for c := range x.v.replies.chunks + 1 {
+		if n := x.v.replies.calls.Table.Count(replysharing.CLIENT() + c); n > clientChunks {
 			t.Errorf("a client has %d blocks of records", n)
 		}
 	}
@@ -388,7 +392,7 @@ func TestDamagedRecords(t *testing.T) {
 	if err := x.v.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for b := range x.v.replies.table.N {
+	for b := range x.v.replies.chunks {
 		bad := make([]byte, BlockSize)
 		bad[9] = 1
 		if err := x.d.WriteAt(first+b, [][]byte{bad}); err != nil {
@@ -424,7 +428,7 @@ func TestRecordsDamagedInUse(t *testing.T) {
 	}
 	bad := make([]byte, BlockSize)
 	bad[9] = 1
-	for b := range x.v.replies.table.N {
+	for b := range x.v.replies.chunks {
 		if err := x.d.WriteAt(x.v.replies.first+b, [][]byte{bad}); err != nil {
 			t.Fatal(err)
 		}
@@ -433,8 +437,8 @@ func TestRecordsDamagedInUse(t *testing.T) {
 		answers(t, "mkdir", mkdir(uint32(i), fmt.Sprint(i)), nil)
 	}
 	broken := 0
-	for b := range x.v.replies.table.N {
-		if x.v.replies.table.Holder(b) == replysharing.BROKEN() {
+	for b := range x.v.replies.chunks {
+		if x.v.replies.calls.Table.Holder(b) == replysharing.BROKEN() {
 			broken++
 		}
 	}

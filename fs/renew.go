@@ -35,7 +35,7 @@ func (v *FS) renew(a uint64) bool {
 
 // renew writes block a anew if it is one of records, as renew in renew.go does.
 func (r *replies) renew(t *txn, a uint64) bool {
-	if a < r.first || a-r.first >= r.table.N {
+	if a < r.first || a-r.first >= r.chunks {
 		return false
 	}
 	i := (a - r.first) * chunkPlaces

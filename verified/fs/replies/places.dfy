@@ -23,7 +23,7 @@ module ReplyPlaces {
     U64AtZeros(m, o); U64AtZeros(m, o + 8); U64AtZeros(m, o + 16); U64AtZeros(m, o + 24); U64AtZeros(m, o + 32);
   }
 
-  class Table {
+  class Chunks {
     const n: uint64                // chunks; as the number of one: none
     const window: uint64           // for so long a record counts
     const rows: Bytes              // of chunks
@@ -44,11 +44,19 @@ module ReplyPlaces {
         U64At(holders.data, 16 * h as int) as int == Has(chunks, h))
     }
     predicate Client(c: uint64) reads this { CLIENT <= c && c as int < n as int + 3 }
+    function Last(h: uint64): uint64 reads this, rows, holders, taken requires Valid() && h < n + 3
+    { U64At(holders.data, 16 * h as int + 8) }
+    // the chunk that a client uses (n: none)
+    function Current(c: uint64): uint64 reads this, rows, holders, taken requires Valid() && Client(c)
+    { var i := Last(c); if i < n && chunks[i].holder == c then i else n }
+    // all places of chunk i, from place k of it on, are calls'
+    predicate AllBusy(i: uint64, k: uint64) reads this, rows, holders, taken requires Valid() && i < n
+    { forall p {:trigger taken.data[p]} | 16 * i as int + k as int <= p < 16 * i as int + 16 :: taken.data[p] != 0 }
 
     // n chunks that are nobody's
     constructor (n: uint64, window: uint64)
       requires n < 0x1_0000_0000_0000
-      ensures Valid() && this.n == n && fresh(rows) && fresh(holders) && fresh(taken)
+      ensures Valid() && this.n == n && this.window == window && fresh(rows) && fresh(holders) && fresh(taken)
       ensures chunks == Empty(n as int) && taken.data == Zeros(16 * n as int)
     {
       var r := NewBytes(40 * n);
@@ -86,6 +94,7 @@ module ReplyPlaces {
       requires Valid() && i < n && holder < n + 3 && used <= PLACES
       modifies this`chunks, rows, holders
       ensures Valid() && chunks == old(chunks)[i as int := Chunk(holder, used, force, newest, given)]
+      ensures forall h: uint64 {:trigger Last(h)} | h < n + 3 :: Last(h) == old(Last(h))
     {
       ghost var x := Chunk(holder, used, force, newest, given);
       var from := Holder(i);
@@ -112,7 +121,8 @@ module ReplyPlaces {
     // for (16: needs none)
     method InUse(client: uint64) returns (i: uint64, from: uint64)
       requires Valid() && Client(client)
-      ensures i <= n && (i < n ==> chunks[i].holder == client) && from <= PLACES
+      ensures i == Current(client) && i <= n && (i < n ==> chunks[i].holder == client) && from <= PLACES
+      ensures i < n ==> from == if chunks[i].force == 0 then chunks[i].used else PLACES
     {
       i, from := holders.U64(16 * client + 8), PLACES;
       if i >= n { i := n; return; }
@@ -130,6 +140,12 @@ module ReplyPlaces {
       ensures ok ==> place as int < 16 * n as int && old(taken.data)[place] == 0 &&
         taken.data == old(taken.data)[place as int := 1] &&
         chunks[place / 16].holder == client && (chunks[place / 16].force == 0 ==> place % 16 == spare)
+      ensures Current(client) == old(Current(client)) && (ok ==> place / 16 == Current(client))
+      // and whenever there is one
+      ensures var i := Current(client); !ok && i < n && old(chunks)[i].force != 0 ==> AllBusy(i, old(chunks)[i].used)
+      ensures var i := Current(client);
+        !ok && i < n && old(chunks)[i].force == 0 && old(chunks)[i].used <= spare < PLACES ==>
+        taken.data[16 * i + spare] != 0
     {
       ok, place := false, 0;
       var i, _ := InUse(client);
@@ -137,6 +153,9 @@ module ReplyPlaces {
       var k, f := Used(i), Force(i);
       while k < PLACES && !ok
         invariant k <= PLACES && (ok ==> k < PLACES && taken.data[16 * i + k] == 0 && (f == 0 ==> k == spare))
+        invariant forall p {:trigger taken.data[p]} |
+          16 * i as int + chunks[i].used as int <= p < 16 * i as int + k as int ::
+          taken.data[p] != 0 || (f == 0 && p != 16 * i as int + spare as int)
         decreases PLACES - k, !ok
       {
         var b := taken.Get(16 * i + k);
@@ -150,6 +169,9 @@ module ReplyPlaces {
       }
       Put(i, client, k, f, newest, given);
     }
+    // nothing was recorded in chunk i for as long as records count
+    predicate Stale(i: uint64, now: uint64) reads this, rows, holders, taken requires Valid() && i < n
+    { chunks[i].newest as int + window as int < now as int }
     // A chunk that a client is to get from others: nobody's; else the one that they have not used for longest, if that
     // is old; else, if it has none, the oldest one of who has most. Not (n), if it has many, or its own oldest one is
     // old: it goes on with its own.
@@ -157,6 +179,11 @@ module ReplyPlaces {
       requires Valid() && Client(client)
       ensures i <= n && (i < n ==> chunks[i].holder != client && MayTake(chunks, client, now, i as int))
       ensures own <= n && (own < n ==> chunks[own].holder == client)
+      ensures own == n ==> forall k {:trigger chunks[k]} | 0 <= k < n as int :: chunks[k].holder != client
+      // and whenever there is one that it may take, if it has few and its own are new
+      ensures i == n ==> Has(chunks, client) >= MOST as int || (own < n && Stale(own, now)) ||
+        forall k {:trigger chunks[k]} | 0 <= k < n as int ::
+          chunks[k].holder == client || !MayTake(chunks, client, now, k)
     {
       var none, oldest, most, j := n, n, n, 0;
       i, own := n, n;
@@ -191,39 +218,19 @@ module ReplyPlaces {
       else if oldest < n && Newest(oldest) < now && now - Newest(oldest) > KEEP { i := oldest; }
       else if own == n { i := most; }
     }
-    // the first chunk of a client, from chunk i on, that it got before chunk `than` (n: any)
-    method Older(client: uint64, i: uint64, than: uint64) returns (j: uint64)
-      requires Valid() && Client(client) && i <= n && than <= n
-      ensures j <= n && (j < n ==> chunks[j].holder == client && (than < n ==> chunks[j].given < chunks[than].given))
-    {
-      j := i;
-      while j < n
-        invariant j <= n
-      {
-        var h := Holder(j);
-        if h == client && (than == n || Given(j) < Given(than)) { return; }
-        j := j + 1;
-      }
-    }
-    // Chunk i becomes the one that a client uses, if it may take it: with force if it was not its own, or has no place
+    // Chunk i, which it may take, becomes the one that a client uses: with force if it was not its own, or has no place
     // `spare` (16: none) for whose record nobody waits.
-    method Take(client: uint64, now: uint64, i: uint64, spare: uint64) returns (ok: bool)
-      requires Valid() && Client(client) && i < n
+    method Take(client: uint64, ghost now: uint64, i: uint64, spare: uint64)
+      requires Valid() && Client(client) && i < n && MayTake(chunks, client, now, i as int)
       modifies this, rows, holders
-      ensures Valid() && taken.data == old(taken.data)
-      ensures !ok ==> chunks == old(chunks)
-      ensures ok ==> MayTake(old(chunks), client, now, i as int) && SameBut(old(chunks), chunks, i as int) &&
-        chunks[i].holder == client && chunks[i].newest == old(chunks)[i].newest
-      ensures ok && chunks[i].force != 0 ==> old(chunks)[i].holder != client || spare >= PLACES ||
-        taken.data[16 * i + spare] != 0
+      ensures Valid() && taken.data == old(taken.data) && SameBut(old(chunks), chunks, i as int)
+      ensures Current(client) == i && chunks[i].holder == client && chunks[i].newest == old(chunks)[i].newest &&
+        chunks[i].used == 0
+      ensures chunks[i].force == 0 <==> old(chunks)[i].holder == client && spare < PLACES &&
+        taken.data[16 * i + spare] == 0
       ensures Has(chunks, client) <= MOST as int || Has(chunks, client) <= Has(old(chunks), client)
     {
-      ok := true;
       var h := Holder(i);
-      if h != client {
-        var j, _ := More(client, now);
-        if i != j { return false; }
-      }
       var force := 1;
       if h == client && spare < PLACES {
         var b := taken.Get(16 * i + spare);

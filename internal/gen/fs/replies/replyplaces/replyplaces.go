@@ -9,8 +9,8 @@ import (
 	dbytes "tansy/internal/runtime/dbytes"
 )
 
-// Definition of class Table
-type Table struct {
+// Definition of class Chunks
+type Chunks struct {
 	N       uint64
 	Window  uint64
 	Rows    *dbytes.Bytes
@@ -19,8 +19,8 @@ type Table struct {
 	Gifts   uint64
 }
 
-func New_Table_() *Table {
-	_this := Table{}
+func New_Chunks_() *Chunks {
+	_this := Chunks{}
 
 	_this.N = 0
 	_this.Window = 0
@@ -31,34 +31,34 @@ func New_Table_() *Table {
 	return &_this
 }
 
-func (_this *Table) Equals(other *Table) bool {
+func (_this *Chunks) Equals(other *Chunks) bool {
 	return _this == other
 }
 
-func (_this *Table) EqualsGeneric(x interface{}) bool {
-	other, ok := x.(*Table)
+func (_this *Chunks) EqualsGeneric(x interface{}) bool {
+	other, ok := x.(*Chunks)
 	return ok && _this.Equals(other)
 }
 
-func (*Table) String() string {
-	return "replyplaces.Table"
+func (*Chunks) String() string {
+	return "replyplaces.Chunks"
 }
 
-func Type_Table_() dafny.Type {
-	return type_Table_{}
+func Type_Chunks_() dafny.Type {
+	return type_Chunks_{}
 }
 
-type type_Table_ struct {
+type type_Chunks_ struct {
 }
 
-func (_this type_Table_) Default() interface{} {
-	return (*Table)(nil)
+func (_this type_Chunks_) Default() interface{} {
+	return (*Chunks)(nil)
 }
 
-func (_this type_Table_) String() string {
-	return "replyplaces.Table"
+func (_this type_Chunks_) String() string {
+	return "replyplaces.Chunks"
 }
-func (_this *Table) Ctor__(n uint64, window uint64) {
+func (_this *Chunks) Ctor__(n uint64, window uint64) {
 	var r *dbytes.Bytes
 	var _ = r
 	var out1 *dbytes.Bytes
@@ -80,28 +80,28 @@ func (_this *Table) Ctor__(n uint64, window uint64) {
 	marshal.Put64(h, uint64(0), n)
 	_this.N, _this.Window, _this.Rows, _this.Holders, _this.Taken, _this.Gifts = n, window, r, h, b, uint64(0)
 }
-func (_this *Table) Holder(i uint64) uint64 {
+func (_this *Chunks) Holder(i uint64) uint64 {
 	return _this.Rows.U64(uint64(40) * i)
 }
-func (_this *Table) Used(i uint64) uint64 {
+func (_this *Chunks) Used(i uint64) uint64 {
 	return _this.Rows.U64(uint64(40)*i + uint64(8))
 }
-func (_this *Table) Force(i uint64) uint64 {
+func (_this *Chunks) Force(i uint64) uint64 {
 	return _this.Rows.U64(uint64(40)*i + uint64(16))
 }
-func (_this *Table) Newest(i uint64) uint64 {
+func (_this *Chunks) Newest(i uint64) uint64 {
 	return _this.Rows.U64(uint64(40)*i + uint64(24))
 }
-func (_this *Table) Given(i uint64) uint64 {
+func (_this *Chunks) Given(i uint64) uint64 {
 	return _this.Rows.U64(uint64(40)*i + uint64(32))
 }
-func (_this *Table) Count(h uint64) uint64 {
+func (_this *Chunks) Count(h uint64) uint64 {
 	return _this.Holders.U64(uint64(16) * h)
 }
-func (_this *Table) Busy(place uint64) bool {
+func (_this *Chunks) Busy(place uint64) bool {
 	return _this.Taken.Get(place) != uint8(0) /* dircomp */
 }
-func (_this *Table) Put(i uint64, holder uint64, used uint64, force uint64, newest uint64, given uint64) {
+func (_this *Chunks) Put(i uint64, holder uint64, used uint64, force uint64, newest uint64, given uint64) {
 	var from uint64
 	var _ = from
 	from = _this.Holder(i)
@@ -120,7 +120,7 @@ func (_this *Table) Put(i uint64, holder uint64, used uint64, force uint64, newe
 	marshal.Put64(_this.Rows, uint64(40)*i+uint64(24), newest)
 	marshal.Put64(_this.Rows, uint64(40)*i+uint64(32), given)
 }
-func (_this *Table) InUse(client uint64) (uint64, uint64) {
+func (_this *Chunks) InUse(client uint64) (uint64, uint64) {
 	var i uint64 = 0
 	var _ = i
 	var from uint64 = 0
@@ -144,7 +144,7 @@ func (_this *Table) InUse(client uint64) (uint64, uint64) {
 	}
 	return i, from
 }
-func (_this *Table) Next(client uint64, spare uint64) (bool, uint64) {
+func (_this *Chunks) Next(client uint64, spare uint64) (bool, uint64) {
 	var ok bool = false
 	var _ = ok
 	var place uint64 = 0
@@ -192,7 +192,7 @@ func (_this *Table) Next(client uint64, spare uint64) (bool, uint64) {
 	_this.Put(i, client, k, f, newest, given)
 	return ok, place
 }
-func (_this *Table) More(client uint64, now uint64) (uint64, uint64) {
+func (_this *Chunks) More(client uint64, now uint64) (uint64, uint64) {
 	var i uint64 = 0
 	var _ = i
 	var own uint64 = 0
@@ -244,45 +244,10 @@ func (_this *Table) More(client uint64, now uint64) (uint64, uint64) {
 	}
 	return i, own
 }
-func (_this *Table) Older(client uint64, i uint64, than uint64) uint64 {
-	var j uint64 = 0
-	var _ = j
-	j = i
-	for j < _this.N {
-		var h uint64
-		var _ = h
-		h = _this.Holder(j)
-		if h == client && (than == _this.N || _this.Given(j) < _this.Given(than)) {
-			return j
-		}
-		j = j + uint64(1)
-	}
-	return j
-}
-func (_this *Table) Take(client uint64, now uint64, i uint64, spare uint64) bool {
-	var ok bool = false
-	var _ = ok
-	ok = true
+func (_this *Chunks) Take(client uint64, i uint64, spare uint64) {
 	var h uint64
 	var _ = h
 	h = _this.Holder(i)
-	if h != client {
-		var j uint64
-		var _ = j
-		var __v1 uint64
-		var _ = __v1
-		var out1 uint64
-		var _ = out1
-		var out2 uint64
-		var _ = out2
-		out1, out2 = _this.More(client, now)
-		j = out1
-		__v1 = out2
-		if i != j {
-			ok = false
-			return ok
-		}
-	}
 	var force uint64
 	var _ = force
 	force = uint64(1)
@@ -302,9 +267,8 @@ func (_this *Table) Take(client uint64, now uint64, i uint64, spare uint64) bool
 	newest = _this.Newest(i)
 	_this.Put(i, client, uint64(0), force, newest, _this.Gifts)
 	marshal.Put64(_this.Holders, uint64(16)*client+uint64(8), i)
-	return ok
 }
-func (_this *Table) Fresh() uint64 {
+func (_this *Chunks) Fresh() uint64 {
 	var c uint64 = 0
 	var _ = c
 	c = replysharing.CLIENT()
@@ -313,7 +277,7 @@ func (_this *Table) Fresh() uint64 {
 	}
 	return c
 }
-func (_this *Table) Hold(place uint64) bool {
+func (_this *Chunks) Hold(place uint64) bool {
 	var ok bool = false
 	var _ = ok
 	var b uint8
@@ -325,10 +289,10 @@ func (_this *Table) Hold(place uint64) bool {
 	}
 	return ok
 }
-func (_this *Table) Release(place uint64) {
+func (_this *Chunks) Release(place uint64) {
 	_this.Taken.Set(place, uint8(0))
 }
-func (_this *Table) Kept(place uint64, time uint64) {
+func (_this *Chunks) Kept(place uint64, time uint64) {
 	var i uint64
 	var _ = i
 	i = place / uint64(16)
@@ -345,7 +309,7 @@ func (_this *Table) Kept(place uint64, time uint64) {
 		_this.Put(i, h, used, force, time, given)
 	}
 }
-func (_this *Table) Found(place uint64, client uint64, time uint64) {
+func (_this *Chunks) Found(place uint64, client uint64, time uint64) {
 	var i uint64
 	var _ = i
 	i = place / uint64(16)
@@ -375,8 +339,8 @@ func (_this *Table) Found(place uint64, client uint64, time uint64) {
 		marshal.Put64(_this.Holders, uint64(16)*h+uint64(8), i)
 	}
 }
-func (_this *Table) Broke(i uint64) {
+func (_this *Chunks) Broke(i uint64) {
 	_this.Put(i, replysharing.BROKEN(), uint64(0), uint64(0), uint64(0), uint64(0))
 }
 
-// End of class Table
+// End of class Chunks
