@@ -335,7 +335,8 @@ func (m *mounting) covers(dir string, log *slog.Logger) error {
 func exportedElsewhere(source, dir string) error {
 	host, path, ok := strings.Cut(source, ":")
 	_, err := strconv.ParseUint(path, 10, 16)
-	if !ok || host == "" || strings.Contains(host, "/") || remote(source) || !missing(source) || path != "" && path[0] != '/' && err != nil {
+	export := path == "" || path[0] == '/' || err == nil // or a port
+	if !ok || !export || host == "" || strings.Contains(host, "/") || remote(source) || !missing(source) {
 		return nil
 	}
 	return wrongArgument{fmt.Errorf("%s looks like what an NFS server exports, and no volume: "+

@@ -447,8 +447,8 @@ module JournalM {
       t < trims || exists r, s :: r in observed && s in observed && r.addr == a && s.addr == a &&
         r.contents != s.contents && r.ticket >= t as int && s.ticket >= t as int
     }
-    // A read of block a with ticket t may have been: a block was written home since, or this one is in memory now. So to
-    // read again finds it in memory, or waits for an installation.
+    // A read of block a with ticket t may have been: a block was written home since, or this one is in memory now. So
+    // to read again finds it in memory, or waits for an installation.
     predicate Overtaken(a: int, t: uint64) reads this`trims, this`running, this`logged, this`frozen, this`frozenDirect,
       this`installing, running, logged, frozen, frozenDirect, installing, cache {
       t != trims || Pending(a) || a in cache.m
