@@ -730,3 +730,204 @@ Proof.
     + destruct HA as (Hr1&Hall&_). split; [done|]. split; [|done].
       intros i s _ Hx. apply list_lookup_singleton_Some in Hx as [_ <-]. by eapply Hall, Hv.
 Qed.
+
+(** *** And it happens: simplenfs has such lives. *)
+Notation life := (life (Obj:=bytes) (Vol:=Vol) (Op:=request) (Res:=reply)).
+(** A stable call that changes something, alone; *)
+Definition changed o l r (w w' : Vol) : life := {|
+  acts := [Comes 1 o; Closes 1 l r; Points 1 1; Works; Answers 1 r 1];
+  vs t := if decide (t ≤ 2) then [w] else [w; w'];
+  lb t := if decide (t ≤ 3) then 0 else 1;
+  logs t := if decide (t ≤ 2) then ∅ else {[1 := l]};
+  stab t := if decide (t ≤ 2) then ∅ else (λ _, 1) <$> Writes l;
+  phases t i := if decide (i = 1)
+    then match t with 0 => Away | 1 => Came o | 2 => Closed o l r 0 | 3 | 4 => Pointed o l r 0 1 | _ => Over end
+    else Away |}.
+(** and one that changes nothing. *)
+Definition looked o l r (w : Vol) : life := {|
+  acts := [Comes 2 o; Closes 2 l r; Answers 2 r 0];
+  vs t := [w]; lb t := 0; logs t := ∅; stab t := ∅;
+  phases t i := if decide (i = 2) then match t with 0 => Away | 1 => Came o | 2 => Closed o l r 0 | _ => Over end else
+    Away |}.
+
+Ltac acts_of t H := unfold at_ in H; destruct t as [|[|[|[|[|t]]]]]; simpl in H; simplify_eq; try done.
+Lemma changed_keeps o l r w w' : does (body o) l r → wrote ok l r = true → Leads keys cell l w w' →
+  Contracts (changed o l r w w').
+Proof.
+  intros Hd Hw HL. split.
+  - split; [by intros i; simpl; case_decide| | |].
+    + intros t a i Ha Hi. acts_of t Ha; simpl in Hi; simplify_eq; simpl; by constructor.
+    + intros t a i Ha Hi. acts_of t Ha; simpl in *; case_decide; subst; try done; by destruct Hi.
+    + intros t l' r' n Ha. by acts_of t Ha.
+  - intros t Ht. unfold ending in Ht. simpl in *. repeat case_decide; try lia; split_and!; try done; try lia.
+    all: try by exists [w']. all: try by exists []. apply map_empty_subseteq.
+  - intros t _. simpl. case_decide; split.
+    + intros n l'. by rewrite lookup_empty.
+    + intros n Hn. simpl in Hn. lia.
+    + intros n l' [<- <-]%lookup_singleton_Some. split; [lia|]. by exists w, w'.
+    + intros [|[|n]] Hn; simpl in Hn; [lia| |lia]. rewrite lookup_singleton. eauto.
+  - split.
+    + intros t i n o' l' r' p Ha Hp. acts_of t Ha; simpl in *; simplify_eq; by split_and!.
+    + intros t l' r' n Ha. by acts_of t Ha.
+    + intros t n Ht Hn [l' Hl]. unfold ending in Ht. simpl in *. repeat case_decide; try lia; try congruence.
+      assert (t = 2) as -> by lia. left. exists 1. by apply lookup_singleton_Some in Hl as [<- _].
+  - intros t i l' r' Ha. acts_of t Ha; exists w; split; [done|apply HL].
+  - split.
+    + intros t i r' need Ha. acts_of t Ha; simpl; lia.
+    + intros t i r' need o' l' p n Ha Hp _. acts_of t Ha; simpl in *; by simplify_eq.
+    + intros t i r' need o' l' p Ha Hp. acts_of t Ha.
+    + intros t _. simpl. repeat case_decide; simpl; lia.
+  - split.
+    + intros t i n o' l' r' p k Ha Hp _ [x Hx].
+      acts_of t Ha; simpl in *; simplify_eq; exists 1; by rewrite lookup_fmap Hx.
+    + intros t k n _ Hn. simpl in *. repeat case_decide; try lia; try (by rewrite lookup_empty in Hn); eauto.
+    + intros s t i l' r' r'' need k n Hs _ _ _ Hn. acts_of s Hs.
+Qed.
+Lemma looked_keeps o l r w : does (body o) l r → wrote ok l r = false → flush o r = false → Finds keys cell l w →
+  Contracts (looked o l r w).
+Proof.
+  intros Hd Hw Hf HF. split.
+  - split; [by intros i; simpl; case_decide| | |].
+    + intros t a i Ha Hi. acts_of t Ha; simpl in Hi; simplify_eq; simpl; by constructor.
+    + intros t a i Ha Hi. acts_of t Ha; simpl in *; case_decide; subst; try done; by destruct Hi.
+    + intros t l' r' n Ha. by acts_of t Ha.
+  - intros t _. simpl. split_and!; [by exists []|done|done].
+  - intros t _. simpl. split; [intros n l'; by rewrite lookup_empty|intros n Hn; simpl in Hn; lia].
+  - split.
+    + intros t i n o' l' r' p Ha. by acts_of t Ha.
+    + intros t l' r' n Ha. by acts_of t Ha.
+    + intros t n _ _ [l' Hl]. simpl in Hl. by rewrite lookup_empty in Hl.
+  - intros t i l' r' Ha. acts_of t Ha; by exists w.
+  - split.
+    + intros t i r' need Ha. acts_of t Ha; simpl; lia.
+    + intros t i r' need o' l' p n Ha Hp _. acts_of t Ha.
+    + intros t i r' need o' l' p Ha Hp Hfl. acts_of t Ha; simpl in *; simplify_eq; congruence.
+    + intros t _. simpl. lia.
+  - split.
+    + intros t i n o' l' r' p k Ha. by acts_of t Ha.
+    + intros t k n _ Hn. simpl in Hn. by rewrite lookup_empty in Hn.
+    + intros s t i l' r' r'' need k n _ _ _ _ Hn. simpl in Hn. by rewrite lookup_empty in Hn.
+Qed.
+
+(** So there are such executions. *)
+Lemma both_serve o l r o' l' r' w w' : fresh w → does (body o) l r → wrote ok l r = true → Leads keys cell l w w' →
+  does (body o') l' r' → wrote ok l' r' = false → flush o' r' = false → Finds keys cell l' w' →
+  ∃ h w1 L, execution h w1 ∧ Opens L w1 ∧ Contracts L ∧
+    h ++ seen L (ending L) = [Call 1 o; Reply 1 r; Crash; Call 2 o'; Reply 2 r'].
+Proof.
+  intros Hfresh Hd Hw HL Hd' Hw' Hf HF.
+  exists ([] ++ seen (changed o l r w w') 5 ++ [Crash]), w', (looked o' l' r' w').
+  split; [|split; [done|split; [by apply looked_keeps|done]]].
+  eapply served with (w := w) (n := 1); [by constructor|done|by apply changed_keeps|].
+  split; [done|]. exists w, w'. split; [done|]. intros k Hk _. exact (Leads_cell _ _ _ _ _ _ HL Hk).
+Qed.
+
+(** The logs. *)
+Lemma does_bind {A B} (p : program bytes A) (k : A → program bytes B) l1 a l2 r :
+  does p l1 a → does (k a) l2 r → does (p ≫= k) (l1 ++ l2) r.
+Proof. unfold mbind, program_bind. induction 1; simpl; intros; [done|by constructor; auto..|]. eapply does_choose.
+eauto. Qed.
+Lemma does_read_one k o : does (read k) [OpRead k o] o.
+Proof. repeat constructor. Qed.
+Lemma does_write_one k o : does (write k o) [OpWrite k o] ().
+Proof. repeat constructor. Qed.
+Lemma does_getattr f m : f < FILES → does (getattr f) [OpRead (meta f) m] (OK, Size m, U64At m 8).
+Proof.
+  intros Hf. unfold getattr. rewrite decide_False; [|lia].
+  apply (does_bind _ _ [_] m []); [apply does_read_one|constructor].
+Qed.
+Lemma does_read_file f off count m b : f < FILES → ∃ l e, does (read_file f off count) l (OK, e.1, e.2) ∧
+  ∀ e', e' ∈ l → e' = OpRead (meta f) m ∨ e' = OpRead (block f) b.
+Proof.
+  intros Hf. unfold read_file. rewrite decide_False; [|lia]. cbv zeta.
+  set (n := if decide (Size m ≤ off) then 0 else if decide (Size m - off ≤ count) then Size m - off else count).
+  destruct (decide (0 < n)) as [Hn|Hn].
+  - exists [OpRead (meta f) m;
+      OpRead (block f) b], (take n (drop off b), bool_decide (Size m ≤ off ∨ n = Size m - off)).
+    split; [|set_solver]. apply (does_bind _ _ [_] m [_]); [apply does_read_one|]. fold n. rewrite decide_True; [|done].
+    apply (does_bind _ _ [_] (take n (drop off b)) []); [|constructor].
+    apply (does_bind _ _ [_] b []); [apply does_read_one|constructor].
+  - exists [OpRead (meta f) m], (Zeros n, bool_decide (Size m ≤ off ∨ n = Size m - off)).
+    split; [|set_solver]. apply (does_bind _ _ [_] m []); [apply does_read_one|]. fold n. rewrite decide_False; [|done].
+    apply (does_bind _ _ [] (Zeros n) []); constructor.
+Qed.
+Lemma reads_only w (l : log bytes) : (∀ e, e ∈ l → ∃ k, k ∈ keys ∧ e = OpRead k (w k)) →
+  Writes l = ∅ ∧ Finds keys cell l w.
+Proof.
+  intros H. assert (∀ i, Writes (take i l) = ∅) as HW.
+  { intros i. assert (∀ e, e ∈ take i l → ∃ k, k ∈ keys ∧ e = OpRead k (w k)) as H'.
+    { intros e (j&Hj)%elem_of_list_lookup. apply H. apply elem_of_list_lookup. exists j. by eapply lookup_take_Some. }
+    revert H'. generalize (take i l). intros l'. induction l' as [|e l' IH] using rev_ind; intros H'; [done|].
+    rewrite Writes_snoc IH; [|intros; apply H'; set_solver]. destruct (H' e) as (k&_&->); [set_solver|]. done. }
+  split; [rewrite -(firstn_all l); apply HW|]. intros i k o Hi.
+  destruct (H (OpRead k o)) as (k'&Hk&[= <- ->]); [by eapply elem_of_list_lookup_2|].
+  split; [done|]. unfold After. by rewrite HW lookup_empty.
+Qed.
+Lemma does_write_new f data m b : f < FILES → 0 < length data ≤ MAX → ∃ m' b' r,
+  does (body (WRITE f 0 data true)) [OpRead (meta f) m; OpRead (block f) b; OpWrite (meta f) m'; OpWrite (block f) b';
+    OpRead (meta f) m'] r ∧ st r = OK.
+Proof.
+  intros Hf Hlen. eexists _, _, _. split.
+  - unfold body, work. apply (does_bind _ _ [_; _; _; _] (OK, [], false) [_]).
+    + apply (does_choose 0). apply (does_bind _ _ [_; _; _; _] OK []); [|constructor].
+      unfold write_file. rewrite decide_False; [|lia]. cbv zeta. rewrite decide_False; [|lia].
+      rewrite decide_False; [|lia].
+      apply (does_bind _ _ [_; _] (b, m, Size m) [_; _]).
+      * unfold grown. apply (does_bind _ _ [_] m [_]); [apply does_read_one|]. cbv zeta.
+        apply (does_bind _ _ [_] b []); [apply does_read_one|]. cbv beta.
+        destruct (decide (Size m < 0)); [lia|constructor].
+      * apply (does_bind _ _ [_; _] () []); [|constructor]. unfold put.
+        apply (does_bind _ _ [_] () [_]); apply does_write_one.
+    + cbn [fst snd].
+      destruct (decide (OK = OK)) as [_|n]; [|exfalso; apply n; reflexivity].
+      eapply (does_bind _ _ [_] _ []); [by apply does_getattr|constructor].
+  - done.
+Qed.
+
+Lemma does_body o l (x : bytes * bool) m : file_of o < FILES → does (work o) l (OK, x.1, x.2) →
+  does (body o) (l ++ [OpRead (meta (file_of o)) m]) (Answer OK (Size m) (U64At m 8) (x.1) (x.2)).
+Proof.
+  intros Hf Hw. unfold body. apply (does_bind _ _ l (OK, x.1, x.2) [_]); [exact Hw|]. cbn [fst snd].
+  destruct (decide (OK = OK)) as [_|n]; [|exfalso; apply n; reflexivity].
+  apply (does_bind _ _ [_] (OK, Size m, U64At m 8) []); [by apply does_getattr|constructor].
+Qed.
+
+Theorem it_serves f data count : f < FILES → 0 < length data ≤ MAX → ∃ h w L r1 r2,
+  execution h w ∧ Opens L w ∧ Contracts L ∧
+  h ++ seen L (ending L) = [Call 1 (WRITE f 0 data true); Reply 1 r1; Crash; Call 2 (READ f 0 count); Reply 2 r2].
+Proof.
+  intros Hf Hlen. assert (∃ w0 : Vol, fresh w0) as [w0 Hfresh].
+  { exists (λ k, if decide (k < FILES) then Zeros META else Zeros MAX). intros g Hg. unfold meta, block.
+    split; case_decide; done || lia. }
+  pose proof (meta_key f Hf) as Km. pose proof (block_key f Hf) as Kb.
+  destruct (does_write_new f data (w0 (meta f)) (w0 (block f)) Hf Hlen) as (m'&b'&r1&Hd1&Hok1).
+  set (l1 := [OpRead (meta f) (w0 (meta f)); OpRead (block f) (w0 (block f)); OpWrite (meta f) m'; OpWrite (block f) b';
+    OpRead (meta f) m']) in *.
+  set (w1 := (λ k, After cell l1 w0 k) : Vol).
+  assert (Leads keys cell l1 w0 w1) as HL.
+  { split; [|by intros k _]. intros i k o Hi. unfold l1 in Hi |- *.
+    destruct i as [|[|[|[|[|i]]]]].
+    - injection Hi as <- <-. split; [exact Km|]. reflexivity.
+    - injection Hi as <- <-. split; [exact Kb|]. reflexivity.
+    - discriminate Hi.
+    - discriminate Hi.
+    - injection Hi as <- <-. split; [exact Km|]. unfold After, Writes. cbn [take foldl History.write].
+      rewrite lookup_insert_ne; [by rewrite lookup_insert|unfold meta, block, FILES; lia].
+    - destruct i; discriminate Hi. }
+  assert (wrote ok l1 r1 = true) as Hw1.
+  { unfold wrote, ok. rewrite Hok1. rewrite (bool_decide_eq_true_2 (OK = OK)); [|reflexivity].
+    apply bool_decide_eq_true. intros E.
+    assert (Writes l1 !! block f = Some b') as E' by (unfold Writes, l1; cbn [foldl write]; by rewrite lookup_insert).
+    by rewrite E lookup_empty in E'. }
+  destruct (does_read_file f 0 count (w1 (meta f)) (w1 (block f)) Hf) as (l2&e&Hd2&Hreads).
+  pose proof (does_body (READ f 0 count) l2 e (w1 (meta f)) Hf Hd2) as Hd. cbn [file_of] in Hd.
+  set (l := l2 ++ [OpRead (meta f) (w1 (meta f))]) in *. set (r2 := Answer OK _ _ _ _) in Hd.
+  assert (Writes l = ∅ ∧ Finds keys cell l w1) as [Hnone HF].
+  { apply reads_only. intros e' [He| ->%elem_of_list_singleton]%elem_of_app.
+    - destruct (Hreads e' He) as [-> | ->]; [exists (meta f)|exists (block f)]; (split; [assumption|reflexivity]).
+    - exists (meta f). split; [assumption|reflexivity]. }
+  destruct (both_serve (WRITE f 0 data true) l1 r1 (READ f 0 count) l r2 w0 w1) as (h&w&L&H);
+    [exact Hfresh|exact Hd1|exact Hw1|exact HL|exact Hd| |reflexivity|exact HF|].
+  - unfold wrote. rewrite Hnone. rewrite bool_decide_eq_false_2; [apply andb_false_r|]. intros n. apply n. reflexivity.
+  - exists h, w, L, r1, r2. exact H.
+Qed.
