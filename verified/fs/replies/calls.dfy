@@ -220,16 +220,31 @@ module ReplyCalls {
     }
     // What client c gets for its record: a place that can be given. Else, a place for whose record a client may yet
     // wait: if the chunk was another's; or in a round that has begun with force; or if no chunk of its own had another
-    // place.
-    predicate Replaces(place: uint64, c: uint64, t: Time, current: uint64, taken: seq<byte>, chunks: seq<Chunk>)
+    // place, and it is to get none of others.
+    predicate Replaces(place: uint64, c: uint64, ns: uint64, t: Time, current: uint64, taken: seq<byte>,
+      chunks: seq<Chunk>)
       reads this, peers
     {
       var j := place / 16;
       |taken| == 16 * n as int && |chunks| == n as int && place as int < 16 * n as int &&
       (Fit(taken, known, peers.arrived, t, place) || chunks[j].holder != c ||
         (current == j && chunks[j].force != 0) ||
-        forall x: uint64 {:trigger chunks[x]} | x < n && chunks[x].holder == c ::
-          NoneFit(taken, known, peers.arrived, t, x, 0, PLACES))
+        (NoOther(c, ns, taken, chunks) && forall x: uint64 {:trigger chunks[x]} | x < n && chunks[x].holder == c ::
+          NoneFit(taken, known, peers.arrived, t, x, 0, PLACES)))
+    }
+    // Client c is to get no chunk of others: it has many; or nothing was recorded in one of its own for as long as
+    // records count; or there is none that it may take; or what it was to get has no room on the host, or is full of
+    // places that are calls'.
+    predicate NoOther(c: uint64, ns: uint64, taken: seq<byte>, chunks: seq<Chunk>)
+      reads this, peers
+      requires |taken| == 16 * n as int && |chunks| == n as int
+    {
+      Has(chunks, c) >= MOST as int ||
+      (exists j {:trigger chunks[j]} :: 0 <= j < n as int && chunks[j].holder == c &&
+        chunks[j].newest as int + WINDOW as int * SECOND as int < ns as int) ||
+      (forall j {:trigger chunks[j]} | 0 <= j < n as int :: chunks[j].holder == c || !MayTake(chunks, c, ns, j)) ||
+      (exists j: uint64 {:trigger chunks[j]} :: j < n && chunks[j].holder != c && MayTake(chunks, c, ns, j as int) &&
+        (j in peers.full || forall p {:trigger taken[p]} | 16 * j as int <= p < 16 * j as int + 16 :: taken[p] != 0))
     }
     // A place in a chunk that is the client's: in the oldest one with a place that can be given; else in the oldest one
     // that has a place.
@@ -237,6 +252,8 @@ module ReplyCalls {
       requires Valid() && table.Client(c)
       modifies table, table.rows, table.holders, table.taken, peers
       ensures Valid() && peers.elsewhere == old(peers.elsewhere)
+      ensures forall x: uint64 {:trigger x in peers.full} | x < n && old(table.chunks)[x].holder != c ::
+        x in peers.full <==> x in old(peers.full)
       ensures !ok ==> table.taken.data == old(table.taken.data) && table.chunks == old(table.chunks) &&
         peers.full == old(peers.full) &&
         forall j: uint64 {:trigger table.chunks[j]} | j < n && table.chunks[j].holder == c :: table.AllBusy(j, 0)
@@ -266,7 +283,10 @@ module ReplyCalls {
       ensures Valid() && peers.elsewhere == old(peers.elsewhere) && peers.arrived == old(peers.arrived)
       ensures forall x: uint64 {:trigger table.chunks[x]} | x < n && old(table.chunks)[x].holder == c ::
         table.chunks[x].holder == c
-      ensures !ok ==> table.taken.data == old(table.taken.data)
+      ensures forall x: uint64 {:trigger x in peers.full} | x < n && x in peers.full &&
+        old(table.chunks)[x].holder != c :: table.chunks[x].holder != c
+      ensures !ok ==> table.taken.data == old(table.taken.data) &&
+        NoOther(c, ns, old(table.taken.data), old(table.chunks))
       ensures !ok && (forall j {:trigger table.chunks[j]} | 0 <= j < n as int :: table.chunks[j].holder != c) ==>
         (forall j | 0 <= j < n as int :: !MayTake(table.chunks, c, ns, j)) ||
         (exists j: uint64 {:trigger j in peers.full} ::
@@ -292,18 +312,24 @@ module ReplyCalls {
       ensures !ok ==> table.taken.data == old(table.taken.data) && Nothing(c, ns)
       ensures ok ==> place < 16 * n && old(table.taken.data)[place] == 0 &&
         table.taken.data == old(table.taken.data)[place as int := 1] && table.chunks[place / 16].holder == c
-      ensures ok ==> Replaces(place, c, At(now, up), old(table.Current(c)), old(table.taken.data), old(table.chunks))
+      ensures ok ==> Replaces(place, c, ns, At(now, up), old(table.Current(c)), old(table.taken.data),
+        old(table.chunks))
     {
       var i, from := table.InUse(c);
       var k := PLACES;
       if i < n { k := Spare(i, from, now, up); }
       ok, place := table.Next(c, k);
       if ok { return; }
+      UsedKeepsMayTake(old(table.chunks), table.chunks, c, ns);
+      ghost var before := table.chunks;
       ok, place := Another(c, ns);
       if ok { return; }
+      assert NoOther(c, ns, old(table.taken.data), before);
+      assert NoOther(c, ns, old(table.taken.data), old(table.chunks));
       ghost var chunks := table.chunks;
       ok, place := Own(c, ns, now, up);
       forall x: uint64 | x < n && old(table.chunks)[x].holder == c ensures chunks[x].holder == c { }
+      assert NoOther(c, ns, old(table.taken.data), old(table.chunks));
     }
 
     // c is the client's number, and there is no place for it, or it has got one.
@@ -314,7 +340,7 @@ module ReplyCalls {
     {
       Client(c, id0, id1) && c in currents &&
       if place as int == 16 * n as int then Nothing(c, ns) else place as int < 16 * n as int &&
-        table.chunks[place / 16].holder == c && Replaces(place, c, t, currents[c], taken, chunks)
+        table.chunks[place / 16].holder == c && Replaces(place, c, ns, t, currents[c], taken, chunks)
     }
     // the chunk that each client uses
     function Currents(): map<uint64, uint64>

@@ -117,6 +117,21 @@ module ReplySharing {
   predicate SameButUsed(s: seq<Chunk>, t: seq<Chunk>)
   { |s| == |t| && forall i {:trigger t[i]} | 0 <= i < |s| ::
     t[i] == Chunk(s[i].holder, t[i].used, s[i].force, s[i].newest, s[i].given) }
+  lemma UsedKeepsHas(s: seq<Chunk>, t: seq<Chunk>, holder: uint64)
+    requires SameButUsed(s, t)
+    ensures Has(s, holder) == Has(t, holder)
+  { if s != [] { UsedKeepsHas(s[..|s| - 1], t[..|s| - 1], holder); } }
+  lemma UsedKeepsMayTake(s: seq<Chunk>, t: seq<Chunk>, client: uint64, now: uint64)
+    requires SameButUsed(s, t)
+    ensures Has(s, client) == Has(t, client) && SameButUsed(t, s)
+    ensures forall i {:trigger s[i]} {:trigger t[i]} | 0 <= i < |s| ::
+      MayTake(s, client, now, i) <==> MayTake(t, client, now, i)
+  {
+    forall h: uint64 ensures Has(s, h) == Has(t, h) { UsedKeepsHas(s, t, h); }
+    forall i | 0 <= i < |s| ensures s[i] == Chunk(t[i].holder, s[i].used, t[i].force, t[i].newest, t[i].given)
+    { assert t[i] == t[i]; }
+    assert SameButUsed(t, s);
+  }
   predicate SameBut(s: seq<Chunk>, t: seq<Chunk>, i: int)
   { |s| == |t| && forall j {:trigger t[j]} | 0 <= j < |s| && j != i :: t[j] == s[j] }
 }

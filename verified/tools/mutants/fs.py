@@ -608,6 +608,7 @@
     ("replies/calls", "replies: a call gets no place as all are waited for", "        i := OldestNotBusy(c);\n", "", "*Calls.Own"),
     ("replies/calls", "replies: the chunk in use is not asked for", "      if i < n { k := Spare(i, from, now, up); }\n", "      if from < PLACES { k := from; }\n", "*Calls.Pick"),
     ("replies/calls", "replies: nobody gets what others have", "      if room {\n", "      if room && i < own {\n", "*Calls.Another"),
+    ("replies/calls", "replies: who has nothing gets nothing", "      if room {\n", "      if room && own < n {\n", "*Calls.Another"),
     ("replies/calls", "replies: a client's own chunks are not used", "      ok, place := Own(c, ns, now, up);\n", "", "*Calls.Pick"),
     ("replies/calls", "replies: a call gets no place for want of luck", "      if !ok { place := 16 * n; }\n", "      if !ok || now == 7 { place := 16 * n; }\n", "*Calls.Place"),
     ("replies/calls", "replies: no call looks for its record", "        look := !elsewhere;\n", "        look := false;\n", "*Calls.Begin"),
