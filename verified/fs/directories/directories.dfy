@@ -615,6 +615,8 @@ module Directories {
         fs.metas[ino].used <= old(fs.metas)[ino].used
       ensures done <==> fs.metas[ino].shrink == 0
       ensures old(fs.metas)[ino].shrink == 0 ==> fs.metas == old(fs.metas)
+      ensures !done && 0 < max ==> fs.metas[ino].shrink < old(fs.metas)[ino].shrink
+      ensures Little(old(fs.metas)[ino], max) ==> done
     { done := fs.FreeSome(txn, ino, max); }
   }
 

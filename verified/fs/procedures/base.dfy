@@ -48,6 +48,10 @@ module ProcedureBase {
   function AbsOf(d: DirFs): N.FS reads d, d.fs
   { Abstraction.Abs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
 
+  // How much of what was cut off file i is still to be freed: up to where its blocks may lie (bytes). 0: nothing is.
+  function ToFree(d: DirFs, i: uint64): uint64 reads d, d.fs
+  { if OkIno(d.fs.geometry, i) && i in d.fs.metas then d.fs.metas[i].shrink else 0 }
+
   // what AbsOf says of inode i, and of a handle for it
   lemma Node(d: DirFs, i: uint64, gen: uint64)
     requires Sound(d)
@@ -397,12 +401,12 @@ module ProcedureBase {
   }
 
   // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it). done: it has no others than those
-  // of `held`.
+  // of `held`. Until then less is to be freed each time, so a call that waits for it makes a bounded number of steps.
   method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume
+    requires Sound(d) && txn.volume == d.fs.volume && 0 < max
     ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
-    ensures done && OkIno(d.fs.geometry, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
+    ensures if done then ToFree(d, ino) == 0 else 0 < ToFree(d, ino) < old(ToFree(d, ino))
     ensures done && N.IsFile(AbsOf(d), ino) ==> AbsOf(d).nodes[ino].blocks == |AbsOf(d).nodes[ino].body.held|
   {
     done := true;

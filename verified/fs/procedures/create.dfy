@@ -243,7 +243,8 @@ module CreateOps {
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
     // the caller has its blocks freed then, and calls again
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
-      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data] &&
+      0 < old(ToFree(d, ino))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
@@ -377,6 +378,7 @@ module CreateOps {
       verf,
       N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)))
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
+    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
   {
     Node(d, ino, d.fs.metas[ino].gen);
     assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }

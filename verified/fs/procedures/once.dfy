@@ -126,7 +126,8 @@ module OnceOps {
         ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
-      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data] &&
+      0 < old(ToFree(d, ino))
   {
     again, before, later := false, null, false;
     if look {
@@ -297,6 +298,7 @@ module OnceOps {
       Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
+    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
   {
     again, before, later := false, null, false;
     if look {

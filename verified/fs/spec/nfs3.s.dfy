@@ -223,7 +223,8 @@ module NfsState {
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
   // to be freed, so it cannot grow yet. The server frees them in transactions of their own, however many
-  // there are, and calls the procedure again (fs/search.go).
+  // there are, and calls the procedure again (fs/search.go). That some are to be freed the state does not tell: the
+  // procedures do (ToFree in procedures/base.dfy).
   ghost const SHRINKFIRST: uint32 := 20001
   // What that changes, and what the server frees of itself between calls: some files have fewer blocks.
   predicate Freed(pre: FS, post: FS)
