@@ -406,8 +406,8 @@ module Directories {
       ensures Within(out) && out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| &&
         out.got[..|old(out.got)|] == old(out.got) && d in places
       ensures PageOk(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
-      ensures !eof && out.got == [] ==> NoneFits(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, out.max,
-        out.cost)
+      ensures !eof ==> IsFull(dirs[d], places[d],
+        Last(if cookie < 2 then 2 else cookie as int, out.got[|old(out.got)|..]), out.room, out.got)
     {
       ghost var f, m, at := fs.files[d], dirs[d], places[d];
       ghost var got := out.got;
