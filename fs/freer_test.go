@@ -133,6 +133,32 @@ func TestGrowingAgainTogether(t *testing.T) {
 	all.Wait()
 }
 
+// A mount that removes or replaces an open file's name may find that it is another file's by now. That one goes as
+// with any other call, and the background is told: else its blocks would be free only after the next start.
+func TestFreedWhenAnotherIsOpen(t *testing.T) {
+	for _, replace := range []bool{false, true} {
+		v := newFS(t)
+		v.free.Close()
+		v.free.Help(1)
+		open, other := create(t, v, root, v.Root(), "open"), create(t, v, root, v.Root(), "other")
+		var data [MaxIO]byte
+		_, _, _, err := v.Write(root, other, 0, data[:], Unstable)
+		want(t, err, 0)
+		if v.free.Waiting() {
+			t.Fatal("something waits to be freed already")
+		}
+		if replace {
+			_, _, err = v.RenameOpen(root, v.Root(), []byte("open"), v.Root(), []byte("other"), open)
+		} else {
+			_, err = v.RemoveOpen(root, v.Root(), []byte("other"), open)
+		}
+		want(t, err, 0)
+		if !v.free.Waiting() {
+			t.Errorf("replaced %v: nobody frees the blocks of the file that is gone", replace)
+		}
+	}
+}
+
 // What the freer commits is not taken for commits of others.
 func TestFreerCommits(t *testing.T) {
 	v := newFS(t)

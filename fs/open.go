@@ -6,13 +6,10 @@ import (
 	"time"
 
 	"tansy/fs/internal/background"
-	"tansy/internal/gen/fs/blocks/blockstore"
-	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/blocks/regions"
-	"tansy/internal/gen/fs/directories/directories"
-	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/procedures/conversions"
+	"tansy/internal/gen/fs/procedures/opening"
 	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
 )
@@ -51,15 +48,8 @@ func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) 
 	rate, every := o.Scrub.schedule()
 	v.scrub = background.NewScrubber(duties{v}, rate, every, v.dmg.Name, v.log)
 	v.ahead = background.NewAhead(duties{v}, o.CacheBytes)
-	j := &dtxn.Jrnl{}
-	b := blockstore.New_BlockFs_()
-	b.Recover(g, j)
-	i := blocktree.New_BlockTreeFs_()
-	i.Recover(b)
-	f := bytefiles.New_ByteFs_()
-	f.Recover(i, g, j)
-	v.dirs = directories.New_DirFs_()
-	v.dirs.Recover(f)
+	v.dirs = opening.Open(g, &dtxn.Jrnl{})
+	f := v.dirs.Fs
 
 	var c call
 	c.Make(procGetattr, 0, v.deferred, 0)

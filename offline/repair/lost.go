@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"tansy/internal/gen/fs/blocks/blockstore"
-	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/directories/directories"
-	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/inodeformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/procedures/opening"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
@@ -58,16 +56,7 @@ var steady = directories.FirstLevels()
 
 // directoriesOf is the verified directories of a volume.
 func directoriesOf(g volumegeometry.Geometry) *directories.DirFs {
-	j := &dtxn.Jrnl{}
-	b := blockstore.New_BlockFs_()
-	b.Recover(g, j)
-	i := blocktree.New_BlockTreeFs_()
-	i.Recover(b)
-	f := bytefiles.New_ByteFs_()
-	f.Recover(i, g, j)
-	d := directories.New_DirFs_()
-	d.Recover(f)
-	return d
+	return opening.Open(g, &dtxn.Jrnl{})
 }
 
 // lost is the directory for files without a name.

@@ -8,12 +8,10 @@ import (
 	"math/rand"
 	"testing"
 
-	"tansy/internal/gen/fs/blocks/blockstore"
-	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/blocks/regions"
 	"tansy/internal/gen/fs/directories/directories"
-	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/gen/fs/procedures/opening"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddir"
 	"tansy/internal/runtime/dtxn"
@@ -33,15 +31,7 @@ func newDirVolume(t testing.TB) *dirVolume {
 	const size = 1 << 20
 	g := volumegeometry.CreateGeometry(2, 3, 3+size/32768, 100, 100, size-1, 100*16-800)
 	v := &dirVolume{sys: dtxn.NewMem(size, dtxn.Layout{Maps: [2]dtxn.Bitmap{{Start: 3, First: 100, Limit: size - 1}, {Start: 2, First: 3, Limit: 800}}, Places: regions.Of(g)})}
-	j := &dtxn.Jrnl{}
-	b := blockstore.New_BlockFs_()
-	b.Recover(g, j)
-	i := blocktree.New_BlockTreeFs_()
-	i.Recover(b)
-	f := bytefiles.New_ByteFs_()
-	f.Recover(i, g, j)
-	v.fs = directories.New_DirFs_()
-	v.fs.Recover(f)
+	v.fs = opening.Open(g, &dtxn.Jrnl{})
 	t.Cleanup(func() { v.sys.Close() })
 	return v
 }

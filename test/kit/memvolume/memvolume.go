@@ -3,12 +3,10 @@
 package memvolume
 
 import (
-	"tansy/internal/gen/fs/blocks/blockstore"
-	"tansy/internal/gen/fs/blocks/blocktree"
 	"tansy/internal/gen/fs/directories/directories"
-	"tansy/internal/gen/fs/files/bytefiles"
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/mkfs/firstinodes"
+	"tansy/internal/gen/fs/procedures/opening"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/dtxn"
 )
@@ -25,15 +23,4 @@ func Format(tx *dtxn.Txn, g volumegeometry.Geometry, sec uint64, nsec uint32) {
 }
 
 // Dirs are the verified files and directories of a volume.
-func Dirs(g volumegeometry.Geometry) *directories.DirFs {
-	j := &dtxn.Jrnl{}
-	b := blockstore.New_BlockFs_()
-	b.Recover(g, j)
-	x := blocktree.New_BlockTreeFs_()
-	x.Recover(b)
-	f := bytefiles.New_ByteFs_()
-	f.Recover(x, g, j)
-	d := directories.New_DirFs_()
-	d.Recover(f)
-	return d
-}
+func Dirs(g volumegeometry.Geometry) *directories.DirFs { return opening.Open(g, &dtxn.Jrnl{}) }

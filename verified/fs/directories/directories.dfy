@@ -406,8 +406,8 @@ module Directories {
       ensures Within(out) && out.attrs == old(out.attrs) && |old(out.got)| <= |out.got| &&
         out.got[..|old(out.got)|] == old(out.got) && d in places
       ensures PageOk(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, eof, out.got[|old(out.got)|..])
-      ensures !eof && out.got == [] ==> NoneFits(dirs[d], places[d], if cookie < 2 then 2 else cookie as int, out.max,
-        out.cost)
+      ensures !eof ==> IsFull(dirs[d], places[d],
+        Last(if cookie < 2 then 2 else cookie as int, out.got[|old(out.got)|..]), out.room, out.got)
     {
       ghost var f, m, at := fs.files[d], dirs[d], places[d];
       ghost var got := out.got;
@@ -615,6 +615,8 @@ module Directories {
         fs.metas[ino].used <= old(fs.metas)[ino].used
       ensures done <==> fs.metas[ino].shrink == 0
       ensures old(fs.metas)[ino].shrink == 0 ==> fs.metas == old(fs.metas)
+      ensures !done && 0 < max ==> fs.metas[ino].shrink < old(fs.metas)[ino].shrink
+      ensures Little(old(fs.metas)[ino], max) ==> done
     { done := fs.FreeSome(txn, ino, max); }
   }
 

@@ -42,19 +42,21 @@ module DirPages {
       (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int)) :: Has(page, n)
   }
 
-  // entries are left after the cookie, and the first of them takes more than max
+  // entries are left after the cookie, and for the first of them there is no room any more
   predicate First(m: Entries, at: Places, cookie: int, n: seq<byte>) {
     n in m && n in at && cookie < Cookie(at[n]) && forall k: seq<byte> {:trigger k in m} | k in m && k in at &&
       cookie < Cookie(at[k]) :: at[n] <= at[k]
   }
-  predicate NoneFits(m: Entries, at: Places, cookie: int, max: int, cost: int -> int)
+  predicate IsFull(m: Entries, at: Places, cookie: int, room: Room, got: seq<DirEntry>)
   { exists n: seq<byte> {:trigger First(m, at, cookie, n)} ::
-    First(m, at, cookie, n) && max < Used(cost, [DirEntry(m[n], n, 0)]) }
+    First(m, at, cookie, n) && !Takes(room, got + [DirEntry(m[n], n, 0)]) }
+  // where the page ends, that begins after the cookie
+  function Last(cookie: int, page: seq<DirEntry>): int { if page == [] then cookie else page[|page| - 1].cookie as int }
 
   // what was taken is within the limit
   predicate Within(out: List)
     reads out
-  { out.got == [] || Used(out.cost, out.got) <= out.max }
+  { out.got == [] || Takes(out.room, out.got) }
 
   // the page after all cells before `end` were looked at
   predicate Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<DirEntry>) {
@@ -125,23 +127,36 @@ module DirPages {
     }
   }
 
-  // The first entry, at cell `end`, does not fit.
-  lemma UptoNone(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, max: int, cost: int -> int, e: DirEntry)
-    requires DirOk(f, m, at) && Upto(m, at, cookie, end, []) && cookie < Cookie(end)
-    requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && max < Used(cost, [e])
-    ensures NoneFits(m, at, cookie, max, cost)
+  // The next entry, at cell `end`, does not fit.
+  lemma UptoFull(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, page: seq<DirEntry>, room: Room,
+    got: seq<DirEntry>, e: DirEntry)
+    requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && cookie < Cookie(end)
+    requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && !Takes(room, got + [e])
+    ensures IsFull(m, at, Last(cookie, page), room, got)
   {
-    reveal Complete(); reveal DirOk();
+    reveal Sound(); reveal Complete(); reveal DirOk();
     assert Good(f, end, m, at);
-    forall k: seq<byte> | k in m && k in at && cookie < Cookie(at[k]) ensures end <= at[k]
-    { if at[k] < end { assert Has([], k); } }
-    assert First(m, at, cookie, e.name);
-    UsedOne(cost, e);
-    UsedOne(cost, DirEntry(m[e.name], e.name, 0));
+    forall k: seq<byte> | k in m && k in at && Last(cookie, page) < Cookie(at[k]) ensures end <= at[k]
+    {
+      if at[k] < end {
+        if page != [] { assert cookie < page[|page| - 1].cookie as int; }
+        assert Has(page, k);
+        var i :| 0 <= i < |page| && page[i].name == k;
+        if i < |page| - 1 { assert page[i].cookie < page[|page| - 1].cookie; }
+      }
+    }
+    assert First(m, at, Last(cookie, page), e.name);
+    SameRoom(room, got, e, DirEntry(m[e.name], e.name, 0));
   }
-  lemma UsedOne(cost: int -> int, e: DirEntry)
-    ensures Used(cost, [e]) == cost(|e.name|)
-  { assert [e][..0] == []; }
+  // room depends on the names alone
+  lemma SameRoom(room: Room, got: seq<DirEntry>, a: DirEntry, b: DirEntry)
+    requires a.name == b.name
+    ensures Takes(room, got + [a]) <==> Takes(room, got + [b])
+  { UsedMore(room.cost, got, a); UsedMore(room.cost, got, b);
+    UsedMore(room.nameCost, got, a); UsedMore(room.nameCost, got, b); }
+  lemma UsedMore(cost: int -> int, got: seq<DirEntry>, e: DirEntry)
+    ensures Used(cost, got + [e]) == Used(cost, got) + cost(|e.name|)
+  { assert (got + [e])[..|got|] == got; }
 
   // Offer the entries of block blk, from cell i on. fits = false: one did not fit, and the page ends at cell `end`.
   method ListBlock(b: Blk, blk: uint64, from: uint64, out: List, ghost f: seq<byte>, ghost m: Entries, ghost at: Places,
@@ -150,9 +165,9 @@ module DirPages {
     modifies out
     requires DirOk(f, m, at) && IsBlock(f, blk as int, b.v) && blk < 0x1000_0000 && from < 64
     requires Upto(m, at, cookie, 64 * blk as int + from as int, page) && cookie < Cookie(64 * blk as int + from as int)
-    requires Within(out) && (out.got == [] ==> page == [])
+    requires Within(out)
     ensures Within(out)
-    ensures !fits && out.got == [] ==> NoneFits(m, at, cookie, out.max, out.cost)
+    ensures !fits ==> IsFull(m, at, Last(cookie, page + more), out.room, out.got)
     ensures out.attrs == old(out.attrs) && out.got == old(out.got) + more && Upto(m, at, cookie, end, page + more)
     ensures fits ==> end == 64 * blk as int + 64
   {
@@ -182,7 +197,7 @@ module DirPages {
         fits := out.Offer(w % 0x1_0000_0000_0000, b, 64 * i + 8, l, 64 * blk + i + 3);
         ghost var e := DirEntry(w % 0x1_0000_0000_0000, Name(f, c), 64 * blk + i + 3);
         if !fits {
-          if out.got == [] { assert [] + [e] == [e]; UptoNone(f, m, at, cookie, c, out.max, out.cost, e); }
+          UptoFull(f, m, at, cookie, c, page + more, out.room, out.got, e);
           end := c;
           return;
         }

@@ -63,6 +63,8 @@ module AttributeChanges {
     if sz < m.size && m.shrink < m.size && (m.shrink != 0 ||
       (sz as int + 4095) / 4096 != (m.size as int + 4095) / 4096) then m.size else m.shrink
   }
+  // is what was cut off it, if anything waits to be freed, no more than n blocks?
+  predicate Little(m: Meta, n: uint64) { m.shrink as int <= m.size as int + 4096 * n as int }
   // may the file have size sz? (Not too large, and it does not grow before what was cut off is freed.)
   predicate CanSize(m: Meta, sz: uint64) { sz <= 549755813888 && (sz <= m.size || m.shrink == 0) }
   function Resized(m: Meta, sz: uint64): Meta { WithSizeShrink(m, sz, CutShrink(m, sz)) }

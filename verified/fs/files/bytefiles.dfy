@@ -435,7 +435,8 @@ module ByteFiles {
       if found { assert There(trees.blockMap, ino, m as int) <==> !there; }
     }
 
-    // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0)
+    // free up to about max blocks beyond the size; done: nothing is left to free (shrink == 0). Each time less is left.
+    // What lies in no more than max blocks is freed at once.
     method FreeSome(txn: Txn, ino: uint64, max: uint64) returns (done: bool)
       modifies Repr()
       requires Valid() && txn.volume == volume && OkIno(geometry, ino)
@@ -444,6 +445,8 @@ module ByteFiles {
         metas[ino] == WithLeftover(old(metas)[ino], LeftoverOf(metas[ino])) && metas[ino].used <= old(metas)[ino].used
       ensures done <==> metas[ino].shrink == 0
       ensures old(metas)[ino].shrink == 0 ==> metas == old(metas)
+      ensures !done && 0 < max ==> metas[ino].shrink < old(metas)[ino].shrink
+      ensures Little(old(metas)[ino], max) ==> done
     {
       var ip := trees.store.ReadInode(txn, ino, true);
       Stored(ino, ip);

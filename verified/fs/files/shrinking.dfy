@@ -112,7 +112,7 @@ module Shrinking {
     requires var q := Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512);
       OkPos(q) && x.blockMap[q] == pn && pn != 0
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
-    ensures lo <= m < n && freed <= max
+    ensures lo <= m < n && freed <= max && freed <= n - m
     // q has nothing for these blocks any more
     ensures x.blockMap[Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)] == pn
     ensures First(Pos(ino, FlatK(n - 1), MaxLev(FlatK(n - 1)) - 1, FlatJ(n - 1) / 512)) <= m as int
@@ -136,7 +136,7 @@ module Shrinking {
     EmptiedNone(b0, ino, n as int, n as int);
     CutNone(d0, ino, 4096 * n as int);
     while lo < m && freed < max
-      invariant lo <= m <= n && freed <= max && fresh(t) && t != ip
+      invariant lo <= m <= n && freed <= max && freed <= n - m && fresh(t) && t != ip
       invariant freed == 0 ==> x.store.blocks[pn := t.data] == old(x.store.blocks) == x.store.blocks
       invariant m == n ==> freed == 0
       invariant x.ValidBut(pn, t) && DataDom(x.data) && x.IsInode(ino, ip)
@@ -204,7 +204,7 @@ module Shrinking {
   }
 
   // free blocks of the file from n-1 down to m >= lo, about max of them; holes
-  // count as steps, so that the work is bounded
+  // count as steps, so that the work is bounded. It stops before lo only if it has come past max blocks, or more.
   method CutDown(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, n: uint64, lo: uint64, max: uint64)
     returns (m: uint64)
     modifies x.Repr(), ip
@@ -212,6 +212,7 @@ module Shrinking {
     requires lo <= n <= 134217728 && Within(x.blockMap, ino, n as int)
     ensures x.Valid() && DataDom(x.data) && x.IsInode(ino, ip) && x.OnlySlots(ino)
     ensures lo <= m <= n && Shrank(old(x.blockMap), x.blockMap, ino, lo as int) && Within(x.blockMap, ino, m as int)
+    ensures m == lo || m as int + max as int <= n as int
     ensures Cut(old(x.data), x.data, ino, 4096 * m as int, 4096 * n as int)
   {
     ghost var d0 := x.data;
@@ -222,7 +223,7 @@ module Shrinking {
     ShrankNone(b0, ino, lo as int);
     CutNone(d0, ino, 4096 * n as int);
     while lo < m && 0 < left
-      invariant lo <= m <= n && left <= max
+      invariant lo <= m <= n && left <= max && m as int + (max - left) as int <= n as int
       invariant x.Valid() && DataDom(x.data) && x.IsInode(ino, ip)
       invariant ino in i0 && x.store.inodes == i0[ino := x.store.inodes[ino]] &&
         x.SameMeta(x.store.inodes[ino].meta, i0[ino].meta)

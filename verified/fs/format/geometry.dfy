@@ -53,11 +53,24 @@ module VolumeGeometry {
     ok := true;
   }
 
+  // What a volume of `size` blocks takes: both superblocks, `log` blocks for the tree of codes and the log, the bitmaps
+  // of `ninode` inodes and of all blocks, inodes, the records of `slots` replies, and a block of data.
+  function Needed(size: int, log: int, ninode: int, slots: int): int
+  {
+    3 + log + (ninode + 32767) / 32768 + (size + 32767) / 32768 + (ninode + 15) / 16 + (slots + 15) / 16
+  }
+  predicate InRange(size: int, log: int, ninode: int, slots: int)
+  {
+    1 <= log < 0x10_0000_0000_0000 && 16 < ninode < 0x1_0000_0000_0000 && 0 <= slots < 0x1_0000_0000_0000 &&
+      2 <= size < 0x10_0000_0000_0000
+  }
   // lay out a volume of `size` blocks with `log` blocks for the tree of codes and the log, and room for
   // `ninode` inodes and the records of `slots` replies at least; ok = false: they do not fit, or are out of range
   method Layout(size: uint64, log: uint64, ninode: uint64, slots: uint64) returns (ok: bool, g: Geometry)
     ensures ok ==> GeometryOk(g) && g.inodeBitmap as int == 1 + log as int && g.data1 as int + 1 == size as int &&
       g.ninode == ninode && slots as int <= Slots(g)
+    ensures ok <==> InRange(size as int, log as int, ninode as int, slots as int) &&
+      Needed(size as int, log as int, ninode as int, slots as int) <= size as int
   {
     g := Geometry(0, 0, 0, 0, 0, 0, 0);
     ok := false;

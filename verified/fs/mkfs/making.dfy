@@ -50,6 +50,12 @@ module Making {
     requires size <= 0x1_0000_0000_0000 && 1034 <= log
     ensures why <= TOOLARGE && (why == 0 ==> SuperOk(s) && LogOk(s) && TreeGeoOk(TreeOf(s, 0)) && s.size == size &&
       s.geometry.ninode == ninode && slots as int <= Slots(s.geometry))
+    // There can be one if it has room for all with two blocks more of a log, and the tree of the largest home; and if
+    // the counters of a header hold it.
+    ensures var l := log as int + 2 + 2 * ((size as int + 254) / 256);
+      InRange(size as int, l, ninode as int, slots as int) &&
+      Needed(size as int, l, ninode as int, slots as int) <= size as int ==> why != TOOSMALL
+    ensures why == TOOLARGE ==> size as int >= 256 * 0x7FFF_FFFE || log >= 0xFFFF_FFFE
     ensures why == 0 ==> log as int <= 2 + 16 * s.lognd as int + s.lognr as int <= log as int + 2
     ensures why == 0 ==> s == Super(size, s.lognd, s.lognr, s.geometry, 1, sec, nsec, 0, uuid0, uuid1, key0, key1, key2,
       key3, s.pages)

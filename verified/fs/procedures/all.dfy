@@ -14,4 +14,5 @@ include "xattrs.dfy"
 include "squash.dfy"
 include "once.dfy"
 include "conversions.dfy"
+include "opening.dfy"
 // All procedures of the file system.

@@ -290,6 +290,8 @@ module AttributeOps {
     ensures st == 0 ==> d.fs.metas == ResizedAll(old(d.fs.metas), ino, size, LeftoverOf(d.fs.metas[ino]), !later) &&
       (later ==> size < old(d.fs.metas)[ino].size)
     ensures st == 0 && !later && size < old(d.fs.metas)[ino].size ==> d.fs.metas[ino].shrink == 0
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures var m := old(d.fs.metas)[ino]; m.shrink == 0 && m.size as int <= size as int + SMALL as int ==> !later
     ensures st == 0 ==> d.fs.metas[ino].used <= old(d.fs.metas)[ino].used &&
       |d.fs.held[ino]| <= d.fs.metas[ino].used as int
   {
@@ -358,7 +360,7 @@ module AttributeOps {
     ensures st == 0 ==> ip != null && Live(d.fs.geometry, d.fs.metas, ino, gen) && MetaOf(ip.data) == d.fs.metas[ino]
     ensures st == 0 ==> Allowed(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns))
     ensures st != 0 ==> A.SetattrErr(AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st) &&
-      N.Seen(AbsOf(d), ino, Reply(ino, ip))
+      N.Seen(AbsOf(d), ino, Reply(ino, ip)) && st != SHRINKFIRST
   {
     Node(d, ino, gen);
     ip := null;
@@ -383,9 +385,11 @@ module AttributeOps {
     modifies d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geometry, d.fs.metas, ino, gen) &&
       (a.hasSize ==> d.fs.metas[ino].ty == REG && a.size <= MAXFILE)
-    ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size)
+    ensures st == 0 || (st == SHRINKFIRST && a.hasSize && a.size > old(d.fs.metas)[ino].size &&
+      0 < old(ToFree(d, ino)))
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
       ReplyAttr(ino, MetaOf(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
     ensures st == 0 ==> Changed(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, SattrOf(a), N.Time(s, ns))
   {
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
@@ -423,6 +427,8 @@ module AttributeOps {
       N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns),
       st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
+    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     Node(d, ino, gen);
     after, later := null, false;

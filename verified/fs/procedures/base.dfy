@@ -48,6 +48,23 @@ module ProcedureBase {
   function AbsOf(d: DirFs): N.FS reads d, d.fs
   { Abstraction.Abs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places) }
 
+  // How much of what was cut off file i is still to be freed: up to where its blocks may lie (bytes). 0: nothing is.
+  function ToFree(d: DirFs, i: uint64): uint64 reads d, d.fs
+  { if OkIno(d.fs.geometry, i) && i in d.fs.metas then d.fs.metas[i].shrink else 0 }
+
+  // The background is told of what it is to free: if another file is the first on the orphan list, then `later`. (If
+  // there was one before, the background was told then.)
+  predicate Tells(ms: Metas, ms': Metas, later: bool)
+  { ORPHANS in ms && ORPHANS in ms' && ms'[ORPHANS].next != ms[ORPHANS].next ==> later }
+  // A step of the background got somewhere: less is to be freed of the first file of the list, or that has left it.
+  predicate Ahead(ms: Metas, ms': Metas)
+    requires ORPHANS in ms
+  {
+    var h := ms[ORPHANS].next;
+    h in ms && h in ms' && ORPHANS in ms' && (ms'[h].shrink < ms[h].shrink ||
+      (ms[h].flags % 2 == 1 && ms'[h].flags % 2 == 0 && ms'[ORPHANS].next == ms[h].next))
+  }
+
   // what AbsOf says of inode i, and of a handle for it
   lemma Node(d: DirFs, i: uint64, gen: uint64)
     requires Sound(d)
@@ -243,7 +260,7 @@ module ProcedureBase {
     d.PutInode(txn, ORPHANS, hp);
   }
 
-  // after a file was cut: free what is beyond its end, now when it is little, else in the background
+  // after a file was cut: free what is beyond its end, now when it is little, else in the background. done: all is free
   method Release(txn: Txn, d: DirFs, ino: uint64, cut: uint64) returns (done: bool)
     modifies d.Repr()
     requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && OkIno(d.fs.geometry, ORPHANS)
@@ -253,6 +270,7 @@ module ProcedureBase {
     ensures d.fs.metas == Released(old(d.fs.metas), ino, LeftoverOf(d.fs.metas[ino]), done) &&
       (done ==> d.fs.metas[ino].shrink == 0)
     ensures d.fs.metas[ino].used <= old(d.fs.metas)[ino].used
+    ensures cut <= SMALL && Little(old(d.fs.metas)[ino], FREENOW) ==> done
   {
     assert OkIno(d.fs.geometry, ORPHANS);
     ghost var ms := d.fs.metas;
@@ -262,8 +280,10 @@ module ProcedureBase {
     if !done { AddOrphan(txn, d, ino); }
   }
 
+  // nothing of it waits, and it is not on the list
+  predicate Listless(m: Meta) { m.shrink == 0 && m.flags % 2 == 0 }
   // One link to ino is gone (dir: the only one). A file without links is freed at
-  // once when it is small, else it goes to the orphan list. freed: the inode is free;
+  // once when it is small, and not on the orphan list; else it is on that. freed: the inode is free;
   // later: the background has work.
   method DropLink(txn: Txn, d: DirFs, ino: uint64, s: uint64, ns: uint32) returns (st: uint32, freed: bool, later: bool)
     modifies d.Repr()
@@ -278,6 +298,8 @@ module ProcedureBase {
     ensures st == 0 ==> d.fs.held == (if LastLink(old(d.fs.metas)[ino]) then old(d.fs.held)[ino := {}]
       else old(d.fs.held))
     ensures st == 0 && freed ==> LastLink(old(d.fs.metas)[ino]) && old(d.fs.metas)[ino].flags % 2 == 0
+    ensures var m := old(d.fs.metas)[ino]; LastLink(m) && Listless(m) && m.size <= SMALL ==> freed
+    ensures later <==> LastLink(old(d.fs.metas)[ino]) && !freed
     ensures st == 0 ==> d.places == old(d.places)
     ensures st == 0 && !freed ==> d.dirs == old(d.dirs)
     ensures st == 0 && freed ==> d.dirs == map x | x in old(d.dirs) && x != ino :: old(d.dirs)[x]
@@ -317,12 +339,13 @@ module ProcedureBase {
 
   // One step of the background: free up to max blocks of the first file of the
   // orphan list. more: the list is not empty yet. A client can see nothing
-  // of it but fewer blocks. st is 0 on a sound volume.
+  // of it but fewer blocks. st is 0 on a sound volume. Each step leaves less to be done.
   method OrphanStep(txn: Txn, d: DirFs, max: uint64) returns (st: uint32, more: bool)
     modifies d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ORPHANS)
     ensures st == 0 && Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
-    ensures !more ==> ORPHANS in d.fs.metas && d.fs.metas[ORPHANS].next == 0
+    ensures ORPHANS in old(d.fs.metas) && ORPHANS in d.fs.metas && (more <==> d.fs.metas[ORPHANS].next != 0)
+    ensures 0 < max && old(d.fs.metas)[ORPHANS].next != 0 ==> Ahead(old(d.fs.metas), d.fs.metas)
   {
     assert OkIno(d.fs.geometry, ORPHANS);
     ghost var ms, dirs := d.fs.metas, d.dirs;
@@ -397,12 +420,12 @@ module ProcedureBase {
   }
 
   // Free up to max blocks cut off file ino earlier (SHRINKFIRST was returned for it). done: it has no others than those
-  // of `held`.
+  // of `held`. Until then less is to be freed each time, so a call that waits for it makes a bounded number of steps.
   method Shrink(txn: Txn, d: DirFs, ino: uint64, max: uint64) returns (done: bool)
     modifies d.Repr()
-    requires Sound(d) && txn.volume == d.fs.volume
+    requires Sound(d) && txn.volume == d.fs.volume && 0 < max
     ensures Sound(d) && N.Freed(old(AbsOf(d)), AbsOf(d))
-    ensures done && OkIno(d.fs.geometry, ino) ==> ino in d.fs.metas && d.fs.metas[ino].shrink == 0
+    ensures if done then ToFree(d, ino) == 0 else 0 < ToFree(d, ino) < old(ToFree(d, ino))
     ensures done && N.IsFile(AbsOf(d), ino) ==> AbsOf(d).nodes[ino].blocks == |AbsOf(d).nodes[ino].body.held|
   {
     done := true;

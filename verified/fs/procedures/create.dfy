@@ -243,7 +243,9 @@ module CreateOps {
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
     // the caller has its blocks freed then, and calls again
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
-      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data] &&
+      0 < old(ToFree(d, ino))
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
@@ -327,6 +329,7 @@ module CreateOps {
       AbsOf(d).nodes[ino], N.Time(s, ns),
       ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
@@ -377,6 +380,8 @@ module CreateOps {
       verf,
       N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)))
     ensures st != 0 ==> ReuseErr(old(AbsOf(d)), WhoOf(c), ino, how, a.hasSize, a.size, verf, st)
+    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     Node(d, ino, d.fs.metas[ino].gen);
     assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }

@@ -103,6 +103,7 @@ module FileOps {
       N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off,
       src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
+    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
   {
     Node(d, ino, gen);
     before, after := null, null;

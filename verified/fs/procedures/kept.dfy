@@ -67,6 +67,7 @@ module KeptOps {
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
   {
     ghost var ms := d.fs.metas;
     first := 0;
@@ -104,7 +105,7 @@ module KeptOps {
   // REMOVE of a name of a file that is open, which is kept.
   method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64,
     s: uint64, ns: uint32)
-    returns (st: uint32, before: Bytes?, after: Bytes?, first: uint64)
+    returns (st: uint32, before: Bytes?, after: Bytes?, later: bool, first: uint64)
     modifies d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
@@ -112,18 +113,19 @@ module KeptOps {
         N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> L.RemoveOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
       N.Time(s, ns), st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
-    before, after := null, null;
+    before, after, later := null, null, false;
     st, first := Keep(txn, d, ino, gen, s, ns);
     if st != 0 { return; }
-    var later;
+    assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }
     st, before, after, later := RemoveOps.Remove(txn, d, c, dino, dgen, name, false, s, ns);
   }
 
   // RENAME to a name of a file that is open, which is kept.
   method RenameOpen(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
     tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
-    returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, first: uint64)
+    returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool, first: uint64)
     modifies d.Repr()
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d)
@@ -134,11 +136,12 @@ module KeptOps {
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
     ensures st != 0 ==> L.RenameOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
       tname.data, N.Handle(ino, gen), N.Time(s, ns), st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
-    fbefore, fafter, tbefore, tafter := null, null, null, null;
+    fbefore, fafter, tbefore, tafter, later := null, null, null, null, false;
     st, first := Keep(txn, d, ino, gen, s, ns);
     if st != 0 { return; }
-    var later;
+    assert OkIno(d.fs.geometry, ORPHANS) by { NameTree.Basics(d.fs.geometry, d.fs.metas, d.dirs); }
     st, fbefore, fafter, tbefore, tafter, later :=
       RenameOps.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
   }
@@ -276,6 +279,7 @@ module KeptOps {
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.LetGoOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.LetGoErr(old(AbsOf(d)), N.Handle(ino, gen), from == ORPHANS, st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     later, at, next := false, 0, 0;
     Node(d, ino, gen);
@@ -299,6 +303,7 @@ module KeptOps {
       Before(d.fs.metas, at, ino)
     ensures Sound(d) && ino in old(AbsOf(d)).nodes &&
       AbsOf(d) == N.FS(U.Dropped(old(AbsOf(d)).nodes, ino, N.Time(s, ns)), old(AbsOf(d)).gens, old(AbsOf(d)).xattrs)
+    ensures Tells(old(d.fs.metas), d.fs.metas, later)
   {
     ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     NameTree.Basics(g, ms, dirs);
@@ -330,6 +335,7 @@ module KeptOps {
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 && Sound(d) && L.ClearOk(old(AbsOf(d)), AbsOf(d), N.Time(s, ns), more)
     ensures more ==> N.Kept(old(AbsOf(d)), first)
+    ensures Tells(old(d.fs.metas), d.fs.metas, later)
   {
     ghost var g, ms, pre := d.fs.geometry, d.fs.metas, AbsOf(d);
     NameTree.Basics(g, ms, d.dirs);

@@ -227,6 +227,7 @@ module LocalOps {
     ensures st == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len,
       N.Time(s, ns))
     ensures st != 0 ==> L.AllocateErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, len, st)
+    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
   {
     Node(d, ino, gen);
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;

@@ -126,7 +126,9 @@ module OnceOps {
         ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
-      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data]
+      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data] &&
+      0 < old(ToFree(d, ino))
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     again, before, later := false, null, false;
     if look {
@@ -243,6 +245,7 @@ module OnceOps {
       N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     again, before, later := false, null, false;
     if look {
@@ -270,6 +273,7 @@ module OnceOps {
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
     ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
       tname.data, st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     again, fbefore, tbefore, later := false, null, null, false;
     if look {
@@ -297,6 +301,8 @@ module OnceOps {
       Guard(guard, gs, gns), N.Time(s, ns),
       N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
+    ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
   {
     again, before, later := false, null, false;
     if look {

@@ -38,8 +38,9 @@ module ReaddirOps {
     modifies out
     requires out.got == []
     ensures D.Within(out) && out.attrs == old(out.attrs) && (fits ==> out.got == Head(ino, up, cookie as int))
-    ensures !fits ==> (cookie < 2 && out.got == [] && out.max < Used(out.cost, [Head(ino, up, cookie as int)[0]])) ||
-      (cookie == 0 && out.got == [DirEntry(ino, [46], 1)])
+    ensures !fits ==> cookie < 2 && |out.got| < |Head(ino, up, cookie as int)| &&
+      out.got == Head(ino, up, cookie as int)[..|out.got|] &&
+      !Takes(out.room, out.got + [Head(ino, up, cookie as int)[|out.got|]])
   {
     fits := true;
     if cookie >= 2 { return; }
@@ -51,7 +52,7 @@ module ReaddirOps {
   }
 
   // the limits that a List has
-  function Lim(out: List): L.Limit { L.Limit(out.max, out.cost) }
+  function Lim(out: List): L.Limit { LimOf(out.room) }
 
   // A page of a directory. Its caller refuses one without an entry and without eof.
   method Page(txn: Txn, d: DirFs, ino: uint64, gen: uint64, dp: Bytes, cookie: uint64, out: List) returns (eof: bool)
@@ -61,7 +62,7 @@ module ReaddirOps {
       MetaOf(dp.data) == d.fs.metas[ino]
     ensures D.Within(out) && out.attrs == old(out.attrs) && N.IsDir(AbsOf(d), ino)
     ensures eof || out.got != [] ==> L.Page(ino, AbsOf(d).nodes[ino].body, cookie as int, Items(out.got), eof)
-    ensures !eof && out.got == [] ==> L.NoneFits(ino, AbsOf(d).nodes[ino].body, cookie as int, Lim(out))
+    ensures !eof ==> L.IsFull(ino, AbsOf(d).nodes[ino].body, cookie as int, Lim(out), Items(out.got))
   {
     Node(d, ino, gen);
     ghost var b := AbsOf(d).nodes[ino].body;
@@ -71,8 +72,8 @@ module ReaddirOps {
     var up := GetParent(dp);
     var fits := Offer2(ino, up, cookie, out);
     if !fits {
-      if out.got != [] { DotOnly(ino, b, at); } else
-        { DotsNone(ino, b, at, cookie as int, Head(ino, up, cookie as int)[0], out.max, out.cost); }
+      if out.got != [] { DotOnly(ino, b, at); }
+      DotsFull(ino, b, at, cookie as int, out.room, out.got, Head(ino, up, cookie as int)[|out.got|]);
       return;
     }
     ghost var head := out.got;
@@ -80,7 +81,7 @@ module ReaddirOps {
     ghost var page := out.got[|head|..];
     assert out.got == head + page;
     PageIs(ino, b, at, cookie as int, eof, page, out.got);
-    if !eof && out.got == [] { NoneIs(ino, b, at, cookie as int, out.max, out.cost); }
+    if !eof { FullIs(ino, b, at, cookie as int, page, out.room, out.got); }
   }
 
   // Offer the entries after cookie to out. The cookie of an entry is its place for ever, so any
@@ -109,7 +110,7 @@ module ReaddirOps {
     eof := Page(txn, d, ino, gen, dir, cookie, out);
     var n := out.Len();
     if n == 0 && !eof { st := TOOSMALL; }
-    BytesAre(out.cost, out.got);
+    FitsIs(out.room, out.got);
   }
 
   // all that a page lists is in use

@@ -50,6 +50,19 @@ module Remount {
     requires Op.Sound(d)
     ensures Holds(d.fs.geometry, d.fs.volume.data, VolumeOf(d)) && Meaning(d.fs.geometry, VolumeOf(d)) == Op.AbsOf(d)
   { }
+  // And the other way about: if the layers stand one on the other, over one geometry and the objects of one volume
+  // whose blocks have their kinds, and have the values of what these objects hold, then that is all that the procedures
+  // start from.
+  predicate Wired(d: F.DirFs) reads d.fs.volume
+  {
+    var g, store := d.fs.geometry, d.fs.trees.store;
+    GeometryOk(g) && store.geometry == g && store.volume == d.fs.volume && d.fs.volume.Valid() &&
+      KindsOk(g, d.fs.volume.kinds)
+  }
+  lemma SoundOf(d: F.DirFs)
+    requires Wired(d) && Holds(d.fs.geometry, d.fs.volume.data, VolumeOf(d))
+    ensures Op.Sound(d)
+  { }
 
   // o2 is o but for blocks that are free in it
   predicate ButFree(g: Geometry, used: map<uint64, bool>, o: Objects, o2: Objects) {

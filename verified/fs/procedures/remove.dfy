@@ -61,6 +61,7 @@ module RemoveOps {
       N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
   {
     DirStatus(d, dino, dgen, name.data);
@@ -100,7 +101,7 @@ module RemoveOps {
     requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino &&
       ino in d.fs.metas && (d.fs.metas[ino].ty == DIR <==> sub)
     requires sub ==> ino in d.dirs && d.dirs[ino] == map[]
-    ensures st == 0 && Sound(d) && after != null && |after.data| == 256
+    ensures st == 0 && Sound(d) && after != null && |after.data| == 256 && Tells(old(d.fs.metas), d.fs.metas, later)
     ensures N.IsDir(old(AbsOf(d)), dino) && old(AbsOf(d)).nodes[dino].body.names == old(d.dirs)[dino] &&
       ino in old(AbsOf(d)).nodes &&
       U.Unlinked(old(AbsOf(d)), AbsOf(d), dino, name.data, N.Time(s, ns),

@@ -252,6 +252,7 @@ module RenameOps {
       (found ==> dst in ms && dst in d.fs.metas)
     ensures st == 0 ==> d.fs.metas == if found then Dropped(ms, dst, s, ns, LeftoverOf(d.fs.metas[dst]), freed) else ms
     ensures st == 0 && freed ==> LastLink(ms[dst]) && !T.OnList(ms[dst])
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
     ensures st == 0 ==> RA.Kept(RA.Volume(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
       RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), fino)
     ensures st == 0 ==> RA.Kept(RA.Volume(old(d.fs.metas), old(d.fs.files), old(d.fs.held), old(d.dirs), old(d.places)),
@@ -460,6 +461,7 @@ module RenameOps {
         N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
     ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
       tname.data, st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) &&
       N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
   {

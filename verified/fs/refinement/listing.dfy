@@ -67,27 +67,51 @@ module Listing {
       }
     }
   }
-  // not even the first entry fits: one of the directory, or "." or ".."
-  lemma NoneIs(i: uint64, b: N.Body, at: Places, cookie: int, max: int, cost: int -> int)
-    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 2 <= cookie && D.NoneFits(b.names, at, cookie, max, cost)
-    ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
+  // The limits of a List, as a client knows them, and what is within them.
+  function LimOf(r: Room): L.Limit { L.Limit(r.max, r.cost, r.names, r.nameCost) }
+  lemma FitsIs(r: Room, g: seq<DirEntry>)
+    ensures L.Fits(Items(g), LimOf(r)) <==> Takes(r, g)
+  { BytesAre(r.cost, g); BytesAre(r.nameCost, g); }
+  // x is the next entry, and one of its name is refused
+  lemma RefusedIs(i: uint64, b: N.Body, cookie: int, r: Room, got: seq<DirEntry>, e: DirEntry, x: L.Item)
+    requires b.Dir? && !Takes(r, got + [e]) && x.name == e.name && L.First(i, b, L.Last(cookie, Items(got)), x)
+    ensures L.IsFull(i, b, cookie, LimOf(r), Items(got))
   {
-    var n :| D.First(b.names, at, cookie, n) && max < Used(cost, [DirEntry(b.names[n], n, 0)]);
-    D.UsedOne(cost, DirEntry(b.names[n], n, 0));
-    var e := L.Item(b.names[n], n, b.cookies[n]);
-    assert L.Listed(i, b, e);
-    assert L.First(i, b, cookie, e);
+    D.UsedMore(r.cost, got, e); D.UsedMore(r.nameCost, got, e);
+    BytesAre(r.cost, got); BytesAre(r.nameCost, got);
+    assert (Items(got) + [x])[..|got|] == Items(got);
   }
-  lemma DotsNone(i: uint64, b: N.Body, at: Places, cookie: int, e: DirEntry, max: int, cost: int -> int)
+  // the next entry of the directory does not fit
+  lemma FullIs(i: uint64, b: N.Body, at: Places, cookie: int, page: seq<DirEntry>, r: Room, got: seq<DirEntry>)
+    requires b.Dir? && b.cookies == A.Cookies(b.names, at) && 0 <= cookie && got == Head(i, b.parent, cookie) + page &&
+      (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
+    requires D.Sound(b.names, at, After(cookie), page) &&
+      D.IsFull(b.names, at, D.Last(After(cookie), page), r, got)
+    ensures L.IsFull(i, b, cookie, LimOf(r), Items(got))
+  {
+    var last := D.Last(After(cookie), page);
+    var n :| D.First(b.names, at, last, n) && !Takes(r, got + [DirEntry(b.names[n], n, 0)]);
+    D.SoundHas(b.names, at, After(cookie), page);
+    if page != [] {
+      assert got[|got| - 1] == page[|page| - 1];
+    } else { assert got == Head(i, b.parent, cookie); }
+    assert L.Last(cookie, Items(got)) == last && 2 <= last;
+    var x := L.Item(b.names[n], n, b.cookies[n]);
+    assert L.Listed(i, b, x);
+    RefusedIs(i, b, cookie, r, got, DirEntry(b.names[n], n, 0), x);
+  }
+  // "." or "..", which comes next, does not fit
+  lemma DotsFull(i: uint64, b: N.Body, at: Places, cookie: int, r: Room, got: seq<DirEntry>, e: DirEntry)
     requires b.Dir? && b.cookies == A.Cookies(b.names, at) &&
       (forall n: seq<byte> {:trigger n in at} | n in b.names && n in at :: 0 <= at[n])
-    requires 0 <= cookie < 2 && e == Head(i, b.parent, cookie)[0] && max < Used(cost, [e])
-    ensures L.NoneFits(i, b, cookie, L.Limit(max, cost))
+    requires 0 <= cookie < 2 && !Takes(r, got + [e])
+    requires (got == [] && e == Head(i, b.parent, cookie)[0]) || (cookie == 0 && got == [DirEntry(i, [46], 1)] &&
+      e == DirEntry(b.parent, [46, 46], 2))
+    ensures L.IsFull(i, b, cookie, LimOf(r), Items(got))
   {
-    D.UsedOne(cost, e);
     var x := L.Item(e.ino, e.name, e.cookie as int);
     assert L.Listed(i, b, x);
-    assert L.First(i, b, cookie, x);
+    RefusedIs(i, b, cookie, r, got, e, x);
   }
   // only "." fitted
   lemma DotOnly(i: uint64, b: N.Body, at: Places)

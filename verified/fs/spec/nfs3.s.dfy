@@ -223,7 +223,8 @@ module NfsState {
 
   // Never on the wire. The file was cut lately and blocks behind its end are still
   // to be freed, so it cannot grow yet. The server frees them in transactions of their own, however many
-  // there are, and calls the procedure again (fs/search.go).
+  // there are, and calls the procedure again (fs/search.go). That some are to be freed the state does not tell: the
+  // procedures do (ToFree in procedures/base.dfy).
   ghost const SHRINKFIRST: uint32 := 20001
   // What that changes, and what the server frees of itself between calls: some files have fewer blocks.
   predicate Freed(pre: FS, post: FS)
@@ -632,20 +633,23 @@ module NfsList {
   }
 
   // How much is asked for: a page has room for so many bytes of entries, and an
-  // entry takes `cost` of the length of its name.
-  datatype Limit = Limit(room: int, cost: int -> int)
+  // entry takes `cost` of the length of its name. Beyond the first entry, a page has no more than `names` bytes as
+  // nameCost counts them.
+  datatype Limit = Limit(room: int, cost: int -> int, names: int, nameCost: int -> int)
   function Bytes(cost: int -> int, items: seq<Item>): int
   { if items == [] then 0 else Bytes(cost, items[..|items| - 1]) + cost(|items[|items| - 1].name|) }
-  predicate Fits(items: seq<Item>, lim: Limit) { Bytes(lim.cost, items) <= lim.room }
+  predicate Fits(items: seq<Item>, lim: Limit)
+  { Bytes(lim.cost, items) <= lim.room && (|items| <= 1 || Bytes(lim.nameCost, items) <= lim.names) }
   // What the protocol layer makes of `count` of READDIR (3.3.16) and `maxcount` of READDIRPLUS (3.3.17), after
   // it has cut them to 64 KiB: the result has 104 bytes beside its entries, those of a page without entries too. An
   // entry has 24 (another follows, fileid, length of the name, cookie) and its name, which XDR pads; READDIRPLUS counts
-  // 128 for attributes and handle, even of an entry that is given none. `dircount` is not specified: a page may end
-  // before one more entry is too much.
+  // 128 for attributes and handle, even of an entry that is given none. `dircount` bounds what READDIR would count of
+  // them.
   function Padded(n: int): int { (n + 3) / 4 * 4 }
   ghost const RESULTSIZE: int := 104   ghost const ENTRYSIZE: int := 24   ghost const PLUSSIZE: int := 128
-  function Count(count: int): Limit { Limit(count - RESULTSIZE, n => ENTRYSIZE + Padded(n)) }
-  function Maxcount(count: int): Limit { Limit(count - RESULTSIZE, n => ENTRYSIZE + PLUSSIZE + Padded(n)) }
+  function Count(count: int): Limit { Limit(count - RESULTSIZE, n => ENTRYSIZE + Padded(n), 0, n => 0) }
+  function Maxcount(count: int, dircount: int): Limit
+  { Limit(count - RESULTSIZE, n => ENTRYSIZE + PLUSSIZE + Padded(n), dircount, n => ENTRYSIZE + Padded(n)) }
 
   // the first entry after the cookie
   predicate First(i: uint64, b: Body, cookie: int, e: Item)
@@ -654,21 +658,27 @@ module NfsList {
     Listed(i, b, e) && cookie < e.cookie &&
     forall x: Item {:trigger Listed(i, b, x)} | Listed(i, b, x) && cookie < x.cookie :: e.cookie <= x.cookie
   }
-  // no room for a result, or entries are left after the cookie and the first of them does not fit
+  // entries are left after those, and the first of them does not fit any more
+  predicate IsFull(i: uint64, b: Body, cookie: int, lim: Limit, items: seq<Item>)
+    requires b.Dir?
+  { exists e: Item {:trigger First(i, b, Last(cookie, items), e)} ::
+    First(i, b, Last(cookie, items), e) && !Fits(items + [e], lim) }
+  function Last(cookie: int, items: seq<Item>): int { if items == [] then cookie else items[|items| - 1].cookie }
+  // no room for a result, or not for the first entry
   predicate NoneFits(i: uint64, b: Body, cookie: int, lim: Limit)
     requires b.Dir?
-  { lim.room < 0 || exists e: Item {:trigger First(i, b, cookie, e)} ::
-    First(i, b, cookie, e) && lim.room < lim.cost(|e.name|) }
+  { lim.room < 0 || IsFull(i, b, cookie, lim, []) }
 
   // 3.3.16 READDIR. Needs read permission. Any cookie may be resumed at any time, so
   // the cookie verifier is always 0, in replies too, and another one cannot be ours. A page has an entry, or
-  // eof: a scan comes to an end. Not one fits within the bytes asked for: TOOSMALL.
+  // eof: a scan comes to an end. And it has all that fit, or eof. Not one fits within the bytes asked for: TOOSMALL.
   predicate ReaddirOk(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, items: seq<Item>,
     eof: bool, a: Fattr)
   {
     LiveDir(f, dh) && var d := f.nodes[dh.ino];
     Can(c, d, READ) && (cookie == 0 || verf == 0) && a == FattrOf(dh.ino, d) &&
-    Page(dh.ino, d.body, cookie as int, items, eof) && (eof || items != []) && Fits(items, lim)
+    Page(dh.ino, d.body, cookie as int, items, eof) && Fits(items, lim) &&
+    (eof || (items != [] && IsFull(dh.ino, d.body, cookie as int, lim, items)))
   }
   predicate ReaddirErr(f: FS, c: Caller, dh: Handle, cookie: uint64, verf: uint64, lim: Limit, st: uint32)
   {

@@ -340,15 +340,32 @@ module ScenarioData {
     assert Bytes(c, p[..3]) == Bytes(c, p[..2]) + c(1);
     assert Bytes(c, q[..1]) == c(1);
   }
+  lemma More(c: int -> int, p: seq<Item>, e: Item)
+    ensures Bytes(c, p + [e]) == Bytes(c, p) + c(|e.name|)
+  { assert (p + [e])[..|p|] == p; }
+  // what comes after the first page, and after "s"
+  lemma Next()
+    ensures forall e: Item {:trigger First(1, N1().body, 11, e)} :: First(1, N1().body, 11, e) <==> e == Page2()[0]
+    ensures forall e: Item {:trigger First(1, N1().body, 12, e)} :: First(1, N1().body, 12, e) <==> e == Page2()[1]
+  {
+    Letters();
+    var b := N1().body;
+    assert Listed(1, b, Page2()[0]) && Listed(1, b, Page2()[1]);
+    forall e: Item | Listed(1, b, e) && 11 < e.cookie ensures e == Page2()[0] || e == Page2()[1] { }
+  }
   lemma Readdir(a: Fattr)
     // a scan of two pages
-    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(4096), Page1(), false, F(V(), 1))
+    ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(216), Page1(), false, F(V(), 1))
     ensures ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), Page2(), true, F(V(), 1))
     ensures ReaddirErr(V(), Eve(), H(1), 11, 1, Count(4096), NFS3ERR_BAD_COOKIE) &&
       !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), NFS3ERR_BAD_COOKIE)
   {
     Letters();
     Sums(Count(0).cost);
+    Sums(Count(0).nameCost);
+    Next();
+    More(Count(0).cost, Page1(), Page2()[0]);
+    assert Last(0, Page1()) == 11 && First(1, N1().body, Last(0, Page1()), Page2()[0]);
     forall e: Item | Listed(1, N1().body, e) && e.cookie <= 11 ensures e in Page1()
     { assert e == Page1()[0] || e == Page1()[1] || e == Page1()[2] || e == Page1()[3]; }
     forall e: Item | Listed(1, N1().body, e) && 11 < e.cookie ensures e in Page2()
@@ -359,6 +376,7 @@ module ScenarioData {
     ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [Item(6, L(112), 13)], true, a)
     ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [Item(5, L(115), 12)], true, a)
     ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(4096), [], false, a)
+    ensures !ReaddirOk(V(), Eve(), H(1), 11, 0, Count(131), [], false, a)
   {
     Letters();
     var s, p := Item(5, L(115), 12), Item(6, L(112), 13);
@@ -378,15 +396,19 @@ module ScenarioData {
     ensures !ReaddirErr(V(), Eve(), H(1), 0, 0, Count(4096), NFS3ERR_ACCES)
   { }
   lemma ReaddirFits(items: seq<Item>, eof: bool, a: Fattr)
-    // four entries of 28 bytes, and 104; one page may as well be shorter than it could be
+    // four entries of 28 bytes, and 104; no page is shorter than it could be
     ensures ReaddirOk(V(), Eve(), H(1), 0, 0, Count(216), Page1(), false, F(V(), 1)) &&
-      !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(215), Page1(), false, a)
+      ReaddirOk(V(), Eve(), H(1), 0, 0, Count(243), Page1(), false, F(V(), 1)) &&
+      !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(215), Page1(), false, a) &&
+      !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(244), Page1(), false, a) &&
+      !ReaddirOk(V(), Eve(), H(1), 0, 0, Count(4096), Page1(), false, a)
     // two entries with attributes and handles, whether or not they are given
-    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(416), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true,
-      F(V(), 1))
+    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(416, 4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)],
+      true, F(V(), 1))
     ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks));
-      !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) &&
-      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415), Page2(), [], [], true, a)
+      !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(415, 4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)],
+        true, a) &&
+      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(415, 4096), Page2(), [], [], true, a)
     // behind the last one there is nothing that must fit but the result itself
     ensures ReaddirOk(V(), Eve(), H(1), 13, 0, Count(104), [], true, F(V(), 1)) &&
       !ReaddirOk(V(), Eve(), H(1), 13, 0, Count(103), [], true, a)
@@ -394,14 +416,53 @@ module ScenarioData {
     Readdir(a);
     Readdirplus(a);
     Sums(Count(0).cost);
-    Sums(Maxcount(0).cost);
+    Sums(Maxcount(0, 0).cost);
+    Next();
+    More(Count(0).cost, Page1(), Page2()[0]);
+    More(Count(0).nameCost, Page1(), Page2()[0]);
+    Sums(Count(0).nameCost);
+    assert Last(0, Page1()) == 11 && First(1, N1().body, Last(0, Page1()), Page2()[0]);
+  }
+  // The second page, or its first entry alone, with room for all and a dircount: that counts 28 bytes for each entry.
+  // The first is given however little it is.
+  lemma ReaddirDircount(n: int)
+    ensures Two(n) <==> 56 <= n
+    ensures One(n) <==> n < 56
+  {
+    Letters();
+    Readdirplus(F(V(), 1));
+    var p, q := Page2(), [Page2()[0]];
+    Sums(Maxcount(0, 0).cost);
+    Sums(Maxcount(0, 0).nameCost);
+    Next();
+    assert Last(11, q) == 12 && First(1, N1().body, Last(11, q), p[1]);
+    More(Maxcount(0, 0).cost, q, p[1]); More(Maxcount(0, 0).nameCost, q, p[1]);
+    More(Maxcount(0, 0).cost, [], p[0]);
+    assert [] + [p[0]] == q && q + [p[1]] == p;
+    forall e: Item | Listed(1, N1().body, e) && 11 < e.cookie <= 12 ensures e in q { assert e == p[0]; }
+  }
+  predicate Two(n: int) { ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096, n), Page2(), [H(5), H(6)],
+    [F(V(), 5), F(V(), 6)], true, F(V(), 1)) }
+  predicate One(n: int) { ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096, n), [Page2()[0]], [H(5)], [F(V(), 5)],
+    false, F(V(), 1)) }
+  // whether one fits of none yet
+  lemma NoneYet(b: Body, c: int, l: Limit)
+    requires b.Dir?
+    ensures NoneFits(1, b, c, l) <==> l.room < 0 || exists x: Item {:trigger First(1, b, c, x)} ::
+      First(1, b, c, x) && l.room < l.cost(|x.name|)
+  {
+    assert Last(c, []) == c;
+    forall x: Item ensures Fits([] + [x], l) <==> l.cost(|x.name|) <= l.room
+    { More(l.cost, [], x); assert |[] + [x]| == 1; }
+    if x: Item :| First(1, b, c, x) && l.room < l.cost(|x.name|)
+    { assert First(1, b, Last(c, []), x) && !Fits([] + [x], l); }
   }
   predicate Small(f: FS, cookie: uint64, lim: Limit) { ReaddirErr(f, Eve(), H(1), cookie, 0, lim, NFS3ERR_TOOSMALL) }
   lemma ReaddirSmall(lim: Limit)
     // "." takes 28 bytes, and 128 more with attributes and handle; the rest of the result 104
     ensures Small(V(), 0, Count(131)) && !Small(V(), 0, Count(132)) &&
-      ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(259), NFS3ERR_TOOSMALL) &&
-      !ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(260), NFS3ERR_TOOSMALL)
+      ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(259, 4096), NFS3ERR_TOOSMALL) &&
+      !ReaddirplusErr(V(), Eve(), H(1), 0, 0, Maxcount(260, 4096), NFS3ERR_TOOSMALL)
     // in the middle; nothing is left after the cookie; not for who may not read the directory
     ensures Small(V(), 11, Count(0)) && !Small(V(), 11, Count(132))
     ensures (Small(V(), 13, lim) <==> lim.room < 0) &&
@@ -413,6 +474,10 @@ module ScenarioData {
     var b, e := N1().body, Longer().nodes[1].body;
     assert Listed(1, b, Item(1, [46], 1)) && Listed(1, b, Item(5, L(115), 12));
     assert First(1, b, 0, Item(1, [46], 1)) && First(1, b, 11, Item(5, L(115), 12));
+    forall f: FS, c: int, l: Limit | f == V() || f == Longer()
+      ensures NoneFits(1, f.nodes[1].body, c, l) <==> l.room < 0 || exists x: Item
+      {:trigger First(1, f.nodes[1].body, c, x)} :: First(1, f.nodes[1].body, c, x) && l.room < l.cost(|x.name|)
+    { NoneYet(f.nodes[1].body, c, l); }
     assert Listed(1, e, Item(3, L(97), 10)) && Listed(1, e, Item(5, [115, 115, 115, 115, 115], 12));
     assert First(1, e, 11, Item(5, [115, 115, 115, 115, 115], 12));
   }
@@ -421,22 +486,23 @@ module ScenarioData {
   { With(1, Node(N1().attr, Dir(map[L(97) := 3, L(100) := 4, [115, 115, 115, 115, 115] := 5],
     map[L(97) := 10, L(100) := 11, [115, 115, 115, 115, 115] := 12], 1, 4096), 1)) }
   lemma Readdirplus(a: Fattr)
-    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true,
-      F(V(), 1))
+    ensures ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096, 4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)],
+      true, F(V(), 1))
     // who may not search the directory gets the names, and neither attributes nor handles
     ensures var f := With(1, Node(Of(508, 3, 0, 0), N1().body, N1().blocks));
-      ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, F(f, 1)) &&
-      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)], true, a) &&
-        !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [], true, a)
+      ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096, 4096), Page2(), [], [], true, F(f, 1)) &&
+      !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096, 4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 6)],
+        true, a) &&
+        !ReaddirplusOk(f, Eve(), H(1), 11, 0, Maxcount(4096, 4096), Page2(), [H(5), H(6)], [], true, a)
     // who may search it gets them
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [], [], true, a)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096, 4096), Page2(), [], [], true, a)
     // the attributes of another file; a handle of another generation
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)], true,
-      a)
-    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096), Page2(), [H(5), Handle(6, 4)],
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096, 4096), Page2(), [H(5), H(6)], [F(V(), 5), F(V(), 5)],
+      true, a)
+    ensures !ReaddirplusOk(V(), Eve(), H(1), 11, 0, Maxcount(4096, 4096), Page2(), [H(5), Handle(6, 4)],
       [F(V(), 5), F(V(), 6)], true, a)
-    ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, Maxcount(4096), NFS3ERR_BAD_COOKIE) &&
-      ReaddirplusErr(V(), Eve(), H(3), 0, 0, Maxcount(4096), NFS3ERR_NOTDIR)
+    ensures ReaddirplusErr(V(), Eve(), H(1), 11, 1, Maxcount(4096, 4096), NFS3ERR_BAD_COOKIE) &&
+      ReaddirplusErr(V(), Eve(), H(3), 0, 0, Maxcount(4096, 4096), NFS3ERR_NOTDIR)
   {
     Readdir(a);
     assert Page2()[1].ino == 6 && |Page2()| == 2;
@@ -861,7 +927,7 @@ module ScenarioExact {
 module ScenarioErrors {
   import opened Machine import opened ByteSpec import opened NfsState import opened NfsPerm import opened NfsCommon
   import opened NfsAttrs import opened NfsData import opened NfsList import opened NfsMake import opened NfsUnlink
-  import opened NfsRename import opened NfsVolume import opened ScenarioV
+  import opened NfsRename import opened NfsVolume import opened ScenarioV import ScenarioData
 
   lemma Reading(st: uint32)
     ensures !GetattrErr(V(), H(3), st) && !AccessErr(V(), H(3), st) && !ReadlinkErr(V(), H(5), st) &&
@@ -870,10 +936,15 @@ module ScenarioErrors {
       !LookupErr(V(), Eve(), H(1), [46, 46], st)
     ensures !ReaddirErr(V(), Eve(), H(1), 11, 0, Count(4096), st) &&
       !ReaddirErr(V(), Eve(), H(1), 0, 1, Count(4096), st) &&
-      !ReaddirplusErr(V(), Eve(), H(1), 11, 0, Maxcount(4096), st)
+      !ReaddirplusErr(V(), Eve(), H(1), 11, 0, Maxcount(4096, 4096), st)
     ensures !FsstatErr(V(), H(1), st) && !FsinfoErr(V(), H(1), st) && !PathconfErr(V(), H(1), st) &&
       !CommitErr(V(), H(3), st)
-  { Letters(); }
+  {
+    Letters();
+    forall c: int, l: Limit ensures NoneFits(1, N1().body, c, l) <==> l.room < 0 || exists x: Item
+      {:trigger First(1, N1().body, c, x)} :: First(1, N1().body, c, x) && l.room < l.cost(|x.name|)
+    { ScenarioData.NoneYet(N1().body, c, l); }
+  }
 
   lemma Data(st: uint32)
     ensures !SetattrErr(V(), Ann(), H(3), Mode(384), Some(Time(3, 0)), st) &&

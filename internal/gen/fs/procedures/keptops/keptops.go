@@ -100,16 +100,18 @@ func Keep(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, s uint64,
 	d.PutInode(txn, procedurebase.ORPHANS(), hp)
 	return st, first
 }
-func RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, uint64) {
+func RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var before *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = before
 	var after *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = after
+	var later bool = false
+	var _ = later
 	var first uint64 = 0
 	var _ = first
-	before, after = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
+	before, after, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	var out1 uint32
 	var _ = out1
 	var out2 uint64
@@ -118,10 +120,8 @@ func RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino u
 	st = out1
 	first = out2
 	if st != uint32(0) {
-		return st, before, after, first
+		return st, before, after, later, first
 	}
-	var later bool = false
-	var _ = later
 	var out3 uint32
 	var _ = out3
 	var out4 *dbytes.Bytes
@@ -135,9 +135,9 @@ func RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino u
 	before = out4
 	after = out5
 	later = out6
-	return st, before, after, first
+	return st, before, after, later, first
 }
-func RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, uint64) {
+func RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var fbefore *dbytes.Bytes = (*dbytes.Bytes)(nil)
@@ -148,9 +148,11 @@ func RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino u
 	var _ = tbefore
 	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
 	var _ = tafter
+	var later bool = false
+	var _ = later
 	var first uint64 = 0
 	var _ = first
-	fbefore, fafter, tbefore, tafter = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil)
+	fbefore, fafter, tbefore, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
 	var out1 uint32
 	var _ = out1
 	var out2 uint64
@@ -159,10 +161,8 @@ func RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino u
 	st = out1
 	first = out2
 	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, first
+		return st, fbefore, fafter, tbefore, tafter, later, first
 	}
-	var later bool = false
-	var _ = later
 	var out3 uint32
 	var _ = out3
 	var out4 *dbytes.Bytes
@@ -182,7 +182,7 @@ func RenameOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino u
 	tbefore = out6
 	tafter = out7
 	later = out8
-	return st, fbefore, fafter, tbefore, tafter, first
+	return st, fbefore, fafter, tbefore, tafter, later, first
 }
 func Tmpfile(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, a *attributeops.Sattr, s uint64, ns uint32) (uint32, uint64, *dbytes.Bytes, uint64) {
 	var st uint32 = 0
