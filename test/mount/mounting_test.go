@@ -222,7 +222,7 @@ func TestLostAndMountedAgain(t *testing.T) {
 			if err == nil || !strings.Contains(string(out), "tansy umount") {
 				t.Fatalf("another volume in its place: %v, %s", err, out)
 			}
-			m = start(image, dir)
+			start(image, dir)
 			content(t, f, "data")
 			mounttest.Run(t, bin, "umount", dir)
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
