@@ -23,17 +23,31 @@ func (l logLines) Write(b []byte) (int, error) {
 // await returns the next line that has all texts.
 func (l logLines) await(t *testing.T, texts ...string) string {
 	t.Helper()
+	return l.awaitAll(t, texts)[0]
+}
+
+// awaitAll returns the next line for each list of texts, which has all of the list. The lines may come in any order, as
+// those of several goroutines do.
+func (l logLines) awaitAll(t *testing.T, lists ...[]string) []string {
+	t.Helper()
+	found := make([]string, len(lists))
 	late := time.After(time.Minute)
-	for {
+	for left := len(lists); left > 0; {
 		select {
 		case line := <-l:
-			if !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(line, s) }) {
-				return line
+			for i, texts := range lists {
+				missing := func(s string) bool { return !strings.Contains(line, s) }
+				if found[i] == "" && !slices.ContainsFunc(texts, missing) {
+					found[i] = line
+					left--
+					break
+				}
 			}
 		case <-late:
-			t.Fatal("the log has no line with", texts)
+			t.Fatal("the log has no line with one of", lists, "but", found)
 		}
 	}
+	return found
 }
 
 // A rotten is a volume in use whose device a test damages.

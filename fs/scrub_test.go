@@ -40,8 +40,8 @@ func TestScrubNames(t *testing.T) {
 		if st := x.v.ScrubStatus(); !st.Running {
 			t.Errorf("%s: the scrub that was asked for does not run: %+v", c.what, st)
 		}
-		x.log.await(t, append(c.want, "a damaged block is", fmt.Sprint("block=", a))...)
-		line := x.log.await(t, "the scrub has found damage", "damaged=1 ")
+		named := append(c.want, "a damaged block is", fmt.Sprint("block=", a))
+		line := x.log.awaitAll(t, named, []string{"the scrub has found damage", "damaged=1 "})[1]
 		x.close()
 		st := x.v.ScrubStatus()
 		if st.Running || st.Passes != 1 || st.Pass.Damaged != 1 || st.Err != nil || st.Ended.IsZero() {

@@ -375,7 +375,12 @@ func TestCommitShows(t *testing.T) {
 	}
 	v = create(t, disk.NewFault(disk.NewSim(Size*disk.BlockSize), 1, func(op disk.Op, _ *rand.Rand) (h disk.Harm) {
 		if op.Kind == disk.Barrier && armed.CompareAndSwap(true, false) {
-			write(1)
+			written := make(chan struct{})
+			go func() { // for this one has locks, and a call begins without any
+				defer close(written)
+				write(1)
+			}()
+			<-written
 		}
 		return h
 	}))
