@@ -289,8 +289,7 @@ func (m *mounting) run(source, dir string) int {
 		return m.abandon(v, log.Logger)
 	}
 	if lost != nil {
-		log.Error("the directory answers nothing any more, so that nothing is written below it: tansy umount makes it free",
-			"dir", dir)
+		deserted(log.Logger, dir)
 		fail(lost)
 		if !errors.Is(lost, disk.ErrLost) {
 			return exitFailure
@@ -413,6 +412,12 @@ func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, 
 			log.Error("cannot unmount", "err", err)
 		}
 	}
+}
+
+// deserted tells what becomes of the directory of a volume that is lost.
+func deserted(log *slog.Logger, dir string) {
+	log.Error("the directory answers nothing any more, so that nothing is written below it: tansy umount makes it free",
+		"dir", dir)
 }
 
 // mountHelper is what mount(8) calls as mount.tansy: SPEC DIR [-sfnv] [-o OPTIONS] [-t TYPE] [-N NAMESPACE].

@@ -142,8 +142,7 @@ func (l *localMount) end(v *volume) (idle bool) {
 	}
 	close(l.ending)
 	if v.failed.Load() != nil {
-		v.log.Error("the directory answers nothing any more, so that nothing is written below it: tansy umount makes it free",
-			"dir", l.dir)
+		deserted(v.log, l.dir)
 		return false
 	}
 	if err := l.unmount(v); err != nil {

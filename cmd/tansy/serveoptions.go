@@ -158,11 +158,28 @@ func (o *serveOptions) wrong() string {
 			return what
 		}
 	}
-	if at := o.statusAt.at; at != "" && at == o.listen.at && !strings.HasSuffix(at, ":0") {
-		return "--listen and --status are both " + at + ": NFS and HTTP need a port each"
+	if wrong := o.onePortTwice(); wrong != "" {
+		return wrong
 	}
 	if o.exportsFile != "" && o.rootSquash {
 		return "--root-squash is an option in the file of --exports: give one of them"
+	}
+	return ""
+}
+
+// onePortTwice says which two flags have the same address, or nothing.
+func (o *serveOptions) onePortTwice() string {
+	given := map[string]string{}
+	for _, x := range []struct{ flag, at string }{
+		{"--listen", o.listen.at}, {"--status", o.statusAt.at}, {"--debug-listen", o.profilingAt.at},
+	} {
+		if x.at == "" || strings.HasSuffix(x.at, ":0") {
+			continue
+		}
+		if other := given[x.at]; other != "" {
+			return fmt.Sprintf("%s and %s are both %s: each needs a port of its own", other, x.flag, x.at)
+		}
+		given[x.at] = x.flag
 	}
 	return ""
 }

@@ -147,6 +147,8 @@ func TestWrongArguments(t *testing.T) {
 		{"mount 127.0.0.1:/ D", 2, "tansy mount: 127.0.0.1:/ looks like what an NFS server exports, and no volume"},
 		{"mount nas:2049 D", 2, "tansy mount: nas:2049 looks like what an NFS server exports, and no volume: mount -t nfs"},
 		{"serve --listen 127.0.0.1:20499 --status 127.0.0.1:20499", 2, "tansy serve: --listen and --status are both 127."},
+		{"serve --listen 20499 --debug-listen 20499", 2, "tansy serve: --listen and --debug-listen are both 127.0.0.1:20499"},
+		{"serve --status 20498 --debug-listen 20498", 2, "tansy serve: --status and --debug-listen are both 127.0.0.1:20498"},
 		{"serve --volume F --listen 0 --scrub 20", 2, "tansy serve: --scrub 20 is so many bytes per second, and would never"},
 		{"check V", 2, "tansy check: open V: no such file or directory"},
 		{"exports check V", 2, "tansy exports: open V: no such file or directory"},
