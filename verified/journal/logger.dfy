@@ -51,13 +51,19 @@ module JournalLogger {
       Vouches(key, s[i].x, s[i].c, m.m[m.addrs[i]])
     ensures CodesOf(s, m.m, home, key)
   {
+    assert forall e :: e in s ==> e.x + home in m.m && Vouches(key, e.x, e.c, m.m[e.x + home]) by {
+      forall e | e in s ensures e.x + home in m.m && Vouches(key, e.x, e.c, m.m[e.x + home]) {
+        var i :| 0 <= i < |s| && s[i] == e;
+        assert m.addrs[i] in m.addrs;
+      }
+    }
+    assert forall a :: a in m.m ==> exists e :: e in s && e.x == a - home by {
+      forall a | a in m.m ensures exists e :: e in s && e.x == a - home {
+        var i :| 0 <= i < |m.addrs| && m.addrs[i] == a;
+        assert s[i] in s && s[i].x == a - home;
+      }
+    }
     reveal CodesOf();
-    forall a | a in m.m ensures exists e :: e in s && e.x == a - home {
-      assert a in m.addrs; var i :| 0 <= i < |m.addrs| && m.addrs[i] == a; assert s[i] in s;
-    }
-    forall e | e in s ensures e.x + home in m.m && Vouches(key, e.x, e.c, m.m[e.x + home]) {
-      var i :| 0 <= i < |s| && s[i] == e;
-    }
   }
   lemma JoinedOf(s: seq<Code>, m: BM, t: seq<Code>, h: BM, home: int, key: int)
     requires CodesOf(s, m, home, key) && CodesOf(t, h, home, key) && forall a :: a in h ==> a !in m
@@ -617,19 +623,35 @@ module JournalLogger {
   {
     reveal j.LoggerInv();
     if ok && !j.disk.bad {
-      var k := |j.logger.pending| - 1; var o := old(j.logger.directWritten);
-      forall i | 0 <= i < j.logger.directWritten
-        ensures j.disk.cur[j.logger.directList.addrs[i]] == j.logger.directList.blks[i] {
-        if i >= o { assert j.logger.directList.addrs[i] == a + (i - o); }
-        else { assert j.logger.directList.addrs[i] < j.logger.directList.addrs[o]; }
-      }
-      forall x | a <= x < a + n ensures x in j.logger.pending[k].direct {
-        assert j.logger.directList.addrs[o + (x - a)] == x;
-      }
-      forall x | 0 <= x < k ensures Written(j.layout, j.disk.cur, j.logger.pending[x]) {
-        WrittenDir(j.protocol(), |j.disk.cur|, x, k, a, n, old(j.disk.cur), j.disk.cur);
-      }
+      DirsWrote(j.protocol(), |j.disk.cur|, |j.logger.pending| - 1, j.logger.body, j.logger.directList,
+        j.logger.blocksWritten, j.logger.descWritten, old(j.disk.cur), j.disk.cur, old(j.logger.directWritten), n, a);
     }
+  }
+  // i direct blocks of the last pending group, k, were home, and wn of its blocks in the ring; now n direct blocks more
+  // are home, from block a on
+  lemma DirsWrote(g: Protocol, sz: int, k: int, body: BList, dirs: BList, wn: int, wd: bool, c: Img, c2: Img, i: int,
+    n: int, a: int)
+    requires GInv(g, sz) && PInv(g) && 0 <= k == |g.pending| - 1 && |c| == |c2| == sz && 0 <= i && 0 < n &&
+      i + n <= |dirs.addrs| && Home(g.layout) <= a && a + n <= sz
+    requires 0 <= wn <= |body.blks| == |g.pending[k].desc.addrs| &&
+      Lists(dirs, g.pending[k].direct, Home(g.layout), sz)
+    requires OnDisk(g, sz, k, body, dirs, wn, i, wd, c)
+    requires forall y :: i <= y < i + n ==> dirs.addrs[y] == a + (y - i)
+    requires (forall x :: a <= x < a + n ==> c2[x] == dirs.blks[i + (x - a)]) &&
+      forall x :: 0 <= x < sz && !(a <= x < a + n) ==> c2[x] == c[x]
+    ensures OnDisk(g, sz, k, body, dirs, wn, i + n, wd, c2)
+  {
+    var e := g.pending[k];
+    assert PendWf(g, e, End(g) + k, sz);
+    forall x | 0 <= x < i + n ensures c2[dirs.addrs[x]] == dirs.blks[x] {
+      if x < i { assert dirs.addrs[x] < dirs.addrs[i] == a; } else { assert dirs.addrs[x] == a + (x - i); }
+    }
+    forall x | a <= x < a + n ensures x in e.direct { assert dirs.addrs[i + (x - a)] == x; }
+    forall x | 0 <= x < wn ensures 0 <= DataBlock(g.layout, e.desc, x) < sz &&
+      c2[DataBlock(g.layout, e.desc, x)] == body.blks[x] {
+      assert DataBlock(g.layout, e.desc, x) < Home(g.layout);
+    }
+    forall x | 0 <= x < k ensures Written(g.layout, c2, g.pending[x]) { WrittenDir(g, sz, x, k, a, n, c, c2); }
   }
   // ... nor do its direct blocks
   lemma WrittenDir(g: Protocol, n: int, x: int, y: int, a: int, m: int, c: Img, c2: Img)
@@ -713,7 +735,31 @@ module JournalLogger {
     ensures j.LoggerInv()
   {
     reveal j.LoggerInv();
-    if ok && !j.disk.bad { DescAlone(j.protocol(), old(j.disk.cur), j.disk.cur); }
+    if ok && !j.disk.bad {
+      DescWrote(j.protocol(), |j.disk.cur|, |j.logger.pending| - 1, j.logger.body, j.logger.directList,
+        j.logger.blocksWritten, j.logger.directWritten, old(j.logger.descWritten), old(j.disk.cur), j.disk.cur);
+    }
+  }
+  // wn blocks of the last pending group, k, were in the ring, and dn of its direct ones home; now its descriptor is in
+  // its slot
+  lemma DescWrote(g: Protocol, sz: int, k: int, body: BList, dirs: BList, wn: int, dn: int, wd: bool, c: Img, c2: Img)
+    requires GeoOk(g.layout) && GInv(g, sz) && PInv(g) && 0 <= k == |g.pending| - 1 && |c| == |c2| == sz &&
+      Home(g.layout) <= sz
+    requires 0 <= wn <= |body.blks| == |g.pending[k].desc.addrs| &&
+      Lists(dirs, g.pending[k].direct, Home(g.layout), sz) && 0 <= dn <= |dirs.addrs|
+    requires OnDisk(g, sz, k, body, dirs, wn, dn, wd, c)
+    requires var a := DSlot(g.layout, g.pending[k].desc.sq); c2[a] == g.pending[k].descBlock &&
+      forall x :: 0 <= x < sz && x != a ==> c2[x] == c[x]
+    ensures OnDisk(g, sz, k, body, dirs, wn, dn, true, c2)
+  {
+    var e := g.pending[k];
+    assert PendWf(g, e, End(g) + k, sz);
+    DescAlone(g, c, c2);
+    forall x | 0 <= x < wn ensures 0 <= DataBlock(g.layout, e.desc, x) < sz &&
+      c2[DataBlock(g.layout, e.desc, x)] == body.blks[x] {
+      assert c2[DataBlock(g.layout, e.desc, x)] == c[DataBlock(g.layout, e.desc, x)];
+    }
+    forall x | 0 <= x < dn ensures c2[dirs.addrs[x]] == dirs.blks[x] { assert Home(g.layout) <= dirs.addrs[x]; }
   }
   // [F] the last pending group is written (no operation of the device)
   method LogWrote(j: Journal)
