@@ -583,7 +583,7 @@ var mutants = []mutant{
 	{what: "mount: RENAME_NOREPLACE replaces", file: "mount/names.go", old: "err != fs.ErrNoEnt {\n\t\t\tif err", new: "err == fs.ErrIO {\n\t\t\tif err", tests: mounts},
 	{what: "mount: others' numbers for errors", file: "mount/attr.go", old: "fs.ErrNotEmpty: syscall.ENOTEMPTY, ", new: "", tests: mounts},
 	{what: "mount: a new file is root's", file: "mount/names.go", old: "\t\ts.UID = &in.Uid\n", new: "", tests: mounts},
-	{what: "mount: a new file loses setuid", file: "mount/names.go", old: "in.Uid != 0 && mode&privileged != 0 &&", new: "false &&", tests: mounts},
+	{what: "mount: a new file loses setuid", file: "mount/names.go", old: "return mode&privileged != 0 &&", new: "return false &&", tests: mounts},
 	{what: "once: clients behind one address are one", file: "nfs/nfs3/once.go", old: "c.Cred.Machine", new: `""`, tests: machines},
 	{what: "once: the name of the machine is not in the key", file: "fs/callid.go", old: "append(append(append(b, machine...), proc...), args...)", new: "append(append(b, proc...), args...)", tests: machines},
 	{what: "once: the name of the machine is not read", file: "nfs/oncrpc/message.go", old: "c.Machine = string(d.Opaque(maxMachine))", new: "d.Opaque(maxMachine)", tests: codecs},
