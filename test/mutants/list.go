@@ -158,7 +158,7 @@ var mutants = []mutant{
 
 	// The port mapper, and calls in datagrams.
 	{what: "port mapper: ports with their bytes swapped", file: "nfs/portmap/portmap.go", old: "a.Port()>>8, a.Port()&255", new: "a.Port()&255, a.Port()>>8", tests: finding},
-	{what: "port mapper: GETVERSADDR gives any version", file: "nfs/portmap/portmap.go", old: "s.getaddr(c, true)", new: "s.getaddr(c, false)", tests: finding},
+	{what: "port mapper: GETVERSADDR gives any version", file: "nfs/portmap/portmap.go", old: "getaddr(\"GETVERSADDR\", true)", new: "getaddr(\"GETVERSADDR\", false)", tests: finding},
 	{what: "port mapper: addresses of the other family", file: "nfs/portmap/portmap.go", old: "called.Addr().Is4() == at.Addr().Is4()", new: "called.IsValid()", tests: finding},
 	{what: "port mapper: what was registered stays", file: "nfs/portmap/register.go", old: "c.change(r.version, ProcUnset, e)", new: "c.change(r.version, ProcNull, e)", tests: finding},
 	{what: "port mapper: refusals are not noticed", file: "nfs/portmap/register.go", old: "\t\tif !ok {", new: "\t\tif !ok && err != nil {", tests: finding},
