@@ -34,7 +34,8 @@ func TestRun(t *testing.T) {
 	if ganeshaMissing() == nil {
 		peers = append(peers, ganesha)
 	}
-	c := exec.Command(program, "peers", "-quick", "-size", "536870912", "-run", "null,smallfile,write,filewrite,directories,tail", "-peers", strings.Join(peers, ","),
+	c := exec.Command(program, "peers", "-quick", "-size", "536870912", "-run",
+		"null,smallfile,write,filewrite,directories,tail", "-peers", strings.Join(peers, ","),
 		"-tansy", bin, "-dir", scratch, "-write", docs)
 	if said, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)

@@ -18,7 +18,8 @@ func TestPlots(t *testing.T) {
 		{Metric{Name: "files, clients: 2", Unit: "/s", At: 2}, map[string][]float64{"a": {3}}},
 		{Metric{Name: "files, clients: 8", Unit: "/s", At: 8}, map[string][]float64{"a": {300, 500}, "b": {20, 20}}},
 	}
-	s := Samples{"smallfile": {Axis: "clients", Contenders: []string{"a", "b", "a<b"}, Rows: rows}, "tree": {Contenders: []string{"b"}}}
+	s := Samples{"smallfile": {Axis: "clients", Contenders: []string{"a", "b", "a<b"}, Rows: rows},
+		"tree": {Contenders: []string{"b"}}}
 	p := &Page{Workloads: []string{"smallfile", "tree"}, Contenders: []string{"a", "b"}}
 	ps := p.plots(s)
 	ps["ratios.svg"] = p.Ratios(s, "a", "b", "a & b")
