@@ -76,7 +76,8 @@ func serverTLS(t *testing.T, dir string) *tls.Config {
 
 // secure is the name of the export with TLS.
 func secure(name, hostname, dir string) string {
-	return "nbds" + strings.TrimPrefix(name, "nbd") + "&tls-hostname=" + hostname + "&tls-certificates=" + url.QueryEscape(dir)
+	return "nbds" + strings.TrimPrefix(name,
+		"nbd") + "&tls-hostname=" + hostname + "&tls-certificates=" + url.QueryEscape(dir)
 }
 
 func TestTLSConformance(t *testing.T) {
