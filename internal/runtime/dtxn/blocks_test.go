@@ -41,7 +41,8 @@ func TestReadBlocks(t *testing.T) {
 		}))
 		after := s.j.Stats()
 		if after.Reads-before.Reads != reads || after.ReadBlocks-before.ReadBlocks != blocks {
-			t.Errorf("%d reads of %d blocks, want %d of %d", after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
+			t.Errorf("%d reads of %d blocks, want %d of %d",
+				after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
 		}
 	}
 	count(0, 0, 0, data)

@@ -12,7 +12,8 @@ import (
 )
 
 func emptyAlloc(limit uint64) *alloc {
-	return newAlloc(Bitmap{First: 10, Limit: limit}, func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
+	return newAlloc(Bitmap{First: 10, Limit: limit},
+		func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
 }
 
 // grow takes n bits for a file.

@@ -15,7 +15,8 @@ import (
 // nothing is locked; right beside it lies what is there.
 func TestWild(t *testing.T) {
 	l := layout
-	l.Places = placesOf(region{data, size, places.BLOCKS()}, region{data - 2, data, places.RECORDS()}, region{inodeTab, data - 2, places.INODES()}, region{blockMap, inodeTab, places.BITS()})
+	l.Places = placesOf(region{data, size, places.BLOCKS()}, region{data - 2, data, places.RECORDS()},
+		region{inodeTab, data - 2, places.INODES()}, region{blockMap, inodeTab, places.BITS()})
 	s := NewMem(size, l)
 	defer s.Close()
 	small, whole := func() *dbytes.Bytes { return dbytes.NewBytes(256) }, func() *dbytes.Bytes { return dbytes.NewBytes(4096) }

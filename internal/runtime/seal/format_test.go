@@ -65,7 +65,8 @@ func TestFormat(t *testing.T) {
 		sq, pos, lag := uint64(i)<<40+7, r.Uint64(), r.Uint64N(8)
 		sealed := func(magic string, withCodes bool, lag uint64) []byte {
 			head := le.AppendUint64(le.AppendUint64(append([]byte(magic), uuid[:]...), sq), pos)
-			head = append(le.AppendUint32(le.AppendUint16(le.AppendUint16(head, uint16(n)), uint16(lag)), uint32(direct)), s.epoch[:]...)
+			head = append(le.AppendUint32(le.AppendUint16(le.AppendUint16(head, uint16(n)), uint16(lag)), uint32(direct)),
+				s.epoch[:]...)
 			var addrs, tags []byte
 			for j, a := range slices.Concat(m.Addrs(), h.Addrs()) {
 				addrs = le.AppendUint64(addrs, a)
