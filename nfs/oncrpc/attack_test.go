@@ -210,13 +210,14 @@ func TestLargeCallsAtATime(t *testing.T) {
 	const may = 4
 	record := chunkSize(1 << 20)
 	running, open := make(chan bool, 2*may), make(chan struct{})
-	s := NewServer(Config{Log: quiet, RecordBytes: 3 * may * record, Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
-		NullProc, {Name: "STORE", Serve: func(*Call) Accept {
-			running <- true
-			<-open
-			return Success
-		}},
-	}}}})
+	s := NewServer(Config{Log: quiet, RecordBytes: 3 * may * record,
+		Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
+			NullProc, {Name: "STORE", Serve: func(*Call) Accept {
+				running <- true
+				<-open
+				return Success
+			}},
+		}}}})
 	s.janitor.Do(func() {})
 	s.turns.Hold(1 << 20) // what is looked at is not the processor
 	addr := listen(t, s)
