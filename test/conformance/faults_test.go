@@ -109,12 +109,14 @@ var faults = []struct {
 		}
 	}},
 	{"write-perm/other", func(f *fault, m *model.Model) {
-		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability,
+			fs.WCC, error) {
 			return m.Write(root, h, off, b, how)
 		}
 	}},
 	{"write/overwrite", func(f *fault, m *model.Model) {
-		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability,
+			fs.WCC, error) {
 			end := off + uint64(len(b))
 			n, s, w, err := m.Write(c, h, off, b, how)
 			m.Setattr(root, h, &fs.SetAttr{Size: &end}, nil)
@@ -126,7 +128,8 @@ var faults = []struct {
 		f.verf = func() uint64 { n++; return n }
 	}},
 	{"wcc/write", func(f *fault, m *model.Model) {
-		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability,
+			fs.WCC, error) {
 			n, s, w, err := m.Write(c, h, off, b, how)
 			w.Before = w.After
 			return n, s, w, err
@@ -340,7 +343,8 @@ var faults = []struct {
 }
 
 func run(t *testing.T, addr, check string) conform.Outcome {
-	rep, err := conform.Run(context.Background(), conform.Config{Addr: addr, Run: regexp.MustCompile("^" + regexp.QuoteMeta(check) + "$")})
+	rep, err := conform.Run(context.Background(),
+		conform.Config{Addr: addr, Run: regexp.MustCompile("^" + regexp.QuoteMeta(check) + "$")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +379,8 @@ func TestEmptyPages(t *testing.T) {
 			l.Entries, l.EOF = nil, eof
 			return l, err
 		}
-		rep, err := conform.Run(context.Background(), conform.Config{Addr: serveFS(t, f), Run: regexp.MustCompile("^readdir")})
+		rep, err := conform.Run(context.Background(),
+			conform.Config{Addr: serveFS(t, f), Run: regexp.MustCompile("^readdir")})
 		if err != nil {
 			t.Fatal(err)
 		}

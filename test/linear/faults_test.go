@@ -228,13 +228,15 @@ var faults = []struct {
 	device bool // in the device
 }{
 	{name: "lost update", bug: func(f fs.FileSystem) fs.FileSystem { return lostUpdate{f} }},
-	{name: "stale read", bug: func(f fs.FileSystem) fs.FileSystem { return &staleRead{FileSystem: f, kept: map[fs.Handle][]byte{}} }},
+	{name: "stale read",
+		bug: func(f fs.FileSystem) fs.FileSystem { return &staleRead{FileSystem: f, kept: map[fs.Handle][]byte{}} }},
 	{name: "rename in two steps", bug: func(f fs.FileSystem) fs.FileSystem { return renameInTwo{f} }},
 	{name: "entry listed twice", bug: func(f fs.FileSystem) fs.FileSystem { return doubleEntry{f} }},
 	{name: "wrong error", bug: func(f fs.FileSystem) fs.FileSystem { return wrongError{f} }},
 	{name: "remove done twice", bug: func(f fs.FileSystem) fs.FileSystem { return twice{f} }},
 	{name: "attributes before in another step", bug: func(f fs.FileSystem) fs.FileSystem { return looseBefore{f} }},
-	{name: "removed file answers", bug: func(f fs.FileSystem) fs.FileSystem { return &ghosts{FileSystem: f, kept: map[fs.Handle]fs.Attr{}} }},
+	{name: "removed file answers",
+		bug: func(f fs.FileSystem) fs.FileSystem { return &ghosts{FileSystem: f, kept: map[fs.Handle]fs.Attr{}} }},
 	{name: "write grows first", bug: func(f fs.FileSystem) fs.FileSystem { return growsFirst{f} }},
 	{name: "no permission needed", bug: func(f fs.FileSystem) fs.FileSystem { return anybody{f} }},
 	{name: "calls sent again later", relay: true},

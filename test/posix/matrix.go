@@ -321,7 +321,8 @@ func wrongTypes() string {
 			{"truncate", "truncate x 0", pick(dir, "EISDIR", pick(link, "ENOENT", pick(k.typ == "file", "ok", "EINVAL")))},
 			{"a path through", "stat x/y", pick(dir, "ENOENT", pick(link, "ENOENT", "ENOTDIR"))},
 		} {
-			fmt.Fprintf(&w, "check %s of %s\nfile other\n%s\n%s => %s\n", t.name, k.name, strings.ReplaceAll(k.make, "NAME", "x"), t.line, t.want)
+			fmt.Fprintf(&w, "check %s of %s\nfile other\n%s\n%s => %s\n",
+				t.name, k.name, strings.ReplaceAll(k.make, "NAME", "x"), t.line, t.want)
 			switch {
 			case t.want != "ok":
 				fmt.Fprintf(&w, "lstat x type=%s\n", k.typ)
@@ -361,7 +362,8 @@ func stickyDirectories() string {
 				}
 				want := pick(may, "ok", "EPERM")
 				fmt.Fprintf(&w, "%[1]s: file mine\n%[1]s: unlink d/u => %[2]s\n%[1]s: rename d/r d/s => %[2]s\n%[1]s: rename mine d/o => %[2]s\n%[1]s: rmdir d/e => %[2]s\n%[1]s: rename d/a away/a => %[2]s\n", user, want)
-				fmt.Fprintf(&w, "lstat d/u => %s\nlstat d/s => %s\nlstat d/e => %s\nlstat away/a => %s\n", pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"), pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"))
+				fmt.Fprintf(&w, "lstat d/u => %s\nlstat d/s => %s\nlstat d/e => %s\nlstat away/a => %s\n",
+					pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"), pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"))
 			}
 		}
 	}
@@ -384,7 +386,8 @@ func modes() string {
 		{"mkfifo", "mkfifo x 0777"}, {"mknod", "mknod x sock 0777"},
 	} {
 		for _, u := range []struct{ mask, mode string }{{"0000", "777"}, {"0022", "755"}, {"0077", "700"}, {"0777", "0"}, {"0121", "656"}} {
-			fmt.Fprintf(&w, "check %s with umask %s\nalice: umask %s\nalice: %s\nlstat x mode=%s uid=alice gid=staff\n", k.name, u.mask, u.mask, k.line, u.mode)
+			fmt.Fprintf(&w, "check %s with umask %s\nalice: umask %s\nalice: %s\nlstat x mode=%s uid=alice gid=staff\n",
+				k.name, u.mask, u.mask, k.line, u.mode)
 		}
 	}
 	return w.String()
@@ -394,7 +397,8 @@ func modes() string {
 func privilegeBits() string {
 	var w strings.Builder
 	for _, m := range []struct{ mode, after string }{
-		{"4755", "755"}, {"2755", "755"}, {"6755", "755"}, {"2745", "2745"}, {"6745", "2745"}, {"4644", "644"}, {"1755", "1755"},
+		{"4755", "755"}, {"2755", "755"}, {"6755", "755"}, {"2745", "2745"}, {"6745", "2745"}, {"4644", "644"},
+		{"1755", "1755"},
 	} {
 		for _, t := range []struct{ name, user, line, after string }{
 			{"chown of the owner by root", "root", "chown f bob -", m.after},

@@ -31,8 +31,10 @@ func sparseWrites() string {
 			fmt.Fprintf(&w, "stat f atleast=%d below=%d\ncontent f \"{\\x00*%d}{x*%d}\"\n", (n+1023)/1024, 40, at, n)
 		}
 		// two ends with a hole between, which is then filled but for a byte
-		fmt.Fprintf(&w, "check a hole of %d bytes that is filled\nopen h f rdwr,creat 0644\nwrite h a\npwrite h %d b\n", at, at+1)
-		fmt.Fprintf(&w, "content f \"a{\\x00*%d}b\"\nevict h\npwrite h 1 {c*%d}\nevict h\ncontent f \"a{c*%d}\\x00b\"\n", at, at-1, at-1)
+		fmt.Fprintf(&w,
+			"check a hole of %d bytes that is filled\nopen h f rdwr,creat 0644\nwrite h a\npwrite h %d b\n", at, at+1)
+		fmt.Fprintf(&w, "content f \"a{\\x00*%d}b\"\nevict h\npwrite h 1 {c*%d}\nevict h\ncontent f \"a{c*%d}\\x00b\"\n",
+			at, at-1, at-1)
 	}
 	return w.String()
 }
@@ -46,7 +48,8 @@ func cuts() string {
 			if from == to {
 				continue
 			}
-			fmt.Fprintf(&w, "check from %d to %d\nopen h f rdwr,creat 0644\nwrite h {x*%d}\ntruncate @h %d\nstat f size=%d\n", from, to, from, to, to)
+			fmt.Fprintf(&w, "check from %d to %d\nopen h f rdwr,creat 0644\nwrite h {x*%d}\ntruncate @h %d\nstat f size=%d\n",
+				from, to, from, to, to)
 			kept := min(from, to)
 			fmt.Fprintf(&w, "content f \"{x*%d}{\\x00*%d}\"\ntruncate f 70000\ncontent f \"{x*%d}{\\x00*%d}\"\nevict h\ncontent f \"{x*%d}{\\x00*%d}\"\n",
 				kept, to-kept, kept, 70000-kept, kept, 70000-kept)
@@ -61,8 +64,10 @@ func mapTails() string {
 	for _, size := range []int{1, 100, 4095, 4096, 4097, 8191, 8192, 10000} {
 		pages := (size + 4095) / 4096 * 4096
 		for _, how := range []string{"shared", "private"} {
-			fmt.Fprintf(&w, "check a %s map of %d bytes\nfile f 0644 {x*%d}\nopen h f rdwr\nmap m h 0 16384 %s rw\n", how, size, size, how)
-			fmt.Fprintf(&w, "peek m 0 \"{x*%d}{\\x00*%d}\"\npeek m %d x => SIGBUS\npoke m %d x => SIGBUS\n", size, pages-size, pages, pages)
+			fmt.Fprintf(&w, "check a %s map of %d bytes\nfile f 0644 {x*%d}\nopen h f rdwr\nmap m h 0 16384 %s rw\n",
+				how, size, size, how)
+			fmt.Fprintf(&w, "peek m 0 \"{x*%d}{\\x00*%d}\"\npeek m %d x => SIGBUS\npoke m %d x => SIGBUS\n",
+				size, pages-size, pages, pages)
 			fmt.Fprintf(&w, "poke m 0 y\npeek m 0 y\n")
 			if how == "shared" {
 				fmt.Fprintf(&w, "content f y{x*%d}\nmsync m\nevict h\ncontent f y{x*%d}\n", size-1, size-1)
@@ -94,9 +99,11 @@ func renameFlags() string {
 	var w strings.Builder
 	for _, k := range kinds {
 		from := strings.ReplaceAll(k.make, "NAME", "p/x")
-		fmt.Fprintf(&w, "check without replacing: %s over a file\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 old\n", k.name, from)
+		fmt.Fprintf(&w,
+			"check without replacing: %s over a file\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 old\n", k.name, from)
 		fmt.Fprintf(&w, "mark p\nmark q\nmark p/x\nmark q/y\nrenamex p/x q/y noreplace => EEXIST\nmoved p a?\nmoved q a?\nmoved p/x a?\nmoved q/y a?\nlstat p/x type=%s\ncontent q/y old\n", k.typ)
-		fmt.Fprintf(&w, "check without replacing: another file over %s\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 new\n", k.name, from)
+		fmt.Fprintf(&w,
+			"check without replacing: another file over %s\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 new\n", k.name, from)
 		fmt.Fprintf(&w, "mark p\nmark q\nrenamex q/y p/x noreplace => EEXIST\nmoved p a?\nmoved q a?\nlstat p/x type=%s\ncontent q/y new\n", k.typ)
 		fmt.Fprintf(&w, "check without replacing: %s to a free name\nmkdir p 0755\nmkdir q 0755\n%s\nmark p\nmark q\nrenamex p/x q/y noreplace\nmoved p a?mc\nmoved q a?mc\nlist p\nlstat q/y type=%s\n", k.name, from, k.typ)
 		fmt.Fprintf(&w, "check exchange: %s and a file\nwhy the mount has no exchange: it says so, and changes nothing\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 other\nmark p\nmark q\n", k.name, from)
@@ -119,7 +126,8 @@ func openRemoved() string {
 		for _, t := range []struct{ name, lines string }{
 			{"is read", "pread h 0 10 data\nread h 2 da"},
 			{"is written", "pwrite h 2 TA!\npread h 0 10 daTA!\nstat @h size=5"},
-			{"is written far behind", "pwrite h 100000 x\nstat @h size=100001 below=100\npread h 99999 5 \"\\x00x\"\nevict h\npread h 0 5 \"data\\x00\""},
+			{"is written far behind",
+				"pwrite h 100000 x\nstat @h size=100001 below=100\npread h 99999 5 \"\\x00x\"\nevict h\npread h 0 5 \"data\\x00\""},
 			{"is cut", "truncate @h 2\npread h 0 10 da\nstat @h size=2"},
 			{"is lengthened", "truncate @h 6\npread h 0 10 \"data\\x00\\x00\""},
 			{"gets a mode", "chmod @h 0604\nstat @h mode=604"},
@@ -131,7 +139,8 @@ func openRemoved() string {
 			{"is mapped", "map m h 0 4096 shared rw\npeek m 0 data\npoke m 0 D\npread h 0 10 Data\nclose h\npeek m 0 Data"},
 			{"is locked", "flock h ex\nofdlock h write 0 0\nofdlock h un 0 0"},
 		} {
-			fmt.Fprintf(&w, "check a file that was %s %s\nfile f 0644 data\nopen h f rdwr\n%s\nstat @h nlink=0\n%s\n", how.name, t.name, how.lines, t.lines)
+			fmt.Fprintf(&w, "check a file that was %s %s\nfile f 0644 data\nopen h f rdwr\n%s\nstat @h nlink=0\n%s\n",
+				how.name, t.name, how.lines, t.lines)
 		}
 	}
 	return w.String()
@@ -153,8 +162,10 @@ func lockRanges() string {
 					{"all behind", 20, 0, false}, {"from the start on", 0, 0, true}, {"from within on", 15, 0, true},
 				} {
 					want := pick(at.meets && (first == "write" || second == "write"), "EAGAIN", "ok")
-					fmt.Fprintf(&w, "check %s: %s, then %s of %s\nfile f 0644 data\nopen h f rdwr\n%sopen %s f rdwr\n", kind.word, first, second, at.name, kind.by, kind.handle)
-					fmt.Fprintf(&w, "%s h %s 10 10\n%s%s %s %s %d %d => %s\n", kind.word, first, kind.by, kind.word, kind.handle, second, at.start, at.length, want)
+					fmt.Fprintf(&w, "check %s: %s, then %s of %s\nfile f 0644 data\nopen h f rdwr\n%sopen %s f rdwr\n",
+						kind.word, first, second, at.name, kind.by, kind.handle)
+					fmt.Fprintf(&w, "%s h %s 10 10\n%s%s %s %s %d %d => %s\n",
+						kind.word, first, kind.by, kind.word, kind.handle, second, at.start, at.length, want)
 					fmt.Fprintf(&w, "close h\n%s%s %s write 0 0\n", kind.by, kind.word, kind.handle)
 				}
 			}
@@ -214,7 +225,8 @@ func ranges() string {
 						fmt.Fprintf(&w, "seek h %d data 0 => ENXIO\n", 4096*first)
 					}
 				}
-				fmt.Fprintf(&w, "truncate f 30000\npwrite h 29999 y\ncontent f \"%s{\\x00*%d}y\"\n", runs(is[:min(len(is), 29999)]), 29999-min(len(is), 29999))
+				fmt.Fprintf(&w, "truncate f 30000\npwrite h 29999 y\ncontent f \"%s{\\x00*%d}y\"\n",
+					runs(is[:min(len(is), 29999)]), 29999-min(len(is), 29999))
 			}
 		}
 	}

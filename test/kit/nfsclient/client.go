@@ -62,7 +62,8 @@ func MountDir(nc io.ReadWriteCloser, dir string) (*Client, error) {
 
 func mountOn(conn *Conn, dir string, known *handles) (*Client, error) {
 	c := &Client{Conn: conn, known: known}
-	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{}, func(e *oncrpc.Encoder) { e.Opaque([]byte(dir)) })
+	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{},
+		func(e *oncrpc.Encoder) { e.Opaque([]byte(dir)) })
 	if err == nil {
 		if stat := d.Uint32(); stat != 0 {
 			err = fmt.Errorf("mount: %w", fs.Errno(stat))

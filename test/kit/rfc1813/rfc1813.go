@@ -18,9 +18,11 @@ var (
 	nfsTime    = x.Struct(x.Uint32, x.Uint32)
 	dirop      = x.Struct(fileHandle, name)
 	setTime    = x.Union(map[uint32]x.Type{0: x.Void, 1: x.Void, 2: nfsTime}, nil)
-	sattr      = x.Struct(x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint64), setTime, setTime)
-	specdata   = x.Struct(x.Uint32, x.Uint32)
-	fattr      = x.Struct(x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint64, x.Uint64, specdata, x.Uint64, x.Uint64, nfsTime, nfsTime, nfsTime)
+	sattr      = x.Struct(x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint64),
+		setTime, setTime)
+	specdata = x.Struct(x.Uint32, x.Uint32)
+	fattr    = x.Struct(x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint64, x.Uint64, specdata, x.Uint64,
+		x.Uint64, nfsTime, nfsTime, nfsTime)
 	postOp     = x.Optional(fattr)
 	preOp      = x.Optional(x.Struct(x.Uint64, nfsTime, nfsTime))
 	wcc        = x.Struct(preOp, postOp)
