@@ -184,7 +184,7 @@ var mutants = []mutant{
 	{what: "the gate waited for under the allocator's mutex", file: "internal/runtime/dtxn/alloc.go", old: "\ta.mu.Unlock() // order: gate, then mu\n\ta.gate.Lock()\n\ta.mu.Lock()\n", new: "\ta.gate.Lock()\n", tests: []string{"./internal/runtime/dtxn", "-tags=lockorder"}},
 
 	// Durability.
-	{what: "stable commits are not", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, true, 0)", tests: concurrent},
+	{what: "stable commits are not", file: "fs/once.go", old: "c.Make(procedure, 0, v.deferred, 0)", new: "c.Make(procedure, 0, true, 0)", tests: concurrent},
 	{what: "commits are not noted in locks", file: "internal/runtime/dlock/dlock.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
 	{what: "COMMIT does not flush", file: "fs/fs.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "c.Make(procWrite, uint32(how), ", new: "c.Make(procWrite, uint32(how)&2, ", tests: concurrent},
@@ -565,7 +565,7 @@ var mutants = []mutant{
 	{what: "ranges: KEEP_SIZE makes it longer", file: "mount/ranges.go", old: "behind = off > a.Size || n > a.Size-off", new: "behind = false", tests: []string{"./test/posix", "-run", "TestMount$"}},
 	{what: "ranges: holes are looked for as data", file: "mount/ranges.go", old: "in.Whence == unix.SEEK_HOLE", new: "in.Whence != unix.SEEK_HOLE", tests: []string{"./test/posix", "-run", "TestMount$"}},
 	{what: "ranges: zeros in the place of a hole", file: "mount/ranges.go", old: "f.volume.PunchHole(superuser", new: "f.volume.ZeroRange(superuser", tests: []string{"./test/posix", "-run", "TestMount$"}},
-	{what: "mount: operations wait for the device", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, false, 0)", tests: []string{"./fs", "-run", "Deferred"}},
+	{what: "mount: operations wait for the device", file: "fs/once.go", old: "c.Make(procedure, 0, v.deferred, 0)", new: "c.Make(procedure, 0, false, 0)", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: a WRITE that did not wait says that it is stable", file: "fs/file.go", old: "Stability(writecall.Committed(&c.Call))", new: "how", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: mounts},
 	{what: "mount: an open file goes with its last name", file: "mount/kept.go", old: "!last || !open ||", new: "!last || open ||", tests: mounts},

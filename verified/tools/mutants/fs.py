@@ -261,8 +261,8 @@
     ("procedures/attributes", "ids: nobody's group stays", "a.hasGid && a.gid != 0xffff_ffff;", "a.hasGid;", "*AttributeOps*.WithoutNobody"),
     ("procedures/attributes", "ids: nobody's owner stays", "a.hasUid && a.uid != 0xffff_ffff,", "a.hasUid,", "*AttributeOps*.WithoutNobody"),
     ("procedures/attributes", "ids: a size is lost with them", "r.hasSize, r.size, r.hasMode, r.mode := a.hasSize,", "r.hasSize, r.size, r.hasMode, r.mode := false,", "*AttributeOps*.WithoutNobody"),
-    ("procedures/conversions", "attributes: nobody is shown as the owner", "    if uid == 0xffff_ffff { uid := 65534; }\n", "", "*Conversions*.Attributes"),
-    ("procedures/conversions", "attributes: nobody is shown as the group", "    if gid == 0xffff_ffff { gid := 65534; }\n", "", "*Conversions*.Attributes"),
+    ("procedures/conversions", "attributes: nobody is shown as the owner", "      if uid == 0xffff_ffff { uid := 65534; }\n", "", "*Conversions*.Attributes.Decode"),
+    ("procedures/conversions", "attributes: nobody is shown as the group", "      if gid == 0xffff_ffff { gid := 65534; }\n", "", "*Conversions*.Attributes.Decode"),
     ("procedures/attributes", "new: the caller's group in a setgid directory", "if dmode / 1024 % 2 == 1 then dgid else c.gid", "c.gid", "*InitAttr"),
     ("procedures/attributes", "new: setgid not inherited", "{ InodeFormat.SetMode(ip, m + 1024); }", "{ }", "*InheritSetgid"),
     # READ, WRITE, READLINK
@@ -576,8 +576,8 @@
     ("blocks/regions", "regions: transactions are kept to other places", "    p := new P.Place(g.inodeTable, g.slot0, P.INODES, p);\n", "    p := new P.Place(g.inodeTable, g.data0, P.INODES, p);\n", "*.Of"),
     ("blocks/regions", "regions: no place for records", "    p := new P.Place(g.slot0, g.data0, P.RECORDS, null);\n    p := new P.Place(g.inodeBitmap, g.inodeTable, P.BITS, p);", "    p := new P.Place(g.inodeBitmap, g.inodeTable, P.BITS, null);", "*.Of"),
     ("blocks/regions", "vacuity: regions", "== s.geometry.inodeBitmap as int\n  { Each(s.geometry, b); }", "== s.geometry.inodeBitmap as int\n  { Each(s.geometry, b); assert false; }", "*.Apart"),
-    ("procedures/conversions", "attributes: atime for mtime", "b.U64(64), b.U32(84), b.U64(72)", "b.U64(56), b.U32(80), b.U64(72)", "*.Attributes"),
-    ("procedures/conversions", "attributes: the numbers of a device the other way round", "major, minor := b.U32(20), b.U32(24);", "major, minor := b.U32(24), b.U32(20);", "*.Attributes"),
+    ("procedures/conversions", "attributes: atime for mtime", "b.U64(56), b.U64(64), b.U64(72)", "b.U64(56), b.U64(56), b.U64(72)", "*.Attributes.Decode"),
+    ("procedures/conversions", "attributes: the numbers of a device the other way round", "major, minor := b.U32(20), b.U32(24);", "major, minor := b.U32(24), b.U32(20);", "*.Attributes.Decode"),
     ("procedures/conversions", "sizes: what is to be freed is not looked at", "ok := size <= MAXFILE && shrink <= MAXFILE + 4096;", "ok := size <= MAXFILE;", "*.SizesOk"),
     # which place a record gets
     ("replies/places", "replies: two calls get one place", "if b == 0 && (f != 0 || k == spare) {", "if f != 0 || k == spare {", "*Chunks.Next"),
