@@ -298,7 +298,7 @@
     ("procedures/readdir", "READDIRPLUS: an inode is passed on twice", "out.AttrAt(i, p);", "out.AttrAt(i, p); out.AttrAt(i, p);", "*ReaddirOps*Attrs"),
     ("procedures/readdir", "READDIRPLUS: the attributes of the first entry", "var x := out.InoAt(i);", "var x := out.InoAt(0);", "*ReaddirOps*Attrs"),
     ("tree/tree", "sound: a free inode keeps its blocks", "(m.ty == 0 ==> m == NewMeta(0, m.gen))", "(m.ty == 0 ==> m.nlink == 0 && !OnList(m))", "procedures/soundness:*FreeHolds"),
-    ("spec/scan", "scan: an entry may move", "::\n    Stay(pre.nodes[i].body, post.nodes[i].body) }", ":: true }", "*Steady"),
+    ("spec/listings", "scan: an entry may move", "::\n    Stay(pre.nodes[i].body, post.nodes[i].body) }", ":: true }", "*Steady"),
     ("procedures/volume", "FSSTAT: more free than there is", "var b := Least(blocks, all);", "var b := blocks;", "*Fsstat"),
     ("procedures/volume", "FSINFO: larger writes", "MAXIO: uint32 := 1048576", "MAXIO: uint32 := 2097152", "*Fsinfo"),
     ("procedures/volume", "PATHCONF: names of 256 bytes", "NAMEMAX: uint32 := 255", "NAMEMAX: uint32 := 256", "*Pathconf"),
@@ -385,10 +385,10 @@
     ("procedures/soundness", "vacuity: a free inode", "    R.Bare(d.fs.geometry, d.fs.trees.blockMap, d.fs.trees.store.inodes, d.fs.metas, i);\n", "    R.Bare(d.fs.geometry, d.fs.trees.blockMap, d.fs.trees.store.inodes, d.fs.metas, i); assert false;\n", "*FreeHolds"),
     ("procedures/soundness", "vacuity: a sound volume", "    assert N.Tree(f, w.depth);\n", "    assert N.Tree(f, w.depth); assert false;\n", "*SoundAbs"),
     ("procedures/soundness", "vacuity: the volume is sound", "    SoundAbs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);\n", "    SoundAbs(d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places); assert false;\n", "*OfVolume"),
-    ("spec/scan", "vacuity: RENAME moves no entry", "fw, tw)\n    ensures Kept(pre, post)\n  { }", "fw, tw)\n    ensures Kept(pre, post)\n  { assert false; }", "*Scans*Rename"),
-    ("spec/scan", "vacuity: an entry that is there throughout", "      Steady(fs, i, n, p);\n", "      Steady(fs, i, n, p); assert false;\n", "*Steady"),
-    ("spec/scan", "vacuity: a scan of a volume that changes", "    j, k := Once(", "    assert false; j, k := Once(", "*Scanned"),
-    ("spec/scan", "vacuity: a scan", "    assert e in pages[j];\n", "    assert e in pages[j]; assert false;\n", "*Once"),
+    ("spec/listings", "vacuity: RENAME moves no entry", "fw, tw)\n    ensures Kept(pre, post)\n  { }", "fw, tw)\n    ensures Kept(pre, post)\n  { assert false; }", "*Listings*Rename"),
+    ("spec/listings", "vacuity: an entry that is there throughout", "      Steady(fs, i, n, p);\n", "      Steady(fs, i, n, p); assert false;\n", "*Steady"),
+    ("spec/listings", "vacuity: a scan of a volume that changes", "    j, k := Once(", "    assert false; j, k := Once(", "*Scanned"),
+    ("spec/listings", "vacuity: a scan", "    assert e in pages[j];\n", "    assert e in pages[j]; assert false;\n", "*Once"),
 
     # a record that counts is found and obeyed
     ("procedures/records", "look: no record is ever found", "found := full == 1 && since <= at && a0 == a1", "found := false && a0 == a1", "*Look"),
