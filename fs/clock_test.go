@@ -11,7 +11,10 @@ func TestChangesAreLater(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tick time.Duration // between calls
-	}{{"stands still", 0}, {"goes back", -time.Hour}, {"goes on", time.Nanosecond}, {"before 1970", -time.Hour * 24 * 365 * 60}} {
+	}{
+		{"stands still", 0}, {"goes back", -time.Hour}, {"goes on", time.Nanosecond},
+		{"before 1970", -time.Hour * 24 * 365 * 60},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := time.Unix(1_700_000_000, 999_999_990) // a second ends in between
 			v := memFS(t, 3000, 200, Options{Clock: func() time.Time { return now }})

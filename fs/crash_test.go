@@ -475,7 +475,9 @@ func TestBulk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []op{opCreate("/f"), opWrite("/f", 0, c.bytes, fs.FileSync), opWrite("/f", 0, c.bytes, fs.FileSync)} {
+		for _, o := range []op{
+			opCreate("/f"), opWrite("/f", 0, c.bytes, fs.FileSync), opWrite("/f", 0, c.bytes, fs.FileSync),
+		} {
 			if err := o.do(v); err != nil {
 				t.Fatal(err)
 			}

@@ -154,7 +154,10 @@ func TestTrimDeviceFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []op{opCreate("/keep"), opWrite("/keep", 0, 100000, fs.FileSync), opCreate("/f"), opWrite("/f", 0, 400000, fs.FileSync), opRemove("/f"), opCommit("/keep")} {
+		for _, o := range []op{
+			opCreate("/keep"), opWrite("/keep", 0, 100000, fs.FileSync), opCreate("/f"), opWrite("/f", 0, 400000, fs.FileSync),
+			opRemove("/f"), opCommit("/keep"),
+		} {
 			if err := o.do(v); err != nil {
 				t.Fatal(err)
 			}

@@ -63,7 +63,10 @@ func TestWorkloads(t *testing.T) {
 	if err := b.measure(workloadNames()); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100", "GETATTR beside 48 readers", "first WRITE of 4 KiB beside 32"} {
+	for _, row := range []string{
+		"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100",
+		"GETATTR beside 48 readers", "first WRITE of 4 KiB beside 32",
+	} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("no row %q", row)
 		}
@@ -101,7 +104,9 @@ func TestBesideChanges(t *testing.T) {
 	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []string{"CREATE, REMOVE beside 16 that flood CREATEs, another", "CREATE, REMOVE beside 16 that flood CREATEs, the same"} {
+	for _, row := range []string{
+		"CREATE, REMOVE beside 16 that flood CREATEs, another", "CREATE, REMOVE beside 16 that flood CREATEs, the same",
+	} {
 		if strings.Count(out.String(), row) != 1 {
 			t.Errorf("not one row %q in\n%s", row, &out)
 		}

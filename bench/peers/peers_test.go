@@ -44,7 +44,10 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"before\n", "### null", "### smallfile", "| clients: 4, /s |", "### directories", "### tail", "performance/filewrite.svg", "after\n"} {
+	for _, want := range []string{
+		"before\n", "### null", "### smallfile", "| clients: 4, /s |", "### directories", "### tail",
+		"performance/filewrite.svg", "after\n",
+	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the report has no %q:\n%s", want, text)
 		}
@@ -55,7 +58,9 @@ func TestRun(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	for _, args := range []string{"-rounds 0", "-run nothing", "-peers nobody", "-size 1000", "-largest 8589934592", "more"} {
+	for _, args := range []string{
+		"-rounds 0", "-run nothing", "-peers nobody", "-size 1000", "-largest 8589934592", "more",
+	} {
 		if _, err := parseFlags(strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s is taken", args)
 		}

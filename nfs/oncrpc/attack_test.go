@@ -121,7 +121,9 @@ func others(t *testing.T, addr string, attack func()) {
 	works(t, known)
 	works(t, known) // enough to be known
 	attack()
-	for what, p := range map[string]peer{"known": known, "new": connectFrom(t, addr, 1), "elsewhere": connectFrom(t, addr, 3)} {
+	for what, p := range map[string]peer{
+		"known": known, "new": connectFrom(t, addr, 1), "elsewhere": connectFrom(t, addr, 3),
+	} {
 		t.Run(what, func(t *testing.T) {
 			p.t = t
 			works(t, p)

@@ -173,7 +173,9 @@ func FuzzArguments(f *testing.F) {
 
 // FuzzUniversal: what is read as a universal address is written as one of the same address.
 func FuzzUniversal(f *testing.F) {
-	for _, s := range []string{"192.0.2.1.8.1", "::.0.111", "2001:db8::1.255.255", "1.2.3.4.5", "..", "1.2.3.4.256.1", "::1%x.1.1"} {
+	for _, s := range []string{
+		"192.0.2.1.8.1", "::.0.111", "2001:db8::1.255.255", "1.2.3.4.5", "..", "1.2.3.4.256.1", "::1%x.1.1",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

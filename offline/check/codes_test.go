@@ -154,7 +154,9 @@ func TestDumpNotAsWritten(t *testing.T) {
 		if strings.Contains(want, "%d") {
 			want = fmt.Sprintf(want, c.block)
 		}
-		for _, x := range []string{want, "links       3", "tree        ", "root of the tree of codes ", "tree of codes    blocks 1 to "} {
+		for _, x := range []string{
+			want, "links       3", "tree        ", "root of the tree of codes ", "tree of codes    blocks 1 to ",
+		} {
 			if !strings.Contains(out.String(), x) {
 				t.Errorf("%s: %q is not in\n%s", c.what, x, out.String())
 			}

@@ -38,7 +38,11 @@ func TestPlacement(t *testing.T) {
 	if p != want {
 		t.Errorf("%+v, want %+v", p, want)
 	}
-	for _, part := range []string{"3 files have 774 blocks in 7 runs, 442.3 KiB each", "the 2 files of 1 MiB or more: 769 blocks in 4 runs, 769.0 KiB each", "1 of them shorter than 1 MiB, with 0.1 % of the blocks"} {
+	for _, part := range []string{
+		"3 files have 774 blocks in 7 runs, 442.3 KiB each",
+		"the 2 files of 1 MiB or more: 769 blocks in 4 runs, 769.0 KiB each",
+		"1 of them shorter than 1 MiB, with 0.1 % of the blocks",
+	} {
 		if got := p.String(); !strings.Contains(got, part) {
 			t.Errorf("%q does not say %q", got, part)
 		}

@@ -222,7 +222,9 @@ func TestGarbageInDirectory(t *testing.T) {
 // While blocks cannot be read nothing is freed, and no file is taken for lost: what else is damaged is repaired, and
 // the blocks are what is left.
 func TestUnreadable(t *testing.T) {
-	for _, what := range []string{"indirect block", "inodes", "directory", "bitmap of blocks", "bitmap of inodes", "copy of the superblock"} {
+	for _, what := range []string{
+		"indirect block", "inodes", "directory", "bitmap of blocks", "bitmap of inodes", "copy of the superblock",
+	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSmall(t)
 			bad := map[string]uint64{

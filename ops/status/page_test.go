@@ -60,7 +60,10 @@ func TestBrowser(t *testing.T) {
 	for name, at := range map[string]struct {
 		width, height int
 		phone         bool
-	}{"small-telephone": {320, 568, true}, "telephone": {390, 844, true}, "tablet": {820, 1180, true}, "desk": {1440, 900, false}} {
+	}{
+		"small-telephone": {320, 568, true}, "telephone": {390, 844, true}, "tablet": {820, 1180, true},
+		"desk": {1440, 900, false},
+	} {
 		b.screen(at.width, at.height, at.phone)
 		b.call("Page.navigate", map[string]any{"url": s.URL + "/"}, nil)
 		b.until(`document.querySelectorAll("#procs tbody tr").length === 2`)

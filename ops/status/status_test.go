@@ -152,7 +152,10 @@ func TestSeveralVolumes(t *testing.T) {
 		first, second *error
 		health, ready int
 		text          string
-	}{{nil, nil, 200, 200, "ok\n"}, {nil, &err, 200, 503, "/b: in use\n"}, {&err, nil, 200, 503, "/: in use\n"}, {&err, &err, 503, 503, "/: in use\n/b: in use\n"}} {
+	}{
+		{nil, nil, 200, 200, "ok\n"}, {nil, &err, 200, 503, "/b: in use\n"}, {&err, nil, 200, 503, "/: in use\n"},
+		{&err, &err, 503, 503, "/: in use\n/b: in use\n"},
+	} {
 		f.sick.Store(x.first)
 		second.Store(x.second)
 		health, _, _ := get(t, s.URL+"/healthz")
@@ -179,7 +182,10 @@ func TestPaths(t *testing.T) {
 	f := newFake(t)
 	s := httptest.NewServer(f.status.Handler())
 	defer s.Close()
-	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css", "/status.json": "application/json", "/metrics": "text/plain"} {
+	for path, kind := range map[string]string{
+		"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css", "/status.json": "application/json",
+		"/metrics": "text/plain",
+	} {
 		code, body, h := get(t, s.URL+path)
 		if code != 200 || len(body) < 100 || !strings.HasPrefix(h.Get("Content-Type"), kind) || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: %d, %d bytes, %v", path, code, len(body), h)

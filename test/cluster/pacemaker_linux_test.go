@@ -165,7 +165,9 @@ func TestAgent(t *testing.T) {
 	}
 	c := newCluster(t)
 	n := c.node("a")
-	for action, want := range map[string]int{"validate-all": running, "meta-data": running, "monitor": notRunning, "stop": running, "promote": unimplemented} {
+	for action, want := range map[string]int{
+		"validate-all": running, "meta-data": running, "monitor": notRunning, "stop": running, "promote": unimplemented,
+	} {
 		n.want(action, n.tansy(action), want)
 	}
 	agent, _ := filepath.Abs("../../packaging/pacemaker/tansy")

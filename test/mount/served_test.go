@@ -35,7 +35,9 @@ func client(t *testing.T, m *mounttest.Mount) *nfsclient.Client {
 }
 
 // served is a new volume with both faces: the client of NFS, and p for paths in the mount.
-func served(t *testing.T, bin string, flags ...string) (m *mounttest.Mount, image string, c *nfsclient.Client, p func(string) string) {
+func served(
+	t *testing.T, bin string, flags ...string,
+) (m *mounttest.Mount, image string, c *nfsclient.Client, p func(string) string) {
 	t.Helper()
 	image = mounttest.Volume(t, bin, "64M")
 	m = mounttest.Serve(t, bin, image, t.TempDir(), nil, flags...)

@@ -82,7 +82,9 @@ func TestXattrs(t *testing.T) {
 			if _, err := unix.Getxattr(f, "user.x", nil); err != unix.ENODATA {
 				t.Errorf("none: %v", err)
 			}
-			for name, value := range map[string]string{"user.a": "value", "user.empty": "", "trusted.t": strings.Repeat("t", 1000), "security.s": "\x00\xff"} {
+			for name, value := range map[string]string{
+				"user.a": "value", "user.empty": "", "trusted.t": strings.Repeat("t", 1000), "security.s": "\x00\xff",
+			} {
 				must(t, unix.Setxattr(f, name, []byte(value), 0))
 				xattr(t, f, name, value)
 			}

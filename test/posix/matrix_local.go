@@ -27,7 +27,8 @@ func sparseWrites() string {
 	for _, at := range []int{1, 511, 512, 4095, 4096, 4097, 8191, 8192, 40959, 40960, 40961, 65535, 65536, 1048575} {
 		for _, n := range []int{1, 4095, 4096, 4097} {
 			fmt.Fprintf(&w, "check %d bytes at %d of an empty file\n", n, at)
-			fmt.Fprintf(&w, "open h f rdwr,creat 0644\npwrite h %[1]d {x*%[2]d}\nstat f size=%[3]d\ncontent f \"{\\x00*%[1]d}{x*%[2]d}\"\nevict h\n", at, n, at+n)
+			fmt.Fprintf(&w, "open h f rdwr,creat 0644\npwrite h %[1]d {x*%[2]d}\nstat f size=%[3]d\n"+
+				"content f \"{\\x00*%[1]d}{x*%[2]d}\"\nevict h\n", at, n, at+n)
 			fmt.Fprintf(&w, "stat f atleast=%d below=%d\ncontent f \"{\\x00*%d}{x*%d}\"\n", (n+1023)/1024, 40, at, n)
 		}
 		// two ends with a hole between, which is then filled but for a byte
@@ -51,7 +52,8 @@ func cuts() string {
 			fmt.Fprintf(&w, "check from %d to %d\nopen h f rdwr,creat 0644\nwrite h {x*%d}\ntruncate @h %d\nstat f size=%d\n",
 				from, to, from, to, to)
 			kept := min(from, to)
-			fmt.Fprintf(&w, "content f \"{x*%d}{\\x00*%d}\"\ntruncate f 70000\ncontent f \"{x*%d}{\\x00*%d}\"\nevict h\ncontent f \"{x*%d}{\\x00*%d}\"\n",
+			fmt.Fprintf(&w, "content f \"{x*%d}{\\x00*%d}\"\ntruncate f 70000\ncontent f \"{x*%d}{\\x00*%d}\"\nevict h\n"+
+				"content f \"{x*%d}{\\x00*%d}\"\n",
 				kept, to-kept, kept, 70000-kept, kept, 70000-kept)
 		}
 	}
@@ -86,7 +88,8 @@ func mapCuts() string {
 	for _, how := range []string{"shared", "private"} {
 		for _, to := range []int{0, 1, 4095, 4096, 4097, 8192} {
 			pages := (to + 4095) / 4096 * 4096
-			fmt.Fprintf(&w, "check a file below a %s map is cut to %d\nfile f 0644 {x*16384}\nopen h f rdwr\nmap m h 0 16384 %s rw\npeek m 0 {x*16384}\ntruncate f %d\n", how, to, how, to)
+			fmt.Fprintf(&w, "check a file below a %s map is cut to %d\nfile f 0644 {x*16384}\nopen h f rdwr\n"+
+				"map m h 0 16384 %s rw\npeek m 0 {x*16384}\ntruncate f %d\n", how, to, how, to)
 			fmt.Fprintf(&w, "peek m 0 \"{x*%d}{\\x00*%d}\"\npeek m %d x => SIGBUS\n", to, pages-to, pages)
 			fmt.Fprintf(&w, "truncate f 16384\npeek m 0 \"{x*%d}{\\x00*%d}\"\n", to, 16384-to)
 		}
@@ -101,14 +104,19 @@ func renameFlags() string {
 		from := strings.ReplaceAll(k.make, "NAME", "p/x")
 		fmt.Fprintf(&w,
 			"check without replacing: %s over a file\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 old\n", k.name, from)
-		fmt.Fprintf(&w, "mark p\nmark q\nmark p/x\nmark q/y\nrenamex p/x q/y noreplace => EEXIST\nmoved p a?\nmoved q a?\nmoved p/x a?\nmoved q/y a?\nlstat p/x type=%s\ncontent q/y old\n", k.typ)
+		fmt.Fprintf(&w, "mark p\nmark q\nmark p/x\nmark q/y\nrenamex p/x q/y noreplace => EEXIST\nmoved p a?\nmoved q a?\n"+
+			"moved p/x a?\nmoved q/y a?\nlstat p/x type=%s\ncontent q/y old\n", k.typ)
 		fmt.Fprintf(&w,
 			"check without replacing: another file over %s\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 new\n", k.name, from)
-		fmt.Fprintf(&w, "mark p\nmark q\nrenamex q/y p/x noreplace => EEXIST\nmoved p a?\nmoved q a?\nlstat p/x type=%s\ncontent q/y new\n", k.typ)
-		fmt.Fprintf(&w, "check without replacing: %s to a free name\nmkdir p 0755\nmkdir q 0755\n%s\nmark p\nmark q\nrenamex p/x q/y noreplace\nmoved p a?mc\nmoved q a?mc\nlist p\nlstat q/y type=%s\n", k.name, from, k.typ)
-		fmt.Fprintf(&w, "check exchange: %s and a file\nwhy the mount has no exchange: it says so, and changes nothing\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 other\nmark p\nmark q\n", k.name, from)
+		fmt.Fprintf(&w, "mark p\nmark q\nrenamex q/y p/x noreplace => EEXIST\nmoved p a?\nmoved q a?\nlstat p/x type=%s\n"+
+			"content q/y new\n", k.typ)
+		fmt.Fprintf(&w, "check without replacing: %s to a free name\nmkdir p 0755\nmkdir q 0755\n%s\nmark p\nmark q\n"+
+			"renamex p/x q/y noreplace\nmoved p a?mc\nmoved q a?mc\nlist p\nlstat q/y type=%s\n", k.name, from, k.typ)
+		fmt.Fprintf(&w, "check exchange: %s and a file\nwhy the mount has no exchange: it says so, and changes nothing\n"+
+			"mkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 other\nmark p\nmark q\n", k.name, from)
 		fmt.Fprintf(&w, "[ext4] renamex p/x q/y exchange\n[ext4] lstat q/y type=%s\n[ext4] content p/x other\n", k.typ)
-		fmt.Fprintf(&w, "[mount] renamex p/x q/y exchange => EINVAL\n[mount] moved p a?\n[mount] moved q a?\n[mount] lstat p/x type=%s\n[mount] content q/y other\n", k.typ)
+		fmt.Fprintf(&w, "[mount] renamex p/x q/y exchange => EINVAL\n[mount] moved p a?\n[mount] moved q a?\n"+
+			"[mount] lstat p/x type=%s\n[mount] content q/y other\n", k.typ)
 	}
 	return w.String()
 }
@@ -179,7 +187,8 @@ func directWrites() string {
 	var w strings.Builder
 	for _, at := range []int{0, 4096, 1048576} {
 		for _, n := range []int{4096, 8192, 65536, 1048576} {
-			fmt.Fprintf(&w, "check %d bytes at %d, read before and after by the cache\nfile f 0644 {x*10000}\nopen c f rdwr\npread c 0 3 xxx\nopen h f rdwr,direct\ndirect h %d %d\n", n, at, at, n)
+			fmt.Fprintf(&w, "check %d bytes at %d, read before and after by the cache\nfile f 0644 {x*10000}\nopen c f rdwr\n"+
+				"pread c 0 3 xxx\nopen h f rdwr,direct\ndirect h %d %d\n", n, at, at, n)
 			fmt.Fprintf(&w, "pread c %d 12 direct..dire\nstat f size=%d\n", at, max(10000, at+n))
 		}
 	}

@@ -81,7 +81,9 @@ func TestPage(t *testing.T) {
 	if !strings.HasPrefix(got, "before\n"+p.begin()) || !strings.HasSuffix(got, end+"after\n") || strings.Contains(got, "old") {
 		t.Errorf("the page is\n%s", got)
 	}
-	for _, want := range []string{"### one\n\nWhat it is.", "| files, /s | 13.0 |  |", "### two", "| files, /s | 17.0 |  |"} {
+	for _, want := range []string{
+		"### one\n\nWhat it is.", "| files, /s | 13.0 |  |", "### two", "| files, /s | 17.0 |  |",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page has no %q:\n%s", want, got)
 		}
@@ -99,7 +101,9 @@ func TestSummaries(t *testing.T) {
 	if _, ok := r.Ratio("a", "c"); ok {
 		t.Error("a ratio to what was not measured")
 	}
-	for v, want := range map[float64]string{0.1234: "0.123", 12.34: "12.3", 999.6: "1,000", 1234.5: "1,234", 1234567: "1,234,567"} {
+	for v, want := range map[float64]string{
+		0.1234: "0.123", 12.34: "12.3", 999.6: "1,000", 1234.5: "1,234", 1234567: "1,234,567",
+	} {
 		if got := Number(v); got != want {
 			t.Errorf("%v is %s, not %s", v, got, want)
 		}

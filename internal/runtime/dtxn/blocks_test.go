@@ -81,7 +81,9 @@ func TestReadBlocks(t *testing.T) {
 	a.Abort()
 
 	// where there are none
-	for _, c := range []struct{ from, n, first uint64 }{{size - 2, 3, size}, {data - 1, 2, data - 1}, {size, 1, size}, {data, math.MaxUint64, size}} {
+	for _, c := range []struct{ from, n, first uint64 }{
+		{size - 2, 3, size}, {data - 1, 2, data - 1}, {size, 1, size}, {data, math.MaxUint64, size},
+	} {
 		x := s.Begin()
 		err := x.TryReadBlocks(c.from, c.n, dbytes.NewPieces())
 		if !errors.Is(err, ErrDamaged) || c.n < 10 && !strings.Contains(err.Error(), fmt.Sprintf("block %d ", c.first)) {

@@ -59,7 +59,9 @@ func TestFormat(t *testing.T) {
 		codeEnc.Encrypt(c, c)
 		return c
 	}
-	for i, c := range [][2]int{{0, 0}, {1, 0}, {3, 0}, {60, 0}, {128, 0}, {130, 65}, {GroupMax, 0}, {0, 1}, {2, 3}, {0, GroupMax}, {1, GroupMax - 1}} {
+	for i, c := range [][2]int{
+		{0, 0}, {1, 0}, {3, 0}, {60, 0}, {128, 0}, {130, 65}, {GroupMax, 0}, {0, 1}, {2, 3}, {0, GroupMax}, {1, GroupMax - 1},
+	} {
 		n, direct := c[0], c[1]
 		m, h := group(r, n), group(r, direct)
 		sq, pos, lag := uint64(i)<<40+7, r.Uint64(), r.Uint64N(8)
