@@ -18,9 +18,9 @@ import (
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
-	"tansy/internal/gen/txn/commitm"
 	"tansy/internal/gen/txn/objectsm"
 	"tansy/internal/gen/txn/places"
+	"tansy/internal/gen/txn/txnending"
 	"tansy/internal/gen/txn/txnm"
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
@@ -451,7 +451,7 @@ func (t *Txn) end(wrote bool) {
 // Abort ends the transaction without effect. It does not wait for what was read to
 // be durable.
 func (t *Txn) Abort() {
-	commitm.Abort(t.t)
+	txnending.Abort(t.t)
 	t.Ended(false)
 }
 
