@@ -7,7 +7,8 @@ import (
 )
 
 var ofLinux = []measurement{
-	{"eval", "the mount beside other local file systems, with the workloads of papers, and what parts of the design are worth", eval.Main},
+	{"eval", "the mount beside other local file systems, with the workloads of papers, " +
+		"and what parts of the design are worth", eval.Main},
 	{"peers", "a server beside NFS-Ganesha", peers.Main},
 	{"linux", "a server beside the kernel's own, both through the kernel's client, in an emulated machine", linux.Main},
 }

@@ -50,7 +50,8 @@ func TestCheck(t *testing.T) {
 			return errors.Join(os.Link(path, path+".3"), write(path+".2", size), os.Rename(path+".2", path))
 		}, true},
 		{"cut", func(path string) error { return os.Truncate(path, size-1) }, true},
-		{"the directory renamed", func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".2") }, true},
+		{"the directory renamed",
+			func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".2") }, true},
 	} {
 		for _, readOnly := range []bool{false, true} {
 			t.Run(c.what, func(t *testing.T) {

@@ -7,7 +7,9 @@ import (
 
 // Error is what every operation of a Disk returns when it fails.
 type Error struct {
-	Op    string // "open", "create", "preallocate", "rename", "lock", "check", "reserve", "read", "write", "discard", "barrier" or "close"
+	// Op is "open", "create", "preallocate", "rename", "lock", "check", "reserve", "read", "write", "discard", "barrier"
+	// or "close".
+	Op    string
 	Path  string // the file or device; empty for one in memory
 	Block uint64 // the first block not transferred; for "read", "write" and "discard" only
 	Err   error  // the cause

@@ -46,8 +46,8 @@ type File struct {
 	barrierErr error
 
 	// The system calls; tests replace them.
-	preadv  func(fd int, iovs [][]byte, off int64) (int, error)
-	pwritev func(fd int, iovs [][]byte, off int64) (int, error)
+	preadv  transferCall
+	pwritev transferCall
 	flush   func(fd int) error
 	push    func(fd int, off, n int64, wait bool) error
 
@@ -339,9 +339,12 @@ func (d *File) WriteAt(a uint64, bufs [][]byte) error {
 	return d.transfer("write", d.conn, d.pwritev, a, bufs)
 }
 
+// A transferCall is preadv(2) or pwritev(2) of a file, or what stands for them.
+type transferCall func(fd int, bufs [][]byte, off int64) (int, error)
+
 // transfer moves all of bufs with call, which may move less than asked for or
 // be interrupted.
-func (d *File) transfer(op string, conn syscall.RawConn, call func(int, [][]byte, int64) (int, error), a uint64, bufs [][]byte) error {
+func (d *File) transfer(op string, conn syscall.RawConn, call transferCall, a uint64, bufs [][]byte) error {
 	if err := CheckTransfer(op, d.path, d.size, a, bufs); err != nil {
 		return err
 	}

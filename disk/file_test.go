@@ -221,7 +221,10 @@ func TestOpenFailsToWriteTheCache(t *testing.T) {
 		readOnly bool
 		err      error
 		opens    bool
-	}{{false, syscall.EIO, false}, {true, syscall.EIO, false}, {false, syscall.EROFS, false}, {true, syscall.EROFS, true}, {true, syscall.EINVAL, true}} {
+	}{
+		{false, syscall.EIO, false}, {true, syscall.EIO, false}, {false, syscall.EROFS, false}, {true, syscall.EROFS, true},
+		{true, syscall.EINVAL, true},
+	} {
 		d.readOnly, d.flush = c.readOnly, func(int) error { return c.err }
 		if err := d.settle(); (err == nil) != c.opens || err != nil && err != c.err {
 			t.Errorf("read-only: %v, flush fails with %v: error %v", c.readOnly, c.err, err)
@@ -347,7 +350,9 @@ func TestRemoveAbandoned(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for what, path := range map[string]string{"a symbolic link": link, "a directory": filepath.Dir(path), "nothing": path + ".2"} {
+	for what, path := range map[string]string{
+		"a symbolic link": link, "a directory": filepath.Dir(path), "nothing": path + ".2",
+	} {
 		if err := RemoveAbandoned(path); err == nil || errors.Is(err, ErrLocked) {
 			t.Errorf("%s: %v", what, err)
 		}

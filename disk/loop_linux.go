@@ -78,7 +78,8 @@ func (d *File) lockBacking(warn func(error)) error {
 			return fmt.Errorf("%w: it is about %s, the file under %s", err, l.path, l.dev)
 		}
 		if err != nil {
-			warn(fmt.Errorf("%s is the file under %s and cannot be locked (%w): make sure that nobody else serves it", l.path, l.dev, err))
+			warn(fmt.Errorf("%s is the file under %s and cannot be locked (%w): make sure that nobody else serves it",
+				l.path, l.dev, err))
 			continue
 		}
 		d.backing = append(d.backing, b)

@@ -187,8 +187,9 @@ func (a *allocation) giveBack(end uint64) {
 		}
 		a.ctime = w.After.Ctime
 	}
+	size := blocksFor(min(end, a.size))
 	for _, r := range a.holes {
-		if lo, hi := r.lo, min(r.hi, blocksFor(min(end, a.size))); lo < hi && v.punch(superuser, a.h, lo, hi, &a.ctime) != nil {
+		if hi := min(r.hi, size); r.lo < hi && v.punch(superuser, a.h, r.lo, hi, &a.ctime) != nil {
 			return
 		}
 	}

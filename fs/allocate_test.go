@@ -113,7 +113,9 @@ func TestAllocateGivesBack(t *testing.T) {
 // What is given back is what was taken, wherever a range begins and the file ends: also in the middle of one block.
 func TestAllocateGivesBackNoData(t *testing.T) {
 	const size = BlockSize + 904
-	for _, off := range []uint64{0, 1, BlockSize - 1, BlockSize, size - 1, size, size + 1, 2*BlockSize - 1, 2 * BlockSize, 9 * BlockSize} {
+	for _, off := range []uint64{
+		0, 1, BlockSize - 1, BlockSize, size - 1, size, size + 1, 2*BlockSize - 1, 2 * BlockSize, 9 * BlockSize,
+	} {
 		v := small(t)
 		h := create(t, v, root, v.Root(), "f")
 		write(t, v, h, size-4, "tail")

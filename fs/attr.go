@@ -22,7 +22,8 @@ type (
 func bytesOf(b []byte) *buf { return &buf{Data: b} }
 
 // A call is one of a client, or of the background. The attributes that the verified Call has are serialized inodes, in
-// memory that is used again as soon as they have been decoded.
+// memory that is used again as soon as they have been decoded. Verified procedures return what goes into the Call as
+// several results, up to seven: one datatype in their place would be on the heap, for each call.
 type call struct {
 	calls.Call
 	file            Attr // those attributes, but for the inode's number
@@ -71,10 +72,13 @@ func orZero(a *Attr) Attr {
 
 // attributes are those in a serialized inode.
 func attributes(ino uint64, ip *buf) Attr {
-	a, ty := Attr{Ino: ino}, uint32(0)
-	ty, a.Mode, a.Nlink, a.UID, a.GID, a.Major, a.Minor, a.Size, a.Used, a.Gen, a.Atime.Sec, a.Atime.Nsec, a.Mtime.Sec, a.Mtime.Nsec, a.Ctime.Sec, a.Ctime.Nsec = conversions.Attributes(ip)
-	a.Type = Type(ty)
-	return a
+	var a conversions.Attributes
+	a.Decode(ip)
+	return Attr{
+		Ino: ino, Gen: a.Gen, Type: Type(a.Ty), Mode: a.Mode, Nlink: a.Nlink, UID: a.Uid, GID: a.Gid,
+		Major: a.Major, Minor: a.Minor, Size: a.Size, Used: a.Used,
+		Atime: Time{a.Atime, a.Atimens}, Mtime: Time{a.Mtime, a.Mtimens}, Ctime: Time{a.Ctime, a.Ctimens},
+	}
 }
 
 // wcc is the weak cache consistency data of inode ino.

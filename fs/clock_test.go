@@ -11,7 +11,10 @@ func TestChangesAreLater(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tick time.Duration // between calls
-	}{{"stands still", 0}, {"goes back", -time.Hour}, {"goes on", time.Nanosecond}, {"before 1970", -time.Hour * 24 * 365 * 60}} {
+	}{
+		{"stands still", 0}, {"goes back", -time.Hour}, {"goes on", time.Nanosecond},
+		{"before 1970", -time.Hour * 24 * 365 * 60},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := time.Unix(1_700_000_000, 999_999_990) // a second ends in between
 			v := memFS(t, 3000, 200, Options{Clock: func() time.Time { return now }})
@@ -50,8 +53,10 @@ func changesAreLater(t *testing.T, v *FS, tick func()) {
 		{"WRITE of the same", []Handle{f}, true, write("data")},
 		{"SETATTR mode", []Handle{f}, false, chmod(f)},
 		{"SETATTR mode of a directory", []Handle{d}, false, chmod(d)},
-		{"SETATTR size", []Handle{f}, true, func() error { _, err := v.Setattr(root, f, &SetAttr{Size: &size}, nil); return err }},
-		{"SETATTR mtime", []Handle{f}, true, func() error { _, err := v.Setattr(root, f, &SetAttr{MtimeHow: ServerTime}, nil); return err }},
+		{"SETATTR size", []Handle{f}, true,
+			func() error { _, err := v.Setattr(root, f, &SetAttr{Size: &size}, nil); return err }},
+		{"SETATTR mtime", []Handle{f}, true,
+			func() error { _, err := v.Setattr(root, f, &SetAttr{MtimeHow: ServerTime}, nil); return err }},
 		{"CREATE that sets the size", []Handle{f}, true, func() error {
 			_, err := v.Create(root, v.Root(), []byte("f"), Unchecked, &SetAttr{Size: &size}, 0)
 			return err
@@ -61,8 +66,10 @@ func changesAreLater(t *testing.T, v *FS, tick func()) {
 			return err
 		}},
 		{"MKDIR", []Handle{d}, true, func() error { _, err := v.Mkdir(root, d, []byte("sub"), &SetAttr{}); return err }},
-		{"SYMLINK", []Handle{d}, true, func() error { _, err := v.Symlink(root, d, []byte("l"), &SetAttr{}, []byte("x")); return err }},
-		{"MKNOD", []Handle{d}, true, func() error { _, err := v.Mknod(root, d, []byte("p"), FIFO, &SetAttr{}, 0, 0); return err }},
+		{"SYMLINK", []Handle{d}, true,
+			func() error { _, err := v.Symlink(root, d, []byte("l"), &SetAttr{}, []byte("x")); return err }},
+		{"MKNOD", []Handle{d}, true,
+			func() error { _, err := v.Mknod(root, d, []byte("p"), FIFO, &SetAttr{}, 0, 0); return err }},
 		{"LINK to the file", []Handle{f}, false, link(d, "h")},
 		{"LINK in the directory", []Handle{d}, true, link(d, "i")},
 		{"RENAME of a file within a directory", []Handle{d}, true, rename(d, "h", d, "j")},
@@ -71,7 +78,8 @@ func changesAreLater(t *testing.T, v *FS, tick func()) {
 		{"RENAME over a link", []Handle{d, e}, true, rename(d, "p", e, "h")},
 		{"REMOVE", []Handle{d}, true, remove(d, "i")},
 		{"REMOVE of a link", []Handle{f}, false, func() error { return errOr(link(d, "k")(), remove(d, "k")) }},
-		{"RENAME over a link to the file", []Handle{f}, false, func() error { return errOr(link(d, "k")(), rename(d, "l", d, "k")) }},
+		{"RENAME over a link to the file", []Handle{f}, false,
+			func() error { return errOr(link(d, "k")(), rename(d, "l", d, "k")) }},
 		{"RENAME of a directory", []Handle{d, e}, true, rename(d, "sub", e, "sub")},
 		{"RENAME over a directory", []Handle{e}, true, func() error {
 			_, err := v.Mkdir(root, e, []byte("sub2"), &SetAttr{})

@@ -14,7 +14,8 @@ func TestAnyCookie(t *testing.T) {
 		create(t, v, root, v.Root(), fmt.Sprintf("%0*d", 1+i%200, i))
 	}
 	size := func(n int) int { return n }
-	cookies := []uint64{1, 2, 3, 4, 63, 64, 65, 1<<31 - 1, 1 << 31, 1 << 32, 1 << 47, 1<<63 - 1, 1 << 63, 1<<64 - 2, 1<<64 - 1}
+	cookies := []uint64{1, 2, 3, 4, 63, 64, 65, 1<<31 - 1, 1 << 31, 1 << 32, 1 << 47, 1<<63 - 1, 1 << 63,
+		1<<64 - 2, 1<<64 - 1}
 	for range 200 {
 		cookies = append(cookies, rand.Uint64()>>rand.Intn(64))
 	}

@@ -256,12 +256,16 @@ func opCommit(path string) op {
 func workload(dir string) []op {
 	p := func(name string) string { return dir + "/" + name }
 	return []op{
-		opMkdir(p("d")), opCreate(p("d/f")), opWrite(p("d/f"), 0, 100, fs.FileSync), opWrite(p("d/f"), 4000, 9000, fs.FileSync),
-		opCreate(p("big")), opWrite(p("big"), 0, 200000, fs.Unstable), opWrite(p("big"), 200000, 200000, fs.Unstable), opCommit(p("big")),
+		opMkdir(p("d")), opCreate(p("d/f")), opWrite(p("d/f"), 0, 100, fs.FileSync),
+		opWrite(p("d/f"), 4000, 9000, fs.FileSync),
+		opCreate(p("big")), opWrite(p("big"), 0, 200000, fs.Unstable), opWrite(p("big"), 200000, 200000, fs.Unstable),
+		opCommit(p("big")),
 		opSymlink(p("d/l"), "target/of/link"), opLink(p("d/f"), p("hard")), opMkdir(p("d/e")), opRename(p("d/e"), p("e")),
 		opRename(p("d/f"), p("e/g")), opWrite(p("hard"), 50, 5000, fs.Unstable), opRemove(p("hard")), opSize(p("big"), 1000),
-		opWrite(p("big"), 70000, 3000, fs.FileSync), opCreate(p("x")), opRename(p("big"), p("x")), opMkdir(p("empty")), opRename(p("e"), p("empty")),
-		opRemove(p("x")), opRemove(p("d/l")), opRmdir(p("d")), opSize(p("empty/g"), 0), opRemove(p("empty/g")), opRmdir(p("empty")), opCreate(p("last")),
+		opWrite(p("big"), 70000, 3000, fs.FileSync), opCreate(p("x")), opRename(p("big"), p("x")), opMkdir(p("empty")),
+		opRename(p("e"), p("empty")),
+		opRemove(p("x")), opRemove(p("d/l")), opRmdir(p("d")), opSize(p("empty/g"), 0), opRemove(p("empty/g")),
+		opRmdir(p("empty")), opCreate(p("last")),
 		opWrite(p("last"), 1<<20, 300000, fs.FileSync), opRemove(p("last")), // freed in the background
 	}
 }
@@ -471,7 +475,9 @@ func TestBulk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []op{opCreate("/f"), opWrite("/f", 0, c.bytes, fs.FileSync), opWrite("/f", 0, c.bytes, fs.FileSync)} {
+		for _, o := range []op{
+			opCreate("/f"), opWrite("/f", 0, c.bytes, fs.FileSync), opWrite("/f", 0, c.bytes, fs.FileSync),
+		} {
 			if err := o.do(v); err != nil {
 				t.Fatal(err)
 			}

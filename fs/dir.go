@@ -49,7 +49,9 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
 	err = w.once(&c, procCreate, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After, c.Later = onceops.Create(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
+		st, again, c.Ino, c.File, c.Before, c.After, c.Later = onceops.Create(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
 		return
 	})
 	if err == nil && s != nil && s.Size != nil { // of a file that may have been there
@@ -63,7 +65,9 @@ func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error)
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = onceops.Mkdir(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
+		st, again, c.Ino, c.File, c.Before, c.After = onceops.Mkdir(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
 		return
 	})
 	return node(&c, dir, err)
@@ -74,7 +78,9 @@ func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []by
 	vc, vn, a, vt := cred(new(vcred), who), bytesOf(name), sattr(s), bytesOf(target)
 	var c call
 	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = onceops.Symlink(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
+		st, again, c.Ino, c.File, c.Before, c.After = onceops.Symlink(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
 		return
 	})
 	return node(&c, dir, err)
@@ -85,7 +91,9 @@ func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, majo
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMknod, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = onceops.Mknod(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
+		st, again, c.Ino, c.File, c.Before, c.After = onceops.Mknod(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
 		return
 	})
 	return node(&c, dir, err)
@@ -115,7 +123,9 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	file := w.losing(dir, name)
 	var c call
 	err = w.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Later = onceops.Remove(t, v.dirs, p.index, p.record(), p.look, p.since, vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
+		st, again, c.Before, c.After, c.Later = onceops.Remove(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
 		return
 	})
 	w.forget(file, err)
@@ -133,7 +143,9 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 	file := w.losing(to, toName)
 	var c call
 	err = w.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Before2, c.After2, c.Later = onceops.Rename(t, v.dirs, p.index, p.record(), p.look, p.since, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
+		st, again, c.Before, c.After, c.Before2, c.After2, c.Later = onceops.Rename(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
 		return
 	})
 	w.forget(file, err)
@@ -145,7 +157,9 @@ func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) 
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
 	err := v.once(&c, procLink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.File, c.Before, c.After = onceops.Link(t, v.dirs, p.index, p.record(), p.look, p.since, vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
+		st, again, c.File, c.Before, c.After = onceops.Link(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
 		return
 	})
 	return c.attr(file.Ino), c.wcc(dir.Ino), err

@@ -72,7 +72,9 @@ func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 	var c call
 	c.Ino = h.Ino
 	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Later = onceops.Setattr(t, v.dirs, p.index, p.record(), p.look, p.since, vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
+		st, again, c.Before, c.After, c.Later = onceops.Setattr(t, v.dirs,
+			p.index, p.record(), p.look, p.since,
+			vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
 	})
 	return c.wcc(h.Ino), err

@@ -218,7 +218,8 @@ func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) 
 	defer func() {
 		if p := recover(); p != nil {
 			v.damaged.Store(true)
-			v.log.Error("verified code failed on this volume; it is read-only from now on, run tansy check", "panic", p, "stack", string(debug.Stack()))
+			v.log.Error("verified code failed on this volume; it is read-only from now on, run tansy check",
+				"panic", p, "stack", string(debug.Stack()))
 			c.Refuse(uint32(ErrIO))
 			next, err = calls.ANSWER(), fmt.Errorf("%w: %v", errDamaged, p)
 		}
@@ -234,9 +235,12 @@ func (v *FS) transact(c *call, op func(t *txn) uint32) (next uint32, err error) 
 
 // The procedures, by their numbers in RFC 1813.
 const (
-	procGetattr, procSetattr, procLookup, procAccess, procReadlink, procRead, procWrite        = 1, 2, 3, 4, 5, 6, 7
-	procCreate, procMkdir, procSymlink, procMknod, procRemove, procRmdir, procRename, procLink = 8, 9, 10, 11, 12, 13, 14, 15
-	procReaddir, procReaddirplus, procFsstat, procFsinfo, procPathconf, procCommit             = 16, 17, 18, 19, 20, 21
+	procGetattr, procSetattr, procLookup, procAccess     = 1, 2, 3, 4
+	procReadlink, procRead, procWrite                    = 5, 6, 7
+	procCreate, procMkdir, procSymlink, procMknod        = 8, 9, 10, 11
+	procRemove, procRmdir, procRename, procLink          = 12, 13, 14, 15
+	procReaddir, procReaddirplus, procFsstat, procFsinfo = 16, 17, 18, 19
+	procPathconf, procCommit                             = 20, 21
 )
 
 // Sync makes everything durable that was changed so far. If all is durable already, it takes no barrier.

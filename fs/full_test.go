@@ -9,7 +9,8 @@ func TestOverwritingNeedsNoSpace(t *testing.T) {
 	h := create(t, v, root, v.Root(), "f")
 	data := [MaxIO]byte{}
 	type piece struct{ off, len uint64 }
-	pieces := []piece{{0, 3 * BlockSize}, {4*BlockSize + 1, 1}, {7*BlockSize - 1, 300_000}, {1 << 20, MaxIO}, {3 << 30, 10_000}, {100 << 30, 1}, {MaxSize - 5000, 5000}}
+	pieces := []piece{{0, 3 * BlockSize}, {4*BlockSize + 1, 1}, {7*BlockSize - 1, 300_000}, {1 << 20, MaxIO},
+		{3 << 30, 10_000}, {100 << 30, 1}, {MaxSize - 5000, 5000}}
 	grown := create(t, v, root, v.Root(), "grown") // one block, in a file that was made longer
 	_, _, _, err := v.Write(root, grown, 0, data[:100], FileSync)
 	want(t, err, 0)

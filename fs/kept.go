@@ -98,7 +98,8 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, c.Before, c.After, c.Later, first = keptops.RemoveOpen(t, v.dirs, vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
+		st, c.Before, c.After, c.Later, first = keptops.RemoveOpen(t, v.dirs,
+			vc, dir.Ino, dir.Gen, vn, open.Ino, open.Gen, sec, nsec)
 		return st
 	})
 	v.came(open.Ino, first, err)
@@ -106,13 +107,16 @@ func (v *FS) RemoveOpen(who *Cred, dir Handle, name []byte, open Handle) (WCC, e
 }
 
 // RenameOpen is Keep of the file open and Rename, in one transaction.
-func (v *FS) RenameOpen(who *Cred, from Handle, fromName []byte, to Handle, toName []byte, open Handle) (WCC, WCC, error) {
+func (v *FS) RenameOpen(
+	who *Cred, from Handle, fromName []byte, to Handle, toName []byte, open Handle,
+) (WCC, WCC, error) {
 	vc, fn, tn := cred(new(vcred), who), bytesOf(fromName), bytesOf(toName)
 	var c call
 	var first uint64
 	err := v.run(&c, exec.LOCAL(), func(t *txn) (st uint32) {
 		sec, nsec := v.now()
-		st, c.Before, c.After, c.Before2, c.After2, c.Later, first = keptops.RenameOpen(t, v.dirs, vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
+		st, c.Before, c.After, c.Before2, c.After2, c.Later, first = keptops.RenameOpen(t, v.dirs,
+			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, open.Ino, open.Gen, sec, nsec)
 		return st
 	})
 	v.came(open.Ino, first, err)

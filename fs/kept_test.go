@@ -83,7 +83,8 @@ func (k *keptFiles) look() {
 		}
 		data, _, _, err := k.v.Read(root, f.handle, 0, 100)
 		if k.ok(err); int(a.Nlink) != links || string(data) != f.data {
-			k.t.Fatalf("a file of names %v, kept %v: %d links, %q; want %q", slices.Collect(maps.Keys(f.names)), f.kept, a.Nlink, data, f.data)
+			k.t.Fatalf("a file of names %v, kept %v: %d links, %q; want %q",
+				slices.Collect(maps.Keys(f.names)), f.kept, a.Nlink, data, f.data)
 		}
 		for name := range f.names {
 			if n, err := k.v.Lookup(root, k.v.Root(), []byte(name)); err != nil || n.Handle != f.handle {

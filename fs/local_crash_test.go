@@ -103,7 +103,8 @@ func TestRangesCrash(t *testing.T) {
 			}
 			state := ranges(t, w, got.Handle)
 			if !slices.ContainsFunc(steps[lo:hi+1], func(s step) bool { return s.state == state }) {
-				t.Fatalf("a crash after %d device operations leaves\n%s,\nwhich none of the steps %d to %d left", ops, state, lo, hi)
+				t.Fatalf("a crash after %d device operations leaves\n%s,\nwhich none of the steps %d to %d left",
+					ops, state, lo, hi)
 			}
 			closeFS(t, w)
 			mustCheck(t, image)

@@ -18,9 +18,13 @@ import (
 
 // MkfsOptions say how to make a volume. The zero value is fine.
 type MkfsOptions struct {
-	LogBytes uint64                   // of the journal; 0: 64 MiB, less on a small device
-	Inodes   uint64                   // 0: one for every 16 KiB
-	Replies  uint64                   // calls that have records at a time, of all clients, so that they are done once; 0: 4096, less on a small device
+	LogBytes uint64 // of the journal; 0: 64 MiB, less on a small device
+	Inodes   uint64 // 0: one for every 16 KiB
+
+	// Replies is how many calls, of all clients, have records at a time, so that they are done once; 0: 4096, less on a
+	// small device.
+	Replies uint64
+
 	Zeroed   bool                     // the device reads as zeros: a new image file
 	RootMode uint32                   // permission bits of the root directory; 0: 0755
 	RootUID  uint32                   // its owner

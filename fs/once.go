@@ -6,9 +6,13 @@ package fs
 // Once implements OnceFileSystem.
 func (v *FS) Once(id *CallID) FileSystem { return &FS{v.volume, id, v.deferred, v.inside} }
 
-// once is run for a call that may come again, if id is not nil. op is told the place of its record, and the time.
-func (v *FS) once(c *call, p uint32, id *CallID, op func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool)) error {
-	c.Make(p, 0, v.deferred, 0)
+// A onceOp does a procedure at a time, and leaves a record of it at p. If the call has a record there already, it is
+// only answered: again.
+type onceOp func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool)
+
+// once is run for a call that may come again, if id is not nil.
+func (v *FS) once(c *call, procedure uint32, id *CallID, op onceOp) error {
+	c.Make(procedure, 0, v.deferred, 0)
 	if err := v.enter(); err != nil {
 		return err
 	}

@@ -182,7 +182,8 @@ func TestOnce(t *testing.T) {
 			}
 		}
 		for what, f := range map[string]FileSystem{
-			"another number": x.as(1, 8, c.name, "", nil), "another client": x.as(2, 7, c.name, "", nil), "other arguments": x.as(1, 7, c.name, "x", nil), "no name": x.v,
+			"another number": x.as(1, 8, c.name, "", nil), "another client": x.as(2, 7, c.name, "", nil),
+			"other arguments": x.as(1, 7, c.name, "x", nil), "no name": x.v,
 			"another machine": x.named(1, "m", 7, c.name, "", nil),
 			"another user":    x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{UID: 1}, nil, nil)),
 			"another caller":  x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{GID: 1}, nil, nil)),

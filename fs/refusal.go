@@ -34,7 +34,8 @@ func refused(d disk.Disk, dd *ddisk.Disk, why uint32, s superblockformat.Super) 
 	case superblockcopies.LARGER():
 		return fmt.Errorf("the volume has %d blocks, but the device only %d", s.Size(), d.Size())
 	case superblockcopies.UNREAD():
-		return fmt.Errorf("the superblock in block 0 cannot be read, and block %d has no copy of it%s: %w", last, grown, dd.ReadErr())
+		return fmt.Errorf("the superblock in block 0 cannot be read, and block %d has no copy of it%s: %w",
+			last, grown, dd.ReadErr())
 	}
 	return fmt.Errorf("%w: %s", ErrNotVolume, refusals[why])
 }
@@ -52,7 +53,9 @@ func otherFormat(d disk.Disk) error {
 	if err := d.ReadAt(0, [][]byte{b}); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %s: its format is number %d, and this one's %d. To go on with its files, serve it by a Tansy of which \"tansy version\" prints \"volume format %[3]d\", serve a new volume by this one, mount both, and copy (docs/guide/operations.md, Upgrade)",
+	return fmt.Errorf("%w: %s: its format is number %d, and this one's %d. "+
+		"To go on with its files, serve it by a Tansy of which \"tansy version\" prints \"volume format %[3]d\", "+
+		"serve a new volume by this one, mount both, and copy (docs/guide/operations.md, Upgrade)",
 		ErrNotVolume, refusals[other], binary.LittleEndian.Uint32(b[8:]), FormatVersion())
 }
 
@@ -62,10 +65,12 @@ func noSuperblock(d *ddisk.Disk) error {
 	last := d.Size() - 1
 	switch why, _ := superblockcopies.Look(d, last); why {
 	case superblockcopies.UNREAD():
-		return fmt.Errorf("%w: there is no superblock in block 0, and block %d with the copy cannot be read: %w", ErrNotVolume, last, d.ReadErr())
+		return fmt.Errorf("%w: there is no superblock in block 0, and block %d with the copy cannot be read: %w",
+			ErrNotVolume, last, d.ReadErr())
 	case noSuper:
 	default:
-		return fmt.Errorf("%w: there is no superblock in block 0, but the copy of one in block %d: it was written over, or mkfs was interrupted", ErrNotVolume, last)
+		return fmt.Errorf("%w: there is no superblock in block 0, but the copy of one in block %d: "+
+			"it was written over, or mkfs was interrupted", ErrNotVolume, last)
 	}
 	return fmt.Errorf("%w: %w", ErrNotVolume, ErrNoSuperblock)
 }

@@ -66,7 +66,8 @@ func (l *hostLog) full() {
 	now := time.Now()
 	next := l.next.Load()
 	if now.UnixNano() >= next && l.next.CompareAndSwap(next, now.Add(tellEvery).UnixNano()) {
-		l.log.Warn("the file system that the image lies on is full: what needs more room is refused (NFS3ERR_NOSPC); free room there, or remove files here")
+		l.log.Warn("the file system that the image lies on is full: what needs more room is refused (NFS3ERR_NOSPC); " +
+			"free room there, or remove files here")
 	}
 }
 

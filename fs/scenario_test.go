@@ -200,7 +200,8 @@ func TestNames(t *testing.T) {
 	f := create(t, v, root, r, "f")
 	d := mkdir(t, v, root, r, "d")
 	mkdir(t, v, root, d, "sub")
-	bad := map[string]Errno{"": ErrAcces, "a/b": ErrAcces, "/": ErrAcces, "a\x00": ErrAcces, strings.Repeat("n", 256): ErrNameTooLong}
+	bad := map[string]Errno{"": ErrAcces, "a/b": ErrAcces, "/": ErrAcces, "a\x00": ErrAcces,
+		strings.Repeat("n", 256): ErrNameTooLong}
 	for n, st := range bad {
 		name := []byte(n)
 		_, err := v.Lookup(root, r, name)
@@ -367,7 +368,8 @@ func TestCreateModes(t *testing.T) {
 	want(t, err, ErrExist)
 	write(t, v, n.Handle, 0, "hello")
 	// size is applied to a file that is there, the mode is not
-	m, err = v.Create(alice, dh.Handle, []byte("x"), Unchecked, &SetAttr{Mode: ptr(uint32(0o777)), Size: ptr(uint64(3))}, 0)
+	m, err = v.Create(alice, dh.Handle, []byte("x"), Unchecked,
+		&SetAttr{Mode: ptr(uint32(0o777)), Size: ptr(uint64(3))}, 0)
 	want(t, err, 0)
 	if m.Attr.Size != 3 || m.Attr.Mode == 0o777 || m.Handle != n.Handle {
 		t.Fatalf("%+v", m)

@@ -24,11 +24,13 @@ func TestScrubNames(t *testing.T) {
 		block func(x *rotten) uint64
 		want  []string
 	}{
-		{"contents", func(x *rotten) uint64 { return x.pointer("f", 1) }, []string{"contents of a file", "offset=4096", "file=/f", "inode="}},
+		{"contents", func(x *rotten) uint64 { return x.pointer("f", 1) },
+			[]string{"contents of a file", "offset=4096", "file=/f", "inode="}},
 		{"below an indirect block", func(x *rotten) uint64 {
 			return binary.LittleEndian.Uint64(x.block(x.pointer("g", 12))[8*5:])
 		}, []string{"contents of a file", fmt.Sprint("offset=", 17*BlockSize), `file="/a/b/c/g\n`}},
-		{"an indirect block", func(x *rotten) uint64 { return x.pointer("g", 12) }, []string{"block numbers of a file", fmt.Sprint("offset=", 12*BlockSize), `file="/a/b/c/g\n`}},
+		{"an indirect block", func(x *rotten) uint64 { return x.pointer("g", 12) },
+			[]string{"block numbers of a file", fmt.Sprint("offset=", 12*BlockSize), `file="/a/b/c/g\n`}},
 		{"a directory", func(x *rotten) uint64 { return x.pointer("b", 0) }, []string{"names in a directory", "file=/a/b"}},
 		{"inodes", func(x *rotten) uint64 { return x.v.geo.InodeTable() + 1 }, []string{"inodes 16 to 31"}},
 		{"the bitmap", func(x *rotten) uint64 { return x.v.geo.BlockBitmap() }, []string{"of the block bitmap"}},

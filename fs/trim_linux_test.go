@@ -128,7 +128,8 @@ func testTrim(t *testing.T, dir, how string, size int) {
 	begin := time.Now()
 	want := full - int64((many-few)*fileBytes) + ahead
 	until(t, fmt.Sprintf("%d bytes of %d", want, full), func() bool { return allocated(t, path) <= want })
-	t.Logf("%d MiB had room, %d MiB %.1f s after the removal", full>>20, allocated(t, path)>>20, time.Since(begin).Seconds())
+	t.Logf("%d MiB had room, %d MiB %.1f s after the removal",
+		full>>20, allocated(t, path)>>20, time.Since(begin).Seconds())
 	if now := freeBytes(t, s.v); now < free {
 		t.Errorf("%d bytes were free, then %d", free, now)
 	}

@@ -25,7 +25,8 @@ func opTrim(sum *atomic.Uint64) op {
 func trims(dir string, n int, sum *atomic.Uint64) (ops []op) {
 	for i := range n {
 		p := fmt.Sprint(dir, "/f", i%3)
-		ops = append(ops, opCreate(p), opWrite(p, 0, (5+40*(i%2))*fs.BlockSize, fs.Stability(i%3)), opWrite(p, 50*fs.BlockSize, 20*fs.BlockSize, fs.FileSync),
+		ops = append(ops, opCreate(p), opWrite(p, 0, (5+40*(i%2))*fs.BlockSize, fs.Stability(i%3)),
+			opWrite(p, 50*fs.BlockSize, 20*fs.BlockSize, fs.FileSync),
 			opRemove(p), opTrim(sum))
 	}
 	return ops
@@ -37,7 +38,8 @@ func TestCrashTrim(t *testing.T) {
 	r := random(t)
 	var sum atomic.Uint64
 	testCrash(t, r, setting{blocks: 2200, used: 550, work: [][]op{trims(client(0), 3, &sum)}}, 2)
-	testCrash(t, r, setting{blocks: 2200, used: 550, work: [][]op{trims(client(0), 3, &sum), bulk(r, client(1), 2, 20), trims(client(2), 2, &sum)}}, 9)
+	testCrash(t, r, setting{blocks: 2200, used: 550,
+		work: [][]op{trims(client(0), 3, &sum), bulk(r, client(1), 2, 20), trims(client(2), 2, &sum)}}, 9)
 	if sum.Load() == 0 {
 		t.Error("nothing was given back")
 	}
@@ -64,7 +66,8 @@ func TestTrimGoesStraight(t *testing.T) {
 		t.Fatalf("%d bytes were given back: %v", n, err)
 	}
 	if st := v.Stats().Journal; st.WrittenBlocks-first.WrittenBlocks > (st.DiscardedBlocks-first.DiscardedBlocks)/10 {
-		t.Errorf("%d blocks were written to discard %d", st.WrittenBlocks-first.WrittenBlocks, st.DiscardedBlocks-first.DiscardedBlocks)
+		t.Errorf("%d blocks were written to discard %d",
+			st.WrittenBlocks-first.WrittenBlocks, st.DiscardedBlocks-first.DiscardedBlocks)
 	}
 	if after := tree(t, v, "/"); after != before {
 		t.Errorf("then:\n%s\nbefore:\n%s", after, before)
@@ -151,7 +154,10 @@ func TestTrimDeviceFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []op{opCreate("/keep"), opWrite("/keep", 0, 100000, fs.FileSync), opCreate("/f"), opWrite("/f", 0, 400000, fs.FileSync), opRemove("/f"), opCommit("/keep")} {
+		for _, o := range []op{
+			opCreate("/keep"), opWrite("/keep", 0, 100000, fs.FileSync), opCreate("/f"), opWrite("/f", 0, 400000, fs.FileSync),
+			opRemove("/f"), opCommit("/keep"),
+		} {
 			if err := o.do(v); err != nil {
 				t.Fatal(err)
 			}

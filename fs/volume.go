@@ -79,7 +79,8 @@ func openSystem(d disk.Disk, s superblockformat.Super, o Options) (sys *dtxn.Sys
 func journalParams(s superblockformat.Super) journal.Params {
 	m := regionsOf(s.Geometry()).Maps[dtxn.Blocks]
 	return journal.Params{
-		Start: regions.Log(s), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(), Key: subkey(s, "journal"), UUID: superUUID(s),
+		Start: regions.Log(s), Pages: s.Pages(), Units: s.Lognd(), Ring: s.Lognr(),
+		Key: subkey(s, "journal"), UUID: superUUID(s),
 		Bitmap: m.Start, First: m.First, Limit: m.Limit,
 	}
 }

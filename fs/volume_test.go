@@ -267,7 +267,8 @@ func TestDeviceErrors(t *testing.T) {
 		closeFS(t, v)
 		mustCheck(t, d)
 		if !slices.Contains(states[stable:min(done+2, len(states))], got) {
-			t.Fatalf("device operation %d failed, %d operations were done, of these %d durable; after a restart there is\n%s", at, done, stable, got)
+			t.Fatalf("device operation %d failed, %d operations were done, of these %d durable; after a restart there is\n%s",
+				at, done, stable, got)
 		}
 	}
 }

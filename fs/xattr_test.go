@@ -230,7 +230,8 @@ func TestXattrs(t *testing.T) {
 func TestXattrNames(t *testing.T) {
 	v := newVolume(t, fs.Options{})
 	for name, want := range map[string]error{
-		"": fs.ErrInval, "user.\x00": fs.ErrInval, strings.Repeat("n", 256): fs.ErrInval, strings.Repeat("n", 255): nil, "/": nil,
+		"": fs.ErrInval, "user.\x00": fs.ErrInval, strings.Repeat("n", 256): fs.ErrInval,
+		strings.Repeat("n", 255): nil, "/": nil,
 	} {
 		if err := v.SetXattr(v.Root(), []byte(name), []byte("value"), false, false); err != want {
 			t.Errorf("%q: %v, want %v", name, err, want)
@@ -358,7 +359,8 @@ func TestXattrsCrash(t *testing.T) {
 			w := open(t, image, fs.Options{})
 			state := all(w)
 			if !slices.ContainsFunc(steps[lo:hi+1], func(s step) bool { return s.state == state }) {
-				t.Fatalf("a crash after %d device operations leaves\n%s,\nwhich none of the steps %d to %d left", ops, state, lo, hi)
+				t.Fatalf("a crash after %d device operations leaves\n%s,\nwhich none of the steps %d to %d left",
+					ops, state, lo, hi)
 			}
 			closeFS(t, w)
 			mustCheck(t, image)
@@ -372,7 +374,8 @@ func TestXattrsCrash(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	v := newVolume(t, fs.Options{})
 	owner, other := &fs.Cred{UID: 7, GID: 7}, &fs.Cred{UID: 8, GID: 8}
-	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded, &fs.SetAttr{UID: some(uint32(7)), GID: some(uint32(7)), Mode: some(uint32(0o644))}, 0)
+	n, err := v.Create(root, v.Root(), []byte("f"), fs.Guarded,
+		&fs.SetAttr{UID: some(uint32(7)), GID: some(uint32(7)), Mode: some(uint32(0o644))}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,8 +388,10 @@ func TestCapabilities(t *testing.T) {
 		ends  bool
 	}{
 		{"write", func() error { _, _, _, err := v.Write(owner, h, 0, []byte("x"), fs.FileSync); return err }, false, true},
-		{"unstable write by root", func() error { _, _, _, err := v.Write(root, h, 0, []byte("x"), fs.Unstable); return err }, false, true},
-		{"refused write", func() error { _, _, _, err := v.Write(other, h, 0, []byte("x"), fs.FileSync); return err }, true, false},
+		{"unstable write by root",
+			func() error { _, _, _, err := v.Write(root, h, 0, []byte("x"), fs.Unstable); return err }, false, true},
+		{"refused write",
+			func() error { _, _, _, err := v.Write(other, h, 0, []byte("x"), fs.FileSync); return err }, true, false},
 		{"cut", func() error { return setattr(owner, &fs.SetAttr{Size: some(uint64(0))}, nil) }, false, true},
 		{"refused cut", func() error { return setattr(other, &fs.SetAttr{Size: some(uint64(0))}, nil) }, true, false},
 		{"cut with a guard", func() error {
@@ -396,7 +401,8 @@ func TestCapabilities(t *testing.T) {
 			}
 			return setattr(owner, &fs.SetAttr{Size: some(uint64(9))}, &a.Ctime)
 		}, false, true},
-		{"cut with another guard", func() error { return setattr(owner, &fs.SetAttr{Size: some(uint64(9))}, &fs.Time{}) }, true, false},
+		{"cut with another guard",
+			func() error { return setattr(owner, &fs.SetAttr{Size: some(uint64(9))}, &fs.Time{}) }, true, false},
 		{"chown", func() error { return setattr(root, &fs.SetAttr{UID: some(uint32(7))}, nil) }, false, true},
 		{"chgrp", func() error { return setattr(root, &fs.SetAttr{GID: some(uint32(7))}, nil) }, false, true},
 		{"refused chown", func() error { return setattr(owner, &fs.SetAttr{UID: some(uint32(8))}, nil) }, true, false},
@@ -413,7 +419,8 @@ func TestCapabilities(t *testing.T) {
 		{"hole", func() error { return v.PunchHole(owner, h, 0, 4096) }, false, true},
 		{"zeros", func() error { return v.ZeroRange(owner, h, 0, 10) }, false, true},
 		{"link", func() error { _, _, err := v.Link(root, h, v.Root(), []byte("g")); return err }, false, false},
-		{"rename", func() error { _, _, err := v.Rename(root, v.Root(), []byte("g"), v.Root(), []byte("h")); return err }, false, false},
+		{"rename", func() error { _, _, err := v.Rename(root, v.Root(), []byte("g"), v.Root(), []byte("h")); return err },
+			false, false},
 	} {
 		if err := v.SetXattr(h, []byte("security.capability"), []byte("cap"), false, false); err != nil {
 			t.Fatal(err)

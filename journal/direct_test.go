@@ -255,7 +255,8 @@ func replays(t *testing.T, d disk.Disk, p Params) (n uint64) {
 func TestCrashDirect(t *testing.T) {
 	replayed := uint64(0)
 	for seed := uint64(1); seed <= 4/few; seed++ {
-		replayed += testCrashDirect(t, seed, bitmappedFor([]uint64{4, 16, 64}[seed%3], []uint64{0, 1 + metas + datas, 600, 70_000}[seed%4]))
+		replayed += testCrashDirect(t, seed,
+			bitmappedFor([]uint64{4, 16, 64}[seed%3], []uint64{0, 1 + metas + datas, 600, 70_000}[seed%4]))
 	}
 	if replayed < 5000/few {
 		t.Errorf("recoveries found %d direct blocks", replayed)

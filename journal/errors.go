@@ -85,8 +85,10 @@ func (j *Journal) why(a uint64) error {
 
 func (j *Journal) tellDamage(a uint64) {
 	if a < j.home {
-		j.log.Error("a page of the tree of codes is damaged: what it stands for cannot be read", "block", a, "error", j.why(a), "advice", "stop the server; tansy repair makes the page anew")
+		j.log.Error("a page of the tree of codes is damaged: what it stands for cannot be read",
+			"block", a, "error", j.why(a), "advice", "stop the server; tansy repair makes the page anew")
 		return
 	}
-	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails", "block", a, "advice", "when it suits, stop the server and run tansy check, which says whose it is")
+	j.log.Error("a block is damaged: "+ErrNotAsWritten.Error()+"; reading it fails",
+		"block", a, "advice", "when it suits, stop the server and run tansy check, which says whose it is")
 }

@@ -110,11 +110,19 @@ func (p Params) Check(d disk.Disk) error {
 	case p.Home() > d.Size() || d.Size() > MaxSize:
 		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
 	case p.Pages > 0 && (2*p.Pages > p.Start || p.Home() == d.Size() || !treeofcodes.PagesFit(d.Size()-p.Home(), p.Pages)):
-		return fmt.Errorf("%w: a tree of codes of %d pages before block %d for %d blocks", ErrParams, p.Pages, p.Start, d.Size()-p.Home())
-	case p.First < p.Limit && (p.Bitmap < p.Home() || p.Limit > d.Size() || p.Bitmap >= p.First || p.Limit/bitsPerBlock >= p.First-p.Bitmap):
-		return fmt.Errorf("%w: the bitmap at block %d of blocks %d to %d, the device ends at %d", ErrParams, p.Bitmap, p.First, p.Limit, d.Size())
+		return fmt.Errorf("%w: a tree of codes of %d pages before block %d for %d blocks",
+			ErrParams, p.Pages, p.Start, d.Size()-p.Home())
+	case p.First < p.Limit && !p.bitmapFits(d.Size()):
+		return fmt.Errorf("%w: the bitmap at block %d of blocks %d to %d, the device ends at %d",
+			ErrParams, p.Bitmap, p.First, p.Limit, d.Size())
 	}
 	return nil
+}
+
+// bitmapFits says whether the bitmap lies behind the journal and before the blocks that it has bits for, which are on
+// a device of size blocks.
+func (p Params) bitmapFits(size uint64) bool {
+	return p.Bitmap >= p.Home() && p.Limit <= size && p.Bitmap < p.First && p.Limit/bitsPerBlock < p.First-p.Bitmap
 }
 
 // Format makes an empty journal on d. The home blocks stay what they are. p.Key must
@@ -205,7 +213,8 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 		p.Start, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, most, start)
 	switch {
 	case !io && dd.Err() == nil && dd.ReadErr() == nil:
-		return nil, fmt.Errorf("%w: a page of the tree of codes, in the blocks from %d up to %d, is not what was last written there", ErrDamaged, p.Start-2*p.Pages, p.Start)
+		return nil, fmt.Errorf("%w: a page of the tree of codes, in the blocks from %d up to %d, "+
+			"is not what was last written there", ErrDamaged, p.Start-2*p.Pages, p.Start)
 	case !io:
 		return nil, fmt.Errorf("journal: recovery: %w", errors.Join(dd.Err(), dd.ReadErr()))
 	case damaged || core == nil:

@@ -75,7 +75,8 @@ func TestLies(t *testing.T) {
 	blocks = append(blocks, last.Block+UnitBlocks) // where the next group would be
 	for _, a := range blocks {
 		for _, m := range harms {
-			lie(m.name, whole, a, m.do(r, block(t, whole, a), block(t, whole, last.Block+1), block(t, before, a)), h.state(groups))
+			lie(m.name, whole, a, m.do(r, block(t, whole, a), block(t, whole, last.Block+1), block(t, before, a)),
+				h.state(groups))
 		}
 	}
 	lie("never got there", torn, last.Block, block(t, whole, last.Block), h.state(groups-1))

@@ -297,7 +297,8 @@ func TestScrubHonest(t *testing.T) {
 	if passes.Load() == 0 || pending.Load() == 0 {
 		t.Errorf("%d passes, %d blocks that were to be written: this tries nothing", passes.Load(), pending.Load())
 	}
-	t.Logf("%d passes, %d blocks checked, %d that were to be written, %d torn free ones", passes.Load(), good.Load(), pending.Load(), torn.Load())
+	t.Logf("%d passes, %d blocks checked, %d that were to be written, %d torn free ones",
+		passes.Load(), good.Load(), pending.Load(), torn.Load())
 }
 
 // TestScrubHoles: blocks in a hole of the device are checked, and count a share of those that hold something. One that

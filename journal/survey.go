@@ -258,12 +258,14 @@ func diagnose(d disk.Disk, p Params, lied bool) error {
 	g := s.Damaged()
 	switch {
 	case g == nil && lied:
-		return fmt.Errorf("%w: the device returned other contents of the log when it was read again; nothing was changed: try once more, and mistrust the device", ErrDamaged)
+		return fmt.Errorf("%w: the device returned other contents of the log when it was read again; "+
+			"nothing was changed: try once more, and mistrust the device", ErrDamaged)
 	case g == nil:
 		return fmt.Errorf("%w: the log's numbers are used up", ErrDamaged)
 	}
 	last := s.Last()
-	err = fmt.Errorf("%w: group %d of the log, in block %d, cannot be read, but group %d behind it can: %d group commits that were acknowledged would be lost; nothing was changed",
+	err = fmt.Errorf("%w: group %d of the log, in block %d, cannot be read, but group %d behind it can: "+
+		"%d group commits that were acknowledged would be lost; nothing was changed",
 		ErrDamaged, g.Number, g.Block, last, last-g.Number+1)
 	if g.Err != nil {
 		err = fmt.Errorf("%w: %w", err, g.Err)

@@ -32,7 +32,9 @@ func TestWritten(t *testing.T) {
 		}
 	}
 	journalthreads.Drain(j.core)
-	for _, c := range [][4]uint64{{0, 10, 2, 4}, {3, 10, 3, 4}, {4, 10, 6, 7}, {7, 10, 10, 10}, {2, 3, 2, 3}, {5, 5, 5, 5}} {
+	for _, c := range [][4]uint64{
+		{0, 10, 2, 4}, {3, 10, 3, 4}, {4, 10, 6, 7}, {7, 10, 10, 10}, {2, 3, 2, 3}, {5, 5, 5, 5},
+	} {
 		if lo, hi := j.Written(h+c[0], h+c[1]); lo != h+c[2] || hi != h+c[3] {
 			t.Errorf("from %d up to %d: %d up to %d", c[0], c[1], lo-h, hi-h)
 		}

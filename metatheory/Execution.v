@@ -87,7 +87,7 @@ Section execution.
     runner_others : ∀ t a i, at_ L t a → of_call a ≠ Some i → phases L (S t) i = phases L t i;
     runner_own : ∀ t l r n, at_ L t (Frees l r n) → does own l r ∧ ok r = true }.
 
-  (** *** T1: strict serializability (verified/txn/serial.dfy, commit.dfy) *)
+  (** *** T1: strict serializability (verified/txn/serial.dfy, ending.dfy) *)
   (* nothing of the history is taken back.
      journal/state.dfy Mono:
        "|old(states)| <= |states| && (forall i :: 0 <= i < |old(states)| ==> states[i] == old(states)[i]) &&"
@@ -103,11 +103,11 @@ Section execution.
   Definition Whole (L : life) : Prop := ∀ t, t ≤ ending L →
     Serial keys cell (logs L t) (vs L t) ∧ Complete (logs L t) (vs L t).
   (* a commit is the next one, it is recorded with what the transaction did, and nothing else adds any.
-     txn/commit.dfy Point:
+     txn/ending.dfy Point:
        "ensures st == AOk ==> n as int == |old(t.system.journal.states)| == |t.system.journal.states| - 1 &&"
-     txn/commit.dfy Point: "Recorded(t.system, n as int, t.log) &&"
-     txn/commit.dfy Recorded: "predicate Recorded(s: System, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
-     txn/commit.dfy Point: "ensures st != AOk ==> t.system.logs == old(t.system.logs)" *)
+     txn/ending.dfy Point: "Recorded(t.system, n as int, t.log) &&"
+     txn/ending.dfy Recorded: "predicate Recorded(s: System, n: int, l: Log) reads s { n in s.logs && s.logs[n] == l }"
+     txn/ending.dfy Point: "ensures st != AOk ==> t.system.logs == old(t.system.logs)" *)
   Record Commits (L : life) : Prop := {
     commits_next : ∀ t i n o l r p, at_ L t (Points i n) → phases L t i = Closed o l r p →
       n = length (vs L t) ∧ length (vs L (S t)) = S n ∧ logs L (S t) !! n = Some l;
@@ -116,18 +116,18 @@ Section execution.
     commits_only : ∀ t n, t < ending L → logs L t !! n = None → is_Some (logs L (S t) !! n) →
       (∃ i, at_ L t (Points i n)) ∨ ∃ l r, at_ L t (Frees l r n) }.
   (* REAL TIME: when Finish or Abort is called, the newest state is one in which the transaction finds what it found.
-     txn/commit.dfy Abort: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
-     txn/commit.dfy Finish: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
+     txn/ending.dfy Abort: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
+     txn/ending.dfy Finish: "ensures Finds(old(t.system.kinds), old(t.log), old(t.system.journal.Cur()))"
      journal/state.dfy Cur: "function Cur(): St requires |states| > 0 reads this { states[|states|-1] }" *)
   Definition Current (L : life) : Prop := ∀ t i l r, at_ L t (Closes i l r) →
     ∃ st, last (vs L t) = Some st ∧ Finds keys cell l st.
 
-  (** *** T2: what a reply says is durable survives (commit.dfy, ../journal/threads.dfy) *)
+  (** *** T2: what a reply says is durable survives (ending.dfy, ../journal/threads.dfy) *)
   Record Waits (L : life) : Prop := {
     (* journal/threads.dfy WaitDurable: "ensures ok ==> n as int <= j.durableIndex" *)
     waits_need : ∀ t i r need, at_ L t (Answers i r need) → need ≤ lb L t;
-    (* txn/commit.dfy Finish: "(stable ==> at <= need as int && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>"
-       txn/commit.dfy Finish: "Noted(t.system.locks, k, at))" *)
+    (* txn/ending.dfy Finish: "(stable ==> at <= need as int && forall k :: old(t.system.locks.Owns(t.owner, k)) ==>"
+       txn/ending.dfy Finish: "Noted(t.system.locks, k, at))" *)
     waits_stable : ∀ t i r need o l p n, at_ L t (Answers i r need) → phases L t i = Pointed o l r p n →
       stable o = true → n ≤ need;
     (* fs/exec/exec.dfy Keeps: "(status == 0 && procedure == Durable.COMMIT ==>"
@@ -138,15 +138,15 @@ Section execution.
     (* journal/state.dfy StatesInv: "0 <= durableIndex <= frozenIndex < |states| && 0 <= installCount <= |groups| &&" *)
     waits_exist : ∀ t, t ≤ ending L → lb L t < length (vs L t) }.
   (* Nothing seen is taken back: who holds an object has waited for the stable commits that wrote it.
-     txn/commit.dfy Finish:
+     txn/ending.dfy Finish:
        "ensures st == OK && stable ==> forall k :: k in old(t.buffer.objects) ==> k in t.system.lastStable &&"
-     txn/commit.dfy Finish: "at <= t.system.lastStable[k] as int"
+     txn/ending.dfy Finish: "at <= t.system.lastStable[k] as int"
      txn/system.dfy Remembers:
        "forall k: uint64 {:trigger k in lastStable} {:trigger k in old(lastStable)} :: k in old(lastStable) ==>"
      txn/system.dfy Remembers: "k in lastStable && old(lastStable)[k] <= lastStable[k]"
-     txn/commit.dfy Covers:
+     txn/ending.dfy Covers:
        "forall k :: t.system.locks.Holds(t.owner, k) && k in t.system.lastStable ==> t.system.lastStable[k] as int <= n"
-     txn/commit.dfy Finish:
+     txn/ending.dfy Finish:
        "ensures old(t.seen) <= need && need as int < |t.system.journal.states| && old(Covers(t, need as int))" *)
   Definition touches (l : log Obj) (k : key) : Prop := ∃ o, OpRead k o ∈ l ∨ OpWrite k o ∈ l.
   Record Seen (L : life) : Prop := {

@@ -9,7 +9,7 @@
 
     What is not said: that a thread which can run does so, that the device answers, and so that waiting ends; who is woken on CSpace may find
     the group full again, as often as others are faster. And left out: Drain and Stop, which come when no call is under way and everything is durable; counters that run out after 2^60 groups;
-    that no commit is empty (txn/commit.dfy makes none), so that there is something to write if F < N; that a group fits into an empty log
+    that no commit is empty (txn/ending.dfy makes none), so that there is something to write if F < N; that a group fits into an empty log
     (at most 500 blocks, where Go wants a ring of MinRing or more and maxPinned is 4096: journal/journal.go). *)
 
 (* Of what is left out, what wakes or waits:
@@ -149,7 +149,7 @@ Inductive world : state → state → Prop :=
 (* journal/policy.dfy AskSpace: "j.notes.SetWriteUpTo(j.lastCommit);" *)
 (* journal/policy.dfy AskSpace: "if !j.busy { j.mutex.WakeOne(CLogger); }" *)
 (* journal/threads.dfy WaitSpace: "j.mutex.Wait(CSpace); CYield(j);" *)
-(* txn/commit.dfy AwaitRoom: "t.system.journal.mutex.Wait(CSpace); TYield(t.system, t.owner);" *)
+(* txn/ending.dfy AwaitRoom: "t.system.journal.mutex.Wait(CSpace); TYield(t.system, t.owner);" *)
 | Fills i N F D W C M L b u l x e f g q : f (Waiter i) = Out → F < N →
   world (State N F D W C M L false b u l x e f g q) (State N F D N C M L false b u l x e (upd (Waiter i) Full (nudge (negb b) f)) (upd i N g) q)
 (* journal/policy.dfy Nudge: "Want(j, j.lastCommit);" *)

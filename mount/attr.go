@@ -22,9 +22,11 @@ const (
 
 // errnos are the statuses that are not the errno of the same number.
 var errnos = map[fs.Errno]syscall.Errno{
-	fs.ErrNameTooLong: syscall.ENAMETOOLONG, fs.ErrNotEmpty: syscall.ENOTEMPTY, fs.ErrStale: syscall.ESTALE,
-	fs.ErrBadHandle: syscall.ESTALE, fs.ErrNotSync: syscall.EIO, fs.ErrBadCookie: syscall.EINVAL, fs.ErrNotSupp: syscall.EOPNOTSUPP,
-	fs.ErrTooSmall: syscall.EINVAL, fs.ErrServerFault: syscall.EIO, fs.ErrBadType: syscall.EINVAL,
+	fs.ErrNotEmpty: syscall.ENOTEMPTY, fs.ErrNameTooLong: syscall.ENAMETOOLONG,
+	fs.ErrStale: syscall.ESTALE, fs.ErrBadHandle: syscall.ESTALE,
+	fs.ErrNotSync: syscall.EIO, fs.ErrServerFault: syscall.EIO,
+	fs.ErrBadCookie: syscall.EINVAL, fs.ErrTooSmall: syscall.EINVAL, fs.ErrBadType: syscall.EINVAL,
+	fs.ErrNotSupp: syscall.EOPNOTSUPP,
 }
 
 // status is what the kernel is told of an error.

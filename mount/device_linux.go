@@ -52,7 +52,8 @@ func (f *fileSystem) mountDevice(dir string, o *Options) (serve func(), err erro
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: "/dev/fuse", Err: err}
 	}
-	data := fmt.Sprintf("fd=%d,rootmode=%o,user_id=0,group_id=0,max_read=%d,blksize=%d,default_permissions", fd, unix.S_IFDIR, maxIO, block)
+	data := fmt.Sprintf("fd=%d,rootmode=%o,user_id=0,group_id=0,max_read=%d,blksize=%d,default_permissions",
+		fd, unix.S_IFDIR, maxIO, block)
 	if o.AllowOther {
 		data += ",allow_other"
 	}
@@ -63,7 +64,8 @@ func (f *fileSystem) mountDevice(dir string, o *Options) (serve func(), err erro
 		return nil, errors.Join(fmt.Errorf("mount %s as fuseblk: %w", o.Source, err), unix.Close(fd))
 	}
 	c := connection{f, fuse.NewProtocolServer(f, how), fd}
-	f.wait = func() error { return unix.Statfs(dir, new(unix.Statfs_t)) } // which comes behind the first request, with the limits
+	// This comes behind the first request, with the limits.
+	f.wait = func() error { return unix.Statfs(dir, new(unix.Statfs_t)) }
 	return c.serve, nil
 }
 
@@ -127,7 +129,8 @@ func (c connection) one(request, reply []byte) {
 		c.read(request)
 		return
 	case (op == opReaddir || op == opReaddirPlus) && len(request) >= headerSize+24:
-		binary.NativeEndian.PutUint32(request[headerSize+16:], min(field(headerSize+16), replyMax)) // a part of the listing will do
+		size := request[headerSize+16:]
+		binary.NativeEndian.PutUint32(size, min(field(headerSize+16), replyMax)) // a part of the listing will do
 	}
 	n, status := c.protocol.HandleRequest([][]byte{request}, [][]byte{reply})
 	switch {

@@ -52,8 +52,9 @@ func removeOldFolder(v Volume, log *slog.Logger) error {
 }
 
 func emptyOldFolder(v Volume, folder fs.Handle) (removed int, left bool, err error) {
+	page := fs.Limit{Bytes: fs.MaxListing, Size: func(int) int { return 1 << 9 }}
 	for cookie := uint64(0); ; {
-		l, err := v.Readdir(superuser, folder, cookie, 0, true, fs.Limit{Bytes: fs.MaxListing, Size: func(int) int { return 1 << 9 }})
+		l, err := v.Readdir(superuser, folder, cookie, 0, true, page)
 		if err != nil {
 			return removed, left, err
 		}

@@ -17,7 +17,9 @@ type keeper interface {
 	Keep(h fs.Handle) error
 	LetGo(h fs.Handle) error
 	RemoveOpen(c *fs.Cred, dir fs.Handle, name []byte, open fs.Handle) (fs.WCC, error)
-	RenameOpen(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte, open fs.Handle) (fromWCC, toWCC fs.WCC, err error)
+	RenameOpen(
+		c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte, open fs.Handle,
+	) (fromWCC, toWCC fs.WCC, err error)
 	Tmpfile(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)
 }
 
@@ -94,7 +96,8 @@ func (f *fileSystem) close(id uint64) {
 		err = f.volume.LetGo(h)
 	}
 	if err != nil {
-		f.log.Error("a file that was removed while it was open stays until the volume is opened again", "inode", h.Ino, "err", err)
+		f.log.Error("a file that was removed while it was open stays until the volume is opened again",
+			"inode", h.Ino, "err", err)
 		return
 	}
 	if a.Nlink == 1 {

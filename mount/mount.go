@@ -54,7 +54,8 @@ type Options struct {
 // are 0: no reading changes an atime, and what is written goes to the volume at once.
 var flags = map[string]uintptr{
 	"nosuid": noSUID, "nodev": noDev, "noexec": noExec, "suid": 0, "dev": 0, "exec": 0, // which lift those: see lifts
-	"noatime": 0, "nodiratime": 0, "relatime": 0, "norelatime": 0, "strictatime": 0, "nostrictatime": 0, "atime": 0, "diratime": 0, "lazytime": 0, "nolazytime": 0,
+	"noatime": 0, "nodiratime": 0, "relatime": 0, "norelatime": 0, "strictatime": 0, "nostrictatime": 0,
+	"atime": 0, "diratime": 0, "lazytime": 0, "nolazytime": 0,
 	"async": 0, "default_permissions": 0,
 }
 
@@ -244,7 +245,10 @@ func (m Mounted) Ours() bool { return m.Type == Type || m.Type == TypeShared || 
 
 // newFileSystem returns what answers for a volume.
 func newFileSystem(v Volume, o Options) (*fileSystem, error) {
-	f := &fileSystem{RawFileSystem: fuse.NewDefaultRawFileSystem(), volume: v, root: v.Root(), log: o.Log, wait: func() error { return nil }}
+	f := &fileSystem{
+		RawFileSystem: fuse.NewDefaultRawFileSystem(),
+		volume:        v, root: v.Root(), log: o.Log, wait: func() error { return nil },
+	}
 	if f.root.Ino != fuse.FUSE_ROOT_ID {
 		return nil, fmt.Errorf("the root directory is inode %d, not %d", f.root.Ino, fuse.FUSE_ROOT_ID)
 	}
@@ -337,7 +341,8 @@ func (h Holder) String() string {
 }
 
 // ErrBusy is wrapped by Unmount's error when the file system is in use.
-var ErrBusy = errors.New("the file system is in use: a file of it is open, or a process has its working directory there (fuser -vm tells)")
+var ErrBusy = errors.New("the file system is in use: a file of it is open, " +
+	"or a process has its working directory there (fuser -vm tells)")
 
 // unmounted is Unmount's error for that of unmount(2).
 func unmounted(dir string, err error) error {

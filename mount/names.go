@@ -45,9 +45,12 @@ func (f *fileSystem) Forget(id, times uint64) {
 // privileged are the bits of a mode that end with a change of owner, and giving a new file to its owner is one.
 const privileged = unix.S_ISUID | unix.S_ISGID
 
+// A maker is a procedure of the volume that makes a file in a directory, in the name of c.
+type maker func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)
+
 // create makes a file of the caller in directory in.NodeId, by a procedure that is told in whose name, and with which
 // attributes. The group is the caller's, or that of a directory with setgid.
-func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error)) (fs.Node, error) {
+func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by maker) (fs.Node, error) {
 	if f.isReserved(in.NodeId, name) {
 		return fs.Node{}, fs.ErrAcces
 	}
@@ -64,13 +67,18 @@ func (f *fileSystem) create(in *fuse.InHeader, name string, mode uint32, by func
 		s.UID = &in.Uid
 	}
 	n, err := by(c, dir, s)
-	if err == nil && in.Uid != 0 && mode&privileged != 0 && n.Attr.Mode != mode && n.Attr.Type != fs.Directory && n.Attr.Type != fs.Symlink {
+	if err == nil && in.Uid != 0 && n.Attr.Mode != mode && losesBits(mode, n.Attr.Type) {
 		var w fs.WCC
 		if w, err = f.volume.Setattr(superuser, n.Handle, &fs.SetAttr{Mode: &mode}, nil); err == nil {
 			n.Attr = *w.After
 		}
 	}
 	return n, err
+}
+
+// losesBits says whether a new file of a mode may have lost bits of it, with its owner.
+func losesBits(mode uint32, ty fs.Type) bool {
+	return mode&privileged != 0 && ty != fs.Directory && ty != fs.Symlink
 }
 
 // Mknod implements fuse.RawFileSystem.
@@ -107,7 +115,9 @@ func (f *fileSystem) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out
 }
 
 // Symlink implements fuse.RawFileSystem.
-func (f *fileSystem) Symlink(_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut) fuse.Status {
+func (f *fileSystem) Symlink(
+	_ <-chan struct{}, in *fuse.InHeader, target, name string, out *fuse.EntryOut,
+) fuse.Status {
 	n, err := f.create(in, name, 0o777, func(c *fs.Cred, dir fs.Handle, s *fs.SetAttr) (fs.Node, error) {
 		return f.volume.Symlink(c, dir, []byte(name), s, []byte(target))
 	})
@@ -202,7 +212,8 @@ func (f *fileSystem) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fu
 		_, err := f.volume.Rmdir(superuser, dir, []byte(name))
 		return err
 	}
-	return status(f.losing(dir, []byte(name), remove, func(fs.Handle) error { return remove() })) // which takes no file away
+	keeping := func(fs.Handle) error { return remove() } // no file is taken away, so none is kept
+	return status(f.losing(dir, []byte(name), remove, keeping))
 }
 
 // Rename implements fuse.RawFileSystem. The kernel changes no name in either directory meanwhile, so to look first

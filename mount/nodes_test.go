@@ -71,9 +71,11 @@ func TestNodes(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	for err, want := range map[error]syscall.Errno{
-		nil: 0, fs.ErrNoEnt: syscall.ENOENT, fs.ErrExist: syscall.EEXIST, fs.ErrNotEmpty: syscall.ENOTEMPTY, fs.ErrNameTooLong: syscall.ENAMETOOLONG,
-		fs.ErrStale: syscall.ESTALE, fs.ErrNoSpc: syscall.ENOSPC, fs.ErrROFS: syscall.EROFS, fs.ErrServerFault: syscall.EIO, fs.ErrMLink: syscall.EMLINK,
-		fs.ErrFBig: syscall.EFBIG, fs.ErrInval: syscall.EINVAL, fs.ErrIO: syscall.EIO, errors.New("other"): syscall.EIO,
+		nil: 0, fs.ErrNoEnt: syscall.ENOENT, fs.ErrExist: syscall.EEXIST, fs.ErrNotEmpty: syscall.ENOTEMPTY,
+		fs.ErrNameTooLong: syscall.ENAMETOOLONG,
+		fs.ErrStale:       syscall.ESTALE, fs.ErrNoSpc: syscall.ENOSPC, fs.ErrROFS: syscall.EROFS, fs.ErrServerFault: syscall.EIO,
+		fs.ErrMLink: syscall.EMLINK,
+		fs.ErrFBig:  syscall.EFBIG, fs.ErrInval: syscall.EINVAL, fs.ErrIO: syscall.EIO, errors.New("other"): syscall.EIO,
 	} {
 		if got := status(err); syscall.Errno(got) != want {
 			t.Errorf("%v: %v, want %v", err, got, want)

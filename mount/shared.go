@@ -99,7 +99,9 @@ func (b beside) Once(id *fs.CallID) fs.FileSystem {
 }
 
 // Write implements fs.FileSystem.
-func (b beside) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (b beside) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	n, committed, w, err := b.Served.Write(c, h, off, data, how)
 	if err == nil && n > 0 {
 		b.mount.changed(h, off, n)
@@ -117,7 +119,9 @@ func (b beside) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) 
 }
 
 // Create implements fs.FileSystem. It may cut a file that is there.
-func (b beside) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+func (b beside) Create(
+	c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64,
+) (fs.Node, error) {
 	n, err := b.Served.Create(c, dir, name, how, s, verf)
 	if err == nil && s != nil && s.Size != nil {
 		b.mount.changed(n.Handle, *s.Size, 0)
@@ -156,7 +160,9 @@ func (b beside) Rmdir(c *fs.Cred, dir fs.Handle, name []byte) (w fs.WCC, err err
 }
 
 // Rename implements fs.FileSystem.
-func (b beside) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fw, tw fs.WCC, err error) {
+func (b beside) Rename(
+	c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte,
+) (fw, tw fs.WCC, err error) {
 	err = b.losing(c, to, toName, func() (err error) {
 		fw, tw, err = b.Served.Rename(c, from, fromName, to, toName)
 		return err

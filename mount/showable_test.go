@@ -61,7 +61,8 @@ func TestBeforeNFS(t *testing.T) {
 	}
 
 	var out fuse.EntryOut
-	k.ok("mknod", k.Mknod(nil, &fuse.MknodIn{InHeader: atRoot, Mode: unix.S_IFCHR, Rdev: uint32(unix.Mkdev(4095, 1<<20-1))}, "c", &out))
+	k.ok("mknod",
+		k.Mknod(nil, &fuse.MknodIn{InHeader: atRoot, Mode: unix.S_IFCHR, Rdev: uint32(unix.Mkdev(4095, 1<<20-1))}, "c", &out))
 	if out.Rdev != uint32(unix.Mkdev(4095, 1<<20-1)) {
 		t.Errorf("a device is %#x", out.Rdev)
 	}

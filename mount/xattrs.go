@@ -94,7 +94,8 @@ func (f *fileSystem) SetXAttr(_ <-chan struct{}, in *fuse.SetXAttrIn, name strin
 	if st != fuse.OK {
 		return st
 	}
-	return xattrStatus(f.volume.SetXattr(h, []byte(name), value, in.Flags&unix.XATTR_CREATE != 0, in.Flags&unix.XATTR_REPLACE != 0))
+	create, replace := in.Flags&unix.XATTR_CREATE != 0, in.Flags&unix.XATTR_REPLACE != 0
+	return xattrStatus(f.volume.SetXattr(h, []byte(name), value, create, replace))
 }
 
 // RemoveXAttr implements fuse.RawFileSystem.

@@ -159,7 +159,8 @@ func check(t *testing.T, d disk.Disk, n uint64, seen []witness, tried [workers]u
 		}
 		for _, v := range seen {
 			if v.n <= n && have[v.i] < v.x {
-				t.Errorf("after %d operations: counter %d is %d, but was seen at %d after %d operations", n, v.i, have[v.i], v.x, v.n)
+				t.Errorf("after %d operations: counter %d is %d, but was seen at %d after %d operations",
+					n, v.i, have[v.i], v.x, v.n)
 			}
 		}
 		return nil

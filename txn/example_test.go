@@ -93,7 +93,8 @@ func Example() {
 func ExampleTxn_WriteBit() {
 	j := openJournal(10000)
 	defer j.Close()
-	sys, err := txn.Open(j, txn.Region{Start: 3000, Count: 4, Kind: txn.Bits}, txn.Region{Start: 3004, Count: 1, Kind: txn.Blocks})
+	sys, err := txn.Open(j, txn.Region{Start: 3000, Count: 4, Kind: txn.Bits},
+		txn.Region{Start: 3004, Count: 1, Kind: txn.Blocks})
 	if err != nil {
 		log.Fatal(err)
 	}

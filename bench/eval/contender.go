@@ -30,8 +30,10 @@ const (
 var everyFileSystem = []contender{
 	{name: ours, kind: "tansy", about: "Tansy's mount"},
 	{name: native, kind: "ext4", options: "data=ordered", about: "ext4, data=ordered, which is its default"},
-	{name: nativeFUSE, kind: "ext4", options: "data=ordered", through: true, about: "the same through go-fuse's loopback file system: what FUSE costs by itself"},
-	{name: "ext4-journal", kind: "ext4", options: "data=journal", about: "ext4, data=journal: contents go through its journal, too"},
+	{name: nativeFUSE, kind: "ext4", options: "data=ordered", through: true,
+		about: "the same through go-fuse's loopback file system: what FUSE costs by itself"},
+	{name: "ext4-journal", kind: "ext4", options: "data=journal",
+		about: "ext4, data=journal: contents go through its journal, too"},
 	{name: "ext4-journal+fuse", kind: "ext4", options: "data=journal", through: true, about: "the same through FUSE"},
 	{name: "btrfs", kind: "btrfs", about: "Btrfs, if mkfs.btrfs is installed"},
 	{name: "btrfs+fuse", kind: "btrfs", through: true, about: "the same through FUSE"},

@@ -39,7 +39,8 @@ func TestFolder(t *testing.T) {
 		experiments     func(options) []experiment
 	}{
 		{"smallfile", "", smallfile}, {"mailbench", "", mailbench}, {"random", "", random},
-		{"libraries", "txn", libraries}, {"libraries", "journal", libraries}, {"libraries", "bbolt", libraries}, {"libraries", "bbolt-batch", libraries},
+		{"libraries", "txn", libraries}, {"libraries", "journal", libraries}, {"libraries", "bbolt", libraries},
+		{"libraries", "bbolt-batch", libraries},
 	} {
 		t.Run(w.name+w.contender, func(t *testing.T) {
 			t.Parallel()

@@ -212,7 +212,8 @@ func (s *site) pebble(ctx context.Context, writers int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	out, err := rig.Command(ctx, filepath.Join(folder, "pebble"), s.dir, fmt.Sprint(keys), fmt.Sprint(writers), s.duration.String())
+	out, err := rig.Command(ctx, filepath.Join(folder, "pebble"),
+		s.dir, fmt.Sprint(keys), fmt.Sprint(writers), s.duration.String())
 	if err != nil {
 		return 0, err
 	}

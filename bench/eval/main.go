@@ -51,16 +51,20 @@ type experiment struct {
 const byClients = "the number of clients"
 
 var workloads = []workload{
-	{"smallfile", "look up, create, write 100 bytes, remove, each made durable; 1 to 32 clients", byClients, fileSystems, smallfile, nil},
+	{"smallfile", "look up, create, write 100 bytes, remove, each made durable; 1 to 32 clients", byClients,
+		fileSystems, smallfile, nil},
 	{"largefile", "a large file written and fsync'ed, read warm and cold", "", fileSystems, largefile, nil},
 	{"mailbench", "mail spooled, delivered, picked up; 1 to 32 users", byClients, fileSystems, mailbench, nil},
-	{"sqlite", "orders and payments as TPC-C has them, on SQLite, by one client", "", fileSystems, sqlite, programs("sqlite3")},
+	{"sqlite", "orders and payments as TPC-C has them, on SQLite, by one client", "",
+		fileSystems, sqlite, programs("sqlite3")},
 	{"pgbench", "PostgreSQL's own benchmark", byClients, fileSystems, pgbench, postgresMissing},
 	{"random", "4 KiB written at random into a file, with an fdatasync for each", "", fileSystems, random, nil},
 	{"app", "git clone of Tansy, and go build", "", fileSystems, app, inRepository},
 	{"tree", "very many small files unpacked, read, and removed", "", fileSystems, tree, programs("tar")},
-	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", byClients, libraryContenders, libraries, programs("go")},
-	{"ablations", "what each part of the design is worth: Tansy's mount without it", "", ablationContenders, ablations, programs("go")},
+	{"libraries", "small durable updates by libraries for Go, on ext4; 1 to 32 writers", byClients,
+		libraryContenders, libraries, programs("go")},
+	{"ablations", "what each part of the design is worth: Tansy's mount without it", "",
+		ablationContenders, ablations, programs("go")},
 }
 
 // Main is the sub-command; it returns the exit code.

@@ -34,13 +34,16 @@ type options struct {
 }
 
 // quickly is what -quick changes where no other flag does.
-var quickly = map[string]string{"rounds": "1", "time": "250ms", "clients": "1,8", "size": "1073741824", "file": "50", "files": "1000"}
+var quickly = map[string]string{
+	"rounds": "1", "time": "250ms", "clients": "1,8", "size": "1073741824", "file": "50", "files": "1000",
+}
 
 func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f := flag.NewFlagSet("eval", flag.ContinueOnError)
 	f.SetOutput(errs)
 	f.Func("run", "`workloads`, separated by commas (default: all)", command.List(&o.workloads))
-	f.Func("peers", "only these `contenders`, separated by commas, where they belong to the workload (default: all that this machine has)", command.List(&o.contenders))
+	f.Func("peers", "only these `contenders`, separated by commas, where they belong to the workload "+
+		"(default: all that this machine has)", command.List(&o.contenders))
 	f.IntVar(&o.rounds, "rounds", 3, "times that each measurement is repeated")
 	f.DurationVar(&o.duration, "time", time.Second, "length of one measurement, where it is not given by a size")
 	f.BoolVar(&o.quick, "quick", false, "see that everything runs: "+quickFlags())
@@ -49,7 +52,8 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f.Int64Var(&o.size, "size", 4<<30, "size of the device in `bytes`")
 	f.IntVar(&o.fileMB, "file", 300, "size of the large file in `MB`")
 	f.IntVar(&o.files, "files", 50_000, "number of files in the tree")
-	f.StringVar(&o.write, "write", "", "put the figures into evaluation.md in this `folder`, instead of those of the same workloads there")
+	f.StringVar(&o.write, "write", "",
+		"put the figures into evaluation.md in this `folder`, instead of those of the same workloads there")
 	f.StringVar(&o.tansy, "tansy", "", "measure this `program` instead of building one")
 	f.BoolVar(&o.verbose, "v", false, "print each figure when it is known")
 	f.Usage = func() { usage(f) }
@@ -65,7 +69,8 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 			}
 		}
 	}
-	if o.clients, err = numbers(*clients); err == nil && (f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.size < 256<<20 || o.fileMB < 1 || o.files < 1) {
+	possible := o.rounds >= 1 && o.duration > 0 && o.size >= 256<<20 && o.fileMB >= 1 && o.files >= 1
+	if o.clients, err = numbers(*clients); err == nil && (f.NArg() > 0 || !possible) {
 		err = errors.New("no arguments besides flags; numbers must be positive, and the device has at least 256 MiB")
 	}
 	if err == nil {
@@ -83,7 +88,8 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 }
 
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), "bench eval measures Tansy's mount against other local file systems. It needs root.\n\nusage: go run ./bench eval [flags]\n\nflags:\n")
+	fmt.Fprint(f.Output(), "bench eval measures Tansy's mount against other local file systems. It needs root.\n\n"+
+		"usage: go run ./bench eval [flags]\n\nflags:\n")
 	f.PrintDefaults()
 	fmt.Fprint(f.Output(), "\nworkloads:\n")
 	for _, w := range workloads {

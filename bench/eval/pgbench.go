@@ -111,7 +111,9 @@ func (p *postgres) make(ctx context.Context, data string) error {
 	if err := errors.Join(os.Chown(data, int(p.who.Uid), int(p.who.Gid)), os.Chmod(data, 0o700)); err != nil {
 		return err
 	}
-	if _, err := rig.Output(p.command(ctx, "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")); err != nil {
+	_, err := rig.Output(p.command(ctx, "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8",
+		"--locale=C", "--no-sync"))
+	if err != nil {
 		return err
 	}
 	conf, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
@@ -171,7 +173,8 @@ var transactionsPerSecond = regexp.MustCompile(`(?m)^tps = ([0-9.]+) \(without`)
 
 // transactions returns how many there were per second.
 func (p *postgres) transactions(ctx context.Context, clients int) (float64, error) {
-	out, err := rig.Output(p.command(ctx, "pgbench", "-n", "-M", "prepared", "-T", fmt.Sprint(p.seconds), "-c", fmt.Sprint(clients), "-j", fmt.Sprint(min(clients, 2))))
+	out, err := rig.Output(p.command(ctx, "pgbench", "-n", "-M", "prepared", "-T", fmt.Sprint(p.seconds),
+		"-c", fmt.Sprint(clients), "-j", fmt.Sprint(min(clients, 2))))
 	if err != nil {
 		return 0, err
 	}

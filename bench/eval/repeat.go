@@ -14,9 +14,12 @@ import (
 	"tansy/bench/internal/rig"
 )
 
-// sideBySide is an experiment with n clients, who do something again and again in a folder of their own. What prepare
+// A preparation makes ready a folder of a client, and returns what the client does again and again. What else it
 // returns is closed in the end, if it is not nil.
-func sideBySide(what string, n int, prepare func(folder string) (once func(k int) error, end io.Closer, err error)) experiment {
+type preparation func(folder string) (once func(k int) error, end io.Closer, err error)
+
+// sideBySide is an experiment with n clients, who do something again and again in a folder of their own.
+func sideBySide(what string, n int, prepare preparation) experiment {
 	return experiment{
 		[]figures.Metric{{Name: fmt.Sprintf("%s, clients: %d", what, n), Unit: "/s", At: int64(n)}},
 		func(ctx context.Context, s *site) (rates []float64, err error) {

@@ -31,7 +31,8 @@ func report(folder string) *figures.Page {
 		return fmt.Sprintf("\n### Targets\n\n%s\n![Speed against native ext4](evaluation/ratios.svg)\n", targetTable(s))
 	}
 	p.Plots = func(s figures.Samples) map[string]string {
-		return map[string]string{"ratios.svg": p.Ratios(s, ours, native, "times as fast as native ext4 (data=ordered); the longer the better")}
+		ratios := p.Ratios(s, ours, native, "times as fast as native ext4 (data=ordered); the longer the better")
+		return map[string]string{"ratios.svg": ratios}
 	}
 	return p
 }

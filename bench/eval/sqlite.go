@@ -59,7 +59,8 @@ commit;`
 // orders returns how many transactions there were per second.
 func (s *site) orders(ctx context.Context, mode string) (rate float64, err error) {
 	folder, err := s.prepared("sqlite-"+mode, func(folder string) error {
-		_, err := rig.Command(ctx, "sqlite3", "-bail", filepath.Join(folder, "shop.db"), fmt.Sprintf(schema, mode, districts, customers, items))
+		_, err := rig.Command(ctx, "sqlite3", "-bail", filepath.Join(folder, "shop.db"),
+			fmt.Sprintf(schema, mode, districts, customers, items))
 		return err
 	})
 	if err != nil {
@@ -112,17 +113,27 @@ func transaction(r *rand.Rand) string {
 	district, customer := 1+r.IntN(districts), 1+r.IntN(customers)
 	if r.IntN(2) == 0 {
 		amount := 1 + r.IntN(5000)
-		return fmt.Sprintf(`begin immediate; update warehouse set ytd = ytd + %[1]d; update district set ytd = ytd + %[1]d where id = %[2]d;
-update customer set balance = balance - %[1]d, payments = payments + 1 where district = %[2]d and id = %[3]d; insert into history values(%[2]d, %[3]d, %[1]d, 'paid'); commit;`,
+		return fmt.Sprintf(`begin immediate;
+update warehouse set ytd = ytd + %[1]d;
+update district set ytd = ytd + %[1]d where id = %[2]d;
+update customer set balance = balance - %[1]d, payments = payments + 1 where district = %[2]d and id = %[3]d;
+insert into history values(%[2]d, %[3]d, %[1]d, 'paid');
+commit;`,
 			amount, district, customer)
 	}
 	var b strings.Builder
 	lines := 5 + r.IntN(11)
 	order := fmt.Sprintf("(select next_order from district where id = %d)", district)
-	fmt.Fprintf(&b, "begin immediate; insert into orders values(%[1]d, %[2]s, %[3]d, %[4]d); insert into new_order values(%[1]d, %[2]s);\n", district, order, customer, lines)
+	fmt.Fprintf(&b, `begin immediate;
+insert into orders values(%[1]d, %[2]s, %[3]d, %[4]d);
+insert into new_order values(%[1]d, %[2]s);
+`, district, order, customer, lines)
 	for n := range lines {
 		item, quantity := 1+r.IntN(items), 1+r.IntN(10)
-		fmt.Fprintf(&b, `update stock set quantity = case when quantity >= %[2]d + 10 then quantity - %[2]d else quantity - %[2]d + 91 end, ytd = ytd + %[2]d, orders = orders + 1 where id = %[1]d;
+		fmt.Fprintf(&b, `update stock
+set quantity = case when quantity >= %[2]d + 10 then quantity - %[2]d else quantity - %[2]d + 91 end,
+    ytd = ytd + %[2]d, orders = orders + 1
+where id = %[1]d;
 insert into order_line select %[3]d, %[4]s, %[5]d, %[1]d, %[2]d, price * %[2]d from item where id = %[1]d;
 `, item, quantity, district, order, n)
 	}

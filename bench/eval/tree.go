@@ -27,7 +27,9 @@ func tree(o options) []experiment {
 	return []experiment{{
 		[]figures.Metric{about("tar -x"), about("tar -c, cold"), about("rm -rf")},
 		func(ctx context.Context, s *site) (rates []float64, err error) {
-			archive, err := s.prepared("tree", func(folder string) error { return makeArchive(filepath.Join(folder, "tree.tar"), s.files) })
+			archive, err := s.prepared("tree", func(folder string) error {
+				return makeArchive(filepath.Join(folder, "tree.tar"), s.files)
+			})
 			if err != nil {
 				return nil, err
 			}

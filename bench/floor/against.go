@@ -59,7 +59,8 @@ func against(ctx context.Context, o options, dir string) error {
 		sides[i] = s
 	}
 	fmt.Fprintf(o.out, "medians of %d rounds, the ratio that of a round\n\n", o.rounds)
-	fmt.Fprintf(o.out, "%-28s %13s %13s %6s   %15s %15s %6s\n", "", "this", "other", "ratio", "CPU of this", "CPU of other", "ratio")
+	fmt.Fprintf(o.out, "%-28s %13s %13s %6s   %15s %15s %6s\n",
+		"", "this", "other", "ratio", "CPU of this", "CPU of other", "ratio")
 	for _, p := range pairings(o) {
 		if len(o.workloads) > 0 && !slices.Contains(o.workloads, p.workload) {
 			continue
@@ -94,15 +95,21 @@ func (s *side) prepare() (done func(), err error) {
 		return done, err
 	}
 	dones = append(dones, d)
-	s.large = &largeFile{bench: s.bench, c: conns[0], dir: dirs[0], depth: largeDepth, chunks: max(1, s.fileMB*1_000_000/ioSize), buf: make([]byte, ioSize)}
+	s.large = &largeFile{
+		bench: s.bench, c: conns[0], dir: dirs[0], depth: largeDepth,
+		chunks: max(1, s.fileMB*1_000_000/ioSize), buf: make([]byte, ioSize),
+	}
 	return done, nil
 }
 
 func pairings(o options) (ps []pairing) {
 	for _, n := range smallCounts {
-		ps = append(ps, pairing{"smallfile", fmt.Sprintf("smallfile, clients: %d", n), "", func(s *side, d time.Duration) (float64, error) {
+		name := fmt.Sprintf("smallfile, clients: %d", n)
+		ps = append(ps, pairing{"smallfile", name, "", func(s *side, d time.Duration) (float64, error) {
 			c := s.small[n]
-			_, count, err := rig.Repeat(context.Background(), d, n, func(i, k int) error { return c.conns[i].SmallFile(c.dirs[i], fmt.Sprint("file", k)) })
+			_, count, err := rig.Repeat(context.Background(), d, n, func(i, k int) error {
+				return c.conns[i].SmallFile(c.dirs[i], fmt.Sprint("file", k))
+			})
 			return count, err
 		}})
 	}

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 // TestAgainst: a server beside another one.
 func TestAgainst(t *testing.T) {
 	var out bytes.Buffer
-	o := options{out: &out, rounds: 2, duration: time.Millisecond, fileMB: 1, size: "64M", cache: "8M", workloads: []string{"large"}}
+	o := options{out: &out, rounds: 2, duration: time.Millisecond, fileMB: 1, size: "64M", cache: "8M",
+		workloads: []string{"large"}}
 	if err := against(t.Context(), o, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,8 @@ func TestAgainst(t *testing.T) {
 // TestWorkloads runs every workload, tiny, against the in-memory model: the
 // client speaks the protocol, finds no wrong data, and leaves nothing behind.
 func TestWorkloads(t *testing.T) {
-	s := server.New(server.Config{Volumes: []server.Volume{{FS: model.New(model.Options{})}}, Log: slog.New(slog.DiscardHandler)})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: model.New(model.Options{})}},
+		Log: slog.New(slog.DiscardHandler)})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -55,12 +57,16 @@ func TestWorkloads(t *testing.T) {
 	}()
 	var out bytes.Buffer
 	b := &bench{table: table{out: &out}, dir: t.TempDir(), options: options{
-		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, fileMB: 1, entries: 1100, rpcDepth: 3, peers: 3,
+		addr: l.Addr().String(), rounds: 1, duration: time.Millisecond, depth: 4, fileMB: 1, entries: 1100,
+		rpcDepth: 3, peers: 3,
 	}}
 	if err := b.measure(workloadNames()); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []string{"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100", "GETATTR beside 48 readers", "first WRITE of 4 KiB beside 32"} {
+	for _, row := range []string{
+		"smallfile, clients: 32", "write 1 MB, FILE_SYNC", "read 1 MB at random", "GETATTR", "CREATE in a directory of 1100",
+		"GETATTR beside 48 readers", "first WRITE of 4 KiB beside 32",
+	} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("no row %q", row)
 		}
@@ -93,11 +99,14 @@ func TestWorkloads(t *testing.T) {
 // TestBesideChanges measures beside floods of CREATEs, tiny, with a server of its own for each.
 func TestBesideChanges(t *testing.T) {
 	var out bytes.Buffer
-	o := options{out: &out, dir: t.TempDir(), rounds: 1, duration: 10 * time.Millisecond, size: "64M", cache: "8M", peers: 2, workloads: []string{"attack"}, attack: "flood CREATEs"}
+	o := options{out: &out, dir: t.TempDir(), rounds: 1, duration: 10 * time.Millisecond, size: "64M", cache: "8M",
+		peers: 2, workloads: []string{"attack"}, attack: "flood CREATEs"}
 	if err := run(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []string{"CREATE, REMOVE beside 16 that flood CREATEs, another", "CREATE, REMOVE beside 16 that flood CREATEs, the same"} {
+	for _, row := range []string{
+		"CREATE, REMOVE beside 16 that flood CREATEs, another", "CREATE, REMOVE beside 16 that flood CREATEs, the same",
+	} {
 		if strings.Count(out.String(), row) != 1 {
 			t.Errorf("not one row %q in\n%s", row, &out)
 		}

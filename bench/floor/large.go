@@ -67,8 +67,9 @@ func (l *largeFile) write() error {
 	}
 	// A local fsync for every piece takes long; a part of the file will do.
 	next := inOrder(l.chunks)
-	v, err := l.inTurns(false, l.writeLocal(l.chunks, l.chunks), counted(load.Unstable, next), counted(load.FileSync, next), l.writeLocal(max(1, l.chunks/16), 1),
-		counted(load.Unstable, nearlyInOrder(l.chunks)))
+	v, err := l.inTurns(false,
+		l.writeLocal(l.chunks, l.chunks), counted(load.Unstable, next), counted(load.FileSync, next),
+		l.writeLocal(max(1, l.chunks/16), 1), counted(load.Unstable, nearlyInOrder(l.chunks)))
 	if err != nil {
 		return fmt.Errorf("write: %w", err)
 	}

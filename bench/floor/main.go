@@ -126,7 +126,8 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f.SetOutput(errs)
 	f.StringVar(&o.addr, "addr", "", "measure the server at this `address` (default: build and start one)")
 	f.StringVar(&o.server, "server", "", "start this `binary` instead of building one")
-	f.StringVar(&o.against, "against", "", "measure beside this other server's `binary`: smallfile and large, with the servers' CPU time")
+	f.StringVar(&o.against, "against", "",
+		"measure beside this other server's `binary`: smallfile and large, with the servers' CPU time")
 	f.StringVar(&o.cache, "cache", "64M", "the started server's block cache")
 	f.StringVar(&o.size, "size", "4G", "the started server's volume")
 	f.StringVar(&o.dir, "dir", ".", "`folder` for the volume and for the floors; not one in memory")
@@ -139,12 +140,16 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f.IntVar(&o.entries, "entries", 100_000, "size of the largest directory")
 	f.IntVar(&o.rpcDepth, "rpc-depth", 1, "calls in flight per connection in the rpc workload")
 	f.IntVar(&o.peers, "peers", 1100, "at most so many peers in the attack workload")
-	f.StringVar(&o.attack, "attack", "", "only those `peers` of the attack workload whose name has this in it: flood, stream ...")
-	f.StringVar(&o.release, "release", "bench/floor/release.json", "say which rows are worse than the figures in this `file`, which are those of the last release, if it is there")
-	f.BoolVar(&o.record, "record", false, "add the figures of this run to that file; those that were measured otherwise go")
+	f.StringVar(&o.attack, "attack", "",
+		"only those `peers` of the attack workload whose name has this in it: flood, stream ...")
+	f.StringVar(&o.release, "release", "bench/floor/release.json", "say which rows are worse than the figures "+
+		"in this `file`, which are those of the last release, if it is there")
+	f.BoolVar(&o.record, "record", false,
+		"add the figures of this run to that file; those that were measured otherwise go")
 	f.BoolVar(&o.debug, "debug", false, "print the address of the started server's profiler")
 	f.Usage = func() {
-		fmt.Fprint(f.Output(), "bench floor measures a Tansy server against the operating system alone.\n\nusage: go run ./bench [floor] [flags]\n\nflags:\n")
+		fmt.Fprint(f.Output(), "bench floor measures a Tansy server against the operating system alone.\n\n"+
+			"usage: go run ./bench [floor] [flags]\n\nflags:\n")
 		f.PrintDefaults()
 		fmt.Fprint(f.Output(), "\nworkloads:\n")
 		for _, w := range workloads {
@@ -162,12 +167,13 @@ examples:
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
+	alone := func(workload string) bool { return workload != "smallfile" && workload != "large" }
 	switch {
 	case o.record && (o.addr != "" || o.against != ""):
 		err = errors.New("-record is for a server that is started, and beside no other")
 	case f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 || o.peers < 1:
 		err = errors.New("no arguments besides flags; numbers must be positive, entries at least 1000")
-	case o.against != "" && slices.ContainsFunc(o.workloads, func(w string) bool { return w != "smallfile" && w != "large" }):
+	case o.against != "" && slices.ContainsFunc(o.workloads, alone):
 		err = errors.New("-against: only smallfile and large can be measured beside another server")
 	default:
 		o.workloads, err = command.Chosen(o.workloads, workloadNames(), "workload")

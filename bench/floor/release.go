@@ -27,7 +27,8 @@ type ratiosOf struct {
 
 // how says what has to be the same for ratios to be comparable.
 func (o options) how() string {
-	return fmt.Sprintf("%d CPUs, cache %s, file %d MB, rpc-depth %d, depth %d", runtime.NumCPU(), o.cache, o.fileMB, o.rpcDepth, o.depth)
+	return fmt.Sprintf("%d CPUs, cache %s, file %d MB, rpc-depth %d, depth %d",
+		runtime.NumCPU(), o.cache, o.fileMB, o.rpcDepth, o.depth)
 }
 
 // readFigures returns nil if there are none.

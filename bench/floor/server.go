@@ -160,7 +160,8 @@ func (b *bench) memory() {
 	const overhead = 64 << 20 // what the server may need besides its cache
 	cache, err := parseSize(b.cache)
 	if peak := max(b.child.peak, b.child.peakMemory()); peak > 0 && err == nil {
-		b.table.row("peak memory against cache + 64 MiB", float64(peak)/(1<<20), float64(cache+overhead)/(1<<20), "MiB", 1, true)
+		took, allowed := float64(peak)/(1<<20), float64(cache+overhead)/(1<<20)
+		b.table.row("peak memory against cache + 64 MiB", took, allowed, "MiB", 1, true)
 	}
 }
 

@@ -30,8 +30,10 @@ func streams(b *bench) error {
 		name string
 		do   func(l *largeFile) error
 	}{
-		{fmt.Sprintf("%d clients write %d MB each, FILE_SYNC", streamCount, b.streamMB()), func(l *largeFile) error { return l.stream(load.FileSync) }},
-		{fmt.Sprintf("%d clients write %d MB each, UNSTABLE", streamCount, b.streamMB()), func(l *largeFile) error { return l.stream(load.Unstable) }},
+		{fmt.Sprintf("%d clients write %d MB each, FILE_SYNC", streamCount, b.streamMB()),
+			func(l *largeFile) error { return l.stream(load.FileSync) }},
+		{fmt.Sprintf("%d clients write %d MB each, UNSTABLE", streamCount, b.streamMB()),
+			func(l *largeFile) error { return l.stream(load.Unstable) }},
 		{fmt.Sprintf("%d clients read %d MB each, twice", streamCount, b.streamMB()), (*largeFile).streamBack},
 	} {
 		v, err := b.inTurns(false, func(time.Duration) (float64, error) {

@@ -33,7 +33,8 @@ const (
 // add adds a file or a folder; names and contents are filled up to multiples of four bytes.
 func (a *archive) add(name string, mode int, contents []byte) {
 	a.entries++
-	fmt.Fprintf(a.w, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", a.entries, mode, 0, 0, 1, 0, len(contents), 0, 0, 0, 0, len(name)+1, 0)
+	fmt.Fprintf(a.w, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X",
+		a.entries, mode, 0, 0, 1, 0, len(contents), 0, 0, 0, 0, len(name)+1, 0)
 	const header = 110
 	a.w.WriteString(name)
 	a.w.Write(make([]byte, 1+padding(header+len(name)+1)))

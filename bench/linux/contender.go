@@ -33,7 +33,8 @@ const (
 
 var contenders = []contender{
 	{ours, "tansy serve on the disk, as it comes", startTansy},
-	{ordered, "the kernel's server, exporting ext4 with data=ordered, sync", func() (*server, error) { return startKernel("ordered") }},
+	{ordered, "the kernel's server, exporting ext4 with data=ordered, sync",
+		func() (*server, error) { return startKernel("ordered") }},
 	{journal, "the same with data=journal", func() (*server, error) { return startKernel("journal") }},
 }
 
@@ -100,7 +101,10 @@ func startTansy() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{export: "/", ports: ",port=" + tansyPort + ",mountport=" + tansyPort, stop: p.Stop, processes: func() []int { return []int{p.PID()} }}
+	s := &server{
+		export: "/", ports: ",port=" + tansyPort + ",mountport=" + tansyPort,
+		stop: p.Stop, processes: func() []int { return []int{p.PID()} },
+	}
 	for tries := 0; ; tries++ {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -174,8 +178,11 @@ func readyKernel() error {
 		return err
 	}
 	defer null.Close()
-	for _, daemon := range kernelDaemons { // they go into the background: no pipe that they would hold open, and something at 0 to 2, or they spin
-		p, err := os.StartProcess("/sbin/"+daemon, []string{daemon}, &os.ProcAttr{Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	// The daemons go into the background: they get no pipe that they would hold open, and something at 0 to 2, or they
+	// spin.
+	how := &os.ProcAttr{Files: []*os.File{null, null, null}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	for _, daemon := range kernelDaemons {
+		p, err := os.StartProcess("/sbin/"+daemon, []string{daemon}, how)
 		if err != nil {
 			return err
 		}

@@ -22,12 +22,19 @@ type counts struct {
 	Flushes float64 // of the disk's cache
 	Written float64 // to the disk, in bytes
 	Read    float64 // from it
-	Busy    float64 // time of a processor that the server took, in seconds: its process, or the kernel's threads for it and for its journal and the programs beside it
-	Idle    float64 // time that processors were idle, in seconds
+
+	// Busy is the time of a processor that the server took, in seconds: its process, or the kernel's threads for it and
+	// for its journal and the programs beside it.
+	Busy float64
+
+	Idle float64 // time that processors were idle, in seconds
 }
 
 func (c counts) since(b counts) counts {
-	return counts{c.Calls - b.Calls, c.Flushes - b.Flushes, c.Written - b.Written, c.Read - b.Read, c.Busy - b.Busy, c.Idle - b.Idle}
+	return counts{
+		Calls: c.Calls - b.Calls, Flushes: c.Flushes - b.Flushes, Written: c.Written - b.Written,
+		Read: c.Read - b.Read, Busy: c.Busy - b.Busy, Idle: c.Idle - b.Idle,
+	}
 }
 
 // ticks is how many the kernel counts in a second for programs to see.

@@ -117,7 +117,10 @@ func (g *guest) changeRoot() error {
 	if err != nil {
 		return fmt.Errorf("the root file system does not come: %w", err)
 	}
-	for _, m := range []struct{ dir, kind string }{{"dev", "devtmpfs"}, {"proc", "proc"}, {"sys", "sysfs"}, {"tmp", "tmpfs"}, {"run", "tmpfs"}} {
+	mounts := []struct{ dir, kind string }{
+		{"dev", "devtmpfs"}, {"proc", "proc"}, {"sys", "sysfs"}, {"tmp", "tmpfs"}, {"run", "tmpfs"},
+	}
+	for _, m := range mounts {
 		if err := unix.Mount(m.kind, "/root/"+m.dir, m.kind, 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.dir, err)
 		}
@@ -227,4 +230,9 @@ func warmUp() error {
 func runProgram(name string, args ...string) error {
 	_, err := rig.Command(context.Background(), name, args...)
 	return err
+}
+
+// program is a phase that runs a program, quick or not.
+func program(name string, args ...string) func(quick bool) error {
+	return func(bool) error { return runProgram(name, args...) }
 }

@@ -47,7 +47,8 @@ func missing(programs ...string) error {
 	if none == nil {
 		return nil
 	}
-	return fmt.Errorf("not installed: %s (on Debian: apt install qemu-system-x86 debootstrap e2fsprogs)", strings.Join(none, ", "))
+	return fmt.Errorf("not installed: %s (on Debian: apt install qemu-system-x86 debootstrap e2fsprogs)",
+		strings.Join(none, ", "))
 }
 
 // prepare returns what is in the folder, for one run at a time, and makes it first if it is not there.
@@ -102,7 +103,8 @@ func (i *image) create(ctx context.Context, out io.Writer) (string, error) {
 	}
 	defer os.RemoveAll(tree)
 	fmt.Fprintf(out, "making the guest's files in %s (a few minutes)\n", i.dir)
-	if _, err := rig.Command(ctx, "debootstrap", "--arch=amd64", "--variant=minbase", "--include="+packages, "bookworm", tree); err != nil {
+	args := []string{"--arch=amd64", "--variant=minbase", "--include=" + packages, "bookworm", tree}
+	if _, err := rig.Command(ctx, "debootstrap", args...); err != nil {
 		return "", err
 	}
 	releases, err := filepath.Glob(filepath.Join(tree, "lib/modules/*"))

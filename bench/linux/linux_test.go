@@ -62,7 +62,11 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{others, "| large | written, fsync | 1.10 (1.07 to 1.20); at most 1.30: met |", "| names | rename storm | 7.00 / 1,000 / 0 / 0 / 0 / 50.0 |", "### Linux client: large", "| stat storm, s | 2.20 (1.20 to 3.20); 0.91 x | 2.00 (1.00 to 3.00) |"} {
+	for _, want := range []string{
+		others, "| large | written, fsync | 1.10 (1.07 to 1.20); at most 1.30: met |",
+		"| names | rename storm | 7.00 / 1,000 / 0 / 0 / 0 / 50.0 |", "### Linux client: large",
+		"| stat storm, s | 2.20 (1.20 to 3.20); 0.91 x | 2.00 (1.00 to 3.00) |",
+	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page has no %q:\n%s", want, text)
 		}

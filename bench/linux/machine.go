@@ -92,11 +92,15 @@ func (m *machine) arguments() []string {
 	if strings.HasPrefix(m.accelerator, "kvm") {
 		cpu = "host"
 	}
-	return []string{"-machine", "q35", "-accel", m.accelerator, "-cpu", cpu, "-smp", fmt.Sprint(processors), "-m", fmt.Sprint(memoryMB),
+	return []string{
+		"-machine", "q35", "-accel", m.accelerator, "-cpu", cpu,
+		"-smp", fmt.Sprint(processors), "-m", fmt.Sprint(memoryMB),
 		"-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot",
 		"-kernel", m.vmlinuz(), "-initrd", m.file("initrd"), "-append", kernelArguments,
 		"-serial", "file:" + m.file("console"), "-serial", "stdio",
-		"-drive", drive(m.root(), "snapshot=on"), "-drive", drive(m.file("disk.img"), "cache=none,aio=threads,discard=ignore,detect-zeroes=off")}
+		"-drive", drive(m.root(), "snapshot=on"),
+		"-drive", drive(m.file("disk.img"), "cache=none,aio=threads,discard=ignore,detect-zeroes=off"),
+	}
 }
 
 // A line is what the guest says on its second serial port, in JSON.

@@ -73,9 +73,11 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f.Func("servers", "only these `servers`, separated by commas (default: all)", command.List(&o.Contenders))
 	f.IntVar(&o.Rounds, "rounds", 3, "times that each measurement is repeated")
 	f.BoolVar(&o.Quick, "quick", false, "see that everything runs: one round, a few files each")
-	f.StringVar(&o.accelerator, "accel", "tcg,thread=multi", "QEMU's `accelerator`; kvm where the processor has it: then the guest is nearly as fast as the machine")
+	f.StringVar(&o.accelerator, "accel", "tcg,thread=multi",
+		"QEMU's `accelerator`; kvm where the processor has it: then the guest is nearly as fast as the machine")
 	f.DurationVar(&o.silence, "silence", 5*time.Minute, "give the guest up when it has said nothing for so long")
-	f.StringVar(&o.write, "write", "", "put the figures into performance.md in this `folder`, instead of those of the same workloads there")
+	f.StringVar(&o.write, "write", "",
+		"put the figures into performance.md in this `folder`, instead of those of the same workloads there")
 	f.BoolVar(&o.verbose, "v", false, "print each figure when it is known")
 	f.Usage = func() { usage(f) }
 	if err := f.Parse(args); err != nil {
@@ -98,8 +100,10 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 }
 
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), `bench linux measures Tansy's server beside the kernel's own (knfsd) through the kernel's NFS client, in a machine that QEMU emulates.
-It needs qemu-system-x86_64, mkfs.ext4 (version 1.43 or later) and, for making the guest's files the first time (a few minutes), debootstrap and root.
+	fmt.Fprint(f.Output(), `bench linux measures Tansy's server beside the kernel's own (knfsd) through the kernel's NFS
+client, in a machine that QEMU emulates.
+It needs qemu-system-x86_64, mkfs.ext4 (version 1.43 or later) and, for making the guest's files the first time
+(a few minutes), debootstrap and root.
 These files are kept in $TANSY_CACHE/linux-client, or ~/.cache/tansy/linux-client.
 
 usage: go run ./bench linux [flags]

@@ -19,7 +19,8 @@ func costs(workload string) string   { return heading(workload) + ", what it too
 
 // The counts that are kept, as metrics: those of a phase stand one after the other.
 var countMetrics = []figures.Metric{
-	{Name: "calls"}, {Name: "flushes"}, {Name: "written", Unit: "MB"}, {Name: "read", Unit: "MB"}, {Name: "server's processor time", Unit: "s"}, {Name: "processors idle", Unit: "%"},
+	{Name: "calls"}, {Name: "flushes"}, {Name: "written", Unit: "MB"}, {Name: "read", Unit: "MB"},
+	{Name: "server's processor time", Unit: "s"}, {Name: "processors idle", Unit: "%"},
 }
 
 func (r *result) values() []float64 {
@@ -35,13 +36,18 @@ func describe(ctx context.Context, o options, i *image) string {
 	if o.Quick {
 		how += " (-quick: whether it runs, not how fast)"
 	}
-	return fmt.Sprintf("%s; guest: QEMU %s (%s), %d virtual processors, %d GiB of memory, Linux %s, a disk of %d GiB past the host's page cache; %s",
-		figures.Describe(), strings.Fields(version + " ?")[0], o.accelerator, processors, memoryMB>>10, i.kernel, diskBytes>>30, how)
+	return fmt.Sprintf("%s; guest: QEMU %s (%s), %d virtual processors, %d GiB of memory, Linux %s, "+
+		"a disk of %d GiB past the host's page cache; %s",
+		figures.Describe(), strings.Fields(version + " ?")[0], o.accelerator, processors, memoryMB>>10, i.kernel,
+		diskBytes>>30, how)
 }
 
 // report is a section of docs/evidence/performance.md, if the folder is docs/evidence.
 func report(folder string) *figures.Page {
-	p := &figures.Page{Folder: folder, Name: "performance", Command: "go run ./bench linux -write docs/evidence", Contenders: contenderNames(), Summary: summary}
+	p := &figures.Page{
+		Folder: folder, Name: "performance", Command: "go run ./bench linux -write docs/evidence",
+		Contenders: contenderNames(), Summary: summary,
+	}
 	for _, w := range workloads {
 		p.Workloads = append(p.Workloads, heading(w.name))
 	}
@@ -49,8 +55,11 @@ func report(folder string) *figures.Page {
 }
 
 func summary(s figures.Samples) string {
-	return "\n### Targets\n\nTimes, as multiples of those of the kernel's server in the same round, and the target.\n\n" + targetTable(s) +
-		"\n### What it took\n\nCalls of the client / flushes of the disk's cache / MB written to the disk / MB read from it / seconds of a processor for the server (its process; the kernel's threads for it and for ext4's journal, with rpcbind and rpc.mountd) / of the processors' time idle, in %; " +
+	return "\n### Targets\n\nTimes, as multiples of those of the kernel's server in the same round, and the target.\n\n" +
+		targetTable(s) + "\n### What it took\n\n" +
+		"Calls of the client / flushes of the disk's cache / MB written to the disk / MB read from it / " +
+		"seconds of a processor for the server (its process; the kernel's threads for it and for ext4's journal, " +
+		"with rpcbind and rpc.mountd) / of the processors' time idle, in %; " +
 		"medians, while it was measured: what a server writes later is not in it.\n\n" + costTable(s)
 }
 
@@ -134,7 +143,8 @@ func targetTable(s figures.Samples) string {
 
 func costTable(s figures.Samples) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| workload | | %s |\n|---|---|%s\n", strings.Join(contenderNames(), " | "), strings.Repeat("---|", len(contenders)))
+	fmt.Fprintf(&b, "| workload | | %s |\n|---|---|%s\n",
+		strings.Join(contenderNames(), " | "), strings.Repeat("---|", len(contenders)))
 	for _, w := range workloads {
 		m := s[costs(w.name)]
 		if m == nil {
@@ -219,8 +229,9 @@ func (c *collection) add(r *result) {
 		}
 	}
 	if c.verbose {
-		fmt.Fprintf(c.out, "    %s: %.3f s; %.0f calls, %.0f flushes, %.1f MB written, %.1f MB read, server %.2f s, idle %.0f %%\n", r.Phase, r.Seconds,
-			r.values()[0], r.values()[1], r.values()[2], r.values()[3], r.values()[4], r.values()[5])
+		v := r.values()
+		fmt.Fprintf(c.out, "    %s: %.3f s; %.0f calls, %.0f flushes, %.1f MB written, %.1f MB read, "+
+			"server %.2f s, idle %.0f %%\n", r.Phase, r.Seconds, v[0], v[1], v[2], v[3], v[4], v[5])
 	}
 }
 

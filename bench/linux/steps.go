@@ -141,7 +141,8 @@ func makeMailbox(home string) (err error) {
 
 // mailOnItsWay writes a mail to the spool, has it queued, delivered, read, and removed.
 func mailOnItsWay(home, name string) error {
-	spooled, queued, delivered := filepath.Join(home, "spool", name), filepath.Join(home, "queue", name), filepath.Join(home, "new", name)
+	in := func(folder string) string { return filepath.Join(home, folder, name) }
+	spooled, queued, delivered := in("spool"), in("queue"), in("new")
 	if err := writeDurably(spooled, mail); err != nil {
 		return err
 	}

@@ -37,28 +37,34 @@ const (
 )
 
 var workloads = []workload{
-	{"smallfile", "each process, in a folder of its own, looks up a name that is not there, creates the file, writes 100 bytes, fsyncs, removes it", nil, []phase{
+	{"smallfile", "each process, in a folder of its own, looks up a name that is not there, creates the file, " +
+		"writes 100 bytes, fsyncs, removes it", nil, []phase{
 		crewPhase("1 process, 80 files", "files", 1, 80),
 		crewPhase("4 processes, 30 files each", "files", 4, 30),
 	}},
-	{"mailbench", "each process writes mails of 2 KiB to a spool, fsyncs, renames each into a queue and into a mailbox, reads and removes it", nil, []phase{
+	{"mailbench", "each process writes mails of 2 KiB to a spool, fsyncs, " +
+		"renames each into a queue and into a mailbox, reads and removes it", nil, []phase{
 		crewPhase("1 process, 60 mails", "mails", 1, 60),
 		crewPhase("4 processes, 20 mails each", "mails", 4, 20),
 	}},
-	{"large", "a file of 128 MiB written in pieces of 64 KiB with an fsync at the end; read twice, each time when the client has forgotten it and the server need not have; contents are compared", nil, []phase{
+	{"large", "a file of 128 MiB written in pieces of 64 KiB with an fsync at the end; read twice, each time when " +
+		"the client has forgotten it and the server need not have; contents are compared", nil, []phase{
 		{"written, fsync", worseAtLarge, nil, writeLarge},
 		{"read", worseThanOrdered, forget, readLarge},
 		{"read again", worseThanOrdered, forget, readLarge},
 	}},
-	{"tree", "tar x of 200 files of 0 to 4 KiB in ten folders; rm -rf of them when the client has forgotten them", makeArchive, []phase{
-		{"tar x", worseThanOrdered, nil, func(bool) error { return runProgram("tar", "-x", "-f", archivePath, "-C", mountPoint) }},
-		{"rm -rf", worseThanOrdered, forget, func(bool) error { return runProgram("rm", "-rf", filepath.Join(mountPoint, treeName)) }},
+	{"tree", "tar x of 200 files of 0 to 4 KiB in ten folders; " +
+		"rm -rf of them when the client has forgotten them", makeArchive, []phase{
+		{"tar x", worseThanOrdered, nil, program("tar", "-x", "-f", archivePath, "-C", mountPoint)},
+		{"rm -rf", worseThanOrdered, forget, program("rm", "-rf", filepath.Join(mountPoint, treeName))},
 	}},
-	{"build", "git clone of a repository in the guest's memory with 50 text files and a C program of four, and make there", makeRepository, []phase{
-		{"git clone", worseThanOrdered, nil, func(bool) error { return runProgram("git", "clone", "-q", repositoryPath, clonePath) }},
-		{"make", worseThanOrdered, nil, func(bool) error { return runProgram("make", "-s", "-C", clonePath) }},
+	{"build", "git clone of a repository in the guest's memory with 50 text files and a C program of four, " +
+		"and make there", makeRepository, []phase{
+		{"git clone", worseThanOrdered, nil, program("git", "clone", "-q", repositoryPath, clonePath)},
+		{"make", worseThanOrdered, nil, program("make", "-s", "-C", clonePath)},
 	}},
-	{"names", "600 empty files in one folder: lstat of each when the client has forgotten them; 100 of them renamed into another folder and back", nil, []phase{
+	{"names", "600 empty files in one folder: lstat of each when the client has forgotten them; " +
+		"100 of them renamed into another folder and back", nil, []phase{
 		{"stat storm", worseThanOrdered, makeNames, statNames},
 		{"rename storm", worseThanOrdered, nil, renameNames},
 	}},
@@ -187,11 +193,13 @@ func makeRepository(quick bool) error {
 	if err := os.Mkdir(repositoryPath, 0o755); err != nil {
 		return err
 	}
-	files := map[string][]byte{"Makefile": []byte("program: main.o a.o b.o c.o\n\tcc -o $@ $^\n\t./$@\n%.o: %.c\n\tcc -c -o $@ $<\n")}
+	const makefile = "program: main.o a.o b.o c.o\n\tcc -o $@ $^\n\t./$@\n%.o: %.c\n\tcc -c -o $@ $<\n"
+	files := map[string][]byte{"Makefile": []byte(makefile)}
 	for k := range least(50, quick) {
 		files[fmt.Sprintf("text%d", k)] = smallContents(k)
 	}
-	files["main.c"] = []byte("#include <stdio.h>\nint a99(int); int b99(int); int c99(int);\nint main(void) { return a99(1) + b99(2) + c99(3) != 303; }\n")
+	files["main.c"] = []byte("#include <stdio.h>\nint a99(int); int b99(int); int c99(int);\n" +
+		"int main(void) { return a99(1) + b99(2) + c99(3) != 303; }\n")
 	for _, name := range []string{"a", "b", "c"} {
 		var b strings.Builder
 		fmt.Fprintf(&b, "#include <stdio.h>\nint %s0(int x) { return x; }\n", name)
@@ -206,7 +214,8 @@ func makeRepository(quick bool) error {
 		}
 	}
 	git := func(args ...string) error {
-		return runProgram("git", append([]string{"-C", repositoryPath, "-c", "user.name=bench", "-c", "user.email=bench@localhost"}, args...)...)
+		in := []string{"-C", repositoryPath, "-c", "user.name=bench", "-c", "user.email=bench@localhost"}
+		return runProgram("git", append(in, args...)...)
 	}
 	return errors.Join(git("init", "-q"), git("add", "."), git("commit", "-q", "-m", "Begin"))
 }

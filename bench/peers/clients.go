@@ -62,7 +62,8 @@ func counts(o options) []int {
 // it takes of the processors.
 func byClients(name, about string, floor func(context.Context, *served) ([]float64, error)) workload {
 	return workload{
-		name: name, about: about, axis: "the number of clients", peers: servers, base: ganesha, floor: floor, onExt4: name == "smallfile",
+		name: name, about: about, axis: "the number of clients",
+		peers: servers, base: ganesha, floor: floor, onExt4: name == "smallfile",
 		metrics: func(o options) (ms []figures.Metric) {
 			for _, n := range counts(o) {
 				of := fmt.Sprintf("clients: %d", n)
@@ -127,7 +128,9 @@ func smallFiles(ctx context.Context, s *served) ([]float64, error) {
 				return 0, err
 			}
 		}
-		rate, _, err := rig.Repeat(ctx, s.duration, n, func(i, k int) error { return rig.SmallFile(folders[i], fmt.Sprint("file", k)) })
+		rate, _, err := rig.Repeat(ctx, s.duration, n, func(i, k int) error {
+			return rig.SmallFile(folders[i], fmt.Sprint("file", k))
+		})
 		return rate, err
 	})
 }

@@ -23,8 +23,14 @@ func ganeshaMissing() (err error) {
 }
 
 // ganeshaConfig is NFSv3 over TCP, on ports that a name space of its own has free, and as it comes otherwise.
-const ganeshaConfig = `NFS_CORE_PARAM { NFS_Port = 20490; MNT_Port = 20480; Protocols = 3; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false; }
-EXPORT { Export_Id = 1; Path = %s; Pseudo = /export; Access_Type = RW; Squash = No_Root_Squash; SecType = sys, none; Protocols = 3; Transports = TCP; FSAL { Name = VFS; } }
+const ganeshaConfig = `NFS_CORE_PARAM {
+    NFS_Port = 20490; MNT_Port = 20480; Protocols = 3;
+    Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
+}
+EXPORT {
+    Export_Id = 1; Path = %s; Pseudo = /export; Access_Type = RW; Squash = No_Root_Squash;
+    SecType = sys, none; Protocols = 3; Transports = TCP; FSAL { Name = VFS; }
+}
 `
 
 func serveGanesha(options string, flags uintptr) func(context.Context, *machine) (*served, error) {
@@ -53,7 +59,8 @@ func serveGanesha(options string, flags uintptr) func(context.Context, *machine)
 			return s, fmt.Errorf("rpcbind: %w", err)
 		}
 		log := filepath.Join(m.scratch, "ganesha.log")
-		server, err := rig.Launch("ganesha.nfsd", "-F", "-L", log, "-f", config, "-p", filepath.Join(m.scratch, "ganesha.pid"))
+		pid := filepath.Join(m.scratch, "ganesha.pid")
+		server, err := rig.Launch("ganesha.nfsd", "-F", "-L", log, "-f", config, "-p", pid)
 		if err != nil {
 			return s, err
 		}

@@ -71,7 +71,8 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	f.Int64Var(&o.size, "size", 8<<30, "size of the device in `bytes`")
 	f.IntVar(&o.entries, "entries", 100_000, "number of entries of the largest directory")
 	f.Int64Var(&o.largest, "largest", 1<<30, "size of the largest file in `bytes`")
-	f.StringVar(&o.write, "write", "", "put the figures into performance.md in this `folder`, instead of those of the same workloads there")
+	f.StringVar(&o.write, "write", "",
+		"put the figures into performance.md in this `folder`, instead of those of the same workloads there")
 	f.StringVar(&o.tansy, "tansy", "", "measure this `program` instead of building one")
 	f.BoolVar(&o.verbose, "v", false, "print each figure when it is known")
 	f.Usage = func() { usage(f) }
@@ -81,8 +82,10 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	if o.quick {
 		o.rounds, o.duration, o.size, o.entries, o.largest = 1, 100*time.Millisecond, 1<<30, 1000, 1<<20
 	}
-	if f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.size < 512<<20 || o.entries < 1 || o.largest < leastFile || 4*o.largest > o.size {
-		err = errors.New("no arguments besides flags; numbers must be positive, the device has at least 512 MiB and four times the largest file, which has at least 4 KiB")
+	fits := o.size >= 512<<20 && o.largest >= leastFile && 4*o.largest <= o.size
+	if f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.entries < 1 || !fits {
+		err = errors.New("no arguments besides flags; numbers must be positive, the device has at least 512 MiB " +
+			"and four times the largest file, which has at least 4 KiB")
 	}
 	for _, name := range o.workloads {
 		if !slices.ContainsFunc(workloads, func(w workload) bool { return w.name == name }) {
@@ -101,7 +104,8 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 }
 
 func usage(f *flag.FlagSet) {
-	fmt.Fprint(f.Output(), "bench peers measures Tansy's server beside others. It needs root.\n\nusage: go run ./bench peers [flags]\n\nflags:\n")
+	fmt.Fprint(f.Output(), "bench peers measures Tansy's server beside others. It needs root.\n\n"+
+		"usage: go run ./bench peers [flags]\n\nflags:\n")
 	f.PrintDefaults()
 	fmt.Fprint(f.Output(), "\nworkloads:\n")
 	for _, w := range workloads {

@@ -32,8 +32,13 @@ const (
 
 var everyPeer = []peer{
 	{name: ours, about: "Tansy", server: serveTansy("")},
-	{name: ganesha, about: "NFS-Ganesha on ext4 mounted dirsync: what it has answered is durable, as with Tansy", server: serveGanesha("data=ordered", unix.MS_DIRSYNC)},
-	{name: "ganesha-ordered", about: "NFS-Ganesha on ext4 as it is usually mounted: a crash may take back CREATEs, RENAMEs and REMOVEs that it has answered", server: serveGanesha("data=ordered", 0)},
+	{name: ganesha,
+		about:  "NFS-Ganesha on ext4 mounted dirsync: what it has answered is durable, as with Tansy",
+		server: serveGanesha("data=ordered", unix.MS_DIRSYNC)},
+	{name: "ganesha-ordered",
+		about: "NFS-Ganesha on ext4 as it is usually mounted: " +
+			"a crash may take back CREATEs, RENAMEs and REMOVEs that it has answered",
+		server: serveGanesha("data=ordered", 0)},
 	{name: "ganesha-journal", about: "the same on ext4 with data=journal", server: serveGanesha("data=journal", 0)},
 	{name: floor, about: "no server: what the way over loopback, or ext4 or the device itself, allow at most"},
 	{name: "tansy-64M", about: "Tansy with --cache 64M, in the workload caches", server: serveTansy("64M")},

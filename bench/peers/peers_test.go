@@ -34,7 +34,8 @@ func TestRun(t *testing.T) {
 	if ganeshaMissing() == nil {
 		peers = append(peers, ganesha)
 	}
-	c := exec.Command(program, "peers", "-quick", "-size", "536870912", "-run", "null,smallfile,write,filewrite,directories,tail", "-peers", strings.Join(peers, ","),
+	c := exec.Command(program, "peers", "-quick", "-size", "536870912", "-run",
+		"null,smallfile,write,filewrite,directories,tail", "-peers", strings.Join(peers, ","),
 		"-tansy", bin, "-dir", scratch, "-write", docs)
 	if said, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -43,7 +44,10 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"before\n", "### null", "### smallfile", "| clients: 4, /s |", "### directories", "### tail", "performance/filewrite.svg", "after\n"} {
+	for _, want := range []string{
+		"before\n", "### null", "### smallfile", "| clients: 4, /s |", "### directories", "### tail",
+		"performance/filewrite.svg", "after\n",
+	} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the report has no %q:\n%s", want, text)
 		}
@@ -54,7 +58,9 @@ func TestRun(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	for _, args := range []string{"-rounds 0", "-run nothing", "-peers nobody", "-size 1000", "-largest 8589934592", "more"} {
+	for _, args := range []string{
+		"-rounds 0", "-run nothing", "-peers nobody", "-size 1000", "-largest 8589934592", "more",
+	} {
 		if _, err := parseFlags(strings.Fields(args), io.Discard); err == nil {
 			t.Errorf("%s is taken", args)
 		}

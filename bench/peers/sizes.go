@@ -25,7 +25,8 @@ func fileSizes(o options) (ns []int64) {
 // bySize is whole files by their size.
 func bySize(name, about string, read bool) workload {
 	return workload{
-		name: name, about: about + ", by one client, 16 calls of 64 KiB in flight", axis: "the size of the file", peers: servers, base: ganesha,
+		name: name, about: about + ", by one client, 16 calls of 64 KiB in flight", axis: "the size of the file",
+		peers: servers, base: ganesha,
 		metrics: func(o options) (ms []figures.Metric) {
 			for _, n := range fileSizes(o) {
 				ms = append(ms, figures.Metric{Name: figures.Amount(n), Unit: "MB/s", At: n})

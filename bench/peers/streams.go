@@ -31,7 +31,8 @@ func stream(name, about string, floor func(context.Context, *served) ([]float64,
 		metrics: func(options) (ms []figures.Metric) {
 			for _, n := range streamClients {
 				of := fmt.Sprintf("clients: %d", n)
-				ms = append(ms, figures.Metric{Name: of, Unit: "MB/s"}, figures.Metric{Name: of + ", server's CPU for one", Unit: "us", Lower: true})
+				ms = append(ms, figures.Metric{Name: of, Unit: "MB/s"},
+					figures.Metric{Name: of + ", server's CPU for one", Unit: "us", Lower: true})
 			}
 			return ms
 		},

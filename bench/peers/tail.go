@@ -51,7 +51,9 @@ const settling = 2 * time.Second
 
 // write has the writers write, by another process, until they are stopped.
 func (s *served) write() (stop func() error, err error) {
-	flags := []string{"bench", s.addr, "write", "--clients", strconv.Itoa(writers), "--time", "1h", "--file", strconv.FormatInt(min(clientFile, s.largest), 10), "--export", s.export}
+	size := strconv.FormatInt(min(clientFile, s.largest), 10)
+	flags := []string{"bench", s.addr, "write", "--clients", strconv.Itoa(writers), "--time", "1h",
+		"--file", size, "--export", s.export}
 	if s.mountAddr != "" {
 		flags = append(flags, "--mount-port", mountPort)
 	}

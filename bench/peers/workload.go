@@ -26,19 +26,26 @@ type workload struct {
 var workloads = []workload{
 	byClients("null", "NULL, which does nothing; 1 to 64 clients that wait for each reply", echoed),
 	byClients("getattr", "GETATTR of a directory", nil),
-	byClients("smallfile", "LOOKUP, CREATE, WRITE of 100 bytes FILE_SYNC, REMOVE: one file; the floor is ext4 without a server, each step fsync'ed", smallFiles),
+	byClients("smallfile", "LOOKUP, CREATE, WRITE of 100 bytes FILE_SYNC, REMOVE: one file; "+
+		"the floor is ext4 without a server, each step fsync'ed", smallFiles),
 	byClients("create", "CREATE of one file after the other in a directory of each client", nil),
-	byClients("mixed", "calls as an office makes them: LOOKUP 35, READ 20, GETATTR 15, WRITE UNSTABLE 10, READDIRPLUS 10, COMMIT 5, CREATE or REMOVE 5 of 100; 16 KiB of data", nil),
+	byClients("mixed", "calls as an office makes them: LOOKUP 35, READ 20, GETATTR 15, WRITE UNSTABLE 10, "+
+		"READDIRPLUS 10, COMMIT 5, CREATE or REMOVE 5 of 100; 16 KiB of data", nil),
 	byClients("randwrite", "WRITE of 4 KiB at random, FILE_SYNC, into a file of 32 MiB of each client", nil),
 	byClients("randread", "READ of 4 KiB at random of such files, in memory", nil),
-	stream("write", "WRITEs of 64 KiB in order, UNSTABLE, with a COMMIT at the end, 16 in flight; the floor is the device, written past the page cache, and a barrier", writtenPast),
+	stream("write", "WRITEs of 64 KiB in order, UNSTABLE, with a COMMIT at the end, 16 in flight; "+
+		"the floor is the device, written past the page cache, and a barrier", writtenPast),
 	stream("writesync", "the same FILE_SYNC", nil),
-	stream("read", "READs of 64 KiB in order, in memory, 16 in flight; the floor is a process that answers with as many bytes", echoedReads),
+	stream("read", "READs of 64 KiB in order, in memory, 16 in flight; "+
+		"the floor is a process that answers with as many bytes", echoedReads),
 	bySize("filewrite", "whole files written one after the other, each with its COMMIT", false),
 	bySize("fileread", "the last of these files read again, in memory", true),
-	{name: "directories", about: "large directories", peers: servers[:3], base: ganesha, metrics: directoryMetrics, run: directories},
-	{name: "tail", about: "one client beside eight that write large files", peers: servers, base: ganesha, metrics: tailMetrics, run: tail},
-	{name: "caches", about: "Tansy with a cache of 64 MiB to 4 GiB", peers: caches, base: caches[0], metrics: cacheMetrics, run: cacheFigures},
+	{name: "directories", about: "large directories", peers: servers[:3], base: ganesha,
+		metrics: directoryMetrics, run: directories},
+	{name: "tail", about: "one client beside eight that write large files", peers: servers, base: ganesha,
+		metrics: tailMetrics, run: tail},
+	{name: "caches", about: "Tansy with a cache of 64 MiB to 4 GiB", peers: caches, base: caches[0],
+		metrics: cacheMetrics, run: cacheFigures},
 }
 
 // measure has all peers do a workload, in turns. It is nil if there is none.
@@ -57,7 +64,8 @@ func (m *machine) measure(ctx context.Context, w workload, out io.Writer) (*figu
 		all.Base = w.base
 	}
 	all.PrintHeader(out)
-	return all, all.Turns(m.rounds, w.metrics(m.options), func(name string) ([]float64, error) { return m.once(ctx, w, name) }, out, m.verbose)
+	once := func(name string) ([]float64, error) { return m.once(ctx, w, name) }
+	return all, all.Turns(m.rounds, w.metrics(m.options), once, out, m.verbose)
 }
 
 // once has a peer do a workload on a fresh device.

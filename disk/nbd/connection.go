@@ -68,7 +68,9 @@ func newConnection(raw, c net.Conn) *connection {
 
 // start sends a request, with the blocks from for one that writes; what it reads goes to the blocks into. It waits
 // until fewer than inFlight are under way. The result is to be waited for, whatever happens, or then is called with it.
-func (n *connection) start(command, flags uint16, off uint64, length uint32, from, into [][]byte, then func(error)) *call {
+func (n *connection) start(
+	command, flags uint16, off uint64, length uint32, from, into [][]byte, then func(error),
+) *call {
 	k := &call{into: into, done: make(chan error, 1), then: then}
 	select {
 	case n.slots <- struct{}{}:

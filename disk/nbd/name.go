@@ -50,7 +50,8 @@ func parse(name string) (*target, error) {
 	case scheme != "nbd" && scheme != "nbds":
 		return nil, fmt.Errorf("%s:// is not known here: nbd, nbds, nbd+unix and nbds+unix are", u.Scheme)
 	case u.User != nil || u.Fragment != "":
-		return nil, errors.New("a name of an export has no user and no fragment (pre-shared keys are not supported: give certificates)")
+		return nil, errors.New("a name of an export has no user and no fragment " +
+			"(pre-shared keys are not supported: give certificates)")
 	case unix && u.Host != "":
 		return nil, fmt.Errorf("%s:///EXPORT?socket=PATH is meant: there is no host", u.Scheme)
 	case unix:

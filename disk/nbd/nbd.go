@@ -140,7 +140,8 @@ func (d *Device) ReadAt(a uint64, bufs [][]byte) (err error) {
 	d.writes.settle(a, uint64(len(bufs)))
 	var calls []*call
 	d.parts(a, uint64(len(bufs)), func(at uint64, n int) {
-		calls = append(calls, d.n.start(commandRead, 0, at*disk.BlockSize, uint32(n*disk.BlockSize), nil, bufs[at-a:][:n], nil))
+		off, length := at*disk.BlockSize, uint32(n*disk.BlockSize)
+		calls = append(calls, d.n.start(commandRead, 0, off, length, nil, bufs[at-a:][:n], nil))
 	})
 	for i, k := range calls {
 		if e := <-k.done; err == nil && e != nil {

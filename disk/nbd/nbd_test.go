@@ -134,7 +134,8 @@ func TestErrors(t *testing.T) {
 	var s nbdtest.Server
 	d := device(t, s.Start(t, f), Options{})
 	for given, want := range map[error]error{
-		syscall.EIO: syscall.EIO, syscall.ENOSPC: disk.ErrNoRoom, syscall.EPERM: syscall.EPERM, syscall.ENOMEM: syscall.ENOMEM,
+		syscall.EIO: syscall.EIO, syscall.ENOSPC: disk.ErrNoRoom, syscall.EPERM: syscall.EPERM,
+		syscall.ENOMEM: syscall.ENOMEM,
 		syscall.EINVAL: syscall.EINVAL, syscall.Errno(4711): syscall.EIO, syscall.ESHUTDOWN: syscall.ESHUTDOWN,
 	} {
 		f.SetPlan(disk.FailFrom(0, given))
@@ -250,7 +251,8 @@ func TestLostWithNothingToFlush(t *testing.T) {
 func TestHangUp(t *testing.T) {
 	opened := 0
 	for n := 0; ; n++ {
-		s := nbdtest.Server{Least: 1, Preferred: 1, Most: 9000, Conn: func(c net.Conn) net.Conn { return nbdtest.CutAfter(c, n) }}
+		s := nbdtest.Server{Least: 1, Preferred: 1, Most: 9000,
+			Conn: func(c net.Conn) net.Conn { return nbdtest.CutAfter(c, n) }}
 		m := disk.NewMem(10 * disk.BlockSize)
 		want := disktest.Pattern(4, 1)
 		must(t, m.WriteAt(0, want))

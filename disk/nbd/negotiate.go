@@ -145,9 +145,11 @@ func (x *export) usable() error {
 	case x.flags&hasFlags == 0:
 		return errMalformed
 	case x.least > disk.BlockSize:
-		return fmt.Errorf("the server takes requests of %d bytes at least, and blocks of a volume have %d", x.least, disk.BlockSize)
+		return fmt.Errorf("the server takes requests of %d bytes at least, and blocks of a volume have %d",
+			x.least, disk.BlockSize)
 	case x.most < disk.BlockSize:
-		return fmt.Errorf("the server takes requests of %d bytes at most, and blocks of a volume have %d", x.most, disk.BlockSize)
+		return fmt.Errorf("the server takes requests of %d bytes at most, and blocks of a volume have %d",
+			x.most, disk.BlockSize)
 	case x.size > 1<<63-1:
 		return fmt.Errorf("an export of %d bytes is too large", x.size)
 	}

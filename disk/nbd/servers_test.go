@@ -37,7 +37,8 @@ func TestServers(t *testing.T) {
 				socket, image := filepath.Join(dir, "socket"), filepath.Join(dir, "image")
 				must(t, os.WriteFile(image, nil, 0o600))
 				must(t, os.Truncate(image, disktest.Blocks*disk.BlockSize))
-				args := strings.Fields(strings.NewReplacer("SOCKET", socket, "IMAGE", image, "CERTIFICATES", certs).Replace(command))
+				args := strings.Fields(strings.NewReplacer("SOCKET", socket, "IMAGE", image, "CERTIFICATES",
+					certs).Replace(command))
 				var said bytes.Buffer
 				c := exec.Command(program, args[1:]...)
 				c.Stdout, c.Stderr = &said, &said

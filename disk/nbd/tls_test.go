@@ -47,7 +47,9 @@ func (a *authority) issue(t *testing.T, dir, kind, name string) *authority {
 	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	must(t, err)
-	for file, b := range map[string]*pem.Block{"-cert.pem": {Type: "CERTIFICATE", Bytes: der}, "-key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, b := range map[string]*pem.Block{
+		"-cert.pem": {Type: "CERTIFICATE", Bytes: der}, "-key.pem": {Type: "PRIVATE KEY", Bytes: secret},
+	} {
 		must(t, os.WriteFile(filepath.Join(dir, kind+file), pem.EncodeToMemory(b), 0o600))
 	}
 	return by
@@ -76,7 +78,8 @@ func serverTLS(t *testing.T, dir string) *tls.Config {
 
 // secure is the name of the export with TLS.
 func secure(name, hostname, dir string) string {
-	return "nbds" + strings.TrimPrefix(name, "nbd") + "&tls-hostname=" + hostname + "&tls-certificates=" + url.QueryEscape(dir)
+	return "nbds" + strings.TrimPrefix(name,
+		"nbd") + "&tls-hostname=" + hostname + "&tls-certificates=" + url.QueryEscape(dir)
 }
 
 func TestTLSConformance(t *testing.T) {

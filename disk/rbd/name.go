@@ -60,7 +60,8 @@ func parse(name string) (*target, error) {
 
 // parameters are those of the helper.
 func (t *target) parameters() (all []string) {
-	for key, value := range map[string]string{"pool": t.pool, "image": t.image, "id": t.id, "conf": t.conf, "keyring": t.keyring} {
+	given := map[string]string{"pool": t.pool, "image": t.image, "id": t.id, "conf": t.conf, "keyring": t.keyring}
+	for key, value := range given {
 		if value != "" {
 			all = append(all, key+"="+value)
 		}

@@ -31,7 +31,10 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	for _, name := range []string{"rbd:", "rbd:p", "rbd:p/", "rbd:/i", "rbd:p/n/i", "rbd:p/i@s", "rbd:p%2Fn/i", "rbd:p/i?x=1", "rbd:p/i?id=", "rbd:p/i?id=a&id=b", "rbd:p/i?%zz", "rbd:p%/i"} {
+	for _, name := range []string{
+		"rbd:", "rbd:p", "rbd:p/", "rbd:/i", "rbd:p/n/i", "rbd:p/i@s", "rbd:p%2Fn/i", "rbd:p/i?x=1", "rbd:p/i?id=",
+		"rbd:p/i?id=a&id=b", "rbd:p/i?%zz", "rbd:p%/i",
+	} {
 		if got, err := parse(name); err == nil {
 			t.Errorf("%s: %v", name, got)
 		}

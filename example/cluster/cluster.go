@@ -63,7 +63,8 @@ func newCluster(dir string, verbose bool) (*cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := &volume{name: "rbd:pool/" + image, address: fmt.Sprintf("127.9.0.%d:%d", i+1, port), servers: map[*host]*server{}}
+		address := fmt.Sprintf("127.9.0.%d:%d", i+1, port)
+		v := &volume{name: "rbd:pool/" + image, address: address, servers: map[*host]*server{}}
 		v.order = rendezvous(v.name, c.hosts)
 		if err := command(filepath.Join(dir, "old"), "mkfs", v.name, "--force"); err != nil {
 			return nil, err

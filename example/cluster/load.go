@@ -57,6 +57,7 @@ func (l *load) stop() error {
 	for _, v := range l.c.volumes {
 		moves += v.moves
 	}
-	fmt.Printf("%d calls of %d clients, each answered as it must be, while volumes moved %d times; the longest took %v\n", calls, len(l.clients), moves, longest.Round(time.Millisecond))
+	fmt.Printf("%d calls of %d clients, each answered as it must be, while volumes moved %d times; the longest took %v\n",
+		calls, len(l.clients), moves, longest.Round(time.Millisecond))
 	return nil
 }

@@ -29,7 +29,8 @@ type server struct {
 // launch starts a server of a volume on a host.
 func (c *cluster) launch(v *volume, h *host) (*server, error) {
 	s := &server{host: h, waits: make(chan struct{}), serves: make(chan struct{}), ended: make(chan struct{})}
-	s.cmd = exec.Command(h.binary, "serve", "--standby", "--volume", v.name, "--listen", v.address, "--lease", "1s", "--cache", "32M", "--status", "127.0.0.1:0")
+	s.cmd = exec.Command(h.binary, "serve", "--standby", "--volume", v.name, "--listen", v.address,
+		"--lease", "1s", "--cache", "32M", "--status", "127.0.0.1:0")
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -74,10 +74,10 @@ func (v *Volume) getattr(t *dtxn.Txn, f uint64) uint32 {
 }
 
 // Read implements fs.FileSystem.
-func (v *Volume) Read(_ *fs.Cred, h fs.Handle, off uint64, count uint32) (data []byte, eof bool, a *fs.Attr, err error) {
+func (v *Volume) Read(_ *fs.Cred, h fs.Handle, off uint64, n uint32) (data []byte, eof bool, a *fs.Attr, err error) {
 	a, err = v.call(h, false, false, func(t *dtxn.Txn, f uint64) (st uint32) {
 		var b *dbytes.Bytes
-		st, b, eof = simpleops.Read(t, v.first, f, off, uint64(count))
+		st, b, eof = simpleops.Read(t, v.first, f, off, uint64(n))
 		data = b.Data
 		return st
 	})
@@ -85,7 +85,8 @@ func (v *Volume) Read(_ *fs.Cred, h fs.Handle, off uint64, count uint32) (data [
 }
 
 // Write implements fs.FileSystem.
-func (v *Volume) Write(_ *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (v *Volume) Write(_ *fs.Cred, h fs.Handle, off uint64, data []byte,
+	how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
 	a, err := v.call(h, true, how != fs.Unstable, func(t *dtxn.Txn, f uint64) uint32 {
 		return simpleops.Write(t, v.first, f, off, &dbytes.Bytes{Data: data}, uint64(v.now().UnixNano()))
 	})
@@ -168,18 +169,20 @@ func (v *Volume) Access(_ *fs.Cred, h fs.Handle, want uint32) (uint32, fs.Attr, 
 	return want & (nfs3.AccessRead | nfs3.AccessModify | nfs3.AccessExtend), a, err
 }
 
-// Fsinfo implements fs.FileSystem. Clients may ask for more than a file holds; some insist on it.
-func (v *Volume) Fsinfo(fs.Handle) (fs.Info, *fs.Attr, error) {
-	const n = 64 << 10
-	return fs.Info{RtMax: n, RtPref: n, RtMult: 1, WtMax: n, WtPref: n, WtMult: 1, DtPref: n, MaxFileSize: 4096, TimeDelta: fs.Time{Nsec: 1}, Properties: fs.PropHomogeneous}, nil, nil
-}
+const most = 64 << 10 // clients may ask for more than a file holds; some insist on it
+
+var info = fs.Info{RtMax: most, RtPref: most, RtMult: 1, WtMax: most, WtPref: most, WtMult: 1, DtPref: most,
+	MaxFileSize: 4096, TimeDelta: fs.Time{Nsec: 1}, Properties: fs.PropHomogeneous}
+
+// Fsinfo implements fs.FileSystem.
+func (v *Volume) Fsinfo(fs.Handle) (fs.Info, *fs.Attr, error) { return info, nil, nil }
+
+var stat = fs.Stat{TotalBytes: files * fs.BlockSize, TotalFiles: files}
 
 // Fsstat implements fs.FileSystem.
-func (v *Volume) Fsstat(fs.Handle) (fs.Stat, *fs.Attr, error) {
-	return fs.Stat{TotalBytes: files * fs.BlockSize, TotalFiles: files}, nil, nil
-}
+func (v *Volume) Fsstat(fs.Handle) (fs.Stat, *fs.Attr, error) { return stat, nil, nil }
+
+var limits = fs.Pathconf{LinkMax: 1, NameMax: fs.MaxName, NoTrunc: true, ChownRestricted: true, CasePreserving: true}
 
 // Pathconf implements fs.FileSystem.
-func (v *Volume) Pathconf(fs.Handle) (fs.Pathconf, *fs.Attr, error) {
-	return fs.Pathconf{LinkMax: 1, NameMax: fs.MaxName, NoTrunc: true, ChownRestricted: true, CasePreserving: true}, nil, nil
-}
+func (v *Volume) Pathconf(fs.Handle) (fs.Pathconf, *fs.Attr, error) { return limits, nil, nil }

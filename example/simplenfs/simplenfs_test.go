@@ -145,7 +145,8 @@ func TestClient(t *testing.T) {
 		want, end := m.read(f, off, uint64(count))
 		data, eof, a, err := v.Read(nil, h[f], off, count)
 		if err != nil || !bytes.Equal(data, want) || eof != end || a.Size != uint64(len(m[f])) {
-			t.Fatalf("READ of %d bytes of file %d from %d: %d bytes, %v, %v, not %d bytes, %v", count, f, off, len(data), eof, err, len(want), end)
+			t.Fatalf("READ of %d bytes of file %d from %d: %d bytes, %v, %v, not %d bytes, %v",
+				count, f, off, len(data), eof, err, len(want), end)
 		}
 		if a, err := v.Getattr(h[f]); err != nil || a.Size != uint64(len(m[f])) {
 			t.Fatalf("GETATTR of file %d: %v, %v", f, a, err)
@@ -203,12 +204,14 @@ func TestProcedures(t *testing.T) {
 	size := uint64(1)
 	_, err = v.Getattr(fs.Handle{Ino: file0 + files})
 	for what, x := range map[string]struct{ got, want error }{
-		"GETATTR of a file that there is not":    {err, fs.ErrStale},
-		"LOOKUP of a name that there is not":     {second(c.Lookup(nil, c.Root(), []byte("file16"))), fs.ErrNoEnt},
-		"LOOKUP in a file":                       {second(c.Lookup(nil, h, []byte("file1"))), fs.ErrNotDir},
-		"SETATTR of the directory":               {second(c.Setattr(nil, c.Root(), &fs.SetAttr{Size: &size}, nil)), fs.ErrIsDir},
-		"SETATTR of a mode":                      {second(c.Setattr(nil, h, &fs.SetAttr{Size: &size, Mode: new(uint32)}, nil)), fs.ErrNotSupp},
-		"READDIR of a page too small for a name": {second(c.Readdir(nil, c.Root(), 0, 0, false, fs.Limit{Bytes: 1})), fs.ErrTooSmall},
+		"GETATTR of a file that there is not": {err, fs.ErrStale},
+		"LOOKUP of a name that there is not":  {second(c.Lookup(nil, c.Root(), []byte("file16"))), fs.ErrNoEnt},
+		"LOOKUP in a file":                    {second(c.Lookup(nil, h, []byte("file1"))), fs.ErrNotDir},
+		"SETATTR of the directory": {second(c.Setattr(nil, c.Root(), &fs.SetAttr{Size: &size}, nil)),
+			fs.ErrIsDir},
+		"SETATTR of a mode": {second(c.Setattr(nil, h, &fs.SetAttr{Size: &size, Mode: new(uint32)}, nil)), fs.ErrNotSupp},
+		"READDIR of a page too small for a name": {second(c.Readdir(nil, c.Root(), 0, 0, false, fs.Limit{Bytes: 1})),
+			fs.ErrTooSmall},
 	} {
 		if x.got != x.want {
 			t.Errorf("%s: %v, not %v", what, x.got, x.want)

@@ -93,14 +93,15 @@ func Open(d disk.Disk) (*Volume, error) {
 	}
 	first := p.Home()
 	// Which kinds of objects the blocks have: Layout in simplenfs.dfy.
-	l := dtxn.Layout{Places: places.Before(first, first+1, places.INODES(), places.Before(first+1, first+1+files, places.BLOCKS(), nil))}
-	var verifier [8]byte
-	rand.Read(verifier[:])
+	blocks := places.Before(first+1, first+1+files, places.BLOCKS(), nil)
+	l := dtxn.Layout{Places: places.Before(first, first+1, places.INODES(), blocks)}
+	var verifier uint64
+	binary.Read(rand.Reader, binary.LittleEndian, &verifier)
 	sys, err := dtxn.New(j, l)
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
-	return &Volume{sys: sys, j: j, first: first, super: super, verifier: binary.LittleEndian.Uint64(verifier[:]), now: time.Now}, nil
+	return &Volume{sys: sys, j: j, first: first, super: super, verifier: verifier, now: time.Now}, nil
 }
 
 // Close makes everything durable and closes the volume, not the disk. It waits for the calls in progress; later ones
@@ -108,7 +109,8 @@ func Open(d disk.Disk) (*Volume, error) {
 func (v *Volume) Close() error { return v.j.Close() }
 
 // unavailable are the procedures that there are not.
-var unavailable = []int{nfs3.ProcReadlink, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcSymlink, nfs3.ProcMknod, nfs3.ProcRemove, nfs3.ProcRmdir, nfs3.ProcRename, nfs3.ProcLink}
+var unavailable = []int{nfs3.ProcReadlink, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcSymlink, nfs3.ProcMknod,
+	nfs3.ProcRemove, nfs3.ProcRmdir, nfs3.ProcRename, nfs3.ProcLink}
 
 // Server returns a server of the volume, which speaks NFS version 3 and MOUNT.
 func (v *Volume) Server() *oncrpc.Server {

@@ -134,7 +134,9 @@ func (m *Model) create(c *fs.Cred, dir fs.Handle, name []byte, k creation) (fs.N
 }
 
 // Create implements fs.FileSystem.
-func (m *Model) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+func (m *Model) Create(
+	c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64,
+) (fs.Node, error) {
 	k := creation{typ: fs.Regular, mode: 0o644}
 	switch how {
 	case fs.Unchecked:
@@ -192,7 +194,9 @@ func (m *Model) Symlink(c *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr, t
 }
 
 // Mknod implements fs.FileSystem.
-func (m *Model) Mknod(c *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32) (fs.Node, error) {
+func (m *Model) Mknod(
+	c *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32,
+) (fs.Node, error) {
 	k := creation{typ: t, mode: 0o644, s: *s}
 	k.s.Size = nil
 	switch t {

@@ -48,7 +48,8 @@ func maySet(c *fs.Cred, n *inode, s *fs.SetAttr) error {
 
 // empty tells if s sets nothing.
 func empty(s *fs.SetAttr) bool {
-	return s.Mode == nil && s.UID == nil && s.GID == nil && s.Size == nil && s.AtimeHow == fs.DontChange && s.MtimeHow == fs.DontChange
+	times := s.AtimeHow != fs.DontChange || s.MtimeHow != fs.DontChange
+	return s.Mode == nil && s.UID == nil && s.GID == nil && s.Size == nil && !times
 }
 
 // set does what maySet allowed; now is the stamp of the change.
@@ -196,7 +197,9 @@ func mayReadData(c *fs.Cred, n *inode) bool {
 }
 
 // Write implements fs.FileSystem. It stores all of data or nothing.
-func (m *Model) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (m *Model) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, err := m.get(h)

@@ -112,7 +112,8 @@ func (m *Model) Sum(seed maphash.Seed) uint64 {
 	for _, ino := range slices.Sorted(maps.Keys(m.inodes)) {
 		n := m.inodes[ino]
 		a := &n.attr
-		put(ino, a.Gen, uint64(a.Type), uint64(a.Mode), uint64(a.Nlink), uint64(a.UID), uint64(a.GID), a.Size, uint64(a.Major), uint64(a.Minor), n.verf)
+		put(ino, a.Gen, uint64(a.Type), uint64(a.Mode), uint64(a.Nlink), uint64(a.UID), uint64(a.GID))
+		put(a.Size, uint64(a.Major), uint64(a.Minor), n.verf)
 		for _, t := range []fs.Time{a.Atime, a.Mtime, a.Ctime} {
 			put(t.Sec, uint64(t.Nsec))
 		}

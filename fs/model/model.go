@@ -295,7 +295,10 @@ func (m *Model) Pathconf(h fs.Handle) (fs.Pathconf, *fs.Attr, error) {
 	if err != nil {
 		return fs.Pathconf{}, nil, err
 	}
-	return fs.Pathconf{LinkMax: fs.MaxLinks, NameMax: fs.MaxName, NoTrunc: true, ChownRestricted: true, CasePreserving: true}, n.snap(), nil
+	limits := fs.Pathconf{
+		LinkMax: fs.MaxLinks, NameMax: fs.MaxName, NoTrunc: true, ChownRestricted: true, CasePreserving: true,
+	}
+	return limits, n.snap(), nil
 }
 
 // Commit implements fs.FileSystem. Memory is as stable as it gets.

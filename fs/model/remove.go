@@ -67,7 +67,9 @@ func (m *Model) lose(d, n *inode, now fs.Time) {
 }
 
 // Rename implements fs.FileSystem.
-func (m *Model) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fs.WCC, fs.WCC, error) {
+func (m *Model) Rename(
+	c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte,
+) (fs.WCC, fs.WCC, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f, fbefore, err := m.dir(from)

@@ -28,14 +28,16 @@ func TestInode(t *testing.T) {
 		{"used", Used, 8, func(b *dbytes.Bytes) { inodeformat.SetUsed(b, x) }},
 		{"generation", Generation, 8, func(b *dbytes.Bytes) { inodeformat.SetGen(b, x) }},
 		{"nanoseconds of the last access", Nanoseconds, 4, func(b *dbytes.Bytes) { inodeformat.SetAtime(b, 0, x&(1<<32-1)) }},
-		{"nanoseconds of the last change", Nanoseconds + 8, 4, func(b *dbytes.Bytes) { inodeformat.SetCtime(b, 0, x&(1<<32-1)) }},
+		{"nanoseconds of the last change", Nanoseconds + 8, 4,
+			func(b *dbytes.Bytes) { inodeformat.SetCtime(b, 0, x&(1<<32-1)) }},
 		{"verifier", Verifier, 8, func(b *dbytes.Bytes) { inodeformat.SetVerf(b, x) }},
 		{"parent", Parent, 8, func(b *dbytes.Bytes) { inodeformat.SetParent(b, x) }},
 		{"next", Next, 8, func(b *dbytes.Bytes) { inodeformat.SetNext(b, x) }},
 		{"shrink", Shrink, 8, func(b *dbytes.Bytes) { inodeformat.SetShrink(b, x) }},
 		{"entries", Entries, 8, func(b *dbytes.Bytes) { inodeformat.SetNent(b, x) }},
 		{"first pointer", Pointers, 8, func(b *dbytes.Bytes) { inodeformat.SetSlot(b, 0, x) }},
-		{"last pointer", Pointers + 8*(PointerCount-1), 8, func(b *dbytes.Bytes) { inodeformat.SetSlot(b, PointerCount-1, x) }},
+		{"last pointer", Pointers + 8*(PointerCount-1), 8,
+			func(b *dbytes.Bytes) { inodeformat.SetSlot(b, PointerCount-1, x) }},
 	} {
 		got := dbytes.NewBytes(InodeSize)
 		f.set(got)

@@ -48,7 +48,8 @@ func TestInversion(t *testing.T) {
 			alloc[0].Unlock()
 			table.Unlock()
 		}},
-		{"inverted", "Replies 0 is waited for, although lockorder.Journal 0 is held", func() { j.Lock(); table.Lock(); table.Unlock(); j.Unlock() }},
+		{"inverted", "Replies 0 is waited for, although lockorder.Journal 0 is held",
+			func() { j.Lock(); table.Lock(); table.Unlock(); j.Unlock() }},
 		{"inverted, after others", "Allocator 0 is waited for, although lockorder.Journal 0 is held", func() {
 			table.Lock()
 			j.Lock()
@@ -64,9 +65,12 @@ func TestInversion(t *testing.T) {
 			alloc[1].Unlock()
 			alloc[0].Unlock()
 		}},
-		{"two of a class, in their order", "", func() { gates[0].RLock(); gates[1].RLock(); gates[0].RUnlock(); gates[1].RUnlock() }},
-		{"two of a class, inverted", "Gates 0 is waited for, although lockorder.Gates 1", func() { gates[1].RLock(); gates[0].RLock(); gates[0].RUnlock(); gates[1].RUnlock() }},
-		{"shared twice", "Gates 0 is waited for", func() { gates[0].RLock(); gates[0].RLock(); gates[0].RUnlock(); gates[0].RUnlock() }},
+		{"two of a class, in their order", "",
+			func() { gates[0].RLock(); gates[1].RLock(); gates[0].RUnlock(); gates[1].RUnlock() }},
+		{"two of a class, inverted", "Gates 0 is waited for, although lockorder.Gates 1",
+			func() { gates[1].RLock(); gates[0].RLock(); gates[0].RUnlock(); gates[1].RUnlock() }},
+		{"shared twice", "Gates 0 is waited for",
+			func() { gates[0].RLock(); gates[0].RLock(); gates[0].RUnlock(); gates[0].RUnlock() }},
 		{"tried", "", func() {
 			j.Lock()
 			if table.TryLock() {
@@ -90,7 +94,8 @@ func TestInversion(t *testing.T) {
 			j.Unlock()
 			o2.Drop()
 		}},
-		{"an object under the mutex", "Objects 0 is waited for, although lockorder.Journal", func() { j.Lock(); Wait[Objects](); j.Unlock() }},
+		{"an object under the mutex", "Objects 0 is waited for, although lockorder.Journal",
+			func() { j.Lock(); Wait[Objects](); j.Unlock() }},
 		{"the log with objects", "", func() {
 			o.Take()
 			gates[0].RLock()
@@ -100,8 +105,10 @@ func TestInversion(t *testing.T) {
 			gates[0].RUnlock()
 			o.Drop()
 		}},
-		{"the device with objects", "Durable 0 is waited for, although lockorder.Objects", func() { o.Take(); j.Lock(); WaitWith[Durable, Journal](); j.Unlock(); o.Drop() }},
-		{"the device under the mutex", "Device 0 is waited for, although lockorder.Journal", func() { j.Lock(); Wait[Device](); j.Unlock() }},
+		{"the device with objects", "Durable 0 is waited for, although lockorder.Objects",
+			func() { o.Take(); j.Lock(); WaitWith[Durable, Journal](); j.Unlock(); o.Drop() }},
+		{"the device under the mutex", "Device 0 is waited for, although lockorder.Journal",
+			func() { j.Lock(); Wait[Device](); j.Unlock() }},
 		{"given up by another", "", func() {
 			j.Lock()
 			var wg sync.WaitGroup

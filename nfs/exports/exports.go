@@ -55,7 +55,8 @@ func (r *Rule) String() string {
 		}
 		return no
 	}
-	return fmt.Sprintf("%s,%s,%s,%s,sync,anonuid=%d,anongid=%d", pick(r.ReadOnly, "ro", "rw"), pick(r.Root, "root_squash", "no_root_squash"),
+	return fmt.Sprintf("%s,%s,%s,%s,sync,anonuid=%d,anongid=%d",
+		pick(r.ReadOnly, "ro", "rw"), pick(r.Root, "root_squash", "no_root_squash"),
 		pick(r.All, "all_squash", "no_all_squash"), pick(r.Secure, "secure", "insecure"), r.AnonUID, r.AnonGID)
 }
 

@@ -163,7 +163,9 @@ func (t *Table) ask(addr netip.Addr, p *peer) {
 // resolve returns the names of a peer, each of which has its address again, and the addresses of
 // the host names in the file. err says that some could not be looked up: that a name or an
 // address is unknown is no error.
-func (t *Table) resolve(ctx context.Context, addr netip.Addr) (names []string, addresses map[string][]netip.Addr, err error) {
+func (t *Table) resolve(
+	ctx context.Context, addr netip.Addr,
+) (names []string, addresses map[string][]netip.Addr, err error) {
 	if !addr.IsValid() {
 		return nil, nil, nil
 	}

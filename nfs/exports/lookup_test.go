@@ -88,10 +88,12 @@ func uids(t *Table, peer net.Addr) string {
 // from the reverse zone counts only if it has the address.
 func TestRules(t *testing.T) {
 	z := &zone{
-		names: map[string][]string{"10.1.0.7": {"Host7.Example.org."}, "10.1.0.8": {"host8.example.org"}, "10.9.9.9": {"liar.example.org."}, "2001:db8::5": {"six.example.org"}},
+		names: map[string][]string{"10.1.0.7": {"Host7.Example.org."}, "10.1.0.8": {"host8.example.org"},
+			"10.9.9.9": {"liar.example.org."}, "2001:db8::5": {"six.example.org"}},
 		addrs: map[string][]string{
-			"host7.example.org": {"10.1.0.7"}, "host8.example.org": {"10.2.0.8", "::ffff:10.1.0.8"}, "liar.example.org": {"10.1.0.9"},
-			"six.example.org": {"2001:db8::5"}, "named.example.net": {"192.0.2.1", "192.0.2.2"},
+			"host7.example.org": {"10.1.0.7"}, "host8.example.org": {"10.2.0.8", "::ffff:10.1.0.8"},
+			"liar.example.org": {"10.1.0.9"},
+			"six.example.org":  {"2001:db8::5"}, "named.example.net": {"192.0.2.1", "192.0.2.2"},
 		},
 	}
 	x := table(t, `
@@ -131,7 +133,8 @@ func TestRules(t *testing.T) {
 func TestCovering(t *testing.T) {
 	x := table(t, "/a/b 10.0.0.1\n/ 10.0.0.1 10.0.0.2\n/a 10.0.0.2 10.0.0.3\n", nil)
 	for _, c := range []struct{ peer, place, want string }{
-		{"10.0.0.1", "/", "/"}, {"10.0.0.1", "/a", "/"}, {"10.0.0.1", "/a/b", "/a/b"}, {"10.0.0.1", "/a/b/c", "/a/b"}, {"10.0.0.1", "/a/bc", "/"},
+		{"10.0.0.1", "/", "/"}, {"10.0.0.1", "/a", "/"}, {"10.0.0.1", "/a/b", "/a/b"}, {"10.0.0.1", "/a/b/c", "/a/b"},
+		{"10.0.0.1", "/a/bc", "/"},
 		{"10.0.0.2", "/a/b", "/a"}, {"10.0.0.2", "/b", "/"},
 		{"10.0.0.3", "/", ""}, {"10.0.0.3", "/ab", ""}, {"10.0.0.3", "/a", "/a"},
 		{"10.0.0.4", "/a", ""},
@@ -217,7 +220,8 @@ func TestLookups(t *testing.T) {
 
 // All first calls of a peer wait for one look-up.
 func TestOneLookup(t *testing.T) {
-	z := &zone{names: map[string][]string{"10.0.0.1": {"a.lab"}}, addrs: map[string][]string{"a.lab": {"10.0.0.1"}}, wait: make(chan struct{})}
+	z := &zone{names: map[string][]string{"10.0.0.1": {"a.lab"}}, addrs: map[string][]string{"a.lab": {"10.0.0.1"}},
+		wait: make(chan struct{})}
 	x := table(t, "/ *.lab(anonuid=1)", z)
 	var all sync.WaitGroup
 	for range 20 {

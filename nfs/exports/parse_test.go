@@ -32,15 +32,18 @@ func TestParse(t *testing.T) {
 		{"/ *(rw)", "/ *(" + writable + ")\n"},
 		{"/\t*(rw,sync,no_subtree_check,sec=sys)  # all\n", "/ *(" + writable + ")\n"},
 		{"/a/b 10.0.0.1(rw) 10.0.0.2", "/a/b 10.0.0.1(" + writable + ")\n/a/b 10.0.0.2(" + defaults + ")\n"},
-		{"/a -rw,insecure x.example y(ro)", "/a x.example(rw,root_squash,no_all_squash,insecure,sync,anonuid=65534,anongid=65534)\n" +
-			"/a y(ro,root_squash,no_all_squash,insecure,sync,anonuid=65534,anongid=65534)\n"},
-		{"/a *(no_root_squash,all_squash,anonuid=0,anongid=4294967294)", "/a *(ro,no_root_squash,all_squash,secure,sync,anonuid=0,anongid=4294967294)\n"},
+		{"/a -rw,insecure x.example y(ro)",
+			"/a x.example(rw,root_squash,no_all_squash,insecure,sync,anonuid=65534,anongid=65534)\n" +
+				"/a y(ro,root_squash,no_all_squash,insecure,sync,anonuid=65534,anongid=65534)\n"},
+		{"/a *(no_root_squash,all_squash,anonuid=0,anongid=4294967294)",
+			"/a *(ro,no_root_squash,all_squash,secure,sync,anonuid=0,anongid=4294967294)\n"},
 		{"/a *(all_squash,no_all_squash,rw,ro,no_root_squash,root_squash,insecure,secure)", "/a *(" + defaults + ")\n"},
 		{"/a \\\n  x \\\r\n\ty\n/b z", "/a x(" + defaults + ")\n/a y(" + defaults + ")\n/b z(" + defaults + ")\n"},
 		{"\"/with space\" x\n/with\\040space y\n", "/with space x(" + defaults + ")\n/with space y(" + defaults + ")\n"},
 		{"//a/./b/ x", "/a/b x(" + defaults + ")\n"},
-		{"/a 10.0.0.0/8 10.0.0.0/255.255.0.0 2001:db8::/32 ::1 *.Example.org host[1-3].lab.", "/a 10.0.0.0/8(" + defaults + ")\n/a 10.0.0.0/255.255.0.0(" + defaults +
-			")\n/a 2001:db8::/32(" + defaults + ")\n/a ::1(" + defaults + ")\n/a *.Example.org(" + defaults + ")\n/a host[1-3].lab.(" + defaults + ")\n"},
+		{"/a 10.0.0.0/8 10.0.0.0/255.255.0.0 2001:db8::/32 ::1 *.Example.org host[1-3].lab.",
+			"/a 10.0.0.0/8(" + defaults + ")\n/a 10.0.0.0/255.255.0.0(" + defaults +
+				")\n/a 2001:db8::/32(" + defaults + ")\n/a ::1(" + defaults + ")\n/a *.Example.org(" + defaults + ")\n/a host[1-3].lab.(" + defaults + ")\n"},
 		{"/a [2001:db8::1](rw) [fd00:1::]/64", "/a 2001:db8::1(" + writable + ")\n/a fd00:1::/64(" + defaults + ")\n"},
 		{"/a x\r\n/b y\r\n", "/a x(" + defaults + ")\n/b y(" + defaults + ")\n"},
 	} {
@@ -55,10 +58,12 @@ func TestWarnings(t *testing.T) {
 	for _, x := range []struct{ in, want string }{
 		{"/ *(rw,sync,root_squash)", ""},
 		{"/ *(rw,async)", "1:8: async changes nothing here: a stable operation is answered when it is durable, as with sync"},
-		{"/ *(async,\\\nrw,fsid=0)", "1:5: async changes nothing here: a stable operation is answered when it is durable, as with sync\n" +
-			"2:4: fsid=0 changes nothing here: a volume has an identity of its own, and there is no root of NFSv4"},
-		{"/ -nohide *(nohide) x(nohide,hide)", "1:4: nohide changes nothing here: nothing is mounted below a directory of a volume\n" +
-			"1:30: hide changes nothing here: nothing is mounted below a directory of a volume"},
+		{"/ *(async,\\\nrw,fsid=0)",
+			"1:5: async changes nothing here: a stable operation is answered when it is durable, as with sync\n" +
+				"2:4: fsid=0 changes nothing here: a volume has an identity of its own, and there is no root of NFSv4"},
+		{"/ -nohide *(nohide) x(nohide,hide)",
+			"1:4: nohide changes nothing here: nothing is mounted below a directory of a volume\n" +
+				"1:30: hide changes nothing here: nothing is mounted below a directory of a volume"},
 		{"/ [2001:db8::1]", "1:3: [2001:db8::1]: taken for 2001:db8::1, as addresses stand without brackets in exports(5)"},
 	} {
 		_, warnings, err := Parse([]byte(x.in))
@@ -71,7 +76,8 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	for _, option := range []string{
-		"sec=sys", "fsid=0", "fsid=7e02ae04", "crossmnt", "nocrossmnt", "nohide", "hide", "no_wdelay", "wdelay", "no_acl", "acl",
+		"sec=sys", "fsid=0", "fsid=7e02ae04", "crossmnt", "nocrossmnt", "nohide", "hide", "no_wdelay", "wdelay",
+		"no_acl", "acl",
 		"subtree_check", "no_subtree_check", "async", "insecure_locks", "secure_locks", "auth_nlm", "no_auth_nlm",
 		"pnfs", "no_pnfs", "security_label",
 	} {
@@ -173,8 +179,10 @@ func TestParseErrors(t *testing.T) {
 // understood, printed, means the same again.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
-		"/ *(rw)", "/a -rw,insecure x.example y(ro) # c\n", "\"/a b\" 10.0.0.0/8(all_squash,anonuid=5)\n", "/a \\\n *.x.org(secure)", "/a\\040b ::1 @n",
-		"/a 10.0.0.0/255.255.0.0", "/a (rw)", "\\", "\"", "/a x(", "/a x()y", "/a host[a-z]?(sync,async)", "/a [::1](fsid=0) [::]/0(sec=sys)",
+		"/ *(rw)", "/a -rw,insecure x.example y(ro) # c\n", "\"/a b\" 10.0.0.0/8(all_squash,anonuid=5)\n",
+		"/a \\\n *.x.org(secure)", "/a\\040b ::1 @n",
+		"/a 10.0.0.0/255.255.0.0", "/a (rw)", "\\", "\"", "/a x(", "/a x()y", "/a host[a-z]?(sync,async)",
+		"/a [::1](fsid=0) [::]/0(sec=sys)",
 	} {
 		f.Add(s)
 	}

@@ -16,14 +16,17 @@ import (
 var (
 	rfcPath   = x.Opaque(1024)
 	rfcGroups = x.List(x.Opaque(255))
-	rfcArgs   = []x.Type{ProcNull: x.Void, ProcMnt: rfcPath, ProcDump: x.Void, ProcUmnt: rfcPath, ProcUmntall: x.Void, ProcExport: x.Void}
+	rfcArgs   = []x.Type{ProcNull: x.Void, ProcMnt: rfcPath, ProcDump: x.Void, ProcUmnt: rfcPath, ProcUmntall: x.Void,
+		ProcExport: x.Void}
 	// The status of MNT, and what follows it.
 	rfcMnt = x.Union(map[uint32]x.Type{
-		OK: x.Struct(x.Opaque(64), rfcFlavors), ErrPerm: x.Void, ErrNoEnt: x.Void, ErrIO: x.Void, ErrAcces: x.Void, ErrNotDir: x.Void,
-		ErrInval: x.Void, ErrNameTooLong: x.Void, ErrNotSupp: x.Void, ErrServerFault: x.Void,
+		OK: x.Struct(x.Opaque(64), rfcFlavors), ErrPerm: x.Void, ErrNoEnt: x.Void, ErrIO: x.Void, ErrAcces: x.Void,
+		ErrNotDir: x.Void,
+		ErrInval:  x.Void, ErrNameTooLong: x.Void, ErrNotSupp: x.Void, ErrServerFault: x.Void,
 	}, nil)
 	// The same in versions 1 and 2 (RFC 1094, A.5.1): a status of Unix, and the handle.
-	rfcOldMnt = x.Union(map[uint32]x.Type{OK: x.Struct(x.Uint64, x.Uint64, x.Uint64, x.Uint64), ErrPerm: x.Void, ErrNoEnt: x.Void, ErrIO: x.Void, ErrAcces: x.Void, ErrNotDir: x.Void, ErrInval: x.Void, ErrNameTooLong: x.Void}, nil)
+	rfcOldMnt = x.Union(map[uint32]x.Type{OK: x.Struct(x.Uint64, x.Uint64, x.Uint64, x.Uint64), ErrPerm: x.Void,
+		ErrNoEnt: x.Void, ErrIO: x.Void, ErrAcces: x.Void, ErrNotDir: x.Void, ErrInval: x.Void, ErrNameTooLong: x.Void}, nil)
 	// A list of flavors with its length in front; there are always two.
 	rfcFlavors = x.Union(map[uint32]x.Type{2: x.Struct(x.Uint32, x.Uint32)}, nil)
 	rfcResults = []x.Type{
@@ -48,13 +51,15 @@ func FuzzArguments(f *testing.F) {
 	f.Add(byte(ProcMnt), []byte{0, 0, 0, 4, 'a', '/', '/', 'b'})
 	f.Add(byte(ProcMnt), []byte{0xff, 0xff, 0xff, 0xff})
 	m, _ := plant(f)
-	s := New(Config{Volumes: []Volume{{Walk: nfs3.New(nfs3.Config{FS: m}).Walk}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := New(Config{Volumes: []Volume{{Walk: nfs3.New(nfs3.Config{FS: m}).Walk}},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	f.Add(byte(6+ProcMnt), path)
 	programs := s.Programs()
 	f.Fuzz(func(t *testing.T, proc byte, args []byte) {
 		number, program := int(proc%6), programs[proc/6%3]
 		p := program.Procs[number]
-		c := oncrpc.Call{Args: oncrpc.NewDecoder(args), Reply: oncrpc.NewEncoder(nil), Cred: &oncrpc.Cred{}, Peer: &net.TCPAddr{}}
+		c := oncrpc.Call{Args: oncrpc.NewDecoder(args), Reply: oncrpc.NewEncoder(nil), Cred: &oncrpc.Cred{},
+			Peer: &net.TCPAddr{}}
 		accept := p.Serve(&c)
 		want := oncrpc.Success
 		if _, _, ok := rfcArgs[number].Decode(args); !ok {
@@ -102,7 +107,8 @@ func TestExportIsClean(t *testing.T) {
 			e := oncrpc.NewEncoder(nil)
 			e.Opaque([]byte("/vol"))
 			s.Program().Procs[proc].Serve(&oncrpc.Call{
-				Args: oncrpc.NewDecoder(e.Bytes()), Reply: oncrpc.NewEncoder(nil), Peer: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1},
+				Args: oncrpc.NewDecoder(e.Bytes()), Reply: oncrpc.NewEncoder(nil),
+				Peer: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1},
 			})
 		}
 		call(ProcMnt)
@@ -123,11 +129,13 @@ func TestOldVersions(t *testing.T) {
 	want := []byte("the handle of a directory, or so")
 	var failure error
 	var counted uint32 // the status of a call, for who counts them
-	s := New(Config{Volumes: []Volume{{Walk: func(*oncrpc.Call, []string) ([]byte, error) { return want, failure }}}, Log: slog.New(slog.DiscardHandler)})
+	s := New(Config{Volumes: []Volume{{Walk: func(*oncrpc.Call, []string) ([]byte, error) { return want, failure }}},
+		Log: slog.New(slog.DiscardHandler)})
 	call := func(version, proc int) oncrpc.Decoder {
 		e := oncrpc.NewEncoder(nil)
 		e.Opaque([]byte("/a"))
-		c := oncrpc.Call{Args: oncrpc.NewDecoder(e.Bytes()), Reply: oncrpc.NewEncoder(nil), Peer: &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1)}}
+		c := oncrpc.Call{Args: oncrpc.NewDecoder(e.Bytes()), Reply: oncrpc.NewEncoder(nil),
+			Peer: &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1)}}
 		for _, p := range s.Programs() {
 			if p.Version == uint32(version) && p.Number == Program && p.Procs[proc].Serve(&c) == oncrpc.Success {
 				counted = c.Status

@@ -121,9 +121,12 @@ func expect(dir, export string, uid uint32) (uint32, string) {
 // not; DUMP has its name without detours, and UMNT by any name forgets it.
 func FuzzPath(f *testing.F) {
 	for _, dir := range []string{
-		"/", "", ".", "//", "/..", "/../..", "/a", "a", "/a/", "/a//b/", "/a/./b/.", "/a/b/../b/c", "/a/b/c/../../..", "/nothing/..", "/nothing", "/a/nothing/c",
-		"/f", "/f/", "/f/..", "/f/x", "/s", "/s/", "/s/b", "/p", "/private", "/private/d", "/private/..", "/a/x y", "/a/b/c", "/A", "/a\x00", "/...",
-		tree[len(tree)-1].path, tree[len(tree)-1].path + "n", strings.Repeat("/a/..", 204), strings.Repeat("a/..//", 170) + "a//", "/vol/a", "/vol", "/volume/a", "/vol/../vol",
+		"/", "", ".", "//", "/..", "/../..", "/a", "a", "/a/", "/a//b/", "/a/./b/.", "/a/b/../b/c", "/a/b/c/../../..",
+		"/nothing/..", "/nothing", "/a/nothing/c",
+		"/f", "/f/", "/f/..", "/f/x", "/s", "/s/", "/s/b", "/p", "/private", "/private/d", "/private/..", "/a/x y", "/a/b/c",
+		"/A", "/a\x00", "/...",
+		tree[len(tree)-1].path, tree[len(tree)-1].path + "n", strings.Repeat("/a/..", 204),
+		strings.Repeat("a/..//", 170) + "a//", "/vol/a", "/vol", "/volume/a", "/vol/../vol",
 	} {
 		for who := range byte(4) {
 			f.Add(dir, who)
@@ -131,7 +134,8 @@ func FuzzPath(f *testing.F) {
 	}
 	m, at := plant(f)
 	squash := exports.Rule{Squash: fs.Squash{Root: true, AnonUID: 5, AnonGID: 5}}
-	nfs := nfs3.New(nfs3.Config{FS: m, Exports: exports.NewPolicy(exports.NewTable(exports.Everyone(squash), nil)), Log: slog.New(slog.DiscardHandler)})
+	nfs := nfs3.New(nfs3.Config{FS: m, Exports: exports.NewPolicy(exports.NewTable(exports.Everyone(squash), nil)),
+		Log: slog.New(slog.DiscardHandler)})
 	plain := nfs3.New(nfs3.Config{FS: m, Log: slog.New(slog.DiscardHandler)})
 	f.Fuzz(func(t *testing.T, dir string, how byte) {
 		export, walk := "/", plain.Walk
@@ -146,7 +150,8 @@ func FuzzPath(f *testing.F) {
 		call := func(proc int, dir string) (*oncrpc.Decoder, oncrpc.Accept) {
 			args := oncrpc.NewEncoder(nil)
 			args.Opaque([]byte(dir))
-			c := oncrpc.Call{Args: oncrpc.NewDecoder(args.Bytes()), Reply: oncrpc.NewEncoder(nil), Cred: cred, Peer: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}}
+			c := oncrpc.Call{Args: oncrpc.NewDecoder(args.Bytes()), Reply: oncrpc.NewEncoder(nil), Cred: cred,
+				Peer: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}}
 			accept := s.Program().Procs[proc].Serve(&c)
 			d := oncrpc.NewDecoder(c.Reply.Whole())
 			return &d, accept
@@ -194,9 +199,11 @@ func FuzzPath(f *testing.F) {
 // A walk that fails is what MOUNT can say of it.
 func TestStatus(t *testing.T) {
 	var failure error
-	s := New(Config{Log: slog.New(slog.DiscardHandler), Volumes: []Volume{{Walk: func(*oncrpc.Call, []string) ([]byte, error) { return nil, failure }}}})
+	s := New(Config{Log: slog.New(slog.DiscardHandler),
+		Volumes: []Volume{{Walk: func(*oncrpc.Call, []string) ([]byte, error) { return nil, failure }}}})
 	for err, want := range map[error]uint32{
-		fs.ErrPerm: ErrPerm, fs.ErrNoEnt: ErrNoEnt, fs.ErrIO: ErrIO, fs.ErrAcces: ErrAcces, fs.ErrNotDir: ErrNotDir, fs.ErrInval: ErrInval,
+		fs.ErrPerm: ErrPerm, fs.ErrNoEnt: ErrNoEnt, fs.ErrIO: ErrIO, fs.ErrAcces: ErrAcces, fs.ErrNotDir: ErrNotDir,
+		fs.ErrInval:       ErrInval,
 		fs.ErrNameTooLong: ErrNameTooLong, fs.ErrNotSupp: ErrNotSupp, fs.ErrServerFault: ErrServerFault,
 		fs.ErrStale: ErrNoEnt, fs.ErrNotSync: ErrServerFault, errors.New("the device"): ErrIO,
 	} {
@@ -215,7 +222,8 @@ func TestDumpBounded(t *testing.T) {
 	call := func(proc, i int) int {
 		e := oncrpc.NewEncoder(nil)
 		e.Opaque([]byte(path.Join("/", strings.Repeat("/long", i%200), string(rune('a'+i%26)))))
-		c := oncrpc.Call{Args: oncrpc.NewDecoder(e.Bytes()), Reply: oncrpc.NewEncoder(nil), Peer: &net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i)), Port: 1}}
+		c := oncrpc.Call{Args: oncrpc.NewDecoder(e.Bytes()), Reply: oncrpc.NewEncoder(nil),
+			Peer: &net.TCPAddr{IP: net.IPv4(10, 0, byte(i>>8), byte(i)), Port: 1}}
 		s.Program().Procs[proc].Serve(&c)
 		return len(c.Reply.Whole())
 	}

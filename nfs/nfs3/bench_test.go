@@ -25,7 +25,8 @@ func BenchmarkRules(b *testing.B) {
 				b.Fatal(err)
 			}
 			s := New(Config{FS: model.New(model.Options{}), Exports: exports.NewPolicy(exports.NewTable(list, nil))})
-			c := oncrpc.Call{Peer: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 700}, Cred: &oncrpc.Cred{Flavor: oncrpc.AuthSys, IDs: oncrpc.IDs{UID: 1000, GID: 1000, GIDs: []uint32{1, 2, 3, 4}}}}
+			c := oncrpc.Call{Peer: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 700},
+				Cred: &oncrpc.Cred{Flavor: oncrpc.AuthSys, IDs: oncrpc.IDs{UID: 1000, GID: 1000, GIDs: []uint32{1, 2, 3, 4}}}}
 			h, err := s.Walk(&c, nil)
 			if err != nil {
 				b.Fatal(err)

@@ -224,9 +224,12 @@ func drop[A any](decode func(*oncrpc.Decoder) A) func(*oncrpc.Decoder) {
 }
 
 var decoders = map[string]func(*oncrpc.Decoder){
-	"handle": drop(getHandle), "dirop": drop(getDirop), "SETATTR": drop(getSetattr), "ACCESS": drop(getAccess), "READ": drop(getRead),
-	"WRITE": drop(getWrite), "CREATE": drop(getCreate), "MKDIR": drop(getMkdir), "SYMLINK": drop(getSymlink), "MKNOD": drop(getMknod),
-	"RENAME": drop(getRename), "LINK": drop(getLink), "READDIR": drop(getReaddir), "READDIRPLUS": drop(getReaddirplus), "COMMIT": drop(getCommit),
+	"handle": drop(getHandle), "dirop": drop(getDirop), "SETATTR": drop(getSetattr), "ACCESS": drop(getAccess),
+	"READ":  drop(getRead),
+	"WRITE": drop(getWrite), "CREATE": drop(getCreate), "MKDIR": drop(getMkdir), "SYMLINK": drop(getSymlink),
+	"MKNOD":  drop(getMknod),
+	"RENAME": drop(getRename), "LINK": drop(getLink), "READDIR": drop(getReaddir), "READDIRPLUS": drop(getReaddirplus),
+	"COMMIT": drop(getCommit),
 }
 
 // TestDecodeAllocates: the memory a decoder takes does not depend on the message:

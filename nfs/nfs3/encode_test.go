@@ -94,7 +94,8 @@ func (v *expect) stamp(t fs.Time) {
 }
 
 func (v *expect) attr(a *fs.Attr) {
-	v.num(uint64(a.Type), uint64(a.Mode), uint64(a.Nlink), uint64(a.UID), uint64(a.GID), a.Size, a.Used, uint64(a.Major), uint64(a.Minor), v.s.fsid, a.Ino)
+	v.num(uint64(a.Type), uint64(a.Mode), uint64(a.Nlink), uint64(a.UID), uint64(a.GID), a.Size, a.Used, uint64(a.Major),
+		uint64(a.Minor), v.s.fsid, a.Ino)
 	v.stamp(a.Atime)
 	v.stamp(a.Mtime)
 	v.stamp(a.Ctime)
@@ -243,7 +244,8 @@ func encoded(s *Service, proc int, r made, oc *oncrpc.Call, err error) []any {
 			v.num(i.MaxFileSize, i.TimeDelta.Sec, uint64(i.TimeDelta.Nsec), uint64(i.Properties))
 		}
 	case ProcPathconf:
-		x := pathconfResult{fs.Pathconf{LinkMax: r.u32(), NameMax: r.u32(), NoTrunc: r.coin(), ChownRestricted: r.coin(), CaseInsensitive: r.coin(), CasePreserving: r.coin()}, r.maybe()}
+		x := pathconfResult{fs.Pathconf{LinkMax: r.u32(), NameMax: r.u32(), NoTrunc: r.coin(), ChownRestricted: r.coin(),
+			CaseInsensitive: r.coin(), CasePreserving: r.coin()}, r.maybe()}
 		s.putPathconf(c, x, err)
 		v.postOp(x.attr)
 		if p := x.conf; ok {

@@ -22,7 +22,8 @@ func testService() (*Service, *model.Model) {
 	m.Create(root, r, []byte("file"), fs.Guarded, &fs.SetAttr{Mode: &mode}, 0)
 	m.Symlink(root, r, []byte("link"), &fs.SetAttr{}, []byte("target"))
 	m.Mkdir(root, r, []byte("dir"), &fs.SetAttr{})
-	return New(Config{FS: m, VolumeID: [8]byte{1}, Key: [16]byte{2}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}), m
+	return New(Config{FS: m, VolumeID: [8]byte{1}, Key: [16]byte{2},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}), m
 }
 
 // FuzzArguments gives every procedure arbitrary arguments: those that are not what

@@ -47,7 +47,8 @@ func getReaddirplus(d *oncrpc.Decoder) (a readdirplusArgs) {
 }
 
 func (s *Service) readdirplus(c call, a readdirplusArgs) (fs.Listing, error) {
-	return s.list(c, a.readdirArgs, fs.Limit{Size: entryPlusSize, DirBytes: int(min(a.dirCount, maxListing)), DirSize: entrySize}, true)
+	lim := fs.Limit{Size: entryPlusSize, DirBytes: int(min(a.dirCount, maxListing)), DirSize: entrySize}
+	return s.list(c, a.readdirArgs, lim, true)
 }
 
 // list fetches entries for a result of at most a.count bytes; of those it needs

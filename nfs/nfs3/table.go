@@ -56,7 +56,10 @@ const (
 // row makes a procedure of its parts. The status is encoded here, first; encode
 // gets the error, too, since what follows the status depends on it. The arguments of all
 // procedures begin with a handle.
-func row[A, R any](s *Service, name string, changes bool, decode func(*oncrpc.Decoder) A, do func(call, A) (R, error), encode func(call, R, error)) oncrpc.Proc {
+func row[A, R any](
+	s *Service, name string, changes bool,
+	decode func(*oncrpc.Decoder) A, do func(call, A) (R, error), encode func(call, R, error),
+) oncrpc.Proc {
 	return oncrpc.Proc{Name: name, Changes: changes, Serve: func(oc *oncrpc.Call) oncrpc.Accept {
 		d := oc.Args
 		raw, first := d.Rest(), getHandle(&d)

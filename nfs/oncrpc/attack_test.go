@@ -121,7 +121,9 @@ func others(t *testing.T, addr string, attack func()) {
 	works(t, known)
 	works(t, known) // enough to be known
 	attack()
-	for what, p := range map[string]peer{"known": known, "new": connectFrom(t, addr, 1), "elsewhere": connectFrom(t, addr, 3)} {
+	for what, p := range map[string]peer{
+		"known": known, "new": connectFrom(t, addr, 1), "elsewhere": connectFrom(t, addr, 3),
+	} {
 		t.Run(what, func(t *testing.T) {
 			p.t = t
 			works(t, p)
@@ -210,13 +212,14 @@ func TestLargeCallsAtATime(t *testing.T) {
 	const may = 4
 	record := chunkSize(1 << 20)
 	running, open := make(chan bool, 2*may), make(chan struct{})
-	s := NewServer(Config{Log: quiet, RecordBytes: 3 * may * record, Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
-		NullProc, {Name: "STORE", Serve: func(*Call) Accept {
-			running <- true
-			<-open
-			return Success
-		}},
-	}}}})
+	s := NewServer(Config{Log: quiet, RecordBytes: 3 * may * record,
+		Programs: []Program{{Number: 77, Version: 1, Procs: []Proc{
+			NullProc, {Name: "STORE", Serve: func(*Call) Accept {
+				running <- true
+				<-open
+				return Success
+			}},
+		}}}})
 	s.janitor.Do(func() {})
 	s.turns.Hold(1 << 20) // what is looked at is not the processor
 	addr := listen(t, s)

@@ -255,7 +255,8 @@ func execute(s *Server, proc *Proc, call *Call, xid uint32) {
 	defer func() {
 		proc.stats.count(time.Since(begin), accept, call.Status)
 		if r := recover(); r != nil {
-			s.cfg.Log.Error("procedure failed", "proc", proc.Name, "peer", call.Peer, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			s.cfg.Log.Error("procedure failed",
+				"proc", proc.Name, "peer", call.Peer, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			e.Truncate(start)
 			beginReply(e, xid, SystemErr)
 			endReply(e, start)

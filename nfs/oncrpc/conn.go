@@ -206,7 +206,8 @@ func (c *conn) run() (ended bool) {
 			return
 		}
 		if r := recover(); r != nil {
-			c.s.cfg.Log.Error("connection failed", "peer", c.nc.RemoteAddr(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			c.s.cfg.Log.Error("connection failed",
+				"peer", c.nc.RemoteAddr(), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 		}
 		c.flush()
 		c.s.turns.End(&c.turn)

@@ -202,7 +202,8 @@ func TestHeaderFaults(t *testing.T) {
 	head := func(kind, version int, cred, verf string) []byte {
 		free := x.Struct(x.Uint32, x.Opaque(1<<20))
 		all := x.Struct(x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, free, free)
-		return all.Encode([]any{uint64(1), uint64(kind), uint64(version), uint64(7), uint64(2), uint64(0), uint64(0), cred, uint64(0), verf})
+		return all.Encode([]any{uint64(1), uint64(kind), uint64(version), uint64(7), uint64(2), uint64(0), uint64(0), cred,
+			uint64(0), verf})
 	}
 	good := head(msgCall, rpcVersion, short, short)
 	for name, c := range map[string]struct {

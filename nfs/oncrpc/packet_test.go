@@ -92,7 +92,8 @@ func TestPacketAnswer(t *testing.T) {
 // is not long; and what is no call gets nothing.
 func FuzzPacket(f *testing.F) {
 	mismatch := x.Struct(x.Uint32, x.Uint32)
-	accepted := x.Struct(x.Uint32, x.Opaque(400), x.Union(map[uint32]x.Type{0: x.Void, 1: x.Void, 2: mismatch, 3: x.Void, 4: x.Void, 5: x.Void}, nil))
+	accepted := x.Struct(x.Uint32, x.Opaque(400),
+		x.Union(map[uint32]x.Type{0: x.Void, 1: x.Void, 2: mismatch, 3: x.Void, 4: x.Void, 5: x.Void}, nil))
 	denied := x.Union(map[uint32]x.Type{0: mismatch, 1: x.Uint32}, nil)
 	reply := x.Struct(x.Uint32, x.Uint32, x.Union(map[uint32]x.Type{0: accepted, 1: denied}, nil))
 	f.Add(packetCall(1, 7, 2, 1, 3))

@@ -115,7 +115,8 @@ func TestRecordErrors(t *testing.T) {
 		{"ends after a fragment", mark(make([]byte, 4), nil)[:8], io.ErrUnexpectedEOF},
 		{"too large", []byte{0xff, 0xff, 0xff, 0xff}, errRecordSize},
 		{"first fragment too large", []byte{0x7f, 0xff, 0xff, 0xff}, errRecordSize},
-		{"fragments too large together", append(mark(make([]byte, maxRecord-1), nil)[:maxRecord+3], mark([]byte("xx"))...), errRecordSize},
+		{"fragments too large together", append(mark(make([]byte, maxRecord-1), nil)[:maxRecord+3], mark([]byte("xx"))...),
+			errRecordSize},
 		{"empty fragments for ever", make([]byte, 100000), errFragments},
 	} {
 		if _, err := newRecordReader(iotest.HalfReader(bytes.NewReader(x.input))).next(); !errors.Is(err, x.want) {

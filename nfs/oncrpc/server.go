@@ -35,10 +35,13 @@ type Config struct {
 	RecordBytes int
 	ReplyBytes  int // of other calls in progress, and of replies until the peer has taken them, default 12 MiB
 
-	IdleTimeout    time.Duration // without a call, default 10 minutes
-	RecordTimeout  time.Duration // for the next 32 KiB of a record, or the rest of it, default 1 minute
-	WriteTimeout   time.Duration // for the peer to take a reply, or 256 KiB of it, default 1 minute
-	CrowdedTimeout time.Duration // in place of RecordTimeout when others wait for memory; a third of what is in place of WriteTimeout; default 5 seconds
+	IdleTimeout   time.Duration // without a call, default 10 minutes
+	RecordTimeout time.Duration // for the next 32 KiB of a record, or the rest of it, default 1 minute
+	WriteTimeout  time.Duration // for the peer to take a reply, or 256 KiB of it, default 1 minute
+
+	// CrowdedTimeout is in place of RecordTimeout when others wait for memory, and a third of it in place of
+	// WriteTimeout; default 5 seconds.
+	CrowdedTimeout time.Duration
 }
 
 // ErrClosed is what Serve returns after Shutdown.
@@ -48,7 +51,7 @@ var ErrClosed = errors.New("oncrpc: server closed")
 type Server struct {
 	cfg            Config
 	records, calls *fair.Memory
-	small          *fair.Memory // in place of records, when that has no room: of calls up to soonBytes that have come whole
+	small          *fair.Memory // in place of records when that has no room: of whole calls up to soonBytes
 	copies         *fair.Memory // of large calls that are carried out
 	turns          *fair.Turns
 	changes        *fair.Changes
@@ -88,11 +91,13 @@ func NewServer(cfg Config) *Server {
 	setDefault(&cfg.WriteTimeout, time.Minute)
 	setDefault(&cfg.CrowdedTimeout, 5*time.Second)
 	cfg.Programs = withStats(cfg.Programs)
+	received := fair.Parts{fair.Slow: 4, fair.Fresh: 7, fair.Proven: 8}
+	alike := fair.Parts{fair.Slow: 8, fair.Fresh: 8, fair.Proven: 8}
 	s := &Server{
 		cfg: cfg, began: time.Now(),
-		records:   fair.NewMemory(cfg.RecordBytes, cfg.RecordBytes/3, fair.Parts{fair.Slow: 4, fair.Fresh: 7, fair.Proven: 8}),
-		copies:    fair.NewMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, fair.Parts{fair.Slow: 8, fair.Fresh: 8, fair.Proven: 8}),
-		small:     fair.NewMemory(cfg.RecordBytes/16, cfg.RecordBytes/64, fair.Parts{fair.Slow: 8, fair.Fresh: 8, fair.Proven: 8}),
+		records:   fair.NewMemory(cfg.RecordBytes, cfg.RecordBytes/3, received),
+		copies:    fair.NewMemory(cfg.RecordBytes/3, cfg.RecordBytes/3, alike),
+		small:     fair.NewMemory(cfg.RecordBytes/16, cfg.RecordBytes/64, alike),
 		calls:     fair.NewMemory(cfg.ReplyBytes, cfg.ReplyBytes/4, fair.Parts{fair.Slow: 6, fair.Fresh: 7, fair.Proven: 8}),
 		changes:   fair.NewChanges(),
 		turns:     fair.NewTurns(fair.RoomPerProcessor * max(2, runtime.GOMAXPROCS(0))),
@@ -249,7 +254,8 @@ func (s *Server) closeStalled() {
 			sent := c.link.sent.Load()
 			writing := c.writeSince.Load() != 0
 			if before, was := last[c]; was && writing && before == sent {
-				s.cfg.Log.Info("connection closed", "peer", c.nc.RemoteAddr(), "why", "the server stops, and the peer does not take its replies")
+				s.cfg.Log.Info("connection closed",
+					"peer", c.nc.RemoteAddr(), "why", "the server stops, and the peer does not take its replies")
 				c.hangUp()
 			}
 			delete(last, c)

@@ -30,7 +30,18 @@ type procStats struct {
 	latency  [LatencyBuckets]atomic.Uint64
 	time     atomic.Int64 // nanoseconds
 	failed   [SystemErr + 1]atomic.Uint64
-	statuses [maxStatuses]struct{ status, n atomic.Uint64 }
+	statuses [maxStatuses]statusCount
+}
+
+// A statusCount has how many calls ended with a status. None of them has status 0 as long as nobody has taken it.
+type statusCount struct{ status, n atomic.Uint64 }
+
+// is says whether c is of a status. If it is of none yet, it is of that from now on.
+func (c *statusCount) is(status uint64) bool {
+	if c.status.Load() == 0 {
+		c.status.CompareAndSwap(0, status)
+	}
+	return c.status.Load() == status
 }
 
 // maxStatuses is how many statuses of a procedure are told apart. NFS has 29.
@@ -45,8 +56,7 @@ func (p *procStats) count(took time.Duration, accept Accept, status uint32) {
 		p.failed[min(accept, SystemErr)].Add(1)
 	case status != 0:
 		for i := range p.statuses {
-			s := &p.statuses[i]
-			if have := s.status.Load(); have == uint64(status) || have == 0 && (s.status.CompareAndSwap(0, uint64(status)) || s.status.Load() == uint64(status)) {
+			if s := &p.statuses[i]; s.is(uint64(status)) {
 				s.n.Add(1)
 				return
 			}
@@ -188,8 +198,11 @@ func (p *ProcStats) add(o *ProcStats) {
 // Stats returns the present numbers.
 func (s *Server) Stats() Stats {
 	st := Stats{
-		Accepted: s.count.accepted.Load(), RefusedConns: s.count.refusedConns.Load(), RefusedCalls: s.count.refusedCalls.Load(),
-		CallMemory: s.calls.Held(), ReceivingMemory: s.records.Held() + s.small.Held(),
+		Accepted:        s.count.accepted.Load(),
+		RefusedConns:    s.count.refusedConns.Load(),
+		RefusedCalls:    s.count.refusedCalls.Load(),
+		CallMemory:      s.calls.Held(),
+		ReceivingMemory: s.records.Held() + s.small.Held(),
 	}
 	st.Procs = s.procs()
 	s.mu.Lock()

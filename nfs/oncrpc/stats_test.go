@@ -9,8 +9,10 @@ import (
 
 func TestLatencyBuckets(t *testing.T) {
 	for d, want := range map[time.Duration]int{
-		-1: 0, 0: 0, 1: 0, 8 * time.Microsecond: 0, 8*time.Microsecond + 1: 1, 16 * time.Microsecond: 1, 16*time.Microsecond + 1: 2,
-		LatencyBound(LatencyBuckets - 2): LatencyBuckets - 2, LatencyBound(LatencyBuckets-2) + 1: LatencyBuckets - 1, 1 << 62: LatencyBuckets - 1,
+		-1: 0, 0: 0, 1: 0, 8 * time.Microsecond: 0, 8*time.Microsecond + 1: 1, 16 * time.Microsecond: 1,
+		16*time.Microsecond + 1:          2,
+		LatencyBound(LatencyBuckets - 2): LatencyBuckets - 2, LatencyBound(LatencyBuckets-2) + 1: LatencyBuckets - 1,
+		1 << 62: LatencyBuckets - 1,
 	} {
 		if got := latencyBucket(d); got != want {
 			t.Errorf("%v in bucket %d, want %d", d, got, want)
@@ -39,7 +41,8 @@ var statuses = Program{Name: "test", Number: 77, Version: 1, Procs: []Proc{
 }}
 
 func TestStats(t *testing.T) {
-	s := NewServer(Config{Programs: []Program{statuses, {Number: 78, Version: 2, Procs: []Proc{NullProc}}}, Log: quiet, MaxConns: 2})
+	s := NewServer(Config{Programs: []Program{statuses, {Number: 78, Version: 2, Procs: []Proc{NullProc}}},
+		Log: quiet, MaxConns: 2})
 	addr := listen(t, s)
 	p, q := connect(t, addr), connect(t, addr)
 	sent, received := 0, 0
@@ -109,7 +112,8 @@ func TestStats(t *testing.T) {
 	}
 	for range 100 {
 		if end := s.Stats(); end.Sent != st.Sent || end.Received != st.Received || end.Accepted != 3 || end.RefusedConns != 2 {
-			t.Fatalf("%d bytes sent, %d received, %d connections accepted, %d refused, after one made room", end.Sent, end.Received, end.Accepted, end.RefusedConns)
+			t.Fatalf("%d bytes sent, %d received, %d connections accepted, %d refused, after one made room",
+				end.Sent, end.Received, end.Accepted, end.RefusedConns)
 		}
 		time.Sleep(100 * time.Microsecond)
 	}

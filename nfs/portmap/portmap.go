@@ -104,21 +104,29 @@ func (s *Service) Programs() []oncrpc.Program {
 			return oncrpc.Success
 		}}
 	}
+	getaddr := func(name string, exact bool) oncrpc.Proc {
+		return oncrpc.Proc{Name: name, Inline: true, Serve: func(c *oncrpc.Call) oncrpc.Accept {
+			return s.getaddr(c, exact)
+		}}
+	}
 	mapping, rpcb := func(d *oncrpc.Decoder) { getMapping(d) }, func(d *oncrpc.Decoder) { getRpcb(d) }
 	two := []oncrpc.Proc{
 		ProcNull: oncrpc.NullProc, ProcSet: no("SET", mapping), ProcUnset: no("UNSET", mapping),
-		ProcGetport: {Name: "GETPORT", Inline: true, Serve: s.getport}, ProcDump: {Name: "DUMP", Inline: true, Stream: true, Serve: s.dump2},
+		ProcGetport: {Name: "GETPORT", Inline: true, Serve: s.getport},
+		ProcDump:    {Name: "DUMP", Inline: true, Stream: true, Serve: s.dump2},
 	}
 	three := []oncrpc.Proc{
 		ProcNull: oncrpc.NullProc, ProcSet: no("SET", rpcb), ProcUnset: no("UNSET", rpcb),
-		ProcGetaddr: {Name: "GETADDR", Inline: true, Serve: func(c *oncrpc.Call) oncrpc.Accept { return s.getaddr(c, false) }},
+		ProcGetaddr: getaddr("GETADDR", false),
 		ProcDump:    {Name: "DUMP", Inline: true, Stream: true, Serve: s.dump},
 		ProcGettime: {Name: "GETTIME", Inline: true, Serve: gettime},
 	}
 	four := append(append([]oncrpc.Proc(nil), three...), make([]oncrpc.Proc, ProcGetversaddr+1-len(three))...)
-	four[ProcGetversaddr] = oncrpc.Proc{Name: "GETVERSADDR", Inline: true, Serve: func(c *oncrpc.Call) oncrpc.Accept { return s.getaddr(c, true) }}
+	four[ProcGetversaddr] = getaddr("GETVERSADDR", true)
 	return []oncrpc.Program{
-		{Number: Program, Version: 2, Procs: two}, {Number: Program, Version: 3, Procs: three}, {Number: Program, Version: 4, Procs: four},
+		{Number: Program, Version: 2, Procs: two},
+		{Number: Program, Version: 3, Procs: three},
+		{Number: Program, Version: 4, Procs: four},
 	}
 }
 
@@ -179,7 +187,8 @@ type rpcb struct {
 }
 
 func getRpcb(d *oncrpc.Decoder) rpcb {
-	return rpcb{d.Uint32(), d.Uint32(), string(d.Opaque(maxString)), string(d.Opaque(maxString)), string(d.Opaque(maxString))}
+	text := func() string { return string(d.Opaque(maxString)) }
+	return rpcb{program: d.Uint32(), version: d.Uint32(), netid: text(), addr: text(), owner: text()}
 }
 
 func (r *rpcb) put(e *oncrpc.Encoder) {
@@ -204,7 +213,8 @@ func (s *Service) getaddr(c *oncrpc.Call, exact bool) oncrpc.Accept {
 		return oncrpc.Success
 	}
 	at := e.Addr
-	if called, err := parseUniversal(r.addr); err == nil && at.Addr().IsUnspecified() && called.Addr().Is4() == at.Addr().Is4() {
+	called, err := parseUniversal(r.addr)
+	if err == nil && at.Addr().IsUnspecified() && called.Addr().Is4() == at.Addr().Is4() {
 		at = netip.AddrPortFrom(called.Addr(), at.Port())
 	}
 	c.Reply.Opaque([]byte(universal(at)))

@@ -18,10 +18,12 @@ var (
 	rfcString  = x.Opaque(maxString)
 	rfcBool    = x.Union(map[uint32]x.Type{0: x.Void, 1: x.Void}, nil)
 	rfcThree   = map[uint32][2]x.Type{
-		0: {x.Void, x.Void}, 1: {rfcRpcb, rfcBool}, 2: {rfcRpcb, rfcBool}, 3: {rfcRpcb, rfcString}, 4: {x.Void, x.List(rfcRpcb)}, 6: {x.Void, x.Uint32},
+		0: {x.Void, x.Void}, 1: {rfcRpcb, rfcBool}, 2: {rfcRpcb, rfcBool}, 3: {rfcRpcb, rfcString},
+		4: {x.Void, x.List(rfcRpcb)}, 6: {x.Void, x.Uint32},
 	}
 	rfcProcs = map[uint32]map[uint32][2]x.Type{
-		2: {0: {x.Void, x.Void}, 1: {rfcMapping, rfcBool}, 2: {rfcMapping, rfcBool}, 3: {rfcMapping, x.Uint32}, 4: {x.Void, x.List(rfcMapping)}},
+		2: {0: {x.Void, x.Void}, 1: {rfcMapping, rfcBool}, 2: {rfcMapping, rfcBool}, 3: {rfcMapping, x.Uint32},
+			4: {x.Void, x.List(rfcMapping)}},
 		3: rfcThree,
 		4: {0: rfcThree[0], 1: rfcThree[1], 2: rfcThree[2], 3: rfcThree[3], 4: rfcThree[4], 6: rfcThree[6], 9: rfcThree[3]},
 	}
@@ -50,7 +52,8 @@ func serve(t *testing.T, peer net.Addr, version, proc uint32, args []byte) (oncr
 
 func TestGetport(t *testing.T) {
 	for _, c := range []struct{ program, version, proto, want uint32 }{
-		{100003, 3, protoTCP, 2049}, {100003, 3, protoUDP, 0}, {100003, 3, 132, 0}, {100004, 3, protoTCP, 0}, {300000, 1, protoUDP, 0},
+		{100003, 3, protoTCP, 2049}, {100003, 3, protoUDP, 0}, {100003, 3, 132, 0}, {100004, 3, protoTCP, 0},
+		{300000, 1, protoUDP, 0},
 		{100005, 3, protoTCP, 700}, {100005, 1, protoUDP, 701},
 		{100003, 4, protoTCP, 2049}, {100005, 2, protoUDP, 701}, // the program says which versions it has
 	} {
@@ -170,7 +173,9 @@ func FuzzArguments(f *testing.F) {
 
 // FuzzUniversal: what is read as a universal address is written as one of the same address.
 func FuzzUniversal(f *testing.F) {
-	for _, s := range []string{"192.0.2.1.8.1", "::.0.111", "2001:db8::1.255.255", "1.2.3.4.5", "..", "1.2.3.4.256.1", "::1%x.1.1"} {
+	for _, s := range []string{
+		"192.0.2.1.8.1", "::.0.111", "2001:db8::1.255.255", "1.2.3.4.5", "..", "1.2.3.4.256.1", "::1%x.1.1",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -96,7 +96,9 @@ func (r *Registration) set(entries []Entry) error {
 			return err
 		}
 		if !ok {
-			return fmt.Errorf("program %d version %d over %s was refused: another server has registered it (rpcinfo -p shows what), or registering needs root", e.Program, e.Version, e.Netid)
+			return fmt.Errorf("program %d version %d over %s was refused: "+
+				"another server has registered it (rpcinfo -p shows what), or registering needs root",
+				e.Program, e.Version, e.Netid)
 		}
 		r.entries = append(r.entries, e)
 	}

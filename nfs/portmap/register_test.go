@@ -63,7 +63,8 @@ func (m *mapper) programs(versions ...uint32) (list []oncrpc.Program) {
 				return oncrpc.Success
 			}}
 		}
-		list = append(list, oncrpc.Program{Number: Program, Version: v, Procs: []oncrpc.Proc{oncrpc.NullProc, proc(true), proc(false)}})
+		list = append(list,
+			oncrpc.Program{Number: Program, Version: v, Procs: []oncrpc.Proc{oncrpc.NullProc, proc(true), proc(false)}})
 	}
 	return list
 }
@@ -95,7 +96,8 @@ func (m *mapper) start(t *testing.T, network string, versions ...uint32) Dial {
 	return Dial{network, l.Addr().String()}
 }
 
-var mine = []Entry{{100003, 3, "tcp", at("0.0.0.0:2049")}, {100003, 3, "tcp6", at("[::]:2049")}, {100005, 1, "udp", at("0.0.0.0:2050")}}
+var mine = []Entry{{100003, 3, "tcp", at("0.0.0.0:2049")}, {100003, 3, "tcp6", at("[::]:2049")},
+	{100005, 1, "udp", at("0.0.0.0:2050")}}
 
 // What is registered is removed at the end, by the newest version that the port mapper has.
 func TestRegister(t *testing.T) {

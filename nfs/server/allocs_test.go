@@ -41,7 +41,8 @@ func TestAllocs(t *testing.T) {
 		{"NULL", nfs3.ProcNull, func(*oncrpc.Encoder) {}, 28},
 		{"GETATTR", nfs3.ProcGetattr, func(e *oncrpc.Encoder) { e.Opaque(c.Raw(c.Root())) }, 28 + attr},
 		{"ACCESS", nfs3.ProcAccess, func(e *oncrpc.Encoder) { e.Opaque(c.Raw(c.Root())); e.Uint32(63) }, 28 + 4 + attr + 4},
-		{"LOOKUP", nfs3.ProcLookup, func(e *oncrpc.Encoder) { e.Opaque(c.Raw(c.Root())); e.Opaque([]byte("name")) }, 28 + 4 + handle + 2*attr},
+		{"LOOKUP", nfs3.ProcLookup,
+			func(e *oncrpc.Encoder) { e.Opaque(c.Raw(c.Root())); e.Opaque([]byte("name")) }, 28 + 4 + handle + 2*attr},
 	} {
 		e := nfsclient.Header(1, nfs3.Program, nfs3.Version, x.proc, &fs.Cred{})
 		x.args(&e)

@@ -79,7 +79,8 @@ func TestNoAmplification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := server.NewPortmapper(server.Registered(tcp, mount.LocalAddr()), tcp, mapper.LocalAddr(), slog.New(slog.DiscardHandler))
+	p := server.NewPortmapper(server.Registered(tcp, mount.LocalAddr()), tcp, mapper.LocalAddr(),
+		slog.New(slog.DiscardHandler))
 	go p.ServePacket(mapper)
 	defer p.Shutdown(context.Background())
 

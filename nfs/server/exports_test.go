@@ -216,8 +216,10 @@ func TestExportsHandles(t *testing.T) {
 	is(t, "/a by a stranger", getattr("10.0.0.5:700", a), fs.ErrAcces)
 
 	// The export is not the peer's to choose.
-	is(t, "a handle of /a as one of the root", getattr("10.0.0.1:700", append(append([]byte(nil), top[:8]...), a[8:]...)), fs.ErrBadHandle)
-	is(t, "a handle of the root as one of /a", getattr("10.0.0.2:700", append(append([]byte(nil), a[:8]...), top[8:]...)), fs.ErrBadHandle)
+	is(t, "a handle of /a as one of the root", getattr("10.0.0.1:700", append(append([]byte(nil), top[:8]...), a[8:]...)),
+		fs.ErrBadHandle)
+	is(t, "a handle of the root as one of /a", getattr("10.0.0.2:700", append(append([]byte(nil), a[:8]...), top[8:]...)),
+		fs.ErrBadHandle)
 	is(t, "a handle of nothing", getattr("10.0.0.2:700", make([]byte, 32)), fs.ErrStale)
 	is(t, "a short handle", getattr("10.0.0.2:700", a[:31]), fs.ErrBadHandle)
 
@@ -415,7 +417,8 @@ func TestExportsConfined(t *testing.T) {
 func TestExportsList(t *testing.T) {
 	l, policy, _ := startExports(t, "/b 10.0.0.0/8(rw) *.Example.org *\n/ *(ro)\n")
 	list := func() string {
-		d, err := nfsclient.NewConn(l.dial(t, "10.0.0.1:4000")).Call(mount3.Program, mount3.Version, mount3.ProcExport, nil, nil)
+		d, err := nfsclient.NewConn(l.dial(t, "10.0.0.1:4000")).Call(mount3.Program, mount3.Version,
+			mount3.ProcExport, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -202,7 +202,9 @@ type slowFS struct {
 	release chan struct{}
 }
 
-func (s *slowFS) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (s *slowFS) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	s.started <- struct{}{}
 	<-s.release
 	return s.FileSystem.Write(c, h, off, data, how)

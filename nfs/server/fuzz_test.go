@@ -28,7 +28,8 @@ import (
 // The reply of RFC 5531, section 9, up to the results, which depend on the call.
 var (
 	mismatch = x.Struct(x.Uint32, x.Uint32)
-	accepted = x.Struct(x.Uint32, x.Opaque(400), x.Union(map[uint32]x.Type{0: x.Void, 1: x.Void, 2: mismatch, 3: x.Void, 4: x.Void, 5: x.Void}, nil))
+	accepted = x.Struct(x.Uint32, x.Opaque(400),
+		x.Union(map[uint32]x.Type{0: x.Void, 1: x.Void, 2: mismatch, 3: x.Void, 4: x.Void, 5: x.Void}, nil))
 	denied   = x.Union(map[uint32]x.Type{0: mismatch, 1: x.Uint32}, nil)
 	rpcReply = x.Struct(x.Uint32, x.Uint32, x.Union(map[uint32]x.Type{0: accepted, 1: denied}, nil))
 )
@@ -73,7 +74,8 @@ func stream(t *testing.T, input []byte) {
 	m := model.New(model.Options{Clock: func() time.Time { return time.Unix(1, 2) }, Capacity: 1 << 20, MaxFiles: 50})
 	m.Create(root, m.Root(), []byte("file"), fs.Guarded, mode(0o644), 0)
 	m.Symlink(root, m.Root(), []byte("link"), &fs.SetAttr{}, []byte("target"))
-	s := server.New(server.Config{Volumes: []server.Volume{{FS: m, ID: [8]byte{1}, Key: [16]byte{2}}}, Log: slog.New(slog.DiscardHandler)})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: m, ID: [8]byte{1}, Key: [16]byte{2}}},
+		Log: slog.New(slog.DiscardHandler)})
 	// Not TCP: the system would run out of ports.
 	dir, err := os.MkdirTemp("/tmp", "nfs") // the path of a socket must be short
 	if err != nil {

@@ -80,7 +80,8 @@ func testSubdirectory(t *testing.T, fsys fs.FileSystem, squash bool) {
 		{root, "/a/s", mount3.ErrNotDir, nil},
 		{root, "/a/s/private", mount3.ErrNotDir, nil},
 	} {
-		d, err := c.Call(mount3.Program, mount3.Version, mount3.ProcMnt, x.cred, func(e *oncrpc.Encoder) { e.Opaque([]byte(x.dir)) })
+		d, err := c.Call(mount3.Program, mount3.Version, mount3.ProcMnt, x.cred,
+			func(e *oncrpc.Encoder) { e.Opaque([]byte(x.dir)) })
 		if err != nil {
 			t.Fatal(err)
 		}

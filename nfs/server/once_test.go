@@ -98,7 +98,8 @@ func TestRetransmission(t *testing.T) {
 	}{
 		{"CREATE", nfs3.ProcCreate, func(e *oncrpc.Encoder) { dirop(e, "f"); e.Uint32(1); noAttrs(e) }, true, fs.ErrExist},
 		{"MKDIR", nfs3.ProcMkdir, func(e *oncrpc.Encoder) { dirop(e, "d"); noAttrs(e) }, true, fs.ErrExist},
-		{"SYMLINK", nfs3.ProcSymlink, func(e *oncrpc.Encoder) { dirop(e, "s"); noAttrs(e); e.Opaque([]byte("to")) }, true, fs.ErrExist},
+		{"SYMLINK", nfs3.ProcSymlink,
+			func(e *oncrpc.Encoder) { dirop(e, "s"); noAttrs(e); e.Opaque([]byte("to")) }, true, fs.ErrExist},
 		{"MKNOD", nfs3.ProcMknod, func(e *oncrpc.Encoder) { dirop(e, "p"); e.Uint32(7); noAttrs(e) }, true, fs.ErrExist},
 		{"REMOVE", nfs3.ProcRemove, func(e *oncrpc.Encoder) { dirop(e, "old") }, false, fs.ErrNoEnt},
 		{"RMDIR", nfs3.ProcRmdir, func(e *oncrpc.Encoder) { dirop(e, "sub") }, false, fs.ErrNoEnt},

@@ -32,7 +32,11 @@ func NewPortmapper(entries []portmap.Entry, tcp, udp net.Addr, log *slog.Logger)
 		entries = append(entries, portmap.Entries(portmap.Program, addr, portmap.Versions...)...)
 	}
 	// Its callers ask one question and go.
-	cfg := oncrpc.Config{Programs: portmap.New(entries).Programs(), Log: log, MaxConns: 64, RecordBytes: 1 << 19, ReplyBytes: 1 << 20, IdleTimeout: 30 * time.Second, RecordTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	cfg := oncrpc.Config{
+		Programs: portmap.New(entries).Programs(), Log: log,
+		MaxConns: 64, RecordBytes: 1 << 19, ReplyBytes: 1 << 20,
+		IdleTimeout: 30 * time.Second, RecordTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+	}
 	return &Portmapper{rpc: oncrpc.NewServer(cfg), packet: oncrpc.NewPacketServer(cfg)}
 }
 

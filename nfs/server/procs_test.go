@@ -242,7 +242,8 @@ func TestProcedures(t *testing.T) {
 
 	// Every procedure with the handle of a file that is gone.
 	for proc := uint32(nfs3.ProcGetattr); proc <= nfs3.ProcCommit; proc++ {
-		d, err := c.Call(nfs3.Program, nfs3.Version, proc, root, func(enc *oncrpc.Encoder) { arguments(enc, proc, c.Raw(e.Handle)) })
+		d, err := c.Call(nfs3.Program, nfs3.Version, proc, root,
+			func(enc *oncrpc.Encoder) { arguments(enc, proc, c.Raw(e.Handle)) })
 		if err != nil {
 			t.Errorf("procedure %d: %v", proc, err)
 		} else if stat := d.Uint32(); fs.Errno(stat) != fs.ErrStale {

@@ -63,7 +63,9 @@ func New(cfg Config) *Server {
 		}
 		walk := func(*oncrpc.Call, []string) ([]byte, error) { return nil, fs.ErrIO }
 		if v.FS != nil {
-			s.nfs[i] = nfs3.New(nfs3.Config{FS: v.FS, VolumeID: v.ID, Key: v.Key, Log: cfg.Log, Exports: v.Exports, Groups: cfg.Groups})
+			s.nfs[i] = nfs3.New(nfs3.Config{
+				FS: v.FS, VolumeID: v.ID, Key: v.Key, Log: cfg.Log, Exports: v.Exports, Groups: cfg.Groups,
+			})
 			there, walk = append(there, s.nfs[i]), s.nfs[i].Walk
 		}
 		mounts = append(mounts, mount3.Volume{Path: v.Path, Walk: walk, Exports: v.Exports})

@@ -20,7 +20,8 @@ func twoVolumes(t *testing.T) (l *hosts, s *server.Server, a, b *model.Model) {
 	b, _ = planted(t, "/sub/", "/sub/in b")
 	rules := func(file string) *exports.Policy { return exports.NewPolicy(parse(t, file)) }
 	l, s = startOn(t,
-		server.Volume{Path: "/a", FS: a, ID: [8]byte{1}, Key: [16]byte{1}, Exports: rules("/ 10.0.0.1(rw,insecure)\n/sub 10.0.0.2(rw,insecure)")},
+		server.Volume{Path: "/a", FS: a, ID: [8]byte{1}, Key: [16]byte{1},
+			Exports: rules("/ 10.0.0.1(rw,insecure)\n/sub 10.0.0.2(rw,insecure)")},
 		server.Volume{Path: "/srv/b", FS: b, ID: [8]byte{2}, Key: [16]byte{2}, Exports: rules("/ *(ro,insecure)")})
 	return l, s, a, b
 }
@@ -31,7 +32,8 @@ func TestVolumes(t *testing.T) {
 	find(t, inA, "sub", "in a")
 	find(t, inB, "sub", "in b")
 	for dir, want := range map[string]error{
-		"/": fs.ErrAcces, "/srv": fs.ErrAcces, "/b": fs.ErrNoEnt, "/a/none": fs.ErrNoEnt, "/ab": fs.ErrNoEnt, "/srv/b/sub": nil, "/a/sub": nil, "/srv/b/x": fs.ErrNoEnt,
+		"/": fs.ErrAcces, "/srv": fs.ErrAcces, "/b": fs.ErrNoEnt, "/a/none": fs.ErrNoEnt, "/ab": fs.ErrNoEnt,
+		"/srv/b/sub": nil, "/a/sub": nil, "/srv/b/x": fs.ErrNoEnt,
 	} {
 		_, err := l.mount(t, "10.0.0.1:902", dir)
 		is(t, "MNT "+dir, err, want)
@@ -79,7 +81,8 @@ func TestVolumesApart(t *testing.T) {
 	}
 	// The volumes have different numbers, so that clients tell their files apart.
 	fsid := func(c *nfsclient.Client) uint64 {
-		d, err := c.Call(nfs3.Program, nfs3.Version, nfs3.ProcGetattr, root, func(e *oncrpc.Encoder) { e.Opaque(c.Raw(c.Root())) })
+		d, err := c.Call(nfs3.Program, nfs3.Version, nfs3.ProcGetattr, root,
+			func(e *oncrpc.Encoder) { e.Opaque(c.Raw(c.Root())) })
 		if err != nil || d.Uint32() != 0 {
 			t.Fatal("GETATTR:", err)
 		}

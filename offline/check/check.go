@@ -101,7 +101,7 @@ type Report struct {
 	Orphans     uint64 // files that wait for their space to be given back
 	Kept        uint64 // files that a mount had open, and that go when the volume is opened, unless they have a name
 	Xattrs      uint64 // files that have extended attributes
-	Leftovers   uint64 // blocks with extended attributes of removed files, as crashes leave them: they harm nobody, and a repair frees them
+	Leftovers   uint64 // blocks with extended attributes of removed files, as crashes leave them: a repair frees them
 	Blocks      uint64 // data and indirect blocks in use
 	DataBlocks  uint64 // blocks in the data region
 	DataChecked uint64 // blocks whose contents were looked at because of Options.Data
@@ -180,7 +180,10 @@ type checker struct {
 }
 
 func newChecker(o Options) *checker {
-	return &checker{opt: o, pass: "superblock", misplaced: map[uint64]uint64{}, told: map[uint64]bool{}, concerns: map[int][]uint64{}}
+	return &checker{
+		opt: o, pass: "superblock",
+		misplaced: map[uint64]uint64{}, told: map[uint64]bool{}, concerns: map[int][]uint64{},
+	}
 }
 
 func (c *checker) run(d disk.Disk) error {
@@ -192,7 +195,8 @@ func (c *checker) run(d disk.Disk) error {
 	c.pass = "log"
 	c.v = c.openLog(d, sb)
 	if c.logLost {
-		c.note("the log, so that what follows is about the blocks at home, of which the log may have had newer contents, and which may not be what was last written there")
+		c.note("the log, so that what follows is about the blocks at home, " +
+			"of which the log may have had newer contents, and which may not be what was last written there")
 	}
 	c.v.tick = c.tick
 	c.seen, c.dups, c.used = newBitset(c.geo.data1), newBitset(c.geo.data1), newBitset(c.geo.data1)
@@ -231,7 +235,8 @@ func (c *checker) problem(ino, block uint64, format string, args ...any) {
 	if ino != 0 {
 		c.concerns[len(c.rep.Problems)] = []uint64{ino}
 	}
-	c.rep.Problems = append(c.rep.Problems, Problem{Pass: c.pass, Ino: ino, Block: block, Text: fmt.Sprintf(format, args...)})
+	p := Problem{Pass: c.pass, Ino: ino, Block: block, Text: fmt.Sprintf(format, args...)}
+	c.rep.Problems = append(c.rep.Problems, p)
 }
 
 // hits adds an inode to those that the last problem concerns.

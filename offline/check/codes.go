@@ -25,7 +25,8 @@ func (c *checker) codes() error {
 		}
 		switch {
 		case p.Lost:
-			c.unreadable(0, p.Block, why, "a page of the tree of codes, in this block or the next (the server reads nothing that is below it)")
+			c.unreadable(0, p.Block, why, "a page of the tree of codes, in this block or the next "+
+				"(the server reads nothing that is below it)")
 		case errors.Is(why, journal.ErrMisplaced):
 			c.rep.Damaged++
 			c.problem(0, p.Block, "a page of the tree of codes: %v", why)

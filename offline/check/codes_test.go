@@ -28,10 +28,13 @@ func TestNotAsWritten(t *testing.T) {
 	}{
 		{"inode bitmap", g.InodeBitmap(), "the bitmap of the inodes from 0 on: not what was last written there", nil, false},
 		{"block bitmap", g.BlockBitmap(), "the bitmap of the blocks from 0 on: not", nil, false},
-		{"inodes", g.InodeTable() + 5, "the inodes 80 to 95: not", []string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, false},
+		{"inodes", g.InodeTable() + 5, "the inodes 80 to 95: not",
+			[]string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, false},
 		{"inodes never used", g.InodeTable() + 30, "the inodes 480 to 495: not", nil, false},
-		{"indirect block", file.blks[12], "an indirect block (level 1) of the file, with the blocks from 12 on: not", names, false},
-		{"end of a file", s.parsed(clean, s.symlink).blks[0], "the last block of the file: not", []string{`"/dir/symlink"`}, false},
+		{"indirect block", file.blks[12],
+			"an indirect block (level 1) of the file, with the blocks from 12 on: not", names, false},
+		{"end of a file", s.parsed(clean, s.symlink).blks[0], "the last block of the file: not",
+			[]string{`"/dir/symlink"`}, false},
 		{"directory block", sub.blks[0], "block 0 of the directory: not", []string{`"/dir/sub"`}, false},
 		{"contents", file.blks[3], "1 blocks from here on are not what was last written there", names, true},
 	} {
@@ -151,7 +154,9 @@ func TestDumpNotAsWritten(t *testing.T) {
 		if strings.Contains(want, "%d") {
 			want = fmt.Sprintf(want, c.block)
 		}
-		for _, x := range []string{want, "links       3", "tree        ", "root of the tree of codes ", "tree of codes    blocks 1 to "} {
+		for _, x := range []string{
+			want, "links       3", "tree        ", "root of the tree of codes ", "tree of codes    blocks 1 to ",
+		} {
 			if !strings.Contains(out.String(), x) {
 				t.Errorf("%s: %q is not in\n%s", c.what, x, out.String())
 			}

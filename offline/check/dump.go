@@ -54,7 +54,8 @@ func (p *Dumper) open(w io.Writer) {
 		}
 	}
 	if p.c.logLost {
-		fmt.Fprintf(w, "warning     without the log: blocks are shown as they lie at home, and may be older than what it has\n")
+		fmt.Fprint(w, "warning     without the log: blocks are shown as they lie at home, "+
+			"and may be older than what it has\n")
 	}
 }
 
@@ -65,7 +66,8 @@ func (p *Dumper) believe(a uint64, b []byte) (ok bool, bad uint64) {
 	case bad == a:
 		fmt.Fprintf(p.w, "problem     block %d is not what was last written there; it is shown as it is\n", a)
 	default:
-		fmt.Fprintf(p.w, "problem     whether block %d is what was last written there is not known: block %d, of the tree of codes, is damaged\n", a, bad)
+		fmt.Fprintf(p.w, "problem     whether block %d is what was last written there is not known: "+
+			"block %d, of the tree of codes, is damaged\n", a, bad)
 	}
 	return true, a
 }
@@ -87,8 +89,15 @@ func (p *Dumper) Super(w io.Writer) error {
 		name     string
 		from, to uint64
 	}{
-		{"superblock", 0, 1}, {"tree of codes", 1, s.journal().Start}, {"log", s.journal().Start, s.ibm}, {"inode bitmap", s.ibm, s.bbm}, {"block bitmap", s.bbm, s.itab},
-		{"inodes", s.itab, s.slot0}, {"replies", s.slot0, s.data0}, {"data", s.data0, s.data1}, {"superblock copy", s.data1, s.data1 + 1},
+		{"superblock", 0, 1},
+		{"tree of codes", 1, s.journal().Start},
+		{"log", s.journal().Start, s.ibm},
+		{"inode bitmap", s.ibm, s.bbm},
+		{"block bitmap", s.bbm, s.itab},
+		{"inodes", s.itab, s.slot0},
+		{"replies", s.slot0, s.data0},
+		{"data", s.data0, s.data1},
+		{"superblock copy", s.data1, s.data1 + 1},
 	} {
 		if r.from < r.to {
 			fmt.Fprintf(w, "%-16s blocks %d to %d\n", r.name, r.from, r.to-1)
@@ -142,7 +151,8 @@ func printSurvey(w io.Writer, s *journal.Survey) {
 		if g.Sound && i >= len(s.Log()) {
 			is = "whole, but behind the end of the log"
 		}
-		fmt.Fprintf(w, "group %-5d block %d: %d blocks in the log, %d at home: %s\n", g.Number, g.Block, len(g.Addrs), len(g.Direct), is)
+		fmt.Fprintf(w, "group %-5d block %d: %d blocks in the log, %d at home: %s\n",
+			g.Number, g.Block, len(g.Addrs), len(g.Direct), is)
 	}
 }
 
@@ -164,7 +174,10 @@ func (p *Dumper) region(a uint64) string {
 	return "data"
 }
 
-var typeNames = [...]string{"free", "regular file", "directory", "block device", "character device", "symbolic link", "socket", "FIFO", "head of the orphan list"}
+var typeNames = [...]string{
+	"free", "regular file", "directory", "block device", "character device", "symbolic link", "socket", "FIFO",
+	"head of the orphan list",
+}
 
 // Inode prints an inode and its block tree.
 func (p *Dumper) Inode(w io.Writer, ino uint64) error {
@@ -180,14 +193,17 @@ func (p *Dumper) Inode(w io.Writer, ino uint64) error {
 	if n.ty < uint32(len(typeNames)) {
 		ty = typeNames[n.ty]
 	}
-	fmt.Fprintf(w, "inode       %d, in block %d at offset %d\n", ino, p.c.geo.itab+ino/inodesBlock, ino%inodesBlock*inodeSize)
+	fmt.Fprintf(w, "inode       %d, in block %d at offset %d\n",
+		ino, p.c.geo.itab+ino/inodesBlock, ino%inodesBlock*inodeSize)
 	fmt.Fprintf(w, "type        %d (%s)\n", n.ty, ty)
 	fmt.Fprintf(w, "mode        %#o  uid %d  gid %d\n", n.mode, n.uid, n.gid)
 	fmt.Fprintf(w, "links       %d\n", n.nlink)
 	fmt.Fprintf(w, "generation  %d\n", n.gen)
 	fmt.Fprintf(w, "size        %d bytes\n", n.size)
 	fmt.Fprintf(w, "used        %d blocks of data\n", n.used)
-	fmt.Fprintf(w, "atime       %s\nmtime       %s\nctime       %s\n", stamp(n.atime, n.atimens), stamp(n.mtime, n.mtimens), stamp(n.ctime, n.ctimens))
+	fmt.Fprintf(w, "atime       %s\n", stamp(n.atime, n.atimens))
+	fmt.Fprintf(w, "mtime       %s\n", stamp(n.mtime, n.mtimens))
+	fmt.Fprintf(w, "ctime       %s\n", stamp(n.ctime, n.ctimens))
 	if n.major|n.minor != 0 {
 		fmt.Fprintf(w, "device      %d, %d\n", n.major, n.minor)
 	}

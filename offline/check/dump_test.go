@@ -25,9 +25,12 @@ func TestDump(t *testing.T) {
 	}{
 		{"super", p.Super, []string{"5000 blocks", "inodes      600", "superblock copy  blocks 4999 to 4999"}},
 		{"log", p.Log, []string{"0 blocks are newer"}},
-		{"file", func(w io.Writer) error { return p.Inode(w, s.file) }, []string{"regular file", "links       3", "size        80004", "indirect block of level 1", "0 to 11 of the file"}},
-		{"holey file", func(w io.Writer) error { return p.Inode(w, s.holey) }, []string{"indirect block of level 3", "300000 to 300000 of the file"}},
-		{"shrunk file", func(w io.Writer) error { return p.Inode(w, s.shrunk) }, []string{"wait to be freed", "flags       0x1"}},
+		{"file", func(w io.Writer) error { return p.Inode(w, s.file) },
+			[]string{"regular file", "links       3", "size        80004", "indirect block of level 1", "0 to 11 of the file"}},
+		{"holey file", func(w io.Writer) error { return p.Inode(w, s.holey) },
+			[]string{"indirect block of level 3", "300000 to 300000 of the file"}},
+		{"shrunk file",
+			func(w io.Writer) error { return p.Inode(w, s.shrunk) }, []string{"wait to be freed", "flags       0x1"}},
 		{"directory", func(w io.Writer) error { return p.Dir(w, s.dir) }, []string{`"f17"`, `"symlink"`}},
 	} {
 		var b bytes.Buffer
@@ -169,8 +172,10 @@ func TestDumpWithoutLog(t *testing.T) {
 		}{
 			{"super", (*Dumper).Super, []string{"inodes      600"}},
 			{"log", (*Dumper).Log, []string{fmt.Sprintf("problem     log: block %d: the log", s.log()), "warning"}},
-			{"inode", func(p *Dumper, w io.Writer) error { return p.Inode(w, s.file) }, []string{fmt.Sprintf("log: block %d", s.log()), "warning", "links       3"}},
-			{"dir", func(p *Dumper, w io.Writer) error { return p.Dir(w, s.dir) }, []string{fmt.Sprintf("log: block %d", s.log()), "warning", `"f17"`}},
+			{"inode", func(p *Dumper, w io.Writer) error { return p.Inode(w, s.file) },
+				[]string{fmt.Sprintf("log: block %d", s.log()), "warning", "links       3"}},
+			{"dir", func(p *Dumper, w io.Writer) error { return p.Dir(w, s.dir) },
+				[]string{fmt.Sprintf("log: block %d", s.log()), "warning", `"f17"`}},
 		} {
 			p, err := NewDumper(c.d)
 			if err != nil {

@@ -23,10 +23,12 @@ func (c *checker) links() error {
 		return nil
 	})
 	if c.unnamed > 0 {
-		c.note("%d files that have fewer names than links, because directories, or inodes that may be directories, are damaged or cannot be read", c.unnamed)
+		c.note("%d files that have fewer names than links, because directories, "+
+			"or inodes that may be directories, are damaged or cannot be read", c.unnamed)
 	}
 	if c.unlisted > 0 {
-		c.note("%d files that should be on the orphan list, or that of kept files, because it cannot be followed to its end", c.unlisted)
+		c.note("%d files that should be on the orphan list, or that of kept files, "+
+			"because it cannot be followed to its end", c.unlisted)
 	}
 	return err
 }
@@ -44,11 +46,13 @@ type list struct {
 
 // orphans and kept are these lists.
 func (c *checker) orphans() *list {
-	return &list{"orphan list", "so", func(n *inode) uint64 { return n.next }, flagOrphan, stateListed, &c.listLost, &c.rep.Orphans}
+	next := func(n *inode) uint64 { return n.next }
+	return &list{"orphan list", "so", next, flagOrphan, stateListed, &c.listLost, &c.rep.Orphans}
 }
 
 func (c *checker) kept() *list {
-	return &list{"list of kept files", "as kept", func(n *inode) uint64 { return n.parent }, flagKept, stateKept, &c.keptLost, &c.rep.Kept}
+	next := func(n *inode) uint64 { return n.parent }
+	return &list{"list of kept files", "as kept", next, flagKept, stateKept, &c.keptLost, &c.rep.Kept}
 }
 
 // follow marks what is on a list.
@@ -189,7 +193,8 @@ func (c *checker) blocks() error {
 		}
 	}
 	g := &c.geo
-	lost, free := runs{c: c, text: "marked in use, but no file has them"}, runs{c: c, text: "marked free, but files have them", owned: true}
+	lost := runs{c: c, text: "marked in use, but no file has them"}
+	free := runs{c: c, text: "marked free, but files have them", owned: true}
 	outside := runs{c: c, text: "marked in use, but are no data blocks"}
 	unowned := uint64(0)
 	need := func(a uint64) uint64 { return min(c.seen.nextBlock(a, g.bbm, pageBits), c.nextCoded(a)) }
@@ -226,7 +231,8 @@ func (c *checker) blocks() error {
 	free.flush()
 	outside.flush()
 	if unowned > 0 {
-		c.note("whether %d blocks that are marked in use belong to files, because inodes or indirect blocks cannot be read", unowned)
+		c.note("whether %d blocks that are marked in use belong to files, "+
+			"because inodes or indirect blocks cannot be read", unowned)
 	}
 	return err
 }

@@ -61,14 +61,17 @@ func (c *checker) survey(s *journal.Survey) {
 		case g.Err != nil:
 			c.unreadable(0, g.Block, g.Err, "group %d of the log", g.Number)
 		case g.Number < s.Durable:
-			c.problem(0, g.Block, "group %d of the log is damaged, and groups up to %d behind it were acknowledged", g.Number, s.Last())
+			c.problem(0, g.Block, "group %d of the log is damaged, and groups up to %d behind it were acknowledged",
+				g.Number, s.Last())
 		}
 	}
 	if behind := s.Groups[len(log):]; len(behind) > 0 && behind[0].Number >= s.Durable && behind[0].Err == nil {
 		if len(behind) == 1 {
-			c.note("group %d of the log, the last, is not whole: a crash interrupted its commit, or it is damaged", behind[0].Number)
+			c.note("group %d of the log, the last, is not whole: a crash interrupted its commit, or it is damaged",
+				behind[0].Number)
 		} else {
-			c.note("groups %d to %d of the log, the last, are not all whole: a crash interrupted their commits, or they are damaged", behind[0].Number, s.Last())
+			c.note("groups %d to %d of the log, the last, are not all whole: "+
+				"a crash interrupted their commits, or they are damaged", behind[0].Number, s.Last())
 		}
 	}
 }

@@ -229,7 +229,8 @@ func populate(t *testing.T, f fs.FileSystem, r *rand.Rand, round int) {
 		try(err)
 		link := fmt.Appendf(nil, "link %d", k)
 		f.Remove(c, dir.Handle, link)
-		_, err = f.Symlink(c, dir.Handle, link, &fs.SetAttr{}, bytes.Repeat([]byte{byte('a' + r.IntN(26)), '/'}, 1+r.IntN(1000)))
+		_, err = f.Symlink(c, dir.Handle, link, &fs.SetAttr{},
+			bytes.Repeat([]byte{byte('a' + r.IntN(26)), '/'}, 1+r.IntN(1000)))
 		try(err)
 		n, err := f.Create(c, dir.Handle, fmt.Appendf(nil, "file %d", k%40), fs.Unchecked, &fs.SetAttr{}, 0)
 		try(err)
@@ -353,7 +354,8 @@ func TestMedia(t *testing.T) {
 			})
 		}
 		if err != nil || !named {
-			t.Errorf("damage %d is not noticed, or not named: %s of block %d (%s), and block %d: %v, %v", n, kinds[k].name, a, p.name, also, rep.Problems, err)
+			t.Errorf("damage %d is not noticed, or not named: %s of block %d (%s), and block %d: %v, %v",
+				n, kinds[k].name, a, p.name, also, rep.Problems, err)
 			continue
 		}
 		c.noticed, all.noticed = c.noticed+1, all.noticed+1

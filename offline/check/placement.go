@@ -51,7 +51,8 @@ func (p Placement) String() string {
 		return "no file has blocks"
 	}
 	mean := func(blocks, runs uint64) string {
-		return fmt.Sprintf("%d blocks in %d runs, %.1f KiB each in the mean", blocks, runs, float64(blocks)/float64(runs)*(disk.BlockSize>>10))
+		each := float64(blocks) / float64(runs) * (disk.BlockSize >> 10)
+		return fmt.Sprintf("%d blocks in %d runs, %.1f KiB each in the mean", blocks, runs, each)
 	}
 	s := fmt.Sprintf("%d files have %s", p.Files, mean(p.Blocks, p.Runs))
 	if p.LargeFiles > 0 {

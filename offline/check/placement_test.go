@@ -33,11 +33,16 @@ func TestPlacement(t *testing.T) {
 	file([2]uint64{10, 3}, [2]uint64{20, 1}, [2]uint64{19, 1})
 	file([2]uint64{100, 10}, [2]uint64{110, LargeRun - 10})                       // one run
 	file([2]uint64{1000, LargeRun}, [2]uint64{999, 1}, [2]uint64{5000, LargeRun}) // the second one is short
-	want := Placement{Files: 3, Blocks: 5 + 3*LargeRun + 1, Runs: 3 + 1 + 3, LargeFiles: 2, LargeBlocks: 3*LargeRun + 1, LargeRuns: 4, ShortRuns: 1, ShortBlocks: 1}
+	want := Placement{Files: 3, Blocks: 5 + 3*LargeRun + 1, Runs: 3 + 1 + 3, LargeFiles: 2, LargeBlocks: 3*LargeRun + 1,
+		LargeRuns: 4, ShortRuns: 1, ShortBlocks: 1}
 	if p != want {
 		t.Errorf("%+v, want %+v", p, want)
 	}
-	for _, part := range []string{"3 files have 774 blocks in 7 runs, 442.3 KiB each", "the 2 files of 1 MiB or more: 769 blocks in 4 runs, 769.0 KiB each", "1 of them shorter than 1 MiB, with 0.1 % of the blocks"} {
+	for _, part := range []string{
+		"3 files have 774 blocks in 7 runs, 442.3 KiB each",
+		"the 2 files of 1 MiB or more: 769 blocks in 4 runs, 769.0 KiB each",
+		"1 of them shorter than 1 MiB, with 0.1 % of the blocks",
+	} {
 		if got := p.String(); !strings.Contains(got, part) {
 			t.Errorf("%q does not say %q", got, part)
 		}

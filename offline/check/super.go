@@ -63,8 +63,11 @@ func parseSuper(b []byte) (*superblock, error) {
 	}
 	s := &superblock{
 		size: u64(b, 24), lognd: u64(b, 32), lognr: u64(b, 40),
-		geometry: geometry{u64(b, 48), u64(b, 56), u64(b, 64), cmp.Or(u64(b, 176), u64(b, 72)), u64(b, 72), u64(b, 80), u64(b, 88)},
-		rootgen:  u64(b, 96), ctime: u64(b, 104), ctimens: u32(b, 112), compat: u32(b, 116),
+		geometry: geometry{
+			ibm: u64(b, 48), bbm: u64(b, 56), itab: u64(b, 64), slot0: cmp.Or(u64(b, 176), u64(b, 72)),
+			data0: u64(b, 72), data1: u64(b, 80), ninode: u64(b, 88),
+		},
+		rootgen: u64(b, 96), ctime: u64(b, 104), ctimens: u32(b, 112), compat: u32(b, 116),
 	}
 	s.junk = u64(b, 16) != 0 || !zeros(b[superUsed:superSum])
 	copy(s.uuid[:], b[120:])
@@ -85,17 +88,31 @@ func (s *superblock) consistent() error {
 	}
 	switch {
 	case g.slot0 > g.data0 || g.data0 >= g.data1:
-		return fmt.Errorf("the records of replies from block %d on do not end before the data, blocks %d to %d", g.slot0, g.data0, g.data1)
+		return fmt.Errorf("the records of replies from block %d on do not end before the data, blocks %d to %d",
+			g.slot0, g.data0, g.data1)
 	case s.size != g.data1+1:
 		return fmt.Errorf("the volume has %d blocks, but its regions end at %d", s.size, g.data1)
-	case s.pages > maxBlocks || s.lognd < 1 || s.lognr < 1 || s.lognd > maxBlocks || s.lognr > maxBlocks || 3+2*s.pages+journal.UnitBlocks*s.lognd+s.lognr != g.ibm:
-		return fmt.Errorf("a tree of codes of %d pages and a log of %d units and %d blocks do not end at block %d", s.pages, s.lognd, s.lognr, g.ibm)
-	case g.ninode <= 16 || g.ninode >= maxInodes || g.ninode > pageBits*(g.bbm-g.ibm) || g.ninode > inodesBlock*(g.slot0-g.itab):
+	case !s.logFits():
+		return fmt.Errorf("a tree of codes of %d pages and a log of %d units and %d blocks do not end at block %d",
+			s.pages, s.lognd, s.lognr, g.ibm)
+	case !g.inodesFit():
 		return fmt.Errorf("%d inodes do not fit their regions", g.ninode)
 	case g.data1 > pageBits*(g.itab-g.bbm):
 		return fmt.Errorf("the block bitmap is too small for %d blocks", g.data1)
 	}
 	return nil
+}
+
+// logFits says whether the tree of codes and the log have possible sizes, and end where the bitmap of inodes begins.
+func (s *superblock) logFits() bool {
+	possible := s.pages <= maxBlocks && s.lognd >= 1 && s.lognr >= 1 && s.lognd <= maxBlocks && s.lognr <= maxBlocks
+	return possible && 3+2*s.pages+journal.UnitBlocks*s.lognd+s.lognr == s.ibm
+}
+
+// inodesFit says whether there is a possible number of inodes, with room for them and for their bits.
+func (g *geometry) inodesFit() bool {
+	possible := g.ninode > 16 && g.ninode < maxInodes
+	return possible && g.ninode <= pageBits*(g.bbm-g.ibm) && g.ninode <= inodesBlock*(g.slot0-g.itab)
 }
 
 // readSupers reads both copies: block 0 and the last block. why says for each why it

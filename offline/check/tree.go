@@ -22,7 +22,9 @@ const (
 // of the first block below it. Below an indirect block the walk goes on only if
 // visit returns true. lost is called for an indirect block that cannot be read; the
 // walk goes on behind what lies below it.
-func (c *checker) walk(n *inode, visit func(b uint64, level int, k uint64) (bool, error), lost func(b uint64, level int, k uint64, why error)) error {
+func (c *checker) walk(
+	n *inode, visit func(b uint64, level int, k uint64) (bool, error), lost func(b uint64, level int, k uint64, why error),
+) error {
 	first := [...]uint64{12: directMax, 13: singleMax, 14: doubleMax}
 	var bufs [4][]byte // one per level: the walk holds a path
 	var down func(b uint64, level int, k uint64) error
@@ -101,7 +103,8 @@ func (c *checker) tree(ino uint64, n *inode) (state known, err error) {
 			blocks++
 		}
 		if k*disk.BlockSize >= end {
-			c.problem(ino, b, "block %d of the file (level %d) lies beyond its end (size %d, shrink %d)", k, level, n.size, n.shrink)
+			c.problem(ino, b, "block %d of the file (level %d) lies beyond its end (size %d, shrink %d)",
+				k, level, n.size, n.shrink)
 		}
 		if level == 0 && n.size != 0 && k == (n.size-1)/disk.BlockSize {
 			final = true

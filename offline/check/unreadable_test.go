@@ -40,14 +40,18 @@ func TestUnreadableBlock(t *testing.T) {
 		{"its copy", s.sb.Size() - 1, "the copy of the superblock cannot be read", nil, 0},
 		{"inode bitmap", g.InodeBitmap(), "the bitmap of the inodes from 0 on cannot be read", nil, 1},
 		{"block bitmap", g.BlockBitmap(), "the bitmap of the blocks from 0 on cannot be read", nil, 1},
-		{"first inodes", g.InodeTable(), "the inodes 0 to 15 cannot be read", []string{`"/"`, `(no name found)`, `(no name found)`, `(no name found)`}, 3},
-		{"inodes", g.InodeTable() + 5, "the inodes 80 to 95 cannot be read", []string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, 0},
+		{"first inodes", g.InodeTable(), "the inodes 0 to 15 cannot be read",
+			[]string{`"/"`, `(no name found)`, `(no name found)`, `(no name found)`}, 3},
+		{"inodes", g.InodeTable() + 5, "the inodes 80 to 95 cannot be read",
+			[]string{`"/dir/f71"`, `"/dir/f72"`, `"/dir/f73"`, `"/dir/f74"`}, 0},
 		{"inodes not in use", g.InodeTable() + 30, "the inodes 480 to 495 cannot be read", nil, 0},
 		{"indirect block", file.blks[12], "an indirect block (level 1) of the file, with the blocks from 12 on cannot be read: input/output error", []string{`"/hard link"`, `"/dir/sub/file"`, fmt.Sprintf("%q", "/dir/sub/"+strings.Repeat("long", 50))}, 1},
 		{"double indirect block", holey.blks[13], "an indirect block (level 2) of the file", []string{`"/dir/holey"`}, 1},
-		{"end of a file", s.parsed(clean, s.symlink).blks[0], "the last block of the file cannot be read", []string{`"/dir/symlink"`}, 0},
+		{"end of a file", s.parsed(clean, s.symlink).blks[0], "the last block of the file cannot be read",
+			[]string{`"/dir/symlink"`}, 0},
 		{"directory block", sub.blks[0], "block 0 of the directory cannot be read", []string{`"/dir/sub"`}, 1},
-		{"directory block with directories", s.parsed(clean, rootIno).blks[0], "block 0 of the directory cannot be read", []string{`"/"`}, 1},
+		{"directory block with directories", s.parsed(clean, rootIno).blks[0], "block 0 of the directory cannot be read",
+			[]string{`"/"`}, 1},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			d := badBlocks(clean, c.block)
@@ -139,7 +143,8 @@ func TestNoCascade(t *testing.T) {
 		s.tamper(d, c.edit)
 		r, err := Volume(d, Options{})
 		if err != nil || len(r.Problems) == 0 || len(r.Problems) > c.most || len(r.Unchecked) == 0 {
-			t.Errorf("%s: %d problems, want 1 to %d: %v; not checked: %q, %v", c.what, len(r.Problems), c.most, r.Problems, r.Unchecked, err)
+			t.Errorf("%s: %d problems, want 1 to %d: %v; not checked: %q, %v",
+				c.what, len(r.Problems), c.most, r.Problems, r.Unchecked, err)
 		}
 	}
 }

@@ -17,11 +17,14 @@ const maxFailures = 4096
 // view reads the volume as recovery will leave it: blocks that the log still has
 // to install come from there.
 type view struct {
-	d      disk.Disk
-	log    map[uint64][]byte
-	lost   map[uint64]error // blocks that could not be read, or are not what was last written there; they are not tried again
-	failed int              // reads that failed since the last one that did not
-	tick   func()           // called for every read; may be nil
+	d   disk.Disk
+	log map[uint64][]byte
+
+	// lost are the blocks that could not be read, or are not what was last written there. They are not tried again.
+	lost map[uint64]error
+
+	failed int    // reads that failed since the last one that did not
+	tick   func() // called for every read; may be nil
 
 	// genuine says of the contents of a block whether they are what was last written there, and if
 	// not, which block is damaged: this one, or one of the tree of codes. nil: they are believed.

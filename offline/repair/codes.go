@@ -26,7 +26,8 @@ func (r *run) codes() error {
 	if len(done.Lost) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("pages of the tree of codes are damaged (%s): they are made anew from what is home", list(done.Lost))
+	text := fmt.Sprintf("pages of the tree of codes are damaged (%s): they are made anew from what is home",
+		list(done.Lost))
 	if len(done.Homes) == 0 {
 		text += ", which is zeros"
 	} else {
@@ -143,10 +144,22 @@ func (r *round) keepDamaged() error {
 		from, to   uint64
 		blocks     []uint64
 	}{
-		{what: "bitmaps", then: "", from: v.ibm, to: v.itab},
-		{what: "inodes", then: "; these files may be others, or older ones, than they were", from: v.itab, to: v.slot0},
-		{what: "records of replies", then: "; they are forgotten: calls that clients send again may be done twice", from: v.slot0, to: v.data0},
-		{what: "directories or block numbers of files", then: "; these may lack or have what they should not", from: v.data0, to: v.data1},
+		{
+			what: "bitmaps",
+			from: v.ibm, to: v.itab,
+		}, {
+			what: "inodes",
+			then: "; these files may be others, or older ones, than they were",
+			from: v.itab, to: v.slot0,
+		}, {
+			what: "records of replies",
+			then: "; they are forgotten: calls that clients send again may be done twice",
+			from: v.slot0, to: v.data0,
+		}, {
+			what: "directories or block numbers of files",
+			then: "; these may lack or have what they should not",
+			from: v.data0, to: v.data1,
+		},
 	}
 	for _, a := range slices.Sorted(maps.Keys(v.damaged)) {
 		v.edit(a)
@@ -160,7 +173,8 @@ func (r *round) keepDamaged() error {
 		if len(k.blocks) == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s with %s: not what was last written there; made sound, and taken for true from now on", list(k.blocks), k.what)
+		text := fmt.Sprintf("%s with %s: not what was last written there; made sound, and taken for true from now on",
+			list(k.blocks), k.what)
 		named := k.blocks
 		if k.to == v.itab {
 			named = nil

@@ -19,8 +19,9 @@ type node struct {
 // inodes makes the fields of each inode possible.
 func (r *round) inodes() error {
 	v := r.v
-	first := v.itab
-	return v.scan(v.itab, v.itab+(v.ninode+layout.InodesBlock-1)/layout.InodesBlock, func(a uint64) bool { return a == first }, func(a uint64, b []byte) {
+	end := v.itab + (v.ninode+layout.InodesBlock-1)/layout.InodesBlock
+	first := func(a uint64) bool { return a == v.itab }
+	return v.scan(v.itab, end, first, func(a uint64, b []byte) {
 		if b == nil {
 			r.inodesLost = true
 			return

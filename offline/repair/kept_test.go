@@ -18,12 +18,18 @@ func TestKept(t *testing.T) {
 		kept uint64
 	}{
 		{"sound", func(*small, uint64, uint64) {}, nil, 2},
-		{"another file has a wrong count", func(s *small, _, _ uint64) { s.links(s.ino["/one"], 7) }, []string{"the count of links becomes the number of names (0x1, was 0x7)"}, 2},
-		{"a kept file has one", func(s *small, _, named uint64) { s.links(named, 7) }, []string{"the count of links becomes the number of names (0x2, was 0x7)"}, 2},
-		{"circle", func(s *small, nameless, named uint64) { s.set(nameless, layout.Parent, named) }, []string{"is not kept open any more", "becomes /lost+found/#"}, 0},
-		{"no head", func(s *small, _, _ uint64) { s.set(orphansIno, layout.Parent, 0) }, []string{"is not kept open any more", "becomes /lost+found/#"}, 0},
-		{"nowhere", func(s *small, nameless, _ uint64) { s.set(nameless, layout.Parent, 1<<40) }, []string{"is not kept open any more", "becomes /lost+found/#"}, 0},
-		{"a directory on it", func(s *small, nameless, _ uint64) { s.set(nameless, layout.Parent, s.ino["/a"]) }, []string{"is not kept open any more", "becomes /lost+found/#"}, 0},
+		{"another file has a wrong count", func(s *small, _, _ uint64) { s.links(s.ino["/one"], 7) },
+			[]string{"the count of links becomes the number of names (0x1, was 0x7)"}, 2},
+		{"a kept file has one", func(s *small, _, named uint64) { s.links(named, 7) },
+			[]string{"the count of links becomes the number of names (0x2, was 0x7)"}, 2},
+		{"circle", func(s *small, nameless, named uint64) { s.set(nameless, layout.Parent, named) },
+			[]string{"is not kept open any more", "becomes /lost+found/#"}, 0},
+		{"no head", func(s *small, _, _ uint64) { s.set(orphansIno, layout.Parent, 0) },
+			[]string{"is not kept open any more", "becomes /lost+found/#"}, 0},
+		{"nowhere", func(s *small, nameless, _ uint64) { s.set(nameless, layout.Parent, 1<<40) },
+			[]string{"is not kept open any more", "becomes /lost+found/#"}, 0},
+		{"a directory on it", func(s *small, nameless, _ uint64) { s.set(nameless, layout.Parent, s.ino["/a"]) },
+			[]string{"is not kept open any more", "becomes /lost+found/#"}, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := newSmall(t)

@@ -150,7 +150,8 @@ func (r *round) bitmaps() error {
 	if err != nil {
 		return err
 	}
-	return r.bitmap(v.bbm, v.itab, r.taken, "blocks", func(b uint64) bool { return v.inData(b) && (r.treesLost || r.inodesLost) })
+	keep := func(b uint64) bool { return v.inData(b) && (r.treesLost || r.inodesLost) }
+	return r.bitmap(v.bbm, v.itab, r.taken, "blocks", keep)
 }
 
 // bitmap makes the bitmap in the blocks [from, to) that of the members of set. keep says of which
@@ -192,7 +193,8 @@ func (r *round) bitmap(from, to uint64, set bitset, what string, keep func(x uin
 			r.did(0, "the bitmap of the %s from %d on, which cannot be read, is made anew in block %d", what, first, a)
 		case marked+freed > 0:
 			v.dirty[a] = page
-			r.did(0, "in the bitmap of the %s from %d on, in block %d, %d are marked in use, and %d free", what, first, a, marked, freed)
+			r.did(0, "in the bitmap of the %s from %d on, in block %d, %d are marked in use, and %d free",
+				what, first, a, marked, freed)
 		}
 	})
 }

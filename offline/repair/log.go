@@ -47,7 +47,8 @@ func (r *run) log() error {
 		return nil
 	}
 	lost := s.Groups[from-s.First:]
-	return r.lose(lost, "the log is cut before group %d, which is damaged: the last %d group commits (up to %d), each of one or more operations that were acknowledged, are LOST",
+	return r.lose(lost, "the log is cut before group %d, which is damaged: "+
+		"the last %d group commits (up to %d), each of one or more operations that were acknowledged, are LOST",
 		from, last-from+1, last)
 }
 
@@ -64,9 +65,13 @@ func (r *run) restart(p journal.Params, sealed []journal.Group) error {
 	}
 	what := "no group is sealed in it"
 	if n := len(known); n > 0 {
-		what = fmt.Sprintf("it has %d sealed groups, %d to %d, of which some or all may be home", n, known[0].Number, known[n-1].Number)
+		what = fmt.Sprintf("it has %d sealed groups, %d to %d, of which some or all may be home",
+			n, known[0].Number, known[n-1].Number)
 	}
-	return r.lose(known, "both headers of the log are lost: it is started empty, and everything in it that is not home is LOST (%s); the tree of codes is made anew from what is home, of which nothing tells any more whether it is what was last written there", what)
+	return r.lose(known, "both headers of the log are lost: "+
+		"it is started empty, and everything in it that is not home is LOST (%s); "+
+		"the tree of codes is made anew from what is home, "+
+		"of which nothing tells any more whether it is what was last written there", what)
 }
 
 // lose tells of lost groups, and which files they may have changed, by the state without them.

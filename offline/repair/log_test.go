@@ -173,7 +173,8 @@ func TestCut(t *testing.T) {
 				t.Fatal("the damaged log was opened")
 			}
 			acts := repaired(t, d)
-			lost := fmt.Sprintf("cut before group %d, which is damaged: the last %d group commits (up to %d)", g[at].Number, len(g)-at, g[len(g)-1].Number)
+			lost := fmt.Sprintf("cut before group %d, which is damaged: the last %d group commits (up to %d)", g[at].Number,
+				len(g)-at, g[len(g)-1].Number)
 			if !has(acts, lost) || !has(acts, `"/old"`) {
 				t.Errorf("%s of group %d: %v, want %q", harm, at, acts, lost)
 			}

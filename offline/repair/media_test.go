@@ -236,7 +236,8 @@ func newSample(t testing.TB, seed uint64) *sample {
 			pages = append(pages, a)
 		}
 	}
-	s.places = [][]uint64{{0}, {s.v.data1}, {p.Start}, {s.v.ibm - 1}, pages, maps1, maps2, table, indirect, dirs, links, data}
+	s.places = [][]uint64{{0}, {s.v.data1}, {p.Start}, {s.v.ibm - 1}, pages, maps1, maps2, table, indirect,
+		dirs, links, data}
 	for i, p := range s.places {
 		if len(p) == 0 {
 			t.Fatalf("there are no blocks of place %d", i)

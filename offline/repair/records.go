@@ -11,7 +11,8 @@ func (r *round) records() error {
 		}
 		v.dirty[a] = make([]byte, disk.BlockSize)
 		if b == nil {
-			r.did(0, "block %d, which cannot be read, is made empty: it had records of replies, so calls that clients send again may be done twice", a)
+			r.did(0, "block %d, which cannot be read, is made empty: it had records of replies, "+
+				"so calls that clients send again may be done twice", a)
 		}
 	})
 }

@@ -46,7 +46,8 @@ func newSmall(t *testing.T) *small {
 		dirs[path[1:]], s.ino[path] = n.Handle, n.Handle.Ino
 	}
 	for _, path := range []string{"/one", "/a/two", "/a/b/c/three"} {
-		n, err := v.Create(&fs.Cred{}, dirs[filepath.Dir(path)[1:]], []byte(filepath.Base(path)), fs.Guarded, &fs.SetAttr{}, 0)
+		n, err := v.Create(&fs.Cred{}, dirs[filepath.Dir(path)[1:]], []byte(filepath.Base(path)), fs.Guarded,
+			&fs.SetAttr{}, 0)
 		try(err)
 		_, _, _, err = v.Write(&fs.Cred{}, n.Handle, 0, slices.Repeat([]byte(filepath.Base(path)[:2]), 50_000), fs.FileSync)
 		try(err)
@@ -124,9 +125,12 @@ func TestRepair(t *testing.T) {
 			s.leave(rootIno, "one")
 			s.enter(rootIno, "lost+found", s.ino["/one"])
 		}, []string{`becomes /lost+found.2/#`}},
-		{"name of a free inode", func(s *small) { s.enter(rootIno, "nobody", 150) }, []string{`entry "nobody", which names inode 150, is removed: there is no such file`}},
-		{"name of an impossible inode", func(s *small) { s.enter(rootIno, "nobody", 1<<40) }, []string{"there can be no such file"}},
-		{"the root as an entry", func(s *small) { s.enter(s.ino["/a"], "up", rootIno) }, []string{"there can be no such file"}},
+		{"name of a free inode", func(s *small) { s.enter(rootIno, "nobody", 150) },
+			[]string{`entry "nobody", which names inode 150, is removed: there is no such file`}},
+		{"name of an impossible inode",
+			func(s *small) { s.enter(rootIno, "nobody", 1<<40) }, []string{"there can be no such file"}},
+		{"the root as an entry",
+			func(s *small) { s.enter(s.ino["/a"], "up", rootIno) }, []string{"there can be no such file"}},
 		{"impossible name", func(s *small) { s.enter(rootIno, "x/y", s.ino["/one"]) }, []string{"the name is not possible"}},
 		{"name twice", func(s *small) { s.enter(rootIno, "one", s.ino["/a/two"]) }, []string{"the name is there twice"}},
 		{"shared block", func(s *small) {
@@ -141,12 +145,14 @@ func TestRepair(t *testing.T) {
 			s.set(s.ino["/one"], layout.Pointers+8*12, s.v.inode(s.ino["/a/two"]).q(layout.Pointers+8*12))
 		},
 			[]string{`which gets a copy ["/one"]`, `["/a/two"]`}},
-		{"pointer to nowhere", func(s *small) { s.set(s.ino["/one"], layout.Pointers+8*5, 1<<40) }, []string{`block 5 of the file (level 0) becomes a hole: 1099511627776 is no data block ["/one"]`}},
+		{"pointer to nowhere", func(s *small) { s.set(s.ino["/one"], layout.Pointers+8*5, 1<<40) },
+			[]string{`block 5 of the file (level 0) becomes a hole: 1099511627776 is no data block ["/one"]`}},
 		{"data as an indirect block", func(s *small) {
 			s.set(s.ino["/one"], layout.Pointers+8*12, s.v.inode(s.ino["/a/two"]).q(layout.Pointers))
 		},
 			[]string{`are no block numbers ["/one"]`}},
-		{"a size too small", func(s *small) { s.set(s.ino["/one"], layout.Size, 4096) }, []string{`the size becomes that of the blocks: where the file ends is not known (102400, was 4096) ["/one"]`}},
+		{"a size too small", func(s *small) { s.set(s.ino["/one"], layout.Size, 4096) },
+			[]string{`the size becomes that of the blocks: where the file ends is not known (102400, was 4096) ["/one"]`}},
 		{"a directory without its type", func(s *small) {
 			a, at := s.v.inodeBlock(s.ino["/a/b"])
 			s.change(a, func(b []byte) { b[at] = 0 })
@@ -160,7 +166,8 @@ func TestRepair(t *testing.T) {
 			s.change(a, func(b []byte) { binary.LittleEndian.PutUint64(b[at+layout.UID:], 1<<64-1) })
 		}, []string{`the owner, who is no user, becomes nobody (0xfffe, was 0xffffffff) ["/one"]`,
 			`the group, which is none, becomes nobody's (0xfffe, was 0xffffffff) ["/one"]`}},
-		{"circle of orphans", func(s *small) { s.set(orphansIno, layout.Next, s.ino["/one"]) }, []string{"the orphan list is made anew, with 0 files"}},
+		{"circle of orphans", func(s *small) { s.set(orphansIno, layout.Next, s.ino["/one"]) },
+			[]string{"the orphan list is made anew, with 0 files"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := newSmall(t)
@@ -180,7 +187,8 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			if limit := map[bool]int{true: 1, false: 0}[strings.Contains(strings.Join(c.want, ""), "level") || slices.Contains(
-				[]string{"shared block", "block of another file", "shared indirect block", "data as an indirect block", "a size too small", "no root", "an owner and a group that nobody is"}, c.what)]; changed > limit {
+				[]string{"shared block", "block of another file", "shared indirect block", "data as an indirect block",
+					"a size too small", "no root", "an owner and a group that nobody is"}, c.what)]; changed > limit {
 				t.Errorf("%d files changed, after %v", changed, acts)
 			}
 		})
@@ -214,11 +222,14 @@ func TestGarbageInDirectory(t *testing.T) {
 // While blocks cannot be read nothing is freed, and no file is taken for lost: what else is damaged is repaired, and
 // the blocks are what is left.
 func TestUnreadable(t *testing.T) {
-	for _, what := range []string{"indirect block", "inodes", "directory", "bitmap of blocks", "bitmap of inodes", "copy of the superblock"} {
+	for _, what := range []string{
+		"indirect block", "inodes", "directory", "bitmap of blocks", "bitmap of inodes", "copy of the superblock",
+	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSmall(t)
 			bad := map[string]uint64{
-				"indirect block": s.v.inode(s.ino["/one"]).q(layout.Pointers + 8*12), "directory": s.v.inode(s.ino["/a/b"]).q(layout.Pointers),
+				"indirect block":   s.v.inode(s.ino["/one"]).q(layout.Pointers + 8*12),
+				"directory":        s.v.inode(s.ino["/a/b"]).q(layout.Pointers),
 				"bitmap of blocks": s.v.bbm, "bitmap of inodes": s.v.ibm, "copy of the superblock": s.v.data1,
 			}[what]
 			whole := contents(t, s.d)

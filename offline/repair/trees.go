@@ -11,7 +11,11 @@ import (
 )
 
 // blocks of a file in front of those below the single, double, and triple indirect block
-var firstBelow = [4]uint64{1: layout.DirectCount, 2: layout.DirectCount + layout.Fanout, 3: layout.DirectCount + layout.Fanout + layout.Fanout*layout.Fanout}
+var firstBelow = [4]uint64{
+	1: layout.DirectCount,
+	2: layout.DirectCount + layout.Fanout,
+	3: layout.DirectCount + layout.Fanout + layout.Fanout*layout.Fanout,
+}
 
 // pointers calls f for the layout.PointerCount of an inode: the offset in it, the level of the block, and the
 // index of the first block of the file below it.
@@ -196,7 +200,8 @@ func (t *tree) claim(at uint64, off, level int, k uint64) {
 		}
 		t.budget--
 		r.did(other, "its block %d is claimed by inode %d as well, which gets a copy", b, t.ino)
-		r.did(t.ino, "block %d of the file (level %d) becomes a copy of %d, which is in use by inode %d: one of the two files has contents of the other", k, level, b, other)
+		r.did(t.ino, "block %d of the file (level %d) becomes a copy of %d, which is in use by inode %d: "+
+			"one of the two files has contents of the other", k, level, b, other)
 		v.dirty[c] = slices.Clone(data)
 		binary.LittleEndian.PutUint64(v.edit(at)[off:], c)
 		b = c
@@ -241,13 +246,18 @@ func (r *round) free() (b uint64, ok bool) {
 	return 0, false
 }
 
+// wholeBlocks is the size of the blocks that size bytes need.
+func wholeBlocks(size uint64) uint64 {
+	return (size + disk.BlockSize - 1) / disk.BlockSize * disk.BlockSize
+}
+
 // fit makes the size of a file fit its blocks.
 func (t *tree) fit() {
 	r, v := t.r, t.r.v
 	n := v.inode(t.ino)
 	ty := n.w(layout.Type)
 	size, shrink := n.q(layout.Size), n.q(layout.Shrink)
-	if t.end > (max(size, shrink)+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize {
+	if t.end > wholeBlocks(max(size, shrink)) {
 		switch {
 		case n.w(layout.Flags)&flagOrphan != 0:
 			r.fix64(t.ino, layout.Shrink, t.end, "blocks behind the end wait to be freed")
@@ -259,16 +269,18 @@ func (t *tree) fit() {
 			}
 		default:
 			size = t.end
-			r.fix64(t.ino, layout.Size, min(size, maxSize), "the size becomes that of the blocks: where the file ends is not known")
+			r.fix64(t.ino, layout.Size, min(size, maxSize),
+				"the size becomes that of the blocks: where the file ends is not known")
 		}
 	}
+	differs := size != 0 && size != t.end && n.q(layout.Shrink) == 0
 	switch {
-	case ty == typeDir && !t.part && size != 0 && size != t.end && n.q(layout.Shrink) == 0 && (size < t.end || size <= steady*disk.BlockSize):
+	case ty == typeDir && !t.part && differs && (size < t.end || size <= steady*disk.BlockSize):
 		r.fix64(t.ino, layout.Size, t.end, "the size of the directory becomes that of its blocks")
 	case ty == typeOrphans && size%disk.BlockSize != 0:
-		r.fix64(t.ino, layout.Size, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the file of extended attributes becomes whole blocks")
+		r.fix64(t.ino, layout.Size, wholeBlocks(size), "the size of the file of extended attributes becomes whole blocks")
 	case ty == typeDir && size%disk.BlockSize != 0:
-		r.fix64(t.ino, layout.Size, (size+disk.BlockSize-1)/disk.BlockSize*disk.BlockSize, "the size of the directory becomes whole blocks")
+		r.fix64(t.ino, layout.Size, wholeBlocks(size), "the size of the directory becomes whole blocks")
 	case ty == typeLnk && n.w(layout.Links) != 0 && !t.part && (size == 0 || t.last == 0):
 		r.fix32(t.ino, layout.Type, typeReg, "the target of the symbolic link is lost, it becomes an empty file")
 		r.fix64(t.ino, layout.Size, 0, "the target of the symbolic link is lost, it becomes an empty file")

@@ -185,7 +185,8 @@ func LoadUndo(path string) (*Undo, error) {
 }
 
 // ErrChanged is the error of undoing a repair of a volume that was changed since.
-var ErrChanged = errors.New("the volume was opened after the repair: with the old blocks among newer ones it would be worse than before, so that nothing was changed")
+var ErrChanged = errors.New("the volume was opened after the repair: " +
+	"with the old blocks among newer ones it would be worse than before, so that nothing was changed")
 
 // Check returns nil if d holds the volume as the repair left it, or as a crash left it during the repair or during
 // Apply. The error is ErrChanged if the volume was changed since, and names both if d holds another volume.
@@ -196,7 +197,8 @@ func (u *Undo) Check(d disk.Disk) error {
 		return err
 	}
 	if id := volumeend.UUID(s); id != u.UUID || u.size < d.Size() || u.end > d.Size() {
-		return fmt.Errorf("the undo file is that of another volume: UUID %x, %d blocks; this one has UUID %x, %d blocks", u.UUID, u.size, id, d.Size())
+		return fmt.Errorf("the undo file is that of another volume: UUID %x, %d blocks; this one has UUID %x, %d blocks",
+			u.UUID, u.size, id, d.Size())
 	}
 	if u.left == nil {
 		return nil

@@ -42,7 +42,10 @@ type volume struct {
 const cached = 4096
 
 func newVolume(d disk.Disk, g geometry) *volume {
-	return &volume{geometry: g, d: d, dirty: map[uint64][]byte{}, lost: map[uint64]bool{}, cache: map[uint64][]byte{}, damaged: map[uint64]bool{}}
+	return &volume{
+		geometry: g, d: d, dirty: map[uint64][]byte{},
+		lost: map[uint64]bool{}, cache: map[uint64][]byte{}, damaged: map[uint64]bool{},
+	}
 }
 
 // genuine says whether b is what was last written to block a.

@@ -44,11 +44,16 @@ func TestXattrs(t *testing.T) {
 		report string // of check
 	}{
 		{what: "nothing", harm: func(*small, uint64) {}, clean: true, stay: true},
-		{"an entry behind the end", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); b[10] = 0xff }) }, false, "go: they are damaged, an entry goes on behind the block's end", false, "an entry goes on"},
-		{"no generation", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); clear(b[:8]) }) }, false, "of no generation", false, "of no generation"},
-		{"a zero in a name", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); b[13] = 0 }) }, false, "a name has a zero", false, "a name has a zero"},
-		{"no list", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); clear(b[8:]) }) }, false, "there are none in it", false, "there are none"},
-		{"something behind", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); b[4095] = 1 }) }, false, "something behind", false, "something behind"},
+		{"an entry behind the end", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); b[10] = 0xff }) },
+			false, "go: they are damaged, an entry goes on behind the block's end", false, "an entry goes on"},
+		{"no generation", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); clear(b[:8]) }) }, false,
+			"of no generation", false, "of no generation"},
+		{"a zero in a name", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); b[13] = 0 }) }, false,
+			"a name has a zero", false, "a name has a zero"},
+		{"no list", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); clear(b[8:]) }) }, false,
+			"there are none in it", false, "there are none"},
+		{"something behind", func(s *small, b uint64) { s.wrote(func(v *volume) { b := v.edit(b); b[4095] = 1 }) }, false,
+			"something behind", false, "something behind"},
 		{"a name twice", func(s *small, b uint64) {
 			s.wrote(func(v *volume) { b := v.edit(b); copy(b[8+4+len("user.a")+100:], b[8:8+4+len("user.a")+100]) })
 		}, false, "a name is there twice", false, "there twice"},
@@ -71,7 +76,8 @@ func TestXattrs(t *testing.T) {
 		{"a size", func(s *small, _ uint64) {
 			s.wrote(func(v *volume) { v.set64(orphansIno, layout.Size, v.inode(orphansIno).q(layout.Size)-5) })
 		}, false, "becomes whole blocks", true, "is not whole blocks"},
-		{"a count", func(s *small, _ uint64) { s.wrote(func(v *volume) { v.set64(orphansIno, layout.Used, 9) }) }, false, "the count of blocks of data becomes", true, "blocks of data"},
+		{"a count", func(s *small, _ uint64) { s.wrote(func(v *volume) { v.set64(orphansIno, layout.Used, 9) }) }, false,
+			"the count of blocks of data becomes", true, "blocks of data"},
 		{"a block of a file", func(s *small, _ uint64) {
 			s.wrote(func(v *volume) {
 				v.set64(orphansIno, layout.Pointers+8*int(s.ino["/one"]), s.v.inode(s.ino["/one"]).q(layout.Pointers))

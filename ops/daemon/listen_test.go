@@ -77,7 +77,9 @@ func TestPortSilent(t *testing.T) {
 }
 
 func TestBindBad(t *testing.T) {
-	for _, address := range []string{"", "nowhere", "127.0.0.1", "127.0.0.1:99999", "256.0.0.1:0", "[fe80::1%nothing]:0", "192.0.2.1:0"} {
+	for _, address := range []string{
+		"", "nowhere", "127.0.0.1", "127.0.0.1:99999", "256.0.0.1:0", "[fe80::1%nothing]:0", "192.0.2.1:0",
+	} {
 		if p, err := Bind(address); err == nil {
 			t.Errorf("%q is taken", address)
 			p.Close()

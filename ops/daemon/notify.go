@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -17,7 +18,8 @@ func Notify(state string) error {
 	if name == "" {
 		return nil
 	}
-	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"}) // one that begins with @ is abstract
+	addr := &net.UnixAddr{Name: name, Net: "unixgram"} // one that begins with @ is abstract
+	c, err := net.DialUnix("unixgram", nil, addr)
 	if err != nil {
 		return err
 	}
@@ -88,7 +90,7 @@ func Inherit() (ls []Inherited, err error) {
 		l, e := net.FileListener(f)
 		f.Close() // l has a descriptor of its own
 		if e != nil {
-			err = errors.Join(err, errors.New("socket "+strconv.Itoa(i+1)+" from the service manager is none that can be listened on: "+e.Error()))
+			err = errors.Join(err, fmt.Errorf("socket %d from the service manager is none that can be listened on: %w", i+1, e))
 			continue
 		}
 		ls = append(ls, Inherited{name[i], l})

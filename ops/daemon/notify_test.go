@@ -108,7 +108,8 @@ func TestInheritNothing(t *testing.T) {
 		pid, fds string
 		bad      bool
 	}{
-		{"", "", false}, {"1", "1", false}, {me, "0", false}, {me, "", true}, {me, "-1", true}, {me, "1000", true}, {"x", "1", false},
+		{"", "", false}, {"1", "1", false}, {me, "0", false}, {me, "", true}, {me, "-1", true}, {me, "1000", true},
+		{"x", "1", false},
 	} {
 		t.Setenv("LISTEN_PID", x.pid)
 		t.Setenv("LISTEN_FDS", x.fds)

@@ -200,7 +200,9 @@ func settled(t *testing.T, c *clock, d Device, lost func(error)) *Owner {
 
 // TestSettle: all of the storage is asked before the lease is waited for.
 func TestSettle(t *testing.T) {
-	for blocks, want := range map[uint64]uint64{10: 1, stretch: 1, stretch + 1: 2, 100 * stretch: 100, 5000*stretch + 17: most} {
+	for blocks, want := range map[uint64]uint64{
+		10: 1, stretch: 1, stretch + 1: 2, 100 * stretch: 100, 5000*stretch + 17: most,
+	} {
 		c, d := newClock(), newDevice(blocks)
 		o := own(d, newLease(length, c.now), c.after, func(err error) { t.Error(err) })
 		stop, cancel := context.WithCancel(context.Background())

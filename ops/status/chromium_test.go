@@ -55,7 +55,8 @@ func startChromium(t *testing.T) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
+	c := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
 	c.Env = append(os.Environ(), "HOME="+t.TempDir())
 	c.ExtraFiles = []*os.File{theirs, theirsToo} // 3 and 4, as it expects
 	var log strings.Builder
@@ -200,7 +201,8 @@ func (b *chromium) screen(width, height int, phone bool) {
 	if phone {
 		scale = 3
 	}
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone}, nil)
+	b.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone}, nil)
 }
 
 // seen returns the events of the page of such a kind.

@@ -107,12 +107,15 @@ func TestWhoMakesRoom(t *testing.T) {
 
 // A request that names another host is refused: a name elsewhere may have been made to lead here.
 func TestHost(t *testing.T) {
-	h := AnswerTo([]string{"NAS.lan."}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") }))
+	h := AnswerTo([]string{"NAS.lan."},
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "in") }))
 	for host, want := range map[string]int{
-		"127.0.0.1:9049": 200, "127.0.0.1": 200, "[::1]:9049": 200, "[::1]": 200, "[fe80::1%25eth0]:80": 200, "10.1.2.3:80": 200,
+		"127.0.0.1:9049": 200, "127.0.0.1": 200, "[::1]:9049": 200, "[::1]": 200, "[fe80::1%25eth0]:80": 200,
+		"10.1.2.3:80":    200,
 		"localhost:9049": 200, "LOCALHOST": 200, "localhost.": 200, "nas.lan:9049": 200, "Nas.Lan.": 200,
-		"evil.example": 421, "evil.example:9049": 421, "nas": 421, "nas.lan.evil.example": 421, "127.0.0.1.evil.example:9049": 421,
-		"localhost.evil.example": 421, "127.0.0.1:9049:1": 421, "2130706433": 421,
+		"evil.example": 421, "evil.example:9049": 421, "nas": 421, "nas.lan.evil.example": 421,
+		"127.0.0.1.evil.example:9049": 421,
+		"localhost.evil.example":      421, "127.0.0.1:9049:1": 421, "2130706433": 421,
 	} {
 		r := httptest.NewRequest("GET", "/metrics", nil)
 		r.Host = host

@@ -59,7 +59,8 @@ func (s *Status) metrics() []byte {
 	e := &exposition{}
 	state, _, _ := s.ready()
 	e.family("build_info", "gauge", "Always 1; what is running.")
-	e.sample(1, "release", s.cfg.Release, "revision", s.cfg.Revision, "format", strconv.Itoa(int(fs.FormatVersion())), "goversion", runtime.Version())
+	e.sample(1, "release", s.cfg.Release, "revision", s.cfg.Revision,
+		"format", strconv.Itoa(int(fs.FormatVersion())), "goversion", runtime.Version())
 	e.gauge("start_time_seconds", "When the server started, since 1970.", float64(s.begin.UnixMilli())/1000)
 	e.gauge("resident_memory_bytes", "Memory of the process; 0 where it is not known.", float64(resident()))
 	e.gauge("write_memory_bytes", "Memory for the data of WRITEs that are not home yet.", float64(fs.WriteMemory()))
@@ -67,7 +68,8 @@ func (s *Status) metrics() []byte {
 	e.sample(processorTime().Seconds())
 	e.gauge("goroutines", "Goroutines.", float64(runtime.NumGoroutine()))
 	dropped, held := s.cfg.Log.Lost()
-	e.family("log_messages_lost_total", "counter", "Messages that are not in the log: its reader did not take them, or they were so many of a kind that they were counted only.")
+	e.family("log_messages_lost_total", "counter", "Messages that are not in the log: its reader did not take them, "+
+		"or they were so many of a kind that they were counted only.")
 	e.sample(float64(dropped), "why", "reader")
 	e.sample(float64(held), "why", "limit")
 
@@ -98,7 +100,8 @@ func (e *exposition) transport(st oncrpc.Stats) {
 	}
 	e.gauge("connections", "Open connections.", float64(len(st.Conns)))
 	e.counter("connections_accepted_total", "Connections that were served.", st.Accepted)
-	e.counter("connections_refused_total", "Connections that were too many: not accepted, or closed to make room.", st.RefusedConns)
+	e.counter("connections_refused_total",
+		"Connections that were too many: not accepted, or closed to make room.", st.RefusedConns)
 	e.counter("calls_refused_total", "Calls for no procedure, or with credentials that are not taken.", st.RefusedCalls)
 	e.counter("received_bytes_total", "Bytes from clients.", st.Received)
 	e.counter("sent_bytes_total", "Bytes to clients.", st.Sent)
@@ -147,7 +150,9 @@ func (e *exposition) transport(st oncrpc.Stats) {
 }
 
 // acceptNames are RFC 5531's, section 9.
-var acceptNames = [oncrpc.SystemErr + 1]string{"SUCCESS", "PROG_UNAVAIL", "PROG_MISMATCH", "PROC_UNAVAIL", "GARBAGE_ARGS", "SYSTEM_ERR"}
+var acceptNames = [oncrpc.SystemErr + 1]string{
+	"SUCCESS", "PROG_UNAVAIL", "PROG_MISMATCH", "PROC_UNAVAIL", "GARBAGE_ARGS", "SYSTEM_ERR",
+}
 
 // statusName is RFC 1813's name for a status, without what all have in front.
 func statusName(status uint32) string {

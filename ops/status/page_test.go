@@ -46,7 +46,8 @@ func TestBrowser(t *testing.T) {
 	f := newFake(t)
 	f.serve()
 	at := time.Now().Add(-time.Minute)
-	f.rpc.Conns = []oncrpc.ConnStats{{ID: 1, Peer: "10.0.0.1:5"}, {ID: 2, Peer: "[2001:db8:1111:2222:3333:4444:5555:6666]:5"}}
+	f.rpc.Conns = []oncrpc.ConnStats{{ID: 1, Peer: "10.0.0.1:5"},
+		{ID: 2, Peer: "[2001:db8:1111:2222:3333:4444:5555:6666]:5"}}
 	f.log.Error("mount refused", "path", "<script>document.title='bad'</script>"+strings.Repeat("/long", 50))
 	for i := range 20 {
 		f.call(0, i%5, uint64(100*i))
@@ -59,7 +60,10 @@ func TestBrowser(t *testing.T) {
 	for name, at := range map[string]struct {
 		width, height int
 		phone         bool
-	}{"small-telephone": {320, 568, true}, "telephone": {390, 844, true}, "tablet": {820, 1180, true}, "desk": {1440, 900, false}} {
+	}{
+		"small-telephone": {320, 568, true}, "telephone": {390, 844, true}, "tablet": {820, 1180, true},
+		"desk": {1440, 900, false},
+	} {
 		b.screen(at.width, at.height, at.phone)
 		b.call("Page.navigate", map[string]any{"url": s.URL + "/"}, nil)
 		b.until(`document.querySelectorAll("#procs tbody tr").length === 2`)
@@ -67,7 +71,8 @@ func TestBrowser(t *testing.T) {
 		b.eval("document.documentElement.outerHTML", &dom)
 		for _, want := range []string{
 			`<title>Tansy &lt;b&gt;v\</title>`, `class="badge serving">serving<`, `on 192.0.2.1:2049`,
-			`<td>10.0.0.1</td>`, `<td>2001:db8:1111:2222:3333:4444:5555:6666</td>`, `<td>GETATTR</td>`, `512 MiB of 1.00 GiB, 512 MiB free`, `7 of 512 groups`,
+			`<td>10.0.0.1</td>`, `<td>2001:db8:1111:2222:3333:4444:5555:6666</td>`, `<td>GETATTR</td>`,
+			`512 MiB of 1.00 GiB, 512 MiB free`, `7 of 512 groups`,
 			`<li class="ERROR">`, `&lt;script&gt;document.title='bad'&lt;/script&gt;`,
 		} {
 			if !strings.Contains(dom, want) {
@@ -113,7 +118,8 @@ func TestBrowser(t *testing.T) {
 	// What happens meanwhile is on the page at its next look; what fails, too.
 	err := error(os.ErrDeadlineExceeded)
 	f.sick.Store(&err)
-	b.until(fmt.Sprintf(`!$("problem").hidden && $("problem").textContent === %q && $("state").className === "badge bad"`, err.Error()))
+	b.until(fmt.Sprintf(`!$("problem").hidden && $("problem").textContent === %q && $("state").className === "badge bad"`,
+		err.Error()))
 	var now any
 	look := "update().then(() => true)" // which else comes every two seconds
 	f.sick.Store(nil)

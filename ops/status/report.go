@@ -246,9 +246,14 @@ func (r *Report) procs(before, now *shot) {
 		if p.Program != "nfs3" {
 			name = p.Program + " " + name
 		}
-		r.Procs = append(r.Procs, Proc{name, p.Calls, p.Errors, per(0, d.Calls, seconds), quantile(&d.Latency, 0.5), quantile(&d.Latency, 0.99)})
+		r.Procs = append(r.Procs, Proc{
+			Name: name, Calls: p.Calls, Errors: p.Errors, Rate: per(0, d.Calls, seconds),
+			P50: quantile(&d.Latency, 0.5), P99: quantile(&d.Latency, 0.99),
+		})
 	}
-	slices.SortStableFunc(r.Procs, func(a, b Proc) int { return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Calls, a.Calls)) })
+	slices.SortStableFunc(r.Procs, func(a, b Proc) int {
+		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(b.Calls, a.Calls))
+	})
 }
 
 // clients lists the connections by address.

@@ -172,6 +172,10 @@ func (s *Status) ready() (state State, sick error, all bool) {
 //go:embed page
 var page embed.FS
 
+// contentPolicy has a browser load for the page what this server has, and nothing else.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
 // Handler answers the requests.
 func (s *Status) Handler() http.Handler {
 	m := http.NewServeMux()
@@ -204,7 +208,7 @@ func (s *Status) Handler() http.Handler {
 	ours := http.NewCrossOriginProtection().Handler(m) // no page of others starts a scrub
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("Content-Security-Policy", contentPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")

@@ -40,7 +40,8 @@ func newFake(t *testing.T) *fake {
 	}
 	t.Cleanup(func() { log.Close(time.Minute) })
 	f := &fake{log: log, status: New(Config{Release: `1 "x"`, Revision: "abc", Volume: `<b>v\`, Log: log})}
-	f.rpc.Procs = []oncrpc.ProcStats{{Program: "nfs3", Name: "GETATTR"}, {Program: "nfs3", Name: "READ"}, {Program: "mount3", Name: "MNT"}}
+	f.rpc.Procs = []oncrpc.ProcStats{{Program: "nfs3", Name: "GETATTR"}, {Program: "nfs3", Name: "READ"},
+		{Program: "mount3", Name: "MNT"}}
 	return f
 }
 
@@ -142,7 +143,8 @@ func TestSeveralVolumes(t *testing.T) {
 	f := newFake(t)
 	f.serve()
 	var second atomic.Pointer[error]
-	f.status.from.Volumes = append(f.status.from.Volumes, Source{Path: "/b", Image: "b.img", Health: func() error { return *cmpOr(second.Load(), new(error)) }})
+	f.status.from.Volumes = append(f.status.from.Volumes,
+		Source{Path: "/b", Image: "b.img", Health: func() error { return *cmpOr(second.Load(), new(error)) }})
 	s := httptest.NewServer(f.status.Handler())
 	defer s.Close()
 	err := errors.New("in use")
@@ -150,7 +152,10 @@ func TestSeveralVolumes(t *testing.T) {
 		first, second *error
 		health, ready int
 		text          string
-	}{{nil, nil, 200, 200, "ok\n"}, {nil, &err, 200, 503, "/b: in use\n"}, {&err, nil, 200, 503, "/: in use\n"}, {&err, &err, 503, 503, "/: in use\n/b: in use\n"}} {
+	}{
+		{nil, nil, 200, 200, "ok\n"}, {nil, &err, 200, 503, "/b: in use\n"}, {&err, nil, 200, 503, "/: in use\n"},
+		{&err, &err, 503, 503, "/: in use\n/b: in use\n"},
+	} {
 		f.sick.Store(x.first)
 		second.Store(x.second)
 		health, _, _ := get(t, s.URL+"/healthz")
@@ -177,7 +182,10 @@ func TestPaths(t *testing.T) {
 	f := newFake(t)
 	s := httptest.NewServer(f.status.Handler())
 	defer s.Close()
-	for path, kind := range map[string]string{"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css", "/status.json": "application/json", "/metrics": "text/plain"} {
+	for path, kind := range map[string]string{
+		"/": "text/html", "/page.js": "text/javascript", "/page.css": "text/css", "/status.json": "application/json",
+		"/metrics": "text/plain",
+	} {
 		code, body, h := get(t, s.URL+path)
 		if code != 200 || len(body) < 100 || !strings.HasPrefix(h.Get("Content-Type"), kind) || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: %d, %d bytes, %v", path, code, len(body), h)
@@ -221,13 +229,16 @@ func TestScrub(t *testing.T) {
 		t.Error("at the start:", code)
 	}
 	f.scrub = tansyfs.ScrubStatus{
-		Rate: 5, Every: time.Hour, Running: true, Passes: 2, Total: 100, Began: time.Unix(70, 0), Ended: time.Unix(60, 0), Checked: 33,
+		Rate: 5, Every: time.Hour, Running: true, Passes: 2, Total: 100, Began: time.Unix(70, 0),
+		Ended: time.Unix(60, 0), Checked: 33,
 		Pass: journal.ScrubCounts{Good: 7, Pending: 1, Damaged: 2, Unchecked: 3}, Err: errors.New("why"),
 		Last: journal.ScrubCounts{Good: 4, Pending: 3, Damaged: 2, Unchecked: 1},
 	}
 	f.serve()
-	f.status.from.Volumes = append(f.status.from.Volumes, Source{Path: "/closed", Health: func() error { return errors.New("not there") }})
-	want := Scrub{Rate: 5, Every: 3600, Running: true, Passes: 2, Done: 13, Total: 100, Damaged: 2, Unchecked: 3, Began: 70, Error: "why", Ended: 60, Last: ScrubEnds{4, 2, 1}}
+	f.status.from.Volumes = append(f.status.from.Volumes,
+		Source{Path: "/closed", Health: func() error { return errors.New("not there") }})
+	want := Scrub{Rate: 5, Every: 3600, Running: true, Passes: 2, Done: 13, Total: 100, Damaged: 2, Unchecked: 3,
+		Began: 70, Error: "why", Ended: 60, Last: ScrubEnds{4, 2, 1}}
 	if code, got := post(""); code != 202 || len(got) != 2 || got[0].Scrub != want || got[1].Open || got[1].Problem != "not there" {
 		t.Error(code, got)
 	}
@@ -268,8 +279,9 @@ func TestMetrics(t *testing.T) {
 	m := promtest.Parse(t, string(f.status.metrics()))
 	for name, want := range map[string]float64{
 		`tansy_build_info{release="1 \"x\"",revision="abc",format="4",goversion="` + runtime.Version() + `"}`: 1,
-		`tansy_serving{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_connections{}`: 2, `tansy_connections_refused_total{}`: 9,
-		`tansy_calls_in_progress{}`: 3, `tansy_queued_bytes{}`: 111,
+		`tansy_serving{}`: 1, `tansy_healthy{volume="/"}`: 1, `tansy_connections{}`: 2,
+		`tansy_connections_refused_total{}`: 9,
+		`tansy_calls_in_progress{}`:         3, `tansy_queued_bytes{}`: 111,
 		`tansy_calls_total{program="nfs3",proc="GETATTR"}`:                              0,
 		`tansy_calls_total{program="nfs3",proc="READ"}`:                                 11,
 		`tansy_call_errors_total{program="nfs3",proc="READ",status="NOENT"}`:            4,
@@ -281,7 +293,8 @@ func TestMetrics(t *testing.T) {
 		`tansy_call_duration_seconds_bucket{program="nfs3",proc="READ",le="+Inf"}`:      11,
 		`tansy_call_duration_seconds_count{program="nfs3",proc="READ"}`:                 11,
 		`tansy_journal_units_used{volume="/"}`:                                          7, `tansy_cache_hits_total{volume="/"}`: 3, `tansy_volume_free_bytes{volume="/"}`: 1 << 29, `tansy_volume_free_inodes{volume="/"}`: 90,
-		`tansy_device_barriers_total{volume="/"}`: 5, `tansy_device_written_bytes_total{volume="/"}`: 40960, `tansy_device_discarded_bytes_total{volume="/"}`: 12288, `tansy_device_seconds_total{volume="/",kind="barrier"}`: 1,
+		`tansy_device_barriers_total{volume="/"}`: 5, `tansy_device_written_bytes_total{volume="/"}`: 40960,
+		`tansy_device_discarded_bytes_total{volume="/"}`: 12288, `tansy_device_seconds_total{volume="/",kind="barrier"}`: 1,
 	} {
 		if got, ok := m[name]; !ok || got != want {
 			t.Errorf("%s is %v (%v), want %v", name, got, ok, want)
@@ -329,7 +342,8 @@ func TestReport(t *testing.T) {
 	f.rpc.Sent = 2 << 20
 	f.status.sample(at.Add(2 * time.Second))
 	f.rpc.Conns = []oncrpc.ConnStats{
-		{ID: 1, Peer: "10.0.0.1:5", Calls: 2000, Sent: 1<<30 + 10<<20, InProgress: 1}, {ID: 2, Peer: "10.0.0.1:6", Calls: 1000},
+		{ID: 1, Peer: "10.0.0.1:5", Calls: 2000, Sent: 1<<30 + 10<<20, InProgress: 1},
+		{ID: 2, Peer: "10.0.0.1:6", Calls: 1000},
 		{ID: 3, Peer: "[2001:db8::1]:7", Received: 1 << 30, Queued: 5},
 	}
 	f.log.Warn("first")

@@ -65,7 +65,8 @@ func (v *volume) start() {
 		v.t.Fatal(err)
 	}
 	id := f.VolumeID()
-	s := server.New(server.Config{Volumes: []server.Volume{{FS: f, ID: [8]byte(id[:8]), Key: f.HandleKey()}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: f, ID: [8]byte(id[:8]), Key: f.HandleKey()}},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	go s.Serve(l)
 	v.fs, v.addr = f, l.Addr().String()
 	v.stop = func() {
@@ -286,7 +287,8 @@ func (w *worker) step() error {
 		what = "write"
 		if len(w.files) > 0 {
 			h := w.files[w.rnd.Intn(len(w.files))]
-			_, _, _, err = w.f.Write(root, h, uint64(w.rnd.Intn(100000)), make([]byte, w.rnd.Intn(30000)), fs.Stability(w.rnd.Intn(3)))
+			_, _, _, err = w.f.Write(root, h, uint64(w.rnd.Intn(100000)), make([]byte, w.rnd.Intn(30000)),
+				fs.Stability(w.rnd.Intn(3)))
 		}
 	case 10:
 		what = "lookup"

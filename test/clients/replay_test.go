@@ -92,7 +92,8 @@ func TestMacOS(t *testing.T) {
 	_, err = d.Create(user, d.dir, []byte("._note.txt"), fs.Exclusive, nil, 0x5678)
 	d.is("exclusive CREATE by another", err, fs.ErrExist)
 	then := fs.Time{Sec: 1_700_000_000, Nsec: 5}
-	_, err = d.Setattr(user, n.Handle, &fs.SetAttr{Mode: &mode, AtimeHow: fs.ClientTime, Atime: then, MtimeHow: fs.ClientTime, Mtime: then}, nil)
+	_, err = d.Setattr(user, n.Handle,
+		&fs.SetAttr{Mode: &mode, AtimeHow: fs.ClientTime, Atime: then, MtimeHow: fs.ClientTime, Mtime: then}, nil)
 	d.is("SETATTR behind it", err, nil)
 	if a, err := d.Getattr(n.Handle); err != nil || a.Mtime != then || a.Mode != mode {
 		t.Fatalf("mtime %v, mode %o, %v", a.Mtime, a.Mode, err)

@@ -69,7 +69,8 @@ func TestKeepalived(t *testing.T) {
 	for _, place := range []string{"a", "b"} {
 		c.in(place, "keepalived", "--config-test", "--use-file", file)
 		pid := filepath.Join(dir, place)
-		k := c.command(place, "keepalived", "--dont-fork", "--log-console", "--use-file", file, "--pid", pid+".pid", "--vrrp_pid", pid+".vrrp")
+		k := c.command(place, "keepalived", "--dont-fork", "--log-console", "--use-file", file, "--pid", pid+".pid",
+			"--vrrp_pid", pid+".vrrp")
 		if testing.Verbose() {
 			k.Stdout, k.Stderr = os.Stderr, os.Stderr
 		}

@@ -42,7 +42,8 @@ func (c *cluster) underLoad(n int, takeOver func(fault)) {
 		takeOver(f)
 		served := time.Since(begin)
 		progress()
-		t.Logf("%s: another server serves after %v, and its clients go on after %v", f.what, served.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
+		t.Logf("%s: another server serves after %v, and its clients go on after %v",
+			f.what, served.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
 	}
 	calls, made := 0, 0
 	var longest time.Duration
@@ -53,5 +54,6 @@ func (c *cluster) underLoad(n int, takeOver func(fault)) {
 		n, pause := l.Calls()
 		calls, made, longest = calls+n, made+lines[i].Made(), max(longest, pause)
 	}
-	t.Logf("%d takeovers: %d calls of %d clients over %d connections, each answered as it must be; the longest took %v", n, calls, len(load), made, longest.Round(time.Millisecond))
+	t.Logf("%d takeovers: %d calls of %d clients over %d connections, each answered as it must be; the longest took %v",
+		n, calls, len(load), made, longest.Round(time.Millisecond))
 }

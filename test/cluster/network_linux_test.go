@@ -106,7 +106,8 @@ func (n *network) dial() (net.Conn, error) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: 3}}
+		d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second,
+			Interval: time.Second, Count: 3}}
 		c, err := d.DialContext(ctx, "tcp", service)
 		done <- result{c, err}
 	}()

@@ -35,7 +35,8 @@ func (c *cluster) node(place string) *node { return &node{c, place, c.t.TempDir(
 func (n *node) act(agent, action string, parameters ...string) int {
 	n.c.t.Helper()
 	cmd := n.c.command(n.place, agent, action)
-	cmd.Env = append(os.Environ(), "OCF_ROOT=/usr/lib/ocf", "OCF_RA_VERSION_MAJOR=1", "OCF_RA_VERSION_MINOR=0", "OCF_RESOURCE_INSTANCE="+filepath.Base(agent), "HA_RSCTMP="+n.dir)
+	cmd.Env = append(os.Environ(), "OCF_ROOT=/usr/lib/ocf", "OCF_RA_VERSION_MAJOR=1", "OCF_RA_VERSION_MINOR=0",
+		"OCF_RESOURCE_INSTANCE="+filepath.Base(agent), "HA_RSCTMP="+n.dir)
 	for _, p := range parameters {
 		cmd.Env = append(cmd.Env, "OCF_RESKEY_"+p)
 	}
@@ -60,7 +61,8 @@ func (n *node) tansy(action string) int {
 }
 
 func (n *node) parameters() []string {
-	return []string{"binary=" + n.c.tansy, "volume=" + n.c.volume, "lease=1s", "options=--cache 32M", "log=" + n.dir + "/log"}
+	return []string{"binary=" + n.c.tansy, "volume=" + n.c.volume, "lease=1s", "options=--cache 32M",
+		"log=" + n.dir + "/log"}
 }
 
 // address has Debian's agent do something with the moving address.
@@ -163,7 +165,9 @@ func TestAgent(t *testing.T) {
 	}
 	c := newCluster(t)
 	n := c.node("a")
-	for action, want := range map[string]int{"validate-all": running, "meta-data": running, "monitor": notRunning, "stop": running, "promote": unimplemented} {
+	for action, want := range map[string]int{
+		"validate-all": running, "meta-data": running, "monitor": notRunning, "stop": running, "promote": unimplemented,
+	} {
 		n.want(action, n.tansy(action), want)
 	}
 	agent, _ := filepath.Abs("../../packaging/pacemaker/tansy")

@@ -51,7 +51,8 @@ type server struct {
 // launch starts a server.
 func (c *cluster) launch(place string, more ...string) *server {
 	c.t.Helper()
-	args := append([]string{"serve", "--volume", c.volume, "--listen", ":2049", "--lease", "1s", "--cache", "32M"}, c.flags...)
+	args := append([]string{"serve", "--volume", c.volume, "--listen", ":2049", "--lease", "1s", "--cache", "32M"},
+		c.flags...)
 	s := &server{place: place, waits: make(chan struct{}), serves: make(chan struct{}), ended: make(chan error, 1)}
 	s.cmd = c.command(place, c.tansy, append(args, more...)...)
 	out, err := s.cmd.StdoutPipe()

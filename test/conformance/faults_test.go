@@ -38,7 +38,9 @@ type fault struct {
 func (f fault) Read(c *fs.Cred, h fs.Handle, off uint64, n uint32) ([]byte, bool, *fs.Attr, error) {
 	return f.read(c, h, off, n)
 }
-func (f fault) Write(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f fault) Write(
+	c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	return f.write(c, h, off, b, how)
 }
 func (f fault) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (fs.WCC, error) {
@@ -47,7 +49,9 @@ func (f fault) Setattr(c *fs.Cred, h fs.Handle, s *fs.SetAttr, guard *fs.Time) (
 func (f fault) Lookup(c *fs.Cred, d fs.Handle, name []byte) (fs.Node, error) {
 	return f.lookup(c, d, name)
 }
-func (f fault) Create(c *fs.Cred, d fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+func (f fault) Create(
+	c *fs.Cred, d fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64,
+) (fs.Node, error) {
 	return f.create(c, d, name, how, s, verf)
 }
 func (f fault) Remove(c *fs.Cred, d fs.Handle, name []byte) (fs.WCC, error) {
@@ -76,7 +80,9 @@ func sound(m *model.Model) *fault {
 }
 
 // sameCtime is a WRITE that leaves the ctime.
-func sameCtime(m *model.Model) func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func sameCtime(
+	m *model.Model,
+) func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
 	return func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
 		n, s, w, err := m.Write(c, h, off, b, how)
 		if err == nil {
@@ -109,12 +115,14 @@ var faults = []struct {
 		}
 	}},
 	{"write-perm/other", func(f *fault, m *model.Model) {
-		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability,
+			fs.WCC, error) {
 			return m.Write(root, h, off, b, how)
 		}
 	}},
 	{"write/overwrite", func(f *fault, m *model.Model) {
-		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability,
+			fs.WCC, error) {
 			end := off + uint64(len(b))
 			n, s, w, err := m.Write(c, h, off, b, how)
 			m.Setattr(root, h, &fs.SetAttr{Size: &end}, nil)
@@ -126,7 +134,8 @@ var faults = []struct {
 		f.verf = func() uint64 { n++; return n }
 	}},
 	{"wcc/write", func(f *fault, m *model.Model) {
-		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+		f.write = func(c *fs.Cred, h fs.Handle, off uint64, b []byte, how fs.Stability) (uint32, fs.Stability,
+			fs.WCC, error) {
 			n, s, w, err := m.Write(c, h, off, b, how)
 			w.Before = w.After
 			return n, s, w, err
@@ -340,7 +349,8 @@ var faults = []struct {
 }
 
 func run(t *testing.T, addr, check string) conform.Outcome {
-	rep, err := conform.Run(context.Background(), conform.Config{Addr: addr, Run: regexp.MustCompile("^" + regexp.QuoteMeta(check) + "$")})
+	rep, err := conform.Run(context.Background(),
+		conform.Config{Addr: addr, Run: regexp.MustCompile("^" + regexp.QuoteMeta(check) + "$")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +385,8 @@ func TestEmptyPages(t *testing.T) {
 			l.Entries, l.EOF = nil, eof
 			return l, err
 		}
-		rep, err := conform.Run(context.Background(), conform.Config{Addr: serveFS(t, f), Run: regexp.MustCompile("^readdir")})
+		rep, err := conform.Run(context.Background(),
+			conform.Config{Addr: serveFS(t, f), Run: regexp.MustCompile("^readdir")})
 		if err != nil {
 			t.Fatal(err)
 		}

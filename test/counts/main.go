@@ -52,7 +52,8 @@ var numbers = []number{
 		{"README.md", "%d mutants of proofs"}, {"docs/evidence/tests.md", "with one line changed, %d times"},
 	}},
 	{"mutants of Go", last("go", "run", "./test/mutants", "-n"), []phrase{
-		{"README.md", "%d faults in the Go code"}, {"docs/evidence/tests.md", "%d faults in the Go code"}, {"docs/evidence/oracle.md", "There are %d;"},
+		{"README.md", "%d faults in the Go code"}, {"docs/evidence/tests.md", "%d faults in the Go code"},
+		{"docs/evidence/oracle.md", "There are %d;"},
 	}},
 	{"mutants of the specification", last("python3", "verified/tools/mutants.py", "-n", "spec"), []phrase{
 		{"verified/THEOREMS.md", "%d changes of single clauses"},
@@ -63,10 +64,11 @@ var numbers = []number{
 	{"lines of Go that decide", row("verified/TRUST.md", `\| decides \| .* \| (\d+) \|`), []phrase{
 		{"README.md", "%d lines of Go that take"},
 	}},
-	{"lines of code of the example", source(`^\s*(//.*)?$`, "example/simplenfs/spec.s.dfy", "example/simplenfs/simplenfs.dfy",
-		"example/simplenfs/new.dfy", "example/simplenfs/nfs.go", "example/simplenfs/volume.go"), []phrase{
-		{"docs/guide/libraries.md", "in %d lines of Go and Dafny"}, {"docs/guide/tutorial.md", "behind NFS, %d lines in all"},
-	}},
+	{"lines of code of the example",
+		source(`^\s*(//.*)?$`, "example/simplenfs/spec.s.dfy", "example/simplenfs/simplenfs.dfy",
+			"example/simplenfs/new.dfy", "example/simplenfs/nfs.go", "example/simplenfs/volume.go"), []phrase{
+			{"docs/guide/libraries.md", "in %d lines of Go and Dafny"}, {"docs/guide/tutorial.md", "behind NFS, %d lines in all"},
+		}},
 }
 
 func main() {

@@ -264,7 +264,8 @@ func appendLog(t target, cpu time.Duration) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "%s %s %.1f %.1f\n", time.Now().UTC().Format(time.RFC3339), t, cpu.Seconds(), sum+cpu.Seconds())
+	_, err = fmt.Fprintf(f, "%s %s %.1f %.1f\n", time.Now().UTC().Format(time.RFC3339), t, cpu.Seconds(),
+		sum+cpu.Seconds())
 	return errors.Join(err, f.Close())
 }
 

@@ -107,8 +107,10 @@ func TestFailover(t *testing.T) {
 	}
 	for _, f := range faults {
 		if !f.take {
-			run(f.what+" before its first write", f.what == "helper killed", func(t *testing.T) { s = c.whileItTakesOver(t, s, f, false) })
-			run(f.what+" in its recovery", f.what == "both stopped", func(t *testing.T) { s = c.whileItTakesOver(t, s, f, true) })
+			run(f.what+" before its first write", f.what == "helper killed",
+				func(t *testing.T) { s = c.whileItTakesOver(t, s, f, false) })
+			run(f.what+" in its recovery", f.what == "both stopped",
+				func(t *testing.T) { s = c.whileItTakesOver(t, s, f, true) })
 		}
 	}
 	run("the monitor is gone while another takes over", false, func(t *testing.T) { s = c.withoutMonitor(t, s) })
@@ -320,7 +322,8 @@ func (c *succession) underLoad(t *testing.T, s *heir, do func(t *testing.T, work
 			}
 			longest = max(longest, time.Since(at))
 		}
-		t.Logf("%s: 100 operations in %v, the longest %v", when, time.Since(begin).Round(time.Millisecond), longest.Round(time.Millisecond))
+		t.Logf("%s: 100 operations in %v, the longest %v",
+			when, time.Since(begin).Round(time.Millisecond), longest.Round(time.Millisecond))
 	})
 	s.load.killed.Store(true)
 	s.Signal(syscall.SIGINT)

@@ -87,7 +87,8 @@ func (s *server) kill(t *testing.T) {
 
 // lost says whether err is the end of a connection because the server was killed.
 func (s *server) lost(err error) bool {
-	return s.killed.Load() && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(*net.OpError)))
+	return s.killed.Load() && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err,
+		new(*net.OpError)))
 }
 
 // state is what a file may be: absent, or one of some contents.

@@ -19,7 +19,8 @@ import (
 // ones. Folders that are not listed are tests and tools, which no layer may use.
 var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
-	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process", "internal/signature"},
+	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process",
+		"internal/signature"},
 	{"disk"},
 	{"verified/trusted", "internal/runtime"}, // but for dtxn, below
 	{"verified/journal"},

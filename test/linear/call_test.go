@@ -113,7 +113,8 @@ func (c *call) do(f fs.FileSystem) (r reply) {
 		r.attr, r.wcc, r.err = f.Link(c.cred, c.h, c.h2, name)
 	case nfs3.ProcReaddir:
 		var l fs.Listing
-		l, r.err = f.Readdir(c.cred, c.h, c.cookie, 0, c.plus, fs.Limit{Bytes: int(c.count), Size: func(n int) int { return n }})
+		l, r.err = f.Readdir(c.cred, c.h, c.cookie, 0, c.plus,
+			fs.Limit{Bytes: int(c.count), Size: func(n int) int { return n }})
 		r.list, r.eof, r.attr = l.Entries, l.EOF, l.Dir
 	case nfs3.ProcFsstat:
 		_, r.attr, r.err = f.Fsstat(c.h)
@@ -249,7 +250,8 @@ func stamp(t fs.Time) string {
 }
 
 func showAttr(a *fs.Attr) string {
-	return fmt.Sprintf("{#%d t%d %o n%d u%d:%d s%d a%s m%s c%s}", a.Ino, a.Type, a.Mode, a.Nlink, a.UID, a.GID, a.Size, stamp(a.Atime), stamp(a.Mtime), stamp(a.Ctime))
+	return fmt.Sprintf("{#%d t%d %o n%d u%d:%d s%d a%s m%s c%s}", a.Ino, a.Type, a.Mode, a.Nlink, a.UID, a.GID, a.Size,
+		stamp(a.Atime), stamp(a.Mtime), stamp(a.Ctime))
 }
 
 func showSet(s *fs.SetAttr) string {

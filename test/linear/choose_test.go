@@ -63,21 +63,27 @@ func u64(v uint64) *uint64 { return &v }
 // files, or for names.
 var mixes = [][]uint32{
 	{
-		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead,
+		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcRead, nfs3.ProcRead,
+		nfs3.ProcRead, nfs3.ProcRead,
 		nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcGetattr, nfs3.ProcGetattr,
 		nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcMkdir,
 		nfs3.ProcRemove, nfs3.ProcRemove, nfs3.ProcRemove, nfs3.ProcRmdir, nfs3.ProcRmdir,
 		nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcLink, nfs3.ProcLink,
-		nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir,
+		nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcSetattr, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcReaddir,
+		nfs3.ProcReaddir,
 		nfs3.ProcSymlink, nfs3.ProcReadlink, nfs3.ProcMknod, nfs3.ProcAccess, nfs3.ProcFsstat, nfs3.ProcCommit,
 	},
 	{
-		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite,
-		nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcCommit, nfs3.ProcCommit, nfs3.ProcGetattr, nfs3.ProcSetattr,
+		nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite, nfs3.ProcWrite,
+		nfs3.ProcWrite,
+		nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcRead, nfs3.ProcCommit, nfs3.ProcCommit, nfs3.ProcGetattr,
+		nfs3.ProcSetattr,
 	},
 	{
-		nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcMkdir, nfs3.ProcRemove, nfs3.ProcRmdir,
-		nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcLink, nfs3.ProcReaddir, nfs3.ProcReaddir, nfs3.ProcGetattr,
+		nfs3.ProcLookup, nfs3.ProcLookup, nfs3.ProcCreate, nfs3.ProcCreate, nfs3.ProcMkdir, nfs3.ProcMkdir, nfs3.ProcRemove,
+		nfs3.ProcRmdir,
+		nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcRename, nfs3.ProcLink, nfs3.ProcReaddir, nfs3.ProcReaddir,
+		nfs3.ProcGetattr,
 	},
 }
 

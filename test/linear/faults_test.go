@@ -28,7 +28,9 @@ func pause() { time.Sleep(100 * time.Microsecond) }
 // lostUpdate writes by reading the file, changing a copy, and writing it back.
 type lostUpdate struct{ fs.FileSystem }
 
-func (f lostUpdate) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f lostUpdate) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	old, _, _, err := f.Read(c, h, 0, 1<<20)
 	if err != nil || off+uint64(len(data)) > uint64(len(old)) {
 		return f.FileSystem.Write(c, h, off, data, how)
@@ -69,7 +71,9 @@ func (f *staleRead) Read(c *fs.Cred, h fs.Handle, off uint64, count uint32) ([]b
 // renameInTwo removes what is in the way, and then renames.
 type renameInTwo struct{ fs.FileSystem }
 
-func (f renameInTwo) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fs.WCC, fs.WCC, error) {
+func (f renameInTwo) Rename(
+	c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte,
+) (fs.WCC, fs.WCC, error) {
 	source, err := f.Lookup(c, from, fromName)
 	target, err2 := f.Lookup(c, to, toName)
 	if err != nil || err2 != nil || source.Attr.Type == fs.Directory || target.Attr.Type == fs.Directory || source.Handle == target.Handle {
@@ -91,7 +95,9 @@ func (f renameInTwo) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.H
 // doubleEntry lists the last entry of a longer directory twice.
 type doubleEntry struct{ fs.FileSystem }
 
-func (f doubleEntry) Readdir(c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (fs.Listing, error) {
+func (f doubleEntry) Readdir(
+	c *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit,
+) (fs.Listing, error) {
 	l, err := f.FileSystem.Readdir(c, dir, cookie, verf, plus, lim)
 	if n := len(l.Entries); n > 4 {
 		l.Entries = append(l.Entries, l.Entries[n-1])
@@ -122,7 +128,9 @@ func (f twice) Remove(c *fs.Cred, dir fs.Handle, name []byte) (fs.WCC, error) {
 // looseBefore takes the attributes before a WRITE in a step of its own.
 type looseBefore struct{ fs.FileSystem }
 
-func (f looseBefore) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f looseBefore) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	a, err := f.Getattr(h)
 	pause()
 	n, done, w, err2 := f.FileSystem.Write(c, h, off, data, how)
@@ -154,7 +162,9 @@ func (f *ghosts) Getattr(h fs.Handle) (fs.Attr, error) {
 // growsFirst makes a file longer in one step and fills it in another.
 type growsFirst struct{ fs.FileSystem }
 
-func (f growsFirst) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f growsFirst) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	a, err := f.Getattr(h)
 	if end := off + uint64(len(data)); err == nil && a.Type == fs.Regular && a.Size < end && len(data) > 0 {
 		grown, err := f.Setattr(c, h, &fs.SetAttr{Size: &end}, nil)
@@ -171,14 +181,18 @@ func (f growsFirst) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how 
 // anybody lets everybody write.
 type anybody struct{ fs.FileSystem }
 
-func (f anybody) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f anybody) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	return f.FileSystem.Write(&fs.Cred{}, h, off, data, how)
 }
 
 // hasty acknowledges a stable write that is not.
 type hasty struct{ fs.FileSystem }
 
-func (f hasty) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f hasty) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	n, _, w, err := f.FileSystem.Write(c, h, off, data, fs.Unstable)
 	return n, how, w, err
 }
@@ -187,7 +201,9 @@ func (f hasty) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.St
 // when it is, but others may see it before, and a crash may take it back.
 type seenEarly struct{ fs.FileSystem }
 
-func (f seenEarly) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f seenEarly) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	n, done, w, err := f.FileSystem.Write(c, h, off, data, fs.Unstable)
 	if how == fs.Unstable || err != nil {
 		return n, done, w, err
@@ -228,13 +244,15 @@ var faults = []struct {
 	device bool // in the device
 }{
 	{name: "lost update", bug: func(f fs.FileSystem) fs.FileSystem { return lostUpdate{f} }},
-	{name: "stale read", bug: func(f fs.FileSystem) fs.FileSystem { return &staleRead{FileSystem: f, kept: map[fs.Handle][]byte{}} }},
+	{name: "stale read",
+		bug: func(f fs.FileSystem) fs.FileSystem { return &staleRead{FileSystem: f, kept: map[fs.Handle][]byte{}} }},
 	{name: "rename in two steps", bug: func(f fs.FileSystem) fs.FileSystem { return renameInTwo{f} }},
 	{name: "entry listed twice", bug: func(f fs.FileSystem) fs.FileSystem { return doubleEntry{f} }},
 	{name: "wrong error", bug: func(f fs.FileSystem) fs.FileSystem { return wrongError{f} }},
 	{name: "remove done twice", bug: func(f fs.FileSystem) fs.FileSystem { return twice{f} }},
 	{name: "attributes before in another step", bug: func(f fs.FileSystem) fs.FileSystem { return looseBefore{f} }},
-	{name: "removed file answers", bug: func(f fs.FileSystem) fs.FileSystem { return &ghosts{FileSystem: f, kept: map[fs.Handle]fs.Attr{}} }},
+	{name: "removed file answers",
+		bug: func(f fs.FileSystem) fs.FileSystem { return &ghosts{FileSystem: f, kept: map[fs.Handle]fs.Attr{}} }},
 	{name: "write grows first", bug: func(f fs.FileSystem) fs.FileSystem { return growsFirst{f} }},
 	{name: "no permission needed", bug: func(f fs.FileSystem) fs.FileSystem { return anybody{f} }},
 	{name: "calls sent again later", relay: true},

@@ -192,7 +192,9 @@ func TestLinear(t *testing.T) {
 }
 
 // runLinear runs and checks one history in a new directory.
-func runLinear(clients []*nfsclient.Client, k *clock, seed uint64, name string) (*history, porcupine.CheckResult, error) {
+func runLinear(
+	clients []*nfsclient.Client, k *clock, seed uint64, name string,
+) (*history, porcupine.CheckResult, error) {
 	h, err := begin(clients[0], k, seed, name)
 	if err != nil {
 		return &history{seed: seed}, porcupine.Unknown, err

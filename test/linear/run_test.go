@@ -382,11 +382,13 @@ func (h *history) facts() error {
 // none of the others can follow.
 func (h *history) explain(k *checker, order []int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "no order of the operations explains their results; the longest that explains %d of %d:\n", len(order), len(h.ops))
+	fmt.Fprintf(&b, "no order of the operations explains their results; the longest that explains %d of %d:\n",
+		len(order), len(h.ops))
 	state := []*world{k.start()}
 	show := func(i int) string {
 		op := h.ops[i]
-		return fmt.Sprintf("%3d client %d [%d, %d] %v: %v", i, op.ClientId, op.Call/1000, op.Return/1000, h.calls[i], op.Output)
+		return fmt.Sprintf("%3d client %d [%d, %d] %v: %v", i, op.ClientId, op.Call/1000, op.Return/1000,
+			h.calls[i], op.Output)
 	}
 	done := map[int]bool{}
 	for _, i := range order {

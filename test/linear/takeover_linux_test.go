@@ -59,7 +59,9 @@ func TestTakeover(t *testing.T) {
 }
 
 // takeOver runs and checks one history, and returns the server that has taken over.
-func takeOver(t *testing.T, c *cephtest.Cluster, bin string, s *cephtest.Server, seed uint64, n int) (*history, porcupine.CheckResult, *cephtest.Server) {
+func takeOver(
+	t *testing.T, c *cephtest.Cluster, bin string, s *cephtest.Server, seed uint64, n int,
+) (*history, porcupine.CheckResult, *cephtest.Server) {
 	x := takeovers[n%len(takeovers)]
 	t.Logf("%s: -seed %d", x.what, seed)
 	r := rand.New(rand.NewPCG(seed, 4<<40))

@@ -126,7 +126,8 @@ func (k *checker) from(w *world, c *call, r *reply) ([]*world, error) {
 // can.
 func (k *checker) maybe(w *world, c *call) []*world {
 	s := &stamps{call: c}
-	m := w.now.Fork(model.Options{Clock: clockAt(unknownTime(c.id)), NewHandle: func() fs.Handle { return unknownHandle(c.id) }, Stamp: s.next})
+	m := w.now.Fork(model.Options{Clock: clockAt(unknownTime(c.id)),
+		NewHandle: func() fs.Handle { return unknownHandle(c.id) }, Stamp: s.next})
 	if r := c.do(m); r.err != nil {
 		return nil
 	}

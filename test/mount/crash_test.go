@@ -89,7 +89,8 @@ func (w *worker) appends(f, data string) (changes []func()) {
 func (w *worker) run(others []*worker) {
 	p := func(name string) string { return filepath.Join(w.dir, name) }
 	for i := 0; ; i++ {
-		f, g, data := fmt.Sprint("f", w.random.IntN(20)), fmt.Sprint("g", w.random.IntN(5)), fmt.Sprint("data ", i, make([]int, w.random.IntN(3000)))
+		f, g, data := fmt.Sprint("f", w.random.IntN(20)), fmt.Sprint("g", w.random.IntN(5)), fmt.Sprint("data ", i,
+			make([]int, w.random.IntN(3000)))
 		var fd int
 		ok := w.step(func() (err error) {
 			fd, err = unix.Open(p(f), unix.O_CREAT|unix.O_TRUNC|unix.O_RDWR|unix.O_APPEND, 0o644)
@@ -147,7 +148,8 @@ func (w *worker) check(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%s: %d files are those after none of the changes %d to %d (-seed %d)", filepath.Base(w.dir), len(found), w.synced, len(w.states), *seed)
+	t.Errorf("%s: %d files are those after none of the changes %d to %d (-seed %d)",
+		filepath.Base(w.dir), len(found), w.synced, len(w.states), *seed)
 }
 
 // The process of a mount is killed while several others work: what was fsync'ed, by whomever, and all that was done
@@ -160,7 +162,8 @@ func TestKill(t *testing.T) {
 		m := mounttest.New(t, bin, image)
 		var all []*worker
 		for i := range 4 {
-			w := &worker{dir: filepath.Join(m.Dir, fmt.Sprintf("round%d-%d", round, i)), files: map[string]string{}, random: rand.New(rand.NewPCG(*seed, uint64(4*round+i+1)))}
+			w := &worker{dir: filepath.Join(m.Dir, fmt.Sprintf("round%d-%d", round, i)), files: map[string]string{},
+				random: rand.New(rand.NewPCG(*seed, uint64(4*round+i+1)))}
 			must(t, os.Mkdir(w.dir, 0o755))
 			w.enough, w.reached = 20+random.IntN(200), make(chan struct{})
 			all = append(all, w)

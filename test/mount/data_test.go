@@ -107,7 +107,10 @@ func TestNotThere(t *testing.T) {
 	m := mounttest.New(t, bin, image)
 	f := openWith(t, filepath.Join(m.Dir, "f"), "data")
 	fd := int(f.Fd())
-	for mode, what := range map[uint32]string{unix.FALLOC_FL_KEEP_SIZE: "room behind the end", unix.FALLOC_FL_COLLAPSE_RANGE: "a range taken out", unix.FALLOC_FL_INSERT_RANGE: "a range put in"} {
+	for mode, what := range map[uint32]string{
+		unix.FALLOC_FL_KEEP_SIZE: "room behind the end", unix.FALLOC_FL_COLLAPSE_RANGE: "a range taken out",
+		unix.FALLOC_FL_INSERT_RANGE: "a range put in",
+	} {
 		if err := unix.Fallocate(fd, mode, 0, 4096); err != unix.EOPNOTSUPP {
 			t.Errorf("fallocate, %s: %v", what, err)
 		}
@@ -122,7 +125,9 @@ func TestNotThere(t *testing.T) {
 		t.Errorf("exchange with nothing: %v", err)
 	}
 	must(t, os.WriteFile(f.Name()+"2", nil, 0o644))
-	for flag, want := range map[uint]error{unix.RENAME_EXCHANGE: unix.EINVAL, unix.RENAME_NOREPLACE: unix.EEXIST, unix.RENAME_WHITEOUT: unix.EINVAL} {
+	for flag, want := range map[uint]error{
+		unix.RENAME_EXCHANGE: unix.EINVAL, unix.RENAME_NOREPLACE: unix.EEXIST, unix.RENAME_WHITEOUT: unix.EINVAL,
+	} {
 		if err := unix.Renameat2(unix.AT_FDCWD, f.Name(), unix.AT_FDCWD, f.Name()+"2", flag); err != want {
 			t.Errorf("rename with flag %d: %v, want %v", flag, err, want)
 		}

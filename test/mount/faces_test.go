@@ -52,7 +52,8 @@ type faces struct {
 // fail ends the test with the last operations.
 func (w *faces) fail(format string, args ...any) {
 	w.t.Helper()
-	w.t.Fatalf("%s\nafter %d operations (-seed %d), of which the last are\n%s", fmt.Sprintf(format, args...), len(w.did), *seed, w.did[max(0, len(w.did)-10):])
+	w.t.Fatalf("%s\nafter %d operations (-seed %d), of which the last are\n%s",
+		fmt.Sprintf(format, args...), len(w.did), *seed, w.did[max(0, len(w.did)-10):])
 }
 
 func (w *faces) path(name string) string { return filepath.Join(w.dir, name) }
@@ -104,7 +105,8 @@ func (f *modelFile) grow(n int) {
 // An operation by one of the faces: here, on the mount, or by NFS. It returns "" if there is nothing to do it to.
 type operation func(w *faces, here bool) (what string, err error)
 
-var operations = []operation{opWrite, opWrite, opWrite, opAppend, opCut, opMake, opRemove, opRename, opLink, opMode, opHold, opHold, opHeldWrite, opLetGo}
+var operations = []operation{opWrite, opWrite, opWrite, opAppend, opCut, opMake, opRemove, opRename, opLink, opMode,
+	opHold, opHold, opHeldWrite, opLetGo}
 
 func opWrite(w *faces, here bool) (string, error) {
 	name := w.anyFile()
@@ -112,7 +114,8 @@ func opWrite(w *faces, here bool) (string, error) {
 		return "", nil
 	}
 	f := w.names[name]
-	off, data := w.random.IntN(len(f.data)+5000), bytes.Repeat([]byte{byte('a' + w.random.IntN(26))}, 1+w.random.IntN(9000))
+	off, data := w.random.IntN(len(f.data)+5000), bytes.Repeat([]byte{byte('a' + w.random.IntN(26))},
+		1+w.random.IntN(9000))
 	f.grow(off + len(data))
 	copy(f.data[off:], data)
 	what := fmt.Sprintf("write %d at %d to %s", len(data), off, name)
@@ -279,7 +282,8 @@ func opHeldWrite(w *faces, _ bool) (string, error) {
 		return "", nil
 	}
 	h := w.held[w.random.IntN(len(w.held))]
-	off, data := w.random.IntN(len(h.of.data)+100), bytes.Repeat([]byte{byte('0' + w.random.IntN(10))}, 1+w.random.IntN(5000))
+	off, data := w.random.IntN(len(h.of.data)+100), bytes.Repeat([]byte{byte('0' + w.random.IntN(10))},
+		1+w.random.IntN(5000))
 	h.of.grow(off + len(data))
 	copy(h.of.data[off:], data)
 	_, err := h.file.WriteAt(data, int64(off))
@@ -308,18 +312,21 @@ func (w *faces) check() {
 	for name, f := range w.names {
 		b, err := os.ReadFile(w.path(name))
 		if err != nil || !bytes.Equal(b, f.data) {
-			w.fail("%s on the mount: %d bytes, %v, want %d; the first other one is %d", name, len(b), err, len(f.data), differ(b, f.data))
+			w.fail("%s on the mount: %d bytes, %v, want %d; the first other one is %d", name, len(b), err, len(f.data),
+				differ(b, f.data))
 		}
 		var st unix.Stat_t
 		if err := unix.Stat(w.path(name), &st); err != nil || st.Size != int64(len(f.data)) || st.Mode&0o7777 != f.mode || int(st.Nlink) != f.links {
-			w.fail("%s on the mount: %d bytes, mode %o, %d links, %v; want %d, %o, %d", name, st.Size, st.Mode&0o7777, st.Nlink, err, len(f.data), f.mode, f.links)
+			w.fail("%s on the mount: %d bytes, mode %o, %d links, %v; want %d, %o, %d", name, st.Size, st.Mode&0o7777, st.Nlink,
+				err, len(f.data), f.mode, f.links)
 		}
 		n := w.find(name)
 		if n.Attr.Size != uint64(len(f.data)) || n.Attr.Mode != f.mode || int(n.Attr.Nlink) != f.links {
 			w.fail("%s by NFS: %+v; want %d bytes, mode %o, %d links", name, n.Attr, len(f.data), f.mode, f.links)
 		}
 		if got := get(w.t, w.c, n.Handle); got != string(f.data) {
-			w.fail("%s by NFS: %d bytes, want %d; the first other one is %d", name, len(got), len(f.data), differ([]byte(got), f.data))
+			w.fail("%s by NFS: %d bytes, want %d; the first other one is %d", name, len(got), len(f.data),
+				differ([]byte(got), f.data))
 		}
 	}
 	for _, h := range w.held {
@@ -329,10 +336,12 @@ func (w *faces) check() {
 		}
 		b := make([]byte, len(h.of.data)+1)
 		if n, _ := h.file.ReadAt(b, 0); n != len(h.of.data) || !bytes.Equal(b[:n], h.of.data) {
-			w.fail("%s, which is held: %d bytes, want %d; the first other one is %d", h.file.Name(), n, len(h.of.data), differ(b[:n], h.of.data))
+			w.fail("%s, which is held: %d bytes, want %d; the first other one is %d", h.file.Name(), n, len(h.of.data),
+				differ(b[:n], h.of.data))
 		}
 		if n := min(len(h.mapped), len(h.of.data)); !bytes.Equal(h.mapped[:n], h.of.data[:n]) {
-			w.fail("%s, which is mapped: another content; the first other byte is %d", h.file.Name(), differ(h.mapped[:n], h.of.data[:n]))
+			w.fail("%s, which is mapped: another content; the first other byte is %d", h.file.Name(),
+				differ(h.mapped[:n], h.of.data[:n]))
 		}
 	}
 	for i, dir := range w.dirs {

@@ -59,7 +59,8 @@ func TestRemount(t *testing.T) {
 	for i, remount := range []func(access string) string{
 		func(a string) string { return helper("mount.tansy", "-o", a+",nosuid,remount,allow_other,nofail") },
 		func(a string) string {
-			return helper("mount.fuse.tansy", "-o", a+",relatime,remount,user_id=0,group_id=0,default_permissions,max_read=1048576", "-t", "fuse.tansy")
+			return helper("mount.fuse.tansy", "-o",
+				a+",relatime,remount,user_id=0,group_id=0,default_permissions,max_read=1048576", "-t", "fuse.tansy")
 		},
 		func(a string) string { return mounttest.Run(t, bin, "mount", image, m.Dir, "-o", "remount,"+a) },
 	} {
@@ -106,7 +107,8 @@ func TestServedNoSUID(t *testing.T) {
 		options       string
 		with, without uintptr
 	}{
-		{"sync", unix.MS_NOSUID | unix.MS_NODEV, unix.MS_NOEXEC}, {"suid", unix.MS_NODEV, unix.MS_NOSUID}, {"dev,noexec", unix.MS_NOSUID | unix.MS_NOEXEC, unix.MS_NODEV},
+		{"sync", unix.MS_NOSUID | unix.MS_NODEV, unix.MS_NOEXEC}, {"suid", unix.MS_NODEV, unix.MS_NOSUID},
+		{"dev,noexec", unix.MS_NOSUID | unix.MS_NOEXEC, unix.MS_NODEV},
 		{"suid,dev", 0, unix.MS_NOSUID | unix.MS_NODEV}, {"suid,dev,nosuid", unix.MS_NOSUID, unix.MS_NODEV},
 	} {
 		m, image, _, _ := served(t, bin, "--mount-options", c.options)

@@ -35,7 +35,9 @@ func client(t *testing.T, m *mounttest.Mount) *nfsclient.Client {
 }
 
 // served is a new volume with both faces: the client of NFS, and p for paths in the mount.
-func served(t *testing.T, bin string, flags ...string) (m *mounttest.Mount, image string, c *nfsclient.Client, p func(string) string) {
+func served(
+	t *testing.T, bin string, flags ...string,
+) (m *mounttest.Mount, image string, c *nfsclient.Client, p func(string) string) {
 	t.Helper()
 	image = mounttest.Volume(t, bin, "64M")
 	m = mounttest.Serve(t, bin, image, t.TempDir(), nil, flags...)
@@ -164,7 +166,8 @@ func TestServedSeenOnMount(t *testing.T) {
 	var st unix.Stat_t
 	for mode := uint32(0o600); mode < 0o610; mode++ {
 		uid := 1000 + mode
-		_, err := c.Setattr(root, h, &tansyfs.SetAttr{Mode: &mode, UID: &uid, MtimeHow: tansyfs.ClientTime, Mtime: tansyfs.Time{Sec: uint64(mode)}}, nil)
+		_, err := c.Setattr(root, h,
+			&tansyfs.SetAttr{Mode: &mode, UID: &uid, MtimeHow: tansyfs.ClientTime, Mtime: tansyfs.Time{Sec: uint64(mode)}}, nil)
 		must(t, err)
 		if must(t, unix.Stat(p("f"), &st)); st.Mode&0o7777 != mode || st.Uid != uid || st.Mtim.Sec != int64(mode) {
 			t.Errorf("mode %o, user %d, mtime %d, want %o and %d", st.Mode, st.Uid, st.Mtim.Sec, mode, uid)
@@ -199,7 +202,8 @@ func TestServedSeenOnMount(t *testing.T) {
 	// The same content and the same mtime again: who goes by that is fooled.
 	must(t, unix.Stat(p("f"), &st))
 	write(t, c, h, 0, "TEXT")
-	_, err = c.Setattr(root, h, &tansyfs.SetAttr{MtimeHow: tansyfs.ClientTime, Mtime: tansyfs.Time{Sec: uint64(st.Mtim.Sec), Nsec: uint32(st.Mtim.Nsec)}}, nil)
+	_, err = c.Setattr(root, h, &tansyfs.SetAttr{MtimeHow: tansyfs.ClientTime,
+		Mtime: tansyfs.Time{Sec: uint64(st.Mtim.Sec), Nsec: uint32(st.Mtim.Nsec)}}, nil)
 	must(t, err)
 	content(t, p("f"), "TEXT\x00\x00")
 

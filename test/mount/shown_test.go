@@ -20,7 +20,8 @@ func TestServedShown(t *testing.T) {
 	bin := mounttest.Build(t)
 	m, image, c, p := served(t, bin)
 	must(t, os.Chmod(m.Dir, 0o777))
-	n, err := c.Create(&tansyfs.Cred{UID: tansyfs.NoID, GID: tansyfs.NoID}, c.Root(), []byte("f"), tansyfs.Guarded, &tansyfs.SetAttr{}, 0)
+	n, err := c.Create(&tansyfs.Cred{UID: tansyfs.NoID, GID: tansyfs.NoID}, c.Root(), []byte("f"), tansyfs.Guarded,
+		&tansyfs.SetAttr{}, 0)
 	must(t, err)
 	if n.Attr.UID != 65534 || n.Attr.GID != 65534 {
 		t.Errorf("nobody's file belongs to %d:%d", n.Attr.UID, n.Attr.GID)

@@ -82,7 +82,9 @@ func TestXattrs(t *testing.T) {
 			if _, err := unix.Getxattr(f, "user.x", nil); err != unix.ENODATA {
 				t.Errorf("none: %v", err)
 			}
-			for name, value := range map[string]string{"user.a": "value", "user.empty": "", "trusted.t": strings.Repeat("t", 1000), "security.s": "\x00\xff"} {
+			for name, value := range map[string]string{
+				"user.a": "value", "user.empty": "", "trusted.t": strings.Repeat("t", 1000), "security.s": "\x00\xff",
+			} {
 				must(t, unix.Setxattr(f, name, []byte(value), 0))
 				xattr(t, f, name, value)
 			}
@@ -100,8 +102,10 @@ func TestXattrs(t *testing.T) {
 				size, how  int
 				want       error
 			}{
-				{f, "user.a", 1, unix.XATTR_CREATE, unix.EEXIST}, {f, "user.b", 1, unix.XATTR_REPLACE, unix.ENODATA}, {f, "user.b", 4000, 0, unix.ENOSPC},
-				{f, "user.b", 1<<16 + 1, 0, unix.E2BIG}, {f, "user." + strings.Repeat("n", 251), 1, 0, unix.ERANGE}, {f, "nonsense.b", 1, 0, unix.EOPNOTSUPP},
+				{f, "user.a", 1, unix.XATTR_CREATE, unix.EEXIST}, {f, "user.b", 1, unix.XATTR_REPLACE, unix.ENODATA},
+				{f, "user.b", 4000, 0, unix.ENOSPC},
+				{f, "user.b", 1<<16 + 1, 0, unix.E2BIG}, {f, "user." + strings.Repeat("n", 251), 1, 0, unix.ERANGE},
+				{f, "nonsense.b", 1, 0, unix.EOPNOTSUPP},
 				{f, "system.b", 1, 0, unix.EOPNOTSUPP}, {l, "user.b", 1, 0, unix.EPERM},
 			} {
 				if err := unix.Lsetxattr(c.path, c.name, make([]byte, c.size), c.how); err != c.want {
@@ -200,7 +204,8 @@ func TestXattrsOfUsers(t *testing.T) {
 	}
 	must(t, os.Chmod(filepath.Dir(m.Dir), 0o755))
 	for what, want := range map[string]string{
-		"list": "user.a", "get user.a": "x", "get trusted.t": "ENODATA", "set user.a": "EACCES", "set trusted.t": "EPERM", "set security.x": "EPERM",
+		"list": "user.a", "get user.a": "x", "get trusted.t": "ENODATA", "set user.a": "EACCES", "set trusted.t": "EPERM",
+		"set security.x": "EPERM",
 	} {
 		if got := as(what); got != want {
 			t.Errorf("another user, %s: %s, want %s", what, got, want)
@@ -341,8 +346,10 @@ func TestSetuidProgram(t *testing.T) {
 		data, err := os.ReadFile(program)
 		must(t, err)
 		for _, c := range []struct{ script, want string }{
-			{`"$1" -u`, "0"}, {`"$1" -u; printf x >>"$1"; "$1" -u`, "0 65534"}, {`"$1" -u; printf x | dd of="$1" bs=1 seek=$(($(wc -c <"$1") + 10)) conv=notrunc status=none; "$1" -u`, "0 65534"},
-			{`"$1" -u; fallocate -l $(($(wc -c <"$1") + 10)) "$1" && "$1" -u`, "0 65534"}, {`"$1" -u; truncate -s +10 "$1"; "$1" -u`, "0 65534"},
+			{`"$1" -u`, "0"}, {`"$1" -u; printf x >>"$1"; "$1" -u`, "0 65534"},
+			{`"$1" -u; printf x | dd of="$1" bs=1 seek=$(($(wc -c <"$1") + 10)) conv=notrunc status=none; "$1" -u`, "0 65534"},
+			{`"$1" -u; fallocate -l $(($(wc -c <"$1") + 10)) "$1" && "$1" -u`, "0 65534"},
+			{`"$1" -u; truncate -s +10 "$1"; "$1" -u`, "0 65534"},
 		} {
 			must(t, os.WriteFile(f, data, 0o755))
 			must(t, os.Chmod(f, 0o777|os.ModeSetuid))

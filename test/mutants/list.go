@@ -158,7 +158,7 @@ var mutants = []mutant{
 
 	// The port mapper, and calls in datagrams.
 	{what: "port mapper: ports with their bytes swapped", file: "nfs/portmap/portmap.go", old: "a.Port()>>8, a.Port()&255", new: "a.Port()&255, a.Port()>>8", tests: finding},
-	{what: "port mapper: GETVERSADDR gives any version", file: "nfs/portmap/portmap.go", old: "s.getaddr(c, true)", new: "s.getaddr(c, false)", tests: finding},
+	{what: "port mapper: GETVERSADDR gives any version", file: "nfs/portmap/portmap.go", old: "getaddr(\"GETVERSADDR\", true)", new: "getaddr(\"GETVERSADDR\", false)", tests: finding},
 	{what: "port mapper: addresses of the other family", file: "nfs/portmap/portmap.go", old: "called.Addr().Is4() == at.Addr().Is4()", new: "called.IsValid()", tests: finding},
 	{what: "port mapper: what was registered stays", file: "nfs/portmap/register.go", old: "c.change(r.version, ProcUnset, e)", new: "c.change(r.version, ProcNull, e)", tests: finding},
 	{what: "port mapper: refusals are not noticed", file: "nfs/portmap/register.go", old: "\t\tif !ok {", new: "\t\tif !ok && err != nil {", tests: finding},
@@ -184,7 +184,7 @@ var mutants = []mutant{
 	{what: "the gate waited for under the allocator's mutex", file: "internal/runtime/dtxn/alloc.go", old: "\ta.mu.Unlock() // order: gate, then mu\n\ta.gate.Lock()\n\ta.mu.Lock()\n", new: "\ta.gate.Lock()\n", tests: []string{"./internal/runtime/dtxn", "-tags=lockorder"}},
 
 	// Durability.
-	{what: "stable commits are not", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, true, 0)", tests: concurrent},
+	{what: "stable commits are not", file: "fs/once.go", old: "c.Make(procedure, 0, v.deferred, 0)", new: "c.Make(procedure, 0, true, 0)", tests: concurrent},
 	{what: "commits are not noted in locks", file: "internal/runtime/dlock/dlock.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
 	{what: "COMMIT does not flush", file: "fs/fs.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "c.Make(procWrite, uint32(how), ", new: "c.Make(procWrite, uint32(how)&2, ", tests: concurrent},
@@ -565,7 +565,7 @@ var mutants = []mutant{
 	{what: "ranges: KEEP_SIZE makes it longer", file: "mount/ranges.go", old: "behind = off > a.Size || n > a.Size-off", new: "behind = false", tests: []string{"./test/posix", "-run", "TestMount$"}},
 	{what: "ranges: holes are looked for as data", file: "mount/ranges.go", old: "in.Whence == unix.SEEK_HOLE", new: "in.Whence != unix.SEEK_HOLE", tests: []string{"./test/posix", "-run", "TestMount$"}},
 	{what: "ranges: zeros in the place of a hole", file: "mount/ranges.go", old: "f.volume.PunchHole(superuser", new: "f.volume.ZeroRange(superuser", tests: []string{"./test/posix", "-run", "TestMount$"}},
-	{what: "mount: operations wait for the device", file: "fs/once.go", old: "c.Make(p, 0, v.deferred, 0)", new: "c.Make(p, 0, false, 0)", tests: []string{"./fs", "-run", "Deferred"}},
+	{what: "mount: operations wait for the device", file: "fs/once.go", old: "c.Make(procedure, 0, v.deferred, 0)", new: "c.Make(procedure, 0, false, 0)", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: a WRITE that did not wait says that it is stable", file: "fs/file.go", old: "Stability(writecall.Committed(&c.Call))", new: "how", tests: []string{"./fs", "-run", "Deferred"}},
 	{what: "mount: fsync does not wait", file: "mount/files.go", old: "*fuse.FsyncIn) fuse.Status {\n\treturn status(f.volume.Sync())\n}\n\n", new: "*fuse.FsyncIn) fuse.Status {\n\treturn fuse.OK\n}\n\n", tests: mounts},
 	{what: "mount: an open file goes with its last name", file: "mount/kept.go", old: "!last || !open ||", new: "!last || open ||", tests: mounts},
@@ -583,7 +583,7 @@ var mutants = []mutant{
 	{what: "mount: RENAME_NOREPLACE replaces", file: "mount/names.go", old: "err != fs.ErrNoEnt {\n\t\t\tif err", new: "err == fs.ErrIO {\n\t\t\tif err", tests: mounts},
 	{what: "mount: others' numbers for errors", file: "mount/attr.go", old: "fs.ErrNotEmpty: syscall.ENOTEMPTY, ", new: "", tests: mounts},
 	{what: "mount: a new file is root's", file: "mount/names.go", old: "\t\ts.UID = &in.Uid\n", new: "", tests: mounts},
-	{what: "mount: a new file loses setuid", file: "mount/names.go", old: "in.Uid != 0 && mode&privileged != 0 &&", new: "false &&", tests: mounts},
+	{what: "mount: a new file loses setuid", file: "mount/names.go", old: "return mode&privileged != 0 &&", new: "return false &&", tests: mounts},
 	{what: "once: clients behind one address are one", file: "nfs/nfs3/once.go", old: "c.Cred.Machine", new: `""`, tests: machines},
 	{what: "once: the name of the machine is not in the key", file: "fs/callid.go", old: "append(append(append(b, machine...), proc...), args...)", new: "append(append(b, proc...), args...)", tests: machines},
 	{what: "once: the name of the machine is not read", file: "nfs/oncrpc/message.go", old: "c.Machine = string(d.Opaque(maxMachine))", new: "d.Opaque(maxMachine)", tests: codecs},

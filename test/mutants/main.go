@@ -37,64 +37,74 @@ var (
 
 // The tests for the mutants of one area each, as arguments of go test.
 var (
-	codecs        = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run", "Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
-	finding       = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run", "Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
-	rules         = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run", "Exports|Rules|Covering|Lookups|Cache"}
-	pools         = []string{"./internal/runtime/dbytes", "-run", "Pool|Retain|Source"}
-	volumes       = []string{"./nfs/server", "./cmd/tansy", "-run", "Volume"}
-	creating      = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
-	hints         = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
-	coverings     = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
-	remounting    = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
-	checks        = []string{"./offline/check", "-short"}
-	daemons       = []string{"./ops/daemon"}
-	numbers       = []string{"./nfs/oncrpc", "-run", "Stat|Latency|Shutdown"}
-	machines      = []string{"./nfs/server", "-run", "TwoMachines"}
-	gates         = []string{"./internal/closing", "-failfast"}
-	ends          = []string{"./journal", "-run", "CloseRefuses"}
-	statuses      = []string{"./ops/status"}
-	pages         = []string{"./ops/status", "-run", "Browser"} // with a browser alone
-	first         = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
-	newcomers     = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "Stay|Use|StuckW|CallsOn|NoDesc"}
-	mountStats    = []string{"./nfs/server", "./nfs/mount3", "-run", "Stats|Old"}
-	damages       = []string{"./journal", "-run", "Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
-	unstable      = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
-	seals         = []string{"./internal/runtime/seal", "-run", "Seal|Format|Epochs|Parse"}
-	trims         = []string{"./disk", "./internal/runtime/ddisk", "./internal/runtime/dtxn", "./journal", "./fs/...", "-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
-	grown         = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run", "Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
-	streams       = []string{"./internal/runtime/dtxn", "./offline/check", "-run", "Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
-	rotors        = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
-	pushes        = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
-	sharings      = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
-	frees         = []string{"./fs/...", "-run", "Freer"}
-	wishes        = []string{"./internal/runtime/dtxn", "-run", "Ahead|ReadBlocks"}
-	repairs       = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
-	localRanges   = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
-	allocations   = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
-	remounts      = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
-	keptFiles     = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
-	attributes    = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
-	mountAttrs    = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
-	mounts        = []string{"./mount"}
-	faces         = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
-	readAhead     = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
-	programs      = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1", "-timeout", "5m"}
-	exported      = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
-	heirs         = []string{"./ops/standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run", "Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
+	codecs = []string{"./nfs/nfs3", "./nfs/oncrpc", "./nfs/mount3", "-run",
+		"Decode|Encode|Fuzz|Call|Table|Status|Cred|Header"}
+	finding = []string{"./nfs/portmap", "./nfs/oncrpc", "./nfs/mount3", "-run",
+		"Getport|Getaddr|Dump|Register|Packet|Old|Fuzz"}
+	rules = []string{"./nfs/exports", "./nfs/groups", "./nfs/server", "-run",
+		"Exports|Rules|Covering|Lookups|Cache"}
+	pools      = []string{"./internal/runtime/dbytes", "-run", "Pool|Retain|Source"}
+	volumes    = []string{"./nfs/server", "./cmd/tansy", "-run", "Volume"}
+	creating   = []string{"./cmd/tansy", "-run", "Mistyped|Colons|Create$|IfMissing|NotMounted|InMemory"}
+	hints      = []string{"./cmd/tansy", "-run", "DidYouMean|FlagsOfNew|ExportsMissing|VolumeFlag|Mistyped"}
+	coverings  = []string{"./test/mount", "-run", "Covered", "-timeout", "1m"}
+	remounting = []string{"./test/mount", "-run", "Remount", "-timeout", "1m"}
+	checks     = []string{"./offline/check", "-short"}
+	daemons    = []string{"./ops/daemon"}
+	numbers    = []string{"./nfs/oncrpc", "-run", "Stat|Latency|Shutdown"}
+	machines   = []string{"./nfs/server", "-run", "TwoMachines"}
+	gates      = []string{"./internal/closing", "-failfast"}
+	ends       = []string{"./journal", "-run", "CloseRefuses"}
+	statuses   = []string{"./ops/status"}
+	pages      = []string{"./ops/status", "-run", "Browser"} // with a browser alone
+	first      = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
+	newcomers  = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "Stay|Use|StuckW|CallsOn|NoDesc"}
+	mountStats = []string{"./nfs/server", "./nfs/mount3", "-run", "Stats|Old"}
+	damages    = []string{"./journal", "-run",
+		"Damage|OldGroups|Hidden|Pending|EarlierLog|TwoServers|NoInstall|Inspect|Pages"}
+	unstable = []string{"./fs", "-run", "Unstable|SideBySide|StreamBarriers"}
+	seals    = []string{"./internal/runtime/seal", "-run", "Seal|Format|Epochs|Parse"}
+	trims    = []string{"./disk", "./internal/runtime/ddisk", "./internal/runtime/dtxn", "./journal", "./fs/...",
+		"-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
+	grown = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run",
+		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
+	streams = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
+		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
+	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
+	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}
+	sharings    = []string{"./internal/runtime/ddisk", "-timeout", "10s", "-run", "Shared"}
+	frees       = []string{"./fs/...", "-run", "Freer"}
+	wishes      = []string{"./internal/runtime/dtxn", "-run", "Ahead|ReadBlocks"}
+	repairs     = []string{"./offline/repair", "-run", "Media|ManyDamages|Zeroed"}
+	localRanges = []string{"./fs", "-run", "TestRanges", "-seed", "1", "-timeout", "1m"}
+	allocations = []string{"./fs", "-run", "Allocate|ZeroLong", "-timeout", "1m"}
+	remounts    = []string{"./test/mount", "-run", "Remount", "-timeout", "3m"}
+	keptFiles   = []string{"./fs", "-run", "TestKept", "-seed", "1", "-timeout", "1m"}
+	attributes  = []string{"./fs", "./offline/repair", "-run", "Xattr|Capabilities"}
+	mountAttrs  = []string{"./test/mount", "-count=1", "-run", "Xattr|Privileges|Setuid"}
+	mounts      = []string{"./mount"}
+	faces       = []string{"./test/mount", "-failfast", "-run", "Served(Seen|Writes|Mmap|Open|Random|Umount)", "-seed", "1"} // as root where FUSE is
+	readAhead   = []string{"./fs/...", "-failfast", "-timeout", "1m", "-run", "Ahead|Readers"}
+	programs    = []string{"./test/programs", "-run", "Crashes/(sqlite|maildir)$", "-crashes", "10", "-seed", "1",
+		"-timeout", "5m"}
+	exported = []string{"./disk/nbd", "-failfast", "-timeout", "2m", "-skip", "Servers"}
+	heirs    = []string{"./ops/standby", "./disk/rbd", "./nfs/oncrpc", "-timeout", "1m", "-run",
+		"Lease|Settle|Stall|Slept|Watch|Lost|Close$|MayReply|Device|Nbdkit"}
 	successors    = []string{"./cmd/tansy", "-timeout", "2m", "-run", "Standby|Nbdkit|HelperTansy"}
 	shares        = []string{"./nfs/fair", "./nfs/oncrpc", "-run", "Memory|Turn|CallAmong|LargeCalls"}
 	changesOfAll  = []string{"./nfs/fair", "./nfs/oncrpc", "./nfs/nfs3", "-timeout", "1m", "-run", "Changes|FloodOf"}
 	fragmentation = []string{"./offline/check", "-run", "Placement"}
-	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run", "Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
-	receipts      = []string{"./nfs/oncrpc", "-run", "Receipt"}
-	wild          = []string{"./internal/runtime/dtxn", "-run", "Wild|ForeignPlaces"}
-	allocators    = []string{"./txn", "-run", "Allocator|Size"}
-	opened        = []string{"./txn/volume", "-timeout", "1m"}
-	making        = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
-	entering      = []string{"./packaging/entrypoint", "-timeout", "1m"}
-	containers    = []string{"./test/image", "-timeout", "1m"}
-	concurrent    = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
-	noted         = []string{"./internal/runtime/notes"}
+	again         = []string{"./internal/runtime/dtxn", "./fs", "./nfs/server", "./offline/check", "-run",
+		"Slots|Once|SameBytes|Records|FloodKeeps|DamagedRec|Retransm|TwoClients|Super"}
+	receipts   = []string{"./nfs/oncrpc", "-run", "Receipt"}
+	wild       = []string{"./internal/runtime/dtxn", "-run", "Wild|ForeignPlaces"}
+	allocators = []string{"./txn", "-run", "Allocator|Size"}
+	opened     = []string{"./txn/volume", "-timeout", "1m"}
+	making     = []string{"./fs", "-run", "Plan|UsedDevice|Mkfs"}
+	entering   = []string{"./packaging/entrypoint", "-timeout", "1m"}
+	containers = []string{"./test/image", "-timeout", "1m"}
+	concurrent = []string{"./test/linear", "-run", "Linear|Crash", "-histories", "500"}
+	noted      = []string{"./internal/runtime/notes"}
 
 	writeMemory = []string{"./internal/runtime/hold", "./internal/runtime/dbytes", "./fs",
 		"-run", "Pool|Retain|Source|WriteMemory"}

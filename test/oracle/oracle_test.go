@@ -85,7 +85,8 @@ func (v *volume) start() {
 		v.t.Fatal(err)
 	}
 	id := f.VolumeID()
-	s := server.New(server.Config{Volumes: []server.Volume{{FS: f, ID: [8]byte(id[:8]), Key: f.HandleKey()}}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	s := server.New(server.Config{Volumes: []server.Volume{{FS: f, ID: [8]byte(id[:8]), Key: f.HandleKey()}},
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	go s.Serve(l)
 	v.addr = l.Addr().String()
 	v.stop = func() {
@@ -175,7 +176,8 @@ func random(t *testing.T, n tally) {
 		clock := fstest.NewClock()
 		v := newVolume(t, 64<<10, 1<<16, clock.Now)
 		served := &counted{v.mount(), n}
-		c := fstest.New(model.New(model.Options{Clock: clock.Now}), served, fstest.Options{Seed: s + i, Clock: clock, Far: i%2 == 1})
+		c := fstest.New(model.New(model.Options{Clock: clock.Now}), served,
+			fstest.Options{Seed: s + i, Clock: clock, Far: i%2 == 1})
 		if err := c.Run(2000); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +215,8 @@ func badHandles(t *testing.T, n tally) {
 			} else if proc == nfs3.ProcLink {
 				args[1] = string(c.Raw(c.Root()))
 			}
-			d, err := c.Call(nfs3.Program, nfs3.Version, uint32(proc), root, func(e *oncrpc.Encoder) { e.Fixed(rfc1813.Args[proc].Encode(args)) })
+			d, err := c.Call(nfs3.Program, nfs3.Version, uint32(proc), root,
+				func(e *oncrpc.Encoder) { e.Fixed(rfc1813.Args[proc].Encode(args)) })
 			want(t, fmt.Sprint("procedure ", proc), err, nil)
 			st := fs.Errno(d.Uint32())
 			want(t, fmt.Sprintf("procedure %d, handle % x", proc, x.handle), st, x.want)

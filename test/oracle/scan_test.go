@@ -122,7 +122,9 @@ func TestScan(t *testing.T) {
 }
 
 // churn adds, renames and removes names of its own.
-func (b *board) churn(c fs.FileSystem, r *rand.Rand, prefix string, stop *atomic.Bool, add func(fs.FileSystem, string) error) error {
+func (b *board) churn(
+	c fs.FileSystem, r *rand.Rand, prefix string, stop *atomic.Bool, add func(fs.FileSystem, string) error,
+) error {
 	var mine []string
 	for i := 0; !stop.Load(); i++ {
 		name := fmt.Sprintf("%s-%d", prefix, i)

@@ -28,22 +28,34 @@ var statuses = []struct {
 	also []error
 }{
 	{proc: "GETATTR", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "SETATTR", can: []error{nil, fs.ErrPerm, fs.ErrAcces, fs.ErrInval, fs.ErrFBig, fs.ErrStale, fs.ErrBadHandle, fs.ErrNotSync}},
-	{proc: "LOOKUP", can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrNotDir, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
+	{proc: "SETATTR",
+		can: []error{nil, fs.ErrPerm, fs.ErrAcces, fs.ErrInval, fs.ErrFBig, fs.ErrStale, fs.ErrBadHandle, fs.ErrNotSync}},
+	{proc: "LOOKUP",
+		can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrNotDir, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "ACCESS", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "READLINK", can: []error{nil, fs.ErrInval, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "READ", can: []error{nil, fs.ErrAcces, fs.ErrInval, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "WRITE", can: []error{nil, fs.ErrAcces, fs.ErrInval, fs.ErrFBig, fs.ErrNoSpc, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "CREATE", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrFBig, fs.ErrNoSpc, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "MKDIR", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNoSpc, fs.ErrMLink, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "SYMLINK", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNoSpc, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "MKNOD", can: []error{nil, fs.ErrPerm, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNoSpc, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle, fs.ErrBadType}},
-	{proc: "REMOVE", can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrNotDir, fs.ErrIsDir, fs.ErrInval, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "RMDIR", can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNameTooLong, fs.ErrNotEmpty, fs.ErrStale, fs.ErrBadHandle}},
-	{proc: "RENAME", can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrNotDir, fs.ErrIsDir, fs.ErrInval, fs.ErrMLink, fs.ErrNameTooLong, fs.ErrNotEmpty, fs.ErrStale, fs.ErrBadHandle}, also: []error{fs.ErrNoSpc}},
-	{proc: "LINK", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrMLink, fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}, also: []error{fs.ErrNoSpc}},
-	{proc: "READDIR", can: []error{nil, fs.ErrAcces, fs.ErrNotDir, fs.ErrStale, fs.ErrBadHandle, fs.ErrBadCookie, fs.ErrTooSmall}},
-	{proc: "READDIRPLUS", can: []error{nil, fs.ErrAcces, fs.ErrNotDir, fs.ErrStale, fs.ErrBadHandle, fs.ErrBadCookie, fs.ErrTooSmall}},
+	{proc: "CREATE", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrFBig, fs.ErrNoSpc,
+		fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
+	{proc: "MKDIR", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNoSpc, fs.ErrMLink,
+		fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
+	{proc: "SYMLINK", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNoSpc,
+		fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle}},
+	{proc: "MKNOD", can: []error{nil, fs.ErrPerm, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNoSpc,
+		fs.ErrNameTooLong, fs.ErrStale, fs.ErrBadHandle, fs.ErrBadType}},
+	{proc: "REMOVE", can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrNotDir, fs.ErrIsDir, fs.ErrInval, fs.ErrNameTooLong,
+		fs.ErrStale, fs.ErrBadHandle}},
+	{proc: "RMDIR", can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrNameTooLong,
+		fs.ErrNotEmpty, fs.ErrStale, fs.ErrBadHandle}},
+	{proc: "RENAME", can: []error{nil, fs.ErrNoEnt, fs.ErrAcces, fs.ErrNotDir, fs.ErrIsDir, fs.ErrInval, fs.ErrMLink,
+		fs.ErrNameTooLong, fs.ErrNotEmpty, fs.ErrStale, fs.ErrBadHandle}, also: []error{fs.ErrNoSpc}},
+	{proc: "LINK", can: []error{nil, fs.ErrAcces, fs.ErrExist, fs.ErrNotDir, fs.ErrInval, fs.ErrMLink, fs.ErrNameTooLong,
+		fs.ErrStale, fs.ErrBadHandle}, also: []error{fs.ErrNoSpc}},
+	{proc: "READDIR",
+		can: []error{nil, fs.ErrAcces, fs.ErrNotDir, fs.ErrStale, fs.ErrBadHandle, fs.ErrBadCookie, fs.ErrTooSmall}},
+	{proc: "READDIRPLUS",
+		can: []error{nil, fs.ErrAcces, fs.ErrNotDir, fs.ErrStale, fs.ErrBadHandle, fs.ErrBadCookie, fs.ErrTooSmall}},
 	{proc: "FSSTAT", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "FSINFO", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
 	{proc: "PATHCONF", can: []error{nil, fs.ErrStale, fs.ErrBadHandle}},
@@ -154,13 +166,17 @@ func (f counted) Read(c *fs.Cred, h fs.Handle, off uint64, count uint32) ([]byte
 	return b, eof, a, err
 }
 
-func (f counted) Write(c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (uint32, fs.Stability, fs.WCC, error) {
+func (f counted) Write(
+	c *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (uint32, fs.Stability, fs.WCC, error) {
 	n, done, w, err := f.FileSystem.Write(c, h, off, data, how)
 	f.n.add("WRITE", err)
 	return n, done, w, err
 }
 
-func (f counted) Create(c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+func (f counted) Create(
+	c *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64,
+) (fs.Node, error) {
 	n, err := f.FileSystem.Create(c, dir, name, how, s, verf)
 	f.n.add("CREATE", err)
 	return n, err
@@ -178,7 +194,9 @@ func (f counted) Symlink(c *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAttr, 
 	return n, err
 }
 
-func (f counted) Mknod(c *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32) (fs.Node, error) {
+func (f counted) Mknod(
+	c *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32,
+) (fs.Node, error) {
 	n, err := f.FileSystem.Mknod(c, dir, name, t, s, major, minor)
 	f.n.add("MKNOD", err)
 	return n, err
@@ -196,7 +214,9 @@ func (f counted) Rmdir(c *fs.Cred, dir fs.Handle, name []byte) (fs.WCC, error) {
 	return w, err
 }
 
-func (f counted) Rename(c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fs.WCC, fs.WCC, error) {
+func (f counted) Rename(
+	c *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte,
+) (fs.WCC, fs.WCC, error) {
 	w, w2, err := f.FileSystem.Rename(c, from, fromName, to, toName)
 	f.n.add("RENAME", err)
 	return w, w2, err

@@ -189,7 +189,8 @@ func directoryPermissions() string {
 		for bits := uint(0); bits < 8; bits++ {
 			r, wx, x := bits&4 != 0, bits&3 == 3, bits&1 != 0
 			fmt.Fprintf(&w, "check %s with bits %o of a directory\n", c.name, bits)
-			fmt.Fprintf(&w, "mkdir d 0777\nfile d/f 0666\nmkdir d/e 0777\nchown d/e %s -\nfile f 0666\nchown f %s -\nchown d/f %s -\nchown d alice staff\nchmod d %o\n", c.user, c.user, c.user, modeFor(c, bits))
+			fmt.Fprintf(&w, "mkdir d 0777\nfile d/f 0666\nmkdir d/e 0777\nchown d/e %s -\nfile f 0666\nchown f %s -\n"+
+				"chown d/f %s -\nchown d alice staff\nchmod d %o\n", c.user, c.user, c.user, modeFor(c, bits))
 			for _, t := range []struct {
 				line string
 				ok   bool
@@ -232,7 +233,8 @@ func neededPermissions() string {
 		{"rename within", "file d/f 0666\nchown d/f bob guests", "rename d/f d/g", "EACCES"},
 		{"rename over", "file d/f\nfile f\nchown f bob guests\nchown d/f bob guests", "rename f d/f", "EACCES"},
 	} {
-		fmt.Fprintf(&w, "check %s needs write permission on the directory\nmkdir d 0755\n%s\nmark d\nbob: %s => %s\nmoved d a?\n", t.name, t.setup, t.line, t.errno)
+		fmt.Fprintf(&w, "check %s needs write permission on the directory\nmkdir d 0755\n%s\nmark d\nbob: %s => %s\n"+
+			"moved d a?\n", t.name, t.setup, t.line, t.errno)
 	}
 	for _, t := range []struct{ name, line, errno string }{
 		{"chmod", "chmod f 0666", "EPERM"},
@@ -247,7 +249,8 @@ func neededPermissions() string {
 		{"open for writing", "open - f wronly", "EACCES"},
 		{"open for reading", "open - f rdonly", "EACCES"},
 	} {
-		fmt.Fprintf(&w, "check %s needs the owner or a permission\nfile f 0640 data\nchown f alice staff\nmark f\nbob: %s => %s\nmoved f a?\nstat f uid=alice gid=staff mode=640 size=4\n", t.name, t.line, t.errno)
+		fmt.Fprintf(&w, "check %s needs the owner or a permission\nfile f 0640 data\nchown f alice staff\nmark f\n"+
+			"bob: %s => %s\nmoved f a?\nstat f uid=alice gid=staff mode=640 size=4\n", t.name, t.line, t.errno)
 	}
 	return w.String()
 }
@@ -283,12 +286,14 @@ func renameOver() string {
 			fmt.Fprintf(&w, "link-probe\n")
 			fmt.Fprintf(&w, "mark p/x\nmark q/y\nmark p\nmark q\nrename p/x q/y => %s\n", errno)
 			if errno == "ok" {
-				fmt.Fprintf(&w, "lstat p/x => ENOENT\nlstat q/y type=%s\nmoved p a?mc\nmoved q a?mc\nmoved q/y a?mc? p/x\nlist p\nlist q y\n", from.typ)
+				fmt.Fprintf(&w, "lstat p/x => ENOENT\nlstat q/y type=%s\nmoved p a?mc\nmoved q a?mc\nmoved q/y a?mc? p/x\nlist p\n"+
+					"list q y\n", from.typ)
 				if from.typ == "dir" {
 					fmt.Fprintf(&w, "stat p nlink=2\nstat q nlink=3\n")
 				}
 			} else {
-				fmt.Fprintf(&w, "moved p a?\nmoved q a?\nmoved p/x a?\nmoved q/y a?\nlist p x\nlist q y\nlstat p/x type=%s\nlstat q/y type=%s\n", from.typ, to.typ)
+				fmt.Fprintf(&w, "moved p a?\nmoved q a?\nmoved p/x a?\nmoved q/y a?\nlist p x\nlist q y\nlstat p/x type=%s\n"+
+					"lstat q/y type=%s\n", from.typ, to.typ)
 			}
 		}
 	}
@@ -321,7 +326,8 @@ func wrongTypes() string {
 			{"truncate", "truncate x 0", pick(dir, "EISDIR", pick(link, "ENOENT", pick(k.typ == "file", "ok", "EINVAL")))},
 			{"a path through", "stat x/y", pick(dir, "ENOENT", pick(link, "ENOENT", "ENOTDIR"))},
 		} {
-			fmt.Fprintf(&w, "check %s of %s\nfile other\n%s\n%s => %s\n", t.name, k.name, strings.ReplaceAll(k.make, "NAME", "x"), t.line, t.want)
+			fmt.Fprintf(&w, "check %s of %s\nfile other\n%s\n%s => %s\n",
+				t.name, k.name, strings.ReplaceAll(k.make, "NAME", "x"), t.line, t.want)
 			switch {
 			case t.want != "ok":
 				fmt.Fprintf(&w, "lstat x type=%s\n", k.typ)
@@ -355,13 +361,16 @@ func stickyDirectories() string {
 		for _, fileOwner := range []string{"root", "alice", "bob"} {
 			for _, user := range []string{"root", "alice"} {
 				may := user == "root" || dirOwner == user || fileOwner == user
-				fmt.Fprintf(&w, "check %s's file in %s's directory, by %s\nmkdir d 1777\nmkdir away 0777\nchmod d 1777\nchown d %s -\n", fileOwner, dirOwner, user, dirOwner)
+				fmt.Fprintf(&w, "check %s's file in %s's directory, by %s\nmkdir d 1777\nmkdir away 0777\nchmod d 1777\n"+
+					"chown d %s -\n", fileOwner, dirOwner, user, dirOwner)
 				for i, make := range []string{"file d/u", "file d/r", "file d/o", "mkdir d/e 0777", "file d/a"} {
 					fmt.Fprintf(&w, "%s\nchown %s %s -\n", make, []string{"d/u", "d/r", "d/o", "d/e", "d/a"}[i], fileOwner)
 				}
 				want := pick(may, "ok", "EPERM")
-				fmt.Fprintf(&w, "%[1]s: file mine\n%[1]s: unlink d/u => %[2]s\n%[1]s: rename d/r d/s => %[2]s\n%[1]s: rename mine d/o => %[2]s\n%[1]s: rmdir d/e => %[2]s\n%[1]s: rename d/a away/a => %[2]s\n", user, want)
-				fmt.Fprintf(&w, "lstat d/u => %s\nlstat d/s => %s\nlstat d/e => %s\nlstat away/a => %s\n", pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"), pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"))
+				fmt.Fprintf(&w, "%[1]s: file mine\n%[1]s: unlink d/u => %[2]s\n%[1]s: rename d/r d/s => %[2]s\n"+
+					"%[1]s: rename mine d/o => %[2]s\n%[1]s: rmdir d/e => %[2]s\n%[1]s: rename d/a away/a => %[2]s\n", user, want)
+				fmt.Fprintf(&w, "lstat d/u => %s\nlstat d/s => %s\nlstat d/e => %s\nlstat away/a => %s\n",
+					pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"), pick(may, "ENOENT", "ok"), pick(may, "ok", "ENOENT"))
 			}
 		}
 	}
@@ -371,20 +380,27 @@ func stickyDirectories() string {
 // modes: chmod sets exactly the bits, whatever was there; creation takes the umask off.
 func modes() string {
 	var w strings.Builder
-	for _, m := range []string{"0", "1", "10", "100", "111", "222", "444", "644", "755", "777", "1000", "1777", "2000", "2755", "4000", "4755", "6711", "7777"} {
+	for _, m := range []string{
+		"0", "1", "10", "100", "111", "222", "444", "644", "755", "777", "1000", "1777", "2000", "2755", "4000", "4755",
+		"6711", "7777",
+	} {
 		for _, k := range kinds {
 			if k.typ == "link" || k.name == "a full directory" || len(m) > 3 && k.typ != "file" && k.typ != "dir" {
 				continue
 			}
-			fmt.Fprintf(&w, "check chmod of %s to %s\n%s\nmark x\nmark .\nchmod x %s\nlstat x mode=%s type=%s uid=root\nmoved x a?c\nmoved . a?\n", k.name, m, strings.ReplaceAll(k.make, "NAME", "x"), m, m, k.typ)
+			fmt.Fprintf(&w, "check chmod of %s to %s\n%s\nmark x\nmark .\nchmod x %s\nlstat x mode=%s type=%s uid=root\n"+
+				"moved x a?c\nmoved . a?\n", k.name, m, strings.ReplaceAll(k.make, "NAME", "x"), m, m, k.typ)
 		}
 	}
 	for _, k := range []struct{ name, line string }{
 		{"open", "open - x rdwr,creat 0777"}, {"exclusive open", "open - x rdwr,creat,excl 0777"}, {"mkdir", "mkdir x 0777"},
 		{"mkfifo", "mkfifo x 0777"}, {"mknod", "mknod x sock 0777"},
 	} {
-		for _, u := range []struct{ mask, mode string }{{"0000", "777"}, {"0022", "755"}, {"0077", "700"}, {"0777", "0"}, {"0121", "656"}} {
-			fmt.Fprintf(&w, "check %s with umask %s\nalice: umask %s\nalice: %s\nlstat x mode=%s uid=alice gid=staff\n", k.name, u.mask, u.mask, k.line, u.mode)
+		for _, u := range []struct{ mask, mode string }{
+			{"0000", "777"}, {"0022", "755"}, {"0077", "700"}, {"0777", "0"}, {"0121", "656"},
+		} {
+			fmt.Fprintf(&w, "check %s with umask %s\nalice: umask %s\nalice: %s\nlstat x mode=%s uid=alice gid=staff\n",
+				k.name, u.mask, u.mask, k.line, u.mode)
 		}
 	}
 	return w.String()
@@ -394,7 +410,8 @@ func modes() string {
 func privilegeBits() string {
 	var w strings.Builder
 	for _, m := range []struct{ mode, after string }{
-		{"4755", "755"}, {"2755", "755"}, {"6755", "755"}, {"2745", "2745"}, {"6745", "2745"}, {"4644", "644"}, {"1755", "1755"},
+		{"4755", "755"}, {"2755", "755"}, {"6755", "755"}, {"2745", "2745"}, {"6745", "2745"}, {"4644", "644"},
+		{"1755", "1755"},
 	} {
 		for _, t := range []struct{ name, user, line, after string }{
 			{"chown of the owner by root", "root", "chown f bob -", m.after},
@@ -412,7 +429,8 @@ func privilegeBits() string {
 			}
 			fmt.Fprintf(&w, "check %s, mode %s\n%s%s: %s\n", t.name, m.mode, setup, t.user, t.line)
 			if kept := orBits(m.mode, 0o20); strings.HasPrefix(t.line, "truncate") && kept != t.after {
-				fmt.Fprintf(&w, "why POSIX allows to clear the bits; the kernel's server keeps them\n[knfsd] lstat f mode=%s\n[tansy] lstat f mode=%s\n[local] lstat f mode=%s\n",
+				fmt.Fprintf(&w, "why POSIX allows to clear the bits; the kernel's server keeps them\n[knfsd] lstat f mode=%s\n"+
+					"[tansy] lstat f mode=%s\n[local] lstat f mode=%s\n",
 					kept, t.after, t.after)
 			} else {
 				fmt.Fprintf(&w, "lstat f mode=%s\n", t.after)
@@ -446,7 +464,8 @@ func owners() string {
 			if t.want == "ok" {
 				owner, group = pick(t.owner == "-", owner, t.owner), pick(t.group == "-", group, t.group)
 			}
-			fmt.Fprintf(&w, "check %s: %s\n%s\nlchown x alice staff\nmark x\n%s: lchown x %s %s => %s\nlstat x uid=%s gid=%s type=%s\nmoved x %s\n",
+			fmt.Fprintf(&w, "check %s: %s\n%s\nlchown x alice staff\nmark x\n%s: lchown x %s %s => %s\n"+
+				"lstat x uid=%s gid=%s type=%s\nmoved x %s\n",
 				k, t.name, make, t.user, t.owner, t.group, t.want, owner, group, k, pick(t.want == "ok", "a?c", "a?"))
 		}
 	}

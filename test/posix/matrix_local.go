@@ -27,12 +27,15 @@ func sparseWrites() string {
 	for _, at := range []int{1, 511, 512, 4095, 4096, 4097, 8191, 8192, 40959, 40960, 40961, 65535, 65536, 1048575} {
 		for _, n := range []int{1, 4095, 4096, 4097} {
 			fmt.Fprintf(&w, "check %d bytes at %d of an empty file\n", n, at)
-			fmt.Fprintf(&w, "open h f rdwr,creat 0644\npwrite h %[1]d {x*%[2]d}\nstat f size=%[3]d\ncontent f \"{\\x00*%[1]d}{x*%[2]d}\"\nevict h\n", at, n, at+n)
+			fmt.Fprintf(&w, "open h f rdwr,creat 0644\npwrite h %[1]d {x*%[2]d}\nstat f size=%[3]d\n"+
+				"content f \"{\\x00*%[1]d}{x*%[2]d}\"\nevict h\n", at, n, at+n)
 			fmt.Fprintf(&w, "stat f atleast=%d below=%d\ncontent f \"{\\x00*%d}{x*%d}\"\n", (n+1023)/1024, 40, at, n)
 		}
 		// two ends with a hole between, which is then filled but for a byte
-		fmt.Fprintf(&w, "check a hole of %d bytes that is filled\nopen h f rdwr,creat 0644\nwrite h a\npwrite h %d b\n", at, at+1)
-		fmt.Fprintf(&w, "content f \"a{\\x00*%d}b\"\nevict h\npwrite h 1 {c*%d}\nevict h\ncontent f \"a{c*%d}\\x00b\"\n", at, at-1, at-1)
+		fmt.Fprintf(&w,
+			"check a hole of %d bytes that is filled\nopen h f rdwr,creat 0644\nwrite h a\npwrite h %d b\n", at, at+1)
+		fmt.Fprintf(&w, "content f \"a{\\x00*%d}b\"\nevict h\npwrite h 1 {c*%d}\nevict h\ncontent f \"a{c*%d}\\x00b\"\n",
+			at, at-1, at-1)
 	}
 	return w.String()
 }
@@ -46,9 +49,11 @@ func cuts() string {
 			if from == to {
 				continue
 			}
-			fmt.Fprintf(&w, "check from %d to %d\nopen h f rdwr,creat 0644\nwrite h {x*%d}\ntruncate @h %d\nstat f size=%d\n", from, to, from, to, to)
+			fmt.Fprintf(&w, "check from %d to %d\nopen h f rdwr,creat 0644\nwrite h {x*%d}\ntruncate @h %d\nstat f size=%d\n",
+				from, to, from, to, to)
 			kept := min(from, to)
-			fmt.Fprintf(&w, "content f \"{x*%d}{\\x00*%d}\"\ntruncate f 70000\ncontent f \"{x*%d}{\\x00*%d}\"\nevict h\ncontent f \"{x*%d}{\\x00*%d}\"\n",
+			fmt.Fprintf(&w, "content f \"{x*%d}{\\x00*%d}\"\ntruncate f 70000\ncontent f \"{x*%d}{\\x00*%d}\"\nevict h\n"+
+				"content f \"{x*%d}{\\x00*%d}\"\n",
 				kept, to-kept, kept, 70000-kept, kept, 70000-kept)
 		}
 	}
@@ -61,8 +66,10 @@ func mapTails() string {
 	for _, size := range []int{1, 100, 4095, 4096, 4097, 8191, 8192, 10000} {
 		pages := (size + 4095) / 4096 * 4096
 		for _, how := range []string{"shared", "private"} {
-			fmt.Fprintf(&w, "check a %s map of %d bytes\nfile f 0644 {x*%d}\nopen h f rdwr\nmap m h 0 16384 %s rw\n", how, size, size, how)
-			fmt.Fprintf(&w, "peek m 0 \"{x*%d}{\\x00*%d}\"\npeek m %d x => SIGBUS\npoke m %d x => SIGBUS\n", size, pages-size, pages, pages)
+			fmt.Fprintf(&w, "check a %s map of %d bytes\nfile f 0644 {x*%d}\nopen h f rdwr\nmap m h 0 16384 %s rw\n",
+				how, size, size, how)
+			fmt.Fprintf(&w, "peek m 0 \"{x*%d}{\\x00*%d}\"\npeek m %d x => SIGBUS\npoke m %d x => SIGBUS\n",
+				size, pages-size, pages, pages)
 			fmt.Fprintf(&w, "poke m 0 y\npeek m 0 y\n")
 			if how == "shared" {
 				fmt.Fprintf(&w, "content f y{x*%d}\nmsync m\nevict h\ncontent f y{x*%d}\n", size-1, size-1)
@@ -81,7 +88,8 @@ func mapCuts() string {
 	for _, how := range []string{"shared", "private"} {
 		for _, to := range []int{0, 1, 4095, 4096, 4097, 8192} {
 			pages := (to + 4095) / 4096 * 4096
-			fmt.Fprintf(&w, "check a file below a %s map is cut to %d\nfile f 0644 {x*16384}\nopen h f rdwr\nmap m h 0 16384 %s rw\npeek m 0 {x*16384}\ntruncate f %d\n", how, to, how, to)
+			fmt.Fprintf(&w, "check a file below a %s map is cut to %d\nfile f 0644 {x*16384}\nopen h f rdwr\n"+
+				"map m h 0 16384 %s rw\npeek m 0 {x*16384}\ntruncate f %d\n", how, to, how, to)
 			fmt.Fprintf(&w, "peek m 0 \"{x*%d}{\\x00*%d}\"\npeek m %d x => SIGBUS\n", to, pages-to, pages)
 			fmt.Fprintf(&w, "truncate f 16384\npeek m 0 \"{x*%d}{\\x00*%d}\"\n", to, 16384-to)
 		}
@@ -94,14 +102,21 @@ func renameFlags() string {
 	var w strings.Builder
 	for _, k := range kinds {
 		from := strings.ReplaceAll(k.make, "NAME", "p/x")
-		fmt.Fprintf(&w, "check without replacing: %s over a file\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 old\n", k.name, from)
-		fmt.Fprintf(&w, "mark p\nmark q\nmark p/x\nmark q/y\nrenamex p/x q/y noreplace => EEXIST\nmoved p a?\nmoved q a?\nmoved p/x a?\nmoved q/y a?\nlstat p/x type=%s\ncontent q/y old\n", k.typ)
-		fmt.Fprintf(&w, "check without replacing: another file over %s\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 new\n", k.name, from)
-		fmt.Fprintf(&w, "mark p\nmark q\nrenamex q/y p/x noreplace => EEXIST\nmoved p a?\nmoved q a?\nlstat p/x type=%s\ncontent q/y new\n", k.typ)
-		fmt.Fprintf(&w, "check without replacing: %s to a free name\nmkdir p 0755\nmkdir q 0755\n%s\nmark p\nmark q\nrenamex p/x q/y noreplace\nmoved p a?mc\nmoved q a?mc\nlist p\nlstat q/y type=%s\n", k.name, from, k.typ)
-		fmt.Fprintf(&w, "check exchange: %s and a file\nwhy the mount has no exchange: it says so, and changes nothing\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 other\nmark p\nmark q\n", k.name, from)
+		fmt.Fprintf(&w,
+			"check without replacing: %s over a file\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 old\n", k.name, from)
+		fmt.Fprintf(&w, "mark p\nmark q\nmark p/x\nmark q/y\nrenamex p/x q/y noreplace => EEXIST\nmoved p a?\nmoved q a?\n"+
+			"moved p/x a?\nmoved q/y a?\nlstat p/x type=%s\ncontent q/y old\n", k.typ)
+		fmt.Fprintf(&w,
+			"check without replacing: another file over %s\nmkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 new\n", k.name, from)
+		fmt.Fprintf(&w, "mark p\nmark q\nrenamex q/y p/x noreplace => EEXIST\nmoved p a?\nmoved q a?\nlstat p/x type=%s\n"+
+			"content q/y new\n", k.typ)
+		fmt.Fprintf(&w, "check without replacing: %s to a free name\nmkdir p 0755\nmkdir q 0755\n%s\nmark p\nmark q\n"+
+			"renamex p/x q/y noreplace\nmoved p a?mc\nmoved q a?mc\nlist p\nlstat q/y type=%s\n", k.name, from, k.typ)
+		fmt.Fprintf(&w, "check exchange: %s and a file\nwhy the mount has no exchange: it says so, and changes nothing\n"+
+			"mkdir p 0755\nmkdir q 0755\n%s\nfile q/y 0644 other\nmark p\nmark q\n", k.name, from)
 		fmt.Fprintf(&w, "[ext4] renamex p/x q/y exchange\n[ext4] lstat q/y type=%s\n[ext4] content p/x other\n", k.typ)
-		fmt.Fprintf(&w, "[mount] renamex p/x q/y exchange => EINVAL\n[mount] moved p a?\n[mount] moved q a?\n[mount] lstat p/x type=%s\n[mount] content q/y other\n", k.typ)
+		fmt.Fprintf(&w, "[mount] renamex p/x q/y exchange => EINVAL\n[mount] moved p a?\n[mount] moved q a?\n"+
+			"[mount] lstat p/x type=%s\n[mount] content q/y other\n", k.typ)
 	}
 	return w.String()
 }
@@ -119,7 +134,8 @@ func openRemoved() string {
 		for _, t := range []struct{ name, lines string }{
 			{"is read", "pread h 0 10 data\nread h 2 da"},
 			{"is written", "pwrite h 2 TA!\npread h 0 10 daTA!\nstat @h size=5"},
-			{"is written far behind", "pwrite h 100000 x\nstat @h size=100001 below=100\npread h 99999 5 \"\\x00x\"\nevict h\npread h 0 5 \"data\\x00\""},
+			{"is written far behind",
+				"pwrite h 100000 x\nstat @h size=100001 below=100\npread h 99999 5 \"\\x00x\"\nevict h\npread h 0 5 \"data\\x00\""},
 			{"is cut", "truncate @h 2\npread h 0 10 da\nstat @h size=2"},
 			{"is lengthened", "truncate @h 6\npread h 0 10 \"data\\x00\\x00\""},
 			{"gets a mode", "chmod @h 0604\nstat @h mode=604"},
@@ -131,7 +147,8 @@ func openRemoved() string {
 			{"is mapped", "map m h 0 4096 shared rw\npeek m 0 data\npoke m 0 D\npread h 0 10 Data\nclose h\npeek m 0 Data"},
 			{"is locked", "flock h ex\nofdlock h write 0 0\nofdlock h un 0 0"},
 		} {
-			fmt.Fprintf(&w, "check a file that was %s %s\nfile f 0644 data\nopen h f rdwr\n%s\nstat @h nlink=0\n%s\n", how.name, t.name, how.lines, t.lines)
+			fmt.Fprintf(&w, "check a file that was %s %s\nfile f 0644 data\nopen h f rdwr\n%s\nstat @h nlink=0\n%s\n",
+				how.name, t.name, how.lines, t.lines)
 		}
 	}
 	return w.String()
@@ -153,8 +170,10 @@ func lockRanges() string {
 					{"all behind", 20, 0, false}, {"from the start on", 0, 0, true}, {"from within on", 15, 0, true},
 				} {
 					want := pick(at.meets && (first == "write" || second == "write"), "EAGAIN", "ok")
-					fmt.Fprintf(&w, "check %s: %s, then %s of %s\nfile f 0644 data\nopen h f rdwr\n%sopen %s f rdwr\n", kind.word, first, second, at.name, kind.by, kind.handle)
-					fmt.Fprintf(&w, "%s h %s 10 10\n%s%s %s %s %d %d => %s\n", kind.word, first, kind.by, kind.word, kind.handle, second, at.start, at.length, want)
+					fmt.Fprintf(&w, "check %s: %s, then %s of %s\nfile f 0644 data\nopen h f rdwr\n%sopen %s f rdwr\n",
+						kind.word, first, second, at.name, kind.by, kind.handle)
+					fmt.Fprintf(&w, "%s h %s 10 10\n%s%s %s %s %d %d => %s\n",
+						kind.word, first, kind.by, kind.word, kind.handle, second, at.start, at.length, want)
 					fmt.Fprintf(&w, "close h\n%s%s %s write 0 0\n", kind.by, kind.word, kind.handle)
 				}
 			}
@@ -168,7 +187,8 @@ func directWrites() string {
 	var w strings.Builder
 	for _, at := range []int{0, 4096, 1048576} {
 		for _, n := range []int{4096, 8192, 65536, 1048576} {
-			fmt.Fprintf(&w, "check %d bytes at %d, read before and after by the cache\nfile f 0644 {x*10000}\nopen c f rdwr\npread c 0 3 xxx\nopen h f rdwr,direct\ndirect h %d %d\n", n, at, at, n)
+			fmt.Fprintf(&w, "check %d bytes at %d, read before and after by the cache\nfile f 0644 {x*10000}\nopen c f rdwr\n"+
+				"pread c 0 3 xxx\nopen h f rdwr,direct\ndirect h %d %d\n", n, at, at, n)
 			fmt.Fprintf(&w, "pread c %d 12 direct..dire\nstat f size=%d\n", at, max(10000, at+n))
 		}
 	}
@@ -214,7 +234,8 @@ func ranges() string {
 						fmt.Fprintf(&w, "seek h %d data 0 => ENXIO\n", 4096*first)
 					}
 				}
-				fmt.Fprintf(&w, "truncate f 30000\npwrite h 29999 y\ncontent f \"%s{\\x00*%d}y\"\n", runs(is[:min(len(is), 29999)]), 29999-min(len(is), 29999))
+				fmt.Fprintf(&w, "truncate f 30000\npwrite h 29999 y\ncontent f \"%s{\\x00*%d}y\"\n",
+					runs(is[:min(len(is), 29999)]), 29999-min(len(is), 29999))
 			}
 		}
 	}

@@ -71,14 +71,16 @@ func init() { // a variable would depend on itself through parse
 		// pwrite H OFFSET DATA
 		"pwrite": {3, 3, func(r *runner, _ *actor, a []string) error { return writeAll(r.fd(a[0]), a[2], number(a[1])) }},
 		// read H COUNT DATA: read that many bytes, expect DATA
-		"read": {3, 3, func(r *runner, _ *actor, a []string) error { return readBack(r.fd(a[0]), int(number(a[1])), -1, a[2]) }},
+		"read": {3, 3,
+			func(r *runner, _ *actor, a []string) error { return readBack(r.fd(a[0]), int(number(a[1])), -1, a[2]) }},
 		// pread H OFFSET COUNT DATA
 		"pread": {4, 4, func(r *runner, _ *actor, a []string) error {
 			return readBack(r.fd(a[0]), int(number(a[2])), number(a[1]), a[3])
 		}},
 		// seek H OFFSET set|cur|end|data|hole RESULT
 		"seek": {4, 4, func(r *runner, _ *actor, a []string) error {
-			whence := map[string]int{"set": unix.SEEK_SET, "cur": unix.SEEK_CUR, "end": unix.SEEK_END, "data": unix.SEEK_DATA, "hole": unix.SEEK_HOLE}[a[2]]
+			whence := map[string]int{"set": unix.SEEK_SET, "cur": unix.SEEK_CUR, "end": unix.SEEK_END, "data": unix.SEEK_DATA,
+				"hole": unix.SEEK_HOLE}[a[2]]
 			at, err := unix.Seek(r.fd(a[0]), number(a[1]), whence)
 			if err != nil {
 				return err
@@ -401,7 +403,8 @@ var errnos = map[string]unix.Errno{}
 func init() {
 	for _, e := range []unix.Errno{
 		unix.EACCES, unix.EBADF, unix.EBUSY, unix.EEXIST, unix.EFBIG, unix.EINVAL, unix.EIO, unix.EISDIR, unix.ELOOP,
-		unix.EMLINK, unix.ENAMETOOLONG, unix.ENODEV, unix.ENOENT, unix.ENOSPC, unix.ENOTDIR, unix.ENOTEMPTY, unix.ENXIO, unix.EPERM,
+		unix.EMLINK, unix.ENAMETOOLONG, unix.ENODEV, unix.ENOENT, unix.ENOSPC, unix.ENOTDIR, unix.ENOTEMPTY,
+		unix.ENXIO, unix.EPERM,
 		unix.EROFS, unix.ESTALE, unix.EXDEV, unix.EOPNOTSUPP, unix.ENOSYS, unix.ETXTBSY, unix.EOVERFLOW, unix.ENOTTY,
 		unix.EADDRINUSE, unix.EAGAIN, unix.ECONNREFUSED, unix.ENODATA, unix.ERANGE, unix.ESPIPE,
 	} {

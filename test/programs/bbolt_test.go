@@ -95,7 +95,8 @@ func boltWork(db *bbolt.DB, seed uint64) error {
 			if err != nil {
 				return err
 			}
-			return transaction(seed, uint64(n), func(k uint64, v []byte) error { return b.Put(key(k), v) }, func(k uint64) error { return b.Delete(key(k)) })
+			return transaction(seed, uint64(n), func(k uint64, v []byte) error { return b.Put(key(k), v) },
+				func(k uint64) error { return b.Delete(key(k)) })
 		})
 	})
 }
@@ -126,7 +127,8 @@ func boltCheck(db *bbolt.DB, seed uint64) error {
 	}
 	want := map[uint64]string{}
 	for i := uint64(1); i <= n; i++ {
-		transaction(seed, i, func(k uint64, v []byte) error { want[k] = string(v); return nil }, func(k uint64) error { delete(want, k); return nil })
+		transaction(seed, i, func(k uint64, v []byte) error { want[k] = string(v); return nil },
+			func(k uint64) error { delete(want, k); return nil })
 	}
 	for k, v := range found {
 		if w, ok := want[k]; !ok || v != w {

@@ -291,7 +291,8 @@ func (c *campaign) interrupted(round int) error {
 func start(t *testing.T, bin string, p program, s storage, nfs bool) *campaign {
 	h := fnv.New64()
 	h.Write([]byte(t.Name()))
-	c := &campaign{bin: bin, dir: folder(t), program: p, storage: s, nfs: nfs, random: rand.New(rand.NewPCG(*seed, h.Sum64()))}
+	c := &campaign{bin: bin, dir: folder(t), program: p, storage: s, nfs: nfs,
+		random: rand.New(rand.NewPCG(*seed, h.Sum64()))}
 	t.Cleanup(func() { syscall.Unmount(c.dir, syscall.MNT_DETACH) })
 	if err := errors.Join(c.tansy("mkfs", c.volume(), "--force", "--size", fmt.Sprint(size)), c.mounted(0, c.prepare)); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,8 @@ func (g *git) flags(round int) []string {
 func (g *git) shell(dir, script string) *exec.Cmd {
 	c := exec.Command("sh", "-e", "-c", script)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a")
+	c.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a")
 	return c
 }
 

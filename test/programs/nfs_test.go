@@ -65,7 +65,8 @@ func (c *campaign) endNFS(m *mounttest.Mount, wait func()) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	other, err := mounttest.StartServer(c.bin, filepath.Join(dir, "image"), m.Addr, "--create", "--size", "64M", "--cache", "8M")
+	other, err := mounttest.StartServer(c.bin, filepath.Join(dir, "image"), m.Addr, "--create", "--size", "64M",
+		"--cache", "8M")
 	if err != nil {
 		return fmt.Errorf("another volume: %w", err)
 	}

@@ -48,7 +48,8 @@ func newPostgres(t *testing.T, _ uint64) func() program {
 		}
 		return dir
 	}
-	p := postgres{programs: filepath.Dir(found[len(found)-1]), made: theirs(), socket: theirs(), who: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	p := postgres{programs: filepath.Dir(found[len(found)-1]), made: theirs(), socket: theirs(),
+		who: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	if err := p.make(); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,8 @@ func (p *postgres) look() error {
 	if all != len(found) {
 		return fmt.Errorf("%d transactions are there, of which %d follow each other", len(found), all)
 	}
-	out, err = output(p.psql("-U", "postgres", "-c", "select sum(abalance) from pgbench_accounts", "-c", "select sum(tbalance) from pgbench_tellers", "-c", "select sum(bbalance) from pgbench_branches"))
+	out, err = output(p.psql("-U", "postgres", "-c", "select sum(abalance) from pgbench_accounts", "-c",
+		"select sum(tbalance) from pgbench_tellers", "-c", "select sum(bbalance) from pgbench_branches"))
 	if sums := strings.Fields(out); err == nil && !slices.Equal(sums, slices.Repeat([]string{fmt.Sprint(sum)}, 3)) {
 		err = fmt.Errorf("the balances are %v, and the history's %d", sums, sum)
 	}

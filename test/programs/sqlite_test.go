@@ -61,7 +61,8 @@ func (s *sqlite) work(ctx context.Context, dir string, r *rand.Rand, reported fu
 	modes := [2]string{"wal", []string{"delete", "truncate", "persist"}[r.IntN(3)]}
 	var run []func(context.Context) error
 	for i, mode := range modes {
-		begin := fmt.Sprintf("pragma journal_mode = %s; pragma synchronous = %s; pragma wal_autocheckpoint = 50;\n", mode, s.synchronous)
+		begin := fmt.Sprintf("pragma journal_mode = %s; pragma synchronous = %s; pragma wal_autocheckpoint = 50;\n",
+			mode, s.synchronous)
 		run = append(run, func(ctx context.Context) error {
 			return s.databases[i].run(ctx, exec.Command("sqlite3", "-bail", database(dir, i)), func(n int) string {
 				defer func() { begin = "" }()
@@ -74,7 +75,8 @@ func (s *sqlite) work(ctx context.Context, dir string, r *rand.Rand, reported fu
 
 func (s *sqlite) check(_ context.Context, dir string) error {
 	for i := range s.databases {
-		out, err := output(exec.Command("sqlite3", "-bail", database(dir, i), "pragma integrity_check; select n from last; select id, v, data from t order by id"))
+		out, err := output(exec.Command("sqlite3", "-bail", database(dir, i),
+			"pragma integrity_check; select n from last; select id, v, data from t order by id"))
 		if err != nil {
 			return err
 		}

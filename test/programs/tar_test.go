@@ -38,7 +38,9 @@ func newTar(t *testing.T, seed uint64) func() program {
 			t.Fatal(err)
 		}
 		if i%10 == 0 {
-			for _, err := range []error{os.Link(name, name+".hard"), os.Symlink(fmt.Sprint("f", i), name+".soft"), os.Truncate(name, int64(r.IntN(1<<20)))} {
+			for _, err := range []error{
+				os.Link(name, name+".hard"), os.Symlink(fmt.Sprint("f", i), name+".soft"), os.Truncate(name, int64(r.IntN(1<<20))),
+			} {
 				if err != nil {
 					t.Fatal(err)
 				}

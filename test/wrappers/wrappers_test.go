@@ -116,7 +116,8 @@ type listed struct {
 
 // list is the packages that a pattern needs, each behind those that it imports.
 func list(pattern string) (all []listed, err error) {
-	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export,Module", pattern).Output()
+	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export,Module",
+		pattern).Output()
 	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 	}

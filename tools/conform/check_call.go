@@ -107,7 +107,8 @@ func callMessageChecks() []Check {
 		should("after-errors", "a connection goes on working after calls that were refused", func(t *T) {
 			c := t.dial()
 			for _, h := range []header{
-				newHeader(1, 1, 1, nil), newHeader(nfsProg, 9, 0, nil), newHeader(nfsProg, nfsVers, 99, nil), newHeader(nfsProg, nfsVers, procGetattr, super),
+				newHeader(1, 1, 1, nil), newHeader(nfsProg, 9, 0, nil),
+				newHeader(nfsProg, nfsVers, 99, nil), newHeader(nfsProg, nfsVers, procGetattr, super),
 			} {
 				t.rpcOn(c, h, nil)
 				t.alive(c)
@@ -127,7 +128,8 @@ func callOrderChecks() []Check {
 			for i := range 40 {
 				hd := newHeader(nfsProg, nfsVers, procWrite, super)
 				hd.xid = t.xid()
-				b = append(b, mark(append(hd.encode(), writeArgs(h, uint64(i)*100, 100, fileSync, strings.Repeat(string(rune('a'+i%26)), 100)).b...))...)
+				data := strings.Repeat(string(rune('a'+i%26)), 100)
+				b = append(b, record(hd, writeArgs(h, uint64(i)*100, 100, fileSync, data))...)
 				g, x := t.getattrCall(h)
 				b = append(b, mark(g)...)
 				xids = append(xids, hd.xid, x)
@@ -141,35 +143,37 @@ func callOrderChecks() []Check {
 				}
 			}
 		}),
-		should("retransmitted", "a REMOVE sent twice with one xid on one connection is answered twice as the first time", func(t *T) {
-			t.file("f")
-			c := t.dial()
-			h := newHeader(nfsProg, nfsVers, procRemove, super)
-			h.xid = t.xid()
-			a := newArgs().dirop(t.dir(), "f")
-			for range 2 {
-				p := t.rpcOn(c, h, a)
-				t.that(!p.denied && p.stat == success && statusOf(p) == ok, "OK", "%s", statusOf(p))
-			}
-		}).at("RFC 1813, 4.5"),
-		should("retransmitted-create", "a guarded CREATE sent twice with one xid is answered twice with the same file", func(t *T) {
-			c := t.dial()
-			h := newHeader(nfsProg, nfsVers, procCreate, super)
-			h.xid = t.xid()
-			a := createArgs(t.dir(), "f", guarded, mode(0o644), 0)
-			var first string
-			for i := range 2 {
-				p := t.rpcOn(c, h, a)
-				t.that(!p.denied && p.stat == success && statusOf(p) == ok, "OK", "%s", statusOf(p))
-				r := &reader{b: p.body} // attributes may be those of now, or left out
-				r.u32()
-				file := string(r.postFH())
-				if i == 0 {
-					first = file
+		should("retransmitted", "a REMOVE sent twice with one xid on one connection is answered twice as the first time",
+			func(t *T) {
+				t.file("f")
+				c := t.dial()
+				h := newHeader(nfsProg, nfsVers, procRemove, super)
+				h.xid = t.xid()
+				a := newArgs().dirop(t.dir(), "f")
+				for range 2 {
+					p := t.rpcOn(c, h, a)
+					t.that(!p.denied && p.stat == success && statusOf(p) == ok, "OK", "%s", statusOf(p))
 				}
-				same(t, "the handle", file == first, true)
-			}
-		}).at("RFC 1813, 4.5"),
+			}).at("RFC 1813, 4.5"),
+		should("retransmitted-create", "a guarded CREATE sent twice with one xid is answered twice with the same file",
+			func(t *T) {
+				c := t.dial()
+				h := newHeader(nfsProg, nfsVers, procCreate, super)
+				h.xid = t.xid()
+				a := createArgs(t.dir(), "f", guarded, mode(0o644), 0)
+				var first string
+				for i := range 2 {
+					p := t.rpcOn(c, h, a)
+					t.that(!p.denied && p.stat == success && statusOf(p) == ok, "OK", "%s", statusOf(p))
+					r := &reader{b: p.body} // attributes may be those of now, or left out
+					r.u32()
+					file := string(r.postFH())
+					if i == 0 {
+						first = file
+					}
+					same(t, "the handle", file == first, true)
+				}
+			}).at("RFC 1813, 4.5"),
 		should("same-xid-other-call", "a call that is not the last one is carried out even if it has its xid", func(t *T) {
 			t.file("f")
 			t.file("g")

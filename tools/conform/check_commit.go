@@ -36,7 +36,9 @@ func commitChecks() []Check {
 			}
 			same(t, "size", t.attr(h).size, 4)
 		}),
-		must("empty", "COMMIT of an empty file that nobody wrote to is OK", func(t *T) { t.ok(t.commit(super, t.file("f"), 0, 0).st) }),
+		must("empty", "COMMIT of an empty file that nobody wrote to is OK", func(t *T) {
+			t.ok(t.commit(super, t.file("f"), 0, 0).st)
+		}),
 		must("again", "COMMIT may be sent again, with the same verifier", func(t *T) {
 			h := t.put("f", "data")
 			a, b := t.commit(super, h, 0, 0), t.commit(super, h, 0, 0)

@@ -8,9 +8,15 @@ import "strings"
 // each a check of its own.
 func nameRules(makes func(t *T, dir fh, name string) status) []Check {
 	return []Check{
-		must("name-empty", "an empty name is refused", func(t *T) { t.refused(makes(t, t.dir(), ""), errAcces, errInval) }).at("RFC 1813, 3.2"),
-		must("name-dot", "`.` is refused", func(t *T) { t.refused(makes(t, t.dir(), "."), errExist, errInval, errIsDir, errAcces) }).at("RFC 1813, 3.2"),
-		must("name-dot-dot", "`..` is refused", func(t *T) { t.refused(makes(t, t.sub("d"), ".."), errExist, errInval, errIsDir, errAcces) }).at("RFC 1813, 3.2"),
+		must("name-empty", "an empty name is refused", func(t *T) {
+			t.refused(makes(t, t.dir(), ""), errAcces, errInval)
+		}).at("RFC 1813, 3.2"),
+		must("name-dot", "`.` is refused", func(t *T) {
+			t.refused(makes(t, t.dir(), "."), errExist, errInval, errIsDir, errAcces)
+		}).at("RFC 1813, 3.2"),
+		must("name-dot-dot", "`..` is refused", func(t *T) {
+			t.refused(makes(t, t.sub("d"), ".."), errExist, errInval, errIsDir, errAcces)
+		}).at("RFC 1813, 3.2"),
 		must("name-slash", "a name with a slash is refused, and nothing is made", func(t *T) {
 			d := t.sub("d")
 			for _, n := range []string{"d/x", "/", "/x", "x/", "d/../x"} {
@@ -33,16 +39,18 @@ func nameRules(makes func(t *T, dir fh, name string) status) []Check {
 			names := t.names(t.dir())
 			t.that(len(names) == 1 && names[0] == n, "the whole name", "%q", names)
 		}).at("RFC 1813, 3.3.20"),
-		must("name-too-long", "a name of name_max + 1 bytes is NAMETOOLONG where no_trunc is set, and never an entry of that name", func(t *T) {
-			n := strings.Repeat("n", int(t.nameMax())+1)
-			st := makes(t, t.dir(), n)
-			if t.s.path.noTrunc {
-				t.refused(st, errNameTooLong)
-			}
-			for _, got := range t.names(t.dir()) {
-				t.that(len(got) <= int(t.nameMax()), "no longer name", "%d bytes", len(got))
-			}
-		}).at("RFC 1813, 3.2"),
+		must("name-too-long",
+			"a name of name_max + 1 bytes is NAMETOOLONG where no_trunc is set, and never an entry of that name",
+			func(t *T) {
+				n := strings.Repeat("n", int(t.nameMax())+1)
+				st := makes(t, t.dir(), n)
+				if t.s.path.noTrunc {
+					t.refused(st, errNameTooLong)
+				}
+				for _, got := range t.names(t.dir()) {
+					t.that(len(got) <= int(t.nameMax()), "no longer name", "%d bytes", len(got))
+				}
+			}).at("RFC 1813, 3.2"),
 		must("in-file", "in a file it is NOTDIR", func(t *T) { t.is(makes(t, t.file("f"), "x"), errNotDir) }),
 		must("in-symlink", "in a symbolic link it is NOTDIR: the server does not follow it", func(t *T) {
 			d := t.sub("d")
@@ -109,12 +117,13 @@ func takenRules(makes func(t *T, c *cred, dir fh, name string) status) []Check {
 		return dir, t.fileAs(alice, dir, "x", 0o644)
 	}
 	return []Check{
-		should("exists-no-write", "a name that is there is EXIST also for a user who may search, but not write the directory", func(t *T) {
-			d, h := taken(t, 0o755)
-			t.is(makes(t, bob, d, "x"), errExist)
-			t.leads(d, "x", h)
-			t.is(makes(t, bob, d, "y"), errAcces)
-		}),
+		should("exists-no-write", "a name that is there is EXIST also for a user who may search, but not write the directory",
+			func(t *T) {
+				d, h := taken(t, 0o755)
+				t.is(makes(t, bob, d, "x"), errExist)
+				t.leads(d, "x", h)
+				t.is(makes(t, bob, d, "y"), errAcces)
+			}),
 		must("exists-no-search", "a user who may not search the directory is not told which names it holds", func(t *T) {
 			d, h := taken(t, 0o722)
 			t.is(makes(t, bob, d, "x"), errAcces)
@@ -144,17 +153,24 @@ func idRules(makes func(t *T, c *cred, dir fh, name string, s sattr) madeRes) []
 				t.that(t.attr(t.made(t.dir(), "x", n)).gid != 42424, "another gid", "42424")
 			}
 		}),
-		should("ids-ignored", "an owner and a group that a user may not give are ignored: some clients always send the directory's group", func(t *T) {
-			t.needUsers()
-			d := t.dirIn(alice, t.dir(), "d", 0o777)
-			for name, s := range map[string]sattr{"gid": ids(nil, ptr(t.attr(d).gid)), "uid": ids(&alice.uid, nil), "both": ids(&alice.uid, &alice.gid)} {
-				n := makes(t, bob, d, name, s)
-				t.ok(n.st)
-				a := t.attr(t.made(d, name, n))
-				same(t, "uid", a.uid, bob.uid)
-				same(t, "gid", a.gid, bob.gid)
-			}
-		}),
+		should("ids-ignored",
+			"an owner and a group that a user may not give are ignored: some clients always send the directory's group",
+			func(t *T) {
+				t.needUsers()
+				d := t.dirIn(alice, t.dir(), "d", 0o777)
+				given := map[string]sattr{
+					"gid":  ids(nil, ptr(t.attr(d).gid)),
+					"uid":  ids(&alice.uid, nil),
+					"both": ids(&alice.uid, &alice.gid),
+				}
+				for name, s := range given {
+					n := makes(t, bob, d, name, s)
+					t.ok(n.st)
+					a := t.attr(t.made(d, name, n))
+					same(t, "uid", a.uid, bob.uid)
+					same(t, "gid", a.gid, bob.gid)
+				}
+			}),
 		should("ids-by-root", "the superuser makes it for another owner and group", func(t *T) {
 			t.needRoot()
 			n := makes(t, super, t.dir(), "x", ids(&alice.uid, ptr(uint32(42424))))
@@ -208,13 +224,14 @@ func createChecks() []Check {
 // uncheckedChecks are about unchecked CREATEs, and what a new file is like.
 func uncheckedChecks() []Check {
 	return group("create", "RFC 1813, 3.3.8",
-		must("unchecked-exists", "an unchecked CREATE of a name that is there is OK and the same file, with its content", func(t *T) {
-			h := t.put("f", "data")
-			n := t.create(super, t.dir(), "f", unchecked, sattr{}, 0)
-			t.ok(n.st)
-			t.leads(t.dir(), "f", h)
-			t.text("content", t.content(h), "data")
-		}),
+		must("unchecked-exists", "an unchecked CREATE of a name that is there is OK and the same file, with its content",
+			func(t *T) {
+				h := t.put("f", "data")
+				n := t.create(super, t.dir(), "f", unchecked, sattr{}, 0)
+				t.ok(n.st)
+				t.leads(t.dir(), "f", h)
+				t.text("content", t.content(h), "data")
+			}),
 		must("unchecked-truncates", "an unchecked CREATE with size 0 empties the file", func(t *T) {
 			h := t.put("f", "data")
 			t.ok(t.create(super, t.dir(), "f", unchecked, size(0), 0).st)
@@ -236,15 +253,16 @@ func uncheckedChecks() []Check {
 			t.sub("d")
 			t.is(t.create(super, t.dir(), "d", unchecked, mode(0o644), 0).st, errExist, errIsDir)
 		}),
-		must("unchecked-symlink", "an unchecked CREATE of the name of a symbolic link does not make or change its target", func(t *T) {
-			f := t.put("f", "data")
-			t.symlinkTo("l", "f")
-			t.symlinkTo("dangling", "nothing")
-			t.create(super, t.dir(), "l", unchecked, size(0), 0)
-			t.create(super, t.dir(), "dangling", unchecked, size(0), 0)
-			t.text("content", t.content(f), "data")
-			t.gone(t.dir(), "nothing")
-		}),
+		must("unchecked-symlink", "an unchecked CREATE of the name of a symbolic link does not make or change its target",
+			func(t *T) {
+				f := t.put("f", "data")
+				t.symlinkTo("l", "f")
+				t.symlinkTo("dangling", "nothing")
+				t.create(super, t.dir(), "l", unchecked, size(0), 0)
+				t.create(super, t.dir(), "dangling", unchecked, size(0), 0)
+				t.text("content", t.content(f), "data")
+				t.gone(t.dir(), "nothing")
+			}),
 		should("unchecked-fifo", "an unchecked CREATE of the name of a FIFO is EXIST", func(t *T) {
 			t.fifo("p")
 			t.is(t.create(super, t.dir(), "p", unchecked, mode(0o644), 0).st, errExist)
@@ -269,7 +287,8 @@ func uncheckedChecks() []Check {
 			same(t, "size", t.attr(t.made(t.dir(), "f", n)).size, 100)
 		}),
 		should("times", "initial times are taken", func(t *T) {
-			n := t.create(super, t.dir(), "f", guarded, sattr{mode: ptr(uint32(0o644)), mtimeHow: 2, mtime: stamp{1234567, 0}}, 0)
+			s := sattr{mode: ptr(uint32(0o644)), mtimeHow: 2, mtime: stamp{1234567, 0}}
+			n := t.create(super, t.dir(), "f", guarded, s, 0)
 			t.ok(n.st)
 			same(t, "mtime", t.attr(t.made(t.dir(), "f", n)).mtime, stamp{1234567, 0})
 		}),
@@ -282,12 +301,13 @@ func uncheckedChecks() []Check {
 			t.needUsers()
 			same(t, "gid", t.attr(t.fileAs(bob, t.dir(), "f", 0o644)).gid, bob.gid)
 		}),
-		should("no-write-but-exists", "an unchecked CREATE of a file that is there needs no right to write the directory", func(t *T) {
-			t.needUsers()
-			d := t.dirIn(alice, t.dir(), "d", 0o755)
-			t.fileAs(alice, d, "f", 0o666)
-			t.ok(t.create(bob, d, "f", unchecked, sattr{}, 0).st)
-		}),
+		should("no-write-but-exists", "an unchecked CREATE of a file that is there needs no right to write the directory",
+			func(t *T) {
+				t.needUsers()
+				d := t.dirIn(alice, t.dir(), "d", 0o755)
+				t.fileAs(alice, d, "f", 0o666)
+				t.ok(t.create(bob, d, "f", unchecked, sattr{}, 0).st)
+			}),
 	)
 }
 
@@ -323,16 +343,17 @@ func exclusiveChecks() []Check {
 			same(t, "type", a.typ, typeReg)
 			same(t, "size", a.size, 0)
 		}),
-		must("again", "an exclusive CREATE sent again with its verifier, as another call, is OK and gives the same file", func(t *T) {
-			n := excl(t, "f", 0x1122334455667788)
-			t.ok(n.st)
-			h := t.made(t.dir(), "f", n)
-			for range 3 {
-				t.ok(excl(t, "f", 0x1122334455667788).st)
-				t.leads(t.dir(), "f", h)
-			}
-			same(t, "entries", len(t.names(t.dir())), 1)
-		}),
+		must("again", "an exclusive CREATE sent again with its verifier, as another call, is OK and gives the same file",
+			func(t *T) {
+				n := excl(t, "f", 0x1122334455667788)
+				t.ok(n.st)
+				h := t.made(t.dir(), "f", n)
+				for range 3 {
+					t.ok(excl(t, "f", 0x1122334455667788).st)
+					t.leads(t.dir(), "f", h)
+				}
+				same(t, "entries", len(t.names(t.dir())), 1)
+			}),
 		must("again-after-write", "an exclusive CREATE sent again does not empty the file", func(t *T) {
 			n := excl(t, "f", 99)
 			t.ok(n.st)
@@ -365,11 +386,12 @@ func exclusiveChecks() []Check {
 			t.sub("d")
 			t.refused(excl(t, "d", 1).st, errExist, errIsDir)
 		}),
-		must("symlink", "an exclusive CREATE of the name of a dangling symbolic link is EXIST, and its target is not made", func(t *T) {
-			t.symlinkTo("l", "nothing")
-			t.is(excl(t, "l", 1).st, errExist)
-			t.gone(t.dir(), "nothing")
-		}),
+		must("symlink", "an exclusive CREATE of the name of a dangling symbolic link is EXIST, and its target is not made",
+			func(t *T) {
+				t.symlinkTo("l", "nothing")
+				t.is(excl(t, "l", 1).st, errExist)
+				t.gone(t.dir(), "nothing")
+			}),
 		must("valid-times", "the times of a file made with a strange verifier are valid", func(t *T) {
 			n := excl(t, "f", 0xffffffffffffffff)
 			t.ok(n.st)
@@ -384,11 +406,12 @@ func exclusiveChecks() []Check {
 			t.ok(t.setattr(alice, h, sattr{mode: ptr(uint32(0o640)), atimeHow: 1, mtimeHow: 1}, nil).st)
 			t.mode(t.attr(h), 0o640)
 		}),
-		should("not-after-rename", "the verifier belongs to the file, not to the name: another file under the name is EXIST", func(t *T) {
-			t.ok(excl(t, "f", 5).st)
-			t.ok(t.rename(super, t.dir(), "f", t.dir(), "g").st)
-			t.file("f")
-			t.is(excl(t, "f", 5).st, errExist)
-		}),
+		should("not-after-rename", "the verifier belongs to the file, not to the name: another file under the name is EXIST",
+			func(t *T) {
+				t.ok(excl(t, "f", 5).st)
+				t.ok(t.rename(super, t.dir(), "f", t.dir(), "g").st)
+				t.file("f")
+				t.is(excl(t, "f", 5).st, errExist)
+			}),
 	)
 }

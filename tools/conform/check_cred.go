@@ -52,10 +52,14 @@ func credChecks() []Check {
 			t.is(t.read(alice, h, 0, 1).st, errAcces)
 		}),
 		must("long-machine-name", "a machine name of 255 bytes is taken", func(t *T) {
-			carriedOut(t, getattrWith(t, "machine name of 255 bytes", func(h *header) { h.cred = sysBody(strings.Repeat("m", 255), 0) }))
+			carriedOut(t, getattrWith(t, "machine name of 255 bytes", func(h *header) {
+				h.cred = sysBody(strings.Repeat("m", 255), 0)
+			}))
 		}),
 		should("too-long-machine-name", "a machine name of 256 bytes is refused", func(t *T) {
-			credRefused(t, getattrWith(t, "machine name of 256 bytes", func(h *header) { h.cred = sysBody(strings.Repeat("m", 256), 0) }))
+			credRefused(t, getattrWith(t, "machine name of 256 bytes", func(h *header) {
+				h.cred = sysBody(strings.Repeat("m", 256), 0)
+			}))
 		}),
 		must("truncated", "AUTH_SYS credentials that end too early are refused, wherever they end", func(t *T) {
 			whole := sysBody("machine", 2)
@@ -64,7 +68,9 @@ func credChecks() []Check {
 			}
 		}),
 		should("trailing", "AUTH_SYS credentials with something behind the groups are refused", func(t *T) {
-			credRefused(t, getattrWith(t, "4 bytes behind the groups", func(h *header) { h.cred = append(sysBody("m", 1), 0, 0, 0, 0) }))
+			credRefused(t, getattrWith(t, "4 bytes behind the groups", func(h *header) {
+				h.cred = append(sysBody("m", 1), 0, 0, 0, 0)
+			}))
 		}),
 	)
 }
@@ -122,24 +128,28 @@ func credNoneChecks() []Check {
 			p := t.rpcOn(t.dial(), newHeader(nfsProg, nfsVers, procNull, nil), nil)
 			carriedOut(t, p)
 		}).at("RFC 1813, 3.3.0"),
-		should("none-body", "what stands in AUTH_NONE credentials is ignored or refused, and the call is answered", func(t *T) {
-			h := newHeader(nfsProg, nfsVers, procNull, nil)
-			h.cred = []byte{1, 2, 3, 4, 5}
-			p := t.rpcOn(t.dial(), h, newArgs().say("(AUTH_NONE with a body of 5 bytes)"))
-			t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "SUCCESS or AUTH_ERROR", "%s", p)
-		}).at("RFC 5531, 10.1"),
-		should("sys-verifier", "a verifier that is not AUTH_NONE beside AUTH_SYS is ignored or refused, and the call is answered", func(t *T) {
-			p := getattrWith(t, "verifier of flavor 1", func(h *header) { h.verfFlavor, h.verf = 1, sysBody("m", 0) })
-			t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "SUCCESS or AUTH_ERROR", "%s", p)
-		}),
-		must("none-is-nobody", "a caller without credentials does not get the rights of the superuser or of an owner", func(t *T) {
-			h := t.putAs(alice, "f", 0o600, "secret")
-			hd := newHeader(nfsProg, nfsVers, procRead, nil)
-			p := t.rpcOn(t.dial(), hd, newArgs().fh("file", h).u64("offset", 0).u32("count", 6).say("as AUTH_NONE"))
-			if !p.denied && p.stat == success && statusOf(p) == ok {
-				t.wrong("ACCES or AUTH_ERROR", "OK")
-			}
-		}).at("RFC 1813, 4.4"),
+		should("none-body", "what stands in AUTH_NONE credentials is ignored or refused, and the call is answered",
+			func(t *T) {
+				h := newHeader(nfsProg, nfsVers, procNull, nil)
+				h.cred = []byte{1, 2, 3, 4, 5}
+				p := t.rpcOn(t.dial(), h, newArgs().say("(AUTH_NONE with a body of 5 bytes)"))
+				t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "SUCCESS or AUTH_ERROR", "%s", p)
+			}).at("RFC 5531, 10.1"),
+		should("sys-verifier",
+			"a verifier that is not AUTH_NONE beside AUTH_SYS is ignored or refused, and the call is answered",
+			func(t *T) {
+				p := getattrWith(t, "verifier of flavor 1", func(h *header) { h.verfFlavor, h.verf = 1, sysBody("m", 0) })
+				t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "SUCCESS or AUTH_ERROR", "%s", p)
+			}),
+		must("none-is-nobody", "a caller without credentials does not get the rights of the superuser or of an owner",
+			func(t *T) {
+				h := t.putAs(alice, "f", 0o600, "secret")
+				hd := newHeader(nfsProg, nfsVers, procRead, nil)
+				p := t.rpcOn(t.dial(), hd, newArgs().fh("file", h).u64("offset", 0).u32("count", 6).say("as AUTH_NONE"))
+				if !p.denied && p.stat == success && statusOf(p) == ok {
+					t.wrong("ACCES or AUTH_ERROR", "OK")
+				}
+			}).at("RFC 1813, 4.4"),
 		must("none-makes", "what a caller without credentials makes does not belong to the superuser", func(t *T) {
 			hd := newHeader(nfsProg, nfsVers, procMkdir, nil)
 			p := t.rpcOn(t.dial(), hd, newArgs().dirop(t.dir(), "d").sattr(mode(0o755)))
@@ -148,25 +158,27 @@ func credNoneChecks() []Check {
 			}
 			t.that(t.attr(t.find(t.dir(), "d").obj).uid != 0, "another uid", "0")
 		}).at("RFC 1813, 4.4"),
-		must("tls-probe", "a NULL that asks for TLS is refused, or answered with the verifier STARTTLS, or with an empty one", func(t *T) {
-			h := newHeader(nfsProg, nfsVers, procNull, nil)
-			h.flavor = authTLS
-			p := t.rpcOn(t.dial(), h, newArgs().say("(AUTH_TLS)"))
-			t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "AUTH_ERROR or SUCCESS", "%s", p)
-			t.that(p.verfText == "" || p.verfText == "STARTTLS", "no verifier, or STARTTLS", "%q", p.verfText)
-		}).at("RFC 9289, 4.1"),
+		must("tls-probe", "a NULL that asks for TLS is refused, or answered with the verifier STARTTLS, or with an empty one",
+			func(t *T) {
+				h := newHeader(nfsProg, nfsVers, procNull, nil)
+				h.flavor = authTLS
+				p := t.rpcOn(t.dial(), h, newArgs().say("(AUTH_TLS)"))
+				t.that(p.denied && p.stat == authError || !p.denied && p.stat == success, "AUTH_ERROR or SUCCESS", "%s", p)
+				t.that(p.verfText == "" || p.verfText == "STARTTLS", "no verifier, or STARTTLS", "%q", p.verfText)
+			}).at("RFC 9289, 4.1"),
 		should("tls-probe-other", "a call other than NULL that asks for TLS is refused", func(t *T) {
 			p := getattrWith(t, "AUTH_TLS", func(h *header) { h.flavor, h.cred = authTLS, nil })
 			t.that(p.denied && p.stat == authError, "denied, AUTH_ERROR", "%s", p)
 		}).at("RFC 9289, 4.1"),
-		should("changing-users", "calls of different users on one connection are each judged by their own credentials", func(t *T) {
-			t.needUsers()
-			h := t.putAs(alice, "f", 0o600, "mine")
-			for range 3 {
-				t.ok(t.read(alice, h, 0, 4).st)
-				t.is(t.read(bob, h, 0, 4).st, errAcces)
-			}
-		}).at("RFC 1813, 4.4"),
+		should("changing-users", "calls of different users on one connection are each judged by their own credentials",
+			func(t *T) {
+				t.needUsers()
+				h := t.putAs(alice, "f", 0o600, "mine")
+				for range 3 {
+					t.ok(t.read(alice, h, 0, 4).st)
+					t.is(t.read(bob, h, 0, 4).st, errAcces)
+				}
+			}).at("RFC 1813, 4.4"),
 	)
 }
 

@@ -14,13 +14,19 @@ func getattrChecks() []Check {
 			t.mode(a, 0o644)
 		}),
 		must("directory", "a directory is of type DIR", func(t *T) { same(t, "type", t.attr(t.sub("d")).typ, typeDir) }),
-		should("directory-links", "a new directory has two links", func(t *T) { same(t, "nlink", t.attr(t.sub("d")).nlink, 2) }),
-		must("symlink", "a symbolic link is of type LNK", func(t *T) { same(t, "type", t.attr(t.symlinkTo("l", "target")).typ, typeLnk) }),
+		should("directory-links", "a new directory has two links", func(t *T) {
+			same(t, "nlink", t.attr(t.sub("d")).nlink, 2)
+		}),
+		must("symlink", "a symbolic link is of type LNK", func(t *T) {
+			same(t, "type", t.attr(t.symlinkTo("l", "target")).typ, typeLnk)
+		}),
 		should("symlink-size", "the size of a symbolic link is the length of its target", func(t *T) {
 			same(t, "size", t.attr(t.symlinkTo("l", "target")).size, 6)
 		}),
 		must("fifo", "a FIFO is of type FIFO", func(t *T) { same(t, "type", t.attr(t.fifo("p")).typ, typeFIFO) }),
-		must("socket", "a socket is of type SOCK", func(t *T) { same(t, "type", t.attr(t.node("s", typeSock, 0, 0)).typ, typeSock) }),
+		must("socket", "a socket is of type SOCK", func(t *T) {
+			same(t, "type", t.attr(t.node("s", typeSock, 0, 0)).typ, typeSock)
+		}),
 		must("size", "the size is what was written, to the byte", func(t *T) {
 			for i, n := range []int{1, 511, 4096, 10001} {
 				same(t, "size", t.attr(t.put(string(rune('a'+i)), strings.Repeat("x", n))).size, uint64(n))
@@ -79,14 +85,15 @@ func getattrChecks() []Check {
 			_, st := t.getattrAs(bob, h)
 			t.ok(st)
 		}).at("RFC 1813, 3.3.1"),
-		should("no-path-permission", "attributes need no permission on the directories above: a handle is enough", func(t *T) {
-			t.needUsers()
-			d := t.dirIn(alice, t.dir(), "d", 0o700)
-			h := t.fileAs(alice, d, "f", 0o644)
-			t.ok(t.setattr(alice, d, mode(0), nil).st)
-			_, st := t.getattrAs(bob, h)
-			t.ok(st)
-		}).at("RFC 1813, 3.3.1"),
+		should("no-path-permission", "attributes need no permission on the directories above: a handle is enough",
+			func(t *T) {
+				t.needUsers()
+				d := t.dirIn(alice, t.dir(), "d", 0o700)
+				h := t.fileAs(alice, d, "f", 0o644)
+				t.ok(t.setattr(alice, d, mode(0), nil).st)
+				_, st := t.getattrAs(bob, h)
+				t.ok(st)
+			}).at("RFC 1813, 3.3.1"),
 		must("hard-link", "both names of a file have the same attributes", func(t *T) {
 			h := t.put("f", "data")
 			t.prepared("LINK", t.link(super, h, t.dir(), "g").st)
@@ -94,11 +101,12 @@ func getattrChecks() []Check {
 			t.ok(l.st)
 			same(t, "attributes", t.attr(l.obj), t.attr(h))
 		}),
-		must("new-times", "the times of a new file are all about the same and not before its directory's last change", func(t *T) {
-			d := t.attr(t.dir())
-			a := t.attr(t.file("f"))
-			t.that(!a.ctime.before(d.ctime), "ctime not before "+d.ctime.String(), "%v", a.ctime)
-			t.that(!a.mtime.before(d.ctime), "mtime not before "+d.ctime.String(), "%v", a.mtime)
-		}),
+		must("new-times", "the times of a new file are all about the same and not before its directory's last change",
+			func(t *T) {
+				d := t.attr(t.dir())
+				a := t.attr(t.file("f"))
+				t.that(!a.ctime.before(d.ctime), "ctime not before "+d.ctime.String(), "%v", a.ctime)
+				t.that(!a.mtime.before(d.ctime), "mtime not before "+d.ctime.String(), "%v", a.mtime)
+			}),
 	)
 }

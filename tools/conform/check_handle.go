@@ -106,15 +106,16 @@ func handleLifeChecks() []Check {
 				t.that(d.st != ok || d.data != "new", "STALE", "the content of the new file")
 			}
 		}),
-		must("long-lived", "a handle stays good while its file is renamed, moved, and has its first name removed", func(t *T) {
-			h, d := t.put("f", "data"), t.sub("d")
-			t.ok(t.rename(super, t.dir(), "f", t.dir(), "g").st)
-			t.ok(t.rename(super, t.dir(), "g", d, "h").st)
-			l := t.link(super, h, t.dir(), "second")
-			t.prepared("LINK", l.st)
-			t.ok(t.remove(super, d, "h").st)
-			t.text("content", t.content(h), "data")
-		}).at("RFC 1813, 3.3.14"),
+		must("long-lived", "a handle stays good while its file is renamed, moved, and has its first name removed",
+			func(t *T) {
+				h, d := t.put("f", "data"), t.sub("d")
+				t.ok(t.rename(super, t.dir(), "f", t.dir(), "g").st)
+				t.ok(t.rename(super, t.dir(), "g", d, "h").st)
+				l := t.link(super, h, t.dir(), "second")
+				t.prepared("LINK", l.st)
+				t.ok(t.remove(super, d, "h").st)
+				t.text("content", t.content(h), "data")
+			}).at("RFC 1813, 3.3.14"),
 		should("same", "LOOKUP gives the handle that CREATE gave", func(t *T) {
 			h := t.file("f")
 			l := t.lookup(super, t.dir(), "f")

@@ -30,18 +30,19 @@ func fsstatChecks() []Check {
 				same(t, "attributes", *a, t.attr(h))
 			}
 		}),
-		should("used", "8 MiB that were written are missing from what is free, give or take half, unless others write too", func(t *T) {
-			before := t.fsstat(t.s.root)
-			if before.free < 64<<20 {
-				t.skip("there is too little space")
-			}
-			h := t.file("f")
-			t.fill(h, 0, strings.Repeat("0123456789abcdef", 8<<16))
-			t.ok(t.commit(super, h, 0, 0).st)
-			after := t.fsstat(t.s.root)
-			used := int64(before.free) - int64(after.free)
-			t.that(used >= 4<<20 && used <= 16<<20, "4 to 16 MiB less", "%d bytes less", used)
-		}),
+		should("used", "8 MiB that were written are missing from what is free, give or take half, unless others write too",
+			func(t *T) {
+				before := t.fsstat(t.s.root)
+				if before.free < 64<<20 {
+					t.skip("there is too little space")
+				}
+				h := t.file("f")
+				t.fill(h, 0, strings.Repeat("0123456789abcdef", 8<<16))
+				t.ok(t.commit(super, h, 0, 0).st)
+				after := t.fsstat(t.s.root)
+				used := int64(before.free) - int64(after.free)
+				t.that(used >= 4<<20 && used <= 16<<20, "4 to 16 MiB less", "%d bytes less", used)
+			}),
 	)
 }
 

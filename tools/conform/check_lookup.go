@@ -28,12 +28,16 @@ func lookupChecks() []Check {
 			l := t.lookup(super, t.dir(), "f")
 			t.that(l.attr != nil && l.dir != nil, "both", "object %v, directory %v", l.attr != nil, l.dir != nil)
 		}).at("RFC 1813, 3.1"),
-		must("missing", "a name that is not there is NOENT", func(t *T) { t.is(t.lookup(super, t.dir(), "nothing").st, errNoEnt) }),
+		must("missing", "a name that is not there is NOENT", func(t *T) {
+			t.is(t.lookup(super, t.dir(), "nothing").st, errNoEnt)
+		}),
 		should("missing-attributes", "NOENT comes with the directory's attributes", func(t *T) {
 			t.that(t.lookup(super, t.dir(), "nothing").dir != nil, "dir_attributes", "none")
 		}).at("RFC 1813, 3.1"),
 		should("dot", "`.` is the directory itself", func(t *T) { t.leads(t.dir(), ".", t.dir()) }).at("RFC 1813, 3.2"),
-		should("dot-dot", "`..` is the directory above", func(t *T) { t.leads(t.sub("d"), "..", t.dir()) }).at("RFC 1813, 3.2"),
+		should("dot-dot", "`..` is the directory above", func(t *T) {
+			t.leads(t.sub("d"), "..", t.dir())
+		}).at("RFC 1813, 3.2"),
 		must("above-the-export", "`..` of the root of the export does not lead out of it", func(t *T) {
 			l := t.lookup(super, t.s.root, "..")
 			if l.st == ok {
@@ -58,7 +62,9 @@ func lookupChecks() []Check {
 // lookupNameChecks are about what names may be.
 func lookupNameChecks() []Check {
 	return group("lookup", "RFC 1813, 3.3.3",
-		must("empty-name", "an empty name is refused", func(t *T) { t.refused(t.lookup(super, t.dir(), "").st, errAcces) }).at("RFC 1813, 3.2"),
+		must("empty-name", "an empty name is refused", func(t *T) {
+			t.refused(t.lookup(super, t.dir(), "").st, errAcces)
+		}).at("RFC 1813, 3.2"),
 		must("slash", "a name with a slash is not taken for a path", func(t *T) {
 			t.fileAs(super, t.sub("d"), "f", 0o644)
 			t.refused(t.lookup(super, t.dir(), "d/f").st, errAcces, errInval, errNoEnt)

@@ -207,7 +207,9 @@ func mknodChecks() []Check {
 			same(t, "type", a.typ, typeFIFO)
 			t.mode(a, 0o640)
 		}),
-		must("socket", "MKNOD makes a socket", func(t *T) { same(t, "type", t.attr(t.node("s", typeSock, 0, 0)).typ, typeSock) }),
+		must("socket", "MKNOD makes a socket", func(t *T) {
+			same(t, "type", t.attr(t.node("s", typeSock, 0, 0)).typ, typeSock)
+		}),
 		device("character", typeChr, "character"),
 		device("block", typeBlk, "block"),
 		should("large-numbers", "device numbers of 12 and 20 bits are kept", func(t *T) {

@@ -99,10 +99,12 @@ func mountBelowChecks() []Check {
 			t.dirIn(super, t.sub("a"), "b", 0o755)
 			mountGives(t, "a/b/../../c", t.sub("c"))
 		}),
-		should("dotdot-of-nothing", "MNT of a path through a directory that is not there is refused with NOENT, though `..` follows", func(t *T) {
-			t.sub("a")
-			t.is(t.mnt(super, mountBelow(t, "nothing/../a")).st, errNoEnt)
-		}),
+		should("dotdot-of-nothing",
+			"MNT of a path through a directory that is not there is refused with NOENT, though `..` follows",
+			func(t *T) {
+				t.sub("a")
+				t.is(t.mnt(super, mountBelow(t, "nothing/../a")).st, errNoEnt)
+			}),
 		must("removed", "MNT of a directory that was removed is refused", func(t *T) {
 			t.sub("a")
 			t.prepared("RMDIR", t.rmdir(super, t.dir(), "a").st)
@@ -118,11 +120,12 @@ func mountBelowChecks() []Check {
 				t.leads(m.root, t.s.name, t.s.dir)
 			}
 		}),
-		should("no-search", "MNT of a path through a directory that the caller may not search is refused with ACCES", func(t *T) {
-			t.needUsers()
-			t.dirIn(super, t.dirIn(super, t.dir(), "a", 0o700), "b", 0o777)
-			t.is(t.mnt(alice, mountBelow(t, "a/b")).st, errAcces)
-		}),
+		should("no-search", "MNT of a path through a directory that the caller may not search is refused with ACCES",
+			func(t *T) {
+				t.needUsers()
+				t.dirIn(super, t.dirIn(super, t.dir(), "a", 0o700), "b", 0o777)
+				t.is(t.mnt(alice, mountBelow(t, "a/b")).st, errAcces)
+			}),
 		should("dump-subdirectory", "DUMP lists a subdirectory that was mounted under its own path, until UMNT", func(t *T) {
 			t.sub("a")
 			t.ok(t.mnt(super, mountBelow(t, "a")).st)

@@ -24,7 +24,7 @@ func (t *T) replies(proc uint32, calls ...*args) (all []*rpcReply) {
 	for i, c := range conns {
 		h := newHeader(nfsProg, nfsVers, proc, super)
 		h.xid = t.xid()
-		t.sendRaw(c, describe(h, calls[i])+" at the same time", mark(append(h.encode(), calls[i].b...)))
+		t.sendRaw(c, describe(h, calls[i])+" at the same time", record(h, calls[i]))
 	}
 	for _, c := range conns {
 		p, err := c.reply()
@@ -58,28 +58,35 @@ const racers = 8
 func raceChecks() []Check {
 	return group("race", "RFC 1813, 3.3.8",
 		must("guarded", "of several guarded CREATEs of one name, one succeeds", raceRounds(func(t *T, name string) {
-			t.one(t.together(procCreate, raceCalls(func(int) *args { return createArgs(t.dir(), name, guarded, mode(0o644), 0) })...), errExist)
+			t.one(t.race(procCreate, func(int) *args { return createArgs(t.dir(), name, guarded, mode(0o644), 0) }), errExist)
 		})),
-		must("exclusive", "of several exclusive CREATEs of one name with different verifiers, one succeeds", raceRounds(func(t *T, name string) {
-			t.one(t.together(procCreate, raceCalls(func(i int) *args { return createArgs(t.dir(), name, exclusive, sattr{}, uint64(i)*77+1) })...), errExist)
-		})),
-		must("unchecked", "several unchecked CREATEs of one name all succeed, and make one file", raceRounds(func(t *T, name string) {
-			before := len(t.names(t.dir()))
-			for _, st := range t.together(procCreate, raceCalls(func(int) *args { return createArgs(t.dir(), name, unchecked, mode(0o644), 0) })...) {
-				t.ok(st)
-			}
-			same(t, "names more", len(t.names(t.dir()))-before, 1)
-		})),
+		must("exclusive", "of several exclusive CREATEs of one name with different verifiers, one succeeds",
+			raceRounds(func(t *T, name string) {
+				t.one(t.race(procCreate, func(i int) *args {
+					return createArgs(t.dir(), name, exclusive, sattr{}, uint64(i)*77+1)
+				}), errExist)
+			})),
+		must("unchecked", "several unchecked CREATEs of one name all succeed, and make one file",
+			raceRounds(func(t *T, name string) {
+				before := len(t.names(t.dir()))
+				all := t.race(procCreate, func(int) *args {
+					return createArgs(t.dir(), name, unchecked, mode(0o644), 0)
+				})
+				for _, st := range all {
+					t.ok(st)
+				}
+				same(t, "names more", len(t.names(t.dir()))-before, 1)
+			})),
 		must("mkdir", "of several MKDIRs of one name, one succeeds", raceRounds(func(t *T, name string) {
-			t.one(t.together(procMkdir, raceCalls(func(int) *args { return newArgs().dirop(t.dir(), name).sattr(mode(0o755)) })...), errExist)
+			t.one(t.race(procMkdir, func(int) *args { return newArgs().dirop(t.dir(), name).sattr(mode(0o755)) }), errExist)
 		})).at("RFC 1813, 3.3.9"),
 		must("remove", "of several REMOVEs of one name, one succeeds", raceRounds(func(t *T, name string) {
 			t.file(name)
-			t.one(t.together(procRemove, raceCalls(func(int) *args { return newArgs().dirop(t.dir(), name) })...), errNoEnt, errStale)
+			t.one(t.race(procRemove, func(int) *args { return newArgs().dirop(t.dir(), name) }), errNoEnt, errStale)
 		})).at("RFC 1813, 3.3.12"),
 		must("rmdir", "of several RMDIRs of one name, one succeeds", raceRounds(func(t *T, name string) {
 			t.sub(name)
-			t.one(t.together(procRmdir, raceCalls(func(int) *args { return newArgs().dirop(t.dir(), name) })...), errNoEnt, errStale)
+			t.one(t.race(procRmdir, func(int) *args { return newArgs().dirop(t.dir(), name) }), errNoEnt, errStale)
 		})).at("RFC 1813, 3.3.13"),
 		must("rename", "of several RENAMEs of one name to different ones, one succeeds", raceRounds(func(t *T, name string) {
 			h := t.file(name)
@@ -94,18 +101,20 @@ func raceChecks() []Check {
 // raceLinkChecks are about races for names that are there.
 func raceLinkChecks() []Check {
 	return group("race", "RFC 1813, 3.3.8",
-		must("rename-onto-one", "several files renamed to one name: all succeed, and one file is left", raceRounds(func(t *T, name string) {
-			for i := range racers {
-				t.file(fmt.Sprintf("%s-%d", name, i))
-			}
-			before := len(t.names(t.dir()))
-			for _, st := range t.together(procRename, raceCalls(func(i int) *args {
-				return newArgs().dirop(t.dir(), fmt.Sprintf("%s-%d", name, i)).dirop(t.dir(), name)
-			})...) {
-				t.ok(st)
-			}
-			same(t, "names less", before-len(t.names(t.dir())), racers-1)
-		})).at("RFC 1813, 3.3.14"),
+		must("rename-onto-one", "several files renamed to one name: all succeed, and one file is left",
+			raceRounds(func(t *T, name string) {
+				for i := range racers {
+					t.file(fmt.Sprintf("%s-%d", name, i))
+				}
+				before := len(t.names(t.dir()))
+				all := t.race(procRename, func(i int) *args {
+					return newArgs().dirop(t.dir(), fmt.Sprintf("%s-%d", name, i)).dirop(t.dir(), name)
+				})
+				for _, st := range all {
+					t.ok(st)
+				}
+				same(t, "names less", before-len(t.names(t.dir())), racers-1)
+			})).at("RFC 1813, 3.3.14"),
 		must("link", "several LINKs of one file to different names all count", raceRounds(func(t *T, name string) {
 			h := t.file(name)
 			for _, st := range t.together(procLink, raceCalls(func(i int) *args {
@@ -115,38 +124,40 @@ func raceLinkChecks() []Check {
 			}
 			same(t, "nlink", t.attr(h).nlink, racers+1)
 		})).at("RFC 1813, 3.3.15"),
-		must("link-remove", "a file whose last name is removed while it is linked either has the new name or is gone", raceRounds(func(t *T, name string) {
-			h := t.file(name)
-			c, d := t.dial(), t.dial()
-			l, r := newHeader(nfsProg, nfsVers, procLink, super), newHeader(nfsProg, nfsVers, procRemove, super)
-			l.xid, r.xid = t.xid(), t.xid()
-			t.sendRaw(c, "LINK", mark(append(l.encode(), newArgs().fh("file", h).dirop(t.dir(), name+"-new").b...)))
-			t.sendRaw(d, "REMOVE of the file's only name, at the same time", mark(append(r.encode(), newArgs().dirop(t.dir(), name).b...)))
-			linked := statusOf(t.expect(c, l.xid)) == ok
-			t.is(statusOf(t.expect(d, r.xid)), ok)
-			if linked {
-				t.leads(t.dir(), name+"-new", h)
-				same(t, "nlink", t.attr(h).nlink, 1)
-			} else {
-				t.gone(t.dir(), name+"-new")
-			}
-		})).at("RFC 1813, 3.3.15"),
-		must("make-remove-directory", "a directory that is removed while a file is made in it: one of the two fails", raceRounds(func(t *T, name string) {
-			d := t.sub(name)
-			c, e := t.dial(), t.dial()
-			m, r := newHeader(nfsProg, nfsVers, procCreate, super), newHeader(nfsProg, nfsVers, procRmdir, super)
-			m.xid, r.xid = t.xid(), t.xid()
-			t.sendRaw(c, "CREATE in a directory", mark(append(m.encode(), createArgs(d, "f", guarded, mode(0o644), 0).b...)))
-			t.sendRaw(e, "RMDIR of it, at the same time", mark(append(r.encode(), newArgs().dirop(t.dir(), name).b...)))
-			made, removed := statusOf(t.expect(c, m.xid)), statusOf(t.expect(e, r.xid))
-			if made == ok {
-				t.is(removed, errNotEmpty, errExist)
-				t.that(t.exists(d, "f"), "the file is there", "it is gone")
-			} else {
-				t.is(made, errStale, errNoEnt)
-				t.is(removed, ok)
-			}
-		})).at("RFC 1813, 3.3.13"),
+		must("link-remove", "a file whose last name is removed while it is linked either has the new name or is gone",
+			raceRounds(func(t *T, name string) {
+				h := t.file(name)
+				c, d := t.dial(), t.dial()
+				l, r := newHeader(nfsProg, nfsVers, procLink, super), newHeader(nfsProg, nfsVers, procRemove, super)
+				l.xid, r.xid = t.xid(), t.xid()
+				t.sendRaw(c, "LINK", record(l, newArgs().fh("file", h).dirop(t.dir(), name+"-new")))
+				t.sendRaw(d, "REMOVE of the file's only name, at the same time", record(r, newArgs().dirop(t.dir(), name)))
+				linked := statusOf(t.expect(c, l.xid)) == ok
+				t.is(statusOf(t.expect(d, r.xid)), ok)
+				if linked {
+					t.leads(t.dir(), name+"-new", h)
+					same(t, "nlink", t.attr(h).nlink, 1)
+				} else {
+					t.gone(t.dir(), name+"-new")
+				}
+			})).at("RFC 1813, 3.3.15"),
+		must("make-remove-directory", "a directory that is removed while a file is made in it: one of the two fails",
+			raceRounds(func(t *T, name string) {
+				d := t.sub(name)
+				c, e := t.dial(), t.dial()
+				m, r := newHeader(nfsProg, nfsVers, procCreate, super), newHeader(nfsProg, nfsVers, procRmdir, super)
+				m.xid, r.xid = t.xid(), t.xid()
+				t.sendRaw(c, "CREATE in a directory", record(m, createArgs(d, "f", guarded, mode(0o644), 0)))
+				t.sendRaw(e, "RMDIR of it, at the same time", record(r, newArgs().dirop(t.dir(), name)))
+				made, removed := statusOf(t.expect(c, m.xid)), statusOf(t.expect(e, r.xid))
+				if made == ok {
+					t.is(removed, errNotEmpty, errExist)
+					t.that(t.exists(d, "f"), "the file is there", "it is gone")
+				} else {
+					t.is(made, errStale, errNoEnt)
+					t.is(removed, ok)
+				}
+			})).at("RFC 1813, 3.3.13"),
 	)
 }
 
@@ -163,46 +174,55 @@ func raceOrderChecks() []Check {
 				return a
 			})...), errNotSync)
 		})).at("RFC 1813, 3.3.2"),
-		should("ctime", "each of eight WRITEs at once gives the file a ctime of its own, after the one that it found", raceRounds(func(t *T, name string) {
-			h := t.file(name)
-			had := map[stamp]bool{}
-			for _, p := range t.replies(procWrite, raceCalls(func(i int) *args { return writeArgs(h, uint64(i), 1, unstable, "x") })...) {
-				r := &reader{b: p.body}
-				w := t.writeResult(status(r.u32()), r)
-				t.ok(w.st)
-				if w.wcc.before == nil || w.wcc.after == nil {
-					t.skip("attributes are missing in the reply")
+		should("ctime", "each of eight WRITEs at once gives the file a ctime of its own, after the one that it found",
+			raceRounds(func(t *T, name string) {
+				h := t.file(name)
+				had := map[stamp]bool{}
+				calls := raceCalls(func(i int) *args { return writeArgs(h, uint64(i), 1, unstable, "x") })
+				for _, p := range t.replies(procWrite, calls...) {
+					r := &reader{b: p.body}
+					w := t.writeResult(status(r.u32()), r)
+					t.ok(w.st)
+					if w.wcc.before == nil || w.wcc.after == nil {
+						t.skip("attributes are missing in the reply")
+					}
+					before, after := w.wcc.before.ctime, w.wcc.after.ctime
+					t.that(before.before(after), "ctime after "+before.String(), "%v", after)
+					t.that(!had[after], "a ctime of its own", "%v again", after)
+					had[after] = true
 				}
-				t.that(w.wcc.before.ctime.before(w.wcc.after.ctime), "ctime after "+w.wcc.before.ctime.String(), "%v", w.wcc.after.ctime)
-				t.that(!had[w.wcc.after.ctime], "a ctime of its own", "%v again", w.wcc.after.ctime)
-				had[w.wcc.after.ctime] = true
-			}
-		})).at("RFC 1813, 3.3.2"),
+			})).at("RFC 1813, 3.3.2"),
 		must("crossing-renames", "two directories that are moved into each other do not both go", func(t *T) {
 			for range 20 {
 				a, b := t.sub("a"), t.sub("b")
-				t.either(t.together(procRename, newArgs().dirop(t.dir(), "a").dirop(b, "a"), newArgs().dirop(t.dir(), "b").dirop(a, "b")))
+				t.either(t.together(procRename,
+					newArgs().dirop(t.dir(), "a").dirop(b, "a"),
+					newArgs().dirop(t.dir(), "b").dirop(a, "b")))
 				for _, n := range t.names(t.dir()) {
 					t.removeTree(t.dir(), n)
 				}
 			}
 		}).at("RFC 1813, 3.3.14"),
-		must("swapped-renames", "files renamed to each other's names, over and over: each round leaves one of the two, whole", func(t *T) {
-			for range 20 {
-				t.put("a", "AAAA")
-				t.put("b", "BBBB")
-				for _, st := range t.together(procRename, newArgs().dirop(t.dir(), "a").dirop(t.dir(), "b"), newArgs().dirop(t.dir(), "b").dirop(t.dir(), "a")) {
-					t.is(st, ok, errNoEnt)
+		must("swapped-renames", "files renamed to each other's names, over and over: each round leaves one of the two, whole",
+			func(t *T) {
+				for range 20 {
+					t.put("a", "AAAA")
+					t.put("b", "BBBB")
+					all := t.together(procRename,
+						newArgs().dirop(t.dir(), "a").dirop(t.dir(), "b"),
+						newArgs().dirop(t.dir(), "b").dirop(t.dir(), "a"))
+					for _, st := range all {
+						t.is(st, ok, errNoEnt)
+					}
+					names := t.names(t.dir())
+					if len(names) != 1 {
+						t.wrong("one name", fmt.Sprintf("%q", names))
+					}
+					got := t.content(t.lookup(super, t.dir(), names[0]).obj)
+					t.that(got == "AAAA" || got == "BBBB", "one of the contents", "%s", short(got))
+					t.ok(t.remove(super, t.dir(), names[0]).st)
 				}
-				names := t.names(t.dir())
-				if len(names) != 1 {
-					t.wrong("one name", fmt.Sprintf("%q", names))
-				}
-				got := t.content(t.lookup(super, t.dir(), names[0]).obj)
-				t.that(got == "AAAA" || got == "BBBB", "one of the contents", "%s", short(got))
-				t.ok(t.remove(super, t.dir(), names[0]).st)
-			}
-		}).at("RFC 1813, 3.3.14"),
+			}).at("RFC 1813, 3.3.14"),
 		must("writes-one-range", "of WRITEs to one range at the same time, one is the last, whole", func(t *T) {
 			h := t.file("f")
 			const size = 8192
@@ -228,6 +248,12 @@ func raceRounds(run func(t *T, name string)) func(*T) {
 	}
 }
 
+// race is together with calls that build makes.
+func (t *T) race(proc uint32, build func(i int) *args) []status {
+	return t.together(proc, raceCalls(build)...)
+}
+
+// raceCalls are those that build makes, numbered.
 func raceCalls(build func(i int) *args) (calls []*args) {
 	for i := range racers {
 		calls = append(calls, build(i))

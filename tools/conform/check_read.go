@@ -13,7 +13,9 @@ func readChecks() []Check {
 		must("whole", "all of a file, in one call that asks for more, ends with eof", func(t *T) {
 			readGives(t, t.put("f", "0123456789"), 0, 100, "0123456789", true)
 		}),
-		must("part", "a part in the middle has no eof", func(t *T) { readGives(t, t.put("f", "0123456789"), 2, 3, "234", false) }),
+		must("part", "a part in the middle has no eof", func(t *T) {
+			readGives(t, t.put("f", "0123456789"), 2, 3, "234", false)
+		}),
 		must("up-to-end", "a READ that ends exactly at the end of the file has eof", func(t *T) {
 			readGives(t, t.put("f", "0123456789"), 4, 6, "456789", true)
 		}),
@@ -26,7 +28,9 @@ func readChecks() []Check {
 		must("beyond-end", "a READ beyond the end of the file gives no bytes and eof", func(t *T) {
 			readGives(t, t.put("f", "0123456789"), 100000, 5, "", true)
 		}),
-		must("empty", "a READ of an empty file gives no bytes and eof", func(t *T) { readGives(t, t.file("f"), 0, 100, "", true) }),
+		must("empty", "a READ of an empty file gives no bytes and eof", func(t *T) {
+			readGives(t, t.file("f"), 0, 100, "", true)
+		}),
 		must("count-0", "a READ of 0 bytes is OK and gives none", func(t *T) {
 			d := t.read(super, t.put("f", "0123456789"), 2, 0)
 			t.ok(d.st)
@@ -89,7 +93,9 @@ func readLimitChecks() []Check {
 				b.WriteByte(byte('a' + i%23))
 			}
 			h := t.put("f", b.String())
-			for _, r := range [][2]int{{0, 1}, {1, 1}, {3, 5}, {4095, 1}, {4095, 2}, {4096, 1}, {511, 4097}, {8191, 809}, {1, 8999}} {
+			for _, r := range [][2]int{
+				{0, 1}, {1, 1}, {3, 5}, {4095, 1}, {4095, 2}, {4096, 1}, {511, 4097}, {8191, 809}, {1, 8999},
+			} {
 				d := t.read(super, h, uint64(r[0]), uint32(r[1]))
 				t.ok(d.st)
 				t.text("data", d.data, b.String()[r[0]:r[0]+r[1]])
@@ -108,7 +114,9 @@ func readLimitChecks() []Check {
 // readPermChecks are about what can be read, and by whom.
 func readPermChecks() []Check {
 	return group("read", "RFC 1813, 3.3.6",
-		must("directory", "READ of a directory is refused", func(t *T) { t.refused(t.read(super, t.sub("d"), 0, 10).st, errIsDir, errInval) }),
+		must("directory", "READ of a directory is refused", func(t *T) {
+			t.refused(t.read(super, t.sub("d"), 0, 10).st, errIsDir, errInval)
+		}),
 		must("symlink", "READ of a symbolic link is refused", func(t *T) {
 			t.refused(t.read(super, t.symlinkTo("l", "target"), 0, 10).st, errInval)
 		}),

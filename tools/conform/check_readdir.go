@@ -145,15 +145,16 @@ func readdirChecks() []Check {
 			t.ok(l.st)
 			t.that(len(l.entries) > 5, "more than 5 entries", "%d", len(l.entries))
 		}),
-		must("count-small", "a count that no entry fits in is TOOSMALL, or an empty page without eof is never given", func(t *T) {
-			t.populate(3)
-			for _, count := range []uint32{0, 1, 16, 100} {
-				l := t.readdir(super, t.dir(), 0, 0, count)
-				if l.st == ok {
-					t.that(len(l.entries) > 0 || l.eof, "TOOSMALL", "no entry and no eof")
+		must("count-small", "a count that no entry fits in is TOOSMALL, or an empty page without eof is never given",
+			func(t *T) {
+				t.populate(3)
+				for _, count := range []uint32{0, 1, 16, 100} {
+					l := t.readdir(super, t.dir(), 0, 0, count)
+					if l.st == ok {
+						t.that(len(l.entries) > 0 || l.eof, "TOOSMALL", "no entry and no eof")
+					}
 				}
-			}
-		}),
+			}),
 		should("count-0", "a count of 0 is TOOSMALL", func(t *T) {
 			t.is(t.readdir(super, t.dir(), 0, 0, 0).st, errTooSmall)
 		}),
@@ -258,7 +259,9 @@ func readdirCookieChecks() []Check {
 // readdirPermChecks are about what can be listed, and by whom.
 func readdirPermChecks() []Check {
 	return group("readdir", "RFC 1813, 3.3.16",
-		must("file", "READDIR of a file is NOTDIR", func(t *T) { t.is(t.readdir(super, t.file("f"), 0, 0, 4096).st, errNotDir) }),
+		must("file", "READDIR of a file is NOTDIR", func(t *T) {
+			t.is(t.readdir(super, t.file("f"), 0, 0, 4096).st, errNotDir)
+		}),
 		must("symlink", "READDIR of a symbolic link to a directory is NOTDIR", func(t *T) {
 			t.sub("d")
 			t.is(t.readdir(super, t.symlinkTo("l", "d"), 0, 0, 4096).st, errNotDir)

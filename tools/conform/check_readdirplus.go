@@ -45,7 +45,9 @@ func readdirplusChecks() []Check {
 			l := listPlus(t, super, t.dir(), 4096, 8192)
 			t.ok(l.st)
 			for _, e := range l.entries {
-				t.that(e.name == ".." || e.obj != "" && e.attr != nil, "both", "%s: handle %v, attributes %v", e.name, e.obj != "", e.attr != nil)
+				handle, attributes := e.obj != "", e.attr != nil
+				t.that(e.name == ".." || handle && attributes,
+					"both", "%s: handle %v, attributes %v", e.name, handle, attributes)
 			}
 		}).at("RFC 1813, 3.1"),
 		must("dots", "the handles of `.` and `..`, where given, lead to the directory and the one above", func(t *T) {
@@ -100,17 +102,18 @@ func readdirplusCountChecks() []Check {
 				t.that(n <= int(count), fmt.Sprintf("at most %d bytes", count), "%d", n)
 			}
 		}),
-		must("dircount-small", "a dircount that no entry fits in is TOOSMALL, or one entry is given all the same", func(t *T) {
-			t.populate(3)
-			for _, count := range []uint32{0, 1, 8} {
-				l := listPlus(t, super, t.dir(), count, 8192)
-				if l.st == ok {
-					t.that(len(l.entries) > 0, "an entry or TOOSMALL", "no entry")
-				} else {
-					t.is(l.st, errTooSmall)
+		must("dircount-small", "a dircount that no entry fits in is TOOSMALL, or one entry is given all the same",
+			func(t *T) {
+				t.populate(3)
+				for _, count := range []uint32{0, 1, 8} {
+					l := listPlus(t, super, t.dir(), count, 8192)
+					if l.st == ok {
+						t.that(len(l.entries) > 0, "an entry or TOOSMALL", "no entry")
+					} else {
+						t.is(l.st, errTooSmall)
+					}
 				}
-			}
-		}),
+			}),
 		must("dircount-progress", "pages of a dircount of 1 get on, if they are given at all", func(t *T) {
 			names := t.populate(10)
 			var all []entry
@@ -125,7 +128,8 @@ func readdirplusCountChecks() []Check {
 				if l.eof {
 					break
 				}
-				t.that(len(l.entries) > 0 && len(all) < 100, "an entry, and an end", "%d entries, %d in all", len(l.entries), len(all))
+				t.that(len(l.entries) > 0 && len(all) < 100,
+					"an entry, and an end", "%d entries, %d in all", len(l.entries), len(all))
 				cookie, verf = all[len(all)-1].cookie, l.verf
 			}
 			t.complete(all, names)
@@ -139,7 +143,9 @@ func readdirplusCountChecks() []Check {
 				}
 			}
 		}),
-		should("maxcount-0", "a maxcount of 0 is TOOSMALL", func(t *T) { t.is(listPlus(t, super, t.dir(), 8192, 0).st, errTooSmall) }),
+		should("maxcount-0", "a maxcount of 0 is TOOSMALL", func(t *T) {
+			t.is(listPlus(t, super, t.dir(), 8192, 0).st, errTooSmall)
+		}),
 		should("maxcount-not-exceeded", "a small maxcount is not exceeded: TOOSMALL instead", func(t *T) {
 			t.populate(3)
 			for _, count := range []uint32{100, 200, 300} {
@@ -179,7 +185,9 @@ func readdirplusPermChecks() []Check {
 				}
 			}
 		}),
-		must("file", "READDIRPLUS of a file is NOTDIR", func(t *T) { t.is(listPlus(t, super, t.file("f"), 4096, 8192).st, errNotDir) }),
+		must("file", "READDIRPLUS of a file is NOTDIR", func(t *T) {
+			t.is(listPlus(t, super, t.file("f"), 4096, 8192).st, errNotDir)
+		}),
 		must("no-read", "a user who may not read the directory does not list it", func(t *T) {
 			t.needUsers()
 			d := t.dirIn(alice, t.dir(), "d", 0o711)

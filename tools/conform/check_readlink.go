@@ -26,7 +26,9 @@ func readlinkChecks() []Check {
 			t.text("target", l.target, target)
 		}),
 		must("file", "READLINK of a file is INVAL", func(t *T) { t.refused(t.readlink(super, t.file("f")).st, errInval) }),
-		must("directory", "READLINK of a directory is INVAL", func(t *T) { t.refused(t.readlink(super, t.sub("d")).st, errInval) }),
+		must("directory", "READLINK of a directory is INVAL", func(t *T) {
+			t.refused(t.readlink(super, t.sub("d")).st, errInval)
+		}),
 		must("fifo", "READLINK of a FIFO is INVAL", func(t *T) { t.refused(t.readlink(super, t.fifo("p")).st, errInval) }),
 		must("attributes", "the attributes READLINK gives are those of GETATTR but for atime", func(t *T) {
 			h := t.symlinkTo("l", "target")

@@ -161,8 +161,8 @@ func brokenRecordChecks() []Check {
 			one, two := newHeader(nfsProg, nfsVers, procGetattr, super), newHeader(nfsProg, nfsVers, procGetattr, super)
 			one.xid = t.xid()
 			two.xid = one.xid
-			t.sendRaw(a, "GETATTR of a file", mark(append(one.encode(), newArgs().fh("object", f).b...)))
-			t.sendRaw(b, "GETATTR of a directory, same xid, other connection", mark(append(two.encode(), newArgs().fh("object", d).b...)))
+			t.sendRaw(a, "GETATTR of a file", record(one, newArgs().fh("object", f)))
+			t.sendRaw(b, "GETATTR of a directory, same xid, other connection", record(two, newArgs().fh("object", d)))
 			for _, x := range []struct {
 				c    *conn
 				want ftype
@@ -183,11 +183,13 @@ func brokenRecordChecks() []Check {
 			t.sendRaw(c, "a record of 2 bytes", []byte{0x80, 0, 0, 2, 1, 2})
 			t.closedOrAlive(c)
 		}),
-		must("huge-fragment", "a fragment that says it has 2^31-1 bytes is not waited for, and hurts nobody else", func(t *T) {
-			c := t.dial()
-			t.sendRaw(c, "a record mark of 2^31-1 bytes and 64 of them", append([]byte{0xff, 0xff, 0xff, 0xff}, make([]byte, 64)...))
-			t.serving()
-		}),
+		must("huge-fragment", "a fragment that says it has 2^31-1 bytes is not waited for, and hurts nobody else",
+			func(t *T) {
+				c := t.dial()
+				part := append([]byte{0xff, 0xff, 0xff, 0xff}, make([]byte, 64)...)
+				t.sendRaw(c, "a record mark of 2^31-1 bytes and 64 of them", part)
+				t.serving()
+			}),
 		should("huge-fragment-closed", "a connection with a fragment of 2^31-1 bytes is closed", func(t *T) {
 			c := t.dial()
 			t.sendRaw(c, "a record mark of 2^31-1 bytes", []byte{0xff, 0xff, 0xff, 0xff})
@@ -195,17 +197,19 @@ func brokenRecordChecks() []Check {
 				t.wrong(errClosed.Error(), fmt.Sprint(err))
 			}
 		}),
-		must("endless", "fragments without a last one do not fill the server's memory: it ends the connection, and serves others", func(t *T) {
-			c := t.dial()
-			fragment := append([]byte{0, 0x10, 0, 0}, make([]byte, 1<<20)...)
-			t.note("64 fragments of 1 MiB, none of them the last")
-			var err error
-			for i := 0; i < 64 && err == nil; i++ {
-				err = c.send(fragment)
-			}
-			t.serving()
-			t.prefer(err != nil, errClosed.Error(), "it takes all of 64 MiB")
-		}),
+		must("endless",
+			"fragments without a last one do not fill the server's memory: it ends the connection, and serves others",
+			func(t *T) {
+				c := t.dial()
+				fragment := append([]byte{0, 0x10, 0, 0}, make([]byte, 1<<20)...)
+				t.note("64 fragments of 1 MiB, none of them the last")
+				var err error
+				for i := 0; i < 64 && err == nil; i++ {
+					err = c.send(fragment)
+				}
+				t.serving()
+				t.prefer(err != nil, errClosed.Error(), "it takes all of 64 MiB")
+			}),
 		must("half-record", "a connection that ends within a record hurts nobody else", func(t *T) {
 			c := t.dial()
 			rec, _ := t.nullCall()

@@ -6,7 +6,10 @@ import "strings"
 
 // unlinkRules are the rules for names and rights that the two have in common.
 // makes makes an entry that the procedure may remove, as some user.
-func unlinkRules(makes func(t *T, c *cred, dir fh, name string) fh, removes func(t *T, c *cred, dir fh, name string) wccRes) []Check {
+func unlinkRules(
+	makes func(t *T, c *cred, dir fh, name string) fh,
+	removes func(t *T, c *cred, dir fh, name string) wccRes,
+) []Check {
 	return []Check{
 		must("removed", "the name is gone, and cannot be removed again", func(t *T) {
 			makes(t, super, t.dir(), "x")

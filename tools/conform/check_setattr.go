@@ -185,12 +185,13 @@ func setattrTimeChecks() []Check {
 			h := t.file("f")
 			t.is(t.setattr(super, h, sattr{mtimeHow: 2, mtime: stamp{5, 1e9}}, nil).st, errInval)
 		}).at("RFC 1813, 2.5"),
-		must("nanoseconds-kept-valid", "after a time with 2^32-1 nanoseconds was sent, GETATTR still gives a valid one", func(t *T) {
-			h := t.file("f")
-			t.setattr(super, h, sattr{mtimeHow: 2, mtime: stamp{5, math.MaxUint32}, atimeHow: 2, atime: stamp{5, 1e9}}, nil)
-			a := t.attr(h)
-			t.that(a.mtime.nsec < 1e9 && a.atime.nsec < 1e9, "nanoseconds below 10^9", "%v and %v", a.atime, a.mtime)
-		}).at("RFC 1813, 2.5"),
+		must("nanoseconds-kept-valid", "after a time with 2^32-1 nanoseconds was sent, GETATTR still gives a valid one",
+			func(t *T) {
+				h := t.file("f")
+				t.setattr(super, h, sattr{mtimeHow: 2, mtime: stamp{5, math.MaxUint32}, atimeHow: 2, atime: stamp{5, 1e9}}, nil)
+				a := t.attr(h)
+				t.that(a.mtime.nsec < 1e9 && a.atime.nsec < 1e9, "nanoseconds below 10^9", "%v and %v", a.atime, a.mtime)
+			}).at("RFC 1813, 2.5"),
 	)
 }
 

@@ -20,16 +20,17 @@ func setattrPermChecks() []Check {
 			h := t.fileAs(alice, t.dir(), "f", 0o666)
 			t.is(t.setattr(bob, h, mode(0o777), nil).st, errPerm)
 		}).at("RFC 1813, 2.6"),
-		must("user-by-owner", "an owner does not give a file to another user where PATHCONF says chown_restricted", func(t *T) {
-			t.needUsers()
-			h := t.fileAs(alice, t.dir(), "f", 0o644)
-			st := t.setattr(alice, h, sattr{uid: &bob.uid}, nil).st
-			if t.s.path.chownRestricted {
-				t.refused(st, errPerm)
-			} else {
-				t.ok(st)
-			}
-		}).at("RFC 1813, 3.3.20"),
+		must("user-by-owner", "an owner does not give a file to another user where PATHCONF says chown_restricted",
+			func(t *T) {
+				t.needUsers()
+				h := t.fileAs(alice, t.dir(), "f", 0o644)
+				st := t.setattr(alice, h, sattr{uid: &bob.uid}, nil).st
+				if t.s.path.chownRestricted {
+					t.refused(st, errPerm)
+				} else {
+					t.ok(st)
+				}
+			}).at("RFC 1813, 3.3.20"),
 		must("user-taken", "nobody but the superuser takes a file of another", func(t *T) {
 			t.needUsers()
 			h := t.fileAs(alice, t.dir(), "f", 0o666)
@@ -81,12 +82,13 @@ func setattrByOthersChecks() []Check {
 			t.ok(t.setattr(alice, h, mode(0), nil).st)
 			t.ok(t.setattr(alice, h, size(1), nil).st)
 		}),
-		must("client-time-by-writer", "a user who may write but does not own the file does not set its times to values", func(t *T) {
-			t.needUsers()
-			h := t.fileAs(alice, t.dir(), "f", 0o666)
-			t.refused(t.setattr(bob, h, sattr{mtimeHow: 2, mtime: stamp{1, 0}}, nil).st, errPerm, errAcces)
-			t.that(t.attr(h).mtime.sec != 1, "mtime as before", "%v", t.attr(h).mtime)
-		}),
+		must("client-time-by-writer", "a user who may write but does not own the file does not set its times to values",
+			func(t *T) {
+				t.needUsers()
+				h := t.fileAs(alice, t.dir(), "f", 0o666)
+				t.refused(t.setattr(bob, h, sattr{mtimeHow: 2, mtime: stamp{1, 0}}, nil).st, errPerm, errAcces)
+				t.that(t.attr(h).mtime.sec != 1, "mtime as before", "%v", t.attr(h).mtime)
+			}),
 		should("server-time-by-writer", "a user who may write sets the times to the server's time", func(t *T) {
 			t.needUsers()
 			h := t.fileAs(alice, t.dir(), "f", 0o666)

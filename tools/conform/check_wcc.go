@@ -77,18 +77,20 @@ func wccDirectoryChecks() []Check {
 			n := t.create(super, t.dir(), "f", guarded, mode(0o644), 0)
 			return n.st, n.dir
 		}),
-		wccOnDir("create-failed", "a CREATE that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
-			n := t.create(super, t.dir(), "f", guarded, mode(0o644), 0)
-			return n.st, n.dir
-		}, errExist),
+		wccOnDir("create-failed", "a CREATE that fails tells that the directory did not change",
+			makeFile, func(t *T) (status, wcc) {
+				n := t.create(super, t.dir(), "f", guarded, mode(0o644), 0)
+				return n.st, n.dir
+			}, errExist),
 		wccOnDir("mkdir", "MKDIR tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
 			n := t.mkdir(super, t.dir(), "d", mode(0o755))
 			return n.st, n.dir
 		}),
-		wccOnDir("mkdir-failed", "a MKDIR that fails tells that the directory did not change", makeSub, func(t *T) (status, wcc) {
-			n := t.mkdir(super, t.dir(), "d", mode(0o755))
-			return n.st, n.dir
-		}, errExist),
+		wccOnDir("mkdir-failed", "a MKDIR that fails tells that the directory did not change",
+			makeSub, func(t *T) (status, wcc) {
+				n := t.mkdir(super, t.dir(), "d", mode(0o755))
+				return n.st, n.dir
+			}, errExist),
 		wccOnDir("symlink", "SYMLINK tells the directory's attributes before and after", nil, func(t *T) (status, wcc) {
 			n := t.symlink(super, t.dir(), "l", sattr{}, "x")
 			return n.st, n.dir
@@ -101,43 +103,48 @@ func wccDirectoryChecks() []Check {
 			w := t.remove(super, t.dir(), "f")
 			return w.st, w.wcc
 		}),
-		wccOnDir("remove-failed", "a REMOVE that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
-			w := t.remove(super, t.dir(), "g")
-			return w.st, w.wcc
-		}, errNoEnt),
+		wccOnDir("remove-failed", "a REMOVE that fails tells that the directory did not change",
+			makeFile, func(t *T) (status, wcc) {
+				w := t.remove(super, t.dir(), "g")
+				return w.st, w.wcc
+			}, errNoEnt),
 		wccOnDir("rmdir", "RMDIR tells the directory's attributes before and after", makeSub, func(t *T) (status, wcc) {
 			w := t.rmdir(super, t.dir(), "d")
 			return w.st, w.wcc
 		}),
-		wccOnDir("rmdir-failed", "a RMDIR that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
-			w := t.rmdir(super, t.dir(), "f")
-			return w.st, w.wcc
-		}, errNotDir),
+		wccOnDir("rmdir-failed", "a RMDIR that fails tells that the directory did not change",
+			makeFile, func(t *T) (status, wcc) {
+				w := t.rmdir(super, t.dir(), "f")
+				return w.st, w.wcc
+			}, errNotDir),
 		wccOnDir("link", "LINK tells the directory's attributes before and after", makeFile, func(t *T) (status, wcc) {
 			l := t.link(super, t.lookup(super, t.dir(), "f").obj, t.dir(), "g")
 			return l.st, l.dir
 		}),
-		wccOnDir("link-failed", "a LINK that fails tells that the directory did not change", makeFile, func(t *T) (status, wcc) {
-			l := t.link(super, t.lookup(super, t.dir(), "f").obj, t.dir(), "f")
-			return l.st, l.dir
-		}, errExist),
+		wccOnDir("link-failed", "a LINK that fails tells that the directory did not change",
+			makeFile, func(t *T) (status, wcc) {
+				l := t.link(super, t.lookup(super, t.dir(), "f").obj, t.dir(), "f")
+				return l.st, l.dir
+			}, errExist),
 	)
 }
 
 // wccRenameChecks are about RENAME, and how the attributes of calls fit together.
 func wccRenameChecks() []Check {
 	return group("wcc", "RFC 1813, 2.6",
-		wccOnDir("rename", "RENAME within a directory tells its attributes before and after, for both sides alike", makeFile, func(t *T) (status, wcc) {
-			r := t.rename(super, t.dir(), "f", t.dir(), "g")
-			if r.from.after != nil && r.to.after != nil {
-				same(t, "todir_wcc", *r.to.after, *r.from.after)
-			}
-			return r.st, r.from
-		}),
-		wccOnDir("rename-failed", "a RENAME that fails tells that the directory did not change", nil, func(t *T) (status, wcc) {
-			r := t.rename(super, t.dir(), "f", t.dir(), "g")
-			return r.st, r.from
-		}, errNoEnt),
+		wccOnDir("rename", "RENAME within a directory tells its attributes before and after, for both sides alike",
+			makeFile, func(t *T) (status, wcc) {
+				r := t.rename(super, t.dir(), "f", t.dir(), "g")
+				if r.from.after != nil && r.to.after != nil {
+					same(t, "todir_wcc", *r.to.after, *r.from.after)
+				}
+				return r.st, r.from
+			}),
+		wccOnDir("rename-failed", "a RENAME that fails tells that the directory did not change",
+			nil, func(t *T) (status, wcc) {
+				r := t.rename(super, t.dir(), "f", t.dir(), "g")
+				return r.st, r.from
+			}, errNoEnt),
 		must("rename-two", "RENAME between directories tells the attributes of each", func(t *T) {
 			d := t.sub("d")
 			t.file("f")

@@ -74,13 +74,15 @@ func writeCountChecks() []Check {
 			h := t.file("f")
 			for _, n := range []uint32{0, 2, 4, 1 << 20, math.MaxUint32} {
 				p := t.try(procWrite, super, writeArgs(h, 0, n, fileSync, "abc"))
-				t.that(!p.denied && (p.stat == garbageArgs || p.stat == success && statusOf(p) == errInval), "INVAL or GARBAGE_ARGS", "%s", answer(p))
+				refused := p.stat == garbageArgs || p.stat == success && statusOf(p) == errInval
+				t.that(!p.denied && refused, "INVAL or GARBAGE_ARGS", "%s", answer(p))
 			}
 		}),
 		should("stable-how", "a WRITE with a stable_how of 3 is refused", func(t *T) {
 			h := t.put("f", "data")
 			p := t.try(procWrite, super, writeArgs(h, 0, 3, 3, "abc"))
-			t.that(!p.denied && (p.stat == garbageArgs || p.stat == success && statusOf(p) != ok), "GARBAGE_ARGS or INVAL", "%s", answer(p))
+			refused := p.stat == garbageArgs || p.stat == success && statusOf(p) != ok
+			t.that(!p.denied && refused, "GARBAGE_ARGS or INVAL", "%s", answer(p))
 			t.text("content", t.content(h), "data")
 		}),
 	)
@@ -200,7 +202,8 @@ func writeLimitChecks() []Check {
 			p, err := t.tryOn(c, hd, writeArgs(h, 0, n+4096, fileSync, strings.Repeat("x", int(n)+4096)))
 			if err == nil && !p.denied && p.stat == success && statusOf(p) == ok {
 				w := t.writeResult(ok, &reader{b: p.body[4:]})
-				t.that(w.count <= n+4096 && t.attr(h).size == uint64(w.count), "a size of count", "count %d, size %d", w.count, t.attr(h).size)
+				t.that(w.count <= n+4096 && t.attr(h).size == uint64(w.count),
+					"a size of count", "count %d, size %d", w.count, t.attr(h).size)
 			} else {
 				same(t, "size", t.attr(h).size, 0)
 			}
@@ -260,10 +263,11 @@ func writeFileChecks() []Check {
 			c := t.dial()
 			var b []byte
 			var xids []uint32
+			data := func(i int) string { return strings.Repeat(string(rune('0'+i)), 1000) }
 			for i := range 64 {
 				hd := newHeader(nfsProg, nfsVers, procWrite, super)
 				hd.xid = t.xid()
-				b = append(b, mark(append(hd.encode(), writeArgs(h, uint64(i)*1000, 1000, unstable, strings.Repeat(string(rune('0'+i)), 1000)).b...))...)
+				b = append(b, record(hd, writeArgs(h, uint64(i)*1000, 1000, unstable, data(i)))...)
 				xids = append(xids, hd.xid)
 			}
 			t.sendRaw(c, "64 WRITEs of 1000 bytes side by side, at once", b)
@@ -273,7 +277,7 @@ func writeFileChecks() []Check {
 			got := t.content(h)
 			same(t, "size", len(got), 64000)
 			for i := range 64 {
-				t.text(fmt.Sprintf("bytes %d to %d", i*1000, i*1000+999), got[i*1000:i*1000+1000], strings.Repeat(string(rune('0'+i)), 1000))
+				t.text(fmt.Sprintf("bytes %d to %d", i*1000, i*1000+999), got[i*1000:i*1000+1000], data(i))
 			}
 		}),
 	)
@@ -330,13 +334,14 @@ func writePermChecks() []Check {
 			t.ok(t.write(bob, h, 0, "x", fileSync).st)
 			t.mode(t.attr(h), 0o777)
 		}),
-		should("clears-setgid", "a WRITE by a user other than the superuser takes set-group-id of an executable away", func(t *T) {
-			t.needUsers()
-			h := t.putAs(alice, "f", 0o777, "data")
-			t.ok(t.setattr(alice, h, mode(0o2777), nil).st)
-			t.ok(t.write(bob, h, 0, "x", fileSync).st)
-			t.mode(t.attr(h), 0o777)
-		}),
+		should("clears-setgid", "a WRITE by a user other than the superuser takes set-group-id of an executable away",
+			func(t *T) {
+				t.needUsers()
+				h := t.putAs(alice, "f", 0o777, "data")
+				t.ok(t.setattr(alice, h, mode(0o2777), nil).st)
+				t.ok(t.write(bob, h, 0, "x", fileSync).st)
+				t.mode(t.attr(h), 0o777)
+			}),
 		should("failed-has-attributes", "a refused WRITE comes with the file's attributes", func(t *T) {
 			t.needUsers()
 			h := t.putAs(alice, "f", 0o644, "data")

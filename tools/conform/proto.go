@@ -42,8 +42,10 @@ const (
 	procCount
 )
 
-var procNames = [...]string{"NULL", "GETATTR", "SETATTR", "LOOKUP", "ACCESS", "READLINK", "READ", "WRITE", "CREATE", "MKDIR", "SYMLINK",
-	"MKNOD", "REMOVE", "RMDIR", "RENAME", "LINK", "READDIR", "READDIRPLUS", "FSSTAT", "FSINFO", "PATHCONF", "COMMIT"}
+var procNames = [...]string{
+	"NULL", "GETATTR", "SETATTR", "LOOKUP", "ACCESS", "READLINK", "READ", "WRITE", "CREATE", "MKDIR", "SYMLINK", "MKNOD",
+	"REMOVE", "RMDIR", "RENAME", "LINK", "READDIR", "READDIRPLUS", "FSSTAT", "FSINFO", "PATHCONF", "COMMIT",
+}
 
 // Procedures of MOUNT.
 const (
@@ -95,12 +97,14 @@ const (
 	errGarbage status = 0xffffffff
 )
 
-var statusNames = map[status]string{ok: "OK", errPerm: "PERM", errNoEnt: "NOENT", errIO: "IO", errNXIO: "NXIO", errAcces: "ACCES", errExist: "EXIST",
-	errXDev: "XDEV", errNoDev: "NODEV", errNotDir: "NOTDIR", errIsDir: "ISDIR", errInval: "INVAL", errFBig: "FBIG", errNoSpc: "NOSPC",
-	errROFS: "ROFS", errMLink: "MLINK", errNameTooLong: "NAMETOOLONG", errNotEmpty: "NOTEMPTY", errDQuot: "DQUOT", errStale: "STALE",
-	errRemote: "REMOTE", errBadHandle: "BADHANDLE", errNotSync: "NOT_SYNC", errBadCookie: "BAD_COOKIE", errNotSupp: "NOTSUPP",
-	errTooSmall: "TOOSMALL", errServerFault: "SERVERFAULT", errBadType: "BADTYPE", errJukebox: "JUKEBOX",
-	errGarbage: "GARBAGE_ARGS"}
+var statusNames = map[status]string{
+	ok: "OK", errPerm: "PERM", errNoEnt: "NOENT", errIO: "IO", errNXIO: "NXIO", errAcces: "ACCES", errExist: "EXIST",
+	errXDev: "XDEV", errNoDev: "NODEV", errNotDir: "NOTDIR", errIsDir: "ISDIR", errInval: "INVAL", errFBig: "FBIG",
+	errNoSpc: "NOSPC", errROFS: "ROFS", errMLink: "MLINK", errNameTooLong: "NAMETOOLONG", errNotEmpty: "NOTEMPTY",
+	errDQuot: "DQUOT", errStale: "STALE", errRemote: "REMOTE", errBadHandle: "BADHANDLE", errNotSync: "NOT_SYNC",
+	errBadCookie: "BAD_COOKIE", errNotSupp: "NOTSUPP", errTooSmall: "TOOSMALL", errServerFault: "SERVERFAULT",
+	errBadType: "BADTYPE", errJukebox: "JUKEBOX", errGarbage: "GARBAGE_ARGS",
+}
 
 func (s status) String() string {
 	if n := statusNames[s]; n != "" {
@@ -177,8 +181,10 @@ func (a *attr) String() string {
 	if a == nil {
 		return "no attributes"
 	}
-	return fmt.Sprintf("{type %d mode %04o nlink %d uid %d gid %d size %d used %d rdev %d:%d fsid %#x fileid %d atime %v mtime %v ctime %v}",
-		a.typ, a.mode, a.nlink, a.uid, a.gid, a.size, a.used, a.major, a.minor, a.fsid, a.fileid, a.atime, a.mtime, a.ctime)
+	return fmt.Sprintf("{type %d mode %04o nlink %d uid %d gid %d size %d used %d rdev %d:%d fsid %#x fileid %d "+
+		"atime %v mtime %v ctime %v}",
+		a.typ, a.mode, a.nlink, a.uid, a.gid, a.size, a.used, a.major, a.minor, a.fsid, a.fileid,
+		a.atime, a.mtime, a.ctime)
 }
 
 // preAttr is wcc_attr.

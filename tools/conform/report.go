@@ -77,6 +77,7 @@ func (r *Report) writeTable(w io.Writer) {
 		c := counts[n]
 		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t\n", n, c[Pass], c[Fail], c[Differ], c[Skip])
 	}
-	fmt.Fprintf(tw, "all %d\t%d\t%d\t%d\t%d\t\n", len(r.Results), r.Count(Pass), r.Count(Fail), r.Count(Differ), r.Count(Skip))
+	fmt.Fprintf(tw, "all %d\t%d\t%d\t%d\t%d\t\n",
+		len(r.Results), r.Count(Pass), r.Count(Fail), r.Count(Differ), r.Count(Skip))
 	tw.Flush()
 }

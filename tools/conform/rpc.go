@@ -108,6 +108,9 @@ func mark(rec []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, lastFragment|uint32(len(rec))), rec...)
 }
 
+// record is a call as it is sent.
+func record(h header, a *args) []byte { return mark(append(h.encode(), a.b...)) }
+
 // fragments cuts a record into fragments of at most n bytes.
 func fragments(rec []byte, n int) (b []byte) {
 	for len(rec) > n {

@@ -298,9 +298,10 @@ func (t *T) done(r *reader) {
 	}
 }
 
-// refusedCall wants a call that the server must not carry out to be answered
+// refusedCall makes a call that the server must not carry out, and wants it to be answered
 // with GARBAGE_ARGS, or with an NFS error (a difference).
-func (t *T) refusedCall(p *rpcReply) {
+func (t *T) refusedCall(proc uint32, a *args) {
+	p := t.try(proc, super, a)
 	if p.denied {
 		t.wrong("GARBAGE_ARGS", p.String())
 	}

@@ -27,7 +27,10 @@ const fileName = "file"
 
 // connect makes a client with an empty directory.
 func connect(cfg *Config, root Handle, i int) (c *client, err error) {
-	c = &client{cfg: cfg, name: fmt.Sprintf("tansy-bench-%d-%d", cfg.run, i), p: Pattern{File: uint64(i)}, buf: make([]byte, max(cfg.IOSize, smallIO))}
+	c = &client{
+		cfg: cfg, name: fmt.Sprintf("tansy-bench-%d-%d", cfg.run, i),
+		p: Pattern{File: uint64(i)}, buf: make([]byte, max(cfg.IOSize, smallIO)),
+	}
 	if c.Conn, err = Dial(cfg.Addr, cfg.Clients == 1); err != nil {
 		return nil, err
 	}

@@ -77,7 +77,9 @@ func TestStatusNames(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0.00", 1.234: "1.23", 56.78: "56.8", 123: "123", 1234: "1,234", 1234567: "1,234,567"} {
+	for v, want := range map[float64]string{
+		0: "0.00", 1.234: "1.23", 56.78: "56.8", 123: "123", 1234: "1,234", 1234567: "1,234,567",
+	} {
 		if got := Number(v); got != want {
 			t.Errorf("Number(%v) = %q, want %q", v, got, want)
 		}

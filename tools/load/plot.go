@@ -29,14 +29,15 @@ func WriteSVG(w io.Writer, title string, results []Result) error {
 	}
 	height := plotTop + plotRow*len(results) + plotBottom
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, height)
+	const frame = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`
+	fmt.Fprintf(&b, frame+"\n", plotWidth, height)
 	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n", escape(title))
 	fmt.Fprintf(&b, `<text x="%d" y="20" font-size="14">%s</text>`+"\n", plotLeft, escape(title))
 	bottom := height - plotBottom
 	for at := low; at <= high; at++ {
 		d := time.Duration(math.Round(math.Pow(10, at)))
-		fmt.Fprintf(&b, `<path d="M%.1f %d V%d" stroke="#ddd"/><text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`+"\n",
-			x(d), plotTop-8, bottom, x(d), bottom+18, decade(d))
+		fmt.Fprintf(&b, `<path d="M%.1f %d V%d" stroke="#ddd"/>`, x(d), plotTop-8, bottom)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%s</text>`+"\n", x(d), bottom+18, decade(d))
 	}
 	for i, r := range results {
 		y := plotTop + plotRow*i + plotRow/2
@@ -47,7 +48,8 @@ func WriteSVG(w io.Writer, title string, results []Result) error {
 			at   time.Duration
 			name string
 		}{{l.Half, "half"}, {l.Tenth, "90 %"}, {l.Hundredth, "99 %"}} {
-			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="4" fill="#2a6"><title>%s in %s</title></circle>`, x(m.at), y, m.name, short(m.at))
+			fmt.Fprintf(&b, `<circle cx="%.1f" cy="%d" r="4" fill="#2a6"><title>%s in %s</title></circle>`,
+				x(m.at), y, m.name, short(m.at))
 		}
 		fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", plotWidth-8, y+4, r.rate())
 	}
@@ -58,9 +60,10 @@ func WriteSVG(w io.Writer, title string, results []Result) error {
 
 // scale is from and to which power of ten of a nanosecond the plot goes.
 func scale(results []Result) (low, high float64) {
+	power := func(t time.Duration) float64 { return math.Log10(float64(max(t, 1))) }
 	low, high = 4, 5 // 10 us, 100 us
 	for i, r := range results {
-		l, h := math.Floor(math.Log10(float64(max(r.Latency.Half, 1)))), math.Ceil(math.Log10(float64(max(r.Latency.Thousandth, 1))))
+		l, h := math.Floor(power(r.Latency.Half)), math.Ceil(power(r.Latency.Thousandth))
 		if i == 0 {
 			low, high = l, max(h, l+1)
 		}

@@ -9,7 +9,8 @@ import (
 
 // WriteText prints a table.
 func WriteText(w io.Writer, results []Result) {
-	fmt.Fprintf(w, "%-10s %7s %9s %14s  %9s %9s %9s %9s %9s  %14s\n", "", "clients", "in flight", "rate", "half", "90 %", "99 %", "99.9 %", "longest", "server CPU")
+	fmt.Fprintf(w, "%-10s %7s %9s %14s  %9s %9s %9s %9s %9s  %14s\n",
+		"", "clients", "in flight", "rate", "half", "90 %", "99 %", "99.9 %", "longest", "server CPU")
 	for _, r := range results {
 		cpu := "-"
 		if r.CPU > 0 && r.Ops > 0 {

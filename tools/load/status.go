@@ -7,15 +7,17 @@ import (
 
 // nfsStatus are the names of the NFS statuses, without their beginning NFS3ERR_ (RFC 1813, section 2.6).
 var nfsStatus = map[uint32]string{
-	1: "PERM", 2: "NOENT", 5: "IO", 6: "NXIO", 13: "ACCES", 17: "EXIST", 18: "XDEV", 19: "NODEV", 20: "NOTDIR", 21: "ISDIR",
-	22: "INVAL", 27: "FBIG", 28: "NOSPC", 30: "ROFS", 31: "MLINK", 63: "NAMETOOLONG", 66: "NOTEMPTY", 69: "DQUOT",
-	70: "STALE", 71: "REMOTE", 10001: "BADHANDLE", 10002: "NOT_SYNC", 10003: "BAD_COOKIE", 10004: "NOTSUPP",
+	1: "PERM", 2: "NOENT", 5: "IO", 6: "NXIO", 13: "ACCES", 17: "EXIST", 18: "XDEV", 19: "NODEV",
+	20: "NOTDIR", 21: "ISDIR", 22: "INVAL", 27: "FBIG", 28: "NOSPC", 30: "ROFS", 31: "MLINK",
+	63: "NAMETOOLONG", 66: "NOTEMPTY", 69: "DQUOT", 70: "STALE", 71: "REMOTE",
+	10001: "BADHANDLE", 10002: "NOT_SYNC", 10003: "BAD_COOKIE", 10004: "NOTSUPP",
 	10005: "TOOSMALL", 10006: "SERVERFAULT", 10007: "BADTYPE", 10008: "JUKEBOX",
 }
 
 // mountStatus are the names of those of MOUNT, without MNT3ERR_ (RFC 1813, section 5.1.5).
 var mountStatus = map[uint32]string{
-	1: "PERM", 2: "NOENT", 5: "IO", 13: "ACCES", 20: "NOTDIR", 22: "INVAL", 63: "NAMETOOLONG", 10004: "NOTSUPP", 10006: "SERVERFAULT",
+	1: "PERM", 2: "NOENT", 5: "IO", 13: "ACCES", 20: "NOTDIR", 22: "INVAL", 63: "NAMETOOLONG",
+	10004: "NOTSUPP", 10006: "SERVERFAULT",
 }
 
 // acceptStatus are the outcomes of a call that was accepted and not carried out (accept_stat; RFC 5531, section 9).

@@ -27,7 +27,8 @@ func blocking(c *net.TCPConn) (stream, error) {
 	}
 	timeout := unix.NsecToTimeval(int64(replyTimeout))
 	fd := int(f.Fd()) // this makes it blocking
-	if err := os.NewSyscallError("setsockopt", unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout)); err != nil {
+	err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout)
+	if err := os.NewSyscallError("setsockopt", err); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -53,24 +53,29 @@ var workloads = []Workload{
 		})
 		return c.Wait(0)
 	}},
-	{Name: "smallfile", About: "LOOKUP, CREATE, WRITE of 100 bytes FILE_SYNC, REMOVE; together they are one", begin: func(c *client, _ int) error {
-		at := time.Now()
-		err := c.SmallFile(c.dir, "small")
-		c.took(at, 0)
-		return err
-	}},
-	{Name: "mixed", About: "LOOKUP 35, READ 20, GETATTR 15, WRITE UNSTABLE 10, READDIRPLUS 10, COMMIT 5, CREATE or REMOVE 5 of 100 calls; 16 KiB of data", file: true, begin: func(c *client, _ int) error {
-		return c.mixed()
-	}},
-	{Name: "write", About: "WRITEs in order, UNSTABLE, and a COMMIT at the end", Bytes: true, Deep: true, file: true, begin: func(c *client, i int) error {
-		return c.write(c.inOrder(i), c.cfg.IOSize, Unstable)
-	}, end: func(c *client) error {
-		_, err := c.Commit(c.file)
-		return err
-	}},
-	{Name: "writesync", About: "WRITEs in order, FILE_SYNC", Bytes: true, Deep: true, file: true, begin: func(c *client, i int) error {
-		return c.write(c.inOrder(i), c.cfg.IOSize, FileSync)
-	}},
+	{Name: "smallfile", About: "LOOKUP, CREATE, WRITE of 100 bytes FILE_SYNC, REMOVE; together they are one",
+		begin: func(c *client, _ int) error {
+			at := time.Now()
+			err := c.SmallFile(c.dir, "small")
+			c.took(at, 0)
+			return err
+		}},
+	{Name: "mixed", About: "LOOKUP 35, READ 20, GETATTR 15, WRITE UNSTABLE 10, READDIRPLUS 10, COMMIT 5, " +
+		"CREATE or REMOVE 5 of 100 calls; 16 KiB of data", file: true,
+		begin: func(c *client, _ int) error {
+			return c.mixed()
+		}},
+	{Name: "write", About: "WRITEs in order, UNSTABLE, and a COMMIT at the end", Bytes: true, Deep: true, file: true,
+		begin: func(c *client, i int) error {
+			return c.write(c.inOrder(i), c.cfg.IOSize, Unstable)
+		}, end: func(c *client) error {
+			_, err := c.Commit(c.file)
+			return err
+		}},
+	{Name: "writesync", About: "WRITEs in order, FILE_SYNC", Bytes: true, Deep: true, file: true,
+		begin: func(c *client, i int) error {
+			return c.write(c.inOrder(i), c.cfg.IOSize, FileSync)
+		}},
 	{Name: "randwrite", About: "WRITEs of 4 KiB at random, FILE_SYNC", file: true, begin: func(c *client, _ int) error {
 		return c.write(c.anywhere(), smallIO, FileSync)
 	}},

@@ -19,10 +19,10 @@
 //
 // What is proved here, of a device that may return anything: a page that is accepted is the newest
 // one (Page), a block that is accepted has the code that the tree has of it (Genuine), and the pages that a
-// change writes are a tree with exactly these codes changed (Changed, Upwards; tree.dfy). And if the device has every
-// page in the place that it says (Sitting), it is found, unless the device has erred, and what is written in its stead
-// goes to the other place.
-include "tree.dfy"
+// change writes are a tree with exactly these codes changed (Changed, Upwards; codetree.dfy). And if the device has
+// every page in the place that it says (Sitting), it is found, unless the device has erred, and what is written in its
+// stead goes to the other place.
+include "codetree.dfy"
 include "../trusted/pages.s.dfy"
 include "../trusted/seal.s.dfy"
 

@@ -2,7 +2,7 @@
 //
 // Run commits or aborts, and waits until what may be told of it is
 // durable. No status comes back before, and whatever comes back, all locks are gone and the buffer is empty (Idle).
-include "commit.dfy"
+include "ending.dfy"
 include "../trusted/work.s.dfy"
 
 module TxnRun {
@@ -15,7 +15,7 @@ module TxnRun {
   import opened JournalThreads
   import opened TxnSysM
   import opened TxnM
-  import opened CommitM
+  import opened TxnEnding
   import opened JournalCommit
   import opened WorkS
 

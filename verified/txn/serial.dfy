@@ -17,9 +17,9 @@
 // told.
 //
 // They rest on the invariants of the running code, which every step keeps: System.Inv has the history (Serial), TYield
-// and each step that no commit is left out (NoOthers), Finish and Abort in commit.dfy what each call returns, and
+// and each step that no commit is left out (NoOthers), Finish and Abort in ending.dfy what each call returns, and
 // Journal.Inv what is on the device (DiskInv in journal/state.dfy).
-include "commit.dfy"
+include "ending.dfy"
 include "../journal/recover.dfy"
 
 module Serializability {
@@ -34,7 +34,7 @@ module Serializability {
   import opened RecoverM
   import opened TxnSysM
   import opened TxnM
-  import opened CommitM
+  import opened TxnEnding
 
   // the history is whole: all commits are transactions'
   predicate Whole(s: System) reads s, s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal,

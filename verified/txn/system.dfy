@@ -5,7 +5,7 @@
 // it. TYield stands wherever other threads may run: its contract is what they
 // may have done meanwhile (the rely). That they do no more is the guarantee:
 // every step that locks, commits, or releases is verified to leave all that others hold as it
-// was (Txn.Grab in txn.dfy, Point and LetGo in commit.dfy). No other step changes the newest
+// was (Txn.Grab in txn.dfy, Point and LetGo in ending.dfy). No other step changes the newest
 // state or the lock table.
 //
 // A commit is stable if its call waits until it is durable. It is noted when the lock table knows its number for what

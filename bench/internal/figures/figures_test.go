@@ -18,7 +18,8 @@ func TestPlots(t *testing.T) {
 		{Metric{Name: "files, clients: 2", Unit: "/s", At: 2}, map[string][]float64{"a": {3}}},
 		{Metric{Name: "files, clients: 8", Unit: "/s", At: 8}, map[string][]float64{"a": {300, 500}, "b": {20, 20}}},
 	}
-	s := Samples{"smallfile": {Axis: "clients", Contenders: []string{"a", "b", "a<b"}, Rows: rows}, "tree": {Contenders: []string{"b"}}}
+	s := Samples{"smallfile": {Axis: "clients", Contenders: []string{"a", "b", "a<b"}, Rows: rows},
+		"tree": {Contenders: []string{"b"}}}
 	p := &Page{Workloads: []string{"smallfile", "tree"}, Contenders: []string{"a", "b"}}
 	ps := p.plots(s)
 	ps["ratios.svg"] = p.Ratios(s, "a", "b", "a & b")
@@ -80,7 +81,9 @@ func TestPage(t *testing.T) {
 	if !strings.HasPrefix(got, "before\n"+p.begin()) || !strings.HasSuffix(got, end+"after\n") || strings.Contains(got, "old") {
 		t.Errorf("the page is\n%s", got)
 	}
-	for _, want := range []string{"### one\n\nWhat it is.", "| files, /s | 13.0 |  |", "### two", "| files, /s | 17.0 |  |"} {
+	for _, want := range []string{
+		"### one\n\nWhat it is.", "| files, /s | 13.0 |  |", "### two", "| files, /s | 17.0 |  |",
+	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page has no %q:\n%s", want, got)
 		}
@@ -98,7 +101,9 @@ func TestSummaries(t *testing.T) {
 	if _, ok := r.Ratio("a", "c"); ok {
 		t.Error("a ratio to what was not measured")
 	}
-	for v, want := range map[float64]string{0.1234: "0.123", 12.34: "12.3", 999.6: "1,000", 1234.5: "1,234", 1234567: "1,234,567"} {
+	for v, want := range map[float64]string{
+		0.1234: "0.123", 12.34: "12.3", 999.6: "1,000", 1234.5: "1,234", 1234567: "1,234,567",
+	} {
 		if got := Number(v); got != want {
 			t.Errorf("%v is %s, not %s", v, got, want)
 		}

@@ -20,7 +20,8 @@ func Describe() string {
 		commit = []byte("unknown")
 	}
 	return fmt.Sprintf("%s, commit %s; %d processors (%s), %d GiB of memory, Linux %s",
-		time.Now().Format("2 January 2006"), strings.TrimSpace(string(commit)), runtime.NumCPU(), processor(), memory()>>30, kernel())
+		time.Now().Format("2 January 2006"), strings.TrimSpace(string(commit)),
+		runtime.NumCPU(), processor(), memory()>>30, kernel())
 }
 
 func processor() string {

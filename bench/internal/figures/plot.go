@@ -50,8 +50,10 @@ func (d *drawing) key(x, y float64, names []string) {
 }
 
 func (d *drawing) String() string {
-	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n%s</svg>\n",
-		d.width, d.height, d.width, d.body.String())
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" `+
+		`font-family="sans-serif" font-size="11">`+"\n"+
+		`<rect width="100%%" height="100%%" fill="white"/>`+"\n%[3]s</svg>\n",
+		d.width, d.height, d.body.String())
 }
 
 // niceAbove is the least of 1, 2, 5, 10, 20 ... that is not below v.
@@ -105,7 +107,8 @@ func (m *Measured) scaling(name string, p palette) string {
 				d.line(x(r.At), y(s.Least), x(r.At), y(s.Most), d.color(c))
 			}
 		}
-		fmt.Fprintf(&d.body, "<polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(points, " "), d.color(c))
+		fmt.Fprintf(&d.body, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
+			strings.Join(points, " "), d.color(c))
 	}
 	d.key(right+15, top, m.Contenders)
 	return d.String()

@@ -22,11 +22,14 @@ type Samples map[string]*Measured
 
 // Measured is one workload.
 type Measured struct {
-	About      string   `json:"about"`
-	Conditions string   `json:"conditions"`           // when, where, how often
-	Base       string   `json:"base,omitempty"`       // the contender that the others are compared with, if with any
-	Transposed bool     `json:"transposed,omitempty"` // its table has a line for each contender, and what is left of the base's speed
-	Axis       string   `json:"axis,omitempty"`       // what At of the rows is, if there is a plot by that
+	About      string `json:"about"`
+	Conditions string `json:"conditions"`     // when, where, how often
+	Base       string `json:"base,omitempty"` // the contender that the others are compared with, if with any
+
+	// Transposed: the table has a line for each contender, and what is left of the base's speed.
+	Transposed bool `json:"transposed,omitempty"`
+
+	Axis       string   `json:"axis,omitempty"` // what At of the rows is, if there is a plot by that
 	Contenders []string `json:"contenders"`
 	Rows       []*Row   `json:"rows"`
 }

@@ -12,7 +12,9 @@ import (
 // change of the machine's mood hits all alike. It prints a row for each metric when all of them are known, single
 // figures as soon as they are if verbose, and adds the rows to m. once returns a figure for each of the metrics, NaN
 // where a contender has none.
-func (m *Measured) Turns(rounds int, metrics []Metric, once func(contender string) ([]float64, error), out io.Writer, verbose bool) error {
+func (m *Measured) Turns(
+	rounds int, metrics []Metric, once func(contender string) ([]float64, error), out io.Writer, verbose bool,
+) error {
 	rows := make([]*Row, len(metrics))
 	for i := range rows {
 		rows[i] = NewRow(metrics[i])

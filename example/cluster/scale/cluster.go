@@ -98,7 +98,10 @@ type cluster struct {
 
 // newCluster has all hosts up and each volume where it is preferred.
 func newCluster(c config) *cluster {
-	s := &cluster{config: c, random: rand.New(rand.NewPCG(c.seed, 0)), hosts: make([]host, c.hosts), volumes: make([]volume, c.volumes)}
+	s := &cluster{
+		config: c, random: rand.New(rand.NewPCG(c.seed, 0)),
+		hosts: make([]host, c.hosts), volumes: make([]volume, c.volumes),
+	}
 	for i := range s.hosts {
 		s.hosts[i].up = true
 	}

@@ -14,7 +14,8 @@ func main() {
 	f.IntVar(&c.racks, "racks", 5, "racks of hosts that fail together")
 	f.Float64Var(&c.years, "years", 10, "time that is simulated")
 	f.Uint64Var(&c.seed, "seed", 1, "seed of the failures")
-	f.StringVar(&c.placement, "placement", "spread", "where the volumes of a host go: spread over all hosts, or pairs: to its neighbour")
+	f.StringVar(&c.placement, "placement", "spread",
+		"where the volumes of a host go: spread over all hosts, or pairs: to its neighbour")
 	f.BoolVar(&c.failback, "failback", false, "volumes go back when their first host does")
 	days := func(p *float64, name string, value float64, usage string) {
 		f.Func(name, fmt.Sprintf("%s, in days (default %g)", usage, value), func(s string) error {
@@ -36,7 +37,8 @@ func main() {
 	f.IntVar(&c.parallel, "parallel", 4, "recoveries at a time on a host")
 	f.Float64Var(&c.handover, "handover", 5, "seconds when an owner stops in order")
 	f.Usage = func() {
-		fmt.Fprint(f.Output(), "Scale simulates many volumes on many hosts that stand by for each other.\n\nusage: go run ./example/cluster/scale [flags]\n\n")
+		fmt.Fprint(f.Output(), "Scale simulates many volumes on many hosts that stand by for each other.\n\n"+
+			"usage: go run ./example/cluster/scale [flags]\n\n")
 		f.PrintDefaults()
 		fmt.Fprint(f.Output(), "\nexample: go run ./example/cluster/scale -fence 8 -placement pairs\n")
 	}

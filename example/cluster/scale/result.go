@@ -40,9 +40,13 @@ func (r *result) at(part float64) float64 {
 }
 
 func (r *result) print(w io.Writer, c config) {
-	fmt.Fprintf(w, "outages of a volume    %d, %.2f per volume and year\n", len(r.outages), float64(len(r.outages))/float64(c.volumes)/c.years)
-	fmt.Fprintf(w, "length                 median %.1f s, 99 %% within %.1f s, longest %.1f s\n", r.at(0.5), r.at(0.99), r.at(1))
-	fmt.Fprintf(w, "unavailable            %.0f s per volume and year: %.5f %% of the time\n", r.total/float64(c.volumes)/c.years, 100*r.total/r.served)
+	years := float64(c.volumes) * c.years // of one volume
+	fmt.Fprintf(w, "outages of a volume    %d, %.2f per volume and year\n",
+		len(r.outages), float64(len(r.outages))/years)
+	fmt.Fprintf(w, "length                 median %.1f s, 99 %% within %.1f s, longest %.1f s\n",
+		r.at(0.5), r.at(0.99), r.at(1))
+	fmt.Fprintf(w, "unavailable            %.0f s per volume and year: %.5f %% of the time\n",
+		r.total/years, 100*r.total/r.served)
 	fmt.Fprintf(w, "unavailable at once    at most %d of %d volumes\n", r.most, c.volumes)
 	fmt.Fprintf(w, "volumes on one host    at most %d, %.1f on average\n", r.load, float64(c.volumes)/float64(c.hosts))
 }

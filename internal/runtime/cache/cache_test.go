@@ -38,7 +38,8 @@ func checkCache(t *testing.T, c *Cache) {
 		}
 	}
 	if n != c.len || n+free+gone != c.used || c.used > len(c.blocks) || 2*n > len(c.tab) || len(c.order) > minCache || len(c.spilled) > len(c.order) {
-		t.Fatalf("%d blocks, %d found, %d spilled of %d; %d slots were used, %d of them are free, and %d gone", c.len, n, len(c.spilled), len(c.order), c.used, free, gone)
+		t.Fatalf("%d blocks, %d found, %d spilled of %d; %d slots were used, %d of them are free, and %d gone",
+			c.len, n, len(c.spilled), len(c.order), c.used, free, gone)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // So it is counted who may see such a block, and when nobody may, its memory is used again. Those are
 //   - who made it: of what a WRITE brings (Source), until the WRITE is over; of what a transaction changes
 //     (hold.Hold.Copy), until the transaction is;
-//   - each map of blocks that has it (blockmap.Map), until it is cleared or dropped: what is being written by the logger
-//     or the installer lies in maps that do not change meanwhile;
+//   - each map of blocks that has it (blockmap.Map), until it is cleared or dropped: what is being written by the
+//     logger or the installer lies in maps that do not change meanwhile;
 //   - each Hold that it is kept for (hold.Hold): who has got it from such a map under the journal's mutex, and sees it
 //     longer than that is held.
 //
@@ -50,9 +50,11 @@ var writes = newPool(poolBlocks)
 func newPool(n int) *pool {
 	if Poison {
 		n = min(n, 2048)
-		return &pool{blocks: make([]Blk, n), refs: make([]atomic.Int32, n)} // only there does the race detector see who reads them
+		// Only there does the race detector see who reads them.
+		return &pool{blocks: make([]Blk, n), refs: make([]atomic.Int32, n)}
 	}
-	m, err := unix.Mmap(-1, 0, n*(BlkSize+4), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	const private = unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_NORESERVE
+	m, err := unix.Mmap(-1, 0, n*(BlkSize+4), unix.PROT_READ|unix.PROT_WRITE, private)
 	if err != nil {
 		return &pool{}
 	}

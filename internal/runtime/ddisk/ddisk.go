@@ -70,7 +70,8 @@ type Disk struct {
 	sharing sharing
 
 	reads, shared, readBlocks, writes, writtenBlocks, barriers atomic.Uint64
-	runs, runTime                                              atomic.Int64 // reads of runs that have ended, and their nanoseconds
+
+	runs, runTime atomic.Int64 // reads of runs that have ended, and their nanoseconds
 }
 
 // New returns d as the verified code sees it.
@@ -96,7 +97,12 @@ func (d *Disk) Reading() (reads int64, took time.Duration) {
 
 // Counts returns the operations so far.
 func (d *Disk) Counts() Counts {
-	return Counts{d.reads.Load(), d.readBlocks.Load(), d.writes.Load(), d.writtenBlocks.Load(), d.barriers.Load(), d.shared.Load(), d.spare.runs.Load(), d.spare.blocks.Load()}
+	return Counts{
+		Reads: d.reads.Load(), ReadBlocks: d.readBlocks.Load(),
+		Writes: d.writes.Load(), WrittenBlocks: d.writtenBlocks.Load(),
+		Barriers: d.barriers.Load(), SharedReads: d.shared.Load(),
+		Discards: d.spare.runs.Load(), DiscardedBlocks: d.spare.blocks.Load(),
+	}
 }
 
 func (d *Disk) fail(err error) bool {

@@ -126,7 +126,8 @@ func TestPace(t *testing.T) {
 			pushes++
 		}
 		if p.pushes != pushes || len(p.dirty) > 0 || len(p.begun) < 20*longWrite {
-			t.Errorf("of 20 long writes %d blocks are left in the cache, %d on their way after %d pushes", len(p.dirty), len(p.begun), p.pushes-pushes+20)
+			t.Errorf("of 20 long writes %d blocks are left in the cache, %d on their way after %d pushes",
+				len(p.dirty), len(p.begun), p.pushes-pushes+20)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func TestAhead(t *testing.T) {
 		}))
 		after := s.j.Stats()
 		if after.Reads-before.Reads != reads || after.ReadBlocks-before.ReadBlocks != blocks {
-			t.Errorf("%d reads of %d blocks, want %d of %d", after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
+			t.Errorf("%d reads of %d blocks, want %d of %d",
+				after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
 		}
 	}
 	count(20, 1, 20, data, func(x *Txn) { x.Ahead(data, 20) })

@@ -64,7 +64,10 @@ type window struct {
 
 func newAlloc(b Bitmap, read func(uint64) ([]byte, error)) *alloc {
 	n := int((b.Limit + windowBits - 1) / windowBits)
-	a := &alloc{first: b.First, limit: b.Limit, start: b.Start, read: read, next: b.First, win: map[uint64]*window{}, rotors: map[uint64]uint64{}, free: make([]int32, n), todo: n}
+	a := &alloc{
+		first: b.First, limit: b.Limit, start: b.Start, read: read, next: b.First,
+		win: map[uint64]*window{}, rotors: map[uint64]uint64{}, free: make([]int32, n), todo: n,
+	}
 	for i := range a.free {
 		a.free[i] = -1
 	}
@@ -180,7 +183,8 @@ func (a *alloc) exchange(p place, from uint64) (x uint64, ok bool, err error) {
 		from = a.onward(p.near)
 	}
 	x, ok, err = a.anywhere(from)
-	if r, some := a.rotors[from/rotorSpan]; ok && !(some && from < r && r-from < rotorRecent) { // who goes on with what lies before the rotor does not turn it back
+	// Who goes on with what lies before the rotor does not turn it back.
+	if r, some := a.rotors[from/rotorSpan]; ok && !(some && from < r && r-from < rotorRecent) {
 		a.turned(from, x)
 	}
 	return x, ok, err
@@ -190,11 +194,14 @@ func (a *alloc) exchange(p place, from uint64) (x uint64, ok bool, err error) {
 // was freed a moment ago is no place for new data before the journal is done with the old: the commit would have to
 // wait for a whole installation, or the data would go to the log first.
 const (
-	rotorSpan   = 4 * windowBits // the size of a region in bits: more than there are blocks that were written straight home and are not installed
-	rotorRoom   = rotorSpan / 4  // clear bits of a region that has room
-	rotorRecent = 512            // how much is handed out in a moment, in bits
-	rotorReach  = 64             // regions among which one is looked for that has room
-	maxRotors   = 1024           // so many are remembered
+	// rotorSpan is the size of a region in bits: more than there are blocks that were written straight home and are
+	// not installed.
+	rotorSpan = 4 * windowBits
+
+	rotorRoom   = rotorSpan / 4 // clear bits of a region that has room
+	rotorRecent = 512           // how much is handed out in a moment, in bits
+	rotorReach  = 64            // regions among which one is looked for that has room
+	maxRotors   = 1024          // so many are remembered
 )
 
 // onward is where to look for a block in the place of one near the given: behind that one, if it was itself handed out

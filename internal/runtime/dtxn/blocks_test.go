@@ -41,7 +41,8 @@ func TestReadBlocks(t *testing.T) {
 		}))
 		after := s.j.Stats()
 		if after.Reads-before.Reads != reads || after.ReadBlocks-before.ReadBlocks != blocks {
-			t.Errorf("%d reads of %d blocks, want %d of %d", after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
+			t.Errorf("%d reads of %d blocks, want %d of %d",
+				after.Reads-before.Reads, after.ReadBlocks-before.ReadBlocks, reads, blocks)
 		}
 	}
 	count(0, 0, 0, data)
@@ -80,7 +81,9 @@ func TestReadBlocks(t *testing.T) {
 	a.Abort()
 
 	// where there are none
-	for _, c := range []struct{ from, n, first uint64 }{{size - 2, 3, size}, {data - 1, 2, data - 1}, {size, 1, size}, {data, math.MaxUint64, size}} {
+	for _, c := range []struct{ from, n, first uint64 }{
+		{size - 2, 3, size}, {data - 1, 2, data - 1}, {size, 1, size}, {data, math.MaxUint64, size},
+	} {
 		x := s.Begin()
 		err := x.TryReadBlocks(c.from, c.n, dbytes.NewPieces())
 		if !errors.Is(err, ErrDamaged) || c.n < 10 && !strings.Contains(err.Error(), fmt.Sprintf("block %d ", c.first)) {

@@ -15,7 +15,8 @@ func TestBulk(t *testing.T) {
 	const n = 300
 	p := memParams
 	p.Bitmap, p.First, p.Limit = memLog, memLog+10, memLog+10+n
-	l := Layout{Maps: [2]Bitmap{Blocks: {Start: p.Bitmap, First: p.First, Limit: p.Limit}}, Places: placesOf(region{p.First, p.Limit, places.BLOCKS()}, region{p.Bitmap, p.First, places.BITS()})}
+	l := Layout{Maps: [2]Bitmap{Blocks: {Start: p.Bitmap, First: p.First, Limit: p.Limit}},
+		Places: placesOf(region{p.First, p.Limit, places.BLOCKS()}, region{p.Bitmap, p.First, places.BITS()})}
 	for _, c := range []struct {
 		bulk  bool
 		times float64

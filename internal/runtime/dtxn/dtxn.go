@@ -18,9 +18,9 @@ import (
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
-	"tansy/internal/gen/txn/commitm"
 	"tansy/internal/gen/txn/objectsm"
 	"tansy/internal/gen/txn/places"
+	"tansy/internal/gen/txn/txnending"
 	"tansy/internal/gen/txn/txnm"
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
@@ -244,11 +244,15 @@ func (s *System) Run(stable, readOnly bool, f func(*Txn) error) error {
 	return refused
 }
 
-// Perform runs f in a transaction, as Run does. The verified runner that ends it is end: its arguments are those of Run
-// (verified/txn/run.dfy) and Ended (verified/fs/exec/call.dfy), and its results whether f is to be run again, and the
-// status that the transaction ended with. That of the last one is the result, as an error. The caller sees to it that
-// the journal is not closed meanwhile (Enter, as Run does); if it is all the same, nothing is committed.
-func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)) error {
+// A Runner is the verified code that ends a transaction. Its arguments are those of Run (verified/txn/run.dfy) and
+// Ended (verified/fs/exec/call.dfy). Its results are whether the work is to be done again, and the status that the
+// transaction ended with.
+type Runner func(t *txnm.Txn, w *Txn, r uint32) (again bool, st uint32)
+
+// Perform runs f in a transaction, as Run does, and has end end it. The status of the last one is the result, as an
+// error. The caller sees to it that the journal is not closed meanwhile (Enter, as Run does); if it is all the same,
+// nothing is committed.
+func (s *System) Perform(readOnly bool, f func(*Txn) uint32, end Runner) error {
 	s.enterOnly()
 	t := s.begin(readOnly)
 	defer func() {
@@ -306,7 +310,8 @@ func (t *Txn) result(st uint32) error {
 // start has.
 func halt(p any) {
 	stack := debug.Stack()
-	go panic(fmt.Sprintf("verified code failed at the end of a transaction, and its locks may be held: %v; start the server again\n%s", p, stack))
+	go panic(fmt.Sprintf("verified code failed at the end of a transaction, and its locks may be held: %v; "+
+		"start the server again\n%s", p, stack))
 	select {}
 }
 
@@ -446,7 +451,7 @@ func (t *Txn) end(wrote bool) {
 // Abort ends the transaction without effect. It does not wait for what was read to
 // be durable.
 func (t *Txn) Abort() {
-	commitm.Abort(t.t)
+	txnending.Abort(t.t)
 	t.Ended(false)
 }
 

@@ -410,7 +410,9 @@ func TestHints(t *testing.T) {
 func TestNear(t *testing.T) {
 	s := newSystem(t)
 	must(t, s.Run(false, false, func(x *Txn) error {
-		for i, c := range []struct{ near, want uint64 }{{0, 100}, {0, 101}, {65535, 65536}, {0, 65537}, {99999, 102}, {101, 103}, {32766, 32767}} {
+		for i, c := range []struct{ near, want uint64 }{
+			{0, 100}, {0, 101}, {65535, 65536}, {0, 65537}, {99999, 102}, {101, 103}, {32766, 32767},
+		} {
 			if _, b := x.AllocHint(Blocks, c.near); b != c.want {
 				t.Errorf("%d: near %d: %d, want %d", i, c.near, b, c.want)
 			}

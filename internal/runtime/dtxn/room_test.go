@@ -189,7 +189,8 @@ func TestExchange(t *testing.T) {
 // What is freed a moment ago is not handed out again in the place of another before all of the region was, wherever the
 // wish; and who goes on where it was given something goes on there.
 func TestRotor(t *testing.T) {
-	a := newAlloc(Bitmap{First: 10, Limit: 3 * rotorSpan, Start: 0}, func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
+	a := newAlloc(Bitmap{First: 10, Limit: 3 * rotorSpan, Start: 0},
+		func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
 	s := &System{alloc: []*alloc{Blocks: a}}
 	next := func(near uint64) uint64 {
 		t.Helper()

@@ -94,7 +94,8 @@ func TestHoldWithin(t *testing.T) {
 
 // What is held stays so when the bitmap is too large to be kept whole.
 func TestHoldKeepsWindow(t *testing.T) {
-	a := newAlloc(Bitmap{First: 1, Limit: 2 * maxWindows * windowBits}, func(uint64) ([]byte, error) { return make([]byte, windowBits/8), nil })
+	a := newAlloc(Bitmap{First: 1, Limit: 2 * maxWindows * windowBits},
+		func(uint64) ([]byte, error) { return make([]byte, windowBits/8), nil })
 	let := 0
 	a.unspare = func() { let++ }
 	runs, err := a.hold(Piece, 1, func(Run) {})

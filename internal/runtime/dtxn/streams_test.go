@@ -12,7 +12,8 @@ import (
 )
 
 func emptyAlloc(limit uint64) *alloc {
-	return newAlloc(Bitmap{First: 10, Limit: limit}, func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
+	return newAlloc(Bitmap{First: 10, Limit: limit},
+		func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
 }
 
 // grow takes n bits for a file.
@@ -302,7 +303,10 @@ func TestPositionOfHint(t *testing.T) {
 			n     uint64
 			leads bool
 			where uint64
-		}{{0, false, first - 21}, {12, true, first - 9}, {12, false, first - 8}, {21, false, first + 1}, {30, false, first + 10}} {
+		}{
+			{0, false, first - 21}, {12, true, first - 9}, {12, false, first - 8}, {21, false, first + 1},
+			{30, false, first + 10},
+		} {
 			if b := at(c.n, c.leads); b != c.where {
 				t.Errorf("for block %d (what leads there: %v): %d, not %d", c.n, c.leads, b, c.where)
 			}

@@ -93,7 +93,8 @@ func (a *alloc) inOrder(p place) (x uint64, ok bool, err error) {
 		s.rest--
 		return 0, false, nil
 	}
-	if a.stretches.alone < rotorRecent || a.stretches.of[piece{at.owner, at.n - 1}] == nil && a.stretches.of[piece{at.owner, at.n + 1}] == nil {
+	written := func(n uint64) bool { return a.stretches.of[piece{at.owner, n}] != nil }
+	if a.stretches.alone < rotorRecent || !written(at.n-1) && !written(at.n+1) {
 		return 0, false, nil
 	}
 	from := a.rotor(p.near)

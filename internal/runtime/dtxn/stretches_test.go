@@ -16,7 +16,8 @@ type overwriter struct {
 }
 
 func newOverwriter(t *testing.T) *overwriter {
-	a := newAlloc(Bitmap{First: 10, Limit: 3 * rotorSpan, Start: 0}, func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
+	a := newAlloc(Bitmap{First: 10, Limit: 3 * rotorSpan, Start: 0},
+		func(uint64) ([]byte, error) { return make([]byte, disk.BlockSize), nil })
 	return &overwriter{t, a, map[piece]uint64{}}
 }
 

@@ -15,7 +15,8 @@ import (
 // nothing is locked; right beside it lies what is there.
 func TestWild(t *testing.T) {
 	l := layout
-	l.Places = placesOf(region{data, size, places.BLOCKS()}, region{data - 2, data, places.RECORDS()}, region{inodeTab, data - 2, places.INODES()}, region{blockMap, inodeTab, places.BITS()})
+	l.Places = placesOf(region{data, size, places.BLOCKS()}, region{data - 2, data, places.RECORDS()},
+		region{inodeTab, data - 2, places.INODES()}, region{blockMap, inodeTab, places.BITS()})
 	s := NewMem(size, l)
 	defer s.Close()
 	small, whole := func() *dbytes.Bytes { return dbytes.NewBytes(256) }, func() *dbytes.Bytes { return dbytes.NewBytes(4096) }
@@ -43,7 +44,10 @@ func TestWild(t *testing.T) {
 				}
 				x.Abort()
 			}
-			for _, b := range []uint64{0, blockMap - 1, blockMap, inodeTab, data - 3, data - 2, data - 1, data, size - 1, size, 1 << 47, 1<<49 + blockMap, 1<<49 + data, ^uint64(0) - memLog} {
+			for _, b := range []uint64{
+				0, blockMap - 1, blockMap, inodeTab, data - 3, data - 2, data - 1, data, size - 1, size, 1 << 47, 1<<49 + blockMap,
+				1<<49 + data, ^uint64(0) - memLog,
+			} {
 				if k.first <= b && b <= k.last {
 					continue
 				}
@@ -84,7 +88,10 @@ func TestForeignPlaces(t *testing.T) {
 	for _, c := range []struct {
 		start, end uint64
 		ok         bool
-	}{{memLog, memLog + 100, true}, {memLog - 1, memLog + 1, false}, {0, 1, false}, {memLog + 99, memLog + 101, false}, {1, 1, true}, {memLog, ^uint64(0), false}} {
+	}{
+		{memLog, memLog + 100, true}, {memLog - 1, memLog + 1, false}, {0, 1, false}, {memLog + 99, memLog + 101, false},
+		{1, 1, true}, {memLog, ^uint64(0), false},
+	} {
 		for _, w := range []uint32{places.BITS(), places.INODES(), places.RECORDS(), places.BLOCKS()} {
 			_, err := New(j, Layout{Places: placesOf(region{memLog, memLog + 1, places.BLOCKS()}, region{c.start, c.end, w})})
 			if (err == nil) != c.ok || err != nil && !errors.Is(err, ErrDamaged) {

@@ -49,13 +49,15 @@ func TestReportsOutOfOrder(t *testing.T) {
 		clear   bool
 	}{
 		{"set and freed", []func(*alloc){func(a *alloc) { a.done(take, set) }, func(a *alloc) { a.done(nil, free) }}, true},
-		{"freed by another first", []func(*alloc){func(a *alloc) { a.done(nil, free) }, func(a *alloc) { a.done(take, set) }}, true},
+		{"freed by another first",
+			[]func(*alloc){func(a *alloc) { a.done(nil, free) }, func(a *alloc) { a.done(take, set) }}, true},
 		{"only set", []func(*alloc){func(a *alloc) { a.done(take, set) }}, false},
 		{"aborted", []func(*alloc){func(a *alloc) { a.done(take, nil) }}, true},
 		{"set and freed at once", []func(*alloc){func(a *alloc) { a.done(take, append(set, free...)) }}, true},
 		{"set by another", []func(*alloc){func(a *alloc) { a.done(nil, set) }, func(a *alloc) { a.done(take, nil) }}, false},
 	} {
-		a := newAlloc(Bitmap{First: 1, Limit: windowBits}, func(uint64) ([]byte, error) { return make([]byte, windowBits/8), nil })
+		a := newAlloc(Bitmap{First: 1, Limit: windowBits},
+			func(uint64) ([]byte, error) { return make([]byte, windowBits/8), nil })
 		next := func() uint64 {
 			got, ok, err := a.take(x - 1)
 			if err != nil || !ok {

@@ -1,5 +1,5 @@
-// Package notes is the Go behind verified/trusted/notes.s.dfy: notes by which the journal's threads tell each other what
-// they wish.
+// Package notes is the Go behind verified/trusted/notes.s.dfy: notes by which the journal's threads tell each other
+// what they wish.
 package notes
 
 import (
@@ -10,8 +10,8 @@ import (
 	"tansy/internal/lockorder"
 )
 
-// Notes steer when the journal does things. They belong to the holder of its mutex, but for two lists, which anybody may
-// add to: of wishes, and of damaged blocks.
+// Notes steer when the journal does things. They belong to the holder of its mutex, but for two lists, which anybody
+// may add to: of wishes, and of damaged blocks.
 type Notes struct {
 	writeUpTo          uint64 // a commit, as the two that follow
 	durableUpTo        uint64

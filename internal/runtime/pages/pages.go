@@ -101,7 +101,8 @@ func (g *Pages) HoldAll(c *codes.Codes) {
 	g.newest.Store(&v)
 }
 
-// Look returns the code of home block x, if it is held, and what Root returns, of the same instant.
+// Look returns the code of home block x, if it is held, and what Root returns, of the same instant. They are six
+// results, as verified code asks for each block that it reads: one datatype would be on the heap.
 func (g *Pages) Look(x uint64) (has bool, c0, c1, number, r0, r1 uint64) {
 	v := g.newest.Load()
 	if v.holding {

@@ -59,13 +59,16 @@ func TestFormat(t *testing.T) {
 		codeEnc.Encrypt(c, c)
 		return c
 	}
-	for i, c := range [][2]int{{0, 0}, {1, 0}, {3, 0}, {60, 0}, {128, 0}, {130, 65}, {GroupMax, 0}, {0, 1}, {2, 3}, {0, GroupMax}, {1, GroupMax - 1}} {
+	for i, c := range [][2]int{
+		{0, 0}, {1, 0}, {3, 0}, {60, 0}, {128, 0}, {130, 65}, {GroupMax, 0}, {0, 1}, {2, 3}, {0, GroupMax}, {1, GroupMax - 1},
+	} {
 		n, direct := c[0], c[1]
 		m, h := group(r, n), group(r, direct)
 		sq, pos, lag := uint64(i)<<40+7, r.Uint64(), r.Uint64N(8)
 		sealed := func(magic string, withCodes bool, lag uint64) []byte {
 			head := le.AppendUint64(le.AppendUint64(append([]byte(magic), uuid[:]...), sq), pos)
-			head = append(le.AppendUint32(le.AppendUint16(le.AppendUint16(head, uint16(n)), uint16(lag)), uint32(direct)), s.epoch[:]...)
+			head = append(le.AppendUint32(le.AppendUint16(le.AppendUint16(head, uint16(n)), uint16(lag)), uint32(direct)),
+				s.epoch[:]...)
 			var addrs, tags []byte
 			for j, a := range slices.Concat(m.Addrs(), h.Addrs()) {
 				addrs = le.AppendUint64(addrs, a)

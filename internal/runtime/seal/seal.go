@@ -282,7 +282,8 @@ func (s *Seal) DecHdr(x *dbytes.Blk) (bool, uint64) {
 
 func (s *Seal) isHdr(b []byte) bool {
 	magic := string(b[:8])
-	return (magic == hdrMagic || magic == noLagHdrMagic || magic == tagsHdrMagic) && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
+	known := magic == hdrMagic || magic == noLagHdrMagic || magic == tagsHdrMagic
+	return known && string(b[8:24]) == string(s.uuid[:]) && hmac.Equal(b[hdrTag:hdrEnd], s.sealOfHdr(b))
 }
 
 // Root returns the code of the root in a header.

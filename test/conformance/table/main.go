@@ -51,7 +51,8 @@ func main() {
 		if len(r.groups) > 1 {
 			group = "{" + strings.Join(r.groups, ",") + "}"
 		}
-		fmt.Printf("| %s/%s: %s | %s | %s |\n", group, r.name, r.rule, strings.TrimPrefix(r.section, "RFC "), strings.Join(r.cells, " | "))
+		fmt.Printf("| %s/%s: %s | %s | %s |\n",
+			group, r.name, r.rule, strings.TrimPrefix(r.section, "RFC "), strings.Join(r.cells, " | "))
 	}
 }
 

@@ -48,7 +48,8 @@ func (c *Cluster) Launch(t testing.TB, bin string, flags ...string) *Server {
 		Waits: make(chan struct{}), Owns: make(chan struct{}), Serves: make(chan struct{}), Ended: make(chan struct{}),
 		name: fmt.Sprint("server ", c.servers),
 	}
-	s.cmd = exec.Command(bin, append([]string{"serve", "--volume", c.Volume, "--listen", "127.0.0.1:0", "--lease", Lease.String()}, flags...)...)
+	s.cmd = exec.Command(bin,
+		append([]string{"serve", "--volume", c.Volume, "--listen", "127.0.0.1:0", "--lease", Lease.String()}, flags...)...)
 	s.cmd.Env = append(os.Environ(), "TANSY_RBD_HELPER="+helper)
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -71,7 +71,8 @@ func (c *Comparer) entry(of fs.Type) (int, pair, []byte) {
 
 var oddNames = [][]byte{
 	{}, []byte("."), []byte(".."), []byte("a/b"), []byte("a\x00b"), []byte("/"),
-	bytes.Repeat([]byte("n"), 255), bytes.Repeat([]byte("n"), 256), bytes.Repeat([]byte("n"), 256), []byte("\xff\xfe"), []byte("..."),
+	bytes.Repeat([]byte("n"), 255), bytes.Repeat([]byte("n"), 256), bytes.Repeat([]byte("n"), 256),
+	[]byte("\xff\xfe"), []byte("..."),
 }
 
 func (c *Comparer) name() []byte {

@@ -36,7 +36,8 @@ func sameBytes(a, b []byte) error {
 	for a[i] == b[i] {
 		i++
 	}
-	return fmt.Errorf("data differs from byte %d of %d on: % x and % x", i, len(a), a[i:min(len(a), i+8)], b[i:min(len(b), i+8)])
+	return fmt.Errorf("data differs from byte %d of %d on: % x and % x", i, len(a), a[i:min(len(a), i+8)],
+		b[i:min(len(b), i+8)])
 }
 
 func (c *Comparer) sameNode(x, y fs.Node, errA, errB error) error {

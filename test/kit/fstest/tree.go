@@ -58,7 +58,8 @@ func (c *Comparer) list(cred *fs.Cred, i int) error {
 // entries only the first can be compared: the order is not specified.
 func (c *Comparer) oddList(cred *fs.Cred, i int) error {
 	o := c.objs[i]
-	cookie, verf, plus, maxBytes := uint64(c.rnd.Intn(3)), uint64(c.rnd.Intn(2)), c.rnd.Intn(2) == 0, []int{-1, 0, 10, 4096}[c.rnd.Intn(4)]
+	cookie, verf, plus, maxBytes := uint64(c.rnd.Intn(3)), uint64(c.rnd.Intn(2)), c.rnd.Intn(2) == 0, []int{-1, 0, 10,
+		4096}[c.rnd.Intn(4)]
 	c.note("list %d from cookie %d, verifier %d, %d bytes, plus %v, as %v", i, cookie, verf, maxBytes, plus, *cred)
 	size := func(n int) int { return 24 + n }
 	x, errA := c.a.Readdir(cred, o.a, cookie, verf, plus, fs.Limit{Bytes: maxBytes, Size: size})

@@ -120,7 +120,8 @@ func On(t *testing.T, bin, image, dir string, who *syscall.Credential, flags ...
 // Serve mounts a volume that is served as well, by `tansy serve --mount` with more flags.
 func Serve(t *testing.T, bin, image, dir string, who *syscall.Credential, flags ...string) *Mount {
 	t.Helper()
-	return run(t, bin, dir, who, append([]string{"serve", "--volume", image, "--listen", "127.0.0.1:0", "--mount", dir}, flags...))
+	return run(t, bin, dir, who,
+		append([]string{"serve", "--volume", image, "--listen", "127.0.0.1:0", "--mount", dir}, flags...))
 }
 
 // run runs a process that mounts on dir, until the end of the test.

@@ -62,7 +62,8 @@ func MountDir(nc io.ReadWriteCloser, dir string) (*Client, error) {
 
 func mountOn(conn *Conn, dir string, known *handles) (*Client, error) {
 	c := &Client{Conn: conn, known: known}
-	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{}, func(e *oncrpc.Encoder) { e.Opaque([]byte(dir)) })
+	d, err := conn.Call(mount3.Program, mount3.Version, mount3.ProcMnt, &fs.Cred{},
+		func(e *oncrpc.Encoder) { e.Opaque([]byte(dir)) })
 	if err == nil {
 		if stat := d.Uint32(); stat != 0 {
 			err = fmt.Errorf("mount: %w", fs.Errno(stat))
@@ -267,7 +268,9 @@ func (c *Client) Readlink(cred *fs.Cred, h fs.Handle) (target []byte, a *fs.Attr
 }
 
 // Read implements fs.FileSystem.
-func (c *Client) Read(cred *fs.Cred, h fs.Handle, off uint64, count uint32) (data []byte, eof bool, a *fs.Attr, err error) {
+func (c *Client) Read(
+	cred *fs.Cred, h fs.Handle, off uint64, count uint32,
+) (data []byte, eof bool, a *fs.Attr, err error) {
 	d, err := c.nfs(nfs3.ProcRead, cred, func(e *oncrpc.Encoder) {
 		c.putHandle(e, h)
 		e.Uint64(off)
@@ -286,7 +289,9 @@ func (c *Client) Read(cred *fs.Cred, h fs.Handle, off uint64, count uint32) (dat
 }
 
 // Write implements fs.FileSystem.
-func (c *Client) Write(cred *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability) (n uint32, committed fs.Stability, w fs.WCC, err error) {
+func (c *Client) Write(
+	cred *fs.Cred, h fs.Handle, off uint64, data []byte, how fs.Stability,
+) (n uint32, committed fs.Stability, w fs.WCC, err error) {
 	d, err := c.nfs(nfs3.ProcWrite, cred, func(e *oncrpc.Encoder) {
 		c.putHandle(e, h)
 		e.Uint64(off)
@@ -318,7 +323,9 @@ func (c *Client) made(d *oncrpc.Decoder, err error) (n fs.Node, _ error) {
 }
 
 // Create implements fs.FileSystem.
-func (c *Client) Create(cred *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64) (fs.Node, error) {
+func (c *Client) Create(
+	cred *fs.Cred, dir fs.Handle, name []byte, how fs.CreateHow, s *fs.SetAttr, verf uint64,
+) (fs.Node, error) {
 	return c.made(c.nfs(nfs3.ProcCreate, cred, func(e *oncrpc.Encoder) {
 		c.putDirop(e, dir, name)
 		e.Uint32(uint32(how))
@@ -348,7 +355,9 @@ func (c *Client) Symlink(cred *fs.Cred, dir fs.Handle, name []byte, s *fs.SetAtt
 }
 
 // Mknod implements fs.FileSystem.
-func (c *Client) Mknod(cred *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32) (fs.Node, error) {
+func (c *Client) Mknod(
+	cred *fs.Cred, dir fs.Handle, name []byte, t fs.Type, s *fs.SetAttr, major, minor uint32,
+) (fs.Node, error) {
 	return c.made(c.nfs(nfs3.ProcMknod, cred, func(e *oncrpc.Encoder) {
 		c.putDirop(e, dir, name)
 		e.Uint32(uint32(t))
@@ -380,7 +389,9 @@ func (c *Client) Rmdir(cred *fs.Cred, dir fs.Handle, name []byte) (fs.WCC, error
 }
 
 // Rename implements fs.FileSystem.
-func (c *Client) Rename(cred *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte) (fs.WCC, fs.WCC, error) {
+func (c *Client) Rename(
+	cred *fs.Cred, from fs.Handle, fromName []byte, to fs.Handle, toName []byte,
+) (fs.WCC, fs.WCC, error) {
 	d, err := c.nfs(nfs3.ProcRename, cred, func(e *oncrpc.Encoder) {
 		c.putDirop(e, from, fromName)
 		c.putDirop(e, to, toName)
@@ -403,7 +414,9 @@ func (c *Client) Link(cred *fs.Cred, file, dir fs.Handle, name []byte) (*fs.Attr
 
 // Readdir implements fs.FileSystem. The sizes of entries are those of the protocol; the functions of lim are not
 // called.
-func (c *Client) Readdir(cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit) (l fs.Listing, err error) {
+func (c *Client) Readdir(
+	cred *fs.Cred, dir fs.Handle, cookie, verf uint64, plus bool, lim fs.Limit,
+) (l fs.Listing, err error) {
 	const rest = 104 // bytes of the result beside its entries
 	count := uint32(rest + lim.Bytes)
 	dirCount := count

@@ -166,7 +166,9 @@ func HeaderFrom(machine string, xid, prog, vers, proc uint32, cred *fs.Cred) onc
 
 // Go starts a call; wait returns its result. args encodes the arguments and may
 // be nil.
-func (c *Conn) Go(prog, vers, proc uint32, cred *fs.Cred, args func(*oncrpc.Encoder)) (wait func() (*oncrpc.Decoder, error)) {
+func (c *Conn) Go(
+	prog, vers, proc uint32, cred *fs.Cred, args func(*oncrpc.Encoder),
+) (wait func() (*oncrpc.Decoder, error)) {
 	ch := make(chan reply, 1)
 	c.mu.Lock()
 	if err := c.err; err != nil {

@@ -54,7 +54,8 @@ func Parse(t *testing.T, text string) map[string]float64 {
 						t.Errorf("%s%v: the buckets are not in order", name, labels)
 					}
 					sum, bound = b.GetCumulativeCount(), b.GetUpperBound()
-					add(name+"_bucket", append(labels[:len(labels):len(labels)], fmt.Sprintf("le=%q", strconv.FormatFloat(bound, 'g', -1, 64))), float64(sum))
+					add(name+"_bucket", append(labels[:len(labels):len(labels)],
+						fmt.Sprintf("le=%q", strconv.FormatFloat(bound, 'g', -1, 64))), float64(sum))
 				}
 				if h.GetSampleCount() != sum || !math.IsInf(bound, 1) {
 					t.Errorf("%s%v: %d in all, %d in the buckets", name, labels, h.GetSampleCount(), sum)

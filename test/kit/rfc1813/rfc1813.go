@@ -18,9 +18,11 @@ var (
 	nfsTime    = x.Struct(x.Uint32, x.Uint32)
 	dirop      = x.Struct(fileHandle, name)
 	setTime    = x.Union(map[uint32]x.Type{0: x.Void, 1: x.Void, 2: nfsTime}, nil)
-	sattr      = x.Struct(x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint64), setTime, setTime)
-	specdata   = x.Struct(x.Uint32, x.Uint32)
-	fattr      = x.Struct(x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint64, x.Uint64, specdata, x.Uint64, x.Uint64, nfsTime, nfsTime, nfsTime)
+	sattr      = x.Struct(x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint32), x.Optional(x.Uint64),
+		setTime, setTime)
+	specdata = x.Struct(x.Uint32, x.Uint32)
+	fattr    = x.Struct(x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint64, x.Uint64, specdata, x.Uint64,
+		x.Uint64, nfsTime, nfsTime, nfsTime)
 	postOp     = x.Optional(fattr)
 	preOp      = x.Optional(x.Struct(x.Uint64, nfsTime, nfsTime))
 	wcc        = x.Struct(preOp, postOp)
@@ -60,29 +62,33 @@ func result(ok x.Type, fail x.Type) x.Type { return x.Union(map[uint32]x.Type{0:
 var (
 	created = result(x.Struct(postHandle, postOp, wcc), wcc)
 	onlyWCC = result(wcc, wcc)
+
+	entry     = x.Struct(x.Uint64, name, x.Uint64)
+	entryPlus = x.Struct(x.Uint64, name, x.Uint64, postOp, postHandle)
 )
 
 // Results are the results by procedure.
 var Results = []x.Type{
-	0:  x.Void,                                                                                                             // NULL
-	1:  result(fattr, x.Void),                                                                                              // GETATTR
-	2:  onlyWCC,                                                                                                            // SETATTR
-	3:  result(x.Struct(fileHandle, postOp, postOp), postOp),                                                               // LOOKUP
-	4:  result(x.Struct(postOp, x.Uint32), postOp),                                                                         // ACCESS
-	5:  result(x.Struct(postOp, name), postOp),                                                                             // READLINK
-	6:  result(x.Struct(postOp, x.Uint32, x.Bool, x.Opaque(math.MaxUint32)), postOp),                                       // READ
-	7:  result(x.Struct(wcc, x.Uint32, x.Uint32, x.Uint64), wcc),                                                           // WRITE
-	8:  created,                                                                                                            // CREATE
-	9:  created,                                                                                                            // MKDIR
-	10: created,                                                                                                            // SYMLINK
-	11: created,                                                                                                            // MKNOD
-	12: onlyWCC,                                                                                                            // REMOVE
-	13: onlyWCC,                                                                                                            // RMDIR
-	14: result(x.Struct(wcc, wcc), x.Struct(wcc, wcc)),                                                                     // RENAME
-	15: result(x.Struct(postOp, wcc), x.Struct(postOp, wcc)),                                                               // LINK
-	16: result(x.Struct(postOp, x.Uint64, x.List(x.Struct(x.Uint64, name, x.Uint64)), x.Bool), postOp),                     // READDIR
-	17: result(x.Struct(postOp, x.Uint64, x.List(x.Struct(x.Uint64, name, x.Uint64, postOp, postHandle)), x.Bool), postOp), // READDIRPLUS
-	18: result(x.Struct(postOp, x.Uint64, x.Uint64, x.Uint64, x.Uint64, x.Uint64, x.Uint64, x.Uint32), postOp),             // FSSTAT
+	0:  x.Void,                                                                       // NULL
+	1:  result(fattr, x.Void),                                                        // GETATTR
+	2:  onlyWCC,                                                                      // SETATTR
+	3:  result(x.Struct(fileHandle, postOp, postOp), postOp),                         // LOOKUP
+	4:  result(x.Struct(postOp, x.Uint32), postOp),                                   // ACCESS
+	5:  result(x.Struct(postOp, name), postOp),                                       // READLINK
+	6:  result(x.Struct(postOp, x.Uint32, x.Bool, x.Opaque(math.MaxUint32)), postOp), // READ
+	7:  result(x.Struct(wcc, x.Uint32, x.Uint32, x.Uint64), wcc),                     // WRITE
+	8:  created,                                                                      // CREATE
+	9:  created,                                                                      // MKDIR
+	10: created,                                                                      // SYMLINK
+	11: created,                                                                      // MKNOD
+	12: onlyWCC,                                                                      // REMOVE
+	13: onlyWCC,                                                                      // RMDIR
+	14: result(x.Struct(wcc, wcc), x.Struct(wcc, wcc)),                               // RENAME
+	15: result(x.Struct(postOp, wcc), x.Struct(postOp, wcc)),                         // LINK
+	16: result(x.Struct(postOp, x.Uint64, x.List(entry), x.Bool), postOp),            // READDIR
+	17: result(x.Struct(postOp, x.Uint64, x.List(entryPlus), x.Bool), postOp),        // READDIRPLUS
+	18: result(x.Struct(postOp, x.Uint64, x.Uint64, x.Uint64, x.Uint64, x.Uint64, x.Uint64, // FSSTAT
+		x.Uint32), postOp),
 	19: result(x.Struct(postOp, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, x.Uint32, // FSINFO
 		x.Uint64, nfsTime, x.Uint32), postOp),
 	20: result(x.Struct(postOp, x.Uint32, x.Uint32, x.Bool, x.Bool, x.Bool, x.Bool), postOp), // PATHCONF

@@ -47,7 +47,8 @@ var root = &fs.Cred{}
 
 // Start begins to work in a new folder of the root of c.
 func Start(c *nfsclient.Client, name string, seed uint64) *Client {
-	s := &Client{fs: c, rnd: rand.New(rand.NewPCG(seed, 1)), name: name, stopping: make(chan struct{}), ended: make(chan struct{})}
+	s := &Client{fs: c, rnd: rand.New(rand.NewPCG(seed, 1)), name: name, stopping: make(chan struct{}),
+		ended: make(chan struct{})}
 	s.more.L = &s.mu
 	go s.run()
 	return s
@@ -129,7 +130,8 @@ func (s *Client) begin() error {
 	err := s.do("mkdir", nil, func() (err error) { s.dir, err = s.mkdir(s.fs.Root(), []byte(s.name)); return err })
 	for i := range s.keep {
 		if err == nil {
-			err = s.do("create", nil, func() (err error) { s.keep[i].handle, err = s.create(s.dir, fmt.Sprint("keep", i)); return err })
+			err = s.do("create", nil,
+				func() (err error) { s.keep[i].handle, err = s.create(s.dir, fmt.Sprint("keep", i)); return err })
 		}
 	}
 	return err

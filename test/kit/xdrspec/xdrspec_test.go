@@ -12,7 +12,8 @@ var all = Struct(Uint32, Uint64, Bool, Opaque(9), Optional(Uint64), List(Struct(
 
 // TestExample: an encoding done by hand after RFC 4506.
 func TestExample(t *testing.T) {
-	v := []any{uint64(5), uint64(1 << 33), uint64(1), "abcde", uint64(1), uint64(7), uint64(1), "x", uint64(3), uint64(0), uint64(2), uint64(9), uint64(4), uint64(8)}
+	v := []any{uint64(5), uint64(1 << 33), uint64(1), "abcde", uint64(1), uint64(7), uint64(1), "x", uint64(3), uint64(0),
+		uint64(2), uint64(9), uint64(4), uint64(8)}
 	b := []byte{
 		0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 'a', 'b', 'c', 'd', 'e', 0, 0, 0,
 		0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 1, 'x', 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0,

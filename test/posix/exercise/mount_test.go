@@ -15,7 +15,8 @@ func TestMount(t *testing.T) {
 	image := mounttest.Volume(t, bin, "1G")
 	m := mounttest.New(t, bin, image)
 	for _, drop := range []bool{false, true} {
-		c := &config{seed: *seedFlag, ops: *opsFlag / 2, procs: 6, worker: -1, size: 512 << 10, kinds: "all", dir: m.Dir, drop: drop}
+		c := &config{seed: *seedFlag, ops: *opsFlag / 2, procs: 6, worker: -1, size: 512 << 10, kinds: "all",
+			dir: m.Dir, drop: drop}
 		if code := lead(c); code != 0 {
 			t.Errorf("exit status %d, seed %d", code, c.seed)
 		}

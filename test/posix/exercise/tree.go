@@ -22,7 +22,8 @@ const (
 
 // treeNames are the names in a directory; few, so that operations meet.
 var treeNames = []string{
-	"a", "b", "c", "d", "e", "f", "g", "...", "with space", "\xff\x01", "läng", strings.Repeat("long", 60), strings.Repeat("n", 255),
+	"a", "b", "c", "d", "e", "f", "g", "...", "with space", "\xff\x01", "läng", strings.Repeat("long", 60),
+	strings.Repeat("n", 255),
 }
 
 type treeExercise struct {
@@ -425,7 +426,8 @@ func (t *treeExercise) chown() error {
 
 func (t *treeExercise) utimens() error {
 	d, name := t.entry()
-	ts := []unix.Timespec{{Sec: int64(t.rnd.IntN(1 << 31)), Nsec: 5}, {Sec: int64(t.rnd.IntN(1 << 31)), Nsec: int64(t.rnd.IntN(1e9))}}
+	ts := []unix.Timespec{{Sec: int64(t.rnd.IntN(1 << 31)), Nsec: 5},
+		{Sec: int64(t.rnd.IntN(1 << 31)), Nsec: int64(t.rnd.IntN(1e9))}}
 	what := t.note("utimensat %s %d.%09d", t.show(d, name), ts[1].Sec, ts[1].Nsec)
 	n := d.children[name]
 	want := exists(n)

@@ -47,8 +47,10 @@ func (n *node) compare(what string, st *unix.Stat_t) error {
 	case unix.S_IFLNK:
 		size = int64(len(n.target))
 	}
-	want := fmt.Sprintf("mode %o, %d links, user %d, group %d, size %d, inode %d", n.kind|n.mode, n.nlink(), n.uid, n.gid, size, n.ino)
-	got := fmt.Sprintf("mode %o, %d links, user %d, group %d, size %d, inode %d", st.Mode, st.Nlink, st.Uid, st.Gid, st.Size, st.Ino)
+	want := fmt.Sprintf("mode %o, %d links, user %d, group %d, size %d, inode %d", n.kind|n.mode, n.nlink(), n.uid,
+		n.gid, size, n.ino)
+	got := fmt.Sprintf("mode %o, %d links, user %d, group %d, size %d, inode %d", st.Mode, st.Nlink, st.Uid, st.Gid,
+		st.Size, st.Ino)
 	if n.mtime != nil {
 		want += fmt.Sprintf(", mtime %d.%09d", n.mtime.Sec, n.mtime.Nsec)
 		got += fmt.Sprintf(", mtime %d.%09d", st.Mtim.Sec, st.Mtim.Nsec)

@@ -12,7 +12,7 @@ module Calls {
   import opened JournalM
   import opened TxnSysM
   import opened TxnM
-  import opened CommitM
+  import opened TxnEnding
   import opened WorkS
   import opened TxnRun
   import opened E = Exec

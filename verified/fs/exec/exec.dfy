@@ -19,7 +19,7 @@ module Exec {
   import opened JournalThreads
   import opened TxnSysM
   import opened TxnM
-  import opened CommitM
+  import opened TxnEnding
   import opened JournalCommit
   import opened WorkS
   import opened TxnRun

@@ -15,27 +15,51 @@ module Conversions {
 
   const MAXFILE: uint64 := 549755813888
 
-  // The attributes of a reply, and the generation for a handle. (On a volume that contradicts itself a mode is cut off,
-  // and what a file uses may be 0.)
-  method Attributes(b: Bytes)
-    returns (ty: uint32, mode: uint32, nlink: uint32, uid: uint32, gid: uint32, major: uint32, minor: uint32,
-    size: uint64, used: uint64, gen: uint64,
-    atime: uint64, atimens: uint32, mtime: uint64, mtimens: uint32, ctime: uint64, ctimens: uint32)
-    requires |b.data| == 256
-    ensures MetaOf(b.data).mode < 4096 && MetaOf(b.data).size <= 549755813888 ==> forall i: uint64 ::
-      Reply(i, b) == Some(N.Fattr(ty, mode, nlink, uid, gid, size as int, used as int, major, minor, i,
-      N.Time(atime, atimens), N.Time(mtime, mtimens), N.Time(ctime, ctimens)))
-    ensures gen == MetaOf(b.data).gen
-  {
-    ty := GetTy(b); mode := GetMode(b); nlink := GetNlink(b); uid := GetUid(b); gid := GetGid(b); size := GetSize(b);
-      gen := GetGen(b);
-    mode := mode % 4096;
-    if uid == 0xffff_ffff { uid := 65534; }
-    if gid == 0xffff_ffff { gid := 65534; }
-    used := Used(b);
-    reveal Parse();
-    major, minor := b.U32(20), b.U32(24);
-    atime, atimens, mtime, mtimens, ctime, ctimens := b.U64(56), b.U32(80), b.U64(64), b.U32(84), b.U64(72), b.U32(88);
+  // The attributes of a reply, and the generation for a handle. They are fields of an object, since a caller may have
+  // that on its stack: a datatype would be on the heap.
+  class Attributes {
+    var ty: uint32
+    var mode: uint32
+    var nlink: uint32
+    var uid: uint32
+    var gid: uint32
+    var major: uint32
+    var minor: uint32
+    var size: uint64
+    var used: uint64
+    var gen: uint64
+    var atime: uint64
+    var atimens: uint32
+    var mtime: uint64
+    var mtimens: uint32
+    var ctime: uint64
+    var ctimens: uint32
+
+    // These are what a reply has of inode i.
+    predicate Show(i: uint64, reply: Option<N.Fattr>) reads this {
+      reply == Some(N.Fattr(ty, mode, nlink, uid, gid, size as int, used as int, major, minor, i,
+        N.Time(atime, atimens), N.Time(mtime, mtimens), N.Time(ctime, ctimens)))
+    }
+    // Takes them out of an inode. (On a volume that contradicts itself a mode is cut off, and what a file uses may be
+    // 0.)
+    method Decode(b: Bytes)
+      modifies this
+      requires |b.data| == 256
+      ensures MetaOf(b.data).mode < 4096 && MetaOf(b.data).size <= 549755813888 ==>
+        forall i: uint64 :: Show(i, Reply(i, b))
+      ensures gen == MetaOf(b.data).gen
+    {
+      ty := GetTy(b); mode := GetMode(b); nlink := GetNlink(b); size := GetSize(b); gen := GetGen(b);
+      uid := GetUid(b); gid := GetGid(b);
+      mode := mode % 4096;
+      if uid == 0xffff_ffff { uid := 65534; }
+      if gid == 0xffff_ffff { gid := 65534; }
+      used := Used(b);
+      reveal Parse();
+      major, minor := b.U32(20), b.U32(24);
+      atime, mtime, ctime := b.U64(56), b.U64(64), b.U64(72);
+      atimens, mtimens, ctimens := b.U32(80), b.U32(84), b.U32(88);
+    }
   }
   // Can a file have such sizes? (One that cannot be would be walked through.)
   method SizesOk(b: Bytes) returns (ok: bool)

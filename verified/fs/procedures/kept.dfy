@@ -3,7 +3,7 @@ include "remove.dfy"
 include "rename.dfy"
 include "soundness.dfy"
 include "../spec/local.s.dfy"
-include "../tree/kept.dfy"
+include "../tree/keptfiles.dfy"
 // Files that are open while they lose their names (local.s.dfy): they are kept on a list of their own, which inode 2
 // heads.
 module KeptOps {

@@ -11,7 +11,7 @@
 // replaced only if the client has no other place, or if the chunk was another's, which that one may lose (sharing.dfy).
 //
 // All calls hold one mutex of Go, which has a call wait as long as the same one is under way.
-include "places.dfy"
+include "replyplaces.dfy"
 include "known.dfy"
 include "../../trusted/peers.s.dfy"
 

@@ -622,7 +622,7 @@ module NfsList {
   // between the cookie and the page's end. With Stay (section 3) this makes scans exact: of the pages of a scan,
   // each starting at the last cookie of the one before, exactly one has an entry that exists throughout, whatever
   // is made, removed, and renamed meanwhile, and across restarts of the server, since cookies are part of the
-  // volume (scan.dfy proves it).
+  // volume (listings.dfy proves it).
   predicate Page(i: uint64, b: Body, cookie: int, items: seq<Item>, eof: bool)
     requires b.Dir?
   {

@@ -7,7 +7,7 @@
 // The lemmas say that each kind of step keeps this so. A procedure is a few steps;
 // its proof calls their lemmas one after the other, over values in between that need
 // not occur on the volume. Moving directories is in treemove.dfy, the orphan list in orphans.dfy, kept files in
-// kept.dfy.
+// keptfiles.dfy.
 include "../files/attributechanges.dfy"
 include "../format/geometry.dfy"
 include "../spec/nfs3.s.dfy"

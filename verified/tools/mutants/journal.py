@@ -243,7 +243,7 @@
     ("commit", "refusal: read-only, and nothing has failed", "    if j.failed || j.closed || j.lastCommit >=", "    if j.busy || j.failed || j.closed || j.lastCommit >=", "*.Append"),
     ("policy", "refusal: a failure is not kept", "    j.failed := true;\n", "", "*.Fail"),
     ("policy", "refusal: the journal is said to have failed", "  { b := j.failed; }", "  { b := true; }", "*.Failed"),
-    ("state", "refusal: a failed journal goes on", "(old(failed) ==> failed) && ", "", "../txn/commit:*.Finish"),
+    ("state", "refusal: a failed journal goes on", "(old(failed) ==> failed) && ", "", "../txn/ending:*.Finish"),
     ("state", "refusal: a failed device comes back", "(old(disk.bad) ==> disk.bad) &&", "", "threads:*WriteFrozen"),
     ("installer", "sound: an installation fails for no reason", "    if !ok { j.notes.Damaged(a); j.installer.lost := true; }", "    ok := false; j.notes.Damaged(a); j.installer.lost := true;", "*.NextPage"),
     ("installer", "refusal: a page that cannot be read is no reason", "j.notes.Damaged(a); j.installer.lost := true;", "j.notes.Damaged(a);", "*.NextPage"),

@@ -191,7 +191,7 @@
     ("spec/nfs3.s", "listing: entries that are not there", "Listed(i, b, items[k]) && cookie < items[k].cookie) &&", "cookie < items[k].cookie) &&", "spec/scenarios:*ScenarioNever*List"),
     ("spec/nfs3.s", "listing: the cookie's entry again", "Listed(i, b, items[k]) && cookie < items[k].cookie) &&", "Listed(i, b, items[k]) && cookie <= items[k].cookie) &&", "spec/scenarios:*ScenarioNever*List"),
     ("spec/nfs3.s", "listing: twice the same", ":: items[j].cookie < items[k].cookie) &&", ":: items[j].cookie <= items[k].cookie) &&", "spec/scenarios:*ScenarioNever*List"),
-    ("spec/nfs3.s", "listing: entries skipped", "e.cookie <= items[|items| - 1].cookie)) :: e in items)", "e.cookie < items[0].cookie)) :: e in items)", "spec/scan:*Once"),
+    ("spec/nfs3.s", "listing: entries skipped", "e.cookie <= items[|items| - 1].cookie)) :: e in items)", "e.cookie < items[0].cookie)) :: e in items)", "spec/listings:*Once"),
     ("spec/nfs3.s", "READDIR: without read permission", "Can(c, d, READ) && (cookie == 0 || verf == 0) &&", "(cookie == 0 || verf == 0) &&", "spec/scenarios:*ScenarioNever*List"),
     ("spec/nfs3.s", "READDIR: any verifier", "Can(c, d, READ) && (cookie == 0 || verf == 0) &&", "Can(c, d, READ) &&", "spec/scenarios:*ScenarioNever*List"),
     ("spec/nfs3.s", "READDIR: an empty page", "(eof || (items != [] && IsFull(", "(eof || (IsFull(", "spec/scenarios:*ReaddirWrong"),

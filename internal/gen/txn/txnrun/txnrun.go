@@ -4,7 +4,7 @@ package txnrun
 
 import (
 	journalthreads "tansy/internal/gen/journal/journalthreads"
-	commitm "tansy/internal/gen/txn/commitm"
+	txnending "tansy/internal/gen/txn/txnending"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
 	dwork "tansy/internal/runtime/dwork"
@@ -65,7 +65,7 @@ func Conclude(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) (uint32
 		}()
 		var out2 uint64
 		var _ = out2
-		out2 = commitm.Abort(t)
+		out2 = txnending.Abort(t)
 		need = out2
 		return st, need
 	}
@@ -78,7 +78,7 @@ func Conclude(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) (uint32
 	if !ok {
 		var out4 uint64
 		var _ = out4
-		out4 = commitm.Abort(t)
+		out4 = txnending.Abort(t)
 		need = out4
 		st = txnm.TOOLARGE()
 		return st, need
@@ -87,7 +87,7 @@ func Conclude(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) (uint32
 	var _ = out5
 	var out6 uint64
 	var _ = out6
-	out5, out6 = commitm.Finish(t, stable)
+	out5, out6 = txnending.Finish(t, stable)
 	st = out5
 	need = out6
 	return st, need
@@ -128,7 +128,7 @@ func Run(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 		var _ = need
 		var out2 uint64
 		var _ = out2
-		out2 = commitm.Abort(t)
+		out2 = txnending.Abort(t)
 		need = out2
 		w.Ended(false)
 	}

@@ -25,7 +25,8 @@ func announce(device, address string) {
 	const arp = unix.ETH_P_ARP
 	s, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM, 0)
 	check(err)
-	to := &unix.SockaddrLinklayer{Protocol: binary.BigEndian.Uint16([]byte{arp & 0xff, arp >> 8}), Ifindex: dev.Index, Halen: 6}
+	to := &unix.SockaddrLinklayer{Protocol: binary.BigEndian.Uint16([]byte{arp & 0xff, arp >> 8}),
+		Ifindex: dev.Index, Halen: 6}
 	copy(to.Addr[:], everybody)
 	check(unix.Sendto(s, reply, 0, to))
 }

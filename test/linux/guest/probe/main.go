@@ -185,8 +185,9 @@ func check(err error) {
 }
 
 var names = map[string]syscall.Errno{
-	"OK": 0, "EINVAL": syscall.EINVAL, "EISDIR": syscall.EISDIR, "ENOTDIR": syscall.ENOTDIR, "ENOTEMPTY": syscall.ENOTEMPTY,
-	"EEXIST": syscall.EEXIST, "ENAMETOOLONG": syscall.ENAMETOOLONG, "EACCES": syscall.EACCES, "EPERM": syscall.EPERM,
+	"OK": 0, "EINVAL": syscall.EINVAL, "EISDIR": syscall.EISDIR, "ENOTDIR": syscall.ENOTDIR,
+	"ENOTEMPTY": syscall.ENOTEMPTY,
+	"EEXIST":    syscall.EEXIST, "ENAMETOOLONG": syscall.ENAMETOOLONG, "EACCES": syscall.EACCES, "EPERM": syscall.EPERM,
 }
 
 func expect(err error, name string) {

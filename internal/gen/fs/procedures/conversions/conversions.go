@@ -3,90 +3,131 @@
 package conversions
 
 import (
+	dafny "tansy/internal/gen/dafny"
 	attributechanges "tansy/internal/gen/fs/files/attributechanges"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	dbytes "tansy/internal/runtime/dbytes"
 )
 
-// Definition of functions
-func MAXFILE() uint64 {
-	return uint64(549755813888)
+// Definition of class Attributes
+type Attributes struct {
+	Ty      uint32
+	Mode    uint32
+	Nlink   uint32
+	Uid     uint32
+	Gid     uint32
+	Major   uint32
+	Minor   uint32
+	Size    uint64
+	Used    uint64
+	Gen     uint64
+	Atime   uint64
+	Atimens uint32
+	Mtime   uint64
+	Mtimens uint32
+	Ctime   uint64
+	Ctimens uint32
 }
-func Attributes(b *dbytes.Bytes) (uint32, uint32, uint32, uint32, uint32, uint32, uint32, uint64, uint64, uint64, uint64, uint32, uint64, uint32, uint64, uint32) {
-	var ty uint32 = 0
-	var _ = ty
-	var mode uint32 = 0
-	var _ = mode
-	var nlink uint32 = 0
-	var _ = nlink
-	var uid uint32 = 0
-	var _ = uid
-	var gid uint32 = 0
-	var _ = gid
-	var major uint32 = 0
-	var _ = major
-	var minor uint32 = 0
-	var _ = minor
-	var size uint64 = 0
-	var _ = size
-	var used uint64 = 0
-	var _ = used
-	var gen uint64 = 0
-	var _ = gen
-	var atime uint64 = 0
-	var _ = atime
-	var atimens uint32 = 0
-	var _ = atimens
-	var mtime uint64 = 0
-	var _ = mtime
-	var mtimens uint32 = 0
-	var _ = mtimens
-	var ctime uint64 = 0
-	var _ = ctime
-	var ctimens uint32 = 0
-	var _ = ctimens
+
+func New_Attributes_() *Attributes {
+	_this := Attributes{}
+
+	_this.Ty = 0
+	_this.Mode = 0
+	_this.Nlink = 0
+	_this.Uid = 0
+	_this.Gid = 0
+	_this.Major = 0
+	_this.Minor = 0
+	_this.Size = 0
+	_this.Used = 0
+	_this.Gen = 0
+	_this.Atime = 0
+	_this.Atimens = 0
+	_this.Mtime = 0
+	_this.Mtimens = 0
+	_this.Ctime = 0
+	_this.Ctimens = 0
+	return &_this
+}
+
+func (_this *Attributes) Equals(other *Attributes) bool {
+	return _this == other
+}
+
+func (_this *Attributes) EqualsGeneric(x interface{}) bool {
+	other, ok := x.(*Attributes)
+	return ok && _this.Equals(other)
+}
+
+func (*Attributes) String() string {
+	return "conversions.Attributes"
+}
+
+func Type_Attributes_() dafny.Type {
+	return type_Attributes_{}
+}
+
+type type_Attributes_ struct {
+}
+
+func (_this type_Attributes_) Default() interface{} {
+	return (*Attributes)(nil)
+}
+
+func (_this type_Attributes_) String() string {
+	return "conversions.Attributes"
+}
+func (_this *Attributes) Decode(b *dbytes.Bytes) {
 	var out1 uint32
 	var _ = out1
 	out1 = inodeformat.GetTy(b)
-	ty = out1
+	_this.Ty = out1
 	var out2 uint32
 	var _ = out2
 	out2 = inodeformat.GetMode(b)
-	mode = out2
+	_this.Mode = out2
 	var out3 uint32
 	var _ = out3
 	out3 = inodeformat.GetNlink(b)
-	nlink = out3
-	var out4 uint32
+	_this.Nlink = out3
+	var out4 uint64
 	var _ = out4
-	out4 = inodeformat.GetUid(b)
-	uid = out4
-	var out5 uint32
+	out4 = inodeformat.GetSize(b)
+	_this.Size = out4
+	var out5 uint64
 	var _ = out5
-	out5 = inodeformat.GetGid(b)
-	gid = out5
-	var out6 uint64
+	out5 = inodeformat.GetGen(b)
+	_this.Gen = out5
+	var out6 uint32
 	var _ = out6
-	out6 = inodeformat.GetSize(b)
-	size = out6
-	var out7 uint64
+	out6 = inodeformat.GetUid(b)
+	_this.Uid = out6
+	var out7 uint32
 	var _ = out7
-	out7 = inodeformat.GetGen(b)
-	gen = out7
-	mode = mode % uint32(4096)
-	if uid == uint32(4294967295) {
-		uid = uint32(65534)
+	out7 = inodeformat.GetGid(b)
+	_this.Gid = out7
+	_this.Mode = _this.Mode % uint32(4096)
+	if _this.Uid == uint32(4294967295) {
+		_this.Uid = uint32(65534)
 	}
-	if gid == uint32(4294967295) {
-		gid = uint32(65534)
+	if _this.Gid == uint32(4294967295) {
+		_this.Gid = uint32(65534)
 	}
 	var out8 uint64
 	var _ = out8
 	out8 = attributechanges.Used(b)
-	used = out8
-	major, minor = b.U32(uint64(20)), b.U32(uint64(24))
-	atime, atimens, mtime, mtimens, ctime, ctimens = b.U64(uint64(56)), b.U32(uint64(80)), b.U64(uint64(64)), b.U32(uint64(84)), b.U64(uint64(72)), b.U32(uint64(88))
-	return ty, mode, nlink, uid, gid, major, minor, size, used, gen, atime, atimens, mtime, mtimens, ctime, ctimens
+	_this.Used = out8
+	_this.Major, _this.Minor = b.U32(uint64(20)), b.U32(uint64(24))
+	_this.Atime, _this.Mtime, _this.Ctime = b.U64(uint64(56)), b.U64(uint64(64)), b.U64(uint64(72))
+	_this.Atimens, _this.Mtimens, _this.Ctimens = b.U32(uint64(80)), b.U32(uint64(84)), b.U32(uint64(88))
+}
+
+// End of class Attributes
+
+// Definition of functions
+func MAXFILE() uint64 {
+	return uint64(549755813888)
 }
 func SizesOk(b *dbytes.Bytes) bool {
 	var ok bool = false

@@ -6,7 +6,7 @@
 // got. Then the locks go, and only then the disk is waited for.
 include "txn.dfy"
 
-module CommitM {
+module TxnEnding {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice

@@ -2,7 +2,7 @@
 // has every name that is there throughout exactly once, whatever else happens to
 // the volume between the pages, and however large they are.
 include "nfs3.s.dfy"
-module Scans {
+module Listings {
   import opened Machine
   import opened NfsState
   import opened NfsPerm
