@@ -21,6 +21,7 @@ module JournalCommit {
   import opened LogSteps
   import opened Groups
   import opened Bits
+  import opened Mutexes
   import opened JournalM
   import opened JournalFacts
   import opened JournalPolicy
@@ -46,9 +47,12 @@ module JournalCommit {
   // durable. Only who may commit can take this step, and has then done so.
   method Append(j: Journal, tx: BlockMap, waits: bool, ghost p: Permit) returns (st: uint32, n: uint64)
     requires j.Inv() && j.mutex.Inside() && j.TxOk(tx) && tx !in j.repr && p.may
-    modifies j`states, j`lastCommit, j.running, j.disk`ok, p
+    modifies j`states, j`lastCommit, j.running, j.disk`ok, j.mutex`woken, p
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
     ensures st != AOk ==> j.states == old(j.states)
+    // the logger is woken when there is enough for a group
+    ensures old(|j.running.addrs|) < GroupMin as int <= |j.running.addrs| && !j.busy ==>
+      One(CLogger) in j.mutex.woken
     ensures p.may <==> st != AOk
     ensures st == AOk ==> j.states == old(j.states) + [Over(old(j.Cur()), tx.m)] && n as int == |j.states| - 1
     ensures st <= AFailed && (st == AFull ==> Crowded(j, tx, waits)) && (st == ATooLarge ==> |tx.addrs| > 500) &&
@@ -74,6 +78,7 @@ module JournalCommit {
     modifies j`states, j`lastCommit, j.running, j.disk`ok, p
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
     ensures j.states == old(j.states) + [Over(old(j.Cur()), tx.m)] && j.lastCommit as int == |j.states| - 1 && !p.may
+    ensures |j.running.addrs| <= old(|j.running.addrs|) + |tx.addrs|
   {
     p.Spend();
     reveal j.Inv();
@@ -103,12 +108,17 @@ module JournalCommit {
   method StartCommit(j: Journal) returns (ok: bool, frozen: bool)
     requires j.Inv() && j.mutex.Inside()
     modifies j`running, j`frozen, j`frozenDirect, j`repr, j`busy, j`frozenIndex, j`lastFrozen, j.logger, j.cache,
-      j.disk`owner, j.running, j.frozen, j.frozenDirect
+      j.disk`owner, j.mutex`woken, j.running, j.frozen, j.frozenDirect
     ensures j.Inv() && j.KeepsInstaller() && j.Mono()
     // nobody was the logger
     ensures ok ==> old(j.logger.phase) == NoLogger && j.logger.phase == if frozen then GroupFrozen else GroupsWritten
     ensures !ok ==> j.KeepsLogger() && j.repr == old(j.repr)
     ensures fresh(j.repr - old(j.repr))
+    ensures frozen ==> ok && All(CSpace) in j.mutex.woken
+    // what is to be written is; or there is no room for it, and the installer makes some
+    ensures !ok ==> old(j.busy) || j.failed || (old(Heavy(j)) ==> j.logger.pendingCount == 0)
+    ensures !ok ==> old(j.busy) || j.failed || (old(|j.running.addrs|) >= GroupMin as int ==>
+      j.logger.pendingCount == 0 && One(CInstaller) in j.mutex.woken)
   {
     Counters(j);
     ok, frozen := false, false;
@@ -137,8 +147,8 @@ module JournalCommit {
   // [L] the last pending group is written, and left as it is; who goes on is woken
   method Defer(j: Journal)
     requires j.Inv() && j.mutex.Inside() && j.logger.phase == GroupsWritten
-    modifies j`busy, j.logger`phase
-    ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.logger.phase == NoLogger
+    modifies j`busy, j.logger`phase, j.mutex`woken
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.logger.phase == NoLogger && NextTold(j)
   {
     Resign(j);
     NextLogger(j);
@@ -181,8 +191,9 @@ module JournalCommit {
     requires j.Inv() && j.mutex.Inside() && j.logger.phase == NoLogger && HasRoom(j) &&
       forall a :: a in j.running.m ==> !Direct(j.seal.signed, (j.firstSeq as int), a)
     modifies j`running, j`frozen, j`frozenDirect, j`repr, j`busy, j`frozenIndex, j`lastFrozen, j.logger, j.cache,
-      j.disk`owner, j.running, j.frozen, j.frozenDirect
+      j.disk`owner, j.mutex`woken, j.running, j.frozen, j.frozenDirect
     ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.logger.phase == GroupFrozen && fresh(j.repr - old(j.repr))
+    ensures All(CSpace) in j.mutex.woken
   {
     var ring, dir := Split(j);
     var r := NewBlockMap();
@@ -713,10 +724,12 @@ module JournalCommit {
     requires j.Inv() && j.mutex.Inside() && j.logger.phase == GroupsDurable && j.trims < 0x3FFF_FFFF_FFFF_0000
     modifies j`frozen, j`frozenDirect, j`logged, j`repr, j`groups, j`directs, j`descs, j`base, j`torn, j`durableIndex,
       j`lastDurable, j`nextSeq, j`logEnd, j`trims, j`busy, j.logger, j.frozen, j.frozenDirect, j.logged, j.loggedDirect,
-      j.tree.pages`held, j.disk`ok, j.disk`owner, j.repr
+      j.tree.pages`held, j.disk`ok, j.disk`owner, j.mutex`woken, j.repr
     ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.durableIndex == old(j.frozenIndex) &&
       j.logger.phase == NoLogger
     ensures fresh(j.repr - old(j.repr))
+    // who waits for the groups, who goes on with the next, and who installs, if it is time
+    ensures DurableTold(j.mutex) && NextTold(j) && (Filled(j) ==> One(CInstaller) in j.mutex.woken)
   {
     MapsApart(j);
     var ring, dir, last := j.frozen, j.frozenDirect, j.logger.newest;

@@ -15,6 +15,7 @@ module JournalInstaller {
   import opened LogModel
   import opened LogSteps
   import opened Groups
+  import opened Mutexes
   import opened JournalM
   import opened JournalFacts
   import opened JournalPolicy
@@ -32,6 +33,7 @@ module JournalInstaller {
       (ok ==> j.installer.list == null && j.installer.blocksWritten == 0 && j.cachedCount == 0 &&
       j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == map[])
     ensures fresh(j.repr - old(j.repr))
+    ensures !j.failed && old(Filled(j) && Installable(j)) ==> ok
   {
     Counters(j);
     ok := WantInstall(j);
@@ -720,9 +722,10 @@ module JournalInstaller {
     requires NextVersion(j, c, CV(r0, r1), pg) && j.installer.nextRoot == CV(r0, r1)
     modifies j`installing, j`installingDirect, j`repr, j`firstSeq, j`logStart, j`cachedCount, j`cached, j`trims,
       j`groups, j`directs, j`descs, j`installCount, j`base, j`installBlocks, j`torn, j.installer, j.installing,
-      j.tree.pages, j.disk`owner
+      j.tree.pages, j.disk`owner, j.mutex`woken
     ensures j.Inv() && j.KeepsLogger() && j.Mono() && j.installer.phase == NoInstall
     ensures fresh(j.repr - old(j.repr))
+    ensures All(CSpace) in j.mutex.woken && One(CLogger) in j.mutex.woken
   {
     var was := j.installing;
     Installed(j, c, r0, r1, pg);
@@ -735,11 +738,12 @@ module JournalInstaller {
     requires NextVersion(j, c, CV(r0, r1), pg) && j.installer.nextRoot == CV(r0, r1)
     modifies j`installing, j`installingDirect, j`repr, j`firstSeq, j`logStart, j`cachedCount, j`cached, j`trims,
       j`groups, j`directs, j`descs, j`installCount, j`base, j`installBlocks, j`torn, j.installer, j.tree.pages,
-      j.disk`owner
+      j.disk`owner, j.mutex`woken
     ensures j.Inv() && j.KeepsLogger() && j.Mono() && j.installer.phase == NoInstall
     ensures fresh(j.repr - old(j.repr)) && var was := old(j.installing);
       was !in {j.running, j.logged, j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect} &&
       was != j.logger.ring && was != j.logger.direct
+    ensures All(CSpace) in j.mutex.woken && One(CLogger) in j.mutex.woken
   {
     FinishInstallG(j);
     reveal j.Inv();

@@ -6,6 +6,9 @@ module JournalPolicy {
   import opened Machine
   import opened ByteSlice
   import opened DiskS
+  import opened MapsOfBlocks
+  import opened JournalNotes
+  import opened Mutexes
   import opened JournalM
 
   // an older one does not count any more: a look takes longer than a small write, and we may have stood still
@@ -42,15 +45,21 @@ module JournalPolicy {
   // [L] is the running group to be written now?
   method WantCommit(j: Journal) returns (b: bool)
     requires j.Inv() && j.mutex.Inside()
+    ensures |j.running.addrs| >= GroupMin as int ==> b
   {
     var k := j.running.Len();
     var want := j.notes.WriteUpTo();
     var stop := j.notes.Stopping();
     b := k > 0 && (want > j.lastFrozen || k >= GroupMin || stop);
   }
+  // The pending groups have so many blocks that they are made durable though nobody waits for it.
+  predicate Heavy(j: Journal) reads j, j.frozen, j.frozenDirect {
+    |j.frozen.addrs| >= j.instAt as int || |j.frozenDirect.addrs| / 2 >= j.instAt as int
+  }
   // [L] are the pending groups to become durable now: does somebody wait for that, or do they take much memory?
   method WantDurable(j: Journal) returns (b: bool)
     requires j.Inv() && j.mutex.Inside()
+    ensures Heavy(j) ==> b
   {
     var need := j.notes.DurableUpTo();
     var stop := j.notes.Stopping();
@@ -93,6 +102,8 @@ module JournalPolicy {
   // [L] everything appended so far is wanted durable now
   method Nudge(j: Journal)
     requires j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures j.busy || One(CLogger) in j.mutex.woken
   {
     Want(j, j.lastCommit);
     j.notes.RaiseDurableUpTo(j.lastFrozen);
@@ -102,6 +113,8 @@ module JournalPolicy {
   // not
   method AskSpace(j: Journal)
     requires j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures j.busy || One(CLogger) in j.mutex.woken
   {
     j.notes.SetWriteUpTo(j.lastCommit);
     if !j.busy { j.mutex.WakeOne(CLogger); }
@@ -109,6 +122,8 @@ module JournalPolicy {
   // [L] the logged groups are wanted installed now
   method Urge(j: Journal)
     requires j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures j.mutex.woken == old(j.mutex.woken) + {One(CInstaller)}
   {
     j.notes.SetInstallNow(true);
     j.mutex.WakeOne(CInstaller);
@@ -116,13 +131,18 @@ module JournalPolicy {
   // [L] the threads of the background should end
   method SetStop(j: Journal)
     requires j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures Told(j.notes) && All(CLogger) in j.mutex.woken && All(CInstaller) in j.mutex.woken
   {
     j.notes.Stop();
     j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller);
   }
+  // The threads of the background may end: they were told to, or the journal has failed.
+  predicate MayEnd(j: Journal) reads j { j.failed || Told(j.notes) }
   // [L] should the thread go on?
   method Alive(j: Journal) returns (b: bool)
     requires j.mutex.Inside()
+    ensures if b then !j.failed else MayEnd(j)
   {
     var stop := j.notes.Stopping();
     b := !stop && !j.failed;
@@ -142,11 +162,17 @@ module JournalPolicy {
     requires j.mutex.Inside()
     ensures b == j.failed
   { b := j.failed; }
+  // All who slept were woken, whatever they waited for.
+  predicate EveryoneTold(m: Mutex) reads m {
+    All(CLogger) in m.woken && All(CInstaller) in m.woken && All(2) in m.woken && All(3) in m.woken &&
+      All(CSpace) in m.woken
+  }
   // [L] the journal fails: no commit is accepted any more
   method Fail(j: Journal)
     requires j.Inv() && j.mutex.Inside() && j.Cause()
-    modifies j`failed
+    modifies j`failed, j.mutex`woken
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.failed
+    ensures EveryoneTold(j.mutex)
   {
     reveal j.Inv();
     j.failed := true;
@@ -156,8 +182,9 @@ module JournalPolicy {
   // [L] the journal is closed: no commit is accepted any more, not even of those who wait for room
   method Shut(j: Journal)
     requires j.Inv() && j.mutex.Inside()
-    modifies j`closed
+    modifies j`closed, j.mutex`woken
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.closed
+    ensures All(CSpace) in j.mutex.woken
   {
     reveal j.Inv();
     j.closed := true;
@@ -179,6 +206,8 @@ module JournalPolicy {
   // [L] the running group becomes the frozen one
   method NoteStart(j: Journal)
     requires j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures All(CSpace) in j.mutex.woken
   {
     var later := j.notes.RunningDurableUpTo();
     j.notes.RaiseDurableUpTo(later);
@@ -192,6 +221,8 @@ module JournalPolicy {
   // [L] the pending groups are durable
   method NoteFinish(j: Journal)
     requires j.Inv() && j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures DurableTold(j.mutex) && NextTold(j) && (Filled(j) ==> One(CInstaller) in j.mutex.woken)
   {
     j.notes.CountGroup();
     NotePace(j);
@@ -203,9 +234,18 @@ module JournalPolicy {
     var odd := j.notes.OddGroup();
     if odd { j.mutex.WakeAll(2); } else { j.mutex.WakeAll(3); }
   }
+  // All were woken who wait for one of the groups of alternating parity to become durable.
+  predicate DurableTold(m: Mutex) reads m { All(2) in m.woken || All(3) in m.woken }
+  // If the running group is to be written though nobody waits for it, somebody was woken who may become the logger.
+  predicate NextTold(j: Journal) reads j, j.running, j.mutex {
+    |j.running.addrs| >= GroupMin as int ==>
+      One(CLogger) in j.mutex.woken || One(2) in j.mutex.woken || One(3) in j.mutex.woken
+  }
   // [L] nobody is the logger: who goes on with the running group, if it is to be written, is woken
   method NextLogger(j: Journal)
     requires j.Inv() && j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures NextTold(j) && old(j.mutex.woken) <= j.mutex.woken
   {
     var more := WantCommit(j);
     if !more { return; }
@@ -215,18 +255,31 @@ module JournalPolicy {
     else if odd { j.mutex.WakeOne(3); }
     else { j.mutex.WakeOne(2); }
   }
+  // So much is logged that an installation should begin.
+  predicate Filled(j: Journal) reads j, j.logged, j.loggedDirect {
+    |j.logged.addrs| >= j.instAt as int || |j.loggedDirect.addrs| >= HoldMax as int ||
+      j.nextSeq as int - j.firstSeq as int >= j.units as int / 2 ||
+      j.logEnd as int - j.logStart as int >= j.ringSize as int / 2
+  }
   // [L] is so much logged that an installation should begin? Then there is room in the log for what comes while it
   // runs: if it began when something is full, all commits would wait for the whole of it.
   method FillsUp(j: Journal) returns (b: bool)
     requires j.Inv() && j.mutex.Inside()
+    ensures b == Filled(j)
   {
     var k := j.logged.Len(); var h := j.loggedDirect.Len();
     b := k >= j.instAt || h >= HoldMax || (j.firstSeq <= j.nextSeq && j.nextSeq - j.firstSeq >= j.units / 2) ||
       (j.logStart <= j.logEnd && j.logEnd - j.logStart >= j.ringSize / 2);
   }
+  // There are blocks to install.
+  predicate Installable(j: Journal) reads j, j.logged, j.loggedDirect {
+    |j.logged.addrs| > 0 || |j.loggedDirect.addrs| > 0
+  }
   // [L] are there logged groups that should be installed?
   method WantInstall(j: Journal) returns (b: bool)
     requires j.Inv() && j.mutex.Inside() && j.firstSeq <= j.nextSeq && j.logStart <= j.logEnd
+    ensures !j.failed && Filled(j) && Installable(j) ==> b
+    ensures b ==> !j.failed && Installable(j)
   {
     var k := j.logged.Len(); var h := j.loggedDirect.Len();
     var urge := j.notes.InstallNow();
@@ -237,17 +290,35 @@ module JournalPolicy {
   // [L] an installation is over
   method NoteInstall(j: Journal)
     requires j.mutex.Inside()
+    modifies j.mutex`woken
+    ensures All(CSpace) in j.mutex.woken && One(CLogger) in j.mutex.woken
   {
     j.notes.CountInstallation();
     j.mutex.WakeAll(CSpace);
     j.mutex.WakeOne(CLogger);
   }
+  // Everything is home: no group has blocks that are not.
+  predicate Empty(j: Journal)
+    reads j, j.running, j.frozen, j.frozenDirect, j.logged, j.installing
+  {
+    j.running.m == j.frozen.m == j.frozenDirect.m == j.logged.m == j.installing.m == map[]
+  }
   // [L] is everything home?
   method Drained(j: Journal) returns (b: bool)
     requires j.Inv() && j.mutex.Inside()
+    ensures b <==> Empty(j)
   {
+    assert j.MapsInv() by { reveal j.Inv(); }
     var r := j.running.Len(); var c := j.frozen.Len(); var h := j.frozenDirect.Len(); var l := j.logged.Len();
     var i := j.installing.Len();
     b := r == 0 && c == 0 && h == 0 && l == 0 && i == 0;
+    NoBlocks(j.running); NoBlocks(j.frozen); NoBlocks(j.frozenDirect); NoBlocks(j.logged); NoBlocks(j.installing);
+  }
+  // a map that lists no addresses is empty, and only that
+  lemma NoBlocks(m: BlockMap)
+    requires m.Ok()
+    ensures |m.addrs| == 0 <==> m.m == map[]
+  {
+    if m.addrs == [] { forall a | a in m.m ensures false { assert a in m.addrs; } } else { assert m.addrs[0] in m.m; }
   }
 }

@@ -17,6 +17,7 @@ module JournalThreads {
   import opened DiskS
   import opened CodeTreeSpec
   import opened MapsOfBlocks
+  import opened JournalNotes
   import opened BlockHolds
   import opened CodeLists
   import opened WorkS
@@ -201,13 +202,13 @@ module JournalThreads {
   method Logger(j: Journal)
     requires j.Inv() && !j.mutex.held
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
-    ensures !j.mutex.held
+    ensures !j.mutex.held && MayEnd(j)
     decreases *
   {
     j.mutex.Lock(); CYield(j);
     var alive := Alive(j);
     while alive
-      invariant j.Inv() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.mutex.Inside() && fresh(j.repr - old(j.repr)) && (!alive ==> MayEnd(j))
       decreases *
     {
       var go, frozen := StartCommit(j);
@@ -452,13 +453,14 @@ module JournalThreads {
   method Installer(j: Journal)
     requires j.Inv() && j.installer.phase == NoInstall && !j.mutex.held
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
-    ensures !j.mutex.held
+    ensures !j.mutex.held && MayEnd(j)
     decreases *
   {
     j.mutex.Lock(); IYield(j);
     var alive := Alive(j);
     while alive
-      invariant j.Inv() && j.installer.phase == NoInstall && j.mutex.Inside() && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.installer.phase == NoInstall && j.mutex.Inside() && fresh(j.repr - old(j.repr)) &&
+        (!alive ==> MayEnd(j))
       decreases *
     {
       var go := StartInstall(j);
@@ -473,7 +475,8 @@ module JournalThreads {
   // Waits until there may be room for another transaction. The mutex is held, before and after.
   method WaitSpace(j: Journal)
     requires j.Inv() && j.mutex.Inside()
-    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled,
+      j.mutex`woken
     ensures j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
     decreases *
   {
@@ -652,14 +655,15 @@ module JournalThreads {
   method Drain(j: Journal)
     requires j.Inv() && !j.mutex.held
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
-    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr)) && (Empty(j) || j.failed)
     decreases *
   {
     j.mutex.Lock(); CYield(j);
     var e := Drained(j);
     var failed := Failed(j);
     while !e && !failed
-      invariant j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr))
+      invariant j.Inv() && j.Mono() && j.mutex.Inside() && fresh(j.repr - old(j.repr)) && e == Empty(j) &&
+        failed == j.failed
       decreases *
     {
       Nudge(j); Urge(j);
@@ -711,7 +715,7 @@ module JournalThreads {
   method Stop(j: Journal)
     requires j.Inv() && !j.mutex.held
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
-    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr)) && Told(j.notes)
   {
     j.mutex.Lock(); CYield(j);
     SetStop(j);

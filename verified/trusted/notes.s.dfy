@@ -5,7 +5,9 @@ module {:extern "notes"} JournalNotes {
   import opened Machine
 
   // Notes steer when things are done, not what is done: what a method returns is what was set last, but no contract
-  // promises that. They belong to the holder of the journal's mutex, but for Bulk and Damaged.
+  // promises that, except that nobody is Stopping unless told. They belong to the holder of the journal's mutex, but
+  // for Bulk and Damaged.
+  predicate {:axiom} Told(n: Notes)       // the threads of the background were told to end, at some time
   class {:extern "Notes"} Notes {         // tested: notes.TestNotes, TestRaise, TestClocks, TestWishes, TestDamaged
     // Commits up to this one are wanted written now. Raise: it becomes this one at least.
     method {:extern "WriteUpTo"} WriteUpTo() returns (commit: uint64)
@@ -32,8 +34,8 @@ module {:extern "notes"} JournalNotes {
     method {:extern "InstallNow"} InstallNow() returns (now: bool)
     method {:extern "SetInstallNow"} SetInstallNow(now: bool)
     // The threads of the background should end.
-    method {:extern "Stopping"} Stopping() returns (stopping: bool)
-    method {:extern "Stop"} Stop()
+    method {:extern "Stopping"} Stopping() returns (stopping: bool) ensures stopping ==> Told(this)
+    method {:extern "Stop"} Stop() ensures Told(this)
 
     // Milliseconds since a look at the header before direct blocks; a large number before the first.
     method {:extern "SinceLook"} SinceLook() returns (ms: uint64)

@@ -369,7 +369,8 @@ module TxnEnding {
     requires t.Inv() && t.system.journal.mutex.Inside()
     modifies t.system.journal, t.system.journal.logger, t.system.journal.installer, t.system.journal.disk,
       t.system.journal.seal, t.system.journal.cache, t.system.journal.tree.pages, t.system.journal.repr,
-      t.system.journal.mutex`settled, t.system.locks, t.system`lastStable, t.system`logs
+      t.system.journal.mutex`settled, t.system.journal.mutex`woken, t.system.locks, t.system`lastStable,
+      t.system`logs
     ensures t.Inv() && t.system.journal.Mono() && t.system.journal.mutex.Inside() &&
       fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Kept(t.owner)
   {
@@ -379,8 +380,8 @@ module TxnEnding {
   // [L] the step itself
   method Point(t: Txn, stable: bool, ghost p: Permit) returns (st: uint32, n: uint64, get: bool, miss: uint64)
     requires t.Inv() && t.ownCommit == 0 && !t.appended && t.system.journal.mutex.Inside() && p.may && t.cut == OK
-    modifies t.system.journal, t.system.journal.running, t.system.journal.disk, t.writes, t.system`lastStable,
-      t.system`logs, t`ownCommit, t`appended, t`points, p
+    modifies t.system.journal, t.system.journal.running, t.system.journal.disk, t.system.journal.mutex`woken, t.writes,
+      t.system`lastStable, t.system`logs, t`ownCommit, t`appended, t`points, p
     ensures t.Inv() && t.system.journal.Mono() && t.system.journal.KeepsLogger() && t.system.journal.KeepsInstaller() &&
       t.system.journal.repr == old(t.system.journal.repr)
     ensures get ==> st == AFull && t.system.journal.home <= miss < t.system.journal.size &&
