@@ -488,14 +488,14 @@ func TestDamage(t *testing.T) {
 			}
 			t.Fatal("no entry to move")
 		}, "where its hash"},
-		{"link count", field(s.file, 8, 8), "but 3 entries name the file"},
+		{"link count", field(s.file, 8, 8), "but the count of names is 3"},
 		{"link count of a directory", field(s.dir, 8, 8), "but a directory with 1 sub-directories has 3"},
 		{"parent", field(s.sub, 104, 2), "whose parent is"},
 		{"parent of the root", field(rootIno, 104, 2), "the parent of the root"},
-		{"one of three names", poke(short, entryOff(s, s.sub, "file"), entryOf(s, s.sub, "file")...), "the link count is 3, but 2 entries name the file"},
+		{"one of three names", poke(short, entryOff(s, s.sub, "file"), entryOf(s, s.sub, "file")...), "the link count is 3, but the count of names is 2"},
 		{"the only name", poke(dirBlock(s.dir), entryOff(s, s.dir, "fifo"), entryOf(s, s.dir, "fifo")...), "the file has link count 1, but no directory names it"},
 		{"the only name of a directory", poke(dirBlock(s.dir), entryOff(s, s.dir, "sub"), entryOf(s, s.dir, "sub")...), "the file has link count 2, but no directory names it"},
-		{"two names of a directory", poke(dirBlock(s.dir), entryOff(s, s.dir, "holey"), byte(s.holey^s.sub), byte((s.holey^s.sub)>>8)), "2 entries name the directory"},
+		{"two names of a directory", poke(dirBlock(s.dir), entryOff(s, s.dir, "holey"), byte(s.holey^s.sub), byte((s.holey^s.sub)>>8)), "the count of names of the directory is 2"},
 		{"parents in a circle", field(s.dir, 104, number(rootIno^s.sub)...), fmt.Sprintf("inode %d: its parents lead to inode %d for the second time, not to the root", s.dir, s.dir)},
 		{"parent that is no directory", field(s.sub, 104, number(s.dir^s.fifo)...), fmt.Sprintf("inode %d: its parents lead to inode %d, which is no directory", s.sub, s.fifo)},
 		{"removed directory with a name", field(s.sub, 8, 2), "a removed directory is named by 1 entries and has 0 sub-directories"},
@@ -509,12 +509,12 @@ func TestDamage(t *testing.T) {
 		{"list of kept files goes nowhere", field(orphansIno, 105, 0xff), "the list of kept files goes on to inode"},
 		{"listed, but not kept", field(orphansIno, 104, byte(s.file), byte(s.file>>8)), "is on the list of kept files, but not marked as kept"},
 		{"orphan mark", field(s.shrunk, 28, 1), "is on the orphan list, but not marked so"},
-		{"block bit lost", bit(s.geo.BlockBitmap(), fileBlk[0]), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked free, but files have them", fileBlk[0])},
-		{"block bits set", both(bit(s.geo.BlockBitmap(), size-5), bit(s.geo.BlockBitmap(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but no file has them", size-5)},
-		{"log block's bit", bit(s.geo.BlockBitmap(), 3), "blocks: block 3: 1 blocks from here on are marked in use, but are no data blocks"},
-		{"bit of the superblock's copy", bit(s.geo.BlockBitmap(), size-1), fmt.Sprintf("blocks: block %d: 1 blocks from here on are marked in use, but are no data blocks", size-1)},
-		{"last bit of the block bitmap", bit(s.geo.BlockBitmap(), pageBits-1), "blocks: block 32767: 1 blocks from here on are marked in use, but are no data blocks"},
-		{"first data block's bit", bit(s.geo.BlockBitmap(), data0), fmt.Sprintf("block %d: 1 blocks from here on are marked free", data0)},
+		{"block bit lost", bit(s.geo.BlockBitmap(), fileBlk[0]), fmt.Sprintf("blocks: block %d: marked free, but in a file", fileBlk[0])},
+		{"block bits set", both(bit(s.geo.BlockBitmap(), size-5), bit(s.geo.BlockBitmap(), size-4)), fmt.Sprintf("blocks: block %d: 2 blocks from here on are marked in use, but in no file", size-5)},
+		{"log block's bit", bit(s.geo.BlockBitmap(), 3), "blocks: block 3: marked in use, but outside of the data"},
+		{"bit of the superblock's copy", bit(s.geo.BlockBitmap(), size-1), fmt.Sprintf("blocks: block %d: marked in use, but outside of the data", size-1)},
+		{"last bit of the block bitmap", bit(s.geo.BlockBitmap(), pageBits-1), "blocks: block 32767: marked in use, but outside of the data"},
+		{"first data block's bit", bit(s.geo.BlockBitmap(), data0), fmt.Sprintf("block %d: marked free", data0)},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			d := s.image()
