@@ -75,7 +75,7 @@ func TestCells(t *testing.T) {
 }
 
 // mostLong are how many lines of code there are with more than 120 columns. They are to become fewer.
-var mostLong = map[string]int{".go": 1279, ".dfy": 0}
+var mostLong = map[string]int{".go": 1197, ".dfy": 0}
 
 // No line of code with more than 120 columns is added. A tab counts as one.
 func TestCodeWidth(t *testing.T) {
