@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -156,11 +160,33 @@ func New(v Volume, dir string, o Options) (*Mount, error) {
 func (f *fileSystem) mount(dir string, o *Options) (serve func(), err error) {
 	server, err := fuse.NewServer(f, dir, o.fuse())
 	if err != nil {
-		return nil, err
+		return nil, byHelper(err)
 	}
 	f.forget = server.InodeNotify
 	f.wait = func() error { return waitMount(server) }
 	return server.Serve, nil
+}
+
+// helperStatus is how the library says that the helper failed, whose own words are on standard error.
+var helperStatus = regexp.MustCompile(`^fusermount exited with code (\d+)`)
+
+// byHelper is an error of the library, which tells the status of the helper that is set-user-ID as wait(2) has it.
+func byHelper(err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("others than root mount through fusermount3, which is missing: install fuse3 (%w)", err)
+	}
+	m := helperStatus.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		return err
+	}
+	if s := syscall.WaitStatus(n); s.Signaled() {
+		return fmt.Errorf("fusermount3 was ended by a signal (%v)", s.Signal())
+	}
+	return errors.New("fusermount3 refused that; the line before this one has its reason")
 }
 
 // Mounted is a line of the table of mounts; On finds that of a directory.

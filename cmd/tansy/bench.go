@@ -2,15 +2,12 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
 
 	"tansy/tools/conform"
@@ -20,28 +17,45 @@ import (
 func benchmark(args []string) int {
 	var about strings.Builder
 	for _, w := range load.Workloads() {
-		fmt.Fprintf(&about, "  %-10s %s\n", w.Name, w.About)
+		fmt.Fprintf(&about, "  %-10s %s\n", w.Name, wrap(w.About, 13, helpWidth))
 	}
-	f := newFlags("bench", "HOST:PORT [WORKLOAD...] [flags]", `  tansy bench 127.0.0.1:2049                              all workloads, in new directories of the export, removed in the end
+	f := newFlags("bench", "HOST:PORT [WORKLOAD...] [flags]", `
+  tansy bench 127.0.0.1:2049     all workloads, in new directories of the
+                                 export, removed in the end
   tansy bench 127.0.0.1:2049 smallfile --clients 32 --time 20s
-  tansy bench filer:2049 --export /vol/test --mount-port 20048 write read --file 256M --io 1M
-  tansy bench 127.0.0.1:2049 --json > today.json          for programs
-  tansy bench 127.0.0.1:2049 --plot today.svg             how long calls take, drawn
+                                 one of them, with more clients
+  tansy bench filer:2049 --export /vol/test --mount-port 20048 \
+      write read --file 256M --io 1M
+                                 two of them, on another server
+  tansy bench 127.0.0.1:2049 --json > today.json
+                                 for programs
+  tansy bench 127.0.0.1:2049 --plot today.svg
+                                 how long calls take, drawn
 
-Workloads:
+workloads:
 `+about.String()+`
-Any NFSv3 server over TCP can be measured. The caller's user must be allowed to make directories there. All data that is read is
-compared with what was written. The load takes processors, too: of a server on the same machine the rates are those of both, and
-its own time on the processors is told as well, where the system tells whose it is.
-Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
+Any NFSv3 server over TCP can be measured. The caller's user must be allowed to
+make directories there. All data that is read is compared with what was written.
+The load takes processors, too: of a server on the same machine the rates are
+those of both, and its own time on the processors is told as well, where the
+system tells whose it is.
+
+exit codes:
+  0         done
+  1         an error, or wrong data
+  2         wrong arguments
+  130, 143  interrupted by SIGINT (Ctrl-C) or SIGTERM; what was measured until
+            then is printed
 `)
 	var cfg load.Config
 	export := f.String("export", "/", "`PATH` to mount")
 	var mountPort portNumber
 	f.Var(&mountPort, "mount-port", "`PORT` of the MOUNT protocol (default: the same as NFS)")
 	f.IntVar(&cfg.Clients, "clients", 8, "`N` clients, each with a connection, a directory and a file of its own")
-	f.IntVar(&cfg.Depth, "depth", 16, "`N` calls in flight of a client that reads or writes in order; else it waits for each")
-	f.DurationVar(&cfg.Duration, "time", 5*time.Second, "`TIME` of a workload, such as 500ms or 1m; a tenth of that comes before, to warm up")
+	f.IntVar(&cfg.Depth, "depth", 16, "`N` calls in flight of a client that reads or writes in order; else it waits "+
+		"for each")
+	f.DurationVar(&cfg.Duration, "time", 5*time.Second,
+		"`TIME` of a workload, such as 500ms or 1m; a tenth of that comes before, to warm up")
 	fileSize, ioSize := byteSize(32<<20), byteSize(64<<10)
 	f.Var(&fileSize, "file", "`SIZE` of each client's file")
 	f.Var(&ioSize, "io", "`SIZE` of READs and WRITEs in order, up to 1M")
@@ -56,7 +70,7 @@ Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
 	}
 	addr, err := hostPort(pos[0], nfsPort)
 	if err != nil {
-		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
+		return misused(f, wrongly(pos[0], err.Error()))
 	}
 	cfg.Addr, cfg.Export, cfg.Workloads = addr, *export, pos[1:]
 	cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
@@ -64,13 +78,25 @@ Exit code: 0 = done, 1 = an error, or wrong data, 2 = wrong arguments.
 	if err := cfg.Check(); err != nil {
 		return misused(f, err.Error())
 	}
-	cfg.Progress = workloadProgress()
+	measured, all := 0, len(cfg.Workloads)
+	if all == 0 {
+		all = len(load.Workloads())
+	}
+	show := workloadProgress()
+	cfg.Progress = func(done, total int, name string) {
+		if measured = done; show != nil {
+			show(done, total, name)
+		}
+	}
 
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilInterrupted()
 	defer stop()
 	results, err := load.Run(ctx, cfg)
-	if cfg.Progress != nil {
+	if show != nil {
 		fmt.Fprint(os.Stderr, clearLine)
+	}
+	if ctx.Err() != nil {
+		err = unfinishedRun(ctx, err, measured, all, "workload", "workloads")
 	}
 	if werr := writeResults(results, cfg.Addr, *asJSON, *plot); err == nil {
 		err = werr
@@ -137,11 +163,9 @@ func writeResults(results []load.Result, addr string, asJSON bool, plot string) 
 		return nil
 	}
 	if asJSON {
-		if err := load.WriteJSON(os.Stdout, results); err != nil {
-			return err
-		}
+		load.WriteJSON(stdout, results)
 	} else {
-		load.WriteText(os.Stdout, results)
+		load.WriteText(stdout, results)
 	}
 	if plot == "" {
 		return nil

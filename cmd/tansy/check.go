@@ -10,23 +10,27 @@ import (
 )
 
 func check(args []string) int {
-	f := newFlags("check", "VOLUME [flags]", `  tansy check data.img
-  tansy check data.img --data the contents of all files, too
-  tansy check /dev/sdb -q     only the exit code and the problems
-  tansy check data.img -v     how fragmented the files are, too
+	f := newFlags("check", "VOLUME [flags]", `
+  tansy check data.img
+  tansy check data.img --data   the contents of all files, too
+  tansy check /dev/sdb -q       only the exit code and the problems
+  tansy check data.img -v       how fragmented the files are, too
 
 exit codes:
   0  clean
-  1  problems were found: printed are where, what, and the paths of the files concerned
-  2  it could not be checked: wrong arguments, no volume, in use, or the device fails
-     every read
+  1  problems were found: printed are where, what, and the paths of the files
+     concerned
+  2  it could not be checked: wrong arguments, no volume, in use, or the device
+     fails every read
 
-The volume is only read, and must not be in use by a server. Every block that is read is
-checked against the code that the volume has of it: one that the device cannot read, or
-that is not what was last written there, is a problem, and the rest is checked; what
-cannot be judged without it is printed as "not checked". Holes of an image are passed
-over. The contents of files are read only with --data. The progress goes to standard error, unless -q is given.
--v costs nothing: it counts the runs of blocks, one behind the other on the device, in which the files lie.
+The volume is only read, and must not be in use by a server. Every block that is
+read is checked against the code that the volume has of it: one that the device
+cannot read, or that is not what was last written there, is a problem, and the
+rest is checked; what cannot be judged without it is printed as "not checked".
+Holes of an image are passed over. The contents of files are read only with
+--data. The progress goes to standard error, unless -q is given. -v costs
+nothing: it counts the runs of blocks, one behind the other on the device, in
+which the files lie.
 `)
 	quiet := f.Bool("q", false, "print nothing but problems")
 	data := f.Bool("data", false, "read the contents of all files, and check them, too")
@@ -54,13 +58,13 @@ over. The contents of files are read only with --data. The progress goes to stan
 	rep, err := volcheck.Volume(d, o)
 	fmt.Fprint(os.Stderr, clear)
 	for _, p := range rep.Problems {
-		fmt.Println(p)
+		fmt.Fprintln(stdout, p)
 	}
 	if rep.Unlisted > 0 {
-		fmt.Printf("%d more problems\n", rep.Unlisted)
+		fmt.Fprintln(stdout, count(rep.Unlisted, "more problem", "more problems"))
 	}
 	for _, s := range rep.Unchecked {
-		fmt.Println("not checked:", s)
+		fmt.Fprintln(stdout, "not checked:", s)
 	}
 	if err != nil {
 		fail("check", fmt.Errorf("%s: %w", pos[0], err))
@@ -68,15 +72,16 @@ over. The contents of files are read only with --data. The progress goes to stan
 	}
 	verdict, code := "clean", exitOK
 	if !rep.Clean() {
-		verdict = fmt.Sprintf("damaged, %d problems", uint64(len(rep.Problems))+rep.Unlisted)
+		verdict = "damaged, " + count(uint64(len(rep.Problems))+rep.Unlisted, "problem", "problems")
 		if rep.Files > 0 {
-			verdict += fmt.Sprintf(" in %d files", rep.Files)
+			verdict += " in " + count(rep.Files, "file", "files")
 		}
 		if rep.Unreadable > 0 {
-			verdict += fmt.Sprintf(", %d unreadable blocks", rep.Unreadable)
+			verdict += ", " + count(rep.Unreadable, "unreadable block", "unreadable blocks")
 		}
 		if rep.Damaged > 0 {
-			verdict += fmt.Sprintf(", %d blocks that are not what was last written there", rep.Damaged)
+			verdict += ", " + count(rep.Damaged, "block that is not", "blocks that are not") +
+				" what was last written there"
 		}
 		code = exitFailure
 	}
@@ -84,10 +89,10 @@ over. The contents of files are read only with --data. The progress goes to stan
 		verdict += "; " + summary(&rep, *data, time.Since(begin))
 	}
 	if !*quiet || code != exitOK {
-		fmt.Printf("%s: %s\n", pos[0], verdict)
+		fmt.Fprintf(stdout, "%s: %s\n", pos[0], verdict)
 	}
 	if *verbose {
-		fmt.Printf("%s: fragmentation: %s\n", pos[0], rep.Placement)
+		fmt.Fprintf(stdout, "%s: fragmentation: %s\n", pos[0], rep.Placement)
 	}
 	return code
 }
@@ -96,29 +101,30 @@ over. The contents of files are read only with --data. The progress goes to stan
 func summary(rep *volcheck.Report, data bool, took time.Duration) string {
 	contents := "contents of files not read (--data reads them)"
 	if data {
-		contents = fmt.Sprintf("%d blocks of contents read", rep.DataChecked)
+		contents = count(rep.DataChecked, "block", "blocks") + " of contents read"
 	}
 	said := fmt.Sprintf("%s, %s with %s; %d of %d data blocks in use, space of %s waiting to be freed, "+
-		"%d blocks in the log; %s; %.1f s",
+		"%s in the log; %s; %.1f s",
 		count(rep.Others, "file", "files"), count(rep.Directories, "directory", "directories"),
 		count(rep.Entries, "entry", "entries"), rep.Blocks, rep.DataBlocks, count(rep.Orphans, "file", "files"),
-		rep.Replayed, contents, took.Seconds())
+		count(rep.Replayed, "block", "blocks"), contents, took.Seconds())
 	if rep.Xattrs > 0 {
-		said += fmt.Sprintf("; %d files with extended attributes", rep.Xattrs)
+		said += "; " + count(rep.Xattrs, "file", "files") + " with extended attributes"
 	}
 	if rep.Leftovers > 0 {
-		said += fmt.Sprintf("; %d blocks with extended attributes of removed files, which tansy repair frees",
-			rep.Leftovers)
+		said += "; " + count(rep.Leftovers, "block", "blocks") +
+			" with extended attributes of removed files, which tansy repair frees"
 	}
 	if rep.Kept > 0 {
-		said += fmt.Sprintf("; %d files that a mount had open, which go when the volume is opened, "+
-			"unless they have a name", rep.Kept)
+		said += "; " + count(rep.Kept,
+			"file that a mount had open, which goes when the volume is opened, unless it has a name",
+			"files that a mount had open, which go when the volume is opened, unless they have a name")
 	}
 	return said
 }
 
 // count words a number of things: one is the word for one of them, several the word for more.
-func count(n uint64, one, several string) string {
+func count[N int | int64 | uint64](n N, one, several string) string {
 	if n == 1 {
 		several = one
 	}

@@ -4,15 +4,19 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
 func completion(args []string) int {
-	f := newFlags("completion", "bash|zsh|fish", `  source <(tansy completion bash)                                    for this shell; in ~/.bashrc for all
-  tansy completion bash > /etc/bash_completion.d/tansy               for everybody
-  tansy completion zsh > "${fpath[1]}/_tansy"                        for zsh, with compinit
-  tansy completion fish > ~/.config/fish/completions/tansy.fish      for fish
+	f := newFlags("completion", "bash|zsh|fish", `
+  source <(tansy completion bash)
+      for this shell; in ~/.bashrc for all
+  tansy completion bash > /etc/bash_completion.d/tansy
+      for everybody
+  tansy completion zsh > "${fpath[1]}/_tansy"
+      for zsh, with compinit
+  tansy completion fish > ~/.config/fish/completions/tansy.fish
+      for fish
 `)
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -20,11 +24,11 @@ func completion(args []string) int {
 	}
 	switch pos[0] {
 	case "bash":
-		bashCompletion(os.Stdout, complete())
+		bashCompletion(stdout, complete())
 	case "zsh":
-		zshCompletion(os.Stdout, complete())
+		zshCompletion(stdout, complete())
 	case "fish":
-		fishCompletion(os.Stdout, complete())
+		fishCompletion(stdout, complete())
 	default:
 		return misused(f, fmt.Sprintf("no completion for %q: give bash, zsh or fish", pos[0]))
 	}
@@ -120,11 +124,13 @@ complete -o bashdefault -o default -F _tansy tansy
 
 // zshCompletion prints a function for zsh, to be sourced, or put into a folder of fpath.
 func zshCompletion(w io.Writer, all []completed) {
-	fmt.Fprint(w, "#compdef tansy\n# completion of tansy's arguments for zsh\n_tansy() {\n\tif ((CURRENT == 2)); then\n\t\tlocal -a commands=(\n")
+	fmt.Fprint(w, "#compdef tansy\n# completion of tansy's arguments for zsh\n_tansy() {\n\tif ((CURRENT == 2)); "+
+		"then\n\t\tlocal -a commands=(\n")
 	for _, c := range all {
 		fmt.Fprintf(w, "\t\t\t%s\n", zshQuote(c.name+":"+c.summary))
 	}
-	fmt.Fprint(w, "\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n\tlocal command=$words[2]\n\tshift words\n\t((CURRENT--))\n\tcase $command in\n")
+	fmt.Fprint(w, "\t\t)\n\t\t_describe command commands\n\t\treturn\n\tfi\n\tlocal command=$words[2]\n\tshift "+
+		"words\n\t((CURRENT--))\n\tcase $command in\n")
 	for _, c := range all {
 		fmt.Fprintf(w, "\t%s)\n\t\t_arguments '--help[explain the command]'", c.name)
 		for _, f := range c.flags {

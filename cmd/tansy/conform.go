@@ -1,26 +1,35 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
 	"regexp"
-	"syscall"
 	"time"
 
 	"tansy/tools/conform"
 )
 
 func conformance(args []string) int {
-	f := newFlags("conform", "HOST:PORT [flags]", `  tansy conform 127.0.0.1:2049                        all checks, in a new directory of the export, removed in the end
+	f := newFlags("conform", "HOST:PORT [flags]", `
+  tansy conform 127.0.0.1:2049   all checks, in a new directory of the export,
+                                 removed in the end
   tansy conform filer:2049 --export /vol/test --mount-port 20048
-  tansy conform 127.0.0.1:2049 --run 'rename|link/'   only checks whose GROUP/NAME matches
-  tansy conform --list                                what is checked, and which section of which RFC says so
+                                 another server, which has MOUNT on another port
+  tansy conform 127.0.0.1:2049 --run 'rename|link/'
+                                 only checks whose GROUP/NAME matches
+  tansy conform --list           what is checked, and which section of which RFC
+                                 says so
 
-Exit code: 0 = no failure (differences from what an RFC recommends are listed), 1 = failures, 2 = the server cannot be checked.
-Checks of rights need an export that neither squashes user 0 nor maps other users, and no privileged ports.
+exit codes:
+  0         no failure; differences from what an RFC recommends are listed
+  1         failures
+  2         the server cannot be checked
+  130, 143  interrupted by SIGINT (Ctrl-C) or SIGTERM; the report has what was
+            checked until then
+
+Checks of rights need an export that neither squashes user 0 nor maps other
+users, and no privileged ports.
 `)
 	export := f.String("export", "/", "`PATH` to mount")
 	var mountPort portNumber
@@ -52,30 +61,38 @@ Checks of rights need an export that neither squashes user 0 nor maps other user
 	}
 	addr, err := hostPort(pos[0], nfsPort)
 	if err != nil {
-		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
+		return misused(f, wrongly(pos[0], err.Error()))
 	}
 	cfg := conform.Config{Addr: addr, Export: *export, Run: only, Timeout: *timeout}
 	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
 	cfg.Progress = checkProgress()
 
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilInterrupted()
 	defer stop()
 	rep, err := conform.Run(ctx, cfg)
 	if cfg.Progress != nil {
 		fmt.Fprint(os.Stderr, clearLine)
 	}
-	if err != nil && len(rep.Results) == 0 {
+	if ctx.Err() != nil {
+		total := 0
+		for _, c := range conform.Checks() {
+			if only.MatchString(c.ID()) {
+				total++
+			}
+		}
+		err = unfinishedRun(ctx, err, len(rep.Results), total, "check", "checks")
+	} else if err != nil && len(rep.Results) == 0 {
 		fail("conform", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
 		return exitUsage
 	}
 	if *asJSON {
-		if err := rep.WriteJSON(os.Stdout); err != nil {
-			return fail("conform", err)
-		}
-	} else {
-		rep.WriteText(os.Stdout)
+		rep.WriteJSON(stdout)
+	} else if err == nil || len(rep.Results) > 0 {
+		rep.WriteText(stdout)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return fail("conform", err)
 	case err != nil:
 		fail("conform", fmt.Errorf("not all checks were run: %w", err))
 		return exitUsage
@@ -101,11 +118,11 @@ func listChecks(only *regexp.Regexp) {
 	n := 0
 	for _, c := range conform.Checks() {
 		if only.MatchString(c.ID()) {
-			fmt.Printf("%-42s %-6s %-22s %s\n", c.ID(), c.Level, c.Section, c.Expect)
+			fmt.Fprintf(stdout, "%-42s %-6s %-22s %s\n", c.ID(), c.Level, c.Section, c.Expect)
 			n++
 		}
 	}
-	fmt.Printf("%d checks\n", n)
+	fmt.Fprintln(stdout, count(n, "check", "checks"))
 }
 
 // checkProgress shows on standard error, if that is a terminal, which check ran last.

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"tansy/disk/nbd"
+	"tansy/disk/rbd"
 	"tansy/internal/nearest"
 	processes "tansy/internal/process"
 	"tansy/mount"
@@ -30,8 +32,18 @@ var schemeLike = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+-]*:`)
 var schemes = regexp.MustCompile(`(?i)^(nbds?(\+[a-z]+)?|rbd|ceph|file|https?|iscsi|nfs|s3):`)
 
 // strange returns an error for a name with a scheme that is not known, or not as it is meant here, unless there is a
-// file of that name.
+// file of that name. What a server has must be named as its kind is.
 func strange(name string) error {
+	var malformed error
+	switch {
+	case nbd.IsName(name):
+		malformed = nbd.Check(name)
+	case rbd.IsName(name):
+		malformed = rbd.Check(name)
+	}
+	if malformed != nil {
+		return wrongArgument{fmt.Errorf("%q: %w", name, malformed)}
+	}
 	scheme := schemeLike.FindString(name)
 	if remote(name) || scheme == "" || !missing(name) {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"tansy/disk/nbd"
 	"tansy/disk/rbd"
 	"tansy/internal/volumeend"
+	"tansy/mount"
 )
 
 // device is what a volume lies on: an image, a block device, an export of an NBD server, or an image of Ceph.
@@ -43,6 +44,9 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 		}
 		return d, nil
 	}
+	if err := noVolume(name); err != nil {
+		return nil, err
+	}
 	d, err := disk.OpenFile(name, o)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w%s", err, didYouMean(similar(name)))
@@ -57,9 +61,6 @@ func openDevice(name string, o disk.FileOptions) (device, error) {
 // a word about that for o.Warn.
 func openVolume(name string, o disk.FileOptions) (device, error) {
 	d, err := openDevice(name, o)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w%s", err, didYouMean(similar(name)))
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +108,47 @@ func missing(name string) bool {
 
 // anywhere is name as it means the same from any working directory.
 func anywhere(name string) (string, error) {
-	if remote(name) {
-		return name, nil
-	}
 	if err := strange(name); err != nil { // it has no scheme any more when it is absolute
 		return "", err
 	}
+	if remote(name) {
+		return name, nil
+	}
 	return filepath.Abs(name)
+}
+
+// sameFile tells whether two names are of one file or device.
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return a == b || err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// mountedOn returns an error for the directory of a mounted volume, in the place of the volume.
+func mountedOn(dir string) error {
+	at, err := mount.On(resolve(dir))
+	if err != nil || !at.Ours() {
+		return nil
+	}
+	return fmt.Errorf("%s is the directory on which the volume %s is mounted: tansy umount %s, and give the volume",
+		dir, at.Source, quoted(dir))
+}
+
+// noVolume returns an error for a directory, or for what is neither a file nor a block device, in the place of a
+// volume.
+func noVolume(name string) error {
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil // which others say
+	}
+	switch kind := st.Mode().Type(); {
+	case kind.IsDir():
+		if err := mountedOn(name); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s is a directory: give an image file or a block device", name)
+	case kind.IsRegular() || kind&(os.ModeDevice|os.ModeCharDevice) == os.ModeDevice:
+		return nil
+	}
+	return fmt.Errorf("%s is neither a file nor a block device, which a volume can be on", name)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -13,17 +12,21 @@ import (
 )
 
 func dump(args []string) int {
-	f := newFlags("dump", "VOLUME [super | log | inode N | dir N]", `  tansy dump data.img            the superblock and the regions
+	f := newFlags("dump", "VOLUME [super | log | inode N | dir N]", `
+  tansy dump data.img            the superblock and the regions
   tansy dump data.img log        which blocks are newer in the log than at home
   tansy dump data.img inode 17   an inode and where its blocks lie
   tansy dump data.img dir 1      the entries of a directory (1 is the root)
 
-exit codes: 0 printed, 1 could not be printed, or no volume, 2 wrong arguments.
+exit codes:
+  0  printed
+  1  could not be printed, or no volume
+  2  wrong arguments
 
-The volume is only read. Damage keeps nothing from being printed that can be found
-without what is damaged: super needs only the superblock or its copy; without the log
-the blocks are shown as they lie at home. What is printed is meant for people, and may
-change.
+The volume is only read. Damage keeps nothing from being printed that can be
+found without what is damaged: super needs only the superblock or its copy;
+without the log the blocks are shown as they lie at home. What is printed is
+meant for people, and may change.
 `)
 	pos, code, done := parse(f, args, 1, 3)
 	if done {
@@ -65,20 +68,18 @@ change.
 	}
 	d, err := openVolume(pos[0], disk.FileOptions{ReadOnly: true, Warn: warning("dump")})
 	if err != nil {
-		return failed("dump", err)
+		return fail("dump", err)
 	}
 	defer d.Close()
 	p, err := volcheck.NewDumper(d)
 	if err != nil {
 		return fail("dump", fmt.Errorf("%s: %w", pos[0], err))
 	}
-	w := bufio.NewWriter(os.Stdout)
+	w := bufio.NewWriter(stdout)
 	err = show(p, w, n)
-	if e := w.Flush(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return fail("dump", err)
+	w.Flush()
+	if err != nil && stdout.lost.Load() == nil { // which is told in the end
+		return fail("dump", fmt.Errorf("%s: %w", pos[0], err))
 	}
 	return exitOK
 }

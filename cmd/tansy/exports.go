@@ -14,11 +14,12 @@ import (
 
 // exportsCommand is `tansy exports`.
 func exportsCommand(args []string) int {
-	f := newFlags("exports", "check FILE", `  tansy exports check /etc/tansy.exports
+	f := newFlags("exports", "check FILE", `
+  tansy exports check /etc/tansy.exports
 
-It prints the exports as they are understood: for each client all options, those that are
-not in the file included. Options of exports(5) that change nothing here, such as fsid=0,
-are accepted with a warning on standard error.
+It prints the exports as they are understood: for each client all options, those
+that are not in the file included. Options of exports(5) that change nothing
+here, such as fsid=0, are accepted with a warning on standard error.
 
 exit codes:
   0  the file can be used
@@ -26,8 +27,9 @@ exit codes:
   2  wrong arguments, or the file cannot be read
 
 A file, which has the syntax of exports(5):
+  # addresses, networks, host names, patterns
   /           192.0.2.7(rw,no_root_squash)
-  /projects   10.0.0.0/8(rw) *.example.org(ro)   # addresses, networks, host names, patterns
+  /projects   10.0.0.0/8(rw) *.example.org(ro)
   /public     *(ro,all_squash,insecure)
 `)
 	pos, code, done := parse(f, args, 1, 2)
@@ -47,20 +49,20 @@ A file, which has the syntax of exports(5):
 	var p *exports.Problem
 	switch {
 	case errors.As(err, &p):
-		fmt.Println(err)
+		fmt.Fprintln(stdout, err)
 		return exitFailure
 	case err != nil:
 		fail("exports", err)
 		return exitUsage
 	}
 	for _, e := range list {
-		fmt.Println(e.Path)
+		fmt.Fprintln(stdout, e.Path)
 		for _, c := range e.Clients {
-			fmt.Printf("  %-24s %s\n", c.Name, &c.Rule)
+			fmt.Fprintf(stdout, "  %-24s %s\n", c.Name, &c.Rule)
 		}
 	}
 	if len(list) == 0 {
-		fmt.Println("nothing is exported")
+		fmt.Fprintln(stdout, "nothing is exported")
 	}
 	return exitOK
 }
@@ -139,6 +141,7 @@ func findDirectory(f *tansyfs.FS, place string) error {
 // warnOpen warns of a server without rules that listens where other machines reach it.
 func warnOpen(log *slog.Logger, addr net.Addr) {
 	if a, ok := addr.(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		log.Warn("everybody who reaches this address may read and write everything, as any user: --exports FILE says who may", "listen", addr.String())
+		log.Warn("everybody who reaches this address may read and write everything, as any user: --exports FILE says who "+
+			"may", "listen", addr.String())
 	}
 }

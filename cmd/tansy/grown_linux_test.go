@@ -125,7 +125,11 @@ func TestGrown(t *testing.T) {
 			g := x.of(t)
 			for _, more := range x.more {
 				g.size(more)
-				said := map[string]string{"serve": used(t, "a", "--volume", g.name(), "--lease", "1s")}
+				volume := []string{"--volume", g.name()}
+				if kind == "Ceph" {
+					volume = append(volume, "--lease", "1s")
+				}
+				said := map[string]string{"serve": used(t, "a", volume...)}
 				for _, args := range [][]string{
 					{"check", g.name(), "--data"}, {"repair", g.name()}, {"dump", g.name()}, {"dump", g.name(), "log"},
 					{"dump", g.name(), "dir", "1"}, {"trim", g.name()},
@@ -140,7 +144,7 @@ func TestGrown(t *testing.T) {
 				if kind == "Ceph" {
 					last = "--standby"
 				}
-				p := startServe(t, "--volume", g.name(), "--lease", "1s", last)
+				p := startServe(t, append(volume, last)...)
 				p.stop(t)
 				said["serve "+last] = p.stderr.String()
 				for what, text := range said {
@@ -159,7 +163,7 @@ func TestGrown(t *testing.T) {
 			}
 			g.size(-4096)
 			for _, args := range [][]string{
-				{"check", g.name()}, {"serve", "--volume", g.name(), "--lease", "1s"}, {"trim", g.name()},
+				{"check", g.name()}, {"serve", "--volume", g.name()}, {"trim", g.name()},
 			} {
 				code, said := tool(t, args...)
 				if code == exitOK || !strings.Contains(said, "the volume has 4096 blocks, but the device only 4095") {

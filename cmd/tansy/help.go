@@ -10,31 +10,48 @@ import (
 
 // How the help of a sub-command is set, in columns.
 const (
-	helpIndent = 22  // where the explanation of a flag begins
-	helpWidth  = 100 // at which lines end
+	helpIndent = 22 // where the explanation of a flag begins
+	helpWidth  = 80 // at which lines end
 )
 
+// flagGroup are flags of one subject.
+type flagGroup struct {
+	title string
+	flags string // their names, with spaces between them
+}
+
+// of returns the flags of the group, which f has.
+func (g *flagGroup) of(f *flagSet) (flags []*flag.Flag) {
+	for _, name := range strings.Fields(g.flags) {
+		flags = append(flags, f.Lookup(name))
+	}
+	return flags
+}
+
+// grouped are the groups of the flags of f, or one of all flags, or none if there are no flags.
+func (f *flagSet) grouped() []flagGroup {
+	if f.groups != nil {
+		return f.groups
+	}
+	var names []string
+	f.VisitAll(func(x *flag.Flag) { names = append(names, x.Name) })
+	if names == nil {
+		return nil
+	}
+	return []flagGroup{{"flags", strings.Join(names, " ")}}
+}
+
 // printFlags prints the flags of f as people type them, and tells what their units are.
-func printFlags(w io.Writer, f *flag.FlagSet) {
+func printFlags(w io.Writer, f *flagSet) {
 	sizes, times := false, false
-	f.VisitAll(func(x *flag.Flag) {
-		value, usage := describe(x)
-		left := "  " + spelled(x)
-		if value != "" {
-			left += " " + value
+	for _, g := range f.grouped() {
+		fmt.Fprintf(w, "\n%s:\n", g.title)
+		for _, x := range g.of(f) {
+			printFlag(w, x)
+			_, size := x.Value.(*byteSize)
+			sizes, times = sizes || size, times || isDuration(x.Value)
 		}
-		if len(left) > helpIndent-2 {
-			fmt.Fprintf(w, "%s\n%*s", left, helpIndent, "")
-		} else {
-			fmt.Fprintf(w, "%-*s", helpIndent, left)
-		}
-		if d := defaultOf(x); d != "" {
-			usage += " (default " + d + ")"
-		}
-		fmt.Fprintln(w, wrap(usage, helpIndent, helpWidth))
-		_, size := x.Value.(*byteSize)
-		sizes, times = sizes || size, times || isDuration(x.Value)
-	})
+	}
 	if sizes || times {
 		fmt.Fprintln(w)
 	}
@@ -46,8 +63,29 @@ func printFlags(w io.Writer, f *flag.FlagSet) {
 	}
 }
 
+// printFlag prints a flag, and what it means.
+func printFlag(w io.Writer, x *flag.Flag) {
+	value, _ := describe(x)
+	left := strings.TrimRight("  "+spelled(x)+" "+value, " ")
+	if len(left) > helpIndent-2 {
+		fmt.Fprintf(w, "%s\n%*s", left, helpIndent, "")
+	} else {
+		fmt.Fprintf(w, "%-*s", helpIndent, left)
+	}
+	fmt.Fprintln(w, wrap(meaning(x), helpIndent, helpWidth))
+}
+
+// meaning is what a flag means, with its default.
+func meaning(x *flag.Flag) string {
+	_, usage := describe(x)
+	if d := defaultOf(x); d != "" {
+		usage += " (default " + d + ")"
+	}
+	return usage
+}
+
 const (
-	sizeUnits = "SIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024): 4096, 64M, 64MiB, 1.5T"
+	sizeUnits = "SIZE is a number of bytes, or one with K, M, G, T, P or E (powers of 1024):\n4096, 64M, 64MiB, 1.5T"
 	timeUnits = "TIME is a number with ms, s, m or h, or several: 500ms, 90s, 1h30m"
 )
 

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // tansy runs a sub-command as a process, and returns what it prints.
@@ -36,16 +37,45 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s --%s: its value is called %q", c.name, f.Name, value)
 			}
 		}
-		for i, line := range strings.Split(text, "\n") {
-			if strings.Contains(text[:strings.Index(text, "\nexamples:")], line) && len(line) > helpWidth {
-				t.Errorf("%s, line %d has %d columns", c.name, i+1, len(line))
+		narrow(t, c.name, text)
+		if groups := helpOf(c).groups; groups != nil {
+			names := map[string]int{}
+			for _, g := range groups {
+				if !strings.Contains(text, "\n\n"+g.title+":\n  -") {
+					t.Errorf("%s: no group %q", c.name, g.title)
+				}
+				for _, name := range strings.Fields(g.flags) {
+					names[name]++
+				}
+			}
+			for _, f := range flagsOf(c) {
+				if names[f.Name] != 1 {
+					t.Errorf("%s --%s is in %d groups", c.name, f.Name, names[f.Name])
+				}
+				delete(names, f.Name)
+			}
+			for name := range names {
+				t.Errorf("%s has no flag %s", c.name, name)
 			}
 		}
 	}
+	narrow(t, "help", tansy(t, "help"))
 	serve := tansy(t, "serve", "--help")
-	for _, want := range []string{"\n  --cache SIZE        size of the block cache; several volumes get an equal part each (default a\n                      quarter of the memory there is for the server)\n", "\nSIZE is a number of bytes", "\nTIME is a number with ms", "(default 10m)\n", "(default 168h)\n", "default 5s)\n", "\n  -v                  log more\n"} {
+	for _, want := range []string{"\nvolumes:\n  --volume FILE ", "\nclients:\n  --listen HOST:PORT",
+		"\n  --cache SIZE        size of the block cache; several volumes get an equal part\n" +
+			"                      each (default a quarter of the memory there is for the\n                      server)\n", "\nSIZE is a number of bytes", "\nTIME is a number with ms", "(default 10m)\n", "(default 168h)\n", "default 5s)\n", "\n  -v                  log more\n"} {
 		if !strings.Contains(serve, want) {
 			t.Errorf("no %q in\n%s", want, serve)
+		}
+	}
+}
+
+// narrow looks at the width of each line of a help.
+func narrow(t *testing.T, name, text string) {
+	t.Helper()
+	for i, line := range strings.Split(text, "\n") {
+		if utf8.RuneCountInString(line) > helpWidth {
+			t.Errorf("%s, line %d has more than %d columns: %s", name, i+1, helpWidth, line)
 		}
 	}
 }

@@ -71,7 +71,8 @@ func (i image) make(path string, o tansyfs.MkfsOptions) error {
 		o.Zeroed = true
 		err = tansyfs.Mkfs(d, o)
 		if errors.Is(err, disk.ErrNoRoom) {
-			err = fmt.Errorf("%w: the file system that %s would lie on has %v free, which is not enough for the journal (--log-size) and what every volume begins with", err, path, about(free))
+			err = fmt.Errorf("%w: the file system that %s would lie on has %v free, which is not enough for the journal "+
+				"(--log-size) and what every volume begins with", err, path, about(free))
 		}
 	}
 	if err == nil {
@@ -94,7 +95,9 @@ func tooLong(err error, size uint64) error {
 
 // tooSparse is the warning about an image of size bytes on a host with less free.
 func tooSparse(path string, size, free uint64) error {
-	return fmt.Errorf("%s may grow to %v, but the file system it lies on has %v free: when that is full, changes that need room are refused (NFS3ERR_NOSPC), and removing goes on; a smaller --size avoids this", path, about(size), about(free))
+	return fmt.Errorf("%s may grow to %v, but the file system it lies on has %v free: when that is full, changes that "+
+		"need room are refused (NFS3ERR_NOSPC), and removing goes on; a smaller --size avoids "+
+		"this", path, about(size), about(free))
 }
 
 // preallocate takes all the room of an image.

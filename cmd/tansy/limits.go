@@ -26,17 +26,25 @@ const (
 )
 
 func (l *limits) flags(f *flag.FlagSet) {
-	f.IntVar(&l.conns, "max-connections", 1024, "`N` connections at a time, or as many as the process may have descriptors for; "+
-		"a new one takes the place of the longest idle")
-	f.IntVar(&l.connsPerHost, "max-connections-per-host", 128, "at most `N` of these from one IPv4 address or IPv6 /64 network")
+	f.IntVar(&l.conns, "max-connections", 1024,
+		"`N` connections at a time, or as many as the process may have descriptors for; "+
+			"a new one takes the place of the longest idle")
+	f.IntVar(&l.connsPerHost, "max-connections-per-host", 128,
+		"at most `N` of these from one IPv4 address or IPv6 /64 network")
 	f.IntVar(&l.calls, "max-calls", 64, "`N` calls in progress at a time per connection")
 	l.writes, l.replies = writeMemory, replyMemory
-	f.Var(&l.writes, "write-memory", "`SIZE` of the memory for WRITEs being received or carried out, of all connections; one address gets 3/4 at most")
-	f.Var(&l.replies, "reply-memory", "`SIZE` of the memory for other calls in progress and for replies not yet taken, of all connections; one address gets 3/4 at most")
-	f.DurationVar(&l.idle, "idle-timeout", 10*time.Minute, "`TIME` without a call, such as 90s or 10m, after which a connection is closed")
-	f.DurationVar(&l.record, "record-timeout", time.Minute, "`TIME` that a client may take for the next 32 KiB of a call that it has begun to send")
-	f.DurationVar(&l.reply, "reply-timeout", time.Minute, "`TIME` that a client may take to read the next 256 KiB of its replies")
-	f.DurationVar(&l.whenOthers, "crowded-timeout", 5*time.Second, "`TIME` in place of --record-timeout while others wait for memory; three times as long in place of --reply-timeout")
+	f.Var(&l.writes, "write-memory", "`SIZE` of the memory for WRITEs being received or carried out, of all "+
+		"connections; one address gets 3/4 at most")
+	f.Var(&l.replies, "reply-memory", "`SIZE` of the memory for other calls in progress and for replies not yet "+
+		"taken, of all connections; one address gets 3/4 at most")
+	f.DurationVar(&l.idle, "idle-timeout", 10*time.Minute,
+		"`TIME` without a call, such as 90s or 10m, after which a connection is closed")
+	f.DurationVar(&l.record, "record-timeout", time.Minute,
+		"`TIME` that a client may take for the next 32 KiB of a call that it has begun to send")
+	f.DurationVar(&l.reply, "reply-timeout", time.Minute,
+		"`TIME` that a client may take to read the next 256 KiB of its replies")
+	f.DurationVar(&l.whenOthers, "crowded-timeout", 5*time.Second, "`TIME` in place of --record-timeout while others "+
+		"wait for memory; three times as long in place of --reply-timeout")
 }
 
 // wrong says what is wrong with the values, or nothing.
@@ -60,7 +68,9 @@ func (l *limits) wrong() string {
 	for _, x := range []struct {
 		name string
 		d    time.Duration
-	}{{"idle-timeout", l.idle}, {"record-timeout", l.record}, {"reply-timeout", l.reply}, {"crowded-timeout", l.whenOthers}} {
+	}{
+		{"idle-timeout", l.idle}, {"record-timeout", l.record}, {"reply-timeout", l.reply}, {"crowded-timeout", l.whenOthers},
+	} {
 		if x.d < time.Second {
 			return fmt.Sprintf("--%s %v: give at least 1s", x.name, x.d)
 		}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +22,8 @@ const (
 	exitUsage   = 2  // wrong arguments; of a command that judges: it could not
 	exitLost    = 3  // serve, mount: the volume was deleted, replaced or cut, or the device went away
 	exitTaken   = 75 // serve: the volume went to another server, or may have
+
+	exitSignal = 128 // and the number of the signal: conform and bench were interrupted
 )
 
 type command struct {
@@ -30,6 +33,9 @@ type command struct {
 }
 
 var commands []command
+
+// judging are the commands whose exit code is a verdict, which exitUsage is not.
+var judging = map[string]bool{"check": true, "repair": true, "scrub": true, "exports": true, "conform": true}
 
 func init() { // not in the declaration, for completion prints them
 	commands = []command{
@@ -60,20 +66,26 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
+// run does what the arguments say, and returns the exit code.
 func run(args []string) int {
 	if len(args) == 0 {
 		usage(os.Stderr)
 		return exitUsage
 	}
+	return stdout.delivered(strings.TrimLeft(args[0], "-"), dispatch(args))
+}
+
+// dispatch runs the sub-command that the arguments name.
+func dispatch(args []string) int {
 	switch args[0] {
 	case "-h", "-help", "--help", "help":
 		if len(args) > 2 {
 			return wrongCommand(fmt.Sprintf("%q is one argument too many", args[2]))
 		}
 		if len(args) > 1 { // help COMMAND
-			return run([]string{args[1], "--help"})
+			return dispatch([]string{args[1], "--help"})
 		}
-		usage(os.Stdout)
+		usage(stdout)
 		return exitOK
 	case "-version", "--version":
 		return version(args[1:])
@@ -87,9 +99,16 @@ func run(args []string) int {
 }
 
 const exitCodes = `
-exit codes: 0 done; 1 failed, or damage was found or is left; 2 wrong arguments, and of check, repair, scrub,
-conform and exports: there is no verdict, as nothing could be read; 3 serve and mount: the volume was deleted,
-renamed, replaced or cut while it was in use; 75 serve: another server has the volume, or may have (docs/guide/standby.md)
+exit codes:
+  0         done
+  1         failed, or damage was found or is left
+  2         wrong arguments; of check, repair, scrub, conform and exports:
+            there is no verdict, as nothing could be read
+  3         serve, mount: the volume was deleted, renamed, replaced or cut while
+            it was in use
+  75        serve: another server has the volume, or may have
+            (docs/guide/standby.md)
+  130, 143  conform, bench: interrupted by SIGINT (Ctrl-C) or SIGTERM
 `
 
 func usage(w io.Writer) {
@@ -104,23 +123,32 @@ func usage(w io.Writer) {
 type flagSet struct {
 	*flag.FlagSet
 	synopsis, examples string
+	groups             []flagGroup // in which help shows the flags; nil: in one
+	needs              []need
 }
 
 // newFlags makes the flags of a sub-command; synopsis and examples frame their list.
 func newFlags(name, synopsis, examples string) *flagSet {
-	f := &flagSet{flag.NewFlagSet(name, flag.ContinueOnError), synopsis, examples}
+	f := &flagSet{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), synopsis: synopsis}
+	f.examples = strings.TrimPrefix(examples, "\n")
 	f.SetOutput(io.Discard) // parse says what is wrong, and how to get help
 	f.Usage = func() {
-		fmt.Println(strings.TrimRight("usage: tansy "+name+" "+synopsis, " "))
-		flags := false
-		f.VisitAll(func(*flag.Flag) { flags = true })
-		if flags {
-			fmt.Print("\nflags:\n")
-			printFlags(os.Stdout, f.FlagSet)
-		}
-		fmt.Printf("\nexamples:\n%s", examples)
+		fmt.Fprintln(stdout, strings.TrimRight("usage: tansy "+name+" "+synopsis, " "))
+		fmt.Fprintf(stdout, "\n%s\n", summaryOf(name))
+		printFlags(stdout, f)
+		fmt.Fprintf(stdout, "\nexamples:\n%s", f.examples)
 	}
 	return f
+}
+
+// summaryOf says in a line what a sub-command does.
+func summaryOf(name string) string {
+	for _, c := range commands {
+		if c.name == name {
+			return strings.ToUpper(c.summary[:1]) + c.summary[1:] + "."
+		}
+	}
+	return ""
 }
 
 // parse parses args, flags before or after the positional ones, of which there
@@ -147,11 +175,17 @@ func parse(f *flagSet, args []string, low, high int) (pos []string, code int, do
 		}
 		pos, args = append(pos, args[0]), args[1:]
 	}
+	what := wrongTogether(f)
 	switch {
 	case len(pos) < low:
-		return nil, misused(f, missingArguments(f, len(pos))), true
+		what = missingArguments(f, len(pos))
 	case len(pos) > high:
-		return nil, misused(f, tooMany(f, pos[high])), true
+		what = tooMany(f, pos[high])
+	case slices.Contains(pos, ""):
+		what = emptyArgument(f, slices.Index(pos, ""))
+	}
+	if what != "" {
+		return nil, misused(f, what), true
 	}
 	return pos, exitOK, false
 }
@@ -164,14 +198,22 @@ func given(f *flagSet, name string) (found bool) {
 
 // misused tells what is wrong with the arguments of a sub-command.
 func misused(f *flagSet, what string) int {
-	fmt.Fprintf(os.Stderr, "tansy %s: %s\n`tansy %s --help` explains the command and shows examples.\n", f.Name(), what, f.Name())
-	return exitUsage
+	return fail(f.Name(), wrongArgument{errors.New(what)})
 }
 
-// fail prints the error of a sub-command and returns its exit code.
+// fail prints the error of a sub-command, and returns its exit code.
 func fail(name string, err error) int {
-	fmt.Fprintf(os.Stderr, "tansy %s: %v\n", name, err)
-	return exitFailure
+	fmt.Fprint(os.Stderr, worded(name, err))
+	return codeOf(err)
+}
+
+// worded is what is said of the error of a sub-command. Its help may have what can be done about the arguments.
+func worded(name string, err error) string {
+	said := fmt.Sprintf("tansy %s: %v\n", name, err)
+	if codeOf(err) == exitUsage || errors.As(err, new(thereAlready)) {
+		said += fmt.Sprintf("`tansy %s --help` explains the command and shows examples.\n", name)
+	}
+	return said
 }
 
 // warning returns a function that prints a warning of a sub-command.

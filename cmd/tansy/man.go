@@ -1,22 +1,21 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 )
 
 // man is `tansy man`: the manual page, made of what --help is made of.
 func man(args []string) int {
-	f := newFlags("man", "", `  tansy man > /usr/local/share/man/man1/tansy.1   installs the manual page
+	f := newFlags("man", "", `
+  tansy man > /usr/local/share/man/man1/tansy.1   installs the manual page
   tansy man | man -l -                            shows it
 `)
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
-	manPage(os.Stdout)
+	manPage(stdout)
 	return exitOK
 }
 
@@ -32,23 +31,36 @@ func manPage(w io.Writer) {
 	fmt.Fprintf(w, "%s.\n%s.\n", roff(sizeUnits), roff(timeUnits))
 	for _, c := range commands {
 		f := helpOf(c)
-		fmt.Fprintf(w, ".SH %s\n.B %s\n%s\n.PP\n%s.\n", roff("TANSY "+strings.ToUpper(c.name)), roff("tansy "+c.name), roff(f.synopsis), roff(c.summary))
-		f.VisitAll(func(x *flag.Flag) {
-			value, usage := describe(x)
-			fmt.Fprintf(w, ".TP\n.BI %s %q\n", roff(spelled(x)), strings.TrimRight(" "+roff(value), " "))
-			if d := defaultOf(x); d != "" {
-				usage += " (default " + d + ")"
+		fmt.Fprintf(w, ".SH %s\n.B %s\n%s\n.PP\n%s.\n",
+			roff("TANSY "+strings.ToUpper(c.name)), roff("tansy "+c.name), roff(f.synopsis), roff(c.summary))
+		for _, g := range f.grouped() {
+			if f.groups != nil {
+				fmt.Fprintf(w, ".SS %q\n", roff(strings.ToUpper(g.title[:1])+g.title[1:]))
 			}
-			fmt.Fprintln(w, roff(usage))
-		})
+			for _, x := range g.of(f) {
+				value, _ := describe(x)
+				fmt.Fprintf(w, ".TP\n.BI %s %q\n", roff(spelled(x)), strings.TrimRight(" "+roff(value), " "))
+				fmt.Fprintln(w, roff(meaning(x)))
+			}
+		}
 		fmt.Fprintf(w, ".PP\nExamples:\n.PP\n.EX\n")
 		for _, line := range strings.Split(strings.TrimRight(f.examples, "\n"), "\n") {
 			fmt.Fprintln(w, roff(line))
 		}
 		fmt.Fprint(w, ".EE\n")
 	}
-	fmt.Fprintf(w, ".SH \"EXIT STATUS\"\n%s\n", roff(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(exitCodes), "exit codes:"))))
-	fmt.Fprint(w, ".SH \"SEE ALSO\"\n.BR exports (5),\n.BR nfs (5),\n.BR mount (8),\n.BR mount.nfs (8),\n.BR showmount (8)\n")
+	fmt.Fprint(w, ".SH \"EXIT STATUS\"\n")
+	for line := range strings.Lines(exitCodes) {
+		if code, meaning, ok := strings.Cut(strings.TrimSpace(line), "  "); ok {
+			fmt.Fprintf(w, ".TP\n.B %s\n", roff(code))
+			line = meaning
+		}
+		if line = strings.TrimSpace(line); line != "" && line != "exit codes:" {
+			fmt.Fprintln(w, roff(line))
+		}
+	}
+	fmt.Fprint(w, ".SH \"SEE ALSO\"\n.BR exports (5),\n.BR nfs (5),\n.BR mount (8),\n.BR mount.nfs (8),\n"+
+		".BR showmount (8)\n")
 }
 
 // roff escapes text for troff.

@@ -16,6 +16,12 @@ func TestManPage(t *testing.T) {
 			continue
 		}
 		section, _, _ = strings.Cut(section, "\n.SH ")
+		for _, g := range helpOf(c).groups {
+			want := strings.ToUpper(g.title[:1]) + g.title[1:]
+			if !strings.Contains(section, "\n.SS \""+roff(want)+"\"\n.TP\n") {
+				t.Errorf("%s: no part %q", c.name, want)
+			}
+		}
 		for _, f := range flagsOf(c) {
 			value, _ := describe(f)
 			if want := "\n.BI " + roff(spelled(f)) + ` "` + strings.TrimRight(" "+roff(value), " ") + "\"\n"; !strings.Contains(section, want) {

@@ -15,28 +15,41 @@ import (
 )
 
 func mkfs(args []string) int {
-	f := newFlags("mkfs", "VOLUME [flags]", `  tansy mkfs data.img --size 100G       a new sparse image file
+	f := newFlags("mkfs", "VOLUME [flags]", `
+  tansy mkfs data.img --size 100G       a new sparse image file
   tansy mkfs data.img --size 100G --preallocate
-                                        an image that takes all its room now, so that it never lacks any
+                                        an image that takes all its room now, so
+                                        that it never lacks any
   tansy mkfs data.img --size 100G --if-missing
-                                        for scripts: nothing happens if it is there
-  tansy mkfs /dev/sdb --force           a whole block device; what was on it is lost
-  tansy mkfs nbd://host/export --force  an export of an NBD server, in the same way
+                                        for scripts: nothing happens if it is
+                                        there
+  tansy mkfs /dev/sdb --force           a whole block device; what was on it is
+                                        lost
+  tansy mkfs nbd://host/export --force  an export of an NBD server, in the same
+                                        way
   tansy mkfs data.img --size 1T --inodes 100000000
+                                        for many small files
   tansy mkfs data.img --size 10G --owner alice:users --mode 0770
-                                        where alice and the group users may write
+                                        where alice and the group users may
+                                        write
 
-Exit code: 0 = made, 1 = failed, or something is there already, 2 = wrong arguments, such as a size that is too small.
-What is there already is said (ext4, LVM2, a table of partitions, ...). A device that is mounted, or used in another
-way, is refused with --force as well.
+exit codes:
+  0  made
+  1  failed, or something is there already
+  2  wrong arguments, such as a size that is too small
+
+What is there already is said (ext4, LVM2, a table of partitions, ...). A device
+that is mounted, or used in another way, is refused with --force as well.
 `)
 	var size byteSize
 	f.Var(&size, "size", "size of a new image file (required for one; a device's or export's size is its own)")
 	var log byteSize
 	f.Var(&log, "log-size", "size of the journal (default 64M, less on a small volume)")
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes (default: one for every 16 KiB)")
-	replies := f.Uint64("replies", 0, "keep records of so many `CALLS`, so that they are done once even if clients send them again after a crash (default 4096, less on a small volume)")
-	preallocate := f.Bool("preallocate", false, "take all the room of the image from the file system it lies on now, not as files grow")
+	replies := f.Uint64("replies", 0, "keep records of so many `CALLS`, so that they are done once even if clients "+
+		"send them again after a crash (default 4096, less on a small volume)")
+	preallocate := f.Bool("preallocate", false,
+		"take all the room of the image from the file system it lies on now, not as files grow")
 	var root rootDir
 	root.flags(f.FlagSet, "")
 	force := f.Bool("force", false, "make the volume even where something exists already")
@@ -45,9 +58,6 @@ way, is refused with --force as well.
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
 		return code
-	}
-	if pos[0] == "" {
-		return misused(f, "the name of the volume is empty: give an image file or a block device")
 	}
 	if err := strange(pos[0]); err != nil {
 		return misused(f, err.Error())
@@ -59,7 +69,7 @@ way, is refused with --force as well.
 		return misused(f, "--if-missing is for image files, and without --force")
 	}
 	if *ifMissing && !missing(pos[0]) {
-		fmt.Printf("%s: exists, and is left alone\n", pos[0])
+		fmt.Fprintf(stdout, "%s: exists, and is left alone\n", pos[0])
 		return exitOK
 	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
@@ -73,12 +83,12 @@ way, is refused with --force as well.
 		err = fmt.Errorf("%w (--size %v, or more)", err, new(byteSize(small.Least)))
 	}
 	if err != nil {
-		return failed("mkfs", err)
+		return fail("mkfs", err)
 	}
 	if err := misplaced(pos[0]); err != nil {
 		warn(err)
 	}
-	fmt.Printf("%s: made a volume\n", pos[0])
+	fmt.Fprintf(stdout, "%s: made a volume\n", pos[0])
 	return exitOK
 }
 
@@ -108,7 +118,8 @@ func taken(path, kind string) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", path, kind, err)
 	}
-	return fmt.Errorf("%s %s, and holds %s: --force makes a new volume over it, and that is lost", path, kind, what)
+	return thereAlready{fmt.Errorf("%s %s, and holds %s: --force makes a new volume over it, and that is lost",
+		path, kind, what)}
 }
 
 // contents is what a device holds, for people, or "" if nothing is known.
@@ -154,9 +165,15 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 		return err
 	}
 	if st.IsDir() {
+		if err := mountedOn(path); err != nil {
+			return wrongArgument{err}
+		}
 		return wrongArgument{fmt.Errorf(
 			"%s is a directory: give the name of an image file in it, such as %s, or a block device",
 			path, filepath.Join(path, "tansy.img"))}
+	}
+	if err := noVolume(path); err != nil {
+		return wrongArgument{err}
 	}
 	if use := disk.UseOf(path); use != "" {
 		return fmt.Errorf("%s is in use: %s; end that first", path, use)

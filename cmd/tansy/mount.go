@@ -42,33 +42,47 @@ type mounting struct {
 }
 
 func mountCommand(args []string) int {
-	f := newFlags("mount", "VOLUME DIR [flags]", `  tansy mount data.img /mnt                    until Ctrl-C, SIGTERM, or tansy umount /mnt
+	f := newFlags("mount", "VOLUME DIR [flags]", `
+  tansy mount data.img /mnt      until Ctrl-C, SIGTERM, or tansy umount /mnt
   tansy mount /dev/sdb /srv --allow-other --background
-                                               for all users; returns when /srv can be used
-  tansy mount data.img /mnt -o ro,nosuid       options as mount(8) has them
+                                 for all users; returns when /srv can be used
+  tansy mount data.img /mnt -o ro,nosuid
+                                 options as mount(8) has them
+  tansy mount data.img /mnt -o remount,ro
+                                 change a mount: ro, rw, and nosuid,nodev,noexec
+                                 or suid,dev,exec
   ln -s /usr/local/bin/tansy /sbin/mount.tansy
-  mount -t tansy data.img /mnt                 with that link; in /etc/fstab, too:
-                                               /srv/data.img /mnt tansy allow_other,nofail 0 0
-  tansy mount data.img /mnt -o remount,ro      change a mount: ro, rw, and nosuid,nodev,noexec or suid,dev,exec
+  mount -t tansy data.img /mnt   with that link; in /etc/fstab, too:
+                                 /srv/data.img /mnt tansy allow_other,nofail 0 0
 
-What was done before an fsync, to whatever file, is durable when that returns; without one, --commit-interval later.
-A crash leaves a beginning of all that was done, in its order. Without --allow-other only who mounts may use the files;
-others than root need "user_allow_other" in /etc/fuse.conf for it. The volume must exist (tansy mkfs), and
-must not be served at the same time. On macOS it needs macFUSE, and was never tried. docs/guide/mount.md says more.
+What was done before an fsync, to whatever file, is durable when that returns;
+without one, --commit-interval later. A crash leaves a beginning of all that was
+done, in its order. Without --allow-other only who mounts may use the files;
+others than root need "user_allow_other" in /etc/fuse.conf for it. The volume
+must exist (tansy mkfs), and must not be served at the same time. On macOS it
+needs macFUSE, and was never tried. docs/guide/mount.md says more.
 
-Exit code 3: the volume was deleted, renamed, replaced or cut while it was mounted, or its device went away. The loss of
-the connection to an NBD server is exit code 1.
+exit codes:
+  0  unmounted, and the volume is closed; with --background: it is mounted
+  1  failed; or the connection to the NBD server was lost
+  2  wrong arguments
+  3  the volume was deleted, renamed, replaced or cut while it was mounted, or
+     its device went away
 `)
 	m := mounting{cache: max(defaultCache(memory()), minCache), discard: "auto"}
 	f.BoolVar(&m.readOnly, "read-only", false, "refuse changes; nothing is written to the volume")
 	f.BoolVar(&m.allowOther, "allow-other", false, "let all users use the files, by the files' permissions")
 	f.BoolVar(&m.sync, "sync", false, "have every change durable before it returns")
-	f.BoolVar(&m.background, "background", false, "return when the file system can be used, and serve it on; the log goes to syslog then")
+	f.BoolVar(&m.background, "background", false,
+		"return when the file system can be used, and serve it on; the log goes to syslog then")
 	f.Var(&m.cache, "cache", "size of the block cache, beside the kernel's (default a quarter of the memory there is)")
-	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto does for a sparse image, and not for a block device")
-	f.DurationVar(&m.interval, "commit-interval", tansyfs.DefaultCommitInterval, "`TIME` after which what was done is durable though nobody has asked for it")
+	f.Var(&m.discard, "discard", "give the room of removed files back to where the volume lies: `auto|on|off`; auto "+
+		"does for a sparse image, and not for a block device")
+	f.DurationVar(&m.interval, "commit-interval", tansyfs.DefaultCommitInterval,
+		"`TIME` after which what was done is durable though nobody has asked for it")
 	f.Var(&m, "o", "`OPTIONS` as mount(8) passes them, such as ro,nosuid; "+
-		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) is passed on for a block device")
+		"also allow_other, sync, noxattr, cache=SIZE, discard=MODE, commit=SECONDS, over, and blkdev, with which sync(2) "+
+		"is passed on for a block device")
 	f.BoolVar(&m.verbose, "v", false, "log more")
 	pos, code, done := parse(f, args, 2, 2)
 	if done {
@@ -110,8 +124,9 @@ func (m *mounting) String() string { return "" }
 // file system of FUSE.
 var passedOver = map[string]bool{
 	"defaults": true, "auto": true, "noauto": true, "nofail": true, "_netdev": true,
-	"user_id": true, "group_id": true, "max_read": true, "blksize": true,
-	"user": true, "nouser": true, "users": true, "nousers": true, "owner": true, "noowner": true, "group": true, "nogroup": true,
+	"comment": true, "user_id": true, "group_id": true, "max_read": true, "blksize": true,
+	"user": true, "nouser": true, "users": true, "nousers": true, "owner": true, "noowner": true, "group": true,
+	"nogroup": true,
 }
 
 // mountOptions are those that Set takes over, for who mistypes one.
@@ -178,7 +193,7 @@ func (m *mounting) Set(list string) error {
 			m.discard = "off"
 		case mount.Flag(option):
 			m.flags = append(m.flags, option)
-		case option == "" || passedOver[name] || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "X-") || name == "comment" || m.sloppy:
+		case option == "" || passedOver[name] || strings.HasPrefix(strings.ToLower(name), "x-") || m.sloppy:
 		default:
 			err = errors.New("tansy mount has no such option" + didYouMean(nearest.Of(name, mountOptions)))
 		}
@@ -218,7 +233,7 @@ func (m *mounting) run(source, dir string) int {
 	signal.Ignore(syscall.SIGPIPE)
 	defer log.Close(lastWords)
 	fail := func(err error) int {
-		fmt.Fprintf(log, "tansy mount: %v\n", err)
+		fmt.Fprint(log, worded("mount", err))
 		return codeOf(err)
 	}
 	if err := exportedElsewhere(source, dir); err != nil {
@@ -251,13 +266,15 @@ func (m *mounting) run(source, dir string) int {
 	tune(heap)
 	v := &volume{place: place{source, "/"}, log: log.Logger}
 	how := opening{
-		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache), discard: m.discard, interval: m.interval, deferred: !m.sync,
+		new: image{warn: func(err error) { log.Warn(err.Error()) }}, readOnly: m.readOnly, cache: uint64(m.cache),
+		discard: m.discard, interval: m.interval, deferred: !m.sync,
 	}
 	if err := unlocked(patience, func() error { return how.open(v) }); err != nil {
 		return fail(err)
 	}
 	options := mount.Options{
-		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, NoXattr: m.noXattr, Flags: m.flags, Log: log.Logger,
+		Source: source, ReadOnly: m.readOnly, Sync: m.sync, AllowOther: m.allowOther, NoXattr: m.noXattr,
+		Flags: m.flags, Log: log.Logger,
 	}
 	if m.blkdev {
 		options.Unclaim = func() error { return disk.Unclaim(v.device) }
@@ -310,7 +327,8 @@ func (m *mounting) abandon(v *volume, log *slog.Logger) int {
 			return exitFailure
 		}
 	}
-	log.Warn("the file system is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next mount recovers the volume")
+	log.Warn("the file system is still in use, and whoever uses it gets errors from now on; all that was done is " +
+		"durable, and the next mount recovers the volume")
 	return exitOK
 }
 
@@ -351,6 +369,9 @@ func swapped(source, dir string) error {
 		return wrongArgument{fmt.Errorf("%s is a directory, and no volume: the volume comes first: tansy mount %s %s",
 			source, quoted(dir), quoted(source))}
 	}
+	if err := mountedOn(source); err != nil {
+		return err
+	}
 	return fmt.Errorf("%s is a directory, and no volume: give an image file or a block device, and then the directory",
 		source)
 }
@@ -379,7 +400,8 @@ var errHeld = errors.New("the file system is still in use")
 // untilUnmounted returns when the file system is unmounted, by whomever, or the volume is gone, which is the error. A
 // first signal unmounts if nobody uses it; a second one takes it out of sight, and those who use it go on; a third one
 // ends the process. What is unmounted and yet mounted in another mount namespace ends after patience, with errHeld.
-func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, patience time.Duration, log *slog.Logger) error {
+func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, patience time.Duration,
+	log *slog.Logger) error {
 	defer signal.Stop(signals)
 	var late <-chan time.Time
 	for lazy := false; ; {
@@ -407,7 +429,8 @@ func untilUnmounted(at *mount.Mount, signals chan os.Signal, gone <-chan error, 
 			}
 		case errors.Is(err, mount.ErrBusy):
 			lazy = true
-			log.Warn("not unmounted; a second signal takes the file system out of sight, and closes the volume when nobody uses it any more", "err", err)
+			log.Warn("not unmounted; a second signal takes the file system out of sight, and closes the volume when nobody "+
+				"uses it any more", "err", err)
 		default:
 			log.Error("cannot unmount", "err", err)
 		}
@@ -419,6 +442,9 @@ func deserted(log *slog.Logger, dir string) {
 	log.Error("the directory answers nothing any more, so that nothing is written below it: tansy umount makes it free",
 		"dir", dir)
 }
+
+// ownTypes are what -t of mount(8) and /etc/fstab may have for a volume.
+var ownTypes = []string{"tansy", "fuse.tansy", "fuseblk.tansy"}
 
 // mountHelper is what mount(8) calls as mount.tansy: SPEC DIR [-sfnv] [-o OPTIONS] [-t TYPE] [-N NAMESPACE].
 func mountHelper(args []string) int {
@@ -436,7 +462,12 @@ func mountHelper(args []string) int {
 		switch {
 		case a == "-o":
 			pass = append(pass, "-o", value())
-		case a == "-t" || a == "-N":
+		case a == "-t":
+			if t := value(); !slices.Contains(ownTypes, t) {
+				fmt.Fprintf(os.Stderr, "mount.tansy: -t %s: %s are the types of volumes\n", t, strings.Join(ownTypes, ", "))
+				return misused
+			}
+		case a == "-N":
 			value()
 		case strings.HasPrefix(a, "-"):
 			if strings.Trim(a, "-sfnv") != "" {
@@ -463,13 +494,17 @@ func mountHelper(args []string) int {
 }
 
 func umount(args []string) int {
-	f := newFlags("umount", "DIR [flags]", `  tansy umount /mnt            and wait until the volume is closed
-  tansy umount data.img        the same, by the volume
-  tansy umount --lazy /mnt     take it out of sight although it is in use
+	f := newFlags("umount", "VOLUME|DIR [flags]", `
+  tansy umount /mnt          and wait until the volume is closed
+  tansy umount data.img      the same, by the volume
+  tansy umount --lazy /mnt   take it out of sight although it is in use
 
-umount(8) does the same, but does not wait for the volume. On macOS --lazy is by force: those who use it get errors.
+umount(8) does the same, but does not wait for the volume. On macOS --lazy is by
+force: those who use it get errors.
 `)
-	lazy := f.Bool("lazy", false, "take a file system that is in use out of sight; the volume is closed when nobody uses it any more")
+	lazy := f.Bool("lazy", false, "take a file system that is in use out of sight; "+
+		"the volume is closed when nobody uses it any more")
+	f.BoolVar(lazy, "l", false, "the same as --lazy")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
 		return code
@@ -565,13 +600,6 @@ func otherVolume(name, dir string) error {
 	return nil // Remount says what else is wrong
 }
 
-// sameFile tells whether two names are of one file or device.
-func sameFile(a, b string) bool {
-	x, err1 := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return a == b || err1 == nil && err2 == nil && os.SameFile(x, y)
-}
-
 // unmount unmounts the volume on a directory (mountPoint), and waits until it is closed, unless it is served, too.
 func unmount(dir string, lazy bool) error {
 	at, err := mount.On(dir)
@@ -605,7 +633,8 @@ func unmount(dir string, lazy bool) error {
 		return nil
 	}
 	if remote(at.Source) {
-		fmt.Fprintf(os.Stderr, "tansy umount: unmounted; but the process that has %s open may have something to write yet, and nothing tells when it ends\n", at.Source)
+		fmt.Fprintf(os.Stderr, "tansy umount: unmounted; but the process that has %s open may have something to write "+
+			"yet, and nothing tells when it ends\n", at.Source)
 		return nil
 	}
 	return unlocked(time.Minute, func() error { return stillOpen(at.Source) })

@@ -14,9 +14,11 @@ func mountHelper(args []string) int  { return elsewhere("mount", args) }
 
 // elsewhere is a sub-command that only Linux and macOS have.
 func elsewhere(name string, args []string) int {
-	f := newFlags(name, "", "  none: Linux and macOS alone have this command. Serve the volume (tansy serve), and mount it by NFS.\n")
+	f := newFlags(name, "", "  none: Linux and macOS alone have this command. Serve the volume (tansy serve), and "+
+		"mount it by NFS.\n")
 	if _, code, done := parse(f, args, 0, math.MaxInt); done {
 		return code
 	}
-	return fail(name, errors.New("there is no such command for "+runtime.GOOS+": serve the volume (tansy serve), and mount it by NFS"))
+	return fail(name, errors.New("there is no such command for "+runtime.GOOS+": serve the volume (tansy serve), and "+
+		"mount it by NFS"))
 }

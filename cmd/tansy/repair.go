@@ -16,28 +16,33 @@ import (
 const undoEnd = ".undo"
 
 func repair(args []string) int {
-	f := newFlags("repair", "VOLUME [flags]", `  tansy repair data.img                         say what would be done
-  tansy repair data.img --yes                   do it; the undo file is data.img.undo
+	f := newFlags("repair", "VOLUME [flags]", `
+  tansy repair data.img         say what would be done
+  tansy repair data.img --yes   do it; the undo file is data.img.undo
   tansy repair /dev/sdb --yes --undo sdb.undo
+                                of a device; the undo file has to be named
   tansy repair data.img --undo-from data.img.undo --yes
-                                                put back what the repair has overwritten
+                                put back what the repair has overwritten
 
 exit codes:
   0  nothing is wrong, or all of it is repaired (or would be, without --yes)
   1  something is left that cannot be repaired, and was left alone
-  2  it could not be done: wrong arguments, no superblock, in use, the device fails, or
-     the undo file exists or cannot be written
+  2  it could not be done: wrong arguments, no superblock, in use, the device
+     fails, or the undo file exists or cannot be written
 
-Before anything is written the old contents of all blocks that change go to the undo file; keep it
-until the files were looked at. It holds the secrets of the superblock. Files that no directory names
-any more get a name in /lost+found. Contents of files that are not what was last written are left, and
-reading them goes on to fail, unless --accept-damaged is given. The volume must not be in use by a server. If the
-superblock is damaged, and the device has grown since the volume was made, all of it is searched for the copy. This
-is plain Go, tested, but not proved.
+Before anything is written the old contents of all blocks that change go to the
+undo file; keep it until the files were looked at. It holds the secrets of the
+superblock. Files that no directory names any more get a name in /lost+found.
+Contents of files that are not what was last written are left, and reading them
+goes on to fail, unless --accept-damaged is given. The volume must not be in use
+by a server. If the superblock is damaged, and the device has grown since the
+volume was made, all of it is searched for the copy. This is plain Go, tested,
+but not proved.
 `)
 	yes := f.Bool("yes", false, "do it; without, nothing is written")
 	undo := f.String("undo", "", "`FILE` for the old contents (default VOLUME.undo); it must not exist")
-	accept := f.Bool("accept-damaged", false, "take contents of files that are not what was last written as they are; without, reading them fails")
+	accept := f.Bool("accept-damaged", false, "take contents of files that are not what was last written as they are; "+
+		"without, reading them fails")
 	from := f.String("undo-from", "", "put the old contents in `FILE` back, instead of a repair")
 	pos, code, done := parse(f, args, 1, 1)
 	if done {
@@ -87,7 +92,7 @@ func openToRepair(name string, o disk.FileOptions) (device, error) {
 			end = found
 		} else {
 			fmt.Fprintf(os.Stderr, "tansy repair: no copy of the superblock of a volume that is there was found "+
-				"(%d blocks cannot be read)\n", lost)
+				"(%s cannot be read)\n", count(lost, "block", "blocks"))
 		}
 	}
 	return partOf(d, end, o.Warn), nil
@@ -103,15 +108,18 @@ func undoRepair(d device, from string, yes bool) error {
 		return err
 	}
 	if !yes {
-		fmt.Printf("%s: %d blocks would get their old contents back; nothing was written: --yes does it\n", d.Path(), u.Blocks)
+		fmt.Fprintf(stdout, "%s: %s would get the old contents back; nothing was written: --yes does it\n",
+			d.Path(), count(u.Blocks, "block", "blocks"))
 		return nil
 	}
 	if err := u.Apply(d); err != nil {
 		return err
 	}
-	fmt.Printf("%s: %d blocks have their old contents back\n", d.Path(), u.Blocks)
+	fmt.Fprintf(stdout, "%s: %s back\n", d.Path(), count(u.Blocks,
+		"block has its old contents", "blocks have their old contents"))
 	if u.None > 0 {
-		fmt.Printf("%d blocks, which could not be read before the repair, keep the new ones\n", u.None)
+		fmt.Fprintf(stdout, "%s could not be read before the repair: the new contents stay there\n",
+			count(u.None, "block", "blocks"))
 	}
 	return nil
 }
@@ -123,17 +131,17 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 		return 0, err
 	}
 	if p.Before.Clean() {
-		fmt.Printf("%s: clean, nothing to do\n", d.Path())
+		fmt.Fprintf(stdout, "%s: clean, nothing to do\n", d.Path())
 		return exitOK, nil
 	}
 	for _, x := range p.Before.Problems {
-		fmt.Println("problem:", x)
+		fmt.Fprintln(stdout, "problem:", x)
 	}
 	if p.Before.Unlisted > 0 {
-		fmt.Printf("problem: %d more\n", p.Before.Unlisted)
+		fmt.Fprintf(stdout, "problem: %d more\n", p.Before.Unlisted)
 	}
 	for _, a := range p.Actions {
-		fmt.Println("repair:", a)
+		fmt.Fprintln(stdout, "repair:", a)
 	}
 	left := p.After
 	if yes && len(p.Actions) > 0 {
@@ -141,29 +149,31 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 			return 0, fmt.Errorf("%w: it may be that of another repair: move it away, or give another name with --undo", err)
 		} else if err != nil {
 			if _, e := os.Stat(undo); e == nil {
-				err = fmt.Errorf("%w: the repair is not complete; another one goes on, or --undo-from %s puts back what was", err, undo)
+				err = fmt.Errorf("%w: the repair is not complete; another one goes on, or --undo-from %s puts back what "+
+					"was", err, undo)
 			}
 			return 0, err
 		}
 	}
 	for _, x := range left.Problems {
-		fmt.Println("left:", x)
+		fmt.Fprintln(stdout, "left:", x)
 	}
 	for _, s := range left.Unchecked {
-		fmt.Println("not checked:", s)
+		fmt.Fprintln(stdout, "not checked:", s)
 	}
 	if left.Damaged > 0 && !o.AcceptDamaged {
-		fmt.Printf("%d blocks are not what was last written there: reading them fails; --accept-damaged takes them as they are\n", left.Damaged)
+		fmt.Fprintf(stdout, "%s what was last written there: reading that fails; --accept-damaged takes it as it is\n",
+			count(left.Damaged, "block is not", "blocks are not"))
 	}
 	n := uint64(len(left.Problems)) + left.Unlisted
-	repairs, problems := count(uint64(len(p.Actions)), "repair", "repairs"), count(n, "problem", "problems")
+	repairs, problems := count(len(p.Actions), "repair", "repairs"), count(n, "problem", "problems")
 	switch {
 	case len(p.Actions) == 0:
-		fmt.Printf("%s: nothing can be done about %s\n", d.Path(), problems)
+		fmt.Fprintf(stdout, "%s: nothing can be done about %s\n", d.Path(), problems)
 	case !yes:
-		fmt.Printf("%s: %s, %s would be left; nothing was written: --yes does it\n", d.Path(), repairs, problems)
+		fmt.Fprintf(stdout, "%s: %s, %s would be left; nothing was written: --yes does it\n", d.Path(), repairs, problems)
 	default:
-		fmt.Printf("%s: %s done, %s left; what was overwritten is in %s\n", d.Path(), repairs, problems, undo)
+		fmt.Fprintf(stdout, "%s: %s done, %s left; what was overwritten is in %s\n", d.Path(), repairs, problems, undo)
 	}
 	if n > 0 {
 		return exitFailure, nil

@@ -21,7 +21,8 @@ func screen(r *status.Report, width, height int) []string {
 	} else if r.Problem != "" {
 		state = "REFUSES CHANGES: " + r.Problem
 	}
-	add("Tansy %s: %s, on %s for %s; release %s", r.Volume, state, r.Address, time.Duration(r.Uptime)*time.Second, r.Release)
+	add("Tansy %s: %s, on %s for %s; release %s",
+		r.Volume, state, r.Address, time.Duration(r.Uptime)*time.Second, r.Release)
 	add("")
 	plot := func(name, value string, of func(s *status.Sample) float64) {
 		const left = 30
@@ -48,8 +49,10 @@ func screen(r *status.Report, width, height int) []string {
 			screenVolume(add, v)
 		}
 	}
-	add("Memory of calls %s, of large ones %s, to be sent %s, of the process %s; refused %d connections, %d calls",
-		about(uint64(r.Memory.Calls)), about(uint64(r.Memory.Receiving)), about(uint64(r.Memory.Queued)), about(r.Memory.Resident), r.RefusedConns, r.RefusedCalls)
+	add("Memory of calls %s, of large ones %s, to be sent %s, of the process %s; refused %s, %s",
+		about(uint64(r.Memory.Calls)), about(uint64(r.Memory.Receiving)), about(uint64(r.Memory.Queued)),
+		about(r.Memory.Resident), count(r.RefusedConns, "connection", "connections"),
+		count(r.RefusedCalls, "call", "calls"))
 
 	// What is left is shared: clients and procedures get what they need of two fifths each.
 	left := height - len(lines) - 6
@@ -59,7 +62,8 @@ func screen(r *status.Report, width, height int) []string {
 	add("")
 	add("%-28s%6s%10s%14s%14s%8s%10s", "CLIENT", "CONNS", "CALLS/S", "TO", "FROM", "BUSY", "QUEUED")
 	for _, c := range r.Clients[:clients] {
-		add("%-28s%6d%10s%14s%14s%8d%10s", c.Host, c.Conns, amount(c.Calls), rate(c.Sent), rate(c.Received), c.InProgress, about(uint64(c.Queued)))
+		add("%-28s%6d%10s%14s%14s%8d%10s",
+			c.Host, c.Conns, amount(c.Calls), rate(c.Sent), rate(c.Received), c.InProgress, about(uint64(c.Queued)))
 	}
 	add("")
 	add("%-20s%10s%12s%12s%12s%12s", "PROCEDURE", "CALLS/S", "MEDIAN", "99 %", "CALLS", "ERRORS")
@@ -79,9 +83,11 @@ func screen(r *status.Report, width, height int) []string {
 // screenVolume adds the lines of a volume.
 func screenVolume(add func(format string, args ...any), v *status.Volume) {
 	used, files := v.Space.Bytes-v.Space.FreeBytes, v.Space.Files-v.Space.FreeFiles
-	add("Space  %s %s of %s, %s free", bar(used, v.Space.Bytes), about(used), about(v.Space.Bytes), about(v.Space.FreeBytes))
+	add("Space  %s %s of %s, %s free",
+		bar(used, v.Space.Bytes), about(used), about(v.Space.Bytes), about(v.Space.FreeBytes))
 	add("Inodes %s %d of %d", bar(files, v.Space.Files), files, v.Space.Files)
-	add("Log    %s %d of %d groups; %s of %s of large data", bar(v.Journal.UnitsUsed, v.Journal.Units), v.Journal.UnitsUsed, v.Journal.Units, about(v.Journal.RingUsed), about(v.Journal.Ring))
+	add("Log    %s %d of %d groups; %s of %s of large data", bar(v.Journal.UnitsUsed, v.Journal.Units),
+		v.Journal.UnitsUsed, v.Journal.Units, about(v.Journal.RingUsed), about(v.Journal.Ring))
 	found := ""
 	if asked := v.Cache.Hits + v.Cache.Misses; asked > 0 {
 		found = fmt.Sprintf("; %.0f %% found there", 100*float64(v.Cache.Hits)/float64(asked))

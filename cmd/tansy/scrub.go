@@ -19,13 +19,22 @@ import (
 )
 
 func scrub(args []string) int {
-	f := newFlags("scrub", "HOST[:PORT] [flags]", `  tansy scrub 127.0.0.1                 have the server with --status 127.0.0.1:9049 check its volumes, and wait
-  tansy scrub 127.0.0.1:9049 --detach   do not wait; tansy top shows how far it is
+	f := newFlags("scrub", "HOST[:PORT] [flags]", `
+  tansy scrub 127.0.0.1   have the server with --status 127.0.0.1:9049 check its
+                          volumes, and wait
+  tansy scrub 127.0.0.1:9049 --detach
+                          do not wait; tansy top shows how far it is
 
-Everything in use is read from the device and checked, beside normal service, at the rate of serve --scrub
-(without it, 20M per second); of several volumes each at that rate. If a scrub runs already, that is the one. Ctrl-C ends the waiting, not the scrub.
-Exit code: 0 no damage, 1 damage was found, 2 it did not come to its end. What is damaged is in the server's log, with
-the files; for all of it at once stop the server and run tansy check --data.
+exit codes:
+  0  no damage
+  1  damage was found
+  2  it did not come to its end, or was not waited for to the end
+
+Everything in use is read from the device and checked, beside normal service, at
+the rate of serve --scrub (without it, 20M per second); of several volumes each
+at that rate. If a scrub runs already, that is the one. Ctrl-C ends the waiting,
+not the scrub. What is damaged is in the server's log, with the files; for all
+of it at once stop the server and run tansy check --data.
 `)
 	detach := f.Bool("detach", false, "do not wait for its end")
 	pos, code, done := parse(f, args, 1, 1)
@@ -37,7 +46,7 @@ the files; for all of it at once stop the server and run tansy check --data.
 	}
 	url, err := statusURL(pos[0])
 	if err != nil {
-		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
+		return misused(f, wrongly(pos[0], err.Error()))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -90,6 +99,7 @@ func awaitScrub(ctx context.Context, url string, before []status.Volume, termina
 	for wait, running := scrubPoll/64, true; running; wait = min(2*wait, scrubPoll) {
 		select {
 		case <-ctx.Done():
+			fail("scrub", errors.New("interrupted: the scrub goes on, and tansy top shows how far it is"))
 			return exitUsage
 		case <-time.After(wait):
 		}
@@ -97,7 +107,7 @@ func awaitScrub(ctx context.Context, url string, before []status.Volume, termina
 		if err == nil && r.State != status.Serving {
 			err = fmt.Errorf("the server is %s", r.State)
 		}
-		if err == nil && !slices.EqualFunc(before, r.Volumes, func(a, b status.Volume) bool { return a.Path == b.Path && a.Scrub.Passes <= b.Scrub.Passes }) {
+		if err == nil && !slices.EqualFunc(before, r.Volumes, sameVolume) {
 			err = errors.New("another server answers now: ask it for a scrub of its own")
 		}
 		if err != nil {
@@ -124,6 +134,11 @@ func awaitScrub(ctx context.Context, url string, before []status.Volume, termina
 		code = max(code, scrubEnd(&now[i], before[i].Scrub.Passes, len(now) > 1))
 	}
 	return code
+}
+
+// sameVolume tells whether a server that had the volume as it was before may have it as it is now.
+func sameVolume(before, now status.Volume) bool {
+	return before.Path == now.Path && before.Scrub.Passes <= now.Scrub.Passes
 }
 
 // addScrub adds to all, of scrubs that run, another one.
@@ -154,7 +169,7 @@ func scrubEnd(v *status.Volume, before uint64, named bool) int {
 		return exitUsage
 	}
 	s.Running, s.Error = false, "" // of another that has begun since
-	fmt.Println(name + scrubLine(&s))
+	fmt.Fprintln(stdout, name+scrubLine(&s))
 	if s.Last.Damaged+s.Last.Unchecked > 0 {
 		return exitFailure
 	}
@@ -178,11 +193,12 @@ func scrubLine(s *status.Scrub) string {
 	case s.Running && s.Total > 0:
 		return fmt.Sprintf("%s %d of %d blocks; %s", bar(min(s.Done, s.Total), s.Total), s.Done, s.Total, found)
 	case s.Running:
-		return fmt.Sprintf("%d blocks; %s", s.Done, found)
+		return fmt.Sprintf("%s; %s", count(s.Done, "block", "blocks"), found)
 	case s.Error != "":
 		return "ended before its time: " + s.Error
 	case s.Ended == 0:
 		return ""
 	}
-	return fmt.Sprintf("%d blocks as they were written, %s; ended %s", s.Last.Good, found, time.Unix(s.Ended, 0).Format(time.DateTime))
+	return fmt.Sprintf("%s, %s; ended %s", count(s.Last.Good, "block as it was written", "blocks as they were written"),
+		found, time.Unix(s.Ended, 0).Format(time.DateTime))
 }

@@ -127,7 +127,7 @@ func (s *serving) run() int {
 // fail prints an error, and returns its exit code.
 func (s *serving) fail(err error) int {
 	s.volumes[0].awaitEnd()
-	fmt.Fprintf(s.log, "tansy serve: %v\n", err)
+	fmt.Fprint(s.log, worded("serve", err))
 	return codeOf(err)
 }
 

@@ -21,15 +21,16 @@ import (
 type localMount struct {
 	dir     string
 	options mounting
-	given   bool // options were
 
 	at     *mount.Mount
 	ending chan struct{} // closed when we unmount it
 }
 
 func (l *localMount) flags(f *flagSet) {
-	f.StringVar(&l.dir, "mount", "", "mount the volume on directory `DIR` of this machine, too, through FUSE (docs/guide/mount.md); for one volume alone")
-	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, noxattr, ro, noexec; suid and dev lift nosuid and nodev, which it has by itself")
+	f.StringVar(&l.dir, "mount", "", "mount the volume on directory `DIR` of this machine, too, through FUSE "+
+		"(docs/guide/mount.md); for one volume alone")
+	f.Var(l, "mount-options", "`OPTIONS` of --mount, as tansy mount has them for -o: allow_other, sync, noxattr, ro, "+
+		"noexec; suid and dev lift nosuid and nodev, which it has by itself")
 }
 
 // String is for flag.Value.
@@ -37,7 +38,6 @@ func (l *localMount) String() string { return "" }
 
 // Set takes options of --mount-options over.
 func (l *localMount) Set(list string) error {
-	l.given = true
 	for option := range strings.SplitSeq(list, ",") {
 		switch name, _, _ := strings.Cut(option, "="); name {
 		case "cache", "discard", "nodiscard", "commit":
@@ -54,8 +54,6 @@ func (l *localMount) Set(list string) error {
 // wrong says what is wrong with the flags for these volumes, or nothing.
 func (l *localMount) wrong(places []place) string {
 	switch {
-	case l.dir == "" && l.given:
-		return "--mount-options are those of --mount DIR"
 	case l.dir == "":
 	case len(places) > 1:
 		return "--mount is for a server of one volume: start a server for each that is to be mounted"
@@ -108,8 +106,10 @@ func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, er
 		files = v.fs
 	}
 	at, err := mount.New(files, dir, mount.Options{
-		Source: source, ReadOnly: readOnly || l.options.readOnly, Sync: l.options.sync, AllowOther: l.options.allowOther, NoXattr: l.options.noXattr,
-		Flags:  append([]string{"nosuid", "nodev"}, l.options.flags...), // NFS clients may plant what a program here must not run as root
+		Source: source, ReadOnly: readOnly || l.options.readOnly, Sync: l.options.sync,
+		AllowOther: l.options.allowOther, NoXattr: l.options.noXattr,
+		// NFS clients may plant what a program here must not run as root.
+		Flags:  append([]string{"nosuid", "nodev"}, l.options.flags...),
 		Shared: true, Log: v.log,
 	})
 	if err != nil {
@@ -120,7 +120,8 @@ func (l *localMount) start(v *volume, readOnly bool) (tansyfs.OnceFileSystem, er
 	go func() {
 		select {
 		case <-at.Done():
-			v.log.Info("unmounted by somebody else; the volume is served by NFS on, and is not mounted again before the next start", "dir", dir)
+			v.log.Info("unmounted by somebody else; the volume is served by NFS on, and is not mounted again before the "+
+				"next start", "dir", dir)
 		case <-l.ending:
 		}
 	}()
@@ -154,7 +155,8 @@ func (l *localMount) end(v *volume) (idle bool) {
 	case <-time.After(drain):
 	}
 	if v.fs.Sync() == nil {
-		v.log.Warn("the mount is still in use, and whoever uses it gets errors from now on; all that was done is durable, and the next start recovers the volume", "dir", l.dir, "holders", l.at.Holders())
+		v.log.Warn("the mount is still in use, and whoever uses it gets errors from now on; all that was done is "+
+			"durable, and the next start recovers the volume", "dir", l.dir, "holders", l.at.Holders())
 	}
 	return false
 }
@@ -163,7 +165,8 @@ func (l *localMount) end(v *volume) (idle bool) {
 func (l *localMount) unmount(v *volume) error {
 	err := l.at.Unmount(false)
 	if errors.Is(err, mount.ErrBusy) {
-		v.log.Warn("the mount is in use: it goes out of sight now, and those who use it have some time", "dir", l.dir, "time", drain)
+		v.log.Warn("the mount is in use: it goes out of sight now, and those who use it have some time", "dir", l.dir,
+			"time", drain)
 		err = l.at.Unmount(true)
 	}
 	if errors.Is(err, mount.ErrNotThere) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	tansyfs "tansy/fs"
+	"tansy/ops/daemon"
 )
 
 // serveOptions are the flags of serve. Those of one subject with state of their own are types of their own.
@@ -37,31 +38,68 @@ type serveOptions struct {
 	sized, listening bool // --size, --listen were given
 }
 
-const serveExamples = `  tansy serve                                   export ./tansy.img (made if missing, 10G, sparse) on 127.0.0.1:2049
-  tansy serve --volume /dev/sdb --listen :2049  export a block device to everybody who can reach this machine
-  tansy serve --listen 127.0.0.1:0              on any free port; the mount command is printed
-  tansy serve --volume d.img --create --size 50G --preallocate
-                                                an image that is made if it is missing, and takes all its room then
+const serveExamples = `  tansy serve                     export ./tansy.img on 127.0.0.1:2049; if there
+                                  is none, it is made: 10G, sparse
+  tansy serve --volume /dev/sdb --listen :2049
+                                  export a block device to everybody who can
+                                  reach this machine
+  tansy serve --listen 127.0.0.1:0
+                                  on any free port; the mount command is printed
   tansy serve --listen :2049 --exports /etc/tansy.exports
-                                                only to whom the file names (tansy exports --help)
-  tansy serve --scrub 20M                       look for damage in the background: all in use is read, once a week
+                                  only to whom the file names
+                                  (tansy exports --help)
+  tansy serve --scrub 20M         look for damage in the background: all in use
+                                  is read, once a week
   tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
-                                                two volumes, which clients mount as HOST:/a and HOST:/b
+                                  two volumes, which clients mount as HOST:/a
+                                  and HOST:/b
   tansy serve --volume nbd+unix:///data?socket=/run/nbd.sock
-                                                an export of an NBD server (docs/guide/nbd.md)
-  tansy serve --volume 'rbd:pool/image?id=tansy' --listen :2049 --standby --on-active 'ip address add 192.0.2.9/24 dev eth0'
-                                                an image of Ceph, on each of two hosts: one serves, the other takes over
-                                                (docs/guide/standby.md)
+                                  an export of an NBD server (docs/guide/nbd.md)
+  tansy serve --volume 'rbd:pool/image?id=tansy' --listen :2049 --standby \
+      --on-active 'ip address add 192.0.2.9/24 dev eth0'
+                                  an image of Ceph, on each of two hosts: one
+                                  serves, the other takes over
+                                  (docs/guide/standby.md)
   tansy serve --mount /mnt --mount-options allow_other
-                                                a file system of this machine, too (Linux, macOS; docs/guide/mount.md)
-  tansy serve --status 127.0.0.1:9049           look at http://127.0.0.1:9049/ how it does
+                                  a file system of this machine, too (Linux,
+                                  macOS; docs/guide/mount.md)
+  tansy serve --status 127.0.0.1:9049
+                                  look at http://127.0.0.1:9049/ how it does
 
-Exit code 3: the volume was deleted, renamed, replaced or cut while it was served, or its device went away.
-Nothing was acknowledged after that was seen, which takes a second at most. Exit code 1: among other things, the
-connection to the NBD server was lost, and a new start recovers the volume when that is there again. Exit code
-75: a volume on Ceph went to another server, or may have; nothing was answered since. One of several volumes
-that fails, or cannot be opened, does not stop the others.
+exit codes:
+  0   stopped by a signal, and all is closed
+  1   failed; or the connection to the NBD server was lost: a new start recovers
+      the volume when that is there again; or one of several volumes failed
+  2   wrong arguments
+  3   the volume was deleted, renamed, replaced or cut while it was served, or
+      its device went away; nothing was acknowledged after that was seen, which
+      takes a second at most
+  75  a volume on Ceph went to another server, or may have; nothing was answered
+      since
+
+One of several volumes that fails, or cannot be opened, does not stop the
+others.
 `
+
+// serveGroups are the flags of serve by their subjects.
+var serveGroups = []flagGroup{
+	{"volumes", "volume create size preallocate owner mode ignore-fstab read-only cache discard"},
+	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port"},
+	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
+	{"what clients may take of the server", "max-connections max-connections-per-host max-calls write-memory " +
+		"reply-memory idle-timeout record-timeout reply-timeout crowded-timeout"},
+	{"a mount on this machine", "mount mount-options"},
+	{"a volume on Ceph, and another server that takes over", "standby take lease on-active"},
+	{"status and log", "status status-host debug-listen log v"},
+}
+
+// serveNeeds are the flags of serve that mean nothing by themselves. The sockets that a service manager passes are in
+// the place of --status, see serveOptions.wrong.
+var serveNeeds = []need{
+	{"scrub-every", "scrub"},
+	{"portmapper-port", "portmapper rpcbind"},
+	{"mount-options", "mount"},
+}
 
 // serveFlags makes the flags of serve, and what they are kept in.
 func serveFlags() (*flagSet, *serveOptions) {
@@ -77,6 +115,7 @@ func serveFlags() (*flagSet, *serveOptions) {
 	o.local.flags(f)
 	o.limit.flags(f.FlagSet)
 	o.reportFlags(f)
+	f.groups, f.needs = serveGroups, serveNeeds
 	return f, o
 }
 
@@ -131,6 +170,7 @@ func (o *serveOptions) reportFlags(f *flagSet) {
 // settle takes over which flags were given, and what others are by themselves.
 func (o *serveOptions) settle(f *flagSet) {
 	o.sized, o.listening = given(f, "size"), given(f, "listen")
+	o.heir.leased = given(f, "lease")
 	if !given(f, "cache") {
 		o.cache = max(defaultCache(memory()), o.leastCache())
 	}
@@ -153,6 +193,7 @@ func (o *serveOptions) wrong() string {
 		o.limit.wrong,
 		o.wrongTimes,
 		o.find.wrong,
+		o.wrongNames,
 	} {
 		if what := wrong(); what != "" {
 			return what
@@ -182,6 +223,14 @@ func (o *serveOptions) onePortTwice() string {
 		given[x.at] = x.flag
 	}
 	return ""
+}
+
+// wrongNames says what is wrong with --status-host, or nothing.
+func (o *serveOptions) wrongNames() string {
+	if o.statusHosts == nil || o.statusAt.at != "" || o.profilingAt.at != "" || daemon.Passed() {
+		return ""
+	}
+	return uselessAlone("--status-host", "--status HOST:PORT", "--debug-listen HOST:PORT")
 }
 
 // wrongCache says what is wrong with the size of the cache, or nothing.

@@ -43,7 +43,7 @@ func (s *byteSize) Set(text string) error {
 		}
 	}
 	t = strings.TrimRight(t, " ")
-	n, ok := new(big.Rat), len(t) < 100 && !strings.ContainsFunc(t, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	n, ok := new(big.Rat), len(t) < 100 && strings.Trim(t, ".0123456789") == ""
 	if ok {
 		_, ok = n.SetString(t)
 	}

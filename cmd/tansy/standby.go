@@ -20,6 +20,7 @@ import (
 type succession struct {
 	wait, take bool
 	lease      time.Duration
+	leased     bool // --lease was given
 	onActive   string
 }
 
@@ -31,10 +32,14 @@ const (
 )
 
 func (s *succession) flags(f *flagSet) {
-	f.BoolVar(&s.wait, "standby", false, "wait until the volume's server gives it up, dies, or is cut off; then take over (a volume on Ceph; docs/guide/standby.md)")
-	f.BoolVar(&s.take, "take", false, "take the volume from a server that lives, which then ends with exit code 75 (a volume on Ceph)")
-	f.DurationVar(&s.lease, "lease", 5*time.Second, "`TIME` for which a server may answer after it has last seen that a volume on Ceph is its own; a successor waits for as long. The same for all servers of a volume")
-	f.StringVar(&s.onActive, "on-active", "", "`COMMAND` for sh when the server listens and before it answers, such as one that adds the address clients know; if it fails, the server ends")
+	f.BoolVar(&s.wait, "standby", false, "wait until the volume's server gives it up, dies, or is cut off; then take "+
+		"over (a volume on Ceph; docs/guide/standby.md)")
+	f.BoolVar(&s.take, "take", false, "take the volume from a server that lives, which then ends with exit code 75 (a "+
+		"volume on Ceph)")
+	f.DurationVar(&s.lease, "lease", 5*time.Second, "`TIME` for which a server may answer after it has last seen that "+
+		"a volume on Ceph is its own; a successor waits for as long. The same for all servers of a volume")
+	f.StringVar(&s.onActive, "on-active", "", "`COMMAND` for sh when the server listens and before it answers, such "+
+		"as one that adds the address clients know; if it fails, the server ends")
 }
 
 // wrong says what is wrong with the flags for these volumes, or nothing.
@@ -49,9 +54,12 @@ func (s *succession) wrong(places []place) string {
 	case ceph > 0 && len(places) > 1:
 		return "a volume on Ceph has a server of its own, as it moves from host to host: start one for each"
 	case s.wait && ceph == 0:
-		return "--standby is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere nothing tells when the server has gone, and nothing keeps it from writing when it comes back (docs/guide/standby.md)"
+		return "--standby is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere nothing tells when the server has gone, and " +
+			"nothing keeps it from writing when it comes back (docs/guide/standby.md)"
 	case s.take && ceph == 0:
 		return "--take is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere there is no lock to take"
+	case s.leased && ceph == 0:
+		return "--lease is for volumes on Ceph (rbd:POOL/IMAGE): elsewhere there is no lock that a successor takes over"
 	case s.lease < leastLease || s.lease > mostLease:
 		return fmt.Sprintf("--lease %v: give %v to %v", s.lease, leastLease, mostLease)
 	}

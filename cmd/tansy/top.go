@@ -18,10 +18,16 @@ import (
 )
 
 func top(args []string) int {
-	f := newFlags("top", "HOST[:PORT] [flags]", `  tansy top 127.0.0.1               what the server with --status 127.0.0.1:9049 does, until Ctrl-C
+	f := newFlags("top", "HOST[:PORT] [flags]", `
+  tansy top 127.0.0.1               what the server with --status 127.0.0.1:9049
+                                    does, until Ctrl-C
   tansy top 127.0.0.1:9049 --once   as it is now, once
 
-With --once the exit code is 1 if the server does not serve, or its volume refuses changes.
+exit codes:
+  0  shown
+  1  with --once: the server does not serve, or its volume refuses changes, or
+     it cannot be asked
+  2  wrong arguments
 `)
 	once := f.Bool("once", false, "print it once; so it is, too, when standard output is no terminal")
 	every := f.Duration("every", 2*time.Second, "how often to look, such as 500ms or 10s")
@@ -37,7 +43,7 @@ With --once the exit code is 1 if the server does not serve, or its volume refus
 	}
 	url, err := statusURL(pos[0])
 	if err != nil {
-		return misused(f, fmt.Sprintf("%q: %v", pos[0], err))
+		return misused(f, wrongly(pos[0], err.Error()))
 	}
 	if _, _, terminal := window(os.Stdout); *once || !terminal {
 		r, err := fetch(context.Background(), url)
@@ -45,7 +51,7 @@ With --once the exit code is 1 if the server does not serve, or its volume refus
 			return fail("top", err)
 		}
 		for _, line := range screen(r, 100, 1000) {
-			fmt.Println(line)
+			fmt.Fprintln(stdout, line)
 		}
 		if r.State != status.Serving || r.Problem != "" {
 			return exitFailure

@@ -37,13 +37,17 @@ func (m discardMode) of(d device) bool {
 }
 
 func trim(args []string) int {
-	f := newFlags("trim", "VOLUME [flags]", `  tansy trim data.img           give the room of all free blocks back to the file system
-  tansy trim /dev/vg/data       unmap them on a thin device
+	f := newFlags("trim", "VOLUME [flags]", `
+  tansy trim data.img       give the room of all free blocks back to the file
+                            system
+  tansy trim /dev/vg/data   unmap them on a thin device
 
-Free blocks become holes of the image; on a device, or an export of an NBD server, they become zeros that it need not store, if it has a
-command for that. The volume must not be in use by a server; one that serves does the same by itself with
---discard. What was written by a server that did not is found, too. On a device, all free
-blocks are gone through. A preallocated image keeps its room.
+Free blocks become holes of the image; on a device, or an export of an NBD
+server, they become zeros that it need not store, if it has a command for that.
+The volume must not be in use by a server; one that serves does the same by
+itself with --discard. What was written by a server that did not is found, too.
+On a device, all free blocks are gone through. A preallocated image keeps its
+room.
 `)
 	quiet := f.Bool("q", false, "print nothing but errors")
 	pos, code, done := parse(f, args, 1, 1)
@@ -52,7 +56,7 @@ blocks are gone through. A preallocated image keeps its room.
 	}
 	d, err := openVolume(pos[0], disk.FileOptions{Warn: warning("trim")})
 	if err != nil {
-		return failed("trim", err)
+		return fail("trim", err)
 	}
 	defer d.Close()
 	n, err := trimVolume(d, *quiet)
@@ -60,7 +64,7 @@ blocks are gone through. A preallocated image keeps its room.
 		return fail("trim", fmt.Errorf("%s: %w", pos[0], err))
 	}
 	if !*quiet {
-		fmt.Printf("%s: %s given back\n", pos[0], about(n))
+		fmt.Fprintf(stdout, "%s: %s given back\n", pos[0], about(n))
 	}
 	return exitOK
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 
@@ -15,21 +14,23 @@ import (
 var release string
 
 func version(args []string) int {
-	f := newFlags("version", "", `  tansy version     release, revision, format of volumes, and Go, a line each
+	f := newFlags("version", "", `
+  tansy version     release, revision, format of volumes, and Go, a line each
   tansy --version   the same
 `)
 	if _, code, done := parse(f, args, 0, 0); done {
 		return code
 	}
 	info, _ := debug.ReadBuildInfo()
-	printVersion(os.Stdout, info)
+	printVersion(stdout, info)
 	return exitOK
 }
 
 // printVersion prints what is known of this program, info being nil or what Go noted of its build.
 func printVersion(w io.Writer, info *debug.BuildInfo) {
 	r, revision := versionOf(info)
-	fmt.Fprintf(w, "tansy %s\nrevision %s\nvolume format %d\n%s %s/%s\n", r, revision, tansyfs.FormatVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(w, "tansy %s\nrevision %s\nvolume format %d\n%s "+
+		"%s/%s\n", r, revision, tansyfs.FormatVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // versionOf returns the release and the revision of this program, as far as they are known.

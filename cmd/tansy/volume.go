@@ -85,7 +85,10 @@ func (o *opening) open(v *volume) error {
 		o.new.warn(fmt.Errorf("--discard: the image %s has all its room (--preallocate), and keeps it", v.image))
 	}
 	stats := disk.NewStats(d)
-	f, err := tansyfs.Open(stats, tansyfs.Options{CacheBytes: o.cache, PinnedBytes: o.pinned, CommitInterval: o.interval, ReadOnly: o.readOnly, Discard: giveBack, Deferred: o.deferred, Log: v.log, Scrub: o.scrub})
+	f, err := tansyfs.Open(stats, tansyfs.Options{
+		CacheBytes: o.cache, PinnedBytes: o.pinned, CommitInterval: o.interval, ReadOnly: o.readOnly,
+		Discard: giveBack, Deferred: o.deferred, Log: v.log, Scrub: o.scrub,
+	})
 	if err != nil {
 		what := adviceFor(d, err)
 		d.Close()
@@ -138,7 +141,8 @@ func (o *opening) openAll(all []*volume) error {
 		}
 		id := v.fs.VolumeID()
 		if other := ids[[8]byte(id[:8])]; other != nil {
-			errs[i] = errors.Join(fmt.Errorf("%s has the identity of %s, of which it must be a copy: clients could not tell their files apart", v.image, other.image), v.close())
+			errs[i] = errors.Join(fmt.Errorf("%s has the identity of %s, of which it must be a copy: clients could not tell "+
+				"their files apart", v.image, other.image), v.close())
 			v.fs = nil
 			continue
 		}

@@ -16,6 +16,14 @@ import (
 // place is where a volume lies, and where clients find it.
 type place struct{ image, path string }
 
+// String is what --volume has for it.
+func (p place) String() string {
+	if p.path == "/" {
+		return p.image
+	}
+	return p.image + ":" + p.path
+}
+
 // volumeList is the flag --volume of serve, which may be given several times.
 type volumeList struct {
 	list  []place
@@ -25,11 +33,7 @@ type volumeList struct {
 func (l *volumeList) String() string {
 	var all []string
 	for _, p := range l.list {
-		if s := p.image; p.path == "/" {
-			all = append(all, s)
-		} else {
-			all = append(all, s+":"+p.path)
-		}
+		all = append(all, p.String())
 	}
 	return strings.Join(all, ", ")
 }
@@ -57,8 +61,9 @@ func (l *volumeList) Set(text string) error {
 	}
 	switch {
 	case p.image == "":
-		return errors.New("no volume: give an image file, a block device or an export of an NBD server, and for several :/PATH behind each")
-	case slices.ContainsFunc(strings.Split(p.path, "/"), func(n string) bool { return n == "." || n == ".." || len(n) > 255 }) || len(p.path) > 1024:
+		return errors.New("no volume: give an image file, a block device or an export of an NBD server, " +
+			"and for several :/PATH behind each")
+	case slices.ContainsFunc(strings.Split(p.path, "/"), noName) || len(p.path) > 1024:
 		return fmt.Errorf("%s is no path that clients can mount", p.path)
 	}
 	p.path = path.Clean(p.path)
@@ -68,6 +73,9 @@ func (l *volumeList) Set(text string) error {
 	l.list = append(l.list, p)
 	return nil
 }
+
+// noName tells whether clients cannot mount a path with this part.
+func noName(part string) bool { return part == "." || part == ".." || len(part) > 255 }
 
 // pathLike is what may be meant as a path for clients, behind the last colon of a name.
 var pathLike = regexp.MustCompile(`^(.+):([A-Za-z][A-Za-z0-9_-]*)$`)
@@ -93,10 +101,11 @@ func (l *volumeList) wrong() string {
 	for i, a := range l.list {
 		for _, b := range l.list[:i] {
 			switch {
-			case a.image == b.image:
-				return "--volume " + a.image + " is there twice"
+			case a.image == b.image || !remote(a.image) && !remote(b.image) && sameFile(resolve(a.image), resolve(b.image)):
+				return fmt.Sprintf("--volume %v and --volume %v are the same volume: give each volume once", b, a)
 			case exports.Covers(a.path, b.path) || exports.Covers(b.path, a.path):
-				return fmt.Sprintf("clients would find %s at %s and %s at %s, of which one is in the other: give each a path of its own, as --volume FILE:/PATH", b.image, b.path, a.image, a.path)
+				return fmt.Sprintf("clients would find %s at %s and %s at %s, of which one is in the other: "+
+					"give each a path of its own, as --volume FILE:/PATH", b.image, b.path, a.image, a.path)
 			}
 		}
 	}

@@ -42,11 +42,17 @@ func TestWrongArguments(t *testing.T) {
 	if err := os.WriteFile(text, []byte("a list of things to do\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	link := filepath.Join(dir, "link.img")
+	if err := os.Symlink(full, link); err != nil {
+		t.Fatal(err)
+	}
 	if code, _, errs := saying(t, "mkfs", full, "--size", "8 MiB"); code != exitOK {
 		t.Fatal(code, errs)
 	}
 	for _, x := range []struct {
-		args string // with spaces between; V is a volume that does not exist, F one that does, T a text, D a folder
+		// With spaces between; V is a volume that does not exist, F one that does, L a link to that, T a text, D a
+		// folder, and E nothing.
+		args string
 		code int
 		says string // how standard error begins; a second line tells how to get help, if there is one
 	}{
@@ -60,10 +66,15 @@ func TestWrongArguments(t *testing.T) {
 		{"--size", 2, "tansy: a command is missing before --size: tansy serve and tansy mkfs have it"},
 		{"--xyzzy", 2, "tansy: a command is missing before --xyzzy"},
 
+		{"backup F", 2, `tansy: there is no command "backup" yet; copying a volume is the way to back it up, and to restore`},
+		{"snapshot", 2, `tansy: there is no command "snapshot" yet; copying a volume is the way to back it up, and to`},
+		{"restore", 2, `tansy: there is no command "restore" yet; copying a volume is the way to back it up, and to`},
+		{"resize F", 2, `tansy: there is no command "resize" yet; a volume keeps its size: docs/guide/operations.md`},
+
 		{"mkfs", 2, "tansy mkfs: the argument VOLUME is missing"},
 		{"mount", 2, "tansy mount: the arguments VOLUME and DIR are missing"},
 		{"mount V", 2, "tansy mount: the argument DIR is missing"},
-		{"umount", 2, "tansy umount: the argument DIR is missing"},
+		{"umount", 2, "tansy umount: the argument VOLUME|DIR is missing"},
 		{"check", 2, "tansy check: the argument VOLUME is missing"},
 		{"repair", 2, "tansy repair: the argument VOLUME is missing"},
 		{"trim", 2, "tansy trim: the argument VOLUME is missing"},
@@ -88,7 +99,47 @@ func TestWrongArguments(t *testing.T) {
 		{"dump F super 1", 2, `tansy dump: there is no "super 1" to print: did you mean super?`},
 		{"dump F inode", 2, "tansy dump: inode needs a number, such as inode 1"},
 		{"bench 127.0.0.1:1 smalfile", 2, `tansy bench: there is no workload "smalfile": did you mean smallfile?`},
-		{"mount V D -o no_suid", 2, `tansy mount: -o "no_suid": "no_suid": tansy mount has no such option: did you mean nosuid?`},
+		{"mount V D -o no_suid", 2, `tansy mount: -o "no_suid": tansy mount has no such option: did you mean nosuid?`},
+
+		{"check E", 2, "tansy check: the argument VOLUME is empty"},
+		{"dump E", 2, "tansy dump: the argument VOLUME is empty"},
+		{"dump F inode E", 2, "tansy dump: argument 3 is empty"},
+		{"mkfs E --size 8M", 2, "tansy mkfs: the argument VOLUME is empty"},
+		{"mount F E", 2, "tansy mount: the argument DIR is empty"},
+		{"umount E", 2, "tansy umount: the argument VOLUME|DIR is empty"},
+		{"exports check E", 2, "tansy exports: the argument FILE is empty"},
+		{"conform E", 2, "tansy conform: the argument HOST:PORT is empty"},
+		{"repair F --undo E", 2, "tansy repair: --undo is empty: give FILE, or leave it out"},
+		{"serve --exports E", 2, "tansy serve: --exports is empty: give FILE, or leave it out"},
+		{"serve --mount=", 2, "tansy serve: --mount is empty: give DIR, or leave it out"},
+
+		{"serve --scrub-every 1h", 2, "tansy serve: --scrub-every counts only with --scrub SIZE: give that, too"},
+		{"serve --portmapper-port 9", 2, "tansy serve: --portmapper-port counts only with --portmapper or --rpcbind: give"},
+		{"serve --mount-options ro", 2, "tansy serve: --mount-options counts only with --mount DIR: give that, too, or"},
+		{"serve --status-host x", 2, "tansy serve: --status-host counts only with --status HOST:PORT or --debug-"},
+		{"serve --lease 2s", 2, "tansy serve: --lease is for volumes on Ceph (rbd:POOL/IMAGE)"},
+		{"serve --volume F --volume L", 2, "tansy serve: --volume F and --volume L are the same volume: give each volume"},
+		{"serve --volume F:/a --volume L:/b", 2, "tansy serve: --volume F:/a and --volume L:/b are the same volume"},
+		{"serve --volume F:/a --volume F:/b", 2, "tansy serve: --volume F:/a and --volume F:/b are the same volume"},
+		{"serve --volume nbd:// --listen 0", 2, `tansy serve: "nbd://": the host is missing: nbd://HOST:PORT/EXPORT`},
+
+		{"umount -f D", 2, "tansy umount: there is no flag -f: --lazy takes a file system out of sight that is in use"},
+		{"umount --force D", 2, "tansy umount: there is no flag --force: --lazy takes a file system out of sight that is"},
+		{"umount -l D", 1, "tansy umount: D: no volume is mounted there"},
+		{"mount -t tansy F D", 2, "tansy mount: there is no flag -t: leave the type out, which is that of a volume"},
+
+		{"dump nbd://", 2, `tansy dump: "nbd://": the host is missing: nbd://HOST:PORT/EXPORT`},
+		{"trim nbd://127.0.0.1:99999/x", 2, `tansy trim: "nbd://127.0.0.1:99999/x": 99999 is no port: 65535 is the`},
+		{"trim rbd:a", 2, `tansy trim: "rbd:a": rbd:POOL/IMAGE is meant`},
+		{"dump rbd:a", 2, `tansy dump: "rbd:a": rbd:POOL/IMAGE is meant`},
+		{"check nbd+unix:///x", 2, `tansy check: "nbd+unix:///x": the socket is missing: nbd+unix:///EXPORT?socket=PATH`},
+		{"dump nbd://127.0.0.1:1/x", 1, "tansy dump: open nbd://127.0.0.1:1/x: dial tcp 127.0.0.1:1: connect: connection"},
+		{"dump D", 1, "tansy dump: D is a directory: give an image file or a block device"},
+		{"check /dev/null", 2, "tansy check: /dev/null is neither a file nor a block device, which a volume can be on"},
+		{"mkfs /dev/null", 2, "tansy mkfs: /dev/null is neither a file nor a block device, which a volume can be on"},
+		{"mkfs /dev/null --force", 2, "tansy mkfs: /dev/null is neither a file nor a block device, which a volume"},
+		{"mkfs V --size 8M --mode 999", 2, `tansy mkfs: --mode "999" is no mode: give permission bits in octal`},
+		{"serve --status-host a:1", 2, `tansy serve: --status-host "a:1" is no host name: give NAME without a port`},
 
 		{"serve --volum V", 2, "tansy serve: there is no flag --volum: did you mean --volume?"},
 		{"serve --max-conections 3", 2, "tansy serve: there is no flag --max-conections: did you mean --max-connections?"},
@@ -97,8 +148,8 @@ func TestWrongArguments(t *testing.T) {
 		{"serve --listen nowhere", 2, `tansy serve: --listen "nowhere": the port is missing: give nowhere:PORT`},
 		{"serve --listen ::1", 2, `tansy serve: --listen "::1": the port is missing: give [::1]:PORT`},
 		{"serve --listen=", 2, "tansy serve: --listen is empty: give HOST:PORT"},
-		{"mount V D -o commit=1m", 2, `tansy mount: -o "commit=1m": "commit=1m": give a number of seconds`},
-		{"serve --listen 65536", 2, `tansy serve: --listen "65536": 65536 is no port: 65535 is the highest`},
+		{"mount V D -o commit=1m", 2, `tansy mount: -o "commit=1m": give a number of seconds`},
+		{"serve --listen 65536", 2, `tansy serve: --listen 65536 is no port: 65535 is the highest`},
 		{"serve --cache 1 --listen 1 --listen=2", 2, `tansy serve: --listen "2": only one address can be given; :PORT`},
 		{"serve --cache 1 --status 1 --status 2", 2, `tansy serve: --status "2": only one address can be given`},
 		{"serve --listen 127.0.0.1:", 2, `tansy serve: --listen "127.0.0.1:": "" is no port: give a number up to 65535`},
@@ -109,7 +160,7 @@ func TestWrongArguments(t *testing.T) {
 		{"scrub nas:99999", 2, `tansy scrub: "nas:99999": 99999 is no port: 65535 is the highest`},
 		{"bench nas:99999", 2, `tansy bench: "nas:99999": 99999 is no port: 65535 is the highest`},
 		{"bench nas:/vol", 2, `tansy bench: "nas:/vol": give HOST:PORT, and the path by itself, as --export /vol`},
-		{"bench nas --mount-port x", 2, `tansy bench: --mount-port "x": "x" is no port: give a number up to 65535`},
+		{"bench nas --mount-port x", 2, `tansy bench: --mount-port "x" is no port: give a number up to 65535`},
 		{"conform nas:99999", 2, `tansy conform: "nas:99999": 99999 is no port: 65535 is the highest`},
 		{"conform nas --timeout 0s", 2, "tansy conform: --timeout has to be more than 0"},
 		{"check V --max-problems -1", 2, "tansy check: --max-problems has to be 0 or more"},
@@ -158,23 +209,31 @@ func TestWrongArguments(t *testing.T) {
 		{"mount D D", 1, "tansy mount: D is a directory, and no volume: give an image file or a block device, and then the"},
 		{"mount F F", 1, "tansy mount: F is no directory"},
 	} {
-		names := strings.NewReplacer("V", img, "F", full, "T", text, "D", dir)
+		names := strings.NewReplacer("V", img, "F", full, "L", link, "T", text, "D", dir)
 		var args []string
 		for _, a := range strings.Fields(x.args) {
 			switch a {
-			case "V", "F", "T", "D", "--volume=V":
+			case "V", "F", "L", "T", "D", "--volume=V", "F:/a", "F:/b", "L:/b":
 				a = names.Replace(a)
+			case "E":
+				a = ""
 			}
 			args = append(args, a)
 		}
 		code, _, errs := saying(t, args...)
-		for name, short := range map[string]string{full: "F", img: "V", text: "T"} {
+		for name, short := range map[string]string{full: "F", link: "L", img: "V", text: "T"} {
 			errs = strings.ReplaceAll(errs, name, short)
 		}
 		errs = strings.ReplaceAll(errs, dir, "D")
 		first, second, _ := strings.Cut(errs, "\n")
-		helps := second == "" || second == "`tansy help` lists the commands.\n" ||
-			second == "`tansy "+args[0]+" --help` explains the command and shows examples.\n"
+		help := "`tansy " + args[0] + " --help` explains the command and shows examples.\n"
+		helps := second == help || second == "`tansy help` lists the commands.\n"
+		if x.code == exitFailure || judging[args[0]] { // which may be about what was met
+			helps = helps || second == ""
+		}
+		if strings.Contains(x.says, "--force makes a new volume") {
+			helps = second == help
+		}
 		if code != x.code || !strings.HasPrefix(first, x.says) || !helps {
 			t.Errorf("tansy %s: exit code %d,\n%swant %d,\n%s", x.args, code, errs, x.code, x.says)
 		}

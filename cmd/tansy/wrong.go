@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +28,19 @@ var otherNames = map[string]string{
 	"benchmark": "bench", "test": "conform", "fix": "repair",
 }
 
+// notYet are commands that there are none of, with what to do in their place.
+var notYet = map[string]string{
+	"backup": backUp, "snapshot": backUp, "clone": backUp, "restore": backUp,
+	"grow": sizeKept, "resize": sizeKept, "extend": sizeKept, "shrink": sizeKept,
+}
+
+const (
+	backUp = "copying a volume is the way to back it up, and to restore it: " +
+		"docs/guide/operations.md, \"Back up\", says how"
+	sizeKept = "a volume keeps its size: docs/guide/operations.md, \"A device larger than its volume\", " +
+		"says how to come to another one"
+)
+
 // noCommand says that there is no command of that name, and which one may be meant.
 func noCommand(name string) string {
 	if flag := strings.TrimLeft(name, "-"); flag != name {
@@ -35,6 +50,9 @@ func noCommand(name string) string {
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.name)
+	}
+	if instead := notYet[name]; instead != "" {
+		return fmt.Sprintf("there is no command %q yet; %s", name, instead)
 	}
 	best := otherNames[name]
 	if best == "" {
@@ -68,26 +86,52 @@ func whoseFlag(name string) string {
 	return ": " + strings.Join(have[:len(have)-1], ", ") + " and " + have[len(have)-1] + " have it"
 }
 
+// otherFlags are flags of programs like ours, by our command and their name, with what to do in their place.
+var otherFlags = map[string]string{
+	"umount f": byForce, "umount force": byForce,
+	"mount t": noType, "mount type": noType, "mount types": noType,
+	"mount n": "nothing is written to /etc/mtab", "mount r": "give --read-only", "mount a": noTable,
+	"umount a": "give one directory", "umount A": "give one directory",
+	"check y": "tansy repair --yes mends a volume", "check f": "the whole volume is checked in any case",
+	"check p": "tansy repair --yes mends a volume", "check n": "nothing is written to the volume in any case",
+}
+
+const (
+	byForce = "--lazy takes a file system out of sight that is in use; " +
+		"one whose process has ended is unmounted without a flag"
+	noType = "leave the type out, which is that of a volume; mount -t tansy is for mount(8), with a link " +
+		"/sbin/mount.tansy"
+	noTable = "mount(8) mounts what is in /etc/fstab, with a link /sbin/mount.tansy"
+)
+
 // noFlag says that a command has no flag of that name, and which flag may be meant, or which command has it.
 func noFlag(f *flagSet, name string) string {
 	var names []string
 	f.VisitAll(func(x *flag.Flag) { names = append(names, x.Name) })
 	none := "there is no flag " + spelled(&flag.Flag{Name: name})
+	if instead := otherFlags[f.Name()+" "+name]; instead != "" {
+		return none + ": " + instead
+	}
 	if best := nearest.Of(name, names); best != "" {
 		return none + didYouMean(spelled(f.Lookup(best)))
 	}
 	return none + whoseFlag(name)
 }
 
-// missingArguments says which arguments are missing after the first n. Their names are those of the synopsis.
-func missingArguments(f *flagSet, n int) string {
-	var names []string
+// needed are the arguments that a command cannot do without, as its synopsis names them.
+func needed(f *flagSet) (names []string) {
 	for _, word := range strings.Fields(f.synopsis) {
 		if strings.HasPrefix(word, "[") {
 			break
 		}
 		names = append(names, word)
 	}
+	return names
+}
+
+// missingArguments says which arguments are missing after the first n. Their names are those of the synopsis.
+func missingArguments(f *flagSet, n int) string {
+	names := needed(f)
 	if names = names[min(n, len(names)):]; len(names) == 1 {
 		return "the argument " + names[0] + " is missing"
 	}
@@ -106,20 +150,65 @@ func tooMany(f *flagSet, arg string) string {
 	return what
 }
 
+// emptyArgument says that the argument behind the first n is empty.
+func emptyArgument(f *flagSet, n int) string {
+	names := needed(f)
+	if n < len(names) {
+		return "the argument " + names[n] + " is empty"
+	}
+	return fmt.Sprintf("argument %d is empty", n+1)
+}
+
+// need is a flag that means nothing without one of others.
+type need struct {
+	flag, of string // of: those, with spaces between them
+}
+
+// wrongTogether says which flag that is given needs another one, or a value, or nothing.
+func wrongTogether(f *flagSet) (what string) {
+	f.Visit(func(x *flag.Flag) {
+		if g, ok := x.Value.(flag.Getter); ok && g.Get() == "" {
+			value, _ := describe(x)
+			what = spelled(x) + " is empty: give " + value + ", or leave it out"
+		}
+	})
+	for _, n := range f.needs {
+		of := strings.Fields(n.of)
+		if what != "" || !given(f, n.flag) || slices.ContainsFunc(of, func(name string) bool { return given(f, name) }) {
+			continue
+		}
+		for i, name := range of {
+			value, _ := describe(f.Lookup(name))
+			of[i] = strings.TrimRight(spelled(f.Lookup(name))+" "+value, " ")
+		}
+		what = uselessAlone("--"+n.flag, of...)
+	}
+	return what
+}
+
+// uselessAlone says that a flag means nothing without one of others.
+func uselessAlone(flag string, of ...string) string {
+	that := "that"
+	if len(of) > 1 {
+		that = "one of them"
+	}
+	return fmt.Sprintf("%s counts only with %s: give %s, too, or leave %[1]s out", flag, strings.Join(of, " or "), that)
+}
+
 // wrongArgument is an error that is about the arguments of a command, and not about what it met.
 type wrongArgument struct{ error }
 
 // Unwrap returns the error.
 func (w wrongArgument) Unwrap() error { return w.error }
 
-// failed prints the error of a command, and returns its exit code.
-func failed(name string, err error) int {
-	fail(name, err)
-	return codeOf(err)
-}
+// thereAlready is the error of a volume that is to be made where something is that may be overwritten.
+type thereAlready struct{ error }
 
 // codeOf is the exit code for an error.
 func codeOf(err error) int {
+	if by := new(interrupted); errors.As(err, by) {
+		return exitSignal + int(by.by)
+	}
 	if errors.As(err, new(wrongArgument)) || errors.Is(err, tansyfs.ErrOptions) {
 		return exitUsage
 	}
@@ -156,9 +245,23 @@ func wrongFlag(f *flagSet, err error) string {
 		default:
 			why = "give a whole number that is not too large"
 		}
-		return spelled(x) + " " + m[1] + ": " + why
+		value, err := strconv.Unquote(m[1])
+		if err != nil {
+			return spelled(x) + " " + m[1] + ": " + why
+		}
+		return spelled(x) + " " + wrongly(value, why)
 	}
 	return err.Error()
+}
+
+// wrongly says why a value is wrong, and names it once.
+func wrongly(value, why string) string {
+	for _, named := range []string{strconv.Quote(value), value} {
+		if named != "" && (strings.HasPrefix(why, named+" ") || strings.HasPrefix(why, named+": ")) {
+			return why
+		}
+	}
+	return strconv.Quote(value) + ": " + why
 }
 
 // isDuration tells whether the value of a flag is one.

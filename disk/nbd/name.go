@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -29,56 +30,75 @@ type target struct {
 	tls           *tls.Config // nil: without TLS
 }
 
+// Check says what is wrong with the name of an export. Certificates that it refers to are not looked at.
+func Check(name string) error {
+	_, _, err := split(name)
+	return err
+}
+
 // parse takes a name apart. It reads the certificates that the name refers to.
 func parse(name string) (*target, error) {
+	t, c, err := split(name)
+	if err == nil && c != nil {
+		t.tls, err = tlsConfig(c.host, c.hostname, c.dir)
+	}
+	return t, err
+}
+
+// certified is what a name says about TLS.
+type certified struct{ host, hostname, dir string }
+
+// split takes a name apart. c is nil without TLS.
+func split(name string) (t *target, c *certified, err error) {
 	u, err := url.Parse(name)
 	if err != nil {
-		return nil, errors.Unwrap(err) // which has the name in it
+		return nil, nil, errors.Unwrap(err) // which has the name in it
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	value := func(key string) string { // and takes it off
 		v := query.Get(key)
 		query.Del(key)
 		return v
 	}
-	t := &target{network: "tcp", export: strings.TrimPrefix(u.Path, "/")}
+	t = &target{network: "tcp", export: strings.TrimPrefix(u.Path, "/")}
 	scheme, unix := strings.CutSuffix(u.Scheme, "+unix")
 	switch {
 	case scheme != "nbd" && scheme != "nbds":
-		return nil, fmt.Errorf("%s:// is not known here: nbd, nbds, nbd+unix and nbds+unix are", u.Scheme)
+		return nil, nil, fmt.Errorf("%s:// is not known here: nbd, nbds, nbd+unix and nbds+unix are", u.Scheme)
 	case u.User != nil || u.Fragment != "":
-		return nil, errors.New("a name of an export has no user and no fragment " +
+		return nil, nil, errors.New("a name of an export has no user and no fragment " +
 			"(pre-shared keys are not supported: give certificates)")
 	case unix && u.Host != "":
-		return nil, fmt.Errorf("%s:///EXPORT?socket=PATH is meant: there is no host", u.Scheme)
+		return nil, nil, fmt.Errorf("%s:///EXPORT?socket=PATH is meant: there is no host", u.Scheme)
 	case unix:
 		if t.network, t.addr = "unix", value("socket"); t.addr == "" {
-			return nil, fmt.Errorf("the socket is missing: %s:///EXPORT?socket=PATH", u.Scheme)
+			return nil, nil, fmt.Errorf("the socket is missing: %s:///EXPORT?socket=PATH", u.Scheme)
 		}
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("the host is missing: %s://HOST:PORT/EXPORT", u.Scheme)
+		return nil, nil, fmt.Errorf("the host is missing: %s://HOST:PORT/EXPORT", u.Scheme)
 	default:
 		port := u.Port()
 		if port == "" {
 			port = defaultPort
 		}
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return nil, nil, fmt.Errorf("%s is no port: 65535 is the highest", port)
+		}
 		t.addr = net.JoinHostPort(u.Hostname(), port)
 	}
 	if scheme == "nbds" {
-		if t.tls, err = tlsConfig(u.Hostname(), value("tls-hostname"), value("tls-certificates")); err != nil {
-			return nil, err
-		}
+		c = &certified{u.Hostname(), value("tls-hostname"), value("tls-certificates")}
 	}
 	for key := range query {
-		return nil, fmt.Errorf("%q means nothing for %s://", key, u.Scheme)
+		return nil, nil, fmt.Errorf("%q means nothing for %s://", key, u.Scheme)
 	}
 	if len(t.export) > maxString {
-		return nil, fmt.Errorf("the name of the export is longer than %d bytes", maxString)
+		return nil, nil, fmt.Errorf("the name of the export is longer than %d bytes", maxString)
 	}
-	return t, nil
+	return t, c, nil
 }
 
 // tlsConfig is how the server is asked for its certificate, and shown ours. The files have the names that other

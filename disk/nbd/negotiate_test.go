@@ -208,11 +208,16 @@ func TestNames(t *testing.T) {
 		{"nbds://host/x?tls-certificates=/does/not/exist", "", "", "", "no such file"},
 		{"nbd://host/x#y", "", "", "", "fragment"},
 		{"nbd://host:port/", "", "", "", "invalid port"},
+		{"nbd://host:65536/", "", "", "", "65536 is no port"},
 		{"nbd://host/x?a=%zz", "", "", "", "invalid URL escape"},
 		{"nbd://host/" + strings.Repeat("x", 5000), "", "", "", "longer"},
 	} {
 		if !IsName(c.name) {
 			t.Errorf("%s is taken for a file", c.name)
+		}
+		certificates := c.wrong == "no such file" || c.name == "nbds+unix:///x?socket=s" // which Check does not look at
+		if err := Check(c.name); (err != nil) != (c.wrong != "" && !certificates) {
+			t.Errorf("Check of %s: %v", c.name, err)
 		}
 		g, err := parse(c.name)
 		switch {

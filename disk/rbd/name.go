@@ -20,6 +20,12 @@ type target struct {
 	id, conf, keyring string // "": the default
 }
 
+// Check says what is wrong with the name of an image.
+func Check(name string) error {
+	_, err := parse(name)
+	return err
+}
+
 // parse takes rbd:POOL/IMAGE[?id=&conf=&keyring=] apart. Names of files in it become such as mean the same from any
 // folder.
 func parse(name string) (*target, error) {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"math/bits"
 
 	"tansy/disk"
@@ -135,9 +136,9 @@ func (c *checker) link(ino uint64, r *record) {
 		case r.nlink > want && c.dirsLost:
 			c.unnamed++
 		case r.nlink != want && kept == 1:
-			c.problem(ino, 0, "the link count is %d, but %d entries name the file, which is kept", r.nlink, r.refs)
+			c.problem(ino, 0, "the link count is %d, but the count of names is %d, and the file is kept", r.nlink, r.refs)
 		case r.nlink != want:
-			c.problem(ino, 0, "the link count is %d, but %d entries name the file", r.nlink, r.refs)
+			c.problem(ino, 0, "the link count is %d, but the count of names is %d", r.nlink, r.refs)
 		}
 		return
 	}
@@ -155,7 +156,7 @@ func (c *checker) link(ino uint64, r *record) {
 		return
 	}
 	if r.refs != entries {
-		c.problem(ino, 0, "%d entries name the directory", r.refs)
+		c.problem(ino, 0, "the count of names of the directory is %d", r.refs)
 	}
 	if want := uint64(r.subdirs) + 2; uint64(r.nlink) < want || uint64(r.nlink) > want && r.state&statePart == 0 {
 		c.problem(ino, 0, "the link count is %d, but a directory with %d sub-directories has %d", r.nlink, r.subdirs, want)
@@ -193,9 +194,9 @@ func (c *checker) blocks() error {
 		}
 	}
 	g := &c.geo
-	lost := runs{c: c, text: "marked in use, but no file has them"}
-	free := runs{c: c, text: "marked free, but files have them", owned: true}
-	outside := runs{c: c, text: "marked in use, but are no data blocks"}
+	lost := runs{c: c, text: "marked in use, but in no file"}
+	free := runs{c: c, text: "marked free, but in a file", owned: true}
+	outside := runs{c: c, text: "marked in use, but outside of the data"}
 	unowned := uint64(0)
 	need := func(a uint64) uint64 { return min(c.seen.nextBlock(a, g.bbm, pageBits), c.nextCoded(a)) }
 	err := c.v.scan(g.bbm, g.itab, need, func(a uint64, buf []byte) error {
@@ -290,7 +291,11 @@ func (r *runs) add(from, to uint64) {
 
 func (r *runs) flush() {
 	if r.to > r.from {
-		r.c.problem(0, r.from, "%d blocks from here on are %s", r.to-r.from, r.text)
+		text := r.text
+		if n := r.to - r.from; n > 1 {
+			text = fmt.Sprintf("%d blocks from here on are %s", n, text)
+		}
+		r.c.problem(0, r.from, "%s", text)
 		if r.owned {
 			r.c.ownersWanted(r.from, r.to)
 		}

@@ -44,7 +44,7 @@ func TestPaths(t *testing.T) {
 			first := s.parsed(d, s.file).blks[0]
 			b[first/8] &^= 1 << (first % 8)
 			put(t, d, a, b)
-		}, "marked free, but files have them", []string{`"/hard link"`, `"/dir/sub/file"`, fmt.Sprintf("%q", "/dir/sub/"+strings.Repeat("long", 50))}},
+		}, "marked free, but in a file", []string{`"/hard link"`, `"/dir/sub/file"`, fmt.Sprintf("%q", "/dir/sub/"+strings.Repeat("long", 50))}},
 		{"owners of blocks used twice", func(d disk.Disk) {
 			a, o := s.inodeAt(s.holey)
 			b := get(t, d, a)

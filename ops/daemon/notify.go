@@ -70,6 +70,9 @@ type Inherited struct {
 // firstInherited is the descriptor of the first listener (SD_LISTEN_FDS_START).
 const firstInherited = 3
 
+// Passed tells whether the service manager passes listeners, which Inherit has not taken over yet.
+func Passed() bool { return os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) }
+
 // Inherit takes the listeners over that the service manager passes, as sd_listen_fds(3) has it. A second
 // call finds none.
 func Inherit() (ls []Inherited, err error) {

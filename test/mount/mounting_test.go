@@ -291,6 +291,13 @@ func TestHelper(t *testing.T) {
 	mounttest.Run(t, helper, "-o", "ro", image, dir) // at once: it waits until the volume is closed
 	content(t, filepath.Join(dir, "f"), "data")
 	mounttest.Run(t, bin, "umount", dir)
+	fails(t, "mount.tansy: -t nfs: tansy, fuse.tansy, fuseblk.tansy are the types of volumes",
+		helper, "-t", "nfs", image, dir)
+	mounttest.Run(t, helper, "-t", "fuse.tansy", image, dir)
+	for _, tool := range [][]string{{"check"}, {"dump"}, {"repair"}, {"mkfs"}} {
+		fails(t, dir+" is the directory on which the volume "+image+" is mounted", bin, append(tool, dir)...)
+	}
+	mounttest.Run(t, bin, "umount", dir, "-l")
 	fails(t, "no such option", helper, image, dir, "-o", "nonsense")
 	mounttest.Run(t, helper, "-s", image, dir, "-o", "nonsense")
 	mounttest.Run(t, bin, "umount", dir)
@@ -323,6 +330,15 @@ func TestOrdinaryUser(t *testing.T) {
 	program, err := os.ReadFile(bin)
 	must(t, err)
 	must(t, os.WriteFile(tool, program, 0o755))
+	ofRoot := filepath.Join(folder, "root")
+	must(t, os.Mkdir(ofRoot, 0o755))
+	refused := exec.Command(tool, "mount", image, ofRoot)
+	refused.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+	out, err := refused.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no write access") ||
+		!strings.Contains(string(out), "fusermount3 refused that; the line before this one has its reason") {
+		t.Errorf("mounted where nobody may write: %v\n%s", err, out)
+	}
 	m := mounttest.On(t, tool, image, dir, who)
 	if _, err := os.ReadDir(dir); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("root got in: %v", err)
