@@ -2,8 +2,12 @@
 
 Dafny numbers local variables, temporaries, labels, and modules through the whole program, makes functions of a module
 methods of an object, and puts "Dtor_" before fields. What is here numbers within each function, makes functions
-functions, and takes that off. It changes names alone: each new name is one that nothing else in its function has."""
+functions, and takes that off. It changes names alone: each new name is one that nothing else in its function has.
+
+usage: gonames.py --selftest   (gen.py is what uses it)"""
 import re
+
+from command import options, wrong
 
 # What Go declares everywhere, or keeps for itself.
 GO = set("""break default func interface select case defer go map struct chan else goto package switch const fallthrough if range
@@ -155,7 +159,7 @@ def selftest():
 
 
 if __name__ == "__main__":
-    import sys
-    if sys.argv[1:] != ["--selftest"]:
-        sys.exit("usage: gonames.py --selftest")
+    opts, _ = options("", ["selftest"], __doc__, words=0)
+    if not opts:
+        wrong("--selftest is missing", __doc__)
     selftest()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw the pictures of this folder: layers.svg and write.svg. usage: draw.py (writes them beside itself)
 They have a background of their own, so they are legible on light and dark pages."""
-import os
+import os, sys
 from html import escape
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -129,5 +129,11 @@ def write():
     p.save("write.svg")
 
 
-layers()
-write()
+if sys.argv[1:] in (["-h"], ["--help"]):
+    print(__doc__)
+elif sys.argv[1:]:
+    print("draw.py: unknown words: %s\n\n%s" % (" ".join(sys.argv[1:]), __doc__), file=sys.stderr)
+    sys.exit(2)
+else:
+    layers()
+    write()
