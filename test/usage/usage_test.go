@@ -33,7 +33,8 @@ func TestGoPrograms(t *testing.T) {
 		return slices.Contains(passing, strings.TrimPrefix(p, "tansy/"))
 	})
 	bin := t.TempDir()
-	if out, err := exec.Command("go", append([]string{"build", "-o", bin + "/"}, programs...)...).CombinedOutput(); err != nil {
+	build := exec.Command("go", append([]string{"build", "-o", bin + "/"}, programs...)...)
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, p := range programs {
@@ -85,7 +86,8 @@ func TestShellPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range []string{".ci/run", "disk/rbd/plugin/build", "packaging/release", "test/ceph/cluster", "test/linux/run",
+	for _, f := range []string{".ci/run", "disk/rbd/plugin/build", "packaging/release", "packaging/revision",
+		"test/ceph/cluster", "test/linux/run",
 		"verified/tools/gen-check", "verified/tools/install"} {
 		t.Run(f, func(t *testing.T) {
 			try(t, []string{"PATH=" + path, "HOME=" + t.TempDir()}, bash, filepath.Join(root, f))
