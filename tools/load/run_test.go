@@ -189,7 +189,10 @@ func TestCheck(t *testing.T) {
 	if err := (Config{}).Check(); err != nil {
 		t.Error(err)
 	}
-	for _, cfg := range []Config{{Clients: -1}, {Depth: -1}, {Duration: -1}, {IOSize: 5000}, {IOSize: 2 << 20}, {FileSize: 100}, {Workloads: []string{"null", "nothing"}}} {
+	for _, cfg := range []Config{
+		{Clients: -1}, {Clients: most + 1}, {Depth: -1}, {Depth: most + 1}, {Duration: -1}, {Duration: 1}, {Duration: 1 << 62},
+		{IOSize: 5000}, {IOSize: 2 << 20}, {FileSize: 100}, {Workloads: []string{"null", "nothing"}},
+	} {
 		if err := cfg.Check(); err == nil {
 			t.Errorf("%+v passes", cfg)
 		}
