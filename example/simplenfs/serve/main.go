@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"log"
 	"net"
-	"os"
 
 	"tansy/disk"
 	"tansy/example/simplenfs"
@@ -19,15 +18,7 @@ import (
 
 func main() {
 	addr := flag.String("listen", "127.0.0.1:2049", "address")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./example/simplenfs/serve [flags] IMAGE")
-		flag.PrintDefaults()
-	}
 	flag.Parse()
-	if flag.NArg() != 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
 	d, err := disk.OpenFile(flag.Arg(0), disk.FileOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		if d, err = disk.CreateFile(flag.Arg(0), simplenfs.Size*disk.BlockSize); err == nil {
