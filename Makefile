@@ -18,8 +18,8 @@ quick:
 	! $(GO) vet ./... 2>&1 | grep -v -e '^#' -e '^go: downloading ' -e '^internal/gen/' -e '^example/internal/gen/'
 	$(GO) test -short $$($(GO) list ./... | grep -v -E '$(SLOW)')
 
-# packages whose tests take more than a few seconds
-SLOW = /(journal|fs|cmd/tansy|cluster|check|repair|standby|bench|load|disk(/.*)?|test/.*|dtxn)$$
+# packages whose tests take more than a few seconds, or make devices and mounts that others on the machine would notice
+SLOW = /(journal|fs|cmd/tansy|cluster|check|repair|standby|bench(/.*)?|load|disk(/.*)?|test/.*|dtxn)$$
 
 # create tansy.img if there is none, and export it on 127.0.0.1:2049
 serve:

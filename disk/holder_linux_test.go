@@ -133,7 +133,7 @@ func TestBusyDevice(t *testing.T) {
 		}
 	})
 	t.Run("part", func(t *testing.T) {
-		const name = "tansy-test-part"
+		name := fmt.Sprintf("tansy-test-part-%d", os.Getpid())
 		hosttest.Run(t, "dmsetup", "create", name, "--table", "0 16384 linear "+dev+" 0")
 		t.Cleanup(func() { hosttest.Run(t, "dmsetup", "remove", name) })
 		err, want := open(), "a part of /dev/mapper/"+name

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestOneWriterByAnyName(t *testing.T) {
 	})
 	t.Run("mapped device", func(t *testing.T) {
 		dev, other := hosttest.Loop(t, path), hosttest.Loop(t, path)
-		const name = "tansy-test"
+		name := fmt.Sprintf("tansy-test-%d", os.Getpid())
 		hosttest.Run(t, "dmsetup", "create", name, "--table", "0 16384 linear "+dev+" 0")
 		t.Cleanup(func() { hosttest.Run(t, "dmsetup", "remove", name) })
 		exclusive(t, "/dev/mapper/"+name, other)

@@ -255,8 +255,12 @@ def mutants(folder):
 
 
 def main():
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        sys.exit(0)
     if sys.argv[1:] not in ([], ["--quotes"], ["--mutants"]):
-        sys.exit(__doc__)
+        print("check.py: unknown words: %s\n\n%s" % (" ".join(sys.argv[1:]), __doc__), file=sys.stderr)
+        sys.exit(2)
     bad, number = quotes()
     unseen, changes = unnoticed()
     print("%d lines quoted, %d of them wrong; %d changes of such lines, %d of them not noticed" %

@@ -3,7 +3,7 @@
 package eval
 
 import (
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -69,10 +69,12 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 			}
 		}
 	}
-	possible := o.rounds >= 1 && o.duration > 0 && o.size >= 256<<20 && o.fileMB >= 1 && o.files >= 1
-	if o.clients, err = numbers(*clients); err == nil && (f.NArg() > 0 || !possible) {
-		err = errors.New("no arguments besides flags; numbers must be positive, and the device has at least 256 MiB")
-	}
+	o.clients, err = numbers(*clients)
+	err = cmp.Or(err, command.NoWords(f), command.Lasts("time", o.duration), command.Within(
+		command.Number{Flag: "rounds", Is: int64(o.rounds), Least: 1, Most: command.MostRounds},
+		command.Number{Flag: "size", Is: o.size, Least: 256 << 20, Most: 1 << 51},
+		command.Number{Flag: "file", Is: int64(o.fileMB), Least: 1, Most: 500_000},
+		command.Number{Flag: "files", Is: int64(o.files), Least: 1, Most: 100_000_000}))
 	if err == nil {
 		_, err = chosen(o.workloads)
 	}
@@ -117,12 +119,14 @@ func quickFlags() string {
 	return strings.TrimSpace(b.String())
 }
 
-// numbers reads positive ones, separated by commas, and returns them in order.
+const mostClients = 10_000
+
+// numbers reads numbers of clients, separated by commas, and returns them in order.
 func numbers(list string) (ns []int, err error) {
 	for s := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is no positive number", s)
+		if err != nil || n < 1 || n > mostClients {
+			return nil, fmt.Errorf("%q is no number of clients, which are from 1 to %d", s, mostClients)
 		}
 		ns = append(ns, n)
 	}

@@ -15,6 +15,7 @@
 package floor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -168,11 +169,10 @@ examples:
 		return o, err
 	}
 	alone := func(workload string) bool { return workload != "smallfile" && workload != "large" }
-	switch {
+	switch err = cmp.Or(command.NoWords(f), command.Lasts("time", o.duration), command.Within(o.numbers()...)); {
+	case err != nil:
 	case o.record && (o.addr != "" || o.against != ""):
 		err = errors.New("-record is for a server that is started, and beside no other")
-	case f.NArg() > 0 || o.rounds < 1 || o.depth < 1 || o.rpcDepth < 1 || o.fileMB < 1 || o.entries < 1000 || o.peers < 1:
-		err = errors.New("no arguments besides flags; numbers must be positive, entries at least 1000")
 	case o.against != "" && slices.ContainsFunc(o.workloads, alone):
 		err = errors.New("-against: only smallfile and large can be measured beside another server")
 	default:
@@ -182,6 +182,18 @@ examples:
 		fmt.Fprintln(errs, "bench floor:", err)
 	}
 	return o, err
+}
+
+// numbers are those among the options, and what they may be.
+func (o options) numbers() []command.Number {
+	return []command.Number{
+		{Flag: "rounds", Is: int64(o.rounds), Least: 1, Most: command.MostRounds},
+		{Flag: "depth", Is: int64(o.depth), Least: 1, Most: 10_000},
+		{Flag: "rpc-depth", Is: int64(o.rpcDepth), Least: 1, Most: 10_000},
+		{Flag: "file", Is: int64(o.fileMB), Least: 1, Most: 500_000}, // a file has at most 512 GiB
+		{Flag: "entries", Is: int64(o.entries), Least: 1000, Most: 100_000_000},
+		{Flag: "peers", Is: int64(o.peers), Least: 1, Most: 60_000}, // each has a port
+	}
 }
 
 // run measures until done or until ctx ends, and leaves nothing behind.

@@ -120,7 +120,8 @@ func TestArchive(t *testing.T) {
 
 // Wrong flags are told with what is wrong.
 func TestFlags(t *testing.T) {
-	for _, args := range [][]string{{"-run", "nothing"}, {"-servers", "nobody"}, {"-rounds", "0"}, {"more"}} {
+	for _, args := range [][]string{{"-run", "nothing"}, {"-servers", "nobody"}, {"-rounds", "0"}, {"-rounds", "100000"}, {"-silence", "0"},
+		{"-silence", "-1s"}, {"more"}} {
 		var said bytes.Buffer
 		if _, err := parseFlags(args, &said); err == nil || !strings.Contains(said.String(), "linux: ") {
 			t.Errorf("%q: %v, %s", args, err, &said)

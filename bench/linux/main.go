@@ -17,6 +17,7 @@
 package linux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -86,9 +87,8 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	if o.Quick {
 		o.Rounds = 1
 	}
-	if f.NArg() > 0 || o.Rounds < 1 || o.silence <= 0 {
-		err = errors.New("no arguments besides flags; numbers must be positive")
-	}
+	err = cmp.Or(command.NoWords(f), command.Lasts("silence", o.silence), command.Within(
+		command.Number{Flag: "rounds", Is: int64(o.Rounds), Least: 1, Most: command.MostRounds}))
 	var wrong [2]error
 	o.Workloads, wrong[0] = command.Chosen(o.Workloads, workloadNames(), "workload")
 	o.Contenders, wrong[1] = command.Chosen(o.Contenders, contenderNames(), "server")

@@ -59,7 +59,8 @@ func furnish() error {
 		return err
 	}
 	for dir := range volumes {
-		if err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+		err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) { // gone meanwhile, as its owner did it
 			return fmt.Errorf("unmount %s: %w", dir, err)
 		}
 	}

@@ -14,6 +14,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -82,11 +83,11 @@ func parseFlags(args []string, errs io.Writer) (o options, err error) {
 	if o.quick {
 		o.rounds, o.duration, o.size, o.entries, o.largest = 1, 100*time.Millisecond, 1<<30, 1000, 1<<20
 	}
-	fits := o.size >= 512<<20 && o.largest >= leastFile && 4*o.largest <= o.size
-	if f.NArg() > 0 || o.rounds < 1 || o.duration <= 0 || o.entries < 1 || !fits {
-		err = errors.New("no arguments besides flags; numbers must be positive, the device has at least 512 MiB " +
-			"and four times the largest file, which has at least 4 KiB")
-	}
+	err = cmp.Or(command.NoWords(f), command.Lasts("time", o.duration), command.Within(
+		command.Number{Flag: "rounds", Is: int64(o.rounds), Least: 1, Most: command.MostRounds},
+		command.Number{Flag: "size", Is: o.size, Least: 512 << 20, Most: 1 << 51},
+		command.Number{Flag: "entries", Is: int64(o.entries), Least: 1, Most: 100_000_000},
+		command.Number{Flag: "largest", Is: o.largest, Least: leastFile, Most: o.size / 4})) // the device has more
 	for _, name := range o.workloads {
 		if !slices.ContainsFunc(workloads, func(w workload) bool { return w.name == name }) {
 			err = fmt.Errorf("there is no workload %q", name)

@@ -74,6 +74,9 @@ exit codes:
 	}
 	cfg.Addr, cfg.Export, cfg.Workloads = addr, *export, pos[1:]
 	cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
+	if cfg.Clients == 0 || cfg.Depth == 0 || cfg.Duration == 0 || fileSize == 0 || ioSize == 0 { // load has defaults
+		return misused(f, "the values of --clients, --depth, --time, --file, and --io must be above 0")
+	}
 	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
 	if err := cfg.Check(); err != nil {
 		return misused(f, err.Error())

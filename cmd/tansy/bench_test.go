@@ -28,7 +28,11 @@ func TestBench(t *testing.T) {
 	if code, out := tool(t, "bench", p.addr, "null", "--time", "20ms"); code != exitOK || !strings.Contains(out, "clients in flight") {
 		t.Error(code, out)
 	}
-	for _, args := range [][]string{{}, {p.addr, "nothing"}, {p.addr, "--io", "5000"}, {p.addr, "--clients", "-1"}} {
+	for _, args := range [][]string{
+		{}, {p.addr, "nothing"}, {p.addr, "--io", "5000"}, {p.addr, "--io", "0"}, {p.addr, "--file", "0"},
+		{p.addr, "--clients", "-1"}, {p.addr, "--clients", "0"}, {p.addr, "--clients", "1000000"}, {p.addr, "--depth", "0"},
+		{p.addr, "--time", "0"}, {p.addr, "--time", "-1s"}, {p.addr, "--time", "1000h"},
+	} {
 		if code, _ := tool(t, append([]string{"bench"}, args...)...); code != exitUsage {
 			t.Errorf("%q: exit code %d", args, code)
 		}

@@ -133,10 +133,11 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	release = "1.0"
-	defer func() { release = "" }()
+	release, revision = "1.0", "abc of yesterday"
+	defer func() { release, revision = "", "" }()
 	var b bytes.Buffer
-	if printVersion(&b, nil); !strings.HasPrefix(b.String(), "tansy 1.0\n") {
+	info := &debug.BuildInfo{Settings: []debug.BuildSetting{setting("vcs.revision", "def")}}
+	if printVersion(&b, info); !strings.HasPrefix(b.String(), "tansy 1.0\nrevision abc of yesterday\n") {
 		t.Errorf("%q", &b)
 	}
 }

@@ -13,6 +13,10 @@ import (
 // that of the module counts.
 var release string
 
+// revision is the commit that the program was built of, and its time; the linker sets it (-X main.revision=...).
+// Without it that which Go noted counts.
+var revision string
+
 func version(args []string) int {
 	f := newFlags("version", "", `
   tansy version     release, revision, format of volumes, and Go, a line each
@@ -28,14 +32,14 @@ func version(args []string) int {
 
 // printVersion prints what is known of this program, info being nil or what Go noted of its build.
 func printVersion(w io.Writer, info *debug.BuildInfo) {
-	r, revision := versionOf(info)
-	fmt.Fprintf(w, "tansy %s\nrevision %s\nvolume format %d\n%s "+
-		"%s/%s\n", r, revision, tansyfs.FormatVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	r, of := versionOf(info)
+	fmt.Fprintf(w, "tansy %s\nrevision %s\nvolume format %d\n%s %s/%s\n", r, of, tansyfs.FormatVersion(),
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // versionOf returns the release and the revision of this program, as far as they are known.
-func versionOf(info *debug.BuildInfo) (number, revision string) {
-	number, revision = release, "unknown"
+func versionOf(info *debug.BuildInfo) (number, of string) {
+	number, of = release, revision
 	if info == nil {
 		info = &debug.BuildInfo{}
 	}
@@ -45,18 +49,22 @@ func versionOf(info *debug.BuildInfo) (number, revision string) {
 	if number == "" || number == "(devel)" {
 		number = "unreleased"
 	}
+	if of != "" {
+		return number, of
+	}
 	set := map[string]string{}
 	for _, s := range info.Settings {
 		set[s.Key] = s.Value
 	}
-	if r := set["vcs.revision"]; r != "" {
-		revision = r
-		if t := set["vcs.time"]; t != "" {
-			revision += " of " + t
-		}
-		if set["vcs.modified"] == "true" {
-			revision += ", modified"
-		}
+	of = set["vcs.revision"]
+	if of == "" {
+		return number, "unknown"
 	}
-	return number, revision
+	if t := set["vcs.time"]; t != "" {
+		of += " of " + t
+	}
+	if set["vcs.modified"] == "true" {
+		of += ", modified"
+	}
+	return number, of
 }

@@ -16,12 +16,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"tansy/test/kit/commandline"
 )
 
 func main() {
 	seed := flag.Uint64("seed", 1, "seed of the clients' load")
 	verbose := flag.Bool("v", false, "show what the servers log")
-	flag.Parse()
+	commandline.Parse("usage: go run ./example/cluster [flags]", 0, 0)
 	dir, err := os.MkdirTemp("", "tansy-cluster-")
 	if err == nil {
 		defer os.RemoveAll(dir)

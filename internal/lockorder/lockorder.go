@@ -12,7 +12,7 @@
 // What is in the list but is more than a lock:
 //
 //   - Objects are the locks of transactions (verified/trusted/locks.s.dfy). Among them the order is that of their keys,
-//     and proved (verified/txn/waiting.dfy); here it is checked once more, in dlock.
+//     and proved (verified/txn/waiting.dfy); here it is checked once more, in locks.
 //   - A transaction that commits waits for Room in the log with its objects, and its part of the gates, held. Those
 //     that make room (the logger, the installer, and whoever waits for Durable) hold nothing above Journal.
 //   - Durable is waited for when all objects are given back (Finish in verified/txn/ending.dfy).

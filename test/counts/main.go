@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tansy/test/kit/commandline"
 	"tansy/tools/conform"
 )
 
@@ -73,7 +74,7 @@ var numbers = []number{
 
 func main() {
 	write := flag.Bool("w", false, "write the numbers into the documents")
-	flag.Parse()
+	commandline.Parse("usage: go run ./test/counts [-w]", 0, 0)
 	wrong := 0
 	for _, n := range numbers {
 		is, err := n.count()

@@ -1,6 +1,6 @@
 // Package docs holds the tests of the pages of the documentation: each link from one file to another names a file that
-// is there, and each anchor a heading; no line of a text is wider than 120 columns, and no cell of a table is long. `go
-// run ./test/docs/prose` tells how plain the pages are.
+// is there, and each anchor a heading; what the pages for those who work on it name is there; no line of a text is wider
+// than 120 columns, and no cell of a table is long. `go run ./test/docs/prose` tells how plain the pages are.
 package docs
 
 import (

@@ -29,6 +29,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tansy/test/kit/commandline"
 )
 
 var (
@@ -49,7 +51,7 @@ func defaultLog() string {
 }
 
 func main() {
-	flag.Parse()
+	commandline.Parse("usage: go run ./test/fuzz [flags]", 0, 0)
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzz:", err)
 		os.Exit(1)

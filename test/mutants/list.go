@@ -177,15 +177,15 @@ var mutants = []mutant{
 	{what: "attributes after are those before", file: "fs/attr.go", old: "w.After = c.after.of(ino, c.After)", new: "w.After = w.Before", tests: concurrent},
 
 	// Locks.
-	{what: "a lock that was taken long ago is taken once more", file: "internal/runtime/dlock/dlock.go", old: "\t\th = o.before(k)\n", new: "", tests: []string{"./internal/runtime/dlock"}},
-	{what: "a lock that was taken long ago is another one", file: "internal/runtime/dlock/dlock.go", old: "\t\to.index[o.held[i].key] = i\n", new: "\t\to.index[o.held[i].key] = 0\n", tests: []string{"./internal/runtime/dlock"}},
-	{what: "a lock made exclusive beside other readers", file: "internal/runtime/dlock/dlock.go", old: "ok = l.shared == 1\n", new: "ok = true\n", tests: []string{"./internal/runtime/dlock"}},
-	{what: "an exclusive lock given beside shared ones", file: "internal/runtime/dlock/dlock.go", old: "!l.excl && (!excl || l.shared == 0)", new: "!l.excl", tests: concurrent},
+	{what: "a lock that was taken long ago is taken once more", file: "internal/runtime/locks/locks.go", old: "\t\th = o.before(k)\n", new: "", tests: []string{"./internal/runtime/locks"}},
+	{what: "a lock that was taken long ago is another one", file: "internal/runtime/locks/locks.go", old: "\t\to.index[o.held[i].key] = i\n", new: "\t\to.index[o.held[i].key] = 0\n", tests: []string{"./internal/runtime/locks"}},
+	{what: "a lock made exclusive beside other readers", file: "internal/runtime/locks/locks.go", old: "ok = l.shared == 1\n", new: "ok = true\n", tests: []string{"./internal/runtime/locks"}},
+	{what: "an exclusive lock given beside shared ones", file: "internal/runtime/locks/locks.go", old: "!l.excl && (!excl || l.shared == 0)", new: "!l.excl", tests: concurrent},
 	{what: "the gate waited for under the allocator's mutex", file: "internal/runtime/dtxn/alloc.go", old: "\ta.mu.Unlock() // order: gate, then mu\n\ta.gate.Lock()\n\ta.mu.Lock()\n", new: "\ta.gate.Lock()\n", tests: []string{"./internal/runtime/dtxn", "-tags=lockorder"}},
 
 	// Durability.
 	{what: "stable commits are not", file: "fs/once.go", old: "c.Make(procedure, 0, v.deferred, 0)", new: "c.Make(procedure, 0, true, 0)", tests: concurrent},
-	{what: "commits are not noted in locks", file: "internal/runtime/dlock/dlock.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
+	{what: "commits are not noted in locks", file: "internal/runtime/locks/locks.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
 	{what: "COMMIT does not flush", file: "fs/fs.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "c.Make(procWrite, uint32(how), ", new: "c.Make(procWrite, uint32(how)&2, ", tests: concurrent},
 	{what: "one write verifier for ever", file: "fs/fs.go", old: "return binary.LittleEndian.Uint64(b[:])", new: "return 1 + 0*binary.LittleEndian.Uint64(b[:])", tests: concurrent},

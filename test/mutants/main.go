@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"tansy/test/kit/commandline"
 )
 
 // mutant is one fault: in file, old becomes new.
@@ -119,7 +121,7 @@ var (
 )
 
 func main() {
-	flag.Parse()
+	commandline.Parse("usage: go run ./test/mutants [flags]", 0, 0)
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)

@@ -6,8 +6,8 @@ import (
 
 	"tansy/internal/gen/fs/format/superblockformat"
 	"tansy/internal/gen/fs/format/volumegeometry"
+	"tansy/internal/runtime/checksum"
 	"tansy/internal/runtime/dbytes"
-	"tansy/internal/runtime/dsum"
 )
 
 // What Encode writes, Decode reads; any change of a byte is noticed, and a
@@ -46,7 +46,7 @@ func TestSuperblock(t *testing.T) {
 		if p[c.off+7]++; c.off < 24 { // for numbers: too large
 			p[c.off]++
 		}
-		copy(p[4064:], dsum.Sum(&dbytes.Bytes{Data: p}, 4064).Data)
+		copy(p[4064:], checksum.Sum(&dbytes.Bytes{Data: p}, 4064).Data)
 		if why, _ := decode(p); why != c.want {
 			t.Errorf("byte %d changed: %d, expected %d", c.off, why, c.want)
 		}

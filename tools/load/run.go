@@ -72,6 +72,15 @@ func (cfg Config) Check() error {
 	return err
 }
 
+// most is how many clients there may be, and how many calls of each in flight.
+const most = 10_000
+
+// What a workload may take.
+const (
+	leastTime = time.Millisecond
+	mostTime  = 24 * time.Hour
+)
+
 // prepare sets defaults, and finds what is wrong.
 func (cfg *Config) prepare() (chosen []Workload, err error) {
 	if cfg.MountAddr == "" {
@@ -87,10 +96,10 @@ func (cfg *Config) prepare() (chosen []Workload, err error) {
 	setDefault(&cfg.IOSize, 64<<10)
 	cfg.run = os.Getpid()
 	switch {
-	case cfg.Clients < 1 || cfg.Depth < 1:
-		return nil, errors.New("there must be a client, and a call in flight")
-	case cfg.Duration < 0:
-		return nil, errors.New("the time of a workload must be above 0")
+	case cfg.Clients < 1 || cfg.Clients > most || cfg.Depth < 1 || cfg.Depth > most:
+		return nil, fmt.Errorf("the number of clients and that of calls in flight must be from 1 to %d", most)
+	case cfg.Duration < leastTime || cfg.Duration > mostTime:
+		return nil, fmt.Errorf("the time of a workload must be from %v to %v", leastTime, mostTime)
 	case cfg.IOSize < PatternBlock || cfg.IOSize > maxIO || cfg.IOSize%PatternBlock != 0:
 		return nil, fmt.Errorf("the size of READs and WRITEs must be a multiple of %d, up to %d", PatternBlock, maxIO)
 	case cfg.FileSize < uint64(cfg.IOSize):

@@ -190,8 +190,9 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for _, cfg := range []Config{
-		{Clients: -1}, {Depth: -1}, {Duration: -1}, {IOSize: 5000}, {IOSize: 2 << 20}, {FileSize: 100},
-		{Workloads: []string{"null", "nothing"}},
+		{Clients: -1}, {Clients: most + 1}, {Depth: -1}, {Depth: most + 1},
+		{Duration: -1}, {Duration: 1}, {Duration: 1 << 62},
+		{IOSize: 5000}, {IOSize: 2 << 20}, {FileSize: 100}, {Workloads: []string{"null", "nothing"}},
 	} {
 		if err := cfg.Check(); err == nil {
 			t.Errorf("%+v passes", cfg)

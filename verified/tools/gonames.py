@@ -1,9 +1,13 @@
 """Names in what Dafny translates to Go, so that a change of one method shows as a change of that method.
 
-Dafny numbers local variables, temporaries, and modules through the whole program, makes functions of a module methods of
-an object, and puts "Dtor_" before fields. What is here numbers within each function, makes functions functions, and takes
-that off. It changes names alone: each new name is one that nothing else in its function has."""
+Dafny numbers local variables, temporaries, labels, and modules through the whole program, makes functions of a module
+methods of an object, and puts "Dtor_" before fields. What is here numbers within each function, makes functions
+functions, and takes that off. It changes names alone: each new name is one that nothing else in its function has.
+
+usage: gonames.py --selftest   (gen.py is what uses it)"""
 import re
+
+from command import options, wrong
 
 # What Go declares everywhere, or keeps for itself.
 GO = set("""break default func interface select case defer go map struct chan else goto package switch const fallthrough if range
@@ -13,6 +17,7 @@ rune string true uint uint8 uint16 uint32 uint64 uintptr""".split())
 
 LOCAL = re.compile(r"(?<![\w.])_\d+_(\w+)|(?<![\w.])_([a-z]+)\d+\b")
 WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+LABEL = re.compile(r"(?m)(?<=\bgoto )L\d+$|^( *)L\d+(?=:$)")
 COMPANION = re.compile(r"\bCompanion_Default___\.")
 
 
@@ -38,6 +43,12 @@ def local_names(f):
             taken.add(n)
         return new[old]
     return LOCAL.sub(name, f)
+
+
+def labels(f):
+    """Labels of a function numbered from 1, those of functions within it as well."""
+    new = {}
+    return LABEL.sub(lambda m: (m.group(1) or "") + new.setdefault(m.group().strip(), "L%d" % (len(new) + 1)), f)
 
 
 def parameters_apart(f, packages):
@@ -103,7 +114,8 @@ def plain(t):
     t = re.sub(r"(?m)^type Dummy__ struct\{\}\n", "", t)
     t = users(constructors(plain_functions(t)))
     packages = set(re.findall(r'(?m)^  (\w+) "', t))
-    return "".join(local_names(parameters_apart(f, packages)) if f.startswith("func ") else f for f in functions(t))
+    named = lambda f: labels(local_names(parameters_apart(f, packages)))
+    return "".join(named(f) if f.startswith("func ") else f for f in functions(t))
 
 
 def selftest():
@@ -121,6 +133,16 @@ def selftest():
          "func A(p_2 *p.X, q *q.X) {\nvar r *p.Y\nr = (p_2).M(q, r_2)\n(q).M(_this.p)\n}\n")
     same("a selector and a part of a name are no locals", local_names("func A() { a._1_k, b_2_k = _3_k }\n"),
          "func A() { a._1_k, b_2_k = k }\n")
+    labelled = ("func A() {\n  for {\n    goto L7\n    func() {\n      goto L9\n      L9:\n    }()\n  }\n  L7:\n}\n"
+                "func B() {\n  for {\n    goto %s\n  }\n  %s:\n}\n")
+    same("labels begin anew in each function, and two in one function are two",
+         plain("package p\n" + labelled % ("L8", "L8")),
+         "package p\n" + (labelled % ("L1", "L1")).replace("L7", "L1").replace("L9", "L2"))
+    same("a method with a label before another changes nothing there",
+         plain("package p\n" + labelled % ("L12", "L12")), plain("package p\n" + labelled % ("L8", "L8")))
+    same("a word that looks like a label, and a label with a name, stay",
+         labels("func A() {\n  x.L7, L8 = L9, L7\n  goto TAIL_CALL_START\n  case L3:\n}\n"),
+         "func A() {\n  x.L7, L8 = L9, L7\n  goto TAIL_CALL_START\n  case L3:\n}\n")
     package = ("package p\n\n// Definition of class Default__\ntype Default__ struct {\n}\n\nvar Companion_Default___ = X{}\n"
                "func (_this *CompanionStruct_Default___) F(a int) int {\n  return Companion_Default___.G(q.Companion_Default___.H(a))\n}\n"
                "func (_this *CompanionStruct_Default___) G(a int) int {\n  return a.Dtor_size()\n}\n// End of class Default__\n")
@@ -137,7 +159,7 @@ def selftest():
 
 
 if __name__ == "__main__":
-    import sys
-    if sys.argv[1:] != ["--selftest"]:
-        sys.exit("usage: gonames.py --selftest")
+    opts, _ = options("", ["selftest"], __doc__, words=0)
+    if not opts:
+        wrong("--selftest is missing", __doc__)
     selftest()

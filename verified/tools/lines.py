@@ -14,6 +14,7 @@ Blank lines and comments do not count. A line counts once, by these rules:
   code           the rest: what is translated to Go, the declarations around it, and imports
 A line that holds both is code. What is code according to Dafny's own printer without ghosts has been compared (docs/design/kin.md)."""
 import glob, os, re, sys
+from command import options
 from dafnytext import blank, block_from, closing, declarations, end_of_if, statements
 from sources import ROOT, text
 
@@ -258,10 +259,11 @@ def selftest():
 
 
 if __name__ == "__main__":
-    args = sys.argv[1:]
+    opts, files = options("wv", ["selftest"], __doc__)
+    args = {o for o, _ in opts}
     if "--selftest" in args:
         sys.exit(not selftest())
-    files, known = [a for a in args if not a.startswith("-")], names()
+    known = names()
     for f in files:
         if "-v" in args:
             kinds = dict(classify(f, known))

@@ -178,5 +178,7 @@ def selftest():
 if __name__ == "__main__":
     if sys.argv[1:] == ["--selftest"]:
         selftest()
+    elif sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
     else:
         main()

@@ -1,5 +1,7 @@
-"""What may not stand in a Dafny file outside trusted/: what Dafny takes for proved without a proof."""
-import glob, os, re
+"""What may not stand in a Dafny file outside trusted/: what Dafny takes for proved without a proof.
+usage: sources.py FILE.dfy...   (verify.py asks of each file)"""
+import glob, os, re, sys
+from command import options, wrong
 from dafnytext import blank, declarations
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -57,3 +59,12 @@ def meddling(t):
                 if untyped or not types or types & classes:
                     bad.append(target + " :=")
     return bad
+
+
+if __name__ == "__main__":
+    _, files = options("", [], __doc__)
+    if not files:
+        wrong("there is no file to look at", __doc__)
+    found = ["%s: %s" % (f, c) for f in files for c in complaints(f)]
+    print("\n".join(found) or "sources: nothing to complain about")
+    sys.exit(bool(found))

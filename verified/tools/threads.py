@@ -23,6 +23,7 @@ on every path:
 usage: threads.py [--selftest]
   --selftest  delete every Yield in turn, and make other mistakes; each must be noticed"""
 import ast, glob, os, re, sys
+from command import options
 from dafnytext import blank, declarations, statements
 from sources import complaints as of_file
 
@@ -411,9 +412,10 @@ def selftest():
 
 
 if __name__ == "__main__":
+    opts, _ = options("", ["selftest"], __doc__, words=0)
     found = complaints()
     print("\n".join(found) or "threads: nothing to complain about")
-    if "--selftest" in sys.argv[1:]:
+    if opts:
         tried, missed = selftest()
         print("\n".join("not noticed: " + x for x in missed))
         print("selftest: %d mistakes, %d not noticed" % (tried, len(missed)))

@@ -4,6 +4,7 @@ usage: unproved.py [-w]
   -w  write the table into verified/TRUST.md; else it is compared
 Lines are those with code: neither blank, nor comments, nor imports. A new file in these folders must have a role, or be among OTHER."""
 import glob, os, re, sys
+from command import options
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LIMIT = 1225    # of what decides
@@ -86,13 +87,14 @@ def take(files, names, folder):
     return names
 
 
+opts, _ = options("w", [], __doc__, words=0)
 page = os.path.join(ROOT, "verified", "TRUST.md")
 with open(page) as f:
     text = f.read()
 before, rest = text.split(BEGIN)
 old, after = rest.split(END)
 new = table()
-if "-w" in sys.argv[1:]:
+if ("-w", "") in opts:
     with open(page, "w") as f:
         f.write(before + BEGIN + new + END + after)
 elif old != new:

@@ -1,4 +1,4 @@
-// TRUSTED: the lock table of the transactions. Go: internal/runtime/dlock.
+// TRUSTED: the lock table of the transactions. Go: internal/runtime/locks.
 //
 // A lock has a key and is held shared or exclusively. Lock never blocks: who may
 // wait is queued where the lock is not free, and Await blocks; its
@@ -11,7 +11,7 @@
 // noted for it, or a larger one: it may forget who wrote, never that somebody did.
 include "../lib/machine.dfy"
 
-module {:extern "dlock"} LockS {
+module {:extern "locks"} LockS {
   import opened Machine
 
   // A holder of locks: one running transaction.
@@ -19,7 +19,7 @@ module {:extern "dlock"} LockS {
   datatype Share = Share(key: uint64, owner: Owner)
   datatype Wish = Wish(key: uint64, exclusive: bool, turn: int)   // turn: so many have waited before, ever
 
-  class {:extern "Table"} Table {         // tested: dlock.TestDeclarations, TestExclusion, TestFair, TestWaiters
+  class {:extern "Table"} Table {         // tested: locks.TestDeclarations, TestExclusion, TestFair, TestWaiters
     ghost var exclusive: map<uint64, Owner>  // held exclusively
     ghost var shared: set<Share>           // held shared
     ghost var last: map<uint64, uint64>    // the last commit noted
@@ -77,8 +77,8 @@ module {:extern "dlock"} LockS {
       ensures forall k :: k in last && n > 0 && k in old(exclusive) && old(exclusive)[k] == o ==>
                 last[k] == if k in old(last) && old(last)[k] > n then old(last)[k] else n
   }
-  method {:extern "NewTable"} NewTable() returns (t: Table)       // tested: dlock.TestDeclarations
+  method {:extern "NewTable"} NewTable() returns (t: Table)       // tested: locks.TestDeclarations
     ensures fresh(t) && t.Valid() && t.exclusive == map[] && t.shared == {} && t.last == map[] && t.wants == map[]
-  method {:extern "NewOwner"} NewOwner() returns (o: Owner)       // tested: dlock.TestDeclarations
+  method {:extern "NewOwner"} NewOwner() returns (o: Owner)       // tested: locks.TestDeclarations
     ensures fresh(o)
 }

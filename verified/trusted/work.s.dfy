@@ -1,7 +1,7 @@
 // TRUSTED: leave to commit, and what Go does at the end of a transaction. Go: dtxn.Txn is the Work of several in turn.
 include "buf.s.dfy"
 
-module {:extern "dwork"} WorkS {
+module {:extern "work"} WorkS {
   import opened Machine
   import opened BufS
   // Leave to commit once. It is for proofs alone: whoever asks for a commit gives one along, and nothing here gives

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Main parses the flags of a sub-command and runs it. It returns the exit code: 0, 2 for wrong flags, which parse has
@@ -53,4 +54,39 @@ func Chosen(wanted, all []string, what string) ([]string, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(a string) bool { return !slices.Contains(wanted, a) }), nil
+}
+
+// A Number is the value of a flag, and what it may be.
+type Number struct {
+	Flag            string
+	Is, Least, Most int64
+}
+
+// Within complains of the first number that is not what it may be.
+func Within(numbers ...Number) error {
+	for _, n := range numbers {
+		if n.Is < n.Least || n.Is > n.Most {
+			return fmt.Errorf("-%s is %d, and has to be from %d to %d", n.Flag, n.Is, n.Least, n.Most)
+		}
+	}
+	return nil
+}
+
+// MostRounds is how often a measurement may be repeated.
+const MostRounds = 1000
+
+// Lasts complains of a length of time that no measurement has.
+func Lasts(flag string, d time.Duration) error {
+	if d < time.Millisecond || d > 24*time.Hour {
+		return fmt.Errorf("-%s is %v, and has to be from 1ms to 24h", flag, d)
+	}
+	return nil
+}
+
+// NoWords complains of words that are no flags.
+func NoWords(f *flag.FlagSet) error {
+	if f.NArg() > 0 {
+		return fmt.Errorf("%q is no flag, and there are no arguments besides flags", f.Arg(0))
+	}
+	return nil
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw the pictures of this folder: layers.svg and write.svg. usage: draw.py (writes them beside itself)
 They have a background of their own, so they are legible on light and dark pages."""
-import os
+import os, sys
 from html import escape
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -94,40 +94,45 @@ def write():
         p.text(x, 66, name, "middle", True)
         p.line(x, 76, x, 590)
     client, call, group, logger, device = (x for _, x in lanes)
-    step = [0]
 
     def at(x, y, w, fill, *lines):
-        step[0] += 1
-        p.box(x - w / 2, y, w, 22 + 18 * (len(lines) - 1) + 8, fill, ["%d  %s" % (step[0], lines[0])] + list(lines[1:]))
+        p.box(x - w / 2, y, w, 22 + 18 * (len(lines) - 1) + 8, fill, lines)
 
+    # the numbers are those of the table in ARCHITECTURE.md
     at(client, 90, 130, OUTSIDE, "WRITE")
-    p.arrow((client + 66, 105), (call - 102, 128))
-    at(call, 113, 200, GO, "record, turn, decode", "may this host write?")
+    p.arrow((client + 66, 105), (call - 112, 128))
+    at(call, 113, 220, GO, "1 to 3  record, turn, decode", "may this host write?")
     p.arrow((call, 161), (call, 178))
-    at(call, 180, 200, PROVED, "transaction", "locks; find or take blocks;", "copy the data once")
+    at(call, 180, 200, PROVED, "4 to 9  transaction", "locks; find or take blocks;", "copy the data once")
     p.arrow((call + 101, 214), (group - 92, 252))
-    at(group, 236, 180, PROVED, "one step commits", "others see it from here")
+    at(group, 236, 180, PROVED, "10  one step commits", "others see it from here")
     p.arrow((group, 284), (logger - 92, 316))
-    at(call, 300, 200, PROVED, "locks are given back", "the call waits")
-    at(logger, 300, 180, PROVED, "group is frozen", "and sealed")
+    at(call, 300, 200, PROVED, "11  locks are given back", "the call waits")
+    at(logger, 300, 180, PROVED, "12  group is frozen", "and sealed")
     p.arrow((logger + 91, 324), (device - 87, 360))
-    at(device, 346, 170, DEVICE, "log is written")
+    at(device, 346, 170, DEVICE, "12  log is written")
     p.arrow((device, 377), (device, 396))
-    at(device, 398, 170, DEVICE, "one barrier", "durable from here")
+    at(device, 398, 170, DEVICE, "13  one barrier", "durable from here")
     p.arrow((device - 86, 424), (call + 102, 452))
-    at(call, 440, 200, PROVED, "the call may answer")
+    at(call, 440, 200, PROVED, "14  the call may answer")
     p.arrow((call - 101, 456), (client + 67, 482))
-    at(client, 468, 130, OUTSIDE, "reply: OK")
+    at(client, 468, 130, OUTSIDE, "15  reply: OK")
     at(logger, 522, 200, PROVED, "later: installation", "blocks go home with codes")
     p.arrow((logger + 101, 546), (device - 87, 546), dashed=True)
     at(device, 522, 170, DEVICE, "home; barrier;", "the log's start moves")
     p.line(30, 505, 980, 505)
-    p.text(30, 528, "A crash before 8: as if the WRITE", size=13)
+    p.text(30, 528, "A crash before 13: as if the WRITE", size=13)
     p.text(30, 546, "had never come, or had been done.", size=13)
-    p.text(30, 564, "After 8: it is there, whatever comes.", size=13)
+    p.text(30, 564, "After 13: it is there, whatever comes.", size=13)
     p.key(30, 620, [(GO, "Go by hand"), (PROVED, "Dafny, proved, translated to Go"), (DEVICE, "Go by hand, with a contract"), (OUTSIDE, "not Tansy")])
     p.save("write.svg")
 
 
-layers()
-write()
+if sys.argv[1:] in (["-h"], ["--help"]):
+    print(__doc__)
+elif sys.argv[1:]:
+    print("draw.py: unknown words: %s\n\n%s" % (" ".join(sys.argv[1:]), __doc__), file=sys.stderr)
+    sys.exit(2)
+else:
+    layers()
+    write()

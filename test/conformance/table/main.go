@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"tansy/test/kit/commandline"
 	"tansy/tools/conform"
 )
 
@@ -23,7 +24,8 @@ type row struct {
 
 func main() {
 	var rows []*row
-	for i, path := range os.Args[1:] {
+	reports := commandline.Parse("usage: table REPORT.json...", 1, -1)
+	for i, path := range reports {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			exit(err)
@@ -40,7 +42,7 @@ func main() {
 			}
 		}
 		if len(rep.Results) != len(rows) {
-			exit(fmt.Errorf("%s has other checks than %s", path, os.Args[1]))
+			exit(fmt.Errorf("%s has other checks than %s", path, reports[0]))
 		}
 		for j := range rep.Results {
 			rows[j].cells = append(rows[j].cells, cell(&rep.Results[j]))

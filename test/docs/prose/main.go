@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"tansy/test/kit/commandline"
 )
 
 const width = 120
@@ -36,7 +38,7 @@ var (
 )
 
 func main() {
-	files := os.Args[1:]
+	files := commandline.Parse("usage: go run ./test/docs/prose [FILE.md...]", 0, -1)
 	if len(files) == 0 {
 		out, err := exec.Command("git", "ls-files", "*.md", ":!docs/notes", ":!verified/tools").Output()
 		if err != nil {

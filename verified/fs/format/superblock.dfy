@@ -15,7 +15,7 @@
 // 4064 SHA-256 of the 4064 bytes before
 include "marshal.dfy"
 include "geometry.dfy"
-include "../../trusted/sum.s.dfy"
+include "../../trusted/checksum.s.dfy"
 module SuperblockFormat {
   import opened Machine
   import opened ByteSpec

@@ -77,11 +77,11 @@ func Adjacent(l *ddisk.BList, i uint64) (uint64, uint64) {
 		out3 = l.AddrAt(i + n)
 		b = out3
 		if b != a+n {
-			goto L0
+			goto L1
 		}
 		n = n + uint64(1)
 	}
-L0:
+L1:
 	return a, n
 }
 

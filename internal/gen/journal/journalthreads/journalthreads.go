@@ -610,7 +610,7 @@ func Installer(j *journalm.Journal) {
 			out3 = Install(j)
 			ok = out3
 			if !ok {
-				goto L2
+				goto L1
 			}
 		} else {
 			j.Mutex.Wait(journalm.CInstaller())
@@ -621,7 +621,7 @@ func Installer(j *journalm.Journal) {
 		out4 = journalpolicy.Alive(j)
 		alive = out4
 	}
-L2:
+L1:
 	j.Mutex.Unlock()
 }
 func WaitSpace(j *journalm.Journal) {

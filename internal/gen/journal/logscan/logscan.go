@@ -166,11 +166,11 @@ func DirRun(r *seal.Descriptor, i uint64, m uint64) (uint64, uint64) {
 		out2 = r.Dir(i + n)
 		b = out2
 		if b != a+n {
-			goto L3
+			goto L1
 		}
 		n = n + uint64(1)
 	}
-L3:
+L1:
 	return a, n
 }
 func PutRun(hm *blockmap.Map, r *seal.Descriptor, i uint64, n uint64, l *ddisk.BList) bool {

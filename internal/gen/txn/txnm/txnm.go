@@ -11,14 +11,14 @@ import (
 	blockmap "tansy/internal/runtime/blockmap"
 	dbuf "tansy/internal/runtime/dbuf"
 	dbytes "tansy/internal/runtime/dbytes"
-	dlock "tansy/internal/runtime/dlock"
 	hold "tansy/internal/runtime/hold"
+	locks "tansy/internal/runtime/locks"
 )
 
 // Definition of class Txn
 type Txn struct {
 	System  *txnsysm.System
-	Owner   *dlock.Owner
+	Owner   *locks.Owner
 	Buffer  *dbuf.Buf
 	Writes  *blockmap.Map
 	Hold    *hold.Hold
@@ -31,7 +31,7 @@ func New_Txn_() *Txn {
 	_this := Txn{}
 
 	_this.System = (*txnsysm.System)(nil)
-	_this.Owner = (*dlock.Owner)(nil)
+	_this.Owner = (*locks.Owner)(nil)
 	_this.Buffer = (*dbuf.Buf)(nil)
 	_this.Writes = (*blockmap.Map)(nil)
 	_this.Hold = (*hold.Hold)(nil)
@@ -68,7 +68,7 @@ func (_this type_Txn_) Default() interface{} {
 func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
-func (_this *Txn) Ctor__(s0 *txnsysm.System, o *dlock.Owner, b *dbuf.Buf, x *blockmap.Map, h *hold.Hold) {
+func (_this *Txn) Ctor__(s0 *txnsysm.System, o *locks.Owner, b *dbuf.Buf, x *blockmap.Map, h *hold.Hold) {
 	_this.System = s0
 	_this.Owner = o
 	_this.Buffer = b

@@ -7,7 +7,7 @@ import (
 	txnending "tansy/internal/gen/txn/txnending"
 	txnm "tansy/internal/gen/txn/txnm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
-	dwork "tansy/internal/runtime/dwork"
+	work "tansy/internal/runtime/work"
 )
 
 // Definition of functions
@@ -45,7 +45,7 @@ func Await(t *txnm.Txn, st uint32, need uint64) uint32 {
 	}()
 	return end
 }
-func Conclude(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) (uint32, uint64) {
+func Conclude(t *txnm.Txn, w work.Work, r uint32, stable bool, ro bool) (uint32, uint64) {
 	var st uint32 = 0
 	var _ = st
 	var need uint64 = 0
@@ -92,7 +92,7 @@ func Conclude(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) (uint32
 	need = out6
 	return st, need
 }
-func Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
+func Close(t *txnm.Txn, w work.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	var need uint64 = 0
@@ -111,7 +111,7 @@ func Close(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
 	st = out3
 	return st
 }
-func Run(t *txnm.Txn, w dwork.Work, r uint32, stable bool, ro bool) uint32 {
+func Run(t *txnm.Txn, w work.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
 	var _ = st
 	var cut uint32

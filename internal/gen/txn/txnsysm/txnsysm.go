@@ -8,21 +8,21 @@ import (
 	journalreader "tansy/internal/gen/journal/journalreader"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
-	dlock "tansy/internal/runtime/dlock"
 	hold "tansy/internal/runtime/hold"
+	locks "tansy/internal/runtime/locks"
 )
 
 // Definition of class System
 type System struct {
 	Journal *journalm.Journal
-	Locks   *dlock.Table
+	Locks   *locks.Table
 }
 
 func New_System_() *System {
 	_this := System{}
 
 	_this.Journal = (*journalm.Journal)(nil)
-	_this.Locks = (*dlock.Table)(nil)
+	_this.Locks = (*locks.Table)(nil)
 	return &_this
 }
 
@@ -53,7 +53,7 @@ func (_this type_System_) Default() interface{} {
 func (_this type_System_) String() string {
 	return "txnsysm.System"
 }
-func (_this *System) Ctor__(j0 *journalm.Journal, t *dlock.Table) {
+func (_this *System) Ctor__(j0 *journalm.Journal, t *locks.Table) {
 	_this.Journal = j0
 	_this.Locks = t
 }
@@ -64,11 +64,11 @@ func (_this *System) Ctor__(j0 *journalm.Journal, t *dlock.Table) {
 func Open(j *journalm.Journal) *System {
 	var s *System = (*System)(nil)
 	var _ = s
-	var t *dlock.Table
+	var t *locks.Table
 	var _ = t
-	var out1 *dlock.Table
+	var out1 *locks.Table
 	var _ = out1
-	out1 = dlock.NewTable()
+	out1 = locks.NewTable()
 	t = out1
 	var nw1 = New_System_()
 	var _ = nw1

@@ -164,12 +164,12 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 			u = out3
 			if !u {
 				ok = true
-				goto L4
+				goto L1
 			}
 		}
 		tries = tries + uint64(1)
 	}
-L4:
+L1:
 	if ok {
 		_this.SetUsedBit(txn, bn, true)
 		_this.WriteBlock(txn, bn, b)

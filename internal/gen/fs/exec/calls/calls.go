@@ -9,7 +9,7 @@ import (
 	txnm "tansy/internal/gen/txn/txnm"
 	txnrun "tansy/internal/gen/txn/txnrun"
 	dbytes "tansy/internal/runtime/dbytes"
-	dwork "tansy/internal/runtime/dwork"
+	work "tansy/internal/runtime/work"
 )
 
 // Definition of class Call
@@ -162,7 +162,7 @@ func Conclude(call *Call, outcome uint32, result uint32) uint32 {
 	call.Answer(status)
 	return next
 }
-func Ended(call *Call, txn *txnm.Txn, work dwork.Work, result uint32) (uint32, uint32) {
+func Ended(call *Call, txn *txnm.Txn, work work.Work, result uint32) (uint32, uint32) {
 	var next uint32 = 0
 	var _ = next
 	var outcome uint32 = 0

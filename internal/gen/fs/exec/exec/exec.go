@@ -8,7 +8,7 @@ import (
 	txnm "tansy/internal/gen/txn/txnm"
 	txnrun "tansy/internal/gen/txn/txnrun"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
-	dwork "tansy/internal/runtime/dwork"
+	work "tansy/internal/runtime/work"
 )
 
 // Definition of functions
@@ -71,7 +71,7 @@ func Sync(txn *txnm.Txn) uint32 {
 	}()
 	return outcome
 }
-func Exec(txn *txnm.Txn, work dwork.Work, result uint32, procedure uint32, stability uint32, deferred bool) (uint32, uint32) {
+func Exec(txn *txnm.Txn, work work.Work, result uint32, procedure uint32, stability uint32, deferred bool) (uint32, uint32) {
 	var status uint32 = 0
 	var _ = status
 	var outcome uint32 = 0

@@ -6,8 +6,8 @@ import (
 	dafny "tansy/internal/gen/dafny"
 	marshal "tansy/internal/gen/fs/format/marshal"
 	volumegeometry "tansy/internal/gen/fs/format/volumegeometry"
+	checksum "tansy/internal/runtime/checksum"
 	dbytes "tansy/internal/runtime/dbytes"
-	dsum "tansy/internal/runtime/dsum"
 )
 
 // Definition of data type Super
@@ -208,7 +208,7 @@ func Seal(b *dbytes.Bytes) {
 	var _ = sum
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = dsum.Sum(b, uint64(4064))
+	out1 = checksum.Sum(b, uint64(4064))
 	sum = out1
 	b.CopyFrom(uint64(4064), sum, uint64(0), uint64(32))
 }
@@ -234,7 +234,7 @@ func Decode(b *dbytes.Bytes) (uint32, Super) {
 	var _ = sum
 	var out1 *dbytes.Bytes
 	var _ = out1
-	out1 = dsum.Sum(b, uint64(4064))
+	out1 = checksum.Sum(b, uint64(4064))
 	sum = out1
 	var sealed bool
 	var _ = sealed

@@ -1,4 +1,4 @@
-package dsum
+package checksum
 
 import (
 	"bytes"

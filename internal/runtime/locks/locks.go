@@ -1,11 +1,11 @@
-// Package dlock is the Go behind verified/trusted/locks.s.dfy: the table of the
+// Package locks is the Go behind verified/trusted/locks.s.dfy: the table of the
 // transactions' locks.
 //
 // A key belongs to a bucket, a bucket to a shard, which has a mutex. A
 // lock exists only while it is held or waited for. Per bucket the table keeps
 // the highest commit number noted for any of its keys; two keys in one bucket
 // only make somebody wait for a commit who need not.
-package dlock
+package locks
 
 import (
 	"fmt"

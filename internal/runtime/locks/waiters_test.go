@@ -1,4 +1,4 @@
-package dlock
+package locks
 
 import (
 	"math/rand/v2"

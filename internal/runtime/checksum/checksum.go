@@ -1,6 +1,6 @@
-// Package dsum is the Go behind verified/trusted/sum.s.dfy: the checksum of a
+// Package checksum is the Go behind verified/trusted/checksum.s.dfy: the checksum of a
 // superblock, SHA-256.
-package dsum
+package checksum
 
 import (
 	"crypto/sha256"
