@@ -17,15 +17,18 @@ func TestBench(t *testing.T) {
 	img := filepath.Join(t.TempDir(), "v.img")
 	p := startServe(t, "--volume", img, "--size", "64M", "--cache", "8M")
 	plot := filepath.Join(t.TempDir(), "plot.svg")
-	code, out := tool(t, "bench", p.addr, "null", "read", "--time", "20ms", "--clients", "2", "--file", "128K", "--json", "--plot", plot)
+	code, out := tool(t, "bench", p.addr, "null", "read", "--time", "20ms", "--clients", "2", "--file", "128K",
+		"--json", "--plot", plot)
 	var results []load.Result
-	if err := json.Unmarshal([]byte(out), &results); code != exitOK || err != nil || len(results) != 2 || results[1].Bytes == 0 {
+	err := json.Unmarshal([]byte(out), &results)
+	if code != exitOK || err != nil || len(results) != 2 || results[1].Bytes == 0 {
 		t.Fatal(code, err, out)
 	}
 	if svg, err := os.ReadFile(plot); err != nil || !strings.HasPrefix(string(svg), "<svg") {
 		t.Error(err)
 	}
-	if code, out := tool(t, "bench", p.addr, "null", "--time", "20ms"); code != exitOK || !strings.Contains(out, "clients in flight") {
+	code, out = tool(t, "bench", p.addr, "null", "--time", "20ms")
+	if code != exitOK || !strings.Contains(out, "clients in flight") {
 		t.Error(code, out)
 	}
 	for _, args := range [][]string{
