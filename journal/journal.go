@@ -41,6 +41,7 @@ import (
 	"tansy/internal/journalcore"
 	"tansy/internal/runtime/blockmap"
 	"tansy/internal/runtime/cache"
+	"tansy/internal/runtime/clock"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
 	"tansy/internal/runtime/hold"
@@ -150,6 +151,8 @@ type Options struct {
 	// OnDamage, if not nil, is called when a block is found damaged (see Journal.Damaged), for most of them once. It
 	// must not wait, nor use the journal.
 	OnDamage func(block uint64)
+
+	clock *clock.Clock // by which looks at the header grow old; nil = the machine's
 }
 
 // Journal is an open journal. Its methods may be called concurrently.
@@ -221,6 +224,9 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 		return nil, diagnose(d, p, damaged)
 	}
 	j := &Journal{d: dd, core: core, p: p, home: p.Home(), size: d.Size(), log: o.Log, closing: newCloser()}
+	if o.clock != nil {
+		core.Clock = o.clock
+	}
 	core.Notes.OnDamage(func(a uint64) {
 		j.tellDamage(a)
 		if o.OnDamage != nil {

@@ -568,7 +568,7 @@ module JournalCommit {
       j`installBlocks, j`torn, j`states, j`durableIndex, j`observed, j`cached, j.logged, j.installing, j.loggedDirect,
       j.installingDirect, j.seal, j.tree.pages, j.installer, j.disk`cur, j.disk`poss, j.disk`bad, j.disk`ok,
       j.logger`pending, j.logger`bodies, j.logger`maps, j.logger`newest, j.logger`pendingCount, j.logger`endPos,
-      j.logger`codes, j.logger.codes)
+      j.logger`codes, j.logger.codes, j.logger`looked, j.logger`lookedAt, j.disk`guard)
     // the two parts, which were none of the journal's maps
     requires ring.Ok() && dir.Ok() && ring != dir && |ring.addrs| + |dir.addrs| <= |old(j.running.addrs)| <= 500 &&
       old(Unused(j, ring)) && old(Unused(j, dir)) && ring !in old(j.repr) && dir !in old(j.repr)
@@ -787,8 +787,8 @@ module JournalCommit {
     requires unchanged(j`running, j`installing, j`loggedDirect, j`installingDirect, j`cachedCount, j`firstSeq,
       j`seqAfterInstall, j`logStart, j`posAfterInstall, j`lastCommit, j`lastFrozen, j`failed, j`closed, j`installCount,
       j`installBlocks, j`states, j`frozenIndex, j`observed, j`cached, j.running, j.installing, j.installingDirect,
-      j.seal, j.cache, j.tree.pages`vs, j.tree.pages`rs, j.installer, j.disk`cur, j.disk`poss, j.disk`bad) &&
-      old(j.logger.codes).s == old(j.logger.codes.s)
+      j.seal, j.cache, j.tree.pages`vs, j.tree.pages`rs, j.installer, j.disk`cur, j.disk`poss, j.disk`bad,
+      j.logger`looked, j.logger`lookedAt, j.disk`guard) && old(j.logger.codes).s == old(j.logger.codes.s)
     requires fresh(j.frozen) && fresh(j.frozenDirect) && fresh(j.logger.codes) && j.frozen != j.frozenDirect &&
       j.frozen.Ok() && j.frozenDirect.Ok() && j.frozen.m == j.frozenDirect.m == map[] &&
       j.frozen.addrs == j.frozenDirect.addrs == [] && j.logger.codes.s == []
@@ -955,7 +955,8 @@ module JournalCommit {
       j.base == Over(old(j.base), Merge(DirectMaps(old(j.logger.pending))))
     ensures j.logger.phase == NoLogger && j.logger.pending == [] && j.logger.pendingCount == 0 &&
       j.logger.newest == null && j.logger.bodies == [] && j.logger.maps == [] && j.logger.codes == z &&
-      j.logger.endPos == old(j.logger.endPos) && j.logger.ring == null && j.logger.direct == null
+      j.logger.endPos == old(j.logger.endPos) && j.logger.ring == null && j.logger.direct == null &&
+      unchanged(j.logger`looked, j.logger`lookedAt)
   {
     j.frozen := e; j.frozenDirect := f; j.logged := l; j.repr := j.repr + {e, f};
     j.durableIndex := j.frozenIndex; j.lastDurable := j.lastFrozen;

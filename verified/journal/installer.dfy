@@ -95,7 +95,7 @@ module JournalInstaller {
       j.installCount == |j.groups| && j.installBlocks == Merge(j.groups)
     ensures j.installer.phase == HomeWriting && j.installer.list == null && j.installer.blocksWritten == 0 &&
       j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == map[] &&
-      j.installer.lost == old(j.installer.lost)
+      j.installer.lost == old(j.installer.lost) && unchanged(j.installer`looked, j.installer`lookedAt)
     ensures j.installer.root == old(j.installer.root) && j.installer.treeState == old(j.installer.treeState) &&
       j.installer.nextRoot == old(j.installer.nextRoot) && j.installer.nextTreeState == Over(j.base, Merge(j.groups))
   {
@@ -160,8 +160,9 @@ module JournalInstaller {
   // [F] write blocks of the frozen map home, from the i-th on as long as their addresses are adjacent
   method InstWrite(j: Journal, i: uint64) returns (ok: bool, n: uint64)
     requires j.Inv() && j.mutex.settled == j.installer && j.installer.phase == HomeWriting &&
-      j.installer.list != null && i as int == j.installer.blocksWritten < |j.installer.list.addrs|
-    modifies j.installer`blocksWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled
+      j.installer.list != null && i as int == j.installer.blocksWritten < |j.installer.list.addrs| &&
+      j.InTime(j.installer.looked, j.installer.reading)
+    modifies j.installer`blocksWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled, j.installer.reading
     ensures j.Inv() && j.KeepsLogger() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.installer.blocksWritten <= |j.installer.list.addrs|
     ensures !ok ==> j.disk.bad
@@ -172,7 +173,8 @@ module JournalInstaller {
     a, n := Adjacent(j.installer.list, i);
     InstRun(j, i as int, a as int, n as int);
     Elsewhere(j.disk.owner, Installing, Logging, a as int, n as int);
-    ok := j.disk.WriteRun(Installing, a, j.installer.list, i, n);
+    reveal j.InTime(); reveal j.LooksInv();
+    ok := j.disk.WriteRun(Installing, a, j.installer.list, i, n, j.installer.looked, j.installer.reading);
     if ok { j.installer.blocksWritten := j.installer.blocksWritten + n as int; }
     InstWroteI(j, a as int, n as int, ok);
     LogFrame(j); PagesFrame(j);
@@ -282,8 +284,8 @@ module JournalInstaller {
   // written
   method PageWrite(j: Journal, p: uint64, a: uint64, b: Blk) returns (ok: bool)
     requires j.Inv() && j.mutex.settled == j.installer && j.installer.phase == HomeWriting && p < j.tree.pageCount &&
-      NewPlace(j, p, a, b.v)
-    modifies j.installer`pagesWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled
+      NewPlace(j, p, a, b.v) && j.InTime(j.installer.looked, j.installer.reading)
+    modifies j.installer`pagesWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled, j.installer.reading
     ensures j.Inv() && j.KeepsLogger() && j.Mono() &&
       j.installer.pagesWritten == old(j.installer.pagesWritten)[p as int := b.v]
     ensures !ok ==> j.disk.bad
@@ -293,7 +295,8 @@ module JournalInstaller {
     TreeWritePres(j.disk.poss, j.protocol(), a as int, 1);
     CrashAll(Fuzzy(j.disk.poss, a as int, 1), j.protocol(), j.states, j.durableIndex, j.frozenIndex);
     Elsewhere(j.disk.owner, Installing, Logging, a as int, 1);
-    ok := j.disk.Write(Installing, a, b);
+    reveal j.InTime(); reveal j.LooksInv();
+    ok := j.disk.Write(Installing, a, b, j.installer.looked, j.installer.reading);
     j.installer.pagesWritten := j.installer.pagesWritten[p as int := b.v];
     PageWroteI(j, a as int, ok);
     PageWrotePages(j, p as int, a as int, b.v, ok);
@@ -597,10 +600,10 @@ module JournalInstaller {
     requires j.tree.pageCount > 0 ==> NextPages(j.tree, j.installer.pagesWritten, pg, CV(r0, r1)) &&
       IsTree(j.tree.seal.t, pg, CV(r0, r1))
     requires Says(j.layout, CV(r0, r1), j.installer.nextTreeState) && (copy ==> j.installer.nextRoot == CV(r0, r1))
-    requires j.Inv() && j.mutex.settled == j.installer && if copy then j.installer.headerPhase == HeaderDurable
-      else j.installer.phase == HomeDurable
+    requires j.Inv() && j.mutex.settled == j.installer && j.InTime(j.installer.looked, j.installer.reading) &&
+      if copy then j.installer.headerPhase == HeaderDurable else j.installer.phase == HomeDurable
     modifies j.installer`phase, j.installer`headerPhase, j.installer`nextRoot, j.disk`poss, j.disk`cur, j.disk`bad,
-      j.mutex`settled
+      j.mutex`settled, j.installer.reading
     ensures j.Inv() && j.KeepsLogger() && j.Mono()
     ensures j.installer.phase == HeaderWriting &&
       (ok ==> j.installer.headerPhase == if copy then CopyWritten else HeaderWritten) &&
@@ -614,7 +617,8 @@ module JournalInstaller {
     HdrReady(j, a as int, b.v, CV(r0, r1));
     reveal j.Inv();
     Elsewhere(j.disk.owner, Installing, Logging, a as int, 1);
-    ok := j.disk.WriteSector(Installing, a, b);
+    reveal j.InTime(); reveal j.LooksInv();
+    ok := j.disk.WriteSector(Installing, a, b, j.installer.looked, j.installer.reading);
     j.installer.phase := HeaderWriting; j.installer.nextRoot := CV(r0, r1);
     if ok { j.installer.headerPhase := if copy then CopyWritten else HeaderWritten; }
     AmongKeep(old(j.protocol()), j.protocol(), j.states, j.durableIndex, j.frozenIndex);
@@ -638,57 +642,6 @@ module JournalInstaller {
     BarrierPres(j.disk.poss, P, j.protocol());
     if ok { j.installer.headerPhase := Secured(j.installer.headerPhase); }
     LogFrame(j); PagesFrame(j);
-  }
-  // [F] Does the header bear our epoch still? Who opens the volume puts another there. If so,
-  // the device is taken to have failed: nothing is acknowledged any more. If the header is none, its
-  // copy tells. (What cannot be read tells nothing: writes and barriers fail of their own.)
-  method HeaderIsOurs(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.mutex.settled != null
-    modifies j.disk`bad, j.mutex`settled
-    ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
-    ensures ok ==> j.disk.bad == old(j.disk.bad)
-    ensures !ok ==> j.disk.bad
-    ensures Erred(j.disk) || exists b :: old(IsMark(j, b)) && (ok <==> old(Bears(j, b)))
-  {
-    ok := BearsOurs(j);
-    if !ok { Halt(j); }
-  }
-  // b is what the device may show as the mark of who has opened the volume: the header, or the copy of one that is none
-  predicate IsMark(j: Journal, b: BV) reads j, j.disk, j.seal {
-    j.headerAt as int < |j.disk.poss| && 0 < j.home as int <= |j.disk.poss| &&
-    if IsHeader(j.seal.key, b) && b in j.disk.poss[j.headerAt] then true
-    else b in j.disk.poss[j.home - 1] && exists x :: x in j.disk.poss[j.headerAt] && !IsHeader(j.seal.key, x)
-  }
-  predicate IsHeader(key: int, b: BV) { DecHdr(key, b).Hdr? && 0 <= DecHdr(key, b).q < 0x4000_0000_0000_0000 }
-  // it has the epoch of this journal
-  predicate Bears(j: Journal, b: BV) reads j, j.seal
-  { DecHdr(j.seal.key, b).Hdr? && DecHdr(j.seal.key, b).ep == j.seal.ep }
-  // ... what the header says
-  method BearsOurs(j: Journal) returns (ok: bool)
-    requires j.Inv()
-    modifies {}
-    ensures Erred(j.disk) || exists b :: IsMark(j, b) && (ok <==> Bears(j, b))
-  {
-    reveal j.Inv();
-    var io, b; ghost var honest;
-    io, b, honest := j.disk.Read(j.headerAt);
-    var is := false;
-    if io { var q; is, q := j.seal.DecHdrM(b); }
-    assert Erred(j.disk) || (b.v in j.disk.poss[j.headerAt] && is == IsHeader(j.seal.key, b.v));
-    if !is { io, b, honest := j.disk.Read(j.home - 1); }
-    ok := true;
-    if io { ok := j.seal.Ours(b); }
-    assert Erred(j.disk) || (IsMark(j, b.v) && (ok <==> Bears(j, b.v)));
-  }
-  // ... as if the device had failed
-  method Halt(j: Journal)
-    requires j.Inv()
-    modifies j.disk`bad
-    ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.disk.bad
-  {
-    reveal j.Inv();
-    j.disk.Stop();
-    LogFrame(j); InsFrame(j); PagesFrame(j);
   }
   // [L] put one of the installed blocks into the cache
   method CacheInst(j: Journal)
@@ -825,7 +778,7 @@ module JournalInstaller {
       j.installBlocks == map[]
     ensures j.installer.phase == NoInstall && j.installer.list == null && j.installer.blocksWritten == 0 &&
       j.installer.headerPhase == HeaderUntouched && j.installer.pagesWritten == old(j.installer.pagesWritten) &&
-      j.installer.lost == old(j.installer.lost)
+      j.installer.lost == old(j.installer.lost) && unchanged(j.installer`looked, j.installer`lookedAt)
   {
     j.installing := e; j.installingDirect := f; j.repr := j.repr + {e, f};
     j.firstSeq := j.seqAfterInstall; j.logStart := j.posAfterInstall; j.cachedCount := 0; j.cached := {};

@@ -183,7 +183,7 @@ module JournalLogger {
     ensures lg.pending == old(lg.pending) + [e] && lg.bodies == old(lg.bodies) + [l] &&
       lg.endPos as int == old(lg.endPos) as int + |ring.addrs| && lg.codes == c && lg.ring == null && lg.direct == null
     ensures lg.desc == b && lg.body == l && lg.directList == dl && lg.blocksWritten == 0 && lg.directWritten == 0 &&
-      !lg.descWritten && lg.phase == GroupWriting
+      !lg.descWritten && lg.phase == GroupWriting && unchanged(lg`looked, lg`lookedAt)
   {
     var n := ring.Len();
     lg.newest := new InLog(l, ring, dir, lg.newest); lg.pendingCount := lg.pendingCount + 1;
@@ -348,7 +348,7 @@ module JournalLogger {
     DescReady(j); UnitReady(j); DiskFacts(j);
     var s := SlotOf(j.nextSeq + (j.logger.pendingCount - 1), j.units);
     Elsewhere(j.disk.owner, Logging, Installing, DSlot(j.layout, Last(j).desc.sq), 1 + n as int);
-    ok := j.disk.WriteRun(Logging, j.headerAt + 1 + 16 * s, l, 0, 1 + n);
+    ok := j.disk.WriteRun(Logging, j.headerAt + 1 + 16 * s, l, 0, 1 + n, null, null);
     if ok { j.logger.blocksWritten := n as int; j.logger.descWritten := true; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
@@ -360,14 +360,16 @@ module JournalLogger {
     requires j.Inv()
     ensures j.disk.Valid() && GeoOk(j.layout) && Home(j.layout) <= |j.disk.cur| && Full(j.disk.poss, j.protocol()) &&
       j.layout.units == j.units as int && j.layout.headerAt == j.headerAt as int && j.home as int == Home(j.layout)
-  { reveal j.Inv(); }
+    ensures j.disk.guard == GuardOf(j.layout)
+  { reveal j.Inv(); reveal j.LooksInv(); }
   // Inv after the logger has written to the device, and noted how much, if its own part of Inv holds
   twostate lemma Wrote(j: Journal)
     requires old(j.Inv()) && j.LoggerInv() && DiskKept(j.disk, Installing) && j.disk.Valid() &&
       Full(j.disk.poss, j.protocol()) && (old(j.disk.bad) ==> j.disk.bad)
     requires unchanged(j, j.installer, j.seal, j.cache, j.tree.pages, j.disk`owner, j.disk`ok, j.running, j.logged,
       j.frozen, j.frozenDirect, j.installing, j.loggedDirect, j.installingDirect)
-    requires unchanged(j.logger`phase, j.logger`pending, j.logger`maps, j.logger`ring, j.logger`direct, j.logger`codes)
+    requires unchanged(j.logger`phase, j.logger`pending, j.logger`maps, j.logger`ring, j.logger`direct, j.logger`codes,
+      j.logger`looked, j.logger`lookedAt, j.disk`guard)
     requires forall x :: 0 <= x < j.headerAt as int && x < |j.disk.cur| ==>
       j.disk.poss[x] == old(j.disk.poss)[x] && j.disk.cur[x] == old(j.disk.cur)[x]
     ensures j.Inv() && j.KeepsInstaller() && j.Mono()
@@ -472,7 +474,7 @@ module JournalLogger {
     a, n := DataRun(j, i);
     DataReady(j, i as int, a as int, n as int); DiskFacts(j);
     Elsewhere(j.disk.owner, Logging, Installing, a as int, n as int);
-    ok := j.disk.WriteRun(Logging, a, j.logger.body, i, n);
+    ok := j.disk.WriteRun(Logging, a, j.logger.body, i, n, null, null);
     if ok { j.logger.blocksWritten := j.logger.blocksWritten + n as int; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
@@ -554,8 +556,8 @@ module JournalLogger {
   // [F] write direct blocks of the group home, from the i-th on as long as their addresses are adjacent
   method DirWrite(j: Journal, i: uint64) returns (ok: bool, n: uint64)
     requires j.Inv() && j.mutex.settled == j.logger && j.logger.phase == GroupWriting && j.logger.directList != null &&
-      i as int == j.logger.directWritten < |j.logger.directList.addrs|
-    modifies j.logger`directWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled
+      i as int == j.logger.directWritten < |j.logger.directList.addrs| && j.InTime(j.logger.looked, j.logger.reading)
+    modifies j.logger`directWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled, j.logger.reading
     ensures j.Inv() && j.KeepsInstaller() && j.Mono()
     ensures ok ==> 0 < n && i as int + n as int == j.logger.directWritten <= |j.logger.directList.addrs|
     ensures !ok ==> j.disk.bad
@@ -565,7 +567,8 @@ module JournalLogger {
     a, n := DirsAt(j, i);
     DirRun(j, i as int, a as int, n as int); DiskFacts(j);
     Elsewhere(j.disk.owner, Logging, Installing, a as int, n as int);
-    ok := j.disk.WriteRun(Logging, a, j.logger.directList, i, n);
+    reveal j.InTime();
+    ok := j.disk.WriteRun(Logging, a, j.logger.directList, i, n, j.logger.looked, j.logger.reading);
     if ok { j.logger.directWritten := j.logger.directWritten + n as int; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
@@ -677,7 +680,7 @@ module JournalLogger {
     DescReady(j); DiskFacts(j);
     var s := SlotOf(j.nextSeq + (j.logger.pendingCount - 1), j.units);
     Elsewhere(j.disk.owner, Logging, Installing, DSlot(j.layout, Last(j).desc.sq), 1);
-    ok := j.disk.Write(Logging, j.headerAt + 1 + 16 * s, j.logger.desc);
+    ok := j.disk.Write(Logging, j.headerAt + 1 + 16 * s, j.logger.desc, null, null);
     if ok { j.logger.descWritten := true; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());

@@ -215,7 +215,7 @@ module RecoverM {
       forall y | 0 <= y < |c| && !InTree(t, y) ensures s[y] == c[y] { assert s[y] in q[y]; }
     }
     ghost var poss, cur := d.poss, d.cur;
-    io := d.Write(Recovering, a, b);
+    io := d.Write(Recovering, a, b, null, null);
     if !io { return; }
     Spared(t, poss, cur, d.poss, d.cur, W0, pg0, x as int, a as int, b.v);
     assert Erred(d) || !(old(Sitting(t, d.poss)) && old(PagesWritten(t, d.cur, W0, pg0))) ||
@@ -273,7 +273,7 @@ module RecoverM {
       assert l.addrs[k as int + m as int - 1] == a as int + (m as int - 1);
       ghost var q := Fuzzy(d.poss, a as int, m as int);
       forall s | CrashImg(q, s) ensures s in d.ok { InstCrash(p, c, s, q, hb, ms, w, v, sg); }
-      io := d.WriteRun(Recovering, a, l, k, m);
+      io := d.WriteRun(Recovering, a, l, k, m, null, null);
       if !io { return; }
       forall x | 0 <= x < k as int + m as int ensures d.cur[l.addrs[x]] == l.blks[x] {
         if x >= k as int { assert l.addrs[x] == a as int + (x - k as int); }
@@ -351,7 +351,7 @@ module RecoverM {
       assert s[a as int] in q[a as int];
       assert Between(p, c, s, hb.v);
     }
-    io := d.WriteSector(Recovering, a, hb);
+    io := d.WriteSector(Recovering, a, hb, null, null);
     if !io { return; }
     io := d.Barrier(Recovering);
   }
@@ -703,6 +703,7 @@ module RecoverM {
     FreeEp(p, p1, w);
     TornLess(p1, p2, w, seal.signed);
     NoDirect(seal.signed, q as int);
+    d.SetGuard(GuardOf(p2));
     d.SetOk(OkSet(p2, [w], 0, seal.signed));
     d.Leave(Recovering);
     if t.pageCount > 0 { assert TreeSays(p2, t.Now(), r, w); }
@@ -757,7 +758,7 @@ module RecoverM {
       forall s | CrashImg(Fuzzy(d.poss, b as int, n as int), s) ensures s in d.ok {
         assert But(old(d.poss), a as int, end as int, s);
       }
-      io := d.WriteRun(Recovering, b, l, 0, n);
+      io := d.WriteRun(Recovering, b, l, 0, n, null, null);
       if io { b := b + n; }
     }
   }
@@ -818,9 +819,9 @@ module RecoverM {
       ensures s in d.ok {
       assert But(old(d.poss), p.headerAt, Home(p), s);
     }
-    io := d.Write(Recovering, at, b);
+    io := d.Write(Recovering, at, b, null, null);
     if !io { return; }
-    io := d.Write(Recovering, cp, b);
+    io := d.Write(Recovering, cp, b, null, null);
     if !io { return; }
     io := d.Barrier(Recovering);
   }

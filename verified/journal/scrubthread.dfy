@@ -9,7 +9,7 @@ module JournalScrubber {
   import opened ByteSlice
   import opened DiskS
   import opened JournalM
-  import opened JournalInstaller
+  import opened JournalLooks
   import opened JournalReader
   import opened JournalThreads
   import opened JournalScrub

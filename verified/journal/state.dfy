@@ -29,6 +29,7 @@ module JournalM {
   import opened RecordSpec
   import opened MapsOfBlocks
   import opened Mutexes
+  import opened Clocks
   import opened Caches
   import opened JournalNotes
   import opened CodeLists
@@ -92,6 +93,9 @@ module JournalM {
     var newest: InLog?            // and the last of them
     var endPos: uint64            // the log position after them
     var codes: Codes              // of their direct blocks
+    var lookedAt: uint64          // what the clock said before the last look at the header; 0: there was none
+    ghost var looked: Reading?    // that reading,
+    ghost var reading: Reading?   // and the one for the next write
     ghost var pending: seq<Pend>  // the pending groups
     ghost var bodies: seq<BList>  // what they have in the log
     ghost var maps: seq<BlockMap>     // the maps that they were made of
@@ -101,17 +105,20 @@ module JournalM {
     ghost var descWritten: bool   // and the descriptor
     constructor ()
       ensures phase == NoLogger && pendingCount == 0 && newest == null && pending == [] && bodies == [] && maps == [] &&
-        endPos == 0 && ring == null && direct == null && fresh(codes) && codes.s == []
+        endPos == 0 && ring == null && direct == null && fresh(codes) && codes.s == [] && lookedAt == 0
     {
       var c := NewCodes();
       desc := null; body := null; directList := null; ring := null; direct := null; pendingCount := 0; newest := null;
-      bodies := []; maps := []; endPos := 0; codes := c;
+      bodies := []; maps := []; endPos := 0; codes := c; lookedAt := 0; looked := null; reading := null;
       pending := []; phase := NoLogger; blocksWritten := 0; directWritten := 0; descWritten := false;
     }
   }
   // What the installer alone changes, without the mutex.
   class Installer {
     var list: BList?              // the blocks being installed by address
+    var lookedAt: uint64          // as the logger's
+    ghost var looked: Reading?
+    ghost var reading: Reading?
     ghost var phase: InstallPhase
     ghost var blocksWritten: int  // installed blocks written so far
     ghost var headerPhase: HeaderPhase
@@ -123,10 +130,11 @@ module JournalM {
     ghost var pagesWritten: BM    // the pages of the tree that it has written, as they are to be
     constructor ()
       ensures list == null && phase == NoInstall && blocksWritten == 0 && headerPhase == HeaderUntouched &&
-        pagesWritten == map[] && !lost
+        pagesWritten == map[] && !lost && lookedAt == 0
     {
       list := null; phase := NoInstall; blocksWritten := 0; headerPhase := HeaderUntouched; root := CV(0, 0);
       treeState := map[]; nextRoot := CV(0, 0); nextTreeState := map[]; lost := false; pagesWritten := map[];
+      lookedAt := 0; looked := null; reading := null;
     }
     ghost method Begin(r0: CV, v: St)
       modifies this`root, this`treeState, this`nextRoot, this`nextTreeState
@@ -172,6 +180,13 @@ module JournalM {
   // blocks that c has with other contents than w
   function Differ(c: Img, w: St): set<int> { set a | a in w && (0 <= a < |c| ==> c[a] != w[a]) }
 
+  predicate IsHeader(key: int, b: BV) { DecHdr(key, b).Hdr? && 0 <= DecHdr(key, b).q < 0x4000_0000_0000_0000 }
+  // whose the volume is, while the journal of p is open
+  function GuardOf(p: Geo): Guard {
+    Guard(iset a | p.headerAt < a < Copy(p), p.headerAt, Copy(p), iset b | IsHeader(p.key, b),
+      iset b | DecHdr(p.key, b).Hdr? && DecHdr(p.key, b).ep == p.epoch)
+  }
+
   // no two of the seven maps of a journal are the same
   predicate AllDiffer(a: BlockMap, b: BlockMap, c: BlockMap, d: BlockMap, e: BlockMap, f: BlockMap, g: BlockMap) {
     a !in {b, c, d, e, f, g} && b !in {c, d, e, f, g} && c !in {d, e, f, g} && d !in {e, f, g} && e !in {f, g} && f != g
@@ -182,6 +197,7 @@ module JournalM {
     const seal: Seal
     const mutex: Mutex
     const cache: Cache
+    const clock: Clock
     const notes: Notes
     const tree: Tree        // the codes of what is home
     const logger: Logger
@@ -453,6 +469,19 @@ module JournalM {
       this`installing, running, logged, frozen, frozenDirect, installing, cache {
       t != trims || Pending(a) || a in cache.m
     }
+    // What is known of a last look at the header: s is the reading of the clock before it, which said at.
+    predicate LastLook(s: Reading?, at: uint64) {
+      at > 0 ==> s != null && s.clock == clock && s.at == at as int && Looked(disk, GuardOf(layout), s)
+    }
+    predicate {:opaque} LooksInv() reads disk`guard, logger`looked, logger`lookedAt, installer`looked,
+      installer`lookedAt {
+      disk.guard == GuardOf(layout) && LastLook(logger.looked, logger.lookedAt) &&
+        LastLook(installer.looked, installer.lookedAt)
+    }
+    // The next write to home blocks, to the tree, or of a header is not later than the bound after the last look.
+    predicate {:opaque} InTime(since: Reading?, now: Reading?) reads now {
+      Timely(disk, GuardOf(layout), since, now)
+    }
     // why a journal may fail: the device did, the installer's tree cannot be read, or a counter is spent
     predicate Cause() reads this`trims, disk`bad, installer`lost {
       disk.bad || installer.lost || trims >= 0x3FFF_FFFF_FFFF_0000
@@ -470,7 +499,7 @@ module JournalM {
     {
       MapsInv() && DiskInv() && CounterInv() && StatesInv() && OwnerInv() && LoggerInv() && InstallerInv() &&
         CacheInv() && HeldInv() && TreeInv() && PagesInv() && ReadsInv() && (failed ==> Cause()) &&
-        (installer.lost ==> !Sound())
+        (installer.lost ==> !Sound()) && LooksInv()
     }
 
     // what a step must not change about the logger / the installer / the history
@@ -512,11 +541,12 @@ module JournalM {
         var p := Geo(at0 as int, nd0 as int, nr0 as int, seal0.key, seal0.ep, bit0 as int, flo0 as int, fhi0 as int,
         seal0.t, torn0);
         GeoOk(p) && d0.Valid() && |d0.cur| == n as int && d0.ok == OkSet(p, [v], 0, seal0.signed) &&
-        Full(d0.poss, G0(p, seal0.signed, q as int, v, r)) &&
+        Full(d0.poss, G0(p, seal0.signed, q as int, v, r)) && d0.guard == GuardOf(p) &&
         if tree0.pageCount == 0 then torn0 == {}
         else |tree0.pages.vs| == |tree0.pages.rs| > 0 && tree0.Root() == r && TreeSays(p, tree0.Now(), r, v) &&
           tree0.pages.held == map[]
-      requires ins0.pagesWritten == map[] && !ins0.lost && forall a :: !Direct(seal0.signed, q as int, a)
+      requires ins0.pagesWritten == map[] && !ins0.lost && ins0.lookedAt == 0 &&
+        forall a :: !Direct(seal0.signed, q as int, a)
       requires TreeFor(tree0, d0, seal0, at0 as int, at0 as int + 2 + 16 * nd0 as int + nr0 as int, n as int)
       requires cache0.m == map[] && maxPin0 < 0x1_0000_0000 && forall x, a :: !Owns(d0.owner, x, a)
       ensures Inv() && disk == d0 && seal == seal0 && mutex == mu0 && cache == cache0 && tree == tree0
@@ -533,6 +563,8 @@ module JournalM {
     {
       var nt := NewNotes();
       notes := nt;
+      var c := NewClock();
+      clock := c;
       logger := new Logger(); installer := ins0;
       disk := d0; seal := seal0; mutex := mu0; cache := cache0; tree := tree0; size := n; headerAt := at0;
       units := nd0; ringSize := nr0;
@@ -577,13 +609,14 @@ module JournalM {
         !failed && logger.phase == NoLogger && logger.pending == [] && logger.pendingCount == 0 &&
         logger.newest == null && logger.ring == null && logger.direct == null && logger.bodies == [] &&
         logger.maps == [] && logger.endPos == 0 && logger.codes.s == [] && firstSeq < 0x1FFF_0000_0000_0000
+      requires disk.guard == GuardOf(layout) && logger.lookedAt == 0 && installer.lookedAt == 0
       requires installer.list == null && installer.blocksWritten == 0 && cachedCount == 0 &&
         installer.headerPhase == HeaderUntouched && installer.pagesWritten == map[] && !installer.lost &&
         (whole ==> tree.pageCount > 0 ==> Sitting(tree, disk.poss))
       ensures Inv()
     {
       reveal Inv(); reveal OwnerInv(); reveal PagesInv(); reveal LoggerInv(); reveal InstallerInv(); reveal CacheInv();
-      reveal ReadsInv(); reveal HeldInv(); reveal TreeInv();
+      reveal ReadsInv(); reveal HeldInv(); reveal TreeInv(); reveal LooksInv();
       assert Merge([]) == map[]; assert groups[installCount..] == []; assert directs[..installCount] == [];
       assert directs[installCount..] == [];
       assert Over(v, map[]) == v;

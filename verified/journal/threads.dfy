@@ -6,6 +6,7 @@
 // It leaves its mark in the mutex (settled), without which no step verifies.
 include "recover.dfy"
 include "commit.dfy"
+include "looks.dfy"
 include "logger.dfy"
 include "installer.dfy"
 include "reader.dfy"
@@ -25,6 +26,7 @@ module JournalThreads {
   import opened JournalM
   import opened JournalPolicy
   import opened JournalCommit
+  import opened JournalLooks
   import opened JournalLogger
   import opened JournalInstaller
   import opened JournalReader
@@ -55,6 +57,32 @@ module JournalThreads {
       j.logger.pending == old(j.logger.pending) && j.logger.pending != [] &&
       j.logger.directList == old(j.logger.directList)
   }
+  // Has the clock read for the logger's next write home. If the last look is too old for that, the header is looked at
+  // again; and once more if the look itself took too long.
+  method LogInTime(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.logger.phase == GroupWriting && j.logger.pending != [] && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) &&
+      unchanged(j.logger`blocksWritten, j.logger`directWritten, j.logger`descWritten)
+    ensures if ok then j.InTime(j.logger.looked, j.logger.reading) && j.logger.reading != null &&
+      fresh(j.logger.reading) else j.disk.bad
+    decreases *
+  {
+    LYield(j);
+    var late := LogReading(j);
+    ok := true;
+    while ok && late
+      invariant j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameGroup(j) &&
+        unchanged(j.logger`blocksWritten, j.logger`directWritten, j.logger`descWritten)
+      invariant if ok then j.logger.reading != null && fresh(j.logger.reading) &&
+        (late || j.InTime(j.logger.looked, j.logger.reading)) else j.disk.bad
+      decreases *
+    {
+      LYield(j);
+      ok := LogLook(j);
+      if ok { LYield(j); late := LogReading(j); }
+    }
+  }
   // Writes the direct blocks of the last pending group home. look: only if the volume is ours still.
   method WriteDirect(j: Journal, look: bool) returns (ok: bool)
     requires j.Inv() && j.logger.phase == GroupWriting && j.logger.pending != [] && j.logger.directList != null &&
@@ -70,7 +98,7 @@ module JournalThreads {
     var n := l.Len();
     var i: uint64 := 0;
     ok := true;
-    if look { LYield(j); ok := HeaderIsOurs(j); }
+    if look { LYield(j); ok := LogLook(j); }
     while ok && i < n
       invariant i <= n && j.Inv() && j.Mono() && SameGroup(j) && j.logger.directList == l && n as int == |l.addrs| &&
         fresh(j.repr - old(j.repr))
@@ -79,10 +107,13 @@ module JournalThreads {
       invariant if ok then i as int == j.logger.directWritten else j.disk.bad
       decreases *
     {
-      LYield(j);
-      var m;
-      ok, m := DirWrite(j, i);
-      if ok { i := i + m; }
+      ok := LogInTime(j);
+      if ok {
+        LYield(j);
+        var m;
+        ok, m := DirWrite(j, i);
+        if ok { i := i + m; }
+      }
     }
   }
   // Writes the n blocks of the last pending group to the ring.
@@ -252,6 +283,36 @@ module JournalThreads {
     }
     ok := true;
   }
+  // what is being installed, and how far that is
+  twostate predicate SameInstallation(j: Journal) reads j, j.installer, j.tree.pages {
+    unchanged(j.installer`list, j.installer`phase, j.installer`blocksWritten, j.installer`headerPhase,
+      j.installer`root, j.installer`treeState, j.installer`nextRoot, j.installer`nextTreeState, j.installer`lost,
+      j.installer`pagesWritten) && j.cachedCount == old(j.cachedCount) &&
+    j.tree.pages.vs == old(j.tree.pages.vs) && j.tree.pages.rs == old(j.tree.pages.rs)
+  }
+  // As LogInTime, for the installer's next write.
+  method InstInTime(j: Journal) returns (ok: bool)
+    requires j.Inv() && j.installer.phase != NoInstall && !j.mutex.held
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
+    ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameInstallation(j)
+    ensures if ok then j.InTime(j.installer.looked, j.installer.reading) && j.installer.reading != null &&
+      fresh(j.installer.reading) else j.disk.bad
+    decreases *
+  {
+    IYield(j);
+    var late := InstReading(j);
+    ok := true;
+    while ok && late
+      invariant j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameInstallation(j)
+      invariant if ok then j.installer.reading != null && fresh(j.installer.reading) &&
+        (late || j.InTime(j.installer.looked, j.installer.reading)) else j.disk.bad
+      decreases *
+    {
+      IYield(j);
+      ok := InstLook(j);
+      if ok { IYield(j); late := InstReading(j); }
+    }
+  }
   // Writes the pages of the tree that the installation changes. c: the codes that change; r0, r1: the new root's; pg:
   // the new tree
   method WritePages(j: Journal) returns (ok: bool, c: Codes, r0: uint64, r1: uint64, ghost pg: seq<BV>)
@@ -307,11 +368,14 @@ module JournalThreads {
       j.cachedCount == old(j.cachedCount)
     ensures if ok then Halfway(j.tree, c, i1 as int, W, pg, CV(r0, r1)) && Wrote(j, W, pg) &&
       WithPages(s0, c.s, j.tree.homeCount as int) && CodesNext(j, s0) else j.Cause()
+    decreases *
   {
     r0, r1, W, pg := q0, q1, W0, pg0;
     IYield(j);
     var p, a, b;
     ok, p, a, b, i1 := NextPage(j, c, i);
+    if !ok { return; }
+    ok := InstInTime(j);
     if !ok { return; }
     IYield(j);
     ok := PageWrite(j, p, a, b);
@@ -355,7 +419,7 @@ module JournalThreads {
     l := InstSort(j);
     IYield(j);
     assert fresh(j.repr - old(j.repr));
-    ok := HeaderIsOurs(j);
+    ok := InstLook(j);
     n := l.Len();
     var i: uint64 := 0;
     while ok && i < n
@@ -365,10 +429,13 @@ module JournalThreads {
         j.installer.pagesWritten == map[]
       decreases *
     {
-      IYield(j);
-      var m;
-      ok, m := InstWrite(j, i);
-      if ok { i := i + m; }
+      ok := InstInTime(j);
+      if ok {
+        IYield(j);
+        var m;
+        ok, m := InstWrite(j, i);
+        if ok { i := i + m; }
+      }
     }
     if ok { ok, c, r0, r1, pg := WritePages(j); }
     if ok { IYield(j); ok := InstBarrier(j); }
@@ -417,7 +484,9 @@ module JournalThreads {
     decreases *
   {
     IYield(j);
-    ok := HeaderIsOurs(j);
+    ok := InstLook(j);
+    if !ok { return; }
+    ok := InstInTime(j);
     if !ok { return; }
     IYield(j);
     assert fresh(j.repr - old(j.repr));

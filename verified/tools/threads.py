@@ -16,7 +16,6 @@ on every path:
 - A program has the Yield of one role. What changes a role's state (it does not keep it, by its
   contract) is done by that role's programs. Others come to the logger's only when they have
   become the logger.
-- What cannot be taken back (LOOKED) is written only after a look at the header in the same program: the volume may be another server's.
 - The commit point is reached only by the programs in CALLERS, and a second time only
   because the log was full. Go calls programs, not steps, and starts one installer.
 
@@ -31,8 +30,6 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("journal", "txn")
 RELY = "txn/rely.dfy"                                           # no programs, but what holds of the Yields
 ROLES = {"L": ("KeepsLogger", "StartCommit"), "I": ("KeepsInstaller", None)}   # what the others keep; the step that makes one the role
-LOOK = "HeaderIsOurs"                                           # before these:
-LOOKED = {"DirWrite", "InstWrite", "HdrWrite"}
 # who may come closer to the commit point
 CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit"), ("txn", "Point")}, "Point": {("txn", "TryAppend")},
            "TryAppend": {("txn", "AppendAll")}, "AppendAll": {("txn", "Finish")}, "Finish": {("txn", "Conclude")}, "Commit": set()}
@@ -88,7 +85,6 @@ class Check:
             self.check_demand(m)
         for m in programs:
             self.check_roles(m)
-            self.check_looks(m)
         for r, (keep, _) in ROLES.items():
             if not any(self.owner(m) == r for m in self.all if m.mark):
                 self.bad.append("no step is known to be the %s's: the name %s is out of date" % (r, keep))
@@ -298,14 +294,6 @@ class Check:
                 after = {"owes"}
             return {(x, held, appended) for x in after}
         return {(how, held, appended)}
-
-    def check_looks(self, m):
-        looked = False
-        for s, kind, o in self.calls(m):
-            if o and o.name == LOOK:
-                looked = re.match(r"(?:var )?ok := ", s.text) is not None
-            elif o and o.name in LOOKED and not looked:
-                self.say(m, s.at, "%s before this" % LOOK)
 
     # ---------------- roles ----------------
     def owner(self, step):

@@ -10,12 +10,17 @@
 // Errors: after the first failed write or barrier (`bad`), all further ones fail. A
 // failed write leaves anything in its blocks. A failed barrier promises nothing: what
 // was not durable before it may even be read back as it was before it was written.
+//
+// Another server may take the volume. So what this server cannot take back it writes only if it has looked of late
+// whether the volume is still its own: see Guard.
 include "bytes.s.dfy"
+include "clock.s.dfy"
 
 module {:extern "ddisk"} DiskS {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
+  import opened Clocks
 
   type BV = seq<byte>               // contents of a block
   type Img = seq<BV>                // contents of a device
@@ -44,6 +49,26 @@ module {:extern "ddisk"} DiskS {
   // x and y differ at most within their first sector
   predicate SameTail(x: BV, y: BV) { |x| == |y| == 4096 && x[512..] == y[512..] }
 
+  // Whose the volume is. The mark of its owner stands in block `header`, or, if that has none of `marks`, in block
+  // `copy`; `ours` are this server's marks. What is written outside of `log` counts whoever wrote it.
+  datatype Guard = Guard(log: iset<int>, header: int, copy: int, marks: iset<BV>, ours: iset<BV>)
+  // After the reading r was taken a read of block a from the medium began that returned b; or one that failed.
+  predicate {:axiom} Returned(d: Disk, a: int, r: Reading, b: BV)
+  predicate {:axiom} Refused(d: Disk, a: int, r: Reading)
+  // After r a look began that saw no mark but ours. (What cannot be read tells nothing.)
+  predicate Looked(d: Disk, g: Guard, r: Reading) {
+    (exists b :: Returned(d, g.header, r, b) && b in g.marks && b in g.ours) ||
+    ((Refused(d, g.header, r) || exists b :: Returned(d, g.header, r, b) && b !in g.marks) &&
+      (Refused(d, g.copy, r) || exists b :: Returned(d, g.copy, r, b) && b in g.ours))
+  }
+  const LookBound: int := 1_000_000_000 // nanoseconds
+  // The reading `now` was taken for one write, which is yet to come, and no later than the bound after `since`, which
+  // was taken before the last look began.
+  predicate Timely(d: Disk, g: Guard, since: Reading?, now: Reading?) reads now {
+    since != null && now != null && !now.used && since.clock == now.clock && Looked(d, g, since) &&
+      since.at <= now.at <= since.at + LookBound
+  }
+
   // An immutable list of blocks and their addresses.
   class {:extern "BList"} BList {         // tested: ddisk.TestContents
     ghost const addrs: seq<int>
@@ -65,7 +90,12 @@ module {:extern "ddisk"} DiskS {
     ghost var bad: bool
     ghost var ok: iset<Img>         // crash condition: the images a crash is allowed to leave
     ghost var owner: map<int, Role>
+    ghost var guard: Guard
 
+    // Role r may write n blocks from a on: a recovery may, and else it is to the log, or there was a look.
+    predicate Allowed(r: Role, a: int, n: int, since: Reading?, now: Reading?) reads this, now {
+      r == Recovering || (forall x :: a <= x < a + n ==> x in guard.log) || Timely(this, guard, since, now)
+    }
     predicate Valid() reads this {
       |cur| == |poss| < 0x8_0000_0000_0000 &&
       (forall a :: 0 <= a < |cur| ==> cur[a] in poss[a] && |cur[a]| == 4096) &&
@@ -83,6 +113,8 @@ module {:extern "ddisk"} DiskS {
     method {:extern "Read"} Read(a: uint64) returns (ok_: bool, b: Blk, ghost honest: bool)
       requires Valid() && a as int < |cur| ensures ok_ ==> |b.v| == 4096 && (honest ==> b.v in poss[a as int])
       ensures (ok_ && honest) || Erred(this)
+      ensures forall r: Reading {:trigger Returned(this, a as int, r, b.v)} {:trigger Refused(this, a as int, r)} ::
+        old(allocated(r)) ==> if ok_ then Returned(this, a as int, r, b.v) else Refused(this, a as int, r)
     // n blocks from a on. A read that runs beside a write of the same block may see any mixture, hence poss.
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
       requires Valid() && a as int + n as int <= |cur| ensures ok_ || Erred(this)
@@ -95,27 +127,36 @@ module {:extern "ddisk"} DiskS {
         forall i :: 0 <= i < n as int ==>
         |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
     // n blocks, from l[i] on, to the blocks from a on, in any order
-    method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64) returns (ok_: bool)
+    method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64,
+      ghost since: Reading?, ghost now: Reading?) returns (ok_: bool)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|
       requires forall x :: i as int <= x < i as int + n as int ==> |l.blks[x]| == 4096
       requires forall x :: a as int <= x < a as int + n as int ==> Owns(owner, r, x)
       requires forall s :: CrashImg(Fuzzy(poss, a as int, n as int), s) ==> s in ok
-      modifies this`poss, this`cur, this`bad
+      requires Allowed(r, a as int, n as int, since, now)
+      modifies this`poss, this`cur, this`bad, now
+      ensures now != null ==> now.used
       ensures Operation(ok_) && poss == Fuzzy(old(poss), a as int, n as int)
       ensures forall x :: 0 <= x < |cur| && !(a as int <= x < a as int + n as int) ==> cur[x] == old(cur)[x]
       ensures ok_ ==> forall x :: a as int <= x < a as int + n as int ==> cur[x] == l.blks[i as int + (x - a as int)]
-    method {:extern "Write"} Write(ghost r: Role, a: uint64, b: Blk) returns (ok_: bool)
+    method {:extern "Write"} Write(ghost r: Role, a: uint64, b: Blk, ghost since: Reading?, ghost now: Reading?)
+      returns (ok_: bool)
       requires Valid() && a as int < |cur| && |b.v| == 4096 && Owns(owner, r, a as int)
       requires forall s :: CrashImg(Fuzzy(poss, a as int, 1), s) ==> s in ok
-      modifies this`poss, this`cur, this`bad
+      requires Allowed(r, a as int, 1, since, now)
+      modifies this`poss, this`cur, this`bad, now
+      ensures now != null ==> now.used
       ensures Operation(ok_) && poss == Fuzzy(old(poss), a as int, 1)
       ensures (ok_ ==> cur[a as int] == b.v) && forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
     // a write within one sector: the old contents or the new
-    method {:extern "WriteSector"} WriteSector(ghost r: Role, a: uint64, b: Blk) returns (ok_: bool)
+    method {:extern "WriteSector"} WriteSector(ghost r: Role, a: uint64, b: Blk, ghost since: Reading?,
+      ghost now: Reading?) returns (ok_: bool)
       requires Valid() && a as int < |cur| && Owns(owner, r, a as int)
       requires forall x :: x in poss[a as int] ==> SameTail(x, b.v)
       requires forall s :: CrashImg(poss[a as int := poss[a as int] + iset{b.v}], s) ==> s in ok
-      modifies this`poss, this`cur, this`bad
+      requires Allowed(r, a as int, 1, since, now)
+      modifies this`poss, this`cur, this`bad, now
+      ensures now != null ==> now.used
       ensures Operation(ok_) && poss == old(poss)[a as int := old(poss)[a as int] + iset{b.v}]
       ensures (ok_ ==> cur[a as int] == b.v) && forall x :: 0 <= x < |cur| && x != a as int ==> cur[x] == old(cur)[x]
     // makes durable what role r owns
@@ -135,6 +176,11 @@ module {:extern "ddisk"} DiskS {
     ghost method Leave(r: Role)
       modifies this`owner ensures forall x, a :: Owns(owner, x, a) <==> Owns(old(owner), x, a) && x != r
     { owner := map a | a in owner && owner[a] != r :: owner[a]; }
+    // before the server begins to serve
+    ghost method SetGuard(g: Guard)
+      requires forall r, a :: Owns(owner, r, a) ==> r == Recovering
+      modifies this`guard ensures guard == g
+    { guard := g; }
     ghost method SetOk(o: iset<Img>)
       requires Valid() && forall s :: CrashImg(poss, s) ==> s in o
       modifies this`ok ensures ok == o && Valid()

@@ -37,8 +37,8 @@ module SuperblockCopies {
     var z := ZeroBlk();
     Empty();
     d.Take(Recovering, {0, n as int - 1});
-    io := d.Write(Recovering, 0, z);
-    if io { io := d.Write(Recovering, n - 1, z); }
+    io := d.Write(Recovering, 0, z, null, null);
+    if io { io := d.Write(Recovering, n - 1, z, null, null); }
     if io { io := d.Barrier(Recovering); }
     d.Leave(Recovering);
     assert forall a :: a in d.owner ==> Owns(d.owner, d.owner[a], a);
@@ -107,7 +107,7 @@ module SuperblockCopies {
   {
     var e := Encode(s);
     var b := Freeze(e);
-    io := d.Write(Recovering, a, b);
+    io := d.Write(Recovering, a, b, null, null);
     if io { io := d.Barrier(Recovering); }
   }
 

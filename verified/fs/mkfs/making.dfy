@@ -179,11 +179,11 @@ module Making {
     assert d.poss[0] <= iset{Zeros(4096)};
     forall i | CrashImg(Fuzzy(d.poss, s.geometry.inodeBitmap as int, 1), i)
       ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geometry.inodeBitmap as int, 1)[0]; }
-    io := d.Write(Recovering, s.geometry.inodeBitmap, bits);
+    io := d.Write(Recovering, s.geometry.inodeBitmap, bits, null, null);
     if !io { return; }
     forall i | CrashImg(Fuzzy(d.poss, s.geometry.inodeTable as int, 1), i)
       ensures i in d.ok { assert i[0] in Fuzzy(d.poss, s.geometry.inodeTable as int, 1)[0]; }
-    io := d.Write(Recovering, s.geometry.inodeTable, table);
+    io := d.Write(Recovering, s.geometry.inodeTable, table, null, null);
     if !io { return; }
     assert d.cur[0] in d.poss[0];
     io := d.Barrier(Recovering);

@@ -1,9 +1,5 @@
 # what only the checks of the text find: file or folder, name, text, replacement. (That every Yield is needed is tried by threads.py itself.)
 [
-    ("journal", "direct blocks are written home without a look at the header", "    if look { LYield(j); ok := HeaderIsOurs(j); }\n", ""),
-    ("journal", "the log is installed without a look at the header", "    ok := HeaderIsOurs(j);\n    n := l.Len();", "    ok := true; n := l.Len();"),
-    ("journal", "a header is written without a look at it", "    IYield(j);\n    ok := HeaderIsOurs(j);\n    if !ok { return; }\n    IYield(j);", "    IYield(j);"),
-    ("journal", "the look does not count", "    ok := HeaderIsOurs(j);\n    n := l.Len();", "    var ours := HeaderIsOurs(j); ok := true;\n    n := l.Len();"),
     ("txn", "mutex let go between splicing and appending", "    st, n := Append(j, t.writes, stable, p);", "    j.mutex.Unlock(); TYield(t.system, t.owner); j.mutex.Lock(); TYield(t.system, t.owner);\n    st, n := Append(j, t.writes, stable, p);"),
     ("txn", "the rely within a step", "    st, n := Append(j, t.writes, stable, p);", "    TYield(t.system, t.owner);\n    st, n := Append(j, t.writes, stable, p);"),
     ("txn", "locked without a Yield after the block was read", "      var ok := Lock(k, excl);\n      if !ok { return CONFLICT, null; }\n      b := One(a, 1);\n      if b == null { CutShort(IOERR); return IOERR, null; }", "      b := Latest(system, owner, hold, a, 1);\n      if b == null { return IOERR, null; }\n      var ok, queued := Grab(k, excl);\n      if !ok { return CONFLICT, null; }"),
@@ -41,7 +37,7 @@
     ("journal", "what others did is known without a Yield", "    SetStop(j);\n", "    j.mutex.Yielded(j);\n    SetStop(j);\n"),
     ("journal", "a Yield of one's own", "  // Ends the threads of the background.\n", "  method ZYield(j: Journal)\n    modifies j.mutex`settled\n    ensures j.mutex.settled == j\n  { j.mutex.Yielded(j); }\n  // Ends the threads of the background.\n"),
     ("journal", "a step without the mutex that does not demand a Yield", "    requires j.Inv() && j.mutex.settled == j.logger && j.logger.phase == GroupWriting && j.logger.directList != null &&\n      i as", "    requires j.Inv() && j.logger.phase == GroupWriting && j.logger.directList != null && i as"),
-    ("journal", "a step without the mutex after which no Yield has to come", "    modifies j.logger`directWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled\n", "    modifies j.logger`directWritten, j.disk`poss, j.disk`cur, j.disk`bad\n"),
+    ("journal", "a step without the mutex after which no Yield has to come", "    modifies j.logger`directWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.mutex`settled, j.logger.reading\n", "    modifies j.logger`directWritten, j.disk`poss, j.disk`cur, j.disk`bad, j.logger.reading\n"),
     ("journal", "a step under the mutex that does not demand a Yield", "    requires j.Inv() && j.mutex.Inside() && j.logger.phase == GroupsDurable && j.trims", "    requires j.Inv() && j.mutex.held && j.logger.phase == GroupsDurable && j.trims"),
     ("txn", "a step of transactions that does not demand a Yield", "      requires Inv() && system.journal.mutex.settled == owner && OkKey(system.kinds, k)\n", "      requires Inv() && OkKey(system.kinds, k)\n"),
     ("journal", "a step of the logger that any Yield is enough for", "    requires j.Inv() && j.mutex.settled == j.logger && j.logger.phase == GroupWriting && j.logger.directList != null &&\n      i as", "    requires j.Inv() && j.mutex.settled != null && j.logger.phase == GroupWriting && j.logger.directList != null && i as"),

@@ -268,67 +268,6 @@ func HdrBarrier(j *journalm.Journal) bool {
 	ok = out1
 	return ok
 }
-func HeaderIsOurs(j *journalm.Journal) bool {
-	var ok bool = false
-	var _ = ok
-	var out1 bool
-	var _ = out1
-	out1 = BearsOurs(j)
-	ok = out1
-	if !ok {
-		Halt(j)
-	}
-	return ok
-}
-func BearsOurs(j *journalm.Journal) bool {
-	var ok bool = false
-	var _ = ok
-	var io bool = false
-	var _ = io
-	var b *dbytes.Blk = (*dbytes.Blk)(nil)
-	var _ = b
-	var out1 bool
-	var _ = out1
-	var out2 *dbytes.Blk
-	var _ = out2
-	out1, out2 = j.Disk.Read(j.HeaderAt)
-	io = out1
-	b = out2
-	var is bool
-	var _ = is
-	is = false
-	if io {
-		var q uint64 = 0
-		var _ = q
-		var out3 bool
-		var _ = out3
-		var out4 uint64
-		var _ = out4
-		out3, out4 = j.Seal.DecHdr(b)
-		is = out3
-		q = out4
-	}
-	if !is {
-		var out5 bool
-		var _ = out5
-		var out6 *dbytes.Blk
-		var _ = out6
-		out5, out6 = j.Disk.Read(j.Home - uint64(1))
-		io = out5
-		b = out6
-	}
-	ok = true
-	if io {
-		var out7 bool
-		var _ = out7
-		out7 = j.Seal.Ours(b)
-		ok = out7
-	}
-	return ok
-}
-func Halt(j *journalm.Journal) {
-	j.Disk.Stop()
-}
 func CacheInst(j *journalm.Journal) {
 	var i uint64
 	var _ = i

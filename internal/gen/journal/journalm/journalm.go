@@ -7,6 +7,7 @@ import (
 	treeofcodes "tansy/internal/gen/journal/treeofcodes"
 	blockmap "tansy/internal/runtime/blockmap"
 	cache "tansy/internal/runtime/cache"
+	clock "tansy/internal/runtime/clock"
 	codes "tansy/internal/runtime/codes"
 	dbytes "tansy/internal/runtime/dbytes"
 	ddisk "tansy/internal/runtime/ddisk"
@@ -80,6 +81,7 @@ type Logger struct {
 	Newest       *InLog
 	EndPos       uint64
 	Codes        *codes.Codes
+	LookedAt     uint64
 }
 
 func New_Logger_() *Logger {
@@ -94,6 +96,7 @@ func New_Logger_() *Logger {
 	_this.Newest = (*InLog)(nil)
 	_this.EndPos = 0
 	_this.Codes = (*codes.Codes)(nil)
+	_this.LookedAt = 0
 	return &_this
 }
 
@@ -140,19 +143,22 @@ func (_this *Logger) Ctor__() {
 	_this.Newest = (*InLog)(nil)
 	_this.EndPos = uint64(0)
 	_this.Codes = c
+	_this.LookedAt = uint64(0)
 }
 
 // End of class Logger
 
 // Definition of class Installer
 type Installer struct {
-	List *ddisk.BList
+	List     *ddisk.BList
+	LookedAt uint64
 }
 
 func New_Installer_() *Installer {
 	_this := Installer{}
 
 	_this.List = (*ddisk.BList)(nil)
+	_this.LookedAt = 0
 	return &_this
 }
 
@@ -185,6 +191,7 @@ func (_this type_Installer_) String() string {
 }
 func (_this *Installer) Ctor__() {
 	_this.List = (*ddisk.BList)(nil)
+	_this.LookedAt = uint64(0)
 }
 
 // End of class Installer
@@ -195,6 +202,7 @@ type Journal struct {
 	Seal             *seal.Seal
 	Mutex            *mutex.Mutex
 	Cache            *cache.Cache
+	Clock            *clock.Clock
 	Notes            *notes.Notes
 	Tree             *treeofcodes.Tree
 	Logger           *Logger
@@ -239,6 +247,7 @@ func New_Journal_() *Journal {
 	_this.Seal = (*seal.Seal)(nil)
 	_this.Mutex = (*mutex.Mutex)(nil)
 	_this.Cache = (*cache.Cache)(nil)
+	_this.Clock = (*clock.Clock)(nil)
 	_this.Notes = (*notes.Notes)(nil)
 	_this.Tree = (*treeofcodes.Tree)(nil)
 	_this.Logger = (*Logger)(nil)
@@ -312,6 +321,13 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *seal.Seal, mu0 *mutex.Mutex,
 	out1 = notes.New()
 	nt = out1
 	_this.Notes = nt
+	var c *clock.Clock
+	var _ = c
+	var out2 *clock.Clock
+	var _ = out2
+	out2 = clock.New()
+	c = out2
+	_this.Clock = c
 	var nw1 = New_Logger_()
 	var _ = nw1
 	nw1.Ctor__()
@@ -334,46 +350,46 @@ func (_this *Journal) Ctor__(d0 *ddisk.Disk, seal0 *seal.Seal, mu0 *mutex.Mutex,
 	_this.InstAt = instAt0
 	var m1 *blockmap.Map
 	var _ = m1
-	var out2 *blockmap.Map
-	var _ = out2
-	out2 = blockmap.New()
-	m1 = out2
-	var m2 *blockmap.Map
-	var _ = m2
 	var out3 *blockmap.Map
 	var _ = out3
 	out3 = blockmap.New()
-	m2 = out3
-	var m3 *blockmap.Map
-	var _ = m3
+	m1 = out3
+	var m2 *blockmap.Map
+	var _ = m2
 	var out4 *blockmap.Map
 	var _ = out4
 	out4 = blockmap.New()
-	m3 = out4
-	var m4 *blockmap.Map
-	var _ = m4
+	m2 = out4
+	var m3 *blockmap.Map
+	var _ = m3
 	var out5 *blockmap.Map
 	var _ = out5
 	out5 = blockmap.New()
-	m4 = out5
-	var m5 *blockmap.Map
-	var _ = m5
+	m3 = out5
+	var m4 *blockmap.Map
+	var _ = m4
 	var out6 *blockmap.Map
 	var _ = out6
 	out6 = blockmap.New()
-	m5 = out6
-	var m6 *blockmap.Map
-	var _ = m6
+	m4 = out6
+	var m5 *blockmap.Map
+	var _ = m5
 	var out7 *blockmap.Map
 	var _ = out7
 	out7 = blockmap.New()
-	m6 = out7
-	var m7 *blockmap.Map
-	var _ = m7
+	m5 = out7
+	var m6 *blockmap.Map
+	var _ = m6
 	var out8 *blockmap.Map
 	var _ = out8
 	out8 = blockmap.New()
-	m7 = out8
+	m6 = out8
+	var m7 *blockmap.Map
+	var _ = m7
+	var out9 *blockmap.Map
+	var _ = out9
+	out9 = blockmap.New()
+	m7 = out9
 	_this.Running = m1
 	_this.Logged = m2
 	_this.Frozen = m3

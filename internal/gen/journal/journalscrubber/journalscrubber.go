@@ -3,7 +3,7 @@
 package journalscrubber
 
 import (
-	journalinstaller "tansy/internal/gen/journal/journalinstaller"
+	journallooks "tansy/internal/gen/journal/journallooks"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalreader "tansy/internal/gen/journal/journalreader"
 	journalscrub "tansy/internal/gen/journal/journalscrub"
@@ -143,7 +143,7 @@ func Sentence(j *journalm.Journal, a uint64, t uint64, bad uint64, unread bool) 
 	var _ = ours
 	var out1 bool
 	var _ = out1
-	out1 = journalinstaller.HeaderIsOurs(j)
+	out1 = journallooks.HeaderIsOurs(j)
 	ours = out1
 	j.Mutex.Lock()
 	journalthreads.CYield(j)
@@ -214,7 +214,7 @@ func SentencePage(j *journalm.Journal, t uint64, mem bool, bad uint64) uint32 {
 	var _ = ours
 	var out1 bool
 	var _ = out1
-	out1 = journalinstaller.HeaderIsOurs(j)
+	out1 = journallooks.HeaderIsOurs(j)
 	ours = out1
 	j.Mutex.Lock()
 	journalthreads.CYield(j)

@@ -6,6 +6,7 @@ import (
 	journalcommit "tansy/internal/gen/journal/journalcommit"
 	journalinstaller "tansy/internal/gen/journal/journalinstaller"
 	journallogger "tansy/internal/gen/journal/journallogger"
+	journallooks "tansy/internal/gen/journal/journallooks"
 	journalm "tansy/internal/gen/journal/journalm"
 	journalpolicy "tansy/internal/gen/journal/journalpolicy"
 	journalreader "tansy/internal/gen/journal/journalreader"
@@ -22,6 +23,33 @@ func LYield(j *journalm.Journal) {
 func IYield(j *journalm.Journal) {
 }
 func CYield(j *journalm.Journal) {
+}
+func LogInTime(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	LYield(j)
+	var late bool
+	var _ = late
+	var out1 bool
+	var _ = out1
+	out1 = journallooks.LogReading(j)
+	late = out1
+	ok = true
+	for ok && late {
+		LYield(j)
+		var out2 bool
+		var _ = out2
+		out2 = journallooks.LogLook(j)
+		ok = out2
+		if ok {
+			LYield(j)
+			var out3 bool
+			var _ = out3
+			out3 = journallooks.LogReading(j)
+			late = out3
+		}
+	}
+	return ok
 }
 func WriteDirect(j *journalm.Journal, look bool) bool {
 	var ok bool = false
@@ -43,22 +71,28 @@ func WriteDirect(j *journalm.Journal, look bool) bool {
 		LYield(j)
 		var out2 bool
 		var _ = out2
-		out2 = journalinstaller.HeaderIsOurs(j)
+		out2 = journallooks.LogLook(j)
 		ok = out2
 	}
 	for ok && i < n {
-		LYield(j)
-		var m uint64 = 0
-		var _ = m
 		var out3 bool
 		var _ = out3
-		var out4 uint64
-		var _ = out4
-		out3, out4 = journallogger.DirWrite(j, i)
+		out3 = LogInTime(j)
 		ok = out3
-		m = out4
 		if ok {
-			i = i + m
+			LYield(j)
+			var m uint64 = 0
+			var _ = m
+			var out4 bool
+			var _ = out4
+			var out5 uint64
+			var _ = out5
+			out4, out5 = journallogger.DirWrite(j, i)
+			ok = out4
+			m = out5
+			if ok {
+				i = i + m
+			}
 		}
 	}
 	return ok
@@ -263,6 +297,33 @@ func CacheAll(j *journalm.Journal, l *ddisk.BList, n uint64) bool {
 	ok = true
 	return ok
 }
+func InstInTime(j *journalm.Journal) bool {
+	var ok bool = false
+	var _ = ok
+	IYield(j)
+	var late bool
+	var _ = late
+	var out1 bool
+	var _ = out1
+	out1 = journallooks.InstReading(j)
+	late = out1
+	ok = true
+	for ok && late {
+		IYield(j)
+		var out2 bool
+		var _ = out2
+		out2 = journallooks.InstLook(j)
+		ok = out2
+		if ok {
+			IYield(j)
+			var out3 bool
+			var _ = out3
+			out3 = journallooks.InstReading(j)
+			late = out3
+		}
+	}
+	return ok
+}
 func WritePages(j *journalm.Journal) (bool, *codes.Codes, uint64, uint64) {
 	var ok bool = false
 	var _ = ok
@@ -355,11 +416,18 @@ func WritePage(j *journalm.Journal, c *codes.Codes, i uint64, q0 uint64, q1 uint
 	if !ok {
 		return ok, i1, r0, r1
 	}
-	IYield(j)
 	var out6 bool
 	var _ = out6
-	out6 = journalinstaller.PageWrite(j, p, a, b)
+	out6 = InstInTime(j)
 	ok = out6
+	if !ok {
+		return ok, i1, r0, r1
+	}
+	IYield(j)
+	var out7 bool
+	var _ = out7
+	out7 = journalinstaller.PageWrite(j, p, a, b)
+	ok = out7
 	if !ok {
 		return ok, i1, r0, r1
 	}
@@ -370,16 +438,16 @@ func WritePage(j *journalm.Journal, c *codes.Codes, i uint64, q0 uint64, q1 uint
 	var _ = c0
 	var c1 uint64
 	var _ = c1
-	var out7 bool
-	var _ = out7
-	var out8 uint64
+	var out8 bool
 	var _ = out8
 	var out9 uint64
 	var _ = out9
-	out7, out8, out9 = journalinstaller.PageUp(j, c, p, b)
-	root = out7
-	c0 = out8
-	c1 = out9
+	var out10 uint64
+	var _ = out10
+	out8, out9, out10 = journalinstaller.PageUp(j, c, p, b)
+	root = out8
+	c0 = out9
+	c1 = out10
 	if root {
 		r0, r1 = c0, c1
 	}
@@ -413,7 +481,7 @@ func WriteHome(j *journalm.Journal) (bool, *ddisk.BList, uint64, *codes.Codes, u
 	IYield(j)
 	var out3 bool
 	var _ = out3
-	out3 = journalinstaller.HeaderIsOurs(j)
+	out3 = journallooks.InstLook(j)
 	ok = out3
 	var out4 uint64
 	var _ = out4
@@ -423,41 +491,47 @@ func WriteHome(j *journalm.Journal) (bool, *ddisk.BList, uint64, *codes.Codes, u
 	var _ = i
 	i = uint64(0)
 	for ok && i < n {
-		IYield(j)
-		var m uint64 = 0
-		var _ = m
 		var out5 bool
 		var _ = out5
-		var out6 uint64
-		var _ = out6
-		out5, out6 = journalinstaller.InstWrite(j, i)
+		out5 = InstInTime(j)
 		ok = out5
-		m = out6
 		if ok {
-			i = i + m
+			IYield(j)
+			var m uint64 = 0
+			var _ = m
+			var out6 bool
+			var _ = out6
+			var out7 uint64
+			var _ = out7
+			out6, out7 = journalinstaller.InstWrite(j, i)
+			ok = out6
+			m = out7
+			if ok {
+				i = i + m
+			}
 		}
 	}
 	if ok {
-		var out7 bool
-		var _ = out7
-		var out8 *codes.Codes
+		var out8 bool
 		var _ = out8
-		var out9 uint64
+		var out9 *codes.Codes
 		var _ = out9
 		var out10 uint64
 		var _ = out10
-		out7, out8, out9, out10 = WritePages(j)
-		ok = out7
-		c = out8
-		r0 = out9
-		r1 = out10
+		var out11 uint64
+		var _ = out11
+		out8, out9, out10, out11 = WritePages(j)
+		ok = out8
+		c = out9
+		r0 = out10
+		r1 = out11
 	}
 	if ok {
 		IYield(j)
-		var out11 bool
-		var _ = out11
-		out11 = journalinstaller.InstBarrier(j)
-		ok = out11
+		var out12 bool
+		var _ = out12
+		out12 = journalinstaller.InstBarrier(j)
+		ok = out12
 	}
 	return ok, l, n, c, r0, r1
 }
@@ -515,15 +589,14 @@ func WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	IYield(j)
 	var out1 bool
 	var _ = out1
-	out1 = journalinstaller.HeaderIsOurs(j)
+	out1 = journallooks.InstLook(j)
 	ok = out1
 	if !ok {
 		return ok
 	}
-	IYield(j)
 	var out2 bool
 	var _ = out2
-	out2 = journalinstaller.HdrWrite(j, copy_, r0, r1)
+	out2 = InstInTime(j)
 	ok = out2
 	if !ok {
 		return ok
@@ -531,8 +604,16 @@ func WriteHeader(j *journalm.Journal, copy_ bool, r0 uint64, r1 uint64) bool {
 	IYield(j)
 	var out3 bool
 	var _ = out3
-	out3 = journalinstaller.HdrBarrier(j)
+	out3 = journalinstaller.HdrWrite(j, copy_, r0, r1)
 	ok = out3
+	if !ok {
+		return ok
+	}
+	IYield(j)
+	var out4 bool
+	var _ = out4
+	out4 = journalinstaller.HdrBarrier(j)
+	ok = out4
 	return ok
 }
 func Install(j *journalm.Journal) bool {
@@ -919,7 +1000,7 @@ func Guard(j *journalm.Journal) bool {
 	CYield(j)
 	var out1 bool
 	var _ = out1
-	out1 = journalinstaller.HeaderIsOurs(j)
+	out1 = journallooks.HeaderIsOurs(j)
 	ok = out1
 	if ok {
 		return ok
