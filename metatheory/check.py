@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 # in the order in which they are compiled
 FILES = ["Tactics", "History", "Bridge", "Programs", "Spec", "Execution", "Clients", "Example", "Counterexamples",
-         "SimpleNfs", "Waiting"]
+         "SimpleNfs", "Waiting", "Interleaving", "Interleaved"]
 THEOREMS = {
     "Programs": ["log_is_run", "run_is_log", "at_its_place"],
     "Clients": ["clients_see_the_specification", "nothing_shown_is_lost"],
@@ -30,6 +30,9 @@ THEOREMS = {
     "SimpleNfs": ["simplenfs_alone", "clients_of_simplenfs", "states_are_possible", "written_is_read",
                   "it_serves"],
     "Waiting": ["nobody_is_forgotten", "no_wish_is_forgotten", "nothing_stands_still"],
+    "Interleaving": ["as_if_by_turns", "no_data_race", "a_crash_finds_whole_blocks"],
+    "Interleaved": ["it_is_met", "it_is_as_said", "without_the_mutex", "without_a_yield", "without_one_operation",
+                    "without_mutex_and_role"],
 }
 FORBIDDEN = r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Primitive|bypass_check|Unset\s+\w+\s+Checking|type_in_type)\b"
 

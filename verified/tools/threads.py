@@ -16,6 +16,12 @@ on every path:
 - A program has the Yield of one role. What changes a role's state (it does not keep it, by its
   contract) is done by that role's programs. Others come to the logger's only when they have
   become the logger.
+- A step does one operation at most of what threads share without the mutex (OPERATIONS), but for those in SEVERAL; and
+  after one without the mutex that does, a Yield has to come. So what a thread does between two Yields happens at once
+  for the others (metatheory/Interleaving.v).
+- A step without the mutex touches nothing else that others change, nor cache and notes: of the journal its constants,
+  and, if its demand names a role, the role's object and fields that this role's steps alone change. Nobody else's step
+  touches that object.
 - The commit point is reached only by the programs in CALLERS, and a second time only
   because the log was full. Go calls programs, not steps, and starts one installer.
 
@@ -36,6 +42,19 @@ CALLERS = {"AppendTx": {("journal", "Append")}, "Append": {("journal", "Commit")
 OWN = {"this`cut"}                       # what no other thread sees: a field of a transaction, which is one thread's,
 PRIVATE = r"(\w+): (?:Buf|Bytes)\b"      # and its write buffer, and bytes that are no block yet
 LOOKS = {"Len", "AddrAt", "BlkAt"}      # at what its role has frozen
+# (Get and Put of pages are of a version, which does not change.)
+OPERATIONS = {"disk": {"Read", "ReadRun", "ReadAny", "Write", "WriteRun", "WriteSector", "Barrier", "Stop"},
+              "pages": {"Root", "Look", "Next", "HoldAll", "Begin"}, "locks": {"Lock", "Await", "Release"}}
+SHARED = re.compile(r"(?::=|[(,]) *(?:\w+\.)+(?:%s)\b *(?![.\w(])" % "|".join(OPERATIONS))
+SEVERAL = {"HeaderIsOurs", "LogLook", "InstLook",  # looks: what they read only tells whether the device is to stop
+           "NextPage", "ChangedCodes",  # the installer looks at what only the installer changes
+           "CheckHome", "CheckPage"}    # readers: argued, in TRUST.md
+# operate under the mutex: a role's work ends with them, so no other operation follows before a Yield
+UNDER = {"FinishCommit", "FinishInstall"}
+SEEN = {"TreeRoot", "CheckPage"}        # operate, change nothing, and so no Yield has to come after them
+OPEN = {"notes.Damaged"}                # all other notes, and the cache, belong to who holds the mutex
+OBJECTS = {"L": "logger", "I": "installer"}
+PROOF = re.compile(r"(assert|forall|calc|ghost|reveal)\b")
 CALL = re.compile(r"((?:\w+\.)*)(\w+)\s*\(")
 
 
@@ -56,7 +75,7 @@ class Check:
     """files: path relative to verified/ -> text"""
 
     def __init__(self, files):
-        self.bad, self.methods, self.texts, trusted = [], {}, {}, set()
+        self.bad, self.methods, self.texts, self.assigned, self.counted, trusted = [], {}, {}, {}, {}, set()
         for path, raw in sorted(files.items()):
             if path.startswith("trusted/"):
                 trusted |= {d.name for d in declarations(raw) if d.kind == "method"}
@@ -83,6 +102,14 @@ class Check:
         for m in sorted({o for p in programs for _, kind, o in self.calls(p) if kind in ("L", "F")}, key=lambda o: o.decl.start):
             self.check_guarantee(m)
             self.check_demand(m)
+            self.check_touches(m)
+            if m.mark == "L" and m.name not in UNDER and self.operations(m):
+                self.say(m, m.decl.start, "a step under the mutex that operates")
+        for m in self.all:
+            if m.mark:
+                self.check_operations(m)
+        if "journal/state.dfy" in self.texts and not self.fields():
+            self.bad.append("no field of the journal is known: class Journal is written otherwise")
         for m in programs:
             self.check_roles(m)
         for r, (keep, _) in ROLES.items():
@@ -181,6 +208,101 @@ class Check:
             self.say(m, m.decl.start, "a step after which no Yield has to come")
         if re.search(r"ensures[^\n]*\bsettled\b", m.decl.clauses):
             self.say(m, m.decl.start, "a step that tells of a Yield")
+
+    # ---------------- what a step does at once ----------------
+    def operations(self, m, above=()):
+        """how many operations a method does, at most, on any path; those of a loop count twice"""
+        def of(block):
+            now, most = 0, 0                         # on this path, on any that has ended
+            for s in block:
+                n = self.operations_at(m, s, above)
+                parts = [of(p) for p in s.parts]
+                ends = [any(x.text.startswith("return") for x in p) for p in s.parts]
+                most = max([most] + [now + n + p for p in parts])
+                goes = [p for p, end in zip(parts, ends) if not end] + ([0] if s.kind == "if" and len(parts) == 1 else [])
+                now += n + (2 if s.kind == "while" else 1) * max(goes, default=0)
+                most = max(most, now)
+            return most
+        return of(self.bodies[m])
+
+    def operations_at(self, m, s, above):
+        n = 0
+        if not PROOF.match(s.text):
+            n += 2 * len(SHARED.findall(re.split(r"\b(?:invariant|decreases)\b", s.text)[0]))    # under another name it may do anything
+            for c in CALL.finditer(s.text):
+                last = c.group(1).rstrip(".").split(".")[-1]
+                o = None if last in OPERATIONS or s.text[:c.start()].endswith("new ") else self.resolve(m, *c.groups())
+                if last in OPERATIONS:
+                    n += c.group(2) in OPERATIONS[last]
+                elif o and o is not m and o not in above:
+                    if o not in self.counted:
+                        self.counted[o] = self.operations(o, above + (m,))
+                    n += self.counted[o]
+        return n
+
+    def check_operations(self, m):
+        n = self.operations(m)
+        if n > 1 and m.name not in SEVERAL:
+            self.say(m, m.decl.start, "a step of several operations")
+        if n < 2 and m.name in SEVERAL:
+            self.say(m, m.decl.start, "does one operation at most: SEVERAL is out of date")
+        if n and m.mark == "F" and "mutex`settled" not in m.decl.clauses and m.name not in SEEN:
+            self.say(m, m.decl.start, "a step that operates, and after which no Yield has to come")
+
+    def touches(self, m, above=()):
+        """the fields of the journal, and of the objects of its roles, that the compiled code of a method names"""
+        out = set()
+        def inner(block):
+            for s in block:
+                yield re.split(r"\b(?:invariant|decreases)\b", s.text)[0]
+                for p in s.parts:
+                    yield from inner(p)
+        for text in inner(self.bodies[m]):
+            if PROOF.match(text):
+                continue
+            out |= {re.sub(r"^lg\.", "logger.", x) for x in
+                    re.findall(r"(?:\b(?:j|journal|this)\.|\b(?=lg\.))((?:logger\.|installer\.|lg\.)?\w+)\b(?!\()", text)}
+            out |= set(re.findall(r"\bnotes\.\w+", text))
+            for c in CALL.finditer(text):
+                o = None if text[:c.start()].endswith("new ") else self.resolve(m, *c.groups())
+                if o and o is not m and o not in above:
+                    out |= self.touches(o, above + (m,))
+        return out
+
+    def check_touches(self, m):
+        touched = self.touches(m)
+        demands = " ".join(re.findall(r"requires(.*)", m.decl.clauses))
+        plays = [r for r, x in OBJECTS.items() if re.search(r"\bmutex\.settled == j\.%s\b" % x, demands)]
+        for r, x in OBJECTS.items():
+            if any(f.split(".")[0] == x for f in touched) and r not in plays and self.owner(m) != r and m.name != ROLES[r][1]:
+                self.say(m, m.decl.start, "touches the %s's object" % x)
+        if m.mark == "F":
+            held = {"cache"} | {f for f in touched if f.startswith("notes.")} - OPEN
+            for f in sorted(touched & (self.fields() | held)):
+                if f in held or not any(all(self.owner(w) == r for w in self.writers(f)) for r in plays):
+                    self.say(m, m.decl.start, "touches %s without the mutex" % f)
+
+    def fields(self):
+        """the fields of the journal that are no ghosts and no constants"""
+        body = re.search(r"class Journal \{(.*?)\n    function ", self.texts.get("journal/state.dfy", ""), re.S)
+        return set(re.findall(r"\n    var (\w+):", body.group(1))) if body else set()
+
+    def writers(self, field):
+        """the steps that a program takes which assign a field of the journal"""
+        if not self.assigned:
+            for p in self.all:
+                for _, kind, o in self.calls(p) if p.program else []:
+                    if kind in ("L", "F"):
+                        for f in self.assigns(o):
+                            self.assigned.setdefault(f, set()).add(o)
+        return self.assigned.get(field, set())
+
+    def assigns(self, m, above=()):
+        out = set()
+        for s, _, o in self.calls(m):
+            if o and o is not m and o not in above:
+                out |= self.assigns(o, above + (m,))
+        return out | set(re.findall(r"\bj\.(\w+) :=", self.texts[m.path][m.decl.start:m.decl.end]))
 
     def check_caller(self, m, s, o):
         if o and o.name in CALLERS and (m.folder, m.name) not in CALLERS[o.name] and (o.folder, o.name) != (m.folder, m.name):
