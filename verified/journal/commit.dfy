@@ -148,10 +148,12 @@ module JournalCommit {
   method Defer(j: Journal)
     requires j.Inv() && j.mutex.Inside() && j.logger.phase == GroupsWritten
     modifies j`busy, j.logger`phase, j.mutex`woken
-    ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.logger.phase == NoLogger && NextTold(j)
+    ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.logger.phase == NoLogger &&
+      exists odd :: NextTold(j, odd)
   {
     Resign(j);
-    NextLogger(j);
+    var odd := j.notes.OddGroup();
+    NextLogger(j, odd);
   }
   // [L] ... nobody is the logger
   method Resign(j: Journal)
@@ -729,13 +731,13 @@ module JournalCommit {
       j.logger.phase == NoLogger
     ensures fresh(j.repr - old(j.repr))
     // who waits for the groups, who goes on with the next, and who installs, if it is time
-    ensures DurableTold(j.mutex) && NextTold(j) && (Filled(j) ==> One(CInstaller) in j.mutex.woken)
+    ensures (exists odd :: DurableTold(j.mutex, odd) && NextTold(j, odd)) && (Filled(j) ==> One(CInstaller) in j.mutex.woken)
   {
     MapsApart(j);
     var ring, dir, last := j.frozen, j.frozenDirect, j.logger.newest;
     ghost var bodies, maps := j.logger.bodies, j.logger.maps;
     MadeDurable(j);
-    NoteFinish(j);
+    var odd := NoteFinish(j);
     dir.Clear();
     if j.logged != ring { ring.Clear(); }
     ClearAll(j, last, bodies, maps);

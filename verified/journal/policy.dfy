@@ -219,37 +219,38 @@ module JournalPolicy {
     j.mutex.WakeAll(CSpace);
   }
   // [L] the pending groups are durable
-  method NoteFinish(j: Journal)
+  method NoteFinish(j: Journal) returns (odd: bool)
     requires j.Inv() && j.mutex.Inside()
     modifies j.mutex`woken
-    ensures DurableTold(j.mutex) && NextTold(j) && (Filled(j) ==> One(CInstaller) in j.mutex.woken)
+    ensures DurableTold(j.mutex, odd) && NextTold(j, odd) && (Filled(j) ==> One(CInstaller) in j.mutex.woken)
   {
     j.notes.CountGroup();
     NotePace(j);
     var full := FillsUp(j);
     var urge := j.notes.InstallNow();
     if full || urge { j.mutex.WakeOne(CInstaller); }
-    NextLogger(j);
+    odd := j.notes.OddGroup();
+    NextLogger(j, odd);
     // after the one that goes on with the next group: the device should not wait
-    var odd := j.notes.OddGroup();
     if odd { j.mutex.WakeAll(2); } else { j.mutex.WakeAll(3); }
   }
-  // All were woken who wait for one of the groups of alternating parity to become durable.
-  predicate DurableTold(m: Mutex) reads m { All(2) in m.woken || All(3) in m.woken }
-  // If the running group is to be written though nobody waits for it, somebody was woken who may become the logger.
-  predicate NextTold(j: Journal) reads j, j.running, j.mutex {
+  // All were woken who wait for the group before an odd or an even running one to become durable.
+  predicate DurableTold(m: Mutex, odd: bool) reads m { All(if odd then 2 else 3) in m.woken }
+  // If the running group, odd or even, is to be written though nobody waits for it, somebody was woken who may become
+  // the logger: the thread, or one who waits for that group.
+  predicate NextTold(j: Journal, odd: bool) reads j, j.running, j.mutex {
     |j.running.addrs| >= GroupMin as int ==>
-      One(CLogger) in j.mutex.woken || One(2) in j.mutex.woken || One(3) in j.mutex.woken
+      One(CLogger) in j.mutex.woken || One(if odd then 3 else 2) in j.mutex.woken
   }
-  // [L] nobody is the logger: who goes on with the running group, if it is to be written, is woken
-  method NextLogger(j: Journal)
+  // [L] nobody is the logger: who goes on with the running group, an odd or an even one, if it is to be written, is
+  // woken
+  method NextLogger(j: Journal, odd: bool)
     requires j.Inv() && j.mutex.Inside()
     modifies j.mutex`woken
-    ensures NextTold(j) && old(j.mutex.woken) <= j.mutex.woken
+    ensures NextTold(j, odd) && old(j.mutex.woken) <= j.mutex.woken
   {
     var more := WantCommit(j);
     if !more { return; }
-    var odd := j.notes.OddGroup();
     var w := j.notes.Waiters();
     if w == 0 { j.mutex.WakeOne(CLogger); }
     else if odd { j.mutex.WakeOne(3); }

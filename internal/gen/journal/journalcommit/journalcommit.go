@@ -140,7 +140,13 @@ func TakeUp(j *journalm.Journal) {
 }
 func Defer(j *journalm.Journal) {
 	Resign(j)
-	journalpolicy.NextLogger(j)
+	var odd bool
+	var _ = odd
+	var out1 bool
+	var _ = out1
+	out1 = j.Notes.OddGroup()
+	odd = out1
+	journalpolicy.NextLogger(j, odd)
 }
 func Resign(j *journalm.Journal) {
 	j.Busy = false
@@ -628,7 +634,12 @@ func FinishCommit(j *journalm.Journal) {
 	var _ = last
 	ring, dir, last = j.Frozen, j.FrozenDirect, j.Logger.Newest
 	MadeDurable(j)
-	journalpolicy.NoteFinish(j)
+	var odd bool
+	var _ = odd
+	var out1 bool
+	var _ = out1
+	out1 = journalpolicy.NoteFinish(j)
+	odd = out1
 	dir.Clear()
 	if j.Logged != ring {
 		ring.Clear()

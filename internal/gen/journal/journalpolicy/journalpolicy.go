@@ -325,7 +325,9 @@ func NoteStart(j *journalm.Journal) {
 	}
 	j.Mutex.WakeAll(journalm.CSpace())
 }
-func NoteFinish(j *journalm.Journal) {
+func NoteFinish(j *journalm.Journal) bool {
+	var odd bool = false
+	var _ = odd
 	j.Notes.CountGroup()
 	NotePace(j)
 	var full bool
@@ -343,20 +345,19 @@ func NoteFinish(j *journalm.Journal) {
 	if full || urge {
 		j.Mutex.WakeOne(journalm.CInstaller())
 	}
-	NextLogger(j)
-	var odd bool
-	var _ = odd
 	var out3 bool
 	var _ = out3
 	out3 = j.Notes.OddGroup()
 	odd = out3
+	NextLogger(j, odd)
 	if odd {
 		j.Mutex.WakeAll(uint32(2))
 	} else {
 		j.Mutex.WakeAll(uint32(3))
 	}
+	return odd
 }
-func NextLogger(j *journalm.Journal) {
+func NextLogger(j *journalm.Journal, odd bool) {
 	var more bool
 	var _ = more
 	var out1 bool
@@ -366,18 +367,12 @@ func NextLogger(j *journalm.Journal) {
 	if !more {
 		return
 	}
-	var odd bool
-	var _ = odd
-	var out2 bool
-	var _ = out2
-	out2 = j.Notes.OddGroup()
-	odd = out2
 	var w uint64
 	var _ = w
-	var out3 uint64
-	var _ = out3
-	out3 = j.Notes.Waiters()
-	w = out3
+	var out2 uint64
+	var _ = out2
+	out2 = j.Notes.Waiters()
+	w = out2
 	if w == uint64(0) {
 		j.Mutex.WakeOne(journalm.CLogger())
 	} else if odd {
