@@ -731,7 +731,8 @@ module JournalCommit {
       j.logger.phase == NoLogger
     ensures fresh(j.repr - old(j.repr))
     // who waits for the groups, who goes on with the next, and who installs, if it is time
-    ensures (exists odd :: DurableTold(j.mutex, odd) && NextTold(j, odd)) && (Filled(j) ==> One(CInstaller) in j.mutex.woken)
+    ensures exists odd :: DurableTold(j.mutex, odd) && NextTold(j, odd)
+    ensures Filled(j) ==> One(CInstaller) in j.mutex.woken
   {
     MapsApart(j);
     var ring, dir, last := j.frozen, j.frozenDirect, j.logger.newest;
