@@ -63,7 +63,7 @@ func CutRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, pn uint64
 		var _ = l
 		l = m - uint64(1)
 		if positions.FlatK(l) != k || positions.FlatJ(l)/uint64(512) != jp {
-			goto L7
+			goto L6
 		}
 		var j uint64
 		var _ = j
@@ -78,7 +78,7 @@ func CutRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, pn uint64
 		}
 		m = l
 	}
-L7:
+L6:
 	if uint64(0) < freed {
 		x.CloseParent(txn, pn, t)
 	}

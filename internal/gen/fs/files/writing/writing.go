@@ -158,7 +158,7 @@ func FillRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		var _ = n
 		n = at / uint64(4096)
 		if positions.FlatK(n) != k || positions.FlatJ(n)/uint64(512) != jp {
-			goto L5
+			goto L4
 		}
 		var j uint64
 		var _ = j
@@ -167,7 +167,7 @@ func FillRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		var _ = bn
 		bn = t.U64(uint64(8) * (j % uint64(512)))
 		if bn != uint64(0) {
-			goto L5
+			goto L4
 		}
 		var c uint64
 		var _ = c
@@ -206,11 +206,8 @@ func FillRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		near = bn
 		m = m + c
 	}
-L5:
+L4:
 	x.CloseParent(txn, pn, t)
-	if m == uint64(0) {
-		ok = false
-	}
 	return ok, m
 }
 func SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
@@ -255,7 +252,7 @@ func SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		var _ = n
 		n = at / uint64(4096)
 		if positions.FlatK(n) != k || positions.FlatJ(n)/uint64(512) != jp {
-			goto L6
+			goto L5
 		}
 		var j uint64
 		var _ = j
@@ -264,7 +261,7 @@ func SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		var _ = bn
 		bn = t.U64(uint64(8) * (j % uint64(512)))
 		if bn == uint64(0) {
-			goto L6
+			goto L5
 		}
 		if m == uint64(0) && j%uint64(512) != uint64(0) {
 			var left uint64
@@ -291,13 +288,13 @@ func SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 		ok = out5
 		bn = out6
 		if !ok {
-			goto L6
+			goto L5
 		}
 		txn.Bulk(bn)
 		near = bn
 		m = m + uint64(4096)
 	}
-L6:
+L5:
 	x.CloseParent(txn, pn, t)
 	return m
 }

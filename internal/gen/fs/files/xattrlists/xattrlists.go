@@ -239,7 +239,7 @@ func Names(b *dbytes.Bytes) *dbytes.Bytes {
 		n = out3
 		v = out4
 		if !ok {
-			goto L8
+			goto L7
 		}
 		var name *dbytes.Bytes
 		var _ = name
@@ -271,7 +271,7 @@ func Names(b *dbytes.Bytes) *dbytes.Bytes {
 		}
 		o = o + uint64(4) + n + v
 	}
-L8:
+L7:
 	var out9 *dbytes.Bytes
 	var _ = out9
 	out9 = dbytes.NewBytes(q)
