@@ -70,7 +70,8 @@ var (
 		"-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run",
 		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
-	streams = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
+	noneLeft = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
+	streams  = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
 	rotors      = []string{"./internal/runtime/dtxn", "-run", "Rotor|Exchange|Stretch"}
 	pushes      = []string{"./disk", "./internal/runtime/ddisk", "-run", "Push|Pace"}

@@ -15,6 +15,10 @@ module TxnSpec {
   datatype Kind = KBit | KInode | KBlock
   datatype Addr = Addr(blkno: uint64, off: uint64)      // off in bits
   datatype Object = ObjData(bytes: seq<byte>) | ObjBit(bit: bool)
+  // An allocation bitmap: the block of bit 0, and the bits that may be handed out, [first, limit).
+  datatype Bitmap = Bitmap(start: uint64, first: uint64, limit: uint64)
+  predicate IsBit(a: Addr, m: Bitmap, x: uint64)
+  { a.blkno as int == m.start as int + x as int / 32768 && a.off == x % 32768 }
 
   predicate OffOk(k: Kind, off: uint64) {
     off < 32768 &&
@@ -45,6 +49,8 @@ module {:extern "dtxn"} TxnS {
     ghost var data: map<Addr, Object>
     ghost var written: set<Addr>            // by this transaction, be it with what was there
     ghost const kinds: map<uint64, Kind>
+    ghost const blockBits: Bitmap           // the bitmaps that AllocHint is about
+    ghost const inodeBits: Bitmap
 
     predicate Valid() reads this {
       forall a: Addr | a.blkno in kinds && OffOk(kinds[a.blkno], a.off) ::
@@ -62,9 +68,24 @@ module {:extern "dtxn"} TxnS {
     predicate Valid() reads this { forall i {:trigger recs[i]} :: 0 <= i < |recs| ==> |recs[i]| == 256 }
   }
 
+  // What one transaction can have of an allocation bitmap. For proofs alone.
+  class {:extern "Supply"} Supply {
+    ghost const clear: set<uint64>          // the bits that were clear when it began, of those that may be handed out
+    ghost var given: set<uint64>            // those of them that were proposed to it
+    ghost var left: nat                     // so often one can yet be proposed to it: none is twice
+    // When it was last told that there is none: the bits that other transactions under way had been proposed, or had
+    // cleared; and whether the host of a sparse image refused room for one of those that were left.
+    ghost var others: set<uint64>
+    ghost var refused: bool
+    // It has all that was clear, but for what others have, or the host has no room for.
+    predicate Dry() reads this { refused || clear - others <= given }
+  }
+
   class {:extern "Txn"} Txn {             // tested: dtxn.TestDeclarations, TestErrors, TestBank
     ghost const volume: VolumeObjects
     ghost const slots: Slots
+    ghost const blocks: Supply
+    ghost const inodes: Supply
 
     // Objects. `excl` says that the object will be written too, so that its lock
     // is taken exclusively at once.
@@ -120,11 +141,19 @@ module {:extern "dtxn"} TxnS {
       ensures slots.recs == old(slots.recs)[i as int := b.data]
 
     // Allocation hints: which = 0 blocks, 1 inodes, 2 blocks to take in the place of others (on a sparse image
-    // perhaps only what has room on its host already). They promise nothing; the bitmap is the truth. near: a wish (0 =
-    // none). ok = false: nothing free is known. What was not taken, or a committed transaction freed, goes back by
-    // itself. Tested: dtxn.TestHints, TestNear, TestExchange.
+    // perhaps only what has room on its host already). No data rests on them; the bitmap is the truth. near: a wish
+    // (0 = none). What is proposed is in the bitmap's range, and this transaction has not written its bit. ok = false:
+    // nothing is left, unless which is 2. What was not taken, or a committed transaction freed, goes back by
+    // itself. Tested: dtxn.TestHints, TestNear, TestExchange, TestNoneLeft.
     method {:extern "AllocHint"} AllocHint(which: uint64, near: uint64) returns (ok: bool, x: uint64)
       requires which <= 2
+      modifies if which == 1 then inodes else blocks
+      ensures var s, m := if which == 1 then inodes else blocks, if which == 1 then volume.inodeBits
+          else volume.blockBits;
+        if ok then m.first <= x < m.limit && s.left < old(s.left) && s.given == old(s.given) + {x} * s.clear &&
+          (x in s.clear ==> forall a: Addr {:trigger volume.data[a]} | a in volume.data && IsBit(a, m, x) ::
+            volume.data[a] == ObjBit(false))
+        else s.given == old(s.given) && (which < 2 ==> s.Dry())
     // Wishes, which promise nothing: what is written to block blkno, newly allocated, should go straight to
     // its place, not through the log; the next block of which a hint is asked for is to be block n of the file, or what
     // leads to that; n blocks from blkno on are about to be read. Tested: dtxn.TestBulk, TestPositions, TestAhead.

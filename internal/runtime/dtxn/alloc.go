@@ -12,7 +12,8 @@ import (
 // It promises nothing that safety rests on: the bit in the bitmap, read and
 // written inside the transaction, decides. What it does promise is service: no
 // two running transactions get the same bit, what an aborted one took and what
-// a committed one cleared is offered again, and the count is exact.
+// a committed one cleared is offered again, none is refused while one is left
+// (Supply in verified/trusted/txn.s.dfy), and the count is exact.
 //
 // It keeps windows, copies of single bitmap blocks as last committed with the
 // bits handed out set as well. They are loaded when a search needs them. A
@@ -42,6 +43,7 @@ type alloc struct {
 	recent  int // the one used last
 
 	freedBits atomic.Uint64 // cleared by transactions that committed, ever
+	back      uint64        // how often a bit came back, or some that were held
 
 	// see spare.go
 	pieces  map[uint64]struct{} // with bits cleared, as far as nobody has asked; nil: nobody will
@@ -161,11 +163,21 @@ func (a *alloc) take(near uint64) (x uint64, ok bool, err error) {
 
 // anywhere is take for a caller that holds mu.
 func (a *alloc) anywhere(near uint64) (x uint64, ok bool, err error) {
-	x, ok, err = a.search(near)
-	for !ok && err == nil && (a.forgetAll() || a.yield()) {
-		x, ok, err = a.search(near)
+	return a.untilNone(func() (uint64, bool, error) { return a.search(near) })
+}
+
+// untilNone searches until a bit is found, or none is left: what is set aside or held comes back first. A search lets
+// go of mu where it loads a window, and a bit that comes back meanwhile may lie behind it. The caller holds mu.
+func (a *alloc) untilNone(search func() (uint64, bool, error)) (x uint64, ok bool, err error) {
+	for {
+		back := a.back
+		if x, ok, err = search(); ok || err != nil {
+			return x, ok, err
+		}
+		if !a.forgetAll() && !a.yield() && a.back == back {
+			return 0, false, nil
+		}
 	}
-	return x, ok, err
 }
 
 // exchange hands out a clear bit in the place of another: the next one behind from; or if that is 0, one on a stretch
@@ -316,11 +328,7 @@ func (a *alloc) found(w uint64, win *window, i uint64) uint64 {
 func (a *alloc) takeIn(lo, hi uint64) (x uint64, ok bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	x, ok, err = a.searchIn(lo, hi)
-	for !ok && err == nil && (a.forgetAll() || a.yield()) {
-		x, ok, err = a.searchIn(lo, hi)
-	}
-	return x, ok, err
+	return a.untilNone(func() (uint64, bool, error) { return a.searchIn(lo, hi) })
 }
 
 // searchIn is takeIn without what is held. The caller holds mu.
@@ -387,6 +395,7 @@ func (a *alloc) ended(took []uint64, wrote []bitWrite) {
 			continue
 		}
 		if !c.new {
+			a.back++
 			a.freedBits.Add(1)
 			if a.pieces != nil {
 				a.pieces[c.x/Piece] = struct{}{}
@@ -408,6 +417,7 @@ func (a *alloc) ended(took []uint64, wrote []bitWrite) {
 	}
 	for _, x := range took {
 		w, i := a.win[x/windowBits], x%windowBits
+		a.back++
 		if w.out[i] <= 0 {
 			w.bits[i/64] &^= 1 << (i % 64)
 		}

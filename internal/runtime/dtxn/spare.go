@@ -160,6 +160,7 @@ func (a *alloc) yield() bool {
 		return false
 	}
 	a.unspare()
+	a.back++
 	for _, r := range a.held {
 		win := a.win[r.Start/windowBits] // a run lies in one
 		for x := r.Start; x < r.End; x++ {

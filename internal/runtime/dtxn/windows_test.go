@@ -1,6 +1,9 @@
 package dtxn
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 // TestManyWindows: bits are handed out from more windows than are kept without need;
 // all of them come back, and the count stays exact.
@@ -88,5 +91,74 @@ func TestReportsOutOfOrder(t *testing.T) {
 		if n, err := a.count(); err != nil || n != want {
 			t.Errorf("%s: %d bits are clear, want %d (%v)", c.what, n, want, err)
 		}
+	}
+}
+
+// TestNoneLeft: what comes back behind a search, while that loads a window, is found all the same. None is refused but
+// when each bit is set or handed out.
+func TestNoneLeft(t *testing.T) {
+	const x = windowBits + 9 // the only clear bit
+	anywhere := func(a *alloc) (uint64, bool, error) { return a.take(8) }
+	aborted := func(a *alloc) { a.ended([]uint64{x}, nil) }
+	for _, c := range []struct {
+		what string
+		take func(*alloc) (uint64, bool, error)
+		back func(*alloc)
+	}{
+		{"anywhere, aborted", anywhere, aborted},
+		{"anywhere, freed", anywhere, func(a *alloc) {
+			a.ended([]uint64{x}, []bitWrite{{x, false, true}, {x, true, false}})
+		}},
+		{"for a file", func(a *alloc) (uint64, bool, error) { return a.takeFor(place{owner: 1, near: 8}) }, aborted},
+		{"within a run", func(a *alloc) (uint64, bool, error) { return a.takeIn(1, 3*windowBits) }, aborted},
+	} {
+		var a *alloc
+		took := false
+		a = newAlloc(Bitmap{First: 1, Limit: 3 * windowBits}, func(w uint64) ([]byte, error) {
+			full := bytes.Repeat([]byte{0xff}, windowBits/8)
+			if w == x/windowBits {
+				full[x%windowBits/8] &^= 1 << (x % 8)
+			}
+			if w == 2 && took {
+				took = false
+				c.back(a) // mu is held here; while the window waited for it, it was not
+			}
+			return full, nil
+		})
+		if got, ok, err := a.takeIn(windowBits, 2*windowBits); got != x || !ok || err != nil {
+			t.Fatal(c.what, got, ok, err)
+		}
+		took = true
+		if got, ok, err := c.take(a); got != x || !ok || err != nil {
+			t.Errorf("%s: %d, %v, %v, want %d", c.what, got, ok, err, x)
+		}
+		if got, ok, err := c.take(a); ok || err != nil {
+			t.Errorf("%s: %d, %v, where none is left", c.what, got, err)
+		}
+	}
+}
+
+// TestNoneLeftHeld: what was held, and was let go of behind a search, is found, too.
+func TestNoneLeftHeld(t *testing.T) {
+	var a *alloc
+	lie := false
+	a = newAlloc(Bitmap{First: 1, Limit: 3 * windowBits}, func(w uint64) ([]byte, error) {
+		b := bytes.Repeat([]byte{0xff}, windowBits/8)
+		if w == 1 {
+			clear(b[:Piece/8])
+		}
+		if w == 2 && lie {
+			lie = false
+			a.yield()
+		}
+		return b, nil
+	})
+	a.unspare = func() {}
+	if runs, err := a.hold(windowBits, 1, func(Run) {}); err != nil || len(runs) != 1 {
+		t.Fatal(runs, err)
+	}
+	lie = true
+	if x, ok, err := a.take(8); !ok || err != nil || x != windowBits {
+		t.Error(x, ok, err)
 	}
 }

@@ -36,6 +36,28 @@ module BlockStore {
     && (forall b: uint64 | g.data0 <= b < g.data1 :: b in kinds && kinds[b] == KBlock)
   }
 
+  // the allocator gives what is free, but for inodes 0 to 2
+  predicate BitmapsOk(g: Geometry, volume: VolumeObjects)
+  {
+    volume.blockBits == Bitmap(g.blockBitmap, g.data0, g.data1) &&
+    volume.inodeBits == Bitmap(g.inodeBitmap, 3, g.ninode)
+  }
+
+  // how many blocks, and inodes, that were free when the transaction began it was given
+  function GotBlocks(txn: Txn): int reads txn.blocks { |txn.blocks.given| }
+  function GotInodes(txn: Txn): int reads txn.inodes { |txn.inodes.given| }
+  lemma Fewer(a: set<uint64>, b: set<uint64>)
+    requires a <= b
+    ensures |a| <= |b|
+  { assert b == a + (b - a); }
+  lemma OneMore(given: set<uint64>, clear: set<uint64>, x: uint64)
+    ensures |given| <= |given + {x} * clear| <= |given| + 1
+    ensures x !in clear ==> given + {x} * clear == given
+  {
+    if x in clear { assert {x} * clear == {x}; } else { assert {x} * clear == {}; }
+    if x in given { assert given + {x} == given; }
+  }
+
   // the abstractions, as predicates over plain values
   predicate {:opaque} InodesMatch(g: Geometry, d: map<Addr, Object>, inodes: map<uint64, Inode>)
     requires GeometryOk(g)
@@ -115,6 +137,7 @@ module BlockStore {
       && GeometryOk(geometry)
       && volume.Valid()
       && KindsOk(geometry, volume.kinds)
+      && BitmapsOk(geometry, volume)
       && InodesMatch(geometry, volume.data, inodes)
       && InoBitsMatch(geometry, volume.data, inodes)
       && BlocksMatch(geometry, volume.data, blocks)
@@ -174,27 +197,30 @@ module BlockStore {
       assert UsedMatch(geometry, volume.data, used) by { reveal UsedMatch(); }
     }
 
-    // find a free inode; ok = false: none was found
+    // find a free inode; ok = false: there is none
     method FindInode(txn: Txn, near: uint64) returns (ok: bool, ino: uint64)
+      modifies txn.inodes
       requires Valid() && txn.volume == volume
       ensures ok ==> OkIno(geometry, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
+      ensures GotInodes(txn) <= old(GotInodes(txn)) + (if ok then 1 else 0) && (!ok ==> txn.inodes.Dry())
     {
       ok, ino := false, 0;
-      var tries: uint64 := 0;
-      while tries < 16
-        invariant tries <= 16
-        decreases 16 - tries
+      while !ok
+        invariant ok ==> OkIno(geometry, ino) && 2 < ino && ino in inodes && inodes[ino].meta.ty == 0
+        invariant Valid() && GotInodes(txn) <= old(GotInodes(txn)) + (if ok then 1 else 0)
+        decreases if ok then 0 else 1, txn.inodes.left
       {
         var got: bool;
+        ghost var given := txn.inodes.given;
         got, ino := txn.AllocHint(1, near);
         if !got { return false, 0; }
+        OneMore(given, txn.inodes.clear, ino);
         if 2 < ino && OkIno(geometry, ino) {
           reveal InoBitsMatch();
-          assert InoBit(geometry, ino) in volume.data;
+          assert InoBit(geometry, ino) in volume.data && IsBit(InoBit(geometry, ino), volume.inodeBits, ino);
           var u := txn.ReadBit(geometry.inodeBitmap + ino / 32768, ino % 32768, true);
-          if !u { return true, ino; }
+          ok := !u;
         }
-        tries := tries + 1;
       }
     }
 
@@ -257,38 +283,50 @@ module BlockStore {
     }
 
     // take a free block, close to `near` if that is possible (0 = anywhere), and
-    // give it its first contents b (taken over); ok = false: none was found. exchange: it is for the place of another
+    // give it its first contents b (taken over); ok = false: there is none. exchange: it is for the place of another,
+    // and ok = false says nothing
     method AllocBlock(txn: Txn, exchange: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
-      modifies Repr(), b
+      modifies Repr(), b, txn.blocks
       requires Valid() && txn.volume == volume && |b.data| == 4096
       ensures Valid() && inodes == old(inodes)
       ensures !ok ==> blocks == old(blocks) && used == old(used)
       ensures ok ==> OkBlk(geometry, bn) && bn in old(used) && !old(used)[bn]
       ensures ok ==> used == old(used)[bn := true] && blocks == old(blocks)[bn := old(b.data)]
+      ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if ok then 1 else 0)
+      ensures !ok && !exchange ==> txn.blocks.Dry()
     {
-      ok, bn := false, 0;
-      var tries: uint64 := 0;
-      while tries < 16
-        invariant tries <= 16
-        invariant Valid() && inodes == old(inodes) && blocks == old(blocks) && used == old(used) &&
-          b.data == old(b.data)
-        invariant ok ==> OkBlk(geometry, bn) && bn in used && !used[bn]
-        decreases 16 - tries
-      {
-        var got: bool;
-        got, bn := txn.AllocHint(if exchange then 2 else 0, near);
-        if !got { return false, 0; }
-        if OkBlk(geometry, bn) {
-          reveal UsedMatch();
-          assert BlkBit(geometry, bn) in volume.data;
-          var u := txn.ReadBit(geometry.blockBitmap + bn / 32768, bn % 32768, true);
-          if !u { ok := true; break; }
-        }
-        tries := tries + 1;
-      }
+      bn := TakeBlock(txn, exchange, near);
+      ok := bn != 0;
       if ok {
         SetUsedBit(txn, bn, true);
         WriteBlock(txn, bn, b);
+      }
+    }
+
+    // find a free block, 0: there is none
+    method TakeBlock(txn: Txn, exchange: bool, near: uint64) returns (bn: uint64)
+      modifies txn.blocks
+      requires Valid() && txn.volume == volume
+      ensures bn != 0 ==> OkBlk(geometry, bn) && bn in used && !used[bn]
+      ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if bn != 0 then 1 else 0)
+      ensures bn == 0 && !exchange ==> txn.blocks.Dry()
+    {
+      bn := 0;
+      while bn == 0
+        invariant bn != 0 ==> OkBlk(geometry, bn) && bn in used && !used[bn]
+        invariant Valid() && GotBlocks(txn) <= old(GotBlocks(txn)) + (if bn != 0 then 1 else 0)
+        decreases if bn != 0 then 0 else 1, txn.blocks.left
+      {
+        ghost var given := txn.blocks.given;
+        var got, x := txn.AllocHint(if exchange then 2 else 0, near);
+        if !got { return 0; }
+        OneMore(given, txn.blocks.clear, x);
+        if OkBlk(geometry, x) {
+          reveal UsedMatch();
+          assert BlkBit(geometry, x) in volume.data && IsBit(BlkBit(geometry, x), volume.blockBits, x);
+          var u := txn.ReadBit(geometry.blockBitmap + x / 32768, x % 32768, true);
+          if !u { bn := x; }
+        }
       }
     }
 

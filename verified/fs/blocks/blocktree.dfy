@@ -119,7 +119,7 @@ module BlockTree {
 
     // hang a fresh block with contents b (taken over) at an inode slot
     method AllocRoot(txn: Txn, ip: Bytes, ino: uint64, k: uint64, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
-      modifies Repr(), ip, b
+      modifies Repr(), ip, b, txn.blocks
       requires Valid() && txn.volume == store.volume && IsInode(ino, ip) && k < 15 && b != ip && |b.data| == 4096
       requires OkPos(Pos(ino, k, 0, 0)) && blockMap[Pos(ino, k, 0, 0)] == 0
       requires IsData(Pos(ino, k, 0, 0)) || b.data == Zeros(4096)
@@ -127,6 +127,7 @@ module BlockTree {
       ensures ok ==> data == (if IsData(Pos(ino, k, 0, 0)) then old(data)[Pos(ino, k, 0, 0) := old(b.data)]
         else old(data))
       ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && blockMap == old(blockMap)[Pos(ino, k, 0, 0) := bn]
+      ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if ok then 1 else 0) && (!ok ==> txn.blocks.Dry())
     {
       ghost var p := Pos(ino, k, 0, 0);
       ghost var c := b.data;
@@ -151,7 +152,7 @@ module BlockTree {
     // pn, whose content t the caller stores later; leaf: it is a block of data
     method AddChild(txn: Txn, ip: Bytes, t: Bytes, pn: uint64, ghost ino: uint64, ghost k: uint64, ghost lev: uint64,
       j: uint64, leaf: bool, near: uint64, b: Bytes) returns (ok: bool, bn: uint64)
-      modifies Repr(), ip, t, b
+      modifies Repr(), ip, t, b, txn.blocks
       requires ValidBut(pn, t) && txn.volume == store.volume && IsInode(ino, ip) && t != ip && b != ip && b != t &&
         |b.data| == 4096
       requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && blockMap[Pos(ino, k, lev, j)] == 0
@@ -164,6 +165,7 @@ module BlockTree {
       ensures ok ==> U64At(t.data, 8 * (j % 512) as int) == bn
       ensures ok ==> forall o: int {:trigger U64At(t.data, o)} | 0 <= o && o + 8 <= 4096 &&
         (o + 8 <= 8 * (j % 512) as int || 8 * (j % 512) as int + 8 <= o) :: U64At(t.data, o) == U64At(old(t.data), o)
+      ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if ok then 1 else 0) && (!ok ==> txn.blocks.Dry())
     {
       ghost var p := Pos(ino, k, lev, j);
       ghost var c := b.data;
@@ -204,15 +206,25 @@ module BlockTree {
       store.WriteBlock(txn, pn, t);
     }
 
+    // what is above a block is there
+    lemma AboveThere(p: Pos)
+      requires Valid() && OkPos(p) && p.level > 0
+      ensures OkPos(Parent(p)) && (blockMap[p] != 0 ==> blockMap[Parent(p)] != 0)
+    { ParentOk(p); reveal LinksOk(); }
+
     // the indirect block at a position, made if it is not there yet
     method ResolveAlloc(txn: Txn, ip: Bytes, ino: uint64, k: uint64, lev: uint64, j: uint64)
       returns (ok: bool, bn: uint64)
-      modifies Repr(), ip
+      modifies Repr(), ip, txn.blocks
       requires Valid() && txn.volume == store.volume && IsInode(ino, ip)
       requires OkPos(Pos(ino, k, lev, j)) && !IsData(Pos(ino, k, lev, j))
       ensures ok ==> Valid() && IsInode(ino, ip) && data == old(data) && OnlySlots(ino)
       ensures ok ==> bn != 0 && OkBlk(store.geometry, bn) && bn == blockMap[Pos(ino, k, lev, j)]
       ensures ok ==> Grew(old(blockMap), blockMap, ino, NODATA, First(Pos(ino, k, lev, j)) + 1)
+      // none is taken if it is there, else at most those down to it
+      ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if old(blockMap)[Pos(ino, k, lev, j)] != 0 then 0
+        else lev as int + (if ok then 1 else 0))
+      ensures !ok ==> txn.blocks.Dry() && old(blockMap)[Pos(ino, k, lev, j)] == 0
       decreases lev
     {
       ghost var p := Pos(ino, k, lev, j);
@@ -234,10 +246,12 @@ module BlockTree {
       }
       ParentOk(p);
       FirstAbove(Parent(p), p);
+      AboveThere(p);
       var pn: uint64;
       ok, pn := ResolveAlloc(txn, ip, ino, k, lev - 1, j / 512);
       if !ok { return; }
       ghost var b1 := blockMap;
+      assert b0[p] != 0 ==> b1[p] != 0 by { reveal Grew(); }
       GrewNone(b1, ino, NODATA, n);
       GrewMore(b0, b1, b1, ino, NODATA, First(Parent(p)) + 1, NODATA, n);
       var pb := store.ReadBlock(txn, pn, true);

@@ -24,6 +24,8 @@ module Directories {
   import Writing
   import C = NfsCommon
   import Local = NfsLocal
+  import Needs = NfsRoom
+  import opened BlockStore
   import opened DirLayout
   import opened DirListSpec
   import opened DirListS
@@ -203,6 +205,7 @@ module Directories {
         old(fs.metas)[d].used)
       ensures ok ==> fs.metas[d].nent as int == old(fs.metas)[d].nent as int + (if down then -1 else 1)
       ensures down ==> ok
+      ensures !ok ==> d in old(fs.metas) && old(fs.metas)[d].nent == 0xFFFF_FFFF_FFFF_FFFF
     {
       var ip := fs.GetInode(txn, d, true);
       var n := GetNent(ip);
@@ -216,7 +219,7 @@ module Directories {
     // bytes of d's file are replaced; its map becomes m, which has one entry more or fewer if count is set
     method Store(txn: Txn, d: uint64, off: uint64, s: Bytes, count: bool, down: bool, ghost m: Dir, ghost at: Places)
       returns (ok: bool)
-      modifies Repr()
+      modifies Repr(), txn.blocks
       requires Valid() && txn.volume == fs.volume && d in dirs && d in fs.files && 0 < |s.data| < 0x1_0000_0000
       requires DirOk(WriteSpec(fs.files[d], off as int, s.data), m, at) && EntriesOk(fs.geometry, m)
       requires |m| == |dirs[d]| + (if !count then 0 else if down then -1 else 1)
@@ -224,7 +227,11 @@ module Directories {
         places == old(places)[d := at]
       ensures Settled(old(fs.files)[d], off as int, |old(s.data)|) && (count ==> down) ==>
         ok && fs.metas[d].size == old(fs.metas)[d].size && fs.metas[d].used == old(fs.metas)[d].used
+      ensures d in old(fs.metas) && InBlock(off, |old(s.data)|) ==>
+        GotBlocks(txn) <= old(GotBlocks(txn)) + Needs.ENTRY &&
+        (ok || Stuck(old(fs.metas)[d]) || (txn.blocks.Dry() && GotBlocks(txn) < old(GotBlocks(txn)) + Needs.ENTRY))
     {
+      if InBlock(off, |s.data|) { OneBlock(off, |s.data|); }
       var len := s.Len();
       ghost var src := s.data;
       ghost var g := WriteSpec(fs.files[d], off as int, src);
@@ -246,26 +253,38 @@ module Directories {
       dirs, places := dirs[d := m], places[d := at];
     }
 
-    // ok = false: no space, or d must be shrunk first; abort the transaction
+    // ok = false: no block is free, the name has no place, or d is Stuck; abort the transaction
     method Insert(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
-      modifies Repr()
+      modifies Repr(), txn.blocks
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
+      ensures NoEntry(txn, d, name.data, old(GotBlocks(txn)), old(fs.files), old(fs.metas), ok)
     { ok := InsertAt(txn, d, name, ino, 0); }
 
+    // what became of room for an entry of d, where `got` was given before
+    predicate NoEntry(txn: Txn, d: uint64, name: seq<byte>, got: int, files: map<uint64, seq<byte>>,
+      metas: map<uint64, Meta>, ok: bool) reads txn.blocks
+    {
+      GotBlocks(txn) <= got + Needs.ENTRY && d in files && d in metas &&
+      (ok || Crowded(files[d], name) || Stuck(metas[d]) || (txn.blocks.Dry() && GotBlocks(txn) < got + Needs.ENTRY))
+    }
+
     method InsertAt(txn: Txn, d: uint64, name: Bytes, ino: uint64, hint: uint64) returns (ok: bool)
-      modifies Repr()
+      modifies Repr(), txn.blocks
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
         OnlyDir(d) && StayPut(d)
+      ensures NoEntry(txn, d, name.data, old(GotBlocks(txn)), old(fs.files), old(fs.metas), ok)
     {
+      assert OkIno(fs.geometry, d);
       var h := NameHash(name);
       var key := KeyFor(name, h);
       var cell, size;
       ok, cell, size := Room(txn, d, name, h, hint);
+      if !ok { ok, cell, size := Room(txn, d, name, h, 0); }     // the hint may be wrong
       if !ok { return; }
       var s := MakeSlot(size, ino, name, key);
       ghost var m, at := InsertProof(fs.geometry, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
@@ -283,6 +302,8 @@ module Directories {
       ensures ok ==> if 64 * cell as int < |fs.files[d]| then size as int == Size(cell as int) &&
         OkSlot(fs.files[d], cell as int) && Word(fs.files[d], cell as int) == 0
                      else cell % 64 == 0 && size == 4096
+      ensures ok ==> cell % 64 * 64 + size <= 4096
+      ensures !ok && from == 0 ==> Crowded(fs.files[d], name.data)
     {
       var ip, nb := Open(txn, d, true);
       var l := name.Len();
@@ -292,6 +313,8 @@ module Directories {
       var n := from;
       while n < 9
         invariant fs.trees.IsInode(d, ip)
+        invariant forall k: int {:trigger Bucket(h as int, k)} | from as int <= k < n as int && k < 9 ::
+          FullBlock(fs.files[d], 2 * Bucket(h as int, k) + Class(name.data))
         decreases 9 - n as int
       {
         var blk := BucketBlock(h, n, kind);
@@ -311,7 +334,7 @@ module Directories {
 
     // always ok: the name's slot is there
     method Replace(txn: Txn, d: uint64, name: Bytes, ino: uint64) returns (ok: bool)
-      modifies Repr()
+      modifies Repr(), txn.blocks
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) &&
@@ -336,7 +359,7 @@ module Directories {
 
     // always ok, as Replace
     method Remove(txn: Txn, d: uint64, name: Bytes) returns (ok: bool)
-      modifies Repr()
+      modifies Repr(), txn.blocks
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] &&
         OnlyDir(d) && StayPut(d)
@@ -509,7 +532,7 @@ module Directories {
     // ---- inodes, and files that are not directories ----
 
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
-      modifies Repr()
+      modifies Repr(), txn.inodes
       requires Valid() && txn.volume == fs.volume && ty != 0
       ensures ok ==> Valid() && OkIno(fs.geometry, ino) && 2 < ino && ino !in old(dirs) && ino in old(fs.metas) &&
         old(fs.metas)[ino].ty == 0
@@ -519,6 +542,8 @@ module Directories {
         fs.held == old(fs.held)[ino := {}]
       ensures ok ==> old(fs.metas)[ino].gen < 0xffff_ffff_ffff_ffff &&
         fs.metas == old(fs.metas)[ino := NewMeta(ty, old(fs.metas)[ino].gen + 1)]
+      ensures GotInodes(txn) <= old(GotInodes(txn)) + 1
+      ensures !ok ==> (txn.inodes.Dry() && GotInodes(txn) <= old(GotInodes(txn))) || Unfit(fs.geometry, old(fs.metas))
     {
       ok, ino := fs.AllocInode(txn, near, ty);
       if ok && ty == 2 {
@@ -551,7 +576,7 @@ module Directories {
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-      modifies Repr()
+      modifies Repr(), txn.blocks
       requires Valid() && txn.volume == fs.volume && OkIno(fs.geometry, ino) && ino !in dirs &&
         so as int + len as int <= |src.data|
       ensures ok ==> Valid() && dirs == old(dirs) && places == old(places) && ino in old(fs.files) &&
@@ -570,6 +595,9 @@ module Directories {
       ensures ino in old(fs.metas) && ino in old(fs.held) && len != 0 &&
         MayWrite(old(fs.metas)[ino], off as int + len as int) &&
         C.Blocks(off as int, len as int) <= old(fs.held)[ino] ==> ok
+      ensures GotBlocks(txn) <= old(GotBlocks(txn)) + Needs.Bytes(off as int, len as int)
+      ensures ino in old(fs.metas) && (!ok && MayWrite(old(fs.metas)[ino], off as int + len as int) ==>
+        txn.blocks.Dry() && GotBlocks(txn) < old(GotBlocks(txn)) + Needs.Bytes(off as int, len as int))
     { ok := fs.Write(txn, ino, off, src, so, len); }
 
     method Punch(txn: Txn, ino: uint64, lo: uint64, n: uint64, max: uint64) returns (m: uint64)
@@ -619,6 +647,16 @@ module Directories {
       ensures Little(old(fs.metas)[ino], max) ==> done
     { done := fs.FreeSome(txn, ino, max); }
   }
+
+  // n bytes at off lie in one block
+  predicate InBlock(off: uint64, n: int) { 0 < n && off as int % 4096 + n <= 4096 && off < 549755813888 }
+  lemma OneBlock(off: uint64, n: int)
+    requires InBlock(off, n)
+    ensures 0 < Needs.Bytes(off as int, n) <= Needs.ENTRY && off as int + n <= 549755813888
+  { }
+  // Nothing can be entered: blocks that were cut off wait to be freed, or the count of entries is at its end. No
+  // directory with a name comes to either.
+  predicate Stuck(m: Meta) { m.shrink != 0 || m.nent == 0xFFFF_FFFF_FFFF_FFFF }
 
   // the blocks of the first two levels, of both classes
   const FirstLevels: uint64 := 18

@@ -83,6 +83,14 @@ module DirLayout {
     0 < |own| && own in m && own in at && at[own] == c && 0 < m[own] < 0x1_0000_0000_0000 &&
     Word(f, c) as int == WordOf(m[own], own) && Placed(c / 64, own)
   }
+  // there is no free slot in a block,
+  predicate FullBlock(f: seq<byte>, blk: int)
+  { 4096 * blk < |f| && forall i: int {:trigger OkSlot(f, 64 * blk + i)} | 0 <= i < 64 && OkSlot(f, 64 * blk + i) ::
+    Word(f, 64 * blk + i) != 0 }
+  // nor in any of those where the name may lie
+  predicate Crowded(f: seq<byte>, n: seq<byte>)
+  { forall lev: int {:trigger Bucket(HashOf(n) as int, lev)} | 0 <= lev < 9 ::
+    FullBlock(f, 2 * Bucket(HashOf(n) as int, lev) + Class(n)) }
   // the bytes f stand for the map m
   predicate {:opaque} DirOk(f: seq<byte>, m: Entries, at: Places) {
     && |f| % 4096 == 0
@@ -288,12 +296,15 @@ module DirLayout {
     requires IsBlock(f, blk as int, b.v)
     ensures i <= 64
     ensures i < 64 ==> OkSlot(f, 64 * blk as int + i as int) && Word(f, 64 * blk as int + i as int) == 0
+    ensures i == 64 ==> FullBlock(f, blk as int)
   {
     var step: uint64 := 1;
     if blk % 2 == 1 { step := 8; }
     i := 0;
     while i < 64
       invariant i <= 64 && (step == 8 ==> i % 8 == 0)
+      invariant forall x: int {:trigger OkSlot(f, 64 * blk as int + x)} | 0 <= x < i as int &&
+        OkSlot(f, 64 * blk as int + x) :: Word(f, 64 * blk as int + x) != 0
       decreases 64 - i
     {
       BlockSlot(f, blk as int, b.v, i as int);

@@ -16,6 +16,7 @@ module WriteCall {
   import FileOps
   import N = NfsState
   import Data = NfsData
+  import Room = NfsRoom
   import Durable = NfsDurable
 
   // what the reply says: how many bytes were stored, and how stable they are
@@ -27,7 +28,7 @@ module WriteCall {
   method Store(call: Calls.Call, txn: Txn, d: DirFs, cred: Cred, ino: uint64, gen: uint64, offset: uint64,
     source: Bytes, seconds: uint64, nanoseconds: uint32)
     returns (st: uint32)
-    modifies call`before, call`after, d.Repr()
+    modifies call`before, call`after, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     requires call.procedure == Durable.WRITE && call.stability <= Durable.FILE_SYNC && Piece(call.bytes, |source.data|)
     ensures st == 0 ==> Sound(d) && call.before != null && |call.before.data| == 256 && call.after != null &&
@@ -41,6 +42,7 @@ module WriteCall {
     ensures st != 0 ==>
       Data.WriteErr(old(AbsOf(d)), WhoOf(cred), N.Handle(ino, gen), offset, source.data[..call.bytes], st) &&
       N.Seen(old(AbsOf(d)), ino, Reply(ino, call.before))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.WriteNeeds(offset, source.data[..call.bytes]), st)
   {
     Fits(call, |source.data|);
     st, call.before, call.after := FileOps.Write(txn, d, cred, ino, gen, offset, source, 0, call.bytes, seconds,

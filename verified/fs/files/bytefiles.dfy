@@ -35,6 +35,7 @@ module ByteFiles {
   import C = NfsCommon
   import N = NfsState
   import Local = NfsLocal
+  import Room = NfsRoom
 
   // what writing s at off makes of f
   function WriteSpec(f: seq<byte>, off: int, s: seq<byte>): (r: seq<byte>)
@@ -124,6 +125,13 @@ module ByteFiles {
   {
     var i: int :| off / 4096 * 4096 <= i < off / 4096 * 4096 + 4096 && i < |f| && f[i] != 0;
     assert i / 4096 == off / 4096;
+  }
+
+  // a free inode has something that it would not have, or no generation left
+  predicate Unfit(g: Geometry, metas: map<uint64, Meta>)
+  {
+    exists i: uint64 {:trigger OkIno(g, i)} :: OkIno(g, i) && i in metas && metas[i].ty == 0 &&
+      (metas[i].size != 0 || metas[i].shrink != 0 || metas[i].gen == 0xffff_ffff_ffff_ffff)
   }
 
   class ByteFs {
@@ -282,7 +290,7 @@ module ByteFiles {
     // shrunk first (metas[ino].shrink != 0 and the write extends it): abort the transaction.
     // Space is never wanting where bytes that are there are overwritten (Settled).
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)
-      modifies Repr()
+      modifies Repr(), txn.blocks
       requires Valid() && txn.volume == volume && OkIno(geometry, ino) && so as int + len as int <= |src.data|
       ensures ok ==> Valid() && ino in old(files) &&
         files == (if len == 0 then old(files) else old(files)[ino :=
@@ -299,7 +307,12 @@ module ByteFiles {
       ensures ino in old(files) && Settled(old(files)[ino], off as int, len as int) ==> ok
       ensures ino in old(metas) && ino in old(held) && len != 0 && MayWrite(old(metas)[ino], off as int + len as int) &&
         C.Blocks(off as int, len as int) <= old(held)[ino] ==> ok
+      // what it takes; and there is no more, if nothing else is the matter
+      ensures GotBlocks(txn) <= old(GotBlocks(txn)) + Room.Bytes(off as int, len as int)
+      ensures ino in old(metas) && (!ok && MayWrite(old(metas)[ino], off as int + len as int) ==>
+        txn.blocks.Dry() && GotBlocks(txn) < old(GotBlocks(txn)) + Room.Bytes(off as int, len as int))
     {
+      Room.Some(off as int, len as int);
       if len == 0 { return true; }
       if len > 549755813888 || off > 549755813888 - len { return false; }
       var ip := trees.store.ReadInode(txn, ino, true);
@@ -312,6 +325,7 @@ module ByteFiles {
       ghost var i0 := trees.store.inodes;
       ghost var b0 := trees.blockMap;
       Enough(ino, off, len);
+      TakenAll(off as int, len as int);
       ok := Store(trees, txn, ip, ino, off, src, so, len);
       if !ok { return; }
       ok := true;
@@ -480,13 +494,15 @@ module ByteFiles {
 
     // take a free inode: type ty, a new generation, everything else zero. ok = false: none is free.
     method AllocInode(txn: Txn, near: uint64, ty: uint32) returns (ok: bool, ino: uint64)
-      modifies Repr()
+      modifies Repr(), txn.inodes
       requires Valid() && txn.volume == volume && ty != 0
       ensures ok ==> Valid() && OkIno(geometry, ino) && 2 < ino && ino in old(metas) && old(metas)[ino].ty == 0
       ensures ok ==> ino in old(files) && old(files)[ino] == [] && files == old(files)[ino := []] &&
         held == old(held)[ino := {}]
       ensures ok ==> old(metas)[ino].gen < 0xffff_ffff_ffff_ffff &&
         metas == old(metas)[ino := NewMeta(ty, old(metas)[ino].gen + 1)]
+      ensures GotInodes(txn) <= old(GotInodes(txn)) + 1
+      ensures !ok ==> (txn.inodes.Dry() && GotInodes(txn) <= old(GotInodes(txn))) || Unfit(geometry, old(metas))
     {
       ok, ino := trees.store.FindInode(txn, near);
       if !ok { return; }
@@ -498,6 +514,7 @@ module ByteFiles {
       var bare := NoSlots(ip);
       // never so in a sound volume (a free inode holds nothing: Fits in tree.dfy), but that a number was given out 2^64
       // times
+      if size == 0 && shrink == 0 { Bare(geometry, trees.blockMap, trees.store.inodes, metas, ino); }
       if size != 0 || shrink != 0 || !bare || gen == 0xffff_ffff_ffff_ffff { return false, 0; }
       Blank(txn, ip, ino, ty, gen + 1);
     }

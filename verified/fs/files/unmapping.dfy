@@ -226,7 +226,7 @@ module Unmapping {
   // indirect block pn with contents t, and give bn back. ok = false: there is none, and nothing has changed.
   method SwapChild(x: BlockTreeFs, txn: Txn, ghost ip: Bytes, t: Bytes, pn: uint64, bn: uint64, ghost ino: uint64,
     ghost k: uint64, ghost lev: uint64, j: uint64, near: uint64, b: Bytes) returns (ok: bool, nb: uint64)
-    modifies x.Repr(), t, b
+    modifies x.Repr(), t, b, txn.blocks
     requires x.ValidBut(pn, t) && txn.volume == x.store.volume && x.IsInode(ino, ip) && t != ip && b != ip && b != t &&
       |b.data| == 4096
     requires OkPos(Pos(ino, k, lev, j)) && lev > 0 && IsData(Pos(ino, k, lev, j)) &&
@@ -236,6 +236,7 @@ module Unmapping {
     ensures ok ==> nb != 0 && x.blockMap == old(x.blockMap)[Pos(ino, k, lev, j) := nb] &&
       x.data == old(x.data)[Pos(ino, k, lev, j) := old(b.data)]
     ensures !ok ==> x.blockMap == old(x.blockMap) && x.data == old(x.data) && t.data == old(t.data)
+    ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if ok then 1 else 0)
   {
     ghost var p := Pos(ino, k, lev, j);
     ghost var g, c, vb := x.store.geometry, b.data, x.store.blocks[pn := t.data];

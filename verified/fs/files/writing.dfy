@@ -7,6 +7,7 @@
 include "reading.dfy"
 include "unmapping.dfy"
 include "held.dfy"
+include "../spec/room.s.dfy"
 module Writing {
   import opened Machine
   import opened ByteSpec
@@ -24,9 +25,87 @@ module Writing {
   import opened Unmapping
   import opened AllocatedRange
   import opened HeldBlocks
+  import Room = NfsRoom
 
   // the blocks that n bytes take
   function BlocksFor(n: int): int { (n + 4095) / 4096 }
+
+  // the blocks that m bytes at pos lie in
+  function {:opaque} Spanned(pos: int, m: int): int { if m == 0 then 0 else BlocksFor(pos + m) - pos / 4096 }
+  predicate Whole(pos: uint64, m: uint64)
+    requires pos as int + m as int <= 549755813888
+  { m == 0 || (pos + m) % 4096 == 0 }
+  lemma SpanNone(pos: int) ensures Spanned(pos, 0) == 0 { reveal Spanned(); }
+  // c bytes more, which lie in one block, or begin at one
+  lemma SpanMore(pos: uint64, m: uint64, c: uint64)
+    requires pos as int + m as int + c as int <= 549755813888 && Whole(pos, m)
+    ensures Spanned(pos as int, m as int + c as int) == Spanned(pos as int, m as int)
+      + Spanned(pos as int + m as int, c as int)
+    ensures 0 < c && (pos + m) % 4096 + c <= 4096 ==> Spanned(pos as int + m as int, c as int) == 1
+    ensures c % 4096 == 0 && Whole(pos + m, 0) && (pos + m) % 4096 == 0 ==>
+      Spanned(pos as int + m as int, c as int) == c as int / 4096
+    ensures 0 <= Spanned(pos as int + m as int, c as int) && (0 < c ==> 0 < Spanned(pos as int + m as int, c as int))
+  { reveal Spanned(); }
+  // what Store may take to have stored m bytes
+  function Taken(off: int, m: int): int
+    requires 0 <= off && 0 <= m
+  { if m == 0 then 0 else Spanned(off, m) + Room.Leading(off / 4096, BlocksFor(off + m)) }
+  lemma TakenAll(off: int, m: int)
+    requires 0 <= off && 0 < m
+    ensures Taken(off, m) == Room.Bytes(off, m)
+  { reveal Spanned(); }
+  // c bytes more, which took one for each block and lead for what leads to them
+  lemma TakenMore(off: uint64, done: uint64, c: uint64, lead: int)
+    requires off as int + done as int + c as int <= 549755813888 && Whole(off, done) && 0 < c
+    requires var lo, n := off as int / 4096, (off + done) as int / 4096;
+      Room.Leading(lo, n) + lead <= Room.Leading(lo, n + 1)
+    ensures Taken(off as int, done as int) + lead + Spanned(off as int + done as int, c as int)
+      <= Taken(off as int, done as int + c as int)
+  {
+    var lo, n := off as int / 4096, (off + done) as int / 4096;
+    var top := BlocksFor(off as int + done as int + c as int);
+    SpanMore(off, done, c);
+    SpanNone(off as int);
+    assert done == 0 ==> Room.Leading(lo, n) == 0;
+    assert 0 < done ==> BlocksFor(off as int + done as int) == n;
+    if n + 1 < top { Stretches(lo, n + 1, top); }
+  }
+
+  // how many blocks are missing of those that lead to block n of a file, at most
+  function Lead(blockMap: BlkMap, ino: uint64, n: uint64): int
+  {
+    var p := PosOf(ino, n);
+    if p.level > 0 && Parent(p) in blockMap && blockMap[Parent(p)] != 0 then 0 else p.level as int
+  }
+  lemma LeadStep(x: BlockTreeFs, ino: uint64, off: uint64, done: uint64)
+    requires Ok(x) && off as int + done as int < 549755813888 && (0 < done ==> Mapped(x.blockMap, ino, off, done)) &&
+      Whole(off, done)
+    ensures var lo, n := off as int / 4096, (off + done) / 4096;
+      Room.Leading(lo, n as int) + Lead(x.blockMap, ino, n) <= Room.Leading(lo, n as int + 1)
+  {
+    var lo, n := off as int / 4096, (off + done) / 4096;
+    if lo < n as int && 12 < n && (n - 13) / 512 == (n - 12) / 512 {
+      PosOfOk(ino, n - 1);
+      PosOfOk(ino, n);
+      assert 4096 * (n - 1) as int < off as int + done as int;
+      assert x.blockMap[PosOf(ino, n - 1)] != 0;
+      x.AboveThere(PosOf(ino, n - 1));
+      SameStretch(ino, n);
+      assert Lead(x.blockMap, ino, n) == 0;
+    }
+    Stretches(lo, n as int, n as int + 1);
+  }
+  lemma SameStretch(ino: uint64, n: uint64)
+    requires 12 < n < 134480396 && (n - 13) / 512 == (n - 12) / 512
+    ensures PosOf(ino, n - 1).level > 0 && PosOf(ino, n).level > 0 &&
+      Parent(PosOf(ino, n - 1)) == Parent(PosOf(ino, n))
+  { }
+  lemma Stretches(lo: int, n: int, end: int)
+    requires 0 <= lo <= n < end <= 134217728
+    ensures Room.Leading(lo, n) <= Room.Leading(lo, end)
+    ensures lo == n || n <= 12 || (n - 13) / 512 != (n - 12) / 512 ==>
+      Room.Leading(lo, n) + MaxLev(FlatK(n as uint64)) as int <= Room.Leading(lo, end)
+  { }
 
   // overwrite c bytes within one block that is there (number bn)
   method Overwrite(x: BlockTreeFs, txn: Txn, ghost ino: uint64, bn: uint64, pos: uint64, src: Bytes, so: uint64,
@@ -99,7 +178,7 @@ module Writing {
   // fill a hole in one of the direct slots; bulk: what is written is much
   method FillDirect(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, c: uint64,
     bulk: bool) returns (ok: bool)
-    modifies x.Repr(), ip
+    modifies x.Repr(), ip, txn.blocks
     requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && src != ip
     requires pos as int + c as int <= 549755813888 && 0 < c && pos % 4096 + c <= 4096 && pos / 4096 < 12
     requires so as int + c as int <= |src.data|
@@ -108,6 +187,7 @@ module Writing {
     ensures ok ==> Wrote(old(x.data), x.data, ino, pos as int, src.data[so as int .. so as int + c as int])
     ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + c as int)) &&
       Mapped(x.blockMap, ino, pos, c)
+    ensures GotBlocks(txn) <= old(GotBlocks(txn)) + (if ok then 1 else 0) && (!ok ==> txn.blocks.Dry())
   {
     var k := pos / 4096;
     ghost var p := PosOf(ino, k);
@@ -128,7 +208,7 @@ module Writing {
   // fill the holes from pos on below one indirect block: m bytes, more than none
   method FillRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64,
     bulk: bool) returns (ok: bool, m: uint64)
-    modifies x.Repr(), ip
+    modifies x.Repr(), ip, txn.blocks
     requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && src != ip
     requires pos as int + len as int <= 549755813888 && 0 < len && 12 <= pos / 4096
     requires so as int + len as int <= |src.data|
@@ -138,6 +218,11 @@ module Writing {
       src.data[so as int .. so as int + m as int])
     ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) &&
       Mapped(x.blockMap, ino, pos, m)
+    ensures ok ==> m == len || Whole(pos, m)
+    ensures ok ==> GotBlocks(txn) <= old(GotBlocks(txn)) + Lead(old(x.blockMap), ino, pos / 4096)
+      + Spanned(pos as int, m as int)
+    ensures !ok ==> txn.blocks.Dry() && GotBlocks(txn) < old(GotBlocks(txn)) + Lead(old(x.blockMap), ino, pos / 4096)
+      + Spanned(pos as int, len as int)
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -152,8 +237,12 @@ module Writing {
     var pn: uint64;
     ghost var b0, lo, top := x.blockMap, pos as int / 4096, BlocksFor(pos as int + len as int);
     txn.Position(pos / 4096, true);
+    ghost var got := GotBlocks(txn) + Lead(b0, ino, pos / 4096);
     ok, pn := x.ResolveAlloc(txn, ip, ino, k, lev - 1, jp);
+    SpanMore(pos, 0, len);
+    SpanNone(pos as int);
     if !ok { return; }
+    assert x.blockMap[PosOf(ino, pos / 4096)] == 0 by { reveal Grew(); assert OkPos(PosOf(ino, pos / 4096)); }
     FirstOf(ino, pos / 4096);
     FirstAbove(q, PosOf(ino, pos / 4096));
     GrewNone(x.blockMap, ino, lo, top);
@@ -174,6 +263,9 @@ module Writing {
       invariant Grew(b0, x.blockMap, ino, lo, top)
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
       invariant 0 < m ==> Mapped(x.blockMap, ino, pos, m)
+      invariant m == 0 ==> x.blockMap[PosOf(ino, pos / 4096)] == 0
+      invariant m == len || Whole(pos, m)
+      invariant GotBlocks(txn) <= got + Spanned(pos as int, m as int)
       decreases len - m
     {
       var at := pos + m;
@@ -197,6 +289,8 @@ module Writing {
       }
       txn.Position(n, false);
       ok, bn := x.AddChild(txn, ip, t, pn, ino, k, lev, j, true, near, b);
+      SpanMore(pos, m, len - m);
+      SpanMore(pos, m, c);
       if !ok { return; }
       if bulk && c == 4096 { txn.Bulk(bn); }
       FirstOf(ino, n);
@@ -212,14 +306,13 @@ module Writing {
       m := m + c;
     }
     x.CloseParent(txn, pn, t);
-    if m == 0 { ok := false; }     // the block was not there before
   }
 
   // Swap the blocks that are there from pos on, below one indirect block, for others: m bytes. If it is none, there is
   // no room.
   method SwapRun(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, pos: uint64, src: Bytes, so: uint64, len: uint64)
     returns (m: uint64)
-    modifies x.Repr()
+    modifies x.Repr(), txn.blocks
     requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip)
     requires pos as int + len as int <= 549755813888 && 4096 <= len && 12 <= pos / 4096 && pos % 4096 == 0
     requires so as int + len as int <= |src.data|
@@ -229,6 +322,7 @@ module Writing {
     ensures Grew(old(x.blockMap), x.blockMap, ino, pos as int / 4096, BlocksFor(pos as int + len as int)) &&
       (0 < m ==> Mapped(x.blockMap, ino, pos, m))
     ensures m == 0 ==> x.data == old(x.data) && x.blockMap == old(x.blockMap)
+    ensures m % 4096 == 0 && GotBlocks(txn) <= old(GotBlocks(txn)) + m as int / 4096
   {
     var k := FlatK(pos / 4096);
     var lev := MaxLev(k);
@@ -257,6 +351,7 @@ module Writing {
       invariant Wrote(d0, x.data, ino, pos as int, src.data[so as int .. so as int + m as int])
       invariant 0 < m ==> Mapped(x.blockMap, ino, pos, m)
       invariant m == 0 ==> x.data == d0 && x.blockMap == b0
+      invariant GotBlocks(txn) <= old(GotBlocks(txn)) + m as int / 4096
       decreases len - m
     {
       var at := pos + m;
@@ -326,7 +421,7 @@ module Writing {
   // put src[so..so+len] at off; ok = false: no space
   method Store(x: BlockTreeFs, txn: Txn, ip: Bytes, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64)
     returns (ok: bool)
-    modifies x.Repr(), ip
+    modifies x.Repr(), ip, txn.blocks
     requires Ok(x) && txn.volume == x.store.volume && x.IsInode(ino, ip) && src != ip
     requires off as int + len as int <= 549755813888 && so as int + len as int <= |src.data|
     ensures ok ==> Ok(x) && x.IsInode(ino, ip) && x.OnlySlots(ino)
@@ -334,6 +429,8 @@ module Writing {
     ensures ok ==> Grew(old(x.blockMap), x.blockMap, ino, off as int / 4096, BlocksFor(off as int + len as int))
     ensures Mapped(old(x.blockMap), ino, off, len) ==> ok
     ensures ok && 0 < len ==> Mapped(x.blockMap, ino, off, len)
+    ensures GotBlocks(txn) <= old(GotBlocks(txn)) + Taken(off as int, len as int) - (if ok then 0 else 1)
+    ensures !ok ==> txn.blocks.Dry()
   {
     ghost var d0 := x.data;
     ghost var i0 := x.store.inodes;
@@ -355,10 +452,16 @@ module Writing {
       invariant Wrote(d0, x.data, ino, off as int, src.data[so as int .. so as int + done as int])
       invariant Grew(b0, x.blockMap, ino, lo, top)
       invariant 0 < done ==> Mapped(x.blockMap, ino, off, done)
+      invariant done == len || Whole(off, done)
+      invariant GotBlocks(txn) <= old(GotBlocks(txn)) + Taken(off as int, done as int)
       decreases len - done
     {
       var pos := off + done;
       var n := pos / 4096;
+      LeadStep(x, ino, off, done);
+      ghost var lead := Lead(x.blockMap, ino, n);
+      TakenMore(off, done, len - done, lead);
+      SpanMore(off, done, len - done);
       var c := Min(4096 - pos % 4096, len - done);
       ghost var d1, b1 := x.data, x.blockMap;
       var bn: uint64;
@@ -395,6 +498,8 @@ module Writing {
       WroteMore(d0, d1, x.data, ino, off as int, src.data[so as int .. so as int + done as int],
         src.data[so as int + done as int .. so as int + done as int + c as int]);
       Joined(src.data, so as int, so as int + done as int, so as int + done as int + c as int);
+      TakenMore(off, done, c, lead);
+      SpanMore(off, done, c);
       done := done + c;
     }
     ok := true;

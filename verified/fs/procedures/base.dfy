@@ -1,6 +1,7 @@
 include "permissions.dfy"
 include "../refinement/entrysteps.dfy"
 include "../tree/orphans.dfy"
+include "../spec/room.s.dfy"
 // What all procedures share: opening a handle, touching time stamps, the list of
 // files that wait to be freed (the orphan list).
 //
@@ -35,6 +36,9 @@ module ProcedureBase {
   import EntrySteps
   import N = NfsState
   import C = NfsCommon
+  import BlockStore
+  import DirLayout
+  import Room = NfsRoom
 
   // Blocks freed in the transaction that removes or cuts a file; more wait for the background.
   const FREENOW: uint64 := 80
@@ -51,6 +55,65 @@ module ProcedureBase {
   // How much of what was cut off file i is still to be freed: up to where its blocks may lie (bytes). 0: nothing is.
   function ToFree(d: DirFs, i: uint64): uint64 reads d, d.fs
   { if OkIno(d.fs.geometry, i) && i in d.fs.metas then d.fs.metas[i].shrink else 0 }
+
+  // what is free
+  function FreeBlocks(d: DirFs): set<uint64> reads d.fs.trees.store
+  { var store := d.fs.trees.store; set b | b in store.used && OkBlk(d.fs.geometry, b) && !store.used[b] }
+  function FreeInodes(d: DirFs): set<uint64> reads d.fs
+  { set i | i in d.fs.metas && OkIno(d.fs.geometry, i) && 2 < i && d.fs.metas[i].ty == 0 }
+  // the transaction begins with this volume
+  predicate Begins(txn: Txn, d: DirFs) reads d.fs, d.fs.trees.store, txn.blocks, txn.inodes
+  {
+    txn.blocks != txn.inodes && txn.blocks.clear == FreeBlocks(d) && txn.blocks.given == {} &&
+    txn.inodes.clear == FreeInodes(d) && txn.inodes.given == {}
+  }
+  // what a procedure finds of what it may need. worn: see Worn
+  datatype Stock = Stock(begins: bool, blocks: set<uint64>, inodes: set<uint64>, worn: bool)
+  function StockOf(txn: Txn, d: DirFs): Stock reads d, d.fs, d.fs.trees.store, txn.blocks, txn.inodes
+  { Stock(Begins(txn, d), FreeBlocks(d), FreeInodes(d), Room.Worn(AbsOf(d))) }
+  // what others have left of it, if the allocator has said that there is no more
+  function Remains(txn: Txn, k: Stock): Room.Room reads txn.blocks, txn.inodes
+  {
+    Room.Room(|k.blocks - txn.blocks.others|, |k.inodes - txn.inodes.others|, txn.blocks.refused || txn.inodes.refused)
+  }
+  // If the status is NOSPC, there was less than is needed.
+  predicate Lacking(txn: Txn, k: Stock, need: Room.Need, st: uint32) reads txn.blocks, txn.inodes
+  { k.begins && st == NOSPC ==> Room.Lacks(Remains(txn, k), need) || (0 < need.inodes && k.worn) }
+  // The allocator said that there is no more before it had given what is needed, with b blocks and i inodes before.
+  predicate Short(txn: Txn, b: int, i: int, need: Room.Need) reads txn.blocks, txn.inodes
+  {
+    (txn.blocks.Dry() && BlockStore.GotBlocks(txn) < b + need.blocks) ||
+    (txn.inodes.Dry() && BlockStore.GotInodes(txn) < i + need.inodes)
+  }
+  lemma IsLacking(txn: Txn, k: Stock, need: Room.Need, st: uint32)
+    requires k.begins ==> txn.blocks.clear == k.blocks && txn.inodes.clear == k.inodes
+    requires k.begins && st == NOSPC ==> Short(txn, 0, 0, need) || (0 < need.inodes && k.worn)
+    ensures Lacking(txn, k, need, st)
+  {
+    if k.begins && st == NOSPC && Short(txn, 0, 0, need) {
+      if txn.blocks.Dry() && !txn.blocks.refused {
+        BlockStore.Fewer(k.blocks - txn.blocks.others, txn.blocks.given);
+      }
+      if txn.inodes.Dry() && !txn.inodes.refused {
+        BlockStore.Fewer(k.inodes - txn.inodes.others, txn.inodes.given);
+      }
+    }
+  }
+  lemma IsWorn(d: DirFs)
+    requires Sound(d) && Unfit(d.fs.geometry, d.fs.metas)
+    ensures Room.Worn(AbsOf(d))
+  {
+    var g, ms := d.fs.geometry, d.fs.metas;
+    NameTree.Basics(g, ms, d.dirs);
+    var i: uint64 :| OkIno(g, i) && i in ms && ms[i].ty == 0 &&
+      (ms[i].size != 0 || ms[i].shrink != 0 || ms[i].gen == 0xffff_ffff_ffff_ffff);
+    assert NameTree.Fits(i, ms[i]);
+    Abstraction.At(g, ms, d.fs.files, d.fs.held, d.dirs, d.places, i);
+    assert i in AbsOf(d).gens;
+  }
+  // The directory has no place for the name: all where it may lie are taken (dirlayout.dfy).
+  predicate NoPlace(d: DirFs, dino: uint64, name: seq<byte>) reads d.fs
+  { dino in d.fs.files && dino in d.fs.metas && (DirLayout.Crowded(d.fs.files[dino], name) || Stuck(d.fs.metas[dino])) }
 
   // The background is told of what it is to free: if another file is the first on the orphan list, then `later`. (If
   // there was one before, the background was told then.)

@@ -11,6 +11,8 @@ module CreateOps {
   import opened ByteFiles
   import opened Directories
   import opened Permissions
+  import opened BlockStore
+  import Room = NfsRoom
   import opened ProcedureBase
   import opened AttributeOps
   import opened AttributeChanges
@@ -87,7 +89,7 @@ module CreateOps {
   method NewNode(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, ty: uint32, a: Sattr, mode: uint32, s: uint64,
     ns: uint32)
     returns (st: uint32, ino: uint64)
-    modifies d.Repr()
+    modifies d.Repr(), txn.inodes
     requires d.Valid() && txn.volume == d.fs.volume && ty != 0 && |dir.data| == 256
     ensures st == 0 ==> d.Valid() && OkIno(d.fs.geometry, ino) && 2 < ino && ino !in old(d.dirs) &&
       ino in old(d.fs.files) &&
@@ -100,6 +102,8 @@ module CreateOps {
     ensures st == 0 ==> d.fs.metas == old(d.fs.metas)[ino :=
       Born(WhoOf(c), MetaOf(dir.data), ty, old(d.fs.metas)[ino].gen + 1, mode, SattrOf(a), dino, N.Time(s, ns))]
     ensures st == 0 || st == NOSPC
+    ensures st != 0 ==> (txn.inodes.Dry() && GotInodes(txn) <= old(GotInodes(txn))) ||
+      Unfit(d.fs.geometry, old(d.fs.metas))
   {
     var ok: bool;
     st := 0;
@@ -146,7 +150,7 @@ module CreateOps {
   method Enter(txn: Txn, d: DirFs, dino: uint64, name: Bytes, hint: uint64, ino: uint64, sub: bool, s: uint64,
     ns: uint32)
     returns (st: uint32, node: Bytes, after: Bytes)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && OkIno(d.fs.geometry, ino)
     requires dino in d.dirs && OkName(name.data) && name.data !in d.dirs[dino] && ino != dino
     ensures fresh(node) && fresh(after)
@@ -166,6 +170,7 @@ module CreateOps {
       Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns))
     ensures st != 0 ==> st == NOSPC || (st == MLINK && sub && old(d.fs.metas)[dino].nlink >= MAXLINK)
     ensures st == 0 && sub ==> old(d.fs.metas)[dino].nlink < MAXLINK
+    ensures d.NoEntry(txn, dino, name.data, old(GotBlocks(txn)), old(d.fs.files), old(d.fs.metas), st != NOSPC)
   {
     var ok := d.InsertAt(txn, dino, name, ino, hint);
     node := NewBytes(0);
@@ -231,7 +236,7 @@ module CreateOps {
   method Create(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr,
     verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume && (how == EXCLUSIVE ==> a.Empty())
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
@@ -241,6 +246,7 @@ module CreateOps {
         ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
     // the caller has its blocks freed then, and calls again
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
       name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data] &&
@@ -266,14 +272,16 @@ module CreateOps {
       return;
     }
     assert how == EXCLUSIVE ==> sa == N.NoSattr();
+    if Unfit(d.fs.geometry, d.fs.metas) { IsWorn(d); }
     st, ino, node, after := NewFile(txn, d, c, dino, dgen, before, name, hint, a, how, verf, s, ns);
+    if !old(NoPlace(d, dino, name.data)) { IsLacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st); }
   }
 
   // the inode of a new file, with its verifier or size
   method NewData(txn: Txn, d: DirFs, c: Cred, dino: uint64, dir: Bytes, a: Sattr, how: uint32, verf: uint64, s: uint64,
     ns: uint32)
     returns (st: uint32, ino: uint64)
-    modifies d.Repr()
+    modifies d.Repr(), txn.inodes
     requires d.Valid() && txn.volume == d.fs.volume && |dir.data| == 256 && (how == EXCLUSIVE ==> a.Empty()) &&
       (a.hasSize ==> a.size <= MAXFILE)
     ensures st == 0 ==> d.Valid() && OkIno(d.fs.geometry, ino) && 2 < ino && ino !in old(d.dirs) &&
@@ -288,6 +296,8 @@ module CreateOps {
         else FILEMODE,
         SattrOf(a), dino, N.Time(s, ns)), how, a.hasSize, a.size, verf)]
     ensures st == 0 || st == NOSPC
+    ensures st != 0 ==> (txn.inodes.Dry() && GotInodes(txn) <= old(GotInodes(txn))) ||
+      Unfit(d.fs.geometry, old(d.fs.metas))
   {
     ghost var ms, w, dm, sa, now := d.fs.metas, WhoOf(c), MetaOf(dir.data), SattrOf(a), N.Time(s, ns);
     var mode: uint32 := if how == EXCLUSIVE then 0 else FILEMODE;
@@ -315,7 +325,7 @@ module CreateOps {
   method NewFile(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
     a: Sattr, how: uint32, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs &&
       how <= 2 && (how == EXCLUSIVE ==> a.Empty()) && (a.hasSize ==> a.size <= MAXFILE)
@@ -329,6 +339,9 @@ module CreateOps {
       AbsOf(d).nodes[ino], N.Time(s, ns),
       ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
+    ensures st == NOSPC && txn.blocks != txn.inodes ==>
+      Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.MakeNeeds()) ||
+      old(NoPlace(d, dino, name.data)) || Unfit(d.fs.geometry, old(d.fs.metas))
     ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
   {
     DirStatus(d, dino, dgen, name.data);
@@ -345,6 +358,7 @@ module CreateOps {
     BornIs(w, dn, dm, REG, gen, mode, sa, dino, now);
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
     assert NameTree.Fits(ino, m);
+    assert ino != dino && d.fs.files[dino] == files[dino] && d.fs.metas[dino] == ms[dino];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
     Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, b, {}, s, ns);
@@ -429,7 +443,7 @@ module CreateOps {
   // a size in a is ignored, here and in Symlink and Mknod
   method Mkdir(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
@@ -439,6 +453,7 @@ module CreateOps {
         ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
@@ -449,14 +464,16 @@ module CreateOps {
     var hint: uint64;
     st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, 0, t, false);
     if st != 0 { return; }
+    if Unfit(d.fs.geometry, d.fs.metas) { IsWorn(d); }
     st, ino, node, after := NewDir(txn, d, c, dino, dgen, before, name, hint, t, s, ns);
+    if !old(NoPlace(d, dino, name.data)) { IsLacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st); }
   }
 
   // the target is stored as the link's data, 1 to 4095 bytes; a mode in a is ignored, too (links have 0777)
   method Symlink(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes,
     s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
@@ -467,6 +484,7 @@ module CreateOps {
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
       st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), st) || old(NoPlace(d, dino, name.data))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
@@ -478,7 +496,9 @@ module CreateOps {
     var bad := TargetStatus(target);
     st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
     if st != 0 { return; }
+    if Unfit(d.fs.geometry, d.fs.metas) { IsWorn(d); }
     st, ino, node, after := NewLink(txn, d, c, dino, dgen, before, name, hint, t, target, s, ns);
+    if !old(NoPlace(d, dino, name.data)) { IsLacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), st); }
   }
 
   // the error for what cannot be a symbolic link's target
@@ -506,7 +526,7 @@ module CreateOps {
   method Mknod(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32,
     min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
@@ -517,6 +537,7 @@ module CreateOps {
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
       st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, dino, dgen);
@@ -530,14 +551,16 @@ module CreateOps {
       else if dev && c.uid != 0 then PERM else if dev && (maj >= 0x1000 || min >= 0x10_0000) then INVAL else 0;
     st, before, found, x, hint := Vacant(txn, d, c, dino, dgen, name, bad, t, false);
     if st != 0 { return; }
+    if Unfit(d.fs.geometry, d.fs.metas) { IsWorn(d); }
     st, ino, node, after := NewDev(txn, d, c, dino, dgen, before, name, hint, t, ty, maj, min, s, ns);
+    if !old(NoPlace(d, dino, name.data)) { IsLacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st); }
   }
 
   // the new inode, and its entry
   method NewDir(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
     a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs
     requires |dir.data| == 256 && MetaOf(dir.data) == d.fs.metas[dino] && N.Proper(name.data) &&
@@ -551,6 +574,9 @@ module CreateOps {
       AbsOf(d).nodes[ino], N.Time(s, ns),
       ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC || (st == MLINK && old(AbsOf(d)).nodes[dino].attr.nlink >= MAXLINK)
+    ensures st == NOSPC && txn.blocks != txn.inodes ==>
+      Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.MakeNeeds()) ||
+      old(NoPlace(d, dino, name.data)) || Unfit(d.fs.geometry, old(d.fs.metas))
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
@@ -564,6 +590,7 @@ module CreateOps {
     BornIs(w, dn, dm, DIR, gen, DIRMODE, sa, dino, now);
     ghost var m := d.fs.metas[ino];
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
+    assert ino != dino && d.fs.files[dino] == files[dino] && d.fs.metas[dino] == ms[dino];
     st, node, after := Enter(txn, d, dino, name, hint, ino, true, s, ns);
     if st != 0 { return; }
     Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, [], {}, s, ns);
@@ -573,7 +600,7 @@ module CreateOps {
   method NewLink(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
     a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs &&
       0 < |target.data| <= 4095
@@ -589,6 +616,9 @@ module CreateOps {
       AbsOf(d).nodes[ino], N.Time(s, ns),
       ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
+    ensures st == NOSPC && txn.blocks != txn.inodes ==>
+      Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.SymlinkNeeds(target.data)) ||
+      old(NoPlace(d, dino, name.data)) || Unfit(d.fs.geometry, old(d.fs.metas))
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
@@ -609,6 +639,7 @@ module CreateOps {
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := target.data] &&
       d.fs.held == held[ino := d.fs.held[ino]];
     ghost var h := d.fs.held[ino];
+    assert ino != dino && d.fs.files[dino] == files[dino] && d.fs.metas[dino] == ms[dino];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
     Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, target.data, h, s, ns);
@@ -618,7 +649,7 @@ module CreateOps {
   method NewDev(txn: Txn, d: DirFs, c: Cred, dino: uint64, ghost dgen: uint64, dir: Bytes, name: Bytes, hint: uint64,
     a: Sattr, ty: uint32, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks, txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume && DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0 &&
       dino in d.dirs &&
       (ty == BLK || ty == CHR || ty == SOCK || ty == FIFO)
@@ -632,6 +663,9 @@ module CreateOps {
       AbsOf(d).nodes[ino], N.Time(s, ns),
       ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(dir.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st == 0 || st == NOSPC
+    ensures st == NOSPC && txn.blocks != txn.inodes ==>
+      Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.MakeNeeds()) ||
+      old(NoPlace(d, dino, name.data)) || Unfit(d.fs.geometry, old(d.fs.metas))
   {
     DirStatus(d, dino, dgen, name.data);
     ghost var ms, files, held, dirs, places, w, sa, now := d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places,
@@ -651,6 +685,7 @@ module CreateOps {
       m := WithRdev(m, maj, min);
     }
     assert d.fs.metas == ms[ino := m] && d.fs.files == files[ino := []] && d.fs.held == held[ino := {}];
+    assert ino != dino && d.fs.files[dino] == files[dino] && d.fs.metas[dino] == ms[dino];
     st, node, after := Enter(txn, d, dino, name, hint, ino, false, s, ns);
     if st != 0 { return; }
     Conclude(d, ms, files, held, dirs, places, dino, dgen, name.data, ino, m, [], {}, s, ns);

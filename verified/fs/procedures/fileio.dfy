@@ -14,6 +14,8 @@ module FileOps {
   import opened Directories
   import opened Permissions
   import opened AttributeChanges
+  import opened BlockStore
+  import Room = NfsRoom
   import opened ProcedureBase
   import opened Abstraction
   import opened Resizing
@@ -95,7 +97,7 @@ module FileOps {
   method Write(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, src: Bytes, so: uint64, len: uint64,
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume && so as int + len as int <= |src.data|
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 ==> D.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off,
@@ -104,6 +106,7 @@ module FileOps {
     ensures st != 0 ==> D.WriteErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off,
       src.data[so as int .. so as int + len as int], st) && N.Seen(old(AbsOf(d)), ino, Reply(ino, before))
     ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.WriteNeeds(off, src.data[so as int .. so as int + len as int]), st)
   {
     Node(d, ino, gen);
     before, after := null, null;
@@ -121,18 +124,20 @@ module FileOps {
     var shrink := GetShrink(ip);
     if shrink != 0 && off + len > size { st := SHRINKFIRST; return; }
     st, after := Put(txn, d, c, ino, gen, off, src, so, len, s, ns);
+    IsLacking(txn, old(StockOf(txn, d)), Room.WriteNeeds(off, src.data[so as int .. so as int + len as int]), st);
   }
 
   // the bytes, and the attributes that go with them
   method Put(txn: Txn, d: DirFs, c: Cred, ino: uint64, ghost gen: uint64, off: uint64, src: Bytes, so: uint64,
     len: uint64, s: uint64, ns: uint32)
     returns (st: uint32, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume && so as int + len as int <= |src.data| && 0 < len
     requires Live(d.fs.geometry, d.fs.metas, ino, gen) && d.fs.metas[ino].ty == REG &&
       MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
+    ensures st != 0 ==> txn.blocks.Dry() && GotBlocks(txn) < old(GotBlocks(txn)) + Room.Bytes(off as int, len as int)
     ensures st == 0 ==> Sound(d) && after != null && |after.data| == 256 && ino in AbsOf(d).nodes &&
       ReplyAttr(ino, MetaOf(after.data)) == N.FattrOf(ino, AbsOf(d).nodes[ino])
     ensures st == 0 ==> Stored(old(AbsOf(d)), AbsOf(d), WhoOf(c), ino, off as int,

@@ -27,6 +27,7 @@ module KeptOps {
   import CreateOps
   import RemoveOps
   import RenameOps
+  import Room = NfsRoom
   import N = NfsState
   import C = NfsCommon
   import K = NfsMake
@@ -106,7 +107,7 @@ module KeptOps {
   method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64,
     s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool, first: uint64)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256 &&
       L.RemoveOpenOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, N.Handle(ino, gen),
@@ -126,7 +127,7 @@ module KeptOps {
   method RenameOpen(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
     tname: Bytes, ino: uint64, gen: uint64, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool, first: uint64)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
@@ -149,12 +150,13 @@ module KeptOps {
   // A new file without a name, kept; it is made near the directory, and takes its group if that says so.
   method Tmpfile(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, a: AttributeOps.Sattr, s: uint64, ns: uint32)
     returns (st: uint32, ino: uint64, node: Bytes?, first: uint64)
-    modifies d.Repr()
+    modifies d.Repr(), txn.inodes
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 &&
       L.TmpfileOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), AttributeOps.SattrOf(a), N.Time(s, ns),
         N.Handle(ino, MetaOf(node.data).gen), ReplyAttr(ino, MetaOf(node.data)))
     ensures st != 0 ==> L.TmpfileErr(old(AbsOf(d)), N.Handle(dino, dgen), AttributeOps.SattrOf(a), st)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.NamelessNeeds(), st)
   {
     ghost var g, ms, files, held, dirs, places := d.fs.geometry, d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places;
     ghost var pre, w, sa, now := AbsOf(d), WhoOf(c), AttributeOps.SattrOf(a), N.Time(s, ns);
@@ -167,7 +169,9 @@ module KeptOps {
     if st != 0 { return; }
     st := AttributeOps.ArgStatus(a);
     if st != 0 { return; }
+    if Unfit(g, ms) { IsWorn(d); }
     st, ino := CreateOps.NewData(txn, d, c, dino, dir, a, CreateOps.GUARDED, 0, s, ns);
+    IsLacking(txn, old(StockOf(txn, d)), Room.NamelessNeeds(), st);
     if st != 0 { return; }
     ghost var m, b := d.fs.metas[ino], d.fs.files[ino];
     Creation.BornIs(w, pre.nodes[dino], ms[dino], REG, ms[ino].gen + 1, CreateOps.FILEMODE, sa, dino, now);

@@ -125,7 +125,7 @@ module LocalOps {
   // the hole at block b, and those behind it up to m, are filled with zeros; ok = false: no room
   method FillHoles(txn: Txn, d: DirFs, ino: uint64, b: uint64, top: uint64, z: Bytes, size: uint64)
     returns (ok: bool, m: uint64)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs &&
       z.data == Zeros(4096 * RUN as int)
     requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 &&
@@ -154,7 +154,7 @@ module LocalOps {
   }
 
   method Fill(txn: Txn, d: DirFs, ino: uint64, off: uint64, len: uint64) returns (st: uint32)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs && 0 < len
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
@@ -222,7 +222,7 @@ module LocalOps {
   // the file gets all blocks that the len bytes at off lie in
   method Allocate(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, off: uint64, len: uint64, s: uint64,
     ns: uint32) returns (st: uint32)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && L.AllocateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), off, len,
       N.Time(s, ns))

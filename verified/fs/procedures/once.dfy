@@ -20,6 +20,7 @@ module OnceOps {
   import CO = CreateOps
   import RM = RemoveOps
   import RN = RenameOps
+  import Room = NfsRoom
   import N = NfsState
   import A = NfsAttrs
   import K = NfsMake
@@ -116,7 +117,7 @@ module OnceOps {
   method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
     dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
-    modifies d.Repr(), txn.slots
+    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look) && (how == CO.EXCLUSIVE ==> a.Empty())
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
@@ -129,6 +130,7 @@ module OnceOps {
       name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data] &&
       0 < old(ToFree(d, ino))
     ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
     again, before, later := false, null, false;
     if look {
@@ -142,7 +144,7 @@ module OnceOps {
   method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
     name: Bytes, a: Sattr, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.slots
+    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
@@ -151,6 +153,7 @@ module OnceOps {
       ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
         ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
     again, before := false, null;
     if look {
@@ -164,7 +167,7 @@ module OnceOps {
   method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
     dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.slots
+    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
@@ -174,6 +177,7 @@ module OnceOps {
         ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
       st)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), st) || old(NoPlace(d, dino, name.data))
   {
     again, before := false, null;
     if look {
@@ -187,7 +191,7 @@ module OnceOps {
   method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
     name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.slots
+    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
       Entered(st, again, ino, node, before, after))
@@ -197,6 +201,7 @@ module OnceOps {
         ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
       st)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
     again, before := false, null;
     if look {
@@ -210,7 +215,7 @@ module OnceOps {
   method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
     dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.slots
+    modifies d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since,
       O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, node, before, after))
@@ -219,6 +224,7 @@ module OnceOps {
       name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)),
       N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
     again, before := false, null;
     if look {
@@ -235,7 +241,7 @@ module OnceOps {
   method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
     dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
-    modifies d.Repr(), txn.slots
+    modifies d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Unlink(N.Handle(dino, dgen), name.data),
       dino, st, again, before, after)
@@ -259,7 +265,7 @@ module OnceOps {
   method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64,
     fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
-    modifies d.Repr(), txn.slots
+    modifies d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures Once(old(StateOf(txn, d)), txn, d, i, r, look, since,
       O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), st, again)

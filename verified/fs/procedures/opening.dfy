@@ -14,7 +14,8 @@ module Opening {
 
   // v: what the objects of volume hold
   method Open(g: Geometry, volume: VolumeObjects, ghost v: Volume) returns (d: DirFs)
-    requires volume.Valid() && GeometryOk(g) && KindsOk(g, volume.kinds) && Holds(g, volume.data, v)
+    requires volume.Valid() && GeometryOk(g) && KindsOk(g, volume.kinds) && BitmapsOk(g, volume) &&
+      Holds(g, volume.data, v)
     ensures fresh(d) && fresh(d.Repr() - {volume}) && d.fs.geometry == g && d.fs.volume == volume && VolumeOf(d) == v
     ensures Op.Sound(d) && Op.AbsOf(d) == Meaning(g, v)
   {

@@ -57,7 +57,7 @@ module Remount {
   {
     var g, store := d.fs.geometry, d.fs.trees.store;
     GeometryOk(g) && store.geometry == g && store.volume == d.fs.volume && d.fs.volume.Valid() &&
-      KindsOk(g, d.fs.volume.kinds)
+      KindsOk(g, d.fs.volume.kinds) && BitmapsOk(g, d.fs.volume)
   }
   lemma SoundOf(d: F.DirFs)
     requires Wired(d) && Holds(d.fs.geometry, d.fs.volume.data, VolumeOf(d))

@@ -11,6 +11,8 @@ module RemoveOps {
   import opened ByteFiles
   import opened Directories
   import opened Permissions
+  import opened BlockStore
+  import Room = NfsRoom
   import opened ProcedureBase
   import opened AttributeChanges
   import opened Abstraction
@@ -52,7 +54,7 @@ module RemoveOps {
   // sub: RMDIR, else REMOVE. later: the background has work
   method Remove(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
     returns (st: uint32, before: Bytes?, after: Bytes?, later: bool)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && before != null && |before.data| == 256 && after != null && |after.data| == 256
     ensures st == 0 && !sub ==> U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
@@ -95,7 +97,7 @@ module RemoveOps {
   method TakeOut(txn: Txn, d: DirFs, dino: uint64, ghost dgen: uint64, name: Bytes, ino: uint64, sub: bool, s: uint64,
     ns: uint32)
     returns (st: uint32, after: Bytes?, later: bool)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume && OkIno(d.fs.geometry, dino) && dino != ORPHANS &&
       DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0
     requires dino in d.dirs && OkName(name.data) && name.data in d.dirs[dino] && d.dirs[dino][name.data] == ino &&
@@ -148,7 +150,7 @@ module RemoveOps {
   method Link(txn: Txn, d: DirFs, c: Cred, ino: uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64,
     ns: uint32)
     returns (st: uint32, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && before != null && |before.data| == 256 &&
       after != null && |after.data| == 256
@@ -157,6 +159,7 @@ module RemoveOps {
       N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node)) && N.Seen(old(AbsOf(d)), dino, Reply(dino, before))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
     DirStatus(d, dino, dgen, name.data);
     Node(d, ino, gen);
@@ -186,18 +189,21 @@ module RemoveOps {
     var np: Bytes?;
     st, np, after := AddName(txn, d, ino, gen, dino, dgen, name, hint, nl, s, ns);
     if st == 0 { node := np; }
+    if !old(NoPlace(d, dino, name.data)) { IsLacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st); }
   }
 
   // The name is entered, and the file has a link more.
   method AddName(txn: Txn, d: DirFs, ino: uint64, ghost gen: uint64, dino: uint64, ghost dgen: uint64, name: Bytes,
     hint: uint64, nl: uint32, s: uint64, ns: uint32)
     returns (st: uint32, node: Bytes?, after: Bytes?)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume && Live(d.fs.geometry, d.fs.metas, ino, gen) &&
       DirHandleS(d.fs.geometry, d.fs.metas, dino, dgen) == 0
     requires d.fs.metas[ino].ty != DIR && d.fs.metas[ino].nlink == nl < MAXLINK && dino in d.dirs &&
       N.Proper(name.data) && name.data !in d.dirs[dino]
     ensures st == 0 || st == NOSPC
+    ensures st != 0 ==> Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.EntryNeeds()) ||
+      old(NoPlace(d, dino, name.data))
     ensures st == 0 ==> Sound(d) && node != null && |node.data| == 256 && after != null && |after.data| == 256 &&
       ino in AbsOf(d).nodes && dino in AbsOf(d).nodes
     ensures st == 0 ==> Linked(old(AbsOf(d)), AbsOf(d), ino, dino, name.data, N.Time(s, ns))

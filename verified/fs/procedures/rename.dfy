@@ -237,7 +237,7 @@ module RenameOps {
   method Move(txn: Txn, d: DirFs, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, src: uint64, found: bool,
     dst: uint64, s: uint64, ns: uint32)
     returns (st: uint32, freed: bool, later: bool, ghost ms: Metas)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires d.Valid() && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && OkName(fname.data) &&
       OkName(tname.data)
     requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && OkIno(d.fs.geometry, src)
@@ -451,7 +451,7 @@ module RenameOps {
   method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
     tname: Bytes, s: uint64, ns: uint32)
     returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d)
     ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&

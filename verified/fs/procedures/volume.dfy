@@ -13,6 +13,7 @@ module VolumeOps {
   import opened ProcedureBase
   import opened AttributeOps
   import opened Abstraction
+  import Room = NfsRoom
   import N = NfsState
   import V = NfsVolume
 
@@ -21,8 +22,9 @@ module VolumeOps {
   const LISTING: uint32 := 65536         // bytes in one READDIR or READDIRPLUS
   const NAMEMAX: uint32 := 255           // bytes in a name
 
-  // blocks, inodes: how many are free, as the allocator has counted. It promises
-  // nothing (AllocHint in trusted/txn.s.dfy), so no more is reported than there are.
+  // blocks, inodes: how many are free, as the allocator has counted (Counted): as committed, when no other transaction
+  // that changes it is under way, and on a sparse image no more than its host has room for. Nothing checks that, so no
+  // more is reported than there are.
   method Fsstat(txn: Txn, d: DirFs, ino: uint64, gen: uint64, blocks: uint64, inodes: uint64)
     returns (st: uint32, s: V.Space, after: Bytes?)
     requires Sound(d) && txn.volume == d.fs.volume
@@ -31,13 +33,34 @@ module VolumeOps {
     ensures s.tbytes as int == 4096 * (d.fs.geometry.data1 - d.fs.geometry.data0) as int &&
       s.tfiles == d.fs.geometry.ninode - 3
     ensures st != 0 ==> V.FsstatErr(AbsOf(d), N.Handle(ino, gen), st) && after == null
+    ensures Counted(d, blocks, inodes) ==> Room.Told(s, |FreeBlocks(d)|, |FreeInodes(d)|)
   {
+    if Counted(d, blocks, inodes) {
+      AtMost(FreeBlocks(d), d.fs.geometry.data0 as int, d.fs.geometry.data1 as int);
+      AtMost(FreeInodes(d), 3, d.fs.geometry.ninode as int);
+    }
     st, after := Getattr(txn, d, ino, gen);
     var all := d.fs.geometry.data1 - d.fs.geometry.data0;
     var files := d.fs.geometry.ninode - 3;    // 0 to 2 are not given out
     var b := Least(blocks, all);
     var i := Least(inodes, files);
     s := V.Space(4096 * all, 4096 * b, 4096 * b, files, i, i, 0);
+  }
+  predicate Counted(d: DirFs, blocks: uint64, inodes: uint64) reads d.fs, d.fs.trees.store
+  { blocks as int == |FreeBlocks(d)| && inodes as int == |FreeInodes(d)| }
+  lemma AtMost(s: set<uint64>, lo: int, hi: int)
+    requires 0 <= lo <= hi < 0x1_0000_0000_0000_0000
+    requires forall x: uint64 {:trigger x in s} | x in s :: lo <= x as int < hi
+    ensures |s| <= hi - lo
+    decreases hi
+  {
+    if lo == hi {
+      if s != {} { var x :| x in s; assert false; }
+      return;
+    }
+    var top := (hi - 1) as uint64;
+    AtMost(s - {top}, lo, hi - 1);
+    if top in s { assert s == (s - {top}) + {top}; } else { assert s == s - {top}; }
   }
   function method Least(a: uint64, b: uint64): uint64 { if a < b then a else b }
 

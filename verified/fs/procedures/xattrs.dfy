@@ -104,7 +104,7 @@ module XattrOps {
 
   // The block of an inode becomes n; ok = false: there is no room. There is if it has one.
   method Store(txn: Txn, d: DirFs, ino: uint64, n: Bytes) returns (ok: bool)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume && |n.data| == 4096 && U64At(n.data, 0) != 0
     ensures ok ==> Sound(d) && AbsOf(d) == N.FS(old(AbsOf(d)).nodes, old(AbsOf(d)).gens,
       old(AbsOf(d)).xattrs[ino := Says(n.data)])
@@ -235,7 +235,7 @@ module XattrOps {
   // an attribute is set; create, replace: only if it is not there, only if it is
   method Set(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, value: Bytes, create: bool, replace: bool,
     s: uint64, ns: uint32) returns (st: uint32)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && X.SetOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, value.data, create,
       replace, N.Time(s, ns))
@@ -268,7 +268,7 @@ module XattrOps {
 
   // an attribute goes
   method Remove(txn: Txn, d: DirFs, ino: uint64, gen: uint64, name: Bytes, s: uint64, ns: uint32) returns (st: uint32)
-    modifies d.Repr()
+    modifies d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     ensures st == 0 ==> Sound(d) && X.RemoveOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), name.data, N.Time(s, ns))
     ensures st != 0 ==> X.RemoveErr(old(AbsOf(d)), N.Handle(ino, gen), name.data, st)

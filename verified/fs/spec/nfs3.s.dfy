@@ -240,10 +240,10 @@ module NfsState {
   // again, NFS3ERR_JUKEBOX.)
   predicate Outside(st: uint32, changes: bool) { st == NFS3ERR_IO || (changes && st == NFS3ERR_ROFS) }
 
-  // NOSPC is allowed to the procedures that may need a block or an inode, when they do: how much is free is not part of
-  // the state. Making a file and entering a name may need them. WRITE needs none for blocks that the file has: what was
-  // written can be overwritten on a full volume. SETATTR, REMOVE, RMDIR, and RENAME to a name that is there never need
-  // one.
+  // NOSPC is allowed to the procedures that may need a block or an inode, when they do, and there are too few: that is
+  // room.s.dfy's. Making a file and entering a name may need them. WRITE needs none for blocks that the file has: what
+  // was written can be overwritten on a full volume. SETATTR, REMOVE, RMDIR, and RENAME to a name that is there never
+  // need one.
   predicate Full(st: uint32) { st == NFS3ERR_NOSPC }
   // SERVERFAULT: the volume contradicts itself. It is proved that no procedure answers
   // so on a sound volume, but RENAME of a directory to a place too deep (section 9).
@@ -1079,7 +1079,7 @@ module NfsRename {
 // ------------------------------------------------------------ 10. FSSTAT, FSINFO, PATHCONF, COMMIT
 module NfsVolume {
   import opened Machine import opened NfsState import opened NfsCommon import opened NfsAttrs
-  // 3.3.18 FSSTAT. How much is free is not part of the state; what is said of it is
+  // 3.3.18 FSSTAT. How much is free is not part of this state (room.s.dfy has it); what is said of it is
   // possible, nothing is reserved for root, and it may change at once (invarsec 0).
   datatype Space = Space(tbytes: uint64, fbytes: uint64, abytes: uint64, tfiles: uint64, ffiles: uint64, afiles: uint64,
     invarsec: uint32)

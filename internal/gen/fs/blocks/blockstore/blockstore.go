@@ -76,10 +76,7 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 	var ino uint64 = 0
 	var _ = ino
 	ok, ino = false, uint64(0)
-	var tries uint64
-	var _ = tries
-	tries = uint64(0)
-	for tries < uint64(16) {
+	for !ok {
 		var got bool = false
 		var _ = got
 		var out1 bool
@@ -100,12 +97,8 @@ func (_this *BlockFs) FindInode(txn *dtxn.Txn, near uint64) (bool, uint64) {
 			var _ = out3
 			out3 = txn.ReadBit(_this.Geometry.InodeBitmap()+ino/uint64(32768), ino%uint64(32768), true)
 			u = out3
-			if !u {
-				ok, ino = true, ino
-				return ok, ino
-			}
+			ok = !u
 		}
-		tries = tries + uint64(1)
 	}
 	return ok, ino
 }
@@ -132,13 +125,26 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 	var _ = ok
 	var bn uint64 = 0
 	var _ = bn
-	ok, bn = false, uint64(0)
-	var tries uint64
-	var _ = tries
-	tries = uint64(0)
-	for tries < uint64(16) {
-		var got bool = false
+	var out1 uint64
+	var _ = out1
+	out1 = _this.TakeBlock(txn, exchange, near)
+	bn = out1
+	ok = bn != uint64(0) /* dircomp */
+	if ok {
+		_this.SetUsedBit(txn, bn, true)
+		_this.WriteBlock(txn, bn, b)
+	}
+	return ok, bn
+}
+func (_this *BlockFs) TakeBlock(txn *dtxn.Txn, exchange bool, near uint64) uint64 {
+	var bn uint64 = 0
+	var _ = bn
+	bn = uint64(0)
+	for bn == uint64(0) {
+		var got bool
 		var _ = got
+		var x uint64
+		var _ = x
 		var out1 bool
 		var _ = out1
 		var out2 uint64
@@ -150,31 +156,24 @@ func (_this *BlockFs) AllocBlock(txn *dtxn.Txn, exchange bool, near uint64, b *d
 			return uint64(0)
 		}(), near)
 		got = out1
-		bn = out2
+		x = out2
 		if !got {
-			ok, bn = false, uint64(0)
-			return ok, bn
+			bn = uint64(0)
+			return bn
 		}
-		if volumegeometry.OkBlk(_this.Geometry, bn) {
+		if volumegeometry.OkBlk(_this.Geometry, x) {
 			var u bool
 			var _ = u
 			var out3 bool
 			var _ = out3
-			out3 = txn.ReadBit(_this.Geometry.BlockBitmap()+bn/uint64(32768), bn%uint64(32768), true)
+			out3 = txn.ReadBit(_this.Geometry.BlockBitmap()+x/uint64(32768), x%uint64(32768), true)
 			u = out3
 			if !u {
-				ok = true
-				goto L1
+				bn = x
 			}
 		}
-		tries = tries + uint64(1)
 	}
-L1:
-	if ok {
-		_this.SetUsedBit(txn, bn, true)
-		_this.WriteBlock(txn, bn, b)
-	}
-	return ok, bn
+	return bn
 }
 func (_this *BlockFs) ZeroFree(txn *dtxn.Txn, lo uint64, n uint64) {
 	var b uint64

@@ -297,18 +297,30 @@ func (_this *DirFs) InsertAt(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, ino ui
 	cell = out3
 	size = out4
 	if !ok {
+		var out5 bool
+		var _ = out5
+		var out6 uint64
+		var _ = out6
+		var out7 uint64
+		var _ = out7
+		out5, out6, out7 = _this.Room(txn, d, name, h, uint64(0))
+		ok = out5
+		cell = out6
+		size = out7
+	}
+	if !ok {
 		return ok
 	}
 	var s *dbytes.Bytes
 	var _ = s
-	var out5 *dbytes.Bytes
-	var _ = out5
-	out5 = dirlayout.MakeSlot(size, ino, name, key)
-	s = out5
-	var out6 bool
-	var _ = out6
-	out6 = _this.Store(txn, d, uint64(64)*cell, s, true, false)
-	ok = out6
+	var out8 *dbytes.Bytes
+	var _ = out8
+	out8 = dirlayout.MakeSlot(size, ino, name, key)
+	s = out8
+	var out9 bool
+	var _ = out9
+	out9 = _this.Store(txn, d, uint64(64)*cell, s, true, false)
+	ok = out9
 	return ok
 }
 func (_this *DirFs) Room(txn *dtxn.Txn, d uint64, name *dbytes.Bytes, h uint64, from uint64) (bool, uint64, uint64) {

@@ -208,9 +208,6 @@ func FillRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint
 	}
 L1:
 	x.CloseParent(txn, pn, t)
-	if m == uint64(0) {
-		ok = false
-	}
 	return ok, m
 }
 func SwapRun(x *blocktree.BlockTreeFs, txn *dtxn.Txn, ip *dbytes.Bytes, ino uint64, pos uint64, src *dbytes.Bytes, so uint64, len_ uint64) uint64 {
