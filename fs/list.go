@@ -5,12 +5,12 @@ import (
 
 	"tansy/internal/freelist"
 	"tansy/internal/gen/fs/procedures/readdirops"
-	"tansy/internal/runtime/ddir"
+	"tansy/internal/runtime/dirlist"
 )
 
 // page is the memory of a Listing.
 type page struct {
-	list    *ddir.List
+	list    *dirlist.List
 	entries []Entry
 	attrs   []Attr // of all entries, or none
 }
@@ -21,7 +21,7 @@ var unusedPages = freelist.New[*page](freelist.NewBudget(1<<20), 96<<10)
 func newPage() *page {
 	p, ok := unusedPages.Get()
 	if !ok {
-		p = &page{list: ddir.New()}
+		p = &page{list: dirlist.New()}
 	}
 	return p
 }

@@ -10,7 +10,7 @@ import (
 
 // apart are the contracts whose Go has another name. Those of bytes, disk, and txn are taken by packages that the same
 // files use, of Go or of Tansy.
-var apart = map[string]string{"bytes": "dbytes", "disk": "ddisk", "txn": "dtxn", "buf": "dbuf", "dirlist": "ddir"}
+var apart = map[string]string{"bytes": "dbytes", "disk": "ddisk", "txn": "dtxn"}
 
 // TestContracts: the Go behind a contract in verified/trusted is the package of the same name, and its comment says so.
 func TestContracts(t *testing.T) {

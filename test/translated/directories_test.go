@@ -13,7 +13,7 @@ import (
 	"tansy/internal/gen/fs/format/volumegeometry"
 	"tansy/internal/gen/fs/procedures/opening"
 	"tansy/internal/runtime/dbytes"
-	"tansy/internal/runtime/ddir"
+	"tansy/internal/runtime/dirlist"
 	"tansy/internal/runtime/dtxn"
 	"tansy/test/kit/replay"
 )
@@ -79,8 +79,8 @@ func (v *dirVolume) remove(t testing.TB, d uint64, n string) bool {
 }
 
 // list returns one page of at most room bytes after cookie.
-func (v *dirVolume) list(t testing.TB, d, cookie uint64, room int) (es []ddir.Entry, eof bool) {
-	l := ddir.New()
+func (v *dirVolume) list(t testing.TB, d, cookie uint64, room int) (es []dirlist.Entry, eof bool) {
+	l := dirlist.New()
 	l.Fill(true, func(n int) bool { room -= n + 24; return room >= 0 }, nil)
 	v.do(t, func(tx *dtxn.Txn) bool { eof = v.fs.List(tx, d, cookie, l); return true })
 	return l.Entries, eof
@@ -244,7 +244,7 @@ func TestDirScanWhileChanging(t *testing.T) {
 		}
 		seen := map[string]int{}
 		for cookie, eof := uint64(0), false; !eof; {
-			var es []ddir.Entry
+			var es []dirlist.Entry
 			es, eof = v.list(t, d, cookie, 300+r.Intn(8000))
 			for _, e := range es {
 				seen[string(e.Name)]++
@@ -283,7 +283,7 @@ func TestDirAnyCookie(t *testing.T) {
 		v.insert(t, d, fmt.Sprintf("%0100d", i), 5)
 	}
 	for _, c := range []uint64{0, 1, 2, 3, 4, 66, 67, 68, 1 << 30, 1 << 63, ^uint64(0)} {
-		for _, e := range func() []ddir.Entry { es, _ := v.list(t, d, c, 1<<30); return es }() {
+		for _, e := range func() []dirlist.Entry { es, _ := v.list(t, d, c, 1<<30); return es }() {
 			if e.Cookie <= c || e.Ino != 5 {
 				t.Fatalf("cookie %d: entry %q with cookie %d, inode %d", c, e.Name, e.Cookie, e.Ino)
 			}

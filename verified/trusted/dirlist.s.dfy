@@ -1,4 +1,4 @@
-// TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/runtime/ddir, and fs.Limit, which says what fits.
+// TRUSTED: the listing READDIR and READDIRPLUS fill. Go: internal/runtime/dirlist, and fs.Limit, which says what fits.
 // It keeps the entries and counts their encoded size; Offer takes an entry only if it still fits. Go makes the List
 // (New, Fill).
 include "bytes.s.dfy"
@@ -16,12 +16,12 @@ module DirListSpec {
   { Used(r.cost, g) <= r.max && (|g| <= 1 || Used(r.nameCost, g) <= r.names) }
 }
 
-module {:extern "ddir"} DirListS {
+module {:extern "dirlist"} DirListS {
   import opened Machine
   import opened ByteSlice
   import opened DirListSpec
 
-  class {:extern "List"} List {           // tested: ddir.TestList, fs.TestLimit
+  class {:extern "List"} List {           // tested: dirlist.TestList, fs.TestLimit
     // the entries that fitted, in the order offered
     ghost var got: seq<DirEntry>
     // the attributes (serialized inode) that entries were given, by their index

@@ -1,5 +1,5 @@
 // TRUSTED: leave to commit, and what Go does at the end of a transaction. Go: dtxn.Txn is the Work of several in turn.
-include "buf.s.dfy"
+include "writebuffer.s.dfy"
 
 module {:extern "work"} WorkS {
   import opened Machine

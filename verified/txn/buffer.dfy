@@ -1,6 +1,6 @@
 // A transaction's write buffer: the objects that it has written, in the order of their keys, which is that in
 // which a commit lays them over their blocks.
-include "../trusted/buf.s.dfy"
+include "../trusted/writebuffer.s.dfy"
 
 module BufferM {
   import opened Machine

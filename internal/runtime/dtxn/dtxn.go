@@ -27,10 +27,10 @@ import (
 	"tansy/internal/journalcore"
 	"tansy/internal/lockorder"
 	"tansy/internal/runtime/blockmap"
-	"tansy/internal/runtime/dbuf"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/hold"
 	"tansy/internal/runtime/locks"
+	"tansy/internal/runtime/writebuffer"
 	"tansy/journal"
 )
 
@@ -117,7 +117,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 	s.pool.New = func() any {
 		t := &Txn{s: s, t: txnm.New_Txn_(), hold: hold.New()}
 		t.took, t.bits, t.gated = make([][]uint64, len(s.alloc)), make([][]bitWrite, len(s.alloc)), make([]bool, len(s.alloc))
-		t.t.Ctor__(s.sys, locks.NewOwner(), dbuf.NewBuf(), blockmap.New(), t.hold)
+		t.t.Ctor__(s.sys, locks.NewOwner(), writebuffer.NewBuf(), blockmap.New(), t.hold)
 		return t
 	}
 	j.OnClose(s.closing)

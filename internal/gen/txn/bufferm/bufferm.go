@@ -3,12 +3,12 @@
 package bufferm
 
 import (
-	dbuf "tansy/internal/runtime/dbuf"
 	dbytes "tansy/internal/runtime/dbytes"
+	writebuffer "tansy/internal/runtime/writebuffer"
 )
 
 // Definition of functions
-func Locate(b *dbuf.Buf, k uint64) (uint64, bool) {
+func Locate(b *writebuffer.Buf, k uint64) (uint64, bool) {
 	var i uint64 = 0
 	var _ = i
 	var found bool = false
@@ -43,7 +43,7 @@ func Locate(b *dbuf.Buf, k uint64) (uint64, bool) {
 	found = false
 	return i, found
 }
-func Make(b *dbuf.Buf, k uint64) uint64 {
+func Make(b *writebuffer.Buf, k uint64) uint64 {
 	var i uint64 = 0
 	var _ = i
 	var found bool = false
@@ -61,7 +61,7 @@ func Make(b *dbuf.Buf, k uint64) uint64 {
 	b.Add(i, k)
 	return i
 }
-func BufferBlk(b *dbuf.Buf, k uint64, v *dbytes.Blk) {
+func BufferBlk(b *writebuffer.Buf, k uint64, v *dbytes.Blk) {
 	var i uint64
 	var _ = i
 	var out1 uint64
@@ -70,7 +70,7 @@ func BufferBlk(b *dbuf.Buf, k uint64, v *dbytes.Blk) {
 	i = out1
 	b.SetBlk(i, v)
 }
-func BufferBytes(b *dbuf.Buf, k uint64, v *dbytes.Bytes) {
+func BufferBytes(b *writebuffer.Buf, k uint64, v *dbytes.Bytes) {
 	var i uint64
 	var _ = i
 	var out1 uint64
@@ -79,7 +79,7 @@ func BufferBytes(b *dbuf.Buf, k uint64, v *dbytes.Bytes) {
 	i = out1
 	b.SetBytes(i, v)
 }
-func BufferBit(b *dbuf.Buf, k uint64, v bool) {
+func BufferBit(b *writebuffer.Buf, k uint64, v bool) {
 	var i uint64
 	var _ = i
 	var out1 uint64
@@ -88,7 +88,7 @@ func BufferBit(b *dbuf.Buf, k uint64, v bool) {
 	i = out1
 	b.SetBit(i, v)
 }
-func BufferedBlk(b *dbuf.Buf, k uint64) *dbytes.Blk {
+func BufferedBlk(b *writebuffer.Buf, k uint64) *dbytes.Blk {
 	var v *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = v
 	var i uint64
@@ -112,7 +112,7 @@ func BufferedBlk(b *dbuf.Buf, k uint64) *dbytes.Blk {
 	v = out3
 	return v
 }
-func BufferedBytes(b *dbuf.Buf, k uint64, v *dbytes.Bytes) bool {
+func BufferedBytes(b *writebuffer.Buf, k uint64, v *dbytes.Bytes) bool {
 	var found bool = false
 	var _ = found
 	var i uint64 = 0
@@ -129,7 +129,7 @@ func BufferedBytes(b *dbuf.Buf, k uint64, v *dbytes.Bytes) bool {
 	}
 	return found
 }
-func BufferedBit(b *dbuf.Buf, k uint64) (bool, bool) {
+func BufferedBit(b *writebuffer.Buf, k uint64) (bool, bool) {
 	var found bool = false
 	var _ = found
 	var v bool = false

@@ -9,17 +9,17 @@ import (
 	objectsm "tansy/internal/gen/txn/objectsm"
 	txnsysm "tansy/internal/gen/txn/txnsysm"
 	blockmap "tansy/internal/runtime/blockmap"
-	dbuf "tansy/internal/runtime/dbuf"
 	dbytes "tansy/internal/runtime/dbytes"
 	hold "tansy/internal/runtime/hold"
 	locks "tansy/internal/runtime/locks"
+	writebuffer "tansy/internal/runtime/writebuffer"
 )
 
 // Definition of class Txn
 type Txn struct {
 	System  *txnsysm.System
 	Owner   *locks.Owner
-	Buffer  *dbuf.Buf
+	Buffer  *writebuffer.Buf
 	Writes  *blockmap.Map
 	Hold    *hold.Hold
 	TopLock uint64
@@ -32,7 +32,7 @@ func New_Txn_() *Txn {
 
 	_this.System = (*txnsysm.System)(nil)
 	_this.Owner = (*locks.Owner)(nil)
-	_this.Buffer = (*dbuf.Buf)(nil)
+	_this.Buffer = (*writebuffer.Buf)(nil)
 	_this.Writes = (*blockmap.Map)(nil)
 	_this.Hold = (*hold.Hold)(nil)
 	_this.TopLock = 0
@@ -68,7 +68,7 @@ func (_this type_Txn_) Default() interface{} {
 func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
-func (_this *Txn) Ctor__(s0 *txnsysm.System, o *locks.Owner, b *dbuf.Buf, x *blockmap.Map, h *hold.Hold) {
+func (_this *Txn) Ctor__(s0 *txnsysm.System, o *locks.Owner, b *writebuffer.Buf, x *blockmap.Map, h *hold.Hold) {
 	_this.System = s0
 	_this.Owner = o
 	_this.Buffer = b

@@ -10,7 +10,7 @@ import (
 	bytefiles "tansy/internal/gen/fs/files/bytefiles"
 	inodeformat "tansy/internal/gen/fs/format/inodeformat"
 	dbytes "tansy/internal/runtime/dbytes"
-	ddir "tansy/internal/runtime/ddir"
+	dirlist "tansy/internal/runtime/dirlist"
 	dtxn "tansy/internal/runtime/dtxn"
 )
 
@@ -538,7 +538,7 @@ func (_this *DirFs) IsEmpty(txn *dtxn.Txn, d uint64) bool {
 	e = n == uint64(0)
 	return e
 }
-func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *ddir.List) bool {
+func (_this *DirFs) List(txn *dtxn.Txn, d uint64, cookie uint64, out *dirlist.List) bool {
 	var eof bool = false
 	var _ = eof
 	var ip *dbytes.Bytes

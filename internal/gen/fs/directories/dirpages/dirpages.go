@@ -4,11 +4,11 @@ package dirpages
 
 import (
 	dbytes "tansy/internal/runtime/dbytes"
-	ddir "tansy/internal/runtime/ddir"
+	dirlist "tansy/internal/runtime/dirlist"
 )
 
 // Definition of functions
-func ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *ddir.List) bool {
+func ListBlock(b *dbytes.Blk, blk uint64, from uint64, out *dirlist.List) bool {
 	var fits bool = false
 	var _ = fits
 	var step uint64

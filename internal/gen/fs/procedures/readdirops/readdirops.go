@@ -8,7 +8,7 @@ import (
 	permissions "tansy/internal/gen/fs/procedures/permissions"
 	procedurebase "tansy/internal/gen/fs/procedures/procedurebase"
 	dbytes "tansy/internal/runtime/dbytes"
-	ddir "tansy/internal/runtime/ddir"
+	dirlist "tansy/internal/runtime/dirlist"
 	dtxn "tansy/internal/runtime/dtxn"
 )
 
@@ -33,7 +33,7 @@ func DotNames() *dbytes.Blk {
 	b = out2
 	return b
 }
-func Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
+func Offer2(ino uint64, up uint64, cookie uint64, out *dirlist.List) bool {
 	var fits bool = false
 	var _ = fits
 	fits = true
@@ -60,7 +60,7 @@ func Offer2(ino uint64, up uint64, cookie uint64, out *ddir.List) bool {
 	}
 	return fits
 }
-func Page(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, dp *dbytes.Bytes, cookie uint64, out *ddir.List) bool {
+func Page(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, dp *dbytes.Bytes, cookie uint64, out *dirlist.List) bool {
 	var eof bool = false
 	var _ = eof
 	eof = false
@@ -90,7 +90,7 @@ func Page(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, dp *dbyte
 	eof = out3
 	return eof
 }
-func Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
+func Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *dirlist.List) (uint32, bool, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var eof bool = false
@@ -147,7 +147,7 @@ func Readdir(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint6
 	}
 	return st, eof, dir
 }
-func Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
+func Attrs(txn *dtxn.Txn, d *directories.DirFs, out *dirlist.List) {
 	var n uint64
 	var _ = n
 	var out1 uint64
@@ -174,7 +174,7 @@ func Attrs(txn *dtxn.Txn, d *directories.DirFs, out *ddir.List) {
 		i = i + uint64(1)
 	}
 }
-func Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *ddir.List) (uint32, bool, *dbytes.Bytes) {
+func Readdirplus(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, ino uint64, gen uint64, cookie uint64, verf uint64, out *dirlist.List) (uint32, bool, *dbytes.Bytes) {
 	var st uint32 = 0
 	var _ = st
 	var eof bool = false

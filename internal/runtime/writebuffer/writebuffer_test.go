@@ -1,4 +1,4 @@
-package dbuf
+package writebuffer
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func find(b *Buf, k uint64) (uint64, bool) {
 	return uint64(i), found
 }
 
-// TestDeclarations compares random calls with a plain list of keys and a map, the ghost state of buf.s.dfy.
+// TestDeclarations compares random calls with a plain list of keys and a map, the ghost state of writebuffer.s.dfy.
 func TestDeclarations(t *testing.T) {
 	seed := replay.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))

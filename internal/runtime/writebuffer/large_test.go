@@ -1,17 +1,17 @@
-package dbuf_test
+package writebuffer_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"tansy/internal/gen/txn/bufferm"
-	"tansy/internal/runtime/dbuf"
+	"tansy/internal/runtime/writebuffer"
 )
 
 // TestLarge: a buffer beyond the size that Clear keeps, and what comes after it.
 func TestLarge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
-	b := dbuf.NewBuf()
+	b := writebuffer.NewBuf()
 	for _, n := range []int{10000, 5, 20, 5000, 0, 13} {
 		b.Clear()
 		if b.Len() != 0 {

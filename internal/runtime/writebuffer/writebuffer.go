@@ -1,5 +1,5 @@
-// Package dbuf is the Go behind verified/trusted/buf.s.dfy: objects with their keys, in places.
-package dbuf
+// Package writebuffer is the Go behind verified/trusted/writebuffer.s.dfy: objects with their keys, in places.
+package writebuffer
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package ddir
+package dirlist
 
 import (
 	"bytes"

@@ -1,9 +1,9 @@
-// Package ddir is the Go behind verified/trusted/dirlist.s.dfy: the listing that
+// Package dirlist is the Go behind verified/trusted/dirlist.s.dfy: the listing that
 // READDIR and READDIRPLUS fill.
 //
 // The verified code walks a directory and offers its entries in order; the List
 // keeps those that fit within the caller's limit, and says of each whether it did.
-package ddir
+package dirlist
 
 import (
 	"tansy/internal/runtime/dbytes"

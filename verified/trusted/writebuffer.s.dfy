@@ -1,14 +1,14 @@
 // TRUSTED: an array of objects, each with its key: a transaction's write buffer lies in it (verified/txn/buffer.dfy).
-// Go: internal/runtime/dbuf.
+// Go: internal/runtime/writebuffer.
 include "txn.s.dfy"
 
-module {:extern "dbuf"} BufS {
+module {:extern "writebuffer"} BufS {
   import opened Machine
   import opened ByteSpec
   import opened ByteSlice
   import opened TxnSpec
 
-  class {:extern "Buf"} Buf {             // tested: dbuf.TestDeclarations, TestLarge
+  class {:extern "Buf"} Buf {             // tested: writebuffer.TestDeclarations, TestLarge
     ghost var keys: seq<uint64>          // of places 0, 1, ...
     ghost var objects: map<uint64, Object>     // by key
 
@@ -55,6 +55,6 @@ module {:extern "dbuf"} BufS {
       requires off as int + 256 <= |w.data|
       modifies w ensures w.data == Splice(old(w.data), off as int, objects[keys[i as int]].bytes)
   }
-  method {:extern "NewBuf"} NewBuf() returns (b: Buf)       // tested: dbuf.TestDeclarations
+  method {:extern "NewBuf"} NewBuf() returns (b: Buf)       // tested: writebuffer.TestDeclarations
     ensures fresh(b) && b.keys == [] && b.objects == map[]
 }
