@@ -742,6 +742,7 @@ module JournalCommit {
     dir.Clear();
     if j.logged != ring { ring.Clear(); }
     ClearAll(j, last, bodies, maps);
+    assert DurableTold(j.mutex, odd) && NextTold(j, odd);
   }
   // the maps that the pending groups were made of are none of the seven
   lemma MapsApart(j: Journal)

@@ -292,7 +292,7 @@ module JournalThreads {
   }
   // As LogInTime, for the installer's next write.
   method InstInTime(j: Journal) returns (ok: bool)
-    requires j.Inv() && j.installer.phase != NoInstall && !j.mutex.held
+    requires j.Inv() && !j.mutex.held
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.repr, j.mutex`settled
     ensures j.Inv() && j.Mono() && fresh(j.repr - old(j.repr)) && SameInstallation(j)
     ensures if ok then j.InTime(j.installer.looked, j.installer.reading) && j.installer.reading != null &&
