@@ -25,6 +25,12 @@ func tansy(t *testing.T, args ...string) string {
 
 // Help shows flags as they are typed, what their values are, and the units of these.
 func TestHelp(t *testing.T) {
+	overview := tansy(t, "--help")
+	for _, args := range []string{"help help", "help --help", "--help --help", "--help help", "-h -h", "help -help"} {
+		if text := tansy(t, strings.Fields(args)...); text != overview {
+			t.Errorf("tansy %s says\n%s", args, text)
+		}
+	}
 	for _, c := range commands {
 		text := tansy(t, c.name, "--help")
 		for _, f := range flagsOf(c) {

@@ -77,17 +77,15 @@ func run(args []string) int {
 
 // dispatch runs the sub-command that the arguments name.
 func dispatch(args []string) int {
-	switch args[0] {
-	case "-h", "-help", "--help", "help":
-		if len(args) > 2 {
-			return wrongCommand(fmt.Sprintf("%q is one argument too many", args[2]))
-		}
-		if len(args) > 1 { // help COMMAND
-			return dispatch([]string{args[1], "--help"})
-		}
+	switch {
+	case isHelp(args[0]) && len(args) > 2:
+		return wrongCommand(fmt.Sprintf("%q is one argument too many", args[2]))
+	case isHelp(args[0]) && len(args) == 2 && !isHelp(args[1]): // help COMMAND
+		return dispatch([]string{args[1], "--help"})
+	case isHelp(args[0]):
 		usage(stdout)
 		return exitOK
-	case "-version", "--version":
+	case args[0] == "-version" || args[0] == "--version":
 		return version(args[1:])
 	}
 	for _, c := range commands {
@@ -96,6 +94,11 @@ func dispatch(args []string) int {
 		}
 	}
 	return wrongCommand(noCommand(args[0]))
+}
+
+// isHelp says whether a word asks for help.
+func isHelp(word string) bool {
+	return slices.Contains([]string{"-h", "-help", "--help", "help"}, word)
 }
 
 const exitCodes = `
