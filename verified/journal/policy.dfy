@@ -1,5 +1,5 @@
-// Policy: when things are done, who is woken, and the numbers by which the threads tell each
-// other what they wish. Nothing that is proved of the journal depends on it.
+// Policy: when things are done, who is woken, and the numbers by which the threads tell each other what they wish.
+// That threads are woken and go on depends on it (theorem 5a). What a commit, a crash, or a read leaves does not.
 include "state.dfy"
 
 module JournalPolicy {
