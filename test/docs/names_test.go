@@ -23,7 +23,9 @@ var named = map[string][]string{
 
 // elsewhere are words in backquotes that name nothing that is looked at: what is made, headings, folders with a dot, the
 // standard library, and Yields of any kind.
-var elsewhere = []string{"dist/", "Unreleased", "SHA256SUMS", ".ci/run", "sync.Mutex", "sync.Cond", "sync/atomic", "Yield"}
+var elsewhere = []string{
+	"dist/", "Unreleased", "SHA256SUMS", ".ci/run", "sync.Mutex", "sync.Cond", "sync/atomic", "Yield",
+}
 
 var (
 	pathWord   = regexp.MustCompile(`^[\w.*-]*(/[\w.*-]*)+$|^[\w-]+(\.s)?\.(dfy|go|md|py|txt)$`)
