@@ -44,8 +44,9 @@ exit codes:
   0         done
   1         an error, or wrong data
   2         wrong arguments
-  130, 143  interrupted by SIGINT (Ctrl-C) or SIGTERM; what was measured until
-            then is printed
+  129, 130, 143
+            interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM; what was
+            measured until then is printed
 `)
 	var cfg load.Config
 	export := f.String("export", "/", "`PATH` to mount")
@@ -173,7 +174,11 @@ func writeResults(results []load.Result, addr string, asJSON bool, plot string) 
 	if plot == "" {
 		return nil
 	}
-	return createFile(plot, func(w io.Writer) error { return load.WriteSVG(w, "NFSv3 server at "+addr, results) })
+	err := createFile(plot, func(w io.Writer) error { return load.WriteSVG(w, "NFSv3 server at "+addr, results) })
+	if err == nil {
+		stdout.note(plot + " is drawn")
+	}
+	return err
 }
 
 // createFile makes a file of what is written.

@@ -21,7 +21,7 @@ exit codes:
   1  problems were found: printed are where, what, and the paths of the files
      concerned
   2  it could not be checked: wrong arguments, no volume, in use, or the device
-     fails every read
+     fails every read; or "clean" could not be printed
 
 The volume is only read, and must not be in use by a server. Every block that is
 read is checked against the code that the volume has of it: one that the device
@@ -89,7 +89,7 @@ which the files lie.
 		verdict += "; " + summary(&rep, *data, time.Since(begin))
 	}
 	if !*quiet || code != exitOK {
-		fmt.Fprintf(stdout, "%s: %s\n", pos[0], verdict)
+		stdout.conclude("%s: %s", pos[0], verdict)
 	}
 	if *verbose {
 		fmt.Fprintf(stdout, "%s: fragmentation: %s\n", pos[0], rep.Placement)

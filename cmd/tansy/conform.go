@@ -24,9 +24,11 @@ func conformance(args []string) int {
 exit codes:
   0         no failure; differences from what an RFC recommends are listed
   1         failures
-  2         the server cannot be checked
-  130, 143  interrupted by SIGINT (Ctrl-C) or SIGTERM; the report has what was
-            checked until then
+  2         the server cannot be checked, or the report of no failure cannot be
+            printed
+  129, 130, 143
+            interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM; the report has
+            what was checked until then
 
 Checks of rights need an export that neither squashes user 0 nor maps other
 users, and no privileged ports.
@@ -89,6 +91,9 @@ users, and no privileged ports.
 		rep.WriteJSON(stdout)
 	} else if err == nil || len(rep.Results) > 0 {
 		rep.WriteText(stdout)
+	}
+	if n := rep.Count(conform.Fail); n > 0 {
+		stdout.note(count(n, "check has failed", "checks have failed"))
 	}
 	switch {
 	case ctx.Err() != nil:

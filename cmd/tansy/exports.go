@@ -24,7 +24,8 @@ here, such as fsid=0, are accepted with a warning on standard error.
 exit codes:
   0  the file can be used
   1  there are mistakes: each is printed with the line and the column
-  2  wrong arguments, or the file cannot be read
+  2  wrong arguments, or the file cannot be read; or the exports cannot be
+     printed
 
 A file, which has the syntax of exports(5):
   # addresses, networks, host names, patterns
@@ -49,7 +50,7 @@ A file, which has the syntax of exports(5):
 	var p *exports.Problem
 	switch {
 	case errors.As(err, &p):
-		fmt.Fprintln(stdout, err)
+		stdout.conclude("%v", err)
 		return exitFailure
 	case err != nil:
 		fail("exports", err)

@@ -23,7 +23,7 @@ const (
 	exitLost    = 3  // serve, mount: the volume was deleted, replaced or cut, or the device went away
 	exitTaken   = 75 // serve: the volume went to another server, or may have
 
-	exitSignal = 128 // and the number of the signal: conform and bench were interrupted
+	exitSignal = 128 // and the number of the signal that ended the command
 )
 
 type command struct {
@@ -103,15 +103,19 @@ func isHelp(word string) bool {
 
 const exitCodes = `
 exit codes:
-  0         done
-  1         failed, or damage was found or is left
-  2         wrong arguments; of check, repair, scrub, conform and exports:
-            there is no verdict, as nothing could be read
-  3         serve, mount: the volume was deleted, renamed, replaced or cut while
-            it was in use
-  75        serve: another server has the volume, or may have
-            (docs/guide/standby.md)
-  130, 143  conform, bench: interrupted by SIGINT (Ctrl-C) or SIGTERM
+  0   done
+  1   failed, or damage was found or is left; or it is done, and could not be
+      printed: standard error says what was done
+  2   wrong arguments; of check, repair, scrub, conform and exports: there is no
+      verdict, as nothing could be read, or a good one could not be printed
+  3   serve, mount: the volume was deleted, renamed, replaced or cut while it
+      was in use
+  75  serve: another server has the volume, or may have
+      (docs/guide/standby.md)
+  129, 130, 143
+      ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM: conform and bench when they
+      have printed what they found; serve and mount only before they serve, or
+      by a second signal, while they stop
 `
 
 func usage(w io.Writer) {

@@ -35,7 +35,8 @@ func mkfs(args []string) int {
 
 exit codes:
   0  made
-  1  failed, or something is there already
+  1  failed, or something is there already; or the volume is made, and that
+     could not be printed: standard error says so then
   2  wrong arguments, such as a size that is too small
 
 What is there already is said (ext4, LVM2, a table of partitions, ...). A device
@@ -69,7 +70,7 @@ that is mounted, or used in another way, is refused with --force as well.
 		return misused(f, "--if-missing is for image files, and without --force")
 	}
 	if *ifMissing && !missing(pos[0]) {
-		fmt.Fprintf(stdout, "%s: exists, and is left alone\n", pos[0])
+		stdout.conclude("%s: exists, and is left alone", pos[0])
 		return exitOK
 	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
@@ -88,7 +89,7 @@ that is mounted, or used in another way, is refused with --force as well.
 	if err := misplaced(pos[0]); err != nil {
 		warn(err)
 	}
-	fmt.Fprintf(stdout, "%s: made a volume\n", pos[0])
+	stdout.conclude("%s: made a volume", pos[0])
 	return exitOK
 }
 

@@ -287,9 +287,10 @@ func (m *mounting) run(source, dir string) int {
 		log.Warn("who started this in the background cannot be told that it is ready", "err", err)
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, endings()...)
 	if !m.background {
-		fmt.Printf("%s is mounted on %s\n\nUnmount with tansy umount %[2]s, Ctrl-C or SIGTERM.\n", source, dir)
+		fmt.Fprintf(announcements{os.Stdout, log.Logger},
+			"%s is mounted on %s\n\nUnmount with tansy umount %[2]s, Ctrl-C or SIGTERM.\n", source, dir)
 	}
 	daemon.Notify("READY=1\nSTATUS=mounted")
 	stop, end := context.WithCancel(context.Background())

@@ -28,7 +28,8 @@ exit codes:
   0  nothing is wrong, or all of it is repaired (or would be, without --yes)
   1  something is left that cannot be repaired, and was left alone
   2  it could not be done: wrong arguments, no superblock, in use, the device
-     fails, or the undo file exists or cannot be written
+     fails, or the undo file exists or cannot be written; or it could not be
+     printed that nothing is left: standard error says what was done then
 
 Before anything is written the old contents of all blocks that change go to the
 undo file; keep it until the files were looked at. It holds the secrets of the
@@ -108,17 +109,17 @@ func undoRepair(d device, from string, yes bool) error {
 		return err
 	}
 	if !yes {
-		fmt.Fprintf(stdout, "%s: %s would get the old contents back; nothing was written: --yes does it\n",
+		stdout.conclude("%s: %s would get the old contents back; nothing was written: --yes does it",
 			d.Path(), count(u.Blocks, "block", "blocks"))
 		return nil
 	}
 	if err := u.Apply(d); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s: %s back\n", d.Path(), count(u.Blocks,
+	stdout.conclude("%s: %s back", d.Path(), count(u.Blocks,
 		"block has its old contents", "blocks have their old contents"))
 	if u.None > 0 {
-		fmt.Fprintf(stdout, "%s could not be read before the repair: the new contents stay there\n",
+		stdout.conclude("%s could not be read before the repair: the new contents stay there",
 			count(u.None, "block", "blocks"))
 	}
 	return nil
@@ -131,7 +132,7 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 		return 0, err
 	}
 	if p.Before.Clean() {
-		fmt.Fprintf(stdout, "%s: clean, nothing to do\n", d.Path())
+		stdout.conclude("%s: clean, nothing to do", d.Path())
 		return exitOK, nil
 	}
 	for _, x := range p.Before.Problems {
@@ -169,11 +170,11 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 	repairs, problems := count(len(p.Actions), "repair", "repairs"), count(n, "problem", "problems")
 	switch {
 	case len(p.Actions) == 0:
-		fmt.Fprintf(stdout, "%s: nothing can be done about %s\n", d.Path(), problems)
+		stdout.conclude("%s: nothing can be done about %s", d.Path(), problems)
 	case !yes:
-		fmt.Fprintf(stdout, "%s: %s, %s would be left; nothing was written: --yes does it\n", d.Path(), repairs, problems)
+		stdout.conclude("%s: %s, %s would be left; nothing was written: --yes does it", d.Path(), repairs, problems)
 	default:
-		fmt.Fprintf(stdout, "%s: %s done, %s left; what was overwritten is in %s\n", d.Path(), repairs, problems, undo)
+		stdout.conclude("%s: %s done, %s left; what was overwritten is in %s", d.Path(), repairs, problems, undo)
 	}
 	if n > 0 {
 		return exitFailure, nil

@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"tansy/ops/status"
@@ -28,7 +27,8 @@ func scrub(args []string) int {
 exit codes:
   0  no damage
   1  damage was found
-  2  it did not come to its end, or was not waited for to the end
+  2  it did not come to its end, or was not waited for to the end; or that there
+     is no damage could not be printed
 
 Everything in use is read from the device and checked, beside normal service, at
 the rate of serve --scrub (without it, 20M per second); of several volumes each
@@ -48,7 +48,7 @@ of it at once stop the server and run tansy check --data.
 	if err != nil {
 		return misused(f, wrongly(pos[0], err.Error()))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	before, err := startScrub(ctx, strings.TrimSuffix(url, "status.json")+"scrub")
 	if err != nil {
@@ -169,7 +169,7 @@ func scrubEnd(v *status.Volume, before uint64, named bool) int {
 		return exitUsage
 	}
 	s.Running, s.Error = false, "" // of another that has begun since
-	fmt.Fprintln(stdout, name+scrubLine(&s))
+	stdout.conclude("%s%s", name, scrubLine(&s))
 	if s.Last.Damaged+s.Last.Unchecked > 0 {
 		return exitFailure
 	}

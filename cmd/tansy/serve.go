@@ -5,10 +5,12 @@ import (
 	"errors"
 	"expvar" // with the profiler, served only with --debug-listen
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -49,7 +51,7 @@ func serve(args []string) int {
 	// From here on nothing waits for who reads standard error and output, nor ends with them.
 	signal.Ignore(syscall.SIGPIPE)
 	defer log.Close(lastWords)
-	out := daemon.NewOutput(os.Stdout, nil)
+	out := daemon.NewOutput(announcements{os.Stdout, log.Logger}, nil)
 	defer out.Close(lastWords)
 	return newServing(o, log, out).run()
 }
@@ -63,7 +65,8 @@ type serving struct {
 
 	policies    []*exports.Policy // of each volume; nil: everybody may do everything
 	reloads     []reload          // what SIGHUP reads again
-	warnMissing func()            // of exports that are not in their volumes
+	hangup      chan os.Signal
+	warnMissing func() // of exports that are not in their volumes
 
 	port     *ports
 	sockets  []net.Listener // that NFS is served on
@@ -77,9 +80,24 @@ type serving struct {
 	beside  sync.WaitGroup // what runs until stop, and looks at the volumes
 }
 
+// announcements is where a server says the addresses that it listens on. What is lost there goes to the log.
+type announcements struct {
+	io.Writer
+	log *slog.Logger
+}
+
+// Write implements io.Writer.
+func (a announcements) Write(b []byte) (int, error) {
+	n, err := a.Writer.Write(b)
+	if err != nil {
+		a.log.Warn("standard output takes nothing", "err", err, "lost", strings.TrimSpace(string(b)))
+	}
+	return n, err
+}
+
 func newServing(o *serveOptions, log *daemon.Log, out *daemon.Output) *serving {
 	s := &serving{
-		options: o, log: log, out: out, warnMissing: func() {},
+		options: o, log: log, out: out, warnMissing: func() {}, hangup: make(chan os.Signal, 1),
 		lost: func(error) {}, release: func() {}, unlisted: func() {},
 	}
 	s.options.find.log = log.Logger
@@ -100,6 +118,7 @@ var errToldToStop = errors.New("told to stop")
 // run serves until a signal, or until no volume is left, and returns the exit code.
 func (s *serving) run() int {
 	tune(s.options.heap())
+	signal.Notify(s.hangup, syscall.SIGHUP) // one that comes before the server listens is heard then
 	defer s.giveUp()
 	for _, step := range []func() error{
 		s.readExports, // first: a mistake in the file costs nothing yet
@@ -300,7 +319,7 @@ func (s *serving) listen() (err error) {
 	if err := s.options.heir.activate(s.stop, s.sockets[0].Addr(), s.volumes[0].image); err != nil {
 		return err
 	}
-	reloadOnHangup(s.stop, s.log.Logger, s.reloads...)
+	go reloadOnHangup(s.stop, s.hangup, s.log.Logger, s.reloads...)
 	unlisted, err := s.options.find.start(s.server, s.sockets[0])
 	if err == nil {
 		s.unlisted = unlisted

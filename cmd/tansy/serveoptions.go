@@ -76,6 +76,9 @@ exit codes:
       takes a second at most
   75  a volume on Ceph went to another server, or may have; nothing was answered
       since
+  130, 143
+      SIGINT (Ctrl-C) or SIGTERM came before the server was ready, or a second
+      time while it stopped: the next start recovers the volume
 
 One of several volumes that fails, or cannot be opened, does not stop the
 others.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -110,11 +111,21 @@ func (s *succession) activate(stop context.Context, addr net.Addr, volume string
 	defer done()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", s.onActive)
 	cmd.Env = append(os.Environ(), "TANSY_ADDRESS="+addr.String(), "TANSY_VOLUME="+volume)
-	cmd.WaitDelay = time.Second // for what it left running
-	if out, err := cmd.CombinedOutput(); err != nil && stop.Err() == nil {
-		return fmt.Errorf("--on-active %q: %w: %s", s.onActive, err, out)
+	// A group of its own, which Ctrl-C does not reach: only the server ends it, and all that it has started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // for what it left running elsewhere
+	out, err := cmd.CombinedOutput()
+	if err == nil || stop.Err() != nil {
+		return nil
 	}
-	return nil
+	if ctx.Err() != nil {
+		err = fmt.Errorf("ended, as it took longer than %v", activation)
+	}
+	if said := strings.TrimSpace(string(out)); said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return fmt.Errorf("--on-active %q: %w", s.onActive, err)
 }
 
 // mayReply tells whether a reply may leave, of a volume that has an owner.

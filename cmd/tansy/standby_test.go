@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -330,36 +331,89 @@ func TestStandbyStops(t *testing.T) {
 	p.stop(t)
 }
 
-// TestStoppedWhileActivated: a signal stops a server whose command of --on-active does not end.
-func TestStoppedWhileActivated(t *testing.T) {
-	t.Parallel()
+// activating starts a server whose command of --on-active runs, and tells by the pipe that it returns when all that the
+// command has started is over. Server and command are not in our group of processes. more is what the command does
+// further, in a folder of its own.
+func activating(t *testing.T, more string) (p *process, running *os.File, dir string) {
+	t.Helper()
 	_, volume := onCeph(t)
-	begun := filepath.Join(t.TempDir(), "begun")
-	p := newServe("--volume", volume, "--lease", "1s", "--on-active", "touch "+begun+"; exec sleep 1000")
+	dir = t.TempDir()
+	pipe, begun := filepath.Join(dir, "pipe"), filepath.Join(dir, "begun")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	running, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { running.Close() })
+	p = newServe("--volume", volume, "--lease", "1s", "--on-active", "cd "+dir+"; exec 9>pipe; touch begun; "+more)
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer p.cmd.Process.Kill()
+	t.Cleanup(func() { p.cmd.Process.Kill() })
 	for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
 		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {
 			t.Fatal(&p.stderr)
 		}
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	return p, running, dir
+}
+
+// TestStoppedWhileActivated: a signal stops a server whose command of --on-active does not end, and all that the
+// command has started; so does Ctrl-C, which goes to all processes of the terminal.
+func TestStoppedWhileActivated(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(server int) error{
+		"SIGTERM": func(server int) error { return syscall.Kill(server, syscall.SIGTERM) },
+		"SIGINT":  func(server int) error { return syscall.Kill(server, syscall.SIGINT) },
+		"Ctrl-C":  func(server int) error { return syscall.Kill(-server, syscall.SIGINT) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, running, _ := activating(t, "sleep 1000 & wait")
+			if err := stop(p.cmd.Process.Pid); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.cmd.Wait(); err != nil { // the command would have been killed in the end, which is a failure
+				t.Errorf("%v\n%s", err, &p.stderr)
+			}
+			running.SetReadDeadline(time.Now().Add(time.Minute))
+			if _, err := running.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("what the command has started runs on: %v", err)
+			}
+		})
+	}
+}
+
+// TestHangupWhileActivated: SIGHUP before the server listens does not end it, and is heard when it does.
+func TestHangupWhileActivated(t *testing.T) {
+	t.Parallel()
+	p, _, dir := activating(t, "mkfifo go; cat go")
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Wait(); err != nil { // the command would have been killed in the end, which is a failure
-		t.Errorf("%v\n%s", err, &p.stderr)
+	release := exec.Command("/bin/sh", "-c", "until [ -p $0/go ]; do :; done; echo go >$0/go", dir)
+	if out, err := release.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
 	}
+	p.says(t, "nothing to reload")
+	p.stop(t)
 }
 
 // TestNotActive: a server whose command of --on-active fails gives the volume up.
 func TestNotActive(t *testing.T) {
 	t.Parallel()
 	_, volume := onCeph(t)
-	code, said := tool(t, "serve", "--listen", "127.0.0.1:0", "--volume", volume, "--lease", "1s", "--on-active", "echo no address; exit 3")
-	if code != exitFailure || !strings.Contains(said, "no address") {
-		t.Errorf("exit code %d\n%s", code, said)
+	for command, says := range map[string]string{
+		"echo no address; exit 3": `--on-active "echo no address; exit 3": exit status 3: no address` + "\n",
+		"false":                   `--on-active "false": exit status 1` + "\n",
+	} {
+		code, said := tool(t, "serve", "--listen", "127.0.0.1:0", "--volume", volume, "--lease", "1s", "--on-active", command)
+		if code != exitFailure || !strings.Contains(said, says) {
+			t.Errorf("exit code %d\n%s", code, said)
+		}
 	}
 	if code, said := tool(t, "check", volume); code != exitOK {
 		t.Error(said)

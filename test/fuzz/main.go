@@ -77,7 +77,7 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(bins)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(*hours*float64(time.Hour)))
 	defer cancel()
