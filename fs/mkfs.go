@@ -106,9 +106,10 @@ func amounts(size uint64, o MkfsOptions) (log, inodes, replies uint64) {
 
 // plan lays a volume of size blocks out.
 func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
-	if size > journal.MaxSize {
-		return s, fmt.Errorf("%w: %d blocks of %d bytes are too many: at most %d",
-			ErrOptions, size, BlockSize, uint64(journal.MaxSize))
+	tooLarge := tooLargeError(fmt.Sprintf("%d bytes are too many: a volume has less than %d",
+		size*BlockSize, uint64(sizeMost)*BlockSize))
+	if size > journal.MaxSize { // which no arithmetic here and below is for
+		return s, tooLarge
 	}
 	log, n, replies := amounts(size, o)
 	if log < logLeast {
@@ -135,8 +136,7 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 			return s, tooLargeError(fmt.Sprintf("a journal of %d bytes is too large: less than %d",
 				log*BlockSize, uint64(logMost)*BlockSize))
 		}
-		return s, tooLargeError(fmt.Sprintf("%d bytes are too many: a volume has less than %d",
-			size*BlockSize, uint64(sizeMost)*BlockSize))
+		return s, tooLarge
 	}
 	return s, &TooSmallError{size * BlockSize, log * BlockSize, n, leastBytes(o)}
 }

@@ -58,7 +58,10 @@ func startServer(o options, dir string) (*child, error) {
 	volume := filepath.Join(dir, "volume")
 	if _, err := os.Stat(volume); errors.Is(err, os.ErrNotExist) { // servers of other releases have this command, too
 		if said, err := exec.Command(o.server, "mkfs", volume, "--size", o.size).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("making a volume: %w: %s", err, said)
+			if len(said) > 0 {
+				err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(said))
+			}
+			return nil, fmt.Errorf("making a volume: %w", err)
 		}
 	}
 	c.cmd = exec.Command(o.server, "serve", "--volume", volume,

@@ -1,6 +1,10 @@
 package main
 
-import "tansy/journal"
+import (
+	"fmt"
+
+	"tansy/journal"
+)
 
 // overhead is what the server needs besides its block cache: requests in
 // flight, blocks not yet written home, the Go run time (bytes).
@@ -17,6 +21,14 @@ const perVolume = 32 << 20
 
 // minCache is the least block cache: no smaller one is made.
 var minCache = byteSize(4 << 20)
+
+// smallCache says that a cache is too small, or nothing.
+func smallCache(size, least byteSize) string {
+	if size >= least {
+		return ""
+	}
+	return fmt.Sprintf("--cache %v is too small: give %v or more", &size, &least)
+}
 
 // defaultCache is the size of the block cache, for so much memory; 0: not known.
 func defaultCache(memory uint64) byteSize {

@@ -89,10 +89,10 @@ which the files lie.
 		verdict += "; " + summary(&rep, *data, time.Since(begin))
 	}
 	if !*quiet || code != exitOK {
-		stdout.conclude("%s: %s", pos[0], verdict)
+		stdout.conclude("%s: %s", shown(pos[0]), verdict)
 	}
 	if *verbose {
-		fmt.Fprintf(stdout, "%s: fragmentation: %s\n", pos[0], rep.Placement)
+		fmt.Fprintf(stdout, "%s: fragmentation: %s\n", shown(pos[0]), rep.Placement)
 	}
 	return code
 }

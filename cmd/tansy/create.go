@@ -12,7 +12,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tansy/disk/nbd"
 	"tansy/disk/rbd"
@@ -199,5 +202,37 @@ func quoted(name string) string {
 	if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.:/") == "" {
 		return name
 	}
+	if text := strconv.Quote(name); shown(name) == text { // with escapes, which bash, zsh and newer shells take
+		return "$'" + strings.ReplaceAll(text[1:len(text)-1], "'", `\'`) + "'"
+	}
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}
+
+// shown is a name of a file for a terminal: quoted, if it has what cannot be printed.
+func shown(name string) string {
+	if printable(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// printable tells whether there is nothing in a name that a terminal takes for more than a character.
+func printable(name string) bool {
+	return utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// plain is a text for a terminal, with names in it that are not ours: what cannot be printed is escaped, but lines and
+// tabs stay.
+func plain(text string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		_, n := utf8.DecodeRuneInString(text)
+		c := text[:n]
+		if text = text[n:]; c != "\n" && c != "\t" && !printable(c) {
+			c = strconv.Quote(c)
+			c = c[1 : len(c)-1]
+		}
+		b.WriteString(c)
+	}
+	return b.String()
 }

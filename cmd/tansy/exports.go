@@ -50,7 +50,7 @@ A file, which has the syntax of exports(5):
 	var p *exports.Problem
 	switch {
 	case errors.As(err, &p):
-		stdout.conclude("%v", err)
+		stdout.conclude("%s", plain(err.Error()))
 		return exitFailure
 	case err != nil:
 		fail("exports", err)
@@ -92,7 +92,10 @@ func (s *exportsSource) read() (tables []*exports.Table, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	for _, l := range split {
+	for i, l := range split {
+		if len(l) == 0 {
+			s.warn(fmt.Errorf("%s exports nothing of the volume at %s: nobody may mount it", s.name, s.volumes[i]))
+		}
 		tables = append(tables, exports.NewTable(l, nil))
 	}
 	return tables, nil

@@ -125,6 +125,17 @@ func TestExportsMissing(t *testing.T) {
 	}
 }
 
+// A file that exports nothing keeps everybody out, and is warned of.
+func TestNothingExported(t *testing.T) {
+	t.Parallel()
+	p := startServe(t, "--volume", filepath.Join(t.TempDir(), "v.img"), "--size", "8M", "--exports", os.DevNull)
+	p.stop(t)
+	want := os.DevNull + " exports nothing of the volume at /: nobody may mount it"
+	if !strings.Contains(p.stderr.String(), want) {
+		t.Errorf("no %q in\n%s", want, &p.stderr)
+	}
+}
+
 // SIGHUP reads the file again, and what cannot be read changes nothing.
 func TestExportsReload(t *testing.T) {
 	t.Parallel()

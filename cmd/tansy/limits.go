@@ -19,6 +19,13 @@ type limits struct {
 // 1 MiB would have it to itself.
 const leastMemory = byteSize(4 << 20)
 
+// The most of what peers may have: more was meant as something else.
+const (
+	mostConns    = 1_000_000
+	mostCalls    = 10_000
+	mostPatience = 365 * 24 * time.Hour
+)
+
 // The memory that overhead provides for.
 const (
 	writeMemory = byteSize(10 << 20)
@@ -52,9 +59,13 @@ func (l *limits) wrong() string {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"max-connections", l.conns}, {"max-connections-per-host", l.connsPerHost}, {"max-calls", l.calls}} {
-		if x.n < 1 {
-			return fmt.Sprintf("--%s %d: give at least 1", x.name, x.n)
+		most int
+	}{
+		{"max-connections", l.conns, mostConns}, {"max-connections-per-host", l.connsPerHost, mostConns},
+		{"max-calls", l.calls, mostCalls},
+	} {
+		if x.n < 1 || x.n > x.most {
+			return fmt.Sprintf("--%s %d: give 1 to %d", x.name, x.n, x.most)
 		}
 	}
 	for _, x := range []struct {
@@ -71,9 +82,13 @@ func (l *limits) wrong() string {
 	}{
 		{"idle-timeout", l.idle}, {"record-timeout", l.record}, {"reply-timeout", l.reply}, {"crowded-timeout", l.whenOthers},
 	} {
-		if x.d < time.Second {
-			return fmt.Sprintf("--%s %v: give at least 1s", x.name, x.d)
+		if x.d < time.Second || x.d > mostPatience {
+			return fmt.Sprintf("--%s %v: give 1s to %.0fh", x.name, x.d, mostPatience.Hours())
 		}
+	}
+	if l.whenOthers > l.record {
+		return fmt.Sprintf("--crowded-timeout %v is longer than --record-timeout %v, in whose place it is when others wait: "+
+			"give at most that", l.whenOthers, l.record)
 	}
 	return ""
 }

@@ -13,6 +13,8 @@ func TestLimitsOutOfRange(t *testing.T) {
 	for _, wrong := range []string{
 		"max-connections=0", "max-connections-per-host=-1", "max-calls=0", "max-calls=x", "write-memory=1M", "reply-memory=2T",
 		"idle-timeout=0s", "record-timeout=10", "reply-timeout=1ms", "crowded-timeout=-5s", "commit-interval=0s", "commit-interval=-1s",
+		"max-connections=2000000", "max-calls=10001", "idle-timeout=9000h", "record-timeout=9000h", "crowded-timeout=61s",
+		"commit-interval=61m",
 	} {
 		if code := run([]string{"serve", "--volume", img, "--" + wrong}); code != exitUsage {
 			t.Errorf("--%s: exit code %d", wrong, code)

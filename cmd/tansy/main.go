@@ -214,10 +214,10 @@ func fail(name string, err error) int {
 	return codeOf(err)
 }
 
-// worded is what is said of the error of a sub-command. Its help may have what can be done about the arguments.
+// worded is what is said of the error of a sub-command. Its help has what can be done about wrong arguments.
 func worded(name string, err error) string {
-	said := fmt.Sprintf("tansy %s: %v\n", name, err)
-	if codeOf(err) == exitUsage || errors.As(err, new(thereAlready)) {
+	said := fmt.Sprintf("tansy %s: %s\n", name, plain(err.Error()))
+	if codeOf(err) == exitUsage {
 		said += fmt.Sprintf("`tansy %s --help` explains the command and shows examples.\n", name)
 	}
 	return said
@@ -225,5 +225,5 @@ func worded(name string, err error) string {
 
 // warning returns a function that prints a warning of a sub-command.
 func warning(name string) func(error) {
-	return func(err error) { fmt.Fprintf(os.Stderr, "tansy %s: warning: %v\n", name, err) }
+	return func(err error) { fmt.Fprintf(os.Stderr, "tansy %s: warning: %s\n", name, plain(err.Error())) }
 }

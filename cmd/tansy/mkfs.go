@@ -70,7 +70,7 @@ that is mounted, or used in another way, is refused with --force as well.
 		return misused(f, "--if-missing is for image files, and without --force")
 	}
 	if *ifMissing && !missing(pos[0]) {
-		stdout.conclude("%s: exists, and is left alone", pos[0])
+		stdout.conclude("%s: exists, and is left alone", shown(pos[0]))
 		return exitOK
 	}
 	o := tansyfs.MkfsOptions{LogBytes: uint64(log), Inodes: *inodes, Replies: *replies}
@@ -89,7 +89,7 @@ that is mounted, or used in another way, is refused with --force as well.
 	if err := misplaced(pos[0]); err != nil {
 		warn(err)
 	}
-	stdout.conclude("%s: made a volume", pos[0])
+	stdout.conclude("%s: made a volume", shown(pos[0]))
 	return exitOK
 }
 
@@ -116,11 +116,13 @@ func holds(path string) (string, error) {
 // taken is the error of a volume that is to be made where something is. kind says what that is.
 func taken(path, kind string) error {
 	what, err := holds(path)
-	if err != nil {
+	switch {
+	case err != nil && remote(path): // it may not be there
+		return err
+	case err != nil:
 		return fmt.Errorf("%s %s: %w", path, kind, err)
 	}
-	return thereAlready{fmt.Errorf("%s %s, and holds %s: --force makes a new volume over it, and that is lost",
-		path, kind, what)}
+	return fmt.Errorf("%s %s, and holds %s: --force makes a new volume over it, and that is lost", path, kind, what)
 }
 
 // contents is what a device holds, for people, or "" if nothing is known.

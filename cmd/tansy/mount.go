@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 // mounting are the flags of mount.
 type mounting struct {
 	readOnly, allowOther, sync, background, verbose bool
+	readOnlyFlag                                    bool // --read-only
 
 	cache    byteSize
 	discard  discardMode
@@ -38,7 +40,8 @@ type mounting struct {
 	over     bool     // also where something is mounted already
 	remount  bool     // change how it is mounted
 	fixed    []string // options that a remount cannot change
-	access   string   // "ro", "rw", or as it is, for that
+	access   string   // "ro", "rw", or "": as it is, for that
+	both     bool     // ro and rw were given
 }
 
 func mountCommand(args []string) int {
@@ -70,7 +73,7 @@ exit codes:
      its device went away
 `)
 	m := mounting{cache: max(defaultCache(memory()), minCache), discard: "auto"}
-	f.BoolVar(&m.readOnly, "read-only", false, "refuse changes; nothing is written to the volume")
+	f.BoolVar(&m.readOnlyFlag, "read-only", false, "refuse changes; nothing is written to the volume")
 	f.BoolVar(&m.allowOther, "allow-other", false, "let all users use the files, by the files' permissions")
 	f.BoolVar(&m.sync, "sync", false, "have every change durable before it returns")
 	f.BoolVar(&m.background, "background", false,
@@ -88,16 +91,10 @@ exit codes:
 	if done {
 		return code
 	}
-	if m.cache < minCache {
-		return misused(f, "a cache of less than "+minCache.String()+" is too small")
-	}
-	if m.interval < time.Millisecond {
-		return misused(f, "--commit-interval of less than 1ms")
+	if what := cmp.Or(smallCache(m.cache, minCache), wrongInterval(m.interval), m.wrongAccess(f)); what != "" {
+		return misused(f, what)
 	}
 	if m.remount {
-		if m.readOnly {
-			m.access = "ro"
-		}
 		if len(m.fixed) > 0 {
 			fmt.Fprintf(os.Stderr, "tansy mount: %s: a remount leaves that as it is; unmount, and mount again to change it\n",
 				strings.Join(m.fixed, ","))
@@ -115,6 +112,31 @@ exit codes:
 		return inBackground()
 	}
 	return m.run(pos[0], pos[1])
+}
+
+// wrongAccess says what is wrong with whether the volume may be changed, or nothing. What mount(8) passes of a table is
+// not ours: it is warned of.
+func (m *mounting) wrongAccess(f *flagSet) string {
+	if given(f, "read-only") && m.readOnlyFlag {
+		if m.access == "rw" {
+			return "--read-only and -o rw contradict each other: leave one of them out"
+		}
+		m.readOnly, m.access = true, "ro"
+	}
+	warn := warning("mount")
+	if os.Getenv(readyVariable) != "" { // who started this has said it
+		warn = func(error) {}
+	}
+	if m.both {
+		warn(fmt.Errorf("-o has ro and rw, of which the last counts: %s", m.access))
+	}
+	if m.readOnly && m.discard == "on" {
+		if given(f, "discard") {
+			return uselessDiscard
+		}
+		warn(errors.New("-o discard means nothing for a mount that is read-only"))
+	}
+	return ""
 }
 
 // String is for flag.Value.
@@ -162,10 +184,9 @@ func (m *mounting) Set(list string) error {
 		}
 		var err error
 		switch {
-		case option == "ro":
-			m.readOnly, m.access = true, option
-		case option == "rw":
-			m.access = option
+		case option == "ro" || option == "rw":
+			m.both = m.both || m.access != "" && m.access != option
+			m.readOnly, m.access = option == "ro", option
 		case option == "blkdev":
 			m.blkdev = true
 		case option == "over":
@@ -290,7 +311,7 @@ func (m *mounting) run(source, dir string) int {
 	signal.Notify(signals, endings()...)
 	if !m.background {
 		fmt.Fprintf(announcements{os.Stdout, log.Logger},
-			"%s is mounted on %s\n\nUnmount with tansy umount %[2]s, Ctrl-C or SIGTERM.\n", source, dir)
+			"%s is mounted on %s\n\nUnmount with tansy umount %s, Ctrl-C or SIGTERM.\n", shown(source), shown(dir), quoted(dir))
 	}
 	daemon.Notify("READY=1\nSTATUS=mounted")
 	stop, end := context.WithCancel(context.Background())
@@ -635,7 +656,7 @@ func unmount(dir string, lazy bool) error {
 	}
 	if remote(at.Source) {
 		fmt.Fprintf(os.Stderr, "tansy umount: unmounted; but the process that has %s open may have something to write "+
-			"yet, and nothing tells when it ends\n", at.Source)
+			"yet, and nothing tells when it ends\n", shown(at.Source))
 		return nil
 	}
 	return unlocked(time.Minute, func() error { return stillOpen(at.Source) })

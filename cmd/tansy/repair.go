@@ -110,13 +110,13 @@ func undoRepair(d device, from string, yes bool) error {
 	}
 	if !yes {
 		stdout.conclude("%s: %s would get the old contents back; nothing was written: --yes does it",
-			d.Path(), count(u.Blocks, "block", "blocks"))
+			shown(d.Path()), count(u.Blocks, "block", "blocks"))
 		return nil
 	}
 	if err := u.Apply(d); err != nil {
 		return err
 	}
-	stdout.conclude("%s: %s back", d.Path(), count(u.Blocks,
+	stdout.conclude("%s: %s back", shown(d.Path()), count(u.Blocks,
 		"block has its old contents", "blocks have their old contents"))
 	if u.None > 0 {
 		stdout.conclude("%s could not be read before the repair: the new contents stay there",
@@ -132,7 +132,7 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 		return 0, err
 	}
 	if p.Before.Clean() {
-		stdout.conclude("%s: clean, nothing to do", d.Path())
+		stdout.conclude("%s: clean, nothing to do", shown(d.Path()))
 		return exitOK, nil
 	}
 	for _, x := range p.Before.Problems {
@@ -170,11 +170,13 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 	repairs, problems := count(len(p.Actions), "repair", "repairs"), count(n, "problem", "problems")
 	switch {
 	case len(p.Actions) == 0:
-		stdout.conclude("%s: nothing can be done about %s", d.Path(), problems)
+		stdout.conclude("%s: nothing can be done about %s", shown(d.Path()), problems)
 	case !yes:
-		stdout.conclude("%s: %s, %s would be left; nothing was written: --yes does it", d.Path(), repairs, problems)
+		stdout.conclude("%s: %s, %s would be left; nothing was written: --yes does it",
+			shown(d.Path()), repairs, problems)
 	default:
-		stdout.conclude("%s: %s done, %s left; what was overwritten is in %s", d.Path(), repairs, problems, undo)
+		stdout.conclude("%s: %s done, %s left; what was overwritten is in %s",
+			shown(d.Path()), repairs, problems, shown(undo))
 	}
 	if n > 0 {
 		return exitFailure, nil

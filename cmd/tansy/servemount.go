@@ -54,6 +54,8 @@ func (l *localMount) Set(list string) error {
 // wrong says what is wrong with the flags for these volumes, or nothing.
 func (l *localMount) wrong(places []place) string {
 	switch {
+	case l.options.both:
+		return "--mount-options has ro and rw, which contradict each other: leave one of them out"
 	case l.dir == "":
 	case len(places) > 1:
 		return "--mount is for a server of one volume: start a server for each that is to be mounted"

@@ -35,7 +35,7 @@ type serveOptions struct {
 	statusHosts           hostNames
 	statusAt, profilingAt listenAddress
 
-	sized, listening bool // --size, --listen were given
+	sized, listening, scrubEvery bool // --size, --listen, --scrub-every were given
 }
 
 const serveExamples = `  tansy serve                     export ./tansy.img on 127.0.0.1:2049; if there
@@ -173,7 +173,10 @@ func (o *serveOptions) reportFlags(f *flagSet) {
 // settle takes over which flags were given, and what others are by themselves.
 func (o *serveOptions) settle(f *flagSet) {
 	o.sized, o.listening = given(f, "size"), given(f, "listen")
-	o.heir.leased = given(f, "lease")
+	o.scrubEvery, o.heir.leased = given(f, "scrub-every"), given(f, "lease")
+	if !given(f, "crowded-timeout") {
+		o.limit.whenOthers = min(o.limit.whenOthers, o.limit.record)
+	}
 	if !given(f, "cache") {
 		o.cache = max(defaultCache(memory()), o.leastCache())
 	}
@@ -204,6 +207,12 @@ func (o *serveOptions) wrong() string {
 	}
 	if wrong := o.onePortTwice(); wrong != "" {
 		return wrong
+	}
+	if o.readOnly && o.discard == "on" {
+		return uselessDiscard
+	}
+	if o.readOnly && o.local.options.access == "rw" {
+		return "--read-only and --mount-options rw contradict each other: leave one of them out"
 	}
 	if o.exportsFile != "" && o.rootSquash {
 		return "--root-squash is an option in the file of --exports: give one of them"
@@ -238,11 +247,26 @@ func (o *serveOptions) wrongNames() string {
 
 // wrongCache says what is wrong with the size of the cache, or nothing.
 func (o *serveOptions) wrongCache() string {
-	if least := o.leastCache(); o.cache < least {
-		return "a cache of less than " + least.String() + " is too small"
+	if what := smallCache(o.cache, o.leastCache()); what != "" {
+		return what
 	}
 	if m := memory(); m != 0 && uint64(o.cache) > m {
-		return fmt.Sprintf("a cache of %v is more than the memory there is for the server, %s", &o.cache, about(m))
+		return fmt.Sprintf("--cache %v is more than the memory there is for the server, %s", &o.cache, about(m))
+	}
+	return ""
+}
+
+// uselessDiscard says what is wrong with a volume that is to give room back, and may not change.
+const uselessDiscard = "--read-only changes nothing, so that --discard on has nothing to give back: " +
+	"leave one of them out"
+
+// mostInterval is the longest time of --commit-interval: longer was meant as something else.
+const mostInterval = time.Hour
+
+// wrongInterval says what is wrong with a time of --commit-interval, or nothing.
+func wrongInterval(d time.Duration) string {
+	if d < time.Millisecond || d > mostInterval {
+		return fmt.Sprintf("--commit-interval %v: give 1ms to 1h", d)
 	}
 	return ""
 }
@@ -252,8 +276,11 @@ const leastScrub = 4 << 10
 
 // wrongTimes says what is wrong with rates and times, or nothing.
 func (o *serveOptions) wrongTimes() string {
-	if o.interval < time.Millisecond {
-		return "--commit-interval of less than 1ms"
+	if what := wrongInterval(o.interval); what != "" {
+		return what
+	}
+	if o.scrub.Rate == 0 && o.scrubEvery {
+		return "--scrub-every counts only with --scrub above 0: give a rate such as --scrub 20M, or leave it out"
 	}
 	if o.scrub.Rate > 0 && o.scrub.Rate < leastScrub {
 		return fmt.Sprintf("--scrub %d is so many bytes per second, and would never come to its end: give %dM, for instance",

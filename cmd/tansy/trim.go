@@ -64,7 +64,7 @@ room.
 		return fail("trim", fmt.Errorf("%s: %w", pos[0], err))
 	}
 	if !*quiet {
-		stdout.conclude("%s: %s given back", pos[0], about(n))
+		stdout.conclude("%s: %s given back", shown(pos[0]), about(n))
 	}
 	return exitOK
 }

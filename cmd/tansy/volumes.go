@@ -59,6 +59,9 @@ func (l *volumeList) Set(text string) error {
 	} else if right := withSlash(text[name:]); right != "" {
 		return fmt.Errorf("the path for clients begins with a slash: give %s%s", text[:name], right)
 	}
+	if file, ok := strings.CutSuffix(p.image, ":"); ok && p.path == "/" && !remote(text) && missing(text) {
+		return fmt.Errorf("the path for clients is missing behind the colon: give %s:/PATH, or %[1]s alone", file)
+	}
 	switch {
 	case p.image == "":
 		return errors.New("no volume: give an image file, a block device or an export of an NBD server, " +

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -108,6 +109,8 @@ func TestWrongArguments(t *testing.T) {
 		{"mount F E", 2, "tansy mount: the argument DIR is empty"},
 		{"umount E", 2, "tansy umount: the argument VOLUME|DIR is empty"},
 		{"exports check E", 2, "tansy exports: the argument FILE is empty"},
+		{"serve E", 2, `tansy serve: "" is one argument too many`},
+		{"exports E", 2, "tansy exports: argument 1 is empty: give check FILE"},
 		{"conform E", 2, "tansy conform: the argument HOST:PORT is empty"},
 		{"repair F --undo E", 2, "tansy repair: --undo is empty: give FILE, or leave it out"},
 		{"serve --exports E", 2, "tansy serve: --exports is empty: give FILE, or leave it out"},
@@ -126,12 +129,16 @@ func TestWrongArguments(t *testing.T) {
 		{"umount -f D", 2, "tansy umount: there is no flag -f: --lazy takes a file system out of sight that is in use"},
 		{"umount --force D", 2, "tansy umount: there is no flag --force: --lazy takes a file system out of sight that is"},
 		{"umount -l D", 1, "tansy umount: D: no volume is mounted there"},
+		{"umount -t tansy D", 2, "tansy umount: there is no flag -t: leave the type out: it unmounts volumes alone"},
+		{"umount --timeout 3 D", 2, "tansy umount: there is no flag --timeout: it waits until the volume is closed, for a"},
+		{"mount -f F D", 2, "tansy mount: there is no flag -f: the mount is made, and stays in the foreground without"},
 		{"mount -t tansy F D", 2, "tansy mount: there is no flag -t: leave the type out, which is that of a volume"},
 
 		{"dump nbd://", 2, `tansy dump: "nbd://": the host is missing: nbd://HOST:PORT/EXPORT`},
 		{"trim nbd://127.0.0.1:99999/x", 2, `tansy trim: "nbd://127.0.0.1:99999/x": 99999 is no port: 65535 is the`},
-		{"trim rbd:a", 2, `tansy trim: "rbd:a": rbd:POOL/IMAGE is meant`},
-		{"dump rbd:a", 2, `tansy dump: "rbd:a": rbd:POOL/IMAGE is meant`},
+		{"trim rbd:a", 2, `tansy trim: "rbd:a": rbd:POOL/IMAGE is meant: one of the two is missing`},
+		{"dump rbd:a/", 2, `tansy dump: "rbd:a/": rbd:POOL/IMAGE is meant: one of the two is missing`},
+		{"dump rbd:a/b/c", 2, `tansy dump: "rbd:a/b/c": rbd:POOL/IMAGE is meant, without a namespace`},
 		{"check nbd+unix:///x", 2, `tansy check: "nbd+unix:///x": the socket is missing: nbd+unix:///EXPORT?socket=PATH`},
 		{"dump nbd://127.0.0.1:1/x", 1, "tansy dump: open nbd://127.0.0.1:1/x: dial tcp 127.0.0.1:1: connect: connection"},
 		{"dump D", 1, "tansy dump: D is a directory: give an image file or a block device"},
@@ -171,6 +178,8 @@ func TestWrongArguments(t *testing.T) {
 		{"mkfs V --size 100000001", 2, "tansy mkfs: --size 100000001 is no positive multiple of 4096 bytes: give 97656K, for instance"},
 		{"mkfs V --size 3P", 2, "tansy mkfs: 3377699720527872 bytes are too many: a volume has less than 225"},
 		{"serve --volume V --create --size 3P --listen 0", 2, "tansy serve: 3377699720527872 bytes are too many"},
+		{"mkfs V --size 7E", 2, "tansy mkfs: 8070450532247928832 bytes are too many: a volume has less than 225179981"},
+		{"mkfs nbd://127.0.0.1:1/x", 1, "tansy mkfs: open nbd://127.0.0.1:1/x: dial tcp 127.0.0.1:1: connect: connection"},
 		{"mkfs V --size 9E", 2, `tansy mkfs: --size "9E": too large: give less than 8E`},
 		{"mkfs V --size 20T --log-size 17T", 2, "tansy mkfs: a journal of 18691697672192 bytes is too large: less"},
 		{"mkfs V --size 0", 2, "tansy mkfs: --size is 0: give more, or leave it out"},
@@ -200,6 +209,24 @@ func TestWrongArguments(t *testing.T) {
 		{"serve --listen 127.0.0.1:20499 --status 127.0.0.1:20499", 2, "tansy serve: --listen and --status are both 127."},
 		{"serve --listen 20499 --debug-listen 20499", 2, "tansy serve: --listen and --debug-listen are both 127.0.0.1:20499"},
 		{"serve --status 20498 --debug-listen 20498", 2, "tansy serve: --status and --debug-listen are both 127.0.0.1:20498"},
+		{"serve --commit-interval 99999999999h", 2, `tansy serve: --commit-interval "99999999999h": too long a time: ` +
+			"2562047h is the longest there is"},
+		{"serve --commit-interval 2h", 2, "tansy serve: --commit-interval 2h0m0s: give 1ms to 1h"},
+		{"mount F D --commit-interval 2h", 2, "tansy mount: --commit-interval 2h0m0s: give 1ms to 1h"},
+		{"mount F D -o commit=7200", 2, "tansy mount: --commit-interval 2h0m0s: give 1ms to 1h"},
+		{"serve --cache 0", 2, "tansy serve: --cache 0 is too small: give 4M or more"},
+		{"serve --cache 1000T", 2, "tansy serve: --cache 1000T is more than the memory there is for the server"},
+		{"mount F D --cache 0", 2, "tansy mount: --cache 0 is too small: give 4M or more"},
+		{"serve --volume N --listen 0", 2, `tansy serve: --volume "N": the path for clients is missing behind the colon: ` +
+			"give V:/PATH, or V alone"},
+		{"serve --scrub 0 --scrub-every 1h", 2, "tansy serve: --scrub-every counts only with --scrub above 0: give a"},
+		{"serve --read-only --discard on", 2, "tansy serve: --read-only changes nothing, so that --discard on has nothing"},
+		{"mount F D --read-only --discard on", 2, "tansy mount: --read-only changes nothing, so that --discard on has"},
+		{"mount F D --read-only -o rw", 2, "tansy mount: --read-only and -o rw contradict each other: leave one of them"},
+		{"serve --mount D --mount-options ro,rw", 2, "tansy serve: --mount-options has ro and rw, which contradict each"},
+		{"serve --mount D --read-only --mount-options rw", 2, "tansy serve: --read-only and --mount-options rw contradict"},
+		{"serve --crowded-timeout 2m", 2, "tansy serve: --crowded-timeout 2m0s is longer than --record-timeout 1m0s, in whose"},
+		{"serve --max-calls 1000000", 2, "tansy serve: --max-calls 1000000: give 1 to 10000"},
 		{"serve --volume F --listen 0 --scrub 20", 2, "tansy serve: --scrub 20 is so many bytes per second, and would never"},
 		{"check V", 2, "tansy check: open V: no such file or directory"},
 		{"exports check V", 2, "tansy exports: open V: no such file or directory"},
@@ -213,6 +240,8 @@ func TestWrongArguments(t *testing.T) {
 		var args []string
 		for _, a := range strings.Fields(x.args) {
 			switch a {
+			case "N":
+				a = img + ":"
 			case "V", "F", "L", "T", "D", "--volume=V", "F:/a", "F:/b", "L:/b":
 				a = names.Replace(a)
 			case "E":
@@ -221,6 +250,7 @@ func TestWrongArguments(t *testing.T) {
 			args = append(args, a)
 		}
 		code, _, errs := saying(t, args...)
+		errs = strings.ReplaceAll(errs, strconv.Quote(img+":"), `"N"`)
 		for name, short := range map[string]string{full: "F", link: "L", img: "V", text: "T"} {
 			errs = strings.ReplaceAll(errs, name, short)
 		}
@@ -230,9 +260,6 @@ func TestWrongArguments(t *testing.T) {
 		helps := second == help || second == "`tansy help` lists the commands.\n"
 		if x.code == exitFailure || judging[args[0]] { // which may be about what was met
 			helps = helps || second == ""
-		}
-		if strings.Contains(x.says, "--force makes a new volume") {
-			helps = second == help
 		}
 		if code != x.code || !strings.HasPrefix(first, x.says) || !helps {
 			t.Errorf("tansy %s: exit code %d,\n%swant %d,\n%s", x.args, code, errs, x.code, x.says)
@@ -269,6 +296,54 @@ func TestWrongFlagsEverywhere(t *testing.T) {
 			if code != exitUsage || !begins || strings.Count(errs, "\n") != 2 || out != "" {
 				t.Errorf("tansy %s %q: exit code %d, %q, %q", c.name, line, code, out, errs)
 			}
+		}
+	}
+}
+
+// Of ro and rw the last counts, as mount(8) has it, with a warning; so it has -o discard of a table with ro.
+func TestOptionsInOneAnothersWay(t *testing.T) {
+	for options, says := range map[string]string{
+		"ro,rw":      "tansy mount: warning: -o has ro and rw, of which the last counts: rw\n",
+		"rw,ro":      "tansy mount: warning: -o has ro and rw, of which the last counts: ro\n",
+		"ro,discard": "tansy mount: warning: -o discard means nothing for a mount that is read-only\n",
+		"ro,ro":      "",
+	} {
+		img := filepath.Join(t.TempDir(), "none.img")
+		code, _, errs := saying(t, "mount", img, t.TempDir(), "-o", options)
+		if code != exitFailure || !strings.HasPrefix(errs, says+"tansy mount: "+img+" does not exist") {
+			t.Errorf("%s: exit code %d, %s", options, code, errs)
+		}
+	}
+}
+
+// What a terminal would take for a command is escaped in names of volumes, wherever they are said.
+func TestNamesWithControls(t *testing.T) {
+	dir := t.TempDir()
+	img := filepath.Join(dir, "a\x1b[31m\u009b7m\xff.img")
+	says := func(want string, code int, args ...string) {
+		t.Helper()
+		got, out, errs := saying(t, args...)
+		if got != code || !strings.Contains(out+errs, want) || strings.ContainsAny(out+errs, "\x1b\u009b") {
+			t.Errorf("tansy %q: exit code %d, %q, %q", args, got, out, errs)
+		}
+	}
+	const name = `a\x1b[31m\u009b7m\xff.img`
+	says(name, exitFailure, "dump", img)
+	says(name, exitUsage, "check", img)
+	says(name+`": made a volume`, exitOK, "mkfs", img, "--size", "8M")
+	says(name+" exists already", exitFailure, "mkfs", img)
+	says(name+`": exists, and`, exitOK, "mkfs", img, "--size", "8M", "--if-missing")
+	says(name+`": clean`, exitOK, "check", img)
+	says(name+`": fragmentation`, exitOK, "check", img, "-v")
+	says(name+`": clean, nothing to do`, exitOK, "repair", img)
+	damaged := damagedCopy(t, img, "b\x1b.img")
+	says(`b\x1b.img": damaged`, exitFailure, "check", damaged)
+	says(`b\x1b.img": 1 repair done, 0 problems left; what was overwritten is in "`, exitOK, "repair", damaged, "--yes")
+	for name, want := range map[string]string{
+		"it's": `'it'\''s'`, "a b": "'a b'", "a\nb'c": `$'a\nb\'c'`, "\xff": `$'\xff'`, "ä": "'ä'",
+	} {
+		if got := quoted(name); got != want {
+			t.Errorf("%q for a shell: %s, want %s", name, got, want)
 		}
 	}
 }

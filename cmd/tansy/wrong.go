@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -91,7 +92,10 @@ var otherFlags = map[string]string{
 	"umount f": byForce, "umount force": byForce,
 	"mount t": noType, "mount type": noType, "mount types": noType,
 	"mount n": "nothing is written to /etc/mtab", "mount r": "give --read-only", "mount a": noTable,
+	"mount f": foreground, "mount fake": foreground, "mount foreground": foreground,
 	"umount a": "give one directory", "umount A": "give one directory",
+	"umount t": noTypes, "umount types": noTypes, "umount R": "give one directory",
+	"umount timeout": waits, "umount wait": waits,
 	"check y": "tansy repair --yes mends a volume", "check f": "the whole volume is checked in any case",
 	"check p": "tansy repair --yes mends a volume", "check n": "nothing is written to the volume in any case",
 }
@@ -101,7 +105,10 @@ const (
 		"one whose process has ended is unmounted without a flag"
 	noType = "leave the type out, which is that of a volume; mount -t tansy is for mount(8), with a link " +
 		"/sbin/mount.tansy"
-	noTable = "mount(8) mounts what is in /etc/fstab, with a link /sbin/mount.tansy"
+	foreground = "the mount is made, and stays in the foreground without --background"
+	noTypes    = "leave the type out: it unmounts volumes alone"
+	waits      = "it waits until the volume is closed, for a minute at most"
+	noTable    = "mount(8) mounts what is in /etc/fstab, with a link /sbin/mount.tansy"
 )
 
 // noFlag says that a command has no flag of that name, and which flag may be meant, or which command has it.
@@ -142,6 +149,7 @@ func missingArguments(f *flagSet, n int) string {
 func tooMany(f *flagSet, arg string) string {
 	what := fmt.Sprintf("%q is one argument too many", arg)
 	switch {
+	case arg == "":
 	case f.Lookup("volume") != nil:
 		return what + ": give --volume " + arg
 	case f.Lookup("size") != nil && new(byteSize).Set(arg) == nil:
@@ -153,10 +161,13 @@ func tooMany(f *flagSet, arg string) string {
 // emptyArgument says that the argument behind the first n is empty.
 func emptyArgument(f *flagSet, n int) string {
 	names := needed(f)
-	if n < len(names) {
-		return "the argument " + names[n] + " is empty"
+	switch {
+	case n >= len(names):
+		return fmt.Sprintf("argument %d is empty", n+1)
+	case strings.ToUpper(names[n]) != names[n] && !strings.Contains(names[n], "|"): // a word that is to be given
+		return fmt.Sprintf("argument %d is empty: give %s", n+1, strings.Join(names[n:], " "))
 	}
-	return fmt.Sprintf("argument %d is empty", n+1)
+	return "the argument " + names[n] + " is empty"
 }
 
 // need is a flag that means nothing without one of others.
@@ -201,9 +212,6 @@ type wrongArgument struct{ error }
 // Unwrap returns the error.
 func (w wrongArgument) Unwrap() error { return w.error }
 
-// thereAlready is the error of a volume that is to be made where something is that may be overwritten.
-type thereAlready struct{ error }
-
 // codeOf is the exit code for an error.
 func codeOf(err error) int {
 	if by := new(interrupted); errors.As(err, by) {
@@ -223,6 +231,9 @@ var (
 	wrongValue  = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^ ]*): (.*)$`)
 )
 
+// timeLike is a time as package time reads it, but for its length.
+var timeLike = regexp.MustCompile(`^[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$`)
+
 // wrongFlag words an error of package flag as all other messages are worded.
 func wrongFlag(f *flagSet, err error) string {
 	if m := unknownFlag.FindStringSubmatch(err.Error()); m != nil {
@@ -238,6 +249,9 @@ func wrongFlag(f *flagSet, err error) string {
 		why := m[3]
 		switch value, _ := describe(x); {
 		case why != "parse error" && why != "value out of range":
+		case isDuration(x.Value) && timeLike.MatchString(strings.Trim(m[1], `"`)):
+			why = "too long a time: " + strings.TrimSuffix(time.Duration(math.MaxInt64).Truncate(time.Hour).String(), "0m0s") +
+				" is the longest there is"
 		case isDuration(x.Value):
 			why = "give a time with its unit, such as 500ms, 90s, 10m or 24h"
 		case value == "":

@@ -34,13 +34,16 @@ func parse(name string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, image, ok := strings.Cut(path, "/")
+	pool, image, _ := strings.Cut(path, "/")
+	if pool == "" || image == "" {
+		return nil, errors.New("rbd:POOL/IMAGE is meant: one of the two is missing")
+	}
 	t := &target{}
 	for field, text := range map[*string]string{&t.pool: pool, &t.image: image} {
 		if *field, err = url.PathUnescape(text); err != nil {
 			return nil, err
 		}
-		if !ok || *field == "" || strings.ContainsAny(*field, "/@") {
+		if strings.ContainsAny(*field, "/@") {
 			return nil, errors.New("rbd:POOL/IMAGE is meant, without a namespace and without a snapshot")
 		}
 	}
