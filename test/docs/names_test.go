@@ -3,7 +3,6 @@ package docs
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,52 +52,109 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// theFiles are the texts of the files that pages may name, by their paths.
-type theFiles map[string]string
+// theFiles are the files that pages may name, and what those of code declare.
+type theFiles struct {
+	paths    []string
+	declared map[string][]string // by the name: the paths
+}
 
-func theCode(t *testing.T) theFiles {
+func theCode(t *testing.T) *theFiles {
 	t.Helper()
-	all := theFiles{}
+	texts := map[string]string{}
 	for _, ext := range []string{".go", ".dfy", ".md", ".py", ".txt", ".v"} {
 		each(t, ext, func(path, text string) {
 			if !strings.Contains(path, "internal/gen/") {
-				all[filepath.Clean(path)] = text
+				texts[filepath.Clean(path)] = text
 			}
 		})
 	}
-	if len(all) < 300 {
-		t.Fatalf("only %d files were found: they are not where this test looks", len(all))
+	if len(texts) < 300 {
+		t.Fatalf("only %d files were found: they are not where this test looks", len(texts))
+	}
+	return indexed(texts)
+}
+
+// indexed are the files with these texts.
+func indexed(texts map[string]string) *theFiles {
+	all := &theFiles{declared: map[string][]string{}}
+	for path, text := range texts {
+		all.paths = append(all.paths, path)
+		if filepath.Ext(path) == ".md" {
+			continue
+		}
+		for i := 0; i < len(text); i++ {
+			from := i
+			for i < len(text) && inWord(text[i]) {
+				i++
+			}
+			if i == from || !declaring(text[:from]) {
+				continue
+			}
+			name := text[from:i]
+			if in := all.declared[name]; len(in) == 0 || in[len(in)-1] != path {
+				all.declared[name] = append(in, path)
+			}
+		}
 	}
 	return all
 }
 
-// called are the files that a path, or the end of one, names.
-func (all theFiles) called(end string) (paths []string) {
-	for p := range all {
-		if strings.HasSuffix(p, "/"+end) {
-			paths = append(paths, p)
+// inWord says whether a byte may be part of a name.
+func inWord(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// declarations are the words that a declared name follows.
+var declarations = map[string]bool{
+	"method": true, "function": true, "predicate": true, "lemma": true, "datatype": true, "newtype": true, "type": true,
+	"class": true, "trait": true, "module": true, "const": true, "var": true, "Definition": true, "Record": true,
+	"Inductive": true, "Variable": true, "func": true,
+}
+
+// declaring says whether the name that follows the text is declared by that: behind one of declarations, with
+// attributes or a receiver between, as the first of a line, or as a case of a type.
+func declaring(before string) bool {
+	for {
+		before = strings.TrimRight(before, " \t\r")
+		if before == "" {
+			return true
+		}
+		switch before[len(before)-1] {
+		case '\n', '|', '=':
+			return true
+		case '}': // an attribute
+			at := strings.LastIndexByte(before, '{')
+			if at < 0 || !strings.HasPrefix(before[at:], "{:") {
+				return false
+			}
+			before = before[:at]
+		case ')': // a receiver
+			at := strings.LastIndexByte(before, '(')
+			return at >= 0 && strings.HasSuffix(before[:at], "func ")
+		default:
+			from := len(before)
+			for from > 0 && inWord(before[from-1]) {
+				from--
+			}
+			return declarations[before[from:]]
 		}
 	}
-	return paths
+}
+
+// called tells whether a path, or the end of one, names a file.
+func (all *theFiles) called(end string) bool {
+	return slices.ContainsFunc(all.paths, func(p string) bool { return strings.HasSuffix(p, "/"+end) })
 }
 
 // declares says whether a file of code that a path or its end names declares a name; "" is any file.
-func (all theFiles) declares(end, name string) bool {
-	keyword := regexp.MustCompile(`(?m)(?:\b(?:method|function|predicate|lemma|datatype|newtype|type|class|trait|module|` +
-		`const|var|Definition|Record|Inductive|Variable)\s+(?:\{:[^}]*\}\s*)*|` +
-		`\bfunc (?:\([^)]*\) )?|^\s*|[|=]\s*)` + name + `\b`)
-	paths := all.called(end)
-	if end == "" {
-		paths = slices.Collect(maps.Keys(all))
-	}
-	return slices.ContainsFunc(paths, func(p string) bool {
-		text := all[p]
-		return filepath.Ext(p) != ".md" && strings.Contains(text, name) && keyword.MatchString(text)
+func (all *theFiles) declares(end, name string) bool {
+	return slices.ContainsFunc(all.declared[name], func(p string) bool {
+		return end == "" || strings.HasSuffix(p, "/"+end)
 	})
 }
 
 // unknown are the complaints of a page whose paths begin at the folders bases.
-func unknown(text string, bases []string, makefile string, all theFiles) (whys []string) {
+func unknown(text string, bases []string, makefile string, all *theFiles) (whys []string) {
 	complain := func(n int, format string, a ...any) {
 		whys = append(whys, fmt.Sprintf("line %d: ", n)+fmt.Sprintf(format, a...))
 	}
@@ -112,7 +168,7 @@ func unknown(text string, bases []string, makefile string, all theFiles) (whys [
 			for i, word := range words {
 				isPath := pathWord.MatchString(word) && (len(words) == 1 || strings.Contains(word, "/"))
 				switch {
-				case isPath && !exists(word, bases) && len(all.called(word)) == 0:
+				case isPath && !exists(word, bases) && !all.called(word):
 					complain(n, "there is no %s", word)
 				case i == 1 && words[0] == "make" && !strings.Contains(makefile, "\n"+word+":"):
 					complain(n, "the Makefile has no %s", word)
@@ -149,10 +205,14 @@ func exists(word string, bases []string) bool {
 
 // TestUnknown: what is not there is noticed.
 func TestUnknown(t *testing.T) {
-	all := theFiles{"../../x/a.dfy": "ghost method {:x} Is() { Gone(); }", "../../b.md": "method Gone()"}
+	all := indexed(map[string]string{
+		"../../x/a.dfy": "ghost method {:x} Is() { Gone(); }\ndatatype D = Some(x: int) | None\nfunc (r *Type) Received()",
+		"../../b.md":    "method Gone()",
+	})
 	for text, bad := range map[string]bool{
 		"`docs/README.md`": false, "`docs/`": false, "`go test ./docs/...`": false, "`a.dfy`": false, "`make it`": false,
 		"`Is(x)`": false, "no/where, Gone": false, "`x/a.dfy`: `Is`": false, "`old(Is(x))` in `a.dfy`": false,
+		"`Some`": false, "`None`": false, "`Received()`": false, "`D` in `a.dfy`": false, "`Type` in `a.dfy`": true,
 		"`docs/none.md`": true, "`none/`": true, "`go test ./none/...`": true, "`b.dfy`": true, "`y/a.dfy`": true,
 		"`make none`": true, "`Gone(x)`": true, "`fs.Gone`": true, "`Is` in `a/b.dfy`": true, "`a.dfy`: `Is`, `Gone`": true,
 	} {
