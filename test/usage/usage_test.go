@@ -46,7 +46,10 @@ func TestGoPrograms(t *testing.T) {
 }
 
 // libraries are Python files that are no programs.
-var libraries = []string{"command.py", "dafnytext.py"}
+var libraries = []string{"dafnytext.py"}
+
+// ofFiles are programs whose words are files.
+var ofFiles = []string{"lines.py"}
 
 func TestPythonPrograms(t *testing.T) {
 	python, err := exec.LookPath("python3")
@@ -67,6 +70,12 @@ func TestPythonPrograms(t *testing.T) {
 				return
 			}
 			try(t, os.Environ(), python, f)
+			if slices.Contains(ofFiles, filepath.Base(f)) {
+				status, out, complaint := run(t, os.Environ(), python, f, "no/such/file")
+				if status != 2 || out != "" || !strings.Contains(complaint, "no file to read: no/such/file\n") {
+					t.Errorf("of a file that is not there it says, and ends with %d: %s%s", status, out, complaint)
+				}
+			}
 		})
 	}
 }
@@ -88,7 +97,7 @@ func TestShellPrograms(t *testing.T) {
 	}
 	for _, f := range []string{".ci/run", "disk/rbd/plugin/build", "packaging/release", "packaging/revision",
 		"test/ceph/cluster", "test/linux/run",
-		"verified/tools/gen-check", "verified/tools/install"} {
+		"verified/tools/gen-check", "verified/tools/hooks/pre-commit", "verified/tools/install"} {
 		t.Run(f, func(t *testing.T) {
 			try(t, []string{"PATH=" + path, "HOME=" + t.TempDir()}, bash, filepath.Join(root, f))
 		})

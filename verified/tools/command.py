@@ -1,10 +1,10 @@
-"""The command lines of these tools."""
-import getopt, sys
+"""The command lines of these tools. command.py is no program itself: they import it."""
+import getopt, os, sys
 
 
-def options(short, long, usage, words=None):
+def options(short, long, usage, words=None, files=False):
     """The options and the other words, in any order, of which there may be as many as words says (None: any number).
-    --help prints the usage and ends with 0; what is wrong ends with 2."""
+    With files these are files that can be read. --help prints the usage and ends with 0; what is wrong ends with 2."""
     try:
         opts, others = getopt.gnu_getopt(sys.argv[1:], "h" + short, ["help"] + long)
     except getopt.GetoptError as error:
@@ -14,6 +14,9 @@ def options(short, long, usage, words=None):
         sys.exit(0)
     if words is not None and len(others) > words:
         wrong("there is a word too many: " + others[words], usage)
+    for f in others if files else []:
+        if not os.path.isfile(f) or not os.access(f, os.R_OK):
+            wrong("there is no file to read: " + f, usage)
     return opts, others
 
 
@@ -21,3 +24,7 @@ def wrong(reason, usage):
     """says what is wrong with the command line, and ends"""
     print("%s: %s\n\n%s" % (sys.argv[0], reason, usage), file=sys.stderr)
     sys.exit(2)
+
+
+if __name__ == "__main__":
+    options("", [], __doc__, 0)

@@ -259,7 +259,7 @@ def selftest():
 
 
 if __name__ == "__main__":
-    opts, files = options("wv", ["selftest"], __doc__)
+    opts, files = options("wv", ["selftest"], __doc__, files=True)
     args = {o for o, _ in opts}
     if "--selftest" in args:
         sys.exit(not selftest())
