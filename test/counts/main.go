@@ -63,7 +63,7 @@ var numbers = []number{
 		{"README.md", "%d lines of contracts"},
 	}},
 	{"lines of Go that decide", row("verified/TRUST.md", `\| decides \| .* \| (\d+) \|`), []phrase{
-		{"README.md", "%d lines of Go that take"},
+		{"README.md", "%d lines of Go that decide"},
 	}},
 	{"lines of code of the example",
 		source(`^\s*(//.*)?$`, "example/simplenfs/spec.s.dfy", "example/simplenfs/simplenfs.dfy",
