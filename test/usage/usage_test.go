@@ -45,11 +45,8 @@ func TestGoPrograms(t *testing.T) {
 	}
 }
 
-// libraries are Python files that are no programs.
-var libraries = []string{"dafnytext.py"}
-
 // ofFiles are programs whose words are files.
-var ofFiles = []string{"lines.py"}
+var ofFiles = []string{"lines.py", "sources.py", "verify.py"}
 
 func TestPythonPrograms(t *testing.T) {
 	python, err := exec.LookPath("python3")
@@ -61,9 +58,6 @@ func TestPythonPrograms(t *testing.T) {
 		t.Fatalf("there are only %d tools: %v", len(files), err)
 	}
 	for _, f := range append(files, root+"/metatheory/check.py", root+"/docs/design/pictures/draw.py") {
-		if slices.Contains(libraries, filepath.Base(f)) {
-			continue
-		}
 		t.Run(filepath.Base(f), func(t *testing.T) {
 			if filepath.Base(f) == "solver.py" { // what it does not know, Z3 may
 				help(t, os.Environ(), python, f)

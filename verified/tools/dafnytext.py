@@ -1,5 +1,5 @@
 """Just enough of Dafny's grammar for checks on its text: declarations with their clauses
-and bodies, and statements with the blocks they are made of."""
+and bodies, and statements with the blocks they are made of. dafnytext.py is no program itself: the tools import it."""
 import re
 
 DECLARED = re.compile(r"(?<![\w.$])(?:(?:ghost|static|twostate|protected|inductive|copredicate|colemma)\s+)*"
@@ -135,3 +135,8 @@ def end_of_if(t, i, stop):
         i = end + 1 + other.end()
         if t[i] == "{":
             return closing(t, i)
+
+
+if __name__ == "__main__":
+    from command import options
+    options("", [], __doc__, words=0)

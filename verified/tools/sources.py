@@ -62,7 +62,7 @@ def meddling(t):
 
 
 if __name__ == "__main__":
-    _, files = options("", [], __doc__)
+    _, files = options("", [], __doc__, files=True)
     if not files:
         wrong("there is no file to look at", __doc__)
     found = ["%s: %s" % (f, c) for f in files for c in complaints(f)]
