@@ -428,11 +428,11 @@ var mutants = []mutant{
 	{what: "owner: large new data go home without a look at the header", file: "internal/runtime/notes/notes.go", old: ".Abs()).Milliseconds())", new: ".Abs()).Milliseconds() % 1)", tests: scrubs},
 
 	// The server as a daemon: log, port, service manager, numbers.
-	{what: "standby: a lease never ends by itself", file: "ops/standby/lease.go", old: "int64(l.now()) < l.until.Load()", new: "l.until.Load() != math.MinInt64", tests: heirs},
-	{what: "standby: a lease that has ended is renewed", file: "ops/standby/lease.go", old: "!l.ended && until > l.until.Load()", new: "until > l.until.Load()", tests: heirs},
-	{what: "standby: an older renewal takes a newer one back", file: "ops/standby/lease.go", old: "!l.ended && until > l.until.Load()", new: "!l.ended", tests: heirs},
+	{what: "standby: a lease never ends by itself", file: "ops/standby/lease.go", old: "now := uint64(l.now())", new: "now := 0 * uint64(l.now())", tests: heirs},
+	{what: "standby: renewals are not taken back", file: "ops/standby/lease.go", old: "l.change(leases.TakeBack)", new: "l.change(func(until uint64) uint64 { return until })", tests: heirs},
+	{what: "standby: an older renewal takes a newer one back", file: "ops/standby/lease.go", old: "leases.Renew(until, ", new: "leases.Renew(0*until, ", tests: heirs},
 	{what: "standby: a lease is renewed from when the answer came", file: "ops/standby/owner.go", old: "o.Renew(sent)", new: "o.Renew(o.now() + 0*sent)", tests: heirs},
-	{what: "standby: it serves while the former owner may answer", file: "ops/standby/owner.go", old: "case <-o.after(o.length):", new: "case <-o.after(o.length / 2):", tests: heirs},
+	{what: "standby: it serves while the former owner may answer", file: "ops/standby/owner.go", old: "known := uint64(o.now())", new: "known := uint64(o.now() - o.length/2)", tests: heirs},
 	{what: "standby: block 0 alone is read before a recovery", file: "ops/standby/owner.go", old: "step := max(stretch, (o.Size()+most-1)/most)", new: "step := o.Size()", tests: heirs},
 	{what: "standby: an error of the device is an error to callers", file: "ops/standby/owner.go", old: "\to.Lose(err)\n", new: "", tests: heirs},
 	{what: "standby: replies leave when the device is lost", file: "ops/standby/owner.go", old: "\t\to.End()\n\t\tgo o.lost(why)", new: "\t\tgo o.lost(why)", tests: heirs},
