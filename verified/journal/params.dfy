@@ -91,8 +91,7 @@ module JournalParams {
     size: uint64, key: int, epoch: int, torn: set<int>)
     requires first < limit && size <= MAXSIZE
     ensures var p := GeoOf(key, epoch, at, units, ring, bitmap, first, limit,
-        TreeGeo(key, size as int - Home(GeoOf(key, epoch, at, units, ring, 0, 1, 0, TreeGeo(key, 0, 0), {})), np as int),
-        torn);
+        TreeGeo(key, size as int - (at as int + 2 + 16 * units as int + ring as int), np as int), torn);
       (LogOk(at, units, ring) && TreeOk(at, np, units, ring, size) &&
         BitmapOk(at, units, ring, bitmap, first, limit, size)) <==>
       (GeoOk(p) && Home(p) <= size as int && Home(p) <= p.bitmapAt && p.allocEnd <= size as int &&
