@@ -20,13 +20,16 @@ type writes struct {
 	changed sync.Cond // one ended
 	known   *remotewrites.Writes
 	err     error // of the first flush that failed, or write with FUA, or whose end nobody waits for
+	errs    map[*write]failure
 }
 
 // write is a write that has begun.
-type write struct {
-	*remotewrites.Write
-	err    error
-	failed uint64 // the first block of the request that err is of
+type write = remotewrites.Write
+
+// failure is an error of a write, for who waits for its end.
+type failure struct {
+	err error
+	at  uint64 // the first block of the request that err is of
 }
 
 func (b *writes) init(fua, behind bool) {
@@ -34,6 +37,7 @@ func (b *writes) init(fua, behind bool) {
 	b.known = remotewrites.New_Writes_()
 	b.known.Ctor__(fua, behind)
 	b.changed.L = &b.mu
+	b.errs = map[*write]failure{}
 }
 
 // begin notes a write that begins, with so many requests, each of which must be followed by end. One with a single
@@ -45,7 +49,7 @@ func (b *writes) begin(a, n uint64, requests int, may bool) *write {
 	for !b.known.MayBegin(a, n) {
 		b.changed.Wait()
 	}
-	return &write{Write: b.known.Begin(a, n, uint64(requests), may), failed: a + n}
+	return b.known.Begin(a, n, uint64(requests), may)
 }
 
 // settle waits until what is read from n blocks from a on is what was last written there.
@@ -64,10 +68,10 @@ func (b *writes) settle(a, n uint64) {
 func (b *writes) end(w *write, a uint64, err error, unheard bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err != nil && a < w.failed {
-		w.err, w.failed = err, a
+	if was := b.errs[w]; err != nil && !unheard && (was.err == nil || a < was.at) {
+		b.errs[w] = failure{err, a}
 	}
-	ended := b.known.End(w.Write, err != nil, unheard)
+	ended := b.known.End(w, err != nil, unheard)
 	if b.known.Failed && b.err == nil {
 		b.err = err
 	}
@@ -83,7 +87,9 @@ func (b *writes) wait(w *write) (failed uint64, err error) {
 	for w.Unanswered > 0 {
 		b.changed.Wait()
 	}
-	return w.failed, w.err
+	f := b.errs[w]
+	delete(b.errs, w)
+	return f.at, f.err
 }
 
 // failure is the error of what was done for good, and went wrong.
