@@ -35,6 +35,7 @@ import (
 
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalm"
+	"tansy/internal/gen/journal/journalparams"
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/journal/recoverm"
 	"tansy/internal/gen/journal/treeofcodes"
@@ -84,19 +85,17 @@ const MaxSize = 1 << 48
 const bitsPerBlock = 8 * disk.BlockSize
 
 // Home is the first home block.
-func (p Params) Home() uint64 { return p.copy() + 1 }
+func (p Params) Home() uint64 { return journalparams.HomeOf(p.Start, p.Units, p.Ring) }
 
 // copy is the block of the header's copy.
-func (p Params) copy() uint64 { return p.Start + 1 + UnitBlocks*p.Units + p.Ring }
+func (p Params) copy() uint64 { return p.Home() - 1 }
 
 // tree0 is the first block of the tree of codes.
 func (p Params) tree0() uint64 { return p.Start - 2*p.Pages }
 
 // tree is the tree of codes over d, of size blocks.
 func (p Params) tree(d *ddisk.Disk, s *seal.Seal, g *pages.Pages, size uint64) *treeofcodes.Tree {
-	t := treeofcodes.New_Tree_()
-	t.Ctor__(d, s, g, p.tree0(), p.Pages, p.Home(), size-p.Home())
-	return t
+	return journalparams.NewTree(d, s, g, p.Start, p.Pages, p.Units, p.Ring, size)
 }
 
 // DefaultLinger is of Options.Linger.
@@ -104,26 +103,19 @@ const DefaultLinger = time.Second
 
 // Check is an error that wraps ErrParams if there can be no such journal on d.
 func (p Params) Check(d disk.Disk) error {
-	const lim = 1 << 32
-	switch {
-	case p.Start >= lim || p.Units < 2 || p.Units >= lim || p.Ring < MinRing || p.Ring >= lim:
+	switch journalparams.Check(p.Start, p.Pages, p.Units, p.Ring, p.Bitmap, p.First, p.Limit, d.Size()) {
+	case journalparams.LOG():
 		return fmt.Errorf("%w: header at block %d, %d units, ring of %d blocks", ErrParams, p.Start, p.Units, p.Ring)
-	case p.Home() > d.Size() || d.Size() > MaxSize:
+	case journalparams.ROOM():
 		return fmt.Errorf("%w: the journal ends at block %d, the device at %d", ErrParams, p.Home(), d.Size())
-	case p.Pages > 0 && (2*p.Pages > p.Start || p.Home() == d.Size() || !treeofcodes.PagesFit(d.Size()-p.Home(), p.Pages)):
+	case journalparams.TREE():
 		return fmt.Errorf("%w: a tree of codes of %d pages before block %d for %d blocks",
 			ErrParams, p.Pages, p.Start, d.Size()-p.Home())
-	case p.First < p.Limit && !p.bitmapFits(d.Size()):
+	case journalparams.BITMAP():
 		return fmt.Errorf("%w: the bitmap at block %d of blocks %d to %d, the device ends at %d",
 			ErrParams, p.Bitmap, p.First, p.Limit, d.Size())
 	}
 	return nil
-}
-
-// bitmapFits says whether the bitmap lies behind the journal and before the blocks that it has bits for, which are on
-// a device of size blocks.
-func (p Params) bitmapFits(size uint64) bool {
-	return p.Bitmap >= p.Home() && p.Limit <= size && p.Bitmap < p.First && p.Limit/bitsPerBlock < p.First-p.Bitmap
 }
 
 // Format makes an empty journal on d. The home blocks stay what they are. p.Key must
@@ -207,9 +199,7 @@ func recoverJournal(d disk.Disk, p Params, o Options) (*Journal, error) {
 	defer stop()
 	blocks, treePages := split(o.CacheBytes)
 	most, start := pinned(o.PinnedBytes)
-	if p.First >= p.Limit {
-		p.Bitmap, p.First, p.Limit = 0, 1, 0
-	}
+	p.Bitmap, p.First, p.Limit = journalparams.BitmapFor(p.Bitmap, p.First, p.Limit)
 	s := seal.New(p.Key, p.UUID, p.Home())
 	tree := p.tree(dd, s, pages.New(treePages), d.Size())
 	io, damaged, core := recoverm.Recover(dd, s, mutex.New(), cache.New(blocks, slowness(dd)), tree,

@@ -10,8 +10,11 @@ import (
 
 	"tansy/disk"
 	"tansy/disk/disktest"
+	"tansy/internal/gen/remote/remotewrites"
 	"tansy/test/kit/nbdtest"
 )
+
+var behindAtOnce = int(remotewrites.BEHIND())
 
 // TestWriteBehind: writes return when they are sent, and a barrier flushes when they have ended.
 func TestWriteBehind(t *testing.T) {
@@ -19,7 +22,7 @@ func TestWriteBehind(t *testing.T) {
 	sim := disk.NewSim(100 * disk.BlockSize)
 	d := device(t, s.Start(t, sim), Options{WriteBehind: true})
 	s.Gather(100)
-	want := disktest.Pattern(maxBehind-1, 1)
+	want := disktest.Pattern(behindAtOnce-1, 1)
 	for i := range want {
 		must(t, d.WriteAt(uint64(i), want[i:i+1]))
 	}
@@ -28,7 +31,7 @@ func TestWriteBehind(t *testing.T) {
 	go func() { result <- d.Barrier() }()
 	for called := false; !called; runtime.Gosched() {
 		d.writes.mu.Lock()
-		called = d.writes.since == 0
+		called = d.writes.known.Since == 0
 		d.writes.mu.Unlock()
 	}
 	for range 1000 {
@@ -43,7 +46,7 @@ func TestWriteBehind(t *testing.T) {
 	if n := s.Count(nbdtest.Flushing); n != before+1 {
 		t.Errorf("%d flushes, want 1", n-before)
 	}
-	got := disktest.Vector(maxBehind - 1)
+	got := disktest.Vector(behindAtOnce - 1)
 	must(t, sim.Crash(disk.LoseAll).ReadAt(0, got))
 	for i := range want {
 		if !bytes.Equal(got[i], want[i]) {
@@ -54,7 +57,7 @@ func TestWriteBehind(t *testing.T) {
 		must(t, d.WriteAt(i, disktest.Vector(1)))
 	}
 	must(t, d.Barrier())
-	if n := s.InFlight(); n > maxBehind {
+	if n := s.InFlight(); n > behindAtOnce {
 		t.Errorf("%d writes were under way", n)
 	}
 }

@@ -177,7 +177,7 @@ func TestLateWrite(t *testing.T) {
 	guess.init(true, false)
 	begin(&guess)
 	must(t, guess.barrier(func() error { return nil }))
-	if begin(&guess).fua {
+	if begin(&guess).Fua {
 		t.Error("FUA beside a write that has none")
 	}
 	// The same of a write that begins during the flush.

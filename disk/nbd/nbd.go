@@ -180,7 +180,7 @@ func (d *Device) WriteAt(a uint64, bufs [][]byte) error {
 func (d *Device) change(command uint16, a, n uint64, bufs [][]byte, unheard bool) *write {
 	w := d.writes.begin(a, n, int((n+uint64(d.most)-1)/uint64(d.most)), command == commandWrite)
 	flags := uint16(0)
-	if w.fua {
+	if w.Fua {
 		flags = fua
 	}
 	d.parts(a, n, func(at uint64, n int) {

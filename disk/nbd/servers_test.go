@@ -53,7 +53,7 @@ func TestServers(t *testing.T) {
 				for {
 					d, err := Open(name, Options{})
 					if err == nil {
-						t.Logf("discards: %v, FUA: %v, blocks of a request: %d", d.Discards(), d.writes.fua, d.most)
+						t.Logf("discards: %v, FUA: %v, blocks of a request: %d", d.Discards(), d.writes.known.Fua, d.most)
 						return d
 					}
 					select {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tansy/disk"
+	"tansy/internal/gen/remote/leases"
 )
 
 // Device is what a volume lies on.
@@ -113,11 +114,17 @@ func (o *Owner) Settle(ctx context.Context) error {
 	if err := o.touch(); err != nil {
 		return err
 	}
-	select {
-	case <-o.after(o.length):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	known := uint64(o.now())
+	for {
+		wait := leases.ToWait(known, uint64(o.now()), uint64(o.length))
+		if wait == 0 {
+			return nil
+		}
+		select {
+		case <-o.after(time.Duration(wait)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 

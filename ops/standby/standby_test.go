@@ -301,9 +301,13 @@ func TestWatch(t *testing.T) {
 	looks, look, watched := make(chan struct{}), make(chan error), make(chan struct{})
 	go func() {
 		defer close(watched)
-		o.Watch(func() error {
-			looks <- struct{}{}
-			return <-look
+		var first sync.Once // the beat may look as well
+		o.Watch(func() (err error) {
+			first.Do(func() {
+				looks <- struct{}{}
+				err = <-look
+			})
+			return err
 		})
 	}()
 	select {

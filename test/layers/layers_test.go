@@ -19,6 +19,7 @@ import (
 // ones. Folders that are not listed are tests and tools, which no layer may use.
 var layers = [][]string{
 	{"internal/gen/dafny", "verified/lib"},
+	{"verified/remote"},
 	{"internal/lockorder", "internal/freelist", "internal/closing", "internal/nearest", "internal/process",
 		"internal/signature"},
 	{"disk"},

@@ -31,6 +31,7 @@ LAYERS = [
     ("directories, tree of names", "fs/directories/*.dfy fs/tree/*.dfy"),
     ("what a volume means", "fs/refinement/*.dfy"),
     ("procedures, records of calls, runner", "fs/procedures/*.dfy fs/replies/*.dfy fs/exec/*.dfy"),
+    ("volumes on devices elsewhere", "remote/*.dfy"),
     ("machine integers, bytes", "lib/*.dfy"),
 ]
 CLAUSE = re.compile(r"\b(requires|ensures|invariant|modifies|reads|decreases)\b")

@@ -20,7 +20,7 @@ ROLES = [
      {"disk": ""}),
     ("speaks to clients", "calls, handles, verifiers, and replies, as RFC 1813 or the kernel has them",
      {"nfs/nfs3": "", "nfs/oncrpc": "message packet receipt record xdr", "mount": ""}),
-    ("is a device elsewhere", "as the device, by NBD or on Ceph: what a lost connection leaves undone is done again",
+    ("is a device elsewhere", "as the device, by NBD or on Ceph: what it does not answer is not done, and a lost connection is the end",
      {"disk/nbd": "", "disk/rbd": ""}),
     ("hands over", "when a server on Ceph may answer for a volume that another had",
      {"ops/standby": ""}),
