@@ -45,7 +45,6 @@ import (
 	"tansy/internal/runtime/clock"
 	"tansy/internal/runtime/dbytes"
 	"tansy/internal/runtime/ddisk"
-	"tansy/internal/runtime/hold"
 	"tansy/internal/runtime/mutex"
 	"tansy/internal/runtime/pages"
 	"tansy/internal/runtime/seal"
@@ -364,13 +363,9 @@ func (j *Journal) Read(a uint64, buf []byte) error {
 	if a < j.home || a >= j.size {
 		return fmt.Errorf("%w: %d", ErrRange, a)
 	}
-	h := hold.New()
-	defer h.End()
-	ok, b := journalthreads.Read(j.core, h, a)
-	if !ok {
+	if !journalthreads.ReadTo(j.core, a, &dbytes.Bytes{Data: buf[:disk.BlockSize]}) {
 		return fmt.Errorf("journal: block %d: %w", a, j.readError(a))
 	}
-	copy(buf, b.Data())
 	return nil
 }
 

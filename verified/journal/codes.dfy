@@ -130,18 +130,18 @@ module TreeOfCodes {
     place: uint64)
     requires t.Fits() && p < t.pageCount && |want| == 4096 &&
       Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), want)
-    requires |l.blks| == 2 && forall i :: 0 <= i < 2 ==> |l.blks[i]| == 4096 &&
+    requires |l.blks| == 2 && KeepsAll(l, l) && forall i :: 0 <= i < 2 ==> |l.blks[i]| == 4096 &&
       Saw(t.first as int + 2 * p as int + i, l.blks[i])
     ensures |b.v| == 4096 && (ok ==> Vouches(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), b.v) &&
       Found(t, p, place, b.v))
     ensures l.blks[SaidPlace(want)] == want ==> ok && place as int == SaidPlace(want)
   {
-    b := l.BlkAt(0); place := 0;
+    b := l.BlkAt(0, l); place := 0;
     ok := Matches(t, t.homeCount + p, b, c0, c1);
     if ok {
       VouchOne(t.seal.key, t.homeCount as int + p as int, CV(c0, c1), b.v, want); if PlaceSaid(b) == 0 { return; }
     }
-    var c := l.BlkAt(1);
+    var c := l.BlkAt(1, l);
     var also := Matches(t, t.homeCount + p, c, c0, c1);
     if also { ok, b, place := true, c, 1; }
   }
@@ -155,7 +155,7 @@ module TreeOfCodes {
     var l; ghost var honest;
     ok, l, honest := t.disk.ReadAny(t.first + 2 * p + place, 1);
     if !ok { return; }
-    b := l.BlkAt(0);
+    b := l.BlkAt(0, l);
     ok := Matches(t, t.homeCount + p, b, c0, c1);
   }
   // version is the newest one of the tree, and r0, r1 is its root
@@ -461,8 +461,9 @@ module TreeOfCodes {
     reveal Halfway();
     Stepped(t, old(c.s), i, W, pg, r, j, p, b, k, c.s, r2);
   }
-  // the codes of the blocks of l
-  method AddList(t: Tree, c: Codes, l: BList)
+  // the codes of the blocks of l, which k keeps
+  method AddList(t: Tree, c: Codes, l: BList, ghost k: object)
+    requires KeepsAll(k, l) && k != c
     requires t.Ok() && |l.addrs| == |l.blks| < 0x8_0000_0000_0000 && forall i :: 0 <= i < |l.addrs| ==>
       t.home as int <= l.addrs[i]
     modifies c
@@ -473,12 +474,12 @@ module TreeOfCodes {
     var n := l.Len();
     var i: uint64 := 0;
     while i < n
-      invariant i <= n && |c.s| == |old(c.s)| + i as int && c.s[..|old(c.s)|] == old(c.s)
-      invariant forall k :: 0 <= k < i as int ==> var e := c.s[|old(c.s)| + k]; e.x == l.addrs[k] - t.home as int &&
-        Vouches(t.seal.key, e.x, e.c, l.blks[k])
+      invariant i <= n && |c.s| == |old(c.s)| + i as int && c.s[..|old(c.s)|] == old(c.s) && KeepsAll(k, l)
+      invariant forall x :: 0 <= x < i as int ==> var e := c.s[|old(c.s)| + x]; e.x == l.addrs[x] - t.home as int &&
+        Vouches(t.seal.key, e.x, e.c, l.blks[x])
     {
       var a := l.AddrAt(i);
-      var b := l.BlkAt(i);
+      var b := l.BlkAt(i, k);
       var c0, c1 := t.seal.Code(a - t.home, b);
       c.Add(a - t.home, c0, c1);
       i := i + 1;

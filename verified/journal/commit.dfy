@@ -337,7 +337,7 @@ module JournalCommit {
     while i < n
       invariant i <= n && forall k :: 0 <= k < i as int ==> !BlockBit(l.blks[k], bit as int)
     {
-      var b := l.BlkAt(i);
+      var b := l.BlkAt(i, null);
       var set_ := BitOf(b.Get(bit / 8), bit % 8);
       if set_ { ok := false; return; }
       assert BlockBit(l.blks[i as int], bit as int) == set_;
@@ -382,7 +382,7 @@ module JournalCommit {
       invariant i <= n && b == null && forall k :: 0 <= k < i as int ==> l.addrs[k] != a as int
     {
       var x := l.AddrAt(i);
-      if x == a { b := l.BlkAt(i); return; }
+      if x == a { b := l.BlkAt(i, null); return; }
       i := i + 1;
     }
   }

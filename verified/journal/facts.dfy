@@ -22,7 +22,8 @@ module JournalFacts {
     requires j.LoggerInv()
     ensures |j.logger.bodies| == |j.logger.pending| == j.logger.pendingCount as int &&
       Chain(j.logger.newest, j.logger.bodies, j.logger.maps) &&
-      (j.logger.phase != GroupFrozen ==> j.logger.ring == null && j.logger.direct == null) &&
+      (j.logger.phase != GroupFrozen && j.logger.phase != GroupWriting ==>
+      j.logger.ring == null && j.logger.direct == null) &&
       (j.logger.phase != NoLogger && j.logger.phase != GroupFrozen ==> j.logger.pending != []) &&
       |j.frozen.addrs| + |j.frozenDirect.addrs| <= 500 * (|j.logger.pending| + if j.logger.phase == GroupFrozen then 1
       else 0) && j.logger.endPos as int == PendEnd(j.protocol()) &&
@@ -35,6 +36,8 @@ module JournalFacts {
     ensures CodesOf(j.logger.codes.s, Merge(DirectMaps(j.logger.pending)), Home(j.layout), j.seal.key)
     ensures j.logger.phase == GroupWriting ==> j.logger.pending != [] && j.logger.desc != null &&
       j.logger.body != null && j.logger.directList != null && |j.disk.cur| >= Home(j.layout) &&
+      j.logger.ring != null && j.logger.direct != null && KeepsAll(j.logger.ring, j.logger.body) &&
+      KeepsAll(j.logger.direct, j.logger.directList) &&
       var e := j.logger.pending[|j.logger.pending|-1];
       j.logger.desc.v == e.descBlock && |e.descBlock| == 4096 &&
         j.logger.body == j.logger.bodies[|j.logger.pending|-1] && Body(j.logger.body, e) &&

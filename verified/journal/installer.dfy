@@ -174,7 +174,7 @@ module JournalInstaller {
     InstRun(j, i as int, a as int, n as int);
     Elsewhere(j.disk.owner, Installing, Logging, a as int, n as int);
     reveal j.InTime(); reveal j.LooksInv();
-    ok := j.disk.WriteRun(Installing, a, j.installer.list, i, n, j.installer.looked, j.installer.reading);
+    ok := j.disk.WriteRun(Installing, a, j.installer.list, j.installing, i, n, j.installer.looked, j.installer.reading);
     if ok { j.installer.blocksWritten := j.installer.blocksWritten + n as int; }
     InstWroteI(j, a as int, n as int, ok);
     LogFrame(j); PagesFrame(j);
@@ -351,7 +351,7 @@ module JournalInstaller {
     InsLists(j);
     c := NewCodes();
     if j.tree.pageCount == 0 { return; }
-    AddList(j.tree, c, j.installer.list);
+    AddList(j.tree, c, j.installer.list, j.installing);
     ghost var s := c.s;
     HeldCodes(j, c);
     Covered(j, s, c.s);
@@ -654,9 +654,9 @@ module JournalInstaller {
     reveal j.Inv(); reveal j.InstallerInv(); reveal j.CacheInv();
     var i := j.cachedCount;
     var a := j.installer.list.AddrAt(i);
-    var b := j.installer.list.BlkAt(i);
+    var b := j.installer.list.BlkAt(i, j.installing);
     DirApart(j);
-    j.cache.Put(a, b);
+    j.cache.Put(a, b, j.installing);
     j.cached := j.cached + {a as int};
     j.cachedCount := j.cachedCount + 1;
   }

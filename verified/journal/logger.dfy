@@ -89,7 +89,8 @@ module JournalLogger {
     ensures fresh(c) && CodesOf(c.s, Merge(DirectMaps(j.logger.pending + [e])), Home(j.layout), j.seal.key) &&
       e.descBlock == b.v && |b.v| == 4096 && j.seal.ep == old(j.seal.ep)
     ensures Is(e, ring, dir) && e.desc.pos == j.logger.endPos as int && l.addrs == ring.addrs &&
-      l.blks == BlksOf(ring.m, ring.addrs) && Lists(dl, dir.m, Home(j.layout), |j.disk.cur|)
+      l.blks == BlksOf(ring.m, ring.addrs) && KeepsAll(ring, l) && KeepsAll(dir, dl) &&
+      Lists(dl, dir.m, Home(j.layout), |j.disk.cur|)
     ensures j.seal.signed == old(j.seal.signed) + {Rec(e.descBlock, GroupBlks(e.blocks, e.direct, e.desc))} &&
       DecDesc(b.v) == SomeDesc(e.desc)
     ensures var g1 := Started(old(j.protocol()), e.blocks, e.direct, e.desc, e.descBlock,
@@ -181,14 +182,15 @@ module JournalLogger {
     ensures lg.pendingCount as int == old(lg.pendingCount) as int + 1 && lg.maps == old(lg.maps) + [ring, dir] &&
       Chain(lg.newest, lg.bodies, lg.maps)
     ensures lg.pending == old(lg.pending) + [e] && lg.bodies == old(lg.bodies) + [l] &&
-      lg.endPos as int == old(lg.endPos) as int + |ring.addrs| && lg.codes == c && lg.ring == null && lg.direct == null
+      lg.endPos as int == old(lg.endPos) as int + |ring.addrs| && lg.codes == c && lg.ring == old(lg.ring) &&
+      lg.direct == old(lg.direct)
     ensures lg.desc == b && lg.body == l && lg.directList == dl && lg.blocksWritten == 0 && lg.directWritten == 0 &&
       !lg.descWritten && lg.phase == GroupWriting && unchanged(lg`looked, lg`lookedAt)
   {
     var n := ring.Len();
     lg.newest := new InLog(l, ring, dir, lg.newest); lg.pendingCount := lg.pendingCount + 1;
     lg.pending := lg.pending + [e]; lg.bodies := lg.bodies + [l]; lg.maps := lg.maps + [ring, dir];
-    lg.endPos := lg.endPos + n; lg.codes := c; lg.ring := null; lg.direct := null;
+    lg.endPos := lg.endPos + n; lg.codes := c;
     lg.desc := b; lg.body := l; lg.directList := dl;
     lg.blocksWritten := 0; lg.directWritten := 0; lg.descWritten := false; lg.phase := GroupWriting;
   }
@@ -204,7 +206,8 @@ module JournalLogger {
       j.logger.bodies == old(j.logger.bodies) + [j.logger.body] &&
       j.logger.endPos as int == old(j.logger.endPos) as int + |ring.addrs|
     requires j.logger.pendingCount as int == |j.logger.pending| &&
-      Chain(j.logger.newest, j.logger.bodies, j.logger.maps) && j.logger.ring == null && j.logger.direct == null
+      Chain(j.logger.newest, j.logger.bodies, j.logger.maps) && j.logger.ring == ring && j.logger.direct == dir &&
+      KeepsAll(ring, j.logger.body) && KeepsAll(dir, j.logger.directList)
     requires Is(e, ring, dir) && e.desc.pos == old(j.logger.endPos) as int && j.logger.body.addrs == ring.addrs &&
       j.logger.body.blks == BlksOf(ring.m, ring.addrs) &&
       Lists(j.logger.directList, dir.m, Home(j.layout), |j.disk.cur|)
@@ -263,15 +266,16 @@ module JournalLogger {
     LogFacts(j);
     PendFacts(j.disk.poss, j.protocol(), |j.logger.pending| - 1);
   }
-  // [F] the descriptor and behind it the blocks of a small group, as one list (the map is there to make it)
-  method UnitList(j: Journal) returns (l: BList, n: uint64)
+  // [F] the descriptor and behind it the blocks of a small group, as one list, and what keeps them
+  method UnitList(j: Journal) returns (l: BList, m: BlockMap, n: uint64)
     requires j.Inv() && j.logger.phase == GroupWriting && j.logger.pending != [] && |Last(j).desc.addrs| <= 15
     ensures j.logger.desc != null && j.logger.body != null && n as int == |Last(j).desc.addrs| == |j.logger.body.blks|
+    ensures fresh(m) && KeepsAll(m, l)
     ensures l.blks == [j.logger.desc.v] + j.logger.body.blks && forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096
   {
     reveal j.Inv(); LogFacts(j);
     n := j.logger.body.Len();
-    var m := NewBlockMap();
+    m := NewBlockMap();
     m.Put(0, j.logger.desc);
     ghost var want := [j.logger.desc.v] + j.logger.body.blks;
     var i: uint64 := 0;
@@ -280,13 +284,12 @@ module JournalLogger {
       invariant forall k :: 0 <= k <= i as int ==> m.addrs[k] == k && k in m.m && m.m[k] == want[k]
       invariant forall k :: k in m.m ==> 0 <= k <= i as int
     {
-      var b := j.logger.body.BlkAt(i);
+      var b := j.logger.body.BlkAt(i, j.logger.ring);
       m.Put(i + 1, b);
       i := i + 1;
     }
     l := m.List();
     assert l.blks == want;
-    m.Clear();
   }
   // what pending group y writes to the log, m blocks from its i-th on or its descriptor, is nothing of an earlier one,
   // x
@@ -344,11 +347,12 @@ module JournalLogger {
     ensures !ok ==> j.disk.bad
   {
     assert j.LoggerInv() by { reveal j.Inv(); }
-    var l, n := UnitList(j);
+    var l, m, n := UnitList(j);
     DescReady(j); UnitReady(j); DiskFacts(j);
     var s := SlotOf(j.nextSeq + (j.logger.pendingCount - 1), j.units);
     Elsewhere(j.disk.owner, Logging, Installing, DSlot(j.layout, Last(j).desc.sq), 1 + n as int);
-    ok := j.disk.WriteRun(Logging, j.headerAt + 1 + 16 * s, l, 0, 1 + n, null, null);
+    ok := j.disk.WriteRun(Logging, j.headerAt + 1 + 16 * s, l, m, 0, 1 + n, null, null);
+    m.Clear();
     if ok { j.logger.blocksWritten := n as int; j.logger.descWritten := true; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
@@ -424,14 +428,16 @@ module JournalLogger {
   }
   // nothing of the logger's state has changed but how much is written
   twostate predicate LogSame(j: Journal)
-    reads j, j.logger, j.installer, j.seal, j.disk, j.frozen, j.frozenDirect, j.logger.codes {
+    reads j, j.logger, j.installer, j.seal, j.disk, j.frozen, j.frozenDirect, j.logger.codes, j.logger.ring,
+    j.logger.direct {
     old(j.logger.phase) == GroupWriting && j.logger.phase == GroupWriting && j.logger.pending != [] &&
       j.protocol() == old(j.protocol()) && j.frozen == old(j.frozen) && j.frozenDirect == old(j.frozenDirect) &&
       unchanged(j.frozen, j.frozenDirect) &&
     j.logger.pending == old(j.logger.pending) && j.logger.bodies == old(j.logger.bodies) &&
       j.logger.maps == old(j.logger.maps) && j.logger.newest == old(j.logger.newest) &&
       j.logger.pendingCount == old(j.logger.pendingCount) && j.logger.ring == old(j.logger.ring) &&
-      j.logger.direct == old(j.logger.direct) && j.logger.endPos == old(j.logger.endPos) &&
+      j.logger.direct == old(j.logger.direct) && (j.logger.ring != null ==> unchanged(j.logger.ring)) &&
+      (j.logger.direct != null ==> unchanged(j.logger.direct)) && j.logger.endPos == old(j.logger.endPos) &&
       j.logger.codes == old(j.logger.codes) && unchanged(j.logger.codes) &&
     j.logger.directList == old(j.logger.directList) && j.logger.desc == old(j.logger.desc) &&
       j.logger.body == old(j.logger.body) && j.seal == old(j.seal) &&
@@ -474,7 +480,7 @@ module JournalLogger {
     a, n := DataRun(j, i);
     DataReady(j, i as int, a as int, n as int); DiskFacts(j);
     Elsewhere(j.disk.owner, Logging, Installing, a as int, n as int);
-    ok := j.disk.WriteRun(Logging, a, j.logger.body, i, n, null, null);
+    ok := j.disk.WriteRun(Logging, a, j.logger.body, j.logger.ring, i, n, null, null);
     if ok { j.logger.blocksWritten := j.logger.blocksWritten + n as int; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
@@ -489,7 +495,8 @@ module JournalLogger {
       a + n < j.home as int
     ensures 0 <= a && a + n <= |j.disk.cur| == |j.disk.poss| && forall x :: a <= x < a + n ==>
       Owns(j.disk.owner, Logging, x)
-    ensures j.logger.body != null && |j.logger.body.blks| == |j.logger.body.addrs| == |Last(j).desc.addrs| <= 500 &&
+    ensures j.logger.ring != null && j.logger.body != null && KeepsAll(j.logger.ring, j.logger.body)
+    ensures |j.logger.body.blks| == |j.logger.body.addrs| == |Last(j).desc.addrs| <= 500 &&
       forall x :: i <= x < i + n ==> |j.logger.body.blks[x]| == 4096
     ensures Full(Fuzzy(j.disk.poss, a, n), j.protocol()) && forall s :: CrashImg(Fuzzy(j.disk.poss, a, n), s) ==>
       s in j.disk.ok
@@ -568,7 +575,7 @@ module JournalLogger {
     DirRun(j, i as int, a as int, n as int); DiskFacts(j);
     Elsewhere(j.disk.owner, Logging, Installing, a as int, n as int);
     reveal j.InTime();
-    ok := j.disk.WriteRun(Logging, a, j.logger.directList, i, n, j.logger.looked, j.logger.reading);
+    ok := j.disk.WriteRun(Logging, a, j.logger.directList, j.logger.direct, i, n, j.logger.looked, j.logger.reading);
     if ok { j.logger.directWritten := j.logger.directWritten + n as int; }
     FullD(j.disk.poss, j.protocol());
     assert j.protocol() == old(j.protocol());
@@ -592,6 +599,7 @@ module JournalLogger {
     requires forall y :: i <= y < i + n ==> j.logger.directList.addrs[y] == a + (y - i)
     ensures j.logger.pending != [] && j.home as int <= a && a + n <= |j.disk.cur| == |j.disk.poss| &&
       forall x :: a <= x < a + n ==> Owns(j.disk.owner, Logging, x)
+    ensures j.logger.direct != null && KeepsAll(j.logger.direct, j.logger.directList)
     ensures |j.logger.directList.blks| == |j.logger.directList.addrs| && forall x :: i <= x < i + n ==>
       |j.logger.directList.blks[x]| == 4096
     ensures Full(Fuzzy(j.disk.poss, a, n), j.protocol()) && forall s :: CrashImg(Fuzzy(j.disk.poss, a, n), s) ==>
@@ -769,12 +777,12 @@ module JournalLogger {
     requires j.Inv() && j.mutex.settled == j.logger && j.logger.phase == GroupWriting && j.logger.pending != [] &&
       j.logger.descWritten && j.logger.blocksWritten == |Last(j).desc.addrs| && j.logger.directList != null &&
       j.logger.directWritten == |j.logger.directList.addrs|
-    modifies j.logger`phase, j.mutex`settled
+    modifies j.logger`phase, j.logger`ring, j.logger`direct, j.mutex`settled
     ensures j.Inv() && j.KeepsInstaller() && j.Mono() && j.logger.phase == GroupsWritten
   {
     reveal j.Inv();
     LastWritten(j);
-    j.logger.phase := GroupsWritten;
+    j.logger.phase := GroupsWritten; j.logger.ring := null; j.logger.direct := null;
     AllWritten(j);
     assert j.OwnerInv() by { reveal j.OwnerInv(); }
   }
@@ -796,9 +804,10 @@ module JournalLogger {
   }
   twostate lemma AllWritten(j: Journal)
     requires old(j.LoggerInv()) && old(j.logger.phase) == GroupWriting && j.logger.phase == GroupsWritten &&
-      unchanged(j.logger`pending, j.logger`bodies, j.logger`maps, j.logger`newest, j.logger`pendingCount, j.logger`ring,
-      j.logger`direct, j.logger`endPos, j.logger`codes, j.frozen, j.frozenDirect, j.logger.codes, j.disk, j.seal) &&
+      unchanged(j.logger`pending, j.logger`bodies, j.logger`maps, j.logger`newest, j.logger`pendingCount,
+      j.logger`endPos, j.logger`codes, j.frozen, j.frozenDirect, j.logger.codes, j.disk, j.seal) &&
       j.frozen == old(j.frozen) && j.frozenDirect == old(j.frozenDirect) && j.protocol() == old(j.protocol())
+    requires j.logger.ring == null && j.logger.direct == null
     requires j.logger.pending != [] && GeoOk(j.layout) && |j.disk.cur| >= Home(j.layout) &&
       (!j.disk.bad ==> Written(j.layout, j.disk.cur, Last(j)))
     ensures j.LoggerInv()

@@ -23,6 +23,9 @@ module JournalReader {
   predicate Shown(j: Journal, b: Blk) reads j, j.repr, j.cache {
     j.cache.Shows(b) || exists m: BlockMap {:trigger m.Shows(b)} :: m in j.repr && m.Shows(b)
   }
+  function KeeperOf(j: Journal, b: Blk): object requires Shown(j, b) reads j, j.repr, j.cache
+    ensures Keeps(KeeperOf(j, b), b)
+  { if j.cache.Shows(b) then j.cache else (var m: BlockMap :| m in j.repr && m.Shows(b); m) }
   // [L] the block if it is in memory, else a ticket for a disk read
   method Lookup(j: Journal, a: uint64) returns (b: Blk?, t: uint64)
     requires j.Inv() && j.mutex.Inside() && j.home <= a < j.size
@@ -50,7 +53,8 @@ module JournalReader {
     requires j.Inv() && j.mutex.settled != null && j.home <= a && a as int + n as int <= j.size as int && t <= j.trims
     modifies j`observed, j.mutex`settled
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
-    ensures ok ==> fresh(l) && !l.taken && |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
+    ensures ok ==> fresh(l) && !l.taken && KeepsAll(l, l)
+    ensures ok ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096
     ensures ok ==> WereRead(j, a as int, t, l.blks, j.torn)
     ensures j.torn == old(j.torn) && (!ok ==> !j.Sound())
   {
@@ -72,12 +76,12 @@ module JournalReader {
   // [F] How many of the blocks l, which were read at a, are what they should be by the tree of codes, from the i-th on?
   // m: the first that is not; for it block bad is damaged, or what was read was overtaken by an installation.
   // (Each block has its own instant, at which Genuine looks at what is in memory of the tree.)
-  // If the device can be trusted, a block of lost is, or others wrote it (Late).
-  method CheckHome(j: Journal, a: uint64, l: BList, i: uint64, t: uint64, ghost lost: set<int>) returns (m: uint64,
-    bad: uint64)
+  // If the device can be trusted, a block of lost is, or others wrote it (Late). k keeps the blocks.
+  method CheckHome(j: Journal, a: uint64, l: BList, ghost k: object, i: uint64, t: uint64, ghost lost: set<int>)
+    returns (m: uint64, bad: uint64)
     requires j.Inv() && j.mutex.settled != null && j.home <= a && a as int + |l.blks| <= j.size as int &&
       i as int <= |l.blks| && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && t <= j.trims
-    requires WereRead(j, a as int, t, l.blks, lost)
+    requires WereRead(j, a as int, t, l.blks, lost) && KeepsAll(k, l) && k != j && k != j.mutex
     modifies j`observed, j.mutex`settled
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
     ensures m as int < |l.blks| ==> !j.Sound() || a as int + m as int in lost || j.Late(a as int + m as int, t)
@@ -89,9 +93,9 @@ module JournalReader {
     while m < n
       invariant i <= m <= n && j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && t <= j.trims
       invariant forall k :: i as int <= k < m as int ==> j.WasRead(a as int + k, t, l.blks[k])
-      invariant WereRead(j, a as int, t, l.blks, lost)
+      invariant WereRead(j, a as int, t, l.blks, lost) && KeepsAll(k, l)
     {
-      var b := l.BlkAt(m);
+      var b := l.BlkAt(m, k);
       var ok;
       ok, bad := CheckOne(j, a + m, b, t, lost);
       if !ok { return; }
@@ -207,8 +211,9 @@ module JournalReader {
     j.observed := j.observed + {r};
     assert j.ReadsInv() by { reveal j.ReadsInv(); }
   }
-  // [L] validate the block read; null: to be read again, as it was overtaken
-  method Lookup2(j: Journal, a: uint64, t: uint64, c: Blk) returns (b: Blk?)
+  // [L] validate the block read, which k keeps; null: to be read again, as it was overtaken
+  method Lookup2(j: Journal, a: uint64, t: uint64, c: Blk, ghost k: object) returns (b: Blk?)
+    requires Keeps(k, c)
     requires j.Inv() && j.mutex.Inside() && j.home <= a < j.size && j.WasRead(a as int, t, c.v)
     modifies j.cache
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono()
@@ -218,6 +223,6 @@ module JournalReader {
     var t2;
     b, t2 := Lookup(j, a);
     reveal j.Inv(); reveal j.ReadsInv(); reveal j.CacheInv();
-    if b == null && t == t2 { b := c; j.cache.Put(a, c); }
+    if b == null && t == t2 { b := c; j.cache.Put(a, c, k); }
   }
 }

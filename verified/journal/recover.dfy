@@ -141,7 +141,7 @@ module RecoverM {
   {
     var l := mm.Sorted();
     SortedLen(l.addrs, |c|);
-    AddList(t, cs, l);
+    AddList(t, cs, l, mm);
     ghost var s := cs.s; ghost var w2 := Recovered(p, c, q, ms, w); ghost var n := |old(cs.s)|;
     forall i, e | 0 <= i < |l.addrs| && e in old(cs.s) ensures e.x != l.addrs[i] - Home(p) {
       assert l.addrs[i] in mm.m;
@@ -210,6 +210,27 @@ module RecoverM {
     io, x, a, b, j := Changed(t, cs, i);
     if !io { return; }
     NextUp(t, cs, i as int, W0, pg0, CV(q0, q1), x as int, top0);
+    io := PutPage(d, t, x, a, b, W0, pg0, c);
+    if !io { return; }
+    var root, c0, c1 := Upwards(t, cs, x, b);
+    if root { r0, r1 := c0, c1; }
+    Further(t, cs, i as int, W0, pg0, CV(q0, q1), j as int, x as int, b.v, CV(c0, c1), CV(r0, r1));
+    W := W0 + {x as int}; pg := pg0[x as int := b.v]; top := x as int + 1;
+  }
+  // ... it is written: b, which is page x, to block a
+  method PutPage(d: Disk, t: Tree, x: uint64, a: uint64, b: Blk, ghost W0: set<int>, ghost pg0: seq<BV>, ghost c: Img)
+    returns (io: bool)
+    requires t.Fits() && t.disk == d && LogIs(d, c, t) && Alone(d) && forall s :: Beside(t, c, s) ==> s in d.ok
+    requires x < t.pageCount && |pg0| == t.pageCount as int && |b.v| == 4096 && Spares(t, x, a) &&
+      a as int == PlaceOf(t.first as int, x as int, b.v) && forall y :: y in W0 ==> y < x as int
+    requires |t.pages.vs| == |t.pages.rs| > 0 && IsTree(t.seal.t, t.Now(), t.Root())
+    requires Sitting(t, d.poss) ==> Erred(d) || a as int != PlaceOf(t.first as int, x as int, t.Now()[x])
+    modifies d
+    ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |old(d.cur)| && d.owner == old(d.owner)
+    ensures if io then LogIs(d, c, t) else d.bad
+    ensures io ==> Erred(d) || !(old(Sitting(t, d.poss)) && old(PagesWritten(t, d.cur, W0, pg0))) ||
+      (Sitting(t, d.poss) && PagesWritten(t, d.cur, W0 + {x as int}, pg0[x as int := b.v]))
+  {
     ghost var q := Fuzzy(d.poss, a as int, 1);
     forall s | CrashImg(q, s) ensures s in d.ok {
       forall y | 0 <= y < |c| && !InTree(t, y) ensures s[y] == c[y] { assert s[y] in q[y]; }
@@ -218,12 +239,6 @@ module RecoverM {
     io := d.Write(Recovering, a, b, null, null);
     if !io { return; }
     Spared(t, poss, cur, d.poss, d.cur, W0, pg0, x as int, a as int, b.v);
-    assert Erred(d) || !(old(Sitting(t, d.poss)) && old(PagesWritten(t, d.cur, W0, pg0))) ||
-      (Sitting(t, d.poss) && PagesWritten(t, d.cur, W0 + {x as int}, pg0[x as int := b.v]));
-    var root, c0, c1 := Upwards(t, cs, x, b);
-    if root { r0, r1 := c0, c1; }
-    Further(t, cs, i as int, W0, pg0, CV(q0, q1), j as int, x as int, b.v, CV(c0, c1), CV(r0, r1));
-    W := W0 + {x as int}; pg := pg0[x as int := b.v]; top := x as int + 1;
   }
   // what the write of page x does to the newest tree, and to the pages written before: nothing
   lemma Spared(t: Tree, poss: Poss, cur: Img, poss2: Poss, cur2: Img, W: set<int>, pg: seq<BV>, x: int, a: int, b: BV)
@@ -273,7 +288,7 @@ module RecoverM {
       assert l.addrs[k as int + m as int - 1] == a as int + (m as int - 1);
       ghost var q := Fuzzy(d.poss, a as int, m as int);
       forall s | CrashImg(q, s) ensures s in d.ok { InstCrash(p, c, s, q, hb, ms, w, v, sg); }
-      io := d.WriteRun(Recovering, a, l, k, m, null, null);
+      io := d.WriteRun(Recovering, a, l, mm, k, m, null, null);
       if !io { return; }
       forall x | 0 <= x < k as int + m as int ensures d.cur[l.addrs[x]] == l.blks[x] {
         if x >= k as int { assert l.addrs[x] == a as int + (x - k as int); }
@@ -306,7 +321,7 @@ module RecoverM {
     var l; ghost var g;
     io, l, g := ReadLog(d, true, if ok1 && (!ok2 || q1 >= q2) then at else cp, 1);
     if !io { return; }
-    hb := l.BlkAt(0);
+    hb := l.BlkAt(0, l);
     var ok;
     ok, h := seal.DecHdrM(hb);
     if !ok { hb := null; }
@@ -720,8 +735,9 @@ module RecoverM {
     |s| == |poss| && forall x :: 0 <= x < |s| && !(a <= x < end) ==> s[x] in poss[x]
   }
   const CHUNK: uint64 := 256    // blocks that are zeroed in one write
-  method ZeroList() returns (l: BList)
-    ensures |l.blks| == CHUNK as int && forall i :: 0 <= i < |l.blks| ==> l.blks[i] == Zeros(4096)
+  method ZeroList() returns (l: BList, ghost k: BlockMap)
+    ensures fresh(k) && KeepsAll(k, l) && |l.blks| == CHUNK as int && forall i :: 0 <= i < |l.blks| ==>
+      l.blks[i] == Zeros(4096)
   {
     var m := NewBlockMap();
     var z := ZeroBlk();
@@ -734,6 +750,7 @@ module RecoverM {
       i := i + 1;
     }
     l := m.List();
+    k := m;
   }
   // Writes zeros to the blocks [a, end).
   method Zero(d: Disk, a: uint64, end: uint64) returns (io: bool)
@@ -745,10 +762,12 @@ module RecoverM {
       !(a as int <= x < end as int) ==> d.poss[x] <= old(d.poss)[x]
     ensures if io then forall x :: a as int <= x < end as int ==> d.cur[x] == Zeros(4096) else d.bad
   {
-    var l := ZeroList();
+    var l; ghost var k;
+    l, k := ZeroList();
     var b := a;
     io := true;
     while io && b < end
+      invariant KeepsAll(k, l)
       invariant a <= b <= end && d.Valid() && |d.cur| == |old(d.cur)| && forall x :: 0 <= x < |d.cur| &&
         !(a as int <= x < end as int) ==> d.poss[x] <= old(d.poss)[x]
       invariant if io then forall x :: a as int <= x < b as int ==> d.cur[x] == Zeros(4096) else d.bad
@@ -758,7 +777,7 @@ module RecoverM {
       forall s | CrashImg(Fuzzy(d.poss, b as int, n as int), s) ensures s in d.ok {
         assert But(old(d.poss), a as int, end as int, s);
       }
-      io := d.WriteRun(Recovering, b, l, 0, n, null, null);
+      io := d.WriteRun(Recovering, b, l, k, 0, n, null, null);
       if io { b := b + n; }
     }
   }

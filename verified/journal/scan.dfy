@@ -49,7 +49,7 @@ module LogScan {
   method ReadLog(d: Disk, believe: bool, a: uint64, n: uint64) returns (io: bool, l: BList, ghost honest: bool)
     requires Still(d) && a as int + n as int <= |d.cur|
     ensures (believe ==> honest) &&
-      (io ==> |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 &&
+      (io ==> KeepsAll(l, l) && |l.blks| == n as int && forall i :: 0 <= i < n as int ==> |l.blks[i]| == 4096 &&
       (honest ==> l.blks[i] == d.cur[a as int + i]))
     ensures (io && honest) || Erred(d)
   {
@@ -64,6 +64,7 @@ module LogScan {
     requires e.sq == q as int && e.pos == pos as int && |e.addrs| == n as int
     ensures (believe ==> honest) && (io && honest ==> x.blks + y.blks == ReadBlks(p, d.cur, e, n as int))
     ensures (io && honest) || Erred(d)
+    ensures io ==> KeepsAll(x, x) && KeepsAll(y, y)
     ensures io ==> |x.blks + y.blks| == n as int && forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
   {
     var s := SlotOf(q, nd);
@@ -155,7 +156,7 @@ module LogScan {
   method PutRun(hm: BlockMap, r: Descriptor, i: uint64, n: uint64, l: BList, ghost c: Img, ghost honest: bool)
     returns (ok: bool)
     requires hm.Ok() && i as int + n as int <= |r.d.dirs| <= 500 && hm.addrs == r.d.dirs[..i as int] &&
-      n as int == |l.blks|
+      n as int == |l.blks| && KeepsAll(l, l)
     requires forall x :: 0 <= x < |r.d.dirs| ==> 0 <= r.d.dirs[x] < |c|
     requires forall a :: a in hm.m ==> 0 <= a < |c| && (honest ==> hm.m[a] == c[a])
     requires forall x :: 0 <= x < n as int ==> |l.blks[x]| == 4096
@@ -179,7 +180,7 @@ module LogScan {
         assert x < e && r.d.dirs[x] == r.d.dirs[e];
         return false;
       }
-      var b := l.BlkAt(k);
+      var b := l.BlkAt(k, l);
       assert b.v == l.blks[e - i as int];
       hm.Put(a, b);
       assert r.d.dirs[..e + 1] == r.d.dirs[..e] + [r.d.dirs[e]];
@@ -212,7 +213,7 @@ module LogScan {
     var l;
     io, l, honest := ReadLog(d, believe, at + 1 + 16 * s, 1);
     if !io { return; }
-    var b := l.BlkAt(0);
+    var b := l.BlkAt(0, l);
     var r := Parse(b);
     if r == null { return; }
     var q2 := r.Sq(); var pos := r.Pos(); var n := r.N(); var dn := r.M();
@@ -343,7 +344,7 @@ module LogScan {
     return true;
   }
   method GroupMap(r: Descriptor, n: uint64, x: BList, y: BList) returns (gm: BlockMap)
-    requires n as int == |r.d.addrs| <= 500 && |x.blks + y.blks| == |r.d.addrs|
+    requires n as int == |r.d.addrs| <= 500 && |x.blks + y.blks| == |r.d.addrs| && KeepsAll(x, x) && KeepsAll(y, y)
     requires forall i :: 0 <= i < n as int ==> |(x.blks + y.blks)[i]| == 4096
     requires forall i :: 0 <= i < n as int ==> 0 <= r.d.addrs[i]
     ensures fresh(gm) && gm.Ok() && |gm.addrs| <= n as int
@@ -363,7 +364,7 @@ module LogScan {
     {
       var a := r.Addr(i);
       var b;
-      if i < k { b := x.BlkAt(i); } else { b := y.BlkAt(i - k); }
+      if i < k { b := x.BlkAt(i, x); } else { b := y.BlkAt(i - k, y); }
       assert b.v == bs[i as int];
       gm.Put(a, b);
       i := i + 1;
@@ -490,7 +491,7 @@ module LogScan {
       io, l, g := ReadLog(d, false, at + 1 + 16 * s, 1);
       honest := honest && g;
       if !io { return; }
-      var b := l.BlkAt(0);
+      var b := l.BlkAt(0, l);
       var r := Parse(b);
       if r != null {
         var u := r.Dur();

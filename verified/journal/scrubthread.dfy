@@ -73,8 +73,9 @@ module JournalScrubber {
     ensures Checked(seen, k, t)
   { }
   // the blocks l were read from a on, with ticket t
-  predicate InHand(j: Journal, a: uint64, l: BList, t: uint64, lost: set<int>) reads j {
-    t <= j.trims && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && WereRead(j, a as int, t, l.blks, lost)
+  predicate InHand(j: Journal, a: uint64, l: BList, t: uint64, lost: set<int>) reads j, l {
+    t <= j.trims && (forall k :: 0 <= k < |l.blks| ==> |l.blks[k]| == 4096) && WereRead(j, a as int, t, l.blks, lost) &&
+      KeepsAll(l, l)
   }
   // Checks the blocks l from the i-th on. m: the first that is not well, and st what is with it.
   method ScrubOn(j: Journal, a: uint64, l: BList, i: uint64, t: uint64, ghost lost: set<int>) returns (st: uint32,
@@ -87,7 +88,7 @@ module JournalScrubber {
     ensures forall k :: i as int <= k < m as int ==> j.WasRead(a as int + k, t, l.blks[k])
   {
     CYield(j);
-    m, bad := CheckHome(j, a, l, i, t, lost);
+    m, bad := CheckHome(j, a, l, l, i, t, lost);
     st := SGood;
     var n := l.Len();
     if m < n { st := Judge(j, a + m, t, bad, false); }

@@ -87,8 +87,8 @@ module JournalM {
     var desc: Blk?                // the descriptor block of the group being logged
     var body: BList?              // its blocks for the log
     var directList: BList?        // its direct blocks by address
-    var ring: BlockMap?               // the frozen group in two parts: for the log,
-    var direct: BlockMap?             // and straight home
+    var ring: BlockMap?           // the group that is frozen, or being written, in two parts: for the log,
+    var direct: BlockMap?         // and straight home; they keep the blocks of the lists
     var pendingCount: uint64      // number of pending groups,
     var newest: InLog?            // and the last of them
     var endPos: uint64            // the log position after them
@@ -280,7 +280,8 @@ module JournalM {
         installingDirect.Ok() && InHome(home as int, frozenDirect.m, size as int) &&
       InHome(home as int, running.m, size as int) && InHome(home as int, logged.m, size as int) &&
       InHome(home as int, frozen.m, size as int) && InHome(home as int, installing.m, size as int) &&
-      (installer.list != null ==> |installer.list.addrs| == |installer.list.blks| < 0x8_0000_0000_0000) &&
+      (installer.list != null ==> |installer.list.addrs| == |installer.list.blks| < 0x8_0000_0000_0000 &&
+        KeepsAll(installing, installer.list)) &&
       |running.addrs| <= 500 && |logged.addrs| + |frozen.addrs| <= maxPin as int < 0x1_0000_0000
     }
     predicate LayoutInv() reads seal {
@@ -331,7 +332,8 @@ module JournalM {
       GeoOk(layout) && |disk.cur| == |disk.poss| >= Home(layout) &&
       |logger.bodies| == |logger.pending| == logger.pendingCount as int &&
         Chain(logger.newest, logger.bodies, logger.maps) &&
-        (logger.phase != GroupFrozen ==> logger.ring == null && logger.direct == null) &&
+        (logger.phase != GroupFrozen && logger.phase != GroupWriting ==>
+        logger.ring == null && logger.direct == null) &&
         (logger.phase != NoLogger && logger.phase != GroupFrozen ==> logger.pending != []) &&
         |frozen.addrs| + |frozenDirect.addrs| <= 500 * (|logger.pending| + if logger.phase == GroupFrozen then 1
         else 0) && logger.endPos as int == PendEnd(protocol()) &&
@@ -342,7 +344,9 @@ module JournalM {
         FrozenParts(logger.ring, logger.direct) else frozen.m == Merge(BlockMaps(logger.pending)) &&
         frozenDirect.m == Merge(DirectMaps(logger.pending))) &&
       (logger.phase == GroupWriting ==> logger.pending != [] && logger.desc != null && logger.body != null &&
-        logger.directList != null && var e := logger.pending[|logger.pending|-1];
+        logger.directList != null && logger.ring != null && logger.direct != null &&
+        KeepsAll(logger.ring, logger.body) && KeepsAll(logger.direct, logger.directList) &&
+        var e := logger.pending[|logger.pending|-1];
                     logger.desc.v == e.descBlock && |e.descBlock| == 4096 &&
                       logger.body == logger.bodies[|logger.pending|-1] && 0 <= logger.blocksWritten <= |e.desc.addrs| &&
                     Lists(logger.directList, e.direct, Home(layout), |disk.cur|) &&

@@ -633,8 +633,8 @@ module JournalThreads {
     ghost var lost := j.torn;
     CYield(j);
     var m;
-    m, bad := CheckHome(j, a, l, 0, t, lost);
-    if m > 0 { c := l.BlkAt(0); }
+    m, bad := CheckHome(j, a, l, h, 0, t, lost);
+    if m > 0 { c := l.BlkAt(0, h); }
   }
   // The latest contents of block a. false = the device cannot read it, or returns something else, or had not the tree
   // that it was to have at the beginning; or the block was torn, and has not been written since.
@@ -663,6 +663,21 @@ module JournalThreads {
       if b != null || !ok { return; }
     }
   }
+  // The same, copied to dst; nothing of the journal's is seen after it.
+  method ReadTo(j: Journal, a: uint64, dst: Bytes) returns (ok: bool)
+    requires j.Inv() && j.home <= a < j.size && !j.mutex.held && |dst.data| == 4096
+    modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr, dst
+    ensures j.Inv() && j.Mono() && !j.mutex.held && fresh(j.repr - old(j.repr))
+    ensures ok ==> a as int in j.Cur() && dst.data == j.Cur()[a as int]
+    ensures !ok ==> !j.Sound() || a as int in old(j.torn)
+    decreases *
+  {
+    var h := NewHold();
+    var b;
+    ok, b := Read(j, h, a);
+    if ok { h.CopyTo(dst, b); }
+    h.End();
+  }
   method LookOnce(j: Journal, h: Hold, a: uint64) returns (b: Blk?, t: uint64)
     requires j.Inv() && j.home <= a < j.size && !j.mutex.held
     modifies j, j.logger, j.installer, j.disk, j.seal, j.cache, j.tree.pages, j.mutex, j.repr
@@ -688,7 +703,7 @@ module JournalThreads {
     j.mutex.Lock(); CYield(j);
     b := null; ok := true;
     if c != null {
-      b := Lookup2(j, a, t, c);
+      b := Lookup2(j, a, t, c, h);
       if b != null { h.Keep(j.mutex, j.cache, b); }
     } else {
       var damaged := Confirm(j, a, t, bad);

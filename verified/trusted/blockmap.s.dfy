@@ -18,7 +18,8 @@ module {:extern "blockmap"} MapsOfBlocks {
     }
     lemma {:axiom} Distinct()           // it is a map
       requires Ok() ensures forall i, j :: 0 <= i < j < |addrs| ==> addrs[i] != addrs[j]
-    predicate {:axiom} Shows(b: Blk) reads this     // b may be seen until this map changes or the mutex is given back
+    // b may be seen until this map changes; if others may change it, until the mutex is given back
+    predicate Shows(b: Blk) reads this { Keeps(this, b) }
     method {:extern "Put"} Put(a: uint64, b: Blk)
       requires Ok() && |b.v| == 4096
       modifies this
@@ -38,11 +39,11 @@ module {:extern "blockmap"} MapsOfBlocks {
       modifies this ensures Ok() && m == map[] && addrs == []
     // its blocks, in the order of insertion
     method {:extern "List"} List() returns (l: BList)
-      requires Ok() ensures l.addrs == addrs && l.blks == BlksOf(m, addrs)
+      requires Ok() ensures l.addrs == addrs && l.blks == BlksOf(m, addrs) && KeepsAll(this, l)
     // its blocks, in the order of their addresses
     method {:extern "Sorted"} Sorted() returns (l: BList)
       requires Ok()
-      ensures |l.blks| == |l.addrs|
+      ensures |l.blks| == |l.addrs| && KeepsAll(this, l)
       ensures forall i :: 0 <= i < |l.addrs| ==> l.addrs[i] in m && l.blks[i] == m[l.addrs[i]]
       ensures forall a :: a in m ==> a in l.addrs
       ensures forall i, j :: 0 <= i < j < |l.addrs| ==> l.addrs[i] < l.addrs[j]

@@ -69,18 +69,24 @@ module {:extern "ddisk"} DiskS {
       since.at <= now.at <= since.at + LookBound
   }
 
+  // The memory of block b is put to no other use before k changes; the same of all blocks of l. That holds of whatever
+  // keeps blocks: a map, a cache, a Hold, and a list that no Hold has taken, of its own blocks.
+  predicate {:axiom} Keeps(k: object, b: Blk) reads k
+  predicate {:axiom} KeepsAll(k: object, l: BList) reads k
+
   // An immutable list of blocks and their addresses.
   class {:extern "BList"} BList {         // tested: ddisk.TestContents
     ghost const addrs: seq<int>
     ghost const blks: seq<BV>
     ghost var taken: bool                 // a Hold has taken it (hold.s.dfy)
-    predicate {:axiom} Shows(b: Blk)      // b is one of its blocks
     method {:extern "Len"} Len() returns (n: uint64)
       ensures n as int == |blks|
     method {:extern "AddrAt"} AddrAt(i: uint64) returns (a: uint64)
       requires i as int < |addrs| ensures a as int == addrs[i as int]
-    method {:extern "BlkAt"} BlkAt(i: uint64) returns (b: Blk)
-      requires i as int < |blks| ensures b.v == blks[i as int] && Shows(b)
+    // k: what keeps its blocks; null: b is not seen when the mutex is given back, nor any other step is taken
+    method {:extern "BlkAt"} BlkAt(i: uint64, ghost k: object?) returns (b: Blk)
+      requires i as int < |blks| && (k != null ==> KeepsAll(k, this))
+      ensures b.v == blks[i as int] && (k != null ==> Keeps(k, b))
   }
 
   // tested: ddisk.TestContents, TestErrorsStick, TestStop; Barrier: TestBarrierIsADeviceBarrier
@@ -118,17 +124,18 @@ module {:extern "ddisk"} DiskS {
     // n blocks from a on. A read that runs beside a write of the same block may see any mixture, hence poss.
     method {:extern "ReadRun"} ReadRun(a: uint64, n: uint64) returns (ok_: bool, l: BList)
       requires Valid() && a as int + n as int <= |cur| ensures ok_ || Erred(this)
-      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int &&
+      ensures ok_ ==> fresh(l) && !l.taken && KeepsAll(l, l) && |l.blks| == n as int &&
         forall i :: 0 <= i < n as int ==> l.blks[i] in poss[a as int + i] && |l.blks[i]| == 4096
     // the same from a device that may lie; Saw: that is what it returned for this block, at some time
     method {:extern "ReadAny"} ReadAny(a: uint64, n: uint64) returns (ok_: bool, l: BList, ghost honest: bool)
       requires Valid() && a as int + n as int <= |cur| ensures (ok_ && honest) || Erred(this)
-      ensures ok_ ==> fresh(l) && !l.taken && |l.blks| == n as int &&
+      ensures ok_ ==> fresh(l) && !l.taken && KeepsAll(l, l) && |l.blks| == n as int &&
         forall i :: 0 <= i < n as int ==>
         |l.blks[i]| == 4096 && Saw(a as int + i, l.blks[i]) && (honest ==> l.blks[i] in poss[a as int + i])
-    // n blocks, from l[i] on, to the blocks from a on, in any order
-    method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, i: uint64, n: uint64,
+    // n blocks, from l[i] on, to the blocks from a on, in any order; k keeps them
+    method {:extern "WriteRun"} WriteRun(ghost r: Role, a: uint64, l: BList, ghost k: object, i: uint64, n: uint64,
       ghost since: Reading?, ghost now: Reading?) returns (ok_: bool)
+      requires KeepsAll(k, l)
       requires Valid() && a as int + n as int <= |cur| && i as int + n as int <= |l.blks|
       requires forall x :: i as int <= x < i as int + n as int ==> |l.blks[x]| == 4096
       requires forall x :: a as int <= x < a as int + n as int ==> Owns(owner, r, x)

@@ -24,8 +24,8 @@ module {:extern "work"} WorkS {
     // Before a commit. False: it is too large, with more objects than a group of the log can have blocks.
     method {:extern "Admit"} Admit() returns (ok: bool)
       requires !fate.known ensures ok || |buffer.objects| > 500
-    // The transaction is over. The memory of what it has written is given back, so nothing may lie in its buffer that
-    // could yet be committed. committed: what it wrote has taken effect; bits that it set stay taken.
+    // The transaction is over, so nothing may lie in its buffer that could yet be committed. committed: what it wrote
+    // has taken effect; bits that it set stay taken.
     method {:extern "Ended"} Ended(committed: bool)
       requires !fate.known && buffer.objects == map[]
       modifies fate ensures fate.known && fate.committed == committed

@@ -232,7 +232,8 @@ module TxnEnding {
       } else {
         var c, _ := Lookup(t.system.journal, a);
         if c == null { assert k in m && KeyBlk(k) == a; return false, a; }
-        var w := t.hold.Copy(c);
+        ghost var k: object := KeeperOf(t.system.journal, c);
+        var w := t.hold.Copy(c, k);
         i := Splice1(t, i, a, w);
         ghost var wd := w.data;
         var f := Freeze(w);

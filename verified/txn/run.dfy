@@ -43,6 +43,9 @@ module TxnRun {
       fresh(t.system.journal.repr - old(t.system.journal.repr)) && t.system.Remembers() &&
       t.system.kinds == old(t.system.kinds)
   }
+  // Its Hold was ended, once: of all that the transaction has read nothing is known to be seen any more, nor of its
+  // copies, but where a map has them.
+  twostate predicate GivesBack(t: Txn) reads t.hold { t.hold.ends == old(t.hold.ends) + 1 }
   // Its work has ended, and nothing of it is committed yet.
   predicate Worked(t: Txn) reads * { t.Inv() && t.ownCommit == 0 && !t.appended && !t.system.journal.mutex.held }
   // w is the work of t, which goes on
@@ -102,7 +105,8 @@ module TxnRun {
   method Conclude(t: Txn, w: Work, r: uint32, stable: bool, ro: bool, ghost p: Permit) returns (st: uint32,
     need: uint64, ghost at: int)
     requires Worked(t) && For(w, t) && p.may && t.cut == OK
-    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p
+    modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p,
+      t.hold
     ensures Rests(t)
     ensures old(Covers(t, need as int))
     ensures Commits(t, p, at) &&
@@ -111,6 +115,7 @@ module TxnRun {
     ensures st == OK && r == 0 && old(t.buffer.objects) != map[] ==> at != 0 && (stable ==> at <= need as int)
     ensures Reason(t, st, ro, old(t.buffer.objects), old(t.system.journal.torn)) && st != UNSURE &&
       (old(t.system.journal.closed) ==> at == 0)
+    ensures t.hold.ends == old(t.hold.ends)
     decreases *
   {
     at := 0;
@@ -128,6 +133,7 @@ module TxnRun {
       st := TOOLARGE;
       return;
     }
+    t.hold.EndSeen();       // here, for below it may wait long
     st, need, at := Finish(t, stable, p);
     if st != OK || g.wrote == map[] { at := 0; }
   }
@@ -136,7 +142,7 @@ module TxnRun {
     ghost g: Told)
     requires Worked(t) && For(w, t) && p.may && t.cut == OK
     modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p,
-      w.fate
+      w.fate, t.hold
     ensures Rests(t)
     ensures g == old(What(t)) && Finds(old(t.system.kinds), g.log, old(t.system.journal.Cur()))
     ensures MayTell(st) ==> Lasting(t.system, g)
@@ -145,7 +151,7 @@ module TxnRun {
       (st == OK || st == UNSURE))
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures Reason(t, st, ro, g.wrote, old(t.system.journal.torn)) && (old(t.system.journal.closed) ==> at == 0)
-    ensures Heard(w, at, g)
+    ensures Heard(w, at, g) && GivesBack(t)
     decreases *
   {
     g := What(t);
@@ -155,10 +161,23 @@ module TxnRun {
     st, need, at := Conclude(t, w, r, stable, ro, p);
     ghost var between := t.system.logs;
     assert forall n {:trigger n in before} :: n in before ==> n in between && between[n] == before[n];
+    t.hold.End();
     w.Ended(st == OK && r == 0);
     st := Await(t, st, need);
     assert forall n {:trigger n in between} :: n in between ==> n in t.system.logs && t.system.logs[n] == between[n];
     if st == UNSURE { FailedFor(t.system.journal); }
+  }
+
+  // Ends a transaction without effect. Nothing may be told of it.
+  method Undo(t: Txn, w: Work)
+    requires Worked(t) && For(w, t)
+    modifies t, t.system.Shared(), t.system.journal.mutex`settled, t.system`lastStable, t.system`logs, t.buffer,
+      t.writes, w.fate, t.hold
+    ensures Rests(t) && Taken(t, false) && w.fate.known && !w.fate.committed && GivesBack(t)
+  {
+    var _ := Abort(t);
+    t.hold.End();
+    w.Ended(false);
   }
 
   // Ends a transaction. Its work was cut short, as t.cut says, or has come to status r. CONFLICT: it is to be run
@@ -167,7 +186,7 @@ module TxnRun {
     ghost g: Told)
     requires Worked(t) && For(w, t) && p.may
     modifies t, t.system.Shared(), t.system.journal.mutex, t.system`lastStable, t.system`logs, t.buffer, t.writes, p,
-      w.fate
+      w.fate, t.hold
     ensures Rests(t)
     ensures MayTell(st) ==> old(t.cut) == OK && Lasting(t.system, g)
     ensures Commits(t, p, at) &&
@@ -176,7 +195,7 @@ module TxnRun {
     ensures st == OK && r == 0 && g.wrote != map[] ==> at != 0 && (stable ==> at <= t.system.journal.durableIndex)
     ensures old(t.system.journal.closed) ==> at == 0
     ensures if old(t.cut) == OK then Reason(t, st, ro, g.wrote, old(t.system.journal.torn)) else st == Short(old(t.cut))
-    ensures Heard(w, at, g)
+    ensures Heard(w, at, g) && GivesBack(t)
     decreases *
   {
     at := 0;
@@ -186,8 +205,7 @@ module TxnRun {
     } else {
       g := What(t);
       st := Short(cut);
-      var need := Abort(t);
-      w.Ended(false);
+      Undo(t, w);
     }
   }
 }

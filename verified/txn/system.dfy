@@ -152,7 +152,7 @@ module TxnSysM {
     }
   }
   // b is the latest value of block a, and may be seen until h ends
-  predicate Newest(j: Journal, h: Hold, a: int, b: Blk) reads j {
+  predicate Newest(j: Journal, h: Hold, a: int, b: Blk) reads j, h {
     |j.states| > 0 && a in j.Cur() && b.v == j.Cur()[a] && |b.v| == 4096 && Lasts(h, b)
   }
   // The same, of their latest values.
@@ -177,7 +177,7 @@ module TxnSysM {
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
       s.journal.tree.pages, s.journal.repr, s.journal.mutex`settled, s.locks, s`lastStable, s`logs
     ensures s.Inv() && s.journal.Mono() && fresh(s.journal.repr - old(s.journal.repr)) && s.Kept(o)
-    ensures ok ==> (forall b :: l.Shows(b) ==> Lasts(h, b)) && n as int == |l.blks| &&
+    ensures ok ==> KeepsAll(h, l) && n as int == |l.blks| &&
       (forall i :: 0 <= i < |l.blks| ==> |l.blks[i]| == 4096) &&
       WereRead(s.journal, a as int, t, l.blks, s.journal.torn)
     ensures !ok ==> !s.journal.Sound()
@@ -194,7 +194,7 @@ module TxnSysM {
     modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
       s.journal.tree.pages, s.journal.repr, s.journal.mutex`settled, s.locks, s`lastStable, s`logs
     ensures s.Inv() && s.journal.Mono() && fresh(s.journal.repr - old(s.journal.repr)) && s.Kept(o)
-    ensures ok ==> (forall b :: l.Shows(b) ==> Lasts(h, b)) && m <= n && n as int == |l.blks| &&
+    ensures ok ==> KeepsAll(h, l) && m <= n && n as int == |l.blks| &&
       forall k :: 0 <= k < m as int ==> s.journal.WasRead(a as int + k, t, l.blks[k])
     ensures !ok || m == 0 ==> !s.journal.Sound() || a as int in old(s.journal.torn) ||
       (ok && s.journal.Late(a as int, t))
@@ -204,14 +204,14 @@ module TxnSysM {
     if !ok { return; }
     ghost var lost := s.journal.torn;
     TYield(s, o);
-    m, bad := CheckHome(s.journal, a, l, 0, t, lost);
+    m, bad := CheckHome(s.journal, a, l, h, 0, t, lost);
   }
   // [L] The first m of the blocks l, read at a with ticket t, are in memory from now on; b: the first as it is now,
   // unless it is to be read again.
   method Bring(s: System, h: Hold, a: uint64, l: BList, m: uint64, t: uint64) returns (b: Blk?)
     requires s.Inv() && s.journal.mutex.Inside() && s.journal.home <= a && 0 < m && m as int <= |l.blks| &&
       a as int + m as int <= s.journal.size as int
-    requires (forall b :: l.Shows(b) ==> Lasts(h, b)) && forall k :: 0 <= k < m as int ==>
+    requires KeepsAll(h, l) && forall k :: 0 <= k < m as int ==>
       s.journal.WasRead(a as int + k, t, l.blks[k])
     modifies s.journal.cache
     ensures s.Inv() && s.journal.KeepsLogger() && s.journal.KeepsInstaller() && s.journal.Mono()
@@ -228,8 +228,8 @@ module TxnSysM {
         |b.v| == 4096 && (Lasts(h, b) || Shown(s.journal, b))
     {
       i := i - 1;
-      var c := l.BlkAt(i);
-      b := Lookup2(s.journal, a + i, t, c);
+      var c := l.BlkAt(i, h);
+      b := Lookup2(s.journal, a + i, t, c, h);
     }
     if b != null { h.Keep(s.journal.mutex, s.journal.cache, b); }
   }
@@ -289,6 +289,23 @@ module TxnSysM {
       r := 1;
       if ok && b == null { b, t := Peek(s, o, h, a); }
     }
+  }
+  // The latest value of block a, copied to dst; false: as null above.
+  method LatestTo(s: System, ghost o: Owner, a: uint64, dst: Bytes) returns (ok: bool)
+    requires s.Inv() && !s.journal.mutex.held && s.journal.home <= a < s.journal.size && |dst.data| == 4096
+    modifies s.journal, s.journal.logger, s.journal.installer, s.journal.disk, s.journal.seal, s.journal.cache,
+      s.journal.tree.pages, s.journal.repr, s.journal.mutex, s.locks, s`lastStable, s`logs, dst
+    ensures s.Inv() && s.journal.Mono() && !s.journal.mutex.held && fresh(s.journal.repr - old(s.journal.repr)) &&
+      s.Kept(o)
+    ensures ok ==> a as int in s.journal.Cur() && dst.data == s.journal.Cur()[a as int]
+    ensures !ok ==> !s.journal.Sound() || a as int in old(s.journal.torn)
+    decreases *
+  {
+    var h := NewHold();
+    var b := Latest(s, o, h, a, 1);
+    ok := b != null;
+    if ok { h.CopyTo(dst, b); }
+    h.End();
   }
   // Brings the n blocks from a on to memory with one read, if the first is not there.
   method Ahead(s: System, ghost o: Owner, h: Hold, a: uint64, n: uint64)

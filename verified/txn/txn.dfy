@@ -35,7 +35,8 @@ module TxnM {
     const owner: Owner
     const buffer: Buf
     const writes: BlockMap  // for the commit
-    const hold: Hold    // of the blocks that it has read
+    const hold: Hold    // of the blocks that it has read, and of its copies
+    const aside: Hold   // of the blocks that it has read ahead, which it does not look at
     var topLock: uint64     // the lock held that no other lies above; 0: none is
     ghost var ownCommit: int // the transaction's own commit, if it is stable, until that is noted; else 0
     ghost var appended: bool  // it has taken its one commit point
@@ -47,13 +48,14 @@ module TxnM {
     // why its work cannot go on: the first status but OK that it was answered. Then it never commits
     var cut: uint32
 
-    constructor (s0: System, o: Owner, b: Buf, x: BlockMap, h: Hold)
+    constructor (s0: System, o: Owner, b: Buf, x: BlockMap, h: Hold, f: Hold)
+      requires h.buffer == b && f.buffer == null && h != f
       requires s0.Inv() && b.objects == map[] && b.keys == [] && x !in s0.journal.repr && o !in s0.locks.wants &&
         forall k :: !s0.locks.Holds(o, k)
-      ensures system == s0 && owner == o && buffer == b && writes == x && hold == h && Inv() && Idle()
+      ensures system == s0 && owner == o && buffer == b && writes == x && hold == h && aside == f && Inv() && Idle()
     {
-      system := s0; owner := o; buffer := b; writes := x; hold := h; topLock := 0; ownCommit := 0; appended := false;
-      points := 0; log := []; found := map[]; seen := 0; cut := OK; new;
+      system := s0; owner := o; buffer := b; writes := x; hold := h; aside := f; topLock := 0; ownCommit := 0;
+      appended := false; points := 0; log := []; found := map[]; seen := 0; cut := OK; new;
       assert forall k :: system.locks.Owns(owner, k) ==> system.locks.Holds(owner, k);
       DidNone(system.kinds);
     }
@@ -70,6 +72,7 @@ module TxnM {
       system.journal.logged, system.journal.frozen, system.journal.frozenDirect, system.journal.installing,
       system.journal.loggedDirect, system.journal.installingDirect, system.journal.logger.ring,
       system.journal.logger.direct, system.journal.logger.codes, system.locks, buffer {
+      hold.buffer == buffer && hold != aside && aside.buffer == null &&
       (owner in system.locks.wants <==> waits) && system.Inv() && writes !in system.journal.repr &&
         seen as int < |system.journal.states| && (topLock == 0 || system.locks.Holds(owner, topLock)) &&
       (forall k {:trigger system.locks.Holds(owner, k)} :: system.locks.Holds(owner, k) ==>
@@ -378,12 +381,12 @@ module TxnM {
         b in system.kinds && system.kinds[b] == KBlock
     }
     // it holds the blocks from a on, sees bs there, and may do so until its end
-    predicate Saw(a: uint64, bs: seq<Blk>) reads this, system, system.journal, system.locks, buffer {
+    predicate Saw(a: uint64, bs: seq<Blk>) reads this, system, system.journal, system.locks, buffer, hold {
       a as int + |bs| <= 0x1_0000_0000_0000 && |system.journal.states| > 0 &&
         forall i {:trigger bs[i]} :: 0 <= i < |bs| ==> Sees(Key(a + i as uint64, 0), bs[i])
     }
     predicate Sees(k: uint64, b: Blk) requires |system.journal.states| > 0
-      reads this, system, system.journal, system.locks, buffer {
+      reads this, system, system.journal, system.locks, buffer, hold {
       |b.v| == 4096 && system.locks.Holds(owner, k) && View(k) == ObjData(b.v) &&
         (k in buffer.objects || Lasts(hold, b))
     }
@@ -434,12 +437,13 @@ module TxnM {
       requires Inv() && !system.journal.mutex.held
       modifies this, system.journal, system.journal.logger, system.journal.installer, system.journal.disk,
         system.journal.seal, system.journal.cache, system.journal.tree.pages, system.journal.repr, system.journal.mutex,
-        system.locks, system`lastStable, system`logs
+        system.locks, system`lastStable, system`logs, aside
       ensures Inv() && Steady() && system.journal.Mono() && !system.journal.mutex.held &&
         fresh(system.journal.repr - old(system.journal.repr))
       ensures log == old(log) && cut == old(cut)
     {
-      TxnSysM.Ahead(system, owner, hold, a, n);
+      TxnSysM.Ahead(system, owner, aside, a, n);
+      aside.End();        // they are in the cache
     }
 
     // an object of 256 bytes; null unless st is OK

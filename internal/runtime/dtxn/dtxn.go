@@ -6,7 +6,6 @@
 package dtxn
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -20,7 +19,6 @@ import (
 	"tansy/internal/gen/journal/journalthreads"
 	"tansy/internal/gen/txn/objectsm"
 	"tansy/internal/gen/txn/places"
-	"tansy/internal/gen/txn/txnending"
 	"tansy/internal/gen/txn/txnm"
 	"tansy/internal/gen/txn/txnrun"
 	"tansy/internal/gen/txn/txnsysm"
@@ -117,7 +115,7 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 	s.pool.New = func() any {
 		t := &Txn{s: s, t: txnm.New_Txn_(), hold: hold.New()}
 		t.took, t.bits, t.gated = make([][]uint64, len(s.alloc)), make([][]bitWrite, len(s.alloc)), make([]bool, len(s.alloc))
-		t.t.Ctor__(s.sys, locks.NewOwner(), writebuffer.NewBuf(), blockmap.New(), t.hold)
+		t.t.Ctor__(s.sys, locks.NewOwner(), writebuffer.NewBuf(), blockmap.New(), t.hold, hold.New())
 		return t
 	}
 	j.OnClose(s.closing)
@@ -128,13 +126,11 @@ func newAt(j *journal.Journal, l Layout, base uint64) (*System, error) {
 
 // committed reads a block as last committed.
 func (s *System) committed(b uint64) ([]byte, error) {
-	h := hold.New()
-	defer h.End()
-	v := txnsysm.Latest(s.sys, h, s.base+b, 1)
-	if v == nil {
+	v := dbytes.NewBytes(dbytes.BlkSize)
+	if !txnsysm.LatestTo(s.sys, s.base+b, v) {
 		return nil, s.status(ioError)
 	}
-	return bytes.Clone(v.Data()), nil
+	return v.Data, nil
 }
 
 // Look reads from the device whether the volume is another server's now, and is Lost then.
@@ -172,7 +168,7 @@ func (s *System) Free(which uint64) (uint64, error) {
 type Txn struct {
 	s        *System
 	t        *txnm.Txn
-	hold     *hold.Hold // of the blocks that it has read, which may be seen up to its end, and of its copies
+	hold     *hold.Hold // that of t
 	readOnly bool
 	failed   error        // why the transaction can only be aborted
 	first    []want       // locks to take first: those met in conflicts
@@ -359,7 +355,6 @@ func (t *Txn) Admit() bool {
 	if !t.admit() {
 		return false
 	}
-	t.hold.EndSeen() // here, for below it may wait long
 	for i := range t.gated {
 		if t.gated[i] = len(t.bits[i]) > 0; t.gated[i] {
 			t.s.alloc[i].gate.RLock()
@@ -445,14 +440,12 @@ func (t *Txn) end(wrote bool) {
 	}
 	t.lastOK, t.placed = false, false
 	t.failed = nil
-	t.hold.End()
 }
 
 // Abort ends the transaction without effect. It does not wait for what was read to
 // be durable.
 func (t *Txn) Abort() {
-	txnending.Abort(t.t)
-	t.Ended(false)
+	txnrun.Undo(t.t, t)
 }
 
 // Commit ends the transaction: all its writes take effect at once, or none when it

@@ -26,9 +26,7 @@ func (t *Txn) Position(n uint64, leads bool) { t.block, t.placed, t.leads = n, t
 
 // Ahead wishes that n blocks from blkno on, which are about to be read, are read at once.
 func (t *Txn) Ahead(blkno, n uint64) {
-	m := t.hold.Mark()
 	t.t.Ahead(t.s.base+blkno, n)
-	t.hold.EndSince(m) // it gives no block to anybody: they are in the cache
 }
 
 // TryAllocHint is AllocHint.

@@ -61,8 +61,8 @@ func TestLend(t *testing.T) {
 				}
 			}
 			l.End()
-			if l.hold.Len() != 0 {
-				t.Fatalf("%d blocks are kept after the end", l.hold.Len())
+			if n := l.lent.Hold.Len(); n != 0 {
+				t.Fatalf("%d blocks are kept after the end", n)
 			}
 		}
 		if n := s.lent.Load(); n != 0 {
@@ -71,4 +71,49 @@ func TestLend(t *testing.T) {
 	}
 	var none Lent
 	none.End()
+}
+
+// TestLendOnce: what has blocks already is lent no others, and its own last; what is no longer lent is not given back
+// twice; and a transaction that has written lends nothing.
+func TestLendOnce(t *testing.T) {
+	poison(t)
+	s := openCold(t, disk.NewMem((memLog+size)*disk.BlockSize))
+	defer s.Close()
+	var l Lent
+	lend := func(a uint64) (b *dbytes.Blk, lent bool) {
+		must(t, s.Run(false, true, func(x *Txn) error {
+			b = x.ReadBlock(a, false)
+			lent = x.Lend(&l, disk.BlockSize)
+			return nil
+		}))
+		s.forget(a)
+		return b, lent
+	}
+	b, lent := lend(data)
+	if _, more := lend(data + 1); !lent || more || b.U64(0) != data {
+		t.Errorf("%v, then %v; the block is %#x", lent, more, b.U64(0))
+	}
+	if n := s.lent.Load(); n != 1 {
+		t.Errorf("%d blocks are lent", n)
+	}
+	l.End()
+	l.End()
+	if n := s.lent.Load(); n != 0 {
+		t.Errorf("%d blocks are lent when all has ended", n)
+	}
+	if b, lent := lend(data + 1); !lent || b.U64(0) != data+1 {
+		t.Error("it cannot be lent to again")
+	}
+	l.End()
+	must(t, s.Run(false, false, func(x *Txn) error {
+		x.ReadBlock(data+2, false)
+		x.WriteBlock(data+3, number(data+3))
+		if x.Lend(&l, disk.BlockSize) {
+			t.Error("a transaction that has written lends its blocks")
+		}
+		return nil
+	}))
+	if n := s.lent.Load(); n != 0 {
+		t.Errorf("%d blocks are lent by a transaction that has written", n)
+	}
 }

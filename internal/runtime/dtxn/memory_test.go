@@ -43,20 +43,23 @@ func TestSeenInodes(t *testing.T) {
 	}
 }
 
-// TestCopiesOutliveAdmit: what a transaction copied to change it is still so when it commits, which is after Admit.
-func TestCopiesOutliveAdmit(t *testing.T) {
+// TestCopiesOutliveTheCommit: what a transaction copied to change it is still so when it commits, which is after what it
+// has only looked at was given back.
+func TestCopiesOutliveTheCommit(t *testing.T) {
 	poison(t)
 	s := newSystem(t)
-	x := s.Begin()
-	c := x.Copy(x.ReadBlock(data, true))
-	c.Data[0] = 1
-	if !x.Admit() {
-		t.Fatal("not admitted")
-	}
-	if c.Data[0] != 1 || c.Data[1] != 0 {
-		t.Errorf("it is spoiled: %x...", c.Data[:2])
-	}
-	x.Abort()
+	must(t, s.Run(false, false, func(x *Txn) error {
+		c := x.Copy(x.ReadBlock(data, true))
+		c.Data[0] = 1
+		x.WriteBlock(data, c)
+		return nil
+	}))
+	must(t, s.Run(false, true, func(x *Txn) error {
+		if b := x.ReadBlock(data, false); b.Get(0) != 1 || b.Get(1) != 0 {
+			t.Errorf("it is spoiled: %x, %x, ...", b.Get(0), b.Get(1))
+		}
+		return nil
+	}))
 }
 
 // poison has memory that may be used again spoiled up to the end of the test. With the race detector it is anyway, and

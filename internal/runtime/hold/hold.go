@@ -73,6 +73,9 @@ func (h *Hold) Copy(b *dbytes.Blk) *dbytes.Bytes {
 	return c.Melt()
 }
 
+// CopyTo copies b, which was kept for the Hold or taken to it, to dst.
+func (h *Hold) CopyTo(dst *dbytes.Bytes, b *dbytes.Blk) { copy(dst.Data, b.Data()) }
+
 // Small returns 256 bytes that hold anything. They are the caller's up to EndSmall; without that, for good.
 func (h *Hold) Small() *dbytes.Bytes {
 	if h.lent == len(h.small) {
@@ -153,26 +156,17 @@ func (h *Hold) End() {
 }
 
 // EndSeen ends the Hold but for the copies.
-func (h *Hold) EndSeen() { h.EndSince(Mark{}) }
-
-// Mark is a point in time for a Hold.
-type Mark struct{ slots, blks, runs int }
-
-// Mark is now.
-func (h *Hold) Mark() Mark { return Mark{len(h.slots), len(h.blks), len(h.runs)} }
-
-// EndSince ends the Hold for the blocks that were kept or taken since m, which nobody sees any more.
-func (h *Hold) EndSince(m Mark) {
-	for _, s := range h.slots[m.slots:] {
+func (h *Hold) EndSeen() {
+	for _, s := range h.slots {
 		h.cache.LetGo(s)
 	}
-	for _, b := range h.blks[m.blks:] {
+	for _, b := range h.blks {
 		dbytes.Release(b)
 	}
-	clear(h.blks[m.blks:])
-	for i, run := range h.runs[m.runs:] {
+	clear(h.blks)
+	for i, run := range h.runs {
 		dbytes.RecycleBlks(run)
-		h.runs[m.runs+i] = nil
+		h.runs[i] = nil
 	}
-	h.slots, h.blks, h.runs = h.slots[:m.slots], h.blks[:m.blks], h.runs[:m.runs]
+	h.slots, h.blks, h.runs = h.slots[:0], h.blks[:0], h.runs[:0]
 }

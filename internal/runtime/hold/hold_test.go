@@ -143,6 +143,15 @@ func TestHoldCopy(t *testing.T) {
 	}
 }
 
+// TestCopyTo: all of a block is copied, and nothing beside it.
+func TestCopyTo(t *testing.T) {
+	mem := make([]byte, dbytes.BlkSize+1)
+	dst := &dbytes.Bytes{Data: mem[:dbytes.BlkSize]}
+	if New().CopyTo(dst, block(7)); *dbytes.BlkOf(dst.Data) != *block(7) || mem[dbytes.BlkSize] != 0 {
+		t.Error("not the block is copied, or more than that")
+	}
+}
+
 // TestHold: the memory of a block that is not kept is used again, that of one that is kept is not; and a block of other
 // memory may be kept, too.
 func TestHold(t *testing.T) {
@@ -262,15 +271,14 @@ func TestRetains(t *testing.T) {
 	}
 	src.LetGo()
 	held(50) // the first ten are in m2 yet
-	h, c := New(), cache.New(16, nil)
+	h, ahead, c := New(), New(), cache.New(16, nil)
 	h.Keep(c, m2.Get(3))
-	mark := h.Mark()
-	h.Keep(c, m2.Get(4))
-	h.Keep(c, m.Get(100))
+	ahead.Keep(c, m2.Get(4))
+	ahead.Keep(c, m.Get(100))
 	three, four := m2.Get(3), m2.Get(4)
 	m2.Clear()
 	held(42)
-	h.EndSince(mark)
+	ahead.End()
 	held(41)
 	if three.U64(0) != 3 || four.U64(0) == 4 || m.Get(5).U64(0) != 1005 {
 		t.Error("not what nobody may see is used again")
@@ -305,7 +313,7 @@ func TestTake(t *testing.T) {
 	for a := range uint64(64) {
 		d.Write(a, number(int(a)))
 	}
-	h := New()
+	h, ahead := New(), New()
 	_, untaken := d.ReadAny(16, 16)
 	for round := range 20 {
 		var all []*ddisk.BList
@@ -326,11 +334,10 @@ func TestTake(t *testing.T) {
 				}
 			}
 		}
-		m := h.Mark()
 		_, late := d.ReadRun(48, 16)
-		h.Take(late)
-		if h.EndSince(m); late.BlkAt(0).U64(0) == 48 || all[0].BlkAt(0).U64(0) != 32 {
-			t.Error("not what was taken since the mark is given back")
+		ahead.Take(late)
+		if ahead.End(); late.BlkAt(0).U64(0) == 48 || all[0].BlkAt(0).U64(0) != 32 {
+			t.Error("not what the other Hold has taken is given back")
 		}
 		b := all[0].BlkAt(0)
 		h.End()

@@ -142,7 +142,7 @@ module Calls {
     returns (next: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
     requires Worked(txn) && For(work, txn) && permit.may && call.commits == 0
     modifies call, txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs,
-      txn.buffer, txn.writes, permit, work.fate
+      txn.buffer, txn.writes, permit, work.fate, txn.hold
     // at most one commit, and none if it goes on, or was refused; one that says it was done, was
     ensures Rests(txn) && Commits(txn, permit, commit)
     ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
@@ -161,7 +161,7 @@ module Calls {
     ensures next == Next(outcome, result, E.Dividable(call.procedure) && E.Fewer(old(call.bytes)) != 0, call.record)
     ensures next != AGAIN && next != SHRINK ==> call.status == Final(E.Status(outcome, result))
     ensures Durable.Shows(call.status) ==> call.Shown()
-    ensures Heard(work, commit, told)
+    ensures Heard(work, commit, told) && GivesBack(txn)
     ensures if old(txn.cut) == OK then Reason(txn, outcome, E.ReadOnly(call.procedure), told.wrote,
       old(txn.system.journal.torn)) else outcome == Short(old(txn.cut))
     ensures call.status != 0 ==> call.Same()

@@ -111,12 +111,12 @@ module Exec {
     returns (status: uint32, outcome: uint32, ghost commit: int, ghost told: Told)
     requires Worked(txn) && For(work, txn) && permit.may
     modifies txn, txn.system.Shared(), txn.system.journal.mutex, txn.system`lastStable, txn.system`logs, txn.buffer,
-      txn.writes, permit, work.fate
+      txn.writes, permit, work.fate, txn.hold
     // on every path: no lock is held, and at most one commit was made, which is the one told of
     ensures Rests(txn) && Commits(txn, permit, commit)
     ensures commit != 0 ==> |old(txn.system.journal.states)| <= commit && Made(txn.system, commit, told) &&
       old(txn.cut) == OK && result == 0 && (outcome == OK || outcome == UNSURE)
-    ensures status == Status(outcome, result) && Heard(work, commit, told)
+    ensures status == Status(outcome, result) && Heard(work, commit, told) && GivesBack(txn)
     ensures if old(txn.cut) == OK then Reason(txn, outcome, ReadOnly(procedure), told.wrote,
       old(txn.system.journal.torn)) else outcome == Short(old(txn.cut))
     // one that only reads, or was refused, changed nothing; one that says it was done, was

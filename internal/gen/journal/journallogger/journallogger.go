@@ -88,8 +88,6 @@ func LogEncFields(lg *journalm.Logger, ring *blockmap.Map, dir *blockmap.Map, b 
 	lg.PendingCount = lg.PendingCount + uint64(1)
 	lg.EndPos = lg.EndPos + n
 	lg.Codes = c
-	lg.Ring = (*blockmap.Map)(nil)
-	lg.Direct = (*blockmap.Map)(nil)
 	lg.Desc = b
 	lg.Body = l
 	lg.DirectList = dl
@@ -103,17 +101,17 @@ func LogLen(j *journalm.Journal) uint64 {
 	n = out1
 	return n
 }
-func UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
+func UnitList(j *journalm.Journal) (*ddisk.BList, *blockmap.Map, uint64) {
 	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
+	var m *blockmap.Map = (*blockmap.Map)(nil)
+	var _ = m
 	var n uint64 = 0
 	var _ = n
 	var out1 uint64
 	var _ = out1
 	out1 = j.Logger.Body.Len()
 	n = out1
-	var m *blockmap.Map
-	var _ = m
 	var out2 *blockmap.Map
 	var _ = out2
 	out2 = blockmap.New()
@@ -136,33 +134,38 @@ func UnitList(j *journalm.Journal) (*ddisk.BList, uint64) {
 	var _ = out4
 	out4 = m.List()
 	l = out4
-	m.Clear()
-	return l, n
+	return l, m, n
 }
 func LogWriteUnit(j *journalm.Journal) bool {
 	var ok bool = false
 	var _ = ok
 	var l *ddisk.BList
 	var _ = l
+	var m *blockmap.Map
+	var _ = m
 	var n uint64
 	var _ = n
 	var out1 *ddisk.BList
 	var _ = out1
-	var out2 uint64
+	var out2 *blockmap.Map
 	var _ = out2
-	out1, out2 = UnitList(j)
-	l = out1
-	n = out2
-	var s uint64
-	var _ = s
 	var out3 uint64
 	var _ = out3
-	out3 = ring.SlotOf(j.NextSeq+(j.Logger.PendingCount-uint64(1)), j.Units)
-	s = out3
-	var out4 bool
+	out1, out2, out3 = UnitList(j)
+	l = out1
+	m = out2
+	n = out3
+	var s uint64
+	var _ = s
+	var out4 uint64
 	var _ = out4
-	out4 = j.Disk.WriteRun(j.HeaderAt+uint64(1)+uint64(16)*s, l, uint64(0), uint64(1)+n)
-	ok = out4
+	out4 = ring.SlotOf(j.NextSeq+(j.Logger.PendingCount-uint64(1)), j.Units)
+	s = out4
+	var out5 bool
+	var _ = out5
+	out5 = j.Disk.WriteRun(j.HeaderAt+uint64(1)+uint64(16)*s, l, uint64(0), uint64(1)+n)
+	ok = out5
+	m.Clear()
 	return ok
 }
 func DataRun(j *journalm.Journal, i uint64) (uint64, uint64) {
@@ -259,6 +262,8 @@ func LogWriteDesc(j *journalm.Journal) bool {
 	return ok
 }
 func LogWrote(j *journalm.Journal) {
+	j.Logger.Ring = (*blockmap.Map)(nil)
+	j.Logger.Direct = (*blockmap.Map)(nil)
 }
 func LogBarrier(j *journalm.Journal) bool {
 	var ok bool = false

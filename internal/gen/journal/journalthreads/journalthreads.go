@@ -890,6 +890,30 @@ func Read(j *journalm.Journal, h *hold.Hold, a uint64) (bool, *dbytes.Blk) {
 	}
 	return ok, b
 }
+func ReadTo(j *journalm.Journal, a uint64, dst *dbytes.Bytes) bool {
+	var ok bool = false
+	var _ = ok
+	var h *hold.Hold
+	var _ = h
+	var out1 *hold.Hold
+	var _ = out1
+	out1 = hold.New()
+	h = out1
+	var b *dbytes.Blk = (*dbytes.Blk)(nil)
+	var _ = b
+	var out2 bool
+	var _ = out2
+	var out3 *dbytes.Blk
+	var _ = out3
+	out2, out3 = Read(j, h, a)
+	ok = out2
+	b = out3
+	if ok {
+		h.CopyTo(dst, b)
+	}
+	h.End()
+	return ok
+}
 func LookOnce(j *journalm.Journal, h *hold.Hold, a uint64) (*dbytes.Blk, uint64) {
 	var b *dbytes.Blk = (*dbytes.Blk)(nil)
 	var _ = b

@@ -157,7 +157,7 @@ func UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *codes.Codes, i uint64, q
 	}
 	var out6 bool
 	var _ = out6
-	out6 = d.Write(a, b)
+	out6 = PutPage(d, t, x, a, b)
 	io = out6
 	if !io {
 		return io, j, r0, r1
@@ -182,6 +182,18 @@ func UpdatePage(d *ddisk.Disk, t *treeofcodes.Tree, cs *codes.Codes, i uint64, q
 		r0, r1 = c0, c1
 	}
 	return io, j, r0, r1
+}
+func PutPage(d *ddisk.Disk, t *treeofcodes.Tree, x uint64, a uint64, b *dbytes.Blk) bool {
+	var io bool = false
+	var _ = io
+	var out1 bool
+	var _ = out1
+	out1 = d.Write(a, b)
+	io = out1
+	if !io {
+		return io
+	}
+	return io
 }
 func InstallAll(d *ddisk.Disk, mm *blockmap.Map) bool {
 	var io bool = false
@@ -626,7 +638,7 @@ func ZeroList() *ddisk.BList {
 func Zero(d *ddisk.Disk, a uint64, end uint64) bool {
 	var io bool = false
 	var _ = io
-	var l *ddisk.BList
+	var l *ddisk.BList = (*ddisk.BList)(nil)
 	var _ = l
 	var out1 *ddisk.BList
 	var _ = out1

@@ -22,6 +22,7 @@ type Txn struct {
 	Buffer  *writebuffer.Buf
 	Writes  *blockmap.Map
 	Hold    *hold.Hold
+	Aside   *hold.Hold
 	TopLock uint64
 	Seen    uint64
 	Cut     uint32
@@ -35,6 +36,7 @@ func New_Txn_() *Txn {
 	_this.Buffer = (*writebuffer.Buf)(nil)
 	_this.Writes = (*blockmap.Map)(nil)
 	_this.Hold = (*hold.Hold)(nil)
+	_this.Aside = (*hold.Hold)(nil)
 	_this.TopLock = 0
 	_this.Seen = 0
 	_this.Cut = 0
@@ -68,12 +70,13 @@ func (_this type_Txn_) Default() interface{} {
 func (_this type_Txn_) String() string {
 	return "txnm.Txn"
 }
-func (_this *Txn) Ctor__(s0 *txnsysm.System, o *locks.Owner, b *writebuffer.Buf, x *blockmap.Map, h *hold.Hold) {
+func (_this *Txn) Ctor__(s0 *txnsysm.System, o *locks.Owner, b *writebuffer.Buf, x *blockmap.Map, h *hold.Hold, f *hold.Hold) {
 	_this.System = s0
 	_this.Owner = o
 	_this.Buffer = b
 	_this.Writes = x
 	_this.Hold = h
+	_this.Aside = f
 	_this.TopLock = uint64(0)
 	_this.Seen = uint64(0)
 	_this.Cut = OK()
@@ -307,7 +310,8 @@ func (_this *Txn) LockRun(a uint64, n uint64) (uint32, uint64) {
 	return st, at
 }
 func (_this *Txn) Ahead(a uint64, n uint64) {
-	txnsysm.Ahead(_this.System, _this.Hold, a, n)
+	txnsysm.Ahead(_this.System, _this.Aside, a, n)
+	_this.Aside.End()
 }
 func (_this *Txn) ReadInode(a uint64, off uint64, excl bool) (uint32, *dbytes.Bytes) {
 	var st uint32 = 0

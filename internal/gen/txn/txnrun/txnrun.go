@@ -83,6 +83,7 @@ func Conclude(t *txnm.Txn, w work.Work, r uint32, stable bool, ro bool) (uint32,
 		st = txnm.TOOLARGE()
 		return st, need
 	}
+	t.Hold.EndSeen()
 	var out5 uint32
 	var _ = out5
 	var out6 uint64
@@ -104,12 +105,23 @@ func Close(t *txnm.Txn, w work.Work, r uint32, stable bool, ro bool) uint32 {
 	out1, out2 = Conclude(t, w, r, stable, ro)
 	st = out1
 	need = out2
+	t.Hold.End()
 	w.Ended(st == txnm.OK() && r == uint32(0))
 	var out3 uint32
 	var _ = out3
 	out3 = Await(t, st, need)
 	st = out3
 	return st
+}
+func Undo(t *txnm.Txn, w work.Work) {
+	var __v0 uint64
+	var _ = __v0
+	var out1 uint64
+	var _ = out1
+	out1 = txnending.Abort(t)
+	__v0 = out1
+	t.Hold.End()
+	w.Ended(false)
 }
 func Run(t *txnm.Txn, w work.Work, r uint32, stable bool, ro bool) uint32 {
 	var st uint32 = 0
@@ -124,13 +136,7 @@ func Run(t *txnm.Txn, w work.Work, r uint32, stable bool, ro bool) uint32 {
 		st = out1
 	} else {
 		st = Short(cut)
-		var need uint64
-		var _ = need
-		var out2 uint64
-		var _ = out2
-		out2 = txnending.Abort(t)
-		need = out2
-		w.Ended(false)
+		Undo(t, w)
 	}
 	return st
 }

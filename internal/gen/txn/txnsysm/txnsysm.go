@@ -303,6 +303,28 @@ func Latest(s *System, h *hold.Hold, a uint64, n uint64) *dbytes.Blk {
 	}
 	return b
 }
+func LatestTo(s *System, a uint64, dst *dbytes.Bytes) bool {
+	var ok bool = false
+	var _ = ok
+	var h *hold.Hold
+	var _ = h
+	var out1 *hold.Hold
+	var _ = out1
+	out1 = hold.New()
+	h = out1
+	var b *dbytes.Blk
+	var _ = b
+	var out2 *dbytes.Blk
+	var _ = out2
+	out2 = Latest(s, h, a, uint64(1))
+	b = out2
+	ok = b != (*dbytes.Blk)(nil) /* dircomp */
+	if ok {
+		h.CopyTo(dst, b)
+	}
+	h.End()
+	return ok
+}
 func Ahead(s *System, h *hold.Hold, a uint64, n uint64) {
 	if n == uint64(0) || a < s.Journal.Home || s.Journal.Size <= a {
 		return
