@@ -2,6 +2,7 @@
 include "journal/threads.dfy"
 include "journal/scrubthread.dfy"
 include "journal/codeplaces.dfy"
+include "journal/lives.dfy"
 include "txn/run.dfy"
 include "fs/procedures/all.dfy"
 include "fs/mkfs/commissioned.dfy"
