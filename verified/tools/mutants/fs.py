@@ -589,6 +589,8 @@
     ("procedures/local", "allocate: by whomever", "    var w := MayData(c, ip, MAYWRITE);\n    if !w { st := ACCES; return; }\n    var size := GetSize(ip);\n    var shrink", "    var size := GetSize(ip);\n    var shrink", "*LocalOps*Allocate"),
     ("procedures/local", "punch: behind the end", "    var n := if hi < top then hi else top;\n", "    var n := hi;\n", "*LocalOps*Punch"),
     ("procedures/local", "punch: the times stay", "    Behind(files[ino], held[ino], at as int, n as int, hi as int);\n    Mark(txn, d, c, ino, s, ns);\n", "    Behind(files[ino], held[ino], at as int, n as int, hi as int);\n", "*LocalOps*Punch"),
+    ("procedures/local", "full: room is never set aside", "    ok := d.Write(txn, ino, 4096 * b, z, 0, n);\n", "    ok := false;\n", "*LocalOps*FillHoles"),
+    ("procedures/local", "full: room behind the end is not set aside", "    st := Fill(txn, d, ino, off, len);\n", "    if size < off + len && s != 0 { st := NOSPC; return; }\n    st := Fill(txn, d, ino, off, len);\n", "*LocalOps*Allocate"),
     ("procedures/local", "vacuity: room set aside", "    assert f == C.Resized(files[ino], if off", "    assert false; assert f == C.Resized(files[ino], if off", "*LocalOps*Allocate"),
     ("procedures/local", "vacuity: holes made", "      at := d.Punch(txn, ino, lo, n, max);\n", "      at := d.Punch(txn, ino, lo, n, max); assert false;\n", "*LocalOps*Punch"),
     ("exec/exec", "local: it waits although nobody does", "(!deferred && !(procedure == Durable.WRITE && stability == Durable.UNSTABLE))", "((procedure == LOCAL || !deferred) && !(procedure == Durable.WRITE && stability == Durable.UNSTABLE))", "*Table"),

@@ -427,6 +427,7 @@
     ("spec/room.s", "full: what leads to blocks is counted for each of them", "(end - 13) / 512 - (if lo < 12 then 0 else (lo - 12) / 512) + 1;", "end - lo;", "spec/roomscenarios:*Led"),
     ("spec/room.s", "full: nothing leads to blocks", "if end <= lo || end <= 12 then 0", "if 0 <= end then 0", "spec/roomscenarios:*Led"),
     ("spec/room.s", "full: what is made needs no inode", "{ Need(ENTRY, 1) }", "{ Need(ENTRY, 0) }", "spec/roomscenarios:*Lacking"),
+    ("spec/room.s", "full: room for blocks that the file has", "|Blocks(off, len) - held|", "|Blocks(off, len)|", "spec/roomscenarios:*SetAside"),
     ("spec/room.s", "full: any inode is worn", "f.gens[i] == 0xffff_ffff_ffff_ffff }", "f.gens[i] <= 0xffff_ffff_ffff_ffff }", "spec/roomscenarios:*WornOut"),
     ("spec/room.s", "FSSTAT: less is told than is free", "s.fbytes as int == BLOCK as int * blocks", "s.fbytes as int <= BLOCK as int * blocks", "spec/roomscenarios:*Says"),
     ("spec/room.s", "FSSTAT: any number of inodes", " && s.ffiles as int == inodes }", " }", "spec/roomscenarios:*Says"),
