@@ -1,8 +1,6 @@
 package fs
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -43,7 +41,6 @@ type volume struct {
 	log      *slog.Logger
 	readOnly bool
 	root     Handle
-	verifier uint64
 	free     *background.Freer
 	trim     *background.Trimmer
 	damaged  atomic.Bool // verified code met what cannot be on a sound volume
@@ -107,14 +104,6 @@ const DefaultCommitInterval = journal.DefaultLinger
 // all others have one order. A caller that does wait, waits for all changes before its own.
 func (v *FS) Deferring() *FS { return &FS{v.volume, v.id, true, v.inside} }
 
-func newVerifier() uint64 {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic(err) // crypto/rand never fails on the systems we run on
-	}
-	return binary.LittleEndian.Uint64(b[:])
-}
-
 // Lost is an error that wraps disk.ErrLost if another server was seen to have opened the volume, or nil. The server
 // looks every second. Nothing is acknowledged after that was seen.
 func (v *FS) Lost() error { return v.sys.Lost() }
@@ -122,8 +111,8 @@ func (v *FS) Lost() error { return v.sys.Lost() }
 // Look reads from the device whether another server has opened the volume, and returns Lost.
 func (v *FS) Look() error { return v.sys.Look() }
 
-// Verifier implements FileSystem. The write verifier is random, and new at every Open.
-func (v *FS) Verifier() uint64 { return v.verifier }
+// Verifier implements FileSystem. The write verifier belongs to the epoch of the journal, and is new at every Open.
+func (v *FS) Verifier() uint64 { return v.sys.Verifier() }
 
 // now is the time for the stamps of one operation. Each attempt reads it anew: a stamp is the clock's
 // if that is after the file's ctime, so a time from before the attempt had to wait would not be it.

@@ -32,7 +32,7 @@ func regionsOf(g volumegeometry.Geometry) dtxn.Layout {
 // start makes an FS of the transactions of a volume.
 func start(sys *dtxn.System, g volumegeometry.Geometry, id identity, o Options) (*FS, error) {
 	v := &FS{volume: &volume{
-		sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly, verifier: newVerifier(),
+		sys: sys, geo: g, ident: id, clock: o.Clock, log: o.Log, readOnly: o.ReadOnly,
 		ending: newEnding(), stop: sys.Close, freeStep: freeStep, host: o.host, streams: make(chan struct{}, maxStreams),
 	}, deferred: o.Deferred}
 	if v.clock == nil {

@@ -190,7 +190,7 @@ var mutants = []mutant{
 	{what: "commits are not noted in locks", file: "internal/runtime/locks/locks.go", old: "b.last = max(b.last, n)", new: "_ = n", tests: concurrent},
 	{what: "COMMIT does not flush", file: "fs/fs.go", old: "if err := v.sys.Flush(); err != nil {", new: "if err := error(nil); err != nil {", tests: concurrent},
 	{what: "DATA_SYNC is not", file: "fs/file.go", old: "c.Make(procWrite, uint32(how), ", new: "c.Make(procWrite, uint32(how)&2, ", tests: concurrent},
-	{what: "one write verifier for ever", file: "fs/fs.go", old: "return binary.LittleEndian.Uint64(b[:])", new: "return 1 + 0*binary.LittleEndian.Uint64(b[:])", tests: concurrent},
+	{what: "one write verifier for ever", file: "internal/runtime/seal/seal.go", old: "s.life = le.Uint64(life[:])", new: "s.life = 1 + 0*le.Uint64(life[:])", tests: concurrent},
 	{what: "a file that was cut does not grow", file: "fs/fs.go", old: "for next == calls.SHRINK() {", new: "for false {", tests: []string{"./fs", "-run", "Growing"}},
 	{what: "a clock before 1970 is far ahead", file: "fs/fs.go", old: "if t.Unix() < 0 {", new: "if false {", tests: []string{"./fs", "-run", "Clock"}},
 

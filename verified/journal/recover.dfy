@@ -28,6 +28,10 @@ module RecoverM {
   import opened TreeOfCodes
   import opened TreeSaid
 
+  // a new life: with an epoch that nobody had
+  twostate predicate Anew(seal: Seal) reads seal
+  { seal.ep !in old(seal.epochs) && seal.epochs == old(seal.epochs) + {seal.ep} }
+
   // Writes the pages of the tree that change by the codes cs, of the direct blocks of the log ms, and those of its
   // blocks, mm. r0, r1: the new root.
   method UpdateTree(d: Disk, t: Tree, cs: Codes, mm: BlockMap, ghost p: Geo, ghost hb: BV, ghost ms: seq<BM>,
@@ -399,7 +403,7 @@ module RecoverM {
     modifies d, seal
     ensures d.Valid() && d.ok == old(d.ok) && |d.cur| == |c| && d.owner == old(d.owner) &&
       seal.signed == old(seal.signed)
-    ensures seal.ep !in old(seal.epochs)
+    ensures Anew(seal)
     ensures io ==> Begins(p, d.cur, v, Recovered(p, c, DecHdr(p.key, hb).q, ms, w), w1, torn) &&
       Full(d.poss, G0(p.(epoch := seal.ep, torn := torn), seal.signed, q as int, w1, CV(r0, r1)))
     ensures if io then Still(d) && forall a :: 0 <= a < p.headerAt ==> d.cur[a] == old(d.cur)[a] else d.bad
@@ -441,7 +445,7 @@ module RecoverM {
       (t.pageCount == 0 ==> torn0 == {})
     modifies d, seal, t.pages
     // it has an epoch that nobody had, so that others can be told from it
-    ensures j != null ==> seal.ep !in old(seal.epochs)
+    ensures j != null ==> Anew(seal)
     ensures j != null ==> j.Inv() && j.disk == d && j.seal == seal && j.mutex == mu && j.cache == cache &&
       j.tree == t && j.durableIndex == 0 && j.logger.phase == NoLogger && j.installer.phase == NoInstall
     ensures j != null ==> |j.states| == 1 && exists n :: lb0 <= n < |vs0| &&
@@ -505,7 +509,7 @@ module RecoverM {
       forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
     modifies d, seal, t.pages
     // it has an epoch that nobody had, so that others can be told from it
-    ensures j != null ==> seal.ep !in old(seal.epochs)
+    ensures j != null ==> Anew(seal)
     ensures j != null ==> j.Inv() && j.disk == d && j.seal == seal && j.mutex == mu && j.cache == cache &&
       j.tree == t && j.durableIndex == 0 && j.logger.phase == NoLogger && j.installer.phase == NoInstall
     ensures j != null ==> |j.states| == 1 && Agree(p, v, j.states[0]) && forall a :: a in j.layout.torn ==>
@@ -563,7 +567,7 @@ module RecoverM {
       DirCodes(Under(p, hb.v), d.cur, DecHdr(p.key, hb.v).q, |ms|, cs.s)
     modifies d, seal, cs, t.pages
     // it has an epoch that nobody had, so that others can be told from it
-    ensures j != null ==> seal.ep !in old(seal.epochs)
+    ensures j != null ==> Anew(seal)
     ensures j != null ==> j.Inv() && j.disk == d && j.seal == seal && j.mutex == mu && j.cache == cache &&
       j.tree == t && j.durableIndex == 0 && j.logger.phase == NoLogger && j.installer.phase == NoInstall
     ensures j != null ==> |j.states| == 1 && Agree(p, v, j.states[0]) && forall a :: a in j.layout.torn ==>
@@ -616,7 +620,7 @@ module RecoverM {
       Full(d.poss, G0(q.(epoch := seal.ep, torn := torn), seal.signed, e as int, w1, r))
     ensures io && t.pageCount > 0 ==> |t.pages.vs| == |t.pages.rs| > 0 && t.pages.held == map[] && t.Root() == r &&
       TreeSays(q, t.Now(), r, w1)
-    ensures io ==> seal.ep !in old(seal.epochs)
+    ensures io ==> Anew(seal)
     ensures !io ==> d.bad || Unsound(t, old(Sitting(t, d.poss)))
     ensures io ==> Unsound(t, old(Sitting(t, d.poss))) || t.pageCount == 0 || Sitting(t, d.poss)
   {
@@ -794,7 +798,7 @@ module RecoverM {
     ensures d.Valid() && |d.cur| == |old(d.cur)| && d.ok == old(d.ok) &&
       (forall a :: 0 <= a < |d.cur| && !(p.headerAt <= a < Home(p)) ==> d.poss[a] <= old(d.poss)[a]) &&
       forall x, a :: Owns(d.owner, x, a) ==> x == Recovering
-    ensures io ==> seal.ep !in old(seal.epochs)
+    ensures io ==> Anew(seal)
     ensures io ==> forall s :: CrashImg(d.poss, s) ==> RecOK(p, s, NewHome(p, s), {}) &&
       forall first :: HeadersSit(p, first, s)
   {
@@ -822,7 +826,7 @@ module RecoverM {
     ensures d.Valid() && |d.cur| == |old(d.cur)| && d.ok == old(d.ok) && d.owner == old(d.owner) &&
       seal.signed == old(seal.signed)
     ensures forall a :: 0 <= a < |d.cur| && !(p.headerAt <= a < Home(p)) ==> d.poss[a] <= old(d.poss)[a]
-    ensures seal.ep !in old(seal.epochs)
+    ensures Anew(seal)
     ensures io ==> HdrWf(p.key, nb) && DecHdr(p.key, nb) == Hdr(1, seal.ep, CV(r0, r1)) &&
       d.poss[p.headerAt] == d.poss[Copy(p)] == iset{nb}
     ensures !io ==> d.bad

@@ -28,6 +28,12 @@ module {:extern "seal"} Seals {
     lemma {:axiom} Once()
       ensures forall r, s :: r in signed && s in signed && DecDesc(r.b).SomeDesc? && DecDesc(s.b).SomeDesc? &&
         DecDesc(r.b).d.sq == DecDesc(s.b).d.sq ==> r == s
+    // The write verifier of each opening (life), made of its epoch: 64 bits. No two had the same.
+    lemma {:axiom} Lives()
+      ensures forall e: int, f: int {:trigger Life(key, e), Life(key, f)} ::
+        e in epochs && f in epochs && Life(key, e) == Life(key, f) ==> e == f
+    // tested: seal.TestLife
+    method {:extern "Verifier"} Verifier() returns (v: uint64) ensures v == Life(key, ep)
     method {:extern "NewEpoch"} NewEpoch()
       modifies this
       ensures signed == old(signed) && ep !in old(epochs) && epochs == old(epochs) + {ep}
@@ -75,6 +81,8 @@ module {:extern "seal"} Seals {
     method {:extern "Ours"} Ours(h: Blk) returns (ok: bool)
       ensures ok <==> DecHdr(key, h.v).Hdr? && DecHdr(key, h.v).ep == ep
   }
+
+  function {:axiom} Life(key: int, ep: int): uint64
 
   // A parsed descriptor (not checked yet)
   class {:extern "Descriptor"} Descriptor {       // tested: seal.TestSeal

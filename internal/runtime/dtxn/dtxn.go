@@ -17,6 +17,7 @@ import (
 	"tansy/disk"
 	"tansy/internal/gen/journal/journalm"
 	"tansy/internal/gen/journal/journalthreads"
+	"tansy/internal/gen/journal/lives"
 	"tansy/internal/gen/txn/objectsm"
 	"tansy/internal/gen/txn/places"
 	"tansy/internal/gen/txn/txnm"
@@ -138,6 +139,9 @@ func (s *System) Look() error { return s.j.Look() }
 
 // Lost is an error if the volume was seen to be another server's now.
 func (s *System) Lost() error { return s.j.Lost() }
+
+// Verifier is the write verifier of this life of the server.
+func (s *System) Verifier() uint64 { return lives.Verifier(s.core) }
 
 // Flush makes everything committed so far durable.
 func (s *System) Flush() error {

@@ -147,6 +147,35 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+// TestLife: an epoch has one write verifier, no two have the same, and it is neither part of the epoch nor another
+// volume's.
+func TestLife(t *testing.T) {
+	s, other := New([32]byte{1}, [16]byte{1}, 0), New([32]byte{2}, [16]byte{1}, 0)
+	seen := map[uint64]bool{s.Verifier(): true}
+	for range 100 {
+		s.NewEpoch()
+		v := s.Verifier()
+		if seen[v] {
+			t.Fatal("two epochs have one verifier")
+		}
+		seen[v] = true
+		if v != s.Verifier() {
+			t.Fatal("an epoch has two verifiers")
+		}
+		if v == le.Uint64(s.epoch[:]) || v == le.Uint64(s.epoch[8:]) {
+			t.Fatal("the verifier tells the epoch")
+		}
+		h := s.EncHdr(9, 0, 0)
+		if other.Continue(h); other.Verifier() == v {
+			t.Fatal("two volumes have one verifier")
+		}
+		s.Continue(h)
+		if s.Verifier() != v {
+			t.Fatal("an epoch that goes on has another verifier")
+		}
+	}
+}
+
 // TestEpochs: a record counts in whatever epoch, and it is known in which; a header is
 // ours only in the epoch of this opening.
 func TestEpochs(t *testing.T) {

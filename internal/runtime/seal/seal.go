@@ -92,6 +92,7 @@ type Seal struct {
 	hdr   [32]byte    // key of the headers
 	epoch [16]byte    // of this opening
 	aead  cipher.AEAD // its key
+	life  uint64      // its write verifier
 	code  coder
 }
 
@@ -99,7 +100,7 @@ type Seal struct {
 // volume's random key; those used here are derived from it.
 func New(key [32]byte, uuid [16]byte, home uint64) *Seal {
 	s := &Seal{key: key, uuid: uuid, home: home, hdr: sha256.Sum256(append([]byte("tansy journal header v3"), key[:]...))}
-	s.aead = s.epochKey(s.epoch[:])
+	s.begin()
 	s.code = newCoder(key)
 	return s
 }
@@ -107,14 +108,24 @@ func New(key [32]byte, uuid [16]byte, home uint64) *Seal {
 // NewEpoch begins an epoch: a random number of 128 bits.
 func (s *Seal) NewEpoch() {
 	rand.Read(s.epoch[:])
-	s.aead = s.epochKey(s.epoch[:])
+	s.begin()
 }
 
 // Continue goes on with the epoch of header h.
 func (s *Seal) Continue(h *dbytes.Blk) {
 	copy(s.epoch[:], h.Data()[hdrEpoch:hdrRoot])
-	s.aead = s.epochKey(s.epoch[:])
+	s.begin()
 }
+
+// begin makes what belongs to the epoch.
+func (s *Seal) begin() {
+	s.aead = s.epochKey(s.epoch[:])
+	life := sha256.Sum256(slices.Concat([]byte("tansy write verifier"), s.key[:], s.epoch[:]))
+	s.life = le.Uint64(life[:])
+}
+
+// Verifier is the write verifier of this epoch: clients see it, so it tells nothing of epoch and key.
+func (s *Seal) Verifier() uint64 { return s.life }
 
 // epochKey is the key of an epoch's tags.
 func (s *Seal) epochKey(epoch []byte) cipher.AEAD {

@@ -278,7 +278,7 @@ module BlockTree {
       requires ino in store.inodes && Parse(ip.data).blks == store.inodes[ino].blks &&
         (MetaOf(ip.data).ty == 0 <==> store.inodes[ino].meta.ty == 0)
       ensures Valid() && data == old(data) && blockMap == old(blockMap)
-      ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)]
+      ensures store.inodes == old(store.inodes)[ino := Parse(ip.data)] && store.used == old(store.used)
     {
       store.WriteInode(txn, ino, ip);
       assert RootsOk(store.geometry, blockMap, store.inodes) by { reveal RootsOk(); }

@@ -573,6 +573,7 @@ module Directories {
       requires fs.SameBlks(ino, ip.data)
       ensures Valid() && dirs == old(dirs) && places == old(places) && fs.files == old(fs.files) &&
         fs.held == old(fs.held) && fs.metas == old(fs.metas)[ino := MetaOf(ip.data)]
+      ensures fs.trees.store.used == old(fs.trees.store.used)
     { fs.PutInode(txn, ino, ip); }
 
     method Write(txn: Txn, ino: uint64, off: uint64, src: Bytes, so: uint64, len: uint64) returns (ok: bool)

@@ -218,6 +218,7 @@ module ByteFiles {
       requires SameBlks(ino, ip.data)
       ensures Valid() && files == old(files) && held == old(held) && metas == old(metas)[ino := MetaOf(ip.data)]
       ensures forall b {:trigger SameBlks(ino, b)} :: SameBlks(ino, b) == old(SameBlks(ino, b))
+      ensures trees.store.used == old(trees.store.used)
     {
       trees.SetMeta(txn, ip, ino);
       ReachSame(geometry, trees.blockMap, metas, ino, MetaOf(ip.data));

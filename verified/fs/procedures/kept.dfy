@@ -69,6 +69,10 @@ module KeptOps {
     ensures st == 0 ==> Sound(d) && L.KeepOk(old(AbsOf(d)), AbsOf(d), N.Handle(ino, gen), N.Time(s, ns))
     ensures st != 0 ==> L.KeepErr(old(AbsOf(d)), N.Handle(ino, gen), st)
     ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, false)
+    // nothing is taken of what is free
+    ensures st == 0 ==> FreeBlocks(d) == old(FreeBlocks(d)) && FreeInodes(d) == old(FreeInodes(d))
+    ensures st == 0 ==> forall i: uint64, n: seq<byte> {:trigger NoPlace(d, i, n)} ::
+      NoPlace(d, i, n) <==> old(NoPlace(d, i, n))
   {
     ghost var ms := d.fs.metas;
     first := 0;
@@ -86,6 +90,24 @@ module KeptOps {
     var nl := GetNlink(ip);
     if nl >= MAXLINK { st := MLINK; return; }
     assert NameTree.Fits(ino, ms[ino]) && fl < 0xffff_fffe;
+    first := PutKept(txn, d, ino, ip, fl, nl, s, ns);
+    TakesNothing(ms, ino, s, ns);
+    assert FreeInodes(d) == old(FreeInodes(d));
+    KeepOk(d.fs.geometry, ms, d.dirs, ino, s, ns);
+    KeepShows(d.fs.geometry, ms, d.fs.files, d.fs.held, d.dirs, d.places, ino, s, ns);
+  }
+  // The inode ip of a file, with these flags and links, comes to the head of the list.
+  method PutKept(txn: Txn, d: DirFs, ino: uint64, ip: Bytes, fl: uint32, nl: uint32, s: uint64, ns: uint32)
+    returns (first: uint64)
+    modifies d.Repr(), ip
+    requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ORPHANS) && OkIno(d.fs.geometry, ino) &&
+      2 < ino && ip !in d.Repr()
+    requires |ip.data| == 256 && ino in d.fs.metas && MetaOf(ip.data) == d.fs.metas[ino] && d.fs.SameBlks(ino, ip.data)
+    requires CanKeep(d.fs.metas[ino]) && d.fs.metas[ino].flags == fl && d.fs.metas[ino].nlink == nl
+    ensures d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files) &&
+      d.fs.held == old(d.fs.held) && d.fs.trees.store.used == old(d.fs.trees.store.used)
+    ensures ino in old(d.fs.metas) && ORPHANS in old(d.fs.metas) && d.fs.metas == Keeping(old(d.fs.metas), ino, s, ns)
+  {
     d.fs.Bytes(ino);
     var hp := d.fs.GetInode(txn, ORPHANS, true);
     first := GetParent(hp);
@@ -98,10 +120,14 @@ module KeptOps {
     hp := d.fs.GetInode(txn, ORPHANS, true);
     SetParent(hp, ino);
     d.PutInode(txn, ORPHANS, hp);
-    assert d.fs.metas == Keeping(ms, ino, s, ns);
-    KeepOk(d.fs.geometry, ms, d.dirs, ino, s, ns);
-    KeepShows(d.fs.geometry, ms, d.fs.files, d.fs.held, d.dirs, d.places, ino, s, ns);
   }
+  // Nothing is taken of what is free.
+  lemma TakesNothing(ms: Metas, i: uint64, s: uint64, ns: uint32)
+    requires i in ms && 2 in ms && 2 < i && CanKeep(ms[i])
+    ensures var ms' := Keeping(ms, i, s, ns);
+      (forall j: uint64 {:trigger j in ms'} :: (j in ms <==> j in ms') && (j in ms ==> ms'[j].ty == ms[j].ty &&
+        (Stuck(ms'[j]) <==> Stuck(ms[j]))))
+  { }
 
   // REMOVE of a name of a file that is open, which is kept.
   method RemoveOpen(txn: Txn, d: DirFs, c: Cred, dino: uint64, dgen: uint64, name: Bytes, ino: uint64, gen: uint64,
@@ -138,6 +164,7 @@ module KeptOps {
     ensures st != 0 ==> L.RenameOpenErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
       tname.data, N.Handle(ino, gen), N.Time(s, ns), st)
     ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, tino, tname.data))
   {
     fbefore, fafter, tbefore, tafter, later := null, null, null, null, false;
     st, first := Keep(txn, d, ino, gen, s, ns);

@@ -15,6 +15,8 @@ module LocalOps {
   import opened Abstraction
   import opened Resizing
   import opened FileOps
+  import opened BlockStore
+  import Room = NfsRoom
   import NameTree
   import N = NfsState
   import C = NfsCommon
@@ -114,10 +116,29 @@ module LocalOps {
     var x, y := L.Span(a, b) - h, L.Span(b, m) - (h + L.Span(a, b));
     assert L.Span(a, m) - h == x + y;
   }
+  lemma FewerBlocks(a: set<int>, b: set<int>)
+    requires a <= b
+    ensures |a| <= |b|
+  { assert b == a + (b - a); }
   lemma BlocksAre(off: int, len: int)
     requires 0 <= off && 0 <= len
     ensures C.Blocks(off, len) == L.Span(off / 4096, (off + len + 4095) / 4096)
   { }
+
+  lemma SpanSize(a: int, b: int)
+    requires a <= b
+    ensures |L.Span(a, b)| == b - a
+    decreases b - a
+  {
+    if a == b { assert L.Span(a, b) == {}; return; }
+    SpanSize(a, b - 1);
+    assert L.Span(a, b) == L.Span(a, b - 1) + {b - 1};
+  }
+  // n bytes in the blocks b to m - 1 need no more than four blocks for each of them
+  lemma Led(b: int, m: int, n: int)
+    requires 0 <= b < m && 4096 * (m - 1 - b) < n <= 4096 * (m - b)
+    ensures 0 < Room.Bytes(4096 * b, n) <= 4 * (m - b)
+  { assert (4096 * b + n + 4095) / 4096 == m; }
 
   // the file f, long enough for bytes up to end
   function Grown(f: seq<byte>, end: int): seq<byte> { if |f| < end then f + Zeros(end - |f|) else f }
@@ -129,7 +150,7 @@ module LocalOps {
     requires d.Valid() && txn.volume == d.fs.volume && OkIno(d.fs.geometry, ino) && ino !in d.dirs &&
       z.data == Zeros(4096 * RUN as int)
     requires |d.fs.files[ino]| == size as int && b < top && top as int <= (size as int + 4095) / 4096 &&
-      b as int !in d.fs.held[ino]
+      top <= 134217728 && b as int !in d.fs.held[ino]
     ensures b < m <= top && ino in old(d.fs.held) && ino in old(d.fs.metas)
     ensures ok ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && d.fs.files == old(d.fs.files)
     ensures ok ==> d.fs.held == old(d.fs.held)[ino := old(d.fs.held)[ino] + L.Span(b as int, m as int)]
@@ -137,6 +158,8 @@ module LocalOps {
       old(d.fs.metas)[ino := WithSizeUsed(old(d.fs.metas)[ino], size, d.fs.metas[ino].used)]
     ensures ok ==> d.fs.metas[ino].used as int == old(d.fs.metas)[ino].used as int
       + |L.Span(b as int, m as int) - old(d.fs.held)[ino]|
+    ensures var most := old(GotBlocks(txn)) + 4 * |L.Span(b as int, m as int) - old(d.fs.held)[ino]|;
+      GotBlocks(txn) <= most && (!ok ==> txn.blocks.Dry() && GotBlocks(txn) < most)
   {
     d.fs.Bytes(ino);
     ghost var g, h := d.fs.files[ino], d.fs.held[ino];
@@ -149,6 +172,9 @@ module LocalOps {
     ZerosOver(g, h, b as int, m as int, to as int);
     BlocksAre(4096 * b as int, n as int);
     assert (to as int + 4095) / 4096 == m as int;
+    assert L.Span(b as int, m as int) - h == L.Span(b as int, m as int);
+    SpanSize(b as int, m as int);
+    Led(b as int, m as int, n as int);
     ok := d.Write(txn, ino, 4096 * b, z, 0, n);
     if ok { assert old(d.fs.files)[ino := g] == old(d.fs.files); }
   }
@@ -159,6 +185,8 @@ module LocalOps {
     requires MayWrite(d.fs.metas[ino], off as int + len as int)
     ensures st == 0 || (st == NOSPC && ino in old(d.fs.held) &&
       !(C.Blocks(off as int, len as int) <= old(d.fs.held)[ino]))
+    ensures st != 0 ==> Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)),
+      Room.AllocateNeeds(off as int, len as int, old(d.fs.held)[ino]))
     ensures st == 0 ==> d.Valid() && d.dirs == old(d.dirs) && d.places == old(d.places) && ino in old(d.fs.files) &&
       ino in old(d.fs.held) && ino in old(d.fs.metas) && ino in d.fs.metas
     ensures st == 0 ==> d.fs.files == old(d.fs.files)[ino := Grown(old(d.fs.files)[ino], off as int + len as int)]
@@ -195,6 +223,7 @@ module LocalOps {
       invariant d.fs.files == files[ino := g] && d.fs.held == held[ino := h + L.Span(first as int, b as int)]
       invariant ino in d.fs.metas && d.fs.metas == ms[ino := WithSizeUsed(ms[ino], size, d.fs.metas[ino].used)]
       invariant d.fs.metas[ino].used as int == ms[ino].used as int + |L.Span(first as int, b as int) - h|
+      invariant GotBlocks(txn) <= old(GotBlocks(txn)) + 4 * |L.Span(first as int, b as int) - h|
       decreases top - b
     {
       d.fs.Bytes(ino);
@@ -210,6 +239,8 @@ module LocalOps {
         ok, m := FillHoles(txn, d, ino, b, top, z, size);
         if !ok {
           assert b as int in C.Blocks(off as int, len as int) && b as int !in h;
+          SpanMore(h, first as int, b as int, m as int);
+          FewerBlocks(L.Span(first as int, m as int) - h, C.Blocks(off as int, len as int) - h);
           return NOSPC;
         }
         SpanMore(h, first as int, b as int, m as int);
@@ -228,6 +259,8 @@ module LocalOps {
       N.Time(s, ns))
     ensures st != 0 ==> L.AllocateErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), off, len, st)
     ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
+    ensures st == NOSPC ==> N.IsFile(old(AbsOf(d)), ino) && Lacking(txn, old(StockOf(txn, d)),
+      Room.AllocateNeeds(off as int, len as int, old(AbsOf(d)).nodes[ino].body.held), st)
   {
     Node(d, ino, gen);
     ghost var ms, files, held := d.fs.metas, d.fs.files, d.fs.held;
@@ -243,7 +276,10 @@ module LocalOps {
     var shrink := GetShrink(ip);
     if shrink != 0 && off + len > size { st := SHRINKFIRST; return; }
     st := Fill(txn, d, ino, off, len);
-    if st != 0 { return; }
+    if st != 0 {
+      IsLacking(txn, old(StockOf(txn, d)), Room.AllocateNeeds(off as int, len as int, held[ino]), st);
+      return;
+    }
     Mark(txn, d, c, ino, s, ns);
     ghost var f, h, used := d.fs.files[ino], d.fs.held[ino], d.fs.metas[ino].used;
     assert d.fs.metas == ms[ino := WrittenMeta(ms[ino], |f| as uint64, used, c.uid != 0, s, ns)];

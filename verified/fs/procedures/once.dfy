@@ -280,6 +280,7 @@ module OnceOps {
     ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
       tname.data, st)
     ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, tino, tname.data))
   {
     again, fbefore, tbefore, later := false, null, null, false;
     if look {

@@ -14,6 +14,8 @@ module RenameOps {
   import opened Directories
   import opened Permissions
   import opened ProcedureBase
+  import opened BlockStore
+  import Room = NfsRoom
   import A = Abstraction
   import T = NameTree
   import TM = TreeMove
@@ -198,7 +200,7 @@ module RenameOps {
     ensures st == 0 && !done ==> R.MayLeave(AbsOf(d), WhoOf(c), fino, fname.data, tino) && (dir <==> src in d.dirs) &&
       (dir ==> !TM.Under(d.fs.metas, tino, src)) &&
       R.MayReplace(AbsOf(d), WhoOf(c), tino, tname.data, dir)
-    ensures st != 0 ==> CheckErr(AbsOf(d), WhoOf(c), fino, fname.data, tino, tname.data, st)
+    ensures st != 0 ==> CheckErr(AbsOf(d), WhoOf(c), fino, fname.data, tino, tname.data, st) && st != NOSPC
   {
     ghost var f, w := AbsOf(d), WhoOf(c);
     SeeNode(d, fino);
@@ -246,6 +248,8 @@ module RenameOps {
       (dst in d.dirs ==> d.dirs[dst] == map[])
     requires found ==> dst != tino && dst != fino && dst in d.fs.metas && d.fs.metas[dst].nlink != 0
     ensures st == 0 || (st == NOSPC && !found)
+    ensures st != 0 ==> Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.EntryNeeds()) ||
+      old(NoPlace(d, tino, tname.data))
     ensures st == 0 ==> d.Valid() && TR.RenamedTo(old(d.dirs), d.dirs, fino, fname.data, tino, tname.data, src, found,
       dst, freed)
     ensures st == 0 ==> RA.Sized(old(d.fs.metas), ms, fino, tino) && 2 in ms &&
@@ -425,7 +429,8 @@ module RenameOps {
     ensures st == 0 ==> fdir != null && tdir != null
     ensures fdir != null ==> |fdir.data| == 256 && Used(d, fino) && MetaOf(fdir.data) == d.fs.metas[fino]
     ensures tdir != null ==> |tdir.data| == 256 && Used(d, tino) && MetaOf(tdir.data) == d.fs.metas[tino]
-    ensures st != 0 ==> OpenErr(AbsOf(d), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
+    ensures st != 0 ==> st != NOSPC &&
+      OpenErr(AbsOf(d), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data, st)
   {
     Node(d, fino, fgen);
     Node(d, tino, tgen);
@@ -447,37 +452,33 @@ module RenameOps {
       (st == INVAL && (N.Dots(fn) || N.Dots(tn)))
   }
 
-  // later: the background has work
-  method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
-    tname: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
+  // The move that Check has found possible, but for the link count of the new parent.
+  method Carry(txn: Txn, d: DirFs, ghost c: Cred, fino: uint64, fname: Bytes, tino: uint64, tname: Bytes, src: uint64,
+    dir: bool, found: bool, dst: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, fafter: Bytes?, tafter: Bytes?, later: bool)
     modifies d.Repr(), txn.blocks
-    requires Sound(d) && txn.volume == d.fs.volume
-    ensures st == 0 ==> Sound(d)
-    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
-      Reply(tino, tafter).Some? &&
-      R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
-        N.Time(s, ns),
-        N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
-    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
-      tname.data, st)
+    requires Sound(d) && txn.volume == d.fs.volume && fino in d.dirs && tino in d.dirs && Used(d, fino) &&
+      Used(d, tino) && OkName(fname.data) && OkName(tname.data) && N.Proper(tname.data)
+    requires fname.data in d.dirs[fino] && d.dirs[fino][fname.data] == src && Used(d, src)
+    requires (found <==> tname.data in d.dirs[tino]) &&
+      (found ==> d.dirs[tino][tname.data] == dst != src && Used(d, dst))
+    requires (dir <==> src in d.dirs) && (dir ==> !TM.Under(d.fs.metas, tino, src)) &&
+      R.MayReplace(AbsOf(d), WhoOf(c), tino, tname.data, dir)
+    ensures var pre := old(AbsOf(d)); N.IsDir(pre, fino) && N.IsDir(pre, tino)
+    ensures st == 0 ==> Sound(d) && Current(d, fino, fafter) && Current(d, tino, tafter) &&
+      Carried(old(AbsOf(d)), AbsOf(d), fino, fname.data, tino, tname.data, N.Time(s, ns))
+    ensures st == 0 && dir && fino != tino ==> R.NewLinks(old(AbsOf(d)), tino, tname.data) < N.LINKMAX as int
+    ensures st == 0 || (st == NOSPC && !found) ||
+      (st == MLINK && dir && fino != tino && R.NewLinks(old(AbsOf(d)), tino, tname.data) >= N.LINKMAX as int)
+    ensures st == NOSPC ==> Short(txn, old(GotBlocks(txn)), old(GotInodes(txn)), Room.EntryNeeds()) ||
+      old(NoPlace(d, tino, tname.data))
     ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) &&
-      N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
   {
     fafter, tafter, later := null, null, false;
-    ghost var pre, w := AbsOf(d), WhoOf(c);
+    ghost var pre := AbsOf(d);
     ghost var v := RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places);
-    st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
-    if fbefore != null { SeeNode(d, fino); }
-    if tbefore != null { SeeNode(d, tino); }
-    if st != 0 { return; }
-    var done: bool; var found: bool;
-    var src: uint64; var dst: uint64;
-    var dir: bool;
-    st, done, src, dir, found, dst := Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname);
-    if st != 0 { return; }
-    if done { fafter, tafter := fbefore, tbefore; return; }
+    SeeNode(d, fino);
+    SeeNode(d, tino);
     SeeEntry(d, fino, fname.data);
     if found { SeeEntry(d, tino, tname.data); SeeNode(d, dst); }
     SeeNode(d, src);
@@ -497,6 +498,53 @@ module RenameOps {
     Finale(d.fs.geometry, v, ms, m2, RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
     SeeNode(d, fino);
     SeeNode(d, tino);
+  }
+  // file i's attributes are those in node
+  predicate Current(d: DirFs, i: uint64, node: Bytes?) reads d, d.fs, node
+  { i in AbsOf(d).nodes && Reply(i, node) == Some(N.FattrOf(i, AbsOf(d).nodes[i])) }
+  predicate Carried(pre: N.FS, post: N.FS, fd: uint64, fn: seq<byte>, td: uint64, tn: seq<byte>, now: N.Time)
+  {
+    N.IsDir(pre, fd) && N.IsDir(pre, td) && fn in pre.nodes[fd].body.names &&
+      pre.nodes[fd].body.names[fn] in pre.nodes &&
+      (tn in pre.nodes[td].body.names ==> pre.nodes[td].body.names[tn] in pre.nodes) &&
+      R.Moved(pre, post, fd, fn, td, tn, now)
+  }
+
+  // later: the background has work
+  method Rename(txn: Txn, d: DirFs, c: Cred, fino: uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64,
+    tname: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
+    modifies d.Repr(), txn.blocks
+    requires Sound(d) && txn.volume == d.fs.volume
+    ensures st == 0 ==> Sound(d)
+    ensures st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some? && Reply(tino, tbefore).Some? &&
+      Reply(tino, tafter).Some? &&
+      R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
+        N.Time(s, ns),
+        N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
+    ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
+      tname.data, st)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) &&
+      N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
+    ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, tino, tname.data))
+  {
+    fafter, tafter, later := null, null, false;
+    ghost var pre, w := AbsOf(d), WhoOf(c);
+    st, fbefore, tbefore := OpenBoth(txn, d, fino, fgen, fname, tino, tgen, tname);
+    if fbefore != null { SeeNode(d, fino); }
+    if tbefore != null { SeeNode(d, tino); }
+    if st != 0 { return; }
+    var done: bool; var found: bool;
+    var src: uint64; var dst: uint64;
+    var dir: bool;
+    st, done, src, dir, found, dst := Check(txn, d, c, fino, fbefore, fname, tino, tbefore, tname);
+    if st != 0 { return; }
+    if done { fafter, tafter := fbefore, tbefore; return; }
+    SeeEntry(d, fino, fname.data);
+    SeeNode(d, src);
+    st, fafter, tafter, later := Carry(txn, d, c, fino, fname, tino, tname, src, dir, found, dst, s, ns);
+    if !old(NoPlace(d, tino, tname.data)) { IsLacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st); }
   }
 
   // the rename a was made from v, but for link counts and time stamps

@@ -9,6 +9,10 @@
 //     the device has failed.
 //   - COMMIT: all that took effect before the call is durable.
 //
+// A life of the server is from an opening of the volume until the server ends or crashes. Each has a write verifier
+// that no other life has (Begins), and the replies of WRITE and COMMIT carry it (Carries). So a client sees whether a
+// crash may have taken what it wrote UNSTABLE.
+//
 // A volume may be opened such that nothing waits but COMMIT (a local mount, which has fsync); then nothing is promised.
 include "../../lib/machine.dfy"
 
@@ -32,4 +36,8 @@ module NfsDurable {
 
   const IO: uint32 := 5  const ROFS: uint32 := 30
   predicate Shows(status: uint32) { status != IO && status != ROFS }
+
+  // The verifier of a life is none of those of lives before; replies have that of the life in which they are made.
+  predicate Begins(before: set<uint64>, life: uint64) { life !in before }
+  predicate Carries(life: uint64, verifier: uint64) { verifier == life }
 }

@@ -9,6 +9,7 @@ module NfsRoom {
   import opened Machine
   import opened NfsState
   import opened NfsVolume
+  import opened NfsCommon
 
   // blocks, inodes: what is free for a call. refused: the host gave no room for one of these.
   datatype Room = Room(blocks: int, inodes: int, refused: bool)
@@ -53,6 +54,10 @@ module NfsRoom {
   function EntryNeeds(): Need { Need(ENTRY, 0) }
   // a file without a name, of a local mount
   function NamelessNeeds(): Need { Need(0, 1) }
+  // room set aside, of a local mount (local.s.dfy): each block that the file has not, and what leads to it
+  function AllocateNeeds(off: int, len: int, held: set<int>): Need
+    requires 0 <= off && 0 <= len
+  { Need(4 * |Blocks(off, len) - held|, 0) }
 
   // 3.3.18 FSSTAT: what is free, where so many blocks and inodes are
   predicate Told(s: Space, blocks: int, inodes: int)

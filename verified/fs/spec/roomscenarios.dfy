@@ -5,6 +5,7 @@ module RoomScenarios {
   import opened NfsState
   import opened NfsRoom
   import V = NfsVolume
+  import C = NfsCommon
 
   // NOSPC is allowed if one block is wanting, and forbidden if all are there.
   lemma Lacking(data: seq<byte>)
@@ -28,6 +29,16 @@ module RoomScenarios {
     ensures Bytes(0, 12 * 4096) == 12 && Bytes(12 * 4096, 4096) == 2 && Bytes(12 * 4096, 512 * 4096) == 513
     ensures Bytes(524 * 4096, 4096) == 3 && Bytes(262668 * 4096, 513 * 4096) == 519
   { }
+
+  // What a file has is not needed to set room aside for it; of each block that it has not, so is what leads to it.
+  lemma SetAside()
+    ensures !Lacks(Room(0, 0, false), AllocateNeeds(0, 4096, {0}))
+    ensures Lacks(Room(3, 0, false), AllocateNeeds(0, 8192, {0}))
+    ensures !Lacks(Room(4, 0, false), AllocateNeeds(0, 8192, {0}))
+  {
+    assert C.Blocks(0, 4096) - {0} == {};
+    assert C.Blocks(0, 8192) - {0} == {1};
+  }
 
   // The number of an inode that was given out too often is no reason while others were not.
   lemma WornOut(f: FS, g: FS)

@@ -335,6 +335,8 @@
     ("scan", "found: no group behind the end", "          var ok := seal.Vouch(r);\n", "          var ok := seal.Vouch(r); ok := false;\n", "*Beyond"),
     ("scan", "found: only the first unit is looked at", "    while s < nd\n      invariant s <= nd && io && !found", "    while s < nd && s < 1\n      invariant s <= nd && io && !found", "*Beyond"),
     ("recover", "epoch: recovery keeps another's", "    seal.NewEpoch();\n    assert IsRoot", "    assert IsRoot", "*RecoverM*.Empty"),
+    ("lives", "verifier: one for ever", "    v := j.seal.Verifier();\n", "    v := 1;\n", "*Lives*.Verifier"),
+    ("recover", "verifier: that of a life before is good again", "seal.ep !in old(seal.epochs) && ", "", "lives:*Lives*.Another"),
     ("recover", "epoch: mkfs keeps another's", "    seal.NewEpoch();\n    var b := seal.EncHdr(1", "    var b := seal.EncHdr(1", "*EmptyLog"),
     ("policy", "wake-ups: who waits for room sleeps on when the logger is idle", "    j.notes.SetWriteUpTo(j.lastCommit);\n    if !j.busy { j.mutex.WakeOne(CLogger); }\n", "    j.notes.SetWriteUpTo(j.lastCommit);\n", "*.AskSpace"),
     ("policy", "wake-ups: a nudge wakes nobody", "    j.notes.RaiseDurableUpTo(j.lastFrozen);\n    if !j.busy { j.mutex.WakeOne(CLogger); }\n", "    j.notes.RaiseDurableUpTo(j.lastFrozen);\n", "*.Nudge"),

@@ -66,16 +66,25 @@ func Keep(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, s uint64,
 		st = permissions.MLINK()
 		return st, first
 	}
+	var out6 uint64
+	var _ = out6
+	out6 = PutKept(txn, d, ino, ip, fl, nl, s, ns)
+	first = out6
+	return st, first
+}
+func PutKept(txn *dtxn.Txn, d *directories.DirFs, ino uint64, ip *dbytes.Bytes, fl uint32, nl uint32, s uint64, ns uint32) uint64 {
+	var first uint64 = 0
+	var _ = first
 	var hp *dbytes.Bytes
 	var _ = hp
-	var out6 *dbytes.Bytes
-	var _ = out6
-	out6 = d.Fs.GetInode(txn, procedurebase.ORPHANS(), true)
-	hp = out6
-	var out7 uint64
-	var _ = out7
-	out7 = inodeformat.GetParent(hp)
-	first = out7
+	var out1 *dbytes.Bytes
+	var _ = out1
+	out1 = d.Fs.GetInode(txn, procedurebase.ORPHANS(), true)
+	hp = out1
+	var out2 uint64
+	var _ = out2
+	out2 = inodeformat.GetParent(hp)
+	first = out2
 	inodeformat.SetFlags(ip, fl+uint32(2))
 	inodeformat.SetParent(ip, first)
 	inodeformat.SetNlink(ip, nl+uint32(1))
@@ -83,22 +92,22 @@ func Keep(txn *dtxn.Txn, d *directories.DirFs, ino uint64, gen uint64, s uint64,
 	var _ = ts
 	var tns uint32
 	var _ = tns
-	var out8 uint64
-	var _ = out8
-	var out9 uint32
-	var _ = out9
-	out8, out9 = attributechanges.Stamp(ip, s, ns)
-	ts = out8
-	tns = out9
+	var out3 uint64
+	var _ = out3
+	var out4 uint32
+	var _ = out4
+	out3, out4 = attributechanges.Stamp(ip, s, ns)
+	ts = out3
+	tns = out4
 	inodeformat.SetCtime(ip, ts, tns)
 	d.PutInode(txn, ino, ip)
-	var out10 *dbytes.Bytes
-	var _ = out10
-	out10 = d.Fs.GetInode(txn, procedurebase.ORPHANS(), true)
-	hp = out10
+	var out5 *dbytes.Bytes
+	var _ = out5
+	out5 = d.Fs.GetInode(txn, procedurebase.ORPHANS(), true)
+	hp = out5
 	inodeformat.SetParent(hp, ino)
 	d.PutInode(txn, procedurebase.ORPHANS(), hp)
-	return st, first
+	return first
 }
 func RemoveOpen(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, dino uint64, dgen uint64, name *dbytes.Bytes, ino uint64, gen uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool, uint64) {
 	var st uint32 = 0

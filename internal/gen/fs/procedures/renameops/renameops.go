@@ -452,6 +452,46 @@ func OpenBoth(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fgen uint64, fna
 	}
 	return st, fdir, tdir
 }
+func Carry(txn *dtxn.Txn, d *directories.DirFs, fino uint64, fname *dbytes.Bytes, tino uint64, tname *dbytes.Bytes, src uint64, dir bool, found bool, dst uint64, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, bool) {
+	var st uint32 = 0
+	var _ = st
+	var fafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = fafter
+	var tafter *dbytes.Bytes = (*dbytes.Bytes)(nil)
+	var _ = tafter
+	var later bool = false
+	var _ = later
+	fafter, tafter, later = (*dbytes.Bytes)(nil), (*dbytes.Bytes)(nil), false
+	var fr bool = false
+	var _ = fr
+	var out1 uint32
+	var _ = out1
+	var out2 bool
+	var _ = out2
+	var out3 bool
+	var _ = out3
+	out1, out2, out3 = Move(txn, d, fino, fname, tino, tname, src, found, dst, s, ns)
+	st = out1
+	fr = out2
+	later = out3
+	if st != uint32(0) {
+		return st, fafter, tafter, later
+	}
+	var out4 uint32
+	var _ = out4
+	var out5 *dbytes.Bytes
+	var _ = out5
+	var out6 *dbytes.Bytes
+	var _ = out6
+	out4, out5, out6 = Finish(txn, d, fino, tino, src, dir, found && dir, s, ns)
+	st = out4
+	fafter = out5
+	tafter = out6
+	if st != uint32(0) {
+		return st, fafter, tafter, later
+	}
+	return st, fafter, tafter, later
+}
 func Rename(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint64, fgen uint64, fname *dbytes.Bytes, tino uint64, tgen uint64, tname *dbytes.Bytes, s uint64, ns uint32) (uint32, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, *dbytes.Bytes, bool) {
 	var st uint32 = 0
 	var _ = st
@@ -515,34 +555,19 @@ func Rename(txn *dtxn.Txn, d *directories.DirFs, c *permissions.Cred, fino uint6
 		fafter, tafter = fbefore, tbefore
 		return st, fbefore, fafter, tbefore, tafter, later
 	}
-	var fr bool = false
-	var _ = fr
 	var out10 uint32
 	var _ = out10
-	var out11 bool
+	var out11 *dbytes.Bytes
 	var _ = out11
-	var out12 bool
+	var out12 *dbytes.Bytes
 	var _ = out12
-	out10, out11, out12 = Move(txn, d, fino, fname, tino, tname, src, found, dst, s, ns)
-	st = out10
-	fr = out11
-	later = out12
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
-	var out13 uint32
+	var out13 bool
 	var _ = out13
-	var out14 *dbytes.Bytes
-	var _ = out14
-	var out15 *dbytes.Bytes
-	var _ = out15
-	out13, out14, out15 = Finish(txn, d, fino, tino, src, dir, found && dir, s, ns)
-	st = out13
-	fafter = out14
-	tafter = out15
-	if st != uint32(0) {
-		return st, fbefore, fafter, tbefore, tafter, later
-	}
+	out10, out11, out12, out13 = Carry(txn, d, fino, fname, tino, tname, src, dir, found, dst, s, ns)
+	st = out10
+	fafter = out11
+	tafter = out12
+	later = out13
 	return st, fbefore, fafter, tbefore, tafter, later
 }
 
