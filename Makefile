@@ -44,7 +44,7 @@ verify: $(Z3)
 metatheory:
 	python3 metatheory/check.py $(METATHEORY_FLAGS)
 
-# proofs that must fail: the verified core with one line broken
+# break the verified core, one line at a time: no such change may verify (hours; verified/tools/mutants.py runs some)
 mutants: $(Z3)
 	python3 verified/tools/mutants.py
 
@@ -64,7 +64,7 @@ gen-check:
 hooks:
 	git config core.hooksPath verified/tools/hooks
 
-# the same for the Go code: each fault must be found by a test
+# break the Go code, one line at a time: a test must find each (hours)
 go-mutants:
 	$(GO) run ./test/mutants
 

@@ -290,7 +290,11 @@ func newFileSystem(v Volume, o Options) (*fileSystem, error) {
 	if o.ReadOnly {
 		return f, nil
 	}
-	return f, removeOldFolder(v, o.Log)
+	if err := removeOldFolder(v, o.Log); err != nil {
+		return f, fmt.Errorf("%s: its root directory cannot be read (%w): tansy check says more, when nobody serves it",
+			o.Source, err)
+	}
+	return f, nil
 }
 
 // Usable says what is wrong with a directory as a place to mount on, and with FUSE on this machine. New asks as well:

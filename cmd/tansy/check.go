@@ -67,7 +67,7 @@ which the files lie.
 		fmt.Fprintln(stdout, "not checked:", s)
 	}
 	if err != nil {
-		fail("check", fmt.Errorf("%s: %w", pos[0], err))
+		fail("check", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
 		return exitUsage
 	}
 	verdict, code := "clean", exitOK
@@ -87,6 +87,9 @@ which the files lie.
 	}
 	if !*quiet {
 		verdict += "; " + summary(&rep, *data, time.Since(begin))
+	}
+	if code != exitOK {
+		verdict += fmt.Sprintf("; tansy repair %s says what can be done", quoted(pos[0]))
 	}
 	if !*quiet || code != exitOK {
 		stdout.conclude("%s: %s", shown(pos[0]), verdict)

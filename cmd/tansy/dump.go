@@ -73,13 +73,13 @@ meant for people, and may change.
 	defer d.Close()
 	p, err := volcheck.NewDumper(d)
 	if err != nil {
-		return fail("dump", fmt.Errorf("%s: %w", pos[0], err))
+		return fail("dump", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
 	}
 	w := bufio.NewWriter(stdout)
 	err = show(p, w, n)
 	w.Flush()
 	if err != nil && stdout.lost.Load() == nil { // which is told in the end
-		return fail("dump", fmt.Errorf("%s: %w", pos[0], err))
+		return fail("dump", fmt.Errorf("%s: %w%s", pos[0], err, adviceFor(d, err)))
 	}
 	return exitOK
 }

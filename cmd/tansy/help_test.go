@@ -117,11 +117,6 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-func isBool(v any) bool {
-	b, ok := v.(interface{ IsBoolFlag() bool })
-	return ok && b.IsBoolFlag()
-}
-
 func TestVersion(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
 		if got := tansy(t, args...); !strings.HasPrefix(got, "tansy ") || !strings.Contains(got, "\nvolume format 4\ngo") || strings.Count(got, "\n") != 4 {

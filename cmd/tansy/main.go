@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tansy/disk"
 )
 
 // exit codes
@@ -110,8 +112,8 @@ exit codes:
       verdict, as nothing could be read, or a good one could not be printed
   3   serve, mount: the volume was deleted, renamed, replaced or cut while it
       was in use
-  75  serve: another server has the volume, or may have
-      (docs/guide/standby.md)
+  75  serve: another server has the volume on Ceph, or may have
+      (docs/guide/standby.md); elsewhere serve is refused, with 1
   129, 130, 143
       ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM: conform and bench when they
       have printed what they found; serve and mount only before they serve, or
@@ -167,6 +169,9 @@ func parse(f *flagSet, args []string, low, high int) (pos []string, code int, do
 	}
 	usage := f.Usage
 	f.Usage = func() {} // Parse calls it on every error
+	if what := swallowed(f, args); what != "" {
+		return nil, misused(f, what), true
+	}
 	for {
 		err := f.Parse(args)
 		if errors.Is(err, flag.ErrHelp) {
@@ -197,6 +202,34 @@ func parse(f *flagSet, args []string, low, high int) (pos []string, code int, do
 	return pos, exitOK, false
 }
 
+// swallowed says which flag would take the next one for its value, or nothing.
+func swallowed(f *flagSet, args []string) string {
+	named := func(arg string) *flag.Flag {
+		if name := strings.TrimPrefix(arg, "--"); name != arg {
+			return f.Lookup(name)
+		}
+		return nil
+	}
+	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
+		x := named(args[i])
+		if x == nil || isBool(x.Value) {
+			continue
+		}
+		if named(args[i+1]) != nil {
+			return fmt.Sprintf("--%s needs a value, and what follows is %s (--%s=%s gives it that value)",
+				x.Name, args[i+1], x.Name, args[i+1])
+		}
+		i++
+	}
+	return ""
+}
+
+// isBool tells whether the value of a flag needs no word of its own.
+func isBool(v flag.Value) bool {
+	b, ok := v.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
 // given tells if a flag was among the arguments.
 func given(f *flagSet, name string) (found bool) {
 	f.Visit(func(x *flag.Flag) { found = found || x.Name == name })
@@ -217,6 +250,9 @@ func fail(name string, err error) int {
 // worded is what is said of the error of a sub-command. Its help has what can be done about wrong arguments.
 func worded(name string, err error) string {
 	said := fmt.Sprintf("tansy %s: %s\n", name, plain(err.Error()))
+	if errors.Is(err, disk.ErrLocked) {
+		said += "End that first: tansy umount ends a mount, and Ctrl-C or SIGTERM a server.\n"
+	}
 	if codeOf(err) == exitUsage {
 		said += fmt.Sprintf("`tansy %s --help` explains the command and shows examples.\n", name)
 	}

@@ -78,10 +78,11 @@ that is mounted, or used in another way, is refused with --force as well.
 	p := newProgress(os.Stderr, time.Now)
 	o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }
 	warn := warning("mkfs")
+	isNew := !remote(pos[0]) && missing(pos[0])
 	err := makeVolume(pos[0], image{uint64(size), *preallocate, *ignoreFstab, warn}, *force, o)
 	fmt.Fprint(os.Stderr, p.clear)
 	if small := new(tansyfs.TooSmallError); errors.As(err, &small) && small.Least > 0 {
-		err = fmt.Errorf("%w (--size %v, or more)", err, new(byteSize(small.Least)))
+		err = fmt.Errorf("%w (%s, or more)", err, sizing(pos[0], isNew, small.Least))
 	}
 	if err != nil {
 		return fail("mkfs", err)
@@ -91,6 +92,16 @@ that is mounted, or used in another way, is refused with --force as well.
 	}
 	stdout.conclude("%s: made a volume", shown(pos[0]))
 	return exitOK
+}
+
+// sizing is how a volume gets a size in bytes. What exists keeps its own.
+func sizing(path string, isNew bool, size uint64) string {
+	if st, err := os.Stat(path); !isNew && err == nil && st.Mode().IsRegular() {
+		return fmt.Sprintf("truncate -s %d %s", size, quoted(path))
+	} else if !isNew {
+		return new(byteSize(size)).String()
+	}
+	return "--size " + new(byteSize(size)).String()
 }
 
 // zero says which of these flags is given as 0, or nothing. Inside, 0 stands for the default.
@@ -185,6 +196,11 @@ func makeVolume(path string, i image, force bool, o tansyfs.MkfsOptions) error {
 		return taken(path, "exists already")
 	}
 	if i.size != 0 && uint64(st.Size()) != i.size {
+		d, err := openDevice(path, disk.FileOptions{}) // who has it in use must not be told to cut it
+		if err != nil {
+			return err
+		}
+		d.Close()
 		larger := ""
 		if st.Mode().IsRegular() {
 			larger = fmt.Sprintf(", or give the file that size first: truncate -s %d %s", i.size, quoted(path))

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"tansy/disk"
@@ -76,6 +75,27 @@ but not proved.
 	return code
 }
 
+// undoable returns why no undo file of a repair of a volume can be made under a name.
+func undoable(undo, volume string) error {
+	st, err := os.Stat(undo)
+	if err == nil {
+		v, e := os.Stat(volume)
+		switch {
+		case e == nil && os.SameFile(st, v):
+			return fmt.Errorf("--undo %s is the volume itself: give the name of a new file", quoted(undo))
+		case !st.Mode().IsRegular():
+			return fmt.Errorf("--undo %s is no file: give the name of a new one", quoted(undo))
+		}
+		return fmt.Errorf("the undo file %s exists: it may be that of another repair: move it away, or give another "+
+			"name with --undo", quoted(undo))
+	}
+	dir := filepath.Dir(undo)
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return fmt.Errorf("the undo file %s cannot be made: there is no directory %s", quoted(undo), quoted(dir))
+	}
+	return nil
+}
+
 // openToRepair is openVolume, and searches all of the device for the copy of a superblock that is damaged.
 func openToRepair(name string, o disk.FileOptions) (device, error) {
 	d, err := openDevice(name, o)
@@ -135,6 +155,11 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 		stdout.conclude("%s: clean, nothing to do", shown(d.Path()))
 		return exitOK, nil
 	}
+	if yes && len(p.Actions) > 0 { // before they are listed, which reads as if they were done
+		if err := undoable(undo, d.Path()); err != nil {
+			return 0, fmt.Errorf("%w; nothing was written", err)
+		}
+	}
 	for _, x := range p.Before.Problems {
 		fmt.Fprintln(stdout, "problem:", x)
 	}
@@ -146,9 +171,7 @@ func repairVolume(d device, undo string, yes bool, o volrepair.Options) (code in
 	}
 	left := p.After
 	if yes && len(p.Actions) > 0 {
-		if left, err = p.Apply(d, undo); errors.Is(err, fs.ErrExist) {
-			return 0, fmt.Errorf("%w: it may be that of another repair: move it away, or give another name with --undo", err)
-		} else if err != nil {
+		if left, err = p.Apply(d, undo); err != nil {
 			if _, e := os.Stat(undo); e == nil {
 				err = fmt.Errorf("%w: the repair is not complete; another one goes on, or --undo-from %s puts back what "+
 					"was", err, undo)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tansy/disk"
@@ -61,7 +62,16 @@ func TestRepair(t *testing.T) {
 	if err := os.WriteFile(img+".undo", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	exit(exitUsage, "repair", img, "--yes")
+	for _, undo := range []string{"", img, os.DevNull, filepath.Join(img+".none", "undo")} {
+		args := []string{"repair", img, "--yes"}
+		if undo != "" {
+			args = append(args, "--undo", undo)
+		}
+		if code, out, errs := saying(t, args...); code != exitUsage || strings.Contains(out, "repair:") ||
+			!strings.Contains(errs, "nothing was written") || undo != "" && strings.Contains(errs, "move it away") {
+			t.Errorf("%s: %d\n%s\n%s", args, code, out, errs)
+		}
+	}
 	if !bytes.Equal(read(), damaged) {
 		t.Error("something was written, although the undo file existed")
 	}

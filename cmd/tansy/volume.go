@@ -13,6 +13,7 @@ import (
 	tansyfs "tansy/fs"
 	"tansy/journal"
 	"tansy/nfs/server"
+	volcheck "tansy/offline/check"
 	"tansy/ops/standby"
 	"tansy/ops/status"
 )
@@ -160,10 +161,15 @@ func (o *opening) openAll(all []*volume) error {
 	return nil
 }
 
+// empty tells whether an error is that of a device without a volume.
+func empty(err error) bool {
+	return errors.Is(err, tansyfs.ErrNoSuperblock) || errors.Is(err, volcheck.ErrNotVolume)
+}
+
 // advice is what to do about an error of opening a volume, for its end. That nothing
 // is there is all that mkfs should be advised for: it destroys what is.
 func advice(err error) string {
-	if errors.Is(err, tansyfs.ErrNoSuperblock) {
+	if empty(err) {
 		return " (if a volume was here, tansy repair searches for the copy of its superblock; tansy mkfs makes a new volume)"
 	}
 	if errors.Is(err, journal.ErrDamaged) {
@@ -177,7 +183,7 @@ func adviceFor(d disk.Disk, err error) string {
 	if d.Size() < 2 {
 		return " (tansy mkfs makes a volume in a new file, or on a device of some MiB)"
 	}
-	if errors.Is(err, tansyfs.ErrNoSuperblock) {
+	if empty(err) {
 		if what := contents(d); what != "" {
 			return fmt.Sprintf(" (it holds %s, which would be lost if tansy mkfs made a volume there)", what)
 		}

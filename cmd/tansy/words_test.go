@@ -194,10 +194,14 @@ func TestWrongArguments(t *testing.T) {
 		{"mkfs V --size 8M --owner 4294967295:0", 2, `tansy mkfs: --owner "4294967295:0": this machine knows no user "4294967295": give`},
 		{"mkfs V --size 8M --owner 123456789", 2, `tansy mkfs: --owner "123456789": the group is missing: give the numbers`},
 		{"mkfs F", 1, "tansy mkfs: F exists already, and holds a Tansy volume: --force makes a new volume over it"},
-		{"mkfs T --force", 2, "tansy mkfs: 0 bytes are too few for a journal"},
+		{"mkfs T --force", 2, "tansy mkfs: 0 bytes are too few for a journal of 5242880 bytes, 64 inodes, and data: " +
+			"it takes 5369856, and more for data (truncate -s 5369856 T, or more)"},
 		{"serve --volume T --size 8M --listen 0", 1, "tansy serve: T: not a Tansy volume: 0 whole blocks of 4096 bytes " +
 			"are too few for one (tansy mkfs makes a volume in a new file"},
-		{"check T", 2, "tansy check: T: not a Tansy volume"},
+		{"check T", 2, "tansy check: T: not a Tansy volume (tansy mkfs makes a volume in a new file"},
+		{"dump T super", 1, "tansy dump: T: "},
+		{"serve --exports --listen 0", 2, "tansy serve: --exports needs a value, and what follows is --listen"},
+		{"mkfs V --size --force", 2, "tansy mkfs: --size needs a value, and what follows is --force"},
 		{"mkfs F --force --size 9M", 2, "tansy mkfs: F exists already and keeps its size: leave --size out, or " +
 			"give the file that size first: truncate -s 9437184 F"},
 		{"scrub F", 2, "tansy scrub: F is a file: give HOST:PORT of a server; tansy check is for"},
@@ -408,7 +412,13 @@ func TestMkfsSaysWhatIsThere(t *testing.T) {
 	if code, _, errs := saying(t, "mkfs", img, "--force"); code != exitOK {
 		t.Error(code, errs)
 	}
-	p := startServe(t, "--volume", img) // then nobody is advised to use force
+	p := startServe(t, "--volume", img) // then nobody is advised to use force, or to cut the file
+	inUse := "volume is in use by another server or tool"
+	code, _, errs = saying(t, "mkfs", img, "--force", "--size", "1G")
+	if code != exitFailure || !strings.Contains(errs, inUse) || strings.Contains(errs, "truncate") ||
+		!strings.Contains(errs, "End that first: tansy umount ends a mount") {
+		t.Errorf("%d, %s", code, errs)
+	}
 	code, _, errs = saying(t, "mkfs", img)
 	want := fmt.Sprintf("exists already: lock %s: volume is in use by another server or tool", img)
 	if code != exitFailure || !strings.Contains(errs, want) || strings.Contains(errs, "--force") {

@@ -39,8 +39,8 @@ type superblock struct {
 	junk    bool // there is something in bytes that mean nothing
 }
 
-// errNotVolume: the device holds something else, or nothing.
-var errNotVolume = errors.New("not a Tansy volume")
+// ErrNotVolume is the error of Volume for a device that holds something else, or nothing.
+var ErrNotVolume = errors.New("not a Tansy volume")
 
 // errForeign: a Tansy volume this program is too old for.
 type errForeign string
@@ -50,7 +50,7 @@ func (e errForeign) Error() string { return string(e) }
 // parseSuper reads a superblock. The error says why it cannot be used.
 func parseSuper(b []byte) (*superblock, error) {
 	if u64(b, 0) != superMagic {
-		return nil, errNotVolume
+		return nil, ErrNotVolume
 	}
 	if sum := sha256.Sum256(b[:superSum]); !bytes.Equal(sum[:], b[superSum:]) {
 		return nil, errors.New("the checksum is wrong")
@@ -119,7 +119,7 @@ func (g *geometry) inodesFit() bool {
 // cannot be read, if so.
 func readSupers(d disk.Disk) (raw [2][]byte, why [2]error, err error) {
 	if d.Size() < 8 {
-		return raw, why, errNotVolume
+		return raw, why, ErrNotVolume
 	}
 	for i, a := range []uint64{0, d.Size() - 1} {
 		raw[i] = make([]byte, disk.BlockSize)
@@ -157,8 +157,8 @@ func (c *checker) superblock(d disk.Disk) (*superblock, error) {
 		if errors.As(err2, new(errForeign)) {
 			return nil, err2
 		}
-		if errors.Is(err, errNotVolume) && errors.Is(err2, errNotVolume) {
-			return nil, errNotVolume
+		if errors.Is(err, ErrNotVolume) && errors.Is(err2, ErrNotVolume) {
+			return nil, ErrNotVolume
 		}
 		c.problem(0, 0, "block 0: the superblock cannot be used: %v", err)
 		if err2 != nil {

@@ -74,7 +74,7 @@ func newNamer(d disk.Disk) (*checker, error) {
 		return nil, err
 	}
 	if sb == nil || c.short {
-		return nil, errNotVolume
+		return nil, ErrNotVolume
 	}
 	c.sb, c.geo = sb, sb.geometry
 	c.v = c.openLog(d, sb)

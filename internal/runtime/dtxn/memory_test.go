@@ -43,8 +43,8 @@ func TestSeenInodes(t *testing.T) {
 	}
 }
 
-// TestCopiesOutliveTheCommit: what a transaction copied to change it is still so when it commits, which is after what it
-// has only looked at was given back.
+// TestCopiesOutliveTheCommit: what a transaction copied to change it is still so when it commits, which is after
+// what it has only looked at was given back.
 func TestCopiesOutliveTheCommit(t *testing.T) {
 	poison(t)
 	s := newSystem(t)
