@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ exit codes:
 	cfg.FileSize, cfg.IOSize = uint64(fileSize), int(ioSize)
 	if cfg.Clients == 0 || cfg.Depth == 0 || cfg.Duration == 0 || fileSize == 0 || ioSize == 0 { // load has defaults
 		return misused(f, "the values of --clients, --depth, --time, --file, and --io must be above 0")
+	}
+	if st, err := os.Stat(filepath.Dir(*plot)); err != nil || !st.IsDir() { // not only when all is measured
+		return misused(f, fmt.Sprintf("--plot %s: there is no directory %s", quoted(*plot), filepath.Dir(*plot)))
 	}
 	cfg.MountAddr = mountAddress(cfg.Addr, mountPort)
 	if err := cfg.Check(); err != nil {

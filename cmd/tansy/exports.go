@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"log/slog"
 	"net"
 	"path"
@@ -79,6 +80,9 @@ type exportsSource struct {
 // read reads the tables: of each volume its own. A warning is given once, however often the file is read.
 func (s *exportsSource) read() (tables []*exports.Table, err error) {
 	list, warnings, err := exports.ReadFile(s.name)
+	if errors.As(err, new(*iofs.PathError)) {
+		err = fmt.Errorf("--exports: %w: give a file that tansy exports check accepts", err)
+	}
 	if err != nil {
 		return nil, err
 	}

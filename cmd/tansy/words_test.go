@@ -59,6 +59,9 @@ func TestWrongArguments(t *testing.T) {
 	}{
 		{"srve", 2, `tansy: there is no command "srve": did you mean serve?`},
 		{"unmount", 2, `tansy: there is no command "unmount": did you mean umount?`},
+		{"MKFS", 2, `tansy: there is no command "MKFS": did you mean mkfs?`},
+		{"bench 127.0.0.1:1 null --plot none/x.svg", 2, "tansy bench: --plot none/x.svg: there is no directory none"},
+		{"serve --volume F --listen 0 --exports V", 1, "tansy serve: --exports: open V: no such file or directory: give a"},
 		{"fsck", 2, `tansy: there is no command "fsck": did you mean check?`},
 		{"xyzzy", 2, `tansy: there is no command "xyzzy"`},
 		{"help srve", 2, `tansy: there is no command "srve": did you mean serve?`},
@@ -195,7 +198,7 @@ func TestWrongArguments(t *testing.T) {
 		{"mkfs V --size 8M --owner 123456789", 2, `tansy mkfs: --owner "123456789": the group is missing: give the numbers`},
 		{"mkfs F", 1, "tansy mkfs: F exists already, and holds a Tansy volume: --force makes a new volume over it"},
 		{"mkfs T --force", 2, "tansy mkfs: 0 bytes are too few for a journal of 5242880 bytes, 64 inodes, and data: " +
-			"it takes 5369856, and more for data (truncate -s 5369856 T, or more)"},
+			"it takes at least 5369856 (truncate -s 5369856 T, or more)"},
 		{"serve --volume T --size 8M --listen 0", 1, "tansy serve: T: not a Tansy volume: 0 whole blocks of 4096 bytes " +
 			"are too few for one (tansy mkfs makes a volume in a new file"},
 		{"check T", 2, "tansy check: T: not a Tansy volume (tansy mkfs makes a volume in a new file"},

@@ -57,7 +57,7 @@ func noCommand(name string) string {
 	}
 	best := otherNames[name]
 	if best == "" {
-		best = nearest.Of(name, names)
+		best = nearest.Of(strings.ToLower(name), names)
 	}
 	return fmt.Sprintf("there is no command %q", name) + didYouMean(best)
 }
