@@ -583,7 +583,7 @@ var mutants = []mutant{
 	{what: "mount: an open file goes with its last name", file: "mount/kept.go", old: "!last || !open ||", new: "!last || open ||", tests: mounts},
 	{what: "mount: a kept file goes when it is closed for the first time", file: "mount/kept.go", old: "x.opens == 0 {\n\t\t\tkept", new: "x.opens >= 0 {\n\t\t\tkept", tests: mounts},
 	{what: "mount: a kept file stays when it is closed", file: "mount/kept.go", old: "\t\terr = f.volume.LetGo(h)\n", new: "", tests: mounts},
-	{what: "mount: what an earlier mount left stays", file: "mount/mount.go", old: "return f, removeOldFolder(v, o.Log)", new: "return f, nil", tests: mounts},
+	{what: "mount: what an earlier mount left stays", file: "mount/mount.go", old: "if err := removeOldFolder(v, o.Log); err != nil {", new: "if err := error(nil); err != nil {", tests: mounts},
 	{what: "mount: what others put there is removed", file: "mount/folder.go", old: "|| !oldName.Match(e.Name)", new: "", tests: mounts},
 	{what: "mount: anybody's folder is emptied", file: "mount/folder.go", old: "|| n.Attr.Mode != 0o700", new: "", tests: mounts},
 	{what: "mount: a folder that is not empty is removed", file: "mount/folder.go", old: "\t\t\t\tleft = true\n", new: "", tests: mounts},
