@@ -205,7 +205,7 @@ func parse(f *flagSet, args []string, low, high int) (pos []string, code int, do
 // swallowed says which flag would take the next one for its value, or nothing.
 func swallowed(f *flagSet, args []string) string {
 	named := func(arg string) *flag.Flag {
-		if name := strings.TrimPrefix(arg, "--"); name != arg {
+		if name := strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"); name != arg {
 			return f.Lookup(name)
 		}
 		return nil

@@ -205,6 +205,7 @@ func TestWrongArguments(t *testing.T) {
 		{"dump T super", 1, "tansy dump: T: "},
 		{"serve --exports --listen 0", 2, "tansy serve: --exports needs a value, and what follows is --listen"},
 		{"mkfs V --size --force", 2, "tansy mkfs: --size needs a value, and what follows is --force"},
+		{"mkfs V -size -force", 2, "tansy mkfs: --size needs a value, and what follows is -force"},
 		{"mkfs F --force --size 9M", 2, "tansy mkfs: F exists already and keeps its size: leave --size out, or " +
 			"give the file that size first: truncate -s 9437184 F"},
 		{"scrub F", 2, "tansy scrub: F is a file: give HOST:PORT of a server; tansy check is for"},
