@@ -77,11 +77,11 @@ but not proved.
 
 // undoable returns why no undo file of a repair of a volume can be made under a name.
 func undoable(undo, volume string) error {
-	st, err := os.Stat(undo)
-	if err == nil {
-		v, e := os.Stat(volume)
+	if st, err := os.Lstat(undo); err == nil {
+		at, _ := os.Stat(undo) // behind links
+		v, _ := os.Stat(volume)
 		switch {
-		case e == nil && os.SameFile(st, v):
+		case os.SameFile(at, v):
 			return fmt.Errorf("--undo %s is the volume itself: give the name of a new file", quoted(undo))
 		case !st.Mode().IsRegular():
 			return fmt.Errorf("--undo %s is no file: give the name of a new one", quoted(undo))

@@ -62,7 +62,11 @@ func TestRepair(t *testing.T) {
 	if err := os.WriteFile(img+".undo", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, undo := range []string{"", img, os.DevNull, filepath.Join(img+".none", "undo")} {
+	dangling := img + ".link"
+	if err := os.Symlink(img+".none", dangling); err != nil {
+		t.Fatal(err)
+	}
+	for _, undo := range []string{"", img, os.DevNull, filepath.Join(img+".none", "undo"), dangling} {
 		args := []string{"repair", img, "--yes"}
 		if undo != "" {
 			args = append(args, "--undo", undo)
