@@ -52,13 +52,16 @@ func TestHeart(t *testing.T) {
 	}
 }
 
-// TestSnippets builds what docs/guide/libraries.md has in Go.
+// TestSnippets builds what docs/guide/libraries.md has in Go, and runs it.
 func TestSnippets(t *testing.T) {
 	found := snippet.FindAllStringSubmatch(read(t, "../../docs/guide/libraries.md"), -1)
 	if len(found) != 1 {
 		t.Fatalf("%d blocks of Go, and not one", len(found))
 	}
-	build(t, `package main
+	if n := strings.Count(found[0][1], "\n"); n > 12 {
+		t.Errorf("the block has %d lines, more than 12", n)
+	}
+	run := exec.CommandContext(t.Context(), build(t, `package main
 
 import (
 	"tansy/disk"
@@ -72,11 +75,15 @@ func use(d disk.Disk) error {
 }
 
 func main() { use(disk.NewMem(1 << 26)) }
-`)
+`))
+	run.Dir = t.TempDir()
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
-// build builds a program of this module that is nowhere in it.
-func build(t *testing.T, source string) {
+// build builds a program of this module that is nowhere in it, and returns its path.
+func build(t *testing.T, source string) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -100,6 +107,7 @@ func build(t *testing.T, source string) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return program
 }
 
 func read(t *testing.T, path string) string {
