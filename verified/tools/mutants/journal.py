@@ -380,7 +380,7 @@
     ("commit", "progress: pending groups stay pending", "    if pending && need { ok := true; }\n    else if w {", "    if w {", "*.StartCommit"),
     ("commit", "wake-ups: no room for the group, and the installer sleeps on", "if pending { ok := true; } else { Urge(j); }", "if pending { ok := true; }", "*.StartCommit"),
     ("commit", "wake-ups: a group put off, and nobody goes on", "    Resign(j);\n    var odd := j.notes.OddGroup();\n    NextLogger(j, odd);\n", "    Resign(j);\n", "*.Defer"),
-    ("commit", "wake-ups: a group is durable, and nobody learns of it", "    var odd := NoteFinish(j);\n", "", "*.FinishCommit"),
+    ("commit", "wake-ups: a group is durable, and nobody learns of it", "    var odd := NoteFinish(j);\n", "    var odd := j.notes.OddGroup();\n", "*.FinishCommit"),
     ("commit", "wake-ups: a group is frozen, and nobody learns of it", "    NoteStart(j);\n", "", "*.FreezeRunning"),
     ("installer", "wake-ups: an installation is over, and nobody learns of it", "    NoteInstall(j);\n", "", "*.Installed"),
     ("installer", "progress: no installation begins", "    ok := WantInstall(j);\n", "    ok := false;\n", "*.StartInstall"),
