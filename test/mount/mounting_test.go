@@ -200,15 +200,16 @@ func TestMountedOver(t *testing.T) {
 // of the volume takes the place, and that of another one does not.
 func TestLostAndMountedAgain(t *testing.T) {
 	bin := mounttest.Build(t)
+	never := []string{"--commit-interval", "1h"} // only what was asked for is durable
 	for what, start := range map[string]func(image, dir string) *mounttest.Mount{
-		"mount": func(image, dir string) *mounttest.Mount { return mounttest.On(t, bin, image, dir, nil) },
-		"serve": func(image, dir string) *mounttest.Mount { return mounttest.Serve(t, bin, image, dir, nil) },
+		"mount": func(image, dir string) *mounttest.Mount { return mounttest.On(t, bin, image, dir, nil, never...) },
+		"serve": func(image, dir string) *mounttest.Mount { return mounttest.Serve(t, bin, image, dir, nil, never...) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			image, dir := mounttest.Volume(t, bin, "64M"), t.TempDir()
 			f := filepath.Join(dir, "f")
 			m := start(image, dir)
-			must(t, os.WriteFile(f, []byte("data"), 0o600))
+			must(t, openWith(t, f, "data").Sync())
 			must(t, os.Rename(image, image+".away"))
 			if code := m.Wait(); code != 3 {
 				t.Errorf("exit code %d\n%s", code, &m.Log)
