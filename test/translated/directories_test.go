@@ -195,7 +195,10 @@ func TestDirRandom(t *testing.T) {
 }
 
 func TestDirLarge(t *testing.T) {
-	const n = 100000
+	n := 100000
+	if testing.Short() {
+		n = 10000
+	}
 	v := newDirVolume(t)
 	d := v.mkdir(t)
 	want := map[string]uint64{}
