@@ -31,6 +31,7 @@ type MkfsOptions struct {
 	RootGID  uint32                   // its group
 	Clock    Clock                    // nil: time.Now
 	Progress func(done, total uint64) // called now and then with bytes written; may be nil
+	Stop     func() error             // called before each write: an error ends Mkfs, which returns it; may be nil
 }
 
 // The journal's size, in blocks: the default, and the least that is useful. A small
@@ -80,7 +81,7 @@ func Mkfs(d disk.Disk, o MkfsOptions) error {
 		mode = 0o755
 	}
 	// what takes long are inodes and records
-	dd := ddisk.New(meter{d, s.Geometry().InodeTable() + 1, s.Geometry().Data0(), o.Progress})
+	dd := ddisk.New(meter{d, s.Geometry().InodeTable() + 1, s.Geometry().Data0(), o.Progress, o.Stop})
 	key := seal.New(p.Key, p.UUID, p.Home())
 	if !commissioned.Make(dd, s, key, pages.New(0), o.Zeroed, mode, o.RootUID, o.RootGID) {
 		return errors.Join(dd.Err(), dd.ReadErr())

@@ -92,3 +92,30 @@ func TestMkfsProgress(t *testing.T) {
 		}
 	}
 }
+
+// mkfs that is stopped before one of its writes makes none from there on, returns the reason, and leaves no volume.
+func TestMkfsStop(t *testing.T) {
+	stopped := errors.New("stopped")
+	for writes := 0; ; writes++ {
+		left, d := writes, disk.NewMem(64<<20)
+		err := Mkfs(d, MkfsOptions{Stop: func() error {
+			if left--; left < 0 {
+				return stopped
+			}
+			return nil
+		}})
+		if err == nil {
+			if writes < 3 {
+				t.Errorf("%d writes make a volume", writes)
+			}
+			return
+		}
+		if !errors.Is(err, stopped) {
+			t.Fatalf("after %d writes: %v", writes, err)
+		}
+		if f, err := Open(d, Options{}); err == nil {
+			f.Close()
+			t.Fatalf("a volume after %d writes", writes)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -38,6 +39,8 @@ exit codes:
   1  failed, or something is there already; or the volume is made, and that
      could not be printed: standard error says so then
   2  wrong arguments, such as a size that is too small
+  129, 130, 143
+     interrupted by SIGHUP, SIGINT (Ctrl-C), or SIGTERM: what is left is said
 
 What is there already is said (ext4, LVM2, a table of partitions, ...). A device
 that is mounted, or used in another way, is refused with --force as well.
@@ -79,10 +82,23 @@ that is mounted, or used in another way, is refused with --force as well.
 	o.Progress = func(done, total uint64) { p.report("mkfs", done, total) }
 	warn := warning("mkfs")
 	isNew := !remote(pos[0]) && missing(pos[0])
+	ctx, stop := untilInterrupted()
+	defer stop()
+	wrote := false
+	o.Stop = func() error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		wrote = true
+		return nil
+	}
 	err := makeVolume(pos[0], image{uint64(size), *preallocate, *ignoreFstab, warn}, *force, o)
 	fmt.Fprint(os.Stderr, p.clear)
 	if small := new(tansyfs.TooSmallError); errors.As(err, &small) && small.Least > 0 {
 		err = fmt.Errorf("%w (%s, or more)", err, sizing(pos[0], isNew, small.Least))
+	}
+	if by := new(interrupted); errors.As(err, by) {
+		err = fmt.Errorf("%w: %s", err, left(pos[0], isNew, wrote))
 	}
 	if err != nil {
 		return fail("mkfs", err)
@@ -92,6 +108,17 @@ that is mounted, or used in another way, is refused with --force as well.
 	}
 	stdout.conclude("%s: made a volume", shown(pos[0]))
 	return exitOK
+}
+
+// left is what an interrupted mkfs leaves.
+func left(path string, isNew, wrote bool) string {
+	switch {
+	case isNew:
+		return shown(path) + " is not made, and nothing of it is left"
+	case wrote:
+		return shown(path) + " holds no volume, and what it held is lost: make the volume again"
+	}
+	return shown(path) + " is as it was"
 }
 
 // sizing is how a volume gets a size in bytes. What exists keeps its own.

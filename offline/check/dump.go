@@ -179,6 +179,15 @@ var typeNames = [...]string{
 	"head of the orphan list",
 }
 
+// typeName is the type of an inode as it stands on the volume, with its name.
+func typeName(ty uint32) string {
+	name := "unknown"
+	if ty < uint32(len(typeNames)) {
+		name = typeNames[ty]
+	}
+	return fmt.Sprintf("%d (%s)", ty, name)
+}
+
 // Inode prints an inode and its block tree.
 func (p *Dumper) Inode(w io.Writer, ino uint64) error {
 	if ino == 0 || ino >= p.c.geo.ninode {
@@ -189,13 +198,9 @@ func (p *Dumper) Inode(w io.Writer, ino uint64) error {
 	if err != nil {
 		return err
 	}
-	ty := "unknown"
-	if n.ty < uint32(len(typeNames)) {
-		ty = typeNames[n.ty]
-	}
 	fmt.Fprintf(w, "inode       %d, in block %d at offset %d\n",
 		ino, p.c.geo.itab+ino/inodesBlock, ino%inodesBlock*inodeSize)
-	fmt.Fprintf(w, "type        %d (%s)\n", n.ty, ty)
+	fmt.Fprintf(w, "type        %s\n", typeName(n.ty))
 	fmt.Fprintf(w, "mode        %#o  uid %d  gid %d\n", n.mode, n.uid, n.gid)
 	fmt.Fprintf(w, "links       %d\n", n.nlink)
 	fmt.Fprintf(w, "generation  %d\n", n.gen)
@@ -280,7 +285,7 @@ func (p *Dumper) Dir(w io.Writer, ino uint64) error {
 		return err
 	}
 	if n.ty != typeDir {
-		return fmt.Errorf("inode %d is not a directory: its type is %d", ino, n.ty)
+		return fmt.Errorf("inode %d is not a directory: its type is %s", ino, typeName(n.ty))
 	}
 	fmt.Fprintf(w, "%12s %12s %6s  %s\n", "inode", "block", "offset", "name")
 	visited := newBitset(p.c.geo.data1)

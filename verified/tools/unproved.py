@@ -75,6 +75,7 @@ def table():
     for name, files in left.items():
         if files:
             sys.exit("unproved.py: what is %s in %s for?" % (", ".join(sorted(files)), name))
+    print("; ".join("%s: %d lines" % (role, total) for role, what, total in sums))
     return ("| it | what | lines |\n|---|---|---|\n" + "".join("| %s | %s | %d |\n" % s for s in sums) +
             "\n| it | folder | lines | files |\n|---|---|---|---|\n" + "".join(rows))
 
