@@ -22,8 +22,7 @@ type (
 func bytesOf(b []byte) *buf { return &buf{Data: b} }
 
 // A call is one of a client, or of the background. The attributes that the verified Call has are serialized inodes, in
-// memory that is used again as soon as they have been decoded. Verified procedures return what goes into the Call as
-// several results, up to seven: one datatype in their place would be on the heap, for each call.
+// memory that is used again as soon as they have been decoded. Verified code puts them there.
 type call struct {
 	calls.Call
 	file            Attr // those attributes, but for the inode's number

@@ -1,8 +1,8 @@
 package fs
 
 import (
-	"tansy/internal/gen/fs/procedures/lookupops"
-	"tansy/internal/gen/fs/procedures/onceops"
+	"tansy/internal/gen/fs/exec/answers"
+	"tansy/internal/gen/fs/exec/oncecalls"
 )
 
 // node makes the result of an operation that finds or makes a file.
@@ -25,10 +25,8 @@ func found(c *call, err error) (n Node, _ error) {
 func (v *FS) Lookup(who *Cred, dir Handle, name []byte) (Node, error) {
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
-	err := v.run(&c, procLookup, func(t *txn) (st uint32) {
-		st, c.Ino, c.File, c.Before = lookupops.Lookup(t, v.dirs, vc, dir.Ino, dir.Gen, vn)
-		c.After = c.Before
-		return st
+	err := v.run(&c, procLookup, func(t *txn) uint32 {
+		return answers.Lookup(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, vn)
 	})
 	n, err := found(&c, err)
 	n.Parent = orZero(c.before.of(dir.Ino, c.Before))
@@ -49,7 +47,7 @@ func (v *FS) Create(who *Cred, dir Handle, name []byte, how CreateHow, s *SetAtt
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call // SHRINK is of an existing file, truncated to a size it had not before
 	err = w.once(&c, procCreate, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After, c.Later = onceops.Create(t, v.dirs,
+		st, again = oncecalls.Create(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, uint32(how), a, verf, sec, nsec)
 		return
@@ -65,7 +63,7 @@ func (v *FS) Mkdir(who *Cred, dir Handle, name []byte, s *SetAttr) (Node, error)
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMkdir, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = onceops.Mkdir(t, v.dirs,
+		st, again = oncecalls.Mkdir(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, a, sec, nsec)
 		return
@@ -78,7 +76,7 @@ func (v *FS) Symlink(who *Cred, dir Handle, name []byte, s *SetAttr, target []by
 	vc, vn, a, vt := cred(new(vcred), who), bytesOf(name), sattr(s), bytesOf(target)
 	var c call
 	err := v.once(&c, procSymlink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = onceops.Symlink(t, v.dirs,
+		st, again = oncecalls.Symlink(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, a, vt, sec, nsec)
 		return
@@ -91,7 +89,7 @@ func (v *FS) Mknod(who *Cred, dir Handle, name []byte, ty Type, s *SetAttr, majo
 	vc, vn, a := cred(new(vcred), who), bytesOf(name), sattr(s)
 	var c call
 	err := v.once(&c, procMknod, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Ino, c.File, c.Before, c.After = onceops.Mknod(t, v.dirs,
+		st, again = oncecalls.Mknod(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, uint32(ty), a, major, minor, sec, nsec)
 		return
@@ -123,7 +121,7 @@ func (v *FS) remove(who *Cred, dir Handle, name []byte, sub bool) (WCC, error) {
 	file := w.losing(dir, name)
 	var c call
 	err = w.once(&c, p, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Later = onceops.Remove(t, v.dirs,
+		st, again = oncecalls.Remove(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, dir.Ino, dir.Gen, vn, sub, sec, nsec)
 		return
@@ -143,7 +141,7 @@ func (v *FS) Rename(who *Cred, from Handle, fromName []byte, to Handle, toName [
 	file := w.losing(to, toName)
 	var c call
 	err = w.once(&c, procRename, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Before2, c.After2, c.Later = onceops.Rename(t, v.dirs,
+		st, again = oncecalls.Rename(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, from.Ino, from.Gen, fn, to.Ino, to.Gen, tn, sec, nsec)
 		return
@@ -157,7 +155,7 @@ func (v *FS) Link(who *Cred, file, dir Handle, name []byte) (*Attr, WCC, error) 
 	vc, vn := cred(new(vcred), who), bytesOf(name)
 	var c call
 	err := v.once(&c, procLink, v.id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.File, c.Before, c.After = onceops.Link(t, v.dirs,
+		st, again = oncecalls.Link(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, file.Ino, file.Gen, dir.Ino, dir.Gen, vn, sec, nsec)
 		return

@@ -4,11 +4,9 @@ import (
 	"bytes"
 
 	"tansy/fs/internal/background"
+	"tansy/internal/gen/fs/exec/answers"
+	"tansy/internal/gen/fs/exec/oncecalls"
 	"tansy/internal/gen/fs/exec/writecall"
-	"tansy/internal/gen/fs/procedures/attributeops"
-	"tansy/internal/gen/fs/procedures/fileops"
-	"tansy/internal/gen/fs/procedures/onceops"
-	"tansy/internal/gen/fs/procedures/volumeops"
 	"tansy/internal/lockorder"
 	"tansy/internal/runtime/dbytes"
 )
@@ -16,9 +14,8 @@ import (
 // Getattr implements FileSystem.
 func (v *FS) Getattr(h Handle) (Attr, error) {
 	var c call
-	err := v.run(&c, procGetattr, func(t *txn) (st uint32) {
-		st, c.File = attributeops.Getattr(t, v.dirs, h.Ino, h.Gen)
-		return st
+	err := v.run(&c, procGetattr, func(t *txn) uint32 {
+		return answers.Getattr(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	if err != nil {
 		return Attr{}, err
@@ -32,7 +29,7 @@ func (v *FS) Access(who *Cred, h Handle, want uint32) (uint32, Attr, error) {
 	var c call
 	var bits uint32
 	err := v.run(&c, procAccess, func(t *txn) (st uint32) {
-		st, bits, c.File = attributeops.Access(t, v.dirs, vc, h.Ino, h.Gen)
+		st, bits = answers.Access(&c.Call, t, v.dirs, vc, h.Ino, h.Gen)
 		return st
 	})
 	if v.refusesChanges() {
@@ -70,9 +67,8 @@ func (v *FS) setattr(who *Cred, h Handle, s *SetAttr, guard *Time) (WCC, error) 
 		g, id = *guard, v.id
 	}
 	var c call
-	c.Ino = h.Ino
 	err := v.once(&c, procSetattr, id, func(t *txn, p *place, sec uint64, nsec uint32) (st uint32, again bool) {
-		st, again, c.Before, c.After, c.Later = onceops.Setattr(t, v.dirs,
+		st, again = oncecalls.Setattr(&c.Call, t, v.dirs,
 			p.index, p.record(), p.look, p.since,
 			vc, h.Ino, h.Gen, a, guard != nil, g.Sec, g.Nsec, sec, nsec)
 		return
@@ -85,7 +81,7 @@ func (v *FS) Readlink(_ *Cred, h Handle) ([]byte, *Attr, error) {
 	var c call
 	var target *buf
 	err := v.run(&c, procReadlink, func(t *txn) (st uint32) {
-		st, target, c.File = fileops.Readlink(t, v.dirs, h.Ino, h.Gen)
+		st, target = answers.Readlink(&c.Call, t, v.dirs, h.Ino, h.Gen)
 		return st
 	})
 	if err != nil {
@@ -115,7 +111,7 @@ func (v *FS) View(who *Cred, h Handle, off uint64, count uint32) (*Data, bool, *
 	d := idleData.Get().(*Data)
 	err := v.run(&c, procRead, func(t *txn) (st uint32) {
 		var p *dbytes.Pieces
-		st, p, eof, c.File = fileops.Read(t, v.dirs, vc, h.Ino, h.Gen, off, uint64(count))
+		st, p, eof = answers.Read(&c.Call, t, v.dirs, vc, h.Ino, h.Gen, off, uint64(count))
 		d.drop() // of a transaction before, which did not end well
 		if st == 0 {
 			d.take(t, p)
@@ -142,7 +138,6 @@ func (v *FS) Write(who *Cred, h Handle, off uint64, data []byte, how Stability) 
 	src := dbytes.Source(data)
 	defer src.LetGo()
 	var c call
-	c.Ino = h.Ino
 	c.Make(procWrite, uint32(how), v.deferred, uint64(len(data)))
 	done := Stability(writecall.Committed(&c.Call))
 	if done == Unstable && c.Bytes > freeStream {
@@ -180,9 +175,8 @@ func WriteMemory() int64 { return dbytes.WriteMemory() }
 // only the range named.
 func (v *FS) Commit(h Handle, off uint64, count uint32) (WCC, error) {
 	var c call
-	err := v.run(&c, procCommit, func(t *txn) (st uint32) {
-		st, c.File = volumeops.Commit(t, v.dirs, h.Ino, h.Gen)
-		return st
+	err := v.run(&c, procCommit, func(t *txn) uint32 {
+		return answers.Commit(&c.Call, t, v.dirs, h.Ino, h.Gen)
 	})
 	if err != nil {
 		return WCC{}, err

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tansy/internal/freelist"
-	"tansy/internal/gen/fs/procedures/readdirops"
+	"tansy/internal/gen/fs/exec/answers"
 	"tansy/internal/runtime/dirlist"
 )
 
@@ -47,9 +47,9 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim 
 	vc := cred(new(vcred), who)
 	var c call
 	var eof bool
-	p, list := uint32(procReaddir), readdirops.Readdir
+	p := uint32(procReaddir)
 	if plus {
-		p, list = procReaddirplus, readdirops.Readdirplus
+		p = procReaddirplus
 	}
 	m := newPage()
 	err := v.run(&c, p, func(t *txn) (st uint32) {
@@ -63,7 +63,7 @@ func (v *FS) Readdir(who *Cred, dir Handle, cookie, verf uint64, plus bool, lim 
 			m.attrs[i] = attributes(m.list.InoAt(i), &buf{Data: inode})
 			t.SeenLast(inode)
 		})
-		st, eof, c.File = list(t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, m.list)
+		st, eof = answers.Readdir(&c.Call, t, v.dirs, vc, dir.Ino, dir.Gen, cookie, verf, plus, m.list)
 		return st
 	})
 	r := Listing{Dir: c.attr(dir.Ino)}

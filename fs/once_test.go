@@ -77,7 +77,7 @@ func (x *onceVolume) named(n byte, machine string, xid uint32, proc string, args
 	return x.v.Once(NewCallID(netip.AddrFrom4([4]byte{10, 0, 0, n}), machine, xid, proc, rootCred, []byte(args), via))
 }
 
-func answers(t *testing.T, what string, err, want error) {
+func recorded(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%s: %v, want %v", what, err, want)
@@ -170,13 +170,13 @@ func TestOnce(t *testing.T) {
 	} {
 		do := c.prep()
 		first, err := do(x.as(1, 7, c.name, "", nil))
-		answers(t, c.name, err, nil)
+		recorded(t, c.name, err, nil)
 		for i := range 3 {
 			if i == 1 {
 				x.again()
 			}
 			h, err := do(x.as(1, 7, c.name, "", nil))
-			answers(t, c.name+" again", err, nil)
+			recorded(t, c.name+" again", err, nil)
 			if h != first {
 				t.Errorf("%s again: %v, first %v", c.name, h, first)
 			}
@@ -190,10 +190,10 @@ func TestOnce(t *testing.T) {
 			"another group":   x.v.Once(NewCallID(first4, "", 7, c.name, &Cred{GIDs: []uint32{0}}, nil, nil)),
 		} {
 			_, err := do(f)
-			answers(t, c.name+": "+what, err, c.anew)
+			recorded(t, c.name+": "+what, err, c.anew)
 		}
 		_, err = do(x.as(1, 7, c.name, "", nil)) // that has not pushed it out
-		answers(t, c.name+" at last", err, nil)
+		recorded(t, c.name+" at last", err, nil)
 	}
 }
 
@@ -206,31 +206,31 @@ func TestSameBytesNewCall(t *testing.T) {
 		return err
 	}
 	for range 3 {
-		answers(t, "mkdir", mkdir(nil), nil)
+		recorded(t, "mkdir", mkdir(nil), nil)
 		if _, err := x.v.Getattr(root); err != nil {
 			t.Fatal(err)
 		}
 		n, err := x.v.Lookup(rootCred, root, []byte("d"))
-		answers(t, "it is there", err, nil)
+		recorded(t, "it is there", err, nil)
 		if _, err := x.v.Create(rootCred, n.Handle, []byte("f"), Guarded, &SetAttr{}, 0); err != nil {
 			t.Fatal(err)
 		}
-		answers(t, "mkdir of what has a file in it", mkdir(nil), ErrExist)
+		recorded(t, "mkdir of what has a file in it", mkdir(nil), ErrExist)
 		if _, err := x.v.Remove(rootCred, n.Handle, []byte("f")); err != nil {
 			t.Fatal(err)
 		}
 		_, err = x.as(1, 8, "RMDIR", "d", nil).Rmdir(rootCred, root, []byte("d"))
-		answers(t, "rmdir", err, nil)
+		recorded(t, "rmdir", err, nil)
 		x.again()
 	}
 	// Two clients behind one address: the first one has its reply, and is still there.
 	first, second := &line{got: true}, &line{got: true}
-	answers(t, "mkdir of the first", mkdir(first), nil)
-	answers(t, "mkdir of the second", mkdir(second), ErrExist)
+	recorded(t, "mkdir of the first", mkdir(first), nil)
+	recorded(t, "mkdir of the second", mkdir(second), ErrExist)
 	first.got = false // it has hung up: it may be the one that is there now
-	answers(t, "mkdir after the first has gone", mkdir(second), nil)
+	recorded(t, "mkdir after the first has gone", mkdir(second), nil)
 	first.got = true
-	answers(t, "mkdir of the first, whose reply the second has", mkdir(first), ErrExist)
+	recorded(t, "mkdir of the first, whose reply the second has", mkdir(first), ErrExist)
 }
 
 // Records count for some time, which is that since the volume was opened if it was not open meanwhile.
@@ -241,19 +241,19 @@ func TestRecordsAge(t *testing.T) {
 		_, err := x.as(1, 7, "MKDIR", name, nil).Mkdir(rootCred, root, []byte(name), &SetAttr{})
 		return err
 	}
-	answers(t, "mkdir a", mkdir("a"), nil)
+	recorded(t, "mkdir a", mkdir("a"), nil)
 	x.now = x.now.Add(recordWindow)
-	answers(t, "mkdir a again", mkdir("a"), nil)
+	recorded(t, "mkdir a again", mkdir("a"), nil)
 	x.now = x.now.Add(time.Second)
-	answers(t, "mkdir a, later", mkdir("a"), ErrExist)
-	answers(t, "mkdir b", mkdir("b"), nil)
+	recorded(t, "mkdir a, later", mkdir("a"), ErrExist)
+	recorded(t, "mkdir b", mkdir("b"), nil)
 	x.now = x.now.Add(24 * time.Hour)
 	x.again()
-	answers(t, "mkdir a, older than what was done last", mkdir("a"), ErrExist)
+	recorded(t, "mkdir a, older than what was done last", mkdir("a"), ErrExist)
 	x.now = x.now.Add(recordWindow - time.Second)
-	answers(t, "mkdir b, a day later", mkdir("b"), nil)
+	recorded(t, "mkdir b, a day later", mkdir("b"), nil)
 	x.now = x.now.Add(time.Second)
-	answers(t, "mkdir b, and late", mkdir("b"), ErrExist)
+	recorded(t, "mkdir b, and late", mkdir("b"), ErrExist)
 }
 
 // A client that makes many calls does not push out the records that others left within the last minute, and there is an
@@ -266,18 +266,18 @@ func TestFloodKeepsOthers(t *testing.T) {
 		return err
 	}
 	for n := range byte(8) {
-		answers(t, "mkdir", mkdir(n, fmt.Sprint("of ", n)), nil)
+		recorded(t, "mkdir", mkdir(n, fmt.Sprint("of ", n)), nil)
 	}
 	for i := range 3000 {
-		answers(t, "mkdir of the flood", mkdir(99, fmt.Sprint("flood ", i)), nil)
+		recorded(t, "mkdir of the flood", mkdir(99, fmt.Sprint("flood ", i)), nil)
 	}
 	for n := range byte(8) {
-		answers(t, "mkdir again", mkdir(n, fmt.Sprint("of ", n)), nil)
+		recorded(t, "mkdir again", mkdir(n, fmt.Sprint("of ", n)), nil)
 	}
 	for i := 3000 - chunkPlaces*(clientChunks-1); i < 3000; i++ {
-		answers(t, "mkdir of the flood again", mkdir(99, fmt.Sprint("flood ", i)), nil)
+		recorded(t, "mkdir of the flood again", mkdir(99, fmt.Sprint("flood ", i)), nil)
 	}
-	answers(t, "mkdir of the flood, long ago", mkdir(99, "flood 9"), ErrExist)
+	recorded(t, "mkdir of the flood, long ago", mkdir(99, "flood 9"), ErrExist)
 	for c := range x.v.replies.chunks + 1 {
 		if n := x.v.replies.calls.Table.Count(replysharing.CLIENT() + c); n > clientChunks {
 			t.Errorf("a client has %d blocks of records", n)
@@ -285,10 +285,10 @@ func TestFloodKeepsOthers(t *testing.T) {
 	}
 	// Many clients share what there is, and he who has most gives.
 	for n := range byte(90) {
-		answers(t, "mkdir of many", mkdir(100+n, fmt.Sprint("many ", n)), nil)
+		recorded(t, "mkdir of many", mkdir(100+n, fmt.Sprint("many ", n)), nil)
 	}
 	for n := 90 - byte(30); n < 90; n++ {
-		answers(t, "mkdir of many again", mkdir(100+n, fmt.Sprint("many ", n)), nil)
+		recorded(t, "mkdir of many again", mkdir(100+n, fmt.Sprint("many ", n)), nil)
 	}
 }
 
@@ -304,17 +304,17 @@ func TestRecordsOldestFirst(t *testing.T) {
 	n := 0
 	for range 7 {
 		for range clientChunks*chunkPlaces/2 + 21 {
-			answers(t, "mkdir", mkdir(fmt.Sprint(n)), nil)
+			recorded(t, "mkdir", mkdir(fmt.Sprint(n)), nil)
 			n++
 		}
 		x.again()
 		last := n
 		for range 100 {
-			answers(t, "mkdir after the restart", mkdir(fmt.Sprint(n)), nil)
+			recorded(t, "mkdir after the restart", mkdir(fmt.Sprint(n)), nil)
 			n++
 		}
 		for i := last - 100; i < last; i++ {
-			answers(t, fmt.Sprint("mkdir again: ", i, " of ", last), mkdir(fmt.Sprint(i)), nil)
+			recorded(t, fmt.Sprint("mkdir again: ", i, " of ", last), mkdir(fmt.Sprint(i)), nil)
 		}
 	}
 }
@@ -331,9 +331,9 @@ func TestAwaitedRecordsStay(t *testing.T) {
 				xid++
 				x.now = x.now.Add(time.Millisecond)
 				_, err := x.as(1, xid, "MKDIR", "other", &line{got: true}).Mkdir(rootCred, root, []byte("other"), &SetAttr{})
-				answers(t, "mkdir of others", err, nil)
+				recorded(t, "mkdir of others", err, nil)
 				_, err = x.as(1, xid, "RMDIR", "other", &line{got: true}).Rmdir(rootCred, root, []byte("other"))
-				answers(t, "rmdir of others", err, nil)
+				recorded(t, "rmdir of others", err, nil)
 			}
 		}
 		mkdir := func(n int, via Via) error {
@@ -342,7 +342,7 @@ func TestAwaitedRecordsStay(t *testing.T) {
 		}
 		others(700) // all places are in use
 		for n := range 40 {
-			answers(t, "mkdir", mkdir(n, &line{}), nil)
+			recorded(t, "mkdir", mkdir(n, &line{}), nil)
 			others(2)
 		}
 		if restart {
@@ -350,14 +350,14 @@ func TestAwaitedRecordsStay(t *testing.T) {
 		}
 		others(1500)
 		for n := range 40 {
-			answers(t, "mkdir again", mkdir(n, &line{}), nil)
+			recorded(t, "mkdir again", mkdir(n, &line{}), nil)
 		}
 		others(1500)
 		for n := range 40 {
-			answers(t, "mkdir again, which got no reply, either", mkdir(n, &line{got: true}), nil)
+			recorded(t, "mkdir again, which got no reply, either", mkdir(n, &line{got: true}), nil)
 		}
 		others(1500)
-		answers(t, "mkdir again, which has its reply", mkdir(0, nil), ErrExist)
+		recorded(t, "mkdir again, which has its reply", mkdir(0, nil), ErrExist)
 	}
 }
 
@@ -375,7 +375,7 @@ func TestOnceUnderWay(t *testing.T) {
 			}()
 		}
 		for range 4 {
-			answers(t, name, <-errs, nil)
+			recorded(t, name, <-errs, nil)
 		}
 	}
 }
@@ -388,7 +388,7 @@ func TestDamagedRecords(t *testing.T) {
 		_, err := x.as(1, 7, "MKDIR", name, nil).Mkdir(rootCred, root, []byte(name), &SetAttr{})
 		return err
 	}
-	answers(t, "mkdir", mkdir("a"), nil)
+	recorded(t, "mkdir", mkdir("a"), nil)
 	first := x.v.replies.first
 	if err := x.v.Close(); err != nil {
 		t.Fatal(err)
@@ -401,9 +401,9 @@ func TestDamagedRecords(t *testing.T) {
 		}
 	}
 	x.open()
-	answers(t, "mkdir again", mkdir("a"), ErrExist)
-	answers(t, "mkdir", mkdir("b"), nil)
-	answers(t, "mkdir, which has no record now", mkdir("b"), ErrExist)
+	recorded(t, "mkdir again", mkdir("a"), ErrExist)
+	recorded(t, "mkdir", mkdir("b"), nil)
+	recorded(t, "mkdir, which has no record now", mkdir("b"), ErrExist)
 }
 
 // The same, damaged while the volume is in use: the call goes on without a record.
@@ -435,7 +435,7 @@ func TestRecordsDamagedInUse(t *testing.T) {
 		}
 	}
 	for i := range 3 {
-		answers(t, "mkdir", mkdir(uint32(i), fmt.Sprint(i)), nil)
+		recorded(t, "mkdir", mkdir(uint32(i), fmt.Sprint(i)), nil)
 	}
 	broken := 0
 	for b := range x.v.replies.chunks {

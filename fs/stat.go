@@ -2,7 +2,7 @@ package fs
 
 import (
 	"tansy/disk"
-	"tansy/internal/gen/fs/procedures/volumeops"
+	"tansy/internal/gen/fs/exec/answers"
 	"tansy/internal/runtime/dtxn"
 	"tansy/journal"
 )
@@ -20,8 +20,8 @@ func (v *FS) Fsstat(h Handle) (Stat, *Attr, error) {
 	var s Stat
 	c.Make(procFsstat, 0, v.deferred, 0)
 	err := v.carry(&c, func(t *txn) uint32 {
-		st, n, p := volumeops.Fsstat(t, v.dirs, h.Ino, h.Gen, blocks, inodes)
-		s, c.File = Stat{n.Tbytes(), n.Fbytes(), n.Tfiles(), n.Ffiles()}, p
+		st, n := answers.Fsstat(&c.Call, t, v.dirs, h.Ino, h.Gen, blocks, inodes)
+		s = Stat{n.Tbytes(), n.Fbytes(), n.Tfiles(), n.Ffiles()}
 		return st
 	})
 	if err == nil && lost != nil {
@@ -98,8 +98,8 @@ func (v *FS) Health() error {
 func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 	var c call
 	err = v.run(&c, procFsinfo, func(t *txn) uint32 {
-		st, x, p := volumeops.Fsinfo(t, v.dirs, h.Ino, h.Gen)
-		c.File, i = p, Info{
+		st, x := answers.Fsinfo(&c.Call, t, v.dirs, h.Ino, h.Gen)
+		i = Info{
 			RtMax: x.Rtmax(), RtPref: x.Rtpref(), RtMult: x.Rtmult(),
 			WtMax: x.Wtmax(), WtPref: x.Wtpref(), WtMult: x.Wtmult(),
 			DtPref: x.Dtpref(), MaxFileSize: x.Maxfilesize(),
@@ -114,8 +114,8 @@ func (v *FS) Fsinfo(h Handle) (i Info, a *Attr, err error) {
 func (v *FS) Pathconf(h Handle) (l Pathconf, a *Attr, err error) {
 	var c call
 	err = v.run(&c, procPathconf, func(t *txn) uint32 {
-		st, x, p := volumeops.Pathconf(t, v.dirs, h.Ino, h.Gen)
-		c.File, l = p, Pathconf{
+		st, x := answers.Pathconf(&c.Call, t, v.dirs, h.Ino, h.Gen)
+		l = Pathconf{
 			LinkMax: x.Linkmax(), NameMax: x.Namemax(), NoTrunc: x.Notrunc(), ChownRestricted: x.Chownrestricted(),
 			CaseInsensitive: x.Caseinsensitive(), CasePreserving: x.Casepreserving(),
 		}

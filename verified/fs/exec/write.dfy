@@ -28,9 +28,10 @@ module WriteCall {
   method Store(call: Calls.Call, txn: Txn, d: DirFs, cred: Cred, ino: uint64, gen: uint64, offset: uint64,
     source: Bytes, seconds: uint64, nanoseconds: uint32)
     returns (st: uint32)
-    modifies call`before, call`after, d.Repr(), txn.blocks
+    modifies call`ino, call`before, call`after, d.Repr(), txn.blocks
     requires Sound(d) && txn.volume == d.fs.volume
     requires call.procedure == Durable.WRITE && call.stability <= Durable.FILE_SYNC && Piece(call.bytes, |source.data|)
+    ensures call.ino == ino
     ensures st == 0 ==> Sound(d) && call.before != null && |call.before.data| == 256 && call.after != null &&
       |call.after.data| == 256
     ensures st == 0 ==> Data.WriteOk(old(AbsOf(d)), AbsOf(d), WhoOf(cred), N.Handle(ino, gen), offset,
@@ -45,6 +46,7 @@ module WriteCall {
     ensures Lacking(txn, old(StockOf(txn, d)), Room.WriteNeeds(offset, source.data[..call.bytes]), st)
   {
     Fits(call, |source.data|);
+    call.ino := ino;
     st, call.before, call.after := FileOps.Write(txn, d, cred, ino, gen, offset, source, 0, call.bytes, seconds,
       nanoseconds);
     assert source.data[0..call.bytes] == source.data[..call.bytes];

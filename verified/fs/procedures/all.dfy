@@ -12,7 +12,6 @@ include "local.dfy"
 include "kept.dfy"
 include "xattrs.dfy"
 include "squash.dfy"
-include "once.dfy"
 include "conversions.dfy"
 include "opening.dfy"
 // All procedures of the file system.

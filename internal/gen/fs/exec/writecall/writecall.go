@@ -22,6 +22,7 @@ func Committed(call *calls.Call) uint32 {
 func Store(call *calls.Call, txn *dtxn.Txn, d *directories.DirFs, cred *permissions.Cred, ino uint64, gen uint64, offset uint64, source *dbytes.Bytes, seconds uint64, nanoseconds uint32) uint32 {
 	var st uint32 = 0
 	var _ = st
+	call.Ino = ino
 	var out1 uint32
 	var _ = out1
 	var out2 *dbytes.Bytes

@@ -1,11 +1,13 @@
-include "create.dfy"
-include "remove.dfy"
-include "rename.dfy"
-include "records.dfy"
+include "call.dfy"
+include "../procedures/create.dfy"
+include "../procedures/remove.dfy"
+include "../procedures/rename.dfy"
+include "../procedures/records.dfy"
 // The procedures that must not be done twice: each looks whether it was done, or does it and leaves a record. What
 // comes with a call is described at Comes in records.dfy; `look` says whether there may be a record of it. `again`:
-// there was one. Without a place for a record (r is null) it is the plain procedure.
-module OnceOps {
+// there was one. Without a place for a record (r is null) it is the plain procedure. What it comes to stands in the
+// call, which is answered with that.
+module OnceCalls {
   import opened Machine
   import opened ByteSlice
   import opened TxnS
@@ -17,6 +19,7 @@ module OnceOps {
   import opened AttributeOps
   import opened Records
   import opened Abstraction
+  import Calls
   import CO = CreateOps
   import RM = RemoveOps
   import RN = RenameOps
@@ -114,211 +117,219 @@ module OnceOps {
     Keep(txn, i, r, ino, gen, cs, cns);
   }
 
-  method Create(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
-    dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?, later: bool)
-    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
+  method Create(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
+    uint64, dgen: uint64, name: Bytes, how: uint32, a: Sattr, verf: uint64, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`ino, call`file, call`before, call`after, call`later, d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look) && (how == CO.EXCLUSIVE ==> a.Empty())
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, ino, node, before, after))
+      Entered(st, again, call.ino, call.file, call.before, call.after))
     ensures st == 0 ==> again || K.CreateOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, how,
-      SattrOf(a), verf, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
-      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
-        ReplyAttr(dino, MetaOf(after.data))))
+      SattrOf(a), verf, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
+        ReplyAttr(dino, MetaOf(call.after.data))))
     ensures st != 0 ==> K.CreateErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, how, SattrOf(a), verf, st)
     ensures st == SHRINKFIRST ==> N.LiveDir(old(AbsOf(d)), N.Handle(dino, dgen)) &&
-      name.data in old(AbsOf(d)).nodes[dino].body.names && ino == old(AbsOf(d)).nodes[dino].body.names[name.data] &&
-      0 < old(ToFree(d, ino))
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+      name.data in old(AbsOf(d)).nodes[dino].body.names && call.ino ==
+        old(AbsOf(d)).nodes[dino].body.names[name.data] &&
+      var ino := call.ino; 0 < old(ToFree(d, ino))
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
-    again, before, later := false, null, false;
+    again, call.before, call.later := false, null, false;
     if look {
-      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
       if again { st := 0; return; }
     }
-    st, ino, node, before, after, later := CO.Create(txn, d, c, dino, dgen, name, how, a, verf, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    st, call.ino, call.file, call.before, call.after, call.later := CO.Create(txn, d, c, dino, dgen, name, how, a,
+      verf, s, ns);
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
-  method Mkdir(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
-    name: Bytes, a: Sattr, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
+  method Mkdir(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
+    uint64, dgen: uint64, name: Bytes, a: Sattr, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, ino, node, before, after))
+      Entered(st, again, call.ino, call.file, call.before, call.after))
     ensures st == 0 ==> again || K.MkdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
-      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
-        ReplyAttr(dino, MetaOf(after.data))))
+      SattrOf(a), N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
+        ReplyAttr(dino, MetaOf(call.after.data))))
     ensures st != 0 ==> K.MkdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), st)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
-    again, before := false, null;
+    again, call.before := false, null;
     if look {
-      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
       if again { st := 0; return; }
     }
-    st, ino, node, before, after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    st, call.ino, call.file, call.before, call.after := CO.Mkdir(txn, d, c, dino, dgen, name, a, s, ns);
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
-  method Symlink(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
-    dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
+  method Symlink(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
+    uint64, dgen: uint64, name: Bytes, a: Sattr, target: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, ino, node, before, after))
+      Entered(st, again, call.ino, call.file, call.before, call.after))
     ensures st == 0 ==> again || K.SymlinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      SattrOf(a), target.data, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
-      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
-        ReplyAttr(dino, MetaOf(after.data))))
+      SattrOf(a), target.data, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
+        ReplyAttr(dino, MetaOf(call.after.data))))
     ensures st != 0 ==> K.SymlinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, SattrOf(a), target.data,
       st)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.SymlinkNeeds(target.data), st) || old(NoPlace(d, dino, name.data))
   {
-    again, before := false, null;
+    again, call.before := false, null;
     if look {
-      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
       if again { st := 0; return; }
     }
-    st, ino, node, before, after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    st, call.ino, call.file, call.before, call.after := CO.Symlink(txn, d, c, dino, dgen, name, a, target, s, ns);
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
-  method Mknod(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64, dgen: uint64,
-    name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, ino: uint64, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.blocks, txn.inodes, txn.slots
+  method Mknod(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
+    uint64, dgen: uint64, name: Bytes, ty: uint32, a: Sattr, maj: uint32, min: uint32, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`ino, call`file, call`before, call`after, d.Repr(), txn.blocks, txn.inodes, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Make(N.Handle(dino, dgen), name.data), dino,
-      Entered(st, again, ino, node, before, after))
+      Entered(st, again, call.ino, call.file, call.before, call.after))
     ensures st == 0 ==> again || K.MknodOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data, ty,
-      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(ino, MetaOf(node.data).gen),
-      ReplyAttr(ino, MetaOf(node.data)), N.Wcc(ReplyAttr(dino, MetaOf(before.data)),
-        ReplyAttr(dino, MetaOf(after.data))))
+      SattrOf(a), maj, min, N.Time(s, ns), N.Handle(call.ino, MetaOf(call.file.data).gen),
+      ReplyAttr(call.ino, MetaOf(call.file.data)), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)),
+        ReplyAttr(dino, MetaOf(call.after.data))))
     ensures st != 0 ==> K.MknodErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, ty, SattrOf(a), maj, min,
       st)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.MakeNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
-    again, before := false, null;
+    again, call.before := false, null;
     if look {
-      again, ino, node, after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
+      again, call.ino, call.file, call.after := MadeAgain(txn, d, i, r, since, dino, dgen, name);
       if again { st := 0; return; }
     }
-    st, ino, node, before, after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns);
-    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, ino, node); }
+    st, call.ino, call.file, call.before, call.after := CO.Mknod(txn, d, c, dino, dgen, name, ty, a, maj, min, s, ns);
+    if st == 0 && r != null { KeepMade(txn, d, i, r, dino, dgen, name, call.ino, call.file); }
   }
 
-  method Link(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
-    dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, node: Bytes?, before: Bytes?, after: Bytes?)
-    modifies d.Repr(), txn.blocks, txn.slots
+  method Link(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino:
+    uint64, gen: uint64, dino: uint64, dgen: uint64, name: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`file, call`before, call`after, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures EnteredOnce(old(StateOf(txn, d)), txn, d, i, r, look, since,
-      O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, node, before, after))
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, node))
+      O.Link(N.Handle(ino, gen), N.Handle(dino, dgen), name.data), dino, Entered(st, again, ino, call.file,
+        call.before, call.after))
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), ino, Reply(ino, call.file))
     ensures st == 0 ==> again || K.LinkOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen),
-      name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(node.data)),
-      N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
+      name.data, N.Time(s, ns), ReplyAttr(ino, MetaOf(call.file.data)),
+      N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
     ensures st != 0 ==> K.LinkErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), N.Handle(dino, dgen), name.data, st)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, dino, name.data))
   {
-    again, before := false, null;
+    again, call.before := false, null;
     if look {
-      again, node, after := LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name);
+      again, call.file, call.after := LinkedAgain(txn, d, i, r, since, ino, gen, dino, dgen, name);
       if again { st := 0; return; }
     }
-    st, node, before, after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
+    st, call.file, call.before, call.after := RM.Link(txn, d, c, ino, gen, dino, dgen, name, s, ns);
     if st != 0 || r == null { return; }
-    var cs, cns := GetCtime(node);
+    var cs, cns := GetCtime(call.file);
     Keep(txn, i, r, ino, gen, cs, cns);
   }
 
   // sub: RMDIR, else REMOVE
-  method Remove(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino: uint64,
-    dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
-    modifies d.Repr(), txn.blocks, txn.slots
+  method Remove(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, dino:
+    uint64, dgen: uint64, name: Bytes, sub: bool, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`before, call`after, call`later, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Unlink(N.Handle(dino, dgen), name.data),
-      dino, st, again, before, after)
+      dino, st, again, call.before, call.after)
     ensures st == 0 && !sub ==> again || U.RemoveOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
     ensures st == 0 && sub ==> again || U.RmdirOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(dino, dgen), name.data,
-      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(before.data)), ReplyAttr(dino, MetaOf(after.data))))
+      N.Time(s, ns), N.Wcc(ReplyAttr(dino, MetaOf(call.before.data)), ReplyAttr(dino, MetaOf(call.after.data))))
     ensures st != 0 && !sub ==> U.RemoveErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
     ensures st != 0 && sub ==> U.RmdirErr(old(AbsOf(d)), WhoOf(c), N.Handle(dino, dgen), name.data, st)
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
-    again, before, later := false, null, false;
+    again, call.before, call.later := false, null, false;
     if look {
-      again, after := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);
+      again, call.after := UnlinkedAgain(txn, d, i, r, since, dino, dgen, name);
       if again { st := 0; return; }
     }
-    st, before, after, later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
+    st, call.before, call.after, call.later := RM.Remove(txn, d, c, dino, dgen, name, sub, s, ns);
     if st == 0 && r != null { Keep(txn, i, r, 0, 0, 0, 0); }
   }
 
-  method Rename(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino: uint64,
-    fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, fbefore: Bytes?, fafter: Bytes?, tbefore: Bytes?, tafter: Bytes?, later: bool)
-    modifies d.Repr(), txn.blocks, txn.slots
+  method Rename(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, fino:
+    uint64, fgen: uint64, fname: Bytes, tino: uint64, tgen: uint64, tname: Bytes, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`before, call`after, call`before2, call`after2, call`later, d.Repr(), txn.blocks, txn.slots
     requires Ready(txn, d, i, r, look)
     ensures Once(old(StateOf(txn, d)), txn, d, i, r, look, since,
       O.Rename(N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data), st, again)
-    ensures again ==> fbefore == null && tbefore == null && Current(d, fino, fafter) && Current(d, tino, tafter)
-    ensures !again && st == 0 ==> Reply(fino, fbefore).Some? && Reply(fino, fafter).Some?
-    ensures !again && st == 0 ==> Reply(tino, tbefore).Some? && Reply(tino, tafter).Some?
-    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, fbefore)) &&
-      N.Seen(old(AbsOf(d)), tino, Reply(tino, tbefore))
+    ensures again ==> call.before == null && call.before2 == null && Current(d, fino, call.after) && Current(d, tino,
+      call.after2)
+    ensures !again && st == 0 ==> Reply(fino, call.before).Some? && Reply(fino, call.after).Some?
+    ensures !again && st == 0 ==> Reply(tino, call.before2).Some? && Reply(tino, call.after2).Some?
+    ensures st != 0 ==> N.Seen(old(AbsOf(d)), fino, Reply(fino, call.before)) &&
+      N.Seen(old(AbsOf(d)), tino, Reply(tino, call.before2))
     ensures st == 0 ==> again || R.RenameOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data,
       N.Handle(tino, tgen), tname.data, N.Time(s, ns),
-        N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x))
+        N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x), N.Wcc(Reply(tino, call.before2).x, Reply(tino,
+          call.after2).x))
     ensures st != 0 ==> R.RenameErr(old(AbsOf(d)), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen),
       tname.data, st)
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
     ensures Lacking(txn, old(StockOf(txn, d)), Room.EntryNeeds(), st) || old(NoPlace(d, tino, tname.data))
   {
-    again, fbefore, tbefore, later := false, null, null, false;
+    again, call.before, call.before2, call.later := false, null, null, false;
     if look {
-      again, fafter, tafter := RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname);
+      again, call.after, call.after2 := RenamedAgain(txn, d, i, r, since, fino, fgen, fname, tino, tgen, tname);
       if again { st := 0; return; }
     }
     ghost var pre := AbsOf(d);
-    st, fbefore, fafter, tbefore, tafter, later := RN.Rename(txn, d, c, fino, fgen, fname, tino, tgen, tname, s, ns);
+    st, call.before, call.after, call.before2, call.after2, call.later := RN.Rename(txn, d, c, fino, fgen, fname,
+      tino, tgen, tname, s, ns);
     if st != 0 || r == null { return; }
     RenamedStands(pre, AbsOf(d), WhoOf(c), N.Handle(fino, fgen), fname.data, N.Handle(tino, tgen), tname.data,
       N.Time(s, ns),
-      N.Wcc(Reply(fino, fbefore).x, Reply(fino, fafter).x), N.Wcc(Reply(tino, tbefore).x, Reply(tino, tafter).x));
+      N.Wcc(Reply(fino, call.before).x, Reply(fino, call.after).x), N.Wcc(Reply(tino, call.before2).x, Reply(tino,
+        call.after2).x));
     var ok, found, ino, gen, node, dir := Entry(txn, d, tino, tgen, tname);
     Keep(txn, i, r, ino, gen, 0, 0);
   }
 
-  method Setattr(txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred, ino: uint64, gen: uint64,
-    a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
-    returns (st: uint32, again: bool, before: Bytes?, after: Bytes?, later: bool)
-    modifies d.Repr(), txn.slots
+  method Setattr(call: Calls.Call, txn: Txn, d: DirFs, i: uint64, r: Bytes?, look: bool, since: uint64, c: Cred,
+    ino: uint64, gen: uint64, a: Sattr, guard: bool, gs: uint64, gns: uint32, s: uint64, ns: uint32)
+    returns (st: uint32, again: bool)
+    modifies call`ino, call`before, call`after, call`later, d.Repr(), txn.slots
     requires Ready(txn, d, i, r, look)
+    ensures call.ino == ino
     ensures ChangedOnce(old(StateOf(txn, d)), txn, d, i, r, look, since, O.Set(N.Handle(ino, gen)), ino, st, again,
-      before, after)
+      call.before, call.after)
     ensures st == 0 ==> again || A.SetattrOk(old(AbsOf(d)), AbsOf(d), WhoOf(c), N.Handle(ino, gen), SattrOf(a),
       Guard(guard, gs, gns), N.Time(s, ns),
-      N.Wcc(ReplyAttr(ino, MetaOf(before.data)), ReplyAttr(ino, MetaOf(after.data))))
+      N.Wcc(ReplyAttr(ino, MetaOf(call.before.data)), ReplyAttr(ino, MetaOf(call.after.data))))
     ensures st != 0 ==> A.SetattrErr(old(AbsOf(d)), WhoOf(c), N.Handle(ino, gen), SattrOf(a), Guard(guard, gs, gns), st)
     ensures st == SHRINKFIRST ==> 0 < old(ToFree(d, ino))
-    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, later)
+    ensures st == 0 ==> Tells(old(d.fs.metas), d.fs.metas, call.later)
   {
-    again, before, later := false, null, false;
+    call.ino, again, call.before, call.later := ino, false, null, false;
     if look {
-      again, after := SetAgain(txn, d, i, r, since, ino, gen);
+      again, call.after := SetAgain(txn, d, i, r, since, ino, gen);
       if again { st := 0; return; }
     }
-    st, before, after, later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns);
+    st, call.before, call.after, call.later := AttributeOps.Setattr(txn, d, c, ino, gen, a, guard, gs, gns, s, ns);
     if st != 0 || r == null { return; }
-    var cs, cns := GetCtime(after);
+    var cs, cns := GetCtime(call.after);
     Keep(txn, i, r, ino, gen, cs, cns);
   }
 }
