@@ -167,16 +167,41 @@ module Groups {
     ensures g2 == Flat(g)
   {
     var e := g.pending[0]; var t := g.pending[1..];
-    assert BlockMaps(g.pending) == [e.blocks] + BlockMaps(t) && DirectMaps(g.pending) == [e.direct] + DirectMaps(t) &&
-      DescsOf(g.pending) == [e.desc] + DescsOf(t);
-    assert g.groups + BlockMaps(g.pending) == g1.groups + BlockMaps(t) &&
-      g.directs + DirectMaps(g.pending) == g1.directs + DirectMaps(t) &&
-      g.descs + DescsOf(g.pending) == g1.descs + DescsOf(t);
-    MergeCat([e.direct], DirectMaps(t));
-    assert [e.direct][..0] == []; assert Overlaid(map[], e.direct) == e.direct;
+    ListsOfFirst(g.pending);
+    MergeFirst(e.direct, DirectMaps(t));
+    Appended(g.groups, e.blocks, BlockMaps(t));
+    Appended(g.directs, e.direct, DirectMaps(t));
+    Appended(g.descs, e.desc, DescsOf(t));
     OverOv(g.base, e.direct, Merge(DirectMaps(t)));
-    assert g.torn - Merge(DirectMaps(g.pending)).Keys == g1.torn - Merge(DirectMaps(t)).Keys;
+    LessBoth(g.torn, e.direct, Merge(DirectMaps(t)));
   }
+  // what the groups hold, the first one before the others
+  lemma ListsOfFirst(ps: seq<Pend>)
+    requires ps != []
+    ensures BlockMaps(ps) == [ps[0].blocks] + BlockMaps(ps[1..])
+    ensures DirectMaps(ps) == [ps[0].direct] + DirectMaps(ps[1..])
+    ensures DescsOf(ps) == [ps[0].desc] + DescsOf(ps[1..])
+  {
+    FirstAndRest(BlockMaps(ps), BlockMaps(ps[1..]));
+    FirstAndRest(DirectMaps(ps), DirectMaps(ps[1..]));
+    FirstAndRest(DescsOf(ps), DescsOf(ps[1..]));
+  }
+  lemma FirstAndRest<T>(s: seq<T>, t: seq<T>)
+    requires |s| == |t| + 1 && forall i :: 0 <= i < |t| ==> t[i] == s[i + 1]
+    ensures s == [s[0]] + t
+  {}
+  lemma MergeFirst(m: BM, ms: seq<BM>)
+    ensures Merge([m] + ms) == Overlaid(m, Merge(ms))
+  {
+    MergeCat([m], ms);
+    assert [m][..0] == []; assert Overlaid(map[], m) == m;
+  }
+  lemma Appended<T>(s: seq<T>, x: T, t: seq<T>)
+    ensures s + ([x] + t) == s + [x] + t
+  {}
+  lemma LessBoth(s: set<int>, x: BM, y: BM)
+    ensures s - Overlaid(x, y).Keys == s - x.Keys - y.Keys
+  {}
   lemma TailMerge(g: Protocol, g1: Protocol)
     requires 0 <= g.installCount <= |g.groups| && g1 == Flat(g)
     ensures Merge(g1.groups[g1.installCount..]) == Overlaid(Merge(g.groups[g.installCount..]),

@@ -167,6 +167,14 @@ module JournalPolicy {
     All(CLogger) in m.woken && All(CInstaller) in m.woken && All(2) in m.woken && All(3) in m.woken &&
       All(CSpace) in m.woken
   }
+  // [L] all who sleep are woken
+  method WakeEveryone(m: Mutex)
+    requires m.Inside()
+    modifies m`woken
+    ensures EveryoneTold(m)
+  {
+    m.WakeAll(CLogger); m.WakeAll(CInstaller); m.WakeAll(2); m.WakeAll(3); m.WakeAll(CSpace);
+  }
   // [L] the journal fails: no commit is accepted any more
   method Fail(j: Journal)
     requires j.Inv() && j.mutex.Inside() && j.Cause()
@@ -174,10 +182,9 @@ module JournalPolicy {
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.failed
     ensures EveryoneTold(j.mutex)
   {
-    reveal j.Inv();
     j.failed := true;
-    j.mutex.WakeAll(CLogger); j.mutex.WakeAll(CInstaller); j.mutex.WakeAll(2); j.mutex.WakeAll(3);
-    j.mutex.WakeAll(CSpace);
+    WakeEveryone(j.mutex);
+    assert j.Inv() by { reveal j.Inv(); }
   }
   // [L] the journal is closed: no commit is accepted any more, not even of those who wait for room
   method Shut(j: Journal)
@@ -186,9 +193,9 @@ module JournalPolicy {
     ensures j.Inv() && j.KeepsLogger() && j.KeepsInstaller() && j.Mono() && j.closed
     ensures All(CSpace) in j.mutex.woken
   {
-    reveal j.Inv();
     j.closed := true;
     j.mutex.WakeAll(CSpace);
+    assert j.Inv() by { reveal j.Inv(); }
   }
   // [L] the condition variable that tells of commit n
   method WaitOn(j: Journal, n: uint64) returns (c: uint32)

@@ -364,25 +364,57 @@ module LogSteps {
       ComState(Finished(g)) == ComState(g)
     ensures PendEnd(Finished(g)) == PendEnd(g)
   {
-    reveal Full();
-    var g' := Finished(g); var e := g.pending[0];
-    assert PendWf(g, e, End(g) + 0, |poss|);
-    assert g'.groups[..g'.installCount] == g.groups[..g.installCount];
-    forall a | Home(g.layout) <= a < |poss| ensures HomePoss(poss[a], g', a) { FinishHome(poss, g, a); }
+    FullD(poss, g);
+    var g' := Finished(g);
+    FinishRoom(g, |poss|);
+    forall a | Home(g.layout) <= a < |poss| ensures a in g'.base && HomePoss(poss[a], g', a) { FinishHome(poss, g, a); }
     forall x | x in poss[g.layout.headerAt] + poss[Copy(g.layout)] ensures HdrOk(x, g') { assert HdrOk(x, g); }
-    forall x | 0 <= x < |g'.groups| ensures Logged(poss, g', g'.groups[x], g'.directs[x], g'.descs[x], g.firstSeq + x) {
+    FinishLogged(poss, g);
+    FinishPend(g, |poss|);
+    FinishSealed(g, |poss|);
+    FinishState(g, |poss|);
+    FinishKept(g, |poss|);
+    FinishTrees(g, |poss|);
+    assert g'.groups[..g'.installCount] == g.groups[..g.installCount];
+    assert GInv(g', |poss|);
+    reveal Full();
+  }
+  // ... the log's space
+  lemma FinishRoom(g: Protocol, n: int)
+    requires GInv(g, n) && PInv(g) && g.pending != [] && g.pending[0].desc.pos < 0x1FFF_FFFF_FFFF_0000
+    ensures PInv(Finished(g)) && PendEnd(Finished(g)) == PendEnd(g)
+  {
+    assert PendWf(g, g.pending[0], End(g) + 0, n);
+    var g' := Finished(g);
+    forall j | 0 <= j < |g'.pending| ensures g'.pending[j] == g.pending[j + 1] {}
+  }
+  // ... the groups that are logged
+  lemma FinishLogged(poss: Poss, g: Protocol)
+    requires DInv(poss, g) && g.pending != []
+    requires var e := g.pending[0]; Logged(poss, g, e.blocks, e.direct, e.desc, End(g))
+    ensures var g' := Finished(g);
+      forall x :: 0 <= x < |g'.groups| ==> Logged(poss, g', g'.groups[x], g'.directs[x], g'.descs[x], g'.firstSeq + x)
+  {
+    var g' := Finished(g); var e := g.pending[0];
+    forall x | 0 <= x < |g'.groups|
+      ensures Logged(poss, g', g'.groups[x], g'.directs[x], g'.descs[x], g'.firstSeq + x)
+    {
       if x < |g.groups| {
         assert Logged(poss, g, g.groups[x], g.directs[x], g.descs[x], g.firstSeq + x);
         LoggedSg(poss, g, g', g.groups[x], g.directs[x], g.descs[x], g.firstSeq + x);
       } else { LoggedSg(poss, g, g', e.blocks, e.direct, e.desc, End(g)); }
     }
-    forall j | 0 <= j < |g'.pending| ensures PendWf(g', g'.pending[j], End(g') + j, |poss|) {
-      assert PendWf(g, g.pending[j + 1], End(g) + (j + 1), |poss|);
+  }
+  // ... those that are pending
+  lemma FinishPend(g: Protocol, n: int)
+    requires GInv(g, n) && g.pending != []
+    ensures var g' := Finished(g);
+      forall j :: 0 <= j < |g'.pending| ==> PendWf(g', g'.pending[j], End(g') + j, n)
+  {
+    var g' := Finished(g);
+    forall j | 0 <= j < |g'.pending| ensures PendWf(g', g'.pending[j], End(g') + j, n) {
+      assert PendWf(g, g.pending[j + 1], End(g) + (j + 1), n);
     }
-    FinishSealed(g, |poss|);
-    FinishState(g, |poss|);
-    FinishKept(g, |poss|);
-    FinishTrees(g, |poss|);
   }
   lemma FinishHome(poss: Poss, g: Protocol, a: int)
     requires DInv(poss, g) && g.pending != [] && DirHome(poss, g.pending[0].direct) && Home(g.layout) <= a < |poss|

@@ -443,10 +443,10 @@ module Directories {
       ghost var end := c as int;
       PlaceOf(f, m, at);
       UptoStart(m, at, after, end);
-      assert out.got == got + page;
+      TookNone(got);
       while blk < nb
         invariant i < 64 && fs.trees.IsInode(d, ip) && end == 64 * blk as int + i as int
-        invariant Within(out) && out.attrs == old(out.attrs) && out.got == got + page &&
+        invariant Within(out) && out.attrs == old(out.attrs) && Took(out.got, got, page) &&
           Upto(m, at, after, end, page) && after < Cookie(end)
         decreases nb as int - blk as int
       {
@@ -457,20 +457,21 @@ module Directories {
           blk, i, end := next, 0, 64 * next as int;
         } else {
           var b := fs.ReadBlockOf(txn, ip, d, blk, false);
+          ghost var all := out.got;
           var fits; ghost var e, more;
           fits, e, more := ListBlock(b, blk, i, out, f, m, at, after, page);
-          assert got + page + more == got + (page + more);
+          TookMore(all, got, page, more);
           page := page + more;
           if !fits {
             UptoPage(f, m, at, after, e, false, page);
-            assert out.got[|got|..] == page && out.got[..|got|] == got;
+            TookPage(out.got, got, page);
             return false;
           }
           blk, i, end := blk + 1, 0, e;
         }
       }
       UptoPage(f, m, at, after, end, true, page);
-      assert out.got[|got|..] == page && out.got[..|got|] == got;
+      TookPage(out.got, got, page);
       eof := true;
     }
 

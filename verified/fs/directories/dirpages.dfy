@@ -58,8 +58,22 @@ module DirPages {
     reads out
   { out.got == [] || Takes(out.room, out.got) }
 
+  // all that was taken is what was taken before, and the page
+  predicate {:opaque} Took(all: seq<DirEntry>, before: seq<DirEntry>, page: seq<DirEntry>) { all == before + page }
+  lemma TookNone(before: seq<DirEntry>)
+    ensures Took(before, before, [])
+  { reveal Took(); }
+  lemma TookMore(all: seq<DirEntry>, before: seq<DirEntry>, page: seq<DirEntry>, more: seq<DirEntry>)
+    requires Took(all, before, page)
+    ensures Took(all + more, before, page + more)
+  { reveal Took(); assert before + page + more == before + (page + more); }
+  lemma TookPage(all: seq<DirEntry>, before: seq<DirEntry>, page: seq<DirEntry>)
+    requires Took(all, before, page)
+    ensures |before| <= |all| && all[..|before|] == before && all[|before|..] == page
+  { reveal Took(); }
+
   // the page after all cells before `end` were looked at
-  predicate Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<DirEntry>) {
+  predicate {:opaque} Upto(m: Entries, at: Places, cookie: int, end: int, page: seq<DirEntry>) {
     Sound(m, at, cookie, page) && Complete(m, at, cookie, end, page) &&
     (page != [] ==> page[|page| - 1].cookie as int < Cookie(end))
   }
@@ -68,7 +82,7 @@ module DirPages {
     requires Cookie(end - 1) <= cookie || end <= 0
     requires forall n: seq<byte> | n in m && n in at :: 0 <= at[n]
     ensures Upto(m, at, cookie, end, [])
-  { reveal Sound(); reveal Complete(); }
+  { reveal Upto(); reveal Sound(); reveal Complete(); }
 
   // cells without entries
   lemma UptoSkip(f: seq<byte>, m: Entries, at: Places, cookie: int, end: int, to: int, page: seq<DirEntry>)
@@ -76,7 +90,7 @@ module DirPages {
     requires forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && end <= c < to :: Word(f, c) == 0
     ensures Upto(m, at, cookie, to, page)
   {
-    reveal Complete(); reveal DirOk();
+    reveal Upto(); reveal Complete(); reveal DirOk();
     forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) && at[n] < to
       ensures Has(page, n)
     { assert OkSlot(f, at[n]); }
@@ -90,7 +104,7 @@ module DirPages {
     requires forall c: int {:trigger OkSlot(f, c)} | OkSlot(f, c) && end < c < to :: false
     ensures Upto(m, at, cookie, to, page + [e])
   {
-    reveal Sound(); reveal Complete(); reveal DirOk();
+    reveal Upto(); reveal Sound(); reveal Complete(); reveal DirOk();
     var q := page + [e];
     assert Good(f, end, m, at);
     assert q[|page|] == e;
@@ -118,6 +132,7 @@ module DirPages {
     requires DirOk(f, m, at) && Upto(m, at, cookie, end, page) && (eof ==> |f| <= 64 * end)
     ensures PageOk(m, at, cookie, eof, page)
   {
+    reveal Upto();
     forall n: seq<byte> | n in m && n in at && cookie < Cookie(at[n]) &&
       (eof || (page != [] && Cookie(at[n]) <= page[|page| - 1].cookie as int))
       ensures Has(page, n)
@@ -134,7 +149,7 @@ module DirPages {
     requires OkSlot(f, end) && Word(f, end) != 0 && Name(f, end) == e.name && !Takes(room, got + [e])
     ensures IsFull(m, at, Last(cookie, page), room, got)
   {
-    reveal Sound(); reveal Complete(); reveal DirOk();
+    reveal Upto(); reveal Sound(); reveal Complete(); reveal DirOk();
     assert Good(f, end, m, at);
     forall k: seq<byte> | k in m && k in at && Last(cookie, page) < Cookie(at[k]) ensures end <= at[k]
     {

@@ -468,6 +468,8 @@ module ReplyCalls {
     {
       var other := index.Find(k0, k1, k2, k3);
       if other < 16 * n && times.Get(other) > sec { assert other in known; return; }
+      forall p | p in known && known[p].key == Key(k0, k1, k2, k3) ensures known[p].at <= sec
+      { assert index.at[p] == Key(k0, k1, k2, k3) && p == other; }
       Note(place, k0, k1, k2, k3, sec, true);
       if last < sec { last := sec; }
       var c := Number(id0, id1);

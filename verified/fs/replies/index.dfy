@@ -83,26 +83,29 @@ module ReplyIndex {
     ghost var chains: seq<seq<uint64>>     // lists of slots
     ghost const Repr: set<object>          // the memory
 
-    predicate Own() reads this, keys, heads, next, keys.memory, heads.memory, next.memory
-    {
-      0 < n < 0x1_0000_0000_0000 &&
-      keys.n == 4 * n && heads.n == n && next.n == n && keys.Valid() && heads.Valid() && next.Valid()
-    }
     predicate Apart() reads this, keys, heads, next
     {
       keys != heads && keys != next && heads != next &&
       keys.memory != heads.memory && keys.memory != next.memory && heads.memory != next.memory &&
       Repr == {keys, heads, next, keys.memory, heads.memory, next.memory}
     }
-    predicate Valid()
+    // The memory says which slot has which key, and each list has the slots whose keys belong there.
+    predicate {:opaque} Says()
       reads this, keys, heads, next, keys.memory, heads.memory, next.memory
     {
-      Apart() && Own() && |chains| == n as int &&
+      0 < n < 0x1_0000_0000_0000 && |chains| == n as int && keys.n == 4 * n && heads.n == n && next.n == n &&
+      keys.Valid() && heads.Valid() && next.Valid() &&
       (forall s: uint64 {:trigger s in at} | s in at :: s < n && Inside(s, at, n, chains) &&
         at[s] == Key(keys.v[4 * s as int], keys.v[4 * s as int + 1], keys.v[4 * s as int + 2],
           keys.v[4 * s as int + 3])) &&
       (forall s: uint64 {:trigger next.v[s]} | s < n :: (next.v[s] == 0 <==> s !in at)) &&
-      (forall b: uint64 {:trigger chains[b]} | b < n :: Chain(chains[b], b, n, at, heads.v[b], next.v)) &&
+      (forall b: uint64 {:trigger chains[b]} | b < n :: Chain(chains[b], b, n, at, heads.v[b], next.v))
+    }
+    predicate Valid()
+      reads this, keys, heads, next, keys.memory, heads.memory, next.memory
+    {
+      0 < n < 0x1_0000_0000_0000 && Apart() && Says() &&
+      (forall s: uint64 {:trigger s in at} | s in at :: s < n) &&
       (forall s, t: uint64 {:trigger at[s], at[t]} | s in at && t in at && at[s] == at[t] :: s == t)
     }
 
@@ -127,17 +130,19 @@ module ReplyIndex {
       }
       this.n, keys, heads, next, at, chains := n, k, h, x, map[], Empties(n as int);
       Repr := {k, h, x, k.memory, h.memory, x.memory};
+      new;
+      reveal Says();
     }
 
     function method KeyOf(s: uint64): (k: Key) reads this, keys, heads, next, keys.memory, heads.memory, next.memory
       requires Valid() && s in at
       ensures k == at[s]
-    { Key(keys.Get(4 * s), keys.Get(4 * s + 1), keys.Get(4 * s + 2), keys.Get(4 * s + 3)) }
+    { reveal Says(); Key(keys.Get(4 * s), keys.Get(4 * s + 1), keys.Get(4 * s + 2), keys.Get(4 * s + 3)) }
     // whether a slot has a key
     function method Full(s: uint64): (yes: bool) reads this, keys, heads, next, keys.memory, heads.memory, next.memory
       requires Valid() && s < n
       ensures yes <==> s in at
-    { next.Get(s) != 0 }
+    { reveal Says(); next.Get(s) != 0 }
 
     // the slot that has a key (n: none has it)
     method Find(first: uint64, second: uint64, third: uint64, fourth: uint64) returns (s: uint64)
@@ -145,6 +150,7 @@ module ReplyIndex {
       ensures s <= n && (s < n ==> s in at && at[s] == Key(first, second, third, fourth))
       ensures s == n ==> forall t: uint64 {:trigger t in at} | t in at :: at[t] != Key(first, second, third, fourth)
     {
+      reveal Says();
       ghost var k := Key(first, second, third, fourth);
       var b := Bucket(n, first, second);
       ghost var c, j := chains[b], 0;
@@ -172,6 +178,7 @@ module ReplyIndex {
       modifies this`at, this`chains, keys, heads, next, keys.memory, heads.memory, next.memory
       ensures Valid() && at == old(at)[s := Key(first, second, third, fourth)]
     {
+      reveal Says();
       ghost var k := Key(first, second, third, fourth);
       var b := Bucket(n, first, second);
       var x := heads.Get(b);
@@ -189,6 +196,7 @@ module ReplyIndex {
       modifies this`at, this`chains, heads, next, heads.memory, next.memory
       ensures Valid() && at == Without(old(at), s)
     {
+      reveal Says();
       var y := next.Get(s);
       if y == 0 { return; }
       ghost var k := at[s];

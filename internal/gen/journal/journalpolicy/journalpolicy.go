@@ -4,6 +4,7 @@ package journalpolicy
 
 import (
 	journalm "tansy/internal/gen/journal/journalm"
+	mutex "tansy/internal/runtime/mutex"
 )
 
 // Definition of functions
@@ -256,13 +257,16 @@ func Failed(j *journalm.Journal) bool {
 	b = j.Failed
 	return b
 }
+func WakeEveryone(m *mutex.Mutex) {
+	m.WakeAll(journalm.CLogger())
+	m.WakeAll(journalm.CInstaller())
+	m.WakeAll(uint32(2))
+	m.WakeAll(uint32(3))
+	m.WakeAll(journalm.CSpace())
+}
 func Fail(j *journalm.Journal) {
 	j.Failed = true
-	j.Mutex.WakeAll(journalm.CLogger())
-	j.Mutex.WakeAll(journalm.CInstaller())
-	j.Mutex.WakeAll(uint32(2))
-	j.Mutex.WakeAll(uint32(3))
-	j.Mutex.WakeAll(journalm.CSpace())
+	WakeEveryone(j.Mutex)
 }
 func Shut(j *journalm.Journal) {
 	j.Closed = true
