@@ -5,6 +5,7 @@
 // dirlayout.dfy says how a directory lies in its file.
 include "../files/bytefiles.dfy"
 include "dirpages.dfy"
+include "dirsizes.dfy"
 module Directories {
   import opened Machine
   import opened ByteSpec
@@ -25,7 +26,9 @@ module Directories {
   import C = NfsCommon
   import Local = NfsLocal
   import Needs = NfsRoom
+  import N = NfsState
   import opened BlockStore
+  import opened DirSizes
   import opened DirLayout
   import opened DirListSpec
   import opened DirListS
@@ -96,6 +99,12 @@ module Directories {
         old(fs.metas[d]).size <= fs.metas[d].size &&
       d in old(fs.files) && d in fs.files && fs.files == old(fs.files)[d := fs.files[d]] &&
       d in fs.held && fs.held == old(fs.held)[d := fs.held[d]] }
+
+    // its size and blocks follow from the names that came and went
+    twostate predicate Grew(d: uint64)
+      reads this, fs
+    { d in old(dirs) && d in dirs && d in places && d in old(fs.metas) && d in fs.metas &&
+      SizeFollows(old(dirs)[d], dirs[d], places[d], old(fs.metas)[d], fs.metas[d]) }
 
     // entries never move (so that their places can be cookies)
     twostate predicate StayPut(d: uint64)
@@ -227,11 +236,17 @@ module Directories {
         places == old(places)[d := at]
       ensures Settled(old(fs.files)[d], off as int, |old(s.data)|) && (count ==> down) ==>
         ok && fs.metas[d].size == old(fs.metas)[d].size && fs.metas[d].used == old(fs.metas)[d].used
+      ensures ok ==> fs.metas[d].size as int == |WriteSpec(old(fs.files)[d], off as int, old(s.data))|
+      ensures ok && InBlock(off, |old(s.data)|) ==>
+        old(fs.metas)[d].used <= fs.metas[d].used && fs.metas[d].used as int <= old(fs.metas)[d].used as int + 1
       ensures d in old(fs.metas) && InBlock(off, |old(s.data)|) ==>
         GotBlocks(txn) <= old(GotBlocks(txn)) + Needs.ENTRY &&
         (ok || Stuck(old(fs.metas)[d]) || (txn.blocks.Dry() && GotBlocks(txn) < old(GotBlocks(txn)) + Needs.ENTRY))
     {
-      if InBlock(off, |s.data|) { OneBlock(off, |s.data|); }
+      if InBlock(off, |s.data|) {
+        OneBlock(off, |s.data|);
+        AtMostOne(C.Blocks(off as int, |s.data|) - fs.held[d], off as int / 4096);
+      }
       var len := s.Len();
       ghost var src := s.data;
       ghost var g := WriteSpec(fs.files[d], off as int, src);
@@ -259,7 +274,7 @@ module Directories {
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
-        OnlyDir(d) && StayPut(d)
+        OnlyDir(d) && StayPut(d) && Grew(d)
       ensures NoEntry(txn, d, name.data, old(GotBlocks(txn)), old(fs.files), old(fs.metas), ok)
     { ok := InsertAt(txn, d, name, ino, 0); }
 
@@ -276,7 +291,7 @@ module Directories {
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data !in dirs[d]
       ensures ok ==> Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] &&
-        OnlyDir(d) && StayPut(d)
+        OnlyDir(d) && StayPut(d) && Grew(d)
       ensures NoEntry(txn, d, name.data, old(GotBlocks(txn)), old(fs.files), old(fs.metas), ok)
     {
       assert OkIno(fs.geometry, d);
@@ -288,7 +303,9 @@ module Directories {
       if !ok { return; }
       var s := MakeSlot(size, ino, name, key);
       ghost var m, at := InsertProof(fs.geometry, fs.files[d], dirs[d], places[d], cell as int, s.data, ino, name.data);
+      assert N.BlockEnd(cell as int + 3) == 4096 * (cell as int / 64 + 1);
       ok := Store(txn, d, 64 * cell, s, true, false, m, at);
+      assert name.data in m && !C.Within(m, old(dirs)[d]);
     }
 
     // A free cell in the name's bucket of the first level that has one, from `from` on. size:
@@ -338,7 +355,7 @@ module Directories {
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && OkIno(fs.geometry, ino) &&
         name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := old(dirs)[d][name.data := ino]] && OnlyDir(d) &&
-        StayPut(d)
+        StayPut(d) && Grew(d)
       ensures fs.metas == old(fs.metas)
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
@@ -362,7 +379,7 @@ module Directories {
       modifies Repr(), txn.blocks
       requires Valid() && txn.volume == fs.volume && d in dirs && OkName(name.data) && name.data in dirs[d]
       ensures ok && Valid() && d in old(dirs) && dirs == old(dirs)[d := DirDel(old(dirs)[d], name.data)] &&
-        OnlyDir(d) && StayPut(d)
+        OnlyDir(d) && StayPut(d) && Grew(d)
       ensures fs.metas[d].size == old(fs.metas)[d].size
     {
       var found, ino0, cell, lev := Find(txn, d, name, true);
@@ -392,6 +409,7 @@ module Directories {
       ensures d in old(fs.metas) && d in fs.metas &&
         fs.metas == old(fs.metas)[d := WithUsed(old(fs.metas)[d], fs.metas[d].used)]
       ensures d in fs.held && fs.held == old(fs.held)[d := fs.held[d]]
+      ensures old(fs.metas)[d].used as int - 1 <= fs.metas[d].used as int <= old(fs.metas)[d].used as int
     {
       ghost var f := fs.files[d];
       assert OkIno(fs.geometry, d) && d in fs.metas;
@@ -404,6 +422,7 @@ module Directories {
       if !zero { return; }
       assert f[4096 * blk as int .. 4096 * blk as int + 4096] == Zeros(4096);
       var m := fs.Punch(txn, d, blk, blk + 1, 1);
+      AtMostOne(old(fs.held)[d] * Local.Span(m as int, blk as int + 1), m as int);
       assert Local.Zeroed(f, 4096 * blk as int, 4096 * (blk + 1) as int) == f;
       DirsStep(fs.geometry, old(fs.files), old(fs.metas), dirs, places, d, f, fs.metas[d], dirs[d], places[d]);
     }
@@ -660,6 +679,11 @@ module Directories {
   // directory with a name comes to either.
   predicate Stuck(m: Meta) { m.shrink != 0 || m.nent == 0xFFFF_FFFF_FFFF_FFFF }
 
+  lemma AtMostOne(s: set<int>, x: int)
+    requires forall y: int {:trigger y in s} | y in s :: y == x
+    ensures |s| <= 1
+  { if x in s { assert s == {x}; } else { assert s == {}; } }
+
   // the blocks of the first two levels, of both classes
   const FirstLevels: uint64 := 18
 
@@ -710,6 +734,7 @@ module Directories {
     requires if 64 * c < |f| then |s| == Size(c) && OkSlot(f, c) && Word(f, c) == 0 else c % 64 == 0 && |s| == 4096
     ensures m' == m[n := ino] && at' == at[n := c] && |m'| == |m| + 1 && EntriesOk(geo, m') &&
       DirOk(WriteSpec(f, 64 * c, s), m', at')
+    ensures |WriteSpec(f, 64 * c, s)| == C.Larger(|f|, 4096 * (c / 64 + 1))
   {
     m', at' := m[n := ino], at[n := c];
     var g := WriteSpec(f, 64 * c, s);

@@ -16,6 +16,7 @@ module CreateOps {
   import opened ProcedureBase
   import opened AttributeOps
   import opened AttributeChanges
+  import opened DirSizes
   import opened Abstraction
   import opened Creation
   import NameTree
@@ -167,7 +168,8 @@ module CreateOps {
     ensures st == 0 ==> |after.data| == 256 && dino in d.fs.metas && MetaOf(after.data) == d.fs.metas[dino]
     ensures dino in old(d.fs.metas) && (st == 0 ==>
       d.fs.metas == old(d.fs.metas)[dino := d.fs.metas[dino]] &&
-      Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns))
+      Entered(old(d.fs.metas)[dino], d.fs.metas[dino], sub, s, ns) &&
+      SizeFollows(old(d.dirs)[dino], d.dirs[dino], d.places[dino], old(d.fs.metas)[dino], d.fs.metas[dino]))
     ensures st != 0 ==> st == NOSPC || (st == MLINK && sub && old(d.fs.metas)[dino].nlink >= MAXLINK)
     ensures st == 0 && sub ==> old(d.fs.metas)[dino].nlink < MAXLINK
     ensures d.NoEntry(txn, dino, name.data, old(GotBlocks(txn)), old(d.fs.files), old(d.fs.metas), st != NOSPC)
@@ -189,7 +191,7 @@ module CreateOps {
   }
 
   predicate EmptyNode(n: N.Node, a: N.Attr, parent: uint64)
-  { n.attr == a && n.body.Dir? && n.body.names == map[] && n.body.parent == parent && n.blocks == 0 }
+  { n == N.Node(a, N.Dir(map[], map[], parent, 0), 0) }
 
   // The last step of all four: d is the volume with inode ino (attributes m, bytes b, blocks h)
   // entered in directory dino; ms, files, held, dirs, places are from before.
@@ -212,12 +214,13 @@ module CreateOps {
       else places)[dino := d.places[dino]]
     requires forall x: seq<byte> {:trigger x in dirs[dino]} | x in dirs[dino] && x in PlacesAt(places, dino) ::
       x in d.places[dino] && d.places[dino][x] == PlacesAt(places, dino)[x]
+    requires SizeFollows(dirs[dino], dirs[dino][name := ino], d.places[dino], ms[dino], d.fs.metas[dino])
     ensures Sound(d) && ino in AbsOf(d).nodes
     ensures K.Made(Abs(d.fs.geometry, ms, files, held, dirs, places), AbsOf(d), dino, name, N.Handle(ino, m.gen),
       AbsOf(d).nodes[ino], N.Time(s, ns), ReplyAttr(ino, m),
         N.Wcc(ReplyAttr(dino, ms[dino]), ReplyAttr(dino, d.fs.metas[dino])))
     ensures N.Live(AbsOf(d), N.Handle(ino, m.gen))
-    ensures if m.ty == DIR then m.used == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
+    ensures if m.ty == DIR then m.used == 0 && m.size == 0 ==> EmptyNode(AbsOf(d).nodes[ino], MetaAttr(m), dino)
       else AbsOf(d).nodes[ino] == NodeOf(m, b, h, map[], map[])
   {
     ghost var ms', files', held', dirs', places' :=

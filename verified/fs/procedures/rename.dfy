@@ -10,6 +10,7 @@ module RenameOps {
   import opened VolumeGeometry
   import opened InodeFormat
   import opened AttributeChanges
+  import opened DirSizes
   import opened ByteFiles
   import opened Directories
   import opened Permissions
@@ -287,6 +288,15 @@ module RenameOps {
     assert RA.Sized(m0, ms, fino, tino) by { assert ms == m0[tino := ms[tino]][fino := ms[fino]]; }
     assert Moved(dirs0, dirs2, fino, fname.data, tino, tname.data, src);
     assert Kept2(dirs0, dirs2, places0, places2, fino) && Kept2(dirs0, dirs2, places0, places2, tino);
+    if fino == tino {
+      MovedWithin(dirs0[fino], dirs1[fino], dirs2[fino], places1[fino], places2[fino], m0[fino], m1[fino], ms[fino],
+        fname.data, tname.data, src);
+    } else {
+      assert dirs1[fino] == dirs0[fino] && m1[fino] == m0[fino];
+      assert dirs2[tino] == dirs1[tino] && places2[tino] == places1[tino] && ms[tino] == m1[tino];
+    }
+    assert SizeFollows(dirs0[fino], dirs2[fino], places2[fino], m0[fino], ms[fino]) &&
+      SizeFollows(dirs0[tino], dirs2[tino], places2[tino], m0[tino], ms[tino]);
     st := 0;
     if found {
       assert dst in d.dirs ==> d.dirs[dst] == map[];
@@ -401,6 +411,12 @@ module RenameOps {
     requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) &&
       (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
   { Stamped(Recounted(ms, fd, td, src, dir, sub), fd, td, src, s, ns) }
+  lemma FinishedSizes(ms: Metas, fd: uint64, td: uint64, src: uint64, dir: bool, sub: bool, s: uint64, ns: uint32)
+    requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) &&
+      (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
+    ensures var f := Finished(ms, fd, td, src, dir, sub, s, ns); fd in f && td in f &&
+      f[fd].size == ms[fd].size && f[fd].used == ms[fd].used && f[td].size == ms[td].size && f[td].used == ms[td].used
+  { }
   function Recounted(ms: Metas, fd: uint64, td: uint64, src: uint64, dir: bool, sub: bool): Metas
     requires fd in ms && td in ms && src in ms && src != fd && src != td && (sub ==> 2 < ms[td].nlink) &&
       (dir && fd != td ==> 2 < ms[fd].nlink && ms[td].nlink as int - (if sub then 1 else 0) < 0x7fff_ffff)
@@ -495,6 +511,7 @@ module RenameOps {
     Before(d.fs.geometry, v, ms, m2, d.dirs, a);
     st, fafter, tafter := Finish(txn, d, fino, tino, src, dir, found && dir, s, ns);
     if st != 0 { return; }
+    FinishedSizes(m2, fino, tino, src, dir, found && dir, s, ns);
     Finale(d.fs.geometry, v, ms, m2, RA.Volume(d.fs.metas, d.fs.files, d.fs.held, d.dirs, d.places), a);
     SeeNode(d, fino);
     SeeNode(d, tino);

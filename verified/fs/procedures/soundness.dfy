@@ -174,7 +174,7 @@ module Soundness {
     forall i: uint64 | i in f.nodes
       ensures i in f.gens && f.nodes[i].attr.mode < 4096 && match f.nodes[i].body
         case File(d, v, h) => |d| <= 549755813888 && N.Held(d, h)
-        case Dir(e, k, p, z) => N.Places(f.nodes[i].body)
+        case Dir(e, k, p, z) => N.Places(f.nodes[i].body) && z % 4096 == 0 && z as int <= 549755813888
         case Symlink(t) => 0 < |t| <= 4095
         case Special(k, a, b) => k == 3 || k == 4 || k == 6 || k == 7
     {
@@ -184,12 +184,14 @@ module Soundness {
     }
   }
   lemma Distinct(file: seq<byte>, m: map<N.Name, uint64>, at: map<N.Name, int>, b: N.Body)
-    requires D.DirOk(file, m, at) && |file| <= 549755813888 && b.Dir? && b.names == m && b.cookies == A.Cookies(m, at)
-    ensures N.Places(b)
+    requires D.DirOk(file, m, at) && |file| <= 549755813888
+    requires b.Dir? && b.names == m && b.cookies == A.Cookies(m, at) && b.bytes as int == |file|
+    ensures N.Places(b) && b.bytes % 4096 == 0
   {
     reveal D.DirOk();
     forall n: N.Name | n in b.names
-      ensures n in b.cookies && 3 <= b.cookies[n] < 0x8000_0000_0000_0000 { assert D.OkSlot(file, at[n]); }
+      ensures n in b.cookies && 3 <= b.cookies[n] && N.BlockEnd(b.cookies[n]) <= |file| {
+      assert D.OkSlot(file, at[n]); }
     forall m1: N.Name, n: N.Name | m1 in b.names && n in b.names && m1 in b.cookies && n in b.cookies &&
       b.cookies[m1] == b.cookies[n] ensures m1 == n
     { assert at[m1] == at[n]; assert D.Name(file, at[m1]) == m1 && D.Name(file, at[n]) == n; }

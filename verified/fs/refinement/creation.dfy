@@ -11,6 +11,7 @@ module Creation {
   import opened TreeMove
   import opened Abstraction
   import opened EntrySteps
+  import opened DirSizes
   import N = NfsState
   import C = NfsCommon
   import P = NfsPerm
@@ -54,7 +55,7 @@ module Creation {
   // directory dm becomes m: an entry more, sub: for a directory
   predicate Entered(dm: Meta, m: Meta, sub: bool, s: uint64, ns: uint32)
   {
-    (sub ==> dm.nlink < 0x7fff_ffff) && dm.size <= m.size &&
+    (sub ==> dm.nlink < 0x7fff_ffff) &&
     m == Touched(WithNlink(WithSizeNent(dm, m.size, m.nent, m.used), if sub then dm.nlink + 1 else dm.nlink), s, ns)
   }
 
@@ -74,6 +75,7 @@ module Creation {
     requires Entered(ms[d], dm, m.ty == N.NF3DIR, s, ns)
     requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(places, d) ::
       x in at && at[x] == PlacesAt(places, d)[x]
+    requires SizeFollows(dirs[d], dirs[d][n := i], at, ms[d], dm)
     ensures ms' == ms[i := m][d := dm] && files' == files[i := b][d := df] && held' == held[i := h][d := dh]
     ensures dirs' == (if m.ty == N.NF3DIR then dirs[i := map[]] else dirs)[d := dirs[d][n := i]] &&
       places' == (if m.ty == N.NF3DIR then places[i := map[]] else places)[d := at]

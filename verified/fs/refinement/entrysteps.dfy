@@ -1,6 +1,7 @@
 // How steps show to clients: one inode changes, comes, or goes; a directory gets
 // other entries; an entry that goes takes a link of its file with it.
 include "abstraction.dfy"
+include "../directories/dirsizes.dfy"
 module EntrySteps {
   import opened Machine
   import opened VolumeGeometry
@@ -8,6 +9,7 @@ module EntrySteps {
   import opened AttributeChanges
   import opened NameTree
   import opened Abstraction
+  import opened DirSizes
   import N = NfsState
   import C = NfsCommon
   import U = NfsUnlink
@@ -61,6 +63,7 @@ module EntrySteps {
     requires MetaAttr(m) == C.SetMtimeCtime(MetaAttr(ms[i]), m.nlink, now)
     requires forall n: Name {:trigger n in e} | n in e && n in DirAt(dirs, i) && n in PlacesAt(places, i) ::
       n in at && at[n] == PlacesAt(places, i)[n]
+    requires SizeFollows(DirAt(dirs, i), e, at, ms[i], m)
     ensures var p, q := Abs(g, ms, files, held, dirs, places),
       Abs(g, ms[i := m], files[i := f], held[i := h], dirs[i := e], places[i := at]);
       i in p.nodes && i in q.nodes && q.gens == p.gens && q.xattrs == p.xattrs && q.nodes == p.nodes[i := q.nodes[i]] &&

@@ -11,6 +11,7 @@ module Removal {
   import opened TreeUnlink
   import opened Abstraction
   import opened EntrySteps
+  import opened DirSizes
   import N = NfsState
   import C = NfsCommon
   import U = NfsUnlink
@@ -36,6 +37,7 @@ module Removal {
     requires Left(ms[d], dm, ms[i].ty == N.NF3DIR, s, ns) && e == C.Del(dirs[d], n)
     requires forall y: Name {:trigger y in e} | y in e && y in dirs[d] && y in PlacesAt(places, d) ::
       y in at && at[y] == PlacesAt(places, d)[y]
+    requires SizeFollows(dirs[d], e, at, ms[d], dm)
     requires d != i && ms' == Dropped(ms[d := x], i, s, ns, sh, freed)[d := dm]
     requires var f1 := files[d := df]; files' == if LastLink(ms[i]) then f1[i := []] else f1
     requires var h1 := held[d := dh]; held' == if LastLink(ms[i]) then h1[i := {}] else h1
@@ -102,6 +104,7 @@ module Removal {
     requires dm == Touched(WithSizeNent(ms[d], dm.size, dm.nent, dm.used), s, ns)
     requires forall x: Name {:trigger x in dirs[d]} | x in dirs[d] && x in PlacesAt(places, d) ::
       x in at && at[x] == PlacesAt(places, d)[x]
+    requires SizeFollows(dirs[d], dirs[d][n := i], at, ms[d], dm)
     requires ms' == ms[d := dm][i := Relinked(ms[i], ms[i].nlink + 1, s, ns)] ||
       ms' == ms[i := Relinked(ms[i], ms[i].nlink + 1, s, ns)][d := dm]
     requires files' == files[d := df] && held' == held[d := dh] && dirs' == dirs[d := dirs[d][n := i]] &&

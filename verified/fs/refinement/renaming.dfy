@@ -2,6 +2,7 @@
 // move of nfs3.s.dfy.
 include "../tree/treerename.dfy"
 include "abstraction.dfy"
+include "../directories/dirsizes.dfy"
 module Renaming {
   import opened Machine
   import opened VolumeGeometry
@@ -11,6 +12,7 @@ module Renaming {
   import opened TreeMove
   import opened TreeRename
   import opened Abstraction
+  import opened DirSizes
   import N = NfsState
   import C = NfsCommon
   import U = NfsUnlink
@@ -77,7 +79,7 @@ module Renaming {
     requires Apart(ms, a) && (i == a.from || i == a.to)
     ensures i in Final(ms, a) && var m := Final(ms, a)[i];
       m.ty == ms[i].ty && m.parent == ms[i].parent && m.gen == ms[i].gen && m.size == ms[i].size &&
-        m.flags == ms[i].flags && m.next == ms[i].next &&
+        m.used == ms[i].used && m.flags == ms[i].flags && m.next == ms[i].next &&
       m.nlink as int == ms[i].nlink as int - (if i == a.to then Fewer(a) else 0)
         + (if i == a.to then One(a) else -One(a)) &&
       MetaAttr(m) == C.SetMtimeCtime(MetaAttr(ms[i]), m.nlink, Now(a))
@@ -146,10 +148,12 @@ module Renaming {
   function See(geo: Geometry, v: Volume): N.FS { Abs(geo, v.metas, v.files, v.held, v.dirs, v.places) }
   function NodeIn(v: Volume, i: uint64): N.Node requires i in v.metas
   { NodeAt(v.metas, v.files, v.held, v.dirs, v.places, i) }
-  // entries of d stay where they are
+  // entries of d stay where they are, and its size is as it has to be
   predicate Kept(v: Volume, w: Volume, d: uint64)
   {
-    d in v.dirs && d in w.dirs && forall n: Name {:trigger n in w.dirs[d]} | n in w.dirs[d] && n in v.dirs[d] &&
+    d in v.dirs && d in w.dirs && d in v.metas && d in w.metas &&
+    SizeFollows(v.dirs[d], w.dirs[d], PlacesAt(w.places, d), v.metas[d], w.metas[d]) &&
+    forall n: Name {:trigger n in w.dirs[d]} | n in w.dirs[d] && n in v.dirs[d] &&
       n in PlacesAt(v.places, d) ::
       n in PlacesAt(w.places, d) && PlacesAt(w.places, d)[n] == PlacesAt(v.places, d)[n]
   }

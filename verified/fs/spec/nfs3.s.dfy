@@ -78,7 +78,8 @@ module NfsState {
   //             held: the blocks it has. Block b is of the bytes from 4096 * b on; where it has none, a hole, they are
   //             zeros
   //   Dir       names: the entries; cookies: the place of each entry in listings;
-  //             parent: the directory ".." means; bytes: the size that is reported
+  //             parent: the directory ".." means; bytes: the size that is reported, of all blocks up to the last that
+  //             ever had an entry
   //   Special   kind: NF3BLK, NF3CHR, NF3SOCK, or NF3FIFO
   datatype Body =
     | File(data: seq<byte>, verf: uint64, held: set<int>)
@@ -182,7 +183,7 @@ module NfsState {
       i in f.gens && f.nodes[i].attr.mode <= ALLMODES && 0 <= f.nodes[i].blocks &&
       match f.nodes[i].body
       case File(d, v, h) => |d| <= FILEMAX && Held(d, h) && |h| <= f.nodes[i].blocks
-      case Dir(names, cookies, parent, bytes) => Places(f.nodes[i].body)
+      case Dir(names, cookies, parent, bytes) => Places(f.nodes[i].body) && bytes % 4096 == 0 && bytes as int <= FILEMAX
       case Symlink(t) => 0 < |t| <= TARGETMAX
       case Special(k, a, b) => k == NF3BLK || k == NF3CHR || k == NF3SOCK || k == NF3FIFO
   }
@@ -192,14 +193,16 @@ module NfsState {
     (forall b: int {:trigger b in held} | b in held :: 0 <= b && 4096 * b < |d|) &&
     (forall k: int {:trigger d[k]} | 0 <= k < |d| && d[k] != 0 :: k / 4096 in held)
   }
-  // each entry has a cookie of its own, above those of "." and ".." (3.3.16); clients may keep it in a signed number
+  // each entry has a cookie of its own, above those of "." and ".." (3.3.16)
   ghost const DOTCOOKIE: int := 1   ghost const DOTDOTCOOKIE: int := 2
-  ghost const COOKIEMAX: int := 0x7fff_ffff_ffff_ffff
+  // A cookie says where its entry stands: it counts the bytes before that by 64. Here the entry's block ends. No entry
+  // stands behind the directory's size, so clients may keep cookies in signed numbers.
+  function BlockEnd(cookie: int): int { 4096 * ((cookie - DOTDOTCOOKIE - 1) / 64 + 1) }
   predicate Places(b: Body)
     requires b.Dir?
   {
     (forall n: Name {:trigger n in b.names} | n in b.names ::
-      n in b.cookies && DOTDOTCOOKIE < b.cookies[n] <= COOKIEMAX) &&
+      n in b.cookies && DOTDOTCOOKIE < b.cookies[n] && BlockEnd(b.cookies[n]) <= b.bytes as int) &&
     (forall m: Name, n: Name {:trigger m in b.names, n in b.names} | m in b.names && n in b.names && m in b.cookies &&
       n in b.cookies && b.cookies[m] == b.cookies[n] :: m == n)
   }
@@ -388,12 +391,12 @@ module NfsCommon {
   // ("post.nodes == pre.nodes[..][di := post.nodes[di]]", below, says that all but di is as in pre; what became of di,
   // DirStep says.) A directory d that became e: other entries and link count, mtime and ctime are
   // the stamp of the change. All entries that it had before and still has are where they were in
-  // listings (3.3.16: cookies stay valid). Its reported size and its blocks may be others.
+  // listings (3.3.16: cookies stay valid). What becomes of its size, Grown says.
   predicate DirStep(d: Node, e: Node, names: map<Name, uint64>, nlink: int, now: Time)
     requires d.body.Dir?
   {
     e.body.Dir? && e.body.names == names && e.body.parent == d.body.parent && e.attr.nlink as int == nlink &&
-    e.attr == SetMtimeCtime(d.attr, e.attr.nlink, now) && Stay(d.body, e.body)
+    e.attr == SetMtimeCtime(d.attr, e.attr.nlink, now) && Stay(d.body, e.body) && Grown(d, e)
   }
   predicate Stay(b: Body, e: Body)
     requires b.Dir? && e.Dir?
@@ -401,6 +404,18 @@ module NfsCommon {
     forall n: Name {:trigger n in e.names} | n in b.names && n in e.names && n in b.cookies ::
       n in e.cookies && e.cookies[n] == b.cookies[n]
   }
+  // A new name makes the directory as long as its block needs, and nothing makes it shorter. A name that comes may take
+  // a block, and one that goes may free one.
+  predicate Grown(d: Node, e: Node)
+    requires d.body.Dir? && e.body.Dir?
+  {
+    (forall n: Name {:trigger n in e.body.names} | n in e.body.names && n !in d.body.names ::
+      n in e.body.cookies && e.body.bytes as int == Larger(d.body.bytes as int, BlockEnd(e.body.cookies[n]))) &&
+    (Within(e.body.names, d.body.names) ==> e.body.bytes == d.body.bytes && e.blocks <= d.blocks) &&
+    (Within(d.body.names, e.body.names) ==> d.blocks <= e.blocks) && d.blocks - 1 <= e.blocks <= d.blocks + 1
+  }
+  predicate Within(a: map<Name, uint64>, b: map<Name, uint64>) { forall n: Name {:trigger n in a} :: n in a ==> n in b }
+  function Larger(a: int, b: int): int { if a < b then b else a }
   function Del(m: map<Name, uint64>, n: Name): map<Name, uint64> { map x | x in m && x != n :: m[x] }
 
   // Attributes after those in s are set by c, on a file of type ty (3.3.2). ctime is now; atime and mtime move only
@@ -815,15 +830,14 @@ module NfsMake {
       (st == NFS3ERR_ACCES && !CanWriteData(c, n)) || (st == SHRINKFIRST && s.size.x as int > |n.body.data|))
   }
 
-  // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored.
+  // 3.3.9 MKDIR. Mode 0755 if s has none; a size in s is ignored. A directory without entries has size 0.
   predicate MkdirOk(pre: FS, post: FS, c: Caller, dh: Handle, name: Name, s: Sattr, now: Time, h: Handle, na: Fattr,
     w: Wcc)
   {
     MayMake(pre, c, dh, name) && var folder, t := pre.nodes[dh.ino], WithoutSize(s);
     ArgsOk(t) && folder.attr.nlink < LINKMAX &&
-    IsDir(post, h.ino) && var b := post.nodes[h.ino].body;
-    b.names == map[] && b.parent == dh.ino &&
-    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, NF3DIR, MODE0755, t, now), b, 0), now, na, w)
+    Made(pre, post, dh.ino, name, h, Node(NewAttr(c, folder, NF3DIR, MODE0755, t, now),
+      Dir(map[], map[], dh.ino, 0), 0), now, na, w)
   }
   predicate MkdirErr(pre: FS, c: Caller, dh: Handle, name: Name, s: Sattr, st: uint32)
   {
