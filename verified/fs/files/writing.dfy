@@ -298,9 +298,7 @@ module Writing {
       GrewMore(b0, b1, x.blockMap, ino, lo, top, lo, top);
       WroteMore(d0, d1, x.data, ino, pos as int, src.data[so as int .. so as int + m as int],
         src.data[so as int + m as int .. so as int + m as int + c as int]);
-      assert src.data[so as int .. so as int + m as int]
-        + src.data[so as int + m as int .. so as int + m as int + c as int] ==
-        src.data[so as int .. so as int + m as int + c as int];
+      Joined(src.data, so as int, so as int + m as int, so as int + m as int + c as int);
       near := bn;
       MappedMore(b1, x.blockMap, ino, pos, m, c, lo, top);
       m := m + c;
