@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 // its time until the signal is taken.
 type interrupting struct {
 	disk.Disk
+	mu            sync.Mutex // of what follows
 	writes, after int
 	by            syscall.Signal
 	pid           chan int
@@ -24,6 +26,8 @@ type interrupting struct {
 }
 
 func (d *interrupting) WriteAt(a uint64, bufs [][]byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.writes++
 	if d.writes < d.after {
 		return d.Disk.WriteAt(a, bufs)
@@ -60,10 +64,12 @@ func TestMkfsInterrupted(t *testing.T) {
 		}
 		d.pid <- c.Process.Pid
 		c.Wait()
+		d.mu.Lock()
 		if code := c.ProcessState.ExitCode(); code != 128+int(by) || d.said != nil ||
 			!strings.Contains(said.String(), "holds no volume, and what it held is lost: make the volume again") {
 			t.Errorf("%v: exit code %d, %v\n%s", by, code, d.said, &said)
 		}
+		d.mu.Unlock()
 		if code, said := tool(t, "check", name); code != exitUsage {
 			t.Errorf("check: exit code %d: %s", code, said)
 		}
