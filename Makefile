@@ -32,7 +32,7 @@ test:
 # A program with the race detector sleeps for a second when it is over, and the tests start hundreds: not here.
 RACE = GORACE="atexit_sleep_ms=0 $$GORACE"
 
-# test/translated first: it takes minutes of one processor, for which all others would wait at the end.
+# test/translated first: it takes a minute or more of one processor, for which all would wait at the end.
 # the same, short, with the race detector, which also checks the order of locks
 race:
 	$(RACE) $(GO) test -race -short -timeout 30m $(TEST_FLAGS) ./test/translated ./...
