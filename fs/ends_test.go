@@ -137,8 +137,8 @@ func TestExtendOnHost(t *testing.T) {
 	}
 }
 
-// TestExtendUnderLoad: files are made, written, and removed while the ends grow. What a call was told is there, and when
-// all is gone, all is free.
+// TestExtendUnderLoad: files are made, written, and removed while the ends grow. What a call was told is there, and
+// when all is gone, all is free.
 func TestExtendUnderLoad(t *testing.T) {
 	v := endedFS(t, 20000, 1000, [2]uint64{600, 20}, Options{})
 	const workers = 4

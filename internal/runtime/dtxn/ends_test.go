@@ -290,8 +290,8 @@ func (m *endsModel) grow() {
 	m.a.grow(min(end+by, m.a.limit))
 }
 
-// TestEndsModel: whatever is taken, given back, and held while the end grows, each free bit below it is handed out once,
-// none is refused while one is left, the count is exact, and nothing beyond is read or remembered.
+// TestEndsModel: whatever is taken, given back, and held while the end grows, each free bit below it is handed out
+// once, none is refused while one is left, the count is exact, and nothing beyond is read or remembered.
 func TestEndsModel(t *testing.T) {
 	for n := range 6 {
 		m := newEndsModel(t, seeded(t)(n))
