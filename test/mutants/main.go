@@ -57,6 +57,7 @@ var (
 	machines   = []string{"./nfs/server", "-run", "TwoMachines"}
 	gates      = []string{"./internal/closing", "-failfast"}
 	ends       = []string{"./journal", "-run", "CloseRefuses"}
+	growth     = []string{"./internal/runtime/dtxn", "./fs/...", "-run", "Ends|Extend", "-timeout", "2m"}
 	statuses   = []string{"./ops/status"}
 	pages      = []string{"./ops/status", "-run", "Browser"} // with a browser alone
 	first      = []string{"./nfs/oncrpc", "-timeout", "2m", "-run", "FirstWrite"}
