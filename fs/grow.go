@@ -58,7 +58,10 @@ func Grow(d disk.Disk, o GrowOptions) (Growth, error) {
 	if now.Most == now.Bytes {
 		return Growth{now, now}, ErrFixedSize
 	}
-	t, err := fill(s, d.Size(), func(dataEnd uint64) uint64 { return inodesFor(s, dataEnd, o.Inodes) }, false)
+	t, err := fill(s, d.Size(), inodesFor(s, d.Size(), o.Inodes), false)
+	if errors.Is(err, ErrNoMore) && o.Inodes == 0 {
+		t, err = fill(s, d.Size(), s.Extent().InodeEnd(), false)
+	}
 	if err != nil {
 		return Growth{now, now}, err
 	}
@@ -98,39 +101,37 @@ func with(s superblockformat.Super, e superblockformat.Extent) superblockformat.
 // manyRuns is how many runs a superblock has before more is made ready at a time than is needed (fill).
 const manyRuns = 120
 
-// fill is volume s with as many data blocks as a device of size blocks has room for, and the inodes for so many. isNew:
-// all but data come first. What belongs to data and inodes comes with them, until the superblock has a list of many
-// runs; then for twice as many, so that it comes seldom.
-func fill(s superblockformat.Super, size uint64, inodes func(dataEnd uint64) uint64, isNew bool) (
-	t superblockformat.Super, err error) {
+// fill is volume s with as many data blocks as a device of size blocks has room for, and the inodes before inodeEnd.
+// isNew: all but data come first. What belongs to data and inodes comes with them, until the superblock has a list of
+// many runs; then for twice as many, so that it comes seldom.
+func fill(s superblockformat.Super, size, inodeEnd uint64, isNew bool) (t superblockformat.Super, err error) {
 	g, e := s.Geometry(), s.Extent()
+	if inodeEnd > g.Ninode() {
+		return s, fmt.Errorf("%w: %d inodes are more than the %d that the volume was made for",
+			ErrOptions, inodeEnd, g.Ninode())
+	}
 	reach := func(n, _ uint64) uint64 { return n }
 	if runs(e.Runs()) > manyRuns {
 		reach = func(n, most uint64) uint64 { return min(2*n, most) }
 	}
 	why := uint32(0)
-	try := func(dataEnd uint64) (superblockformat.Super, bool) {
-		inodeEnd := inodes(dataEnd)
-		if inodeEnd > g.Ninode() {
-			return s, false
-		}
-		var t superblockformat.Super
+	try := func(dataEnd uint64) bool {
 		why, t = extents.Plan(s, dataEnd, inodeEnd, g.Data0()+reach(dataEnd-g.Data0(), g.Data1()-g.Data0()),
 			reach(inodeEnd, g.Ninode()), isNew)
-		return t, why == 0 && t.Extent().Room() <= size
+		return why == 0 && t.Extent().Room() <= size
 	}
 	least := e.DataEnd() // of what is tried
 	if !isNew {
 		least++
 	}
-	n := sort.Search(int(g.Data1()+1-least), func(k int) bool { _, ok := try(least + uint64(k)); return !ok })
+	n := sort.Search(int(g.Data1()+1-least), func(k int) bool { return !try(least + uint64(k)) })
 	if n == 0 {
 		if why == extents.MANYRUNS() {
 			return s, fmt.Errorf("%w: the volume has grown as often as its superblock can list", ErrFixedSize)
 		}
 		return s, ErrNoMore
 	}
-	t, _ = try(least + uint64(n) - 1)
+	try(least + uint64(n) - 1)
 	return t, nil
 }
 
@@ -142,12 +143,12 @@ func runs(r deviceruns.Runs) (n int) {
 	return n
 }
 
-// inodesFor is where the inodes end if the data do at dataEnd: in proportion, but no fewer than there are, nor than
-// wanted.
-func inodesFor(s superblockformat.Super, dataEnd, wanted uint64) uint64 {
-	g, e := s.Geometry(), s.Extent()
-	n := proportion(e.InodeEnd(), dataEnd-g.Data0(), e.DataEnd()-g.Data0()) / 16 * 16
-	return max(min(g.Ninode(), max(n, e.InodeEnd())), wanted)
+// inodesFor is where the inodes of s end on a device of size blocks: in proportion to it, but no fewer than there are,
+// nor than wanted.
+func inodesFor(s superblockformat.Super, size, wanted uint64) uint64 {
+	e := s.Extent()
+	n := proportion(e.InodeEnd(), size, e.Room()) / 16 * 16
+	return max(min(s.Geometry().Ninode(), max(n, e.InodeEnd())), wanted)
 }
 
 // proportion is n times a part of a whole, rounded down.

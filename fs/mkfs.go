@@ -147,7 +147,7 @@ func plan(size uint64, o MkfsOptions) (s superblockformat.Super, err error) {
 	if s, err = layOut(most, l); err != nil {
 		return s, err
 	}
-	s, err = fill(beginning(s), size, func(uint64) uint64 { return inodes }, true)
+	s, err = fill(beginning(s), size, inodes, true)
 	if err != nil {
 		return s, &TooSmallError{size * BlockSize, log * BlockSize, inodes, 0}
 	}
