@@ -71,6 +71,7 @@ var (
 		"-run", "Discard|Spare|Hold|Freed|TrimAll|TrimGoes|TrimBeside|TrimDeviceAfter|Written|Trim$/tmpfs"}
 	grown = []string{"./internal/volumeend", "./disk", "./fs", "./offline/repair", "-run",
 		"Find|Headers|Copies|Copy|Larger|Grown|Unreadable$|NoVolume|Prefix|Anew"}
+	inPieces = []string{"./disk", "-timeout", "1m", "-run", "Pieced", "-seed", "1"}
 	noneLeft = []string{"./internal/runtime/dtxn", "-run", "NoneLeft"}
 	streams  = []string{"./internal/runtime/dtxn", "./offline/check", "-run",
 		"Streams|Line|Position|Skipped|Moves|HereAndThere|PlacementSideBySide|PlacementOut"}
