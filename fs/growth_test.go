@@ -40,7 +40,9 @@ func fillRoot(t *testing.T, v *fs.FS, from int) (files int) {
 	}
 }
 
-func contentsOf(file int) []byte { return bytes.Repeat([]byte{byte(file), byte(file >> 8), 1, 2}, 16<<10) }
+func contentsOf(file int) []byte {
+	return bytes.Repeat([]byte{byte(file), byte(file >> 8), 1, 2}, 16<<10)
+}
 
 // mustHave fails unless the first files are there, with their contents.
 func mustHave(t *testing.T, v *fs.FS, files int) {
@@ -97,8 +99,8 @@ func TestGrow(t *testing.T) {
 		mustHave(t, v, files)
 		closeFS(t, v)
 	}
-	if room := uint64(files) * 64 << 10; room < d.Size()*disk.BlockSize*8/10-6<<20 {
-		t.Errorf("%d bytes in files on a device of %d", room, d.Size()*disk.BlockSize)
+	if room := uint64(files) * 64 << 10; room < size*disk.BlockSize*8/10-6<<20 {
+		t.Errorf("%d bytes in files on a device of %d", room, size*disk.BlockSize)
 	}
 }
 

@@ -41,9 +41,6 @@ may become was said when it was made (mkfs --max-size).
 		return misused(f, what)
 	}
 	g, err := growVolume(pos[0], uint64(size), *inodes)
-	if wrong := new(wrongArgument); errors.As(err, wrong) {
-		return misused(f, err.Error())
-	}
 	if err != nil {
 		return fail("grow", fmt.Errorf("%s: %w", pos[0], err))
 	}
@@ -93,7 +90,7 @@ func fixed(err error) error {
 // lengthen makes an image file size bytes long, with a volume that can grow so far, and that nobody has open.
 func lengthen(name string, size uint64) error {
 	if remote(name) {
-		return wrongArgument{fmt.Errorf("%s keeps its size until its server changes it: leave --size out", name)}
+		return wrongArgument{errors.New("it has a size of its own, which its server changes: leave --size out")}
 	}
 	d, err := openDevice(name, disk.FileOptions{})
 	if err != nil {
@@ -102,7 +99,7 @@ func lengthen(name string, size uint64) error {
 	defer d.Close()
 	file, ok := d.(*disk.File)
 	if st, err := os.Stat(name); !ok || err != nil || !st.Mode().IsRegular() {
-		return wrongArgument{fmt.Errorf("%s has a size of its own: leave --size out", name)}
+		return wrongArgument{errors.New("it has a size of its own: leave --size out")}
 	}
 	volume, err := tansyfs.SizeOf(d)
 	has := d.Size() * disk.BlockSize
@@ -114,10 +111,10 @@ func lengthen(name string, size uint64) error {
 	case size%disk.BlockSize != 0:
 		return wrongArgument{fmt.Errorf("--size %d is no multiple of %d bytes", size, disk.BlockSize)}
 	case size < has:
-		return wrongArgument{fmt.Errorf("%s has %s, and a volume never becomes smaller: give --size more than that",
-			name, about(has))}
+		return wrongArgument{fmt.Errorf("it has %s, and a volume never becomes smaller: give --size more than that",
+			about(has))}
 	case size > volume.Most:
-		return wrongArgument{fmt.Errorf("%s was made to become no larger than %s (mkfs --max-size)", name,
+		return wrongArgument{fmt.Errorf("it was made to become no larger than %s (mkfs --max-size)",
 			about(volume.Most))}
 	case size == has:
 		return nil
