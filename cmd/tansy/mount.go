@@ -635,7 +635,13 @@ func unmount(dir string, lazy bool) error {
 		}
 		return fmt.Errorf("%s: no volume is mounted there", dir)
 	}
-	if err := mount.Unmount(dir, lazy); err != nil || lazy {
+	ended := mount.Ended(dir, at)
+	err = mount.Unmount(dir, lazy)
+	if err == nil && ended {
+		stdout.conclude("%s: unmounted; its process had ended, and %s is recovered when it is next mounted or served",
+			shown(dir), shown(at.Source))
+	}
+	if err != nil || lazy || ended {
 		return err
 	}
 	// Who has it may be about to end; and where the server has been killed, nobody keeps the volume open.
