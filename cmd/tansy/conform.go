@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -85,7 +86,7 @@ users, and no privileged ports.
 			}
 			err = unfinishedRun(ctx, err, len(rep.Results), total, "check", "checks")
 		} else if err != nil && len(rep.Results) == 0 {
-			fail("conform", fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr)))
+			fail("conform", uncheckable(err, cfg))
 			return exitUsage
 		}
 		if *asJSON {
@@ -107,6 +108,20 @@ users, and no privileged ports.
 		}
 		return exitOK
 	}
+}
+
+// uncheckable is the error for a server of which no check was run, with what to do.
+func uncheckable(err error, cfg conform.Config) error {
+	var unfit *conform.UnfitError
+	switch {
+	case !errors.As(err, &unfit):
+		return fmt.Errorf("%s: %w%s", cfg.Addr, err, whatToMount(err, cfg.Addr, cfg.MountAddr))
+	case unfit.Program == "MOUNT":
+		return fmt.Errorf("%s: %w: give the port of MOUNT with --mount-port (rpcinfo -p HOST lists the ports)",
+			unfit.Addr, unfit)
+	}
+	return fmt.Errorf("%s: %w: start an NFS server there, or give HOST:PORT of one (rpcinfo -p HOST lists the ports)",
+		unfit.Addr, unfit)
 }
 
 // nfsPort is the port of a server of which none is given.
