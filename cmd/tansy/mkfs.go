@@ -99,7 +99,7 @@ that is mounted, or used in another way, is refused with --force as well.
 			err = fmt.Errorf("%w (%s, or more)", err, sizing(pos[0], isNew, small.Least))
 		}
 		if by := new(interrupted); errors.As(err, by) {
-			err = fmt.Errorf("%w: %s", err, left(pos[0], isNew, wrote))
+			err = fmt.Errorf("%w: %s", *by, left(pos[0], isNew, wrote, err))
 		}
 		if err != nil {
 			return fail("mkfs", err)
@@ -112,9 +112,12 @@ that is mounted, or used in another way, is refused with --force as well.
 	}
 }
 
-// left is what an interrupted mkfs leaves.
-func left(path string, isNew, wrote bool) string {
+// left is what a mkfs leaves that was interrupted and ended with err.
+func left(path string, isNew, wrote bool, err error) string {
+	rest := new(unremoved)
 	switch {
+	case isNew && errors.As(err, &rest):
+		return fmt.Sprintf("%s is not made, but %s: remove that", shown(path), rest)
 	case isNew:
 		return shown(path) + " is not made, and nothing of it is left"
 	case wrote:

@@ -542,6 +542,8 @@ var mutants = []mutant{
 	{what: "conform: a banner is a reply", file: "tools/conform/probe.go", old: "case len(start) > 0:", new: "case false:", tests: unfit},
 	{what: "conform: a server without NFS", file: "tools/conform/probe.go", old: "r.stat == progUnavail ||", new: "", tests: unfit},
 	{what: "conform: the port of MOUNT is not said to be missing", file: "cmd/tansy/conform.go", old: "case unfit.Program == \"MOUNT\":", new: "case false:", tests: unfit},
+	{what: "mkfs: nothing is said of what cannot be removed", file: "cmd/tansy/image.go", old: "err = errors.Join(err, discard(tmp))", new: "discard(tmp)", tests: leavings},
+	{what: "mkfs: an interrupted image is left", file: "cmd/tansy/image.go", old: "err = errors.Join(err, discard(tmp))", new: "err = errors.Join(err)", tests: leavings},
 	{what: "umount: a process that hangs is asked", file: "mount/mount.go", old: "return err != nil || os.SameFile(st, volume)", new: "return false", tests: endings},
 	{what: "umount: the server of any volume is that of this one", file: "mount/mount.go", old: "return err != nil || os.SameFile(st, volume)", new: "return true", tests: endings},
 	{what: "umount: nothing is said of a process that has ended", file: "cmd/tansy/mount.go", old: "err == nil && ended", new: "false", tests: endings},
