@@ -233,8 +233,8 @@ func ended(dir string) bool {
 	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
 }
 
-// Ended tells whether the server of a volume that is mounted on a directory has ended. Nothing is asked of a server that
-// may live: if it hung, who asks would hang, and have the file system in use.
+// Ended tells whether the server of a volume that is mounted on a directory has ended. Nothing is asked of a server
+// that may live: if it hung, who asks would hang, and have the file system in use.
 func Ended(dir string, m Mounted) bool {
 	volume, err := os.Stat(m.Source)
 	isVolume := func(st os.FileInfo) bool { return err != nil || os.SameFile(st, volume) } // any, if it is not to be seen

@@ -28,8 +28,8 @@ const (
 	exitSignal = 128 // and the number of the signal that ended the command
 )
 
-// action does what a sub-command is for, with the arguments that follow its name, and returns the exit code. It fills the
-// flags that were made with it, and is called once.
+// action does what a sub-command is for, with the arguments that follow its name, and returns the exit code. It fills
+// the flags that were made with it, and is called once.
 type action func(args []string) int
 
 // command is a sub-command.

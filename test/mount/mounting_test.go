@@ -241,7 +241,8 @@ func TestUnmountEnded(t *testing.T) {
 	bin := mounttest.Build(t)
 	image := mounttest.Volume(t, bin, "64M")
 	told := func(m *mounttest.Mount) string {
-		return m.Dir + ": unmounted; its process had ended, and " + image + " is recovered when it is next mounted or served\n"
+		return m.Dir + ": unmounted; its process had ended, and " + image +
+			" is recovered when it is next mounted or served\n"
 	}
 	for _, flags := range [][]string{nil, {"--lazy"}} {
 		m := mounttest.New(t, bin, image)

@@ -117,8 +117,8 @@ func notRPC(answer []byte) string {
 // httpWait is how long an HTTP server is waited for at most, which answers at once.
 const httpWait = 2 * time.Second
 
-// byHTTP is how an HTTP server begins its answer, or nil if there is none. Most wait for the end of what they take for a
-// request, and answer no call.
+// byHTTP is how an HTTP server begins its answer, or nil if there is none. Most wait for the end of what they take for
+// a request, and answer no call.
 func byHTTP(addr string, timeout time.Duration) []byte {
 	timeout = min(timeout, httpWait)
 	c, err := dial(addr, timeout)
