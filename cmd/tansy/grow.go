@@ -10,7 +10,7 @@ import (
 	tansyfs "tansy/fs"
 )
 
-func grow(args []string) int {
+func grow() (*flagSet, action) {
 	f := newFlags("grow", "VOLUME [flags]", `
   tansy grow data.img --size 200G       make the image larger, and the volume
                                         in it
@@ -33,24 +33,26 @@ may become was said when it was made (mkfs --max-size).
 	var size byteSize
 	f.Var(&size, "size", "make an image file so large first (a device's or export's size is its own)")
 	inodes := f.Uint64("inodes", 0, "`NUMBER` of inodes afterwards, at least (default: in proportion to the size)")
-	pos, code, done := parse(f, args, 1, 1)
-	if done {
-		return code
-	}
-	if what := zero(f, "size", "inodes"); what != "" {
-		return misused(f, what)
-	}
-	g, err := growVolume(pos[0], uint64(size), *inodes)
-	if err != nil {
-		return fail("grow", fmt.Errorf("%s: %w", pos[0], err))
-	}
-	if g.After == g.Before {
-		stdout.conclude("%s: has %s already", shown(pos[0]), about(g.Before.Bytes))
+	return f, func(args []string) int {
+		pos, code, done := parse(f, args, 1, 1)
+		if done {
+			return code
+		}
+		if what := zero(f, "size", "inodes"); what != "" {
+			return misused(f, what)
+		}
+		g, err := growVolume(pos[0], uint64(size), *inodes)
+		if err != nil {
+			return fail("grow", fmt.Errorf("%s: %w", pos[0], err))
+		}
+		if g.After == g.Before {
+			stdout.conclude("%s: has %s already", shown(pos[0]), about(g.Before.Bytes))
+			return exitOK
+		}
+		stdout.conclude("%s: has %s now, and %d inodes; before %s and %d", shown(pos[0]), about(g.After.Bytes), g.After.Inodes,
+			about(g.Before.Bytes), g.Before.Inodes)
 		return exitOK
 	}
-	stdout.conclude("%s: has %s now, and %d inodes; before %s and %d", shown(pos[0]), about(g.After.Bytes), g.After.Inodes,
-		about(g.Before.Bytes), g.Before.Inodes)
-	return exitOK
 }
 
 // growVolume makes an image so many bytes long, unless that is 0, and then has the volume use all of it.
