@@ -217,8 +217,8 @@ func growNew(f *os.File, path string, size uint64) error {
 	return nil
 }
 
-// Lengthen makes an image size bytes long, durably: a multiple of BlockSize, and no less than it has. The new blocks read
-// as zeros, and take no space yet. Size stays: those who open the image later find it longer.
+// Lengthen makes an image size bytes long, durably: a multiple of BlockSize, and no less than it has. The new blocks
+// read as zeros, and take no space yet. Size stays: those who open the image later find it longer.
 func (d *File) Lengthen(size uint64) error {
 	if d.device || d.readOnly || size%BlockSize != 0 || size/BlockSize < d.size || size > math.MaxInt64 {
 		return &Error{Op: "lengthen", Path: d.path, Err: ErrRange}

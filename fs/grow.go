@@ -93,8 +93,8 @@ func sizeOf(s superblockformat.Super) VolumeSize {
 	}
 }
 
-// unwritten tells whether d knows that its blocks from a on before end were never written: those of an image that was made
-// longer.
+// unwritten tells whether d knows that its blocks from a on before end were never written: those of an image that was
+// made longer.
 func unwritten(d disk.Disk, a, end uint64) bool {
 	next, err := disk.NextData(d, a)
 	return err == nil && next >= end

@@ -22,8 +22,8 @@ func growable(t *testing.T, device disk.Disk, size uint64, o fs.MkfsOptions) {
 	}
 }
 
-// fillRoot makes files in the root directory until there is no room: file i has i as contents, 64 KiB of it. It returns how
-// many are whole.
+// fillRoot makes files in the root directory until there is no room: file i has i as contents, 64 KiB of it. It returns
+// how many are whole.
 func fillRoot(t *testing.T, v *fs.FS, from int) (files int) {
 	t.Helper()
 	for files = from; ; files++ {

@@ -49,8 +49,8 @@ may become was said when it was made (mkfs --max-size).
 			stdout.conclude("%s: has %s already", shown(pos[0]), about(g.Before.Bytes))
 			return exitOK
 		}
-		stdout.conclude("%s: has %s now, and %d inodes; before %s and %d", shown(pos[0]), about(g.After.Bytes), g.After.Inodes,
-			about(g.Before.Bytes), g.Before.Inodes)
+		stdout.conclude("%s: has %s now, and %d inodes; before %s and %d", shown(pos[0]),
+			about(g.After.Bytes), g.After.Inodes, about(g.Before.Bytes), g.Before.Inodes)
 		return exitOK
 	}
 }
@@ -92,7 +92,7 @@ func fixed(err error) error {
 // lengthen makes an image file size bytes long, with a volume that can grow so far, and that nobody has open.
 func lengthen(name string, size uint64) error {
 	if remote(name) {
-		return wrongArgument{errors.New("it has a size of its own, which its server changes: leave --size out")}
+		return wrongArgument{errors.New("the export has a size of its own: leave --size out")}
 	}
 	d, err := openDevice(name, disk.FileOptions{})
 	if err != nil {
@@ -101,7 +101,7 @@ func lengthen(name string, size uint64) error {
 	defer d.Close()
 	file, ok := d.(*disk.File)
 	if st, err := os.Stat(name); !ok || err != nil || !st.Mode().IsRegular() {
-		return wrongArgument{errors.New("it has a size of its own: leave --size out")}
+		return wrongArgument{errors.New("the device has a size of its own: leave --size out")}
 	}
 	volume, err := tansyfs.SizeOf(d)
 	has := d.Size() * disk.BlockSize
@@ -113,10 +113,10 @@ func lengthen(name string, size uint64) error {
 	case size%disk.BlockSize != 0:
 		return wrongArgument{fmt.Errorf("--size %d is no multiple of %d bytes", size, disk.BlockSize)}
 	case size < has:
-		return wrongArgument{fmt.Errorf("it has %s, and a volume never becomes smaller: give --size more than that",
+		return wrongArgument{fmt.Errorf("the image has %s, and a volume never becomes smaller: give --size more than that",
 			about(has))}
 	case size > volume.Most:
-		return wrongArgument{fmt.Errorf("it was made to become no larger than %s (mkfs --max-size)",
+		return wrongArgument{fmt.Errorf("the volume was made to become no larger than %s (mkfs --max-size)",
 			about(volume.Most))}
 	case size == has:
 		return nil

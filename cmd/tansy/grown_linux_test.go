@@ -245,7 +245,8 @@ func TestGrowImage(t *testing.T) {
 	}
 	fixed := newImage(t)
 	code, said := tool(t, "grow", fixed, "--size", "64M")
-	if st, err := os.Stat(fixed); code != exitFailure || !strings.Contains(said, "--max-size") || err != nil || st.Size() != volumeBytes {
+	st, err := os.Stat(fixed)
+	if code != exitFailure || !strings.Contains(said, "--max-size") || err != nil || st.Size() != volumeBytes {
 		t.Errorf("a volume of one size: exit code %d\n%s", code, said)
 	}
 }
