@@ -121,7 +121,8 @@ func (s *serving) run() int {
 	signal.Notify(s.hangup, syscall.SIGHUP) // one that comes before the server listens is heard then
 	defer s.giveUp()
 	for _, step := range []func() error{
-		s.readExports, // first: a mistake in the file costs nothing yet
+		s.readExports,      // first: a mistake in the file costs nothing yet
+		s.readCertificates, // the same
 		s.findMountPoint,
 		s.own,        // which may take as long as another server lives
 		s.bind,       // before volumes: a port in use should not cost a new one, or a recovery
@@ -158,7 +159,7 @@ func (s *serving) readExports() error {
 	if s.options.exportsFile == "" {
 		return nil
 	}
-	source := exportsSource{s.options.exportsFile, s.options.volumes.paths(), s.warn, map[string]bool{}}
+	source := exportsSource{s.options.exportsFile, s.options.volumes.paths(), s.warn, map[string]bool{}, &s.options.tls}
 	tables, err := source.read()
 	if err != nil {
 		return err
@@ -177,6 +178,17 @@ func (s *serving) readExports() error {
 		}
 		return err
 	}})
+	return nil
+}
+
+// readCertificates reads what protects connections.
+func (s *serving) readCertificates() error {
+	if err := s.options.tls.open(s.log.Logger); err != nil {
+		return err
+	}
+	if store := s.options.tls.store; store != nil {
+		s.reloads = append(s.reloads, reload{s.options.tls.files.Cert, store.Reload})
+	}
 	return nil
 }
 
@@ -216,7 +228,7 @@ func (s *serving) bind() (err error) {
 	if err := s.options.find.listen(s.port.addr()); err != nil {
 		return err
 	}
-	if s.options.exportsFile == "" {
+	if s.options.exportsFile == "" && !s.options.tls.keepsOut() {
 		warnOpen(s.log.Logger, s.port.addr())
 	}
 	answers := s.options.statusAt.at != "" || s.port.status != nil
@@ -288,6 +300,10 @@ func (s *serving) mount() error {
 	context.AfterFunc(signals, s.release) // a second signal does not wait for anything
 	s.stop, s.lost = context.WithCancelCause(signals)
 	cfg := server.Config{Log: s.log.Logger, RootSquash: s.options.rootSquash, RPC: s.options.limit.config()}
+	cfg.Transports = s.options.tls.transports
+	if store := s.options.tls.store; store != nil {
+		cfg.RPC.TLS = store.Config
+	}
 	if s.options.manageGids {
 		cfg.Groups = groups.New(nil).Of
 	}
@@ -335,7 +351,7 @@ func (s *serving) announce() error {
 	}
 	s.options.local.print(s.out, s.volumes[0])
 	for _, l := range s.sockets {
-		printMount(s.out, l.Addr(), exportedPaths(s.volumes, s.policies))
+		printMount(s.out, l.Addr(), exportedPaths(s.volumes, s.policies), s.options.tls.mountOption())
 	}
 	s.beside.Go(func() { balance(s.stop, s.options.heap(), s.volumes) })
 	s.beside.Go(func() { daemon.Watchdog(s.stop, func() { alive(s.volumes) }) })

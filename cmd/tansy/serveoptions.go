@@ -25,6 +25,7 @@ type serveOptions struct {
 	exportsFile            string // "": everybody may do everything
 	rootSquash, manageGids bool
 
+	tls   protection
 	find  finding
 	heir  succession
 	local localMount
@@ -48,6 +49,8 @@ const serveExamples = `  tansy serve                     export ./tansy.img on 1
   tansy serve --listen :2049 --exports /etc/tansy.exports
                                   only to whom the file names
                                   (tansy exports --help)
+  tansy serve --listen :2049 --tls-cert cert.pem --tls-key key.pem \
+      --xprtsec tls               only with TLS (tansy cert --help)
   tansy serve --scrub 20M         look for damage in the background: all in use
                                   is read, once a week
   tansy serve --volume /srv/a.img:/a --volume /dev/sdb:/b
@@ -88,6 +91,7 @@ others.
 var serveGroups = []flagGroup{
 	{"volumes", "volume create size preallocate owner mode ignore-fstab read-only cache discard"},
 	{"clients", "listen exports root-squash manage-gids portmapper rpcbind portmapper-port"},
+	{"encryption", "tls-cert tls-key tls-client-ca xprtsec"},
 	{"durability, and looking for damage", "commit-interval scrub scrub-every"},
 	{"what clients may take of the server", "max-connections max-connections-per-host max-calls write-memory " +
 		"reply-memory idle-timeout record-timeout reply-timeout crowded-timeout"},
@@ -102,6 +106,9 @@ var serveNeeds = []need{
 	{"scrub-every", "scrub"},
 	{"portmapper-port", "portmapper rpcbind"},
 	{"mount-options", "mount"},
+	{"tls-cert", "tls-key"},
+	{"tls-key", "tls-cert"},
+	{"tls-client-ca", "tls-cert"},
 }
 
 // serveFlags makes the flags of serve, and what they are kept in.
@@ -113,6 +120,7 @@ func serveFlags() (*flagSet, *serveOptions) {
 	}
 	o.volumeFlags(f)
 	o.clientFlags(f)
+	o.tls.flags(f)
 	o.find.flags(f)
 	o.heir.flags(f)
 	o.local.flags(f)
@@ -197,6 +205,7 @@ func (o *serveOptions) wrong() string {
 		func() string { return o.heir.wrong(o.volumes.list) },
 		func() string { return o.local.wrong(o.volumes.list) },
 		o.limit.wrong,
+		o.tls.wrong,
 		o.wrongTimes,
 		o.find.wrong,
 		o.wrongNames,

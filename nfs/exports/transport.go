@@ -83,12 +83,19 @@ func Default(list []Export, t Transports) {
 	}
 }
 
-// WantTLS returns the first export with a client that may not come in the clear, and what it says of that; "" if there is
-// none.
-func WantTLS(list []Export) (path, client string) {
+// Useless returns the first export, and its first client, whose rule lets nobody in where connections are protected in
+// these ways alone; "" if there is none.
+func Useless(list []Export, there Transports) (path, client string) {
 	for _, e := range list {
 		for _, c := range e.Clients {
-			if c.certified() || c.Rule.Transports != 0 && c.Rule.Transports&Clear == 0 {
+			may := c.Rule.Transports
+			if may == 0 {
+				may = AnyTransport
+			}
+			if c.certified() {
+				may &= MutualTLS
+			}
+			if may&there == 0 {
 				return e.Path, c.Name
 			}
 		}

@@ -104,17 +104,23 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// WantTLS finds what cannot be used in the clear.
-func TestWantTLS(t *testing.T) {
-	for file, want := range map[string]string{
-		"/ *(rw)\n/b *(xprtsec=none:mtls)": " ", "/ *\n/b 10.0.0.1(rw) *(xprtsec=tls:mtls)": "/b *", "/ dns:a.b": "/ dns:a.b", "/ cn:A": "/ cn:A",
+// Useless finds the first rule that lets nobody in, where there is no TLS and where there are no certificates of clients.
+func TestUseless(t *testing.T) {
+	for file, want := range map[string][2]string{
+		"/ *(rw)\n/b *(xprtsec=none:mtls)":                     {" ", " "},
+		"/ *\n/b 10.0.0.1(rw) *(xprtsec=tls:mtls)":             {"/b *", " "},
+		"/a 10.0.0.1(xprtsec=tls)\n/ 10.0.0.1(xprtsec=mtls) *": {"/a 10.0.0.1", "/ 10.0.0.1"},
+		"/ dns:a.b":                {"/ dns:a.b", "/ dns:a.b"},
+		"/ cn:A(xprtsec=none:tls)": {"/ cn:A", "/ cn:A"},
 	} {
 		e, _, err := Parse([]byte(file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path, client := WantTLS(e); path+" "+client != want {
-			t.Errorf("%q: %s %s, want %s", file, path, client, want)
+		for i, there := range []Transports{Clear, Clear | TLS} {
+			if path, client := Useless(e, there); path+" "+client != want[i] {
+				t.Errorf("%q with %v: %s %s, want %s", file, there, path, client, want[i])
+			}
 		}
 	}
 }
