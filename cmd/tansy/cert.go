@@ -98,7 +98,7 @@ func makeCert(dir, kind string, names []string, days int) error {
 		days = issuedDays
 	}
 	valid := time.Duration(days) * 24 * time.Hour
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	name := "ca"

@@ -68,7 +68,8 @@ func TestExportsWarnings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "exports")
 	writeFile(t, file, "/ *(rw,fsid=0,async)\n")
 	var told []string
-	s := exportsSource{file, []string{"/"}, func(err error) { told = append(told, err.Error()) }, map[string]bool{}, new(protection)}
+	warn := func(err error) { told = append(told, err.Error()) }
+	s := exportsSource{file, []string{"/"}, warn, map[string]bool{}, new(protection)}
 	for range 2 {
 		if tables, err := s.read(); err != nil || len(tables) != 1 {
 			t.Error(tables, err)

@@ -17,8 +17,8 @@ type protection struct {
 }
 
 func (p *protection) flags(f *flagSet) {
-	f.StringVar(&p.files.Cert, "tls-cert", "", "`FILE` with the server's certificate (PEM): clients that ask for TLS get it "+
-		"(RFC 9289). SIGHUP and a change have this and the next two read again")
+	f.StringVar(&p.files.Cert, "tls-cert", "", "`FILE` with the server's certificate (PEM): clients that ask for TLS get "+
+		"it (RFC 9289). SIGHUP and a change have this and the next two read again")
 	f.StringVar(&p.files.Key, "tls-key", "", "`FILE` with its key")
 	f.StringVar(&p.files.ClientCA, "tls-client-ca", "", "`FILE` with the certificates of those who sign certificates of "+
 		"clients; who shows another one is refused")
@@ -47,7 +47,7 @@ func (p *protection) open(log *slog.Logger) (err error) {
 	return err
 }
 
-// warnUseless warns of clients in the file of exports that cannot come, as there is nothing to protect their connections.
+// warnUseless warns of clients in the file of exports that cannot come, as nothing protects their connections.
 func (p *protection) warnUseless(file string, list []exports.Export, warn func(error)) {
 	without := exports.AnyTransport
 	missing := "--tls-cert and --tls-key"
@@ -58,7 +58,8 @@ func (p *protection) warnUseless(file string, list []exports.Export, warn func(e
 		without, missing = exports.Clear|exports.TLS, "--tls-client-ca"
 	}
 	if path, client := exports.Useless(list, without); path != "" {
-		warn(fmt.Errorf("%s: %s is exported to %s over connections that there are not without %s", file, path, client, missing))
+		warn(fmt.Errorf("%s: %s is exported to %s over connections that there are not without %s",
+			file, path, client, missing))
 	}
 }
 

@@ -108,8 +108,8 @@ func TestCert(t *testing.T) {
 	}
 }
 
-// TestServeTLS: the files that `tansy cert` makes let clients in by xprtsec, and by the names in them; files that change
-// and SIGHUP have them read again; and what the file of exports asks for and is not there is warned of.
+// TestServeTLS: the files that `tansy cert` makes let clients in by xprtsec, and by the names in them. SIGHUP has files
+// read again. What the file of exports asks for and is not there is warned of.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	dir, other := certs(t), certs(t)

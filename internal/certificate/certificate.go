@@ -80,8 +80,8 @@ func Load(p Pair) (*Authority, error) {
 	return &Authority{c, secret}, nil
 }
 
-// Issue makes a certificate of a role for names, which are those of hosts or IP addresses; the first is the common name.
-// It is not valid for longer than the authority is.
+// Issue makes a certificate of a role for names, which are those of hosts or IP addresses; the first is the common
+// name. It is not valid for longer than the authority is.
 func (a *Authority) Issue(role Role, names []string, valid time.Duration) (Pair, error) {
 	if len(names) == 0 {
 		return Pair{}, errors.New("a certificate needs a name")

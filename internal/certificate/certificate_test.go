@@ -19,7 +19,9 @@ func verify(t *testing.T, ca, p Pair, name string, usage x509.ExtKeyUsage, at ti
 	if !pool.AppendCertsFromPEM(ca.Cert) {
 		t.Fatal("no certificate of an authority")
 	}
-	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: name, KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: at})
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{
+		Roots: pool, DNSName: name, KeyUsages: []x509.ExtKeyUsage{usage}, CurrentTime: at,
+	})
 	return err
 }
 

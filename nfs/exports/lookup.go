@@ -114,8 +114,8 @@ func (t *Table) Rules(a net.Addr, by *oncrpc.Security) []*Rule {
 	return t.find(who)
 }
 
-// TooWeak tells if a peer with this rule for an export, or with none, may not do anything because of how its connection is
-// protected. Where clients are named by certificates, who shows none may be one of them.
+// TooWeak tells if a peer with this rule for an export, or with none, may not do anything because of how its connection
+// is protected. Where clients are named by certificates, who shows none may be one of them.
 func (t *Table) TooWeak(index int, rule *Rule, by *oncrpc.Security) bool {
 	if rule == nil {
 		return transportOf(by) != MutualTLS && t.Certified(index) != nil

@@ -203,7 +203,8 @@ func TestLookups(t *testing.T) {
 	later(fresh + 1)
 	is("10.0.0.3", "1 -")
 	is("10.0.0.4", "- -")
-	for peer := x.peers[caller{addr: netip.MustParseAddr("10.0.0.3")}]; ; runtime.Gosched() { // the look-up that failed has ended
+	peer := x.peers[caller{addr: netip.MustParseAddr("10.0.0.3")}]
+	for ; ; runtime.Gosched() { // the look-up that failed has ended
 		x.mu.RLock()
 		ended := !peer.refreshed && peer.until.After(x.now())
 		x.mu.RUnlock()

@@ -104,7 +104,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// Useless finds the first rule that lets nobody in, where there is no TLS and where there are no certificates of clients.
+// Useless finds the first rule that lets nobody in, where there is no TLS, and where no client has a certificate.
 func TestUseless(t *testing.T) {
 	for file, want := range map[string][2]string{
 		"/ *(rw)\n/b *(xprtsec=none:mtls)":                     {" ", " "},

@@ -18,8 +18,7 @@ import (
 // then records of calls as before.
 //
 // What was received in the clear is never taken for something that was protected: a connection on which anything came
-// behind the question, and before the answer left, is closed. All replies in the clear leave before the answer, and
-// credentials are forgotten.
+// behind the question, and before the answer left, is closed. All replies in the clear leave before the answer.
 //
 // A handshake costs others nothing. It runs on the goroutine of its connection, and has no turn and no memory of calls.
 // What it computes has turns of its own, which hosts share. It ends after HandshakeTimeout. Until it has ended,
@@ -179,7 +178,6 @@ func (c *conn) shakeHands() error {
 		}
 	}
 	s.count.shaken[n].Add(1)
-	c.creds = credCache{}
 	c.call.Security = security
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,8 +237,8 @@ func (s *Server) makeShakeRoom() {
 	}
 }
 
-// wire is the network below TLS. What is written waits until somebody takes it, for crypto/tls may write at any time, and
-// must not wait for the peer: whoever writes replies writes it, in the way in which replies are written.
+// wire is the network below TLS. What is written waits until somebody takes it, for crypto/tls may write at any time,
+// and must not wait for the peer: whoever writes replies writes it, in the way in which replies are written.
 type wire struct {
 	net.Conn
 	c *conn

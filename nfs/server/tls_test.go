@@ -273,7 +273,8 @@ func TestNoTLS(t *testing.T) {
 	}
 	defer c.Close()
 	for range 2 {
-		if err := tlstest.Ask(c, portmap.Program, 2); err == nil || !strings.HasSuffix(err.Error(), "00 00 00 01 00 00 00 02") {
+		err := tlstest.Ask(c, portmap.Program, 2)
+		if err == nil || !strings.HasSuffix(err.Error(), "00 00 00 01 00 00 00 02") {
 			t.Errorf("the port mapper: %v", err)
 		}
 	}

@@ -42,8 +42,8 @@ func Open(f Files, log *slog.Logger) (*Store, error) {
 	return s, s.Reload()
 }
 
-// Config is how a handshake is made that begins now: with TLS 1.3, and a client's certificate is verified if it shows one.
-// A file that cannot be read, or is half written, leaves what was read before; the log has why.
+// Config is how a handshake is made that begins now: with TLS 1.3, and a client's certificate is verified if it shows
+// one. A file that cannot be read, or is half written, leaves what was read before; the log has why.
 func (s *Store) Config() *tls.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
